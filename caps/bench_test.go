@@ -1,0 +1,86 @@
+package caps
+
+import (
+	"fmt"
+	"testing"
+)
+
+// benchSet has n capabilities of one owner, as a large workspace has them.
+func benchSet(n int) (list []Capability, hits, misses []Request) {
+	abilities := []string{"crud/read", "crud", "crud/write", "agent/message"}
+	list = make([]Capability, n)
+	for i := range list {
+		list[i] = MustCapability(fmt.Sprintf("w/tenant-%03d/records/acme-%06d", i%1000, i), abilities[i%2])
+	}
+	const rotating = 256
+	for i := range rotating {
+		k := i * n / rotating
+		hits = append(hits, Need("crud/read", fmt.Sprintf("w/tenant-%03d/records/acme-%06d/invoices", k%1000, k)))
+		misses = append(misses, Need("crud/read", fmt.Sprintf("w/tenant-%03d/records/acme-%06d/invoices", k%1000, n+k)))
+	}
+	return list, hits, misses
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000, 10_000, 100_000} {
+		list, hits, misses := benchSet(n)
+		set := Of(list...)
+		for _, kind := range []struct {
+			name     string
+			requests []Request
+			want     bool
+		}{{"hit", hits, true}, {"miss", misses, false}} {
+			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if set.Check(kind.requests[i&255]).Allowed() != kind.want {
+						b.Fatal("wrong decision")
+					}
+				}
+			})
+			if n > 1000 {
+				continue
+			}
+			b.Run(fmt.Sprintf("linear-%s/%d", kind.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if linear(list).check(kind.requests[i&255]) != kind.want {
+						b.Fatal("wrong decision")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	for _, n := range []int{1, 10, 1000, 100_000} {
+		list, _, _ := benchSet(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				Of(list...)
+			}
+		})
+	}
+}
+
+func BenchmarkIntersect(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		list, _, _ := benchSet(n)
+		s, t := Of(list...), Of(append(list[n/2:], MustCapability("w/tenant-001/", "crud"))...)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				s.Intersect(t)
+			}
+		})
+	}
+}
+
+func BenchmarkNeed(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if Need("crud/read", "w/tenant-001/records/acme-000001/invoices").Err() != nil {
+			b.Fatal("invalid")
+		}
+	}
+}

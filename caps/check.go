@@ -1,0 +1,72 @@
+package caps
+
+// Check decides r. It allocates nothing, whatever it decides.
+//
+// The rules are COG-13's "Matching Algorithm", by segment. An unrestricted set
+// allows every valid request but those made by [Never]; a request without a
+// resource is decided by its ability alone.
+func (s Set) Check(r Request) Decision {
+	d := Decision{request: r, set: s}
+	switch {
+	case s.c == nil:
+	case s.c == unrestricted:
+		d.allowed = r.kind == onResource || r.kind == onAbility
+	case r.kind == onResource:
+		d.by, d.allowed = s.c.find(r.can, r.on.text)
+	case r.kind == onAbility:
+		if ids := s.c.covering(r.can); ids.n > 0 {
+			d.by, d.allowed = s.c.holders[ids.id[0]], true
+		}
+	}
+	return d
+}
+
+// Covers reports whether t is nowhere wider than s. An unrestricted t needs an
+// unrestricted s.
+func (s Set) Covers(t Set) bool {
+	switch {
+	case s.IsUnrestricted(), t.IsEmpty():
+		return true
+	case t.IsUnrestricted():
+		return false
+	}
+	for _, c := range t.c.list {
+		if !s.holds(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Missing returns the capabilities of t that none of s covers, in t's order. For
+// an unrestricted t and a restricted s that is {"", "*"}, the widest there is to
+// write.
+func (s Set) Missing(t Set) []Capability {
+	switch {
+	case s.IsUnrestricted():
+		return nil
+	case t.IsUnrestricted():
+		return []Capability{{with: "", can: anyAbility}}
+	}
+	var missing []Capability
+	for _, c := range t.list() {
+		if !s.holds(c) {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// Equal reports whether s and t allow the same: order, duplicates, capabilities
+// that another one covers and trailing slashes do not count.
+func (s Set) Equal(t Set) bool { return s.Covers(t) && t.Covers(s) }
+
+// holds reports whether one capability of the restricted s covers c. What covers
+// c's own resource and ability covers all below them.
+func (s Set) holds(c Capability) bool {
+	if s.c == nil {
+		return false
+	}
+	_, ok := s.c.find(c.can, c.Resource().text)
+	return ok
+}

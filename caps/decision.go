@@ -1,0 +1,48 @@
+package caps
+
+// Decision is the outcome of [Set.Check], with what it rests on. The zero value
+// is a denial.
+type Decision struct {
+	request Request
+	set     Set
+	by      uint32 // index in the set, where allowed and restricted
+	allowed bool
+}
+
+// Allowed reports whether the request may go on.
+func (d Decision) Allowed() bool { return d.allowed }
+
+// By returns the capability that allowed the request; false where it was denied,
+// or where the set is unrestricted.
+func (d Decision) By() (Capability, bool) {
+	if !d.allowed || d.set.IsUnrestricted() {
+		return Capability{}, false
+	}
+	return d.set.c.list[d.by], true
+}
+
+// Request returns what was decided.
+func (d Decision) Request() Request { return d.request }
+
+// Denial returns what to tell whoever asked for operation, or nil where the
+// request was allowed.
+func (d Decision) Denial(operation string) *Denial {
+	if d.allowed {
+		return nil
+	}
+	denial := &Denial{
+		Operation:    operation,
+		Ability:      d.request.can,
+		Resource:     d.request.on.String(),
+		Capabilities: d.set,
+	}
+	switch {
+	case d.request.kind == invalid:
+		denial.Why = "The request is invalid: " + d.request.Err().Error() + "."
+	case d.request.fault != nil:
+		denial.Why = d.request.fault.why
+	default:
+		denial.Hint = d.set.hint(d.request)
+	}
+	return denial
+}

@@ -1,0 +1,91 @@
+package caps
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// shownCapabilities is how many capabilities a denial lists: a long list would
+// crowd out what the model needs to read.
+const shownCapabilities = 32
+
+// Denial says that a call was refused and why, in the words of COG-13, "Denial
+// Messages". It is an error, so that it can travel as one.
+type Denial struct {
+	Operation    string
+	Ability      Ability
+	Resource     string // canonical; "" for the root, and where there was none
+	Capabilities Set
+	Why          string // a sentence more on the reason, or ""
+	Hint         string // the nearest thing that is allowed, or ""; not part of Error
+}
+
+var _ error = (*Denial)(nil)
+
+// Error returns the text of COG-13, on one line, followed by Why.
+func (d *Denial) Error() string {
+	var b strings.Builder
+	b.WriteString("Capability denied: ")
+	b.WriteString(oneLine(d.Operation))
+	b.WriteString(" requires ")
+	if d.Ability == "" {
+		b.WriteString("(invalid)")
+	} else {
+		b.WriteString(string(d.Ability))
+	}
+	b.WriteString(" on ")
+	b.WriteString(orAny(d.Resource))
+	b.WriteString(". Your capabilities are: ")
+	b.WriteString(summary(d.Capabilities))
+	b.WriteString(". Retrying the same call will not succeed — the denial is structural.")
+	if d.Why != "" {
+		b.WriteString(" ")
+		b.WriteString(d.Why)
+	}
+	return b.String()
+}
+
+// MarshalJSON writes the denial as an object that programs read; "message" is
+// the text of [Denial.Error]. Where the list of capabilities is cut,
+// "capabilitiesOmitted" says by how many.
+func (d *Denial) MarshalJSON() ([]byte, error) {
+	shown, omitted := d.Capabilities, 0
+	if list := shown.list(); len(list) > shownCapabilities {
+		shown, omitted = Of(list[:shownCapabilities]...), len(list)-shownCapabilities
+	}
+	return json.Marshal(struct {
+		Error        string  `json:"error"`
+		Operation    string  `json:"operation"`
+		Ability      Ability `json:"ability"`
+		Resource     string  `json:"resource"`
+		Capabilities Set     `json:"capabilities"`
+		Omitted      int     `json:"capabilitiesOmitted,omitempty"`
+		Retryable    bool    `json:"retryable"`
+		Message      string  `json:"message"`
+		Hint         string  `json:"hint,omitempty"`
+	}{
+		Error: "capability_denied", Operation: d.Operation, Ability: d.Ability, Resource: d.Resource,
+		Capabilities: shown, Omitted: omitted, Message: d.Error(), Hint: d.Hint,
+	})
+}
+
+// summary is [Set.String], cut to what a denial shows.
+func summary(s Set) string {
+	list := s.list()
+	if len(list) <= shownCapabilities {
+		return s.String()
+	}
+	return fmt.Sprintf("%s and %d more", joinCapabilities(list[:shownCapabilities]), len(list)-shownCapabilities)
+}
+
+// oneLine quotes a name that would not print as it is. Operations are named by
+// whoever calls.
+func oneLine(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}

@@ -1,0 +1,147 @@
+package caps
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Intersect returns the set that allows, on resources, exactly what both s and t
+// allow: of each pair the longer resource with the longer ability, where one
+// covers the other in both parts. Capabilities that another one covers are left
+// out; the order follows s, then t. An unrestricted set changes nothing.
+//
+// A request without a resource may be allowed by both and not by the
+// intersection: s and t may hold the ability in places that do not meet.
+func (s Set) Intersect(t Set) Set {
+	switch {
+	case s.IsUnrestricted():
+		return t
+	case t.IsUnrestricted():
+		return s
+	case s.IsEmpty() || t.IsEmpty():
+		return Set{}
+	}
+	var meets []meet
+	s.c.meet(t.c, func(i, j uint32) {
+		meets = append(meets, meet{i, j, Capability{s.c.list[i].with, longer(s.c.list[i].can, t.c.list[j].can)}})
+	})
+	t.c.meet(s.c, func(j, i uint32) {
+		a, b := s.c.list[i], t.c.list[j]
+		if a.Resource() != b.Resource() { // the equal ones were found above
+			meets = append(meets, meet{i, j, Capability{b.with, longer(a.can, b.can)}})
+		}
+	})
+	slices.SortFunc(meets, func(a, b meet) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
+	list := make([]Capability, len(meets))
+	for k, m := range meets {
+		list[k] = m.both
+	}
+	return Set{compile(list).minimal()}
+}
+
+// meet is what capability i of one set and j of another have in common.
+type meet struct {
+	i, j uint32
+	both Capability
+}
+
+// meet calls found for each capability i of c and each j of d whose resource
+// covers that of i, where one ability covers the other.
+func (c *compiled) meet(d *compiled, found func(i, j uint32)) {
+	related := map[Ability][]treeMask{}
+	for i, a := range c.list {
+		masks, ok := related[a.can]
+		if !ok {
+			masks = d.related(a.can)
+			related[a.can] = masks
+		}
+		for _, m := range masks {
+			t := &d.resources[m.tree]
+			t.covering(a.Resource().text, m.mask, func(n *node, hit uint64) bool {
+				for ; hit != 0; hit &= hit - 1 {
+					found(uint32(i), t.ownerOf(n, hit))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// treeMask selects abilities of one tree of resources.
+type treeMask struct {
+	tree uint32
+	mask uint64
+}
+
+// related selects the abilities of c that cover can or are covered by it.
+func (c *compiled) related(can Ability) (masks []treeMask) {
+	add := func(id uint32) {
+		tree, bit := id/maskBits, uint64(1)<<(id%maskBits)
+		if n := len(masks); n > 0 && masks[n-1].tree == tree {
+			masks[n-1].mask |= bit
+			return
+		}
+		masks = append(masks, treeMask{tree, bit})
+	}
+	if can == anyAbility {
+		for id := range c.names {
+			add(uint32(id))
+		}
+		return masks
+	}
+	covering := c.covering(can)
+	for _, id := range covering.id[:covering.n] {
+		add(id)
+	}
+	// In the order of text, what lies below can stands together.
+	below := can + "/"
+	from, _ := slices.BinarySearch(c.names, below)
+	for id := from; id < len(c.names) && strings.HasPrefix(string(c.names[id]), string(below)); id++ {
+		add(uint32(id))
+	}
+	return masks
+}
+
+// longer returns the narrower of two abilities of which one covers the other.
+func longer(a, b Ability) Ability {
+	if a.Covers(b) {
+		return b
+	}
+	return a
+}
+
+// minimal returns c without the capabilities that another one covers; of equal
+// ones the first stays.
+func (c *compiled) minimal() *compiled {
+	if c == nil {
+		return nil
+	}
+	kept := make([]Capability, 0, len(c.list))
+	for i, capability := range c.list {
+		if !c.redundant(uint32(i)) {
+			kept = append(kept, capability)
+		}
+	}
+	if len(kept) == len(c.list) {
+		return c
+	}
+	return compile(kept)
+}
+
+// redundant reports whether a capability other than i covers i. The trees know
+// equal ones by the first of them.
+func (c *compiled) redundant(i uint32) (redundant bool) {
+	ids, text := c.covering(c.list[i].can), c.list[i].Resource().text
+	for k := 0; k < ids.n && !redundant; {
+		tree, need, next := ids.next(k)
+		t := &c.resources[tree]
+		t.covering(text, need, func(n *node, hit uint64) bool {
+			redundant = bits.OnesCount64(hit) > 1 || t.ownerOf(n, hit) != i
+			return !redundant
+		})
+		k = next
+	}
+	return redundant
+}

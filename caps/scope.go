@@ -1,0 +1,157 @@
+package caps
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Scope describes the requests that an operation can make, to decide whether to
+// offer it: the ability Can, on resources that are Under or below it.
+//
+// An empty Under means every resource there is: the own namespace, URIs, and
+// other principals' namespaces. Depth counts the segments of the path, so a
+// namespace itself, own or not, has depth 0.
+type Scope struct {
+	Can         Ability
+	Under       string // a resource; "" for every one there is
+	MinDepth    int    // segments below Under, at least
+	MaxDepth    int    // segments below Under, at most; 0 for no bound
+	AnyResource bool   // the operation names no resource: the ability alone decides
+}
+
+// ScopeAbility returns the scope of an operation without a resource.
+func ScopeAbility(can string) Scope { return Scope{Can: Ability(can), AnyResource: true} }
+
+// ScopeUnder returns the scope of an operation on resources from minDepth to
+// maxDepth segments below under; a maxDepth of 0 sets no bound.
+func ScopeUnder(can, under string, minDepth, maxDepth int) Scope {
+	return Scope{Can: Ability(can), Under: under, MinDepth: minDepth, MaxDepth: maxDepth}
+}
+
+// Err returns what is wrong with the scope, or nil. A scope that is wrong
+// contains no request.
+func (sc Scope) Err() error {
+	_, err := sc.root()
+	return err
+}
+
+func (sc Scope) root() (Resource, error) {
+	if _, err := ParseAbility(string(sc.Can)); err != nil {
+		return Resource{}, fmt.Errorf("scope: %w", err)
+	}
+	if sc.AnyResource {
+		return Resource{}, nil
+	}
+	if sc.MinDepth < 0 || sc.MaxDepth < 0 || sc.MaxDepth > 0 && sc.MinDepth > sc.MaxDepth {
+		return Resource{}, errors.New("scope: depths run from 0 up, the lower one first")
+	}
+	r, err := ParseResource(sc.Under)
+	if err != nil {
+		return Resource{}, fmt.Errorf("scope: %w", err)
+	}
+	return r, nil
+}
+
+// CouldAllow reports whether there is a request within sc that s would allow.
+func (s Set) CouldAllow(sc Scope) bool {
+	under, err := sc.root()
+	if err != nil || s.c == nil {
+		return false
+	}
+	if sc.AnyResource {
+		return s.Check(NeedAbility(string(sc.Can))).Allowed()
+	}
+	if s.IsUnrestricted() {
+		return fits(under, sc.MinDepth)
+	}
+	ids := s.c.covering(sc.Can)
+	for i := 0; i < ids.n; {
+		tree, need, next := ids.next(i)
+		t := &s.c.resources[tree]
+		// A capability above the scope covers all of it.
+		if _, ok := t.lookup(under.text, need); ok && fits(under, sc.MinDepth) {
+			return true
+		}
+		// One below it covers what of the scope is below that.
+		v := scopeVisit{c: s.c, t: t, need: need, scope: sc, base: under.depth()}
+		if n, label, ok := t.locate(under.text); ok && v.any(n, label, strings.Count(under.text, "/")) {
+			return true
+		}
+		i = next
+	}
+	return false
+}
+
+// fits reports whether a resource extra segments below r is within the bound on
+// length.
+func fits(r Resource, extra int) bool {
+	shortest := len(r.text) + 2*extra
+	if r.IsRoot() {
+		shortest = max(0, shortest-1)
+	}
+	return extra <= maxResourceBytes && shortest <= maxResourceBytes
+}
+
+// scopeVisit looks through the keys below one place for one within a scope.
+type scopeVisit struct {
+	c     *compiled
+	t     *radix
+	need  uint64
+	scope Scope
+	base  int // depth of the scope's root
+}
+
+// any reports whether a key at or below n leads into the scope. label is what of
+// n's label is new, slashes how many of them stand before it: what lies below is
+// at least that deep, which bounds the search.
+func (v scopeVisit) any(n *node, label string, slashes int) bool {
+	slashes += strings.Count(label, "/")
+	most := v.scope.MaxDepth
+	if most == 0 {
+		most = math.MaxInt - v.base
+	}
+	if n.sub&v.need == 0 || slashes > v.base+most {
+		return false
+	}
+	if hit := n.mask & v.need; hit != 0 {
+		r := v.c.list[v.t.ownerOf(n, hit)].Resource()
+		depth := r.depth() - v.base
+		if depth <= most && fits(r, max(0, v.scope.MinDepth-depth)) {
+			return true
+		}
+	}
+	for i := range uint32(n.kids) {
+		child := &v.t.nodes[n.first+i]
+		if v.any(child, v.t.label(child), slashes) {
+			return true
+		}
+	}
+	return false
+}
+
+// locate returns the node at or below which all keys strictly below text stand,
+// with the part of its label that follows text.
+func (t *radix) locate(text string) (n *node, label string, ok bool) {
+	n = &t.nodes[0]
+	if text == "" {
+		return n, "", true
+	}
+	text += "/"
+	for at := 0; at < len(text); {
+		if n = t.branch(n, text[at]); n == nil {
+			return nil, "", false
+		}
+		label = t.label(n)
+		rest := text[at:]
+		shared := min(len(label), len(rest))
+		if label[:shared] != rest[:shared] {
+			return nil, "", false
+		}
+		at += shared
+		label = label[shared:]
+	}
+	// The slash that was added counts with what is new.
+	return n, "/" + label, true
+}

@@ -1,0 +1,88 @@
+package caps
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Set is an immutable list of capabilities, made ready for checking. The zero
+// value holds nothing and denies everything; [Unrestricted] allows everything.
+// It is a pointer inside: copy it freely.
+type Set struct{ c *compiled }
+
+// Unrestricted returns the set that allows every valid request, other
+// principals' resources included. It is what null means in COG-13.
+func Unrestricted() Set { return Set{unrestricted} }
+
+// Of returns the set of list. A zero Capability, which grants nothing, is left
+// out.
+func Of(list ...Capability) Set {
+	kept := make([]Capability, 0, len(list))
+	for _, c := range list {
+		if c.can != "" {
+			kept = append(kept, c)
+		}
+	}
+	return Set{compile(kept)}
+}
+
+// IsUnrestricted reports whether s is [Unrestricted].
+func (s Set) IsUnrestricted() bool { return s.c == unrestricted }
+
+// IsEmpty reports whether s is restricted and holds nothing: it denies
+// everything.
+func (s Set) IsEmpty() bool { return s.c == nil }
+
+// Len returns the number of capabilities; 0 for an unrestricted set.
+func (s Set) Len() int { return len(s.list()) }
+
+// All returns the capabilities as written, in order; none for an unrestricted
+// set.
+func (s Set) All() iter.Seq[Capability] { return slices.Values(s.list()) }
+
+func (s Set) list() []Capability {
+	if s.c == nil {
+		return nil
+	}
+	return s.c.list
+}
+
+// In returns s with the owner's own DID URLs in bare form, or s itself where it
+// holds none.
+func (s Set) In(owner string) Set {
+	list := s.list()
+	for i, c := range list {
+		if own := c.in(owner); own != c {
+			bare := slices.Clone(list)
+			for j := i; j < len(bare); j++ {
+				bare[j] = bare[j].in(owner)
+			}
+			return Set{compile(bare)}
+		}
+	}
+	return s
+}
+
+// String returns e.g. "crud on w/decisions/, crud/read on w/", "(none)" or
+// "(unrestricted)".
+func (s Set) String() string {
+	switch {
+	case s.IsUnrestricted():
+		return "(unrestricted)"
+	case s.IsEmpty():
+		return "(none)"
+	}
+	return joinCapabilities(s.c.list)
+}
+
+func joinCapabilities(list []Capability) string {
+	var b strings.Builder
+	for i, c := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(c.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,86 @@
+// Package prompt says what the model hears: the system message of a turn, with
+// the disclosure of the agent's capabilities last. Its functions are pure: the
+// same input gives the same bytes. [System] is the one to call first.
+package prompt
+
+import (
+	"strings"
+
+	"usher/caps"
+)
+
+// Input is all that a system message is made of. Empty parts are left out.
+type Input struct {
+	Identity string         // who the agent is and what it should do
+	Date     string         // YYYY-MM-DD
+	Venue    string         // name of the venue
+	Model    string         // name of the model
+	Context  []ContextEntry // material to work with, in order
+	Output   string         // JSON Schema that the answer must fit
+	Caps     caps.Set       // effective capabilities, disclosed last
+}
+
+// ContextEntry is one labelled text in the agent's context.
+type ContextEntry struct {
+	Label string
+	Text  string
+}
+
+// System returns the system message.
+func System(in Input) string {
+	var sections []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			sections = append(sections, s)
+		}
+	}
+	add(in.Identity)
+	add(setting(in))
+	for _, entry := range in.Context {
+		add("[Context: " + entry.Label + "]\n" + entry.Text)
+	}
+	if in.Output != "" {
+		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + in.Output)
+	}
+	add(Disclosure(in.Caps))
+	return strings.Join(sections, "\n\n")
+}
+
+func setting(in Input) string {
+	var facts []string
+	for _, fact := range [...]struct{ name, value string }{
+		{"Current date", in.Date}, {"Venue", in.Venue}, {"Model", in.Model},
+	} {
+		if fact.value != "" {
+			facts = append(facts, fact.name+": "+fact.value+".")
+		}
+	}
+	return strings.Join(facts, " ")
+}
+
+const (
+	disclosureHeader = "## Your capabilities (caps)\n"
+	disclosureNone   = "- (none) — you have no tool capabilities. Any tool call will be denied.\n"
+	disclosureEnd    = "Tool calls outside these capabilities will fail with a \"Capability denied\" error.\n" +
+		"Retrying the same call does not help — the denial is structural."
+)
+
+// Disclosure tells a model its bounds, as COG-13, "Disclosure", formats them;
+// empty when set is unrestricted.
+func Disclosure(set caps.Set) string {
+	if set.IsUnrestricted() {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(disclosureHeader)
+	if set.IsEmpty() {
+		b.WriteString(disclosureNone)
+	}
+	for c := range set.All() {
+		b.WriteString("- ")
+		b.WriteString(c.String())
+		b.WriteByte('\n')
+	}
+	b.WriteString(disclosureEnd)
+	return b.String()
+}

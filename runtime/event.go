@@ -1,0 +1,177 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is something that happened in a turn. The types of this file are all
+// there are; a switch over them is complete. Deltas are only streamed; the
+// others are also the session's log, which alone makes the conversation.
+type Event interface {
+	// Kind is the event's name in JSON, for example "tool_finished".
+	Kind() string
+	event()
+}
+
+// TurnStarted opens a turn with what was said to the agent.
+type TurnStarted struct {
+	Agent   string `json:"agent"`
+	Session string `json:"session"`
+	From    string `json:"from,omitempty"` // who says it: a user's DID or an agent's id
+	Text    string `json:"text"`
+}
+
+// TextDelta is a piece of the model's answer. Not logged.
+type TextDelta struct {
+	Text string `json:"text"`
+}
+
+// ReasoningDelta is a piece of the model's reasoning, where the provider shows it. Not logged.
+type ReasoningDelta struct {
+	Text string `json:"text"`
+}
+
+// Answered is one complete answer of the model: text, tool calls, or both.
+type Answered struct {
+	Text   string     `json:"text,omitempty"`
+	Calls  []ToolCall `json:"calls,omitempty"`
+	Usage  Usage      `json:"usage"`
+	Finish string     `json:"finish,omitempty"`
+}
+
+// ToolStarted says that a tool is about to be called: the intent.
+type ToolStarted struct {
+	Call ToolCall `json:"call"`
+}
+
+// Outcomes of a tool call in [ToolFinished].
+const (
+	ToolOK      = "ok"
+	ToolDenied  = "denied"
+	ToolFailed  = "failed"
+	ToolStopped = "stopped" // the turn ended first; the effect is unknown
+)
+
+// ToolFinished is the result of a tool call as the model receives it.
+type ToolFinished struct {
+	CallID    string `json:"callId"`
+	Name      string `json:"name"`
+	Operation string `json:"operation,omitempty"` // catalogue path, where one was found
+	Outcome   string `json:"outcome"`
+	Result    string `json:"result"` // JSON; cut when too large, and says so
+}
+
+// OutputRejected says that an answer did not fit the agent's output schema.
+type OutputRejected struct {
+	Reason string `json:"reason"`
+	Try    int    `json:"try"`
+	Tries  int    `json:"tries"`
+}
+
+// TurnFinished closes a turn.
+type TurnFinished struct {
+	Text   string          `json:"text,omitempty"`   // the answer
+	Output json.RawMessage `json:"output,omitempty"` // the answer as JSON, where the agent has an output schema
+	Error  string          `json:"error,omitempty"`
+	Calls  int             `json:"modelCalls"`
+	Usage  Usage           `json:"usage"`
+}
+
+// Received is a message left for the agent between turns; it is heard at the
+// next one.
+type Received struct {
+	From string `json:"from"`
+	Text string `json:"text"`
+}
+
+func (TurnStarted) Kind() string    { return "turn_started" }
+func (TextDelta) Kind() string      { return "text_delta" }
+func (ReasoningDelta) Kind() string { return "reasoning_delta" }
+func (Answered) Kind() string       { return "answered" }
+func (ToolStarted) Kind() string    { return "tool_started" }
+func (ToolFinished) Kind() string   { return "tool_finished" }
+func (OutputRejected) Kind() string { return "output_rejected" }
+func (TurnFinished) Kind() string   { return "turn_finished" }
+func (Received) Kind() string       { return "received" }
+
+func (TurnStarted) event()    {}
+func (TextDelta) event()      {}
+func (ReasoningDelta) event() {}
+func (Answered) event()       {}
+func (ToolStarted) event()    {}
+func (ToolFinished) event()   {}
+func (OutputRejected) event() {}
+func (TurnFinished) event()   {}
+func (Received) event()       {}
+
+// Entry is one event in a session's log.
+type Entry struct {
+	Seq   uint64 // 1 for the first
+	Time  time.Time
+	Event Event
+}
+
+type entryJSON struct {
+	Seq  uint64          `json:"seq"`
+	Time time.Time       `json:"time"`
+	Type string          `json:"type"`
+	Body json.RawMessage `json:"event"`
+}
+
+// MarshalJSON writes {"seq","time","type","event"}.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	body, err := json.Marshal(e.Event)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(entryJSON{e.Seq, e.Time, e.Event.Kind(), body})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Entry) UnmarshalJSON(data []byte) error {
+	var in entryJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	decode, ok := decoders[in.Type]
+	if !ok {
+		return fmt.Errorf("read session log: unknown event type %q: written by a newer version", in.Type)
+	}
+	ev, err := decode(in.Body)
+	if err != nil {
+		return fmt.Errorf("read session log: event %d: %w", in.Seq, err)
+	}
+	*e = Entry{in.Seq, in.Time, ev}
+	return nil
+}
+
+var decoders = map[string]func(json.RawMessage) (Event, error){
+	TurnStarted{}.Kind():    decodeEvent[TurnStarted],
+	Answered{}.Kind():       decodeEvent[Answered],
+	ToolStarted{}.Kind():    decodeEvent[ToolStarted],
+	ToolFinished{}.Kind():   decodeEvent[ToolFinished],
+	OutputRejected{}.Kind(): decodeEvent[OutputRejected],
+	TurnFinished{}.Kind():   decodeEvent[TurnFinished],
+	Received{}.Kind():       decodeEvent[Received],
+}
+
+func decodeEvent[T Event](raw json.RawMessage) (Event, error) {
+	var ev T
+	err := json.Unmarshal(raw, &ev)
+	return ev, err
+}
+
+// EventJSON returns the event as one JSON object with its kind as "type".
+func EventJSON(ev Event) ([]byte, error) {
+	body, err := json.Marshal(ev)
+	if err != nil {
+		return nil, err
+	}
+	head := []byte(`{"type":"` + ev.Kind() + `"`)
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return append(head, body[1:]...), nil
+}

@@ -1,0 +1,184 @@
+// Package offline has a model that is a small Go program: it takes plain
+// instructions such as "read w/notes/today" and makes the tool calls that they
+// mean. It needs no key and no network, so that agents, their tools and their
+// capabilities can be tried before a language model is plugged in.
+// Configurations name it "offline"; see [Provider].
+package offline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"usher/runtime"
+)
+
+// Name is the provider's name in configurations.
+const Name = "offline"
+
+// Provider makes the model. It takes no settings.
+func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+	if err := runtime.NoSettings(cfg); err != nil {
+		return nil, err
+	}
+	return Model{}, nil
+}
+
+// Model follows instructions, one a line.
+type Model struct{}
+
+var _ runtime.Model = Model{}
+
+// usage is what the model says when it is told nothing that it understands.
+const usage = `I am the offline model: I follow plain instructions, one a line. Try
+  list w/
+  read w/notes/hello
+  write w/notes/hello Good morning
+  append w/log A line
+  delete w/notes/hello
+  copy w/a w/b
+  ask AGENT What is new?
+  tell AGENT Come by later
+  call covia_read {"path": "w/notes/hello"}
+Whether I may is decided by the gate, not by me.`
+
+// Generate answers the last message of the user: with the tool calls that its
+// instructions mean, and then with what came of them.
+func (Model) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		said, results := lastExchange(req.Messages)
+		if len(results) > 0 {
+			yieldText(yield, report(results))
+			return
+		}
+		calls, err := instructions(said)
+		if err != nil {
+			yieldText(yield, err.Error())
+			return
+		}
+		if len(calls) == 0 {
+			yieldText(yield, usage)
+			return
+		}
+		for i, call := range calls {
+			delta := &runtime.CallDelta{Index: i, Name: call.tool, Arguments: call.arguments}
+			if !yield(runtime.Chunk{Call: delta}, nil) {
+				return
+			}
+		}
+		yield(runtime.Chunk{Finish: "tool_calls"}, nil)
+	}
+}
+
+func yieldText(yield func(runtime.Chunk, error) bool, text string) {
+	if yield(runtime.Chunk{Text: text}, nil) {
+		yield(runtime.Chunk{Finish: "stop"}, nil)
+	}
+}
+
+// lastExchange returns what the user said last and the tool results since.
+func lastExchange(messages []runtime.Message) (said string, results []runtime.Message) {
+	for i := len(messages) - 1; i >= 0; i-- {
+		switch messages[i].Role {
+		case runtime.RoleUser:
+			return messages[i].Text, messages[i+1:]
+		default:
+		}
+	}
+	return "", nil
+}
+
+type call struct{ tool, arguments string }
+
+// verbs are the instructions: the tool of each, and its arguments in order.
+// The last argument takes the rest of the line.
+var verbs = map[string]struct {
+	tool   string
+	fields []string
+}{
+	"list":   {"covia_list", []string{"path"}},
+	"read":   {"covia_read", []string{"path"}},
+	"write":  {"covia_write", []string{"path", "value"}},
+	"append": {"covia_append", []string{"path", "value"}},
+	"delete": {"covia_delete", []string{"path"}},
+	"copy":   {"covia_copy", []string{"from", "to"}},
+	"ask":    {"agent_request", []string{"agentId", "input"}},
+	"tell":   {"agent_message", []string{"agentId", "message"}},
+}
+
+func instructions(text string) ([]call, error) {
+	var calls []call
+	for line := range strings.Lines(text) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
+		if strings.EqualFold(word, "call") {
+			tool, arguments, _ := strings.Cut(rest, " ")
+			calls = append(calls, call{tool, strings.TrimSpace(arguments)})
+			continue
+		}
+		verb, known := verbs[strings.ToLower(word)]
+		if !known {
+			continue
+		}
+		arguments := make(map[string]json.RawMessage)
+		for i, field := range verb.fields {
+			value := rest
+			if i < len(verb.fields)-1 {
+				value, rest, _ = strings.Cut(rest, " ")
+				rest = strings.TrimSpace(rest)
+			}
+			if value == "" {
+				return nil, fmt.Errorf("%s needs %s: %s", word, strings.Join(verb.fields, " and "), strings.TrimSpace(line))
+			}
+			arguments[field] = jsonValue(field, value)
+		}
+		raw, err := json.Marshal(arguments)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call{verb.tool, string(raw)})
+	}
+	return calls, nil
+}
+
+// jsonValue takes a value to store as JSON where it is JSON, and as text otherwise.
+func jsonValue(field, s string) json.RawMessage {
+	if field == "value" && json.Valid([]byte(s)) {
+		return json.RawMessage(s)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string cannot fail to encode
+	return b.Bytes()
+}
+
+// report tells what came of the calls, a line each.
+func report(results []runtime.Message) string {
+	var b strings.Builder
+	for _, m := range results {
+		if m.Role != runtime.RoleTool {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		var failed struct {
+			Error   string `json:"error"`
+			Message string `json:"message"`
+			Hint    string `json:"hint"`
+		}
+		if json.Unmarshal([]byte(m.Text), &failed) == nil && failed.Error != "" {
+			b.WriteString(failed.Message)
+			if failed.Hint != "" {
+				b.WriteString("\n" + failed.Hint)
+			}
+			continue
+		}
+		b.WriteString(m.Name + ": " + m.Text)
+	}
+	return b.String()
+}

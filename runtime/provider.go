@@ -1,0 +1,46 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Provider makes a model from the settings of a configuration. Settings that
+// it does not know are an error.
+type Provider func(ctx context.Context, cfg ModelConfig) (Model, error)
+
+// ModelConfig is one entry under "models" in a configuration.
+type ModelConfig struct {
+	Name     string         // the model's name in the configuration
+	Provider string         // the provider's registered name
+	Settings map[string]any // everything else that stands there
+}
+
+// Providers are model providers by name, as configurations name them.
+type Providers map[string]Provider
+
+// Model makes the model that cfg describes.
+func (p Providers) Model(ctx context.Context, cfg ModelConfig) (Model, error) {
+	provider, ok := p[cfg.Provider]
+	if !ok {
+		known := slices.Sorted(maps.Keys(p))
+		return nil, fmt.Errorf("model %s: no provider %q is registered; there are %s", cfg.Name, cfg.Provider, strings.Join(known, ", "))
+	}
+	m, err := provider(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
+	}
+	return m, nil
+}
+
+// NoSettings is what a provider without settings returns for cfg: an error
+// that names the first setting, if there is any.
+func NoSettings(cfg ModelConfig) error {
+	for _, key := range slices.Sorted(maps.Keys(cfg.Settings)) {
+		return fmt.Errorf("provider %s takes no setting %q: remove it", cfg.Provider, key)
+	}
+	return nil
+}

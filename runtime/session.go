@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Log keeps the events of sessions. What Append has returned nil for is kept.
+type Log interface {
+	Append(ctx context.Context, session string, entries ...Entry) error
+}
+
+// Session is one conversation with an agent: an append-only log of events and
+// the messages that follow from it. One turn runs at a time.
+type Session struct {
+	id   string
+	log  Log
+	turn sync.Mutex // held while a turn runs
+
+	mu       sync.Mutex // guards what follows
+	seq      uint64
+	messages []Message
+	open     []ToolCall // asked for, not yet answered
+	heard    []Received // left for the next turn
+}
+
+// NewSession returns the session with the given log entries as its past. A nil
+// log keeps it in memory.
+func NewSession(id string, log Log, past ...Entry) *Session {
+	s := &Session{id: id, log: log}
+	for _, e := range past {
+		s.seq = e.Seq
+		s.apply(e.Event)
+	}
+	return s
+}
+
+// ID names the session.
+func (s *Session) ID() string { return s.id }
+
+// Messages returns the conversation so far. It must not be changed.
+func (s *Session) Messages() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.messages[:len(s.messages):len(s.messages)]
+}
+
+// Leave puts a message where the next turn hears it. It starts nothing.
+func (s *Session) Leave(ctx context.Context, now time.Time, msg Received) error {
+	return s.append(ctx, now, msg)
+}
+
+// append writes events to the log and then to the conversation.
+func (s *Session) append(ctx context.Context, now time.Time, events ...Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log != nil {
+		entries := make([]Entry, len(events))
+		for i, ev := range events {
+			entries[i] = Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}
+		}
+		if err := s.log.Append(ctx, s.id, entries...); err != nil {
+			return fmt.Errorf("write session log: %w", err)
+		}
+	}
+	s.seq += uint64(len(events))
+	for _, ev := range events {
+		s.apply(ev)
+	}
+	return nil
+}
+
+// apply is the one place that says what an event means for the conversation.
+func (s *Session) apply(ev Event) {
+	switch ev := ev.(type) {
+	case TurnStarted:
+		// A log that a crash cut short has calls without results; providers
+		// refuse such a conversation, and the model must know.
+		for len(s.open) > 0 {
+			s.apply(stopped(s.open[0]))
+		}
+		for _, m := range s.heard {
+			s.say(Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + m.Text})
+		}
+		s.heard = nil
+		s.say(Message{Role: RoleUser, Text: ev.Text})
+	case Answered:
+		if ev.Text != "" || len(ev.Calls) > 0 {
+			s.say(Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls})
+		}
+		s.open = append(s.open[:0], ev.Calls...)
+	case ToolFinished:
+		s.say(Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result})
+		for i, call := range s.open {
+			if call.ID == ev.CallID {
+				s.open = append(s.open[:i], s.open[i+1:]...)
+				break
+			}
+		}
+	case OutputRejected:
+		s.say(Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
+			"\nAnswer again, with one JSON value that fits it and nothing else."})
+	case Received:
+		s.heard = append(s.heard, ev)
+	}
+}
+
+func (s *Session) say(m Message) { s.messages = append(s.messages, m) }
+
+// unanswered returns the calls that the conversation still owes a result.
+func (s *Session) unanswered() []ToolCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]ToolCall(nil), s.open...)
+}
+
+func stopped(call ToolCall) ToolFinished {
+	return ToolFinished{
+		CallID: call.ID, Name: call.Name, Outcome: ToolStopped,
+		Result: `{"error":"stopped","message":"The turn ended before this call was finished. Whether it took effect is unknown: look before you repeat it.","retryable":false}`,
+	}
+}

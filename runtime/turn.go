@@ -1,0 +1,259 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"usher/prompt"
+)
+
+var (
+	// ErrModelCalls: the turn used all its model calls without an answer.
+	ErrModelCalls = errors.New("model call limit of the turn reached")
+	// ErrOutput: no answer fitted the agent's output schema.
+	ErrOutput = errors.New("the answer does not fit the agent's output schema")
+	// ErrStopped: whoever listened to the turn stopped listening.
+	ErrStopped = errors.New("turn stopped")
+)
+
+// Say is what is said to an agent to start a turn.
+type Say struct {
+	From string // a user's DID or an agent's id
+	Text string
+}
+
+// Turn runs one turn of the agent in the session: it asks the model, runs the
+// tools that the model asks for through the gate, and goes on until the model
+// answers. The sequence yields what happens while it happens. A turn that
+// fails ends with its error, after a [TurnFinished] that carries it too.
+// Leaving the loop early stops the turn. The session can go on after any end.
+func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		s.turn.Lock()
+		defer s.turn.Unlock()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
+		final, err := t.run(ctx, say)
+		t.finish(context.WithoutCancel(ctx), final, err)
+	}
+}
+
+// turn is one turn while it runs.
+type turn struct {
+	*Runner
+	agent   *Agent
+	session *Session
+	yield   func(Event, error) bool
+	cancel  context.CancelFunc
+	gone    bool // the listener left
+	calls   int
+	usage   Usage
+}
+
+func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error) {
+	if err := t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text}); err != nil {
+		return final, err
+	}
+	entries, err := t.context(ctx, t.agent)
+	if err != nil {
+		return final, err
+	}
+	var b Briefing
+	for rejected := 0; ; {
+		answer, err := t.ask(ctx, &b, entries)
+		if err != nil {
+			return final, err
+		}
+		if len(answer.Calls) > 0 {
+			if err := t.callTools(ctx, answer.Calls); err != nil {
+				return final, err
+			}
+			continue
+		}
+		final.Text = answer.Text
+		if t.agent.Output == nil {
+			return final, nil
+		}
+		output, reason := t.fit(answer.Text)
+		if reason == nil {
+			final.Output = output
+			return final, nil
+		}
+		rejected++
+		if err := t.record(ctx, OutputRejected{Reason: reason.Error(), Try: rejected, Tries: t.opts.OutputTries}); err != nil {
+			return final, err
+		}
+		if rejected == t.opts.OutputTries {
+			return final, fmt.Errorf("%w after %d tries: %w", ErrOutput, rejected, reason)
+		}
+	}
+}
+
+// ask makes one model call and assembles the answer from its pieces.
+func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEntry) (Answered, error) {
+	if t.calls == t.opts.MaxModelCalls {
+		return Answered{}, fmt.Errorf("%w (%d)", ErrModelCalls, t.opts.MaxModelCalls)
+	}
+	t.calls++
+	t.refresh(b, t.agent, entries)
+	req := &Request{System: b.System, Messages: t.session.Messages(), Tools: b.Tools}
+	if t.agent.Output != nil {
+		req.Output = t.agent.Output.JSON()
+	}
+	var answer Answered
+	var text strings.Builder
+	var calls []*callPieces
+	for chunk, err := range t.agent.Model.Generate(ctx, req) {
+		if err != nil {
+			return Answered{}, fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
+		}
+		if chunk.Reasoning != "" {
+			t.emit(ReasoningDelta{chunk.Reasoning})
+		}
+		if chunk.Text != "" {
+			text.WriteString(chunk.Text)
+			t.emit(TextDelta{chunk.Text})
+		}
+		if chunk.Call != nil {
+			calls = addPiece(calls, chunk.Call)
+		}
+		if chunk.Usage != nil {
+			answer.Usage = *chunk.Usage
+		}
+		if chunk.Finish != "" {
+			answer.Finish = chunk.Finish
+		}
+		if t.gone {
+			return Answered{}, ErrStopped
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Answered{}, err
+	}
+	answer.Text = text.String()
+	answer.Calls = assemble(calls, t.calls)
+	t.usage.add(answer.Usage)
+	return answer, t.record(ctx, answer)
+}
+
+type callPieces struct {
+	index     int
+	call      ToolCall
+	arguments []byte
+}
+
+func addPiece(calls []*callPieces, d *CallDelta) []*callPieces {
+	var p *callPieces
+	for _, c := range calls {
+		if c.index == d.Index {
+			p = c
+		}
+	}
+	if p == nil {
+		p = &callPieces{index: d.Index}
+		calls = append(calls, p)
+	}
+	if d.ID != "" {
+		p.call.ID = d.ID
+	}
+	if d.Name != "" {
+		p.call.Name = d.Name
+	}
+	p.arguments = append(p.arguments, d.Arguments...)
+	return calls
+}
+
+// assemble completes the calls, and gives those an id that came without one or
+// with another's: results are matched by it.
+func assemble(pieces []*callPieces, answer int) []ToolCall {
+	if len(pieces) == 0 {
+		return nil
+	}
+	calls := make([]ToolCall, len(pieces))
+	for i, p := range pieces {
+		calls[i] = p.call
+		calls[i].Arguments = string(p.arguments)
+		for j := range i {
+			if calls[j].ID == calls[i].ID {
+				calls[i].ID = ""
+			}
+		}
+		if calls[i].ID == "" {
+			calls[i].ID = "call-" + strconv.Itoa(answer) + "-" + strconv.Itoa(i)
+		}
+	}
+	return calls
+}
+
+// fit returns the answer as JSON if it fits the agent's output schema.
+func (t *turn) fit(text string) (json.RawMessage, error) {
+	raw := json.RawMessage(unfence(text))
+	if !json.Valid(raw) {
+		return nil, errors.New("it is not one JSON value")
+	}
+	return raw, t.agent.Output.Validate(raw)
+}
+
+// unfence removes the Markdown fence that models like to put around JSON.
+func unfence(text string) string {
+	text = strings.TrimSpace(text)
+	body, ok := strings.CutPrefix(text, "```")
+	if !ok {
+		return text
+	}
+	body, ok = strings.CutSuffix(body, "```")
+	if !ok {
+		return text
+	}
+	if _, rest, found := strings.Cut(body, "\n"); found {
+		return strings.TrimSpace(rest)
+	}
+	return text
+}
+
+// record writes the event to the session and shows it.
+func (t *turn) record(ctx context.Context, ev Event) error {
+	if err := t.session.append(ctx, t.opts.Now(), ev); err != nil {
+		return err
+	}
+	t.emit(ev)
+	if t.gone {
+		return ErrStopped
+	}
+	return nil
+}
+
+func (t *turn) emit(ev Event) {
+	if !t.gone && !t.yield(ev, nil) {
+		t.gone = true
+		t.cancel()
+	}
+}
+
+// finish closes the turn in the log, whatever ended it.
+func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
+	var closing []Event
+	for _, call := range t.session.unanswered() {
+		closing = append(closing, stopped(call))
+	}
+	final.Calls, final.Usage = t.calls, t.usage
+	if err != nil {
+		final.Error = err.Error()
+	}
+	closing = append(closing, final)
+	if logErr := t.session.append(ctx, t.opts.Now(), closing...); logErr != nil {
+		err = errors.Join(err, logErr)
+	}
+	for _, ev := range closing {
+		t.emit(ev)
+	}
+	if err != nil && !t.gone {
+		t.yield(nil, err)
+	}
+}

@@ -1,0 +1,51 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrNoRequirements: an operation without declared requirements cannot register.
+	ErrNoRequirements = errors.New("it declares no requirements: give the abilities and resources that a call needs")
+	// ErrForeignAuthority: the authority was not made by this gate's mint.
+	ErrForeignAuthority = errors.New("authority is not of this venue: use one that its own mint made")
+	// ErrTooDeep: calls that start calls reached the limit of call depth.
+	ErrTooDeep = errors.New("call depth limit reached: operations start operations too deeply")
+)
+
+// InputError says that the input of a call cannot be used. It is not a denial:
+// a corrected call may succeed.
+type InputError struct {
+	Operation string // catalogue path
+	Err       error
+}
+
+func (e *InputError) Error() string { return "invalid input for " + e.Operation + ": " + e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// NotFoundError says that a reference names no operation.
+type NotFoundError struct {
+	Reference string
+	Nearest   string // the closest known name; empty when none is close
+}
+
+func (e *NotFoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "operation not found: %q names none", e.Reference)
+	if e.Nearest != "" {
+		fmt.Fprintf(&b, "; did you mean %s?", e.Nearest)
+	}
+	return b.String()
+}
+
+// PanicError is what a handler's panic becomes.
+type PanicError struct {
+	Operation string
+	Value     any
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%s failed inside (panic: %v): this is a fault of the tool, not of the call", e.Operation, e.Value)
+}

@@ -1,0 +1,206 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"usher/caps"
+)
+
+// Gate stands in front of all operations of a venue. It is safe for concurrent
+// use.
+type Gate struct {
+	registry *Registry
+	mint     *Mint
+	ledger   Ledger
+	maxDepth int
+	log      *slog.Logger
+}
+
+// GateOptions adjusts a gate. The zero value is valid.
+type GateOptions struct {
+	Ledger   Ledger       // nil keeps no record
+	MaxDepth int          // operations that start operations; 0 is 16
+	Logger   *slog.Logger // nil discards
+}
+
+// NewGate returns the gate before the operations of registry, and the one mint
+// whose authorities it takes.
+func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
+	if opts == nil {
+		opts = &GateOptions{}
+	}
+	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, maxDepth: opts.MaxDepth, log: opts.Logger}
+	if g.maxDepth == 0 {
+		g.maxDepth = 16
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	return g, g.mint
+}
+
+// Registry is the operations that the gate stands before.
+func (g *Gate) Registry() *Registry { return g.registry }
+
+// Invocation asks for one run of an operation.
+type Invocation struct {
+	Operation string          // any reference that [Registry.Resolve] takes
+	Input     json.RawMessage // a JSON object, kept as it came; empty is {}
+	ID        string          // the caller's id for the call; may be empty
+}
+
+// Result is the outcome of a call that was allowed and did not fail.
+type Result struct {
+	Operation string          // catalogue path of what ran
+	Output    json.RawMessage // JSON
+}
+
+// Invoke runs the operation that inv names with auth, if auth allows it. The
+// error is a [*caps.Denial], an [*InputError], a [*NotFoundError], one of the
+// errors of this package, or what the handler returned.
+//
+// The order is that of DESIGN: resolve, validate, ask for all requirements,
+// check each, record, run, record.
+func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
+	if auth.mint != g.mint || auth.owner.IsZero() {
+		return Result{}, ErrForeignAuthority
+	}
+	if auth.depth >= g.maxDepth {
+		return Result{}, fmt.Errorf("%w (%d)", ErrTooDeep, g.maxDepth)
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	op, err := g.registry.Resolve(ctx, auth.owner, inv.Operation)
+	if err != nil {
+		return Result{}, err
+	}
+	input := inv.Input
+	if len(input) == 0 {
+		input = emptyObject
+	}
+	call, err := op.decode(input)
+	if err != nil {
+		return Result{}, err
+	}
+	seq, err := g.decide(ctx, auth, op, input, call.needs)
+	if err != nil {
+		return Result{}, err
+	}
+	auth.depth++
+	out, runErr := g.run(ctx, call, Call{&ticket{gate: g, auth: auth, op: op, id: inv.ID, input: input}})
+	if g.ledger != nil {
+		// The outcome is recorded even when the caller has gone.
+		if err := g.ledger.Finished(context.WithoutCancel(ctx), seq, runErr); err != nil {
+			return Result{}, fmt.Errorf("record the outcome of %s: %w", op.path, err)
+		}
+	}
+	if runErr != nil {
+		return Result{}, runErr
+	}
+	return Result{Operation: op.path, Output: out}, nil
+}
+
+var emptyObject = json.RawMessage("{}")
+
+// decide checks every requirement and records the verdict. Denials come before
+// complaints about the rest of the input: who may not call learns no more.
+func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, needs []caps.Request) (seq uint64, err error) {
+	if len(needs) == 0 {
+		return 0, fmt.Errorf("operation %s: %w", op.path, ErrNoRequirements)
+	}
+	held := auth.Caps()
+	owner := auth.owner.String()
+	for _, need := range needs {
+		if err := need.Err(); err != nil {
+			return 0, &InputError{Operation: op.path, Err: err}
+		}
+	}
+	var denial *caps.Denial
+	var rows []Requirement
+	if g.ledger != nil {
+		rows = make([]Requirement, 0, len(needs))
+	}
+	for _, need := range needs {
+		need = need.In(owner)
+		d := held.Check(need)
+		if denial == nil {
+			if !d.Allowed() {
+				denial = d.Denial(op.path)
+				if need.HandsOn() {
+					denial.Why = "An agent can hand on at most what it holds itself."
+				}
+			} else if need.Resource().DID() != "" && !need.HandsOn() {
+				denial = foreign(op.path, need, held)
+			}
+		}
+		if g.ledger != nil {
+			rows = append(rows, RequirementOf(d))
+		}
+	}
+	if denial == nil {
+		if err := op.validate(input); err != nil {
+			return 0, err
+		}
+	}
+	if g.ledger != nil {
+		seq, err = g.record(ctx, auth, op, input, rows, denial)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if denial != nil {
+		return 0, denial
+	}
+	return seq, nil
+}
+
+// foreign refuses a resource of another principal that no chain of authority
+// covers. Capabilities alone never reach beyond the owner's namespace.
+func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
+	return &caps.Denial{
+		Operation: op, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: held,
+		Why: "The resource belongs to another user, who has delegated nothing for this call.",
+	}
+}
+
+func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denial *caps.Denial) (uint64, error) {
+	e := Entry{
+		Owner: auth.owner.String(), Actor: auth.actor, Via: auth.via,
+		Operation: op.path, Needs: rows, Verdict: Allowed, Digest: digest(input),
+		Effects: !op.readOnly, Job: auth.job, Session: auth.sess,
+	}
+	if denial != nil {
+		e.Verdict, e.Reason = Denied, denial.Error()
+	}
+	seq, err := g.ledger.Decided(ctx, e)
+	if err != nil {
+		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", op.path, err)
+	}
+	return seq, nil
+}
+
+func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
+	op := call.ticket.op.path
+	defer func() {
+		if v := recover(); v != nil {
+			g.log.ErrorContext(ctx, "tool panicked", "operation", op, "panic", v, "stack", string(debug.Stack()))
+			out, err = nil, &PanicError{Operation: op, Value: v}
+		}
+	}()
+	value, err := p.run(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := value.(json.RawMessage); ok {
+		return raw, nil
+	}
+	if out, err = json.Marshal(value); err != nil {
+		return nil, fmt.Errorf("encode the output of %s: %w", op, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/caps"
+)
+
+// typeSchemas describes the types that inference cannot know.
+var typeSchemas = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[caps.Path](): {
+		AnyOf: []*jsonschema.Schema{
+			{Type: "string"},
+			{Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		},
+		Description: "a path such as w/notes/today, or the array of its segments",
+	},
+	reflect.TypeFor[caps.Declared](): {
+		Types:       []string{"array", "null"},
+		Description: "capabilities, a list of {with, can}; [] is none",
+	},
+}
+
+// schemaFor infers the schema of T; nil when T is any value.
+func schemaFor[T any]() (*jsonschema.Schema, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]() {
+		return nil, nil
+	}
+	return jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
+}
+
+func (o *Operation) inferSchemas(in, out func() (*jsonschema.Schema, error)) error {
+	input, err := in()
+	if err != nil {
+		return fmt.Errorf("infer its input schema: %w", err)
+	}
+	output, err := out()
+	if err != nil {
+		return fmt.Errorf("infer its output schema: %w", err)
+	}
+	if input == nil || input.Type != "object" {
+		return errors.New("its input is not a struct: tools take a JSON object")
+	}
+	return o.setSchemas(input, output)
+}
+
+func (o *Operation) setSchemas(input, output *jsonschema.Schema) error {
+	o.inputJSON = json.RawMessage(`{"type":"object"}`)
+	if input != nil {
+		raw, err := json.Marshal(input)
+		if err != nil {
+			return fmt.Errorf("encode its input schema: %w", err)
+		}
+		if o.input, err = input.Resolve(nil); err != nil {
+			return fmt.Errorf("resolve its input schema: %w", err)
+		}
+		o.inputJSON = raw
+	}
+	if output != nil {
+		raw, err := json.Marshal(output)
+		if err != nil {
+			return fmt.Errorf("encode its output schema: %w", err)
+		}
+		o.output = raw
+	}
+	return nil
+}
+
+// checkObject refuses input that is not one JSON object with each top key
+// once: of two keys of one name, a check and a handler could see either.
+func checkObject(raw json.RawMessage) error { return CheckKeys(raw, nil) }
+
+// CheckKeys says what is wrong with the top keys of a JSON object: one that
+// occurs twice in any case, or one that is not among known, where given.
+func CheckKeys(raw json.RawMessage, known []string) error {
+	trimmed := bytes.TrimLeft(raw, " \t\r\n")
+	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) {
+		return errors.New("the input is not a JSON object: send one, for example {}")
+	}
+	seen := make([]string, 0, 8)
+	depth := 0
+	for i := 0; i < len(trimmed); i++ {
+		switch trimmed[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			end := stringEnd(trimmed, i)
+			if depth == 1 && isKey(trimmed, end) {
+				key, err := unquote(trimmed[i:end])
+				if err != nil {
+					return err
+				}
+				for _, other := range seen {
+					if strings.EqualFold(other, key) {
+						return fmt.Errorf("the input has the field %q twice: send it once", key)
+					}
+				}
+				if known != nil && !slices.Contains(known, key) {
+					return unknownKey(key, known)
+				}
+				seen = append(seen, key)
+			}
+			i = end - 1
+		}
+	}
+	return nil
+}
+
+func unknownKey(key string, known []string) error {
+	if near := Nearest(key, known); near != "" {
+		return fmt.Errorf("unknown key %q: did you mean %q?", key, near)
+	}
+	return fmt.Errorf("unknown key %q: the keys are %s", key, strings.Join(known, ", "))
+}
+
+// stringEnd returns the index after the JSON string that begins at i, in
+// input that is known to be valid JSON.
+func stringEnd(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func isKey(b []byte, i int) bool {
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return b[i] == ':'
+		}
+	}
+	return false
+}
+
+func unquote(quoted []byte) (string, error) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(quoted, &s)
+	return s, err
+}
+
+// decodeError says in the sender's words what encoding/json says in Go's.
+func decodeError(err error) error {
+	var typeErr *json.UnmarshalTypeError
+	if errors.As(err, &typeErr) && typeErr.Field != "" {
+		return fmt.Errorf("%s is a JSON %s, which does not fit here: expected %s", typeErr.Field, typeErr.Value, jsonKind(typeErr.Type))
+	}
+	return err
+}
+
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint64, reflect.Uint32:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// schemaError drops the validator's own framing and keeps what it found.
+func schemaError(err error) error {
+	text := err.Error()
+	for {
+		rest, ok := strings.CutPrefix(text, "validating ")
+		if !ok {
+			break
+		}
+		where, what, ok := strings.Cut(rest, ": ")
+		if !ok {
+			break
+		}
+		text = what
+		if field, ok := strings.CutPrefix(where, "/properties/"); ok && !strings.HasPrefix(what, "validating ") {
+			text = field + ": " + what
+		}
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,283 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/caps"
+)
+
+// Operation is one thing that can be done. It is immutable; its handler can be
+// reached by a [Gate] alone.
+type Operation struct {
+	name        string
+	path        string
+	toolName    string
+	description string
+	readOnly    bool
+	idempotent  bool
+	input       *jsonschema.Resolved
+	inputJSON   json.RawMessage
+	output      json.RawMessage
+	groups      [][]caps.Scope
+	prepare     func(json.RawMessage) (prepared, error)
+	fault       error
+}
+
+// prepared is one input, decoded once: what it requires and how it runs both
+// work on the same value, so nothing can change between check and use.
+type prepared struct {
+	needs []caps.Request
+	run   func(context.Context, Call) (any, error)
+}
+
+// Name is the display name, for example "covia:write".
+func (o *Operation) Name() string { return o.name }
+
+// Path is the catalogue path, for example "v/ops/covia/write": the name that
+// decisions and denials use.
+func (o *Operation) Path() string { return o.path }
+
+// ToolName is the name that models use, for example "covia_write".
+func (o *Operation) ToolName() string { return o.toolName }
+
+// Description is one sentence or more for people and models.
+func (o *Operation) Description() string { return o.description }
+
+// ReadOnly reports whether the operation changes nothing.
+func (o *Operation) ReadOnly() bool { return o.readOnly }
+
+// Idempotent reports whether running it twice equals running it once.
+func (o *Operation) Idempotent() bool { return o.idempotent || o.readOnly }
+
+// InputSchema is the JSON Schema of the input.
+func (o *Operation) InputSchema() json.RawMessage { return o.inputJSON }
+
+// OutputSchema is the JSON Schema of the output; nil when any value may come out.
+func (o *Operation) OutputSchema() json.RawMessage { return o.output }
+
+// Requirements says what a call with this input needs, without the rest of the
+// validation and without running anything. The error is an [*InputError].
+func (o *Operation) Requirements(input json.RawMessage) ([]caps.Request, error) {
+	p, err := o.decode(input)
+	if err != nil {
+		return nil, err
+	}
+	for _, need := range p.needs {
+		if err := need.Err(); err != nil {
+			return nil, &InputError{Operation: o.path, Err: err}
+		}
+	}
+	return p.needs, nil
+}
+
+// CouldAllow reports whether set would allow the operation on any input at all:
+// a tool is offered to a model if and only if it does.
+func (o *Operation) CouldAllow(set caps.Set) bool {
+	if set.IsUnrestricted() {
+		return true
+	}
+	if set.IsEmpty() {
+		return false
+	}
+	for _, alternatives := range o.groups {
+		if !anyScope(set, alternatives) {
+			return false
+		}
+	}
+	return true
+}
+
+// Scopes returns, for each requirement, the alternatives of which one must be
+// within reach (see [Within]).
+func (o *Operation) Scopes() [][]caps.Scope { return o.groups }
+
+func anyScope(set caps.Set, alternatives []caps.Scope) bool {
+	for _, sc := range alternatives {
+		if set.CouldAllow(sc) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *Operation) decode(input json.RawMessage) (prepared, error) {
+	if err := checkObject(input); err != nil {
+		return prepared{}, &InputError{Operation: o.path, Err: err}
+	}
+	p, err := o.prepare(input)
+	if err != nil {
+		return prepared{}, &InputError{Operation: o.path, Err: err}
+	}
+	return p, nil
+}
+
+func (o *Operation) validate(input json.RawMessage) error {
+	if o.input == nil {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(input, &value); err != nil {
+		return &InputError{Operation: o.path, Err: err}
+	}
+	if err := o.input.Validate(value); err != nil {
+		return &InputError{Operation: o.path, Err: schemaError(err)}
+	}
+	return nil
+}
+
+// Option declares more about an operation.
+type Option func(*Operation)
+
+// Within declares one requirement of the operation for [Operation.CouldAllow]:
+// its resource lies in one of the alternatives. Call it once a requirement.
+// Without it the abilities are taken from the needs of an empty input, on any
+// resource.
+func Within(alternatives ...caps.Scope) Option {
+	return func(o *Operation) { o.groups = append(o.groups, alternatives) }
+}
+
+// ReadOnly declares that the operation changes nothing.
+func ReadOnly() Option { return func(o *Operation) { o.readOnly = true } }
+
+// Idempotent declares that running it twice equals running it once.
+func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
+
+// New makes an operation from a typed function with its needs beside it. The
+// name is "adapter:name"; the schemas are inferred from In, a struct, and Out.
+// needs returns everything that a call with that input requires: never none.
+// A fault in the declaration comes out of [Registry.Register].
+func New[In, Out any](
+	name, description string,
+	needs func(In) []caps.Request,
+	run func(context.Context, Call, In) (Out, error),
+	opts ...Option,
+) *Operation {
+	o := &Operation{name: name, description: description}
+	if needs == nil {
+		o.fault = ErrNoRequirements
+		return o
+	}
+	if run == nil {
+		o.fault = errors.New("it has no handler")
+		return o
+	}
+	o.path, o.toolName, o.fault = names(name)
+	if o.fault != nil {
+		return o
+	}
+	if o.fault = o.inferSchemas(schemaFor[In], schemaFor[Out]); o.fault != nil {
+		return o
+	}
+	o.prepare = func(raw json.RawMessage) (prepared, error) {
+		var in In
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return prepared{}, decodeError(err)
+		}
+		return prepared{
+			needs: needs(in),
+			run:   func(ctx context.Context, call Call) (any, error) { return run(ctx, call, in) },
+		}, nil
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	if len(o.groups) == 0 {
+		o.groups = probe(needs)
+	}
+	return o
+}
+
+// probe takes the abilities of an operation from the needs of its empty input.
+func probe[In any](needs func(In) []caps.Request) (groups [][]caps.Scope) {
+	defer func() {
+		if recover() != nil {
+			groups = nil
+		}
+	}()
+	var zero In
+	for _, need := range needs(zero) {
+		if can := need.Ability(); can != "" {
+			groups = append(groups, []caps.Scope{caps.ScopeUnder(string(can), "", 0, 0)})
+		}
+	}
+	return groups
+}
+
+// Definition declares an operation whose shape is only known at run time: an
+// orchestration, or a tool that a configuration declares.
+type Definition struct {
+	// Path names the operation in decisions, for example "o/ap-pipeline".
+	Path string
+	// ToolName is the name for models; empty derives it from Path.
+	ToolName    string
+	Description string
+	// Input and Output are JSON Schemas; nil takes any object and any value.
+	Input, Output *jsonschema.Schema
+	// Needs returns everything that a call with that input requires.
+	Needs func(input json.RawMessage) []caps.Request
+	// Scopes declares the requirements as [Within] does, one group each.
+	Scopes [][]caps.Scope
+	Run    func(ctx context.Context, call Call, input json.RawMessage) (any, error)
+}
+
+// Define makes an operation from d; see [New] for operations known beforehand.
+func Define(d Definition) *Operation {
+	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes}
+	if o.toolName == "" {
+		o.toolName = toolName(d.Path)
+	}
+	switch {
+	case d.Needs == nil:
+		o.fault = ErrNoRequirements
+	case d.Run == nil:
+		o.fault = errors.New("it has no handler")
+	default:
+		o.fault = o.setSchemas(d.Input, d.Output)
+	}
+	o.prepare = func(raw json.RawMessage) (prepared, error) {
+		return prepared{
+			needs: d.Needs(raw),
+			run:   func(ctx context.Context, call Call) (any, error) { return d.Run(ctx, call, raw) },
+		}, nil
+	}
+	return o
+}
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(:[a-z][a-zA-Z0-9]*)+$`)
+
+func names(name string) (path, tool string, err error) {
+	if !nameForm.MatchString(name) {
+		return "", "", fmt.Errorf("its name %q is not of the form adapter:name, for example crm:lookup", name)
+	}
+	return "v/ops/" + kebab(strings.ReplaceAll(name, ":", "/")), toolName(name), nil
+}
+
+// toolName keeps what every provider takes: letters, digits, '_' and '-'.
+func toolName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+func kebab(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r >= 'A' && r <= 'Z' {
+			b.WriteByte('-')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

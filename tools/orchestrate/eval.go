@@ -1,0 +1,199 @@
+package orchestrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxInput bounds what one step or the result is put together to, in bytes: a
+// short document can ask for the same large value thousands of times.
+const maxInput = 4 << 20
+
+var errTooLarge = fmt.Errorf("it grows above %d bytes: pass on less", maxInput)
+
+// placed is an error at a place within a spec.
+type placed struct {
+	at  string // ".path[1]"
+	err error
+}
+
+func (e *placed) Error() string { return e.at + ": " + e.err.Error() }
+func (e *placed) Unwrap() error { return e.err }
+
+// within puts a place in front of the place of err.
+func within(at string, err error) error {
+	var inner *placed
+	if errors.As(err, &inner) {
+		return &placed{at + inner.at, inner.err}
+	}
+	return &placed{at, err}
+}
+
+func (c constant) eval(*run) (any, error) { return c.value, nil }
+
+func (m mapping) eval(r *run) (any, error) {
+	out := make(map[string]any, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		v, err := m[key].eval(r)
+		if err != nil {
+			return nil, within("."+key, err)
+		}
+		out[key] = v
+	}
+	return out, nil
+}
+
+func (s reference) eval(r *run) (any, error) {
+	v := r.input
+	if s.step != fromInput {
+		v = r.outputs[s.step]
+	}
+	for _, element := range s.path {
+		next, ok := child(v, element)
+		if !ok {
+			return nil, fmt.Errorf("%s is missing: there is no %s in %s", s, compact(element), s.source())
+		}
+		v = next
+	}
+	return v, r.take(v)
+}
+
+func (s reference) String() string {
+	head := any("input")
+	if s.step != fromInput {
+		head = s.step
+	}
+	return compact(append([]any{head}, s.path...))
+}
+
+func (s reference) source() string {
+	if s.step == fromInput {
+		return "the input"
+	}
+	return fmt.Sprintf("what step %d returned", s.step)
+}
+
+// child follows one element of a path: a key into an object, an index into an
+// array, each in the spelling of the other too.
+func child(v, element any) (any, bool) {
+	text := fmt.Sprint(element)
+	switch v := v.(type) {
+	case map[string]any:
+		next, ok := v[text]
+		return next, ok
+	case []any:
+		i, err := strconv.Atoi(text)
+		if err != nil || i < 0 || i >= len(v) || strconv.Itoa(i) != text {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+func (c concat) eval(r *run) (any, error) {
+	parts := make([]any, len(c.parts))
+	arrays := 0
+	for i, part := range c.parts {
+		v, err := part.eval(r)
+		if err != nil {
+			return nil, within(fmt.Sprintf("[%d]", i+1), err)
+		}
+		if _, ok := v.([]any); ok {
+			arrays++
+		}
+		parts[i] = v
+	}
+	if arrays == len(parts) {
+		var joined []any
+		for _, part := range parts {
+			joined = append(joined, part.([]any)...)
+		}
+		if joined == nil {
+			joined = []any{}
+		}
+		return joined, nil
+	}
+	var b strings.Builder
+	for i, part := range parts {
+		switch part := part.(type) {
+		case string:
+			b.WriteString(part)
+		case json.Number:
+			b.WriteString(part.String())
+		case bool:
+			b.WriteString(strconv.FormatBool(part))
+		default:
+			return nil, within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, kindOf(part)))
+		}
+	}
+	return b.String(), nil
+}
+
+// take charges a value to what is being put together.
+func (r *run) take(v any) error {
+	switch v := v.(type) {
+	case string:
+		r.left -= len(v)
+	case json.Number:
+		r.left -= len(v)
+	case []any:
+		for _, item := range v {
+			if err := r.take(item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			r.left -= len(key)
+			if err := r.take(item); err != nil {
+				return err
+			}
+		}
+	}
+	if r.left -= 2; r.left < 0 {
+		return errTooLarge
+	}
+	return nil
+}
+
+// build evaluates a spec to JSON.
+func (r *run) build(s spec) (json.RawMessage, error) {
+	r.left = maxInput
+	v, err := s.eval(r)
+	if err != nil {
+		return nil, err
+	}
+	return encode(v)
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// decode reads one JSON value; numbers keep their text.
+func decode(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("it is not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("it is more than one JSON value")
+	}
+	return v, nil
+}

@@ -1,0 +1,84 @@
+package orchestrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"usher/caps"
+	"usher/tools"
+)
+
+// Operation makes the plan callable. It needs invoke on the path of the plan;
+// what the steps need is checked at each step.
+func (p *Plan) Operation(jobs Jobs) *tools.Operation {
+	// Both schemas were decoded once by Compile, so they decode again.
+	input, _ := gateSchema(p.input)
+	output, _ := gateSchema(p.output)
+	return tools.Define(tools.Definition{
+		Path:        p.path,
+		Description: p.describe(),
+		Input:       input,
+		Output:      output,
+		Needs: func(json.RawMessage) []caps.Request {
+			return []caps.Request{caps.Need("invoke", p.path)}
+		},
+		Scopes: [][]caps.Scope{{caps.ScopeUnder("invoke", p.path, 0, 1)}},
+		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
+			return p.execute(ctx, call, jobs, input)
+		},
+	})
+}
+
+func (p *Plan) describe() string {
+	switch {
+	case p.description != "":
+		return p.description
+	case p.title != "":
+		return p.title
+	default:
+		return fmt.Sprintf("Orchestration %s.", p.path)
+	}
+}
+
+// execute runs the plan and keeps its record. Whatever happens after Begin,
+// End is called.
+func (p *Plan) execute(ctx context.Context, call tools.Call, jobs Jobs, input json.RawMessage) (json.RawMessage, error) {
+	value, err := decode(input)
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	job, err := jobs.Begin(ctx, call, p.path, input)
+	if err != nil {
+		return nil, fmt.Errorf("record the start of %s: %w", p.path, err)
+	}
+	r := &run{
+		plan: p, call: call, jobs: jobs, job: job,
+		input:   value,
+		outputs: make([]any, len(p.steps)),
+		records: make([]Step, len(p.steps)),
+	}
+	output, failure := r.guarded(ctx)
+	// The outcome is recorded even when the caller has gone.
+	if err := jobs.End(context.WithoutCancel(ctx), call, job, output, failure); err != nil {
+		return nil, errors.Join(failure, fmt.Errorf("record the end of %s: %w", p.path, err))
+	}
+	return output, failure
+}
+
+func (r *run) guarded(ctx context.Context) (output json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			output, err = nil, &tools.PanicError{Operation: r.plan.path, Value: v}
+		}
+	}()
+	if err := r.all(ctx); err != nil {
+		return nil, err
+	}
+	output, err = r.build(r.plan.result)
+	if err != nil {
+		return nil, within("result", err)
+	}
+	return output, nil
+}

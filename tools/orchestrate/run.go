@@ -1,0 +1,174 @@
+package orchestrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"usher/tools"
+)
+
+// maxParallel bounds the steps of one run that work at the same time.
+const maxParallel = 8
+
+// run is one run of a plan. One goroutine decides and records; the workers do
+// nothing but invoke, so records need no lock and start in the order of steps.
+type run struct {
+	plan *Plan
+	call tools.Call
+	jobs Jobs
+	job  string
+
+	input   any
+	outputs []any
+	records []Step
+	left    int // bytes that the spec at hand may still take
+
+	failure error
+	cancel  context.CancelFunc
+}
+
+// outcome is what a worker hands back.
+type outcome struct {
+	step   int
+	output json.RawMessage
+	value  any
+	err    error
+}
+
+// all runs the steps. When it returns, none of them is running any more.
+func (r *run) all(ctx context.Context) error {
+	ctx, r.cancel = context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer r.cancel()
+
+	for i, s := range r.plan.steps {
+		r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: Pending}
+		r.record(ctx, i)
+	}
+	done := make(chan outcome, len(r.plan.steps)) // no worker waits for its reader
+	running := 0
+	for {
+		for r.failure == nil && running < maxParallel {
+			s, ok := r.ready()
+			if !ok {
+				break
+			}
+			if input, ok := r.start(ctx, s); ok {
+				running++
+				workers.Go(func() { done <- r.work(ctx, s, input) })
+			}
+		}
+		if running == 0 {
+			break
+		}
+		r.settle(ctx, <-done)
+		running--
+	}
+	r.abandon(ctx)
+	return r.failure
+}
+
+// ready returns the first step that waits for nothing.
+func (r *run) ready() (*step, bool) {
+next:
+	for i := range r.plan.steps {
+		s := &r.plan.steps[i]
+		if r.records[i].Status != Pending {
+			continue
+		}
+		for _, n := range s.needs {
+			if r.records[n].Status != Complete {
+				continue next
+			}
+		}
+		return s, true
+	}
+	return nil, false
+}
+
+// start puts the input of a step together and records that it begins: the
+// record of an effect stands before the effect.
+func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
+	if ctx.Err() != nil {
+		r.fail(r.cancelled(ctx))
+		return nil, false
+	}
+	rec := &r.records[s.number]
+	input, err := r.build(s.input)
+	if err != nil {
+		r.failStep(ctx, s, within("input", err))
+		return nil, false
+	}
+	rec.Status, rec.Input = Started, input
+	if !r.record(ctx, s.number) {
+		rec.Status = Pending // it never starts
+		return nil, false
+	}
+	return input, true
+}
+
+func (r *run) settle(ctx context.Context, o outcome) {
+	s := &r.plan.steps[o.step]
+	rec := &r.records[o.step]
+	switch {
+	case o.err == nil:
+		rec.Status, rec.Output = Complete, o.output
+		r.outputs[o.step] = o.value
+		r.record(ctx, o.step)
+	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
+		rec.Status = Cancelled
+		r.fail(r.cancelled(ctx))
+		r.record(ctx, o.step)
+	default:
+		r.failStep(ctx, s, o.err)
+	}
+}
+
+func (r *run) failStep(ctx context.Context, s *step, err error) {
+	rec := &r.records[s.number]
+	rec.Status, rec.Error = Failed, err.Error()
+	r.fail(&StepError{N: s.number, Name: s.name, Err: err})
+	r.record(ctx, s.number)
+}
+
+// fail keeps the first failure, and stops the steps that are running.
+func (r *run) fail(err error) {
+	if r.failure == nil {
+		r.failure = err
+	}
+	r.cancel()
+}
+
+func (r *run) cancelled(ctx context.Context) error {
+	return fmt.Errorf("orchestration %s was cancelled: %w", r.plan.path, context.Cause(ctx))
+}
+
+// abandon records what never started.
+func (r *run) abandon(ctx context.Context) {
+	for i := range r.records {
+		if r.records[i].Status == Pending {
+			r.records[i].Status = Cancelled
+			r.record(ctx, i)
+		}
+	}
+}
+
+// record writes the record of a step, also when the caller has gone. A record
+// that cannot be written ends the run: nothing runs unrecorded.
+func (r *run) record(ctx context.Context, n int) bool {
+	err := r.jobs.Step(context.WithoutCancel(ctx), r.call, r.job, r.records[n])
+	if err == nil {
+		return true
+	}
+	err = fmt.Errorf("record %s: %w", &r.plan.steps[n], err)
+	if r.failure != nil {
+		err = errors.Join(r.failure, err)
+	}
+	r.failure = err
+	r.cancel()
+	return false
+}

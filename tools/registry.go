@@ -1,0 +1,150 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+// Registry knows the operations of a venue. It is safe for concurrent use; a
+// lookup reads an immutable snapshot. The zero value is ready.
+type Registry struct {
+	mu      sync.Mutex // serialises writers
+	byPath  atomic.Pointer[map[string]*Operation]
+	resolve atomic.Pointer[Resolver]
+}
+
+// Resolver finds operations that users keep in their own namespace, below o/.
+// It returns nil and no error when nothing is there.
+type Resolver func(ctx context.Context, owner ucan.DID, at caps.Resource) (*Operation, error)
+
+// Register adds operations, or none of them when one is faulty: no
+// requirements, a bad name, a schema that cannot be made, a name taken.
+func (r *Registry) Register(ops ...*Operation) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := maps.Clone(r.snapshot())
+	if next == nil {
+		next = make(map[string]*Operation, len(ops))
+	}
+	for _, op := range ops {
+		if op == nil {
+			return fmt.Errorf("register operation: it is nil")
+		}
+		if op.fault != nil {
+			return fmt.Errorf("register operation %q: %w", op.name, op.fault)
+		}
+		if _, taken := next[op.path]; taken {
+			return fmt.Errorf("register operation %q: %s is taken: choose another name", op.name, op.path)
+		}
+		next[op.path] = op
+	}
+	r.byPath.Store(&next)
+	return nil
+}
+
+// SetResolver names the source of operations below o/.
+func (r *Registry) SetResolver(f Resolver) { r.resolve.Store(&f) }
+
+// All returns the registered operations, sorted by path.
+func (r *Registry) All() []*Operation {
+	return slices.SortedFunc(maps.Values(r.snapshot()), func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
+}
+
+// Resolve finds the operation that a reference means for owner: a name
+// ("covia:write"), a catalogue path ("v/ops/covia/write") in any spelling of a
+// resource, or a path below o/ in the owner's namespace. The error is a
+// [*NotFoundError] or says what is wrong with what was found.
+func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string) (*Operation, error) {
+	if op := r.named(reference); op != nil {
+		return op, nil
+	}
+	at, err := caps.ParseResource(reference)
+	if err != nil {
+		return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}
+	}
+	at = at.In(owner.String())
+	if op, ok := r.snapshot()[at.String()]; ok {
+		return op, nil
+	}
+	if f := r.resolve.Load(); f != nil && strings.HasPrefix(at.String(), "o/") {
+		op, err := (*f)(ctx, owner, at)
+		if err != nil {
+			return nil, err
+		}
+		if op != nil {
+			if op.fault != nil {
+				return nil, fmt.Errorf("operation %s cannot be used: %w", at, op.fault)
+			}
+			return op, nil
+		}
+	}
+	return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}
+}
+
+func (r *Registry) named(name string) *Operation {
+	if !strings.Contains(name, ":") {
+		return nil
+	}
+	path, _, err := names(name)
+	if err != nil {
+		return nil
+	}
+	return r.snapshot()[path]
+}
+
+func (r *Registry) snapshot() map[string]*Operation {
+	if m := r.byPath.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+func (r *Registry) nearest(reference string) string {
+	all := r.All()
+	known := make([]string, len(all))
+	for i, op := range all {
+		known[i] = op.name
+	}
+	name := strings.TrimPrefix(reference, "v/ops/")
+	return Nearest(strings.Replace(name, "/", ":", 1), known)
+}
+
+// Nearest returns the known name closest to name, or "" when none is close.
+func Nearest(name string, known []string) string {
+	best, bestAt := "", 1+len(name)/3
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
+			best, bestAt = k, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,238 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxSteps bounds the work of one validation. References let a schema of a few
+// lines ask for 2^100 checks, and the validator cannot be stopped once it runs,
+// so the work is counted before.
+const maxSteps = 2_000_000
+
+// maxChain bounds the schemas that apply to one and the same value in a row.
+const maxChain = 256
+
+var (
+	errTooCostly = errors.New("checking this value against this schema would take too long: make either simpler")
+	errCircular  = errors.New("schema refers to itself without an end at the same value: let the reference be below properties or items")
+)
+
+// affordable counts, without evaluating anything, at most as many steps as the
+// validator could take.
+func affordable(s *jsonschema.Schema, v any) error {
+	m := meter{maxSteps}
+	return m.at(s, v, 0)
+}
+
+type meter struct{ left int }
+
+func (m *meter) spend(steps int) error {
+	if m.left -= steps; m.left < 0 {
+		return errTooCostly
+	}
+	return nil
+}
+
+func (m *meter) at(s *jsonschema.Schema, v any, chain int) error {
+	if chain > maxChain {
+		return errCircular
+	}
+	if err := m.spend(1); err != nil {
+		return err
+	}
+	if err := m.comparisons(s, v); err != nil {
+		return err
+	}
+	for sub := range inPlace(s) {
+		if err := m.at(sub, v, chain+1); err != nil {
+			return err
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return m.object(s, v)
+	case []any:
+		return m.array(s, v)
+	case string:
+		if s.Pattern != nil {
+			return m.spend(matchCost(s.Pattern, v))
+		}
+	}
+	return nil
+}
+
+// comparisons counts what is compared as a whole.
+func (m *meter) comparisons(s *jsonschema.Schema, v any) error {
+	if s.Enum != nil {
+		if err := m.weigh(s.Enum.Values); err != nil {
+			return err
+		}
+	}
+	if s.Const != nil {
+		if err := m.weigh(*s.Const); err != nil {
+			return err
+		}
+	}
+	if s.UniqueItems {
+		return m.weigh(v)
+	}
+	return nil
+}
+
+func (m *meter) weigh(v any) error {
+	if err := m.spend(1); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if err := m.weigh(item); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := m.weigh(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *meter) object(s *jsonschema.Schema, v map[string]any) error {
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	for key, item := range v {
+		if err := m.all(item, s.Properties[key], additional, s.UnevaluatedProperties); err != nil {
+			return err
+		}
+		if err := m.all(key, s.PropertyNames); err != nil {
+			return err
+		}
+		for re, sub := range s.PatternProperties {
+			if err := m.spend(matchCost(re, key)); err != nil {
+				return err
+			}
+			if re.MatchString(key) {
+				if err := m.at(sub, item, 0); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *meter) array(s *jsonschema.Schema, v []any) error {
+	rest, _ := s.Items.(*jsonschema.Schema)
+	additional, _ := s.AdditionalItems.(*jsonschema.Schema)
+	tuple, _ := s.Items.([]*jsonschema.Schema)
+	tuple = append(tuple[:len(tuple):len(tuple)], s.PrefixItems...)
+	for i, item := range v {
+		if i < len(tuple) {
+			if err := m.all(item, tuple[i]); err != nil {
+				return err
+			}
+		}
+		if err := m.all(item, rest, additional, s.Items2020, s.Contains, s.UnevaluatedItems); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *meter) all(v any, subs ...*jsonschema.Schema) error {
+	for _, sub := range subs {
+		if sub == nil {
+			continue
+		}
+		if err := m.at(sub, v, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inPlace yields the schemas that apply to the same value as s.
+func inPlace(s *jsonschema.Schema) func(yield func(*jsonschema.Schema) bool) {
+	return func(yield func(*jsonschema.Schema) bool) {
+		for _, sub := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
+			if sub != nil && !yield(sub) {
+				return
+			}
+		}
+		for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+			for _, sub := range list {
+				if !yield(sub) {
+					return
+				}
+			}
+		}
+		for _, sub := range s.DependentSchemas {
+			if !yield(sub) {
+				return
+			}
+		}
+		for _, dep := range s.Dependencies {
+			if sub, ok := dep.(*jsonschema.Schema); ok && !yield(sub) {
+				return
+			}
+		}
+	}
+}
+
+// refuseDynamic refuses references whose target depends on the way that led to
+// them: their work cannot be counted.
+func refuseDynamic(root *jsonschema.Schema) error {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if s.DynamicRef != nil || s.RecursiveRef != nil {
+			return fmt.Errorf("schema uses a dynamic reference at %s: write $ref instead", s.Location)
+		}
+		for _, sub := range parts(s) {
+			if !seen[sub] {
+				seen[sub] = true
+				todo = append(todo, sub)
+			}
+		}
+	}
+	return nil
+}
+
+// parts lists every schema that s leads to directly.
+func parts(s *jsonschema.Schema) []*jsonschema.Schema {
+	var subs []*jsonschema.Schema
+	add := func(sub *jsonschema.Schema) {
+		if sub != nil {
+			subs = append(subs, sub)
+		}
+	}
+	for sub := range inPlace(s) {
+		add(sub)
+	}
+	for _, sub := range s.Properties {
+		add(sub)
+	}
+	for sub := range maps.Values(s.PatternProperties) {
+		add(sub)
+	}
+	for _, either := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
+		if sub, ok := either.(*jsonschema.Schema); ok {
+			add(sub)
+		}
+	}
+	if tuple, ok := s.Items.([]*jsonschema.Schema); ok {
+		subs = append(subs, tuple...)
+	}
+	subs = append(subs, s.PrefixItems...)
+	for _, sub := range []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema} {
+		add(sub)
+	}
+	return subs
+}

@@ -1,0 +1,130 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"usher/caps"
+	"usher/tools"
+)
+
+// Operations returns schema:validate, schema:validateAll, schema:infer,
+// schema:coerce and schema:check. They touch no resource: the ability invoke
+// is all that they need.
+func Operations() []*tools.Operation {
+	return []*tools.Operation{
+		tools.New("schema:validate",
+			"Check a value against a JSON Schema. Returns valid, and in error what does not fit and where.",
+			invoke[against], validate, tools.ReadOnly()),
+		tools.New("schema:validateAll",
+			"Check a value against a JSON Schema. Returns valid, and in errors everything that does not fit.",
+			invoke[against], validateAll, tools.ReadOnly()),
+		tools.New("schema:infer",
+			"Derive a JSON Schema that a value fits.",
+			invoke[inferInput], infer, tools.ReadOnly()),
+		tools.New("schema:coerce",
+			"Bring a value into the form that a JSON Schema asks for: strings to numbers or booleans, numbers to strings, single values to arrays, defaults filled in. Fails when it cannot fit.",
+			invoke[against], coerce, tools.ReadOnly()),
+		tools.New("schema:check",
+			"Check whether a document is a usable JSON Schema.",
+			invoke[checkInput], check, tools.ReadOnly()),
+	}
+}
+
+func invoke[In any](In) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} }
+
+type against struct {
+	Schema json.RawMessage `json:"schema" jsonschema:"the JSON Schema, draft 2020-12 unless $schema says otherwise"`
+	Value  json.RawMessage `json:"value,omitempty" jsonschema:"the value; left out it is null"`
+}
+
+func (in against) value() json.RawMessage {
+	if len(in.Value) == 0 {
+		return json.RawMessage("null")
+	}
+	return in.Value
+}
+
+type inferInput struct {
+	Value json.RawMessage `json:"value,omitempty" jsonschema:"the value; left out it is null"`
+}
+
+type checkInput struct {
+	Schema json.RawMessage `json:"schema" jsonschema:"the JSON Schema"`
+}
+
+type verdict struct {
+	Valid bool   `json:"valid"`
+	Error string `json:"error,omitempty"`
+}
+
+type verdicts struct {
+	Valid  bool     `json:"valid"`
+	Errors []string `json:"errors"`
+}
+
+type inferred struct {
+	Schema json.RawMessage `json:"schema"`
+}
+
+type coerced struct {
+	Value json.RawMessage `json:"value"`
+}
+
+func validate(_ context.Context, _ tools.Call, in against) (verdict, error) {
+	return judge(in)
+}
+
+// judge tells a value that does not fit, which is a verdict, from a schema or
+// a value that cannot be judged, which is an error.
+func judge(in against) (verdict, error) {
+	s, err := Compile(in.Schema)
+	if err != nil {
+		return verdict{}, err
+	}
+	err = s.Validate(in.value())
+	var misfit *Error
+	if errors.As(err, &misfit) {
+		return verdict{Error: misfit.Error()}, nil
+	}
+	return verdict{Valid: err == nil}, err
+}
+
+func validateAll(_ context.Context, _ tools.Call, in against) (verdicts, error) {
+	s, err := Compile(in.Schema)
+	if err != nil {
+		return verdicts{}, err
+	}
+	err = s.Validate(in.value())
+	var misfit *Error
+	if errors.As(err, &misfit) {
+		list := make([]string, len(misfit.Violations))
+		for i, v := range misfit.Violations {
+			list[i] = v.String()
+		}
+		return verdicts{Errors: list}, nil
+	}
+	return verdicts{Valid: err == nil, Errors: []string{}}, err
+}
+
+func infer(_ context.Context, _ tools.Call, in inferInput) (inferred, error) {
+	doc, err := Infer(against{Value: in.Value}.value())
+	return inferred{doc}, err
+}
+
+func coerce(_ context.Context, _ tools.Call, in against) (coerced, error) {
+	s, err := Compile(in.Schema)
+	if err != nil {
+		return coerced{}, err
+	}
+	value, err := s.Coerce(in.Value)
+	return coerced{value}, err
+}
+
+func check(_ context.Context, _ tools.Call, in checkInput) (verdict, error) {
+	if _, err := Compile(in.Schema); err != nil {
+		return verdict{Error: err.Error()}, nil
+	}
+	return verdict{Valid: true}, nil
+}

@@ -1,0 +1,148 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The functions here follow a path inside one decoded value. at is the path of the value itself,
+// for messages.
+
+// lookup returns what lies at rest in v.
+func lookup(v any, rest []string) (any, bool) {
+	for _, segment := range rest {
+		switch c := v.(type) {
+		case map[string]any:
+			next, ok := c[segment]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, ok := parseIndex(segment)
+			if !ok || i >= uint64(len(c)) {
+				return nil, false
+			}
+			v = c[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// wrap puts item into new maps, one for each segment.
+func wrap(rest []string, item any) any {
+	for i := len(rest) - 1; i >= 0; i-- {
+		item = map[string]any{rest[i]: item}
+	}
+	return item
+}
+
+// modify replaces what lies at rest in v by what change makes of it, and returns v. change is told
+// whether there is anything; maps that are missing on the way are made.
+func modify(v any, at, rest []string, change func(old any, exists bool) (any, error)) (any, error) {
+	if len(rest) == 0 {
+		return change(v, true)
+	}
+	here, below := append(at[:len(at):len(at)], rest[0]), rest[1:]
+	switch c := v.(type) {
+	case map[string]any:
+		next, ok := c[rest[0]]
+		next, err := modifyOrMake(next, ok, here, below, change)
+		if err != nil {
+			return nil, err
+		}
+		c[rest[0]] = next
+		return c, nil
+	case []any:
+		i, ok := parseIndex(rest[0])
+		if !ok || i >= uint64(len(c)) {
+			return nil, indexError(at, rest[0], uint64(len(c)))
+		}
+		next, err := modify(c[i], here, below, change)
+		if err != nil {
+			return nil, err
+		}
+		c[i] = next
+		return c, nil
+	default:
+		return nil, throughError(at, typeOf(v))
+	}
+}
+
+func modifyOrMake(v any, exists bool, at, rest []string, change func(any, bool) (any, error)) (any, error) {
+	if exists {
+		return modify(v, at, rest, change)
+	}
+	made, err := change(nil, false)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(rest, made), nil
+}
+
+// remove deletes what lies at rest in v; in an array it leaves null. It reports whether there was
+// anything to change.
+func remove(v any, rest []string) bool {
+	last := len(rest) - 1
+	parent, ok := lookup(v, rest[:last])
+	if !ok {
+		return false
+	}
+	switch c := parent.(type) {
+	case map[string]any:
+		_, ok := c[rest[last]]
+		delete(c, rest[last])
+		return ok
+	case []any:
+		i, ok := parseIndex(rest[last])
+		if !ok || i >= uint64(len(c)) || c[i] == nil {
+			return false
+		}
+		c[i] = nil
+		return true
+	}
+	return false
+}
+
+func typeOf(v any) string { return node{kind: leafKind, leaf: appendJSON(nil, v)}.typeName() }
+
+// throughError says that a path goes on below something that has nothing below it.
+func throughError(at []string, typeName string) error {
+	return fmt.Errorf("%s is a %s, so nothing can be written below it: write a map there first, or use another path", join(at), typeName)
+}
+
+// indexError says why segment names no element of the array at a path.
+func indexError(at []string, segment string, length uint64) error {
+	i, ok := parseIndex(segment)
+	switch {
+	case ok && i == length:
+		return fmt.Errorf("%s/%s is just behind the end of the array: use covia:append on %s to add an element", join(at), segment, join(at))
+	case ok:
+		return fmt.Errorf("%s/%s is out of bounds: the array has length %d", join(at), segment, length)
+	default:
+		return fmt.Errorf("%s is an array of length %d: name an element by its index, not %q", join(at), length, segment)
+	}
+}
+
+// appendTo is the change that adds item to an array, or makes one.
+func appendTo(at []string, item any) func(any, bool) (any, error) {
+	return func(old any, exists bool) (any, error) {
+		if !exists {
+			return []any{item}, nil
+		}
+		list, ok := old.([]any)
+		if !ok {
+			return nil, appendError(at, typeOf(old))
+		}
+		return append(list, item), nil
+	}
+}
+
+func appendError(at []string, typeName string) error {
+	return fmt.Errorf("%s is a %s: only an array can be appended to", join(at), typeName)
+}
+
+// errTooLong is for values below o/, which are always written whole.
+var errTooLong = errors.New("a value below o/ may have at most 256 KiB of JSON")

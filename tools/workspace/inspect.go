@@ -1,0 +1,188 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// renderer prints a value as JSON5 for reading: as much of it as a budget of bytes allows, with
+// comments for what is left out. Of a large collection it reads only what it prints.
+type renderer struct {
+	t       *Tree
+	compact bool
+}
+
+const (
+	moreReserve = 18 // for "/* +123456 more */"
+	smallest    = 12 // a child gets at least this many bytes
+)
+
+// render prints n in at most budget bytes.
+func (r renderer) render(ctx context.Context, n node, budget, depth int) (string, error) {
+	if n.kind == leafKind && len(n.leaf) <= 2*budget {
+		// Quotes around keys are what JSON5 saves, so a text that is a little longer may fit.
+		v, err := parse(n.leaf)
+		if err != nil {
+			return "", err
+		}
+		if text := r.whole(v, depth); len(text) <= budget {
+			return text, nil
+		}
+	}
+	if n.container() {
+		return r.container(ctx, n, budget, depth)
+	}
+	return r.scalar(ctx, n, budget)
+}
+
+// whole prints a decoded value without leaving anything out.
+func (r renderer) whole(v any, depth int) string {
+	var parts []string
+	switch c := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(c)) {
+			parts = append(parts, label(k, false)+r.whole(c[k], depth+1))
+		}
+		return r.frame(false, parts, depth)
+	case []any:
+		for _, e := range c {
+			parts = append(parts, r.whole(e, depth+1))
+		}
+		return r.frame(true, parts, depth)
+	default:
+		return string(appendJSON(nil, v))
+	}
+}
+
+func (r renderer) container(ctx context.Context, n node, budget, depth int) (string, error) {
+	var parts []string
+	vector := n.isVector()
+	left := budget - 2
+	skipped := false
+	count, err := r.size(ctx, n)
+	if err != nil {
+		return "", err
+	}
+	overhead := 2
+	if !r.compact {
+		overhead = 2 + 2*(depth+1)
+	}
+	if budget >= 2*moreReserve {
+		_, err = r.t.children(ctx, n, 0, false, func(c childNode) (bool, error) {
+			rest := count - len(parts)
+			room := left
+			if rest > 1 {
+				room -= moreReserve
+			}
+			head := label(c.key, vector)
+			share := max(smallest, room/min(rest, 3)-len(head)-overhead)
+			text, err := r.render(ctx, c.node, share, depth+1)
+			if err != nil {
+				return false, err
+			}
+			if cost := len(head) + len(text) + overhead; cost <= room {
+				left -= cost
+				parts = append(parts, head+text)
+				return true, c.check()
+			}
+			skipped = true
+			return false, c.check()
+		})
+		if err != nil {
+			return "", err
+		}
+	} else {
+		skipped = count > 0
+	}
+	if skipped {
+		what := fmt.Sprintf("/* +%d more */", count-len(parts))
+		if len(parts) == 0 {
+			what = fmt.Sprintf("/* %d %s */", count, plural(vector))
+		}
+		parts = append(parts, what)
+	}
+	return clip(r.frame(vector, parts, depth), budget), nil
+}
+
+// size is the number of children of a container.
+func (r renderer) size(ctx context.Context, n node) (int, error) {
+	if n.stored() {
+		count, _, err := r.t.count(ctx, n.id)
+		return int(count), err
+	}
+	return leafChildren(n, 0, func(childNode) (bool, error) { return false, nil })
+}
+
+func (r renderer) scalar(ctx context.Context, n node, budget int) (string, error) {
+	text, size := n.leaf, fmt.Sprintf(" /* %d bytes */", len(n.leaf))
+	if n.kind == chunkKind {
+		err := r.t.store.Scan(ctx, entryPrefix(n.id), nil, func(_, value []byte) (bool, error) {
+			piece, err := decodeNode(value)
+			text, size = append([]byte(nil), piece.leaf...), " /* long */"
+			return false, err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	keep := budget - len(size) - len(`…"`)
+	if keep < smallest {
+		return clip(string(text), budget), nil
+	}
+	cut := strings.TrimRight(clipTo(string(text), keep), `\`) // not in the middle of an escape
+	return cut + `…"` + size, nil
+}
+
+// frame puts the brackets around printed children.
+func (r renderer) frame(vector bool, parts []string, depth int) string {
+	open, end := "{", "}"
+	if vector {
+		open, end = "[", "]"
+	}
+	if r.compact || len(parts) == 0 {
+		return open + strings.Join(parts, ", ") + end
+	}
+	indent := "\n" + strings.Repeat("  ", depth+1)
+	return open + indent + strings.Join(parts, ","+indent) + indent[:len(indent)-2] + end
+}
+
+func plural(vector bool) string {
+	if vector {
+		return "items"
+	}
+	return "keys"
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+
+func label(key string, vector bool) string {
+	switch {
+	case vector:
+		return ""
+	case identifier.MatchString(key):
+		return key + ": "
+	default:
+		return string(appendString(nil, key)) + ": "
+	}
+}
+
+// clip cuts a text to at most n bytes and shows that it was cut.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return clipTo(text, n-len("…")) + "…"
+}
+
+func clipTo(text string, n int) string {
+	n = max(0, min(n, len(text)))
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// branchID names a branch in the store.
+type branchID [16]byte
+
+// rootID is the id of an owner's namespace.
+func rootID(owner, namespace string) branchID {
+	sum := sha256.Sum256([]byte("usher workspace\x00" + owner + "\x00" + namespace))
+	return branchID(sum[:16])
+}
+
+func newID() (id branchID) {
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the program instead
+	return id
+}
+
+// kind is the first byte of a stored node.
+type kind byte
+
+const (
+	leafKind   kind = 'j' // followed by compact JSON
+	mapKind    kind = 'm' // followed by the branch's id
+	vectorKind kind = 'v' // followed by the branch's id
+	// chunkKind is a scalar too long for one entry: a branch of pieces of its JSON, numbered like
+	// the elements of an array and tagged as leaves. The id is followed by the JSON's first byte.
+	chunkKind kind = 'c'
+)
+
+// node is what an entry holds.
+type node struct {
+	kind  kind
+	leaf  []byte   // of leafKind
+	id    branchID // of the others
+	first byte     // of chunkKind
+}
+
+func (n node) encode() []byte {
+	switch n.kind {
+	case leafKind:
+		return append([]byte{byte(leafKind)}, n.leaf...)
+	case chunkKind:
+		return append(append([]byte{byte(chunkKind)}, n.id[:]...), n.first)
+	default:
+		return append([]byte{byte(n.kind)}, n.id[:]...)
+	}
+}
+
+var errBadNode = errors.New("the stored entry is damaged")
+
+// decodeNode reads a node; its leaf is part of data.
+func decodeNode(data []byte) (node, error) {
+	if len(data) < 2 {
+		return node{}, errBadNode
+	}
+	n, rest := node{kind: kind(data[0])}, data[1:]
+	switch {
+	case n.kind == leafKind:
+		n.leaf = rest
+		return n, nil
+	case (n.kind == mapKind || n.kind == vectorKind) && len(rest) == len(n.id):
+		n.id = branchID(rest)
+		return n, nil
+	case n.kind == chunkKind && len(rest) == len(n.id)+1:
+		n.id, n.first = branchID(rest[:len(n.id)]), rest[len(n.id)]
+		return n, nil
+	}
+	return node{}, errBadNode
+}
+
+// stored reports whether the node's content stands in entries of its own.
+func (n node) stored() bool { return n.kind != leafKind }
+
+// container reports whether paths go on below the node.
+func (n node) container() bool {
+	return n.kind == mapKind || n.kind == vectorKind || n.kind == leafKind && (n.leaf[0] == '{' || n.leaf[0] == '[')
+}
+
+// isVector reports whether the node is an array, stored in either way.
+func (n node) isVector() bool {
+	return n.kind == vectorKind || n.kind == leafKind && n.leaf[0] == '['
+}
+
+// typeName is the name of the node's type in operation outputs.
+func (n node) typeName() string {
+	first := n.first
+	switch n.kind {
+	case mapKind:
+		first = '{'
+	case vectorKind:
+		first = '['
+	case leafKind:
+		first = n.leaf[0]
+	}
+	switch first {
+	case '{':
+		return "Map"
+	case '[':
+		return "Vector"
+	case '"':
+		return "String"
+	case 't', 'f':
+		return "Boolean"
+	case 'n':
+		return "Null"
+	default:
+		return "Number"
+	}
+}
+
+func entryPrefix(id branchID) []byte { return append([]byte{'d'}, id[:]...) }
+func countKey(id branchID) string    { return "n" + string(id[:]) }
+func markerKey(id branchID) string   { return "x" + string(id[:]) }
+
+const (
+	markerPrefix = "x"
+	prefixLen    = 1 + len(branchID{})
+	// maxKey bounds the keys of stored maps; the store has a bound for its keys.
+	maxKey = 16 << 10
+)
+
+// entryKey is the key of a map's entry.
+func entryKey(id branchID, segment string) string {
+	b := make([]byte, 0, prefixLen+len(segment))
+	return string(append(append(append(b, 'd'), id[:]...), segment...))
+}
+
+// elementKey is the key of an array's entry.
+func elementKey(id branchID, index uint64) string {
+	return string(binary.BigEndian.AppendUint64(entryPrefix(id), index))
+}
+
+// parseIndex reads an array index as paths spell it: decimal, without leading zeros.
+func parseIndex(segment string) (uint64, bool) {
+	if segment == "" || len(segment) > 1 && segment[0] == '0' {
+		return 0, false
+	}
+	for i := range len(segment) {
+		if segment[i] < '0' || segment[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(segment, 10, 63)
+	return n, err == nil
+}
+
+func encodeCount(n uint64) []byte { return binary.AppendUvarint(nil, n) }
+
+func decodeCount(data []byte) (uint64, error) {
+	if len(data) == 0 {
+		return 0, nil
+	}
+	n, read := binary.Uvarint(data)
+	if read != len(data) {
+		return 0, fmt.Errorf("read count: %w", errBadNode)
+	}
+	return n, nil
+}

@@ -1,0 +1,157 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"usher/caps"
+)
+
+// Mount makes a namespace readable that is kept elsewhere. It returns what lies at segs below the
+// namespace, all of it when segs is nil, in any form that encoding/json takes.
+type Mount func(ctx context.Context, owner string, segs []string) (value any, exists bool, err error)
+
+// space is all that paths can name: the tree and the mounts.
+type space struct {
+	tree   *Tree
+	mounts map[string]Mount
+}
+
+// namespaces are those that can be read, sorted.
+func (s *space) namespaces() []string {
+	return slices.Sorted(maps.Keys(s.all()))
+}
+
+func (s *space) all() map[string]bool {
+	all := map[string]bool{"w": true, "o": true}
+	for ns := range s.mounts {
+		all[ns] = true
+	}
+	delete(all, "s")
+	return all
+}
+
+func missing(field string) caps.Request {
+	return caps.Invalid(fmt.Errorf("%s is missing: give a path such as w/notes, as a string or as an array of segments", field))
+}
+
+// needRead is what reading a path requires. Without a path, or at the root, only a list can read.
+func (s *space) needRead(field string, p caps.Path, rootToo bool) caps.Request {
+	if !p.Given() && !rootToo {
+		return missing(field)
+	}
+	if !p.Given() {
+		return caps.NeedOn("crud/read", caps.Resource{})
+	}
+	r, err := p.Resource()
+	if err != nil {
+		return caps.Invalid(fmt.Errorf("%s: %w", field, err))
+	}
+	segs := r.Segments()
+	switch {
+	case len(segs) == 0 && rootToo:
+		return caps.NeedOn("crud/read", r)
+	case len(segs) == 0:
+		return caps.Invalid(fmt.Errorf("%s names no namespace: begin with one of %s", field, s.spelled()))
+	case segs[0] == "s":
+		return caps.Never("crud/read", r.String(), "s/ can never be read, whatever the capabilities hold: secrets are used by the secret operations only.")
+	case !s.all()[segs[0]]:
+		return caps.Invalid(fmt.Errorf("%s: there is no namespace %q: use one of %s", field, segs[0], s.spelled()))
+	}
+	return caps.NeedOn("crud/read", r)
+}
+
+func (s *space) spelled() string {
+	return strings.Join(s.namespaces(), "/, ") + "/"
+}
+
+// guarded says who writes the namespaces that these operations do not (DESIGN, 4.8).
+var guarded = map[string]string{
+	"g": "g/ is written by agent operations only, whatever the capabilities hold.",
+	"s": "s/ is written by secret operations only, whatever the capabilities hold.",
+	"j": "j/ is written by running operations only, whatever the capabilities hold.",
+	"a": "a/ is written by asset operations only, whatever the capabilities hold.",
+	"v": "v/ is the venue's own and is written by nobody else, whatever the capabilities hold.",
+}
+
+// needWrite is what changing a path requires: never anything outside w/ and o/.
+func needWrite(can caps.Ability, field string, p caps.Path) caps.Request {
+	if !p.Given() {
+		return missing(field)
+	}
+	r, err := p.Resource()
+	if err != nil {
+		return caps.Invalid(fmt.Errorf("%s: %w", field, err))
+	}
+	segs := r.Segments()
+	switch {
+	case len(segs) == 0:
+		return caps.Never(string(can), r.String(), "A write needs a key below w/ or o/, for example w/my-key.")
+	case !isStored(segs[0]):
+		why, ok := guarded[segs[0]]
+		if !ok {
+			why = "Only w/ and o/ can be written, whatever the capabilities hold."
+		}
+		return caps.Never(string(can), r.String(), why)
+	case len(segs) == 1:
+		return caps.Never(string(can), r.String(), fmt.Sprintf("A write needs a key below %[1]s/, for example %[1]s/my-key.", segs[0]))
+	}
+	return caps.NeedOn(can, r)
+}
+
+// pathList is the paths of covia:inspect: one string, or an array with a path in each string.
+func pathList(data json.RawMessage) ([]caps.Path, error) {
+	if len(data) == 0 || string(data) == "null" {
+		return nil, errors.New("paths is missing: give a path such as w/notes, or an array of paths")
+	}
+	if data[0] != '[' {
+		data = slices.Concat([]byte("["), data, []byte("]"))
+	}
+	var texts []string
+	if err := json.Unmarshal(data, &texts); err != nil {
+		return nil, errors.New("paths must be a string or an array of strings, each one a path")
+	}
+	if len(texts) == 0 || len(texts) > maxPaths {
+		return nil, fmt.Errorf("paths has %d entries: give 1 to %d", len(texts), maxPaths)
+	}
+	paths := make([]caps.Path, len(texts))
+	for i, text := range texts {
+		quoted := appendString(nil, text)
+		if err := paths[i].UnmarshalJSON(quoted); err != nil {
+			return nil, fmt.Errorf("paths: %w", err)
+		}
+	}
+	return paths, nil
+}
+
+const maxPaths = 100
+
+func (s *space) needInspect(data json.RawMessage) []caps.Request {
+	paths, err := pathList(data)
+	if err != nil {
+		return []caps.Request{caps.Invalid(err)}
+	}
+	needs := make([]caps.Request, len(paths))
+	for i, p := range paths {
+		needs[i] = s.needRead("paths", p, false)
+	}
+	return needs
+}
+
+// readScopes are the places that reading can reach, for deciding whether to offer it.
+func (s *space) readScopes() []caps.Scope {
+	var scopes []caps.Scope
+	for _, ns := range s.namespaces() {
+		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0))
+	}
+	return scopes
+}
+
+func writeScopes(can string) []caps.Scope {
+	return []caps.Scope{caps.ScopeUnder(can, "w", 1, 0), caps.ScopeUnder(can, "o", 1, 0)}
+}

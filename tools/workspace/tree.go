@@ -1,0 +1,147 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"usher/caps"
+)
+
+// Store is the storage that a tree needs: ordered keys, revisions and atomic steps. Revision 0 is
+// a key that does not exist, and each write of a key gives it another revision.
+type Store interface {
+	Get(ctx context.Context, key []byte) (value []byte, rev uint64, err error)
+	// Scan and ScanKeys call fn for the keys that begin with prefix and are not below start, in
+	// order, as they were at one moment. The slices are valid until fn returns.
+	Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
+	ScanKeys(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
+	// Apply reports false and writes nothing when a key of expect is not at its revision any more.
+	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (applied bool, err error)
+}
+
+// ErrBusy says that a value changed each time between reading and writing it.
+var ErrBusy = errors.New("the value is being changed by others all the time: try again")
+
+// Options tune a tree. Nil and the zero value are valid.
+type Options struct {
+	// OnWrite is asked before a value below o/ is stored, with the owner, the path (the namespace
+	// first, then the name) and the whole value that the name would have. Its error refuses the
+	// write. It may be asked several times for one write, and must not write to the tree. Nil
+	// accepts everything.
+	OnWrite func(ctx context.Context, owner string, segs []string, value any) error
+	// Logger hears of sweeps that fail. Nil logs nothing.
+	Logger *slog.Logger
+	// LeafLimit is the largest JSON, in bytes, that is stored in one piece with all that is in it.
+	// Zero means 4096. It may differ from the one that the store was written with.
+	LeafLimit int
+}
+
+// Tree is the JSON trees of all owners, in the namespaces w and o. It is safe for concurrent use.
+type Tree struct {
+	store   Store
+	onWrite func(ctx context.Context, owner string, segs []string, value any) error
+	log     *slog.Logger
+	planner planner
+
+	// An owner's writes queue here, so that they seldom fail each other's conditions.
+	queues [64]chan struct{}
+	seed   maphash.Seed
+
+	mu       sync.Mutex
+	building map[branchID]struct{} // marked, but not garbage
+
+	wake     chan struct{}
+	stop     context.CancelFunc
+	sweeping sync.WaitGroup
+}
+
+// NewTree opens the trees in store and starts the sweeper, which first removes what a crash left.
+// Call [Tree.Close] before the store is closed.
+func NewTree(store Store, opts *Options) *Tree {
+	if opts == nil {
+		opts = &Options{}
+	}
+	t := &Tree{
+		store:    store,
+		onWrite:  opts.OnWrite,
+		log:      opts.Logger,
+		planner:  planner{leafLimit: opts.LeafLimit},
+		seed:     maphash.MakeSeed(),
+		building: map[branchID]struct{}{},
+		wake:     make(chan struct{}, 1),
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	if t.planner.leafLimit <= 0 {
+		t.planner.leafLimit = defaultLeafLimit
+	}
+	for i := range t.queues {
+		t.queues[i] = make(chan struct{}, 1)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.stop = cancel
+	t.wakeSweeper()
+	t.sweeping.Go(func() { t.sweepUntil(ctx) })
+	return t
+}
+
+// Close stops the sweeper and waits for it. What it has not removed yet, it removes after the
+// next NewTree.
+func (t *Tree) Close() error {
+	t.stop()
+	t.sweeping.Wait()
+	return nil
+}
+
+// namespaces are those that a tree stores.
+func isStored(namespace string) bool { return namespace == "w" || namespace == "o" }
+
+// locate turns a resource into the owner that it lies with and its segments. A resource that
+// names its owner, by DID, lies there; any other lies with owner.
+func locate(owner string, r caps.Resource) (string, []string, error) {
+	if did := r.DID(); did != "" {
+		owner = did
+	}
+	segs := r.Segments()
+	if len(segs) == 0 || !isStored(segs[0]) {
+		return "", nil, fmt.Errorf("%q is not stored here: use w/ or o/", r)
+	}
+	return owner, segs, nil
+}
+
+// locateKey is locate for writes, which need a key below the namespace.
+func locateKey(owner string, r caps.Resource) (string, []string, error) {
+	owner, segs, err := locate(owner, r)
+	if err == nil && len(segs) < 2 {
+		err = fmt.Errorf("a write needs a key below %[1]s/, for example %[1]s/my-key", segs[0])
+	}
+	return owner, segs, err
+}
+
+func join(segs []string) string { return strings.Join(segs, "/") }
+
+// attempts bounds how often a lost race is run again.
+const attempts = 100
+
+// retry runs attempt until it reports true, in the owner's queue.
+func (t *Tree) retry(ctx context.Context, owner string, segs []string, attempt func() (bool, error)) error {
+	queue := t.queues[maphash.String(t.seed, owner)%uint64(len(t.queues))]
+	select {
+	case queue <- struct{}{}:
+		defer func() { <-queue }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range attempts {
+		if done, err := attempt(); done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("write %s: %w", join(segs), ErrBusy)
+}

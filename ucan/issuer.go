@@ -1,0 +1,300 @@
+package ucan
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"usher/caps"
+)
+
+// Delegation is what [Issuer.Delegate] is asked to issue.
+type Delegation struct {
+	// Audience is whom the authority goes to.
+	Audience DID
+	// Capabilities lists what goes to them. A bare resource is in the namespace
+	// of Owner.
+	Capabilities []caps.Capability
+	// Owner is whose namespace bare resources mean; zero is the issuer's own.
+	Owner DID
+	// NotBefore is when it begins; zero is at once.
+	NotBefore time.Time
+	// Expires is when it ends, in whole seconds. Required, unless Limits.Life is
+	// negative.
+	Expires time.Time
+	// Proofs names the tokens by which the issuer holds what it hands on. With
+	// none the store is searched. An owner needs none.
+	Proofs []CID
+	// Format of the new tokens; zero is Native. A native token holds one
+	// capability, so several give several tokens; a JWT holds them all.
+	Format Format
+	// Inline puts the proofs of a JWT inside it, where they are JWTs, so that it
+	// can be shown elsewhere. Otherwise they are named by CID.
+	Inline bool
+	// Facts are statements of a JWT's "fct" that grant nothing; nil leaves it out.
+	Facts map[string]any
+}
+
+// Issuer signs delegations with one key.
+type Issuer struct {
+	// Key signs.
+	Key Key
+	// Verifier decides what the key's principal holds; its store, where it has
+	// one, keeps what is issued.
+	Verifier *Verifier
+	// Rand makes nonces; crypto/rand.Reader outside tests.
+	Rand io.Reader
+}
+
+// Delegate issues tokens for d and stores them. It signs nothing unless the issuer
+// holds every capability for the whole time: by being the owner, by being a root
+// for the owner, or by a chain that [Verifier.Authorize] accepts now and that
+// lives as long. Anything more is refused with [ErrNotHeld], which names the
+// capability and wraps the reason.
+func (is *Issuer) Delegate(ctx context.Context, d Delegation) ([]*Link, error) {
+	links, parents, err := is.delegate(ctx, &d)
+	if err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
+	if is.Verifier.Store == nil {
+		return links, nil
+	}
+	for i, l := range links {
+		if err := is.Verifier.Store.Put(ctx, l, parents[i]...); err != nil {
+			return nil, fmt.Errorf("delegate: %w", err)
+		}
+	}
+	return links, nil
+}
+
+// holding is one capability to hand on, and how the issuer holds it.
+type holding struct {
+	grant
+	proof *Link // the issuer's own token; nil for a root
+	sub   DID   // whom a native chain is about
+}
+
+func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, parents [][]CID, err error) {
+	limits := is.Verifier.Limits
+	switch {
+	case is.Key.IsZero():
+		return nil, nil, errors.New("the issuer has no key")
+	case d.Audience.IsZero():
+		return nil, nil, errors.New("the audience is missing; give the DID of who receives the authority")
+	case len(d.Capabilities) == 0:
+		return nil, nil, errors.New("there is no capability to delegate")
+	case len(d.Capabilities) > limits.capabilities():
+		return nil, nil, fmt.Errorf("%w: %d capabilities, at most %d (Limits.Capabilities)", ErrTooLarge, len(d.Capabilities), limits.capabilities())
+	}
+	if err := is.checkTimes(d); err != nil {
+		return nil, nil, err
+	}
+	held := make([]holding, 0, len(d.Capabilities))
+	for _, c := range d.Capabilities {
+		h, err := is.hold(ctx, d, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		held = append(held, h)
+	}
+	if d.Format == JWT {
+		l, err := is.signJWT(d, held)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []*Link{l}, [][]CID{nil}, nil // a JWT names its proofs itself
+	}
+	for i := range held {
+		l, err := is.signNative(d, &held[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		links = append(links, l)
+		var up []CID
+		if p := held[i].proof; p != nil {
+			up = []CID{p.cid}
+		}
+		parents = append(parents, up)
+	}
+	return links, parents, nil
+}
+
+func (is *Issuer) checkTimes(d *Delegation) error {
+	life := is.Verifier.Limits.life()
+	now := is.Verifier.now()
+	switch {
+	case d.Expires.IsZero() && life >= 0:
+		return &VerifyError{Err: ErrLifetime, Detail: "give it an expiry"}
+	case d.Expires.IsZero():
+	case d.Expires.Unix() < now.Unix():
+		return &VerifyError{Err: ErrExpired, Detail: "it would expire at " + d.Expires.UTC().Format(time.RFC3339)}
+	case life >= 0 && d.Expires.Unix() > now.Add(life).Unix():
+		return &VerifyError{Err: ErrLifetime, Detail: "it may live " + life.String() + " at most (Limits.Life)"}
+	case !d.NotBefore.IsZero() && d.NotBefore.After(d.Expires):
+		return &VerifyError{Err: ErrTimeBounds, Detail: "it would end before it begins"}
+	}
+	return nil
+}
+
+// hold finds by what the issuer holds a capability.
+func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (holding, error) {
+	me := is.Key.DID()
+	g, err := newGrant(c.With(), string(c.Can()))
+	if err != nil {
+		return holding{}, err
+	}
+	if g.owner.IsZero() {
+		if g.owner = d.Owner; g.owner.IsZero() {
+			g.owner = me
+		}
+	}
+	h := holding{grant: g, sub: me}
+	if is.Verifier.mayRoot(g.owner, me) {
+		if g.owner == me && me == is.Verifier.Self && c.Resource().DID() == "" && d.Owner.IsZero() {
+			return holding{}, &VerifyError{Err: ErrBareResource, Detail: c.String() + ": a venue names the owner"}
+		}
+		return h, nil
+	}
+	refuse := func(cause error) (holding, error) {
+		return holding{}, &VerifyError{Err: ErrNotHeld, Detail: c.String(), Cause: cause}
+	}
+	chain, err := is.Verifier.Authorize(ctx, Query{
+		Caller: me, Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs,
+	})
+	if err != nil {
+		return refuse(err)
+	}
+	if chain.n == is.Verifier.Limits.chainDepth() {
+		return refuse(ErrTooDeep)
+	}
+	if ends, ok := chain.Expires(); ok && (d.Expires.IsZero() || d.Expires.Unix() > ends.Unix()) {
+		return refuse(&VerifyError{Err: ErrTimeBounds, Detail: "the proof ends at " + ends.Format(time.RFC3339)})
+	}
+	h.proof = chain.chain[0].link
+	h.sub = g.owner
+	for _, l := range chain.links() {
+		if l.format == Native {
+			h.sub = l.sub
+		}
+		if nbf, ok := l.NotBefore(); ok && d.Format == JWT && d.NotBefore.Before(nbf) {
+			d.NotBefore = nbf // it could not be used earlier, and a JWT has to say so
+		}
+	}
+	return h, nil
+}
+
+func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
+	nonce, err := nonceOr(nil, is.Rand)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := splitAbsolute(absolute(h.owner, h.path)); err != nil {
+		return nil, fmt.Errorf("%s has no native form; use the format JWT: %w", h.shown, err)
+	}
+	payload := map[string]any{
+		"iss": is.Key.DID().s, "aud": d.Audience.s, "sub": h.sub.s,
+		"cmd": commandOf(h.can), "pol": resourcePolicy(h.owner, h.path, h.sub), "nonce": nonce, "exp": nil,
+	}
+	if !d.Expires.IsZero() {
+		payload["exp"] = d.Expires.Unix()
+	}
+	if !d.NotBefore.IsZero() {
+		payload["nbf"] = d.NotBefore.Unix()
+	}
+	raw, err := is.Key.seal(tagDelegation, payload)
+	if err != nil {
+		return nil, err
+	}
+	return is.Verifier.Limits.Open(raw)
+}
+
+// jwtClaims are COG-13's, in its order.
+type jwtClaims struct {
+	Iss DID              `json:"iss"`
+	Aud DID              `json:"aud"`
+	Exp *int64           `json:"exp"`
+	Nbf int64            `json:"nbf,omitzero"`
+	Nnc string           `json:"nnc"`
+	Fct []map[string]any `json:"fct,omitempty"`
+	Att []attenuation    `json:"att"`
+	Prf []string         `json:"prf"`
+}
+
+type attenuation struct {
+	With string `json:"with"`
+	Can  string `json:"can"`
+}
+
+const jwtHeader = `{"alg":"EdDSA","typ":"JWT"}`
+
+func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
+	nonce, err := nonceOr(nil, is.Rand)
+	if err != nil {
+		return nil, err
+	}
+	claims := jwtClaims{
+		Iss: is.Key.DID(), Aud: d.Audience,
+		Nnc: base64.RawURLEncoding.EncodeToString(nonce),
+		Att: []attenuation{}, Prf: []string{},
+	}
+	if !d.Expires.IsZero() {
+		exp := d.Expires.Unix()
+		claims.Exp = &exp
+	}
+	if !d.NotBefore.IsZero() {
+		claims.Nbf = d.NotBefore.Unix()
+	}
+	if d.Facts != nil {
+		claims.Fct = []map[string]any{d.Facts}
+	}
+	var proofs []*Link
+	for i := range held {
+		h := &held[i]
+		with := absolute(h.owner, h.path)
+		if _, _, err := splitAbsolute(with); err != nil {
+			// A URI cannot stand below a DID. Bare, it means the root issuer's,
+			// which says the same where that is the owner.
+			if with = h.shown.With(); is.Key.DID() == is.Verifier.Self && h.proof == nil {
+				return nil, fmt.Errorf("%s: a venue cannot name its owner: %w", h.shown, err)
+			}
+		}
+		claims.Att = append(claims.Att, attenuation{with, string(h.can)})
+		if h.proof != nil && !slices.Contains(proofs, h.proof) {
+			proofs = append(proofs, h.proof)
+			text := h.proof.cid.String()
+			if d.Inline && h.proof.format == JWT {
+				text = string(h.proof.raw)
+			}
+			claims.Prf = append(claims.Prf, text)
+		}
+	}
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return nil, fmt.Errorf("write claims: %w", err)
+	}
+	signed := b64.AppendEncode(nil, []byte(jwtHeader))
+	signed = b64.AppendEncode(append(signed, '.'), body)
+	sig := is.Key.Sign(signed)
+	if sig == nil {
+		return nil, errors.New("the key is zero or erased")
+	}
+	// What was made is read again by the rules that everybody else's must pass.
+	l, err := is.Verifier.Limits.Open(b64.AppendEncode(append(slices.Clip(signed), '.'), sig))
+	if err != nil {
+		return nil, err
+	}
+	_, err = l.resolve(func(c CID) (*Link, error) {
+		for _, p := range proofs {
+			if p.cid == c {
+				return p, nil
+			}
+		}
+		return nil, &VerifyError{Err: ErrMissingProof, CID: c}
+	})
+	return l, err
+}

@@ -1,0 +1,78 @@
+package ucan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Keys of the store, below its prefix. DIDs stand as their 32-byte keys, CIDs as
+// one byte of codec and the digest, times as big-endian seconds, so that scans
+// come in order of time.
+//
+//	t/<cid>                    the token
+//	a/<audience><expiry><cid>  tokens made out to somebody
+//	i/<issuer><cid>            tokens issued by somebody
+//	s/<subject><issuer><cid>   native tokens about somebody
+//	c/<parent><child>          what was delegated from a token
+//	p/<child><parent>          the same, to find it when the child goes
+//	x/<expiry><cid>            tokens by expiry
+//	v/<cid><revoker>           a signed revocation
+//	w/<expiry><cid><revoker>   revocations by the expiry of what they revoke
+//	n/<issuer><sha256 nonce>   an invocation that was used
+//	y/<expiry><issuer><nonce>  the same by expiry
+const (
+	keyToken        = "t/"
+	keyAudience     = "a/"
+	keyIssuer       = "i/"
+	keySubject      = "s/"
+	keyChild        = "c/"
+	keyParent       = "p/"
+	keyExpiry       = "x/"
+	keyRevocation   = "v/"
+	keyRevExpiry    = "w/"
+	keyUsed         = "n/"
+	keyUsedByExpiry = "y/"
+
+	shortCID = 1 + sha256.Size
+	keySize  = 32
+)
+
+// never is the expiry under which tokens without one are listed.
+const never = maxInt53
+
+func (c CID) short() string { return string(c.codec) + string(c.hash[:]) }
+
+func cidFromShort(b []byte) CID { return CID{b[0], [sha256.Size]byte(b[1:])} }
+
+func didFromKey(b []byte) DID { return didOf(b) }
+
+func (d DID) key() string { return string(d.PublicKey()) }
+
+func timeKey(seconds int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
+}
+
+// expiry is the second after which the token is dead weight.
+func (l *Link) expiry() int64 {
+	if l.eternal {
+		return never
+	}
+	return l.exp
+}
+
+// indexKeys lists every key that holds nothing but the token's place.
+func (l *Link) indexKeys(parents []CID) []string {
+	c := l.cid.short()
+	keys := []string{
+		keyAudience + l.aud.key() + timeKey(l.expiry()) + c,
+		keyIssuer + l.iss.key() + c,
+		keyExpiry + timeKey(l.expiry()) + c,
+	}
+	if !l.sub.IsZero() {
+		keys = append(keys, keySubject+l.sub.key()+l.iss.key()+c)
+	}
+	for _, p := range parents {
+		keys = append(keys, keyChild+p.short()+c, keyParent+c+p.short())
+	}
+	return keys
+}

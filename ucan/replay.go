@@ -1,0 +1,159 @@
+package ucan
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+)
+
+// use marks an invocation as used, by its issuer and nonce, in one test-and-set:
+// of any number of callers one succeeds and the others get [ErrReplayed]. The CID
+// would not do, since its issuer can sign the same call twice.
+func (s *Store) use(ctx context.Context, inv *Invocation) error {
+	expiry := inv.exp
+	if inv.eternal {
+		expiry = never
+	}
+	digest := sha256.Sum256(inv.nonce)
+	place := inv.iss.key() + string(digest[:])
+	used := s.prefix + keyUsed + place
+	applied, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{
+		used: {},
+		s.prefix + keyUsedByExpiry + timeKey(expiry) + place: {},
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("mark invocation %s as used: %w", inv.cid, err)
+	}
+	if !applied {
+		return &VerifyError{Err: ErrReplayed, CID: inv.cid}
+	}
+	return nil
+}
+
+// sweepBatch bounds the keys of one transaction.
+const sweepBatch = 500
+
+// Sweep removes the tokens, used invocations and revocations of tokens that
+// expired before a time, with all their indexes, and returns how many entries
+// went. Give it a time that is earlier than now by the skew of [Limits] at least:
+// what is swept is forgotten, that it was used or revoked included.
+func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
+	total := 0
+	for _, kind := range []struct {
+		index string
+		keys  func(ctx context.Context, place string) ([]string, error)
+		drop  func(place string)
+	}{
+		{keyExpiry, s.tokenKeys, s.forgetToken},
+		{keyUsedByExpiry, func(_ context.Context, place string) ([]string, error) {
+			return []string{keyUsed + place}, nil
+		}, func(string) {}},
+		{keyRevExpiry, func(_ context.Context, place string) ([]string, error) {
+			return []string{keyRevocation + place}, nil
+		}, s.forgetRevocation},
+	} {
+		places, err := s.expired(ctx, kind.index, before.Unix())
+		if err != nil {
+			return total, err
+		}
+		var del []string
+		var gone []string
+		flush := func() error {
+			if _, err := s.kv.Apply(ctx, nil, nil, del); err != nil {
+				return fmt.Errorf("sweep: %w", err)
+			}
+			for _, p := range gone {
+				kind.drop(p)
+			}
+			total += len(gone)
+			del, gone = nil, nil
+			return nil
+		}
+		for _, p := range places {
+			keys, err := kind.keys(ctx, p[8:])
+			if err != nil {
+				return total, err
+			}
+			for _, k := range append(keys, kind.index+p) {
+				del = append(del, s.prefix+k)
+			}
+			gone = append(gone, p[8:])
+			if len(del) >= sweepBatch {
+				if err := flush(); err != nil {
+					return total, err
+				}
+			}
+		}
+		if len(gone) > 0 {
+			if err := flush(); err != nil {
+				return total, err
+			}
+		}
+	}
+	return total, nil
+}
+
+// expired lists the keys of an index by expiry, without the index's name: eight
+// bytes of time and the place.
+func (s *Store) expired(ctx context.Context, index string, before int64) ([]string, error) {
+	var places []string
+	end := timeKey(max(before, 0))
+	err := s.scan(ctx, index, nil, func(key string, _ []byte) (bool, error) {
+		if len(key) < 8 || key[:8] >= end {
+			return false, nil
+		}
+		places = append(places, key)
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	return places, nil
+}
+
+// tokenKeys lists every key of a token, the one by expiry excepted.
+func (s *Store) tokenKeys(ctx context.Context, place string) ([]string, error) {
+	keys := []string{keyToken + place}
+	raw, rev, err := s.kv.Get(ctx, []byte(s.prefix+keyToken+place))
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	if rev == 0 {
+		return keys, nil
+	}
+	l, err := s.limits.decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	parents, err := s.cids(ctx, keyParent+place)
+	if err != nil {
+		return nil, err
+	}
+	return append(keys, l.indexKeys(parents)...), nil
+}
+
+func (s *Store) forgetToken(place string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := cidFromShort([]byte(place))
+	if l := s.tokens[c]; l != nil {
+		delete(s.audiences, l.aud) // read again, without it, when it is needed
+	}
+	delete(s.tokens, c)
+}
+
+func (s *Store) forgetRevocation(place string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, revoker := cidFromShort([]byte(place[:shortCID])), didFromKey([]byte(place[shortCID:]))
+	kept := make([]DID, 0, len(s.revoked[c]))
+	for _, d := range s.revoked[c] {
+		if d != revoker {
+			kept = append(kept, d)
+		}
+	}
+	if s.revoked[c] = kept; len(kept) == 0 {
+		delete(s.revoked, c)
+	}
+}

@@ -1,0 +1,127 @@
+package ucan
+
+// resolved is what a token's proofs say about it, apart from the time, the
+// revocations and the roots. It follows from the content of the token and its
+// proofs alone, so it is worked out once.
+type resolved struct {
+	parents   []*Link
+	grants    []grant // owners filled in; a bare one of unknown owner stays zero
+	bareOwner DID     // the root issuer, where all proofs agree on one
+	depth     int     // tokens on the longest way to a root
+	err       error
+}
+
+// resolve finds the proofs of a JWT and checks each hop: the proof is made out to
+// the issuer, outlives the token, and covers each of its capabilities, in both
+// parts, by one of its own. find gives proofs by CID; nil finds none.
+//
+// COG-13 verifies every proof that a token names, so one bad proof refuses the
+// token even where the others would do.
+func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
+	if r := l.resolved.Load(); r != nil {
+		return r, r.err
+	}
+	r := &resolved{depth: 1}
+	if len(l.prf) == 0 {
+		r.bareOwner = l.iss
+	}
+	for i, c := range l.prf {
+		p := l.inlineProof(c)
+		if p == nil {
+			if find == nil {
+				return nil, &VerifyError{Err: ErrMissingProof, CID: c}
+			}
+			var err error
+			if p, err = find(c); err != nil {
+				return nil, err
+			}
+		}
+		pr, err := p.resolve(find)
+		if err != nil {
+			return nil, err
+		}
+		r.parents = append(r.parents, p)
+		r.depth = max(r.depth, 1+pr.depth)
+		if i == 0 {
+			r.bareOwner = pr.bareOwner
+		} else if r.bareOwner != pr.bareOwner {
+			r.bareOwner = DID{}
+		}
+	}
+	r.grants = make([]grant, len(l.grants))
+	for i, g := range l.grants {
+		if g.owner.IsZero() {
+			g.owner = r.bareOwner
+		}
+		r.grants[i] = g
+	}
+	r.err = l.checkHops(r)
+	l.resolved.Store(r)
+	return r, r.err
+}
+
+// complete reports whether the token carries every proof that it and they name.
+func (l *Link) complete() bool {
+	if len(l.prf) != len(l.inline) {
+		return false
+	}
+	for _, p := range l.inline {
+		if !p.complete() {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Link) inlineProof(c CID) *Link {
+	for _, p := range l.inline {
+		if p.cid == c {
+			return p
+		}
+	}
+	return nil
+}
+
+func (l *Link) checkHops(r *resolved) error {
+	for _, p := range r.parents {
+		if p.aud != l.iss {
+			return &VerifyError{Err: ErrBrokenChain, CID: l.cid, Detail: "issued by " + l.iss.s + ", a proof is made out to " + p.aud.s}
+		}
+		if p.nbf > l.nbf || !p.eternal && (l.eternal || l.exp > p.exp) {
+			return &VerifyError{Err: ErrTimeBounds, CID: l.cid}
+		}
+	}
+	if len(r.parents) == 0 {
+		return nil
+	}
+	for i := range r.grants {
+		g := &r.grants[i]
+		if g.owner == l.iss {
+			continue // the owner needs no proof
+		}
+		if err := coveredBy(g, r.parents); err != nil {
+			return &VerifyError{Err: err, CID: l.cid, Detail: g.shown.String()}
+		}
+	}
+	return nil
+}
+
+// coveredBy returns nil if one capability of one parent covers g, or else which
+// part is too wide.
+func coveredBy(g *grant, parents []*Link) error {
+	if g.owner.IsZero() {
+		return ErrBareResource
+	}
+	err := ErrWidenedResource
+	for _, p := range parents {
+		pr := p.resolved.Load()
+		for i := range pr.grants {
+			if pg := &pr.grants[i]; pg.covers(g) {
+				return nil
+			} else if pg.coversResource(g) {
+				err = ErrWidenedAbility
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package ucan
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"usher/caps"
+)
+
+// revokeAbility is the command of a revocation and what one may delegate.
+const revokeAbility caps.Ability = "ucan/revoke"
+
+// revokeArg names the token in the arguments of a revocation.
+const revokeArg = "ucan"
+
+// Revocation is a signed statement that a token is no longer good: an invocation
+// of /ucan/revoke. It counts for those who issued the token or one above it in
+// its chain, and for the owner of what it grants. It cannot be taken back.
+type Revocation struct {
+	inv    *Invocation
+	target CID
+}
+
+// OpenRevocation reads a revocation and verifies its signature.
+func OpenRevocation(raw []byte) (*Revocation, error) {
+	inv, err := OpenInvocation(raw)
+	if err != nil {
+		return nil, err
+	}
+	if inv.can != revokeAbility {
+		return nil, malformed("it invokes %s; a revocation invokes %s", inv.can, revokeAbility)
+	}
+	l, _ := inv.args[revokeArg].(link)
+	target, ok := cidFromBytes([]byte(l))
+	if !ok {
+		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
+	}
+	return &Revocation{inv, target}, nil
+}
+
+// Revocation signs a revocation of target. The nonce follows from both, so that
+// revoking twice gives one record.
+func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
+	nonce := sha256.Sum256([]byte("revoke" + target.short() + k.DID().s))
+	inv, err := k.Invoke(Call{
+		Subject: k.DID(), Can: revokeAbility, Args: map[string]any{revokeArg: target},
+		Issued: at, Expires: at.Add(5 * time.Minute), Nonce: nonce[:16],
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("sign revocation: %w", err)
+	}
+	return &Revocation{inv, target}, nil
+}
+
+// Target is the token that is revoked.
+func (r *Revocation) Target() CID { return r.target }
+
+// Issuer is who revokes.
+func (r *Revocation) Issuer() DID { return r.inv.iss }
+
+// Bytes returns the signed record.
+func (r *Revocation) Bytes() []byte { return r.inv.Bytes() }
+
+// Revoke checks that the issuer may revoke the target, writes the revocation to
+// disk and puts it into effect: when Revoke returns, the target and everything
+// that was delegated from it are refused. The issuer must have issued the target
+// or a token above it, own what it grants, or hold ucan/revoke on
+// "<owner>/u/<cid>". A target that is not stored is taken on trust, because a
+// revocation can arrive first: it has effect if the issuer turns out to be in the
+// chain.
+func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
+	if v.Store == nil {
+		return fmt.Errorf("revoke: %w", ErrNoStore)
+	}
+	expiry := int64(never)
+	revoker := r.Issuer()
+	target, err := v.Store.Get(ctx, r.target)
+	switch {
+	case errors.Is(err, ErrMissingProof):
+	case err != nil:
+		return fmt.Errorf("revoke: %w", err)
+	default:
+		expiry = target.expiry()
+		if revoker, err = v.revokerOf(ctx, target, r.Issuer()); err != nil {
+			return fmt.Errorf("revoke %s: %w", r.target, err)
+		}
+	}
+	return v.Store.revoke(ctx, r, revoker, expiry)
+}
+
+// revokerOf returns in whose name issuer may revoke target.
+func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID, error) {
+	if target.issuedWithin(issuer) || target.sub == issuer {
+		return issuer, nil
+	}
+	res, err := target.resolve(v.Store.finder(ctx))
+	if err != nil {
+		return DID{}, err
+	}
+	for i := range res.grants {
+		g := &res.grants[i]
+		if g.owner == issuer {
+			return issuer, nil
+		}
+		// Whoever stands above it in the chain by which its issuer holds it.
+		held, err := v.Authorize(ctx, Query{Caller: target.iss, Owner: g.owner, Request: caps.NeedOn(g.can, g.path)})
+		if err == nil && slices.ContainsFunc(held.links(), func(l *Link) bool { return l.iss == issuer }) {
+			return issuer, nil
+		}
+		on, err := caps.ParseResource("u/" + target.cid.String())
+		if err != nil {
+			return DID{}, err
+		}
+		if _, err := v.Authorize(ctx, Query{Caller: issuer, Owner: g.owner, Request: caps.NeedOn(revokeAbility, on)}); err == nil {
+			return g.owner, nil
+		}
+	}
+	return DID{}, &VerifyError{Err: ErrNotHeld, CID: target.cid, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
+}
+
+// issuedWithin reports whether d issued the token or one of its proofs.
+func (l *Link) issuedWithin(d DID) bool {
+	if l.iss == d {
+		return true
+	}
+	if r := l.resolved.Load(); r != nil {
+		for _, p := range r.parents {
+			if p.issuedWithin(d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// revoke writes, takes effect, and syncs, in that order: an error after the first
+// step leaves the token revoked, never the reverse.
+func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
+	place := r.target.short() + revoker.key()
+	_, err := s.kv.Apply(ctx, nil, map[string][]byte{
+		s.prefix + keyRevocation + place:                  r.inv.raw,
+		s.prefix + keyRevExpiry + timeKey(expiry) + place: {},
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("store revocation of %s: %w", r.target, err)
+	}
+	s.mu.Lock()
+	if !slices.Contains(s.revoked[r.target], revoker) {
+		s.revoked[r.target] = append(slices.Clip(s.revoked[r.target]), revoker)
+	}
+	s.mu.Unlock()
+	if err := s.kv.Sync(ctx); err != nil {
+		return fmt.Errorf("sync revocation of %s: %w", r.target, err)
+	}
+	return nil
+}
+
+// Revokers lists who revoked a token. Whether that counts is for the chain to
+// say, see [Verifier.Authorize].
+func (s *Store) Revokers(c CID) []DID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.revoked[c])
+}

@@ -1,0 +1,215 @@
+package ucan
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/nacl/secretbox"
+)
+
+// ErrSealed says that a sealed box does not open: another key-encryption key,
+// another name, or damage. Which of them is not said.
+var ErrSealed = errors.New("sealed box does not open; the key-encryption key or the name is another, or the box is damaged")
+
+const (
+	kekSize      = 32
+	nonceSize    = 24
+	boxVersion   = 1
+	boxOverhead  = 1 + nonceSize + secretbox.Overhead
+	saltMinBytes = 16
+)
+
+// Sealer encrypts secrets for storage with secretbox (XSalsa20-Poly1305) under
+// one key-encryption key. The secret's name is part of what is encrypted, so a
+// box that was moved to another name does not open. Safe for concurrent use.
+type Sealer struct {
+	kek [kekSize]byte
+
+	mu   sync.Mutex // a passed-in rand need not be safe for concurrent use
+	rand io.Reader
+}
+
+// NewSealer uses a key-encryption key of 32 bytes, which it copies.
+func NewSealer(kek []byte) (*Sealer, error) { return newSealer(kek, rand.Reader) }
+
+func newSealer(kek []byte, random io.Reader) (*Sealer, error) {
+	if len(kek) != kekSize {
+		return nil, fmt.Errorf("new sealer: the key-encryption key has %d bytes; it needs %d", len(kek), kekSize)
+	}
+	if allZero(kek) {
+		return nil, errors.New("new sealer: the key-encryption key is all zeros; make one from a random source")
+	}
+	s := &Sealer{rand: random}
+	copy(s.kek[:], kek)
+	return s, nil
+}
+
+// SealerFromPassphrase derives the key-encryption key with Argon2id (RFC 9106,
+// the second recommended setting: 3 passes, 64 MiB, 4 lanes), which takes about
+// a tenth of a second. The salt is at least 16 random bytes, stored beside the
+// boxes; it is no secret.
+func SealerFromPassphrase(pass, salt []byte) (*Sealer, error) {
+	if len(pass) == 0 {
+		return nil, errors.New("new sealer: the passphrase is empty")
+	}
+	if len(salt) < saltMinBytes {
+		return nil, fmt.Errorf("new sealer: the salt has %d bytes; it needs at least %d random ones", len(salt), saltMinBytes)
+	}
+	kek := argon2.IDKey(pass, salt, 3, 64<<10, 4, kekSize)
+	defer clear(kek)
+	return NewSealer(kek)
+}
+
+// SealerFromFile reads the key-encryption key from a file of one line, 32 bytes
+// in base64. On first use it makes the file, readable by its owner alone and
+// whole or not at all. A file that its group or others can read is refused. rand
+// (crypto/rand.Reader outside tests) makes the key and the nonces.
+func SealerFromFile(path string, rand io.Reader) (*Sealer, error) {
+	kek, err := readKEK(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeKEK(path, rand); err == nil || errors.Is(err, fs.ErrExist) {
+			kek, err = readKEK(path) // another process may have been first
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("key file: %w", err)
+	}
+	defer clear(kek)
+	return newSealer(kek, rand)
+}
+
+func readKEK(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// The open file is asked, not the path: what is checked is what is read.
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s can be read or written by others (mode %#o); run chmod 600 on it, and make a new key if it was exposed", path, perm)
+	}
+	line, err := io.ReadAll(io.LimitReader(f, 128))
+	if err != nil {
+		return nil, err
+	}
+	defer clear(line)
+	text := line
+	if n := len(text); n > 0 && text[n-1] == '\n' {
+		text = text[:n-1]
+	}
+	kek := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(kek, text)
+	if err != nil || n != kekSize {
+		clear(kek)
+		return nil, fmt.Errorf("%s does not hold one line with %d bytes in base64; restore it from a backup", path, kekSize)
+	}
+	return kek[:n], nil
+}
+
+// makeKEK writes the file under another name and links it: the name appears
+// with its whole content or not at all, and an existing file is never replaced.
+func makeKEK(path string, rand io.Reader) (err error) {
+	kek := make([]byte, kekSize)
+	defer clear(kek)
+	if _, err := io.ReadFull(rand, kek); err != nil {
+		return fmt.Errorf("make key: %w", err)
+	}
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".key-*") // O_EXCL and 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	line := append(base64.StdEncoding.AppendEncode(nil, kek), '\n')
+	defer clear(line)
+	_, err = f.Write(line)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Seal encrypts secret for name, with a fresh nonce.
+func (s *Sealer) Seal(name string, secret []byte) ([]byte, error) {
+	if len(name) > 0xffff {
+		return nil, fmt.Errorf("seal: the name has %d bytes; at most %d", len(name), 0xffff)
+	}
+	var nonce [nonceSize]byte
+	s.mu.Lock()
+	_, err := io.ReadFull(s.rand, nonce[:])
+	s.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("seal %q: %w", name, err)
+	}
+	plain := make([]byte, 0, 2+len(name)+len(secret))
+	plain = binary.BigEndian.AppendUint16(plain, uint16(len(name)))
+	plain = append(append(plain, name...), secret...)
+	defer clear(plain)
+	box := make([]byte, 0, boxOverhead+len(plain))
+	box = append(append(box, boxVersion), nonce[:]...)
+	return secretbox.Seal(box, plain, &nonce, &s.kek), nil
+}
+
+// Open decrypts a box that [Sealer.Seal] made for the same name; every failure
+// is [ErrSealed].
+func (s *Sealer) Open(name string, box []byte) ([]byte, error) {
+	if len(box) < boxOverhead || box[0] != boxVersion {
+		return nil, ErrSealed
+	}
+	nonce := [nonceSize]byte(box[1 : 1+nonceSize])
+	plain, ok := secretbox.Open(nil, box[1+nonceSize:], &nonce, &s.kek)
+	if !ok || len(plain) < 2 {
+		return nil, ErrSealed
+	}
+	n := int(binary.BigEndian.Uint16(plain))
+	if len(plain) < 2+n || subtle.ConstantTimeCompare(plain[2:2+n], []byte(name)) != 1 {
+		clear(plain)
+		return nil, ErrSealed
+	}
+	return plain[2+n:], nil
+}
+
+// String, GoString, Format and LogValue give "[redacted]".
+func (s *Sealer) String() string { return redacted }
+
+// GoString is String.
+func (s *Sealer) GoString() string { return redacted }
+
+// Format is String, for every verb.
+func (s *Sealer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue is String.
+func (s *Sealer) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -1,0 +1,244 @@
+package ucan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// KV is the storage that [OpenStore] builds on. The venue's store is one.
+type KV interface {
+	// Get returns the value of key and its revision, which every write changes.
+	// Revision 0 says that the key is absent.
+	Get(ctx context.Context, key []byte) (value []byte, rev uint64, err error)
+	// Scan calls fn for the keys with prefix in byte order, from start if that is
+	// larger, until it returns false or an error. The slices are valid in fn only.
+	Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
+	// Apply puts and deletes in one transaction if every key of expect still has
+	// its revision, and reports whether it did. Nothing is written otherwise.
+	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (applied bool, err error)
+	// Sync returns once everything applied before is on disk.
+	Sync(ctx context.Context) error
+}
+
+// Bounds of what a [Store] keeps in memory. Beyond them something is forgotten
+// and read again when it is needed.
+const (
+	maxCachedTokens    = 1 << 16
+	maxCachedAudiences = 1 << 12
+)
+
+// Store holds tokens, revocations and used invocations. All revocations, and the
+// tokens of the audiences asked about lately, are in memory as well, so that a
+// call touches the disk only for what is new. It expects to be the only writer of
+// its part of the KV; after another process has written there, call
+// [Store.Refresh]. Safe for concurrent use.
+type Store struct {
+	kv     KV
+	prefix string
+	limits Limits
+
+	// mu guards what follows. It is never held during a call to kv.
+	mu        sync.RWMutex
+	tokens    map[CID]*Link
+	audiences map[DID]*audience
+	revoked   map[CID][]DID
+}
+
+// StoreOptions tunes a [Store]; nil is valid.
+type StoreOptions struct {
+	Prefix string // put before every key; "" is "ucan/"
+	Limits Limits // for reading what is stored; widen it when the limits were wider
+}
+
+// OpenStore reads the revocations and returns the store.
+func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
+	s := &Store{kv: kv, prefix: "ucan/"}
+	if opts != nil {
+		if s.limits = opts.Limits; opts.Prefix != "" {
+			s.prefix = opts.Prefix
+		}
+	}
+	if err := s.Refresh(ctx); err != nil {
+		return nil, fmt.Errorf("open token store: %w", err)
+	}
+	return s, nil
+}
+
+// Refresh reads the revocations again and forgets everything else that is cached.
+func (s *Store) Refresh(ctx context.Context) error {
+	revoked := map[CID][]DID{}
+	err := s.scan(ctx, keyRevocation, nil, func(key string, _ []byte) (bool, error) {
+		if len(key) != shortCID+keySize {
+			return false, fmt.Errorf("revocation key of %d bytes", len(key))
+		}
+		c := cidFromShort([]byte(key[:shortCID]))
+		revoked[c] = append(revoked[c], didFromKey([]byte(key[shortCID:])))
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("read revocations: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens, s.audiences, s.revoked = map[CID]*Link{}, map[DID]*audience{}, revoked
+	return nil
+}
+
+// scan hides the prefix; the key is a copy.
+func (s *Store) scan(ctx context.Context, prefix string, start []byte, fn func(key string, value []byte) (bool, error)) error {
+	full := s.prefix + prefix
+	var from []byte
+	if start != nil {
+		from = append([]byte(s.prefix), start...)
+	}
+	return s.kv.Scan(ctx, []byte(full), from, func(key, value []byte) (bool, error) {
+		return fn(string(key[len(full):]), value)
+	})
+}
+
+// Put stores tokens, each with all its indexes in one transaction. The proofs
+// that a JWT names must be inside it or stored already. parents are the tokens
+// that a native delegation was made from, for [Store.Children]; they may be left
+// out. Storing a token again is no error.
+func (s *Store) Put(ctx context.Context, link *Link, parents ...CID) error {
+	if !link.verified.Load() {
+		return &VerifyError{Err: ErrSignature, CID: link.cid, Detail: "it was never verified"}
+	}
+	if _, err := link.resolve(s.finder(ctx)); err != nil {
+		return fmt.Errorf("store token: %w", err)
+	}
+	parents = append(slices.Clone(link.prf), parents...)
+	slices.SortFunc(parents, func(a, b CID) int { return slices.Compare(a.Bytes(), b.Bytes()) })
+	parents = slices.Compact(parents)
+	token := s.prefix + keyToken + link.cid.short()
+	put := map[string][]byte{token: link.raw}
+	for _, k := range link.indexKeys(parents) {
+		put[s.prefix+k] = nil
+	}
+	applied, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
+	if err != nil {
+		return fmt.Errorf("store token %s: %w", link.cid, err)
+	}
+	if !applied {
+		// The key is the hash of the value: whoever wrote it wrote the same.
+		if _, rev, err := s.kv.Get(ctx, []byte(token)); err != nil || rev == 0 {
+			return fmt.Errorf("store token %s: %w", link.cid, errors.Join(err, errors.New("another transaction won; try again")))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache(link)
+	if a := s.audiences[link.aud]; a != nil {
+		a.add(link)
+	}
+	return nil
+}
+
+// cache remembers a token; s.mu is held.
+func (s *Store) cache(link *Link) {
+	if len(s.tokens) >= maxCachedTokens {
+		for c := range s.tokens { // any: the next read brings it back
+			delete(s.tokens, c)
+			break
+		}
+	}
+	s.tokens[link.cid] = link
+}
+
+// Get returns a token, or an error that wraps [ErrMissingProof].
+func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
+	s.mu.RLock()
+	link := s.tokens[c]
+	s.mu.RUnlock()
+	if link != nil {
+		return link, nil
+	}
+	raw, rev, err := s.kv.Get(ctx, []byte(s.prefix+keyToken+c.short()))
+	if err != nil {
+		return nil, fmt.Errorf("read token %s: %w", c, err)
+	}
+	if rev == 0 {
+		return nil, &VerifyError{Err: ErrMissingProof, CID: c}
+	}
+	if link, err = s.limits.decode(raw); err != nil {
+		return nil, fmt.Errorf("read token %s: %w", c, err)
+	}
+	if link.cid != c {
+		return nil, fmt.Errorf("read token %s: the store holds %s in its place", c, link.cid)
+	}
+	if _, err := link.resolve(s.finder(ctx)); err != nil {
+		return nil, fmt.Errorf("read token %s: %w", c, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.tokens[c]; have != nil {
+		return have, nil
+	}
+	s.cache(link)
+	return link, nil
+}
+
+func (s *Store) finder(ctx context.Context) func(CID) (*Link, error) {
+	return func(c CID) (*Link, error) { return s.Get(ctx, c) }
+}
+
+// ByAudience lists the tokens made out to a principal, soonest expiry first.
+func (s *Store) ByAudience(ctx context.Context, aud DID) iter.Seq2[*Link, error] {
+	return s.list(ctx, keyAudience+aud.key())
+}
+
+// ByIssuer lists the tokens that a principal issued.
+func (s *Store) ByIssuer(ctx context.Context, iss DID) iter.Seq2[*Link, error] {
+	return s.list(ctx, keyIssuer+iss.key())
+}
+
+// BySubject lists the native tokens of the chains about a principal.
+func (s *Store) BySubject(ctx context.Context, sub DID) iter.Seq2[*Link, error] {
+	return s.list(ctx, keySubject+sub.key())
+}
+
+// Children lists the tokens that are known to be made from a token: those whose
+// proofs name it, and those stored with it as a parent.
+func (s *Store) Children(ctx context.Context, parent CID) iter.Seq2[*Link, error] {
+	return s.list(ctx, keyChild+parent.short())
+}
+
+// list reads the tokens whose CIDs end the keys below prefix. The CIDs are read
+// first, so the loop's body may write to the store.
+func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*Link, error] {
+	return func(yield func(*Link, error) bool) {
+		cids, err := s.cids(ctx, prefix)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, c := range cids {
+			link, err := s.Get(ctx, c)
+			if errors.Is(err, ErrMissingProof) {
+				continue // swept since
+			}
+			if !yield(link, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) cids(ctx context.Context, prefix string) ([]CID, error) {
+	var cids []CID
+	err := s.scan(ctx, prefix, nil, func(key string, _ []byte) (bool, error) {
+		if len(key) < shortCID {
+			return false, fmt.Errorf("index key of %d bytes", len(key))
+		}
+		cids = append(cids, cidFromShort([]byte(key[len(key)-shortCID:])))
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	return cids, nil
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"usher/caps"
+	"usher/prompt"
+	"usher/tools"
+	"usher/ucan"
+	"usher/venue"
+)
+
+type capsCmd struct {
+	Check    capsCheckCmd    `cmd:"" help:"Decide whether capabilities allow a call."`
+	Disclose capsDiscloseCmd `cmd:"" help:"Print the section that tells a model its bounds."`
+}
+
+type capsCheckCmd struct {
+	Caps  string `placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, or null."`
+	Op    string `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
+	Input string `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
+	Owner string `placeholder:"DID" help:"Whose namespace bare resources lie in."`
+	Batch string `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}."`
+	JSON  bool   `name:"json" help:"Print the verdict as JSON."`
+}
+
+// Verdicts of `caps check`.
+const (
+	verdictAllow   = "allow"
+	verdictDeny    = "deny"
+	verdictInvalid = "invalid" // the question makes no sense: bad caps, path or input
+)
+
+// verdict is the answer to one question.
+type verdict struct {
+	ID           json.RawMessage     `json:"id,omitempty"`
+	Decision     string              `json:"decision"`
+	Message      string              `json:"message"`
+	Operation    string              `json:"operation,omitempty"`
+	Requirements []tools.Requirement `json:"requirements,omitempty"`
+	Hint         string              `json:"hint,omitempty"`
+}
+
+func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
+	registry, err := venue.Catalogue()
+	if err != nil {
+		return err
+	}
+	check := checker{registry: registry, owner: c.Owner}
+	if err := check.validOwner(); err != nil {
+		return err
+	}
+	if c.Batch != "" {
+		in, err := s.source(c.Batch)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return check.batch(in, s.out)
+	}
+	if c.Op == "" || c.Caps == "" {
+		return misusef("caps check needs --caps and --op, or --batch")
+	}
+	held, err := argument(c.Caps)
+	if err != nil {
+		return err
+	}
+	input, err := argument(c.Input)
+	if err != nil {
+		return err
+	}
+	v := check.one(question{Caps: json.RawMessage(held), Operation: c.Op, Input: json.RawMessage(input)})
+	return s.printVerdict(v, c.JSON)
+}
+
+func (s *streams) printVerdict(v verdict, asJSON bool) error {
+	if asJSON {
+		if err := s.printJSON(v); err != nil {
+			return err
+		}
+	} else {
+		mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
+		fmt.Fprintf(s.out, "%s  %s\n", mark(v.Decision), v.Message)
+		if v.Hint != "" {
+			fmt.Fprintln(s.out, s.paint.dim(v.Hint))
+		}
+	}
+	switch v.Decision {
+	case verdictAllow:
+		return nil
+	case verdictDeny:
+		return errQuiet
+	}
+	return misuse{errQuiet}
+}
+
+// question is one line of a batch.
+type question struct {
+	ID        json.RawMessage `json:"id"`
+	Caps      json.RawMessage `json:"caps"`
+	Operation string          `json:"operation"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// checker answers questions about capabilities as the gate would decide them.
+type checker struct {
+	registry *tools.Registry
+	owner    string
+}
+
+func (c *checker) validOwner() error {
+	if c.owner == "" {
+		return nil
+	}
+	r, err := caps.ParseResource(c.owner)
+	if err != nil || r.DID() == "" || r.Path() != "" {
+		return misusef("--owner %q is not a DID such as did:key:z6Mk…", c.owner)
+	}
+	return nil
+}
+
+func (c *checker) batch(in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 4<<20)
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for lines.Scan() {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var q question
+		v := verdict{Decision: verdictInvalid}
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			v.Message = "the line is not a JSON object of id, caps, operation and input: " + err.Error()
+		} else {
+			v = c.one(q)
+		}
+		v.ID = q.ID
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read batch: %w", err)
+	}
+	return w.Flush()
+}
+
+func (c *checker) one(q question) verdict {
+	invalid := func(err error) verdict { return verdict{Decision: verdictInvalid, Message: err.Error()} }
+	held := caps.Unrestricted()
+	if len(q.Caps) > 0 {
+		var err error
+		if held, err = caps.ParseSet(q.Caps); err != nil {
+			return invalid(err)
+		}
+	}
+	held = held.In(c.owner)
+	op, err := c.registry.Resolve(context.Background(), ucan.DID{}, q.Operation)
+	if err != nil {
+		return invalid(err)
+	}
+	if len(q.Input) == 0 {
+		q.Input = json.RawMessage("{}")
+	}
+	needs, err := op.Requirements(q.Input)
+	if err != nil {
+		return invalid(err)
+	}
+	v := verdict{Decision: verdictAllow, Operation: op.Path()}
+	for _, need := range needs {
+		d := held.Check(need.In(c.owner))
+		v.Requirements = append(v.Requirements, tools.RequirementOf(d))
+		if denial := d.Denial(op.Path()); denial != nil && v.Decision == verdictAllow {
+			v.Decision, v.Message, v.Hint = verdictDeny, denial.Error(), denial.Hint
+		}
+	}
+	if v.Decision == verdictAllow {
+		v.Message = allowedText(op, v.Requirements)
+	}
+	return v
+}
+
+func allowedText(op *tools.Operation, met []tools.Requirement) string {
+	text := op.Path() + " requires "
+	for i, r := range met {
+		if i > 0 {
+			text += ", "
+		}
+		text += r.Ability + " on " + r.Resource + ", allowed by " + r.By
+	}
+	return text
+}
+
+type capsDiscloseCmd struct {
+	Caps string `required:"" placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, or null."`
+	JSON bool   `name:"json" help:"Print {caps, disclosure}."`
+}
+
+func (c *capsDiscloseCmd) Run(s *streams) error {
+	text, err := argument(c.Caps)
+	if err != nil {
+		return err
+	}
+	set, err := caps.ParseSet([]byte(text))
+	if err != nil {
+		return misuse{err}
+	}
+	section := prompt.Disclosure(set)
+	if c.JSON {
+		return s.printJSON(map[string]any{"caps": set, "disclosure": section})
+	}
+	if section == "" {
+		fmt.Fprintln(s.err, "unrestricted: the section is absent from the prompt")
+		return nil
+	}
+	fmt.Fprintln(s.out, section)
+	return nil
+}

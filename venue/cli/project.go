@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"usher/runtime/offline"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+//go:embed all:project
+var project embed.FS
+
+type initCmd struct {
+	Dir  string `arg:"" optional:"" default:"." help:"Folder to make the project in."`
+	JSON bool   `name:"json" help:"Print the files that were written as JSON."`
+}
+
+// Run writes the project's files. It overwrites none: where one is there
+// already, nothing is written.
+func (c *initCmd) Run(s *streams) error {
+	var names []string
+	err := fs.WalkDir(project, "project", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path[len("project/"):])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(c.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is there already: choose an empty folder, for example usher init my-project", filepath.Join(c.Dir, name))
+		}
+	}
+	for _, name := range names {
+		raw, err := project.ReadFile("project/" + name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(c.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, raw, 0o644); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return s.printJSON(map[string]any{"dir": c.Dir, "files": names})
+	}
+	for _, name := range names {
+		fmt.Fprintln(s.out, "wrote", filepath.Join(c.Dir, name))
+	}
+	fmt.Fprintf(s.err, "\nNext:\n")
+	if c.Dir != "." {
+		fmt.Fprintf(s.err, "  cd %s\n", c.Dir)
+	}
+	fmt.Fprint(s.err, "  usher lint\n  usher run scribe \"write w/notes/hello Good morning\"\n  usher run reader \"read w/notes/hello\"\n  usher run scribe \"write w/rules No rules\"   # denied\n")
+	return nil
+}
+
+type lintCmd struct {
+	fromConfig
+	JSON bool `name:"json" help:"Print the findings as JSON."`
+}
+
+// Run fails when there is an error among the findings; warnings and notes are
+// for a person to weigh.
+func (c *lintCmd) Run(s *streams) error {
+	conf, err := c.load()
+	if err != nil {
+		return err
+	}
+	registry, err := venue.Catalogue()
+	if err != nil {
+		return err
+	}
+	providers := append(slices.Sorted(maps.Keys(s.program.Providers)), offline.Name)
+	findings := conf.Lint(registry, providers)
+	failed := slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == "error" })
+	if c.JSON {
+		if findings == nil {
+			findings = []config.Finding{}
+		}
+		if err := s.printJSON(findings); err != nil {
+			return err
+		}
+	} else {
+		s.printFindings(findings)
+	}
+	if failed {
+		return errQuiet
+	}
+	return nil
+}
+
+func (s *streams) printFindings(findings []config.Finding) {
+	for _, f := range findings {
+		mark := s.paint.dim(f.Level)
+		switch f.Level {
+		case "error":
+			mark = s.paint.bad(f.Level)
+		case "warning":
+			mark = s.paint.warn(f.Level)
+		}
+		fmt.Fprintf(s.out, "%s:%d:%d: %s: %s: %s\n", f.File, f.Line, f.Column, mark, f.Subject, f.Message)
+		if f.Advice != "" {
+			fmt.Fprintf(s.out, "  %s\n", s.paint.dim(f.Advice))
+		}
+	}
+	if len(findings) == 0 {
+		fmt.Fprintln(s.out, s.paint.good("nothing to complain about"))
+	}
+}
+
+type schemaCmd struct{}
+
+func (c *schemaCmd) Run(s *streams) error { return s.printJSON(config.Schema()) }

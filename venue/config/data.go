@@ -1,0 +1,120 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"usher/caps"
+)
+
+var datumKeys = []string{"path", "value", "file"}
+
+func (r *reader) datum(n *node) {
+	o, ok := r.object(n, "an entry of data", datumKeys, "{path: w/docs/policy, file: policy.md}")
+	if !ok {
+		return
+	}
+	at := n.at
+	where := o.required("path", "w/docs/policy")
+	if p := o.get("path"); p != nil {
+		at = p.at
+	}
+	if where != "" {
+		where = r.dataPath(where, at)
+	}
+	value, file := o.get("value"), o.get("file")
+	if (value == nil) == (file == nil) {
+		r.add(at, "an entry of data has either value or file: write one of them")
+		return
+	}
+	var raw json.RawMessage
+	if file != nil {
+		raw, ok = r.fileValue(o.text("file", "policy.md"), file.at)
+	} else {
+		raw, ok = r.json(value)
+	}
+	if where == "" || !ok || !r.first(where, at) {
+		return
+	}
+	r.cfg.places[subject("data", where)] = at
+	r.cfg.Data = append(r.cfg.Data, Datum{Path: where, Value: raw})
+}
+
+// dataPath returns the canonical form of a path that a configuration may fill.
+func (r *reader) dataPath(s string, at place) string {
+	res, err := caps.ParseResource(s)
+	if err != nil {
+		r.add(at, "%v", err)
+		return ""
+	}
+	segs := res.Segments()
+	switch {
+	case res.DID() != "" || strings.Contains(res.String(), ":"):
+		r.add(at, "path %s is not in the user's own namespace: write one below w/, such as w/docs/policy", res)
+		return ""
+	case len(segs) < 2:
+		r.add(at, "path %q is a whole namespace: write one below it, such as w/docs/policy", s)
+		return ""
+	}
+	switch segs[0] {
+	case "g", "s", "j", "a", "v":
+		r.add(at, "%s/ is written by its own operations only: write a path below w/, such as w/docs/policy", segs[0])
+		return ""
+	}
+	return res.String()
+}
+
+// fileValue is what a file beside the configuration holds: the value of a .json
+// or .yaml file, the text of any other.
+func (r *reader) fileValue(name string, at place) (json.RawMessage, bool) {
+	data, ok := r.file(name, at)
+	if !ok {
+		return nil, false
+	}
+	shown := r.shown(path.Join(r.dir, name))
+	switch path.Ext(name) {
+	case ".json":
+		var buf bytes.Buffer
+		if err := json.Compact(&buf, data); err != nil {
+			r.add(at, "%s is not JSON: %v", shown, err)
+			return nil, false
+		}
+		return buf.Bytes(), true
+	case ".yaml", ".yml":
+		n := r.parse(newSource(shown, string(data)), data)
+		if n == nil {
+			return nil, false
+		}
+		return r.json(n)
+	}
+	return quote(string(data)), true
+}
+
+// file reads a file that the configuration names.
+func (r *reader) file(name string, at place) ([]byte, bool) {
+	if name == "" {
+		return nil, false
+	}
+	if r.fsys == nil {
+		r.add(at, "file %s cannot be read, since this configuration did not come from a folder: write the text itself, or load it with Load or LoadFS", name)
+		return nil, false
+	}
+	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
+		r.add(at, "file %q is not within the configuration's folder: write a relative path without .., such as docs/policy.md", name)
+		return nil, false
+	}
+	data, err := readFile(r.fsys, path.Join(r.dir, name))
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("the file is not UTF-8 text: save it as UTF-8")
+	}
+	if err != nil {
+		r.add(at, "file %s: %v", name, err)
+		return nil, false
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), true
+}

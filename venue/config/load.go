@@ -1,0 +1,216 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Load reads a configuration: the file at path, or all *.yaml and *.yml files
+// of the folder at path, those of its subfolders and hidden ones apart. Files
+// that it names, such as a prompt_file, are read from the same folder and below.
+func Load(path string) (*Config, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	dir, name := path, "."
+	if !info.IsDir() {
+		dir, name = filepath.Split(path)
+		dir = filepath.Clean(dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	// A root does not follow links that lead out of it.
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	defer root.Close()
+	r := newReader(root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
+	r.cfg.Dir = abs
+	return r.load(name, filepath.Base(abs))
+}
+
+// LoadFS is [Load] for a configuration in fsys, for example an embedded one.
+func LoadFS(fsys fs.FS, name string) (*Config, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	r := newReader(fsys, func(name string) string { return name })
+	dir := name
+	if !info.IsDir() {
+		dir = path.Dir(name)
+	}
+	r.cfg.Dir = dir
+	return r.load(name, path.Base(dir))
+}
+
+// Parse reads a configuration of one file from memory. name stands in errors.
+// The configuration cannot name files.
+func Parse(name string, data []byte) (*Config, error) {
+	r := newReader(nil, nil)
+	r.source(name, data)
+	base := path.Base(filepath.ToSlash(name))
+	return r.finish(strings.TrimSuffix(base, path.Ext(base)))
+}
+
+// reader gathers a configuration from its files.
+type reader struct {
+	problems
+	cfg     *Config
+	fsys    fs.FS                    // nil when nothing can be read
+	shown   func(name string) string // a file's name for errors
+	dir     string                   // of the configuration, in fsys
+	written map[string]place         // what was written, and where first
+}
+
+func newReader(fsys fs.FS, shown func(string) string) *reader {
+	return &reader{
+		cfg: &Config{
+			Models: map[string]Model{}, Parents: map[string]string{}, places: map[string]place{},
+		},
+		fsys: fsys, shown: shown, written: map[string]place{},
+	}
+}
+
+func (r *reader) load(name, folder string) (*Config, error) {
+	info, err := fs.Stat(r.fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	files := []string{name}
+	r.dir = path.Dir(name)
+	if info.IsDir() {
+		r.dir = name
+		if files, err = yamlFiles(r.fsys, name); err != nil {
+			return nil, fmt.Errorf("load configuration: %w", err)
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("load configuration: %s has no *.yaml file: write one, for example usher.yaml", r.shown(name))
+		}
+	}
+	for _, file := range files {
+		data, err := readFile(r.fsys, file)
+		if err != nil {
+			r.add(place{File: r.shown(file)}, "%v", err)
+			continue
+		}
+		r.source(r.shown(file), data)
+	}
+	return r.finish(folder)
+}
+
+func yamlFiles(fsys fs.FS, dir string) ([]string, error) {
+	entries, err := fs.ReadDir(fsys, dir) // sorted
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		ext := path.Ext(e.Name())
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && (ext == ".yaml" || ext == ".yml") {
+			files = append(files, path.Join(dir, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// readFile reads a file of at most [maxFileBytes].
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, readFault(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, readFault(err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("the file is above %d MiB: split it", maxFileBytes>>20)
+	}
+	return data, nil
+}
+
+// readFault leaves out the path, which stands before the message already.
+func readFault(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file")
+	}
+	return fmt.Errorf("cannot read the file: %w", err)
+}
+
+// source reads one file into the configuration.
+func (r *reader) source(name string, data []byte) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	switch {
+	case len(data) > maxFileBytes:
+		r.add(place{File: name}, "the file is above %d MiB: split it", maxFileBytes>>20)
+		return
+	case !utf8.Valid(data):
+		r.add(place{File: name}, "the file is not UTF-8: save it as UTF-8")
+		return
+	}
+	root := r.parse(newSource(name, string(data)), data)
+	if root != nil {
+		r.root(root)
+	}
+}
+
+// parse returns the content of a file, or nil when there is none or a fault.
+func (r *reader) parse(src *source, data []byte) *node {
+	root, err := parse(src, data)
+	var f fault
+	if errors.As(err, &f) {
+		r.add(f.at, "%s", f.message)
+		return nil
+	}
+	return root
+}
+
+// first reports whether what is written for the first time, and where it was
+// written before if not.
+func (r *reader) first(what string, at place) bool {
+	if before, twice := r.written[what]; twice {
+		r.add(at, "%s stands twice, first at %s: keep one", what, before)
+		return false
+	}
+	r.written[what] = at
+	return true
+}
+
+// finish fills in what was not written.
+func (r *reader) finish(folder string) (*Config, error) {
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	c := r.cfg
+	if c.Name == "" {
+		c.Name = folder
+	}
+	if c.Name == "" || c.Name == "." || c.Name == "/" || c.Name == string(filepath.Separator) {
+		c.Name = "usher"
+	}
+	if c.User == "" {
+		c.User = "owner"
+	}
+	if c.Store == "" {
+		c.Store = ".usher"
+	}
+	return c, nil
+}

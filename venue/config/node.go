@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a file.
+const (
+	maxFileBytes = 4 << 20
+	maxNesting   = 64
+	maxValues    = 1 << 20 // with aliases written out
+)
+
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	number
+	text
+	list
+	mapping
+)
+
+func (k kind) String() string {
+	return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[k]
+}
+
+// node is a value as it stands in a file. Aliases are resolved to the node that
+// they mean, so a node may hang in several places; merges are done.
+type node struct {
+	kind   kind
+	text   string // of a scalar: true or false, the number as written, the text
+	items  []*node
+	fields []field
+	at     place
+	size   int // values in it, itself included
+}
+
+type field struct {
+	key   string
+	at    place
+	value *node
+}
+
+func (n *node) field(key string) *field {
+	for i := range n.fields {
+		if n.fields[i].key == key {
+			return &n.fields[i]
+		}
+	}
+	return nil
+}
+
+// parse reads one document. It returns nil for a file without any content.
+func parse(src *source, data []byte) (root *node, err error) {
+	defer func() {
+		// The lexer and the parser index into what they read; a fault in them is
+		// a file that cannot be read, not the end of the program.
+		if v := recover(); v != nil {
+			root, err = nil, fault{place{File: src.name}, fmt.Sprintf("this is not YAML that can be read (%v): write it more simply", v)}
+		}
+	}()
+	tokens := lexer.Tokenize(string(data))
+	if err := checkNesting(src, tokens); err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, syntaxFault(src, err)
+	}
+	var body ast.Node
+	for i, doc := range file.Docs {
+		if i > 0 {
+			at := place{File: src.name}
+			if doc.Start != nil {
+				at = src.at(doc.Start.Position.Line, doc.Start.Position.Column)
+			}
+			return nil, fault{at, "a second document begins here: put everything into one, or into several files of a folder"}
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return nil, nil
+	}
+	switch body.(type) {
+	case *ast.CommentNode, *ast.CommentGroupNode:
+		return nil, nil
+	}
+	c := converter{src: src, anchors: map[string]*node{}}
+	return c.node(body, 0)
+}
+
+// fault is one problem that ends the reading of a file.
+type fault struct {
+	at      place
+	message string
+}
+
+func (f fault) Error() string { return f.at.String() + ": " + f.message }
+
+func syntaxFault(src *source, err error) error {
+	at, message := place{File: src.name}, err.Error()
+	if e, ok := err.(yaml.Error); ok {
+		message = e.GetMessage()
+		if tk := e.GetToken(); tk != nil && tk.Position != nil {
+			at = src.at(tk.Position.Line, tk.Position.Column)
+		}
+	}
+	return fault{at, "this is not YAML: " + strings.TrimSpace(message)}
+}
+
+// checkNesting bounds how deep the parser has to go: it recurses without a
+// bound of its own. Brackets nest anywhere, everything else nests by the line
+// or by indentation.
+func checkNesting(src *source, tokens token.Tokens) error {
+	flow, line, onLine := 0, 0, 0
+	for _, tk := range tokens {
+		if tk.Position.Line != line {
+			line, onLine = tk.Position.Line, 0
+		}
+		switch tk.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			onLine++
+		}
+		if flow > maxNesting || onLine > maxNesting && flow == 0 || tk.Position.IndentLevel > maxNesting {
+			return fault{src.at(tk.Position.Line, tk.Position.Column), fmt.Sprintf("values nest more than %d levels deep: write it flatter", maxNesting)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+var (
+	// jsonNumber is a number that every reader of YAML and JSON takes for the
+	// same one.
+	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	// someNumber is what YAML 1.1 or 1.2, or a reader of them, takes for a number.
+	someNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.(inf|Inf|INF|nan|NaN|NAN))$`)
+)
+
+// plain reads a scalar that is not quoted, by YAML 1.2. Numbers that only some
+// readers take for numbers, or for other ones, are refused rather than guessed:
+// 007 is 7 for one reader and text or octal for another.
+func plain(s string, at place) (*node, error) {
+	n := &node{kind: text, text: s, at: at, size: 1}
+	switch s {
+	case "", "~", "null", "Null", "NULL":
+		n.kind, n.text = null, ""
+	case "true", "True", "TRUE":
+		n.kind, n.text = boolean, "true"
+	case "false", "False", "FALSE":
+		n.kind, n.text = boolean, "false"
+	default:
+		switch {
+		case jsonNumber.MatchString(s):
+			n.kind = number
+		case someNumber.MatchString(s):
+			return nil, fault{at, fmt.Sprintf("%s is a number to some readers of YAML and text or another number to others: write it in plain decimal digits, or as text, %q", s, s)}
+		}
+	}
+	return n, nil
+}
+
+// tagged reads a value with one of YAML's own tags, which may only say what the
+// value is anyway, or that a scalar is text.
+func (c *converter) tagged(t *ast.TagNode, at place, depth int) (*node, error) {
+	tag := t.Start.Value
+	if scalar, ok := t.Value.(ast.ScalarNode); ok && (tag == "!!str" || tag == "!!timestamp") {
+		if s, ok := scalar.(*ast.StringNode); ok {
+			return &node{kind: text, text: s.Value, at: at, size: 1}, nil
+		}
+		if l, ok := scalar.(*ast.LiteralNode); ok {
+			return &node{kind: text, text: l.Value.Value, at: at, size: 1}, nil
+		}
+		return &node{kind: text, text: scalar.GetToken().Value, at: at, size: 1}, nil
+	}
+	n, err := c.node(t.Value, depth)
+	if err != nil {
+		return nil, err
+	}
+	fits := map[string]kind{"!!null": null, "!!bool": boolean, "!!int": number, "!!float": number, "!!str": text, "!!seq": list, "!!map": mapping}
+	if k, known := fits[tag]; !known || k != n.kind {
+		return nil, fault{at, fmt.Sprintf("the tag %s cannot stand here: write the plain value", tag)}
+	}
+	return n, nil
+}

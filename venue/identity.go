@@ -1,0 +1,103 @@
+package venue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// keyring keeps the keys of the venue and of its users, sealed under a key
+// that lies in a file of its own beside the store; a venue in memory seals
+// under a key that it forgets.
+type keyring struct {
+	space  *store.Space
+	sealer *ucan.Sealer
+	random io.Reader
+	venue  ucan.Key
+}
+
+func openKeyring(ctx context.Context, space *store.Space, file string, random io.Reader) (*keyring, error) {
+	k := &keyring{space: space, random: random}
+	var err error
+	if file != "" {
+		k.sealer, err = ucan.SealerFromFile(file, random)
+	} else {
+		kek := make([]byte, 32)
+		if _, err = io.ReadFull(random, kek); err == nil {
+			k.sealer, err = ucan.NewSealer(kek)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open key file: %w", err)
+	}
+	if k.venue, err = k.key(ctx, "venue"); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+type sealedKey struct {
+	DID ucan.DID `json:"did"`
+	Box []byte   `json:"box"`
+}
+
+// key returns the key of the name, made on first use.
+func (k *keyring) key(ctx context.Context, name string) (ucan.Key, error) {
+	for {
+		raw, _, err := k.space.Get(ctx, []byte(name))
+		if err != nil {
+			return ucan.Key{}, err
+		}
+		if raw != nil {
+			var sealed sealedKey
+			if err := json.Unmarshal(raw, &sealed); err != nil {
+				return ucan.Key{}, fmt.Errorf("read key of %s: %w", name, err)
+			}
+			key, err := ucan.OpenKey(k.sealer, sealed.DID, sealed.Box)
+			if err != nil {
+				return ucan.Key{}, fmt.Errorf("open key of %s: %w", name, err)
+			}
+			return key, nil
+		}
+		if err := k.create(ctx, name); err != nil {
+			return ucan.Key{}, err
+		}
+	}
+}
+
+func (k *keyring) create(ctx context.Context, name string) error {
+	key, err := ucan.NewKey(k.random)
+	if err != nil {
+		return fmt.Errorf("make key of %s: %w", name, err)
+	}
+	box, err := key.Seal(k.sealer)
+	if err != nil {
+		return fmt.Errorf("seal key of %s: %w", name, err)
+	}
+	raw, err := json.Marshal(sealedKey{key.DID(), box})
+	if err != nil {
+		return err
+	}
+	// Not applied means that another made it first: that one counts.
+	if _, err := k.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil); err != nil {
+		return fmt.Errorf("store key of %s: %w", name, err)
+	}
+	return k.space.Sync(ctx)
+}
+
+// user returns the DID of a user, whose key is made on first use.
+func (k *keyring) user(ctx context.Context, name string) (ucan.DID, error) {
+	if name == "" || len(name) > 128 {
+		return ucan.DID{}, errors.New("user name: give 1 to 128 bytes")
+	}
+	key, err := k.key(ctx, "user/"+name)
+	if err != nil {
+		return ucan.DID{}, err
+	}
+	return key.DID(), nil
+}

@@ -1,0 +1,266 @@
+package venue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/grid"
+	"usher/tools/orchestrate"
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// Statuses of a job.
+const (
+	JobStarted   = "STARTED"
+	JobComplete  = "COMPLETE"
+	JobFailed    = "FAILED"
+	JobCancelled = "CANCELLED"
+	JobRejected  = "REJECTED" // the gate refused it
+)
+
+// Job is the record of a piece of work: an operation that was started as a
+// job, a task of an agent, or the run of an orchestration.
+type Job struct {
+	ID      string             `json:"id"`
+	Op      string             `json:"op"` // catalogue path
+	Status  string             `json:"status"`
+	Created int64              `json:"created"` // ms
+	Updated int64              `json:"updated"` // ms
+	Input   json.RawMessage    `json:"input,omitempty"`
+	Caller  string             `json:"caller,omitempty"` // the agent that started it; empty for the owner
+	Via     []string           `json:"via,omitempty"`
+	Parent  string             `json:"parent,omitempty"` // the job that it is part of
+	Session string             `json:"session,omitempty"`
+	Output  json.RawMessage    `json:"output,omitempty"`
+	Error   string             `json:"error,omitempty"`
+	Steps   []orchestrate.Step `json:"steps,omitempty"`
+}
+
+// NoJobError says that a user has no job of an id: also when another has.
+type NoJobError struct{ ID string }
+
+func (e *NoJobError) Error() string { return fmt.Sprintf("there is no job %q", e.ID) }
+
+// job is a job that runs in this process.
+type job struct {
+	book  *jobBook
+	owner ucan.DID
+	done  chan struct{} // closed when it has ended
+
+	mu      sync.Mutex
+	rec     Job
+	err     error // how it ended, as an error
+	claimed bool  // an orchestration keeps its steps here
+}
+
+// jobBook keeps the records of jobs, and those that run.
+type jobBook struct {
+	space *store.Space
+	now   func() time.Time
+
+	mu      sync.Mutex
+	running map[string]*job // by id
+}
+
+const interrupted = "interrupted: the venue stopped while the job ran; what it had done by then is in the audit ledger"
+
+// Keys: "rec/<owner>/<id>" is the record, "run/<owner>/<id>" marks one that has not ended.
+func jobKey(kind string, owner ucan.DID, id string) string {
+	return kind + "/" + owner.String() + "/" + id
+}
+
+// openJobs opens the book and closes the jobs that a crash left open.
+func openJobs(ctx context.Context, space *store.Space, now func() time.Time) (*jobBook, error) {
+	b := &jobBook{space: space, now: now, running: make(map[string]*job)}
+	var open []string
+	err := space.ScanKeys(ctx, []byte("run/"), nil, func(key, _ []byte) (bool, error) {
+		open = append(open, string(key))
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open jobs: %w", err)
+	}
+	for _, mark := range open {
+		k := "rec/" + strings.TrimPrefix(mark, "run/")
+		raw, _, err := space.Get(ctx, []byte(k))
+		if err != nil {
+			return nil, fmt.Errorf("open jobs: %w", err)
+		}
+		var rec Job
+		if err := json.Unmarshal(raw, &rec); err != nil {
+			return nil, fmt.Errorf("open job %s: %w", k, err)
+		}
+		rec.Status, rec.Error, rec.Updated = JobFailed, interrupted, now().UnixMilli()
+		if raw, err = json.Marshal(rec); err != nil {
+			return nil, err
+		}
+		if _, err := space.Apply(ctx, nil, map[string][]byte{k: raw}, []string{mark}); err != nil {
+			return nil, fmt.Errorf("open jobs: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// newJob makes a job for what auth starts. It is not stored yet.
+func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (*job, error) {
+	id, err := v.newID()
+	if err != nil {
+		return nil, err
+	}
+	now := v.now().UnixMilli()
+	return &job{
+		book: v.jobs, owner: auth.Owner(), done: make(chan struct{}),
+		rec: Job{
+			ID: id, Op: op, Status: JobStarted, Created: now, Updated: now, Input: input,
+			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Job(),
+		},
+	}, nil
+}
+
+// begin stores the job as running.
+func (j *job) begin(ctx context.Context) error {
+	j.book.mu.Lock()
+	j.book.running[j.rec.ID] = j
+	j.book.mu.Unlock()
+	return j.save(ctx)
+}
+
+// end stores how the job ended, and wakes whoever waits for it.
+func (j *job) end(ctx context.Context, output json.RawMessage, failure error) error {
+	j.mu.Lock()
+	j.rec.Status, j.rec.Output, j.err = JobComplete, output, failure
+	if failure != nil {
+		j.rec.Status, j.rec.Output, j.rec.Error = endStatus(failure), nil, failure.Error()
+	}
+	j.mu.Unlock()
+	err := j.save(ctx)
+	j.book.mu.Lock()
+	delete(j.book.running, j.rec.ID)
+	j.book.mu.Unlock()
+	close(j.done)
+	return err
+}
+
+func endStatus(failure error) string {
+	if _, denied := errors.AsType[*caps.Denial](failure); denied {
+		return JobRejected
+	}
+	if errors.Is(failure, context.Canceled) {
+		return JobCancelled
+	}
+	return JobFailed
+}
+
+func (j *job) save(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rec.Updated = j.book.now().UnixMilli()
+	raw, err := json.Marshal(j.rec)
+	if err != nil {
+		return err
+	}
+	put := map[string][]byte{jobKey("rec", j.owner, j.rec.ID): raw}
+	var del []string
+	if mark := jobKey("run", j.owner, j.rec.ID); j.rec.Status == JobStarted {
+		put[mark] = []byte{}
+	} else {
+		del = []string{mark}
+	}
+	if _, err = j.book.space.Apply(ctx, nil, put, del); err != nil {
+		return fmt.Errorf("store job %s: %w", j.rec.ID, err)
+	}
+	return nil
+}
+
+func (j *job) record() Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.rec
+}
+
+func (j *job) status() grid.Status { return statusOf(j.record()) }
+
+// runJob runs the job. With no timeout the caller waits, and its leaving stops
+// the job; with one the job runs in the background, and runJob returns nil
+// when the time is up first.
+func (v *Venue) runJob(ctx context.Context, j *job, timeout time.Duration, fn func(context.Context) (json.RawMessage, error)) error {
+	if err := j.begin(ctx); err != nil {
+		return err
+	}
+	if timeout == 0 {
+		return v.finishJob(ctx, j, fn)
+	}
+	if err := v.background(func(ctx context.Context) { _ = v.finishJob(ctx, j, fn) }); err != nil {
+		return errors.Join(err, j.end(context.WithoutCancel(ctx), nil, err))
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		return j.err
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (v *Venue) finishJob(ctx context.Context, j *job, fn func(context.Context) (json.RawMessage, error)) error {
+	output, err := fn(ctx)
+	if saveErr := j.end(context.WithoutCancel(ctx), output, err); saveErr != nil {
+		v.log.ErrorContext(ctx, "job not stored", "job", j.rec.ID, "error", saveErr)
+		return errors.Join(err, saveErr)
+	}
+	return err
+}
+
+// background runs fn in a goroutine that Close stops and waits for.
+func (v *Venue) background(fn func(context.Context)) error {
+	v.life.Lock()
+	defer v.life.Unlock()
+	if v.closed {
+		return ErrClosed
+	}
+	v.work.Add(1)
+	go func() {
+		defer v.work.Done()
+		fn(v.closing)
+	}()
+	return nil
+}
+
+// find returns the job's record. Another owner's job looks like none.
+func (b *jobBook) find(ctx context.Context, owner ucan.DID, id string) (Job, error) {
+	if j := b.live(owner, id); j != nil {
+		return j.record(), nil
+	}
+	raw, _, err := b.space.Get(ctx, []byte(jobKey("rec", owner, id)))
+	if err != nil {
+		return Job{}, err
+	}
+	if raw == nil {
+		return Job{}, &NoJobError{id}
+	}
+	var rec Job
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return Job{}, fmt.Errorf("read job %s: %w", id, err)
+	}
+	return rec, nil
+}
+
+func (b *jobBook) live(owner ucan.DID, id string) *job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if j := b.running[id]; j != nil && j.owner == owner {
+		return j
+	}
+	return nil
+}

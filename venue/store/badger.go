@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// tuned is Badger for a program that is mostly something else: tens of megabytes instead of
+// hundreds. Smaller memtables than these cost more than they save.
+func tuned(dir string, logger *slog.Logger) badger.Options {
+	o := badger.DefaultOptions(dir).
+		WithMemTableSize(8 << 20).
+		WithNumMemtables(2).
+		WithBlockCacheSize(8 << 20).
+		WithIndexCacheSize(4 << 20).
+		WithValueLogFileSize(64 << 20).
+		WithNumCompactors(2).
+		WithNumLevelZeroTables(2).
+		WithNumLevelZeroTablesStall(4).
+		WithValueThreshold(1 << 10).
+		WithMetricsEnabled(false).
+		WithLogger(badgerLog{logger})
+	if dir == "" {
+		// There is no value log in memory, and Badger refuses values above the threshold there.
+		o = o.WithInMemory(true).WithValueThreshold(MaxApplyBytes)
+	}
+	return o
+}
+
+// openError turns Badger's refusals into something that a person can act on.
+func openError(dir string, err error) error {
+	// Badger formats the cause of a failed lock into a text, so the text is all there is.
+	if !strings.Contains(err.Error(), "Cannot acquire directory lock") {
+		return fmt.Errorf("open store %q: %w", dir, err)
+	}
+	holder := "another process"
+	if data, readErr := os.ReadFile(filepath.Join(dir, "LOCK")); readErr == nil {
+		if pid, convErr := strconv.Atoi(strings.TrimSpace(string(data))); convErr == nil {
+			holder = fmt.Sprintf("process %d", pid)
+			if pid == os.Getpid() {
+				holder = "this process"
+			}
+		}
+	}
+	return fmt.Errorf("open store %q: %s has it open; stop that one first, or use another folder", dir, holder)
+}
+
+// collect runs the value log's garbage collection until ctx ends. Values up to 1 KiB are not in
+// the value log, so there is seldom much to do.
+func (s *Store) collect(ctx context.Context, interval time.Duration) {
+	defer close(s.doneGC)
+	if s.dir == "" {
+		return
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.collectOnce(ctx); err != nil {
+				s.log.LogAttrs(ctx, slog.LevelWarn, "value log collection failed", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// collectOnce rewrites value-log files of which half or more is garbage, until none is left.
+func (s *Store) collectOnce(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := s.db.RunValueLogGC(0.5)
+		if errors.Is(err, badger.ErrNoRewrite) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// badgerLog hands Badger's log on. Badger reports its routine as "info": here that is debug.
+type badgerLog struct{ log *slog.Logger }
+
+var _ badger.Logger = badgerLog{}
+
+func (l badgerLog) Errorf(format string, args ...any)   { l.emit(slog.LevelError, format, args) }
+func (l badgerLog) Warningf(format string, args ...any) { l.emit(slog.LevelWarn, format, args) }
+func (l badgerLog) Infof(format string, args ...any)    { l.emit(slog.LevelDebug, format, args) }
+func (l badgerLog) Debugf(string, ...any)               {}
+
+func (l badgerLog) emit(level slog.Level, format string, args []any) {
+	ctx := context.Background()
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	l.log.LogAttrs(ctx, level, "badger", slog.String("text", text))
+}

@@ -1,0 +1,238 @@
+package venue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/schema"
+	"usher/ucan"
+)
+
+// model returns the model that a spec names.
+func (v *Venue) model(spec *agents.Spec) (runtime.Model, error) {
+	name := either(spec.Model, "default")
+	if m, ok := v.models[name]; ok {
+		return m, nil
+	}
+	known := slices.Sorted(maps.Keys(v.models))
+	if len(known) == 0 {
+		return nil, fmt.Errorf("agent %s: this venue has no models: configure one under models, or give one in Options.Models", spec.ID)
+	}
+	return nil, fmt.Errorf("agent %s: there is no model %q; there are %s", spec.ID, name, strings.Join(known, ", "))
+}
+
+// toolsOf returns the operations that one entry of a spec's tools means.
+func (v *Venue) toolsOf(ctx context.Context, owner ucan.DID, ref string) ([]*tools.Operation, error) {
+	adapter, all := strings.CutSuffix(ref, ":*")
+	if !all {
+		op, err := v.registry.Resolve(ctx, owner, ref)
+		if err != nil {
+			return nil, err
+		}
+		return []*tools.Operation{op}, nil
+	}
+	var ops []*tools.Operation
+	for _, op := range v.registry.All() {
+		if strings.HasPrefix(op.Name(), adapter+":") {
+			ops = append(ops, op)
+		}
+	}
+	if len(ops) == 0 {
+		return nil, &tools.NotFoundError{Reference: ref}
+	}
+	return ops, nil
+}
+
+// status is the agent's status as it is now.
+func (v *Venue) status(key agentKey, rec *record) string {
+	if rec.Status == agents.Sleeping {
+		if a := v.agents.known(key); a != nil && a.busy.Load() > 0 {
+			return agents.Running
+		}
+	}
+	return rec.Status
+}
+
+// errNotWorking says why an agent takes no work.
+func errNotWorking(id, status string) error {
+	if status == agents.Suspended {
+		return fmt.Errorf("agent %s is SUSPENDED: resume it first", id)
+	}
+	return fmt.Errorf("agent %s is %s: create it again with overwrite", id, status)
+}
+
+// actor makes what a turn needs of the agent, acting for the caller: within
+// the caller's authority too, unless the agent was given its own.
+func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*runtime.Agent, error) {
+	rec := a.rec.Load()
+	if rec == nil {
+		return nil, &NoAgentError{a.key.id}
+	}
+	if rec.Status != agents.Sleeping {
+		return nil, errNotWorking(a.key.id, rec.Status)
+	}
+	model, err := v.model(&rec.Config)
+	if err != nil {
+		return nil, err
+	}
+	auth := v.mint.Agent(a.key.owner, a.key.id, v.agents.live(a.key))
+	if rec.Config.Authority == agents.AuthorityOwn {
+		auth = auth.CalledBy(caller)
+	} else {
+		auth = auth.OnBehalfOf(caller)
+	}
+	out := &runtime.Agent{
+		ID: a.key.id, Authority: auth, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: v.name,
+	}
+	for _, c := range rec.Config.Context {
+		out.Context = append(out.Context, runtime.ContextEntry{Label: c.Label, Text: c.Text, Path: c.Path, Required: c.Required})
+	}
+	if len(rec.Config.Output) > 0 {
+		if out.Output, err = schema.Compile(rec.Config.Output); err != nil {
+			return nil, fmt.Errorf("output schema of agent %s: %w", a.key.id, err)
+		}
+	}
+	for _, ref := range rec.Config.Tools {
+		ops, err := v.toolsOf(ctx, a.key.owner, ref)
+		var missing *tools.NotFoundError
+		if errors.As(err, &missing) {
+			v.log.WarnContext(ctx, "tool of agent is not there", "agent", a.key.id, "tool", ref)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tools of agent %s: %w", a.key.id, err)
+		}
+		for _, op := range ops {
+			if !slices.Contains(out.Tools, op) {
+				out.Tools = append(out.Tools, op)
+			}
+		}
+	}
+	return out, nil
+}
+
+// turn runs one turn of the agent and notes how it ended.
+func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		a.busy.Add(1)
+		defer a.busy.Add(-1)
+		var failure error
+		for ev, err := range v.runner.Turn(ctx, actor, s, say) {
+			if err != nil {
+				failure = err
+			}
+			if !yield(ev, err) {
+				break
+			}
+		}
+		if failure != nil {
+			v.log.WarnContext(ctx, "turn failed", "agent", a.key.id, "session", s.ID(), "error", failure)
+		}
+	}
+}
+
+// Request runs a task on an agent, as a job.
+func (s agentService) Request(ctx context.Context, call tools.Call, task agents.Task) (agents.Answer, error) {
+	a, _, err := s.find(ctx, call, task.Agent)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	session, err := s.v.session(ctx, a, task.Session, true)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	actor, err := s.v.actor(ctx, a, call.Authority())
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	if len(task.Output) > 0 {
+		if actor.Output, err = schema.Compile(task.Output); err != nil {
+			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
+		}
+	}
+	text, err := taskText(task.Input)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	job, err := s.v.newJob(call.Authority(), call.Operation(), task.Input)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	job.rec.Session = session.ID()
+	actor.Authority = actor.Authority.InJob(job.rec.ID)
+	say := runtime.Say{From: caller(call), Text: text}
+	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
+		return s.v.answer(ctx, a, actor, session, say)
+	})
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	st := job.status()
+	return agents.Answer{ID: st.ID, Status: st.Status, AgentID: task.Agent, SessionID: session.ID(), Output: st.Output}, nil
+}
+
+// answer runs a turn to its end and returns the answer as JSON.
+func (v *Venue) answer(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) (json.RawMessage, error) {
+	var last runtime.TurnFinished
+	for ev, err := range v.turn(ctx, a, actor, s, say) {
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", a.key.id, err)
+		}
+		if done, ok := ev.(runtime.TurnFinished); ok {
+			last = done
+		}
+	}
+	if last.Output != nil {
+		return last.Output, nil
+	}
+	return json.Marshal(last.Text)
+}
+
+// Message leaves a text for the agent's next turn in a session.
+func (s agentService) Message(ctx context.Context, call tools.Call, id, session, text string) (agents.Delivered, error) {
+	a, rec, err := s.find(ctx, call, id)
+	if err != nil {
+		return agents.Delivered{}, err
+	}
+	if rec.Status == agents.Terminated {
+		return agents.Delivered{}, errNotWorking(id, rec.Status)
+	}
+	ses, err := s.v.session(ctx, a, either(session, mainSession), session != "" && session != mainSession)
+	if err != nil {
+		return agents.Delivered{}, err
+	}
+	if err := ses.Leave(ctx, s.v.now(), runtime.Received{From: caller(call), Text: text}); err != nil {
+		return agents.Delivered{}, err
+	}
+	return agents.Delivered{AgentID: id, SessionID: ses.ID(), Delivered: true}, nil
+}
+
+// mainSession is where messages and conversations go that name no session.
+const mainSession = "main"
+
+// caller names who speaks: the agent, or the user in person.
+func caller(call tools.Call) string { return either(call.Actor(), call.Owner().String()) }
+
+// taskText is a task as the agent reads it: a text as it is, anything else as JSON.
+func taskText(input json.RawMessage) (string, error) {
+	input = bytes.TrimSpace(input)
+	if len(input) == 0 {
+		return "", errors.New("input is missing: say what the agent should do")
+	}
+	var text string
+	if input[0] == '"' {
+		err := json.Unmarshal(input, &text)
+		return text, err
+	}
+	return string(input), nil
+}

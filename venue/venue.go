@@ -1,0 +1,163 @@
+package venue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"usher/runtime"
+	"usher/runtime/offline"
+	"usher/tools"
+	"usher/tools/workspace"
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// Venue is an open venue. It is safe for concurrent use.
+type Venue struct {
+	name     string
+	log      *slog.Logger
+	now      func() time.Time
+	random   io.Reader
+	store    *store.Store
+	tree     *workspace.Tree
+	ledger   *ledger
+	registry *tools.Registry
+	gate     *tools.Gate
+	mint     *tools.Mint
+	runner   *runtime.Runner
+	models   map[string]runtime.Model
+	keys     *keyring
+	agents   *agentBook
+	jobs     *jobBook
+
+	idMu sync.Mutex
+	ids  *ulid.MonotonicEntropy
+
+	closing context.Context // ends when Close begins
+	stop    context.CancelFunc
+	life    sync.Mutex // guards closed, and work against it
+	closed  bool
+	work    sync.WaitGroup // background jobs
+}
+
+// ErrClosed says that the venue was used after Close.
+var ErrClosed = errors.New("venue is closed")
+
+// Open opens a venue. A folder that holds one already is opened as it was
+// left; what Options.Config adds to it is added.
+func Open(ctx context.Context, opts *Options) (*Venue, error) {
+	o := opts.filled()
+	st, err := store.Open(o.Dir, &store.Options{Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("open venue: %w", err)
+	}
+	v := &Venue{
+		name: o.Name, log: o.Logger, now: o.Now, random: o.Rand, store: st,
+		models: make(map[string]runtime.Model), ids: ulid.Monotonic(o.Rand, 0),
+	}
+	v.closing, v.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := v.start(ctx, &o); err != nil {
+		return nil, errors.Join(fmt.Errorf("open venue: %w", err), v.Close())
+	}
+	return v, nil
+}
+
+func (v *Venue) start(ctx context.Context, o *Options) (err error) {
+	if v.keys, err = openKeyring(ctx, v.store.Under("k/"), keyFile(o.Dir), v.random); err != nil {
+		return err
+	}
+	if v.ledger, err = openLedger(ctx, v.store.Under("l/"), v.now); err != nil {
+		return err
+	}
+	v.agents = newAgentBook(v.store.Under("g/"))
+	if v.jobs, err = openJobs(ctx, v.store.Under("j/"), v.now); err != nil {
+		return err
+	}
+	v.registry = new(tools.Registry)
+	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
+		Ledger: v.ledger, MaxDepth: o.Limits.CallDepth, Logger: v.log,
+	})
+	if err := v.fillRegistry(o.Tools); err != nil {
+		return err
+	}
+	v.runner = runtime.New(v.gate, &runtime.Options{
+		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
+		OutputTries: o.Limits.OutputTries, Now: v.now,
+	})
+	if err := v.fillModels(ctx, o); err != nil {
+		return err
+	}
+	return v.applyConfig(ctx, o.Config)
+}
+
+func (v *Venue) fillModels(ctx context.Context, o *Options) error {
+	providers := runtime.Providers{offline.Name: offline.Provider}
+	maps.Copy(providers, o.Providers)
+	if o.Config != nil {
+		for name, m := range o.Config.Models {
+			if _, given := o.Models[name]; given {
+				continue
+			}
+			model, err := providers.Model(ctx, runtime.ModelConfig{Name: name, Provider: m.Provider, Settings: m.Settings})
+			if err != nil {
+				return err
+			}
+			v.models[name] = model
+		}
+	}
+	maps.Copy(v.models, o.Models)
+	return nil
+}
+
+// Close stops the background work, waits for it, and closes the store.
+func (v *Venue) Close() error {
+	v.life.Lock()
+	again := v.closed
+	v.closed = true
+	v.life.Unlock()
+	if again {
+		return nil
+	}
+	v.stop()
+	v.work.Wait()
+	if v.tree != nil {
+		v.tree.Close()
+	}
+	return v.store.Close()
+}
+
+// DID is the venue's own identity.
+func (v *Venue) DID() ucan.DID { return v.keys.venue.DID() }
+
+// Name is the venue's name.
+func (v *Venue) Name() string { return v.name }
+
+// Registry is the operations of the venue.
+func (v *Venue) Registry() *tools.Registry { return v.registry }
+
+// newID returns an id that no one can guess and that sorts by time.
+func (v *Venue) newID() (string, error) {
+	v.idMu.Lock()
+	defer v.idMu.Unlock()
+	id, err := ulid.New(ulid.Timestamp(v.now()), v.ids)
+	if err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return id.String(), nil
+}
+
+func keyFile(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "venue.key")
+}
