@@ -3,7 +3,9 @@ package caps
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestZeroValuesDeny(t *testing.T) {
@@ -133,5 +135,43 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 	own := mustResource("did:key:zA/w/x")
 	if n := testing.AllocsPerRun(100, func() { _ = own.In("did:key:zA") }); n != 0 {
 		t.Errorf("Resource.In allocates %v times", n)
+	}
+}
+
+// Shapes that would be slow if a step of compiling were not near linear: a key
+// at every depth, an ability of its own for each capability, one key for all.
+func TestCompileOfUnkindSets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	const n = 20_000
+	deep := strings.TrimSuffix(strings.Repeat("a/", 512), "/")
+	for name, capability := range map[string]func(i int) Capability{
+		"a key at every depth":    func(i int) Capability { return MustCapability(deep[:2*(i%512)+1], fmt.Sprintf("a%d", i%64)) },
+		"long keys":               func(i int) Capability { return MustCapability(fmt.Sprintf("%s/%06d", deep[:999], i), "crud") },
+		"an ability for each":     func(i int) Capability { return MustCapability(fmt.Sprintf("w/%d", i), fmt.Sprintf("a/b%d", i)) },
+		"an ability for each, ''": func(i int) Capability { return MustCapability("", fmt.Sprintf("a%d", i)) },
+		"one capability":          func(int) Capability { return MustCapability("w/x", "crud") },
+	} {
+		list := make([]Capability, n)
+		for i := range list {
+			list[i] = capability(i)
+		}
+		start := time.Now()
+		set := Of(list...)
+		t.Logf("%s: compiled in %v", name, time.Since(start))
+		for i := 0; i < n; i += 997 {
+			if d := set.Check(NeedOn(list[i].Can(), list[i].Resource())); !d.Allowed() {
+				t.Fatalf("%s: %v is not allowed", name, list[i])
+			}
+		}
+		start = time.Now()
+		if !set.Covers(set) {
+			t.Errorf("%s: the set does not cover itself", name)
+		}
+		t.Logf("%s: covers itself in %v", name, time.Since(start))
+		start = time.Now()
+		both := set.Intersect(Of(list[:1000]...))
+		t.Logf("%s: intersected with 1000 in %v: %d", name, time.Since(start), both.Len())
 	}
 }

@@ -2,6 +2,7 @@ package caps
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -241,5 +242,43 @@ func TestDeclaredYAMLRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Unmarshal(%q) = %v (%v, null %v), want an error with %q", in, err, a.Caps.set, a.Caps.IsNull(), want)
 		}
+	}
+}
+
+func TestFailedYAMLDenies(t *testing.T) {
+	broken := func(any) error { return errors.New("broken") }
+	set, declared, capability := Unrestricted(), Declare(Unrestricted()), MustCapability("", "*")
+	if err := set.UnmarshalYAML(broken); err == nil || !set.IsEmpty() {
+		t.Errorf("Set after an error = %v, %v", set, err)
+	}
+	err := declared.UnmarshalYAML(broken)
+	if left, ok := declared.Set(); err == nil || !ok || !left.IsEmpty() {
+		t.Errorf("Declared after an error = %v, %v, %v", left, ok, err)
+	}
+	if err := capability.UnmarshalYAML(broken); err == nil || capability != (Capability{}) {
+		t.Errorf("Capability after an error = %v, %v", capability, err)
+	}
+	var absent Declared
+	if err := absent.FindNull(broken, "caps"); err == nil || absent.Present() {
+		t.Errorf("FindNull after an error = %v, present %v", err, absent.Present())
+	}
+}
+
+func TestSetAndCapabilityYAML(t *testing.T) {
+	type rule struct {
+		Caps Set        `yaml:"caps"`
+		One  Capability `yaml:"one"`
+	}
+	want := rule{Of(MustCapability("w/", "crud")), MustCapability("g/x", "agent")}
+	out, err := yaml.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got rule
+	if err := yaml.Unmarshal(out, &got); err != nil || got.Caps.String() != want.Caps.String() || got.One != want.One {
+		t.Errorf("%s comes back as %v, %v", out, got, err)
+	}
+	if err := yaml.Unmarshal([]byte("one: {with: w}"), &got); err == nil {
+		t.Error("a capability without ability is no error")
 	}
 }

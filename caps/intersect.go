@@ -2,7 +2,6 @@ package caps
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 )
@@ -47,23 +46,31 @@ type meet struct {
 	both Capability
 }
 
-// meet calls found for each capability i of c and each j of d whose resource
-// covers that of i, where one ability covers the other.
+// meet calls found for each capability i of c and enough of the capabilities j of
+// d whose resource covers that of i and whose ability covers its ability, or lies
+// below it. One that covers i in both parts is enough by itself, and so is one
+// for each ability that lies below.
 func (c *compiled) meet(d *compiled, found func(i, j uint32)) {
-	related := map[Ability][]treeMask{}
+	narrower := map[Ability][]treeMask{}
 	for i, a := range c.list {
-		masks, ok := related[a.can]
+		text := a.Resource().text
+		if j, ok := d.find(a.can, text); ok {
+			found(uint32(i), j)
+			continue
+		}
+		masks, ok := narrower[a.can]
 		if !ok {
-			masks = d.related(a.can)
-			related[a.can] = masks
+			masks = d.below(a.can)
+			narrower[a.can] = masks
 		}
 		for _, m := range masks {
-			t := &d.resources[m.tree]
-			t.covering(a.Resource().text, m.mask, func(n *node, hit uint64) bool {
-				for ; hit != 0; hit &= hit - 1 {
+			t, left := &d.resources[m.tree], m.mask
+			t.covering(text, m.mask, func(n *node, hit uint64) bool {
+				for hit &= left; hit != 0; hit &= hit - 1 {
+					left &^= hit & -hit
 					found(uint32(i), t.ownerOf(n, hit))
 				}
-				return true
+				return left != 0
 			})
 		}
 	}
@@ -75,31 +82,20 @@ type treeMask struct {
 	mask uint64
 }
 
-// related selects the abilities of c that cover can or are covered by it.
-func (c *compiled) related(can Ability) (masks []treeMask) {
-	add := func(id uint32) {
-		tree, bit := id/maskBits, uint64(1)<<(id%maskBits)
-		if n := len(masks); n > 0 && masks[n-1].tree == tree {
-			masks[n-1].mask |= bit
-			return
-		}
-		masks = append(masks, treeMask{tree, bit})
-	}
+// below selects the abilities of c that lie below can. In the order of text they
+// stand together.
+func (c *compiled) below(can Ability) (masks []treeMask) {
+	prefix := string(can + "/")
 	if can == anyAbility {
-		for id := range c.names {
-			add(uint32(id))
+		prefix = ""
+	}
+	from, _ := slices.BinarySearch(c.names, Ability(prefix))
+	for id := from; id < len(c.names) && strings.HasPrefix(string(c.names[id]), prefix); id++ {
+		tree, bit := uint32(id/maskBits), uint64(1)<<(id%maskBits)
+		if n := len(masks); n == 0 || masks[n-1].tree != tree {
+			masks = append(masks, treeMask{tree: tree})
 		}
-		return masks
-	}
-	covering := c.covering(can)
-	for _, id := range covering.id[:covering.n] {
-		add(id)
-	}
-	// In the order of text, what lies below can stands together.
-	below := can + "/"
-	from, _ := slices.BinarySearch(c.names, below)
-	for id := from; id < len(c.names) && strings.HasPrefix(string(c.names[id]), string(below)); id++ {
-		add(uint32(id))
+		masks[len(masks)-1].mask |= bit
 	}
 	return masks
 }
@@ -138,7 +134,7 @@ func (c *compiled) redundant(i uint32) (redundant bool) {
 		tree, need, next := ids.next(k)
 		t := &c.resources[tree]
 		t.covering(text, need, func(n *node, hit uint64) bool {
-			redundant = bits.OnesCount64(hit) > 1 || t.ownerOf(n, hit) != i
+			redundant = t.ownerOf(n, hit) != i // the lowest bit is the widest ability
 			return !redundant
 		})
 		k = next

@@ -77,7 +77,7 @@ func (r Resource) Segments() []string {
 // In returns the bare form of a resource that names owner, a DID, and any other
 // resource unchanged. It does not allocate.
 func (r Resource) In(owner string) Resource {
-	if !r.absolute() || owner == "" || !coversText(owner, r.text) {
+	if !r.absolute() {
 		return r
 	}
 	if did, path, _ := strings.Cut(r.text, "/"); did == owner {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,9 +107,7 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}
-	var answer Answered
-	var text strings.Builder
-	var calls []*callPieces
+	got := new(assembly)
 	for chunk, err := range t.agent.Model.Generate(ctx, req) {
 		if err != nil {
 			return Answered{}, fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
@@ -117,18 +116,9 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 			t.emit(ReasoningDelta{chunk.Reasoning})
 		}
 		if chunk.Text != "" {
-			text.WriteString(chunk.Text)
 			t.emit(TextDelta{chunk.Text})
 		}
-		if chunk.Call != nil {
-			calls = addPiece(calls, chunk.Call)
-		}
-		if chunk.Usage != nil {
-			answer.Usage = *chunk.Usage
-		}
-		if chunk.Finish != "" {
-			answer.Finish = chunk.Finish
-		}
+		got.add(&chunk)
 		if t.gone {
 			return Answered{}, ErrStopped
 		}
@@ -136,10 +126,16 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 	if err := ctx.Err(); err != nil {
 		return Answered{}, err
 	}
-	answer.Text = text.String()
-	answer.Calls = assemble(calls, t.calls)
+	answer := got.complete(t.calls)
 	t.usage.add(answer.Usage)
 	return answer, t.record(ctx, answer)
+}
+
+// assembly puts an answer together from its pieces.
+type assembly struct {
+	answer Answered
+	text   strings.Builder
+	calls  []callPieces
 }
 
 type callPieces struct {
@@ -148,17 +144,26 @@ type callPieces struct {
 	arguments []byte
 }
 
-func addPiece(calls []*callPieces, d *CallDelta) []*callPieces {
-	var p *callPieces
-	for _, c := range calls {
-		if c.index == d.Index {
-			p = c
-		}
+func (a *assembly) add(chunk *Chunk) {
+	a.text.WriteString(chunk.Text)
+	if chunk.Call != nil {
+		a.addCall(chunk.Call)
 	}
-	if p == nil {
-		p = &callPieces{index: d.Index}
-		calls = append(calls, p)
+	if chunk.Usage != nil {
+		a.answer.Usage = *chunk.Usage
 	}
+	if chunk.Finish != "" {
+		a.answer.Finish = chunk.Finish
+	}
+}
+
+func (a *assembly) addCall(d *CallDelta) {
+	i := slices.IndexFunc(a.calls, func(p callPieces) bool { return p.index == d.Index })
+	if i < 0 {
+		i = len(a.calls)
+		a.calls = append(a.calls, callPieces{index: d.Index})
+	}
+	p := &a.calls[i]
 	if d.ID != "" {
 		p.call.ID = d.ID
 	}
@@ -166,17 +171,17 @@ func addPiece(calls []*callPieces, d *CallDelta) []*callPieces {
 		p.call.Name = d.Name
 	}
 	p.arguments = append(p.arguments, d.Arguments...)
-	return calls
 }
 
-// assemble completes the calls, and gives those an id that came without one or
-// with another's: results are matched by it.
-func assemble(pieces []*callPieces, answer int) []ToolCall {
-	if len(pieces) == 0 {
-		return nil
+// complete returns the answer. Calls that came without an id, or with
+// another's, get one: results are matched by it.
+func (a *assembly) complete(number int) Answered {
+	a.answer.Text = a.text.String()
+	if len(a.calls) == 0 {
+		return a.answer
 	}
-	calls := make([]ToolCall, len(pieces))
-	for i, p := range pieces {
+	calls := make([]ToolCall, len(a.calls))
+	for i, p := range a.calls {
 		calls[i] = p.call
 		calls[i].Arguments = string(p.arguments)
 		for j := range i {
@@ -185,10 +190,11 @@ func assemble(pieces []*callPieces, answer int) []ToolCall {
 			}
 		}
 		if calls[i].ID == "" {
-			calls[i].ID = "call-" + strconv.Itoa(answer) + "-" + strconv.Itoa(i)
+			calls[i].ID = "call-" + strconv.Itoa(number) + "-" + strconv.Itoa(i)
 		}
 	}
-	return calls
+	a.answer.Calls = calls
+	return a.answer
 }
 
 // fit returns the answer as JSON if it fits the agent's output schema.

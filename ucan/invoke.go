@@ -3,6 +3,7 @@ package ucan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"usher/caps"
@@ -92,8 +93,11 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 	}
 	// The list is the chain, no more: in either order, since the specification
 	// gives both.
-	if g.n != len(inv.prf) {
-		return refuse(ErrBrokenChain, "it names proofs that are no part of the chain")
+	chain := g.Chain()
+	for _, c := range inv.prf {
+		if !slices.Contains(chain, c) {
+			return refuse(ErrBrokenChain, "it names a proof that is no part of the chain: "+c.String())
+		}
 	}
 	return g, nil
 }
@@ -102,26 +106,15 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 func named(list []CID, tokens []*Link) []*Link {
 	var out []*Link
 	for _, l := range tokens {
-		for _, c := range list {
-			if l.cid == c {
-				out = append(out, l)
-				break
-			}
+		if slices.Contains(list, l.cid) {
+			out = append(out, l)
 		}
 	}
 	return out
 }
 
 func unnamed(list []CID, have []*Link) []CID {
-	var out []CID
-	for _, c := range list {
-		found := false
-		for _, l := range have {
-			found = found || l.cid == c
-		}
-		if !found {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(list), func(c CID) bool {
+		return slices.ContainsFunc(have, func(l *Link) bool { return l.cid == c })
+	})
 }

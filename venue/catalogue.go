@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -128,6 +129,10 @@ func (v *Venue) mounts() map[string]workspace.Mount {
 }
 
 func (v *Venue) showAgents(ctx context.Context, owner string, segs []string) (any, bool, error) {
+	did, err := ucan.ParseDID(owner)
+	if err != nil {
+		return nil, false, err
+	}
 	if len(segs) == 0 {
 		out := map[string]any{}
 		err := v.agents.list(ctx, did, func(id string, rec *record) error {
@@ -136,7 +141,7 @@ func (v *Venue) showAgents(ctx context.Context, owner string, segs []string) (an
 		})
 		return out, true, err
 	}
-	a, err := v.agents.get(ctx, agentKey{owner, segs[0]})
+	a, err := v.agents.get(ctx, agentKey{did, segs[0]})
 	if err != nil || a == nil {
 		return nil, false, err
 	}
@@ -144,17 +149,21 @@ func (v *Venue) showAgents(ctx context.Context, owner string, segs []string) (an
 }
 
 func (v *Venue) showJobs(ctx context.Context, owner string, segs []string) (any, bool, error) {
+	did, err := ucan.ParseDID(owner)
+	if err != nil {
+		return nil, false, err
+	}
 	if len(segs) == 0 {
 		out := map[string]any{}
-		prefix := jobKey("rec", owner, "")
+		prefix := jobKey("rec", did, "")
 		err := v.jobs.space.ScanKeys(ctx, []byte(prefix), nil, func(key, _ []byte) (bool, error) {
 			out[string(key[len(prefix):])] = map[string]any{}
 			return true, nil
 		})
 		return out, true, err
 	}
-	rec, err := v.jobs.find(ctx, owner, segs[0])
-	if _, missing := err.(*NoJobError); missing {
+	rec, err := v.jobs.find(ctx, did, segs[0])
+	if _, missing := errors.AsType[*NoJobError](err); missing {
 		return nil, false, nil
 	}
 	if err != nil {

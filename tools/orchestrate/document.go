@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"usher/tools"
-	"usher/tools/schema"
 )
 
 // Limits of a document.
@@ -116,50 +113,4 @@ func prefix(at string, err error) error {
 
 func join(at, field string) string {
 	return strings.TrimPrefix(at+"."+field, ".")
-}
-
-// schemas takes the schemas of the operation, where given.
-func (p *Plan) schemas(b body) (err error) {
-	if p.input, err = readSchema(b.Input, "operation.input"); err != nil {
-		return err
-	}
-	if p.output, err = readSchema(b.Output, "operation.output"); err != nil {
-		return err
-	}
-	if p.input == nil {
-		return nil
-	}
-	var head struct{ Type any }
-	if json.Unmarshal(p.input.JSON(), &head) == nil && head.Type != nil && head.Type != "object" {
-		return fmt.Errorf(`operation.input: its type is %s: an operation takes an object: write "type":"object"`, compact(head.Type))
-	}
-	return nil
-}
-
-// readSchema compiles a schema with the validator for hostile schemas and with
-// the one that the gate uses.
-func readSchema(raw json.RawMessage, at string) (*schema.Schema, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	s, err := schema.Compile(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	g, err := gateSchema(s)
-	if err == nil {
-		_, err = g.Resolve(nil)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	return s, nil
-}
-
-func gateSchema(s *schema.Schema) (*jsonschema.Schema, error) {
-	if s == nil {
-		return nil, nil
-	}
-	g := new(jsonschema.Schema)
-	return g, json.Unmarshal(s.JSON(), g)
 }

@@ -21,10 +21,8 @@ func (p *Plan) Operation(jobs Jobs) *tools.Operation {
 		Description: p.describe(),
 		Input:       input,
 		Output:      output,
-		Needs: func(json.RawMessage) []caps.Request {
-			return []caps.Request{caps.Need("invoke", p.path)}
-		},
-		Scopes: [][]caps.Scope{{caps.ScopeUnder("invoke", p.path, 0, 1)}},
+		Needs:       p.needs,
+		Scopes:      [][]caps.Scope{{caps.ScopeUnder("invoke", p.path, 0, 1)}},
 		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
 			return p.execute(ctx, call, jobs, input)
 		},

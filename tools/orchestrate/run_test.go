@@ -300,6 +300,24 @@ func TestInputSchemaIsEnforced(t *testing.T) {
 	}
 }
 
+// The gate validates with a validator that knows no bounds, so what it is given
+// is bounded before.
+func TestHostileInputSchema(t *testing.T) {
+	for name, schema := range map[string]string{
+		"circular": `{"$ref":"#"}`,
+		"doubling": `{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, `{"operation":{"adapter":"orchestrator","input":`+schema+`,"steps":[{"op":"test:echo"}]}}`)
+			var input *tools.InputError
+			_, err := h.run(t.Context(), strings.Repeat(`{"a":`, 60)+"{}"+strings.Repeat("}", 60))
+			if !errors.As(err, &input) || len(sortedKeys(h.ran)) > 0 {
+				t.Errorf("run = %v, want an input error", err)
+			}
+		})
+	}
+}
+
 // An orchestration that runs itself ends at the call depth.
 func TestRunsItself(t *testing.T) {
 	h := open(t, plan(`[{"op":"o/plan"}]`, ""))

@@ -140,6 +140,9 @@ func (c *coercion) object(s *jsonschema.Schema, v map[string]any, chain int) (an
 	for key, item := range v {
 		subs := []*jsonschema.Schema{s.Properties[key]}
 		for re, sub := range s.PatternProperties {
+			if err := c.meter.spend(matchCost(re, key)); err != nil {
+				return nil, err
+			}
 			if re.MatchString(key) {
 				subs = append(subs, sub)
 			}
@@ -157,16 +160,13 @@ func (c *coercion) object(s *jsonschema.Schema, v map[string]any, chain int) (an
 }
 
 func (c *coercion) array(s *jsonschema.Schema, v []any) (any, error) {
-	rest, _ := s.Items.(*jsonschema.Schema)
-	additional, _ := s.AdditionalItems.(*jsonschema.Schema)
-	tuple, _ := s.Items.([]*jsonschema.Schema)
-	tuple = slices.Concat(tuple, s.PrefixItems)
+	tuple, rest := itemsOf(s)
 	for i, item := range v {
-		subs := []*jsonschema.Schema{rest, additional, s.Items2020}
+		sub := rest
 		if i < len(tuple) {
-			subs = tuple[i : i+1]
+			sub = tuple[i]
 		}
-		made, err := c.all(item, subs)
+		made, err := c.all(item, []*jsonschema.Schema{sub})
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 // maxSteps bounds the work of one validation. References let a schema of a few
 // lines ask for 2^100 checks, and the validator cannot be stopped once it runs,
 // so the work is counted before.
-const maxSteps = 2_000_000
+const maxSteps = 1_000_000
 
 // maxChain bounds the schemas that apply to one and the same value in a row.
 const maxChain = 256
@@ -107,10 +107,11 @@ func (m *meter) weigh(v any) error {
 func (m *meter) object(s *jsonschema.Schema, v map[string]any) error {
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	for key, item := range v {
-		if err := m.all(item, s.Properties[key], additional, s.UnevaluatedProperties); err != nil {
+		if err := m.all(key, s.PropertyNames); err != nil {
 			return err
 		}
-		if err := m.all(key, s.PropertyNames); err != nil {
+		property, evaluated := s.Properties[key]
+		if err := m.all(item, property); err != nil {
 			return err
 		}
 		for re, sub := range s.PatternProperties {
@@ -118,31 +119,53 @@ func (m *meter) object(s *jsonschema.Schema, v map[string]any) error {
 				return err
 			}
 			if re.MatchString(key) {
+				evaluated = true
 				if err := m.at(sub, item, 0); err != nil {
 					return err
 				}
 			}
+		}
+		if evaluated {
+			continue
+		}
+		if err := m.all(item, additional, s.UnevaluatedProperties); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (m *meter) array(s *jsonschema.Schema, v []any) error {
-	rest, _ := s.Items.(*jsonschema.Schema)
-	additional, _ := s.AdditionalItems.(*jsonschema.Schema)
-	tuple, _ := s.Items.([]*jsonschema.Schema)
-	tuple = append(tuple[:len(tuple):len(tuple)], s.PrefixItems...)
+	tuple, rest := itemsOf(s)
 	for i, item := range v {
+		var err error
 		if i < len(tuple) {
-			if err := m.all(item, tuple[i]); err != nil {
-				return err
-			}
+			err = m.all(item, tuple[i], s.Contains)
+		} else {
+			err = m.all(item, rest, s.Contains, s.UnevaluatedItems)
 		}
-		if err := m.all(item, rest, additional, s.Items2020, s.Contains, s.UnevaluatedItems); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// itemsOf returns the schemas of the first items and that of all others, which
+// the drafts spell in different ways.
+func itemsOf(s *jsonschema.Schema) (tuple []*jsonschema.Schema, rest *jsonschema.Schema) {
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		return nil, items
+	case []*jsonschema.Schema:
+		rest, _ = s.AdditionalItems.(*jsonschema.Schema)
+		return items, rest
+	}
+	if rest = s.Items2020; rest == nil {
+		// The validator applies it without items too.
+		rest, _ = s.AdditionalItems.(*jsonschema.Schema)
+	}
+	return s.PrefixItems, rest
 }
 
 func (m *meter) all(v any, subs ...*jsonschema.Schema) error {

@@ -70,6 +70,16 @@ func (s *Schema) Validate(value json.RawMessage) error {
 	return s.validate(v)
 }
 
+// Affordable returns nil when value can be judged within the limits. It judges
+// nothing, and tells nothing of the schema: for those who judge by other means.
+func (s *Schema) Affordable(value json.RawMessage) error {
+	v, err := decode(value, maxValueDepth)
+	if err != nil {
+		return err
+	}
+	return affordable(s.root, v)
+}
+
 func (s *Schema) validate(v any) error {
 	if err := affordable(s.root, v); err != nil {
 		return err

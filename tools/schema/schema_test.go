@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,6 +108,19 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+// A file that is there and a schema is not read either.
+func TestNothingIsLoaded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.json")
+	if err := os.WriteFile(path, []byte(`true`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"file://" + path, path} {
+		if _, err := Compile(json.RawMessage(`{"$ref":"` + ref + `"}`)); err == nil || !strings.Contains(err.Error(), "which is not part of it") {
+			t.Errorf("Compile with $ref %s = %v, want a refusal", ref, err)
+		}
+	}
+}
+
 // A schema of a few lines must not be able to cost more than the limit.
 func TestHostileSchemas(t *testing.T) {
 	var doubling strings.Builder
@@ -126,10 +141,25 @@ func TestHostileSchemas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if err := s.Affordable(json.RawMessage(tt.value)); !errors.Is(err, errTooCostly) {
+				t.Errorf("Affordable = %v, want %v", err, errTooCostly)
+			}
 			if err := s.Validate(json.RawMessage(tt.value)); !errors.Is(err, errTooCostly) {
 				t.Errorf("Validate = %v, want %v", err, errTooCostly)
 			}
 		})
+	}
+}
+
+// What recurses once a level is no matter how deep.
+func TestDeepRecursionIsCheap(t *testing.T) {
+	s, err := Compile(json.RawMessage(`{"properties":{"a":{"$ref":"#"}},"additionalProperties":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"},"prefixItems":[{"$ref":"#"}],"items":{"$ref":"#"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := strings.Repeat(`{"a":[`, 120) + "1" + strings.Repeat("]}", 120)
+	if err := s.Validate(json.RawMessage(deep)); err != nil {
+		t.Errorf("Validate = %v", err)
 	}
 }
 
@@ -151,6 +181,8 @@ func TestCoerce(t *testing.T) {
 		{"alternative that can fit", `{"anyOf":[{"type":"object"},{"type":"number"}]}`, `"1"`, `1`},
 		{"additional", `{"additionalProperties":{"type":"number"}}`, `{"x":"1"}`, `{"x":1}`},
 		{"pattern", `{"patternProperties":{"^n":{"type":"number"}},"additionalProperties":{"type":"string"}}`, `{"n":"1","s":2}`, `{"n":1,"s":"2"}`},
+		{"tuple", `{"prefixItems":[{"type":"string"}],"items":{"type":"number"}}`, `[1,"2","3"]`, `["1",2,3]`},
+		{"draft 7 tuple", `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":{"type":"number"}}`, `[1,"2"]`, `["1",2]`},
 		{"no HTML escapes", `true`, `"<a&b>"`, `"<a&b>"`},
 		{"not a number", `{"type":"number"}`, `"abc"`, `error: expected number, got string`},
 		{"not hexadecimal", `{"type":"number"}`, `"0x10"`, `error: expected number, got string`},

@@ -7,8 +7,8 @@ import (
 	"usher/caps"
 )
 
-// Copy stores at to what lies at from. It takes the value as it is now: a tree may be copied into
-// itself. A large value goes over branch by branch and is never in memory as a whole.
+// Copy stores at to what lies at from. It takes the value as it is now, so a tree may be copied
+// into itself; a write that comes between the reading and the writing is not in the copy. A large value goes over branch by branch and is never in memory as a whole.
 func (t *Tree) Copy(ctx context.Context, fromOwner string, from caps.Resource, toOwner string, to caps.Resource) error {
 	toOwner, segs, err := locateKey(toOwner, to)
 	if err != nil {

@@ -19,25 +19,55 @@ import (
 
 func binaryCount(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 
-// meddler is a store that does something just before a certain Apply.
+// meddler is a store that does something just before a certain call.
 type meddler struct {
 	workspace.Store
+	every  bool // count all calls; otherwise Apply alone
 	mu     sync.Mutex
-	before map[int]func() error // by the number of the Apply
+	before map[int]func() error // by the number of the call
 	n      int
 }
 
 func (m *meddler) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (bool, error) {
-	m.mu.Lock()
-	m.n++
-	act := m.before[m.n]
-	m.mu.Unlock()
-	if act != nil {
-		if err := act(); err != nil {
-			return false, err
-		}
+	if err := m.act(); err != nil {
+		return false, err
 	}
 	return m.Store.Apply(ctx, expect, put, del)
+}
+
+func (m *meddler) Get(ctx context.Context, key []byte) ([]byte, uint64, error) {
+	if m.every {
+		if err := m.act(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return m.Store.Get(ctx, key)
+}
+
+func (m *meddler) Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (bool, error)) error {
+	if m.every {
+		if err := m.act(); err != nil {
+			return err
+		}
+	}
+	return m.Store.Scan(ctx, prefix, start, fn)
+}
+
+func (m *meddler) act() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.n++
+	if act := m.before[m.n]; act != nil {
+		return act()
+	}
+	return nil
+}
+
+// rest ends the meddling: the sweeper goes on applying when the operation is over.
+func (m *meddler) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = nil
 }
 
 // TestLostRaces lets a second tree, which shares nothing but the store, change something between
@@ -74,17 +104,13 @@ func TestLostRaces(t *testing.T) {
 			return other.Sweep(t.Context())
 		}
 		aErr := a.onTree(t, tree)
+		m.rest()
 		if !ran {
 			bErr = b.onTree(t, other)
 		}
 		got := encodeAll(rt, t, other)
-		for _, order := range [][2]op{{a, b}, {b, a}} {
-			w := before.clone()
-			errs := [2]error{order[0].onTwin(w), order[1].onTwin(w)}
-			if order[0].String() != a.String() {
-				errs[0], errs[1] = errs[1], errs[0]
-			}
-			if (errs[0] == nil) == (aErr == nil) && (errs[1] == nil) == (bErr == nil) && encodeTwin(w) == got {
+		for _, o := range orders(before, a, b) {
+			if (o.a == nil) == (aErr == nil) && (o.b == nil) == (bErr == nil) && encodeTwin(o.after) == got {
 				if err := other.Sweep(t.Context()); err != nil {
 					rt.Fatal(err)
 				}
@@ -94,6 +120,134 @@ func TestLostRaces(t *testing.T) {
 		}
 		rt.Fatalf("no order of\n  %s = %v and\n  %s = %v\nexplains %s\nafter %s", a, aErr, b, bErr, got, encodeTwin(before))
 	})
+}
+
+// TestMeddlingAnywhere runs pairs of operations on one nested value, the second between any two
+// accesses of the first to the store, sweeping included.
+func TestMeddlingAnywhere(t *testing.T) {
+	var doc any
+	if err := json.Unmarshal([]byte(`{"b":{"c":{"x":"text one","y":"text two"},"d":["element","another"]},"e":"some text"}`), &doc); err != nil {
+		t.Fatal(err)
+	}
+	next := map[string]any{"c": map[string]any{"z": "another text"}}
+	ops := []op{
+		{Kind: "get", Path: "w/a"},
+		{Kind: "get", Path: "w/a/b/c"},
+		{Kind: "get", Path: "w/a/b/c/x"},
+		{Kind: "put", Path: "w/a", Value: next},
+		{Kind: "put", Path: "w/a/b", Value: next},
+		{Kind: "put", Path: "w/a/b/c/x", Value: "new"},
+		{Kind: "put", Path: "w/a/b/c/new", Value: next},
+		{Kind: "put", Path: "w/a/b/d/1", Value: next},
+		{Kind: "append", Path: "w/a/b/d", Value: "third"},
+		{Kind: "delete", Path: "w/a"},
+		{Kind: "delete", Path: "w/a/b"},
+		{Kind: "delete", Path: "w/a/b/c/x"},
+		{Kind: "delete", Path: "w/a/b/d/0"},
+		{Kind: "copy", Path: "w/a", To: "w/a/b/d/0"},
+		{Kind: "copy", Path: "w/a/b", To: "w/f"},
+	}
+	opts := &workspace.Options{LeafLimit: 8}
+	for _, a := range ops {
+		for _, b := range ops {
+			if b.Kind == "get" {
+				continue
+			}
+			t.Run(strings.ReplaceAll(fmt.Sprintf("%s %s and %s %s", a.Kind, a.Path, b.Kind, b.Path), "/", "."), func(t *testing.T) {
+				for point, ran := 1, true; ran; point++ {
+					ran = meddle(t, opts, doc, a, b, point)
+				}
+			})
+		}
+	}
+}
+
+// outcome is what the twin says about two operations in one order.
+type outcome struct {
+	after twin
+	a, b  error
+	seen  string // what a read, if it is a get
+}
+
+// orders returns every outcome that is right when b happens while a runs. A copy reads first and
+// writes then, and b may come in between.
+func orders(before twin, a, b op) []outcome {
+	var out []outcome
+	for _, aFirst := range []bool{true, false} {
+		o := outcome{after: before.clone()}
+		runA := func() {
+			if a.Kind != "get" {
+				o.a = a.onTwin(o.after)
+			} else if v, ok := o.after.get(strings.Split(a.Path, "/")); ok {
+				o.seen = encode(v)
+			}
+		}
+		if aFirst {
+			runA()
+		}
+		o.b = b.onTwin(o.after)
+		if !aFirst {
+			runA()
+		}
+		out = append(out, o)
+	}
+	if v, ok := before.get(strings.Split(a.Path, "/")); ok && a.Kind == "copy" {
+		o := outcome{after: before.clone()}
+		o.b = b.onTwin(o.after)
+		o.a = o.after.put(strings.Split(a.To, "/"), clone(v))
+		out = append(out, o)
+	}
+	return out
+}
+
+// meddle runs b before the access of a with that number, and reports whether there was one.
+func meddle(t *testing.T, opts *workspace.Options, doc any, a, b op, point int) (ran bool) {
+	t.Helper()
+	s, err := store.Open("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other := workspace.NewTree(s, opts)
+	defer other.Close()
+	before := twin{"w": map[string]any{"a": clone(doc)}}
+	if err := (op{Kind: "put", Path: "w/a", Value: doc}).onTree(t, other); err != nil {
+		t.Fatal(err)
+	}
+	m := &meddler{Store: s, every: true}
+	tree := workspace.NewTree(m, opts)
+	if err := tree.Close(); err != nil { // its sweeper would count
+		t.Fatal(err)
+	}
+	var bErr error
+	m.mu.Lock()
+	m.n, m.before = 0, map[int]func() error{point: func() error {
+		ran, bErr = true, b.onTree(t, other)
+		return other.Sweep(t.Context())
+	}}
+	m.mu.Unlock()
+	var read json.RawMessage
+	var aErr error
+	if a.Kind == "get" {
+		read, _, aErr = tree.Get(t.Context(), alice, at(t, a.Path))
+	} else {
+		aErr = a.onTree(t, tree)
+	}
+	if !ran {
+		bErr = b.onTree(t, other)
+	}
+	got := encodeAll(t, t, other)
+	for _, o := range orders(before, a, b) {
+		if (o.a == nil) == (aErr == nil) && (o.b == nil) == (bErr == nil) && encodeTwin(o.after) == got && o.seen == string(read) {
+			if err := other.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checkStore(t, t, s)
+			return ran
+		}
+	}
+	t.Fatalf("access %d: no order of\n  %s = %v and\n  %s = %v\nexplains %s, read %s", point, a, aErr, b, bErr, got, read)
+	return false
 }
 
 func encodeTwin(w twin) string {

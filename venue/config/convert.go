@@ -66,9 +66,6 @@ func (c *converter) list(n *ast.SequenceNode, at place, depth int) (*node, error
 		if err != nil {
 			return nil, err
 		}
-		if item.kind == null {
-			item.at = c.orElse(item.at, at)
-		}
 		out.items = append(out.items, item)
 		if err := out.grow(item); err != nil {
 			return nil, err
@@ -189,11 +186,4 @@ func (n *node) grow(item *node) error {
 		return fault{n.at, fmt.Sprintf("this holds more than %d values once its aliases are written out: use fewer", maxValues)}
 	}
 	return nil
-}
-
-func (c *converter) orElse(at, other place) place {
-	if at.Line == 0 {
-		return other
-	}
-	return at
 }

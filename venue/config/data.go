@@ -61,9 +61,8 @@ func (r *reader) dataPath(s string, at place) string {
 		r.add(at, "path %q is a whole namespace: write one below it, such as w/docs/policy", s)
 		return ""
 	}
-	switch segs[0] {
-	case "g", "s", "j", "a", "v":
-		r.add(at, "%s/ is written by its own operations only: write a path below w/, such as w/docs/policy", segs[0])
+	if segs[0] != "w" && segs[0] != "o" {
+		r.add(at, "%s/ cannot be filled from here: write a path below w/ or o/, such as w/docs/policy", segs[0])
 		return ""
 	}
 	return res.String()

@@ -31,10 +31,28 @@ func (p *problems) object(n *node, what string, known []string, example string) 
 }
 
 func instead(key string, known []string) string {
-	if near := tools.Nearest(key, known); near != "" {
+	if near := nearest(key, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "the keys are " + strings.Join(known, ", ")
+}
+
+// nearest is [tools.Nearest], which counts two letters that changed places as
+// two mistakes: too many for short names.
+func nearest(name string, known []string) string {
+	letters := sorted(name)
+	for _, k := range known {
+		if sorted(k) == letters {
+			return k
+		}
+	}
+	return tools.Nearest(name, known)
+}
+
+func sorted(s string) string {
+	b := []byte(strings.ToLower(s))
+	slices.Sort(b)
+	return string(b)
 }
 
 // get returns the value at key, or nil.
@@ -62,7 +80,7 @@ func (o object) text(key, example string) string {
 	}
 	switch {
 	case n.kind == number || n.kind == boolean:
-		o.problems.add(n.at, "%s is %s: text it is in quotes, %s: %q", key, n.kind, key, n.text)
+		o.problems.add(n.at, "%s is %s: in quotes it is text, %s: %q", key, n.kind, key, n.text)
 	case n.kind != text:
 		o.wrong(key, n, "text", example)
 	case strings.TrimSpace(n.text) == "":

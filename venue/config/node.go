@@ -76,26 +76,34 @@ func parse(src *source, data []byte) (root *node, err error) {
 	if err != nil {
 		return nil, syntaxFault(src, err)
 	}
+	body, err := oneDocument(src, file.Docs)
+	if err != nil || body == nil {
+		return nil, err
+	}
+	c := converter{src: src, anchors: map[string]*node{}}
+	return c.node(body, 0)
+}
+
+// oneDocument returns the body of the only document that holds anything; nil
+// where none does. Directives and leading comments come as documents too.
+func oneDocument(src *source, docs []*ast.DocumentNode) (ast.Node, error) {
 	var body ast.Node
-	for i, doc := range file.Docs {
-		if i > 0 {
+	began := false
+	for _, doc := range docs {
+		switch doc.Body.(type) {
+		case *ast.DirectiveNode, *ast.CommentNode, *ast.CommentGroupNode:
+			continue
+		}
+		if began {
 			at := place{File: src.name}
 			if doc.Start != nil {
 				at = src.at(doc.Start.Position.Line, doc.Start.Position.Column)
 			}
 			return nil, fault{at, "a second document begins here: put everything into one, or into several files of a folder"}
 		}
-		body = doc.Body
+		body, began = doc.Body, true
 	}
-	if body == nil {
-		return nil, nil
-	}
-	switch body.(type) {
-	case *ast.CommentNode, *ast.CommentGroupNode:
-		return nil, nil
-	}
-	c := converter{src: src, anchors: map[string]*node{}}
-	return c.node(body, 0)
+	return body, nil
 }
 
 // fault is one problem that ends the reading of a file.

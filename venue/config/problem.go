@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 )
@@ -66,12 +67,21 @@ func (p place) excerpt() string {
 		fmt.Fprintf(&b, "  %*d | %s\n", width, n, clip(line))
 		return line
 	}
-	if p.Line > 1 && strings.TrimSpace(p.src.lines[p.Line-2]) != "" {
+	// A deeper line before it may be the inside of a long text, a secret one even.
+	if p.Line > 1 && depth(p.src.lines[p.Line-2]) <= depth(p.src.lines[p.Line-1]) {
 		show(p.Line - 1)
 	}
 	line := show(p.Line)
 	fmt.Fprintf(&b, "  %*s | %s^", width, "", indent(line, min(p.Column, maxShown)-1))
 	return b.String()
+}
+
+// depth is how far a line is indented; a blank one counts as the deepest.
+func depth(line string) int {
+	if rest := strings.TrimLeft(line, " \t"); rest != "" {
+		return len(line) - len(rest)
+	}
+	return math.MaxInt
 }
 
 // maxShown is how many characters of a line an excerpt shows.

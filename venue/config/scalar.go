@@ -32,7 +32,7 @@ func plain(s string, at place) (*node, error) {
 		case jsonNumber.MatchString(s):
 			n.kind = number
 		case someNumber.MatchString(s):
-			return nil, fault{at, fmt.Sprintf("%s is a number to some readers of YAML and text or another number to others: write it in plain decimal digits, or as text, %q", s, s)}
+			return nil, fault{at, "this is a number to some readers of YAML, and text or another number to others: write it in plain decimal digits, or in quotes as text"}
 		}
 	}
 	return n, nil
@@ -43,13 +43,17 @@ func plain(s string, at place) (*node, error) {
 func (c *converter) tagged(t *ast.TagNode, at place, depth int) (*node, error) {
 	tag := t.Start.Value
 	if scalar, ok := t.Value.(ast.ScalarNode); ok && (tag == "!!str" || tag == "!!timestamp") {
-		if s, ok := scalar.(*ast.StringNode); ok {
-			return &node{kind: text, text: s.Value, at: at, size: 1}, nil
+		n := &node{kind: text, at: at, size: 1}
+		switch s := scalar.(type) {
+		case *ast.StringNode:
+			n.text = s.Value
+		case *ast.LiteralNode:
+			n.text = s.Value.Value
+		case *ast.NullNode: // nothing was written, which as text is ""
+		default:
+			n.text = scalar.GetToken().Value
 		}
-		if l, ok := scalar.(*ast.LiteralNode); ok {
-			return &node{kind: text, text: l.Value.Value, at: at, size: 1}, nil
-		}
-		return &node{kind: text, text: scalar.GetToken().Value, at: at, size: 1}, nil
+		return n, nil
 	}
 	n, err := c.node(t.Value, depth)
 	if err != nil {

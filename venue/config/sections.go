@@ -118,7 +118,7 @@ func (o object) count(key, example string) int {
 	n := o.get(key)
 	v, err := strconv.Atoi(n.text)
 	if n.kind != number || err != nil || v < 1 || v > most {
-		o.wrong(key, n, "a whole number above 0", example)
+		o.outOfRange(key, n, "a whole number above 0", example)
 		return 0
 	}
 	return v
@@ -128,7 +128,7 @@ func (o object) duration(key, example string) time.Duration {
 	n := o.get(key)
 	v, err := time.ParseDuration(n.text)
 	if n.kind != text || err != nil || v <= 0 {
-		o.wrong(key, n, "a time with its unit", example)
+		o.outOfRange(key, n, "a time with its unit", example)
 		return 0
 	}
 	return v
@@ -144,6 +144,15 @@ func (o object) bytes(key, example string) int {
 			return v * unit
 		}
 	}
-	o.wrong(key, n, "a size up to 1024MiB", example)
+	o.outOfRange(key, n, "a size up to 1024MiB", example)
 	return 0
+}
+
+// outOfRange reports a value that has the right form or a near one.
+func (o object) outOfRange(key string, n *node, want, example string) {
+	if n.kind != number && n.kind != text {
+		o.wrong(key, n, want, example)
+		return
+	}
+	o.problems.add(n.at, "%s is %q: write %s, for example %s: %s", key, n.text, want, key, example)
 }

@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,7 +13,8 @@ var (
 	heading    = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?)+`)
 	misread    = regexp.MustCompile(`\b[l1|](?i:nvoice)`)
 	misreadSum = regexp.MustCompile(`(?i)\b(sub|)t[0o]ta[l1|](\b|[ :])`)
-	spacedWord = regexp.MustCompile(`(?:^|[ \t\n])((?:[^\s] ){3,}[^\s])(?:$|[ \t\n])`)
+	spacedRun  = regexp.MustCompile(`(?:\b\pL ){2,}\pL\b`)
+	wideGap    = regexp.MustCompile(` {2,}`)
 	tags       = regexp.MustCompile(`<(?:/?[a-zA-Z][^<>@]{0,200}|!--[^>]*--)>`)
 )
 
@@ -36,14 +38,13 @@ func normalize(s string) string {
 	}
 	s = heading.ReplaceAllString(s, "")
 	s = strings.NewReplacer("**", "", "__", "", "`", "").Replace(s)
-	s = spacedWord.ReplaceAllStringFunc(s, closeUp)
-	s = misread.ReplaceAllStringFunc(s, func(m string) string { return "I" + m[1:] })
-	s = misreadSum.ReplaceAllString(s, "${1}total$2")
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = strings.TrimRight(l, " \t")
+		lines[i] = closeUp(strings.Trim(l, " \t"))
 	}
-	return strings.Join(lines, "\n")
+	s = strings.Join(lines, "\n")
+	s = misread.ReplaceAllStringFunc(s, func(m string) string { return "I" + m[1:] })
+	return misreadSum.ReplaceAllString(s, "${1}total$2")
 }
 
 // joinGroups writes 1 234 567 with an apostrophe where the space is one that
@@ -90,17 +91,20 @@ func oneSpelling(r rune) rune {
 	return r
 }
 
-// closeUp joins a word whose letters stand apart: "I N V O I C E".
-func closeUp(m string) string {
-	letters := 0
-	for _, r := range m {
-		if unicode.IsLetter(r) {
-			letters++
-		}
+// closeUp joins words whose letters stand apart: "I N V O I C E   N O".
+func closeUp(line string) string {
+	if !spacedRun.MatchString(line) {
+		return line
 	}
-	core := strings.TrimSpace(m)
-	if letters < 3 {
-		return m
+	parts := wideGap.Split(line, -1)
+	for i, p := range parts {
+		parts[i] = spacedRun.ReplaceAllStringFunc(p, func(run string) string {
+			return strings.ReplaceAll(run, " ", "")
+		})
 	}
-	return strings.Replace(m, core, strings.ReplaceAll(core, " ", ""), 1)
+	all := !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, " ") })
+	if all {
+		return strings.Join(parts, " ")
+	}
+	return strings.Join(parts, "  ")
 }

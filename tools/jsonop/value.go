@@ -1,0 +1,137 @@
+package jsonop
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// patch applies p to v (RFC 7396, "MergePatch"). It may change v.
+func patch(v, p any) any {
+	fields, ok := p.(map[string]any)
+	if !ok {
+		return p
+	}
+	target, ok := v.(map[string]any)
+	if !ok {
+		target = make(map[string]any, len(fields))
+	}
+	for key, field := range fields {
+		if field == nil {
+			delete(target, key)
+		} else {
+			target[key] = patch(target[key], field)
+		}
+	}
+	return target
+}
+
+// maxPath bounds the keys of a path.
+const maxPath = 256
+
+// parsePath reads "a/b/0" or ["a","b",0]. As in resources, one leading and one
+// trailing slash mean nothing.
+func parsePath(raw json.RawMessage) ([]string, error) {
+	v, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	var path []string
+	switch v := v.(type) {
+	case string:
+		path = strings.Split(strings.TrimSuffix(strings.TrimPrefix(v, "/"), "/"), "/")
+		if slices.Contains(path, "") {
+			return nil, fmt.Errorf("path %q has an empty segment: write a/b, or an array of keys", v)
+		}
+	case []any:
+		for i, element := range v {
+			switch element := element.(type) {
+			case string:
+				path = append(path, element)
+			case json.Number:
+				path = append(path, element.String())
+			default:
+				return nil, fmt.Errorf("path[%d] is %s: a path is made of keys and indexes", i, kindOf(element))
+			}
+		}
+	default:
+		return nil, fmt.Errorf(`path is %s: write a text such as a/b, or an array of keys and indexes`, kindOf(v))
+	}
+	if len(path) == 0 {
+		return nil, errors.New("path is empty: name at least one key")
+	}
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("path has %d keys, %d is the most", len(path), maxPath)
+	}
+	return path, nil
+}
+
+// assoc returns v with value set at path, of which the first at keys are done.
+// It may change v.
+func assoc(v any, path []string, at int, value any) (any, error) {
+	if at == len(path) {
+		return value, nil
+	}
+	key := path[at]
+	switch v := v.(type) {
+	case nil:
+		made, err := assoc(nil, path, at+1, value)
+		return map[string]any{key: made}, err
+	case map[string]any:
+		made, err := assoc(v[key], path, at+1, value)
+		v[key] = made
+		return v, err
+	case []any:
+		i, err := strconv.Atoi(key)
+		if err != nil || i < 0 || i > len(v) || strconv.Itoa(i) != key {
+			return nil, fmt.Errorf("%s is an array of %d: %q is no index of it; 0 to %d are, the last one to append", written(path[:at]), len(v), key, len(v))
+		}
+		if i == len(v) {
+			v = append(v, nil)
+		}
+		v[i], err = assoc(v[i], path, at+1, value)
+		return v, err
+	default:
+		return nil, fmt.Errorf("%s is %s and holds no %q: set a value there first, or choose another path", written(path[:at]), kindOf(v), key)
+	}
+}
+
+func written(path []string) string { return strings.Join(path, "/") }
+
+// decode reads one JSON value that was checked to be JSON; absent is null.
+func decode(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return v, err
+}
+
+func encode(v any) (result, error) {
+	raw, err := json.Marshal(v)
+	return result{raw}, err
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	default:
+		return "a number"
+	}
+}

@@ -1,0 +1,232 @@
+package ucan
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"usher/caps"
+)
+
+// noon is when the tests play.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// world is a venue with its users: a store, a verifier and a clock to turn.
+type world struct {
+	t                                     testing.TB
+	kv                                    *memKV
+	store                                 *Store
+	v                                     *Verifier
+	now                                   time.Time
+	rand                                  *counter
+	alice, bob, carol, dan, mallory, host Key
+}
+
+// counter is a source of bytes that are never the same twice.
+type counter struct{ n uint64 }
+
+func (c *counter) Read(b []byte) (int, error) {
+	for i := range b {
+		if i%8 == 0 {
+			c.n++
+		}
+		b[i] = byte(c.n >> (8 * (i % 8)))
+	}
+	return len(b), nil
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, kv: newMemKV(), now: noon, rand: &counter{}}
+	for name, k := range map[string]*Key{
+		"alice": &w.alice, "bob": &w.bob, "carol": &w.carol, "dan": &w.dan, "mallory": &w.mallory, "host": &w.host,
+	} {
+		*k = testKey(t, name)
+	}
+	w.v = &Verifier{
+		Now: func() time.Time { return w.now }, Self: w.host.DID(),
+		Roots: func(owner, issuer DID) bool { return issuer == w.host.DID() && owner == w.dan.DID() },
+	}
+	w.open()
+	return w
+}
+
+// open reads the store from the disk again.
+func (w *world) open() {
+	w.t.Helper()
+	s, err := OpenStore(w.t.Context(), w.kv, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.store, w.v.Store = s, s
+}
+
+func (w *world) exp() int64 { return noon.Add(time.Hour).Unix() }
+
+// native signs a delegation without asking whether it may be; changes replace
+// fields of the payload, and nil removes one.
+func (w *world) native(iss Key, aud, sub DID, can, with string, changes map[string]any) *Link {
+	w.t.Helper()
+	l, err := Open(w.nativeRaw(iss, aud, sub, can, with, changes))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return l
+}
+
+func (w *world) nativeRaw(iss Key, aud, sub DID, can, with string, changes map[string]any) []byte {
+	w.t.Helper()
+	nonce, _ := nonceOr(nil, w.rand)
+	pol := []any{}
+	if with != "" {
+		owner, path, err := splitAbsolute(with)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		pol = resourcePolicy(owner, path, sub)
+	}
+	payload := map[string]any{
+		"iss": iss.DID().s, "aud": aud.s, "sub": sub.s, "cmd": commandOf(caps.Ability(can)),
+		"pol": pol, "nonce": nonce, "exp": w.exp(),
+	}
+	tag := tagDelegation
+	if v, ok := changes["tag"].(string); ok {
+		tag = v
+	}
+	for k, v := range changes {
+		payload[k] = v
+		if _, null := v.(nilValue); null {
+			payload[k] = nil
+		} else if v == nil {
+			delete(payload, k)
+		}
+	}
+	delete(payload, "tag")
+	raw, err := iss.seal(tag, payload)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return raw
+}
+
+// put stores links and returns their CIDs.
+func (w *world) put(links ...*Link) []CID {
+	w.t.Helper()
+	var cids []CID
+	for _, l := range links {
+		if err := w.store.Put(w.t.Context(), l); err != nil {
+			w.t.Fatal(err)
+		}
+		cids = append(cids, l.CID())
+	}
+	return cids
+}
+
+type att = map[string]any
+
+func cap1(with, can string) []any { return []any{att{"with": with, "can": can}} }
+
+// claims are those of a JWT; proofs are inline texts or CIDs.
+func (w *world) claims(iss Key, aud DID, list []any, proofs ...string) map[string]any {
+	prf := []any{}
+	for _, p := range proofs {
+		prf = append(prf, p)
+	}
+	return map[string]any{"iss": iss.DID().s, "aud": aud.s, "exp": w.exp(), "att": list, "prf": prf, "nnc": fmt.Sprint(w.rand.n)}
+}
+
+func signJWT(t testing.TB, k Key, header string, claims any) string {
+	t.Helper()
+	body, ok := claims.([]byte)
+	if !ok {
+		var err error
+		if body, err = json.Marshal(claims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed := b64.EncodeToString([]byte(header)) + "." + b64.EncodeToString(body)
+	return signed + "." + b64.EncodeToString(k.Sign([]byte(signed)))
+}
+
+func (w *world) jwt(iss Key, aud DID, list []any, proofs ...string) string {
+	return signJWT(w.t, iss, jwtHeader, w.claims(iss, aud, list, proofs...))
+}
+
+func with(m map[string]any, key string, v any) map[string]any {
+	m = maps.Clone(m)
+	m[key] = v
+	return m
+}
+
+func mustOpen(t testing.TB, raw string) *Link {
+	t.Helper()
+	l, err := Open([]byte(raw))
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return l
+}
+
+// ask authorises can on path in alice's namespace.
+func (w *world) ask(caller Key, can, path string, proofs []CID, tokens ...*Link) (Grant, error) {
+	w.t.Helper()
+	return w.v.Authorize(w.t.Context(), Query{
+		Caller: caller.DID(), Owner: w.alice.DID(), Request: caps.Need(can, path), Proofs: proofs, Tokens: tokens,
+	})
+}
+
+func (w *world) url(k Key, path string) string {
+	if path == "" {
+		return k.DID().s
+	}
+	return k.DID().s + "/" + path
+}
+
+// wantErr fails unless err is want (nil is success), and, for the refusals of a
+// chain, no other sentinel.
+func wantErr(t testing.TB, err, want error) {
+	t.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		t.Errorf("error = %v; want %v", err, want)
+		return
+	}
+	var v *VerifyError
+	if errors.As(err, &v) && v.Cause == nil && v.Err != want {
+		t.Errorf("sentinel = %v; want %v", v.Err, want)
+	}
+}
+
+// conformance returns a file of the shared test data.
+func conformance(t testing.TB, name string) []byte {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(dir, "shared", "conformance", "ucan", name))
+		if err == nil {
+			return data
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Skipf("the shared conformance data is missing: shared/conformance/ucan/%s", name)
+		}
+		dir = up
+	}
+}
+
+func loadJSON(t testing.TB, name string, into any) {
+	t.Helper()
+	if err := json.Unmarshal(conformance(t, name), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func verifySignature(l *Link) bool { return ed25519.Verify(l.issKey, l.signed, l.sig) }

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/schema"
+)
+
+// Levels of a [Finding].
+const (
+	LevelError   = "error"   // it cannot work as written
+	LevelWarning = "warning" // it works, and is probably not meant
+	LevelNote    = "note"    // it works, and is worth knowing
+)
+
+// Finding is something that [Config.Lint] found.
+type Finding struct {
+	Level   string `json:"level"`
+	File    string `json:"file,omitempty"` // empty for a configuration that was not read from text
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Subject string `json:"subject"` // "agent Carol"
+	Message string `json:"message"`
+	Advice  string `json:"advice,omitempty"`
+}
+
+// String is the finding on one line.
+func (f Finding) String() string {
+	text := place{File: f.File, Line: f.Line, Column: f.Column}.String() + ": " + f.Level + ": " + f.Subject + ": " + f.Message
+	if f.Advice != "" {
+		text += ": " + f.Advice
+	}
+	return text
+}
+
+// Lint finds what is well written and cannot work or is hardly meant. reg holds
+// the operations of the venue that is to run the configuration; providers are
+// the names of its model providers, where nil leaves them unchecked. The
+// findings come in the order of their places.
+func (c *Config) Lint(reg *tools.Registry, providers []string) []Finding {
+	l := &linter{
+		config: c, registry: reg, providers: providers,
+		agents: map[string]*agents.Spec{}, effective: map[string]caps.Set{},
+		operations: map[string]orchestrated{},
+	}
+	l.agentIDs()
+	l.orchestrations()
+	l.parents()
+	l.models()
+	for i := range c.Agents {
+		l.agent(&c.Agents[i])
+	}
+	slices.SortStableFunc(l.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return l.found
+}
+
+type linter struct {
+	config     *Config
+	registry   *tools.Registry
+	providers  []string
+	agents     map[string]*agents.Spec
+	effective  map[string]caps.Set
+	operations map[string]orchestrated // orchestrations of the configuration, by path
+	found      []Finding
+}
+
+// report adds a finding at the first of the places that is known.
+func (l *linter) report(level string, at place, subject, message, advice string) {
+	l.found = append(l.found, Finding{level, at.File, at.Line, at.Column, subject, message, advice})
+}
+
+// at is where a part of something stands, or where the thing itself does.
+func (l *linter) at(kind, id string, part ...string) place {
+	if p, ok := l.config.places[subject(append([]string{kind, id}, part...)...)]; ok {
+		return p
+	}
+	return l.config.places[subject(kind, id)]
+}
+
+func (l *linter) agent(a *agents.Spec) {
+	l.modelOf(a)
+	l.outputOf(a)
+	listed := l.toolsOf(a)
+	l.restriction(a)
+	l.coverage(a, listed)
+	l.redundancy(a)
+	l.unused(a, listed)
+	l.contextOf(a)
+	l.lending(a)
+}
+
+// agentIDs finds agents that cannot be told apart.
+func (l *linter) agentIDs() {
+	folded := map[string]string{}
+	for i := range l.config.Agents {
+		a := &l.config.Agents[i]
+		name, at := "agent "+a.ID, l.at("agent", a.ID)
+		if l.agents[a.ID] != nil {
+			l.report(LevelError, at, name, "this id is taken by an agent before it", "give each agent an id of its own")
+			continue
+		}
+		l.agents[a.ID] = a
+		if other, ok := folded[strings.ToLower(a.ID)]; ok {
+			l.report(LevelWarning, at, name, "its id differs from "+other+" in upper and lower case only, which models mix up", "give it another id")
+		}
+		folded[strings.ToLower(a.ID)] = a.ID
+	}
+}
+
+func (l *linter) modelOf(a *agents.Spec) {
+	name := cmp.Or(a.Model, "default")
+	if _, ok := l.config.Models[name]; ok {
+		return
+	}
+	known := slices.Sorted(maps.Keys(l.config.Models))
+	advice := "add it to models, for example " + name + ": {provider: offline}"
+	if near := nearest(name, known); near != "" {
+		advice = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		advice += ", or choose one of " + strings.Join(known, ", ")
+	}
+	l.report(LevelError, l.at("agent", a.ID, "model"), "agent "+a.ID, "there is no model "+strconv.Quote(name), advice)
+}
+
+func (l *linter) outputOf(a *agents.Spec) {
+	if len(a.Output) == 0 {
+		return
+	}
+	if _, err := schema.Compile(a.Output); err != nil {
+		l.report(LevelError, l.at("agent", a.ID, "output"), "agent "+a.ID, "its output is no JSON Schema that can be used: "+err.Error(), "")
+	}
+}
+
+// secretName finds settings that are secret by their name.
+var secretName = regexp.MustCompile(`(?i)(key|token|secret|password|credential)s?$`)
+
+func (l *linter) models() {
+	for _, name := range slices.Sorted(maps.Keys(l.config.Models)) {
+		m := l.config.Models[name]
+		if l.providers != nil && !slices.Contains(l.providers, m.Provider) {
+			advice := "choose one of " + strings.Join(l.providers, ", ")
+			if near := nearest(m.Provider, l.providers); near != "" {
+				advice = "did you mean " + near + "?"
+			}
+			l.report(LevelError, l.at("model", name, "provider"), "model "+name, "there is no provider "+strconv.Quote(m.Provider), advice)
+		}
+		for _, setting := range slices.Sorted(maps.Keys(m.Settings)) {
+			value, ok := m.Settings[setting].(string)
+			if ok && secretName.MatchString(setting) && !isReference(value) {
+				l.report(LevelWarning, l.at("model", name, setting), "model "+name, setting+" stands in the file for everyone who can read it",
+					"put it into the environment and write "+setting+": env:NAME")
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"usher/caps"
+	"usher/tools/agents"
+)
+
+// held is what an agent may do once the venue runs: its own capabilities and
+// those of the agents that it has them from.
+func (l *linter) held(id string) caps.Set {
+	if set, ok := l.effective[id]; ok {
+		return set
+	}
+	l.effective[id] = caps.Set{} // a circle of parents gives nothing
+	set := caps.Set{}
+	if a := l.agents[id]; a != nil {
+		set = written(a)
+		if parent, ok := l.config.Parents[id]; ok {
+			set = set.Intersect(l.held(parent))
+		}
+	}
+	l.effective[id] = set
+	return set
+}
+
+// written is what stands at an agent's caps; absent and null restrict nothing.
+func written(a *agents.Spec) caps.Set {
+	if set, ok := a.Caps.Set(); ok {
+		return set
+	}
+	return caps.Unrestricted()
+}
+
+// parents finds parents that are not there, circles of them, and children that
+// are written wider than their parent.
+func (l *linter) parents() {
+	for i := range l.config.Agents {
+		a := &l.config.Agents[i]
+		parent, ok := l.config.Parents[a.ID]
+		if !ok {
+			continue
+		}
+		name, at := "agent "+a.ID, l.at("agent", a.ID, "parent")
+		switch {
+		case l.agents[parent] == nil:
+			l.report(LevelError, at, name, "its parent "+strconv.Quote(parent)+" is no agent of the configuration", l.nearestAgent(parent))
+		case l.circle(a.ID):
+			l.report(LevelError, at, name, "it is its own parent, directly or through others, and so may do nothing", "remove one of the parents")
+		case !a.Caps.Present():
+			// What is left out is the parent's.
+		default:
+			l.wider(a, parent)
+		}
+	}
+}
+
+func (l *linter) circle(id string) bool {
+	seen := map[string]bool{}
+	for at, ok := id, true; ok; at, ok = l.config.Parents[at], l.has(at) {
+		if seen[at] {
+			return at == id
+		}
+		seen[at] = true
+	}
+	return false
+}
+
+func (l *linter) has(id string) bool {
+	_, ok := l.config.Parents[id]
+	return ok
+}
+
+func (l *linter) wider(a *agents.Spec, parent string) {
+	set, limit := written(a), l.held(parent)
+	if limit.Covers(set) {
+		return
+	}
+	name, at := "agent "+a.ID, l.at("agent", a.ID, "caps")
+	if set.IsUnrestricted() {
+		l.report(LevelError, at, name, "its caps are null, which asks for everything, and its parent "+parent+" holds "+limit.String()+" only",
+			"leave caps out to take the parent's, or list what it needs")
+		return
+	}
+	missing := limit.Missing(set)
+	list := make([]string, len(missing))
+	for i, c := range missing {
+		list[i] = c.String()
+	}
+	l.report(LevelError, l.capPlace(a, missing[0]), name, "its parent "+parent+" does not hold "+strings.Join(list, ", ")+" and so cannot have given it",
+		"give it to "+parent+" too, or take it away here")
+}
+
+// capPlace is where a capability of an agent stands.
+func (l *linter) capPlace(a *agents.Spec, c caps.Capability) place {
+	set, _ := a.Caps.Set()
+	i := slices.IndexFunc(slices.Collect(set.All()), c.Equal)
+	return l.at("agent", a.ID, "cap", strconv.Itoa(i))
+}
+
+// restriction finds agents that nothing bounds.
+func (l *linter) restriction(a *agents.Spec) {
+	if !l.held(a.ID).IsUnrestricted() {
+		return
+	}
+	message, at := "it has no caps, so it may do everything that its user may", l.at("agent", a.ID)
+	if a.Caps.IsNull() {
+		message, at = "its caps are null, so it may do everything that its user may", l.at("agent", a.ID, "caps")
+	}
+	l.report(LevelWarning, at, "agent "+a.ID, message, "list what it needs, for example caps: [{with: w/, can: crud/read}], or [] for nothing")
+}
+
+// redundancy finds capabilities that say nothing beside the others.
+func (l *linter) redundancy(a *agents.Spec) {
+	set, _ := a.Caps.Set()
+	list := slices.Collect(set.All())
+	for i, c := range list {
+		for j, other := range list {
+			// Of two that are equal the later one is too many.
+			if i == j || !other.Covers(c) || c.Equal(other) && i < j {
+				continue
+			}
+			l.report(LevelWarning, l.at("agent", a.ID, "cap", strconv.Itoa(i)), "agent "+a.ID,
+				c.String()+" adds nothing: "+other.String()+" covers it", "remove one of them")
+			break
+		}
+	}
+}
+
+// lending finds agents that do for others what those may not do themselves.
+func (l *linter) lending(a *agents.Spec) {
+	if a.Authority != agents.AuthorityOwn {
+		return
+	}
+	own := l.held(a.ID)
+	for i := range l.config.Agents {
+		asker := &l.config.Agents[i]
+		may := l.held(asker.ID)
+		if asker.ID == a.ID || may.Covers(own) || !may.Check(caps.Need("agent/request", "g/"+a.ID)).Allowed() {
+			continue
+		}
+		message := asker.ID + " may ask it, and through it get done what its own capabilities do not allow"
+		if !own.IsUnrestricted() {
+			missing := may.Missing(own)
+			list := make([]string, len(missing))
+			for k, c := range missing {
+				list[k] = c.String()
+			}
+			message += ": " + strings.Join(list, ", ")
+		}
+		l.report(LevelNote, l.at("agent", a.ID), "agent "+a.ID, message, "write authority: caller if that is not meant")
+	}
+}
