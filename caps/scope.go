@@ -19,6 +19,7 @@ type Scope struct {
 	MinDepth    int    // segments below Under, at least
 	MaxDepth    int    // segments below Under, at most; 0 for no bound
 	AnyResource bool   // the operation names no resource: the ability alone decides
+	Exact       bool   // Under itself is the one resource; the depths do not count
 }
 
 // ScopeAbility returns the scope of an operation without a resource.
@@ -28,6 +29,11 @@ func ScopeAbility(can string) Scope { return Scope{Can: Ability(can), AnyResourc
 // maxDepth segments below under; a maxDepth of 0 sets no bound.
 func ScopeUnder(can, under string, minDepth, maxDepth int) Scope {
 	return Scope{Can: Ability(can), Under: under, MinDepth: minDepth, MaxDepth: maxDepth}
+}
+
+// ScopeExactly returns the scope of an operation on one resource alone.
+func ScopeExactly(can, resource string) Scope {
+	return Scope{Can: Ability(can), Under: resource, Exact: true}
 }
 
 // Err returns what is wrong with the scope, or nil. A scope that is wrong
@@ -62,6 +68,9 @@ func (s Set) CouldAllow(sc Scope) bool {
 	}
 	if sc.AnyResource {
 		return s.Check(NeedAbility(string(sc.Can))).Allowed()
+	}
+	if sc.Exact {
+		return s.Check(NeedOn(sc.Can, under)).Allowed()
 	}
 	if s.IsUnrestricted() {
 		return fits(under, sc.MinDepth)

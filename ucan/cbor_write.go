@@ -48,13 +48,13 @@ func (w *cborWriter) int(n int64) {
 
 func (w *cborWriter) null() { w.b = append(w.b, cborNull) }
 
-func (w *cborWriter) link(c CID) {
+func (w *cborWriter) link(cid []byte) {
 	w.head(cborTag, cidTag)
-	w.bytes(append([]byte{0}, c.Bytes()...))
+	w.bytes(append([]byte{0}, cid...))
 }
 
 // value writes a Go value made of the types that encoding/json gives: nil,
-// bool, string, int64, float64, []byte, CID, []any, map[string]any.
+// bool, string, int64, float64, []byte, CID, link, []any, map[string]any.
 func (w *cborWriter) value(v any, depth int) error {
 	if depth <= 0 {
 		return fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
@@ -72,7 +72,9 @@ func (w *cborWriter) value(v any, depth int) error {
 	case []byte:
 		w.bytes(v)
 	case CID:
-		w.link(v)
+		w.link(v.Bytes())
+	case link:
+		w.link([]byte(v))
 	case int:
 		return w.value(int64(v), depth)
 	case int64:

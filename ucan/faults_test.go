@@ -122,7 +122,9 @@ func TestFault06StringPanics(t *testing.T) {
 	}
 }
 
-func rootless() *VerifyError { return &VerifyError{Err: ErrForeignRoot, Detail: "x", Cause: ErrExpired} }
+func rootless() *VerifyError {
+	return &VerifyError{Err: ErrForeignRoot, Detail: "x", Cause: ErrExpired}
+}
 
 // Fault 7, a search that never ends on a cycle, is TestSearchBudget.
 

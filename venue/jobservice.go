@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
+	"usher/ucan"
 )
 
 // jobService answers the grid operations, and keeps the record of an
@@ -20,7 +21,15 @@ type jobService struct{ v *Venue }
 var (
 	_ grid.Jobs        = jobService{}
 	_ orchestrate.Jobs = jobService{}
+
+	_ orchestrate.Catalogue = jobService{}
 )
+
+// Resolve finds the operation of a step, whose output schema a strict step is
+// held to.
+func (s jobService) Resolve(ctx context.Context, owner ucan.DID, reference string) (*tools.Operation, error) {
+	return s.v.registry.Resolve(ctx, owner, reference)
+}
 
 func statusOf(j Job) grid.Status {
 	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error}

@@ -142,7 +142,7 @@ func manage(s Service) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in listInput) (listOutput, error) {
 				list, err := s.List(ctx, call, in.IncludeTerminated)
 				return listOutput{list}, err
-			}, tools.Within(caps.ScopeUnder("agent/read", "g", 0, 0)), tools.ReadOnly()),
+			}, tools.Within(caps.ScopeExactly("agent/read", "g")), tools.ReadOnly()),
 	}
 }
 

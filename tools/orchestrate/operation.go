@@ -22,7 +22,7 @@ func (p *Plan) Operation(jobs Jobs) *tools.Operation {
 		Input:       input,
 		Output:      output,
 		Needs:       p.needs,
-		Scopes:      [][]caps.Scope{{caps.ScopeUnder("invoke", p.path, 0, 1)}},
+		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
 		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
 			return p.execute(ctx, call, jobs, input)
 		},

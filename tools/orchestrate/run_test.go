@@ -293,10 +293,13 @@ func TestGrowthIsBounded(t *testing.T) {
 }
 
 func TestInputSchemaIsEnforced(t *testing.T) {
-	h := open(t, `{"operation":{"adapter":"orchestrator","input":{"type":"object","required":["id"]},"steps":[{"op":"test:echo"}]}}`)
+	h := open(t, `{"operation":{"adapter":"orchestrator","input":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","required":["id"]},"steps":[{"op":"test:echo"}]}}`)
 	var input *tools.InputError
 	if _, err := h.run(t.Context(), `{}`); !errors.As(err, &input) || len(sortedKeys(h.ran)) > 0 {
 		t.Errorf("run = %v, want an input error", err)
+	}
+	if _, err := h.run(t.Context(), `{"id":1}`); err != nil {
+		t.Errorf("run = %v", err)
 	}
 }
 

@@ -70,7 +70,7 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 func oneDialect(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
-		if named, ok := v["$schema"].(string); ok && named != dialect && named != dialect+"#" {
+		if named, ok := v["$schema"].(string); ok && named != dialect {
 			return fmt.Errorf("$schema is %q: write %q, or leave it out", named, dialect)
 		}
 		for _, item := range v {

@@ -15,3 +15,9 @@ var (
 func (n node) Link() (id [16]byte, stored, counted bool) {
 	return n.id, n.stored(), n.kind == mapKind || n.kind == vectorKind
 }
+
+// ParseIndex is how array indexes are read.
+var ParseIndex = parseIndex
+
+// Encode is the stored form.
+func (n node) Encode() []byte { return n.encode() }

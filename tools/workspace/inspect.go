@@ -19,7 +19,7 @@ type renderer struct {
 
 const (
 	moreReserve = 18 // for "/* +123456 more */"
-	smallest    = 12 // a child gets at least this many bytes
+	smallest    = 20 // room for "{/* 123456 keys */}": a child with less is left out
 )
 
 // render prints n in at most budget bytes.
@@ -80,18 +80,20 @@ func (r renderer) container(ctx context.Context, n node, budget, depth int) (str
 				room -= moreReserve
 			}
 			head := label(c.key, vector)
-			share := max(smallest, room/min(rest, 3)-len(head)-overhead)
+			room -= len(head) + overhead
+			if room < smallest && (c.node.stored() || len(c.node.leaf) > room) {
+				skipped = true
+				return false, nil
+			}
+			// Half of what is left: a record shown in full says more than five cut short.
+			share := min(room, max(smallest, left/min(rest, 2)-len(head)-overhead))
 			text, err := r.render(ctx, c.node, share, depth+1)
 			if err != nil {
 				return false, err
 			}
-			if cost := len(head) + len(text) + overhead; cost <= room {
-				left -= cost
-				parts = append(parts, head+text)
-				return true, c.check()
-			}
-			skipped = true
-			return false, c.check()
+			left -= len(head) + len(text) + overhead
+			parts = append(parts, head+text)
+			return true, c.check()
 		})
 		if err != nil {
 			return "", err
@@ -100,11 +102,10 @@ func (r renderer) container(ctx context.Context, n node, budget, depth int) (str
 		skipped = count > 0
 	}
 	if skipped {
-		what := fmt.Sprintf("/* +%d more */", count-len(parts))
 		if len(parts) == 0 {
-			what = fmt.Sprintf("/* %d %s */", count, plural(vector))
+			return clip(placeholder(count, vector), budget), nil
 		}
-		parts = append(parts, what)
+		parts = append(parts, fmt.Sprintf("/* +%d more */", count-len(parts)))
 	}
 	return clip(r.frame(vector, parts, depth), budget), nil
 }
@@ -151,11 +152,16 @@ func (r renderer) frame(vector bool, parts []string, depth int) string {
 	return open + indent + strings.Join(parts, ","+indent) + indent[:len(indent)-2] + end
 }
 
-func plural(vector bool) string {
+// placeholder stands for a container of which nothing is shown.
+func placeholder(count int, vector bool) string {
+	form, noun := "{/* %d %s */}", "key"
 	if vector {
-		return "items"
+		form, noun = "[/* %d %s */]", "item"
 	}
-	return "keys"
+	if count != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf(form, count, noun)
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)

@@ -112,24 +112,27 @@ func pathList(data json.RawMessage) ([]caps.Path, error) {
 	if data[0] != '[' {
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
-	var texts []string
+	var texts []json.RawMessage
 	if err := json.Unmarshal(data, &texts); err != nil {
-		return nil, errors.New("paths must be a string or an array of strings, each one a path")
+		return nil, errPaths
 	}
 	if len(texts) == 0 || len(texts) > maxPaths {
 		return nil, fmt.Errorf("paths has %d entries: give 1 to %d", len(texts), maxPaths)
 	}
 	paths := make([]caps.Path, len(texts))
 	for i, text := range texts {
-		quoted := appendString(nil, text)
-		if err := paths[i].UnmarshalJSON(quoted); err != nil {
-			return nil, fmt.Errorf("paths: %w", err)
+		// The text is read by caps, as for any other path: what it refuses must not be repaired
+		// on the way there.
+		if text[0] != '"' || paths[i].UnmarshalJSON(text) != nil {
+			return nil, errPaths
 		}
 	}
 	return paths, nil
 }
 
 const maxPaths = 100
+
+var errPaths = errors.New("paths must be a string or an array of strings, each one a path")
 
 func (s *space) needInspect(data json.RawMessage) []caps.Request {
 	paths, err := pathList(data)

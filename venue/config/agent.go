@@ -76,8 +76,12 @@ func (r *reader) promptFile(o object, spec *agents.Spec) {
 		r.add(file.at, "an agent has either prompt or prompt_file: write one of them")
 		return
 	}
-	if data, ok := r.file(o.text("prompt_file", "carol.md"), file.at); ok {
-		spec.Prompt = strings.TrimSpace(string(data))
+	data, ok := r.file(o.text("prompt_file", "carol.md"), file.at)
+	if !ok {
+		return
+	}
+	if spec.Prompt = strings.TrimSpace(string(data)); spec.Prompt == "" {
+		r.add(file.at, "prompt_file %s is empty: write the prompt into it, or remove the key", file.text)
 	}
 }
 

@@ -76,7 +76,8 @@ func (c *converter) list(n *ast.SequenceNode, at place, depth int) (*node, error
 
 func (c *converter) mapping(values []*ast.MappingValueNode, at place, depth int) (*node, error) {
 	out := &node{kind: mapping, at: at, size: 1}
-	var merges []*node
+	written := make(map[string]place, len(values))
+	var merged *node
 	for _, v := range values {
 		value, err := c.node(v.Value, depth+1)
 		if err != nil {
@@ -90,22 +91,27 @@ func (c *converter) mapping(values []*ast.MappingValueNode, at place, depth int)
 			return nil, err
 		}
 		if v.Key.IsMergeKey() {
-			merges = append(merges, value)
+			if merged != nil {
+				return nil, fault{keyAt, "the key << stands twice: merge a list, for example <<: [*a, *b]"}
+			}
+			merged = value
 			continue
 		}
 		key, err := c.key(v.Key, keyAt)
 		if err != nil {
 			return nil, err
 		}
-		if first := out.field(key); first != nil {
-			return nil, fault{keyAt, fmt.Sprintf("key %q stands twice, first on line %d: write it once", key, first.at.Line)}
+		if first, twice := written[key]; twice {
+			return nil, fault{keyAt, fmt.Sprintf("key %q stands twice, first on line %d: write it once", key, first.Line)}
 		}
+		written[key] = keyAt
 		out.fields = append(out.fields, field{key, keyAt, value})
 	}
-	for _, m := range merges {
-		if err := out.merge(m); err != nil {
-			return nil, err
-		}
+	if merged == nil {
+		return out, nil
+	}
+	if err := out.merge(merged, written); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -129,12 +135,13 @@ func (c *converter) key(k ast.Node, at place) (string, error) {
 	return n.text, nil
 }
 
-// merge takes over the fields of m that n does not have (the merge key, <<).
-func (n *node) merge(m *node) error {
+// merge takes over the fields of m that were not written (the merge key, <<).
+func (n *node) merge(m *node, written map[string]place) error {
 	switch m.kind {
 	case mapping:
 		for _, f := range m.fields {
-			if n.field(f.key) == nil {
+			if _, ok := written[f.key]; !ok {
+				written[f.key] = f.at
 				n.fields = append(n.fields, f)
 			}
 		}
@@ -144,7 +151,7 @@ func (n *node) merge(m *node) error {
 			if item.kind != mapping {
 				return fault{item.at, "<< merges mappings, and this is " + item.kind.String()}
 			}
-			if err := n.merge(item); err != nil {
+			if err := n.merge(item, written); err != nil {
 				return err
 			}
 		}

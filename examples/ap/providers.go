@@ -1,0 +1,35 @@
+// Package ap is an accounts-payable department of agents, and the demo of
+// Usher: a scanner reads invoices, an enricher looks up what is known, an
+// approver decides by the policy, a manager reports, and an adversary tries
+// everything. Each holds the capabilities of its job, and the gate keeps it
+// there.
+//
+// The agents, their capabilities, the orchestration and the data are a
+// configuration, usher.yaml. The models are programs, so nothing here needs a
+// key or a network; [Providers] has them for any configuration. [Demo] runs
+// the department.
+package ap
+
+import (
+	"context"
+
+	"usher/runtime"
+)
+
+// Providers are the models of the department: ap/scanner, ap/enricher,
+// ap/approver, ap/manager and ap/adversary. They take no settings.
+func Providers() runtime.Providers {
+	return runtime.Providers{
+		"ap/scanner":   provide(scan),
+		"ap/enricher":  provide(enrich),
+		"ap/approver":  provide(approve),
+		"ap/manager":   provide(manage),
+		"ap/adversary": provide(attack),
+	}
+}
+
+func provide(p program) runtime.Provider {
+	return func(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+		return p, runtime.NoSettings(cfg)
+	}
+}

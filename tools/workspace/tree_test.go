@@ -1,0 +1,413 @@
+package workspace_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"usher/caps"
+	"usher/tools/workspace"
+)
+
+func mustPut(t testing.TB, tree *workspace.Tree, path string, value any) {
+	t.Helper()
+	if err := tree.Put(t.Context(), alice, at(t, path), value); err != nil {
+		t.Fatalf("Put(%s) = %v", path, err)
+	}
+}
+
+func get(t testing.TB, tree *workspace.Tree, owner, path string) string {
+	t.Helper()
+	got, rev, err := tree.Get(t.Context(), owner, at(t, path))
+	if err != nil {
+		t.Fatalf("Get(%s) = %v", path, err)
+	}
+	if rev == 0 {
+		return "nothing"
+	}
+	return string(got)
+}
+
+func TestOwnersAreApart(t *testing.T) {
+	tree := newTree(t, newStore(t), nil)
+	mustPut(t, tree, "w/x", "alice's")
+	if got := get(t, tree, bob, "w/x"); got != "nothing" {
+		t.Errorf("bob sees %s", got)
+	}
+	// A resource that names its owner lies there, whoever asks: the gate decides who may.
+	key := "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"
+	if err := tree.Put(t.Context(), bob, at(t, key+"/w/x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, tree, key, "w/x"); got != "1" {
+		t.Errorf("w/x of the owner named = %s, want 1", got)
+	}
+	if got := get(t, tree, bob, "w/x"); got != "nothing" {
+		t.Errorf("bob sees %s", got)
+	}
+	if err := tree.Copy(t.Context(), alice, at(t, "w/x"), bob, at(t, "w/y")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, tree, bob, "w/y"); got != `"alice's"` {
+		t.Errorf("copied over = %s", got)
+	}
+	for _, path := range []string{"g/x", "", "file://x/y"} {
+		if err := tree.Put(t.Context(), alice, at(t, path), 1); err == nil {
+			t.Errorf("Put(%q) = nil, want an error", path)
+		}
+		if _, _, err := tree.Get(t.Context(), alice, at(t, path)); err == nil {
+			t.Errorf("Get(%q) = nil, want an error", path)
+		}
+	}
+}
+
+// TestOnWrite: whatever changes something below o/ is shown the whole value of the name first.
+func TestOnWrite(t *testing.T) {
+	for _, limit := range []int{0, 8} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			var shown []string
+			tree := newTree(t, newStore(t), &workspace.Options{
+				LeafLimit: limit,
+				OnWrite: func(_ context.Context, owner string, segs []string, value any) error {
+					text := encode(value)
+					shown = append(shown, owner+" "+strings.Join(segs, "/")+" "+text)
+					if strings.Contains(text, "bad") {
+						return errors.New("step 1 names no operation")
+					}
+					return nil
+				},
+			})
+			r := func(path string) caps.Resource { return at(t, path) }
+			ctx := t.Context()
+			steps := []struct {
+				name    string
+				err     error
+				refused bool
+			}{
+				{"put", tree.Put(ctx, alice, r("o/flow"), json.RawMessage(`{"steps":["one"],"name":"a longer text"}`)), false},
+				{"deep put", tree.Put(ctx, alice, r("o/flow/steps/0"), "two"), false},
+				{"deep put of a bad one", tree.Put(ctx, alice, r("o/flow/steps/0"), "bad"), true},
+				{"append", tree.Append(ctx, alice, r("o/flow/steps"), "three"), false},
+				{"append of a bad one", tree.Append(ctx, alice, r("o/flow/steps"), "bad"), true},
+				{"deep delete", tree.Delete(ctx, alice, r("o/flow/name")), false},
+				{"put a bad one", tree.Put(ctx, alice, r("o/worse"), "bad"), true},
+				{"elsewhere", tree.Put(ctx, alice, r("w/worse"), "bad"), false},
+				{"copy of a bad one", tree.Copy(ctx, alice, r("w/worse"), alice, r("o/flow/steps/0")), true},
+				{"delete", tree.Delete(ctx, alice, r("o/flow/none")), false},
+			}
+			for _, s := range steps {
+				if refused := s.err != nil; refused != s.refused {
+					t.Errorf("%s = %v, want refused = %v", s.name, s.err, s.refused)
+				}
+			}
+			want := []string{
+				`did:key:zAlice o/flow {"name":"a longer text","steps":["one"]}`,
+				`did:key:zAlice o/flow {"name":"a longer text","steps":["two"]}`,
+				`did:key:zAlice o/flow {"name":"a longer text","steps":["bad"]}`,
+				`did:key:zAlice o/flow {"name":"a longer text","steps":["two","three"]}`,
+				`did:key:zAlice o/flow {"name":"a longer text","steps":["two","three","bad"]}`,
+				`did:key:zAlice o/flow {"steps":["two","three"]}`,
+				`did:key:zAlice o/worse "bad"`,
+				`did:key:zAlice o/flow {"steps":["bad","three"]}`,
+			}
+			if diff := cmp.Diff(want, shown); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+			if got := get(t, tree, alice, "o"); got != `{"flow":{"steps":["two","three"]}}` {
+				t.Errorf("o = %s", got)
+			}
+			if err := tree.Put(ctx, alice, r("o/large"), strings.Repeat("x", 300_000)); err == nil {
+				t.Error("a value of 300 KB below o/ was taken")
+			}
+			if err := tree.Delete(ctx, alice, r("o/flow")); err != nil || get(t, tree, alice, "o") != "{}" {
+				t.Errorf("Delete(o/flow) = %v", err)
+			}
+		})
+	}
+}
+
+func TestRevision(t *testing.T) {
+	for _, limit := range []int{0, 8} {
+		tree := newTree(t, newStore(t), &workspace.Options{LeafLimit: limit})
+		rev := func() uint64 {
+			n, err := tree.Revision(t.Context(), alice, at(t, "o/flow"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		seen := map[uint64]string{rev(): "nothing"}
+		if seen[0] == "" {
+			t.Error("nothing has a revision")
+		}
+		for _, step := range []struct {
+			name string
+			run  func() error
+		}{
+			{"put", func() error {
+				return tree.Put(t.Context(), alice, at(t, "o/flow"), json.RawMessage(`{"steps":[1,2,3],"name":"some text"}`))
+			}},
+			{"deep put", func() error { return tree.Put(t.Context(), alice, at(t, "o/flow/steps/1"), 7) }},
+			{"append", func() error { return tree.Append(t.Context(), alice, at(t, "o/flow/steps"), 7) }},
+			{"deep delete", func() error { return tree.Delete(t.Context(), alice, at(t, "o/flow/name")) }},
+		} {
+			if err := step.run(); err != nil {
+				t.Fatal(err)
+			}
+			if before, ok := seen[rev()]; ok {
+				t.Errorf("limit %d: after %s the revision is that after %s", limit, step.name, before)
+			}
+			seen[rev()] = step.name
+		}
+		was := rev()
+		mustPut(t, tree, "o/other", 1)
+		if rev() != was {
+			t.Error("writing beside it changed the revision")
+		}
+	}
+}
+
+// TestLarge writes what no single step of the store can take.
+func TestLarge(t *testing.T) {
+	s := newStore(t)
+	tree := newTree(t, s, nil)
+	records := map[string]any{}
+	for i := range 100_000 {
+		records[fmt.Sprintf("r%06d", i)] = map[string]any{"n": json.Number(fmt.Sprint(i)), "text": "some text in it"}
+	}
+	long := strings.Repeat("é<>", 1_500_000)
+	mustPut(t, tree, "w/records", records)
+	mustPut(t, tree, "w/deep/text", long)
+	mustPut(t, tree, "w/mixed", map[string]any{"long": long, "short": []any{"x", long[:300_000]}})
+	if got := get(t, tree, alice, "w/records"); got != encode(records) {
+		t.Errorf("records come back as %d bytes", len(got))
+	}
+	if got := get(t, tree, alice, "w/records/r099999/n"); got != "99999" {
+		t.Errorf("last record = %s", got)
+	}
+	if got := get(t, tree, alice, "w/deep/text"); got != encode(long) {
+		t.Errorf("long text comes back as %d bytes", len(got))
+	}
+	list, err := tree.List(t.Context(), alice, at(t, "w/records"), 99_998, 10)
+	if diff := cmp.Diff([]string{"r099998", "r099999"}, list.Keys); err != nil || diff != "" || list.Count != 100_000 {
+		t.Errorf("List = %d, %v (-want +got):\n%s", list.Count, err, diff)
+	}
+	if _, err := tree.Slice(t.Context(), alice, at(t, "w/records"), 0, 100_000); err == nil || !strings.Contains(err.Error(), "ask for fewer") {
+		t.Errorf("Slice of megabytes = %v, want an error that says what to do", err)
+	}
+	d := at(t, "w/records/copy")
+	if err := tree.Copy(t.Context(), alice, at(t, "w/records"), alice, d); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, tree, alice, "w/records/copy/r000000/n"); got != "0" {
+		t.Errorf("copied record = %s", got)
+	}
+	if err := tree.Put(t.Context(), alice, at(t, "w/deep/text/x"), 1); err == nil || !strings.Contains(err.Error(), "w/deep/text is a String") {
+		t.Errorf("writing below a long text = %v", err)
+	}
+	for _, path := range []string{"w/records", "w/deep", "w/mixed"} {
+		if err := tree.Delete(t.Context(), alice, at(t, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tree.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkStore(t, t, s)
+}
+
+func TestBounds(t *testing.T) {
+	tree := newTree(t, newStore(t), nil)
+	tests := []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"long key", map[string]any{strings.Repeat("k", 16<<10+1): 1}, "an object key has 16385 bytes: at most 16384 are possible"},
+		{"deep", json.RawMessage(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "nests deeper than 128 levels"},
+		{"not JSON", json.RawMessage(`{"a":`), "parse value"},
+		{"two values", json.RawMessage(`1 2`), "more than one JSON value"},
+		{"not encodable", func() {}, "encode value"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tree.Put(t.Context(), alice, at(t, "w/x"), tt.value)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Put() = %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+	mustPut(t, tree, "w/x", map[string]any{strings.Repeat("k", 16<<10): 1, "dup": json.RawMessage(`{"a":1,"a":2}`)})
+	if got := get(t, tree, alice, "w/x/dup"); got != `{"a":2}` {
+		t.Errorf("a key that comes twice = %s, want the last", got)
+	}
+}
+
+// sweepWatch tells when a marker was removed.
+type sweepWatch struct {
+	workspace.Store
+	swept chan struct{}
+}
+
+func (w *sweepWatch) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (bool, error) {
+	ok, err := w.Store.Apply(ctx, expect, put, del)
+	for _, key := range del {
+		if ok && key[0] == 'x' {
+			w.swept <- struct{}{}
+		}
+	}
+	return ok, err
+}
+
+// TestSweeper: nobody has to ask for garbage to be removed, neither now nor what a crash left.
+func TestSweeper(t *testing.T) {
+	s := newStore(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	watch := &sweepWatch{s, make(chan struct{}, 100)}
+	tree := workspace.NewTree(watch, small)
+	mustPut(t, tree, "w/x", []any{"a text of some length", "and another one that is long"})
+	if err := tree.Delete(t.Context(), alice, at(t, "w/x")); err != nil {
+		t.Fatal(err)
+	}
+	<-watch.swept
+	if err := tree.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, tree, "w/x", []any{"a text of some length", "and another one that is long"})
+	if err := tree.Delete(t.Context(), alice, at(t, "w/x")); err != nil {
+		t.Fatal(err)
+	}
+	reborn := workspace.NewTree(watch, small)
+	<-watch.swept
+	if err := reborn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkStore(t, t, s)
+}
+
+func TestCancelled(t *testing.T) {
+	tree := newTree(t, newStore(t), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := tree.Put(ctx, alice, at(t, "w/x"), 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put = %v, want it cancelled", err)
+	}
+	if _, _, err := tree.Get(ctx, alice, at(t, "w/x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Get = %v, want it cancelled", err)
+	}
+}
+
+// TestInspectFits draws values, budgets and forms: the text never exceeds the budget, and it is
+// the whole value if that fits.
+func TestInspectFits(t *testing.T) {
+	d := newDesk(t, small)
+	rapid.Check(t, func(rt *rapid.T) {
+		v := value.Draw(rt, "value")
+		if err := d.tree.Put(t.Context(), d.owner.String(), at(t, "w/x"), json.RawMessage(encode(v))); err != nil {
+			rt.Fatal(err)
+		}
+		compact := rapid.Bool().Draw(rt, "compact")
+		budget := rapid.IntRange(10, 300).Draw(rt, "budget")
+		out := d.call(t, caps.Unrestricted(), "covia:inspect", fmt.Sprintf(`{"paths":"w/x","budget":%d,"compact":%v}`, budget, compact))
+		var got struct{ Result string }
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			rt.Fatalf("%s: %v", out, err)
+		}
+		if len(got.Result) > budget {
+			rt.Errorf("%d bytes for a budget of %d: %s", len(got.Result), budget, got.Result)
+		}
+		if compact && len(encode(v)) < budget/2 && strings.Contains(got.Result, "/*") {
+			rt.Errorf("%s is cut to %s though it fits into %d", encode(v), got.Result, budget)
+		}
+	})
+}
+
+func TestInspectLarge(t *testing.T) {
+	d := newDesk(t, nil)
+	records := map[string]any{}
+	for i := range 5000 {
+		records[fmt.Sprintf("INV-%04d", i)] = map[string]any{"vendor": "Acme", "amount": 10 * i, "lines": []string{"one", "two"}}
+	}
+	if err := d.tree.Put(t.Context(), d.owner.String(), at(t, "w/records"), records); err != nil {
+		t.Fatal(err)
+	}
+	got := d.call(t, caps.Unrestricted(), "covia:inspect", `{"paths":"w/records","budget":200}`)
+	want := `{"result":"{\"INV-0000\": {amount: 0, lines: [\"one\", \"two\"], vendor: \"Acme\"}, \"INV-0001\": {amount: 10, lines: [\"one\", \"two\"], vendor: \"Acme\"}, \"INV-0002\": {/* 3 keys */}, /* +4997 more */}"}`
+	if got != want {
+		t.Errorf("inspect = %s\n   want %s", got, want)
+	}
+}
+
+func FuzzNode(f *testing.F) {
+	f.Add([]byte("j1"))
+	f.Add([]byte("m0123456789abcdef"))
+	f.Add([]byte("c0123456789abcdef\""))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := workspace.DecodeNode(data)
+		if err == nil && string(n.Encode()) != string(data) {
+			t.Errorf("decode then encode %q = %q", data, n.Encode())
+		}
+	})
+}
+
+func TestParseIndex(t *testing.T) {
+	for _, seg := range []string{"", "00", "01", "-1", "+1", "1 ", "x", "1e3", "9223372036854775808", "٣"} {
+		if n, ok := workspace.ParseIndex(seg); ok {
+			t.Errorf("ParseIndex(%q) = %d, want none", seg, n)
+		}
+	}
+	for seg, want := range map[string]uint64{"0": 0, "7": 7, "10": 10, "9223372036854775807": 1<<63 - 1} {
+		if n, ok := workspace.ParseIndex(seg); !ok || n != want {
+			t.Errorf("ParseIndex(%q) = %d, %v", seg, n, ok)
+		}
+	}
+}
+
+// BenchmarkRecord reads and writes one record of a collection of ten and of a hundred thousand.
+func BenchmarkRecord(b *testing.B) {
+	for _, size := range []int{10, 100_000} {
+		tree := newTree(b, newStore(b), nil)
+		records := map[string]any{}
+		list := make([]any, size)
+		for i := range size {
+			list[i] = map[string]any{"n": i, "text": strings.Repeat("text ", 20)}
+			records[fmt.Sprintf("r%06d", i)] = list[i]
+		}
+		mustPut(b, tree, "w/map", records)
+		mustPut(b, tree, "w/list", list)
+		bench := func(name string, run func(i int) error) {
+			b.Run(fmt.Sprintf("%s/of=%d", name, size), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if err := run(i * 7919 % size); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		read := func(path string) error {
+			_, rev, err := tree.Get(b.Context(), alice, at(b, path))
+			if rev == 0 {
+				return fmt.Errorf("nothing at %s, %w", path, err)
+			}
+			return err
+		}
+		write := func(path string) error { return tree.Put(b.Context(), alice, at(b, path), list[0]) }
+		bench("read/map", func(i int) error { return read(fmt.Sprintf("w/map/r%06d", i)) })
+		bench("read/list", func(i int) error { return read(fmt.Sprintf("w/list/%d", i)) })
+		bench("write/map", func(i int) error { return write(fmt.Sprintf("w/map/r%06d", i)) })
+		bench("write/list", func(i int) error { return write(fmt.Sprintf("w/list/%d", i)) })
+		bench("append", func(int) error { return tree.Append(b.Context(), alice, at(b, "w/list"), list[0]) })
+		bench("list ten", func(int) error {
+			_, err := tree.List(b.Context(), alice, at(b, "w/map"), 0, 10)
+			return err
+		})
+	}
+}

@@ -1,0 +1,264 @@
+package ucan
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"usher/caps"
+)
+
+func (w *world) issuer(k Key) *Issuer { return &Issuer{Key: k, Verifier: w.v, Rand: w.rand} }
+
+func (w *world) delegate(k Key, to DID, format Format, list ...string) ([]*Link, error) {
+	w.t.Helper()
+	d := Delegation{Audience: to, Owner: w.alice.DID(), Format: format, Expires: noon.Add(time.Hour)}
+	for i := 0; i < len(list); i += 2 {
+		d.Capabilities = append(d.Capabilities, caps.MustCapability(list[i], list[i+1]))
+	}
+	return w.issuer(k).Delegate(w.t.Context(), d)
+}
+
+func TestDelegate(t *testing.T) {
+	for _, format := range []Format{Native, JWT} {
+		t.Run(format.String(), func(t *testing.T) {
+			w := newWorld(t)
+			b, c := w.bob.DID(), w.carol.DID()
+			links, err := w.delegate(w.alice, b, format, "w/", "crud", "n/", "crud/read")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[Format]int{Native: 2, JWT: 1}[format]; len(links) != want {
+				t.Errorf("%d tokens; want %d", len(links), want)
+			}
+			_, err = w.ask(w.bob, "crud/write", "w/x", nil)
+			wantErr(t, err, nil)
+			_, err = w.ask(w.bob, "crud/write", "n/x", nil)
+			wantErr(t, err, ErrNotCovered)
+
+			links, err = w.delegate(w.bob, c, format, "w/reports", "crud/read", "n", "crud/read")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.ask(w.carol, "crud/read", "w/reports/x", nil)
+			wantErr(t, err, nil)
+			for _, l := range links {
+				up := collect(t, w.store.ByAudience(t.Context(), b))
+				found := 0
+				for _, p := range up {
+					for _, child := range collect(t, w.store.Children(t.Context(), p)) {
+						if child == l.CID() {
+							found++
+						}
+					}
+				}
+				if found == 0 {
+					t.Errorf("%v is no child of what it was made from", l)
+				}
+			}
+			// In a third format's chain: the other way of writing on top of this.
+			_, err = w.delegate(w.carol, w.dan.DID(), Native+JWT-format, "w/reports/q3", "crud/read")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.ask(w.dan, "crud/read", "w/reports/q3", nil)
+			wantErr(t, err, nil)
+			w.open()
+			_, err = w.ask(w.dan, "crud/read", "w/reports/q3", nil)
+			wantErr(t, err, nil)
+		})
+	}
+}
+
+// TestDelegateRefused shows that nothing is signed beyond what is held: the store
+// and the source of nonces stay as they were.
+func TestDelegateRefused(t *testing.T) {
+	for _, format := range []Format{Native, JWT} {
+		w := newWorld(t)
+		b, c := w.bob.DID(), w.carol.DID()
+		if _, err := w.delegate(w.alice, b, Native, "w/", "crud/read", "n", "crud"); err != nil {
+			t.Fatal(err)
+		}
+		base := Delegation{Audience: c, Owner: w.alice.DID(), Format: format, Expires: noon.Add(time.Minute), Capabilities: []caps.Capability{caps.MustCapability("w/", "crud/read")}}
+		can := func(list ...string) func(*Delegation) {
+			return func(d *Delegation) {
+				d.Capabilities = nil
+				for i := 0; i < len(list); i += 2 {
+					d.Capabilities = append(d.Capabilities, caps.MustCapability(list[i], list[i+1]))
+				}
+			}
+		}
+		for _, tc := range []struct {
+			name   string
+			change func(*Delegation)
+			want   error
+		}{
+			{"more ability", can("w/", "crud"), ErrNotHeld},
+			{"any ability", can("w/", "*"), ErrNotHeld},
+			{"more resource", can("", "crud/read"), ErrNotHeld},
+			{"sibling", can("wx", "crud/read"), ErrNotHeld},
+			{"joined from two", can("w/", "crud/write"), ErrNotHeld},
+			{"one of several", can("w/", "crud/read", "s", "secret"), ErrNotHeld},
+			{"another owner", can(w.url(w.dan, "w"), "crud/read"), ErrNotHeld},
+			{"longer", func(d *Delegation) { d.Expires = noon.Add(2 * time.Hour) }, ErrNotHeld},
+			{"unknown proof", func(d *Delegation) { d.Proofs = []CID{cidOf(codecRaw, nil)} }, ErrNotHeld},
+			{"for ever", func(d *Delegation) { d.Expires = time.Time{} }, ErrLifetime},
+			{"too long", func(d *Delegation) { d.Expires = noon.AddDate(2, 0, 0) }, ErrLifetime},
+			{"in the past", func(d *Delegation) { d.Expires = noon.Add(-time.Second) }, ErrExpired},
+			{"backwards", func(d *Delegation) { d.NotBefore = noon.Add(time.Hour) }, ErrTimeBounds},
+			{"nothing", can(), nil},
+			{"to nobody", func(d *Delegation) { d.Audience = DID{} }, nil},
+		} {
+			t.Run(format.String()+"/"+tc.name, func(t *testing.T) {
+				d := base
+				tc.change(&d)
+				size, drawn := w.kv.size(), w.rand.n
+				links, err := w.issuer(w.bob).Delegate(t.Context(), d)
+				if err == nil || links != nil || tc.want != nil && !errors.Is(err, tc.want) {
+					t.Errorf("Delegate = %v, %v; want %v", links, err, tc.want)
+				}
+				if w.kv.size() != size || w.rand.n != drawn {
+					t.Error("something was signed or stored")
+				}
+			})
+		}
+		// And the good one is issued.
+		if _, err := w.issuer(w.bob).Delegate(t.Context(), base); err != nil {
+			t.Errorf("%v: %v", format, err)
+		}
+		// Revoked at the next call, in issuing too.
+		for _, root := range collect(t, w.store.ByAudience(t.Context(), b)) {
+			wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, root)), nil)
+		}
+		_, err := w.issuer(w.bob).Delegate(t.Context(), base)
+		wantErr(t, errors.Unwrap(err), ErrNotHeld)
+		if !errors.Is(err, ErrRevoked) {
+			t.Errorf("the reason is missing: %v", err)
+		}
+	}
+}
+
+func TestDelegateByVenue(t *testing.T) {
+	for _, format := range []Format{Native, JWT} {
+		w := newWorld(t)
+		d := Delegation{Audience: w.bob.DID(), Format: format, Expires: noon.Add(time.Hour), Capabilities: []caps.Capability{caps.MustCapability("w", "crud")}}
+		_, err := w.issuer(w.host).Delegate(t.Context(), d)
+		if !errors.Is(err, ErrBareResource) {
+			t.Errorf("a venue left the owner out: %v", err)
+		}
+		d.Owner = w.dan.DID()
+		if _, err := w.issuer(w.host).Delegate(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.v.Authorize(t.Context(), Query{Caller: w.bob.DID(), Owner: w.dan.DID(), Request: caps.Need("crud", "w/x")})
+		wantErr(t, err, nil)
+		// What was received goes on.
+		d.Audience = w.carol.DID()
+		if _, err := w.issuer(w.bob).Delegate(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.v.Authorize(t.Context(), Query{Caller: w.carol.DID(), Owner: w.dan.DID(), Request: caps.Need("crud", "w/x")})
+		wantErr(t, err, nil)
+		d.Owner = w.alice.DID() // not hosted
+		_, err = w.issuer(w.host).Delegate(t.Context(), d)
+		if !errors.Is(err, ErrNotHeld) {
+			t.Errorf("a venue issued for somebody else: %v", err)
+		}
+	}
+}
+
+func TestDelegateInline(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.delegate(w.alice, w.bob.DID(), JWT, "w", "crud"); err != nil {
+		t.Fatal(err)
+	}
+	links, err := w.issuer(w.bob).Delegate(t.Context(), Delegation{
+		Audience: w.carol.DID(), Owner: w.alice.DID(), Format: JWT, Inline: true, Expires: noon.Add(time.Minute),
+		Capabilities: []caps.Capability{caps.MustCapability("w/x", "crud/read")}, Facts: map[string]any{"why": "test"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It stands on its own, at a venue that has never seen the proof.
+	other := Verifier{Now: w.v.Now}
+	_, err = other.Authorize(t.Context(), Query{Caller: w.carol.DID(), Request: caps.Need("crud/read", w.url(w.alice, "w/x")), Tokens: []*Link{mustOpen(t, string(links[0].Bytes()))}})
+	wantErr(t, err, nil)
+}
+
+func TestHeld(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.delegate(w.alice, w.bob.DID(), JWT, "w/", "crud", "n", "crud/read"); err != nil {
+		t.Fatal(err)
+	}
+	links, err := w.delegate(w.alice, w.bob.DID(), Native, "s", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(w.native(w.mallory, w.bob.DID(), w.alice.DID(), "*", "", nil))
+	want := func(can ...caps.Capability) {
+		t.Helper()
+		got, err := w.v.Held(t.Context(), w.bob.DID(), w.alice.DID())
+		if err != nil || !got.In(w.alice.DID().s).Equal(caps.Of(can...)) {
+			t.Errorf("Held = %v, %v; want %v", got, err, caps.Of(can...))
+		}
+	}
+	wk, n, s := caps.MustCapability("w", "crud"), caps.MustCapability("n", "crud/read"), caps.MustCapability("s", "secret")
+	want(wk, n, s)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, links[0].CID())), nil)
+	want(wk, n)
+	w.now = noon.Add(2 * time.Hour)
+	want()
+	if set, err := w.v.Held(t.Context(), w.alice.DID(), w.alice.DID()); err != nil || !set.IsUnrestricted() {
+		t.Errorf("the owner holds %v, %v", set, err)
+	}
+}
+
+// TestAuthorityNeverGrows builds random chains hop by hop, whatever Delegate
+// allows, and asks at each end: nobody can do what the one before could not.
+func TestAuthorityNeverGrows(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		people := []Key{w.alice, w.bob, w.carol, w.dan, w.mallory}
+		resource := rapid.SampledFrom([]string{"", "w", "w/a", "w/a/b", "w/ab", "s"})
+		ability := rapid.SampledFrom([]string{"*", "crud", "crud/read", "crud/write", "crudx"})
+		for range rapid.IntRange(1, 6).Draw(rt, "hops") {
+			from := rapid.SampledFrom(people).Draw(rt, "from")
+			to := rapid.SampledFrom(people).Draw(rt, "to")
+			with, can := resource.Draw(rt, "with"), ability.Draw(rt, "can")
+			format := rapid.SampledFrom([]Format{Native, JWT}).Draw(rt, "format")
+			_, held := w.ask(from, can, with, nil)
+			_, err := w.delegate(from, to.DID(), format, with, can)
+			if (err == nil) != (held == nil) {
+				rt.Fatalf("holds it: %v; delegated it: %v", held, err)
+			}
+			for _, p := range people {
+				for _, r := range []string{"w", "w/a/x", "w/abc", "s/k"} {
+					g, err := w.ask(p, "crud/read", r, nil)
+					if err != nil {
+						continue
+					}
+					for _, c := range g.Chain() {
+						l, err := w.store.Get(t.Context(), c)
+						if err != nil {
+							rt.Fatal(err)
+						}
+						if _, err := w.ask(people[indexOf(people, l.Issuer())], "crud/read", r, nil); err != nil {
+							rt.Fatalf("%v may read %s, and the issuer of %v may not: %v", p.DID(), r, l, err)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func indexOf(people []Key, d DID) int {
+	for i, p := range people {
+		if p.DID() == d {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,513 @@
+package ucan
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/caps"
+)
+
+func collect(t *testing.T, seq iter.Seq2[*Link, error]) []CID {
+	t.Helper()
+	var out []CID
+	for l, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l.CID())
+	}
+	return out
+}
+
+var cmpCID = cmp.Comparer(func(a, b CID) bool { return a == b })
+
+func TestStoreIndexes(t *testing.T) {
+	w := newWorld(t)
+	a, b, c := w.alice.DID(), w.bob.DID(), w.carol.DID()
+	late := w.native(w.alice, b, a, "crud", w.url(w.alice, "w"), map[string]any{"exp": w.exp() + 50})
+	soon := w.native(w.alice, b, a, "crud", w.url(w.alice, "x"), nil)
+	child := w.native(w.bob, c, a, "crud", w.url(w.alice, "w"), nil)
+	jwtRoot := mustOpen(t, w.jwt(w.alice, c, cap1("w", "crud")))
+	jwtChild := mustOpen(t, w.jwt(w.carol, b, cap1("w", "crud"), jwtRoot.CID().String()))
+	w.put(late, soon)
+	if err := w.store.Put(t.Context(), child, late.CID(), late.CID()); err != nil {
+		t.Fatal(err)
+	}
+	w.put(jwtRoot, jwtChild, jwtChild)
+
+	check := func(when string) {
+		t.Helper()
+		for _, c := range []struct {
+			name string
+			got  []CID
+			want []CID
+		}{
+			{"to bob, soonest first", collect(t, w.store.ByAudience(t.Context(), b))[1:], []CID{jwtChild.CID(), late.CID()}},
+			{"children of late", collect(t, w.store.Children(t.Context(), late.CID())), []CID{child.CID()}},
+			{"children of the JWT", collect(t, w.store.Children(t.Context(), jwtRoot.CID())), []CID{jwtChild.CID()}},
+			{"by carol", collect(t, w.store.ByIssuer(t.Context(), w.carol.DID())), []CID{jwtChild.CID()}},
+			{"to mallory", collect(t, w.store.ByAudience(t.Context(), w.mallory.DID())), nil},
+		} {
+			if len(c.want) == 2 { // two with one expiry come in the order of their CIDs
+				if len(c.got) != 2 || c.got[1] != c.want[1] {
+					t.Errorf("%s, %s: %v; want %v last", when, c.name, c.got, c.want[1])
+				}
+			} else if d := cmp.Diff(c.want, c.got, cmpCID); d != "" {
+				t.Errorf("%s, %s: %s", when, c.name, d)
+			}
+		}
+		if n := len(collect(t, w.store.BySubject(t.Context(), a))); n != 3 {
+			t.Errorf("%s: %d native tokens about alice; want 3", when, n)
+		}
+		if n := len(collect(t, w.store.ByIssuer(t.Context(), a))); n != 3 {
+			t.Errorf("%s: %d tokens by alice; want 3", when, n)
+		}
+	}
+	check("in memory")
+	w.open()
+	check("from the disk")
+
+	if _, err := w.store.Get(t.Context(), cidOf(codecRaw, nil)); !errors.Is(err, ErrMissingProof) {
+		t.Errorf("a missing token: %v", err)
+	}
+}
+
+func TestStoreRefuses(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
+	raw := l.Bytes()
+	raw[5] ^= 1
+	bad, err := Limits{}.decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, w.store.Put(t.Context(), bad), ErrSignature)
+	w.kv.fail = errors.New("disk full")
+	if err := w.store.Put(t.Context(), l); err == nil {
+		t.Error("a failed write was reported as done")
+	}
+	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())); err == nil {
+		t.Error("a failed revocation was reported as done")
+	}
+	w.kv.fail = nil
+	if _, err := w.ask(w.bob, "crud", "w", nil); err == nil {
+		t.Error("a token that was not stored is used")
+	}
+	// What stands under a CID must be that token.
+	w.put(l)
+	other := w.native(w.alice, w.carol.DID(), w.alice.DID(), "*", "", nil)
+	key := "ucan/" + keyToken + l.CID().short()
+	w.kv.data[key] = memValue{other.raw, 99}
+	w.open()
+	if _, err := w.store.Get(t.Context(), l.CID()); err == nil {
+		t.Error("a token was read under another's CID")
+	}
+	// A token whose signature was damaged on disk is not believed.
+	w.kv.data[key] = memValue{raw, 100}
+	w.open()
+	if _, err := w.ask(w.bob, "crud", "w", nil); err == nil {
+		t.Error("a damaged token was believed")
+	}
+}
+
+func mustRevoke(t testing.TB, k Key, target CID) *Revocation {
+	t.Helper()
+	r, err := k.Revocation(target, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = OpenRevocation(r.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRevokeAnyLink revokes each link of a chain in turn, by each who may.
+func TestRevokeAnyLink(t *testing.T) {
+	build := map[string]func(w *world) []*Link{
+		"native": func(w *world) []*Link {
+			a := w.alice.DID()
+			return []*Link{
+				w.native(w.alice, w.bob.DID(), a, "crud", w.url(w.alice, "w"), nil),
+				w.native(w.bob, w.dan.DID(), a, "crud", w.url(w.alice, "w"), nil),
+				w.native(w.dan, w.carol.DID(), a, "crud", w.url(w.alice, "w"), nil),
+			}
+		},
+		"jwt": func(w *world) []*Link {
+			r := mustOpen(t, w.jwt(w.alice, w.bob.DID(), cap1("w", "crud")))
+			m := mustOpen(t, w.jwt(w.bob, w.dan.DID(), cap1("w", "crud"), r.CID().String()))
+			return []*Link{r, m, mustOpen(t, w.jwt(w.dan, w.carol.DID(), cap1("w", "crud"), m.CID().String()))}
+		},
+	}
+	for format, make := range build {
+		for link := range 3 {
+			for _, by := range []string{"alice", "bob", "dan", "carol", "mallory"} {
+				w := newWorld(t)
+				chain := make(w)
+				w.put(chain...)
+				keys := map[string]Key{"alice": w.alice, "bob": w.bob, "dan": w.dan, "carol": w.carol, "mallory": w.mallory}
+				_, err := w.ask(w.carol, "crud", "w/x", nil)
+				wantErr(t, err, nil)
+				// Those who issued the token or one above it: alice the first, alice
+				// and bob the second, and so on.
+				may := map[string]int{"alice": 0, "bob": 1, "dan": 2, "carol": 9, "mallory": 9}[by] <= link
+				err = w.v.Revoke(t.Context(), mustRevoke(t, keys[by], chain[link].CID()))
+				if (err == nil) != may {
+					t.Fatalf("%s: %s revokes link %d: %v", format, by, link, err)
+				}
+				want := error(nil)
+				if may {
+					want = ErrRevoked
+				} else {
+					wantErr(t, err, ErrNotHeld)
+				}
+				check := func(when string) {
+					_, err := w.ask(w.carol, "crud", "w/x", nil)
+					wantErr(t, err, want)
+					_, err = w.ask(w.carol, "crud", "w/x", []CID{chain[0].CID(), chain[1].CID(), chain[2].CID()})
+					if wantErr(t, err, want); t.Failed() {
+						t.Fatalf("%s: %s revoked link %d, %s", format, by, link, when)
+					}
+				}
+				check("at once")
+				if may && w.kv.syncs == 0 {
+					t.Error("acknowledged before it was synced")
+				}
+				w.open()
+				check("after a restart")
+			}
+		}
+	}
+}
+
+// TestRevocationFirst revokes a token that arrives later.
+func TestRevocationFirst(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID())), nil)
+	_, err := w.ask(w.bob, "crud", "w", nil, l)
+	wantErr(t, err, nil) // mallory has no say in the chain
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())), nil)
+	_, err = w.ask(w.bob, "crud", "w", nil, l)
+	wantErr(t, err, ErrRevoked)
+	if got := w.store.Revokers(l.CID()); len(got) != 2 {
+		t.Errorf("Revokers = %v", got)
+	}
+}
+
+// TestRevokeInline revokes a proof inside a JWT, and one that its leaf does not
+// need.
+func TestRevokeInline(t *testing.T) {
+	w := newWorld(t)
+	r1 := w.jwt(w.alice, w.bob.DID(), cap1("w", "crud"))
+	r2 := w.jwt(w.alice, w.bob.DID(), cap1("n", "crud"))
+	leaf := mustOpen(t, w.jwt(w.bob, w.carol.DID(), []any{att{"with": "w", "can": "crud"}, att{"with": "n", "can": "crud"}}, r1, r2))
+	_, err := w.ask(w.carol, "crud", "w/x", nil, leaf)
+	wantErr(t, err, nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, mustOpen(t, r2).CID())), nil)
+	_, err = w.ask(w.carol, "crud", "w/x", nil, leaf)
+	wantErr(t, err, ErrRevoked)
+	wantErr(t, w.v.Check(t.Context(), leaf), ErrRevoked)
+}
+
+// TestRevokeVenueRooted lets the owner revoke what a venue issued for them.
+func TestRevokeVenueRooted(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.host, w.bob.DID(), w.host.DID(), "crud", w.url(w.dan, "w"), nil)
+	w.put(l)
+	ask := func() error {
+		_, err := w.v.Authorize(t.Context(), Query{Caller: w.bob.DID(), Request: caps.Need("crud", w.url(w.dan, "w/x"))})
+		return err
+	}
+	wantErr(t, ask(), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.dan, l.CID())), nil)
+	wantErr(t, ask(), ErrRevoked)
+}
+
+// TestDelegatedRevocation lets the holder of ucan/revoke revoke for the owner.
+func TestDelegatedRevocation(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
+	w.put(l)
+	r := mustRevoke(t, w.carol, l.CID())
+	wantErr(t, w.v.Revoke(t.Context(), r), ErrNotHeld)
+	w.put(w.native(w.alice, w.carol.DID(), w.alice.DID(), "ucan/revoke", w.url(w.alice, "u"), nil))
+	wantErr(t, w.v.Revoke(t.Context(), r), nil)
+	_, err := w.ask(w.bob, "crud", "w", nil)
+	wantErr(t, err, ErrRevoked)
+}
+
+func TestOpenRevocationRefuses(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]Call{
+		"another command": {Can: "crud", Args: map[string]any{revokeArg: cidOf(codecRaw, nil)}},
+		"no target":       {Can: revokeAbility},
+		"target a text":   {Can: revokeAbility, Args: map[string]any{revokeArg: "bafy"}},
+	} {
+		c.Subject, c.Expires = w.alice.DID(), noon
+		i, err := w.alice.Invoke(c, w.rand)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenRevocation(i.Bytes()); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNewTokenIsSeen issues after a search found nothing.
+func TestNewTokenIsSeen(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.ask(w.carol, "crud/read", "w/reports/x", nil)
+	wantErr(t, err, ErrNotCovered)
+	chain := w.chain3()
+	w.put(chain[0])
+	_, err = w.ask(w.carol, "crud/read", "w/reports/x", nil)
+	wantErr(t, err, ErrForeignRoot)
+	w.put(chain[1])
+	g, err := w.ask(w.carol, "crud/read", "w/reports/x", nil)
+	wantErr(t, err, nil)
+	if d := cmp.Diff([]CID{chain[0].CID(), chain[1].CID()}, g.Chain(), cmpCID); d != "" {
+		t.Error(d)
+	}
+	if by, ok := g.By(); !ok || by.Can() != "crud/read" || g.Root() != w.alice.DID() || g.Owner() != w.alice.DID() {
+		t.Errorf("By = %v, Root = %v", by, g.Root())
+	}
+	if e, ok := g.Expires(); !ok || e.Unix() != w.exp() {
+		t.Errorf("Expires = %v", e)
+	}
+}
+
+// TestSearchAmongMany finds the one token that matters among thousands.
+func TestSearchAmongMany(t *testing.T) {
+	w := newWorld(t)
+	for i := range 2000 {
+		path := "w/f" + string(rune('a'+i%26)) + "/" + string(rune('a'+i/26%26)) + string(rune('a'+i/676))
+		w.put(w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud/read", w.url(w.alice, path), nil))
+	}
+	w.open()
+	_, err := w.ask(w.bob, "crud/read", "w/fb/ca/deep/below", nil)
+	wantErr(t, err, nil)
+	_, err = w.ask(w.bob, "crud/read", "w/fb/zzz", nil)
+	wantErr(t, err, ErrNotCovered)
+}
+
+func TestSweep(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.alice.DID(), w.bob.DID()
+	old := w.native(w.alice, b, a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
+	jwtOld := mustOpen(t, signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w", "crud")), "exp", noon.Unix()+10)))
+	w.put(old, jwtOld)
+	child := w.native(w.bob, w.carol.DID(), a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
+	if err := w.store.Put(t.Context(), child, old.CID()); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, old.CID())), nil)
+	i, err := w.alice.Invoke(Call{Subject: a, Audience: w.host.DID(), Can: "crud", Expires: noon.Add(10 * time.Second)}, w.rand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.v.Invoke(t.Context(), i, caps.Need("crud", w.url(w.alice, "w")))
+	wantErr(t, err, nil)
+
+	keep := w.native(w.alice, b, a, "crud", w.url(w.alice, "k"), nil)
+	before := w.kv.size()
+	w.put(keep)
+	kept := w.kv.size() - before
+	if n, err := w.store.Sweep(t.Context(), noon.Add(10*time.Second)); n != 0 || err != nil {
+		t.Errorf("swept %d before their time, %v", n, err)
+	}
+	_, err = w.ask(w.bob, "crud", "k/x", nil)
+	wantErr(t, err, nil)
+	n, err := w.store.Sweep(t.Context(), noon.Add(11*time.Second))
+	if err != nil || n != 5 {
+		t.Errorf("Sweep = %d, %v; want 3 tokens, an invocation, a revocation", n, err)
+	}
+	if w.kv.size() != kept {
+		for k := range w.kv.data {
+			t.Logf("%.7q", k)
+		}
+		t.Errorf("%d keys are left; want the %d of the token that lives", w.kv.size(), kept)
+	}
+	_, err = w.ask(w.bob, "crud", "k/x", nil)
+	wantErr(t, err, nil)
+	if len(w.store.Revokers(old.CID())) != 0 {
+		t.Error("a swept revocation is still in memory")
+	}
+}
+
+// TestReplayRace sends one invocation sixteen times at once.
+func TestReplayRace(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
+	w.put(l)
+	for range 50 {
+		i, err := w.bob.Invoke(Call{Subject: w.alice.DID(), Audience: w.host.DID(), Can: "crud/read", Proofs: []CID{l.CID()}, Expires: noon.Add(time.Minute)}, w.rand)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var won, replayed atomic.Int32
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				_, err := w.v.Invoke(context.Background(), i, caps.Need("crud/read", w.url(w.alice, "w")))
+				switch {
+				case err == nil:
+					won.Add(1)
+				case errors.Is(err, ErrReplayed):
+					replayed.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 || replayed.Load() != 15 {
+			t.Fatalf("%d were allowed and %d refused", won.Load(), replayed.Load())
+		}
+	}
+}
+
+// TestReplayByNonce signs one call twice: other bytes, the same nonce.
+func TestReplayByNonce(t *testing.T) {
+	w := newWorld(t)
+	call := Call{Subject: w.alice.DID(), Audience: w.host.DID(), Can: "crud", Expires: noon.Add(time.Minute), Nonce: []byte("0123456789ab")}
+	first, _ := w.alice.Invoke(call, nil)
+	call.Args = map[string]any{"more": true}
+	second, _ := w.alice.Invoke(call, nil)
+	request := caps.Need("crud", w.url(w.alice, "w"))
+	_, err := w.v.Invoke(t.Context(), first, request)
+	wantErr(t, err, nil)
+	_, err = w.v.Invoke(t.Context(), second, request)
+	wantErr(t, err, ErrReplayed)
+	w.open()
+	_, err = w.v.Invoke(t.Context(), first, request)
+	wantErr(t, err, ErrReplayed)
+	// A refusal leaves no mark: the caller can come back with what was missing.
+	call.Nonce = []byte("another nonce")
+	call.Proofs = nil
+	third, _ := w.bob.Invoke(call, nil)
+	_, err = w.v.Invoke(t.Context(), third, request)
+	wantErr(t, err, ErrMissingProof)
+	size := w.kv.size()
+	_, _ = w.v.Invoke(t.Context(), third, request)
+	if w.kv.size() != size {
+		t.Error("a refused invocation was marked as used")
+	}
+}
+
+func TestInvokeRefused(t *testing.T) {
+	w := newWorld(t)
+	a, h := w.alice.DID(), w.host.DID()
+	l := w.native(w.alice, w.bob.DID(), a, "crud/read", w.url(w.alice, "w"), nil)
+	extra := w.native(w.alice, w.dan.DID(), a, "crud/read", w.url(w.alice, "w"), nil)
+	w.put(l, extra)
+	base := Call{Subject: a, Audience: h, Can: "crud/read", Proofs: []CID{l.CID()}, Expires: noon.Add(time.Minute)}
+	for _, c := range []struct {
+		name   string
+		change func(c *Call)
+		need   string
+		on     string
+		want   error
+	}{
+		{"good", func(*Call) {}, "crud/read", "w/x", nil},
+		{"with the resource", func(c *Call) { c.Args = map[string]any{"with": w.url(w.alice, "w/x")} }, "crud/read", "w/x", nil},
+		{"another resource", func(c *Call) { c.Args = map[string]any{"with": w.url(w.alice, "w/y")} }, "crud/read", "w/x", ErrNotCovered},
+		{"a resource that is no text", func(c *Call) { c.Args = map[string]any{"with": int64(1)} }, "crud/read", "w/x", ErrNotCovered},
+		{"another ability", func(*Call) {}, "crud/write", "w/x", ErrNotCovered},
+		{"more than the chain carries", func(c *Call) { c.Can = "crud" }, "crud/read", "w/x", ErrNotCovered},
+		{"another venue", func(c *Call) { c.Audience = w.dan.DID() }, "crud/read", "w/x", ErrAudience},
+		{"no venue", func(c *Call) { c.Audience = DID{} }, "crud/read", "w/x", ErrAudience},
+		{"another subject", func(c *Call) { c.Subject = w.dan.DID() }, "crud/read", "w/x", ErrSubject},
+		{"expired", func(c *Call) { c.Expires = noon.Add(-time.Second) }, "crud/read", "w/x", ErrExpired},
+		{"lives too long", func(c *Call) { c.Expires = noon.Add(6 * time.Minute) }, "crud/read", "w/x", ErrLifetime},
+		{"no proof", func(c *Call) { c.Proofs = nil }, "crud/read", "w/x", ErrMissingProof},
+		{"unknown proof", func(c *Call) { c.Proofs = []CID{cidOf(codecRaw, nil)} }, "crud/read", "w/x", ErrMissingProof},
+		{"a proof too many", func(c *Call) { c.Proofs = append(c.Proofs, extra.CID()) }, "crud/read", "w/x", ErrBrokenChain},
+		{"outside the token", func(*Call) {}, "crud/read", "s/x", ErrNotCovered},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			call := base
+			call.Proofs = append([]CID(nil), base.Proofs...)
+			c.change(&call)
+			i, err := w.bob.Invoke(call, w.rand)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = w.v.Invoke(t.Context(), i, caps.Need(c.need, w.url(w.alice, c.on)))
+			wantErr(t, err, c.want)
+		})
+	}
+	// Tampered, or signed by another.
+	i, _ := w.bob.Invoke(base, w.rand)
+	raw := i.Bytes()
+	raw[len(raw)-1] ^= 1
+	if _, err := OpenInvocation(raw); err == nil {
+		t.Error("a tampered invocation was opened")
+	}
+	v := *w.v
+	v.Store = nil
+	_, err := v.Invoke(t.Context(), i, caps.Need("crud/read", w.url(w.alice, "w/x")))
+	wantErr(t, err, ErrNoStore)
+}
+
+// TestConcurrentUse revokes, issues and asks at once; run it with -race.
+func TestConcurrentUse(t *testing.T) {
+	w := newWorld(t)
+	chain := w.chain3()
+	w.put(chain...)
+	fresh := make([]*Link, 30)
+	revocations := make([]*Revocation, len(fresh))
+	for i := range fresh {
+		fresh[i] = w.native(w.alice, w.carol.DID(), w.alice.DID(), "crud", w.url(w.alice, "n"), nil)
+		revocations[i] = mustRevoke(t, w.alice, fresh[i].CID())
+	}
+	ask := func(path string) error {
+		_, err := w.v.Authorize(context.Background(), Query{Caller: w.carol.DID(), Owner: w.alice.DID(), Request: caps.Need("crud/read", path)})
+		return err
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 300 {
+				if err := ask("w/reports/x"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i, l := range fresh {
+			if err := w.store.Put(context.Background(), l); err != nil {
+				t.Error(err)
+			}
+			if err := ask("n/x"); err != nil {
+				t.Errorf("the new token is not seen: %v", err)
+			}
+			if err := w.v.Revoke(context.Background(), revocations[i]); err != nil {
+				t.Error(err)
+			}
+			if err := ask("n/x"); err == nil {
+				t.Error("a revoked token is still good")
+			}
+		}
+	})
+	wg.Go(func() {
+		for range 20 {
+			if _, err := w.store.Sweep(context.Background(), noon); err != nil {
+				t.Error(err)
+			}
+			if err := w.store.Refresh(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+}

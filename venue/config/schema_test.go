@@ -1,0 +1,104 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/tools/schema"
+)
+
+func TestSchema(t *testing.T) {
+	s, err := schema.Compile(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, yaml string
+		ok         bool
+	}{
+		{"agents", "agents: [{id: Carol, prompt: Hello., tools: ['covia:read'], caps: [{with: w/, can: crud/read}]}]", true},
+		{"caps null", "agents: [{id: Carol, caps: null}]", true},
+		{"limits", "limits: {model_calls: 3, tool_timeout: 300s, tool_result: 256KiB}", true},
+		{"size in bytes", "limits: {tool_result: 500}", true},
+		{"model settings", "models: {fast: {provider: openai, anything: [1]}}", true},
+		{"misspelt key", "agents: [{id: Carol, promt: Hello.}]", false},
+		{"misspelt root key", "agnets: []", false},
+		{"ability", "agents: [{id: Carol, caps: [{with: w/, can: crud/*}]}]", false},
+		{"caps as text", "agents: [{id: Carol, caps: none}]", false},
+		{"no id", "agents: [{prompt: Hello.}]", false},
+		{"prompt twice", "agents: [{id: Carol, prompt: a, prompt_file: b}]", false},
+		{"context of both", "agents: [{id: Carol, context: [{path: w/x, text: y}]}]", false},
+		{"count", "limits: {model_calls: 0}", false},
+		{"data without value", "data: [{path: w/x}]", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := s.Validate(asJSON(t, tt.yaml)); (err == nil) != tt.ok {
+				t.Errorf("schema: %v, want ok %v", err, tt.ok)
+			}
+			if _, err := Parse("usher.yaml", []byte(tt.yaml)); (err == nil) != tt.ok {
+				t.Errorf("Parse: %v, want ok %v", err, tt.ok)
+			}
+		})
+	}
+}
+
+func TestSchemaTakesTheExample(t *testing.T) {
+	s, err := schema.Compile(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"usher.yaml", "agents.yaml", "pipeline.yml"} {
+		data, err := readFile(testdata, "example/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(asJSON(t, string(data))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSchemaKnowsTheKeys: the schema and the reader know the same keys.
+func TestSchemaKnowsTheKeys(t *testing.T) {
+	type object struct {
+		Properties map[string]any `json:"properties"`
+	}
+	var s struct {
+		object
+		Defs map[string]object `json:"$defs"`
+	}
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	for name, known := range map[string][]string{
+		"": rootKeys, "agent": agentKeys, "context": contextKeys, "capability": capabilityKeys, "datum": datumKeys,
+		"orchestration": orchestrationKeys, "step": stepKeys, "limits": limitKeys,
+	} {
+		o := s.object
+		if name != "" {
+			o = s.Defs[name]
+		}
+		want := slices.Sorted(slices.Values(known))
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
+			t.Errorf("keys of %q (-reader +schema):\n%s", name, diff)
+		}
+	}
+}
+
+var testdata = os.DirFS("testdata")
+
+func asJSON(t *testing.T, text string) json.RawMessage {
+	t.Helper()
+	r := newReader(nil, nil)
+	raw, ok := r.json(r.parse(newSource("usher.yaml", text), []byte(text)))
+	if !ok {
+		t.Fatal(r.err())
+	}
+	return raw
+}

@@ -1,0 +1,119 @@
+package venue_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"usher/caps"
+	"usher/venue"
+)
+
+// inputs of the operations over a small universe of resources: enough that
+// every capability of the same universe that could allow anything does.
+func universe() map[string][]string {
+	paths := []string{"w", "w/a", "w/a/b", "w/ab", "w/new/x", "o", "o/a", "o/a/b", "o/new", "g", "g/a", "g/a/b", "g/ab", "g/new", "j", "j/a", "j/a/b", "v", "v/a", "s/a"}
+	ids := []string{"a", "ab", "new"}
+	in := map[string][]string{}
+	add := func(op, format string, args ...any) { in[op] = append(in[op], fmt.Sprintf(format, args...)) }
+	for _, p := range paths {
+		for _, op := range []string{"read", "write", "append", "delete", "slice", "list"} {
+			add("v/ops/covia/"+op, `{"path":%q,"value":1}`, p)
+		}
+		add("v/ops/covia/inspect", `{"paths":[%q]}`, p)
+		for _, q := range paths {
+			add("v/ops/covia/copy", `{"from":%q,"to":%q}`, p, q)
+		}
+	}
+	add("v/ops/covia/list", `{}`)
+	for _, id := range ids {
+		for _, op := range []string{"create", "request", "message", "info", "update", "delete", "suspend", "resume"} {
+			add("v/ops/agent/"+op, `{"agentId":%q,"message":"x","input":{}}`, id)
+		}
+		for _, other := range ids {
+			add("v/ops/agent/fork", `{"sourceId":%q,"agentId":%q}`, other, id)
+		}
+		for _, op := range []string{"job-status", "job-result"} {
+			add("v/ops/grid/"+op, `{"id":%q}`, id)
+		}
+	}
+	add("v/ops/agent/list", `{}`)
+	add("v/ops/grid/run", `{"operation":"x"}`)
+	add("v/ops/grid/invoke", `{"operation":"x"}`)
+	add("v/ops/json/merge", `{"values":[{}]}`)
+	add("v/ops/json/cond", `{"cases":[]}`)
+	add("v/ops/json/assoc", `{"path":"a"}`)
+	add("v/ops/json/select", `{"key":"k","cases":{}}`)
+	for _, op := range []string{"check", "coerce", "infer", "validate", "validate-all"} {
+		add("v/ops/schema/"+op, `{"schema":{},"value":1}`)
+	}
+	return in
+}
+
+// A tool is offered if and only if some call of it would be allowed, for every
+// built-in operation.
+func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
+	catalogue, err := venue.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "x"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "invoke", "secret"}
+	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
+	for _, op := range catalogue.All() {
+		for _, raw := range universe()[op.Path()] {
+			if needs, err := op.Requirements(json.RawMessage(raw)); err == nil {
+				needsOf[op.Path()] = append(needsOf[op.Path()], needs)
+			}
+		}
+		if len(needsOf[op.Path()]) == 0 {
+			t.Fatalf("the test has no input for %s: add one", op.Path())
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	offered, refused := 0, 0
+	for range 3000 {
+		var list []caps.Capability
+		for range random.IntN(4) {
+			list = append(list, caps.MustCapability(withs[random.IntN(len(withs))], cans[random.IntN(len(cans))]))
+		}
+		set := caps.Of(list...)
+		for _, op := range catalogue.All() {
+			allowed := slices.ContainsFunc(needsOf[op.Path()], func(needs []caps.Request) bool {
+				return !slices.ContainsFunc(needs, func(need caps.Request) bool { return !set.Check(need).Allowed() })
+			})
+			if got := op.CouldAllow(set); got != allowed {
+				t.Fatalf("%s with %v: offered %v, but some call is allowed: %v", op.Path(), set, got, allowed)
+			}
+			if allowed {
+				offered++
+			} else {
+				refused++
+			}
+		}
+	}
+	if offered == 0 || refused == 0 {
+		t.Errorf("%d offered and %d not: the test sees one side only", offered, refused)
+	}
+}
+
+// The disclosure, the offer and the check come from one set: what a denial
+// lists is what the prompt disclosed.
+func TestDenialListsWhatWasDisclosed(t *testing.T) {
+	set := caps.Of(caps.MustCapability("w/decisions/", "crud"), caps.MustCapability("w/", "crud/read"))
+	denial := set.Check(caps.Need("crud/write", "w/audits/INV-123")).Denial("v/ops/covia/write")
+	for c := range set.All() {
+		if !strings.Contains(denial.Error(), c.String()) {
+			t.Errorf("the denial lacks %v: %v", c, denial)
+		}
+	}
+	const example = "Capability denied: v/ops/covia/write requires crud/write on w/audits/INV-123. " +
+		"Your capabilities are: crud on w/decisions/, crud/read on w/. " +
+		"Retrying the same call will not succeed — the denial is structural."
+	if denial.Error() != example {
+		t.Errorf("the specification's example comes out as\n%s\nwant\n%s", denial.Error(), example)
+	}
+}
