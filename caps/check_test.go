@@ -115,7 +115,8 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 	}
 	requests := []Request{
 		Need("crud/a7", "w/tenant-7/records/x"), Need("crud/a8", "w/tenant-7/records/x"), Need("crud/write", "w/decisions/x"),
-		Need("crud/write", "w/x"), Need("crud/write", "did:key:zA/w/x"), NeedAbility("crud/a7"), NeedAbility("x"), {},
+		Need("crud/write", "w/x"), Need("crud/write", "did:key:zA/w/x"), NeedAbility("crud/a7"), NeedAbility("x"),
+		{},
 	}
 	for name, set := range sets {
 		for _, r := range requests {

@@ -71,7 +71,7 @@ func (p Path) MarshalJSON() ([]byte, error) {
 	case !p.given:
 		return []byte("null"), nil
 	case p.err != nil:
-		return p.raw, nil
+		return p.raw, nil //nolint:nilerr // the error belongs to the path, which is written as it came
 	}
 	return json.Marshal(p.resource.String())
 }

@@ -48,7 +48,8 @@ func checkAuthority(scheme, authority string) error {
 	if strings.Contains(authority, "@") {
 		return fmt.Errorf("a user name in %s: write the host alone", excerpt(authority))
 	}
-	host, port, hasPort := authority, "", false
+	var host, port string
+	var hasPort bool
 	if strings.HasPrefix(authority, "[") {
 		end := strings.LastIndexByte(authority, ']')
 		if end < 0 {

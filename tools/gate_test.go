@@ -110,8 +110,10 @@ func TestInvoke(t *testing.T) {
 		{"a wrong type", "test:write", `{"path":7}`, caps.Unrestricted, "path is a JSON number"},
 		{"another user's namespace", "test:write", `{"path":"` + owner(t, 2).String() + `/w/notes/a"}`, caps.Unrestricted, "belongs to another user"},
 		{"own namespace by DID", "test:write", `{"path":"` + owner(t, 1).String() + `/w/notes/a"}`, notes, ""},
-		{"another's namespace, held as a capability", "test:write", `{"path":"` + owner(t, 2).String() + `/w/notes/a"}`,
-			fixed(caps.MustCapability(owner(t, 2).String()+"/w/", "crud")), "belongs to another user"},
+		{
+			"another's namespace, held as a capability", "test:write", `{"path":"` + owner(t, 2).String() + `/w/notes/a"}`,
+			fixed(caps.MustCapability(owner(t, 2).String()+"/w/", "crud")), "belongs to another user",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var wrote []string
@@ -213,13 +215,15 @@ func TestEveryRequirementCounts(t *testing.T) {
 		func(in struct {
 			From string `json:"from"`
 			To   string `json:"to"`
-		}) []caps.Request {
+		},
+		) []caps.Request {
 			return []caps.Request{caps.Need("crud/read", in.From), caps.Need("crud/write", in.To)}
 		},
 		func(context.Context, tools.Call, struct {
 			From string `json:"from"`
 			To   string `json:"to"`
-		}) (bool, error) {
+		},
+		) (bool, error) {
 			return true, nil
 		})
 	g, mint := gate(t, nil, copies)
@@ -311,12 +315,14 @@ func TestDepthIsBounded(t *testing.T) {
 	deepest := 0
 	recursive := tools.New("test:recurse", "", func(struct {
 		N int `json:"n"`
-	}) []caps.Request {
+	},
+	) []caps.Request {
 		return []caps.Request{caps.NeedAbility("invoke")}
 	},
 		func(ctx context.Context, call tools.Call, in struct {
 			N int `json:"n"`
-		}) (json.RawMessage, error) {
+		},
+		) (json.RawMessage, error) {
 			deepest = in.N
 			raw, _ := json.Marshal(map[string]int{"n": in.N + 1})
 			res, err := call.Invoke(ctx, "test:recurse", raw)
@@ -391,7 +397,8 @@ func TestHandOnIsARequirement(t *testing.T) {
 	g, mint := gate(t, nil, tools.New("test:give", "",
 		func(in struct {
 			Caps caps.Declared `json:"caps"`
-		}) []caps.Request {
+		},
+		) []caps.Request {
 			set, _ := in.Caps.Set()
 			needs := []caps.Request{caps.NeedAbility("invoke")}
 			for c := range set.All() {
@@ -401,7 +408,8 @@ func TestHandOnIsARequirement(t *testing.T) {
 		},
 		func(context.Context, tools.Call, struct {
 			Caps caps.Declared `json:"caps"`
-		}) (bool, error) {
+		},
+		) (bool, error) {
 			return true, nil
 		}))
 	auth := mint.Agent(owner(t, 1), "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/a", "crud/read")))

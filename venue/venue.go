@@ -129,10 +129,11 @@ func (v *Venue) Close() error {
 	}
 	v.stop()
 	v.work.Wait()
+	var err error
 	if v.tree != nil {
-		v.tree.Close()
+		err = v.tree.Close()
 	}
-	return v.store.Close()
+	return errors.Join(err, v.store.Close())
 }
 
 // DID is the venue's own identity.

@@ -149,5 +149,5 @@ func object(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
 		return nil, errors.New(`input is not a JSON object: send one, for example {"path":"w/notes"}`)
 	}
-	return json.RawMessage(raw), nil
+	return raw, nil
 }

@@ -66,7 +66,7 @@ func Check(doc json.RawMessage) error {
 		operation map[string]json.RawMessage
 	}
 	if json.Unmarshal(doc, &value.fields) != nil {
-		return nil
+		return nil //nolint:nilerr // a value that is no object is no operation
 	}
 	operation, callable := value.fields["operation"]
 	if !callable {

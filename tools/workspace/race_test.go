@@ -281,7 +281,7 @@ func TestCrashAnywhere(t *testing.T) {
 		}
 		return json.RawMessage(encode(m))
 	}
-	was, next := large(300, "old"), large(9000, "new")
+	was, next := large(300, "old"), large(4000, "new")
 	tests := []struct {
 		name string
 		run  func(t *testing.T, tree *workspace.Tree) error
@@ -365,9 +365,9 @@ func TestManyAtOnce(t *testing.T) {
 	defer s.Close()
 	opts := &workspace.Options{LeafLimit: 64}
 	trees := []*workspace.Tree{workspace.NewTree(s, opts), workspace.NewTree(s, opts)}
-	const writers, each = 6, 40
+	const writers, each = 6, 15
 	version := func(n int) json.RawMessage {
-		list := make([]any, 300)
+		list := make([]any, 100)
 		for i := range list {
 			list[i] = map[string]any{"n": n, "text": strings.Repeat("x", 50)}
 		}
@@ -433,7 +433,7 @@ func checkUniform(t *testing.T, tree *workspace.Tree) {
 		return
 	}
 	for _, e := range doc {
-		if len(doc) != 300 || e.N != doc[0].N {
+		if len(doc) != 100 || e.N != doc[0].N {
 			t.Errorf("torn read: %d elements, versions %d and %d", len(doc), doc[0].N, e.N)
 			return
 		}

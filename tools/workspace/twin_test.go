@@ -380,12 +380,15 @@ func checkStore(rt rapid.TB, t *testing.T, s workspace.Store) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+	keys := slices.Sorted(maps.Keys(all))
 	var walk func(id [16]byte, counted bool)
 	walk = func(id [16]byte, counted bool) {
 		n := uint64(0)
-		for _, k := range slices.Sorted(maps.Keys(all)) {
-			if !strings.HasPrefix(k, "d"+string(id[:])) {
-				continue
+		prefix := "d" + string(id[:])
+		first, _ := slices.BinarySearch(keys, prefix)
+		for _, k := range keys[first:] {
+			if !strings.HasPrefix(k, prefix) {
+				break
 			}
 			n++
 			entry, err := workspace.DecodeNode([]byte(all[k]))

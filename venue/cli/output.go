@@ -30,7 +30,9 @@ func (p paint) with(s string, style lipgloss.Style) string {
 func (p paint) good(s string) string {
 	return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Green))
 }
+
 func (p paint) bad(s string) string { return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Red)) }
+
 func (p paint) warn(s string) string {
 	return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Yellow))
 }

@@ -12,15 +12,14 @@ func ExampleParse() {
 	_, err := config.Parse("usher.yaml", []byte(`
 agents:
   - id: Carol
-    caps:
-      - {with: w/decisions/, can: crud/*}
+    promt: You approve payments.
 `))
 	fmt.Println(err)
 	// Output:
-	// usher.yaml:5:35: ability "crud/*" is malformed at byte 5 ("*" stands alone, and an ability already covers everything below it): write "crud"
-	//   4 |     caps:
-	//   5 |       - {with: w/decisions/, can: crud/*}
-	//     |                                   ^
+	// usher.yaml:4:5: unknown key "promt" in an agent: did you mean "prompt"?
+	//   3 |   - id: Carol
+	//   4 |     promt: You approve payments.
+	//     |     ^
 }
 
 func ExampleConfig_Lint() {

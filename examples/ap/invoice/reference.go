@@ -58,7 +58,10 @@ func (d *document) asIdentifier(s string) string {
 	if dates := findDates(s); len(dates) > 0 && dates[0].start == 0 {
 		return ""
 	}
-	m := leading.FindString(s)
+	m := wholly.FindString(s)
+	if m == "" {
+		m = leading.FindString(s)
+	}
 	m = strings.TrimRight(m, "-/.:_")
 	if !strings.ContainsAny(m, "0123456789") || moneyForm.MatchString(m) || ordinal.MatchString(m) {
 		return ""
@@ -67,6 +70,7 @@ func (d *document) asIdentifier(s string) string {
 }
 
 var (
+	wholly    = regexp.MustCompile(`(?i)^[a-z]{1,6}(?:[ /-]\d+)+$`)
 	joiner    = regexp.MustCompile(` ?([/-]) ?`)
 	leading   = regexp.MustCompile(`^(?:[A-Z]{1,5}[ ]\d[\w/-]*(?: \d{3,}\b)?|[\p{L}\d](?:[\p{L}\d/_.-]|[ ]?[/-][ ]?[\p{L}\d])*)`)
 	moneyForm = regexp.MustCompile(`^\d+\.\d{2}$`)

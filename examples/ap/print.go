@@ -1,0 +1,194 @@
+package ap
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"charm.land/lipgloss/v2"
+
+	"usher/venue/cli"
+)
+
+// printer writes the report for people.
+type printer struct {
+	out   io.Writer
+	color bool
+	err   error
+}
+
+func (r *report) print(opts cli.DemoOptions) error {
+	if opts.JSON {
+		enc := json.NewEncoder(opts.Out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	}
+	p := &printer{out: opts.Out, color: opts.Color}
+	if r.Invoice != nil {
+		p.invoice(r)
+	} else {
+		p.all(r)
+	}
+	for _, u := range r.Unexpected {
+		p.line("%s %s", p.bad("UNEXPECTED"), u)
+	}
+	return p.err
+}
+
+func (p *printer) all(r *report) {
+	p.line("%s", p.bold("Accounts payable: five agents, one gate"))
+	p.head("1. What each agent may do")
+	p.mandates(r.Agents)
+	p.head("2. Five invoices go through the pipeline: scanned, looked up, decided")
+	p.decisions(r.Invoices)
+	p.head("3. The first invoice comes again, spelled differently")
+	p.decisions([]*processed{r.Repeated})
+	p.line("   Dave reports: %s", r.Summary)
+	p.head("4. Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid")
+	p.attempts(r.Attempts)
+	p.head("5. What the audit ledger says")
+	p.audit(r.Audit)
+	p.line("")
+	p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody. %s",
+		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), unchanged(r.Unchanged))
+	p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
+}
+
+func unchanged(ok bool) string {
+	if ok {
+		return "Data, operations and mandates are as they were."
+	}
+	return "Something changed that must not."
+}
+
+// invoice shows what came of one invoice.
+func (p *printer) invoice(r *report) {
+	e, en, d := r.Invoice.Extraction, r.Invoice.Enrichment, r.Invoice.Decision
+	p.line("%s", p.bold("What the scanner read"))
+	p.rows(func(row func(...string)) {
+		for _, f := range [...]struct{ name, value string }{
+			{"vendor", e.Vendor}, {"invoice number", e.Number}, {"date", e.Date}, {"currency", e.Currency},
+			{"total", e.Total.Grouped()}, {"terms", e.Terms}, {"purchase order", e.PurchaseOrder},
+		} {
+			row("   "+f.name, orAbsent(f.value))
+		}
+		for _, l := range e.Lines {
+			var parts []string
+			if l.Quantity != nil && l.UnitPrice != nil {
+				parts = append(parts, l.Quantity.String()+" x "+l.UnitPrice.Grouped())
+			}
+			if l.Amount != nil {
+				parts = append(parts, l.Amount.Grouped())
+			}
+			row("   line", l.Description+": "+strings.Join(parts, " = "))
+		}
+		if e.Subtotal != nil {
+			row("   subtotal", e.Subtotal.Grouped())
+		}
+		if e.Tax != nil {
+			row("   tax", e.Tax.Grouped())
+		}
+	})
+	p.head("What the enricher found")
+	p.rows(func(row func(...string)) {
+		row("   vendor", vendorText(en.Vendor))
+		row("   order", orderText(en.Order))
+		came := "none"
+		if len(en.Earlier) > 0 {
+			came = "w/invoices/" + en.Earlier[0].RecordID
+		}
+		row("   came before", came)
+		row("   stored as", "w/invoices/"+en.RecordID)
+		for _, problem := range en.Problems {
+			row("   problem", problem)
+		}
+	})
+	p.head("What the approver decided")
+	for _, rule := range d.Rules {
+		mark := p.good("passed")
+		if !rule.Passed {
+			mark = p.bad("not   ")
+		}
+		p.line("   %s  %s  %s", rule.Rule, mark, rule.Detail)
+	}
+	p.line("   %s", p.decision(d))
+	p.line("   %s", d.Reason)
+	p.head("What the audit ledger says")
+	p.audit(r.Audit)
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return "(not stated)"
+	}
+	return s
+}
+
+func vendorText(v *vendor) string {
+	if v == nil {
+		return "not on record"
+	}
+	return v.Name + ", " + v.Status + ", sanctions check " + v.Sanctions
+}
+
+func orderText(o *order) string {
+	if o == nil {
+		return "not on record"
+	}
+	return fmt.Sprintf("%s over %s %s of %s, %s", o.ID, o.Amount.Grouped(), o.Currency, o.Manager, o.Status)
+}
+
+func (p *printer) decision(d decision) string {
+	text := d.Decision
+	if d.EscalateTo != nil {
+		text += " to " + *d.EscalateTo
+	}
+	switch d.Decision {
+	case approved:
+		return p.good(text)
+	case rejected:
+		return p.bad(text)
+	}
+	return p.paint(text, lipgloss.NewStyle().Foreground(lipgloss.Yellow))
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+	}
+}
+
+func (p *printer) head(title string) { p.line("\n%s", p.bold(title)) }
+
+// rows writes aligned columns. Colour would count as width, so cells have none.
+func (p *printer) rows(fill func(row func(...string))) {
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fill(func(cells ...string) {
+		if p.err == nil {
+			_, p.err = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		}
+	})
+	if p.err == nil {
+		p.err = w.Flush()
+	}
+}
+
+func (p *printer) paint(s string, style lipgloss.Style) string {
+	if !p.color {
+		return s
+	}
+	return style.Render(s)
+}
+
+func (p *printer) good(s string) string {
+	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Green))
+}
+
+func (p *printer) bad(s string) string {
+	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Red))
+}
+func (p *printer) dim(s string) string  { return p.paint(s, lipgloss.NewStyle().Faint(true)) }
+func (p *printer) bold(s string) string { return p.paint(s, lipgloss.NewStyle().Bold(true)) }

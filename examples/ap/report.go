@@ -1,0 +1,116 @@
+package ap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"usher/tools"
+)
+
+// report is what the demo prints, and with --json what it is as data.
+type report struct {
+	Agents     []mandate    `json:"agents"`
+	Invoice    *processed   `json:"invoice,omitempty"`  // the one that was given
+	Invoices   []*processed `json:"invoices,omitempty"` // the demo's own
+	Repeated   *processed   `json:"repeated,omitempty"`
+	Summary    string       `json:"summary,omitempty"` // the manager's
+	Attempts   []attempted  `json:"attempts,omitempty"`
+	Unchanged  bool         `json:"unchanged"` // by the attempts
+	Audit      *audit       `json:"audit"`
+	Unexpected []string     `json:"unexpected"`
+}
+
+// mandate is an agent and what it holds.
+type mandate struct {
+	Agent       string          `json:"agent"`
+	Description string          `json:"description"`
+	Caps        json.RawMessage `json:"caps"`
+	held        string
+}
+
+// audit counts the decisions in the ledger.
+type audit struct {
+	Tally    []tally `json:"tally"`
+	Rows     int     `json:"rows"`
+	Verified bool    `json:"verified"` // the hash chain holds
+}
+
+// tally counts the decisions on one agent's calls.
+type tally struct {
+	Agent   string `json:"agent"`
+	Allowed int    `json:"allowed"`
+	Denied  int    `json:"denied"`
+}
+
+func (r *report) unexpected(format string, args ...any) {
+	r.Unexpected = append(r.Unexpected, fmt.Sprintf(format, args...))
+}
+
+// count is the number of attempts with an outcome.
+func (r *report) count(outcome string) (n int) {
+	for _, a := range r.Attempts {
+		if a.Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *house) mandates(ctx context.Context) ([]mandate, error) {
+	var out []mandate
+	for _, id := range h.agents {
+		a, err := h.user.Agent(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		info, err := a.Info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(info.Caps)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, mandate{id, info.Config.Description, raw, info.Caps.String()})
+	}
+	return out, nil
+}
+
+// owner is how the user in person stands in the tally.
+const owner = "(the user)"
+
+// audit reads the ledger from its beginning, which checks the chain of hashes.
+func (h *house) audit(ctx context.Context) (*audit, error) {
+	out := &audit{}
+	counts := make(map[string]*tally)
+	for row, err := range h.v.Audit(ctx, 0) {
+		if err != nil {
+			return out, err
+		}
+		out.Rows++
+		if row.Entry == nil {
+			continue
+		}
+		who := row.Actor
+		if who == "" {
+			who = owner
+		}
+		if counts[who] == nil {
+			counts[who] = &tally{Agent: who}
+		}
+		if row.Verdict == tools.Allowed {
+			counts[who].Allowed++
+		} else {
+			counts[who].Denied++
+		}
+	}
+	for _, t := range counts {
+		out.Tally = append(out.Tally, *t)
+	}
+	slices.SortFunc(out.Tally, func(a, b tally) int { return strings.Compare(a.Agent, b.Agent) })
+	out.Verified = true
+	return out, nil
+}

@@ -1,0 +1,67 @@
+package ap
+
+import "strconv"
+
+// mandates is the table of the agents and their capabilities.
+func (p *printer) mandates(list []mandate) {
+	p.rows(func(row func(...string)) {
+		for _, m := range list {
+			row("   "+m.Agent, m.Description, m.held)
+		}
+	})
+}
+
+// decisions is a line an invoice.
+func (p *printer) decisions(list []*processed) {
+	p.rows(func(row func(...string)) {
+		for _, i := range list {
+			d := i.Decision
+			amount := d.Total.Grouped()
+			if d.Currency != nil {
+				amount += " " + *d.Currency
+			}
+			to := d.Decision
+			if d.EscalateTo != nil {
+				to += " to " + *d.EscalateTo
+			}
+			row("   "+d.Invoice, d.Vendor, amount, to, d.Reason)
+		}
+	})
+}
+
+// attempts lists what was tried, by agent, each refusal in the gate's words.
+func (p *printer) attempts(list []attempted) {
+	agent := ""
+	for _, a := range list {
+		if a.Agent != agent {
+			agent = a.Agent
+			p.line("   %s", p.bold(agent))
+		}
+		mark := p.bad("denied ")
+		switch a.Outcome {
+		case allowed:
+			mark = p.good("allowed")
+		case invalid:
+			mark = p.bad("refused")
+		}
+		p.line("     %s  %s", mark, a.What)
+		if a.Words != "" {
+			p.line("              %s", p.dim(a.Words))
+		}
+	}
+}
+
+// audit is the table of decisions by agent.
+func (p *printer) audit(a *audit) {
+	p.rows(func(row func(...string)) {
+		row("   agent", "allowed", "denied")
+		for _, t := range a.Tally {
+			row("   "+t.Agent, strconv.Itoa(t.Allowed), strconv.Itoa(t.Denied))
+		}
+	})
+	state := p.good("verified")
+	if !a.Verified {
+		state = p.bad("BROKEN")
+	}
+	p.line("   %d rows, chain of hashes %s", a.Rows, state)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"usher/venue/cli"
+)
+
+// blocks returns the fenced blocks of README.md of one language.
+func blocks(t *testing.T, language string) []string {
+	t.Helper()
+	raw, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(raw, -1) {
+		out = append(out, string(m[1]))
+	}
+	if len(out) == 0 {
+		t.Fatalf("README.md has no %s block", language)
+	}
+	return out
+}
+
+// usher runs the command in dir and returns what it prints.
+func usher(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	t.Chdir(dir)
+	var out, notes bytes.Buffer
+	p := program()
+	p.Stdin, p.Stdout, p.Stderr = strings.NewReader(""), &out, &notes
+	if status := p.Run(t.Context(), args); status == cli.ExitMisuse {
+		t.Fatalf("usher %q: %s", args, notes.String())
+	}
+	return out.String()
+}
+
+func TestReadmeIsTrue(t *testing.T) {
+	configuration := blocks(t, "yaml")
+	disclosure := blocks(t, "text")[0]
+	consoles := blocks(t, "console")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(configuration[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := usher(t, dir, "lint"); !strings.Contains(got, "nothing to complain about") {
+		t.Errorf("lint of the README's configuration says:\n%s", got)
+	}
+	if got := usher(t, dir, "agents", "show", "Carol"); !strings.HasSuffix(got, disclosure) {
+		t.Errorf("agents show Carol ends otherwise than the README says:\n%s", got)
+	}
+	ran := 0
+	for _, block := range consoles {
+		line, want, _ := strings.Cut(block, "\n")
+		command, ok := strings.CutPrefix(line, "$ usher ")
+		if !ok {
+			continue
+		}
+		ran++
+		if got := usher(t, dir, shellWords(command)...); got != want {
+			t.Errorf("usher %s prints\n%s\nREADME says\n%s", command, got, want)
+		}
+	}
+	if ran < 2 {
+		t.Errorf("only %d commands of the README ran", ran)
+	}
+}
+
+// shellWords splits a command line with single and double quotes.
+func shellWords(line string) []string {
+	var words []string
+	for _, m := range regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {
+		words = append(words, m[1]+m[2]+m[3])
+	}
+	return words
+}
+
+// The Go of the README is the Go of tested examples.
+func TestReadmeGoIsTested(t *testing.T) {
+	raw, err := os.ReadFile("venue/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := strings.ReplaceAll(string(raw), "\n\t", "\n")
+	for _, block := range blocks(t, "go") {
+		if !strings.Contains(tested, "\n"+block) {
+			t.Errorf("venue/example_test.go does not have the README's\n%s", block)
+		}
+	}
+}
+
+// Every direct dependency has its reason, and no other stands there.
+func TestReadmeListsTheDependencies(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "\n## Dependencies\n")
+	direct := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`(?m)^(?:require)?\s+(\S+\.\S+) v\S+$`).FindAllSubmatch(mod, -1) {
+		direct[string(m[1])] = true
+		if !strings.Contains(table, "`"+string(m[1])+"`") {
+			t.Errorf("the README's table lacks %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(table, -1) {
+		if !direct[m[1]] {
+			t.Errorf("the README's table has %s, which is no direct dependency", m[1])
+		}
+	}
+}

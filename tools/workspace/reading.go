@@ -1,0 +1,180 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"usher/caps"
+	"usher/tools"
+)
+
+// Defaults and bounds of the operations' inputs.
+const (
+	defaultMaxSize = 1_000_000
+	largestMaxSize = 16 << 20
+	defaultKeys    = 1000
+	defaultValues  = 100
+	largestLimit   = 10_000
+	defaultBudget  = 500
+	smallestBudget = 10
+	largestBudget  = 100_000
+)
+
+type readIn struct {
+	Path    caps.Path `json:"path" jsonschema:"what to read, for example w/notes/today or [\"w\",\"notes\",\"today\"]"`
+	MaxSize int64     `json:"maxSize,omitempty" jsonschema:"the largest JSON to return, in bytes (default 1000000)"`
+}
+
+type readOut struct {
+	Exists    bool            `json:"exists"`
+	Value     json.RawMessage `json:"value,omitzero"`
+	Truncated bool            `json:"truncated,omitempty"`
+	Size      int64           `json:"size,omitempty"`
+}
+
+func (s *space) read(ctx context.Context, call tools.Call, in readIn) (out readOut, err error) {
+	if err := bounded("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
+		return readOut{}, err
+	}
+	err = s.view(ctx, call, in.Path, func(_ string, v view) error {
+		out = readOut{Exists: v.rev != 0}
+		if v.rev == 0 {
+			return nil
+		}
+		text := &sink{limit: in.MaxSize}
+		if err := s.tree.stream(ctx, v.node, text); err != nil {
+			return err
+		}
+		out.Value = text.buf
+		if text.over() {
+			out = readOut{Exists: true, Value: json.RawMessage("null"), Truncated: true, Size: text.size}
+		}
+		return nil
+	})
+	return out, err
+}
+
+type listIn struct {
+	Path   caps.Path `json:"path,omitzero" jsonschema:"what to list; without it, the namespaces"`
+	Offset int64     `json:"offset,omitempty" jsonschema:"how many to skip (default 0)"`
+	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 1000)"`
+}
+
+type listOut struct {
+	Exists bool              `json:"exists"`
+	Type   string            `json:"type,omitempty"`
+	Count  *int              `json:"count,omitzero"`
+	Keys   []string          `json:"keys,omitzero"`
+	Values []json.RawMessage `json:"values,omitzero"`
+	Offset *int              `json:"offset,omitzero"`
+}
+
+func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listOut, error) {
+	if in.Path.Given() {
+		r, err := in.Path.Resource()
+		if err != nil {
+			return listOut{}, err
+		}
+		if len(r.Segments()) > 0 {
+			out, err := s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultKeys})
+			if out.Offset != nil && *out.Offset == 0 {
+				out.Offset = nil
+			}
+			return out, err
+		}
+	}
+	names := s.namespaces()
+	count := len(names)
+	return listOut{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
+}
+
+type sliceIn struct {
+	Path   caps.Path `json:"path" jsonschema:"the array or map to read from"`
+	Offset int64     `json:"offset,omitempty" jsonschema:"how many to skip (default 0)"`
+	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 100)"`
+}
+
+func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listOut, error) {
+	return s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultValues, pairs: true})
+}
+
+func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (out listOut, err error) {
+	if err := bounded("limit", &limit, int64(p.limit), 1, largestLimit); err != nil {
+		return listOut{}, err
+	}
+	if err := bounded("offset", &offset, 0, 0, 1<<40); err != nil {
+		return listOut{}, err
+	}
+	p.offset, p.limit = int(offset), int(limit)
+	err = s.view(ctx, call, path, func(at string, v view) error {
+		out = listOut{}
+		if v.rev == 0 {
+			return nil
+		}
+		l, err := s.tree.listNode(ctx, at, v.node, p)
+		if err != nil {
+			return err
+		}
+		out = listOut{Exists: true, Type: l.Type, Keys: l.Keys, Values: l.Values}
+		if v.node.container() {
+			out.Count, out.Offset = &l.Count, &l.Offset
+		}
+		return nil
+	})
+	return out, err
+}
+
+type inspectIn struct {
+	Paths   json.RawMessage `json:"paths" jsonschema:"a path, or an array of paths"`
+	Budget  int64           `json:"budget,omitempty" jsonschema:"bytes of text for all paths together (default 500, at least 10)"`
+	Compact *bool           `json:"compact,omitzero" jsonschema:"one line for each value (default true)"`
+}
+
+type inspectOut struct {
+	Result any `json:"result"`
+}
+
+func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (inspectOut, error) {
+	if err := bounded("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
+		return inspectOut{}, err
+	}
+	paths, err := pathList(in.Paths)
+	if err != nil {
+		return inspectOut{}, err
+	}
+	r := renderer{t: s.tree, compact: in.Compact == nil || *in.Compact}
+	share := max(smallestBudget, int(in.Budget)/len(paths))
+	texts := make(map[string]string, len(paths))
+	for _, p := range paths {
+		text := ""
+		err := s.view(ctx, call, p, func(_ string, v view) (err error) {
+			if v.rev == 0 {
+				text = "/* nothing here */"
+				return nil
+			}
+			text, err = r.render(ctx, v.node, share, 0)
+			return err
+		})
+		if err != nil {
+			return inspectOut{}, err
+		}
+		texts[p.String()] = text
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(in.Paths)), "[") {
+		return inspectOut{texts}, nil
+	}
+	return inspectOut{texts[paths[0].String()]}, nil
+}
+
+// bounded puts the default in place of 0 and refuses what is out of bounds.
+func bounded(field string, n *int64, byDefault, least, most int64) error {
+	if *n == 0 {
+		*n = byDefault
+	}
+	if *n < least || *n > most {
+		return fmt.Errorf("%s is %d: it must be from %d to %d", field, *n, least, most)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package venue_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/runtime/offline"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/venue"
+)
+
+// A venue in a Go program: Carol may read everything and write decisions.
+func Example() {
+	ctx := context.Background()
+	v, err := venue.Open(ctx, &venue.Options{ // Dir: "data" keeps it on disk
+		Models: map[string]runtime.Model{"default": offline.Model{}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer v.Close()
+
+	alice, err := v.User(ctx, "alice")
+	if err != nil {
+		log.Fatal(err)
+	}
+	carol, err := alice.CreateAgent(ctx, agents.Spec{
+		ID:     "Carol",
+		Prompt: "You approve payments.",
+		Tools:  []string{"covia:read", "covia:write"},
+		Caps: caps.Declare(caps.Of(
+			caps.MustCapability("w/", "crud/read"),
+			caps.MustCapability("w/decisions/", "crud"),
+		)),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, say := range []string{"write w/decisions/INV-7 approved", "write w/vendors/Evil approved"} {
+		for ev, err := range carol.Chat(ctx, say) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			if done, ok := ev.(runtime.ToolFinished); ok {
+				fmt.Println(done.Operation, done.Outcome)
+			}
+		}
+	}
+	// Output:
+	// v/ops/covia/write ok
+	// v/ops/covia/write denied
+}
+
+type lookup struct {
+	ID string `json:"id"`
+}
+
+type customer struct {
+	Name string `json:"name"`
+}
+
+// A tool of one's own is a typed function with its needs beside it.
+func ExampleOptions_tools() {
+	ctx := context.Background()
+	crm := tools.New("crm:lookup", "Look up a customer.",
+		func(in lookup) []caps.Request { return []caps.Request{caps.Need("crud/read", "w/crm/"+in.ID)} },
+		func(ctx context.Context, call tools.Call, in lookup) (customer, error) {
+			return customer{Name: "Customer " + in.ID}, nil
+		})
+	v, err := venue.Open(ctx, &venue.Options{Tools: []*tools.Operation{crm}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer v.Close()
+	alice, err := v.User(ctx, "alice")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := alice.Invoke(ctx, "crm:lookup", lookup{ID: "7"})
+	fmt.Println(string(out), err)
+	// Output: {"name":"Customer 7"} <nil>
+}
