@@ -141,7 +141,7 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 	link.grants, link.policy = []grant{g}, rest
 	link.cid = cidOf(codecDagCBOR, raw)
 	link.size = len(raw)
-	link.resolved.Store(&resolved{grants: link.grants, bareOwner: link.sub, depth: 1})
+	link.resolved.Store(&resolved{grants: link.grants, bareOwner: link.sub, depth: 1, count: 1})
 	return link, nil
 }
 

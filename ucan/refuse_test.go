@@ -2,6 +2,7 @@ package ucan
 
 import (
 	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -433,5 +434,54 @@ func TestFractionsAndSkew(t *testing.T) {
 		if wantErr(t, err, c.want); t.Failed() {
 			t.Fatalf("at %v with skew %v", c.at, c.skew)
 		}
+	}
+}
+
+// TestProofBombs stores proofs by CID that share each other: few tokens, many
+// ways. Neither storing nor asking may take the ways one by one.
+func TestProofBombs(t *testing.T) {
+	w := newWorld(t)
+	begin := time.Now()
+	var last []string
+	refused := false
+	for level := range 8 {
+		var next []string
+		for i := range 4 {
+			claims := w.claims(w.bob, w.bob.DID(), cap1(w.url(w.bob, "w"), "crud"), last...)
+			claims["nnc"] = string(rune('a'+level)) + string(rune('a'+i))
+			l := mustOpen(t, signJWT(t, w.bob, jwtHeader, claims))
+			if err := w.store.Put(t.Context(), l); err != nil {
+				wantErr(t, errors.Unwrap(err), ErrBudget)
+				refused = true
+				break
+			}
+			_ = w.v.Revoke(t.Context(), mustRevoke(t, w.bob, l.CID()))
+			_ = w.v.Check(t.Context(), l)
+			next = append(next, l.CID().String())
+		}
+		if last = next; refused {
+			break
+		}
+	}
+	if !refused {
+		t.Error("a bomb was stored")
+	}
+	if spent := time.Since(begin); spent > 5*time.Second {
+		t.Errorf("it took %v", spent)
+	}
+
+	// A chain by CID ends at the most that any limit allows.
+	prf := []string{}
+	for i := range maxChain + 1 {
+		claims := w.claims(w.bob, w.bob.DID(), cap1(w.url(w.bob, "w"), "crud"), prf...)
+		claims["nnc"] = string(rune('a' + i))
+		l := mustOpen(t, signJWT(t, w.bob, jwtHeader, claims))
+		err := w.store.Put(t.Context(), l)
+		if i < maxChain {
+			wantErr(t, err, nil)
+		} else {
+			wantErr(t, errors.Unwrap(err), ErrTooDeep)
+		}
+		prf = []string{l.CID().String()}
 	}
 }

@@ -8,8 +8,13 @@ type resolved struct {
 	grants    []grant // owners filled in; a bare one of unknown owner stays zero
 	bareOwner DID     // the root issuer, where all proofs agree on one
 	depth     int     // tokens on the longest way to a root
+	count     int     // tokens on all ways, one met twice counted twice
 	err       error
 }
+
+// maxProofs bounds count. Tokens that name their proofs by CID can share them, so
+// that few of them make more ways than anybody could walk.
+const maxProofs = 256
 
 // resolve finds the proofs of a JWT and checks each hop: the proof is made out to
 // the issuer, outlives the token, and covers each of its capabilities, in both
@@ -21,7 +26,7 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 	if r := l.resolved.Load(); r != nil {
 		return r, r.err
 	}
-	r := &resolved{depth: 1}
+	r := &resolved{depth: 1, count: 1}
 	if len(l.prf) == 0 {
 		r.bareOwner = l.iss
 	}
@@ -42,6 +47,7 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 		}
 		r.parents = append(r.parents, p)
 		r.depth = max(r.depth, 1+pr.depth)
+		r.count += pr.count
 		if i == 0 {
 			r.bareOwner = pr.bareOwner
 		} else if r.bareOwner != pr.bareOwner {
@@ -83,6 +89,12 @@ func (l *Link) inlineProof(c CID) *Link {
 }
 
 func (l *Link) checkHops(r *resolved) error {
+	switch {
+	case r.depth > maxChain:
+		return &VerifyError{Err: ErrTooDeep, CID: l.cid}
+	case r.count > maxProofs:
+		return &VerifyError{Err: ErrBudget, CID: l.cid, Detail: "its proofs have too many proofs"}
+	}
 	for _, p := range r.parents {
 		if p.aud != l.iss {
 			return &VerifyError{Err: ErrBrokenChain, CID: l.cid, Detail: "issued by " + l.iss.s + ", a proof is made out to " + p.aud.s}

@@ -10,21 +10,28 @@ import (
 )
 
 // held is what an agent may do once the venue runs: its own capabilities and
-// those of the agents that it has them from.
+// those of the agents that it has them from, all at once. One that is not there
+// gives nothing.
 func (l *linter) held(id string) caps.Set {
 	if set, ok := l.effective[id]; ok {
 		return set
 	}
-	l.effective[id] = caps.Set{} // a circle of parents gives nothing
-	set := caps.Set{}
-	if a := l.agents[id]; a != nil {
-		set = written(a)
-		if parent, ok := l.config.Parents[id]; ok {
-			set = set.Intersect(l.held(parent))
+	set, seen := caps.Unrestricted(), map[string]bool{}
+	for at, more := id, true; more && !seen[at]; at, more = l.parent(at) {
+		seen[at] = true
+		if l.agents[at] == nil {
+			set = caps.Set{}
+			break
 		}
+		set = set.Intersect(written(l.agents[at]))
 	}
 	l.effective[id] = set
 	return set
+}
+
+func (l *linter) parent(id string) (string, bool) {
+	parent, ok := l.config.Parents[id]
+	return parent, ok
 }
 
 // written is what stands at an agent's caps; absent and null restrict nothing.
@@ -49,7 +56,7 @@ func (l *linter) parents() {
 		case l.agents[parent] == nil:
 			l.report(LevelError, at, name, "its parent "+strconv.Quote(parent)+" is no agent of the configuration", l.nearestAgent(parent))
 		case l.circle(a.ID):
-			l.report(LevelError, at, name, "it is its own parent, directly or through others, and so may do nothing", "remove one of the parents")
+			l.report(LevelError, at, name, "it is its own parent, directly or through others, which nobody can be", "remove one of the parents")
 		case !a.Caps.Present():
 			// What is left out is the parent's.
 		default:
@@ -60,18 +67,13 @@ func (l *linter) parents() {
 
 func (l *linter) circle(id string) bool {
 	seen := map[string]bool{}
-	for at, ok := id, true; ok; at, ok = l.config.Parents[at], l.has(at) {
+	for at, more := id, true; more; at, more = l.parent(at) {
 		if seen[at] {
 			return at == id
 		}
 		seen[at] = true
 	}
 	return false
-}
-
-func (l *linter) has(id string) bool {
-	_, ok := l.config.Parents[id]
-	return ok
 }
 
 func (l *linter) wider(a *agents.Spec, parent string) {

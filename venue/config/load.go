@@ -158,11 +158,7 @@ func readFault(err error) error {
 // source reads one file into the configuration.
 func (r *reader) source(name string, data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	switch {
-	case len(data) > maxFileBytes:
-		r.add(place{File: name}, "the file is above %d MiB: split it", maxFileBytes>>20)
-		return
-	case !utf8.Valid(data):
+	if !utf8.Valid(data) {
 		r.add(place{File: name}, "the file is not UTF-8: save it as UTF-8")
 		return
 	}
@@ -174,6 +170,10 @@ func (r *reader) source(name string, data []byte) {
 
 // parse returns the content of a file, or nil when there is none or a fault.
 func (r *reader) parse(src *source, data []byte) *node {
+	if len(data) > maxSourceBytes {
+		r.add(place{File: src.name}, "the file is above %d MiB: split it, or put large values into .json files and name these under data", maxSourceBytes>>20)
+		return nil
+	}
 	root, err := parse(src, data)
 	var f fault
 	if errors.As(err, &f) {

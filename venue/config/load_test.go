@@ -153,7 +153,11 @@ func TestLoadRefuses(t *testing.T) {
 			write(t, dir, "carol.md", "\xff")
 		}, "not UTF-8"},
 		{"too large", func(t *testing.T, dir string) {
-			write(t, dir, "usher.yaml", "# "+strings.Repeat("x", maxFileBytes))
+			write(t, dir, "usher.yaml", "# "+strings.Repeat("x", maxSourceBytes))
+		}, "above 1 MiB"},
+		{"prompt too large", func(t *testing.T, dir string) {
+			write(t, dir, "usher.yaml", "agents: [{id: Carol, prompt_file: carol.md}]\n")
+			write(t, dir, "carol.md", strings.Repeat("x", maxFileBytes+1))
 		}, "above 4 MiB"},
 		{"prompt file is a folder", func(t *testing.T, dir string) {
 			write(t, dir, "usher.yaml", "agents: [{id: Carol, prompt_file: docs}]\n")

@@ -11,11 +11,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a file.
+// Bounds of a file. The parser takes time in the square of a mapping's keys, so
+// that a configuration is bounded closer than the files that it names.
 const (
-	maxFileBytes = 4 << 20
-	maxNesting   = 64
-	maxValues    = 1 << 20 // with aliases written out
+	maxSourceBytes = 1 << 20
+	maxFileBytes   = 4 << 20
+	maxNesting     = 64
+	maxValues      = 1 << 20 // with aliases written out
 )
 
 type kind uint8
@@ -70,6 +72,10 @@ func parse(src *source, data []byte) (root *node, err error) {
 	}()
 	tokens := lexer.Tokenize(string(data))
 	if err := checkNesting(src, tokens); err != nil {
+		return nil, err
+	}
+	tokens, err = joinPlain(src, tokens)
+	if err != nil {
 		return nil, err
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())

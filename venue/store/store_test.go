@@ -515,3 +515,42 @@ func TestNothingLeaks(t *testing.T) {
 		}
 	}
 }
+
+// TestSpaces: what lies under one prefix sees nothing of another.
+func TestSpaces(t *testing.T) {
+	s := open(t, "")
+	a, b := s.Under("a/"), s.Under("b/")
+	for _, p := range []*Space{a, b} {
+		ok, err := p.Apply(t.Context(), map[string]uint64{"k": 0}, map[string][]byte{"k": []byte(p.prefix), "l": nil}, nil)
+		if !ok || err != nil {
+			t.Fatalf("Apply under %s = %v, %v", p.prefix, ok, err)
+		}
+	}
+	ok, err := a.Apply(t.Context(), nil, nil, []string{"l"})
+	if !ok || err != nil {
+		t.Fatalf("Apply = %v, %v", ok, err)
+	}
+	if value, rev, err := b.Get(t.Context(), []byte("k")); string(value) != "b/" || rev == 0 || err != nil {
+		t.Errorf("Get = %q, %d, %v; want b/", value, rev, err)
+	}
+	tests := []struct {
+		name  string
+		scan  func(context.Context, []byte, []byte, func(k, v []byte) (bool, error)) error
+		start string
+		want  []string
+	}{
+		{"a", a.Scan, "", []string{"k=a/"}},
+		{"b", b.Scan, "", []string{"k=b/", "l="}},
+		{"b back", b.ScanBack, "", []string{"l=", "k=b/"}},
+		{"b back from", b.ScanBack, "k", []string{"k=b/"}},
+		{"b keys from", b.ScanKeys, "l", []string{"l="}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, collectScan(t, tt.scan, "", tt.start)); diff != "" {
+			t.Errorf("scan %s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if err := a.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

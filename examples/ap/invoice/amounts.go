@@ -62,6 +62,9 @@ func (st style) amounts(s string) []amount {
 		}
 		a, end, ok := st.amountAt(s, i)
 		if ok {
+			if n := len(out); n > 0 {
+				a.start = max(a.start, out[n-1].end)
+			}
 			out = append(out, a)
 		}
 		i = max(i, end-1)
@@ -95,7 +98,11 @@ func (st style) amountAt(s string, i int) (a amount, end int, ok bool) {
 		negative = negative || cur == nil
 	}
 	rest := s[a.end:]
-	if m := after.FindString(rest); m != "" {
+	m := after.FindString(rest)
+	if next := strings.TrimLeft(rest[len(m):], " "); next != "" && next[0] >= '0' && next[0] <= '9' && strings.ContainsAny(m, "$€£¥₹") {
+		m = "" // the sign of the next amount
+	}
+	if m != "" {
 		code := isoCode(strings.TrimLeft(m, " ,.-/)\n"))
 		if a.currency == "" || !isISO(a.currency) {
 			a.currency = code

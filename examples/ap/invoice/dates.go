@@ -128,7 +128,7 @@ func alphanumeric(c byte) bool {
 }
 
 var (
-	issueLabel = regexp.MustCompile(`(?i)invoice[ _-]?date|date of (?:the )?(?:invoice|issue)|issue[ _-]?date|issued|dated|bill(?:ing)? date|tax (?:point|date)|rechnungsdatum|date d(?:e (?:la )?|')?(?:facture|émission)|fecha de (?:factura|emisión)|factuurdatum|invoice[^.\n]{0,40}\bof$|rechnung[^.\n]{0,40}\bvom$|facture[^.\n]{0,40}\bdu$`)
+	issueLabel = regexp.MustCompile(`(?i)invoice[ _-]?date|date of (?:the )?(?:invoice|issue)|issue[ _-]?date|issued|dated|(?:issued|raised|invoiced|sent)\b.{0,80}\bon$|bill(?:ing)? date|tax (?:point|date)|rechnungsdatum|date d(?:e (?:la )?|')?(?:facture|émission)|fecha de (?:factura|emisión)|factuurdatum|invoice[^.\n]{0,40}\bof$|rechnung[^.\n]{0,40}\bvom$|facture[^.\n]{0,40}\bdu$`)
 	plainLabel = regexp.MustCompile(`(?i)\b(?:date|datum|fecha|data)\b`)
 	otherLabel = regexp.MustCompile(`(?i)\b(?:due|payable|pay(?:ment)?|paid|settle[d]?|deliver\w*|ship\w*|dispatch\w*|order(?:ed)?|p\.?o\.?|period|from|to|until|till|through|valid|since|expir\w+|services?|between|before|latest|by|fällig\w*|zahlbar|liefer\w*|leistung\w*|bestell\w*|échéance|vencimiento|start|end|week|contract|agreement)\b`)
 )
@@ -149,6 +149,7 @@ func (d *document) invoiceDate() string {
 				label = label[cut:]
 			}
 		}
+		label = lastSentence(label)
 		label = lastCell(strings.TrimRight(label, " \t\n:|"))
 		if rank := issueRank(label); rank > best {
 			best, found = rank, at.iso
@@ -166,7 +167,12 @@ func (d *document) invoiceDate() string {
 
 func issueRank(label string) int {
 	issue, other := lastMatch(issueLabel, label), lastMatch(otherLabel, label)
+	if other < len(label)-nearby {
+		other = -1
+	}
 	switch {
+	case rangeMark.MatchString(label):
+		return 0
 	case issue >= 0 && issue+20 > other:
 		return 4
 	case other >= 0:
@@ -176,6 +182,11 @@ func issueRank(label string) int {
 	}
 	return 1
 }
+
+// nearby is how far before a date a word still says what the date is, in bytes.
+const nearby = 32
+
+var rangeMark = regexp.MustCompile(`(?i)^[ \n]*(?:-|to|until|till|through|bis|au|and)[ \n]*$`)
 
 func lastMatch(re *regexp.Regexp, s string) int {
 	all := re.FindAllStringIndex(s, -1)

@@ -23,7 +23,7 @@ type document struct {
 	parties zones
 }
 
-var contacts = regexp.MustCompile(`(?i)\b(?:tel|phone|telephone|fax|mobile|iban|bic|swift|ein|abn|siret|(?:vat|tax|gst|company)[ -]?(?:id|reg|registration|no|number|nr)|ust-?id(?:nr)?|sort code|routing|account (?:no|number)|a/c|card)\b\.?[^\n|]*|\S+@\S+\.\S+|(?:https?://|www\.)\S+|\+\d[\d ()-]{7,}|P\.? ?O\.? ?Box[ \t]*\d*`)
+var contacts = regexp.MustCompile(`(?i)\b(?:tel|phone|telephone|fax|mobile|iban|bic|swift|ein|abn|siret|(?:vat|tax|gst|company)[ -]?(?:id|reg|registration|no|number|nr)|ust-?id(?:nr)?|sort code|routing|account (?:no|number)|a/c|card)\b\.?[ \t]*(?:(?:no|nr|number|id)\b)?[.:#]*[ \t]*(?-i:[A-Z]{0,4}[\dA-Z() /+.-]{3,40})|\b\d{1,2}:\d{2}(?::\d{2})?\b|\S+@\S+\.\S+|(?:https?://|www\.)\S+|\+\d[\d ()-]{7,}|P\.? ?O\.? ?Box[ \t]*\d*`)
 
 func newDocument(raw string) *document {
 	d := &document{text: normalize(raw)}

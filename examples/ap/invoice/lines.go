@@ -2,27 +2,46 @@ package invoice
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// lineItems are the positions of the invoice: rows of a table, else what prose
-// counts with quantity and price, else listed amounts.
+// lineItems are the positions of the invoice: rows of a table, else whatever
+// counts with quantity and price, and listed amounts.
 func (d *document) lineItems() []Line {
 	if rows := d.tableRows(); len(rows) > 0 {
 		return rows
 	}
-	if items := d.countedItems(); len(items) > 0 {
-		return items
+	var out []Line
+	counted := d.countedItems()
+	start := 0
+	for _, l := range strings.SplitAfter(d.masked, "\n") {
+		end := start + len(l)
+		if row, ok := d.looseRow(strings.TrimSuffix(l, "\n")); ok {
+			out, start = append(out, row), end
+			continue
+		}
+		inside := false
+		for _, item := range counted {
+			if item.end > start && item.end <= end {
+				out = append(out, item.Line)
+			}
+			inside = inside || item.start < end && item.end > start
+		}
+		if !inside {
+			out = append(out, d.listed(start, end)...)
+		}
+		start = end
 	}
-	return d.listedItems()
+	return out
 }
 
 const unitWords = `x|×|\*|pcs?\.?|pieces?|units?|hours?|hrs?\.?|h|days?|weeks?|months?|kg|tons?|tonnes?|litres?|liters?|stk\.?|stück|std\.?|ea\.?`
 
 var (
 	// "@ 650.00": a price that a quantity stands before.
-	priceMark = regexp.MustCompile(`(?i)(?:@|\bat(?: a (?:rate|price) of)?\b|\bà\b|\bzu je\b|\bpriced at\b|\bcosting\b|\bfor\b|×|\*|\bx)[ \t]*\n?[ \t]*$`)
-	eachAfter = regexp.MustCompile(`(?i)^[ \t]*(?:each|apiece|ea\b\.?|(?:per|a|an|/)[ ]?(?:unit|piece|item|hour|hr|h|day|week|month|seat|user|licen[cs]e|box|pack|set|kg|ton(?:ne)?|night|person|head|\p{L}+)\b|p\.?/?h\b\.?|je\b|pro \p{L}+)`)
+	priceMark = regexp.MustCompile(`(?i)(?:@|\bat(?: a (?:rate|price) of)?\b|(?:^|[ \t\n])à|\bzu je\b|\bpriced at\b|\bcosting\b|\bfor\b|×|\*|\bx)[ \t]*\n?[ \t]*$`)
+	eachAfter = regexp.MustCompile(`(?i)^[ \t]*(?:each|apiece|ea\b\.?|(?:per[ ]|/[ ]?)\p{L}+|an?[ ](?:unit|piece|item|hour|day|week|month|year|seat|user|licen[cs]e|box|pack|set|ton(?:ne)?|night|person|head)\b|p\.?/?h\b\.?|je\b|pro \p{L}+)`)
 	equals    = regexp.MustCompile(`(?i)^[ \t,]*(?:=|:|->|=>|-|\(|equals|is|makes|comes to|totall?ing|amounts to|for a total of|total|which is|that is|i\.e\.)[ \t\n]*\(?$`)
 	// "12 x ergonomic chairs": a quantity at the end of what precedes a price.
 	quantity  = regexp.MustCompile(`(?i)(?:^|[\s(,:;-])(?:qty\.?:?[ ]?|quantity:?[ ]?)?(\d[\d.,']*)[ \t]?(?:(` + unitWords + `)(?:[ \t\n]+of)?(?:[ \t\n]|$))?[ \t]*([^\d\n][^\n=;|]*?(?:\n[^\n=;|\d]*?)?)?[ \t]*$`)
@@ -30,9 +49,15 @@ var (
 	stopWords = regexp.MustCompile(`(?i)^(?:and|for|the|of|our|items?|including|plus|we|your|supply of|delivery of|line|to|with|supplied|provided|delivered|as well as|also|services?:|description:|\d+[.)]|[-*•,.:;(])[ :\n]+`)
 )
 
+// item is a line and the part of the text that it was read from.
+type item struct {
+	Line
+	start, end int
+}
+
 // countedItems reads "12 x chairs @ $650.00 = $7,800" and its relatives.
-func (d *document) countedItems() []Line {
-	var out []Line
+func (d *document) countedItems() []item {
+	var out []item
 	from := 0
 	for i, price := range d.amounts {
 		if price.start < from || price.counted {
@@ -69,7 +94,7 @@ func (d *document) countedItems() []Line {
 				line.Amount = &v
 			}
 		}
-		out = append(out, line)
+		out = append(out, item{line, price.start, end})
 		from = end
 	}
 	return out
@@ -83,9 +108,7 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 	if cut := strings.LastIndex(lead, "\n\n"); cut >= 0 {
 		lead = lead[cut:]
 	}
-	if all := sentence.FindAllStringIndex(lead, -1); all != nil {
-		lead = lead[all[len(all)-1][0]+1:]
-	}
+	lead = lastSentence(lead)
 	m := quantity.FindStringSubmatchIndex(lead)
 	if m == nil {
 		return Line{}, false
@@ -113,7 +136,7 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 		desc = description(lead[m[6]:m[7]])
 	}
 	before := strings.TrimSpace(lead[:m[2]])
-	if desc == "" || unitOnly.MatchString(desc) || strings.HasSuffix(before, ":") {
+	if desc == "" || unitOnly.MatchString(desc) || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "(") {
 		if cut := strings.LastIndexAny(strings.TrimRight(before, " :-,(\n"), "\n;.="); cut >= 0 {
 			before = before[cut+1:]
 		}
@@ -151,37 +174,29 @@ func description(s string) string {
 	return strings.Trim(s, " -,:;(")
 }
 
-var trailing = regexp.MustCompile(`(?i)[ ,(:-]+(?:qty\.?:?|quantity:?|at|priced|for|of|charged|billed|unit price:?|rate:?|price:?|each)$`)
+var trailing = regexp.MustCompile(`(?i)[ ,(:-]+(?:x|×|qty\.?:?|quantity:?|at|priced|for|of|charged|billed|unit price:?|rate:?|price:?|each)$`)
 
-// listedItems reads bullets and rows of one text and one amount.
-func (d *document) listedItems() []Line {
-	var out []Line
-	start := 0
-	for _, l := range strings.SplitAfter(d.masked, "\n") {
-		within := d.between(start, start+len(l))
-		pos := start
-		start += len(l)
-		if len(within) != 1 || !within[0].money() {
-			continue
-		}
-		a := within[0]
-		rest := strings.TrimSpace(d.masked[a.end : pos+len(l)])
-		head := d.masked[pos:a.start]
-		isBullet := bullet.MatchString(head)
-		head = bullet.ReplaceAllString(head, "")
-		listed := isBullet || listing.MatchString(head)
-		if !listed || rest != "" && rest != "." && rest != "|" || sumLine.MatchString(head) || len(head) > 120 {
-			continue
-		}
-		if desc := description(head); desc != "" {
-			v := a.value
-			out = append(out, Line{Description: desc, Amount: &v})
-		}
+// listed reads a line of one text and one amount.
+func (d *document) listed(start, end int) []Line {
+	within := slices.DeleteFunc(d.between(start, end), func(a amount) bool { return !a.money() })
+	if len(within) != 1 {
+		return nil
 	}
-	return out
+	a := within[0]
+	head, rest := d.masked[start:a.start], strings.Trim(d.masked[a.end:end], " .|\n")
+	isBullet := bullet.MatchString(head)
+	head = bullet.ReplaceAllString(head, "")
+	if !isBullet && !listing.MatchString(head) || rest != "" || sumLine.MatchString(head) || len(head) > 120 {
+		return nil
+	}
+	desc := description(head)
+	if desc == "" {
+		return nil
+	}
+	return []Line{{Description: desc, Amount: &a.value}}
 }
 
 var (
 	listing = regexp.MustCompile(`(?:[:|\t]| {2,}|\.{3,}| - )[ \t]*$`)
-	sumLine = regexp.MustCompile(`(?i)\b(?:sub-?[ ]?total|total|tax|vat|gst|mwst|ust|balance|due|paid|deposit|payable|amount|subtotal|net|gross|summe|betrag|discount|terms|budget|limit|order value|previous|currency|rechnungsbetrag|tva|montant)\b`)
+	sumLine = regexp.MustCompile(`(?i)\b(?:sub-?[ ]?total|total|tax|vat|gst|mwst|ust|balance|due|paid|deposit|payable|amount|subtotal|net|gross|summe|betrag|discount|terms|budget|limit|order value|previous|currency|rechnungsbetrag|tva|montant|rate|moms|hst|iva|btw)\b`)
 )

@@ -15,6 +15,8 @@ var (
 	misreadSum = regexp.MustCompile(`(?i)\b(sub|)t[0o]ta[l1|](\b|[ :])`)
 	spacedRun  = regexp.MustCompile(`(?:\b\pL ){2,}\pL\b`)
 	wideGap    = regexp.MustCompile(` {2,}`)
+	jsonBreak  = regexp.MustCompile(`[{}\[\],][ \t\n]*(["{}\]]|$)`)
+	forwarded  = regexp.MustCompile(`(?im)^[ \t>]*-{2,}[ \t]*(?:forwarded|original|weitergeleitete) (?:message|nachricht)[ \t]*-*[ \t]*$`)
 	tags       = regexp.MustCompile(`<(?:/?[a-zA-Z][^<>@]{0,200}|!--[^>]*--)>`)
 )
 
@@ -36,6 +38,10 @@ func normalize(s string) string {
 			return "\n"
 		})
 	}
+	if strings.HasPrefix(strings.TrimSpace(s), "{") {
+		s = jsonBreak.ReplaceAllString(s, "\n$1")
+	}
+	s = forwarded.ReplaceAllString(s, "")
 	s = heading.ReplaceAllString(s, "")
 	s = strings.NewReplacer("**", "", "__", "", "`", "").Replace(s)
 	lines := strings.Split(s, "\n")

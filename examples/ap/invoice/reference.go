@@ -16,9 +16,12 @@ var (
 	numberLabel = regexp.MustCompile(`(?i)^(?:tax |vat |commercial |sales |our )?` + bill + `\.?(?:[ -]*` + numberWords + `)*$|^(?:document|doc\.?|bill|statement)[ -]` + numberWords + `$`)
 	refLabel    = regexp.MustCompile(`(?i)^(?:our |invoice )?(?:ref(?:erence)?\.?|nummer|number|no\.?|nr\.?)(?: (?:no\.?|number))?$`)
 	numbered    = regexp.MustCompile(`(?i)\b` + bill + `\.?(?:[ \t_-]*` + numberWords + `)+` + linkWords + identifier)
-	bare        = regexp.MustCompile(`(?i)\b` + bill + `\b[ \t]*[:#(-]*[ \t]*\n?[ \t]*` + identifier)
+	bare        = regexp.MustCompile(`(?i)\b` + bill + `\b[ \t]*(?:(?:is|was)[ \t]+)?[:#(-]*[ \t]*\n?[ \t]*` + identifier)
 	ourRef      = regexp.MustCompile(`(?i)\b(?:our ref(?:erence)?|document (?:no|number)|doc\.? no)\.?` + linkWords + identifier)
 	standalone  = regexp.MustCompile(`\b((?:INV|Inv|inv|RE|RG|FAC|FA)[-/]?[A-Z]{0,4}[-/]?\d[\w/-]*)`)
+
+	anyNumber   = regexp.MustCompile(`(?i)(\S*)[ \t(,]*\b(?:numbered|number|no\.|nr\.)[ \t]*(?:is|:|#)?[ \t]*` + identifier)
+	otherNumber = regexp.MustCompile(`(?i)^\(?(?:order|orders|p\.?o\.?|phone|tel|account|part|model|serial|job|project|contract|quote|quotation|reg|registration|vat|tax|customer|client|delivery|tracking)\.?$`)
 
 	orderWords  = `(?:purchase[ -]?order|p\. ?o\b\.?|\bpo\b\.?|(?:customer|client|buyer(?:'s)?|your|auftrag|purchase)[ -]order|order|bestellung|bestell-?(?:nummer|nr\.?)?|(?:bon de )?commande|orden de compra|pedido|inkooporder)`
 	orderLabel  = regexp.MustCompile(`(?i)^(?:your |customer |client |buyer(?:'s)? |related |against )?` + orderWords + `(?:[ -]*` + numberWords + `)*$|^your ref(?:erence)?\.?$`)
@@ -33,20 +36,25 @@ func (d *document) number() string {
 	if n := d.lookup(numberLabel, d.asIdentifier); n != "" {
 		return n
 	}
-	for _, re := range []*regexp.Regexp{numbered, bare, ourRef} {
+	for _, re := range []*regexp.Regexp{numbered, standalone, bare, ourRef} {
 		for _, m := range re.FindAllStringSubmatch(d.masked, -1) {
 			if n := d.asIdentifier(m[1]); n != "" && n != d.order {
 				return n
 			}
 		}
 	}
-	for _, m := range standalone.FindAllStringSubmatch(d.masked, -1) {
-		return strings.TrimRight(m[1], "-/.")
-	}
 	if !invoiceWord.MatchString(d.text) {
 		return ""
 	}
-	return d.lookup(refLabel, d.asIdentifier)
+	if n := d.lookup(refLabel, d.asIdentifier); n != "" {
+		return n
+	}
+	for _, m := range anyNumber.FindAllStringSubmatch(d.masked, -1) {
+		if n := d.asIdentifier(m[2]); n != "" && n != d.order && !otherNumber.MatchString(m[1]) {
+			return n
+		}
+	}
+	return ""
 }
 
 var invoiceWord = regexp.MustCompile(`(?i)\b` + bill + `\b|rechnung`)

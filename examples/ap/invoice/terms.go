@@ -10,9 +10,10 @@ var (
 	termsInline = regexp.MustCompile(`(?i)\b(?:payment terms?|terms(?: of payment)?)[ \t]*(?::|are|is|-|=)[ \t]*([^.;,\n|]+)`)
 	termsPhrase = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b\d{1,2}(?:\.\d)?%?[ ]?/[ ]?\d{1,3},?[ ](?:net|n/?)[ -]?\d{1,3}\b(?: days)?`),
-		regexp.MustCompile(`(?i)\bnet[ -]?\d{1,3}\b(?: days)?(?: (?:eom|end of month))?`),
+		regexp.MustCompile(`(?i)\bnet[ -]?(?:\d{1,3}|ten|fifteen|thirty|forty-five|sixty|ninety)\b(?: days)?(?: (?:eom|end of month))?`),
 		regexp.MustCompile(`(?i)\b\d{1,3}[ -]days?,? net\b`),
 		regexp.MustCompile(`(?i)\b(?:payable|due|payment|pay|please (?:pay|settle|remit|transfer)|settle\w*|remit\w*|zahlbar)\b[^.;|]{0,60}?\b(?:within|in|innerhalb(?: von)?|binnen|sous) (?:\d{1,3}|thirty|fourteen|sixty|ten|seven)(?: \(\d+\))? (?:business |calendar |working )?(?:days?|tagen?|jours|weeks?)(?: (?:netto|net|(?:of|from|after) (?:the )?(?:invoice(?: date)?|receipt|date|issue)))?`),
+		regexp.MustCompile(`(?i)\b(?:due|payable) \d{1,3} days (?:from|after) (?:the )?(?:date of (?:the |this )?invoice|invoice date|receipt|invoice|date)`),
 		regexp.MustCompile(`(?i)\b(?:within|innerhalb(?: von)?) \d{1,3} (?:business |calendar |working )?(?:days|tagen?)(?: net)?`),
 		regexp.MustCompile(`(?i)\b(?:\d{1,3}[ -]days? (?:terms|payment)|\d{1,3} tage netto)\b`),
 		regexp.MustCompile(`(?i)\b(?:(?:due|payable) (?:up)?on receipt|(?:due|payable) immediately|cash on delivery|zahlbar sofort|payment in advance)\b`),

@@ -18,13 +18,13 @@ const payable = `due|payable|owing|owed|outstanding|to pay|to be paid|requested|
 var totals = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:total|amount|balance|sum|net)(?: amount| balance| invoice| sum| now)?(?: is)?(?: now| currently)? (?:` + payable + `)\b|\bdue total\b|\bplease (?:pay|remit|transfer)\b|\bpay this amount\b|zu zahlen(?:der betrag)?|zahlbetrag|(?:net|total) à payer|montant dû|total a pagar|te betalen`),
 	regexp.MustCompile(`(?i)\bgrand[ -]?total\b|\b(?:invoice|bill|final|overall|gross|full)[ -](?:total|amount|value|sum)\b|\btotal (?:of (?:this |the )?|this )?(?:invoice|bill|amount|sum|price|cost|charges?|payable|value|gross|gbp|usd|eur)\b|\btotal[ (,]{1,2}(?:including|incl?\b|inkl|with|ttc)\.?(?: ?[\d.,]* ?%? ?(?:sales tax|vat|tax|gst|mwst|ust|tva)\b)?|\b(?:gesamt|rechnungs|brutto|end)(?:betrag|summe)\b|\btotal (?:ttc|general|factura)\b|\bimporte total\b|\btotal for (?:this|the) (?:invoice|period|month)\b`),
-	regexp.MustCompile(`(?i)\btotal(?:s|led|ling|ing)?\b|\bsumme\b|\btotale\b|\btotaal\b|\bgesamt\b`),
+	regexp.MustCompile(`(?i)\btotal(?:s|led|ling|ing)?\b|\b(?:altogether|all in all|in all)\b|\bsumme\b|\btotale\b|\btotaal\b|\bgesamt\b`),
 	regexp.MustCompile(`(?i)\b(?:comes?|came|coming|amounts?|amounting|adds? up|runs?|brings? (?:\w+ ){0,3})[ \n](?:up )?to\b|\b(?:the |a )?(?:sum|amount) of\b|\bin the amount of\b|\bwe (?:hereby )?(?:invoice|bill|charge)(?: you)?\b|\b(?:invoice|bill)\b[^.\n]{0,40}\b(?:is )?for\b|\bamount\b|\bbetrag\b|\bmontant\b|\bcharge[sd]?\b|\bbelaufen sich auf\b|\bprice\b|\bfee\b`),
 }
 
 var (
 	notTotalBefore = regexp.MustCompile(`(?i)(?:sub|sub-|sub |net|line|tax|vat|gst|page|item|qty|order|po|contract|credit|estimated|running|previous|prior|last|year|budget|hours?|quoted?|unit|tax(?:able)?|paid|deposit|discount|zwischen|zw\.)[ -]?$`)
-	notTotalAfter  = regexp.MustCompile(`(?i)^[ \t]*\(?(?:excl|ex\.? |before|net\b|without|tax\b|vat\b|gst\b|hours|hrs|qty|quantity|items|units|weight|discount|savings?|paid|pages|ht\b|hors|netto|exkl|zzgl|days|credit|shipping|of page)`)
+	notTotalAfter  = regexp.MustCompile(`(?i)^,?[ \t]*\(?(?:excl|ex\.? |before|net\b|without|tax\b|vat\b|gst\b|hours|hrs|qty|quantity|items|units|weight|discount|savings?|paid|pages|ht\b|hors|netto|exkl|zzgl|days|credit|shipping|of page)`)
 	subtotalWords  = regexp.MustCompile(`(?i)\bsub[ -]?total\b|\b(?:net (?:total|amount|sum)|total (?:net|excl\w*|before (?:tax|vat)|ht\b|ex)|netto(?:betrag|summe)?|zwischensumme|sous-total|total ht|base imponible|taxable amount)\b`)
 	taxWords       = regexp.MustCompile(`(?i)\b(?:sales tax|vat|gst|hst|tax|mwst|ust|tva|iva|btw|moms|umsatzsteuer|mehrwertsteuer)\b\.?`)
 	notTax         = regexp.MustCompile(`(?i)^(?:[ -]*(?:invoice|id|reg|no|number|total|point|date|exempt|inclusive|included|due date|rate)\b|[^\n\d]{0,20}\bid\b)`)
@@ -35,7 +35,13 @@ func (d *document) sums() sums {
 	var s sums
 	s.subtotal = d.labelledSum(subtotalWords, nil, nil)
 	s.tax = d.labelledSum(taxWords, notTaxBefore, notTax)
-	for _, words := range totals {
+	for i, words := range totals {
+		if i == 1 {
+			if a, ok := d.payableAmount(); ok {
+				s.total, s.currency = &a.value, a.currency
+				return s
+			}
+		}
 		if a, ok := d.totalAfter(words); ok {
 			s.total, s.currency = &a.value, a.currency
 			return s
@@ -57,6 +63,12 @@ func (d *document) totalAfter(words *regexp.Regexp) (found amount, ok bool) {
 		}
 		if strings.HasSuffix(d.masked[start:end], "paid") && !strings.Contains(d.masked[start:end], "to be") {
 			continue
+		}
+		if closed.MatchString(d.masked[end:]) {
+			if a, here := d.leadingInto(start); here && a.value > 0 {
+				found, ok = a, true
+				continue
+			}
 		}
 		if a, here := d.reach(end); here && a.value > 0 {
 			found, ok = a, true
@@ -82,7 +94,6 @@ func (d *document) labelledSum(words, notBefore, notAfter *regexp.Regexp) *Money
 
 var (
 	tableGap   = regexp.MustCompile(`[|\t]|[^ \n] {2,}[^ \n]`)
-	sentence   = regexp.MustCompile(`[.;!?]["')]*[ \n]+["'(]*[\p{Lu}]|\n[ \t]*\n`)
 	cutLabels  = regexp.MustCompile(`(?i)\bsub[ -]?total|\btotal\b|\btax\b|\bvat\b|\bbalance\b|\bamount due\b|\bpaid\b|\bdeposit\b|\bsubject\b|\bdiscount\b`)
 	codeBefore = regexp.MustCompile(`(?:` + isoCodes + `)\)?[ :|]*$`)
 )
@@ -93,7 +104,7 @@ func (d *document) reach(pos int) (amount, bool) {
 	line, _, _ := strings.Cut(rest, "\n")
 	within := d.between(pos, pos+len(line))
 	rowStart := strings.LastIndex(d.masked[:pos], "\n") + 1
-	if tableGap.MatchString(d.masked[rowStart:pos+len(line)]) && len(within) > 0 && !sentence.MatchString(line) {
+	if tableGap.MatchString(d.masked[rowStart:pos+len(line)]) && len(within) > 0 && firstSentence(line) == line {
 		// In a row of a table the sum stands last, unless another label follows.
 		if cut := cutLabels.FindStringIndex(line); cut != nil {
 			within = d.between(pos, pos+cut[0])
@@ -106,8 +117,8 @@ func (d *document) reach(pos int) (amount, bool) {
 		// The value may stand on the next line.
 		line = rest
 	}
-	if end := sentence.FindStringIndex(line); end != nil && strings.TrimSpace(line[:end[0]]) != "" {
-		line = line[:end[0]+1]
+	if first := firstSentence(line); strings.TrimSpace(first) != "" {
+		line = first
 	}
 	if cut := cutLabels.FindStringIndex(line); cut != nil {
 		line = line[:cut[0]]
@@ -158,7 +169,22 @@ func (d *document) leadingInto(pos int) (amount, bool) {
 	return amount{}, false
 }
 
+// closed follows a word that ends what it says: "$500.00 total)".
+var closed = regexp.MustCompile(`^ ?(?:[).,;]|\n|$)`)
+
 var between = regexp.MustCompile(`(?i)^[ \n]*(?:in|as|is|is the|is your|\()?[ \n]*$`)
+
+var payableAfter = regexp.MustCompile(`(?i)^[ \n]*(?:\([^)\n]*\)[ \n]*)?(?:is |are |now |becomes )*(?:payable|due|outstanding)\b`)
+
+// payableAmount is the last amount that prose calls due: "making £4,314 payable".
+func (d *document) payableAmount() (found amount, ok bool) {
+	for _, a := range d.amounts {
+		if a.money() && a.value > 0 && payableAfter.MatchString(d.masked[a.end:]) {
+			found, ok = a, true
+		}
+	}
+	return found, ok
+}
 
 // onlyAmount is the amount of a text that names just one.
 func (d *document) onlyAmount() (amount, bool) {

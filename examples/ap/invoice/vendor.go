@@ -20,7 +20,7 @@ var (
 		regexp.MustCompile(`(?i)\b(?:we|here) at[ \n]+|\bwe,[ \n]+`),
 		regexp.MustCompile(`(?i)\b(?:doing business with|choosing|your business with|business,)[ \n]+`),
 	}
-	vendorVerb = regexp.MustCompile(`(?m)(?:^|[.,:]\s+|\bthat\s+)(?:The\s+)?(` + nameWord + `(?:[ ](?:&|and|of|` + nameWord + `)){0,5}(?:,? ` + legalForm + `\.?)?)(?:,)?[ \n](?:(?:hereby|has|have|is|would like to|wishes to|kindly|now)[ \n])*(?:invoic(?:es|ed|ing)|bill(?:s|ed|ing)|charg(?:es?|ed|ing)|request(?:s|ing)? payment|submits?|presents)\b`)
+	vendorVerb = regexp.MustCompile(`(?m)(?:^|[.,:]\s+|\bthat\s+)(?:The\s+)?(` + nameWord + `(?:[ ](?:&|and|of|` + nameWord + `)){0,5}(?:,? ` + legalForm + `\.?)?)(?:,)?[ \n](?:(?:hereby|has|have|is|would like to|wishes to|kindly|now)[ \n])*(?:invoic(?:es|ed|ing)|bill(?:s|ed|ing)|charg(?:es|ed|ing)|request(?:s|ing)? payment|submits?|presents)\b`)
 	titleLine  = regexp.MustCompile(`(?i)^(?:(?:tax|vat|sales|commercial|original|final|proforma|customer|your|electronic|e-?)[ -]*)*(?:invoice|bill|rechnung|facture|factura|statement|receipt|quotation|quote|estimate|purchase order|order confirmation|reminder)\b.{0,40}$`)
 	greeting   = regexp.MustCompile(`(?im)^[ \t]*(?:dear|hello|hi|hey|good (?:morning|afternoon|day)|to whom|greetings|sehr geehrte|bonjour|hola)\b`)
 	closing    = regexp.MustCompile(`(?im)^[ \t]*(?:(?:kind|best|warm|many)?[ ]?(?:regards|wishes|thanks)|sincerely|yours(?: (?:sincerely|faithfully|truly))?|thank you|thanks|cheers|cordially|respectfully|mit freundlichen grüßen|viele grüße|cordialement|saludos)[ \t]*[,.!-]*[ \t]*\n`)
@@ -31,7 +31,7 @@ var (
 // vendor is the party that asks to be paid, never the one that is billed.
 func (d *document) vendor() string {
 	for _, find := range []func() string{
-		d.vendorField, d.vendorInProse, d.letterhead, d.legalNames, d.signature, d.titleName, d.sender,
+		d.vendorField, d.vendorInProse, d.letterhead, d.legalNames, d.signature, d.titleName, d.sender, d.origin,
 	} {
 		if name := find(); name != "" {
 			return name
@@ -84,6 +84,9 @@ func cleanName(s string) string {
 			}
 			if dotted.MatchString(s[:cut+1]) {
 				cut++
+			} else if abbreviated.MatchString(s[:cut]) {
+				pos = cut + 1
+				continue
 			}
 		}
 		s = s[:cut]
@@ -95,6 +98,9 @@ func cleanName(s string) string {
 	}
 	return strings.TrimRight(s, ".")
 }
+
+// abbreviated ends in a word that a point shortens: an initial, a title.
+var abbreviated = regexp.MustCompile(`(?:^|[ .])(?:\p{Lu}|St|Dr|Mr|Mrs|Ms|Prof|Bros|Messrs|Gebr|Mt)$`)
 
 // legalFirst is a name up to its legal form, where a sentence goes on after it.
 var legalFirst = regexp.MustCompile(`^(` + legalName.String() + `)[ ][\p{Ll}]`)
@@ -249,7 +255,19 @@ func (d *document) sender() string {
 	return ""
 }
 
+// origin is a name after a "from" that nothing else explains.
+func (d *document) origin() string {
+	for _, at := range fromAnybody.FindAllStringIndex(d.masked, -1) {
+		name := d.accept(d.masked[at[1]:min(len(d.masked), at[1]+120)])
+		if name != "" && unicode.IsUpper([]rune(name)[0]) {
+			return name
+		}
+	}
+	return ""
+}
+
 var (
+	fromAnybody = regexp.MustCompile(`(?i)\bfrom[ \n]+`)
 	fromHeader  = regexp.MustCompile(`(?i)^from:[ \t]*(.+?)[ \t]*[<(\[]`)
 	departments = regexp.MustCompile(`(?i)[ ,-]*\b(?:billing|accounts?(?: receivable)?|finance|invoices?|invoicing)\b.*$`)
 )

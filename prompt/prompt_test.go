@@ -1,0 +1,79 @@
+package prompt_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"usher/caps"
+	"usher/prompt"
+)
+
+func example() caps.Set {
+	return caps.Of(
+		caps.MustCapability("w/decisions/", "crud/write"),
+		caps.MustCapability("w/", "crud/read"),
+		caps.MustCapability("g/Alice", "agent/message"),
+	)
+}
+
+func ExampleDisclosure() {
+	fmt.Println(prompt.Disclosure(example()))
+	// Output:
+	// ## Your capabilities (caps)
+	// - crud/write on w/decisions/
+	// - crud/read on w/
+	// - agent/message on g/Alice
+	// Tool calls outside these capabilities will fail with a "Capability denied" error.
+	// Retrying the same call does not help — the denial is structural.
+}
+
+// The specification's own example, as its text stands.
+func TestDisclosureIsTheSpecifications(t *testing.T) {
+	spec, err := os.ReadFile("../../shared/spec/cog-13-agent-capabilities.txt")
+	if os.IsNotExist(err) {
+		t.Skip("the specification is not beside this checkout")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if section := prompt.Disclosure(example()); !strings.Contains(string(spec), section+"\n") {
+		t.Errorf("COG-13 does not have the section\n%s", section)
+	}
+}
+
+func TestSystem(t *testing.T) {
+	full := prompt.Input{
+		Identity: "You are Carol.\n", Date: "2026-11-20", Venue: "acme", Model: "fast",
+		Context: []prompt.ContextEntry{{Label: "Policy", Text: "Be strict."}}, Output: `{"type":"object"}`, Caps: caps.Of(),
+	}
+	for _, tc := range []struct {
+		name string
+		in   func(*prompt.Input)
+		want string
+	}{
+		{"everything, the disclosure last", func(*prompt.Input) {}, "You are Carol.\n\nCurrent date: 2026-11-20. Venue: acme. Model: fast.\n\n" +
+			"[Context: Policy]\nBe strict.\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n{\"type\":\"object\"}\n\n" +
+			"## Your capabilities (caps)\n- (none) — you have no tool capabilities. Any tool call will be denied.\n" +
+			"Tool calls outside these capabilities will fail with a \"Capability denied\" error.\n" +
+			"Retrying the same call does not help — the denial is structural."},
+		{"unrestricted: no section", func(in *prompt.Input) {
+			*in = prompt.Input{Identity: "You are Carol.", Caps: caps.Unrestricted()}
+		}, "You are Carol."},
+		{"nothing at all but bounds", func(in *prompt.Input) { *in = prompt.Input{} }, prompt.Disclosure(caps.Set{})},
+		{"a date alone", func(in *prompt.Input) { *in = prompt.Input{Date: "2026-11-20", Caps: caps.Unrestricted()} }, "Current date: 2026-11-20."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := full
+			tc.in(&in)
+			got := prompt.System(in)
+			if got != tc.want {
+				t.Errorf("System =\n%s\nwant\n%s", got, tc.want)
+			}
+			if again := prompt.System(in); again != got {
+				t.Errorf("the same input gives other bytes:\n%s", again)
+			}
+		})
+	}
+}
