@@ -53,6 +53,26 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+func TestScopeForeign(t *testing.T) {
+	scope := caps.ScopeForeign("crud/write", "w", 1, 0)
+	for held, want := range map[caps.Capability]bool{
+		caps.MustCapability("did:key:zBob/w/a", "crud"):      true,
+		caps.MustCapability("did:key:zBob/w/", "crud/write"): true,
+		caps.MustCapability("did:key:zBob", "*"):             true,
+		caps.MustCapability("did:key:zBob/g/", "crud"):       false,
+		caps.MustCapability("did:key:zBob/w/a", "crud/read"): false,
+		caps.MustCapability("w/", "crud"):                    false,
+		caps.MustCapability("", "*"):                         false,
+	} {
+		if got := caps.Of(held).CouldAllow(scope); got != want {
+			t.Errorf("CouldAllow with %v = %v, want %v", held, got, want)
+		}
+	}
+	if !caps.Unrestricted().CouldAllow(scope) || (caps.Set{}).CouldAllow(scope) {
+		t.Error("unrestricted must, and nothing must not")
+	}
+}
+
 func TestScopeExactly(t *testing.T) {
 	scope := caps.ScopeExactly("agent/read", "g")
 	for held, want := range map[caps.Capability]bool{

@@ -20,6 +20,7 @@ type Scope struct {
 	MaxDepth    int    // segments below Under, at most; 0 for no bound
 	AnyResource bool   // the operation names no resource: the ability alone decides
 	Exact       bool   // Under itself is the one resource; the depths do not count
+	Foreign     bool   // Under is a path in the namespace of any other principal
 }
 
 // ScopeAbility returns the scope of an operation without a resource.
@@ -34,6 +35,12 @@ func ScopeUnder(can, under string, minDepth, maxDepth int) Scope {
 // ScopeExactly returns the scope of an operation on one resource alone.
 func ScopeExactly(can, resource string) Scope {
 	return Scope{Can: Ability(can), Under: resource, Exact: true}
+}
+
+// ScopeForeign returns the scope of [ScopeUnder], moved into the namespaces of
+// other principals, whoever they are.
+func ScopeForeign(can, under string, minDepth, maxDepth int) Scope {
+	return Scope{Can: Ability(can), Under: under, MinDepth: minDepth, MaxDepth: maxDepth, Foreign: true}
 }
 
 // Err returns what is wrong with the scope, or nil. A scope that is wrong
@@ -69,6 +76,9 @@ func (s Set) CouldAllow(sc Scope) bool {
 	if sc.AnyResource {
 		return s.Check(NeedAbility(string(sc.Can))).Allowed()
 	}
+	if sc.Foreign {
+		return s.couldAllowForeign(sc)
+	}
 	if sc.Exact {
 		return s.Check(NeedOn(sc.Can, under)).Allowed()
 	}
@@ -89,6 +99,30 @@ func (s Set) CouldAllow(sc Scope) bool {
 			return true
 		}
 		i = next
+	}
+	return false
+}
+
+// couldAllowForeign asks for each principal that the set names.
+func (s Set) couldAllowForeign(sc Scope) bool {
+	if s.IsUnrestricted() {
+		return true
+	}
+	sc.Foreign = false
+	asked := ""
+	for _, c := range s.list() {
+		did := c.Resource().DID()
+		if did == "" || did == asked {
+			continue
+		}
+		asked = did
+		there := sc
+		if there.Under = did; sc.Under != "" {
+			there.Under += "/" + sc.Under
+		}
+		if s.CouldAllow(there) {
+			return true
+		}
 	}
 	return false
 }

@@ -17,7 +17,16 @@ type Input struct {
 	Model    string         // name of the model
 	Context  []ContextEntry // material to work with, in order
 	Output   string         // JSON Schema that the answer must fit
+	Self     string         // DID that the agent acts as; told where Held is not empty
+	Held     []Delegation   // what others have delegated to it, as far as it holds now
 	Caps     caps.Set       // effective capabilities, disclosed last
+}
+
+// Delegation is one capability in another principal's namespace.
+type Delegation struct {
+	Capability caps.Capability // the resource with its owner's DID
+	Owner      string          // DID
+	Expires    string          // RFC 3339; empty where it does not expire
 }
 
 // ContextEntry is one labelled text in the agent's context.
@@ -42,6 +51,7 @@ func System(in Input) string {
 	if in.Output != "" {
 		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + in.Output)
 	}
+	add(delegations(in))
 	add(Disclosure(in.Caps))
 	return strings.Join(sections, "\n\n")
 }
@@ -56,6 +66,25 @@ func setting(in Input) string {
 		}
 	}
 	return strings.Join(facts, " ")
+}
+
+// delegations tells an agent what it may do in the namespaces of others, where
+// its capabilities alone give it nothing.
+func delegations(in Input) string {
+	if len(in.Held) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("## Delegated to you\nYou act as " + in.Self + ". In the namespaces of others you may, by their delegation:\n")
+	for _, d := range in.Held {
+		b.WriteString("- " + d.Capability.String() + " (from " + d.Owner)
+		if d.Expires != "" {
+			b.WriteString(", until " + d.Expires)
+		}
+		b.WriteString(")\n")
+	}
+	b.WriteString("Write such a resource with its owner's DID in front, as it stands here.")
+	return b.String()
 }
 
 const (

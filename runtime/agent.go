@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,10 @@ type Agent struct {
 	Tools     []*tools.Operation // what it may ask for, before its capabilities are counted
 	Context   []ContextEntry
 	Output    *schema.Schema // the form of the answer; nil is free text
+
+	// Held returns what others have delegated to the agent's principal and it can
+	// use now; nil is never anything.
+	Held func(context.Context) ([]prompt.Delegation, error)
 }
 
 // ContextEntry is material in an agent's context: the text, or what a path
@@ -82,6 +87,7 @@ type Briefing struct {
 	System string
 	Tools  []Tool
 	caps   caps.Set
+	held   []prompt.Delegation
 	fresh  bool
 }
 
@@ -92,24 +98,32 @@ func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 		return Briefing{}, err
 	}
 	var b Briefing
-	r.refresh(&b, a, entries)
-	return b, nil
+	err = r.refresh(ctx, &b, a, entries)
+	return b, err
 }
 
-// refresh brings the briefing up to the agent's capabilities of this moment.
-func (r *Runner) refresh(b *Briefing, a *Agent, entries []prompt.ContextEntry) {
+// refresh brings the briefing up to what the agent may do at this moment.
+func (r *Runner) refresh(ctx context.Context, b *Briefing, a *Agent, entries []prompt.ContextEntry) error {
 	set := a.Authority.Caps()
-	if b.fresh && b.caps == set {
-		return
+	var held []prompt.Delegation
+	if a.Held != nil {
+		var err error
+		if held, err = a.Held(ctx); err != nil {
+			return fmt.Errorf("list what is delegated to agent %s: %w", a.ID, err)
+		}
+	}
+	if b.fresh && b.caps == set && slices.Equal(b.held, held) {
+		return nil
 	}
 	in := prompt.Input{
 		Identity: a.Prompt, Date: r.opts.Now().UTC().Format(time.DateOnly), Venue: a.Venue,
-		Model: a.ModelName, Context: entries, Caps: set,
+		Model: a.ModelName, Context: entries, Self: a.Authority.Owner().String(), Held: held, Caps: set,
 	}
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	*b = Briefing{System: prompt.System(in), Tools: offered(a.Tools, set), caps: set, fresh: true}
+	*b = Briefing{System: prompt.System(in), Tools: offered(a.Tools, set), caps: set, held: held, fresh: true}
+	return nil
 }
 
 // offered returns the operations that set could allow at all.

@@ -102,7 +102,9 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 		return Answered{}, fmt.Errorf("%w (%d)", ErrModelCalls, t.opts.MaxModelCalls)
 	}
 	t.calls++
-	t.refresh(b, t.agent, entries)
+	if err := t.refresh(ctx, b, t.agent, entries); err != nil {
+		return Answered{}, err
+	}
 	req := &Request{System: b.System, Messages: t.session.Messages(), Tools: b.Tools}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()

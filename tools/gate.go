@@ -3,11 +3,13 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 
 	"usher/caps"
+	"usher/ucan"
 )
 
 // Gate stands in front of all operations of a venue. It is safe for concurrent
@@ -16,15 +18,17 @@ type Gate struct {
 	registry *Registry
 	mint     *Mint
 	ledger   Ledger
+	chains   *ucan.Verifier
 	maxDepth int
 	log      *slog.Logger
 }
 
 // GateOptions adjusts a gate. The zero value is valid.
 type GateOptions struct {
-	Ledger   Ledger       // nil keeps no record
-	MaxDepth int          // operations that start operations; 0 is 16
-	Logger   *slog.Logger // nil discards
+	Ledger   Ledger         // nil keeps no record
+	Chains   *ucan.Verifier // verifies delegations between principals; nil lets nobody into another's namespace
+	MaxDepth int            // operations that start operations; 0 is 16
+	Logger   *slog.Logger   // nil discards
 }
 
 // NewGate returns the gate before the operations of registry, and the one mint
@@ -33,7 +37,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if opts == nil {
 		opts = &GateOptions{}
 	}
-	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, maxDepth: opts.MaxDepth, log: opts.Logger}
+	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, log: opts.Logger}
 	if g.maxDepth == 0 {
 		g.maxDepth = 16
 	}
@@ -113,14 +117,15 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 	if len(needs) == 0 {
 		return 0, fmt.Errorf("operation %s: %w", op.path, ErrNoRequirements)
 	}
-	held := auth.Caps()
-	owner := auth.owner.String()
 	for _, need := range needs {
 		if err := need.Err(); err != nil {
 			return 0, &InputError{Operation: op.path, Err: err}
 		}
 	}
+	held := auth.Caps()
+	owner := auth.owner.String()
 	var denial *caps.Denial
+	var reason string
 	var rows []Requirement
 	if g.ledger != nil {
 		rows = make([]Requirement, 0, len(needs))
@@ -128,18 +133,23 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 	for _, need := range needs {
 		need = need.In(owner)
 		d := held.Check(need)
-		if denial == nil {
-			if !d.Allowed() {
-				denial = d.Denial(op.path)
-				if need.HandsOn() {
-					denial.Why = "An agent can hand on at most what it holds itself."
-				}
-			} else if need.Resource().DID() != "" && !need.HandsOn() {
-				denial = foreign(op.path, need, held)
+		row := RequirementOf(d)
+		switch {
+		case denial != nil:
+		case !d.Allowed():
+			denial = d.Denial(op.path)
+			if need.HandsOn() {
+				denial.Why = "An agent can hand on at most what it holds itself."
+			}
+			reason = denial.Error()
+		case need.Resource().DID() != "" && !need.HandsOn():
+			var err error
+			if row.Proofs, err = g.prove(ctx, auth, need); err != nil {
+				denial, reason = foreign(op.path, need, held), err.Error()
 			}
 		}
 		if g.ledger != nil {
-			rows = append(rows, RequirementOf(d))
+			rows = append(rows, row)
 		}
 	}
 	if denial == nil {
@@ -148,8 +158,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 		}
 	}
 	if g.ledger != nil {
-		seq, err = g.record(ctx, auth, op, input, rows, denial)
-		if err != nil {
+		if seq, err = g.record(ctx, auth, op, input, rows, reason); err != nil {
 			return 0, err
 		}
 	}
@@ -159,8 +168,29 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 	return seq, nil
 }
 
-// foreign refuses a resource of another principal that no chain of authority
-// covers. Capabilities alone never reach beyond the owner's namespace.
+// errNoChains is why nobody gets into another's namespace of a gate that
+// verifies no delegations.
+var errNoChains = errors.New("this gate verifies no delegations")
+
+// prove finds the chain of delegations by which the caller may do what it asks
+// in another principal's namespace, from the store of tokens.
+func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (chain []string, err error) {
+	if g.chains == nil {
+		return nil, errNoChains
+	}
+	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need})
+	if err != nil {
+		return nil, err
+	}
+	for _, cid := range grant.Chain() {
+		chain = append(chain, cid.String())
+	}
+	return chain, nil
+}
+
+// foreign is what a caller is told who has no chain for another principal's
+// resource: the same whatever the chain lacks, and whether or not anything is
+// there. The ledger has the reason.
 func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
 	return &caps.Denial{
 		Operation: op, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: held,
@@ -168,14 +198,14 @@ func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
 	}
 }
 
-func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denial *caps.Denial) (uint64, error) {
+func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denied string) (uint64, error) {
 	e := Entry{
 		Owner: auth.owner.String(), Actor: auth.actor, Via: auth.via,
 		Operation: op.path, Needs: rows, Verdict: Allowed, Digest: digest(input),
 		Effects: !op.readOnly, Job: auth.job, Session: auth.sess,
 	}
-	if denial != nil {
-		e.Verdict, e.Reason = Denied, denial.Error()
+	if denied != "" {
+		e.Verdict, e.Reason = Denied, denied
 	}
 	seq, err := g.ledger.Decided(ctx, e)
 	if err != nil {

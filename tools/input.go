@@ -24,6 +24,14 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		},
 		Description: "a path such as w/notes/today, or the array of its segments",
 	},
+	reflect.TypeFor[caps.Capability](): {
+		Type: "object",
+		Properties: map[string]*jsonschema.Schema{
+			"with": {Type: "string", Description: "resource: a path, and all below it"},
+			"can":  {Type: "string", Description: "ability, for example crud/read"},
+		},
+		Required: []string{"with", "can"},
+	},
 	reflect.TypeFor[caps.Declared](): {
 		Types:       []string{"array", "null"},
 		Description: "capabilities, a list of {with, can}; [] is none",

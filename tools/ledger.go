@@ -47,6 +47,10 @@ type Requirement struct {
 	Ability  string `json:"ability"`
 	Resource string `json:"resource"`
 	By       string `json:"by,omitempty"` // "crud on w/notes/"; empty when nothing met it
+
+	// Proofs are the CIDs of the delegations that gave access to another
+	// principal's resource, the caller's own first.
+	Proofs []string `json:"proofs,omitempty"`
 }
 
 // RequirementOf describes a decision.

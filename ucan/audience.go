@@ -64,7 +64,7 @@ func (s *Store) loadAudience(ctx context.Context, aud DID) error {
 	s.mu.Lock()
 	a := s.audiences[aud]
 	if a == nil {
-		if len(s.audiences) >= maxCachedAudiences {
+		if len(s.audiences) >= s.maxAudiences {
 			for d := range s.audiences {
 				delete(s.audiences, d)
 				break

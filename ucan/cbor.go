@@ -227,9 +227,9 @@ func keyLess(a, b []byte) bool {
 }
 
 // value checks any value and returns its bytes.
-func (r *cborReader) value(depth int) []byte {
+func (r *cborReader) value() []byte {
 	start := r.i
-	r.skip(depth)
+	r.skip(maxNesting)
 	if r.err != nil {
 		return nil
 	}

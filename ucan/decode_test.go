@@ -208,7 +208,10 @@ func TestCBORReader(t *testing.T) {
 		name, hex string
 		want      error
 	}{
-		{"zero", "00", nil}, {"23", "17", nil}, {"24", "1818", nil}, {"-1", "20", nil},
+		{"zero", "00", nil},
+		{"23", "17", nil},
+		{"24", "1818", nil},
+		{"-1", "20", nil},
 		{"53 bits", "1b001fffffffffffff", nil},
 		{"54 bits", "1b0020000000000000", ErrMalformed},
 		{"23 in two bytes", "1817", ErrNotCanonical},
@@ -220,11 +223,14 @@ func TestCBORReader(t *testing.T) {
 		{"float 16", "f93e00", ErrNotCanonical},
 		{"NaN", "fb7ff8000000000000", ErrMalformed},
 		{"infinity", "fb7ff0000000000000", ErrMalformed},
-		{"null", "f6", nil}, {"true", "f5", nil}, {"undefined", "f7", ErrNotCanonical},
+		{"null", "f6", nil},
+		{"true", "f5", nil},
+		{"undefined", "f7", ErrNotCanonical},
 		{"simple", "f820", ErrNotCanonical},
 		{"break", "ff", ErrNotCanonical},
 		{"reserved", "1c", ErrMalformed},
-		{"text", "6161", nil}, {"not UTF-8", "61ff", ErrMalformed},
+		{"text", "6161", nil},
+		{"not UTF-8", "61ff", ErrMalformed},
 		{"indefinite text", "7f6161ff", ErrNotCanonical},
 		{"map in order", "a2616100626161 00", nil},
 		{"keys by length first", "a262616100616200", ErrNotCanonical},
@@ -248,7 +254,7 @@ func TestCBORReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &cborReader{b: b}
-			r.value(maxNesting)
+			r.value()
 			wantErr(t, r.end(), c.want)
 			if c.want == nil {
 				var again cborWriter
@@ -330,6 +336,7 @@ func TestForeignPolicies(t *testing.T) {
 		{"exactly", []any{[]any{"==", ".with", aw}}, aw, true, false, false},
 		{"below", []any{[]any{"like", ".with", aw + "/*"}}, aw, false, true, false},
 		{"a byte prefix", []any{[]any{"like", ".with", aw + "*"}}, a.s, true, true, false},
+		{"two resources", []any{[]any{"or", []any{[]any{"==", ".with", aw}, []any{"like", ".with", a.s + "/s/*"}}}}, a.s, true, false, true},
 		{"negated", []any{[]any{"not", []any{"==", ".with", aw}}}, a.s, false, true, true},
 		{"both", []any{[]any{"like", ".with", aw + "/*"}, []any{"!=", ".with", aw + "/y"}}, aw, false, false, false},
 	} {

@@ -64,7 +64,7 @@ func TestFault03StackOverflow(t *testing.T) {
 		t.Error("a bomb was read")
 	}
 	r := &cborReader{b: bomb}
-	r.value(maxNesting)
+	r.value()
 	wantErr(t, r.end(), ErrTooDeep)
 	w := newWorld(t)
 	nested := any("x")

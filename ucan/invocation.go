@@ -68,7 +68,7 @@ func (l Limits) OpenInvocation(raw []byte) (*Invocation, error) {
 			if r.i < len(r.b) && r.b[r.i]>>5 != cborMap {
 				r.fail("args is a map")
 			}
-			args = r.value(maxNesting)
+			args = r.value()
 		case "prf":
 			for n := r.length(cborArray, "a list of proofs"); n > 0 && r.err == nil; n-- {
 				inv.prf = append(inv.prf, r.cid())

@@ -173,6 +173,9 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 		return refuse(&VerifyError{Err: ErrTimeBounds, Detail: "the proof ends at " + ends.Format(time.RFC3339)})
 	}
 	h.proof = chain.chain[0].link
+	if d.Format == JWT && h.proof.resolved.Load().depth >= is.Verifier.Limits.jwtDepth() {
+		return refuse(ErrTooDeep)
+	}
 	h.sub = g.owner
 	for _, l := range chain.links() {
 		if l.format == Native {

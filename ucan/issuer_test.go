@@ -187,6 +187,66 @@ func TestDelegateInline(t *testing.T) {
 	wantErr(t, err, nil)
 }
 
+// TestDelegateBounds hands on what begins later, goes deep, or is a URI.
+func TestDelegateBounds(t *testing.T) {
+	w := newWorld(t)
+	c := []caps.Capability{caps.MustCapability("w", "crud")}
+	root := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", map[string]any{"nbf": noon.Unix() - 60})
+	w.put(root)
+	d := Delegation{Audience: w.carol.DID(), Owner: w.alice.DID(), Capabilities: c, Format: JWT, Expires: noon.Add(time.Minute)}
+	links, err := w.issuer(w.bob).Delegate(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nbf, ok := links[0].NotBefore(); !ok || nbf.Unix() != noon.Unix()-60 {
+		t.Errorf("a JWT begins at %v, before its proof", nbf)
+	}
+	if got := links[0].Proofs(); len(got) != 1 || got[0] != root.CID() || len(links[0].Inline()) != 0 {
+		t.Errorf("Proofs = %v", got)
+	}
+
+	from := w.carol
+	for i := 2; i <= 8; i++ {
+		to := testKey(t, "deep"+string(rune('0'+i)))
+		d.Audience = to.DID()
+		drawn := w.rand.n
+		_, err := w.issuer(from).Delegate(t.Context(), d)
+		if i < 8 && err != nil {
+			t.Fatalf("token %d: %v", i+1, err)
+		}
+		if i == 8 && (!errors.Is(err, ErrTooDeep) || w.rand.n != drawn) {
+			t.Errorf("token %d: %v", i+1, err)
+		}
+		from = to
+	}
+
+	uri := Delegation{Audience: w.bob.DID(), Capabilities: []caps.Capability{caps.MustCapability("https://api.example.com/v1", "net/get")}, Expires: noon.Add(time.Minute)}
+	if _, err := w.issuer(w.alice).Delegate(t.Context(), uri); err == nil {
+		t.Error("a URI was delegated natively")
+	}
+	uri.Format = JWT
+	if links, err = w.issuer(w.alice).Delegate(t.Context(), uri); err != nil {
+		t.Fatal(err)
+	}
+	if links[0].Namespace() != w.alice.DID() {
+		t.Errorf("Namespace = %v", links[0].Namespace())
+	}
+	_, err = w.ask(w.bob, "net/get", "https://api.example.com/v1/x", nil)
+	wantErr(t, err, nil)
+	_, err = w.ask(w.bob, "net/get", "https://api.example.com/v2", nil)
+	wantErr(t, err, ErrNotCovered)
+	uri.Audience, uri.Owner = w.carol.DID(), w.alice.DID()
+	if _, err = w.issuer(w.bob).Delegate(t.Context(), uri); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.ask(w.carol, "net/get", "https://api.example.com/v1/x", nil)
+	wantErr(t, err, nil)
+	uri.Owner = w.dan.DID()
+	if _, err = w.issuer(w.host).Delegate(t.Context(), uri); err == nil {
+		t.Error("a venue delegated a URI without an owner")
+	}
+}
+
 func TestHeld(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.delegate(w.alice, w.bob.DID(), JWT, "w/", "crud", "n", "crud/read"); err != nil {
@@ -196,7 +256,11 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.put(w.native(w.mallory, w.bob.DID(), w.alice.DID(), "*", "", nil))
+	w.put(
+		w.native(w.mallory, w.bob.DID(), w.alice.DID(), "*", "", nil),
+		w.native(w.alice, w.bob.DID(), w.alice.DID(), "asset", "", map[string]any{"pol": []any{[]any{"==", ".x", "y"}}}),
+		w.native(w.dan, w.bob.DID(), w.dan.DID(), "*", "", nil),
+	)
 	want := func(can ...caps.Capability) {
 		t.Helper()
 		got, err := w.v.Held(t.Context(), w.bob.DID(), w.alice.DID())

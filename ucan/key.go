@@ -15,7 +15,7 @@ import (
 const redacted = "[redacted]"
 
 // Key is a private Ed25519 key. It never prints, compares in constant time and
-// leaves the package only sealed, see [Key.Seal]. Copies share one secret, so
+// leaves the package sealed by [Key.Seal], or by [Key.Export] alone. Copies share one secret, so
 // [Key.Zero] reaches them all. Safe for concurrent use.
 type Key struct{ p *private }
 
@@ -146,8 +146,8 @@ func OpenKey(s *Sealer, did DID, box []byte) (Key, error) {
 
 func keyName(d DID) string { return "ed25519 " + d.String() }
 
-// String, GoString, Format, LogValue, MarshalJSON and MarshalText all give
-// "[redacted]": there is no verb and no encoder that prints a key.
+// String gives "[redacted]", as do GoString, Format, LogValue, MarshalJSON and
+// MarshalText: there is no verb and no encoder that prints a key.
 func (k Key) String() string { return redacted }
 
 // GoString is String.

@@ -158,6 +158,16 @@ func (l *Link) Capabilities() iter.Seq[caps.Capability] {
 	}
 }
 
+// Namespace is whose namespace a bare resource of the token means: the root issuer
+// of a JWT, once its proofs are known, or the subject of a native token. It is zero
+// where that is unknown or the proofs disagree.
+func (l *Link) Namespace() DID {
+	if r := l.resolved.Load(); r != nil {
+		return r.bareOwner
+	}
+	return DID{}
+}
+
 // Conditional reports whether the token carries policy statements beyond its
 // resource, so that it grants less than [Link.Capabilities] shows.
 func (l *Link) Conditional() bool { return len(l.policy) > 0 }

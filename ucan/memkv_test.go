@@ -16,6 +16,9 @@ type memKV struct {
 	last  uint64
 	syncs int
 	fail  error // returned by Apply, when set
+	stuck error // returned by Sync, when set
+
+	scanned func() // called at the end of Scan, when set
 }
 
 type memValue struct {
@@ -46,6 +49,9 @@ func (m *memKV) Scan(_ context.Context, prefix, start []byte, fn func(key, value
 			return err
 		}
 	}
+	if m.scanned != nil {
+		m.scanned()
+	}
 	return nil
 }
 
@@ -74,7 +80,7 @@ func (m *memKV) Sync(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.syncs++
-	return nil
+	return m.stuck
 }
 
 func (m *memKV) size() int {

@@ -99,7 +99,7 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 		case "cmd":
 			cmd = string(r.text())
 		case "pol":
-			pol = r.value(maxNesting)
+			pol = r.value()
 		case "nonce":
 			link.nonce = r.nonce()
 		case "meta":

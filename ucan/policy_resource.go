@@ -76,16 +76,18 @@ func recognise(item any) (resource string, exact, ok bool) {
 	if !ok || len(branches) != 2 {
 		return "", false, false
 	}
-	same, _, ok1 := recogniseOp(branches[0], "==")
-	below, _, ok2 := recogniseOp(branches[1], "like")
+	same, ok1 := recogniseOp(branches[0], "==")
+	below, ok2 := recogniseOp(branches[1], "like")
 	return same, true, ok1 && ok2 && same == below
 }
 
-func recogniseOp(item any, op string) (string, bool, bool) {
+// recogniseOp is recognise for one operator.
+func recogniseOp(item any, op string) (resource string, ok bool) {
 	if s, ok := item.([]any); !ok || len(s) != 3 || s[0] != op {
-		return "", false, false
+		return "", false
 	}
-	return recognise(item)
+	resource, _, ok = recognise(item)
+	return resource, ok
 }
 
 // splitAbsolute takes the owner from a resource that must name one.

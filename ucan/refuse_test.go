@@ -183,6 +183,9 @@ func TestAuthorizeJWT(t *testing.T) {
 		{"eternal", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", nil)), nil, ErrLifetime},
 		{"outlives its proof", signJWT(t, w.bob, jwtHeader, with(w.claims(w.bob, c, cap1("w/", "crud"), root("w/", "crud")), "exp", w.exp()+1)), ErrTimeBounds, nil},
 		{"begins before its proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "nbf", noon.Unix()-5))), ErrTimeBounds, nil},
+		{"bare below proofs of two owners", w.jwt(w.bob, c, cap1("w/reports", "crud/read"), root("w/", "crud"), w.jwt(w.dan, b, cap1("w/", "crud"))), ErrBareResource, nil},
+		{"below an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "exp", nil))), nil, ErrLifetime},
+		{"beside an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), root("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("n/", "crud")), "exp", nil))), nil, ErrLifetime},
 		{"missing proof", w.jwt(w.bob, c, cap1("w/", "crud"), cidOf(codecRaw, []byte("gone")).String()), nil, ErrMissingProof},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -254,6 +257,22 @@ func TestMixedChains(t *testing.T) {
 	wantErr(t, ask(w.native(w.host, b, h, "crud", w.url(w.dan, "w"), nil), w.native(w.bob, c, h, "crud", w.url(w.dan, "w"), nil)), nil)
 	wantErr(t, ask(mustOpen(t, w.jwt(w.host, b, cap1(w.url(w.dan, "w"), "crud"))), w.native(w.bob, c, d, "crud", w.url(w.dan, "w"), nil)), nil)
 	wantErr(t, ask(w.native(w.host, c, h, "crud", "", nil)), ErrNotCovered)
+	// A subject that is neither the owner nor the root, on top of a JWT or alone.
+	_, err = w.ask(w.carol, "crud/read", "w/reports/x", nil, jwtRoot, w.native(w.bob, c, w.mallory.DID(), "crud/read", w.url(w.alice, "w/reports"), nil))
+	wantErr(t, err, ErrSubject)
+	if _, err = w.ask(w.carol, "crud/read", "w/x", nil, w.native(w.alice, c, b, "crud", w.url(w.alice, "w"), nil)); err == nil {
+		t.Error("a root about somebody else was believed")
+	}
+	// Two subjects in one chain, a JWT between them.
+	top := w.native(w.host, b, h, "crud", w.url(w.dan, "w"), nil)
+	middle := mustOpen(t, w.jwt(w.bob, w.alice.DID(), cap1(w.url(w.dan, "w"), "crud"), top.CID().String()))
+	wantErr(t, ask(top, middle, w.native(w.alice, c, d, "crud", w.url(w.dan, "w"), nil)), ErrSubject)
+	wantErr(t, ask(top, middle, w.native(w.alice, c, h, "crud", w.url(w.dan, "w"), nil)), nil)
+	// In its own namespace, too, a venue says whose it is.
+	_, err = w.v.Authorize(t.Context(), Query{Caller: c, Owner: h, Request: caps.Need("crud", "w/x"), Tokens: []*Link{mustOpen(t, w.jwt(w.host, c, cap1("w", "crud")))}})
+	wantErr(t, err, ErrBareResource)
+	_, err = w.v.Authorize(t.Context(), Query{Caller: c, Owner: h, Request: caps.Need("crud", "w/x"), Tokens: []*Link{mustOpen(t, w.jwt(w.host, c, cap1(w.url(w.host, "w"), "crud")))}})
+	wantErr(t, err, nil)
 	wantErr(t, ask(w.native(w.host, b, h, "crud", w.url(w.dan, "w"), nil), w.native(w.bob, c, d, "crud", w.url(w.dan, "w"), nil)), ErrSubject)
 }
 

@@ -60,6 +60,8 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 		var del []string
 		var gone []string
 		flush := func() error {
+			s.changes.Lock()
+			defer s.changes.Unlock()
 			if _, err := s.kv.Apply(ctx, nil, nil, del); err != nil {
 				return fmt.Errorf("sweep: %w", err)
 			}
@@ -99,7 +101,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 func (s *Store) expired(ctx context.Context, index string, before int64) ([]string, error) {
 	var places []string
 	end := timeKey(max(before, 0))
-	err := s.scan(ctx, index, nil, func(key string, _ []byte) (bool, error) {
+	err := s.scan(ctx, index, func(key string) (bool, error) {
 		if len(key) < 8 || key[:8] >= end {
 			return false, nil
 		}

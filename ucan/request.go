@@ -48,8 +48,3 @@ func (q *Query) need() (need, error) {
 	}
 	return n, nil
 }
-
-// coveredBy reports whether g grants the request.
-func (n *need) coveredBy(g *grant) bool {
-	return g.owner == n.owner && g.can.Covers(n.can) && g.path.Covers(n.path)
-}

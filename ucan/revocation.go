@@ -140,6 +140,18 @@ func (l *Link) issuedWithin(d DID) bool {
 // revoke writes, takes effect, and syncs, in that order: an error after the first
 // step leaves the token revoked, never the reverse.
 func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
+	if err := s.applyRevocation(ctx, r, revoker, expiry); err != nil {
+		return err
+	}
+	if err := s.kv.Sync(ctx); err != nil {
+		return fmt.Errorf("sync revocation of %s: %w", r.target, err)
+	}
+	return nil
+}
+
+func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
 	place := r.target.short() + revoker.key()
 	_, err := s.kv.Apply(ctx, nil, map[string][]byte{
 		s.prefix + keyRevocation + place:                  r.inv.raw,
@@ -149,12 +161,9 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry i
 		return fmt.Errorf("store revocation of %s: %w", r.target, err)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !slices.Contains(s.revoked[r.target], revoker) {
 		s.revoked[r.target] = append(slices.Clip(s.revoked[r.target]), revoker)
-	}
-	s.mu.Unlock()
-	if err := s.kv.Sync(ctx); err != nil {
-		return fmt.Errorf("sync revocation of %s: %w", r.target, err)
 	}
 	return nil
 }

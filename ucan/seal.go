@@ -202,7 +202,7 @@ func (s *Sealer) Open(name string, box []byte) ([]byte, error) {
 	return plain[2+n:], nil
 }
 
-// String, GoString, Format and LogValue give "[redacted]".
+// String gives "[redacted]", as do GoString, Format and LogValue.
 func (s *Sealer) String() string { return redacted }
 
 // GoString is String.

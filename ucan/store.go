@@ -27,8 +27,8 @@ type KV interface {
 // Bounds of what a [Store] keeps in memory. Beyond them something is forgotten
 // and read again when it is needed.
 const (
-	maxCachedTokens    = 1 << 16
-	maxCachedAudiences = 1 << 12
+	maxCachedTokens    = 1 << 16 // tokens by CID
+	maxCachedAudiences = 1 << 12 // principals, with all that is made out to them
 )
 
 // Store holds tokens, revocations and used invocations. All revocations, and the
@@ -40,6 +40,12 @@ type Store struct {
 	kv     KV
 	prefix string
 	limits Limits
+
+	maxTokens, maxAudiences int
+
+	// changes makes a change of the revocations on disk and in memory one step, so
+	// that a Refresh cannot overlook one between the two. It is taken before mu.
+	changes sync.Mutex
 
 	// mu guards what follows. It is never held during a call to kv.
 	mu        sync.RWMutex
@@ -56,7 +62,7 @@ type StoreOptions struct {
 
 // OpenStore reads the revocations and returns the store.
 func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
-	s := &Store{kv: kv, prefix: "ucan/"}
+	s := &Store{kv: kv, prefix: "ucan/", maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences}
 	if opts != nil {
 		if s.limits = opts.Limits; opts.Prefix != "" {
 			s.prefix = opts.Prefix
@@ -70,8 +76,10 @@ func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
 
 // Refresh reads the revocations again and forgets everything else that is cached.
 func (s *Store) Refresh(ctx context.Context) error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
 	revoked := map[CID][]DID{}
-	err := s.scan(ctx, keyRevocation, nil, func(key string, _ []byte) (bool, error) {
+	err := s.scan(ctx, keyRevocation, func(key string) (bool, error) {
 		if len(key) != shortCID+keySize {
 			return false, fmt.Errorf("revocation key of %d bytes", len(key))
 		}
@@ -88,15 +96,11 @@ func (s *Store) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// scan hides the prefix; the key is a copy.
-func (s *Store) scan(ctx context.Context, prefix string, start []byte, fn func(key string, value []byte) (bool, error)) error {
+// scan gives the keys below prefix without it.
+func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (more bool, err error)) error {
 	full := s.prefix + prefix
-	var from []byte
-	if start != nil {
-		from = append([]byte(s.prefix), start...)
-	}
-	return s.kv.Scan(ctx, []byte(full), from, func(key, value []byte) (bool, error) {
-		return fn(string(key[len(full):]), value)
+	return s.kv.Scan(ctx, []byte(full), nil, func(key, _ []byte) (bool, error) {
+		return fn(string(key[len(full):]))
 	})
 }
 
@@ -140,7 +144,7 @@ func (s *Store) Put(ctx context.Context, link *Link, parents ...CID) error {
 
 // cache remembers a token; s.mu is held.
 func (s *Store) cache(link *Link) {
-	if len(s.tokens) >= maxCachedTokens {
+	if len(s.tokens) >= s.maxTokens {
 		for c := range s.tokens { // any: the next read brings it back
 			delete(s.tokens, c)
 			break
@@ -230,7 +234,7 @@ func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*Link, error]
 
 func (s *Store) cids(ctx context.Context, prefix string) ([]CID, error) {
 	var cids []CID
-	err := s.scan(ctx, prefix, nil, func(key string, _ []byte) (bool, error) {
+	err := s.scan(ctx, prefix, func(key string) (bool, error) {
 		if len(key) < shortCID {
 			return false, fmt.Errorf("index key of %d bytes", len(key))
 		}

@@ -129,6 +129,74 @@ func mustRevoke(t testing.TB, k Key, target CID) *Revocation {
 	return r
 }
 
+// TestForgedOnDisk puts tokens that nobody signed where the store keeps tokens.
+func TestForgedOnDisk(t *testing.T) {
+	w := newWorld(t)
+	b, c := w.bob.DID(), w.carol.DID()
+	forge := func(raw []byte) *Link {
+		l, err := Limits{}.decode(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.kv.data["ucan/"+keyToken+l.CID().short()] = memValue{l.raw, 1}
+		for _, k := range l.indexKeys(nil) {
+			w.kv.data["ucan/"+k] = memValue{nil, 1}
+		}
+		return l
+	}
+	raw := w.nativeRaw(w.alice, b, w.alice.DID(), "*", "", nil)
+	raw[5] ^= 1
+	forge(raw)
+	_, err := w.ask(w.bob, "crud", "w", nil)
+	wantErr(t, err, ErrSignature)
+
+	root := forge([]byte(signJWT(t, w.mallory, jwtHeader, w.claims(w.alice, b, cap1("", "*")))))
+	leaf := mustOpen(t, w.jwt(w.bob, c, cap1("w", "crud"), root.CID().String()))
+	_, err = w.ask(w.carol, "crud", "w", nil, leaf)
+	wantErr(t, err, ErrSignature)
+	wantErr(t, w.v.Check(t.Context(), leaf), ErrSignature)
+}
+
+// TestSmallMemory finds everything when hardly anything is kept in memory.
+func TestSmallMemory(t *testing.T) {
+	w := newWorld(t)
+	w.store.maxTokens, w.store.maxAudiences = 2, 3
+	var keys []Key
+	from := w.alice
+	for i := range 3 {
+		to := testKey(t, "small"+string(rune('a'+i)))
+		w.put(w.native(from, to.DID(), w.alice.DID(), "crud", "", nil))
+		keys, from = append(keys, to), to
+	}
+	for range 3 {
+		for _, k := range append(keys, w.bob, w.carol) {
+			_, err := w.ask(k, "crud", "w", nil)
+			if k.Equal(w.bob) || k.Equal(w.carol) {
+				wantErr(t, err, ErrNotCovered)
+			} else {
+				wantErr(t, err, nil)
+			}
+		}
+	}
+	if len(w.store.tokens) > 2 || len(w.store.audiences) > 3 {
+		t.Errorf("%d tokens and %d audiences are in memory", len(w.store.tokens), len(w.store.audiences))
+	}
+}
+
+// TestRevokeUnsynced: when the disk does not confirm, the caller hears so, and the
+// token is refused all the same.
+func TestRevokeUnsynced(t *testing.T) {
+	w := newWorld(t)
+	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
+	w.put(l)
+	w.kv.stuck = errors.New("no disk")
+	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())); err == nil {
+		t.Error("acknowledged without a sync")
+	}
+	_, err := w.ask(w.bob, "crud", "w", nil)
+	wantErr(t, err, ErrRevoked)
+}
+
 // TestRevokeAnyLink revokes each link of a chain in turn, by each who may.
 func TestRevokeAnyLink(t *testing.T) {
 	build := map[string]func(w *world) []*Link{
@@ -184,6 +252,23 @@ func TestRevokeAnyLink(t *testing.T) {
 				check("after a restart")
 			}
 		}
+	}
+}
+
+// TestRefreshAndRevoke: a revocation cannot fall between the disk, as Refresh read
+// it, and the memory that Refresh replaces.
+func TestRefreshAndRevoke(t *testing.T) {
+	w := newWorld(t)
+	calls := 0
+	w.kv.scanned = func() {
+		calls++
+		if w.store.changes.TryLock() {
+			t.Error("a revocation could be written while Refresh reads them")
+			w.store.changes.Unlock()
+		}
+	}
+	if err := w.store.Refresh(t.Context()); err != nil || calls == 0 {
+		t.Errorf("Refresh: %v, %d scans", err, calls)
 	}
 }
 
@@ -445,6 +530,32 @@ func TestInvokeRefused(t *testing.T) {
 			wantErr(t, err, c.want)
 		})
 	}
+	// The chain would carry more than the caller signed for.
+	wide := w.native(w.alice, w.bob.DID(), a, "crud", w.url(w.alice, "w"), nil)
+	call := base
+	call.Proofs = []CID{wide.CID()}
+	narrow, _ := w.bob.Invoke(call, w.rand)
+	_, err := w.v.Invoke(t.Context(), narrow, caps.Need("crud/write", w.url(w.alice, "w/x")), wide)
+	wantErr(t, err, ErrNotCovered)
+	// The subject is the chain's own, and a chain without one is about the owner.
+	hosted := w.native(w.host, w.bob.DID(), h, "crud", w.url(w.dan, "w"), nil)
+	jwt := mustOpen(t, w.jwt(w.alice, w.bob.DID(), cap1("w", "crud")))
+	for _, c := range []struct {
+		sub   DID
+		proof *Link
+		on    string
+		want  error
+	}{
+		{h, hosted, w.url(w.dan, "w/x"), nil},
+		{w.dan.DID(), hosted, w.url(w.dan, "w/x"), ErrSubject},
+		{a, jwt, w.url(w.alice, "w/x"), nil},
+		{w.mallory.DID(), jwt, w.url(w.alice, "w/x"), ErrSubject},
+	} {
+		call.Subject, call.Proofs = c.sub, []CID{c.proof.CID()}
+		i, _ := w.bob.Invoke(call, w.rand)
+		_, err := w.v.Invoke(t.Context(), i, caps.Need("crud/read", c.on), c.proof)
+		wantErr(t, err, c.want)
+	}
 	// Tampered, or signed by another.
 	i, _ := w.bob.Invoke(base, w.rand)
 	raw := i.Bytes()
@@ -454,7 +565,7 @@ func TestInvokeRefused(t *testing.T) {
 	}
 	v := *w.v
 	v.Store = nil
-	_, err := v.Invoke(t.Context(), i, caps.Need("crud/read", w.url(w.alice, "w/x")))
+	_, err = v.Invoke(t.Context(), i, caps.Need("crud/read", w.url(w.alice, "w/x")))
 	wantErr(t, err, ErrNoStore)
 }
 

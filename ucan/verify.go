@@ -2,7 +2,6 @@ package ucan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -208,52 +207,6 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 		return nil
 	}
 	return w.failure()
-}
-
-// Held lists what a principal may do in a namespace by the stored tokens made out
-// to them: the capabilities of the valid ones, each followed to its root. Tokens
-// that are not valid now are left out, and so are those with conditions beyond
-// their resource, since a list cannot show these.
-func (v *Verifier) Held(ctx context.Context, caller, owner DID) (caps.Set, error) {
-	if v.Store == nil {
-		return caps.Set{}, fmt.Errorf("list capabilities: %w", ErrNoStore)
-	}
-	if caller == owner {
-		return caps.Unrestricted(), nil
-	}
-	var held []caps.Capability
-	for l, err := range v.Store.ByAudience(ctx, caller) {
-		if err != nil {
-			return caps.Set{}, err
-		}
-		r, err := l.resolve(v.Store.finder(ctx))
-		if err != nil {
-			return caps.Set{}, err
-		}
-		for i := range r.grants {
-			g := &r.grants[i]
-			if g.owner != owner {
-				continue
-			}
-			chain, err := v.Authorize(ctx, Query{Caller: caller, Owner: owner, Request: caps.NeedOn(g.can, g.path)})
-			var refused *VerifyError
-			if errors.As(err, &refused) {
-				continue
-			}
-			if err != nil {
-				return caps.Set{}, err
-			}
-			c, err := caps.NewCapability(absolute(owner, g.path), string(g.can))
-			if err != nil {
-				continue // a URI below a DID has no absolute spelling
-			}
-			if chain.conditional() {
-				continue
-			}
-			held = append(held, c)
-		}
-	}
-	return caps.Of(held...), nil
 }
 
 func (g *Grant) conditional() bool {

@@ -1,6 +1,9 @@
 package ucan
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // walk is one search for a chain, from the caller's token up to a root, depth
 // first. It lives on the stack of Authorize and holds the store's read lock while
@@ -69,7 +72,7 @@ func (w *walk) unlock() {
 
 // fail notes why this way leads nowhere and returns false.
 func (w *walk) fail(err error, at *Link, detail string) bool {
-	if w.err == nil || w.n > w.height && w.err != ErrBudget || err == ErrBudget {
+	if w.err == nil || w.n > w.height && !errors.Is(w.err, ErrBudget) || errors.Is(err, ErrBudget) {
 		w.err, w.at, w.detail, w.height = err, at, detail, w.n
 	}
 	return false
@@ -183,7 +186,8 @@ func bareElsewhere(l *Link, r *resolved, owner DID) bool {
 }
 
 func (w *walk) failWith(err error, p *Link) bool {
-	if e, ok := err.(*VerifyError); ok {
+	var e *VerifyError
+	if errors.As(err, &e) {
 		return w.fail(e.Err, p, e.Detail)
 	}
 	return w.fail(ErrMalformed, p, err.Error())

@@ -197,7 +197,7 @@ func wantErr(t testing.TB, err, want error) {
 		return
 	}
 	var v *VerifyError
-	if errors.As(err, &v) && v.Cause == nil && v.Err != want {
+	if errors.As(err, &v) && v.Cause == nil && !errors.Is(v.Err, want) {
 		t.Errorf("sentinel = %v; want %v", v.Err, want)
 	}
 }

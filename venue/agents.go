@@ -48,7 +48,7 @@ func (s agentService) Create(ctx context.Context, call tools.Call, spec agents.S
 	if err := s.check(ctx, call.Owner(), &spec); err != nil {
 		return agents.Created{}, err
 	}
-	return s.put(ctx, call, spec, overwrite, func() (caps.Set, error) { return given(call, spec, call.Caps()), nil })
+	return s.put(ctx, call, spec, overwrite, func() (caps.Set, error) { return given(spec, call.Caps()), nil })
 }
 
 func (s agentService) Fork(ctx context.Context, call tools.Call, source string, changes agents.Spec, history, overwrite bool) (agents.Created, error) {
@@ -66,7 +66,7 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	}
 	inherits := s.v.agents.effective(keyOf(call, source))
 	created, err := s.put(ctx, call, spec, overwrite, func() (caps.Set, error) {
-		set := given(call, spec, inherits)
+		set := given(spec, inherits)
 		return set, s.atMost(call, spec.ID, set)
 	})
 	if err != nil {
@@ -102,13 +102,22 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 			return nil, err
 		}
 		now := s.v.now().UnixMilli()
-		rec := &record{Status: agents.Sleeping, Config: bare(spec), Caps: set, Created: now, Updated: now}
-		if call.Actor() != "" {
-			rec.Givers = givers(call, spec.ID, nil)
-			if out.Updated {
-				rec.Givers = givers(call, spec.ID, old.Givers)
-			}
+		rec := &record{Status: agents.Sleeping, Config: bare(spec), Created: now, Updated: now}
+		if call.Actor() != "" && out.Updated {
+			rec.Givers = old.Givers
 		}
+		rec.Givers = s.givers(call, spec.ID, rec.Givers)
+		if spec.Parent != "" && !slices.Contains(rec.Givers, spec.Parent) {
+			rec.Givers = append(slices.Clone(rec.Givers), spec.Parent)
+		}
+		if spec.Identity == agents.IdentityOwn {
+			own, err := s.v.keys.key(ctx, agentPrefix+keyOf(call, spec.ID).String())
+			if err != nil {
+				return nil, err
+			}
+			rec.DID = own.DID().String()
+		}
+		rec.Caps = set.In(rec.principal(keyOf(call, spec.ID)).String())
 		return rec, nil
 	})
 	if err != nil {
@@ -126,12 +135,15 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 		if old.Status == agents.Terminated {
 			return nil, fmt.Errorf("agent %s is TERMINATED: create it again with overwrite", changes.ID)
 		}
+		if changes.Identity != "" && changes.Identity != either(old.Config.Identity, agents.IdentityOwner) {
+			return nil, fmt.Errorf("agent %s: who an agent acts as cannot change: create another one", changes.ID)
+		}
 		next := *old
 		next.Config = bare(merge(old.Config, changes))
 		next.Updated = s.v.now().UnixMilli()
 		if changes.Caps.Present() {
-			next.Caps = given(call, changes, call.Caps())
-			next.Givers = givers(call, changes.ID, old.Givers)
+			next.Caps = given(changes, call.Caps()).In(old.principal(keyOf(call, changes.ID)).String())
+			next.Givers = s.givers(call, changes.ID, old.Givers)
 		}
 		// Whoever writes an agent's prompt speaks through it: an agent cannot
 		// do so with another that may do more than itself.
@@ -150,9 +162,9 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 
 // given is what a spec gives the agent: what it says, or else what the giver
 // passes on.
-func given(call tools.Call, spec agents.Spec, otherwise caps.Set) caps.Set {
+func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 	if set, listed := spec.Caps.Set(); listed {
-		return set.In(call.Owner().String())
+		return set
 	}
 	return otherwise
 }
@@ -176,11 +188,22 @@ func (s agentService) atMost(call tools.Call, agent string, set caps.Set) error 
 
 // givers adds the calling agent to those that an agent has its capabilities
 // from. The owner in person bounds nothing.
-func givers(call tools.Call, id string, old []string) []string {
-	if actor := call.Actor(); actor != "" && actor != id && !slices.Contains(old, actor) {
-		return append(slices.Clone(old), actor)
+func (s agentService) givers(call tools.Call, id string, old []string) []string {
+	actor := call.Actor()
+	if actor == "" {
+		return old
 	}
-	return old
+	// An independent agent keeps house in its own namespace, and its own record
+	// is in another.
+	if key, independent := s.v.keys.agent(call.Owner()); independent && key.id == actor {
+		actor = key.String()
+	} else if actor == id {
+		return old
+	}
+	if slices.Contains(old, actor) {
+		return old
+	}
+	return append(slices.Clone(old), actor)
 }
 
 func (s agentService) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
@@ -190,9 +213,13 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 			return agents.Deleted{}, err
 		}
 	}
+	var did ucan.DID // of an independent agent
 	_, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{id}
+		}
+		if old.DID != "" {
+			did = old.principal(key)
 		}
 		if remove {
 			return nil, nil
@@ -207,6 +234,11 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 	if remove {
 		if err := s.v.removeSessions(ctx, key); err != nil {
 			return agents.Deleted{}, err
+		}
+		if !did.IsZero() {
+			if err := s.v.keys.forget(ctx, agentPrefix+key.String(), did); err != nil {
+				return agents.Deleted{}, err
+			}
 		}
 	}
 	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
@@ -261,7 +293,7 @@ func (s agentService) Info(ctx context.Context, call tools.Call, id string) (age
 	config := rec.Config
 	config.Caps = caps.Declare(rec.Caps)
 	return agents.Info{
-		AgentID: id, Status: s.v.status(a.key, rec), Config: config, Caps: s.v.agents.effective(a.key),
+		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a.key),
 		Creators: rec.Givers, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }
@@ -317,6 +349,8 @@ func merge(base, changes agents.Spec) agents.Spec {
 	out.Model = either(changes.Model, base.Model)
 	out.Prompt = either(changes.Prompt, base.Prompt)
 	out.Authority = either(changes.Authority, base.Authority)
+	out.Identity = either(changes.Identity, base.Identity)
+	out.Parent = either(changes.Parent, base.Parent)
 	if changes.Tools != nil {
 		out.Tools = changes.Tools
 	}

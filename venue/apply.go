@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"usher/tools/agents"
 	"usher/venue/config"
@@ -50,24 +49,13 @@ func (v *Venue) applyConfig(ctx context.Context, c *config.Config) error {
 }
 
 func (v *Venue) applyAgent(ctx context.Context, u *User, spec agents.Spec, parent string) error {
-	entry, err := json.Marshal(struct {
-		Spec   agents.Spec `json:"spec"`
-		Parent string      `json:"parent"`
-	}{spec, parent})
+	spec.Parent = parent
+	entry, err := json.Marshal(spec)
 	if err != nil {
 		return err
 	}
 	return v.once(ctx, u, "agent/"+spec.ID, entry, func() error {
-		if _, err := u.put(ctx, spec, true); err != nil || parent == "" {
-			return err
-		}
-		_, err := v.agents.change(ctx, agentKey{u.DID(), spec.ID}, func(old *record) (*record, error) {
-			next := *old
-			if !slices.Contains(next.Givers, parent) {
-				next.Givers = append(slices.Clone(next.Givers), parent)
-			}
-			return &next, nil
-		})
+		_, err := u.put(ctx, spec, true)
 		return err
 	})
 }

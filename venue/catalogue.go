@@ -11,6 +11,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
 	"usher/tools/orchestrate"
@@ -26,6 +27,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, workspace.Operations(v.tree, v.mounts())...)
 	ops = append(ops, agents.Operations(agentService{v})...)
 	ops = append(ops, grid.Operations(jobService{v})...)
+	ops = append(ops, delegation.Operations(delegationService{v})...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schema.Operations()...)
 	return ops

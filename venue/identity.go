@@ -6,20 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	"usher/ucan"
 	"usher/venue/store"
 )
 
-// keyring keeps the keys of the venue and of its users, sealed under a key
-// that lies in a file of its own beside the store; a venue in memory seals
-// under a key that it forgets.
+// keyring keeps the keys of the venue, of its users and of its independent
+// agents, sealed under a key that lies in a file of its own beside the store; a
+// venue in memory seals under a key that it forgets.
 type keyring struct {
 	space  *store.Space
 	sealer *ucan.Sealer
 	random io.Reader
 	venue  ucan.Key
+	hosted sync.Map // ucan.DID to the name of its key: whom the venue speaks for
 }
+
+// Names of keys.
+const (
+	venueKey    = "venue"
+	userPrefix  = "user/"  // and the user's name
+	agentPrefix = "agent/" // and the agent's key
+)
 
 func openKeyring(ctx context.Context, space *store.Space, file string, random io.Reader) (*keyring, error) {
 	k := &keyring{space: space, random: random}
@@ -35,10 +45,61 @@ func openKeyring(ctx context.Context, space *store.Space, file string, random io
 	if err != nil {
 		return nil, fmt.Errorf("open key file: %w", err)
 	}
-	if k.venue, err = k.key(ctx, "venue"); err != nil {
+	if k.venue, err = k.key(ctx, venueKey); err != nil {
 		return nil, err
 	}
-	return k, nil
+	err = space.Scan(ctx, nil, nil, func(name, raw []byte) (bool, error) {
+		var sealed sealedKey
+		if err := json.Unmarshal(raw, &sealed); err != nil {
+			return false, fmt.Errorf("read key of %s: %w", name, err)
+		}
+		k.host(string(name), sealed.DID)
+		return true, nil
+	})
+	return k, err
+}
+
+func (k *keyring) host(name string, did ucan.DID) {
+	if name != venueKey {
+		k.hosted.Store(did, name)
+	}
+}
+
+// hosts reports whether the principal's key is one of this venue's.
+func (k *keyring) hosts(did ucan.DID) bool {
+	_, ok := k.hosted.Load(did)
+	return ok
+}
+
+// of returns the key of a principal of this venue.
+func (k *keyring) of(ctx context.Context, did ucan.DID) (ucan.Key, error) {
+	name, ok := k.hosted.Load(did)
+	if !ok {
+		return ucan.Key{}, fmt.Errorf("the key of %s is not here", did)
+	}
+	return k.key(ctx, name.(string))
+}
+
+// agent returns the key that the principal is an independent agent by.
+func (k *keyring) agent(did ucan.DID) (agentKey, bool) {
+	name, ok := k.hosted.Load(did)
+	if !ok {
+		return agentKey{}, false
+	}
+	key, isAgent := strings.CutPrefix(name.(string), agentPrefix)
+	if !isAgent {
+		return agentKey{}, false
+	}
+	owner, id, _ := strings.Cut(key, "/")
+	parsed, err := ucan.ParseDID(owner)
+	return agentKey{parsed, id}, err == nil
+}
+
+// forget removes a key: whoever had it is nobody from then on.
+func (k *keyring) forget(ctx context.Context, name string, did ucan.DID) error {
+	k.hosted.Delete(did)
+	_, err := k.space.Apply(ctx, nil, nil, []string{name})
+	return err
 }
 
 type sealedKey struct {
@@ -84,8 +145,12 @@ func (k *keyring) create(ctx context.Context, name string) error {
 		return err
 	}
 	// Not applied means that another made it first: that one counts.
-	if _, err := k.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil); err != nil {
+	applied, err := k.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil)
+	if err != nil {
 		return fmt.Errorf("store key of %s: %w", name, err)
+	}
+	if applied {
+		k.host(name, key.DID())
 	}
 	return k.space.Sync(ctx)
 }
@@ -95,7 +160,7 @@ func (k *keyring) user(ctx context.Context, name string) (ucan.DID, error) {
 	if name == "" || len(name) > 128 {
 		return ucan.DID{}, errors.New("user name: give 1 to 128 bytes")
 	}
-	key, err := k.key(ctx, "user/"+name)
+	key, err := k.key(ctx, userPrefix+name)
 	if err != nil {
 		return ucan.DID{}, err
 	}

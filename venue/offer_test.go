@@ -15,7 +15,8 @@ import (
 // inputs of the operations over a small universe of resources: enough that
 // every capability of the same universe that could allow anything does.
 func universe() map[string][]string {
-	paths := []string{"w", "w/a", "w/a/b", "w/ab", "w/new/x", "o", "o/a", "o/a/b", "o/new", "g", "g/a", "g/a/b", "g/ab", "g/new", "j", "j/a", "j/a/b", "v", "v/a", "s/a"}
+	paths := []string{"w", "w/a", "w/a/b", "w/ab", "w/new/x", "o", "o/a", "o/a/b", "o/new", "g", "g/a", "g/a/b", "g/ab", "g/new", "j", "j/a", "j/a/b", "v", "v/a", "s/a",
+		"did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/w/new/x", "did:key:zBob/g/a", "did:key:zBob/s/a"}
 	ids := []string{"a", "ab", "new"}
 	in := map[string][]string{}
 	add := func(op, format string, args ...any) { in[op] = append(in[op], fmt.Sprintf(format, args...)) }
@@ -43,6 +44,10 @@ func universe() map[string][]string {
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
+	for _, op := range []string{"issue", "delegate", "import", "verify", "list"} {
+		add("v/ops/ucan/"+op, `{}`)
+	}
+	add("v/ops/ucan/revoke", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)
 	add("v/ops/json/merge", `{"values":[{}]}`)
 	add("v/ops/json/cond", `{"cases":[]}`)
 	add("v/ops/json/assoc", `{"path":"a"}`)
@@ -60,7 +65,7 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "x"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
 	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "invoke", "secret"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {

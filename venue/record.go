@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +23,8 @@ type record struct {
 	Status  string      `json:"status"` // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
 	Config  agents.Spec `json:"config"` // without caps
 	Caps    caps.Set    `json:"caps"`
-	Givers  []string    `json:"givers,omitempty"` // agents that gave it its capabilities, the creator first
+	DID     string      `json:"did,omitempty"`    // of an independent agent: who it acts as
+	Givers  []string    `json:"givers,omitempty"` // agents that it has its capabilities from, the creator first: see giver
 	Created int64       `json:"created"`          // ms
 	Updated int64       `json:"updated"`          // ms
 }
@@ -116,8 +118,31 @@ func (b *agentBook) read(ctx context.Context, key agentKey) (*record, uint64, er
 		// A record whose capabilities cannot be read is one that holds none.
 		return nil, rev, fmt.Errorf("read agent %s: %w", key.id, err)
 	}
-	rec.Caps = rec.Caps.In(key.owner.String())
+	rec.Caps = rec.Caps.In(rec.principal(key).String())
 	return rec, rev, nil
+}
+
+// principal is whom the agent acts as: its owner, or itself where it is
+// independent. Bare resources of its capabilities lie in that namespace.
+func (r *record) principal(key agentKey) ucan.DID {
+	if did, err := ucan.ParseDID(r.DID); err == nil {
+		return did
+	}
+	return key.owner
+}
+
+// giver finds the agent that a record names among its Givers: by its id in the
+// record's own namespace, or else by its key, "did:key:…/id".
+func giver(of agentKey, name string) agentKey {
+	owner, id, elsewhere := strings.Cut(name, "/")
+	if !elsewhere {
+		return agentKey{of.owner, name}
+	}
+	did, err := ucan.ParseDID(owner)
+	if err != nil {
+		return agentKey{} // nobody, who gives nothing
+	}
+	return agentKey{did, id}
 }
 
 // change replaces the record of an agent by what f makes of it; f gets nil
@@ -177,9 +202,9 @@ func (b *agentBook) effective(key agentKey) caps.Set {
 
 func (b *agentBook) compute(key agentKey) caps.Set {
 	set := caps.Unrestricted()
-	seen := []string{key.id}
+	seen := []agentKey{key}
 	for i := 0; i < len(seen); i++ {
-		a, err := b.get(context.Background(), agentKey{key.owner, seen[i]})
+		a, err := b.get(context.Background(), seen[i])
 		if err != nil || a == nil {
 			return caps.Set{} // who cannot be asked gives nothing
 		}
@@ -188,9 +213,9 @@ func (b *agentBook) compute(key agentKey) caps.Set {
 			return caps.Set{}
 		}
 		set = set.Intersect(rec.Caps)
-		for _, giver := range rec.Givers {
-			if !slices.Contains(seen, giver) {
-				seen = append(seen, giver)
+		for _, name := range rec.Givers {
+			if g := giver(seen[i], name); !slices.Contains(seen, g) {
+				seen = append(seen, g)
 			}
 		}
 	}

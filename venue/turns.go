@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"usher/prompt"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
@@ -85,7 +86,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	if err != nil {
 		return nil, err
 	}
-	auth := v.mint.Agent(a.key.owner, a.key.id, v.agents.live(a.key))
+	auth := v.mint.Agent(rec.principal(a.key), a.key.id, v.agents.live(a.key))
 	if rec.Config.Authority == agents.AuthorityOwn {
 		auth = auth.CalledBy(caller)
 	} else {
@@ -102,8 +103,9 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 			return nil, fmt.Errorf("output schema of agent %s: %w", a.key.id, err)
 		}
 	}
+	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return v.held(ctx, auth) }
 	for _, ref := range rec.Config.Tools {
-		ops, err := v.toolsOf(ctx, a.key.owner, ref)
+		ops, err := v.toolsOf(ctx, auth.Owner(), ref)
 		var missing *tools.NotFoundError
 		if errors.As(err, &missing) {
 			v.log.WarnContext(ctx, "tool of agent is not there", "agent", a.key.id, "tool", ref)

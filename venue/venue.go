@@ -36,6 +36,8 @@ type Venue struct {
 	runner   *runtime.Runner
 	models   map[string]runtime.Model
 	keys     *keyring
+	tokens   *ucan.Store
+	verifier *ucan.Verifier
 	agents   *agentBook
 	jobs     *jobBook
 
@@ -78,13 +80,17 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.ledger, err = openLedger(ctx, v.store.Under("l/"), v.now); err != nil {
 		return err
 	}
+	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/"), nil); err != nil {
+		return err
+	}
+	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Store: v.tokens}
 	v.agents = newAgentBook(v.store.Under("g/"))
 	if v.jobs, err = openJobs(ctx, v.store.Under("j/"), v.now); err != nil {
 		return err
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.ledger, MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.ledger, Chains: v.verifier, MaxDepth: o.Limits.CallDepth, Logger: v.log,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (t *turn) try(attempts []attempt) any {
 	return fmt.Sprintf("I tried %d things; %d were refused.", len(attempts), refused)
 }
 
-var denial = regexp.MustCompile(`Capability denied: .*? Retrying the same call will not succeed — the denial is structural\.(?: [^"\\]*)?`)
+var denial = regexp.MustCompile(`Capability denied: .*? Retrying the same call will not succeed — the denial is structural\.(?: [^"\\\n]*)?`)
 
 // verdict is what came of a call, with the gate's words. A denial counts too
 // where it was met further down: by a step, a child, a colleague who was asked.

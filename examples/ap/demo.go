@@ -8,22 +8,24 @@ import (
 
 	"usher/venue"
 	"usher/venue/cli"
+	"usher/venue/config"
 )
 
 // ErrUnexpected: something in the demo came out otherwise than it must.
 var ErrUnexpected = errors.New("the demo did not come out as it must")
 
-// maxInvoice bounds the text of an invoice, in bytes.
-const maxInvoice = 256 << 10
-
 // Demo runs the department: its own invoices and attempts, or the one invoice
 // of opts. It prints what came of it, and returns [ErrUnexpected] where an
 // outcome is not the one that the policy and the capabilities demand.
-func Demo(ctx context.Context, opts cli.DemoOptions) (err error) {
+func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	cfg, err := Config()
 	if err != nil {
 		return err
 	}
+	return demo(ctx, cfg, opts)
+}
+
+func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err error) {
 	v, err := venue.Open(ctx, &venue.Options{Dir: opts.Dir, Config: cfg, Providers: Providers()})
 	if err != nil {
 		return err
@@ -69,10 +71,17 @@ var shows = []show{
 	{"5-lumenfold", rejected, ""},
 }
 
+func outcome(decision, escalateTo string) string {
+	if escalateTo == "" {
+		return decision
+	}
+	return decision + " to " + escalateTo
+}
+
 const repeated = "6-kestrel-again"
 
 func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) {
-	r := &report{}
+	r := &report{Unexpected: []string{}}
 	var err error
 	if r.Agents, err = h.mandates(ctx); err != nil {
 		return nil, err
@@ -89,19 +98,22 @@ func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) 
 	if err != nil {
 		r.unexpected("the audit ledger: %v", err)
 	}
+	if got, want := r.Audit.denied(), r.count(denied); got < want {
+		r.unexpected("the audit ledger has %d denials, the agents met %d", got, want)
+	}
 	return r, nil
 }
 
 // one processes an invoice that somebody else wrote.
 func (h *house) one(ctx context.Context, r *report, in io.Reader, name string) error {
-	raw, err := io.ReadAll(io.LimitReader(in, maxInvoice+1))
+	if name == "-" {
+		name = "standard input"
+	}
+	text, err := readText(in)
 	if err != nil {
 		return fmt.Errorf("read invoice %s: %w", name, err)
 	}
-	if len(raw) > maxInvoice {
-		return fmt.Errorf("read invoice %s: it has more than %d bytes: give the text of one invoice", name, maxInvoice)
-	}
-	p, err := h.process(ctx, string(raw))
+	p, err := h.process(ctx, text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -124,7 +136,7 @@ func (h *house) all(ctx context.Context, r *report) error {
 			to = *p.Decision.EscalateTo
 		}
 		if p.Decision.Decision != s.decision || to != s.escalateTo || !p.Decision.Recorded {
-			r.unexpected("invoice %s is %s %s, want %s %s", p.Decision.Invoice, p.Decision.Decision, to, s.decision, s.escalateTo)
+			r.unexpected("invoice %s came out as %s, want %s", p.Decision.Invoice, outcome(p.Decision.Decision, to), outcome(s.decision, s.escalateTo))
 		}
 		r.Invoices = append(r.Invoices, p)
 	}

@@ -53,7 +53,7 @@ func (p *printer) all(r *report) {
 	p.audit(r.Audit)
 	p.line("")
 	p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody. %s",
-		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), unchanged(r.Unchanged))
+		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), unchanged(r.Unchanged != nil && *r.Unchanged))
 	p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
 }
 

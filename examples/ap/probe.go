@@ -55,8 +55,9 @@ func (h *house) probe(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.Unchanged = bytes.Equal(before, after)
-	if !r.Unchanged {
+	same := bytes.Equal(before, after)
+	r.Unchanged = &same
+	if !same {
 		r.unexpected("the attempts changed what is stored")
 	}
 	return nil

@@ -18,7 +18,7 @@ type report struct {
 	Repeated   *processed   `json:"repeated,omitempty"`
 	Summary    string       `json:"summary,omitempty"` // the manager's
 	Attempts   []attempted  `json:"attempts,omitempty"`
-	Unchanged  bool         `json:"unchanged"` // by the attempts
+	Unchanged  *bool        `json:"unchanged,omitempty"` // by the attempts
 	Audit      *audit       `json:"audit"`
 	Unexpected []string     `json:"unexpected"`
 }
@@ -36,6 +36,14 @@ type audit struct {
 	Tally    []tally `json:"tally"`
 	Rows     int     `json:"rows"`
 	Verified bool    `json:"verified"` // the hash chain holds
+}
+
+// denied is the number of denials in the ledger.
+func (a *audit) denied() (n int) {
+	for _, t := range a.Tally {
+		n += t.Denied
+	}
+	return n
 }
 
 // tally counts the decisions on one agent's calls.
@@ -79,8 +87,8 @@ func (h *house) mandates(ctx context.Context) ([]mandate, error) {
 	return out, nil
 }
 
-// owner is how the user in person stands in the tally.
-const owner = "(the user)"
+// inPerson is how the user in person stands in the tally.
+const inPerson = "(the user)"
 
 // audit reads the ledger from its beginning, which checks the chain of hashes.
 func (h *house) audit(ctx context.Context) (*audit, error) {
@@ -96,7 +104,7 @@ func (h *house) audit(ctx context.Context) (*audit, error) {
 		}
 		who := row.Actor
 		if who == "" {
-			who = owner
+			who = inPerson
 		}
 		if counts[who] == nil {
 			counts[who] = &tally{Agent: who}

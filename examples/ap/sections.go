@@ -1,12 +1,43 @@
 package ap
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
+
+// width is how wide a column of lists may grow before it goes on below.
+const width = 60
+
+// fold breaks a list into lines at its separators.
+func fold(list, separator string) []string {
+	var lines []string
+	line := ""
+	for _, part := range strings.SplitAfter(list, separator) {
+		if line != "" && len(line)+len(strings.TrimSpace(part)) > width {
+			lines, line = append(lines, strings.TrimSpace(line)), ""
+		}
+		line += part
+	}
+	return append(lines, strings.TrimSpace(line))
+}
+
+// tall writes a row whose last cell may take several lines.
+func tall(row func(...string), last []string, cells ...string) {
+	for i, line := range last {
+		if i > 0 {
+			for j := range cells {
+				cells[j] = ""
+			}
+		}
+		row(append(cells, line)...)
+	}
+}
 
 // mandates is the table of the agents and their capabilities.
 func (p *printer) mandates(list []mandate) {
 	p.rows(func(row func(...string)) {
 		for _, m := range list {
-			row("   "+m.Agent, m.Description, m.held)
+			tall(row, fold(m.held, ", "), "   "+m.Agent, m.Description)
 		}
 	})
 }
@@ -22,9 +53,9 @@ func (p *printer) decisions(list []*processed) {
 			}
 			to := d.Decision
 			if d.EscalateTo != nil {
-				to += " to " + *d.EscalateTo
+				to = outcome(to, *d.EscalateTo)
 			}
-			row("   "+d.Invoice, d.Vendor, amount, to, d.Reason)
+			tall(row, fold(d.Reason, "; "), "   "+d.Invoice, d.Vendor, amount, to)
 		}
 	})
 }

@@ -39,7 +39,18 @@ type Spec struct {
 	Output      json.RawMessage `json:"output,omitempty"`  // JSON Schema of its answers
 	Caps        caps.Declared   `json:"caps,omitzero"`
 	Authority   string          `json:"authority,omitempty"` // AuthorityCaller or AuthorityOwn
+	Identity    string          `json:"identity,omitempty"`  // IdentityOwner or IdentityOwn
+	Parent      string          `json:"parent,omitempty"`    // agent that bounds it, beside whoever creates it
 }
+
+// Whom an agent acts as.
+const (
+	// IdentityOwner: as its owner, in the owner's namespace. The default.
+	IdentityOwner = "owner"
+	// IdentityOwn: as itself, by a key of its own, in a namespace of its own. In
+	// another's it can do what that other has delegated to it.
+	IdentityOwn = "own"
+)
 
 // What an agent may do when another agent asks it to work.
 const (
@@ -84,6 +95,7 @@ type Deleted struct {
 type Info struct {
 	AgentID  string   `json:"agentId"`
 	Status   string   `json:"status"`
+	DID      string   `json:"did"` // whom it acts as
 	Config   Spec     `json:"config"`
 	Caps     caps.Set `json:"effectiveCaps"` // after every creator above it; null is unrestricted
 	Creators []string `json:"creators,omitempty"`

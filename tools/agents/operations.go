@@ -222,7 +222,7 @@ func decodeSpec(id string, config json.RawMessage) (Spec, error) {
 	return spec, spec.Check()
 }
 
-var specKeys = []string{"id", "description", "model", "prompt", "tools", "context", "output", "caps", "authority"}
+var specKeys = []string{"id", "description", "model", "prompt", "tools", "context", "output", "caps", "authority", "identity", "parent"}
 
 // Check says what is wrong with the spec itself.
 func (s *Spec) Check() error {
@@ -233,6 +233,16 @@ func (s *Spec) Check() error {
 	case "", AuthorityCaller, AuthorityOwn:
 	default:
 		return fmt.Errorf("authority %q: write caller (bounded by whoever asks) or own", s.Authority)
+	}
+	switch s.Identity {
+	case "", IdentityOwner, IdentityOwn:
+	default:
+		return fmt.Errorf("identity %q: write owner (it acts as its owner) or own (by a key of its own)", s.Identity)
+	}
+	if s.Parent != "" {
+		if err := CheckID(s.Parent); err != nil {
+			return fmt.Errorf("parent: %w", err)
+		}
 	}
 	for i, c := range s.Context {
 		if (c.Path == "") == (c.Text == "") {

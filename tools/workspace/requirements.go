@@ -150,11 +150,14 @@ func (s *space) needInspect(data json.RawMessage) []caps.Request {
 func (s *space) readScopes() []caps.Scope {
 	var scopes []caps.Scope
 	for _, ns := range s.namespaces() {
-		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0))
+		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0), caps.ScopeForeign("crud/read", ns, 0, 0))
 	}
 	return scopes
 }
 
 func writeScopes(can string) []caps.Scope {
-	return []caps.Scope{caps.ScopeUnder(can, "w", 1, 0), caps.ScopeUnder(can, "o", 1, 0)}
+	return []caps.Scope{
+		caps.ScopeUnder(can, "w", 1, 0), caps.ScopeUnder(can, "o", 1, 0),
+		caps.ScopeForeign(can, "w", 1, 0), caps.ScopeForeign(can, "o", 1, 0),
+	}
 }

@@ -193,14 +193,29 @@ func compare(t testing.TB, n *tally) func(*rapid.T) {
 	commands := []string{"/", "/crud", "/crud/read", "/crud/read/x", "/crudx", "/asset"}
 	resources := []string{"", "w", "w/a", "w/a/b", "w/ab", "s"}
 	foreign := []any{
-		[]any{"==", ".n", 1}, []any{"!=", ".n", 1}, []any{"<", ".n", 3}, []any{">=", ".n", 3},
-		[]any{"not", []any{"==", ".missing", 1}}, []any{"not", []any{"==", ".n", 2}},
+		[]any{"==", ".n", 1},
+		[]any{"!=", ".n", 1},
+		[]any{"<", ".n", 3},
+		[]any{">=", ".n", 3},
+		[]any{"not", []any{"==", ".missing", 1}},
+		[]any{"not", []any{"==", ".n", 2}},
 		[]any{"or", []any{[]any{"==", ".missing", 1}, []any{"==", ".n", 1}}},
 		[]any{"or", []any{[]any{"==", ".n", 1}, []any{"==", ".missing", 1}}},
-		[]any{"or", []any{}}, []any{"and", []any{}}, []any{"and", []any{[]any{"==", ".n", 1}, []any{"like", ".s", "a*"}}},
-		[]any{"like", ".s", "*b*"}, []any{"like", ".s", "a"}, []any{"any", ".l", []any{">", ".", 4}}, []any{"all", ".l", []any{">", ".", 4}},
-		[]any{"==", ".l[0]", 5}, []any{"==", ".l[-1]", 6}, []any{"==", ".l[9]", 5}, []any{"==", `.m["x"]`, "y"}, []any{"==", `.m.x`, "y"},
-		[]any{"==", ".l", []any{5, 6}}, []any{"==", ".m", map[string]any{"x": "y"}}, []any{"any", ".m[]", []any{"==", ".", "y"}},
+		[]any{"or", []any{}},
+		[]any{"and", []any{}},
+		[]any{"and", []any{[]any{"==", ".n", 1}, []any{"like", ".s", "a*"}}},
+		[]any{"like", ".s", "*b*"},
+		[]any{"like", ".s", "a"},
+		[]any{"any", ".l", []any{">", ".", 4}},
+		[]any{"all", ".l", []any{">", ".", 4}},
+		[]any{"==", ".l[0]", 5},
+		[]any{"==", ".l[-1]", 6},
+		[]any{"==", ".l[9]", 5},
+		[]any{"==", `.m["x"]`, "y"},
+		[]any{"==", `.m.x`, "y"},
+		[]any{"==", ".l", []any{5, 6}},
+		[]any{"==", ".m", map[string]any{"x": "y"}},
+		[]any{"any", ".m[]", []any{"==", ".", "y"}},
 	}
 	return func(rt *rapid.T) {
 		loader := tokens{}

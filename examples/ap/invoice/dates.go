@@ -128,7 +128,7 @@ func alphanumeric(c byte) bool {
 }
 
 var (
-	issueLabel = regexp.MustCompile(`(?i)invoice[ _-]?date|date of (?:the )?(?:invoice|issue)|issue[ _-]?date|issued|dated|(?:issued|raised|invoiced|sent)\b.{0,80}\bon$|bill(?:ing)? date|tax (?:point|date)|rechnungsdatum|date d(?:e (?:la )?|')?(?:facture|émission)|fecha de (?:factura|emisión)|factuurdatum|invoice[^.\n]{0,40}\bof$|rechnung[^.\n]{0,40}\bvom$|facture[^.\n]{0,40}\bdu$`)
+	issueLabel = regexp.MustCompile(`(?i)(?:issued|raised|invoiced|sent)\b.{0,80}\bon$|invoice[ _-]?date|date of (?:the )?(?:invoice|issue)|issue[ _-]?date|issued|dated|bill(?:ing)? date|tax (?:point|date)|rechnungsdatum|date d(?:e (?:la )?|')?(?:facture|émission)|fecha de (?:factura|emisión)|factuurdatum|invoice[^.\n]{0,40}\b(?:of|from)$|rechnung[^.\n]{0,40}\bvom$|facture[^.\n]{0,40}\bdu$`)
 	plainLabel = regexp.MustCompile(`(?i)\b(?:date|datum|fecha|data)\b`)
 	otherLabel = regexp.MustCompile(`(?i)\b(?:due|payable|pay(?:ment)?|paid|settle[d]?|deliver\w*|ship\w*|dispatch\w*|order(?:ed)?|p\.?o\.?|period|from|to|until|till|through|valid|since|expir\w+|services?|between|before|latest|by|fällig\w*|zahlbar|liefer\w*|leistung\w*|bestell\w*|échéance|vencimiento|start|end|week|contract|agreement)\b`)
 )
@@ -166,14 +166,15 @@ func (d *document) invoiceDate() string {
 }
 
 func issueRank(label string) int {
-	issue, other := lastMatch(issueLabel, label), lastMatch(otherLabel, label)
+	_, issue := lastMatch(issueLabel, label)
+	other, _ := lastMatch(otherLabel, label)
 	if other < len(label)-nearby {
 		other = -1
 	}
 	switch {
 	case rangeMark.MatchString(label):
 		return 0
-	case issue >= 0 && issue+20 > other:
+	case issue >= 0 && issue+8 > other:
 		return 4
 	case other >= 0:
 		return 0
@@ -188,12 +189,12 @@ const nearby = 32
 
 var rangeMark = regexp.MustCompile(`(?i)^[ \n]*(?:-|to|until|till|through|bis|au|and)[ \n]*$`)
 
-func lastMatch(re *regexp.Regexp, s string) int {
+func lastMatch(re *regexp.Regexp, s string) (start, end int) {
 	all := re.FindAllStringIndex(s, -1)
 	if len(all) == 0 {
-		return -1
+		return -1, -1
 	}
-	return all[len(all)-1][0]
+	return all[len(all)-1][0], all[len(all)-1][1]
 }
 
 func lastLine(s string) string { return s[strings.LastIndex(s, "\n")+1:] }

@@ -2,7 +2,6 @@ package invoice
 
 import (
 	"regexp"
-	"strings"
 )
 
 // masked stands where a part of the text was recognised as something else, so
@@ -27,25 +26,19 @@ var contacts = regexp.MustCompile(`(?i)\b(?:tel|phone|telephone|fax|mobile|iban|
 
 func newDocument(raw string) *document {
 	d := &document{text: normalize(raw)}
-	d.masked = d.text
 	d.dates = findDates(d.text)
-	for _, at := range d.dates {
-		d.mask(at.start, at.end)
+	spans := make([][]int, len(d.dates))
+	for i, at := range d.dates {
+		spans[i] = []int{at.start, at.end}
 	}
-	for _, at := range contacts.FindAllStringIndex(d.masked, -1) {
-		d.mask(at[0], at[1])
-	}
+	d.masked = mask(d.text, spans)
+	d.masked = mask(d.masked, contacts.FindAllStringIndex(d.masked, -1))
+	d.flat = joined.ReplaceAllString(d.masked, "$1 $2")
 	d.fields = findFields(d.text)
 	d.style = styleOf(d.masked)
 	d.order = d.findOrder()
 	d.parties = findZones(d.text)
-	sums := d.masked
-	for _, at := range references.FindAllStringIndex(sums, -1) {
-		d.mask(at[0], at[1])
-	}
-	d.amounts = d.style.amounts(d.masked)
-	d.masked = sums
-	d.flat = joined.ReplaceAllString(d.masked, "$1 $2")
+	d.amounts = d.style.amounts(mask(d.masked, references.FindAllStringIndex(d.masked, -1)))
 	return d
 }
 
@@ -54,16 +47,15 @@ var joined = regexp.MustCompile(`([^\n])\n([^\n])`)
 // references are numbers that are no money however they look.
 var references = regexp.MustCompile(`(?i)\b(?:invoice|inv|rechnung|facture|factura|bill|order|p\.?o\.?|reference|ref|page|nummer|number|no|nr|#)\.?[ \t]*(?:number|nummer|no\b|nr\b|ref\b|#|id\b)?\.?[ \t]*[:#]?[ \t]*#?[a-z]{0,5}[-/]?\d[\w/-]*[\w]|\bpage \d+(?: of \d+)?`)
 
-func (d *document) mask(start, end int) {
-	var b strings.Builder
-	b.Grow(len(d.masked))
-	b.WriteString(d.masked[:start])
-	for _, c := range []byte(d.masked[start:end]) {
-		if c != '\n' {
-			c = masked
+// mask returns s with the spans masked, line ends kept.
+func mask(s string, spans [][]int) string {
+	out := []byte(s)
+	for _, at := range spans {
+		for i := at[0]; i < at[1]; i++ {
+			if out[i] != '\n' {
+				out[i] = masked
+			}
 		}
-		b.WriteByte(c)
 	}
-	b.WriteString(d.masked[end:])
-	d.masked = b.String()
+	return string(out)
 }

@@ -42,7 +42,7 @@ var (
 	// "@ 650.00": a price that a quantity stands before.
 	priceMark = regexp.MustCompile(`(?i)(?:@|\bat(?: a (?:rate|price) of)?\b|(?:^|[ \t\n])à|\bzu je\b|\bpriced at\b|\bcosting\b|\bfor\b|×|\*|\bx)[ \t]*\n?[ \t]*$`)
 	eachAfter = regexp.MustCompile(`(?i)^[ \t]*(?:each|apiece|ea\b\.?|(?:per[ ]|/[ ]?)\p{L}+|an?[ ](?:unit|piece|item|hour|day|week|month|year|seat|user|licen[cs]e|box|pack|set|ton(?:ne)?|night|person|head)\b|p\.?/?h\b\.?|je\b|pro \p{L}+)`)
-	equals    = regexp.MustCompile(`(?i)^[ \t,]*(?:=|:|->|=>|-|\(|equals|is|makes|comes to|totall?ing|amounts to|for a total of|total|which is|that is|i\.e\.)[ \t\n]*\(?$`)
+	equals    = regexp.MustCompile(`(?i)^[ \t,]*(?:=|:|->|=>|-|\(|equals|is|makes|comes to|totall?ing|amounts to|for a total of|total|which is|that is|i\.e\.)[ \t\n]*\(?$|^[ \t]{2,}$`)
 	// "12 x ergonomic chairs": a quantity at the end of what precedes a price.
 	quantity  = regexp.MustCompile(`(?i)(?:^|[\s(,:;-])(?:qty\.?:?[ ]?|quantity:?[ ]?)?(\d[\d.,']*)[ \t]?(?:(` + unitWords + `)(?:[ \t\n]+of)?(?:[ \t\n]|$))?[ \t]*([^\d\n][^\n=;|]*?(?:\n[^\n=;|\d]*?)?)?[ \t]*$`)
 	bullet    = regexp.MustCompile(`^[ \t]*(?:[-*•+]|\d{1,2}[.)])[ \t]+`)
@@ -63,7 +63,7 @@ func (d *document) countedItems() []item {
 		if price.start < from || price.counted {
 			continue
 		}
-		lead := d.masked[from:price.start]
+		lead := d.masked[max(from, price.start-mostLead):price.start]
 		mark := priceMark.FindStringIndex(lead)
 		each := eachAfter.FindString(d.masked[price.end:])
 		if mark == nil && each == "" {
@@ -100,11 +100,11 @@ func (d *document) countedItems() []item {
 	return out
 }
 
+// mostLead is how far before a price its quantity and description can stand, in bytes.
+const mostLead = 180
+
 // counted reads the quantity and the description before a price.
 func (d *document) counted(lead string, price amount, each string) (Line, bool) {
-	if len(lead) > 160 {
-		lead = lead[len(lead)-160:]
-	}
 	if cut := strings.LastIndex(lead, "\n\n"); cut >= 0 {
 		lead = lead[cut:]
 	}
@@ -132,6 +132,9 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 		return Line{}, false
 	}
 	desc := ""
+	if m[6] >= 0 && strings.ContainsRune(lead[m[6]:m[7]], masked) {
+		return Line{}, false // "on 4 and 5 May": part of a date
+	}
 	if m[6] >= 0 {
 		desc = description(lead[m[6]:m[7]])
 	}
@@ -148,7 +151,7 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 	return Line{Description: desc, Quantity: &q, UnitPrice: &v}, desc != ""
 }
 
-var announced = regexp.MustCompile(`(?i)^.*\binvoice\b.*?\bfor `)
+var announced = regexp.MustCompile(`(?i)^.*\binvoice\b.*?\bfor |^.*\binvoice\b.* - `)
 
 var unitOnly = regexp.MustCompile(`(?i)^(?:` + unitWords + `)$`)
 
@@ -171,19 +174,24 @@ func description(s string) string {
 		s = short
 	}
 	s = trailing.ReplaceAllString(s, "")
+	if linking.MatchString(s) {
+		return ""
+	}
 	return strings.Trim(s, " -,:;(")
 }
+
+var linking = regexp.MustCompile(`(?i)^(?:and|or|for|the|of|at|to|a|an|with)$`)
 
 var trailing = regexp.MustCompile(`(?i)[ ,(:-]+(?:x|×|qty\.?:?|quantity:?|at|priced|for|of|charged|billed|unit price:?|rate:?|price:?|each)$`)
 
 // listed reads a line of one text and one amount.
 func (d *document) listed(start, end int) []Line {
-	within := slices.DeleteFunc(d.between(start, end), func(a amount) bool { return !a.money() })
+	within := slices.DeleteFunc(slices.Clone(d.between(start, end)), func(a amount) bool { return !a.money() })
 	if len(within) != 1 {
 		return nil
 	}
 	a := within[0]
-	head, rest := d.masked[start:a.start], strings.Trim(d.masked[a.end:end], " .|\n")
+	head, rest := d.masked[start:a.start], strings.Trim(d.masked[min(a.end, end):end], " .|\n")
 	isBullet := bullet.MatchString(head)
 	head = bullet.ReplaceAllString(head, "")
 	if !isBullet && !listing.MatchString(head) || rest != "" || sumLine.MatchString(head) || len(head) > 120 {

@@ -46,15 +46,20 @@ var spellings = []struct {
 
 func load(t *testing.T, file string) (text, want string) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, want, ok := strings.Cut(string(raw), "%%\n")
+	text, want, ok := strings.Cut(mustRead(t, file), "%%\n")
 	if !ok {
 		t.Fatalf("%s has no line of %%%%", file)
 	}
 	return text, want
+}
+
+func mustRead(t testing.TB, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }
 
 func render(inv *Invoice, err error) string {

@@ -25,7 +25,7 @@ var (
 
 	orderWords  = `(?:purchase[ -]?order|p\. ?o\b\.?|\bpo\b\.?|(?:customer|client|buyer(?:'s)?|your|auftrag|purchase)[ -]order|order|bestellung|bestell-?(?:nummer|nr\.?)?|(?:bon de )?commande|orden de compra|pedido|inkooporder)`
 	orderLabel  = regexp.MustCompile(`(?i)^(?:your |customer |client |buyer(?:'s)? |related |against )?` + orderWords + `(?:[ -]*` + numberWords + `)*$|^your ref(?:erence)?\.?$`)
-	orderToken  = regexp.MustCompile(`(?i)\b(P\.?O\.?(?:[-_/]| - )?[A-Z]{0,3}[-_/]?\d[\w/-]*|BO-\d[\w/-]*)`)
+	orderToken  = regexp.MustCompile(`(?i)(?:^|[^\w/-])(P\.?O\.?(?:[-_/]| - )?[A-Z]{0,3}[-_/]?\d[\w/-]*|BO-\d[\w/-]*)`)
 	orderMarked = regexp.MustCompile(`(?i)(\S*[ \t]?)\b(?:purchase[ -]?orders?|p\. ?o\b\.?|po\b\.?|(?:customer|client|buyer(?:'s)?|your)[ -]order|bestellung|bestell-?(?:nummer|nr\.?)|bon de commande|commande|orden de compra|pedido|inkooporder)(?:[ \t-]*` + numberWords + `)*` + linkWords + identifier)
 	orderLoose  = regexp.MustCompile(`(?i)(\S*[ \t]?)\border(?:[ \t-]*` + numberWords + `)*` + linkWords + identifier)
 	notYours    = regexp.MustCompile(`(?i)^(?:sales|work|our|delivery|change|standing|last|previous|in)[ \t]$`)
@@ -90,8 +90,8 @@ func (d *document) findOrder() string {
 	if o := d.lookup(orderLabel, d.asOrder); o != "" {
 		return o
 	}
-	for _, m := range orderToken.FindAllString(d.masked, -1) {
-		return joiner.ReplaceAllString(strings.TrimRight(m, "-/_."), "$1")
+	for _, m := range orderToken.FindAllStringSubmatch(d.masked, -1) {
+		return joiner.ReplaceAllString(strings.TrimRight(m[1], "-/_."), "$1")
 	}
 	for _, re := range []*regexp.Regexp{orderMarked, orderLoose} {
 		for _, m := range re.FindAllStringSubmatch(d.masked, -1) {
@@ -107,8 +107,9 @@ func (d *document) findOrder() string {
 }
 
 func (d *document) asOrder(s string) string {
-	if m := orderToken.FindString(s); m != "" && strings.HasPrefix(strings.TrimSpace(s), m) {
-		return joiner.ReplaceAllString(strings.TrimRight(m, "-/_."), "$1")
+	s = strings.TrimSpace(s)
+	if m := orderToken.FindStringSubmatchIndex(s); m != nil && m[2] == 0 {
+		return joiner.ReplaceAllString(strings.TrimRight(s[:m[3]], "-/_."), "$1")
 	}
 	return d.asIdentifier(s)
 }

@@ -12,14 +12,15 @@ var (
 		regexp.MustCompile(`(?i)\b\d{1,2}(?:\.\d)?%?[ ]?/[ ]?\d{1,3},?[ ](?:net|n/?)[ -]?\d{1,3}\b(?: days)?`),
 		regexp.MustCompile(`(?i)\bnet[ -]?(?:\d{1,3}|ten|fifteen|thirty|forty-five|sixty|ninety)\b(?: days)?(?: (?:eom|end of month))?`),
 		regexp.MustCompile(`(?i)\b\d{1,3}[ -]days?,? net\b`),
-		regexp.MustCompile(`(?i)\b(?:payable|due|payment|pay|please (?:pay|settle|remit|transfer)|settle\w*|remit\w*|zahlbar)\b[^.;|]{0,60}?\b(?:within|in|innerhalb(?: von)?|binnen|sous) (?:\d{1,3}|thirty|fourteen|sixty|ten|seven)(?: \(\d+\))? (?:business |calendar |working )?(?:days?|tagen?|jours|weeks?)(?: (?:netto|net|(?:of|from|after) (?:the )?(?:invoice(?: date)?|receipt|date|issue)))?`),
+		regexp.MustCompile(`(?i)\b(?:payable|due|payment|pay|please (?:pay|settle|remit|transfer)|settle\w*|remit\w*|zahlbar)\b[^.;|]{0,60}?\b(?:within|in|innerhalb(?: von)?|binnen|sous) (?:\d{1,3}|two|four|seven|ten|fourteen|thirty|sixty)(?: \(\d+\))? (?:business |calendar |working )?(?:days?|tagen?|jours|weeks?)(?: (?:netto|net|(?:of|from|after) (?:the )?(?:invoice(?: date)?|receipt|date|issue)))?`),
 		regexp.MustCompile(`(?i)\b(?:due|payable) \d{1,3} days (?:from|after) (?:the )?(?:date of (?:the |this )?invoice|invoice date|receipt|invoice|date)`),
 		regexp.MustCompile(`(?i)\b(?:within|innerhalb(?: von)?) \d{1,3} (?:business |calendar |working )?(?:days|tagen?)(?: net)?`),
 		regexp.MustCompile(`(?i)\b(?:\d{1,3}[ -]days? (?:terms|payment)|\d{1,3} tage netto)\b`),
 		regexp.MustCompile(`(?i)\b(?:(?:due|payable) (?:up)?on receipt|(?:due|payable) immediately|cash on delivery|zahlbar sofort|payment in advance)\b`),
 	}
-	blanks = regexp.MustCompile(`\s+`)
-	absent = regexp.MustCompile(`(?i)^(?:n/?a|none|-+|nil|tbd|\?)?$`)
+	fraction = regexp.MustCompile(`^[.,]\d`) // "net 280.00" is an amount
+	blanks   = regexp.MustCompile(`\s+`)
+	absent   = regexp.MustCompile(`(?i)^(?:n/?a|none|-+|nil|tbd|\?)?$`)
 )
 
 // terms is when payment is asked for, in the text's own words.
@@ -34,8 +35,9 @@ func (d *document) terms() string {
 		}
 	}
 	for _, re := range termsPhrase {
-		if m := re.FindString(flat); m != "" {
-			return strings.TrimSpace(m)
+		at := re.FindStringIndex(flat)
+		if at != nil && !fraction.MatchString(flat[at[1]:]) {
+			return strings.TrimSpace(flat[at[0]:at[1]])
 		}
 	}
 	return ""

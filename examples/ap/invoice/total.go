@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const payable = `due|payable|owing|owed|outstanding|to pay|to be paid|requested|
 var totals = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:total|amount|balance|sum|net)(?: amount| balance| invoice| sum| now)?(?: is)?(?: now| currently)? (?:` + payable + `)\b|\bdue total\b|\bplease (?:pay|remit|transfer)\b|\bpay this amount\b|zu zahlen(?:der betrag)?|zahlbetrag|(?:net|total) à payer|montant dû|total a pagar|te betalen`),
 	regexp.MustCompile(`(?i)\bgrand[ -]?total\b|\b(?:invoice|bill|final|overall|gross|full)[ -](?:total|amount|value|sum)\b|\btotal (?:of (?:this |the )?|this )?(?:invoice|bill|amount|sum|price|cost|charges?|payable|value|gross|gbp|usd|eur)\b|\btotal[ (,]{1,2}(?:including|incl?\b|inkl|with|ttc)\.?(?: ?[\d.,]* ?%? ?(?:sales tax|vat|tax|gst|mwst|ust|tva)\b)?|\b(?:gesamt|rechnungs|brutto|end)(?:betrag|summe)\b|\btotal (?:ttc|general|factura)\b|\bimporte total\b|\btotal for (?:this|the) (?:invoice|period|month)\b`),
-	regexp.MustCompile(`(?i)\btotal(?:s|led|ling|ing)?\b|\b(?:altogether|all in all|in all)\b|\bsumme\b|\btotale\b|\btotaal\b|\bgesamt\b`),
+	regexp.MustCompile(`(?i)\btotal(?:s|led|ling|ing)?\b|\b(?:altogether|all in all|in all)\b|\bgross\b|\bsumme\b|\btotale\b|\btotaal\b|\bgesamt\b`),
 	regexp.MustCompile(`(?i)\b(?:comes?|came|coming|amounts?|amounting|adds? up|runs?|brings? (?:\w+ ){0,3})[ \n](?:up )?to\b|\b(?:the |a )?(?:sum|amount) of\b|\bin the amount of\b|\bwe (?:hereby )?(?:invoice|bill|charge)(?: you)?\b|\b(?:invoice|bill)\b[^.\n]{0,40}\b(?:is )?for\b|\bamount\b|\bbetrag\b|\bmontant\b|\bcharge[sd]?\b|\bbelaufen sich auf\b|\bprice\b|\bfee\b`),
 }
 
@@ -103,7 +104,7 @@ func (d *document) reach(pos int) (amount, bool) {
 	rest := d.masked[pos:min(len(d.masked), pos+240)]
 	line, _, _ := strings.Cut(rest, "\n")
 	within := d.between(pos, pos+len(line))
-	rowStart := strings.LastIndex(d.masked[:pos], "\n") + 1
+	rowStart := max(strings.LastIndex(d.masked[:pos], "\n")+1, pos-200)
 	if tableGap.MatchString(d.masked[rowStart:pos+len(line)]) && len(within) > 0 && firstSentence(line) == line {
 		// In a row of a table the sum stands last, unless another label follows.
 		if cut := cutLabels.FindStringIndex(line); cut != nil {
@@ -148,19 +149,19 @@ func (d *document) coded(a amount) amount {
 }
 
 func (d *document) between(start, end int) []amount {
-	var out []amount
-	for _, a := range d.amounts {
-		if a.start >= start && a.start < end {
-			out = append(out, a)
-		}
+	at := func(pos int) int {
+		i, _ := slices.BinarySearchFunc(d.amounts, pos, func(a amount, pos int) int { return a.start - pos })
+		return i
 	}
-	return out
+	from := at(start)
+	return d.amounts[from:max(from, at(end))]
 }
 
 // leadingInto is the amount right before pos, with at most a small word between.
 func (d *document) leadingInto(pos int) (amount, bool) {
-	for i := len(d.amounts) - 1; i >= 0; i-- {
-		a := d.amounts[i]
+	within := d.between(max(0, pos-60), pos)
+	for i := len(within) - 1; i >= 0; i-- {
+		a := within[i]
 		if a.end > pos || !a.money() {
 			continue
 		}

@@ -1,0 +1,232 @@
+package ap
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/venue"
+	"usher/venue/cli"
+)
+
+func TestProvidersTakeNoSettings(t *testing.T) {
+	for name := range Providers() {
+		cfg := runtime.ModelConfig{Name: "m", Provider: name}
+		if _, err := Providers().Model(t.Context(), cfg); err != nil {
+			t.Errorf("provider %s: %v", name, err)
+		}
+		cfg.Settings = map[string]any{"temperature": 1}
+		if _, err := Providers().Model(t.Context(), cfg); err == nil {
+			t.Errorf("provider %s takes a setting that it does not have", name)
+		}
+	}
+}
+
+// TestProgramAsksOnce: a program goes on from the results in the conversation
+// and asks for nothing twice.
+func TestProgramAsksOnce(t *testing.T) {
+	p := program(func(t *turn) any {
+		for _, path := range []string{"w/a", "w/b"} {
+			if _, ready := t.call("covia_read", object{"path": path}); !ready {
+				return waiting
+			}
+		}
+		return "done"
+	})
+	messages := []runtime.Message{{Role: runtime.RoleUser, Text: "go"}}
+	var asked []string
+	for range 5 {
+		var text string
+		var calls []runtime.ToolCall
+		for chunk, err := range p.Generate(t.Context(), &runtime.Request{Messages: messages}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += chunk.Text
+			if c := chunk.Call; c != nil {
+				calls = append(calls, runtime.ToolCall{ID: c.Arguments, Name: c.Name, Arguments: c.Arguments})
+			}
+		}
+		if text != "" {
+			break
+		}
+		messages = append(messages, runtime.Message{Role: runtime.RoleAssistant, Calls: calls})
+		for _, c := range calls {
+			asked = append(asked, c.Arguments)
+			messages = append(messages, runtime.Message{Role: runtime.RoleTool, CallID: c.ID, Name: c.Name, Text: `{"error":"failed","message":"no"}`})
+		}
+	}
+	if got, want := strings.Join(asked, " "), `{"path":"w/a"} {"path":"w/b"}`; got != want {
+		t.Errorf("the program asked for %s, want %s", got, want)
+	}
+}
+
+func TestCorrectionIsNoTask(t *testing.T) {
+	turn := newTurn(&runtime.Request{Messages: []runtime.Message{
+		{Role: runtime.RoleUser, Text: "Invoice 7"}, {Role: runtime.RoleAssistant, Text: "hm"},
+		{Role: runtime.RoleUser, Text: correction + " it is not one JSON value"},
+	}})
+	if turn.task != "Invoice 7" {
+		t.Errorf("task = %q, want the first message", turn.task)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	words := (&caps.Denial{Operation: "v/ops/covia/write", Ability: "crud/write", Resource: "w/x", Why: "So it is."}).Error()
+	nested, err := json.Marshal(object{"output": object{"reason": "it failed: " + words}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"denial", `{"error":"capability_denied","message":` + quoted(t, words) + `}`, denied},
+		{"denial further down", string(nested), denied},
+		{"input error", `{"error":"invalid_input","message":"no"}`, invalid},
+		{"cut", `{"exists":tr [cut: …]`, invalid},
+		{"allowed", `{"written":true}`, allowed},
+		{"a value that speaks of errors", `{"exists":true,"value":{"error":"old"}}`, allowed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, text := readResult(tt.text).verdict()
+			if got != tt.want || got == denied && text != words {
+				t.Errorf("verdict = %s %q, want %s", got, text, tt.want)
+			}
+		})
+	}
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	raw, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestEnricherWithoutCapabilities: what Bob may not look up has not passed, and
+// he says why instead of asking again.
+func TestEnricherWithoutCapabilities(t *testing.T) {
+	for _, tt := range []struct {
+		name, without, problem, rule string
+	}{
+		{"vendors", "w/vendor-records/", "w/vendor-records could not be listed: Capability denied", "AP-003"},
+		{"orders", "w/purchase-orders/", "w/purchase-orders could not be listed: Capability denied", "AP-005"},
+		{"invoices", "w/invoices/", "could not be read: Capability denied", "AP-004"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := mustConfig(t)
+			for i, a := range cfg.Agents {
+				if a.ID != "Bob" {
+					continue
+				}
+				var left []caps.Capability
+				set, _ := a.Caps.Set()
+				for c := range set.All() {
+					if c.With() != tt.without {
+						left = append(left, c)
+					}
+				}
+				cfg.Agents[i].Caps = caps.Declare(caps.Of(left...))
+			}
+			own, err := text("3-brightwater-hosting")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: strings.NewReader(own), InvoiceName: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := s.Invoice
+			if len(p.Enrichment.Problems) != 1 || !strings.Contains(p.Enrichment.Problems[0], tt.problem) {
+				t.Errorf("problems are %q, want one with %q", p.Enrichment.Problems, tt.problem)
+			}
+			if p.Decision.Decision != rejected || !strings.Contains(p.Decision.Reason, tt.rule) {
+				t.Errorf("decision is %s because %s, want %s by %s", p.Decision.Decision, p.Decision.Reason, rejected, tt.rule)
+			}
+		})
+	}
+}
+
+// TestPolicyChangesDecisions: the approver goes by the document as it is stored
+// at the time.
+func TestPolicyChangesDecisions(t *testing.T) {
+	h := openHouse(t)
+	own, err := text("3-brightwater-hosting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stricter := strings.ReplaceAll(mustPolicy(t), "5,000", "500")
+	if _, err := h.user.Invoke(t.Context(), "covia:write", object{"path": "w/docs/policy", "value": stricter}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.process(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Decision.Decision != escalated || *p.Decision.EscalateTo != "Daniel Achterberg" {
+		t.Errorf("800 above a threshold of 500 is %s, want %s", p.Decision.Decision, escalated)
+	}
+}
+
+// TestOrderIsUsedUp: invoices on one order count together.
+func TestOrderIsUsedUp(t *testing.T) {
+	h := openHouse(t)
+	for i, want := range []string{approved, approved, rejected} {
+		text := strings.ReplaceAll("Invoice KOS-N from Kestrel Office Supply Corp. Total: USD 4,900.00. PO-4471.", "N", string(rune('1'+i)))
+		if i == 2 {
+			text = strings.Replace(text, "4,900", "10,300", 1)
+		}
+		p, err := h.process(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Decision.Decision != want {
+			t.Errorf("invoice %d is %s (%s), want %s", i+1, p.Decision.Decision, p.Decision.Reason, want)
+		}
+	}
+}
+
+// TestManyAtOnce: invoices that are processed side by side do not disturb one
+// another.
+func TestManyAtOnce(t *testing.T) {
+	h := openHouse(t)
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			text := strings.ReplaceAll("Invoice BW-N from Brightwater Systems GmbH. Total: EUR 100.00. Order PO-2025-017.", "N", string(rune('1'+i)))
+			p, err := h.process(t.Context(), text)
+			if err == nil && p.Decision.Decision != approved {
+				err = errors.New(p.Decision.Decision + ": " + p.Decision.Reason)
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+}
+
+func openHouse(t *testing.T) *house {
+	t.Helper()
+	cfg := mustConfig(t)
+	v, err := venue.Open(t.Context(), &venue.Options{Config: cfg, Providers: Providers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := v.User(t.Context(), cfg.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{v: v, user: user}
+}

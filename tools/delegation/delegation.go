@@ -1,0 +1,119 @@
+// Package delegation has the operations on UCAN tokens: ucan:issue, delegate,
+// revoke, import, verify and list. [Operations] returns them over a [Service],
+// which the venue has.
+//
+// What a call hands on it must hold: the gate checks the caller's capabilities
+// for each one that is handed on, and the service that the principal behind the
+// caller owns it or has it by a chain.
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// Abilities of the operations (COG-13, "Standard Abilities"; ucan/read is ours).
+const (
+	canDelegate = "ucan/delegate"
+	canRevoke   = "ucan/revoke"
+	canRead     = "ucan/read"
+)
+
+// Request asks for tokens.
+type Request struct {
+	Audience     ucan.DID
+	Capabilities []caps.Capability
+	NotBefore    time.Time // zero is at once
+	Expires      time.Time
+	Proofs       []ucan.CID // none: found in the store
+	Format       ucan.Format
+	Inline       bool // put the proofs of a JWT inside it
+}
+
+// Token describes a token.
+type Token struct {
+	CID          string            `json:"cid"`
+	Token        string            `json:"token,omitempty"` // a JWT, or a UCAN 1.0 delegation in base64url multibase
+	Format       string            `json:"format"`
+	Issuer       string            `json:"issuer"`
+	Audience     string            `json:"audience"`
+	Capabilities []caps.Capability `json:"capabilities"`
+	Expires      string            `json:"expires,omitempty"` // RFC 3339
+	Direction    string            `json:"direction,omitempty"`
+	Revoked      bool              `json:"revoked,omitempty"`
+}
+
+// Directions of a listed token.
+const (
+	Received = "received"
+	Issued   = "issued"
+)
+
+// Verdict answers ucan:verify.
+type Verdict struct {
+	Decision string  `json:"decision"` // allow or deny
+	Reason   string  `json:"reason"`
+	Chain    []Token `json:"chain"`
+}
+
+// Question asks whether tokens carry an authority.
+type Question struct {
+	Tokens []*ucan.Link
+	Caller ucan.DID
+	Owner  ucan.DID // of a bare resource; zero is the calling principal
+	Need   caps.Request
+	At     time.Time // zero is now
+}
+
+// Service is what the operations need of a venue. It acts for call.Owner().
+type Service interface {
+	// Issue signs with the venue's key, in the namespace of the caller.
+	Issue(ctx context.Context, call tools.Call, r Request) (*ucan.Link, error)
+	// Delegate signs with the caller's key.
+	Delegate(ctx context.Context, call tools.Call, r Request) ([]*ucan.Link, error)
+	Revoke(ctx context.Context, call tools.Call, cid ucan.CID) error
+	Import(ctx context.Context, call tools.Call, links []*ucan.Link) error
+	Verify(ctx context.Context, call tools.Call, q Question) (ucan.Grant, []*ucan.Link, error)
+	List(ctx context.Context, call tools.Call, received, issued bool) ([]Token, error)
+}
+
+// Describe returns what there is to say about a token; text adds the token itself.
+func Describe(l *ucan.Link, text bool) Token {
+	t := Token{CID: l.CID().String(), Format: l.Format().String(), Issuer: l.Issuer().String(), Audience: l.Audience().String()}
+	for c := range l.Capabilities() {
+		t.Capabilities = append(t.Capabilities, c)
+	}
+	if exp, ok := l.Expires(); ok {
+		t.Expires = exp.Format(time.RFC3339)
+	}
+	if text {
+		t.Token = ucan.Text(l)
+	}
+	return t
+}
+
+func parseDID(field, s string) (ucan.DID, error) {
+	if s == "" {
+		return ucan.DID{}, errors.New(field + " is missing: give the DID of who receives the authority")
+	}
+	did, err := ucan.ParseDID(s)
+	if err != nil {
+		return ucan.DID{}, fmt.Errorf("%s: %w", field, err)
+	}
+	return did, nil
+}
+
+// handOn requires the caller to hold what it hands on.
+func handOn(ability string, list []caps.Capability) []caps.Request {
+	needs := []caps.Request{caps.NeedAbility(ability)}
+	for _, c := range list {
+		needs = append(needs, caps.NeedHeld(c))
+	}
+	return needs
+}

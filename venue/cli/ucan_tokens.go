@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"usher/ucan"
+)
+
+// maxTokenFile bounds a file of tokens, in bytes.
+const maxTokenFile = 16 << 20
+
+// token is what one place of a file holds; link is nil where that cannot be
+// believed, and err says why.
+type token struct {
+	source string // file, and line where the file is text
+	raw    []byte // CBOR, or the text of a JWT
+	link   *ucan.Link
+	err    error
+}
+
+// readTokens reads the tokens of files, in their order. An unreadable file is an
+// error; a bad token is one of the tokens.
+func (s *streams) readTokens(names []string) ([]token, error) {
+	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
+		return nil, misusef("- is standard input, which can be read once")
+	}
+	var tokens []token
+	for _, name := range names {
+		data, err := s.readAll(name)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, tokensIn(name, data)...)
+	}
+	return tokens, nil
+}
+
+func (s *streams) readAll(name string) ([]byte, error) {
+	in, err := s.source(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxTokenFile+1))
+	if err != nil {
+		return nil, misusef("read tokens: %w", err)
+	}
+	if len(data) > maxTokenFile {
+		return nil, misusef("%s is larger than %d MiB: tokens are a few KiB each", name, maxTokenFile>>20)
+	}
+	return data, nil
+}
+
+// tokensIn takes a file apart: one sealed UCAN 1.0 token as it is, or lines of
+// JWTs and of sealed tokens in multibase.
+func tokensIn(name string, data []byte) []token {
+	if name == "-" {
+		name = "standard input"
+	}
+	if len(data) > 0 && data[0] == sealedHead {
+		return []token{openToken(name, data)}
+	}
+	var tokens []token
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		source := fmt.Sprintf("%s:%d", name, i+1)
+		raw, err := tokenBytes(string(line))
+		if err != nil {
+			tokens = append(tokens, token{source: source, err: err})
+			continue
+		}
+		tokens = append(tokens, openToken(source, raw))
+	}
+	return tokens
+}
+
+func openToken(source string, raw []byte) token {
+	link, err := ucan.Open(raw)
+	return token{source: source, raw: raw, link: link, err: err}
+}
+
+// sealedHead is the first byte of a UCAN 1.0 envelope: a CBOR list of two. No
+// text of a token begins with it.
+const sealedHead = 0x82
+
+// maxTokenText bounds a sealed token's text: the limit of 8 KiB, in hex.
+const maxTokenText = 2*8<<10 + 1
+
+// tokenBytes reads a token's text: a JWT as it is, a sealed one from multibase.
+func tokenBytes(text string) ([]byte, error) {
+	if strings.HasPrefix(text, "ey") { // base64url of `{"`, which is no multibase
+		return []byte(text), nil
+	}
+	if strings.HasPrefix(text, "did:") {
+		return nil, fmt.Errorf("%w: it is a DID, which names a principal and grants nothing", ucan.ErrMalformed)
+	}
+	if _, err := ucan.ParseCID(text); err == nil {
+		return nil, fmt.Errorf("%w: it is the CID of a token: the token itself is needed", ucan.ErrMalformed)
+	}
+	decode, ok := multibases[text[0]]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, base64url)", ucan.ErrMalformed)
+	case len(text) > maxTokenText:
+		return nil, fmt.Errorf("%w: its text has %d characters, at most %d are taken", ucan.ErrTooLarge, len(text), maxTokenText)
+	}
+	raw, err := decode(text[1:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: the multibase text does not decode: %w", ucan.ErrMalformed, err)
+	}
+	if len(raw) == 0 || raw[0] != sealedHead {
+		return nil, fmt.Errorf("%w: the multibase text does not hold a sealed token", ucan.ErrMalformed)
+	}
+	return raw, nil
+}
+
+// multibases are the encodings that sealed tokens are passed around in. The token
+// is known by the bytes below them, so it does not matter that some have two
+// spellings.
+var multibases = map[byte]func(string) ([]byte, error){
+	'u': base64.RawURLEncoding.DecodeString,
+	'U': base64.URLEncoding.DecodeString,
+	'm': base64.RawStdEncoding.DecodeString,
+	'M': base64.StdEncoding.DecodeString,
+	'b': func(s string) ([]byte, error) {
+		return base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(s))
+	},
+	'f': hex.DecodeString,
+}
+
+// tokenText is a token as text that fits on a line.
+func tokenText(l *ucan.Link) string {
+	if l.Format() == ucan.JWT {
+		return string(l.Bytes())
+	}
+	return "u" + base64.RawURLEncoding.EncodeToString(l.Bytes())
+}
+
+// linksOf returns the tokens without repetitions, or the error of the first bad
+// one.
+func linksOf(tokens []token) ([]*ucan.Link, error) {
+	var links []*ucan.Link
+	seen := map[ucan.CID]bool{}
+	for _, t := range tokens {
+		if t.err != nil {
+			return nil, fmt.Errorf("%s: %w", t.source, t.err)
+		}
+		if !seen[t.link.CID()] {
+			seen[t.link.CID()] = true
+			links = append(links, t.link)
+		}
+	}
+	return links, nil
+}

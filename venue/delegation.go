@@ -1,0 +1,165 @@
+package venue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"usher/caps"
+	"usher/prompt"
+	"usher/tools"
+	"usher/tools/delegation"
+	"usher/ucan"
+)
+
+// delegationService answers the token operations for the principal behind the
+// call: the user, or the independent agent.
+type delegationService struct{ v *Venue }
+
+var (
+	_ delegation.Service = delegationService{}
+	_ delegation.Clock   = delegationService{}
+)
+
+func (s delegationService) Now() time.Time { return s.v.now() }
+
+// mayRoot lets the venue speak for the principals whose keys it has.
+func (v *Venue) mayRoot(owner, issuer ucan.DID) bool {
+	return issuer == v.DID() && v.keys.hosts(owner)
+}
+
+// Issue signs with the venue's key. COG-13 limits it to the caller's own
+// namespace: the venue would root any other, too, and must not be talked into it.
+func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegation.Request) (*ucan.Link, error) {
+	owner := call.Owner()
+	for _, c := range r.Capabilities {
+		if did := c.Resource().In(owner.String()).DID(); did != "" {
+			return nil, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
+		}
+	}
+	issuer := ucan.Issuer{Key: s.v.keys.venue, Verifier: s.v.verifier, Rand: s.v.random}
+	links, err := issuer.Delegate(ctx, ucan.Delegation{
+		Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return links[0], nil
+}
+
+func (s delegationService) Delegate(ctx context.Context, call tools.Call, r delegation.Request) ([]*ucan.Link, error) {
+	key, err := s.v.keys.of(ctx, call.Owner())
+	if err != nil {
+		return nil, err
+	}
+	issuer := ucan.Issuer{Key: key, Verifier: s.v.verifier, Rand: s.v.random}
+	return issuer.Delegate(ctx, ucan.Delegation{
+		Audience: r.Audience, Capabilities: r.Capabilities, NotBefore: r.NotBefore, Expires: r.Expires,
+		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline,
+	})
+}
+
+func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan.CID) error {
+	key, err := s.v.keys.of(ctx, call.Owner())
+	if err != nil {
+		return err
+	}
+	revocation, err := key.Revocation(cid, s.v.now())
+	if err != nil {
+		return err
+	}
+	return s.v.verifier.Revoke(ctx, revocation)
+}
+
+func (s delegationService) Import(ctx context.Context, _ tools.Call, links []*ucan.Link) error {
+	for _, l := range links {
+		if err := s.v.tokens.Put(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s delegationService) Verify(ctx context.Context, call tools.Call, q delegation.Question) (ucan.Grant, []*ucan.Link, error) {
+	verifier := *s.v.verifier
+	if !q.At.IsZero() {
+		verifier.Now = func() time.Time { return q.At }
+	}
+	grant, err := verifier.Authorize(ctx, ucan.Query{Caller: q.Caller, Owner: call.Owner(), Request: q.Need, Tokens: q.Tokens})
+	if err != nil {
+		return grant, nil, err
+	}
+	links := make([]*ucan.Link, 0, len(q.Tokens))
+	for _, cid := range grant.Chain() {
+		l, err := s.link(ctx, cid, q.Tokens)
+		if err != nil {
+			return grant, nil, err
+		}
+		links = append(links, l)
+	}
+	return grant, links, nil
+}
+
+// link finds a token of a chain, among those given or in the store.
+func (s delegationService) link(ctx context.Context, cid ucan.CID, given []*ucan.Link) (*ucan.Link, error) {
+	for _, l := range given {
+		if l.CID() == cid {
+			return l, nil
+		}
+		if inner, err := s.link(ctx, cid, l.Inline()); err == nil {
+			return inner, nil
+		}
+	}
+	return s.v.tokens.Get(ctx, cid)
+}
+
+func (s delegationService) List(ctx context.Context, call tools.Call, received, issued bool) ([]delegation.Token, error) {
+	var out []delegation.Token
+	collect := func(direction string, l *ucan.Link) {
+		t := delegation.Describe(l, false)
+		t.Direction, t.Revoked = direction, len(s.v.tokens.Revokers(l.CID())) > 0
+		out = append(out, t)
+	}
+	if received {
+		for l, err := range s.v.tokens.ByAudience(ctx, call.Owner()) {
+			if err != nil {
+				return nil, err
+			}
+			collect(delegation.Received, l)
+		}
+	}
+	if issued {
+		for l, err := range s.v.tokens.ByIssuer(ctx, call.Owner()) {
+			if err != nil {
+				return nil, err
+			}
+			collect(delegation.Issued, l)
+		}
+	}
+	return out, nil
+}
+
+// held lists what others have delegated to the principal behind auth, as far as
+// it would be allowed at this moment: by a chain, and by the agent's own
+// capabilities, of which a narrower one shows its own part.
+func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delegation, error) {
+	holdings, err := v.verifier.Holdings(ctx, auth.Owner())
+	if err != nil || len(holdings) == 0 {
+		return nil, err
+	}
+	set := auth.Caps()
+	var out []prompt.Delegation
+	for _, h := range holdings {
+		for c := range set.Intersect(caps.Of(h.Capability)).All() {
+			d := prompt.Delegation{Capability: c, Owner: h.Owner.String()}
+			if !h.Expires.IsZero() {
+				d.Expires = h.Expires.Format(time.RFC3339)
+			}
+			if !slices.Contains(out, d) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out, nil
+}

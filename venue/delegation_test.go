@@ -1,0 +1,314 @@
+package venue_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/venue"
+)
+
+// delegate hands on authority and returns the CID of the token.
+func delegate(t testing.TB, u *venue.User, audience, can, with string) string {
+	t.Helper()
+	out := invoke(t, u, "ucan:delegate", fmt.Sprintf(`{"audience":%q,"capabilities":[{"can":%q,"with":%q}],"ttl":"24h"}`, audience, can, with))
+	return tokenCID(t, out)
+}
+
+func tokenCID(t testing.TB, out string) string {
+	t.Helper()
+	var got struct {
+		CID    string
+		Tokens []struct{ CID string }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	if got.CID == "" {
+		got.CID = got.Tokens[0].CID
+	}
+	return got.CID
+}
+
+func TestACallAcrossUsersNeedsAChain(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	his := bob.DID().String() + "/w/shared"
+	scribe := create(t, alice, spec("scribe", "", `[{"with":"`+his+`","can":"crud"}]`))
+	write := `{"path":"` + his + `/note","value":"hi"}`
+
+	refused := func(when string) {
+		t.Helper()
+		done := attempt(t, scribe, p, "covia_write", write)
+		if done.Outcome != runtime.ToolDenied || !strings.Contains(done.Result, "belongs to another user, who has delegated nothing for this call") {
+			t.Errorf("%s: %s %s, want a denial that tells no more", when, done.Outcome, done.Result)
+		}
+	}
+	refused("without a chain")
+
+	cid := delegate(t, bob, alice.DID().String(), "crud/write", "w/shared")
+	if done := attempt(t, scribe, p, "covia_write", write); done.Outcome != runtime.ToolOK {
+		t.Errorf("with a chain: %s", done.Result)
+	}
+	if got := read(t, bob, "w/shared/note"); got != `{"exists":true,"value":"hi"}` {
+		t.Errorf("bob reads %s", got)
+	}
+	var last venue.Row
+	var reasons []string
+	for row, err := range v.Audit(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Entry != nil && row.Operation == "v/ops/covia/write" {
+			if last = row; row.Reason != "" {
+				reasons = append(reasons, row.Reason)
+			}
+		}
+	}
+	if len(last.Needs) != 1 || len(last.Needs[0].Proofs) != 1 || last.Needs[0].Proofs[0] != cid {
+		t.Errorf("the ledger names %+v, want the token %s", last.Needs, cid)
+	}
+	if len(reasons) != 1 || !strings.Contains(reasons[0], "no valid token made out to the caller") {
+		t.Errorf("the ledger's reasons are %q, want what the chain lacked", reasons)
+	}
+	if done := attempt(t, scribe, p, "covia_read", `{"path":"`+his+`/note"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("a read by a delegation to write: %s", done.Result)
+	}
+
+	// Revoked between two calls of one turn.
+	p.ask("covia_write", write)
+	p.ask("covia_write", write)
+	var outcomes []string
+	for ev, err := range scribe.Chat(t.Context(), "write twice") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			if outcomes = append(outcomes, done.Outcome); len(outcomes) == 1 {
+				invoke(t, bob, "ucan:revoke", `{"cid":"`+cid+`"}`)
+			}
+		}
+	}
+	if got := strings.Join(outcomes, " "); got != "ok denied" {
+		t.Errorf("with a revocation in between: %s, want ok denied", got)
+	}
+	refused("after the revocation")
+}
+
+func TestTheAgentsOwnCapsBoundADelegationToo(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	his := bob.DID().String()
+	delegate(t, bob, alice.DID().String(), "crud", "w/")
+	narrow := create(t, alice, spec("narrow", "", `[{"with":"`+his+`/w/a","can":"crud/read"}]`))
+	for arguments, want := range map[string]string{
+		`{"path":"` + his + `/w/a"}`: runtime.ToolOK,
+		`{"path":"` + his + `/w/b"}`: runtime.ToolDenied,
+	} {
+		if done := attempt(t, narrow, p, "covia_read", arguments); done.Outcome != want {
+			t.Errorf("read %s: %s, want %s", arguments, done.Outcome, want)
+		}
+	}
+	if sys := p.told[len(p.told)-1]; !strings.Contains(sys, "- crud/read on "+his+"/w/a (from "+his+", until ") || strings.Contains(sys, "crud on "+his) {
+		t.Errorf("the disclosure shows more or less than holds:\n%s", sys)
+	}
+}
+
+func TestIndependentAgents(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	independent := func(u *venue.User, id string) (*venue.Agent, string) {
+		s := spec(id, "", "")
+		s.Identity, s.Tools = agents.IdentityOwn, append(s.Tools, "ucan:*")
+		a := create(t, u, s)
+		info, err := a.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.DID == u.DID().String() {
+			t.Fatalf("%s acts as its owner", id)
+		}
+		return a, info.DID
+	}
+	carol, carolDID := independent(alice, "carol")
+	dan, danDID := independent(bob, "dan")
+	hers, his := alice.DID().String(), bob.DID().String()
+
+	if done := attempt(t, carol, p, "covia_write", `{"path":"w/mine","value":1}`); done.Outcome != runtime.ToolOK {
+		t.Errorf("in its own namespace: %s", done.Result)
+	}
+	if got := read(t, alice, "w/mine"); got != `{"exists":false}` {
+		t.Errorf("its own namespace is its owner's: %s", got)
+	}
+	if done := attempt(t, carol, p, "covia_read", `{"path":"`+hers+`/w/x"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("its owner's namespace without a delegation: %s", done.Result)
+	}
+
+	// Delegations from two users, each used where it belongs, and one handed on.
+	fromAlice := delegate(t, alice, carolDID, "crud", "w/reports")
+	delegate(t, bob, carolDID, "crud/read", "w/in")
+	for arguments, want := range map[string]string{
+		`{"path":"` + hers + `/w/reports/q3","value":1}`: runtime.ToolOK,
+		`{"path":"` + hers + `/w/other","value":1}`:      runtime.ToolDenied,
+		`{"path":"` + his + `/w/in/a","value":1}`:        runtime.ToolDenied,
+	} {
+		if done := attempt(t, carol, p, "covia_write", arguments); done.Outcome != want {
+			t.Errorf("write %s: %s %s, want %s", arguments, done.Outcome, done.Result, want)
+		}
+	}
+	if done := attempt(t, carol, p, "covia_read", `{"path":"`+his+`/w/in/a"}`); done.Outcome != runtime.ToolOK {
+		t.Errorf("read by bob's delegation: %s", done.Result)
+	}
+	if sys := p.told[len(p.told)-1]; !strings.Contains(sys, "You act as "+carolDID) || !strings.Contains(sys, "- crud on "+hers+"/w/reports (from "+hers+", until ") {
+		t.Errorf("the disclosure lacks what is delegated:\n%s", sys)
+	}
+
+	wide := `{"audience":"` + danDID + `","capabilities":[{"with":"` + hers + `/w/","can":"crud/read"}],"ttl":"1h"}`
+	if done := attempt(t, carol, p, "ucan_delegate", wide); done.Outcome == runtime.ToolOK || !strings.Contains(done.Result, "wider than what the issuer holds") {
+		t.Errorf("delegating more than it holds: %s %s", done.Outcome, done.Result)
+	}
+	narrow := `{"audience":"` + danDID + `","capabilities":[{"with":"` + hers + `/w/reports/q3","can":"crud/read"}],"ttl":"1h"}`
+	if done := attempt(t, carol, p, "ucan_delegate", narrow); done.Outcome != runtime.ToolOK {
+		t.Fatalf("delegating less: %s", done.Result)
+	}
+	if done := attempt(t, dan, p, "covia_read", `{"path":"`+hers+`/w/reports/q3"}`); done.Outcome != runtime.ToolOK {
+		t.Errorf("read by a chain of two: %s", done.Result)
+	}
+	if done := attempt(t, dan, p, "covia_read", `{"path":"`+hers+`/w/reports/q4"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("a sibling of what was handed on: %s", done.Result)
+	}
+	invoke(t, alice, "ucan:revoke", `{"cid":"`+fromAlice+`"}`)
+	if done := attempt(t, dan, p, "covia_read", `{"path":"`+hers+`/w/reports/q3"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("after the first link was revoked: %s", done.Result)
+	}
+}
+
+func TestChildrenOfIndependentAgents(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice := user(t, v, "alice")
+	s := spec("carol", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`)
+	s.Identity = agents.IdentityOwn
+	carol := create(t, alice, s)
+	if done := attempt(t, carol, p, "agent_create", `{"agentId":"kid","config":{"tools":["covia:*"]}}`); done.Outcome != runtime.ToolOK {
+		t.Fatalf("create: %s", done.Result)
+	}
+	ask := func() runtime.ToolFinished {
+		p.ask("agent_request", `{"agentId":"kid","input":"go"}`)
+		p.ask("covia_write", `{"path":"w/kid","value":1}`)
+		var done runtime.ToolFinished
+		for _, ev := range chat(t, carol, "go") {
+			if ev, ok := ev.(runtime.ToolFinished); ok {
+				done = ev
+			}
+		}
+		return done
+	}
+	if done := ask(); !strings.Contains(p.heard[len(p.heard)-2], "written") {
+		t.Errorf("the child's write: %v, %s", p.heard, done.Result)
+	}
+	invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"caps":[{"with":"w/","can":"crud/read"},{"with":"g/","can":"agent"}]}}`)
+	ask()
+	if !strings.Contains(p.heard[len(p.heard)-2], "Capability denied") {
+		t.Errorf("after its creator was narrowed the child's write: %s", p.heard[len(p.heard)-2])
+	}
+}
+
+func TestIssue(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	v := open(t, &venue.Options{Now: func() time.Time { return now }})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	invoke(t, alice, "covia:write", `{"path":"w/shared/a","value":1}`)
+	exp := now.Add(time.Hour).Unix()
+	body := func(rest string) string { return `{"audience":"` + bob.DID().String() + `",` + rest + `}` }
+	att := `"attenuations":[{"with":"w/shared/","can":"crud/read"}]`
+	for _, tc := range []struct{ name, input, want string }{
+		{"COG-13's names, milliseconds", body(fmt.Sprintf(`%s,"expiry":%d`, att, exp*1000)), ""},
+		{"the JWT's names, seconds", fmt.Sprintf(`{"aud":%q,"att":[{"with":"w/shared/","can":"crud/read"}],"exp":%d}`, bob.DID(), exp), ""},
+		{"both expiries", body(fmt.Sprintf(`%s,"expiry":%d,"exp":%d`, att, exp*1000, exp)), "give one"},
+		{"no expiry", body(att), "expiry is missing"},
+		{"milliseconds as seconds", body(fmt.Sprintf(`%s,"exp":%d`, att, exp*1000)), "lives longer"},
+		{"expired", body(fmt.Sprintf(`%s,"exp":%d`, att, now.Unix()-1)), "expired"},
+		{"no attenuations", body(fmt.Sprintf(`"exp":%d`, exp)), "attenuations is missing"},
+		{"another's namespace", body(fmt.Sprintf(`"att":[{"with":%q,"can":"crud/read"}],"exp":%d`, bob.DID().String()+"/w/", exp)), "not in your own namespace"},
+		{"no audience", fmt.Sprintf(`{%s,"exp":%d}`, att, exp), "audience is missing"},
+		{"a bad audience", fmt.Sprintf(`{"audience":"bob",%s,"exp":%d}`, att, exp), "audience"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out, err := alice.Invoke(t.Context(), "ucan:issue", json.RawMessage(tc.input))
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("ucan:issue: %s, %v; want an error with %q", out, err, tc.want)
+				}
+				return
+			}
+			var got struct{ Token, CID, Issuer string }
+			if err != nil || json.Unmarshal(out, &got) != nil || got.Issuer != v.DID().String() || strings.Count(got.Token, ".") != 2 {
+				t.Fatalf("ucan:issue = %s, %v; want a JWT of the venue", out, err)
+			}
+			if got := read(t, bob, alice.DID().String()+"/w/shared/a"); got != `{"exists":true,"value":1}` {
+				t.Errorf("bob reads %s by it", got)
+			}
+			verdict := invoke(t, alice, "ucan:verify", fmt.Sprintf(`{"tokens":[%q],"caller":%q,"can":"crud/read","with":"w/shared/a"}`, got.Token, bob.DID()))
+			if !strings.Contains(verdict, `"decision":"allow"`) {
+				t.Errorf("ucan:verify: %s", verdict)
+			}
+			invoke(t, alice, "ucan:revoke", `{"cid":"`+got.CID+`"}`)
+			if _, err := bob.Invoke(t.Context(), "covia:read", map[string]string{"path": alice.DID().String() + "/w/shared/a"}); err == nil {
+				t.Error("bob still reads by a revoked token")
+			}
+		})
+	}
+}
+
+func TestHandingOnTokensIsBoundedByCaps(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	s := spec("clerk", "", `[{"with":"w/a","can":"crud/read"},{"with":"","can":"ucan/delegate"}]`)
+	s.Tools = []string{"ucan:*"}
+	clerk := create(t, alice, s)
+	for arguments, want := range map[string]string{
+		`{"audience":"` + bob.DID().String() + `","capabilities":[{"with":"w/a/b","can":"crud/read"}],"ttl":"1h"}`: runtime.ToolOK,
+		`{"audience":"` + bob.DID().String() + `","capabilities":[{"with":"w/a","can":"crud"}],"ttl":"1h"}`:        runtime.ToolDenied,
+		`{"audience":"` + bob.DID().String() + `","capabilities":[{"with":"","can":"*"}],"ttl":"1h"}`:              runtime.ToolDenied,
+	} {
+		if done := attempt(t, clerk, p, "ucan_delegate", arguments); done.Outcome != want {
+			t.Errorf("delegate %s: %s %s, want %s", arguments, done.Outcome, done.Result, want)
+		}
+	}
+	if done := attempt(t, clerk, p, "ucan_revoke", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("revoke without ucan/revoke: %s", done.Outcome)
+	}
+}
+
+func TestARevocationSurvivesTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	invoke(t, alice, "covia:write", `{"path":"w/a","value":1}`)
+	cid := delegate(t, alice, bob.DID().String(), "crud/read", "w/a")
+	hers := alice.DID().String()
+	invoke(t, bob, "covia:read", `{"path":"`+hers+`/w/a"}`)
+	invoke(t, alice, "ucan:revoke", `{"cid":"`+cid+`"}`)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, &venue.Options{Dir: dir})
+	if out, err := user(t, again, "bob").Invoke(t.Context(), "covia:read", map[string]string{"path": hers + "/w/a"}); err == nil {
+		t.Errorf("after reopening bob reads %s by a revoked token", out)
+	}
+	if got := user(t, again, "alice").DID().String(); got != hers {
+		t.Errorf("alice is %s after reopening, was %s", got, hers)
+	}
+}
