@@ -13,6 +13,9 @@ import (
 //
 // A request without a resource may be allowed by both and not by the
 // intersection: s and t may hold the ability in places that do not meet.
+//
+// Two sets can have as much in common as the product of their lengths. An
+// intersection of more than [MaxIntersection] capabilities holds nothing.
 func (s Set) Intersect(t Set) Set {
 	switch {
 	case s.IsUnrestricted():
@@ -23,15 +26,20 @@ func (s Set) Intersect(t Set) Set {
 		return Set{}
 	}
 	var meets []meet
-	s.c.meet(t.c, func(i, j uint32) {
+	s.c.meet(t.c, func(i, j uint32) bool {
 		meets = append(meets, meet{i, j, Capability{s.c.list[i].with, longer(s.c.list[i].can, t.c.list[j].can)}})
+		return len(meets) <= MaxIntersection
 	})
-	t.c.meet(s.c, func(j, i uint32) {
+	t.c.meet(s.c, func(j, i uint32) bool {
 		a, b := s.c.list[i], t.c.list[j]
 		if a.Resource() != b.Resource() { // the equal ones were found above
 			meets = append(meets, meet{i, j, Capability{b.with, longer(a.can, b.can)}})
 		}
+		return len(meets) <= MaxIntersection
 	})
+	if len(meets) > MaxIntersection {
+		return Set{}
+	}
 	slices.SortFunc(meets, func(a, b meet) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
 	list := make([]Capability, len(meets))
 	for k, m := range meets {
@@ -39,6 +47,10 @@ func (s Set) Intersect(t Set) Set {
 	}
 	return Set{compile(list).minimal()}
 }
+
+// MaxIntersection is the most capabilities that [Set.Intersect] finds in common,
+// those counted that others make redundant.
+const MaxIntersection = 1 << 16
 
 // meet is what capability i of one set and j of another have in common.
 type meet struct {
@@ -50,12 +62,14 @@ type meet struct {
 // d whose resource covers that of i and whose ability covers its ability, or lies
 // below it. One that covers i in both parts is enough by itself, and so is one
 // for each ability that lies below.
-func (c *compiled) meet(d *compiled, found func(i, j uint32)) {
+func (c *compiled) meet(d *compiled, found func(i, j uint32) (more bool)) {
 	narrower := map[Ability][]treeMask{}
 	for i, a := range c.list {
 		text := a.Resource().text
 		if j, ok := d.find(a.can, text); ok {
-			found(uint32(i), j)
+			if !found(uint32(i), j) {
+				return
+			}
 			continue
 		}
 		masks, ok := narrower[a.can]
@@ -64,14 +78,17 @@ func (c *compiled) meet(d *compiled, found func(i, j uint32)) {
 			narrower[a.can] = masks
 		}
 		for _, m := range masks {
-			t, left := &d.resources[m.tree], m.mask
+			t, left, more := &d.resources[m.tree], m.mask, true
 			t.covering(text, m.mask, func(n *node, hit uint64) bool {
-				for hit &= left; hit != 0; hit &= hit - 1 {
+				for hit &= left; hit != 0 && more; hit &= hit - 1 {
 					left &^= hit & -hit
-					found(uint32(i), t.ownerOf(n, hit))
+					more = found(uint32(i), t.ownerOf(n, hit))
 				}
-				return left != 0
+				return left != 0 && more
 			})
+			if !more {
+				return
+			}
 		}
 	}
 }

@@ -64,6 +64,35 @@ func (s Set) In(owner string) Set {
 	return s
 }
 
+// SeenBy returns s, written by one principal, as another writes it: bare
+// resources get the writer's DID, and the reader's own lose theirs. URIs keep
+// their form.
+func (s Set) SeenBy(reader, writer string) Set {
+	list := s.list()
+	if len(list) == 0 || reader == writer {
+		return s
+	}
+	seen := make([]Capability, 0, len(list))
+	for _, c := range list {
+		if c.Resource().bare() {
+			with := writer
+			if c.With() != "" {
+				with += "/" + c.With()
+			}
+			there, err := NewCapability(with, string(c.can))
+			if err != nil {
+				continue // too long to be written so: it is not held there
+			}
+			c = there
+		}
+		seen = append(seen, c.in(reader))
+	}
+	return Of(seen...)
+}
+
+// bare reports whether the resource lies in whatever namespace it is read in.
+func (r Resource) bare() bool { return r.DID() == "" && !strings.Contains(r.text, ":/") }
+
 // String returns e.g. "crud on w/decisions/, crud/read on w/", "(none)" or
 // "(unrestricted)".
 func (s Set) String() string {

@@ -100,7 +100,7 @@ func newFixture(t testing.TB, held caps.Set, answers ...[]runtime.Chunk) *fixtur
 	f.gate = gate
 	f.agent = &runtime.Agent{
 		ID: "bob", Model: f.model, Prompt: "You are Bob.", Tools: []*tools.Operation{read, write},
-		Authority: mint.Agent(key.DID(), "bob", f.caps),
+		Authority: mint.Agent(key.DID(), "bob", "bob", f.caps),
 	}
 	return f
 }
@@ -128,7 +128,7 @@ func (f *fixture) runner(opts runtime.Options) *runtime.Runner {
 func turn(t testing.TB, r *runtime.Runner, a *runtime.Agent, s *runtime.Session, say string) ([]runtime.Event, error) {
 	t.Helper()
 	var events []runtime.Event
-	for ev, err := range r.Turn(t.Context(), a, s, runtime.Say{From: "alice", Text: say}) {
+	for ev, err := range r.Turn(t.Context(), a, s, runtime.Say{From: "did:key:zAlice", Text: say}) {
 		if err != nil {
 			return events, err
 		}
@@ -150,7 +150,7 @@ func TestTurn(t *testing.T) {
 	}
 	call := runtime.ToolCall{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`}
 	want := []runtime.Event{
-		runtime.TurnStarted{Agent: "bob", Session: "s1", From: "alice", Text: "What is a?"},
+		runtime.TurnStarted{Agent: "bob", Session: "s1", From: "did:key:zAlice", Text: "What is a?"},
 		runtime.Answered{Calls: []runtime.ToolCall{call}},
 		runtime.ToolStarted{Call: call},
 		runtime.ToolFinished{CallID: "c0", Name: "map_read", Operation: "v/ops/map/read", Outcome: runtime.ToolOK, Result: `"value of w/a"`},
@@ -412,7 +412,7 @@ func TestSessionIsItsLog(t *testing.T) {
 	if diff := cmp.Diff(s.Messages(), runtime.NewSession("s", nil, past...).Messages()); diff != "" {
 		t.Errorf("conversation after reading the log (-want +got):\n%s", diff)
 	}
-	if heard := s.Messages()[0].Text; heard != "[Message from: dave]\nbefore one" {
+	if heard := s.Messages()[0].Text; heard != "[Message from: dave]\n> before one" {
 		t.Errorf("the first message is %q", heard)
 	}
 	for i, e := range log.entries {

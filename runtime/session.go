@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +18,7 @@ type Log interface {
 type Session struct {
 	id   string
 	log  Log
-	turn sync.Mutex // held while a turn runs
+	turn chan struct{} // holds one while a turn runs
 
 	mu       sync.Mutex // guards what follows
 	seq      uint64
@@ -29,7 +30,7 @@ type Session struct {
 // NewSession returns the session with the given log entries as its past. A nil
 // log keeps it in memory.
 func NewSession(id string, log Log, past ...Entry) *Session {
-	s := &Session{id: id, log: log}
+	s := &Session{id: id, log: log, turn: make(chan struct{}, 1)}
 	for _, e := range past {
 		s.seq = e.Seq
 		s.apply(e.Event)
@@ -82,10 +83,10 @@ func (s *Session) apply(ev Event) {
 			s.apply(stopped(s.open[0]))
 		}
 		for _, m := range s.heard {
-			s.say(Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + m.Text})
+			s.say(Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
 		}
 		s.heard = nil
-		s.say(Message{Role: RoleUser, Text: ev.Text})
+		s.say(Message{Role: RoleUser, Text: spoken(ev)})
 	case Answered:
 		if ev.Text != "" || len(ev.Calls) > 0 {
 			s.say(Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls})
@@ -105,6 +106,23 @@ func (s *Session) apply(ev Event) {
 	case Received:
 		s.heard = append(s.heard, ev)
 	}
+}
+
+// spoken is what starts a turn, with who says it where that is not the owner
+// in person: a model must not take another agent's word for the owner's.
+func spoken(ev TurnStarted) string {
+	if ev.From == "" || strings.HasPrefix(ev.From, "did:") {
+		return ev.Text
+	}
+	return TaskFrom + ev.From + "]\n" + ev.Text
+}
+
+// TaskFrom begins the first line of what another agent asks; its id and "]" follow.
+const TaskFrom = "[Task from: "
+
+// quote marks every line as somebody's words.
+func quote(text string) string {
+	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
 func (s *Session) say(m Message) { s.messages = append(s.messages, m) }

@@ -35,8 +35,13 @@ type Say struct {
 // Leaving the loop early stops the turn. The session can go on after any end.
 func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s.turn.Lock()
-		defer s.turn.Unlock()
+		select {
+		case s.turn <- struct{}{}:
+			defer func() { <-s.turn }()
+		case <-ctx.Done():
+			yield(nil, fmt.Errorf("wait for the turn that runs in session %s: %w", s.id, context.Cause(ctx)))
+			return
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}

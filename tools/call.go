@@ -64,6 +64,15 @@ func (c Call) InJob(id string) Call {
 	return Call{&t}
 }
 
+// Resolve finds the operation that a reference means for the caller, as
+// [Call.Invoke] would.
+func (c Call) Resolve(ctx context.Context, reference string) (*Operation, error) {
+	if c.ticket == nil {
+		return nil, ErrForeignAuthority
+	}
+	return c.ticket.gate.resolve(ctx, c.ticket.auth, reference, nil)
+}
+
 // Invoke runs another operation with the caller's own authority. It goes
 // through the gate like any call.
 func (c Call) Invoke(ctx context.Context, reference string, input json.RawMessage) (Result, error) {

@@ -13,6 +13,10 @@ var (
 	ErrForeignAuthority = errors.New("authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
 	ErrTooDeep = errors.New("call depth limit reached: operations start operations too deeply")
+	// ErrTooMany: the calls that came of one first call reached their limit.
+	ErrTooMany = errors.New("call limit reached: too many calls come of one")
+	// ErrTooLarge: the input of a call is over the limit.
+	ErrTooLarge = errors.New("input is too large")
 )
 
 // InputError says that the input of a call cannot be used. It is not a denial:
@@ -33,7 +37,11 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "operation not found: %q names none", e.Reference)
+	reference := e.Reference
+	if len(reference) > 80 {
+		reference = strings.ToValidUTF8(reference[:80], "") + "…"
+	}
+	fmt.Fprintf(&b, "operation not found: %q names none", reference)
 	if e.Nearest != "" {
 		fmt.Fprintf(&b, "; did you mean %s?", e.Nearest)
 	}

@@ -1,12 +1,14 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 
 	"usher/caps"
 	"usher/ucan"
@@ -20,6 +22,7 @@ type Gate struct {
 	ledger   Ledger
 	chains   *ucan.Verifier
 	maxDepth int
+	maxCalls int
 	log      *slog.Logger
 }
 
@@ -28,6 +31,7 @@ type GateOptions struct {
 	Ledger   Ledger         // nil keeps no record
 	Chains   *ucan.Verifier // verifies delegations between principals; nil lets nobody into another's namespace
 	MaxDepth int            // operations that start operations; 0 is 16
+	MaxCalls int            // calls that come of one first call, however they branch; 0 is 10,000
 	Logger   *slog.Logger   // nil discards
 }
 
@@ -37,9 +41,12 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if opts == nil {
 		opts = &GateOptions{}
 	}
-	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, log: opts.Logger}
+	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger}
 	if g.maxDepth == 0 {
 		g.maxDepth = 16
+	}
+	if g.maxCalls == 0 {
+		g.maxCalls = 10_000
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -70,16 +77,11 @@ type Result struct {
 // The order is that of DESIGN: resolve, validate, ask for all requirements,
 // check each, record, run, record.
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
-	if auth.mint != g.mint || auth.owner.IsZero() {
-		return Result{}, ErrForeignAuthority
-	}
-	if auth.depth >= g.maxDepth {
-		return Result{}, fmt.Errorf("%w (%d)", ErrTooDeep, g.maxDepth)
-	}
-	if err := ctx.Err(); err != nil {
+	auth, err := g.admit(ctx, auth, inv)
+	if err != nil {
 		return Result{}, err
 	}
-	op, err := g.registry.Resolve(ctx, auth.owner, inv.Operation)
+	op, err := g.resolve(ctx, auth, inv.Operation, inv.Input)
 	if err != nil {
 		return Result{}, err
 	}
@@ -87,7 +89,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	if len(input) == 0 {
 		input = emptyObject
 	}
-	call, err := op.decode(input)
+	call, err := g.prepare(ctx, op, input)
 	if err != nil {
 		return Result{}, err
 	}
@@ -107,6 +109,81 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 		return Result{}, runErr
 	}
 	return Result{Operation: op.path, Output: out}, nil
+}
+
+// Bounds of what a call can bring.
+const (
+	MaxInput     = 4 << 20 // bytes of input
+	MaxReference = 1 << 10 // bytes of a reference to an operation
+)
+
+// admit checks what needs no operation: whose authority it is, and its limits.
+func (g *Gate) admit(ctx context.Context, auth Authority, inv Invocation) (Authority, error) {
+	switch {
+	case auth.mint != g.mint || auth.owner.IsZero():
+		return auth, ErrForeignAuthority
+	case auth.depth >= g.maxDepth:
+		return auth, fmt.Errorf("%w (%d)", ErrTooDeep, g.maxDepth)
+	case len(inv.Input) > MaxInput:
+		return auth, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(inv.Input), MaxInput)
+	}
+	if auth.budget == nil {
+		auth.budget = newBudget(g.maxCalls)
+	}
+	if !auth.budget.take() {
+		return auth, fmt.Errorf("%w (%d)", ErrTooMany, g.maxCalls)
+	}
+	return auth, ctx.Err()
+}
+
+// resolve finds the operation. What lies below o/ in the owner's namespace is
+// data, too: who may neither run nor read it is told the same whether or not
+// anything is there.
+func (g *Gate) resolve(ctx context.Context, auth Authority, reference string, input json.RawMessage) (*Operation, error) {
+	at, below := ownOperation(auth.owner, reference)
+	if !below {
+		return g.registry.Resolve(ctx, auth.owner, reference)
+	}
+	held := auth.Caps()
+	run := held.Check(caps.NeedOn("invoke", at))
+	if run.Allowed() || held.Check(caps.NeedOn("crud/read", at)).Allowed() {
+		return g.registry.Resolve(ctx, auth.owner, reference)
+	}
+	denial := run.Denial(at.String())
+	if g.ledger != nil {
+		hidden := &Operation{path: at.String()}
+		if _, err := g.record(ctx, auth, hidden, input, []Requirement{RequirementOf(run)}, denial.Error()); err != nil {
+			return nil, err
+		}
+	}
+	return nil, denial
+}
+
+// ownOperation parses a reference to an operation that a user keeps below o/.
+func ownOperation(owner ucan.DID, reference string) (at caps.Resource, ok bool) {
+	if len(reference) > MaxReference {
+		return at, false
+	}
+	at, err := caps.ParseResource(reference)
+	if err != nil {
+		return at, false
+	}
+	at = at.In(owner.String())
+	return at, strings.HasPrefix(at.String(), "o/")
+}
+
+// prepare decodes the input and asks for the requirements.
+func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage) (p prepared, err error) {
+	defer g.recovered(ctx, op, &err)
+	return op.decode(input)
+}
+
+// recovered makes an error of a panic in an operation's own code.
+func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
+	if v := recover(); v != nil {
+		g.log.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
+		*err = &PanicError{Operation: op.path, Value: v}
+	}
 }
 
 var emptyObject = json.RawMessage("{}")
@@ -201,11 +278,12 @@ func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
 func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denied string) (uint64, error) {
 	e := Entry{
 		Owner: auth.owner.String(), Actor: auth.actor, Via: auth.via,
-		Operation: op.path, Needs: rows, Verdict: Allowed, Digest: digest(input),
+		Operation: op.path, Verdict: Allowed, Digest: digest(input),
 		Effects: !op.readOnly, Job: auth.job, Session: auth.sess,
 	}
+	e.Needs, e.Omitted = shown(rows)
 	if denied != "" {
-		e.Verdict, e.Reason = Denied, denied
+		e.Verdict, e.Reason = Denied, Cut(denied)
 	}
 	seq, err := g.ledger.Decided(ctx, e)
 	if err != nil {
@@ -216,12 +294,7 @@ func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input 
 
 func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
 	op := call.ticket.op.path
-	defer func() {
-		if v := recover(); v != nil {
-			g.log.ErrorContext(ctx, "tool panicked", "operation", op, "panic", v, "stack", string(debug.Stack()))
-			out, err = nil, &PanicError{Operation: op, Value: v}
-		}
-	}()
+	defer g.recovered(ctx, call.ticket.op, &err)
 	value, err := p.run(ctx, call)
 	if err != nil {
 		return nil, err
@@ -229,8 +302,19 @@ func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMess
 	if raw, ok := value.(json.RawMessage); ok {
 		return raw, nil
 	}
-	if out, err = json.Marshal(value); err != nil {
+	if out, err = encode(value); err != nil {
 		return nil, fmt.Errorf("encode the output of %s: %w", op, err)
 	}
 	return out, nil
+}
+
+// encode leaves <, > and & as they are: outputs are for models and programs.
+func encode(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -118,7 +118,7 @@ func TestInvoke(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var wrote []string
 			g, mint := gate(t, nil, writer(&wrote))
-			auth := mint.Agent(owner(t, 1), "bob", tc.live)
+			auth := mint.Agent(owner(t, 1), "bob", "bob", tc.live)
 			res, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: tc.operation, Input: json.RawMessage(tc.input)})
 			if tc.want == "" {
 				if err != nil || string(res.Output) != `{"by":"bob"}` || len(wrote) != 1 {
@@ -227,7 +227,7 @@ func TestEveryRequirementCounts(t *testing.T) {
 			return true, nil
 		})
 	g, mint := gate(t, nil, copies)
-	auth := mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out", "crud/write")))
+	auth := mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out", "crud/write")))
 	for input, want := range map[string]string{
 		`{"from":"w/a","to":"w/out/a"}`: "",
 		`{"from":"w/a","to":"w/a2"}`:    "requires crud/write on w/a2",
@@ -244,7 +244,7 @@ func TestCapsAreReadAtEachCall(t *testing.T) {
 	var wrote []string
 	g, mint := gate(t, nil, writer(&wrote))
 	held := caps.Of(caps.MustCapability("w/", "crud"))
-	auth := mint.Agent(owner(t, 1), "bob", func() caps.Set { return held })
+	auth := mint.Agent(owner(t, 1), "bob", "bob", func() caps.Set { return held })
 	inv := tools.Invocation{Operation: "test:write", Input: json.RawMessage(`{"path":"w/a"}`)}
 	if _, err := g.Invoke(t.Context(), auth, inv); err != nil {
 		t.Fatal(err)
@@ -262,8 +262,8 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 	reads := caps.MustCapability("w/", "crud/read")
 	all := caps.MustCapability("w/", "crud")
 	callerCaps := caps.Of(reads)
-	caller := mint.Agent(me, "dave", func() caps.Set { return callerCaps })
-	carol := mint.Agent(me, "carol", fixed(all))
+	caller := mint.Agent(me, "dave", "dave", func() caps.Set { return callerCaps })
+	carol := mint.Agent(me, "carol", "carol", fixed(all))
 
 	bounded := carol.OnBehalfOf(caller)
 	if got := bounded.Caps(); !got.Equal(caps.Of(reads)) {
@@ -296,7 +296,7 @@ func TestInnerCallsAreGated(t *testing.T) {
 		})
 	ledger := new(memoryLedger)
 	g, mint := gate(t, ledger, writer(&wrote), outer)
-	auth := mint.Agent(owner(t, 1), "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/", "crud/read")))
+	auth := mint.Agent(owner(t, 1), "dave", "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/", "crud/read")))
 	_, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:outer"})
 	denial, denied := errors.AsType[*caps.Denial](err)
 	if !denied || denial.Operation != "v/ops/test/write" || len(wrote) != 0 {
@@ -335,11 +335,44 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
+// However calls branch, what comes of one first call shares one budget.
+func TestCallsAreCounted(t *testing.T) {
+	ran := 0
+	branch := tools.New("test:branch", "", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
+		func(ctx context.Context, call tools.Call, _ struct{}) (bool, error) {
+			ran++
+			_, left := call.Invoke(ctx, "test:branch", nil)
+			_, right := call.Invoke(ctx, "test:branch", nil)
+			return true, errors.Join(left, right)
+		})
+	registry := new(tools.Registry)
+	if err := registry.Register(branch); err != nil {
+		t.Fatal(err)
+	}
+	g, mint := tools.NewGate(registry, &tools.GateOptions{MaxCalls: 50})
+	_, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"})
+	if !errors.Is(err, tools.ErrTooMany) || ran != 50 {
+		t.Errorf("Invoke ran %d calls and ended with %v, want 50 and %v", ran, err, tools.ErrTooMany)
+	}
+	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"}); !errors.Is(err, tools.ErrTooMany) || ran != 100 {
+		t.Errorf("the next first call has a budget of its own: ran %d, %v", ran, err)
+	}
+}
+
+func TestInputIsBounded(t *testing.T) {
+	var wrote []string
+	g, mint := gate(t, nil, writer(&wrote))
+	input := json.RawMessage(`{"path":"w/a","value":"` + strings.Repeat("x", tools.MaxInput) + `"}`)
+	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:write", Input: input}); !errors.Is(err, tools.ErrTooLarge) || len(wrote) > 0 {
+		t.Errorf("Invoke with %d bytes: %v, want %v", len(input), err, tools.ErrTooLarge)
+	}
+}
+
 func TestLedger(t *testing.T) {
 	var wrote []string
 	ledger := new(memoryLedger)
 	g, mint := gate(t, ledger, writer(&wrote))
-	auth := mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud"))).InJob("job-1").InSession("ses-1")
+	auth := mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/notes/", "crud"))).InJob("job-1").InSession("ses-1")
 	for _, path := range []string{"w/notes/a", "w/other"} {
 		raw, _ := json.Marshal(pathInput{Path: path})
 		_, _ = g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:write", Input: raw})
@@ -412,7 +445,7 @@ func TestHandOnIsARequirement(t *testing.T) {
 		) (bool, error) {
 			return true, nil
 		}))
-	auth := mint.Agent(owner(t, 1), "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/a", "crud/read")))
+	auth := mint.Agent(owner(t, 1), "dave", "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/a", "crud/read")))
 	for input, want := range map[string]string{
 		`{"caps":[{"with":"w/a/b","can":"crud/read"}]}`: "",
 		`{"caps":[{"with":"w/","can":"crud/read"}]}`:    "at most what it holds",

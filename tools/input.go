@@ -84,6 +84,10 @@ func (o *Operation) setSchemas(input, output *jsonschema.Schema) error {
 	return nil
 }
 
+// maxFields bounds the top keys of an input, each of which is compared with the
+// others.
+const maxFields = 1000
+
 // checkObject refuses input that is not one JSON object with each top key
 // once: of two keys of one name, a check and a handler could see either.
 func checkObject(raw json.RawMessage) error { return CheckKeys(raw, nil) }
@@ -109,6 +113,9 @@ func CheckKeys(raw json.RawMessage, known []string) error {
 				key, err := unquote(trimmed[i:end])
 				if err != nil {
 					return err
+				}
+				if len(seen) == maxFields {
+					return fmt.Errorf("the input has more than %d fields", maxFields)
 				}
 				for _, other := range seen {
 					if strings.EqualFold(other, key) {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"usher/caps"
 )
@@ -33,13 +35,28 @@ type Entry struct {
 	Actor     string        `json:"actor,omitempty"`
 	Via       []string      `json:"via,omitempty"`
 	Operation string        `json:"operation"`
-	Needs     []Requirement `json:"needs"`
+	Needs     []Requirement `json:"needs"` // the first [MaxNeeds]; see Omitted
+	Omitted   int           `json:"needsOmitted,omitempty"`
 	Verdict   string        `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
 	Digest    string        `json:"inputSha256"`
 	Effects   bool          `json:"effects,omitempty"`
 	Job       string        `json:"job,omitempty"`
 	Session   string        `json:"session,omitempty"`
+}
+
+// Bounds of an entry, so that it can always be written.
+const (
+	MaxNeeds  = 64
+	MaxReason = 4 << 10 // bytes of a reason or an error text
+)
+
+// Cut shortens a text to [MaxReason].
+func Cut(text string) string {
+	if len(text) <= MaxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:MaxReason], "") + "…"
 }
 
 // Requirement is one requirement of a call and the capability that met it.
@@ -63,6 +80,19 @@ func RequirementOf(d caps.Decision) Requirement {
 		r.By = "(unrestricted)"
 	}
 	return r
+}
+
+// shown picks the requirements for an entry: the one that was not met is among
+// them.
+func shown(rows []Requirement) (kept []Requirement, omitted int) {
+	if len(rows) <= MaxNeeds {
+		return rows, 0
+	}
+	kept = rows[:MaxNeeds]
+	if i := slices.IndexFunc(rows, func(r Requirement) bool { return r.By == "" }); i >= MaxNeeds {
+		kept = append(slices.Clone(rows[:MaxNeeds-1]), rows[i])
+	}
+	return kept, len(rows) - len(kept)
 }
 
 func digest(input json.RawMessage) string {

@@ -63,6 +63,9 @@ func (r *Registry) All() []*Operation {
 // resource, or a path below o/ in the owner's namespace. The error is a
 // [*NotFoundError] or says what is wrong with what was found.
 func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string) (*Operation, error) {
+	if len(reference) > MaxReference {
+		return nil, &NotFoundError{Reference: reference}
+	}
 	if op := r.named(reference); op != nil {
 		return op, nil
 	}

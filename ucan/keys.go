@@ -40,6 +40,10 @@ const (
 // never is the expiry under which tokens without one are listed.
 const never = maxInt53
 
+// unknownExpiry is the one under which revocations of tokens that are not stored
+// are listed; those of stored ones come before it.
+const unknownExpiry = never + 1
+
 func (c CID) short() string { return string(c.codec) + string(c.hash[:]) }
 
 func cidFromShort(b []byte) CID { return CID{b[0], [sha256.Size]byte(b[1:])} }

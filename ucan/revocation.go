@@ -71,12 +71,13 @@ func (r *Revocation) Bytes() []byte { return r.inv.Bytes() }
 // or a token above it, own what it grants, or hold ucan/revoke on
 // "<owner>/u/<cid>". A target that is not stored is taken on trust, because a
 // revocation can arrive first: it has effect if the issuer turns out to be in the
-// chain.
+// chain. Such ones stay for ever, so each issuer may leave a thousand; beyond that
+// the error wraps [ErrBudget], and storing the token first is the way.
 func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", ErrNoStore)
 	}
-	expiry := int64(never)
+	expiry := int64(unknownExpiry)
 	revoker := r.Issuer()
 	target, err := v.Store.Get(ctx, r.target)
 	switch {
@@ -152,6 +153,12 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry i
 func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
+	s.mu.RLock()
+	known, unbound := slices.Contains(s.revoked[r.target], revoker), s.unbound[revoker]
+	s.mu.RUnlock()
+	if !known && expiry == unknownExpiry && unbound >= s.maxUnbound {
+		return &VerifyError{Err: ErrBudget, CID: r.target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, unbound)}
+	}
 	place := r.target.short() + revoker.key()
 	_, err := s.kv.Apply(ctx, nil, map[string][]byte{
 		s.prefix + keyRevocation + place:                  r.inv.raw,
@@ -162,8 +169,11 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.revoked[r.target], revoker) {
+	if !known {
 		s.revoked[r.target] = append(slices.Clip(s.revoked[r.target]), revoker)
+		if expiry == unknownExpiry {
+			s.unbound[revoker]++
+		}
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ type KV interface {
 const (
 	maxCachedTokens    = 1 << 16 // tokens by CID
 	maxCachedAudiences = 1 << 12 // principals, with all that is made out to them
+	// Revocations of tokens that are not stored stay for ever, since nothing says
+	// when they are over, so each revoker may leave this many.
+	maxUnboundRevocations = 1000
 )
 
 // Store holds tokens, revocations and used invocations. All revocations, and the
@@ -41,7 +44,7 @@ type Store struct {
 	prefix string
 	limits Limits
 
-	maxTokens, maxAudiences int
+	maxTokens, maxAudiences, maxUnbound int
 
 	// changes makes a change of the revocations on disk and in memory one step, so
 	// that a Refresh cannot overlook one between the two. It is taken before mu.
@@ -52,6 +55,7 @@ type Store struct {
 	tokens    map[CID]*Link
 	audiences map[DID]*audience
 	revoked   map[CID][]DID
+	unbound   map[DID]int // revocations of unknown tokens, by revoker
 }
 
 // StoreOptions tunes a [Store]; nil is valid.
@@ -62,7 +66,7 @@ type StoreOptions struct {
 
 // OpenStore reads the revocations and returns the store.
 func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
-	s := &Store{kv: kv, prefix: "ucan/", maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences}
+	s := &Store{kv: kv, prefix: "ucan/", maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences, maxUnbound: maxUnboundRevocations}
 	if opts != nil {
 		if s.limits = opts.Limits; opts.Prefix != "" {
 			s.prefix = opts.Prefix
@@ -90,9 +94,20 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read revocations: %w", err)
 	}
+	unbound := map[DID]int{}
+	err = s.scan(ctx, keyRevExpiry+timeKey(unknownExpiry), func(key string) (bool, error) {
+		if len(key) != shortCID+keySize {
+			return false, fmt.Errorf("revocation key of %d bytes", len(key))
+		}
+		unbound[didFromKey([]byte(key[shortCID:]))]++
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("count revocations: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tokens, s.audiences, s.revoked = map[CID]*Link{}, map[DID]*audience{}, revoked
+	s.tokens, s.audiences, s.revoked, s.unbound = map[CID]*Link{}, map[DID]*audience{}, revoked, unbound
 	return nil
 }
 

@@ -287,6 +287,30 @@ func TestRevocationFirst(t *testing.T) {
 	}
 }
 
+// TestRevocationQuota bounds what one principal can leave behind for ever.
+func TestRevocationQuota(t *testing.T) {
+	w := newWorld(t)
+	w.store.maxUnbound = 3
+	for i := range 3 {
+		r := mustRevoke(t, w.mallory, cidOf(codecRaw, []byte{byte(i)}))
+		wantErr(t, w.v.Revoke(t.Context(), r), nil)
+		wantErr(t, w.v.Revoke(t.Context(), r), nil) // again is no more
+	}
+	size := w.kv.size()
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, cidOf(codecRaw, []byte{9}))), ErrBudget)
+	if w.kv.size() != size {
+		t.Error("a refused revocation was stored")
+	}
+	w.open()
+	w.store.maxUnbound = 3
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, cidOf(codecRaw, []byte{9}))), ErrBudget)
+	// Others are not affected, nor is what is known here.
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, cidOf(codecRaw, []byte{9}))), nil)
+	l := w.native(w.mallory, w.bob.DID(), w.mallory.DID(), "crud", "", map[string]any{"exp": nilValue{}})
+	w.put(l)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID())), nil)
+}
+
 // TestRevokeInline revokes a proof inside a JWT, and one that its leaf does not
 // need.
 func TestRevokeInline(t *testing.T) {

@@ -48,7 +48,8 @@ func (s agentService) Create(ctx context.Context, call tools.Call, spec agents.S
 	if err := s.check(ctx, call.Owner(), &spec); err != nil {
 		return agents.Created{}, err
 	}
-	return s.put(ctx, call, spec, overwrite, func() (caps.Set, error) { return given(spec, call.Caps()), nil })
+	created, _, err := s.put(ctx, call, spec, overwrite, call.Caps())
+	return created, err
 }
 
 func (s agentService) Fork(ctx context.Context, call tools.Call, source string, changes agents.Spec, history, overwrite bool) (agents.Created, error) {
@@ -64,16 +65,19 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	if err := s.check(ctx, call.Owner(), &spec); err != nil {
 		return agents.Created{}, err
 	}
-	inherits := s.v.agents.effective(keyOf(call, source))
-	created, err := s.put(ctx, call, spec, overwrite, func() (caps.Set, error) {
-		set := given(spec, inherits)
-		return set, s.atMost(call, spec.ID, set)
-	})
+	inherits := s.v.agents.effective(from).SeenBy(call.Owner().String(), src.principal(from.key).String())
+	if history {
+		// Its past holds what it could read.
+		if err := s.atMost(call, source, inherits); err != nil {
+			return agents.Created{}, err
+		}
+	}
+	created, rec, err := s.put(ctx, call, spec, overwrite, inherits)
 	if err != nil {
 		return agents.Created{}, err
 	}
-	if history {
-		if err := s.v.copySessions(ctx, from.key, keyOf(call, spec.ID)); err != nil {
+	if history && (created.Created || created.Updated) {
+		if err := s.v.copySessions(ctx, bound{from.key, src.Life}, bound{keyOf(call, spec.ID), rec.Life}); err != nil {
 			return agents.Created{}, err
 		}
 	}
@@ -81,54 +85,120 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	return created, nil
 }
 
-// put creates the agent's record, or replaces it where overwrite says so.
-func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, capsOf func() (caps.Set, error)) (agents.Created, error) {
+// put creates the agent's record, or replaces it where overwrite says so. What
+// the spec does not list it has from otherwise.
+func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set) (agents.Created, *record, error) {
 	out := agents.Created{AgentID: spec.ID}
-	rec, err := s.v.agents.change(ctx, keyOf(call, spec.ID), func(old *record) (*record, error) {
-		out.Created, out.Updated = old == nil || old.Status == agents.Terminated, false
+	key := keyOf(call, spec.ID)
+	life, err := s.v.newID()
+	if err != nil {
+		return out, nil, err
+	}
+	set := given(spec, otherwise)
+	if err := s.atMost(call, spec.ID, set); err != nil {
+		return out, nil, err
+	}
+	var past bound // whose sessions are nobody's any more
+	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
+		out.Created, out.Updated, past = old == nil || old.Status == agents.Terminated, false, bound{}
 		if old != nil && !overwrite {
 			out.Created = false
 			return old, nil
 		}
+		now := s.v.now().UnixMilli()
+		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Created: now, Updated: now}
 		if old != nil {
-			// Replacing an agent takes over its place and its past.
-			if err := s.atMost(call, spec.ID, old.Caps); err != nil {
+			// Replacing an agent takes over its place.
+			if err := s.atMost(call, spec.ID, old.Caps.SeenBy(call.Owner().String(), old.principal(key).String())); err != nil {
 				return nil, err
 			}
-			out.Updated = !out.Created
+			if out.Updated = !out.Created; out.Updated {
+				rec.Life, rec.Created = old.Life, old.Created
+			} else {
+				past = bound{key, old.Life}
+			}
+			if call.Actor() != "" {
+				rec.Givers = old.Givers // who bounded the one before bounds this one
+			}
 		}
-		set, err := capsOf()
-		if err != nil {
+		rec.Givers = addGivers(rec.Givers, call, key)
+		if err := s.addParent(ctx, rec, key, spec.Parent); err != nil {
 			return nil, err
 		}
-		now := s.v.now().UnixMilli()
-		rec := &record{Status: agents.Sleeping, Config: bare(spec), Created: now, Updated: now}
-		if call.Actor() != "" && out.Updated {
-			rec.Givers = old.Givers
-		}
-		rec.Givers = s.givers(call, spec.ID, rec.Givers)
-		if spec.Parent != "" && !slices.Contains(rec.Givers, spec.Parent) {
-			rec.Givers = append(slices.Clone(rec.Givers), spec.Parent)
-		}
 		if spec.Identity == agents.IdentityOwn {
-			own, err := s.v.keys.key(ctx, agentPrefix+keyOf(call, spec.ID).String())
+			own, err := s.v.keys.key(ctx, agentPrefix+key.String())
 			if err != nil {
 				return nil, err
 			}
 			rec.DID = own.DID().String()
 		}
-		rec.Caps = set.In(rec.principal(keyOf(call, spec.ID)).String())
+		rec.Caps = held(spec, set, rec.principal(key), call.Owner())
 		return rec, nil
 	})
 	if err != nil {
-		return agents.Created{}, err
+		return out, nil, err
+	}
+	if past != (bound{}) {
+		if err := s.v.removeSessions(ctx, past); err != nil {
+			return out, nil, err
+		}
 	}
 	out.Status = rec.Status
-	return out, nil
+	return out, rec, nil
+}
+
+// held is a set as the agent's principal writes it. What a spec lists is
+// written by that principal already; what is passed on, by the giver.
+func held(spec agents.Spec, set caps.Set, principal, giver ucan.DID) caps.Set {
+	if _, listed := spec.Caps.Set(); listed {
+		return set.In(principal.String())
+	}
+	return set.SeenBy(principal.String(), giver.String())
+}
+
+// addGivers adds those who bound the call to those that an agent has its
+// capabilities from. The owner in person bounds nothing, nor does the agent
+// itself.
+func addGivers(givers []string, call tools.Call, key agentKey) []string {
+	givers = slices.Clone(givers)
+	for _, b := range call.Authority().Bounds() {
+		if parseBound(b).key != key && !slices.Contains(givers, b) {
+			givers = append(givers, b)
+		}
+	}
+	return givers
+}
+
+// addParent lets another agent bound the record, which only narrows it.
+func (s agentService) addParent(ctx context.Context, rec *record, key agentKey, parent string) error {
+	if parent == "" || parent == key.id {
+		return nil
+	}
+	a, err := s.v.agents.get(ctx, agentKey{key.owner, parent})
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
+	}
+	giver := a.rec.Load()
+	if giver == nil {
+		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
+	}
+	if b := (bound{a.key, giver.Life}).String(); !slices.Contains(rec.Givers, b) {
+		rec.Givers = append(slices.Clone(rec.Givers), b)
+	}
+	return nil
 }
 
 func (s agentService) Update(ctx context.Context, call tools.Call, changes agents.Spec) (agents.State, error) {
-	rec, err := s.v.agents.change(ctx, keyOf(call, changes.ID), func(old *record) (*record, error) {
+	key := keyOf(call, changes.ID)
+	self, _, err := s.find(ctx, call, changes.ID)
+	if err != nil {
+		return agents.State{}, err
+	}
+	now := s.v.agents.effective(self)
+	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{changes.ID}
 		}
@@ -141,23 +211,31 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 		next := *old
 		next.Config = bare(merge(old.Config, changes))
 		next.Updated = s.v.now().UnixMilli()
-		if changes.Caps.Present() {
-			next.Caps = given(changes, call.Caps()).In(old.principal(keyOf(call, changes.ID)).String())
-			next.Givers = s.givers(call, changes.ID, old.Givers)
-		}
+		principal := old.principal(key)
 		// Whoever writes an agent's prompt speaks through it: an agent cannot
-		// do so with another that may do more than itself.
-		if changes.Caps.Present() || call.Actor() != changes.ID {
-			if err := s.atMost(call, changes.ID, next.Caps); err != nil {
-				return nil, err
-			}
+		// do so with one that may do more than itself. Of itself it changes
+		// what it may do now, when it does not act for somebody narrower.
+		after := old.Caps
+		if call.Actor() == changes.ID {
+			after = now
+		}
+		if changes.Caps.Present() {
+			next.Caps = held(changes, given(changes, call.Caps()), principal, call.Owner())
+			next.Givers = addGivers(old.Givers, call, key)
+			after = next.Caps
+		}
+		if err := s.atMost(call, changes.ID, after.SeenBy(call.Owner().String(), principal.String())); err != nil {
+			return nil, err
+		}
+		if err := s.addParent(ctx, &next, key, changes.Parent); err != nil {
+			return nil, err
 		}
 		return &next, s.check(ctx, call.Owner(), &next.Config)
 	})
 	if err != nil {
 		return agents.State{}, err
 	}
-	return agents.State{AgentID: changes.ID, Status: s.v.status(keyOf(call, changes.ID), rec)}, nil
+	return agents.State{AgentID: changes.ID, Status: s.v.status(key, rec)}, nil
 }
 
 // given is what a spec gives the agent: what it says, or else what the giver
@@ -170,55 +248,37 @@ func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 }
 
 // atMost refuses a capability set beyond the caller's own, naming what the
-// caller lacks first.
+// caller lacks first, where it may know.
 func (s agentService) atMost(call tools.Call, agent string, set caps.Set) error {
-	held := call.Caps()
-	if held.Covers(set) {
+	mine := call.Caps()
+	if mine.Covers(set) {
 		return nil
 	}
 	denial := &caps.Denial{
-		Operation: call.Operation(), Ability: "*", Capabilities: held,
+		Operation: call.Operation(), Ability: "*", Capabilities: mine,
 		Why: fmt.Sprintf("Agent %s would hold more than you do, and an agent can hand on at most what it holds itself.", agent),
 	}
-	if missing := held.Missing(set); len(missing) > 0 {
+	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
+	if missing := mine.Missing(set); known && len(missing) > 0 {
 		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
 	}
 	return denial
 }
 
-// givers adds the calling agent to those that an agent has its capabilities
-// from. The owner in person bounds nothing.
-func (s agentService) givers(call tools.Call, id string, old []string) []string {
-	actor := call.Actor()
-	if actor == "" {
-		return old
-	}
-	// An independent agent keeps house in its own namespace, and its own record
-	// is in another.
-	if key, independent := s.v.keys.agent(call.Owner()); independent && key.id == actor {
-		actor = key.String()
-	} else if actor == id {
-		return old
-	}
-	if slices.Contains(old, actor) {
-		return old
-	}
-	return append(slices.Clone(old), actor)
-}
-
 func (s agentService) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
 	key := keyOf(call, id)
 	if remove {
-		if err := s.noChildren(ctx, call.Owner(), id); err != nil {
+		if err := s.noChildren(ctx, call, id); err != nil {
 			return agents.Deleted{}, err
 		}
 	}
 	var did ucan.DID // of an independent agent
+	var past bound
 	_, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{id}
 		}
-		if old.DID != "" {
+		if past = (bound{key, old.Life}); old.DID != "" {
 			did = old.principal(key)
 		}
 		if remove {
@@ -232,7 +292,7 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 		return agents.Deleted{}, err
 	}
 	if remove {
-		if err := s.v.removeSessions(ctx, key); err != nil {
+		if err := s.v.removeSessions(ctx, past); err != nil {
 			return agents.Deleted{}, err
 		}
 		if !did.IsZero() {
@@ -246,18 +306,22 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 
 // noChildren keeps the record of an agent that others have their capabilities
 // from: without it they would hold nothing, silently.
-func (s agentService) noChildren(ctx context.Context, owner ucan.DID, id string) error {
+func (s agentService) noChildren(ctx context.Context, call tools.Call, id string) error {
 	var children []string
-	err := s.v.agents.list(ctx, owner, func(child string, rec *record) error {
-		if child != id && slices.Contains(rec.Givers, id) {
+	key := keyOf(call, id)
+	err := s.v.agents.list(ctx, call.Owner(), func(child string, rec *record) error {
+		if child != id && slices.ContainsFunc(rec.Givers, func(b string) bool { return parseBound(b).key == key }) {
 			children = append(children, child)
 		}
 		return nil
 	})
-	if err == nil && len(children) > 0 {
-		return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
+	if err != nil || len(children) == 0 {
+		return err
 	}
-	return err
+	if !call.Caps().Check(caps.Need("agent/read", "g")).Allowed() {
+		children = []string{fmt.Sprintf("%d others", len(children))}
+	}
+	return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
 }
 
 func (s agentService) SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (agents.State, error) {
@@ -286,16 +350,25 @@ func (s agentService) Info(ctx context.Context, call tools.Call, id string) (age
 	if err != nil {
 		return agents.Info{}, err
 	}
-	sessions, inbox, err := s.v.countSessions(ctx, a.key)
+	sessions, inbox, err := s.v.countSessions(ctx, bound{a.key, rec.Life})
 	if err != nil {
 		return agents.Info{}, err
 	}
 	config := rec.Config
 	config.Caps = caps.Declare(rec.Caps)
 	return agents.Info{
-		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a.key),
-		Creators: rec.Givers, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a),
+		Creators: creators(rec), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
+}
+
+// creators are the ids of those that an agent has its capabilities from.
+func creators(rec *record) []string {
+	var ids []string
+	for _, b := range rec.Givers {
+		ids = append(ids, parseBound(b).key.id)
+	}
+	return ids
 }
 
 func (s agentService) List(ctx context.Context, call tools.Call, terminated bool) ([]agents.Summary, error) {
@@ -309,10 +382,17 @@ func (s agentService) List(ctx context.Context, call tools.Call, terminated bool
 	return out, err
 }
 
+// maxCaps bounds the capabilities that an agent is given: two agents can have
+// the product of their numbers in common.
+const maxCaps = 256
+
 // check says what is wrong with a spec in this venue.
 func (s agentService) check(ctx context.Context, owner ucan.DID, spec *agents.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
+	}
+	if set, _ := spec.Caps.Set(); set.Len() > maxCaps {
+		return fmt.Errorf("agent %s: %d capabilities, at most %d: give wider ones, or several agents", spec.ID, set.Len(), maxCaps)
 	}
 	if _, err := s.v.model(spec); err != nil {
 		return err

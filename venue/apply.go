@@ -41,15 +41,14 @@ func (v *Venue) applyConfig(ctx context.Context, c *config.Config) error {
 		}
 	}
 	for _, spec := range c.Agents {
-		if err := v.applyAgent(ctx, u, spec, c.Parents[spec.ID]); err != nil {
+		if err := v.applyAgent(ctx, u, spec); err != nil {
 			return fmt.Errorf("apply agent %s: %w", spec.ID, err)
 		}
 	}
 	return nil
 }
 
-func (v *Venue) applyAgent(ctx context.Context, u *User, spec agents.Spec, parent string) error {
-	spec.Parent = parent
+func (v *Venue) applyAgent(ctx context.Context, u *User, spec agents.Spec) error {
 	entry, err := json.Marshal(spec)
 	if err != nil {
 		return err

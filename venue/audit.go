@@ -89,7 +89,7 @@ func (l *ledger) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 func (l *ledger) Finished(ctx context.Context, seq uint64, failure error) error {
 	row := Row{Of: seq, Outcome: OutcomeOK}
 	if failure != nil {
-		row.Outcome, row.Error = OutcomeFailed, failure.Error()
+		row.Outcome, row.Error = OutcomeFailed, tools.Cut(failure.Error())
 		if _, denied := errors.AsType[*caps.Denial](failure); denied {
 			row.Outcome = OutcomeDenied
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,8 +59,9 @@ type job struct {
 
 	mu      sync.Mutex
 	rec     Job
-	err     error // how it ended, as an error
-	claimed bool  // an orchestration keeps its steps here
+	output  json.RawMessage // of a job that is complete, whole
+	err     error           // how it ended, as an error
+	claimed bool            // an orchestration keeps its steps here
 }
 
 // jobBook keeps the records of jobs, and those that run.
@@ -125,26 +128,56 @@ func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (
 	}, nil
 }
 
+// maxRunning bounds the jobs of one owner that run at once.
+const maxRunning = 64
+
+// ErrTooManyJobs: an owner has as many jobs running as may run at once.
+var ErrTooManyJobs = errors.New("too many jobs run at once: wait for some to end")
+
 // begin stores the job as running.
 func (j *job) begin(ctx context.Context) error {
-	j.book.mu.Lock()
-	j.book.running[j.rec.ID] = j
-	j.book.mu.Unlock()
-	return j.save(ctx)
+	if err := j.book.admit(j); err != nil {
+		return err
+	}
+	if err := j.save(ctx); err != nil {
+		j.book.leave(j)
+		return err
+	}
+	return nil
+}
+
+func (b *jobBook) admit(j *job) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	running := 0
+	for _, other := range b.running {
+		if other.owner == j.owner {
+			running++
+		}
+	}
+	if running >= maxRunning {
+		return fmt.Errorf("%w (%d)", ErrTooManyJobs, maxRunning)
+	}
+	b.running[j.rec.ID] = j
+	return nil
+}
+
+func (b *jobBook) leave(j *job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, j.rec.ID)
 }
 
 // end stores how the job ended, and wakes whoever waits for it.
 func (j *job) end(ctx context.Context, output json.RawMessage, failure error) error {
 	j.mu.Lock()
-	j.rec.Status, j.rec.Output, j.err = JobComplete, output, failure
+	j.rec.Status, j.rec.Output, j.output, j.err = JobComplete, output, output, failure
 	if failure != nil {
-		j.rec.Status, j.rec.Output, j.rec.Error = endStatus(failure), nil, failure.Error()
+		j.rec.Status, j.rec.Output, j.output, j.rec.Error = endStatus(failure), nil, nil, tools.Cut(failure.Error())
 	}
 	j.mu.Unlock()
 	err := j.save(ctx)
-	j.book.mu.Lock()
-	delete(j.book.running, j.rec.ID)
-	j.book.mu.Unlock()
+	j.book.leave(j)
 	close(j.done)
 	return err
 }
@@ -163,7 +196,7 @@ func (j *job) save(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rec.Updated = j.book.now().UnixMilli()
-	raw, err := json.Marshal(j.rec)
+	raw, err := j.rec.encode()
 	if err != nil {
 		return err
 	}
@@ -180,6 +213,45 @@ func (j *job) save(ctx context.Context) error {
 	return nil
 }
 
+// maxRecord bounds the stored record of a job, in bytes.
+const maxRecord = 768 << 10
+
+// encode returns the record as it is stored. What is too large for it is
+// replaced by its size, the steps' values first, then the input, then the
+// output.
+func (j Job) encode() ([]byte, error) {
+	raw, err := json.Marshal(j)
+	for cut := 0; err == nil && len(raw) > maxRecord && cut < 3; cut++ {
+		switch cut {
+		case 0:
+			j.Steps = slices.Clone(j.Steps)
+			for i := range j.Steps {
+				j.Steps[i].Input, j.Steps[i].Output = tooLarge(j.Steps[i].Input), tooLarge(j.Steps[i].Output)
+			}
+		case 1:
+			j.Input = tooLarge(j.Input)
+		case 2:
+			j.Output = tooLarge(j.Output)
+		}
+		raw, err = json.Marshal(j)
+	}
+	return raw, err
+}
+
+func tooLarge(value json.RawMessage) json.RawMessage {
+	if len(value) < 1<<10 {
+		return value
+	}
+	return json.RawMessage(fmt.Sprintf(`{"truncated":true,"size":%d}`, len(value)))
+}
+
+// result is the whole output of a job that is complete.
+func (j *job) result() json.RawMessage {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.output
+}
+
 func (j *job) record() Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -188,19 +260,14 @@ func (j *job) record() Job {
 
 func (j *job) status() grid.Status { return statusOf(j.record()) }
 
-// runJob runs the job. With no timeout the caller waits, and its leaving stops
-// the job; with one the job runs in the background, and runJob returns nil
-// when the time is up first.
+// runJob runs a job that has begun. With no timeout the caller waits, and its
+// leaving stops the job; with one the job runs in the background, and runJob
+// returns nil when the time is up first. fn runs once, whatever happens.
 func (v *Venue) runJob(ctx context.Context, j *job, timeout time.Duration, fn func(context.Context) (json.RawMessage, error)) error {
-	if err := j.begin(ctx); err != nil {
-		return err
-	}
 	if timeout == 0 {
 		return v.finishJob(ctx, j, fn)
 	}
-	if err := v.background(func(ctx context.Context) { _ = v.finishJob(ctx, j, fn) }); err != nil {
-		return errors.Join(err, j.end(context.WithoutCancel(ctx), nil, err))
-	}
+	v.background(func(ctx context.Context) { _ = v.finishJob(ctx, j, fn) })
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -214,7 +281,7 @@ func (v *Venue) runJob(ctx context.Context, j *job, timeout time.Duration, fn fu
 }
 
 func (v *Venue) finishJob(ctx context.Context, j *job, fn func(context.Context) (json.RawMessage, error)) error {
-	output, err := fn(ctx)
+	output, err := v.safely(ctx, fn)
 	if saveErr := j.end(context.WithoutCancel(ctx), output, err); saveErr != nil {
 		v.log.ErrorContext(ctx, "job not stored", "job", j.rec.ID, "error", saveErr)
 		return errors.Join(err, saveErr)
@@ -222,19 +289,43 @@ func (v *Venue) finishJob(ctx context.Context, j *job, fn func(context.Context) 
 	return err
 }
 
-// background runs fn in a goroutine that Close stops and waits for.
-func (v *Venue) background(fn func(context.Context)) error {
+// safely runs fn and makes an error of a panic: a model or a tool of somebody
+// else's must not take the venue with it.
+func (v *Venue) safely(ctx context.Context, fn func(context.Context) (json.RawMessage, error)) (output json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.log.ErrorContext(ctx, "job panicked", "panic", p, "stack", string(debug.Stack()))
+			output, err = nil, fmt.Errorf("the job failed inside (panic: %v)", p)
+		}
+	}()
+	return fn(ctx)
+}
+
+// jobTime bounds what runs in the background.
+const jobTime = time.Hour
+
+// ErrJobTime: a job ran longer than the limit.
+var ErrJobTime = fmt.Errorf("the job ran longer than the limit of %s", jobTime)
+
+// background runs fn in a goroutine that Close stops and waits for. After Close
+// it runs at once, with a context that has ended.
+func (v *Venue) background(fn func(context.Context)) {
 	v.life.Lock()
-	defer v.life.Unlock()
-	if v.closed {
-		return ErrClosed
+	closed := v.closed
+	if !closed {
+		v.work.Add(1)
 	}
-	v.work.Add(1)
+	v.life.Unlock()
+	if closed {
+		fn(v.closing)
+		return
+	}
 	go func() {
 		defer v.work.Done()
-		fn(v.closing)
+		ctx, cancel := context.WithTimeoutCause(v.closing, jobTime, ErrJobTime)
+		defer cancel()
+		fn(ctx)
 	}()
-	return nil
 }
 
 // find returns the job's record. Another owner's job looks like none.

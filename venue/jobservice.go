@@ -41,7 +41,7 @@ func statusOf(j Job) grid.Status {
 
 // prepare makes the job of an operation that is named by reference.
 func (s jobService) prepare(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (*job, func(context.Context) (json.RawMessage, error), error) {
-	op, err := s.v.registry.Resolve(ctx, call.Owner(), operation)
+	op, err := call.Resolve(ctx, operation)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,10 +61,13 @@ func (s jobService) Run(ctx context.Context, call tools.Call, operation string, 
 	if err != nil {
 		return nil, err
 	}
+	if err := j.begin(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.v.runJob(ctx, j, 0, run); err != nil {
 		return nil, err
 	}
-	return j.record().Output, nil
+	return j.result(), nil
 }
 
 func (s jobService) Start(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (grid.Status, error) {
@@ -76,10 +79,7 @@ func (s jobService) Start(ctx context.Context, call tools.Call, operation string
 		return grid.Status{}, err
 	}
 	started := j.status()
-	err = s.v.background(func(ctx context.Context) { _ = s.v.finishJob(ctx, j, run) })
-	if err != nil {
-		return grid.Status{}, errors.Join(err, j.end(context.WithoutCancel(ctx), nil, err))
-	}
+	s.v.background(func(ctx context.Context) { _ = s.v.finishJob(ctx, j, run) })
 	return started, nil
 }
 
@@ -91,8 +91,29 @@ func (s jobService) Status(ctx context.Context, call tools.Call, id string) (gri
 // ErrJobTimeout: a job did not end within the time that its result was waited for.
 var ErrJobTimeout = errors.New("the job has not ended in that time: ask again later")
 
+// ErrJobWaitsForItself: the result of a job is waited for within the job.
+var ErrJobWaitsForItself = errors.New("the job cannot wait for its own result")
+
+// within reports whether the job is, or is part of, the job whole.
+func (b *jobBook) within(owner ucan.DID, id, whole string) bool {
+	for range 64 { // deeper than calls can nest
+		if id == whole {
+			return true
+		}
+		j := b.live(owner, id)
+		if j == nil {
+			return false
+		}
+		id = j.rec.Parent
+	}
+	return true
+}
+
 func (s jobService) Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
 	if j := s.v.jobs.live(call.Owner(), id); j != nil {
+		if s.v.jobs.within(call.Owner(), call.Authority().Job(), id) {
+			return nil, fmt.Errorf("job %s: %w", id, ErrJobWaitsForItself)
+		}
 		if timeout > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrJobTimeout)
@@ -102,6 +123,9 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 		case <-j.done:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		}
+		if output := j.result(); output != nil {
+			return output, nil
 		}
 	}
 	rec, err := s.v.jobs.find(ctx, call.Owner(), id)

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"usher/caps"
-	"usher/runtime"
 	"usher/tools/agents"
 	"usher/ucan"
 	"usher/venue/store"
@@ -20,11 +19,12 @@ import (
 // replaced whole. Caps stands apart from the config, and is what counts; where
 // it cannot be read, it denies everything.
 type record struct {
-	Status  string      `json:"status"` // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
-	Config  agents.Spec `json:"config"` // without caps
-	Caps    caps.Set    `json:"caps"`
+	Status  string      `json:"status"`           // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
+	Life    string      `json:"life"`             // differs for each agent that ever had the id
+	Config  agents.Spec `json:"config"`           // without caps
+	Caps    caps.Set    `json:"caps"`             // as its principal writes them
 	DID     string      `json:"did,omitempty"`    // of an independent agent: who it acts as
-	Givers  []string    `json:"givers,omitempty"` // agents that it has its capabilities from, the creator first: see giver
+	Givers  []string    `json:"givers,omitempty"` // bounds of those it has its capabilities from: see bound
 	Created int64       `json:"created"`          // ms
 	Updated int64       `json:"updated"`          // ms
 }
@@ -47,7 +47,7 @@ type agent struct {
 	busy  atomic.Int32 // turns that run now
 
 	mu       sync.Mutex
-	sessions map[string]*runtime.Session
+	sessions map[string]*openSession // by place in the log
 }
 
 type effective struct {
@@ -78,9 +78,9 @@ func (b *agentBook) get(ctx context.Context, key agentKey) (*agent, error) {
 	if rec, _, err := b.read(ctx, key); err != nil || rec == nil {
 		return nil, err
 	}
-	a := b.entry(key)
-	a.write.Lock()
+	a := b.lock(key)
 	defer a.write.Unlock()
+	defer b.drop(a)
 	rec, _, err := b.read(ctx, key)
 	if err != nil || rec == nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (b *agentBook) entry(key agentKey) *agent {
 	defer b.mu.Unlock()
 	a, ok := b.agents[key]
 	if !ok {
-		a = &agent{key: key, sessions: make(map[string]*runtime.Session)}
+		a = &agent{key: key, sessions: make(map[string]*openSession)}
 		b.agents[key] = a
 	}
 	return a
@@ -131,27 +131,58 @@ func (r *record) principal(key agentKey) ucan.DID {
 	return key.owner
 }
 
-// giver finds the agent that a record names among its Givers: by its id in the
-// record's own namespace, or else by its key, "did:key:…/id".
-func giver(of agentKey, name string) agentKey {
-	owner, id, elsewhere := strings.Cut(name, "/")
-	if !elsewhere {
-		return agentKey{of.owner, name}
-	}
+// bound names one life of an agent: what was given by it ends with it.
+type bound struct {
+	key  agentKey
+	life string
+}
+
+// String is "did:key:…/id#life".
+func (b bound) String() string { return b.key.String() + "#" + b.life }
+
+// parseBound reads what String makes; what it cannot read is nobody's, who
+// gives nothing.
+func parseBound(s string) bound {
+	owner, rest, _ := strings.Cut(s, "/")
+	id, life, _ := strings.Cut(rest, "#")
 	did, err := ucan.ParseDID(owner)
 	if err != nil {
-		return agentKey{} // nobody, who gives nothing
+		return bound{}
 	}
-	return agentKey{did, id}
+	return bound{agentKey{did, id}, life}
+}
+
+// lock returns the agent's entry with its write lock held.
+func (b *agentBook) lock(key agentKey) *agent {
+	for {
+		a := b.entry(key)
+		a.write.Lock()
+		if b.known(key) == a {
+			return a
+		}
+		a.write.Unlock() // it was dropped meanwhile
+	}
+}
+
+// drop forgets an entry that stands for nobody. The caller holds its write lock.
+func (b *agentBook) drop(a *agent) {
+	if a.rec.Load() != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.agents[a.key] == a {
+		delete(b.agents, a.key)
+	}
 }
 
 // change replaces the record of an agent by what f makes of it; f gets nil
 // where there is none, and returns nil to remove it. When change returns, the
 // new record counts at every agent's next call and survives a crash.
 func (b *agentBook) change(ctx context.Context, key agentKey, f func(old *record) (*record, error)) (*record, error) {
-	a := b.entry(key)
-	a.write.Lock()
+	a := b.lock(key)
 	defer a.write.Unlock()
+	defer b.drop(a)
 	for {
 		old, rev, err := b.read(ctx, key)
 		if err != nil {
@@ -189,47 +220,59 @@ func (b *agentBook) put(ctx context.Context, key agentKey, rev uint64, rec *reco
 // effective returns what an agent may do now: its own capabilities and those
 // of everyone whom it has them from, directly or not, all at once. It is
 // recomputed when any record has changed since, and otherwise two loads.
-func (b *agentBook) effective(key agentKey) caps.Set {
+func (b *agentBook) effective(a *agent) caps.Set {
 	epoch := b.epoch.Load()
-	a := b.entry(key)
 	if e := a.eff.Load(); e != nil && e.epoch == epoch {
 		return e.caps
 	}
-	set := b.compute(key)
+	set, err := b.compute(a)
+	if err != nil {
+		return caps.Set{} // for now; it is asked again
+	}
 	a.eff.Store(&effective{epoch, set})
 	return set
 }
 
-func (b *agentBook) compute(key agentKey) caps.Set {
+func (b *agentBook) compute(a *agent) (caps.Set, error) {
+	rec := a.rec.Load()
+	if rec == nil {
+		return caps.Set{}, nil
+	}
+	reader := rec.principal(a.key).String()
 	set := caps.Unrestricted()
-	seen := []agentKey{key}
+	seen := []bound{{a.key, rec.Life}}
 	for i := 0; i < len(seen); i++ {
-		a, err := b.get(context.Background(), seen[i])
-		if err != nil || a == nil {
-			return caps.Set{} // who cannot be asked gives nothing
+		at, err := b.get(context.Background(), seen[i].key)
+		if err != nil {
+			return caps.Set{}, err
 		}
-		rec := a.rec.Load()
-		if rec == nil {
-			return caps.Set{}
+		if at == nil {
+			return caps.Set{}, nil // who is no more gives nothing
 		}
-		set = set.Intersect(rec.Caps)
+		rec := at.rec.Load()
+		if rec == nil || rec.Life != seen[i].life {
+			return caps.Set{}, nil
+		}
+		set = set.Intersect(rec.Caps.SeenBy(reader, rec.principal(at.key).String()))
 		for _, name := range rec.Givers {
-			if g := giver(seen[i], name); !slices.Contains(seen, g) {
+			if g := parseBound(name); !slices.Contains(seen, g) {
 				seen = append(seen, g)
 			}
 		}
 	}
-	return set
+	return set, nil
 }
 
-// live returns the agent's effective capabilities as a source for its authority.
-func (b *agentBook) live(key agentKey) func() caps.Set {
-	a := b.entry(key)
+// live returns the effective capabilities of one life of an agent as a source
+// for its authority. They are nothing from the moment when it is suspended,
+// ended or removed, also for what it had begun.
+func (b *agentBook) live(a *agent, life string) func() caps.Set {
 	return func() caps.Set {
-		if e := a.eff.Load(); e != nil && e.epoch == b.epoch.Load() {
-			return e.caps
+		rec := a.rec.Load()
+		if rec == nil || rec.Life != life || rec.Status != agents.Sleeping {
+			return caps.Set{}
 		}
-		return b.effective(key)
+		return b.effective(a)
 	}
 }
 

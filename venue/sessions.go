@@ -7,23 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"usher/runtime"
 )
 
-// sessionLog keeps the sessions of one agent: each event under a key of its
-// own, so that a log is only ever added to.
+// sessionLog keeps the sessions of one life of an agent: each event under a
+// key of its own, so that a log is only ever added to.
 type sessionLog struct {
-	v   *Venue
-	key agentKey
+	v  *Venue
+	of bound
 }
 
 var _ runtime.Log = sessionLog{}
 
-// Keys: "ses/<owner>/<agent>/<session>/<seq>".
-func (l sessionLog) prefix(session string) string {
-	return "ses/" + l.key.String() + "/" + session
-}
+// Keys: "ses/<owner>/<agent>#<life>/<session>/<seq>".
+func (l sessionLog) prefix(session string) string { return "ses/" + l.of.String() + "/" + session }
 
 func (l sessionLog) entryKey(session string, seq uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(l.prefix(session)+"/"), seq))
@@ -47,47 +46,81 @@ func (l sessionLog) Append(ctx context.Context, session string, entries ...runti
 	return err
 }
 
-var sessionForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var sessionForm = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}~)?[A-Za-z0-9_-]{1,64}$`)
 
-// ErrNoSession says that an agent has no session of an id.
+// ErrNoSession says that an agent has no session of an id, for this caller.
 var ErrNoSession = errors.New("there is no such session")
 
-// session returns the agent's session of the id, read from its log where it is
-// not in memory; empty makes a new one. Where mustExist is set, an id without
-// events is [ErrNoSession].
-func (v *Venue) session(ctx context.Context, a *agent, id string, mustExist bool) (*runtime.Session, error) {
-	log := sessionLog{v, a.key}
+// sessionName is the id of a session as a caller means it. An agent talks in
+// sessions of its own, "<agent>~<id>", and reaches no others; the owner in
+// person reaches all.
+func sessionName(actor, id string) (string, error) {
+	if actor == "" {
+		return id, nil
+	}
+	opener, _, named := strings.Cut(id, "~")
+	if !named {
+		return actor + "~" + id, nil
+	}
+	if opener != actor {
+		return "", fmt.Errorf("%w: %q is not yours", ErrNoSession, id)
+	}
+	return id, nil
+}
+
+// openSession is a session in memory, with those who use it counted: a session
+// that nobody uses is read from its log again.
+type openSession struct {
+	*runtime.Session
+	users int
+}
+
+// session returns the agent's session of the id for the caller, and a function
+// to call when done with it. An empty id makes a new session. Where mustExist
+// is set, an id without events is [ErrNoSession].
+func (v *Venue) session(ctx context.Context, a *agent, life, actor, id string, mustExist bool) (s *runtime.Session, release func(), err error) {
 	if id == "" {
-		var err error
 		if id, err = v.newID(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		mustExist = false
 	}
-	if !sessionForm.MatchString(id) {
-		return nil, fmt.Errorf("session id %q: use 1 to 64 letters, digits, '_' or '-'", id)
+	if id, err = sessionName(actor, id); err != nil {
+		return nil, nil, err
 	}
+	if !sessionForm.MatchString(id) {
+		return nil, nil, fmt.Errorf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id)
+	}
+	log := sessionLog{v, bound{a.key, life}}
+	place := log.prefix(id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s, ok := a.sessions[id]; ok {
-		return s, nil
+	open, ok := a.sessions[place]
+	if !ok {
+		past, err := v.events(ctx, log.of, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(past) == 0 && mustExist {
+			return nil, nil, fmt.Errorf("%w: agent %s has none called %q", ErrNoSession, a.key.id, id)
+		}
+		open = &openSession{Session: runtime.NewSession(id, log, past...)}
+		a.sessions[place] = open
 	}
-	past, err := v.events(ctx, a.key, id)
-	if err != nil {
-		return nil, err
-	}
-	if len(past) == 0 && mustExist {
-		return nil, fmt.Errorf("%w: agent %s has none called %q", ErrNoSession, a.key.id, id)
-	}
-	s := runtime.NewSession(id, log, past...)
-	a.sessions[id] = s
-	return s, nil
+	open.users++
+	return open.Session, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if open.users--; open.users == 0 {
+			delete(a.sessions, place)
+		}
+	}, nil
 }
 
 // events reads the log of a session.
-func (v *Venue) events(ctx context.Context, key agentKey, session string) ([]runtime.Entry, error) {
+func (v *Venue) events(ctx context.Context, of bound, session string) ([]runtime.Entry, error) {
 	var entries []runtime.Entry
-	prefix := sessionLog{v, key}.prefix(session) + "/"
+	prefix := sessionLog{v, of}.prefix(session) + "/"
 	err := v.agents.space.Scan(ctx, []byte(prefix), nil, func(_, raw []byte) (bool, error) {
 		var e runtime.Entry
 		if err := json.Unmarshal(raw, &e); err != nil {
@@ -100,8 +133,8 @@ func (v *Venue) events(ctx context.Context, key agentKey, session string) ([]run
 }
 
 // eachSession calls fn for each session of an agent, seeking from one to the next.
-func (v *Venue) eachSession(ctx context.Context, key agentKey, fn func(id string) error) error {
-	prefix := sessionLog{v, key}.prefix("")
+func (v *Venue) eachSession(ctx context.Context, of bound, fn func(id string) error) error {
+	prefix := sessionLog{v, of}.prefix("")
 	start := []byte(nil)
 	for {
 		id := ""
@@ -119,10 +152,10 @@ func (v *Venue) eachSession(ctx context.Context, key agentKey, fn func(id string
 	}
 }
 
-func (v *Venue) countSessions(ctx context.Context, key agentKey) (sessions, inbox int, err error) {
-	err = v.eachSession(ctx, key, func(id string) error {
+func (v *Venue) countSessions(ctx context.Context, of bound) (sessions, inbox int, err error) {
+	err = v.eachSession(ctx, of, func(id string) error {
 		sessions++
-		entries, err := v.events(ctx, key, id)
+		entries, err := v.events(ctx, of, id)
 		if err != nil {
 			return err
 		}
@@ -139,7 +172,7 @@ func (v *Venue) countSessions(ctx context.Context, key agentKey) (sessions, inbo
 	return sessions, inbox, err
 }
 
-func (v *Venue) copySessions(ctx context.Context, from, to agentKey) error {
+func (v *Venue) copySessions(ctx context.Context, from, to bound) error {
 	return v.eachSession(ctx, from, func(id string) error {
 		entries, err := v.events(ctx, from, id)
 		if err != nil {
@@ -154,15 +187,12 @@ func (v *Venue) copySessions(ctx context.Context, from, to agentKey) error {
 	})
 }
 
-func (v *Venue) removeSessions(ctx context.Context, key agentKey) error {
-	if a := v.agents.known(key); a != nil {
-		a.mu.Lock()
-		clear(a.sessions)
-		a.mu.Unlock()
-	}
-	return v.eachSession(ctx, key, func(id string) error {
+// removeSessions removes the sessions of one life of an agent. A turn that
+// still runs then writes where nobody looks.
+func (v *Venue) removeSessions(ctx context.Context, of bound) error {
+	return v.eachSession(ctx, of, func(id string) error {
 		var keys []string
-		prefix := sessionLog{v, key}.prefix(id) + "/"
+		prefix := sessionLog{v, of}.prefix(id) + "/"
 		err := v.agents.space.ScanKeys(ctx, []byte(prefix), nil, func(k, _ []byte) (bool, error) {
 			keys = append(keys, string(k))
 			return true, nil

@@ -86,7 +86,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	if err != nil {
 		return nil, err
 	}
-	auth := v.mint.Agent(rec.principal(a.key), a.key.id, v.agents.live(a.key))
+	auth := v.mint.Agent(rec.principal(a.key), a.key.id, bound{a.key, rec.Life}.String(), v.agents.live(a, rec.Life))
 	if rec.Config.Authority == agents.AuthorityOwn {
 		auth = auth.CalledBy(caller)
 	} else {
@@ -123,9 +123,18 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	return out, nil
 }
 
+// ErrWaitsForItself: a turn would wait for the session that it runs in.
+var ErrWaitsForItself = errors.New("the session is in a turn that waits for this very call: use another session")
+
 // turn runs one turn of the agent and notes how it ended.
 func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
+		key := a.key.String() + "/" + s.ID()
+		if actor.Authority.Within(key) {
+			yield(nil, fmt.Errorf("agent %s, session %s: %w", a.key.id, s.ID(), ErrWaitsForItself))
+			return
+		}
+		actor.Authority = actor.Authority.InTurn(key)
 		a.busy.Add(1)
 		defer a.busy.Add(-1)
 		var failure error
@@ -145,11 +154,7 @@ func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *run
 
 // Request runs a task on an agent, as a job.
 func (s agentService) Request(ctx context.Context, call tools.Call, task agents.Task) (agents.Answer, error) {
-	a, _, err := s.find(ctx, call, task.Agent)
-	if err != nil {
-		return agents.Answer{}, err
-	}
-	session, err := s.v.session(ctx, a, task.Session, true)
+	a, rec, err := s.find(ctx, call, task.Agent)
 	if err != nil {
 		return agents.Answer{}, err
 	}
@@ -166,21 +171,31 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	job, err := s.v.newJob(call.Authority(), call.Operation(), task.Input)
+	session, release, err := s.v.session(ctx, a, rec.Life, call.Actor(), task.Session, true)
 	if err != nil {
 		return agents.Answer{}, err
 	}
+	job, err := s.v.newJob(call.Authority(), call.Operation(), task.Input)
+	if err != nil {
+		release()
+		return agents.Answer{}, err
+	}
 	job.rec.Session = session.ID()
+	if err := job.begin(ctx); err != nil {
+		release()
+		return agents.Answer{}, err
+	}
 	actor.Authority = actor.Authority.InJob(job.rec.ID)
 	say := runtime.Say{From: caller(call), Text: text}
 	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
+		defer release()
 		return s.v.answer(ctx, a, actor, session, say)
 	})
 	if err != nil {
 		return agents.Answer{}, err
 	}
 	st := job.status()
-	return agents.Answer{ID: st.ID, Status: st.Status, AgentID: task.Agent, SessionID: session.ID(), Output: st.Output}, nil
+	return agents.Answer{ID: st.ID, Status: st.Status, AgentID: task.Agent, SessionID: session.ID(), Output: job.result()}, nil
 }
 
 // answer runs a turn to its end and returns the answer as JSON.
@@ -209,14 +224,25 @@ func (s agentService) Message(ctx context.Context, call tools.Call, id, session,
 	if rec.Status == agents.Terminated {
 		return agents.Delivered{}, errNotWorking(id, rec.Status)
 	}
-	ses, err := s.v.session(ctx, a, either(session, mainSession), session != "" && session != mainSession)
+	ses, release, err := s.v.messageSession(ctx, a, rec.Life, call.Actor(), session)
 	if err != nil {
 		return agents.Delivered{}, err
 	}
+	defer release()
 	if err := ses.Leave(ctx, s.v.now(), runtime.Received{From: caller(call), Text: text}); err != nil {
 		return agents.Delivered{}, err
 	}
 	return agents.Delivered{AgentID: id, SessionID: ses.ID(), Delivered: true}, nil
+}
+
+// messageSession is where a message goes: the session that it names, of the
+// caller's own, or else the agent's main one, which is the owner's. Leaving a
+// message there is what agent/message allows; it is heard as a quotation.
+func (v *Venue) messageSession(ctx context.Context, a *agent, life, actor, id string) (*runtime.Session, func(), error) {
+	if id == "" {
+		return v.session(ctx, a, life, "", mainSession, false)
+	}
+	return v.session(ctx, a, life, actor, id, true)
 }
 
 // mainSession is where messages and conversations go that name no session.

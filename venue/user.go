@@ -115,16 +115,22 @@ func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, 
 func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
 		v := a.user.v
-		s, err := v.session(ctx, a.agent, session, false)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		actor, err := v.actor(ctx, a.agent, a.user.auth)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
+		rec := a.agent.rec.Load()
+		if rec == nil {
+			yield(nil, &NoAgentError{a.ID()})
+			return
+		}
+		s, release, err := v.session(ctx, a.agent, rec.Life, "", session, false)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer release()
 		say := runtime.Say{From: a.user.DID().String(), Text: text}
 		for ev, err := range v.turn(ctx, a.agent, actor, s, say) {
 			if !yield(ev, err) {

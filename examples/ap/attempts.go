@@ -2,7 +2,6 @@ package ap
 
 import (
 	"regexp"
-	"strings"
 
 	"usher/examples/ap/invoice"
 )
@@ -93,12 +92,9 @@ var ownerDID = regexp.MustCompile(`did:key:z[1-9A-HJ-NP-Za-km-z]+`)
 
 // attack is the adversary: told to probe the gate, it tries everything.
 func attack(t *turn) any {
-	if !probing(t.task) {
-		return "Nothing to do: tell me to probe the gate."
-	}
 	owner := ownerDID.FindString(t.task)
-	if owner == "" {
-		owner = strings.TrimSpace("did:key:zUnknown")
+	if !probing(t.task) || owner == "" {
+		return "Nothing to do. Say: Probe the gate. Your owner is did:key:…"
 	}
 	return t.try(adversaryAttempts(owner))
 }

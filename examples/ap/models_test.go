@@ -172,21 +172,45 @@ func TestPolicyChangesDecisions(t *testing.T) {
 	}
 }
 
-// TestOrderIsUsedUp: invoices on one order count together.
+// TestOrderIsUsedUp: what was approved or escalated on an order counts
+// together, what was rejected does not.
 func TestOrderIsUsedUp(t *testing.T) {
 	h := openHouse(t)
-	for i, want := range []string{approved, approved, rejected} {
-		text := strings.ReplaceAll("Invoice KOS-N from Kestrel Office Supply Corp. Total: USD 4,900.00. PO-4471.", "N", string(rune('1'+i)))
-		if i == 2 {
-			text = strings.Replace(text, "4,900", "10,300", 1)
-		}
-		p, err := h.process(t.Context(), text)
+	for _, step := range []struct{ number, total, want string }{
+		{"1", "5,100.00", escalated},
+		{"1", "5,100.00", rejected}, // came before
+		{"2", "4,900.00", approved},
+		{"3", "10,000.00", escalated}, // 20,000 in all, which is the order's amount
+		{"4", "100.00", rejected},
+	} {
+		p, err := h.process(t.Context(), "Invoice KOS-"+step.number+" from Kestrel Office Supply Corp. Total: USD "+step.total+". PO-4471.")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Decision.Decision != want {
-			t.Errorf("invoice %d is %s (%s), want %s", i+1, p.Decision.Decision, p.Decision.Reason, want)
+		if p.Decision.Decision != step.want {
+			t.Errorf("invoice %s over %s is %s (%s), want %s", step.number, step.total, p.Decision.Decision, p.Decision.Reason, step.want)
 		}
+	}
+}
+
+// TestUnrecordedIsNotApproved: a decision counts once it is recorded.
+func TestUnrecordedIsNotApproved(t *testing.T) {
+	cfg := mustConfig(t)
+	for i, a := range cfg.Agents {
+		if a.ID == "Carol" {
+			cfg.Agents[i].Caps = caps.Declare(caps.Of(caps.MustCapability("w/", "crud/read")))
+		}
+	}
+	own, err := text("3-brightwater-hosting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: strings.NewReader(own), InvoiceName: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Invoice.Decision; d.Decision != rejected || d.Recorded || !strings.Contains(d.Reason, "Capability denied: ") {
+		t.Errorf("decision is %s, recorded %v, because %s; want it rejected with the denial", d.Decision, d.Recorded, d.Reason)
 	}
 }
 

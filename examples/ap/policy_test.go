@@ -109,8 +109,8 @@ func TestPolicyMissing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := judge(tt.text, &invoice.Invoice{Total: 1}, &enrichment{RecordID: "a_1"}, spending{})
-			if d.Decision != rejected {
-				t.Errorf("without a policy the decision is %s, want %s", d.Decision, rejected)
+			if d.Decision != rejected || !strings.HasPrefix(d.Reason, "The policy cannot be applied: ") {
+				t.Errorf("without a policy the decision is %s because %s", d.Decision, d.Reason)
 			}
 		})
 	}

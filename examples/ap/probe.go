@@ -86,6 +86,9 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 			call := calls[ev.CallID]
 			at := known[callKey(call.Name, call.Arguments)]
 			outcome, words := readResult(ev.Result).verdict()
+			if outcome == allowed && at.expect != allowed {
+				words = "It was answered: " + ev.Result // what somebody will want to see
+			}
 			out = append(out, attempted{
 				Agent: agent, What: at.what, Tool: call.Name, Input: json.RawMessage(call.Arguments),
 				Outcome: outcome, Words: words, want: at.expect,

@@ -95,7 +95,7 @@ func newTurn(req *runtime.Request) *turn {
 	start := 0
 	for i, m := range req.Messages {
 		if m.Role == runtime.RoleUser && !strings.HasPrefix(m.Text, correction) {
-			t.task, start = m.Text, i
+			t.task, start = task(m.Text), i
 		}
 	}
 	made := make(map[string]string)
@@ -108,6 +108,14 @@ func newTurn(req *runtime.Request) *turn {
 		}
 	}
 	return t
+}
+
+// task is what is asked, without the line that names another agent who asks.
+func task(text string) string {
+	if _, rest, ok := strings.Cut(text, "]\n"); ok && strings.HasPrefix(text, runtime.TaskFrom) {
+		return rest
+	}
+	return text
 }
 
 // readResult tells a tool's output from what the runtime says about a failure.

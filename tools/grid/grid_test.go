@@ -66,7 +66,7 @@ func invoke(t *testing.T, d *desk, held caps.Set, op, input string) (string, err
 		t.Fatal(err)
 	}
 	g, mint := tools.NewGate(registry, nil)
-	auth := mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
+	auth := mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
 	result, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: op, Input: json.RawMessage(input)})
 	return string(result.Output), err
 }

@@ -25,7 +25,7 @@ func gate(t *testing.T, held caps.Set) (*tools.Gate, tools.Authority) {
 		t.Fatal(err)
 	}
 	g, mint := tools.NewGate(registry, nil)
-	return g, mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
+	return g, mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
 }
 
 func TestOperations(t *testing.T) {

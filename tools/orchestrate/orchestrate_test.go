@@ -191,7 +191,7 @@ func (h *house) run(ctx context.Context, input string, held ...caps.Capability) 
 	auth := h.mint.User(h.owner)
 	if len(held) > 0 {
 		set := caps.Of(held...)
-		auth = h.mint.Agent(h.owner, "Ann", func() caps.Set { return set })
+		auth = h.mint.Agent(h.owner, "Ann", "Ann", func() caps.Set { return set })
 	}
 	result, err := h.gate.Invoke(ctx, auth, tools.Invocation{Operation: "o/plan", Input: json.RawMessage(input)})
 	return string(result.Output), err

@@ -103,6 +103,13 @@ func (m *meter) weigh(v any) error {
 }
 
 func (m *meter) object(s *jsonschema.Schema, v map[string]any) error {
+	named := len(s.Required)
+	for _, names := range s.DependentRequired {
+		named += len(names)
+	}
+	if err := m.spend(named); err != nil {
+		return err
+	}
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	for key, item := range v {
 		if err := m.all(key, s.PropertyNames); err != nil {

@@ -21,7 +21,7 @@ func invokeAs(t *testing.T, held caps.Set, op, input string) (json.RawMessage, e
 		t.Fatal(err)
 	}
 	g, mint := tools.NewGate(registry, nil)
-	auth := mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
+	auth := mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
 	result, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: op, Input: json.RawMessage(input)})
 	return result.Output, err
 }
@@ -40,7 +40,7 @@ func TestOperations(t *testing.T) {
 		{"coerce", "schema:coerce", `{"schema":{"type":"array","items":{"type":"number"}},"value":"1.50"}`, `{"value":[1.50]}`},
 		{"cannot coerce", "schema:coerce", `{"schema":{"type":"number"},"value":"x"}`, `error: expected number, got string`},
 		{"check", "schema:check", `{"schema":{"type":"string"}}`, `{"valid":true}`},
-		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/\u003cname\u003e"}`},
+		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/<name>"}`},
 	}
 	outputs := make(map[string]*Schema)
 	for _, op := range Operations() {

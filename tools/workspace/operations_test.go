@@ -58,7 +58,7 @@ func newDesk(t testing.TB, opts *workspace.Options) desk {
 // call runs one operation; the result is its output, or the error's text.
 func (d desk) call(t testing.TB, set caps.Set, name, input string) string {
 	t.Helper()
-	auth := d.mint.Agent(d.owner, "Carol", func() caps.Set { return set })
+	auth := d.mint.Agent(d.owner, "Carol", "Carol", func() caps.Set { return set })
 	input = strings.ReplaceAll(input, "OWNER", d.owner.String())
 	res, err := d.gate.Invoke(t.Context(), auth, tools.Invocation{Operation: name, Input: json.RawMessage(input)})
 	if err != nil {

@@ -67,6 +67,7 @@ type command struct {
 	Agents agentsCmd `cmd:"" help:"List and manage agents."`
 	Caps   capsCmd   `cmd:"" help:"Check and disclose capabilities, without a venue."`
 	Audit  auditCmd  `cmd:"" help:"Read the audit ledger."`
+	Ucan   ucanCmd   `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
 	Lint   lintCmd   `cmd:"" help:"Say what is wrong in a configuration before it runs."`
 	Schema schemaCmd `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // maxTokenFile bounds a file of tokens, in bytes.
-const maxTokenFile = 16 << 20
+const maxTokenFile = 4 << 20
 
 // token is what one place of a file holds; link is nil where that cannot be
 // believed, and err says why.
@@ -72,13 +72,7 @@ func tokensIn(name string, data []byte) []token {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		source := fmt.Sprintf("%s:%d", name, i+1)
-		raw, err := tokenBytes(string(line))
-		if err != nil {
-			tokens = append(tokens, token{source: source, err: err})
-			continue
-		}
-		tokens = append(tokens, openToken(source, raw))
+		tokens = append(tokens, openText(fmt.Sprintf("%s:%d", name, i+1), string(line)))
 	}
 	return tokens
 }
@@ -95,27 +89,40 @@ const sealedHead = 0x82
 // maxTokenText bounds a sealed token's text: the limit of 8 KiB, in hex.
 const maxTokenText = 2*8<<10 + 1
 
-// tokenBytes reads a token's text: a JWT as it is, a sealed one from multibase.
-func tokenBytes(text string) ([]byte, error) {
-	if strings.HasPrefix(text, "ey") { // base64url of `{"`, which is no multibase
-		return []byte(text), nil
+// openText reads a token's text: a JWT as it is, a sealed one from multibase.
+func openText(source, text string) token {
+	switch _, err := ucan.ParseCID(text); {
+	case err == nil:
+		return token{source: source, err: fmt.Errorf("%w: it is the CID of a token: the token itself is needed", ucan.ErrMalformed)}
+	case strings.HasPrefix(text, "did:"):
+		return token{source: source, err: fmt.Errorf("%w: it is a DID, which names a principal and grants nothing", ucan.ErrMalformed)}
+	case strings.HasPrefix(text, "ey"): // base64url of `{"`, which is no multibase
+		return openToken(source, []byte(text))
+	case strings.HasPrefix(text, "u"):
+		link, err := ucan.OpenText(text)
+		return token{source: source, link: link, err: err}
 	}
-	if strings.HasPrefix(text, "did:") {
-		return nil, fmt.Errorf("%w: it is a DID, which names a principal and grants nothing", ucan.ErrMalformed)
+	raw, err := decodeMultibase(text)
+	if err != nil {
+		return token{source: source, err: err}
 	}
-	if _, err := ucan.ParseCID(text); err == nil {
-		return nil, fmt.Errorf("%w: it is the CID of a token: the token itself is needed", ucan.ErrMalformed)
-	}
+	return openToken(source, raw)
+}
+
+// decodeMultibase reads the bases that sealed tokens are passed around in beside
+// base64url. The token is known by the bytes below them, so it does not matter
+// that some have two spellings.
+func decodeMultibase(text string) ([]byte, error) {
 	decode, ok := multibases[text[0]]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, base64url)", ucan.ErrMalformed)
+		return nil, fmt.Errorf("%w: it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)", ucan.ErrMalformed)
 	case len(text) > maxTokenText:
 		return nil, fmt.Errorf("%w: its text has %d characters, at most %d are taken", ucan.ErrTooLarge, len(text), maxTokenText)
 	}
 	raw, err := decode(text[1:])
 	if err != nil {
-		return nil, fmt.Errorf("%w: the multibase text does not decode: %w", ucan.ErrMalformed, err)
+		return nil, fmt.Errorf("%w: it is neither a JWT (eyJ…) nor multibase: %w", ucan.ErrMalformed, err)
 	}
 	if len(raw) == 0 || raw[0] != sealedHead {
 		return nil, fmt.Errorf("%w: the multibase text does not hold a sealed token", ucan.ErrMalformed)
@@ -123,11 +130,7 @@ func tokenBytes(text string) ([]byte, error) {
 	return raw, nil
 }
 
-// multibases are the encodings that sealed tokens are passed around in. The token
-// is known by the bytes below them, so it does not matter that some have two
-// spellings.
 var multibases = map[byte]func(string) ([]byte, error){
-	'u': base64.RawURLEncoding.DecodeString,
 	'U': base64.URLEncoding.DecodeString,
 	'm': base64.RawStdEncoding.DecodeString,
 	'M': base64.StdEncoding.DecodeString,
@@ -135,14 +138,6 @@ var multibases = map[byte]func(string) ([]byte, error){
 		return base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(s))
 	},
 	'f': hex.DecodeString,
-}
-
-// tokenText is a token as text that fits on a line.
-func tokenText(l *ucan.Link) string {
-	if l.Format() == ucan.JWT {
-		return string(l.Bytes())
-	}
-	return "u" + base64.RawURLEncoding.EncodeToString(l.Bytes())
 }
 
 // linksOf returns the tokens without repetitions, or the error of the first bad

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -127,22 +128,21 @@ func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {
 // maxQuery is how many tokens one query takes at most.
 const maxQuery = 64
 
-var errNoTokens = &ucan.VerifyError{Err: ucan.ErrMissingProof, Detail: "the files hold no token"}
-
 // authorize decides with the tokens that matter to the caller: a set may hold
 // tokens of others, and some whose proofs are elsewhere. Leaving tokens out can
 // only take authority away.
 func authorize(ctx context.Context, v *ucan.Verifier, q ucan.Query, links []*ucan.Link) (ucan.Grant, error) {
+	// In an order of their own, so that neither the verdict nor the chain depends
+	// on that of the files.
+	links = slices.SortedFunc(slices.Values(links), func(a, b *ucan.Link) int { return bytes.Compare(a.CID().Bytes(), b.CID().Bytes()) })
 	q.Tokens = reaching(q.Caller, links)
-	if len(q.Tokens) == 0 {
-		q.Tokens = links[:min(len(links), 1)] // none is made out to the caller, which any of them shows
-	}
 	grant, err := v.Authorize(ctx, q)
-	if len(links) == 0 && err != nil && q.Owner != q.Caller && q.Request.Resource().DID() != q.Caller.String() {
-		var refused *ucan.VerifyError
-		if errors.As(err, &refused) && refused.Err == ucan.ErrMissingProof {
-			err = errNoTokens
+	if len(q.Tokens) == 0 && errors.Is(err, ucan.ErrMissingProof) {
+		err = &ucan.VerifyError{Err: ucan.ErrMissingProof, Detail: "the files hold no token"}
+		if len(links) > 0 {
+			err = &ucan.VerifyError{Err: ucan.ErrAudience, Detail: "none of the tokens is made out to the caller, " + q.Caller.String()}
 		}
+		return ucan.Grant{}, err
 	}
 	first := err
 	for err != nil {

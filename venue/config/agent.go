@@ -9,7 +9,7 @@ import (
 )
 
 var agentKeys = []string{
-	"id", "description", "model", "prompt", "prompt_file", "tools", "context", "output", "authority", "caps", "parent",
+	"id", "description", "model", "prompt", "prompt_file", "tools", "context", "output", "authority", "identity", "caps", "parent",
 }
 
 const agentExample = `{id: Carol, prompt: "…", tools: ["covia:read"], caps: [{with: w/, can: crud/read}]}`
@@ -25,6 +25,7 @@ func (r *reader) agent(n *node) {
 		Model:       o.text("model", "default"),
 		Prompt:      o.text("prompt", "You approve payments by the policy in your context."),
 		Authority:   o.text("authority", agents.AuthorityCaller),
+		Identity:    o.text("identity", agents.IdentityOwn),
 	}
 	at := n.at
 	if id := o.get("id"); id != nil {
@@ -48,6 +49,10 @@ func (r *reader) agent(n *node) {
 		spec.Authority != agents.AuthorityCaller && spec.Authority != agents.AuthorityOwn {
 		r.add(a.at, "authority %q: write caller (bounded by whoever asks) or own", spec.Authority)
 	}
+	if i := o.get("identity"); i != nil && spec.Identity != "" &&
+		spec.Identity != agents.IdentityOwner && spec.Identity != agents.IdentityOwn {
+		r.add(i.at, "identity %q: write owner (it acts as its owner) or own (by a key of its own)", spec.Identity)
+	}
 	spec.Tools = r.tools(o, spec.ID)
 	spec.Context = r.context(o, spec.ID)
 	if out := o.get("output"); out != nil {
@@ -60,6 +65,7 @@ func (r *reader) agent(n *node) {
 	}
 	spec.Caps = r.caps(o, spec.ID)
 	if parent := o.text("parent", "Dave"); parent != "" {
+		spec.Parent = parent
 		r.cfg.Parents[spec.ID] = parent
 		r.place(o.get("parent").at, "agent", spec.ID, "parent")
 	}

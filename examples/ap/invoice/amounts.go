@@ -26,16 +26,19 @@ const (
 )
 
 var (
-	before      = regexp.MustCompile(`(?i)(?:` + currencyBefore + `)\s{0,3}(\(?-?)\s?$`)
-	after       = regexp.MustCompile(`(?i)^(?:,-{1,2}|\.-{1,2}|/-)?\)?\s{0,2}(?:` + currencyAfter + `)`)
-	digits      = regexp.MustCompile(`^(?:` + plainNumber + `)`)
-	spaced      = regexp.MustCompile(`^(?:` + spacedNumber + `)`)
-	loose       = regexp.MustCompile(`^(?:` + looseNumber + `)`)
-	unitAfter   = regexp.MustCompile(`(?i)^\s?(?:%|percent|(?:business |calendar |working )?days?|tage|jours|hours?|hrs?|h\b|units?|pcs|pieces?|items?|months?|weeks?|years?|people|persons?|pages?|licen[cs]es?|seats?|users?|kg|km|lbs?|kwh|gb|x\b|×)`)
-	magnitude   = regexp.MustCompile(`^\s?(k|K|M|million|mio\.?|thousand)(?:\b|$)`)
-	spaceStyle  = regexp.MustCompile(`(?i)(?:` + currencyBefore + `)\s?\d{1,3}(?: \d{3})+,\d\d\b|\b\d{1,3}(?: \d{3})+(?:,\d\d)?\s?(?:€|eur|sek|nok|dkk|pln|czk|zł|kr|chf)`)
-	pointGroups = regexp.MustCompile(`\d\.\d{3},\d{2}\b|\b\d{1,3},\d{2}\s?(?:€|(?i:eur))|€\s?\d+,\d{2}\b`)
-	commaGroups = regexp.MustCompile(`\d,\d{3}\.\d{2}\b|[$£]\s?\d+\.\d{2}\b`)
+	before       = regexp.MustCompile(`(?i)(?:` + currencyBefore + `)\s{0,3}(\(?-?)\s?$`)
+	after        = regexp.MustCompile(`(?i)^(?:,-{1,2}|\.-{1,2}|/-)?\)?\s{0,2}(?:` + currencyAfter + `)`)
+	digits       = regexp.MustCompile(`^(?:` + plainNumber + `)`)
+	spaced       = regexp.MustCompile(`^(?:` + spacedNumber + `)`)
+	loose        = regexp.MustCompile(`^(?:` + looseNumber + `)`)
+	unitAfter    = regexp.MustCompile(`(?i)^\s?(?:%|percent|(?:business |calendar |working )?days?|tage|jours|hours?|hrs?|h\b|units?|pcs|pieces?|items?|months?|weeks?|years?|people|persons?|pages?|licen[cs]es?|seats?|users?|kg|km|lbs?|kwh|gb|x\b|×)`)
+	noCents      = regexp.MustCompile(`^(?:,-{1,2}|\.-{1,2}|/-)`)
+	negativeLead = regexp.MustCompile(`(?:^|[ \t\n|:(])-$`)
+	magnitude    = regexp.MustCompile(`^\s?(k|K|M|million|mio\.?|thousand)(?:\b|$)`)
+	spaceStyle   = regexp.MustCompile(`(?i)(?:` + currencyBefore + `)\s?\d{1,3}(?: \d{3})+,\d\d\b|\b\d{1,3}(?: \d{3})+(?:,\d\d)?\s?(?:€|eur|sek|nok|dkk|pln|czk|zł|kr|chf)`)
+	pointGroups  = regexp.MustCompile(`\d\.\d{3},\d{2}\b|\b\d{1,3},\d{2}\s?(?:€|(?i:eur))|€\s?\d+,\d{2}\b`)
+	commaCents   = regexp.MustCompile(`\d,\d{2}\b`)
+	commaGroups  = regexp.MustCompile(`\d,\d{3}\.\d{2}\b|[$£]\s?\d+\.\d{2}\b`)
 )
 
 // style is how a text writes numbers.
@@ -47,7 +50,7 @@ type style struct {
 
 func styleOf(s string) style {
 	st := style{spaces: spaceStyle.MatchString(s), decimalComma: pointGroups.MatchString(s), decimalPoint: commaGroups.MatchString(s)}
-	if strings.Contains(s, "€") && !st.decimalPoint && regexp.MustCompile(`\d,\d{2}\b`).MatchString(s) {
+	if strings.Contains(s, "€") && !st.decimalPoint && commaCents.MatchString(s) {
 		st.decimalComma = true
 	}
 	return st
@@ -91,44 +94,36 @@ func (st style) amountAt(s string, i int) (a amount, end int, ok bool) {
 		a.currency = isoCode(strings.TrimRight(lead[cur[0]:], " (-\t\n"))
 		negative = cur[2] != cur[3]
 	}
-	switch prefix := strings.TrimRight(s[:a.start], " "); {
-	case strings.HasSuffix(prefix, "-") && len(prefix) == a.start && (len(prefix) < 2 || strings.ContainsAny(prefix[len(prefix)-2:len(prefix)-1], " \t\n|:(")):
-		negative = true
-	case strings.HasSuffix(prefix, "(") && strings.HasPrefix(s[a.end:], ")") && (cur != nil || strings.Contains(raw, ".")):
-		negative = negative || cur == nil
-	}
+	negative = negative || negativeLead.MatchString(s[max(0, a.start-3):a.start]) ||
+		cur == nil && strings.HasSuffix(lead, "(") && strings.HasPrefix(s[a.end:], ")") && strings.Contains(raw, ".")
 	rest := s[a.end:]
-	m := after.FindString(rest)
-	if next := strings.TrimLeft(rest[len(m):], " "); next != "" && next[0] >= '0' && next[0] <= '9' && strings.ContainsAny(m, "$€£¥₹") {
-		m = "" // the sign of the next amount
+	suffix := after.FindString(rest)
+	if next := strings.TrimLeft(rest[len(suffix):], " "); next != "" && next[0] >= '0' && next[0] <= '9' && strings.ContainsAny(suffix, "$€£¥₹") {
+		suffix = "" // the sign of the next amount
 	}
-	if m != "" {
-		code := isoCode(strings.TrimLeft(m, " ,.-/)\n"))
-		if a.currency == "" || !isISO(a.currency) {
-			a.currency = code
+	if suffix != "" {
+		if !isISO(a.currency) {
+			a.currency = isoCode(strings.TrimLeft(suffix, " ,.-/)\n"))
 		}
-		a.end += len(m)
-	} else if tail := regexp.MustCompile(`^(?:,-{1,2}|\.-{1,2}|/-)`).FindString(rest); tail != "" {
+		a.end += len(suffix)
+	} else if tail := noCents.FindString(rest); tail != "" {
 		a.end += len(tail)
 		a.decimals = true
 	} else if m := magnitude.FindStringSubmatch(rest); m != nil && a.currency != "" {
 		a.end += len(m[0])
-		return st.scaled(a, raw, m[1])
+		return scaled(a, raw, m[1])
 	} else if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) && !unitAfter.MatchString(rest) {
 		return a, a.end + len(word(rest)), false
 	}
 	a.counted = unitAfter.MatchString(s[a.end:]) && a.currency == ""
-	value, dec, ok := st.parse(raw, a.currency != "")
-	if !ok {
+	value, cents, ok := st.parse(raw, a.currency != "")
+	if !ok || strings.HasPrefix(strings.TrimLeft(s[a.end:], " "), "%") {
 		return a, a.end, false
 	}
 	if negative {
 		value = -value
 	}
-	a.value, a.decimals = value, a.decimals || dec
-	if strings.HasPrefix(strings.TrimLeft(s[a.end:], " "), "%") {
-		return a, a.end, false
-	}
+	a.value, a.decimals = value, a.decimals || cents
 	return a, a.end, true
 }
 
@@ -185,7 +180,7 @@ func word(s string) string {
 	return s[:max(end, 1)]
 }
 
-func (st style) scaled(a amount, raw, unit string) (amount, int, bool) {
+func scaled(a amount, raw, unit string) (amount, int, bool) {
 	factor := Money(1000)
 	if unit[0] == 'M' || unit[0] == 'm' {
 		factor = 1_000_000

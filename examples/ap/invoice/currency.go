@@ -44,7 +44,11 @@ func isoCode(written string) string {
 
 var (
 	statedCurrency = regexp.MustCompile(`(?i)\b(?:currency|währung|devise|moneda|valuta)\s*(?:is|:|of invoice:?|\|)?\s*\(?(` + isoCodes + `)\b|\b(?:in|prices? in|amounts? in|(?:total|price|amount|due|balance)[^\n|:]{0,20}\()\s*(` + isoCodes + `)\b`)
-	anyCode        = regexp.MustCompile(`\b(?:` + isoCodes + `)\b`)
+	sharedSigns    = map[string]*regexp.Regexp{
+		"$":  regexp.MustCompile(`\b(?:USD|CAD|AUD|NZD|SGD|HKD)\b`),
+		"KR": regexp.MustCompile(`\b(?:SEK|NOK|DKK|ISK)\b`),
+	}
+	anyCode = regexp.MustCompile(`\b(?:` + isoCodes + `)\b`)
 )
 
 // currency is the one that the total is in, else the one that the text names.
@@ -67,10 +71,7 @@ func (d *document) currency(s sums) string {
 	if isISO(cur) {
 		return cur
 	}
-	local := map[string]*regexp.Regexp{
-		"$": regexp.MustCompile(`\b(?:USD|CAD|AUD|NZD|SGD|HKD)\b`), "KR": regexp.MustCompile(`\b(?:SEK|NOK|DKK|ISK)\b`),
-	}[strings.TrimSuffix(cur, ".")]
-	if local != nil {
+	if local := sharedSigns[cur]; local != nil {
 		if code := local.FindString(d.text); code != "" {
 			return code
 		}

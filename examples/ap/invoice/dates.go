@@ -130,7 +130,7 @@ func alphanumeric(c byte) bool {
 var (
 	issueLabel = regexp.MustCompile(`(?i)(?:issued|raised|invoiced|sent)\b.{0,80}\bon$|invoice[ _-]?date|date of (?:the )?(?:invoice|issue)|issue[ _-]?date|issued|dated|bill(?:ing)? date|tax (?:point|date)|rechnungsdatum|date d(?:e (?:la )?|')?(?:facture|émission)|fecha de (?:factura|emisión)|factuurdatum|invoice[^.\n]{0,40}\b(?:of|from)$|rechnung[^.\n]{0,40}\bvom$|facture[^.\n]{0,40}\bdu$`)
 	plainLabel = regexp.MustCompile(`(?i)\b(?:date|datum|fecha|data)\b`)
-	otherLabel = regexp.MustCompile(`(?i)\b(?:due|payable|pay(?:ment)?|paid|settle[d]?|deliver\w*|ship\w*|dispatch\w*|order(?:ed)?|p\.?o\.?|period|from|to|until|till|through|valid|since|expir\w+|services?|between|before|latest|by|fällig\w*|zahlbar|liefer\w*|leistung\w*|bestell\w*|échéance|vencimiento|start|end|week|contract|agreement)\b`)
+	otherLabel = regexp.MustCompile(`(?i)\b(?:due|payable|pay(?:ment)?|paid|settle[d]?|deliver\w*|ship\w*|dispatch\w*|order(?:ed)?|p\.?o\.?|period|valid|expir\w+|services?|latest|fällig\w*|zahlbar|liefer\w*|leistung\w*|bestell\w*|échéance|vencimiento|week|contract|agreement)\b|\b(?:from|to|until|till|through|since|between|before|by|start|end)\b\W*$`)
 )
 
 // invoiceDate is the date that the invoice was issued on.
@@ -142,7 +142,7 @@ func (d *document) invoiceDate() string {
 			from = max(from, d.dates[i-1].end)
 		}
 		label := d.text[from:at.start]
-		if f := fieldAt(d.fields, at.iso, d.text); f != "" && strings.TrimSpace(lastLine(label)) == "" {
+		if f := fieldAt(d.fields, at.iso); f != "" && strings.TrimSpace(lastLine(label)) == "" {
 			label = f
 		} else if cut := strings.LastIndex(label, "\n"); cut >= 0 && strings.TrimSpace(label[cut:]) != "" {
 			if wrapped := strings.TrimSpace(label[cut:]); len(wrapped) > 12 || strings.Contains(wrapped, ":") {
@@ -187,7 +187,7 @@ func issueRank(label string) int {
 // nearby is how far before a date a word still says what the date is, in bytes.
 const nearby = 32
 
-var rangeMark = regexp.MustCompile(`(?i)^[ \n]*(?:-|to|until|till|through|bis|au|and)[ \n]*$`)
+var rangeMark = regexp.MustCompile(`(?i)^[ \n]*(?:-|to|until|till|through|bis|au|and)[ \n]*$|\b\d{1,2}[ ]?(?:-|to|and)[ \n]*$`)
 
 func lastMatch(re *regexp.Regexp, s string) (start, end int) {
 	all := re.FindAllStringIndex(s, -1)

@@ -14,7 +14,7 @@ type field struct {
 }
 
 var (
-	cellBreak   = regexp.MustCompile(`[ \t]*\|[ \t]*|\t+| {2,}`)
+	cellBreak   = regexp.MustCompile(`[ \t]*\|[ \t]*|\t+| {2,}|;[ ]+`)
 	labelled    = regexp.MustCompile(`^["']?([\p{L}#][^:=|]{0,40}?)["']?[ \t]*(?::|=| - |\.{3,}:?)[ \t]*(.*)$`)
 	ruled       = regexp.MustCompile(`^[\s|+=:_.*-]*$`)
 	onlyLabel   = regexp.MustCompile(`^[\p{L}][\p{L} .#/&()'-]*:?$`)
@@ -56,13 +56,16 @@ func findFields(s string) []field {
 				out = append(out, makeField(c, row[1], false))
 			}
 		}
-		out = append(out, underHeadings(row, nextLine(lines, i))...)
+		below := nextLine(lines, i)
+		for _, sep := range []string{"", ";", ","} {
+			out = append(out, underHeadings(splitRow(line, sep), splitRow(below, sep))...)
+		}
 	}
 	return out
 }
 
 // underHeadings reads a row of headings with the row of values below it.
-func underHeadings(heads []string, below string) []field {
+func underHeadings(heads, values []string) []field {
 	known := 0
 	for _, h := range heads {
 		if h == "" || !onlyLabel.MatchString(h) || len(h) > 40 {
@@ -72,7 +75,6 @@ func underHeadings(heads []string, below string) []field {
 			known++
 		}
 	}
-	values := cells(below)
 	if known == 0 || len(values) != len(heads) || len(heads) == 1 && (known == 0 || len(heads[0]) > 30) {
 		return nil
 	}
@@ -98,7 +100,7 @@ func makeField(label, value string, made bool) field {
 }
 
 // fieldAt is the label over the date iso, where a heading made the field.
-func fieldAt(fields []field, iso, _ string) string {
+func fieldAt(fields []field, iso string) string {
 	for _, f := range fields {
 		if !f.made {
 			continue

@@ -71,12 +71,12 @@ func (d *document) countedItems() []item {
 		}
 		if mark != nil {
 			word := strings.ToLower(strings.TrimSpace(lead[mark[0]:]))
-			if word == "for" && each == "" {
+			if word == "for" && each == "" || strings.ContainsAny(word, "x×*") && !price.money() {
 				continue
 			}
 			lead = lead[:mark[0]]
 		}
-		line, ok := d.counted(lead, price, each)
+		line, ok := d.counted(lead, price)
 		if !ok {
 			continue
 		}
@@ -84,9 +84,7 @@ func (d *document) countedItems() []item {
 		if i+1 < len(d.amounts) {
 			next := d.amounts[i+1]
 			if next.start >= end && equals.MatchString(d.masked[end:next.start]) {
-				v := next.value
-				line.Amount = &v
-				end = next.end
+				line.Amount, end = &next.value, next.end
 			}
 		}
 		if line.Amount == nil {
@@ -104,7 +102,7 @@ func (d *document) countedItems() []item {
 const mostLead = 180
 
 // counted reads the quantity and the description before a price.
-func (d *document) counted(lead string, price amount, each string) (Line, bool) {
+func (d *document) counted(lead string, price amount) (Line, bool) {
 	if cut := strings.LastIndex(lead, "\n\n"); cut >= 0 {
 		lead = lead[cut:]
 	}
@@ -128,8 +126,8 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 		m = next
 	}
 	q, _, ok := d.style.parse(strings.TrimRight(lead[m[2]:m[3]], ".,"), false)
-	if !ok || q <= 0 {
-		return Line{}, false
+	if !ok || q <= 0 || before.MatchString(lead[:m[2]]) || after.MatchString(lead[m[3]:]) {
+		return Line{}, false // none, or money itself
 	}
 	desc := ""
 	if m[6] >= 0 && strings.ContainsRune(lead[m[6]:m[7]], masked) {
@@ -138,17 +136,16 @@ func (d *document) counted(lead string, price amount, each string) (Line, bool) 
 	if m[6] >= 0 {
 		desc = description(lead[m[6]:m[7]])
 	}
-	before := strings.TrimSpace(lead[:m[2]])
-	if desc == "" || unitOnly.MatchString(desc) || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "(") {
-		if cut := strings.LastIndexAny(strings.TrimRight(before, " :-,(\n"), "\n;.="); cut >= 0 {
-			before = before[cut+1:]
+	head := strings.Trim(lead[:m[2]], " \t")
+	if desc == "" || unitOnly.MatchString(desc) || strings.HasSuffix(head, ":") || strings.HasSuffix(head, "(") {
+		if cut := strings.LastIndexAny(strings.TrimRight(head, " :-,(\n"), "\n;.="); cut >= 0 {
+			head = head[cut+1:]
 		}
-		if better := description(before); better != "" {
+		if better := description(head); better != "" {
 			desc = better
 		}
 	}
-	v := price.value
-	return Line{Description: desc, Quantity: &q, UnitPrice: &v}, desc != ""
+	return Line{Description: desc, Quantity: &q, UnitPrice: &price.value}, desc != ""
 }
 
 var announced = regexp.MustCompile(`(?i)^.*\binvoice\b.*?\bfor |^.*\binvoice\b.* - `)
@@ -206,5 +203,5 @@ func (d *document) listed(start, end int) []Line {
 
 var (
 	listing = regexp.MustCompile(`(?:[:|\t]| {2,}|\.{3,}| - )[ \t]*$`)
-	sumLine = regexp.MustCompile(`(?i)\b(?:sub-?[ ]?total|total|tax|vat|gst|mwst|ust|balance|due|paid|deposit|payable|amount|subtotal|net|gross|summe|betrag|discount|terms|budget|limit|order value|previous|currency|rechnungsbetrag|tva|montant|rate|moms|hst|iva|btw)\b`)
+	sumLine = regexp.MustCompile(`(?i)\b(?:sub-?[ ]?total|total|tax|vat|gst|mwst|ust|balance|due|paid|deposit|payable|amount|subtotal|net|gross|summe|betrag|discount|terms|budget|limit|order value|previous|currency|rechnungsbetrag|tva|montant|rate|moms|hst|iva|btw|amt|pay|sum)\b`)
 )

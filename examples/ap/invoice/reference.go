@@ -20,7 +20,7 @@ var (
 	ourRef      = regexp.MustCompile(`(?i)\b(?:our ref(?:erence)?|document (?:no|number)|doc\.? no)\.?` + linkWords + identifier)
 	standalone  = regexp.MustCompile(`\b((?:INV|Inv|inv|RE|RG|FAC|FA)[-/]?[A-Z]{0,4}[-/]?\d[\w/-]*)`)
 
-	anyNumber   = regexp.MustCompile(`(?i)(\S*)[ \t(,]*\b(?:numbered|number|no\.|nr\.)[ \t]*(?:is|:|#)?[ \t]*` + identifier)
+	anyNumber   = regexp.MustCompile(`(?i)(\S*)[ \t(,]*(?:\b(?:numbered|number|no\.|nr\.)|#)[ \t]*(?:is|:|#)?[ \t]*` + identifier)
 	otherNumber = regexp.MustCompile(`(?i)^\(?(?:order|orders|p\.?o\.?|phone|tel|account|part|model|serial|job|project|contract|quote|quotation|reg|registration|vat|tax|customer|client|delivery|tracking)\.?$`)
 
 	orderWords  = `(?:purchase[ -]?order|p\. ?o\b\.?|\bpo\b\.?|(?:customer|client|buyer(?:'s)?|your|auftrag|purchase)[ -]order|order|bestellung|bestell-?(?:nummer|nr\.?)?|(?:bon de )?commande|orden de compra|pedido|inkooporder)`

@@ -6,6 +6,11 @@ import (
 	"unicode"
 )
 
+var (
+	closing  = regexp.MustCompile(`(?im)^[ \t]*(?:(?:kind|best|warm|many)?[ ]?(?:regards|wishes|thanks)|sincerely|yours(?: (?:sincerely|faithfully|truly))?|thank you|thanks|cheers|cordially|respectfully|mit freundlichen grüßen|viele grüße|cordialement|saludos)[ \t]*[,.!-]*[ \t]*\n`)
+	roleLine = regexp.MustCompile(`(?i)^(?:accounts?(?: receivable| department| team)?|billing(?: department| team)?|finance(?: department| team)?|managing director|director|ceo|cfo|owner|founder|manager|partner|account manager|sales|the (?:billing|accounts|finance) team)$`)
+)
+
 // signature is the company below the closing words, else whoever signed.
 func (d *document) signature() string {
 	at := closing.FindAllStringIndex(d.masked+"\n", -1)
@@ -75,6 +80,6 @@ func (d *document) origin() string {
 
 var (
 	fromAnybody = regexp.MustCompile(`(?i)\bfrom[ \n]+`)
-	fromHeader  = regexp.MustCompile(`(?i)^from:[ \t]*(.+?)[ \t]*[<(\[]`)
+	fromHeader  = regexp.MustCompile(`(?i)^from:[ \t]*(.+?)[ \t]*(?:[<(\[]|$)`)
 	departments = regexp.MustCompile(`(?i)[ ,-]*\b(?:billing|accounts?(?: receivable)?|finance|invoices?|invoicing)\b.*$`)
 )

@@ -104,8 +104,7 @@ func (d *document) cell(row []string, i int) *Money {
 		return nil
 	}
 	for _, a := range d.style.amounts(row[i]) {
-		v := a.value
-		return &v
+		return &a.value
 	}
 	return nil
 }
@@ -133,5 +132,5 @@ func (d *document) looseRow(line string) (Line, bool) {
 
 var (
 	numbering  = regexp.MustCompile(`^[ \t|]*\d{1,3}[.)]?[ \t|]+`)
-	smallUnits = regexp.MustCompile(`(?i)^[\s|=@×x*]*(?:pcs?|h|hrs?|hours?|units?|days?|ea|each|std|stk)?[\s|.=@×x*]*$`)
+	smallUnits = regexp.MustCompile(`(?i)^[\s|=@×x*]*(?:pcs?|m|m2|km|kg|l|t|h|hrs?|hours?|units?|days?|ea|each|std|stk)?[\s|.=@×x*]*$`)
 )

@@ -17,7 +17,7 @@ const payable = `due|payable|owing|owed|outstanding|to pay|to be paid|requested|
 // totals are the ways to introduce the total, the surest first. Where several
 // stand, what is still to be paid is what the invoice asks for.
 var totals = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b(?:total|amount|balance|sum|net)(?: amount| balance| invoice| sum| now)?(?: is)?(?: now| currently)? (?:` + payable + `)\b|\bdue total\b|\bplease (?:pay|remit|transfer)\b|\bpay this amount\b|zu zahlen(?:der betrag)?|zahlbetrag|(?:net|total) à payer|montant dû|total a pagar|te betalen`),
+	regexp.MustCompile(`(?i)\b(?:total|amount|balance|sum|net)(?: amount| balance| invoice| sum| now)?(?: is)?(?: now| currently)? (?:` + payable + `)\b|\boutstanding(?: balance| amount)?:|\bdue total\b|\bplease (?:pay|remit|transfer)\b|\bpay this amount\b|zu zahlen(?:der betrag)?|zahlbetrag|(?:net|total) à payer|montant dû|total a pagar|te betalen`),
 	regexp.MustCompile(`(?i)\bgrand[ -]?total\b|\b(?:invoice|bill|final|overall|gross|full)[ -](?:total|amount|value|sum)\b|\btotal (?:of (?:this |the )?|this )?(?:invoice|bill|amount|sum|price|cost|charges?|payable|value|gross|gbp|usd|eur)\b|\btotal[ (,]{1,2}(?:including|incl?\b|inkl|with|ttc)\.?(?: ?[\d.,]* ?%? ?(?:sales tax|vat|tax|gst|mwst|ust|tva)\b)?|\b(?:gesamt|rechnungs|brutto|end)(?:betrag|summe)\b|\btotal (?:ttc|general|factura)\b|\bimporte total\b|\btotal for (?:this|the) (?:invoice|period|month)\b`),
 	regexp.MustCompile(`(?i)\btotal(?:s|led|ling|ing)?\b|\b(?:altogether|all in all|in all)\b|\bgross\b|\bsumme\b|\btotale\b|\btotaal\b|\bgesamt\b`),
 	regexp.MustCompile(`(?i)\b(?:comes?|came|coming|amounts?|amounting|adds? up|runs?|brings? (?:\w+ ){0,3})[ \n](?:up )?to\b|\b(?:the |a )?(?:sum|amount) of\b|\bin the amount of\b|\bwe (?:hereby )?(?:invoice|bill|charge)(?: you)?\b|\b(?:invoice|bill)\b[^.\n]{0,40}\b(?:is )?for\b|\bamount\b|\bbetrag\b|\bmontant\b|\bcharge[sd]?\b|\bbelaufen sich auf\b|\bprice\b|\bfee\b`),
@@ -54,27 +54,30 @@ func (d *document) sums() sums {
 	return s
 }
 
-// totalAfter is the last positive amount that the words introduce, or, in
-// prose, that stands right before them: "$500.00 total".
+// totalAfter is the largest amount that the words introduce, or, in prose, that
+// stands right before them: "$500.00 total". The largest, so that a second and
+// lower total cannot slip an invoice past those who would have to be asked.
 func (d *document) totalAfter(words *regexp.Regexp) (found amount, ok bool) {
+	take := func(a amount) {
+		if a.value > found.value {
+			found, ok = a, true
+		}
+	}
 	for _, at := range words.FindAllStringIndex(d.flat, -1) {
 		start, end := at[0], at[1]
 		if notTotalBefore.MatchString(d.masked[max(0, start-14):start]) || notTotalAfter.MatchString(d.masked[end:]) {
 			continue
 		}
-		if strings.HasSuffix(d.masked[start:end], "paid") && !strings.Contains(d.masked[start:end], "to be") {
-			continue
-		}
 		if closed.MatchString(d.masked[end:]) {
-			if a, here := d.leadingInto(start); here && a.value > 0 {
-				found, ok = a, true
+			if a, here := d.leadingInto(start); here {
+				take(a)
 				continue
 			}
 		}
 		if a, here := d.reach(end); here && a.value > 0 {
-			found, ok = a, true
-		} else if a, here := d.leadingInto(start); here && a.value > 0 && !ok {
-			found, ok = a, true
+			take(a)
+		} else if a, here := d.leadingInto(start); here {
+			take(a)
 		}
 	}
 	return found, ok
@@ -173,14 +176,14 @@ func (d *document) leadingInto(pos int) (amount, bool) {
 // closed follows a word that ends what it says: "$500.00 total)".
 var closed = regexp.MustCompile(`^ ?(?:[).,;]|\n|$)`)
 
-var between = regexp.MustCompile(`(?i)^[ \n]*(?:in|as|is|is the|is your|\()?[ \n]*$`)
+var between = regexp.MustCompile(`(?i)^ *(?:in|as|is|is the|is your|\()? *$`)
 
-var payableAfter = regexp.MustCompile(`(?i)^[ \n]*(?:\([^)\n]*\)[ \n]*)?(?:is |are |now |becomes )*(?:payable|due|outstanding)\b`)
+var payableAfter = regexp.MustCompile(`^[ \n]*(?:\([^)\n]*\)[ \n]*)?(?:is |are |now |becomes )*(?:payable|due|outstanding)\b(?:[^:]|$)`)
 
-// payableAmount is the last amount that prose calls due: "making £4,314 payable".
+// payableAmount is the largest amount that prose calls due: "making £4,314 payable".
 func (d *document) payableAmount() (found amount, ok bool) {
 	for _, a := range d.amounts {
-		if a.money() && a.value > 0 && payableAfter.MatchString(d.masked[a.end:]) {
+		if a.money() && a.value > found.value && payableAfter.MatchString(d.masked[a.end:]) {
 			found, ok = a, true
 		}
 	}

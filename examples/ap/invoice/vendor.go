@@ -23,8 +23,6 @@ var (
 	vendorVerb = regexp.MustCompile(`(?m)(?:^|[.,:]\s+|\bthat\s+)(?:The\s+)?(` + nameWord + `(?:[ ](?:&|and|of|` + nameWord + `)){0,5}(?:,? ` + legalForm + `\.?)?)(?: \([^)\n]*\))?(?:,)?[ \n](?:(?:hereby|has|have|is|would like to|wishes to|kindly|now)[ \n])*(?:invoic(?:es|ed|ing)|bill(?:s|ed|ing)|charg(?:es|ed|ing)|request(?:s|ing)? payment|submits?|presents)\b`)
 	titleLine  = regexp.MustCompile(`(?i)^(?:(?:tax|vat|sales|commercial|original|final|proforma|customer|your|electronic|e-?)[ -]*)*(?:invoice|bill|rechnung|facture|factura|statement|receipt|quotation|quote|estimate|purchase order|order confirmation|reminder)\b.{0,40}$`)
 	greeting   = regexp.MustCompile(`(?im)^[ \t]*(?:dear|hello|hi|hey|good (?:morning|afternoon|day)|to whom|greetings|sehr geehrte|bonjour|hola)\b`)
-	closing    = regexp.MustCompile(`(?im)^[ \t]*(?:(?:kind|best|warm|many)?[ ]?(?:regards|wishes|thanks)|sincerely|yours(?: (?:sincerely|faithfully|truly))?|thank you|thanks|cheers|cordially|respectfully|mit freundlichen grüßen|viele grüße|cordialement|saludos)[ \t]*[,.!-]*[ \t]*\n`)
-	roleLine   = regexp.MustCompile(`(?i)^(?:accounts?(?: receivable| department| team)?|billing(?: department| team)?|finance(?: department| team)?|managing director|director|ceo|cfo|owner|founder|manager|partner|account manager|sales|the (?:billing|accounts|finance) team)$`)
 	addressish = regexp.MustCompile(`(?i)^\d|\b(?:street|st\.|road|rd\.?|avenue|ave\.?|suite|floor|lane|drive|boulevard|blvd|straße|strasse|str\.|weg|platz|rue|calle|unit \d|building|house|zip|postcode)\b|\b\d{4,6}\b|@|www\.|https?:`)
 )
 
@@ -41,7 +39,11 @@ func (d *document) vendor() string {
 }
 
 func (d *document) vendorField() string {
+	mail := subjectLine.MatchString(d.text)
 	for _, f := range d.fields {
+		if mail && f.label == "from" {
+			continue // the person who sent it; see sender
+		}
 		if !vendorLabel.MatchString(f.label) || strings.Contains(f.value, "@") {
 			continue
 		}
@@ -52,6 +54,8 @@ func (d *document) vendorField() string {
 	return ""
 }
 
+var subjectLine = regexp.MustCompile(`(?im)^subject:`)
+
 func (d *document) vendorInProse() string {
 	for i, re := range vendorProse {
 		for _, at := range re.FindAllStringIndex(d.masked, -1) {
@@ -59,7 +63,7 @@ func (d *document) vendorInProse() string {
 				continue
 			}
 			rest := d.masked[at[1]:min(len(d.masked), at[1]+120)]
-			rest = strings.TrimPrefix(rest, "the ")
+			rest = strings.TrimPrefix(leadIn.ReplaceAllString(rest, ""), "the ")
 			name := d.accept(rest)
 			if whole := d.accept(blanks.ReplaceAllString(rest, " ")); !legalEnd.MatchString(name) && legalEnd.MatchString(whole) {
 				name = whole // the line ended within the name

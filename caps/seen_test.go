@@ -1,0 +1,57 @@
+package caps_test
+
+import (
+	"fmt"
+	"testing"
+
+	"usher/caps"
+)
+
+func TestSeenBy(t *testing.T) {
+	const alice, bob = "did:key:zAlice", "did:key:zBob"
+	for _, tc := range []struct {
+		name, with, want string
+	}{
+		{"bare", "w/notes/", alice + "/w/notes/"},
+		{"the whole namespace", "", alice},
+		{"the reader's own", bob + "/w/a", "w/a"},
+		{"the reader's whole namespace", bob, ""},
+		{"a third one's", "did:key:zCarol/w", "did:key:zCarol/w"},
+		{"a URI", "file://scratch/", "file://scratch/"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			written := caps.Of(caps.MustCapability(tc.with, "crud"))
+			seen := written.SeenBy(bob, alice)
+			if want := caps.Of(caps.MustCapability(tc.want, "crud")); !seen.Equal(want) {
+				t.Errorf("%v of alice seen by bob = %v, want %v", written, seen, want)
+			}
+			if back := seen.SeenBy(alice, bob); tc.with != "" && tc.with != bob && !back.Equal(written) {
+				t.Errorf("%v seen back = %v, want %v", seen, back, written)
+			}
+		})
+	}
+	if got := caps.Unrestricted().SeenBy(bob, alice); !got.IsUnrestricted() {
+		t.Errorf("unrestricted seen by another = %v", got)
+	}
+	if got := (caps.Set{}).SeenBy(bob, alice); !got.IsEmpty() {
+		t.Errorf("nothing seen by another = %v", got)
+	}
+}
+
+// Sets whose intersection is their product deny, rather than fill the memory.
+func TestIntersectionIsBounded(t *testing.T) {
+	product := func(n int) caps.Set {
+		var abilities, places []caps.Capability
+		for i := range n {
+			abilities = append(abilities, caps.MustCapability("w/", fmt.Sprintf("crud/a%d", i)))
+			places = append(places, caps.MustCapability(fmt.Sprintf("w/p%d", i), "crud"))
+		}
+		return caps.Of(abilities...).Intersect(caps.Of(places...))
+	}
+	if got := product(100).Len(); got != 100*100 {
+		t.Errorf("100 by 100 have %d in common, want 10000", got)
+	}
+	if got := product(300); !got.IsEmpty() {
+		t.Errorf("300 by 300 have %d in common, want nothing beyond %d", got.Len(), caps.MaxIntersection)
+	}
+}

@@ -1,0 +1,258 @@
+package delegation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"usher/ucan"
+	"usher/venue/cli"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func asData(t *testing.T, p plan) (report, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := demo(t.Context(), p, cli.DemoOptions{Out: &out, JSON: true})
+	var r report
+	if out.Len() > 0 {
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatalf("the output is no JSON: %v\n%s", err, out.Bytes())
+		}
+	}
+	return r, err
+}
+
+func asText(t *testing.T, opts cli.DemoOptions) string {
+	t.Helper()
+	var out bytes.Buffer
+	opts.Out = &out
+	if err := Demo(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// outcomes is who came to what.
+func outcomes(list []tried) []string {
+	var out []string
+	for _, t := range list {
+		out = append(out, t.Agent+" "+t.Tool+" "+t.Outcome)
+	}
+	return out
+}
+
+func TestDemoAsData(t *testing.T) {
+	r, err := asData(t, story())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name      string
+		got, want []string
+	}{
+		{"work", outcomes(r.Work), []string{
+			"carrier covia_copy allowed", "carrier covia_write allowed", "carrier covia_read denied", "carrier covia_read denied", "auditor covia_write denied",
+		}},
+		{"widenings", outcomes(r.Widenings), []string{
+			"carrier ucan_delegate refused", "carrier ucan_delegate refused", "auditor ucan_delegate refused",
+		}},
+		{"revocation", outcomes(r.Revocation), []string{
+			"auditor covia_read allowed", "broker ucan_revoke allowed", "auditor covia_read denied",
+			"carrier covia_write denied", "carrier covia_write allowed", "broker covia_read allowed",
+		}},
+		{"unexpected", r.Unexpected, []string{}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+
+	var links []string
+	cids := make(map[string]bool)
+	for _, c := range r.Chains {
+		for _, l := range c {
+			links = append(links, l.From+" to "+l.To+", less "+strings.Join(l.Narrows, " "))
+			cids[l.CID] = true
+		}
+	}
+	want := []string{
+		"alice to broker, less ", "broker to carrier, less resource time", "carrier to auditor, less resource ability time", "bob to carrier, less ",
+	}
+	if diff := cmp.Diff(want, links); diff != "" {
+		t.Errorf("chains (-want +got):\n%s", diff)
+	}
+	for _, m := range r.Cast {
+		if _, err := ucan.ParseDID(m.DID); err != nil {
+			t.Errorf("the DID of %s is not in full: %v", m.Name, err)
+		}
+	}
+
+	// The copy rests on two chains, one for each owner; the first read of the
+	// auditor on three tokens, the second on none.
+	var depths [][]int
+	for _, row := range r.Ledger.Rows {
+		var depth []int
+		for _, n := range row.Needs {
+			depth = append(depth, len(n.Proofs))
+			for _, cid := range n.Proofs {
+				if !cids[cid] {
+					t.Errorf("row %d rests on %s, which is no token of the chains", row.Seq, cid)
+				}
+			}
+		}
+		depths = append(depths, depth)
+	}
+	if diff := cmp.Diff([][]int{{2, 1}, {2}, {0}, {0}, {0}, {3}, {0}, {0}, {0}, {1}, {1}}, depths); diff != "" {
+		t.Errorf("lengths of the chains in the ledger (-want +got):\n%s", diff)
+	}
+	again := r.Ledger.Rows[7]
+	if revoked := r.Chains[0][1].CID; !strings.Contains(again.Reason, ucan.ErrRevoked.Error()) || !strings.Contains(again.Reason, revoked) {
+		t.Errorf("the ledger's reason is %q, want that %s is revoked", again.Reason, revoked)
+	}
+	if strings.Contains(r.Revocation[2].Words, "revoked") {
+		t.Errorf("the auditor is told %q, want no reason", r.Revocation[2].Words)
+	}
+	if !r.Ledger.Verified || r.Ledger.Total < len(r.Ledger.Rows) {
+		t.Errorf("the ledger is %+v, want a verified one", r.Ledger)
+	}
+	if r.ToldAfter.Auditor != "" || !strings.HasPrefix(r.Told, delegated) || r.Told == r.ToldAfter.Carrier {
+		t.Errorf("the prompts say %q, then %q and %q", r.Told, r.ToldAfter.Carrier, r.ToldAfter.Auditor)
+	}
+	if r.Signed.Before != 2 || r.Signed.After != 2 {
+		t.Errorf("the agents signed %+v, want 2 tokens before and after", r.Signed)
+	}
+}
+
+func TestDemoAsText(t *testing.T) {
+	text := asText(t, cli.DemoOptions{})
+	for _, want := range []string{
+		"└─ auditor of bob (did:key:z6Mk…", "crud/read on alice/w/shipments/S-1042/status  less resource, ability, time",
+		"| - crud on alice/w/shipments/S-1042 (from alice, until ",
+		"Capability denied: v/ops/covia/read requires crud/read on alice/w/shipments/S-1043.\n",
+		"Your capabilities are: (unrestricted). Retrying the same call will not succeed — the denial is structural. The resource belongs to another user, who has delegated nothing for this call.\n",
+		"delegation is wider than what the issuer holds: crud/read on alice/w/shipments/:", "delegation lives longer than its proof",
+		"deny     token is revoked (token …", "chain of hashes verified",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the demo does not print %q", want)
+		}
+	}
+	if n := strings.Count(text, "\n"); n >= 60 {
+		t.Errorf("the demo prints %d lines, want fewer than 60", n)
+	}
+	if long := regexp.MustCompile(`did:key:z\w{6,}|baf\w{6,}|\x1b|UNEXPECTED`).FindString(text); long != "" {
+		t.Errorf("the demo prints %q", long)
+	}
+	changing := regexp.MustCompile(`…\w+|\d{4}-\d\d-\d\d[T ][\d:]+Z`)
+	if diff := cmp.Diff(changing.ReplaceAllString(text, "…"), changing.ReplaceAllString(asText(t, cli.DemoOptions{}), "…")); diff != "" {
+		t.Errorf("two runs differ in more than keys and times:\n%s", diff)
+	}
+	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	painted := asText(t, cli.DemoOptions{Color: true})
+	if plain := colour.ReplaceAllString(painted, ""); painted == plain ||
+		changing.ReplaceAllString(plain, "…") != changing.ReplaceAllString(text, "…") {
+		t.Error("with colour the demo prints another text, or no colour")
+	}
+}
+
+// TestDemoNotices: a story that comes out otherwise is noticed, and is an error.
+func TestDemoNotices(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*plan)
+		want   string
+	}{
+		{"nothing is revoked", func(p *plan) { p.revoke = -1 }, "auditor reads it again: allowed, want denied"},
+		{"the leaf alone is revoked", func(p *plan) { p.revoke = toAuditor }, "carrier sets S-1042 to delivered: allowed, want denied"},
+		{"the carrier gets the folder", func(p *plan) { p.links[toCarrier].on = shipments }, "carrier reads the next shipment: allowed, want denied"},
+		{"the auditor may write", func(p *plan) { p.links[toAuditor].can = "crud" }, "auditor writes what it may read: allowed, want denied"},
+		{"the carrier gets nothing of bob's", func(p *plan) { p.links[fromBob].on = rates }, "carrier copies alice's S-1042 to bob's trips: denied, want allowed"},
+		{"a chain that does not narrow", func(p *plan) { p.links[toCarrier] = link{"broker", "carrier", "crud", shipments, "72h"} }, "does not narrow the one before"},
+		{"a link that is too wide", func(p *plan) { p.links[toAuditor].on = shipments }, "carrier delegates to auditor: delegate: " + ucan.ErrNotHeld.Error()},
+		{"a link that lives too long", func(p *plan) { p.links[toCarrier].life = "96h" }, ucan.ErrTimeBounds.Error()},
+		{"a user who has nothing to give", func(p *plan) { p.links[fromBob].on = sibling }, "bob delegates to carrier"},
+		{"a widening that is none", func(p *plan) {
+			p.widen[0] = handOn("hands on what it holds", link{"carrier", "auditor", "crud/read", status, "1h"}).refused()
+		}, "had signed 2 tokens before the refusals and 3 after"},
+		{"a refusal for another reason", func(p *plan) { p.widen[0].why = []error{ucan.ErrExpired} }, "the refusal says"},
+		{"a denial for another reason", func(p *plan) { p.watch[1].why = []error{ucan.ErrExpired} }, "the reason is"},
+		{"another value", func(p *plan) { p.kept[0].Value = "packed" }, `is "loaded on truck 7" in the end, want "packed"`},
+		{"another resource than the gate asked for", func(p *plan) { p.work[1].needs[0].on = shipment }, "want crud/write on " + shipment},
+		{"a call into one's own namespace", func(p *plan) { p.after = append(p.after, read("carrier", "reads its own", "carrier/w/x")) }, "the ledger has 11 calls, the agents made 12"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := story()
+			tt.change(&p)
+			r, err := asData(t, p)
+			if !errors.Is(err, ErrUnexpected) {
+				t.Fatalf("demo = %v, want %v", err, ErrUnexpected)
+			}
+			if said := strings.Join(append(r.Unexpected, err.Error()), "\n"); !strings.Contains(said, tt.want) {
+				t.Errorf("unexpected is %q, want %q in it", said, tt.want)
+			}
+		})
+	}
+}
+
+func TestDemoPrintsWhatIsUnexpected(t *testing.T) {
+	p := story()
+	p.revoke = -1
+	var out bytes.Buffer
+	err := demo(t.Context(), p, cli.DemoOptions{Out: &out})
+	if !errors.Is(err, ErrUnexpected) || !strings.Contains(out.String(), "UNEXPECTED auditor reads it again: allowed, want denied") {
+		t.Errorf("demo = %v and prints\n%s", err, out.String())
+	}
+}
+
+func TestDemoTakesNoInvoice(t *testing.T) {
+	err := Demo(t.Context(), cli.DemoOptions{Invoice: strings.NewReader("x"), Out: new(bytes.Buffer)})
+	if err == nil || !strings.Contains(err.Error(), "takes no invoice") {
+		t.Errorf("Demo = %v, want a refusal of the invoice", err)
+	}
+}
+
+func TestDemoTakesNoUsedFolder(t *testing.T) {
+	dir := t.TempDir()
+	asText(t, cli.DemoOptions{Dir: dir})
+	if err := Demo(t.Context(), cli.DemoOptions{Dir: dir, Out: new(bytes.Buffer)}); err == nil || !strings.Contains(err.Error(), "give an empty folder") {
+		t.Errorf("Demo on a used folder = %v, want a refusal", err)
+	}
+}
+
+func TestDemoStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Demo(ctx, cli.DemoOptions{Out: new(bytes.Buffer)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Demo = %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		out    string
+	}{
+		{"text", []string{"demo", "delegation"}, cli.ExitOK, "6. What the audit ledger says"},
+		{"data", []string{"demo", "delegation", "--json"}, cli.ExitOK, `"unexpected": []`},
+		{"an invoice", []string{"demo", "delegation", "--invoice", "-"}, cli.ExitFailed, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, notes bytes.Buffer
+			p := &cli.Program{Demos: map[string]cli.Demo{"delegation": Demo}, Stdin: strings.NewReader("x"), Stdout: &out, Stderr: &notes}
+			if got := p.Run(t.Context(), tt.args); got != tt.status || !strings.Contains(out.String(), tt.out) {
+				t.Errorf("usher %q = %d, want %d and %q\n%s", tt.args, got, tt.status, tt.out, notes.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,346 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+// node is a token as it stands among others. Everything here is for showing:
+// whether it grants anything is for [ucan.Verifier] to say.
+type node struct {
+	cid              ucan.CID
+	source           string
+	format           ucan.Format
+	issuer, audience ucan.DID
+	subject          ucan.DID // native only
+	held             []claim
+	notBefore, ends  time.Time // zero for none
+	eternal          bool
+	proofs           []ucan.CID // JWT only
+	signed           bool       // the signature verifies
+
+	parents, children []*node
+	bareOwner         ucan.DID // whose namespace bare resources of a JWT mean
+	state             int      // unresolved, resolving, resolved
+	notes, warnings   []string
+}
+
+const (
+	unresolved = iota
+	resolving
+	resolved
+)
+
+// claim is one capability of a token and what it was made from.
+type claim struct {
+	caps.Capability
+	owner ucan.DID // zero where nobody can be told
+	from  *claim   // of a parent; nil for a root, and where none covers it
+	by    *node    // the parent
+}
+
+func (c *claim) path() caps.Resource { return c.Resource().In(c.owner.String()) }
+
+func (c *claim) coversResource(d *claim) bool {
+	return c.owner == d.owner && !c.owner.IsZero() && c.path().Covers(d.path())
+}
+
+func nodeOf(l *ucan.Link, source string) *node {
+	n := &node{
+		cid: l.CID(), source: source, format: l.Format(), issuer: l.Issuer(), audience: l.Audience(), subject: l.Subject(),
+		proofs: l.Proofs(), signed: true,
+	}
+	for c := range l.Capabilities() {
+		n.held = append(n.held, claim{Capability: c})
+	}
+	n.notBefore, _ = l.NotBefore()
+	var ok bool
+	n.ends, ok = l.Expires()
+	n.eternal = !ok
+	if l.Conditional() {
+		n.notes = append(n.notes, "carries conditions beyond its resource, so it grants less than this")
+	}
+	return n
+}
+
+// forest is a set of tokens and what each was made from.
+type forest struct {
+	nodes    []*node // in the order in which they came, proofs before what carries them
+	bad      []token // those that could not be read
+	byCID    map[ucan.CID]*node
+	madeOut  map[ucan.DID][]*node
+	now      time.Time
+	resolved []*node // proofs before what was made from them
+}
+
+// plant finds out how tokens hang together, and what is wrong with them at now.
+func plant(tokens []token, now time.Time) *forest {
+	f := &forest{byCID: map[ucan.CID]*node{}, madeOut: map[ucan.DID][]*node{}, now: now}
+	for _, t := range tokens {
+		f.add(t)
+	}
+	for _, n := range f.nodes {
+		f.madeOut[n.audience] = append(f.madeOut[n.audience], n)
+	}
+	for _, n := range f.nodes {
+		f.resolve(n)
+	}
+	for _, n := range f.nodes {
+		if len(n.parents) > 0 {
+			n.parents[0].children = append(n.parents[0].children, n)
+		}
+	}
+	return f
+}
+
+func (f *forest) add(t token) {
+	if t.link != nil {
+		f.addLink(t.link, t.source)
+		return
+	}
+	n, inline, ok := peek(t)
+	if !ok {
+		f.bad = append(f.bad, t)
+		return
+	}
+	for _, p := range inline {
+		f.add(p)
+	}
+	f.addNode(n)
+}
+
+func (f *forest) addLink(l *ucan.Link, source string) {
+	for _, p := range l.Inline() {
+		f.addLink(p, "inside "+source)
+	}
+	f.addNode(nodeOf(l, source))
+}
+
+func (f *forest) addNode(n *node) {
+	if f.byCID[n.cid] == nil {
+		f.byCID[n.cid] = n
+		f.nodes = append(f.nodes, n)
+	}
+}
+
+// resolve finds the parents of a token, theirs first.
+func (f *forest) resolve(n *node) {
+	if n.state != unresolved {
+		return
+	}
+	n.state = resolving
+	if n.format == ucan.JWT {
+		f.followProofs(n)
+	} else {
+		f.searchProofs(n)
+	}
+	n.state = resolved
+	f.resolved = append(f.resolved, n)
+	f.inspect(n)
+}
+
+// followProofs takes the proofs that a JWT names.
+func (f *forest) followProofs(n *node) {
+	for _, c := range n.proofs {
+		p := f.byCID[c]
+		if p == nil {
+			n.warn("broken chain: its proof %s is not among the tokens given", c)
+			continue
+		}
+		f.resolve(p)
+		n.parents = append(n.parents, p)
+		if p.audience != n.issuer {
+			n.warn("broken chain: issued by %s, but its proof %s is made out to %s", n.issuer, p.cid, p.audience)
+		}
+	}
+	if len(n.proofs) == 0 {
+		n.bareOwner = n.issuer
+	}
+	for i, p := range n.parents {
+		if i > 0 && p.bareOwner != n.bareOwner {
+			n.bareOwner = ucan.DID{}
+			break
+		}
+		n.bareOwner = p.bareOwner
+	}
+	for i := range n.held {
+		n.held[i].setOwner(n.bareOwner)
+	}
+}
+
+// setOwner tells whose namespace a resource is in.
+func (c *claim) setOwner(bare ucan.DID) {
+	c.owner = bare
+	if d := c.Resource().DID(); d != "" {
+		c.owner, _ = ucan.ParseDID(d) // zero for what is no DID: it then covers nothing
+	}
+}
+
+// searchProofs finds what a native token can have been made from: it names no
+// proofs itself.
+func (f *forest) searchProofs(n *node) {
+	n.bareOwner = n.subject
+	for i := range n.held {
+		n.held[i].setOwner(n.subject)
+	}
+	if n.subject == n.issuer {
+		return
+	}
+	var covering, others []*node
+	subjects := 0
+	for _, p := range f.madeOut[n.issuer] {
+		if p == n || p.state == resolving {
+			continue // a chain that leads back to itself proves nothing
+		}
+		if p.format == ucan.Native && p.subject != n.subject {
+			subjects++
+			continue
+		}
+		f.resolve(p)
+		if f.covers(p, n) {
+			covering = append(covering, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	switch {
+	case len(covering) > 0:
+		n.parents = covering
+	case len(others) > 0:
+		n.parents = others
+	case subjects > 0:
+		n.warn("broken chain: what is made out to its issuer %s is about another subject than %s", n.issuer, n.subject)
+	default:
+		n.warn("broken chain: none of the tokens given is made out to its issuer %s", n.issuer)
+	}
+}
+
+func (f *forest) covers(p, n *node) bool {
+	for i := range n.held {
+		if p.covering(&n.held[i]) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// covering returns the capability of p that covers c.
+func (p *node) covering(c *claim) *claim {
+	for i := range p.held {
+		if g := &p.held[i]; g.coversResource(c) && g.Can().Covers(c.Can()) {
+			return g
+		}
+	}
+	return nil
+}
+
+func (n *node) isRoot() bool {
+	return n.format == ucan.JWT && len(n.proofs) == 0 || n.format == ucan.Native && n.subject == n.issuer
+}
+
+func (n *node) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(n.warnings, text) {
+		n.warnings = append(n.warnings, text)
+	}
+}
+
+// takenLife is how far in the future a token may expire where [ucan.Limits] says
+// nothing else.
+const takenLife = 366 * 24 * time.Hour
+
+// inspect notes what is wrong with a token whose parents are known.
+func (f *forest) inspect(n *node) {
+	if !n.signed {
+		n.warn("the signature does not verify: somebody changed the token, or another key signed it")
+	}
+	switch {
+	case !n.eternal && f.now.After(n.ends):
+		n.warn("expired %s ago", about(f.now.Sub(n.ends)))
+	case !n.notBefore.IsZero() && f.now.Before(n.notBefore):
+		n.warn("not valid yet: it begins in %s", about(n.notBefore.Sub(f.now)))
+	}
+	if n.eternal || n.ends.Sub(f.now) > takenLife {
+		n.warn("lives longer than a venue takes by default, %s", about(takenLife))
+	}
+	for _, p := range n.parents {
+		if !p.eternal && (n.eternal || n.ends.After(p.ends)) {
+			n.warn("lives longer than its proof %s, which ends at %s", p.cid, stamp(p.ends))
+		}
+		if n.format == ucan.JWT && n.notBefore.Before(p.notBefore) {
+			n.warn("begins before its proof %s, which begins at %s", p.cid, stamp(p.notBefore))
+		}
+	}
+	for i := range n.held {
+		f.inspectClaim(n, &n.held[i])
+	}
+}
+
+func (f *forest) inspectClaim(n *node, c *claim) {
+	if n.isRoot() {
+		if c.owner != n.issuer {
+			note := fmt.Sprintf("begins a chain for %s, so it counts where %s may speak for them (usher ucan verify --root)", c.owner, n.issuer)
+			if !slices.Contains(n.notes, note) {
+				n.notes = append(n.notes, note)
+			}
+		}
+		return
+	}
+	if c.owner == n.issuer {
+		return // the owner needs no proof
+	}
+	part, joined := "resource", false
+	for _, p := range n.parents {
+		if p.audience != n.issuer {
+			continue
+		}
+		joined = true
+		if g := p.covering(c); g != nil {
+			c.from, c.by = g, p
+			return
+		}
+		for i := range p.held {
+			if p.held[i].coversResource(c) {
+				part = "ability"
+			}
+		}
+	}
+	switch {
+	case !joined: // said already: the chain is broken
+	case c.owner.IsZero():
+		n.warn("%s: nobody can tell in whose namespace, since its proofs differ", c.String())
+	default:
+		n.warn("widened: %s is wider than its proof in the %s, so the token is refused", c.String(), part)
+	}
+}
+
+// narrowing says in words what became of the capability that c was made from.
+func (c *claim) narrowing() string {
+	if c.from == nil {
+		return ""
+	}
+	var parts []string
+	if from, to := c.from.place(), c.place(); c.from.path() != c.path() {
+		parts = append(parts, from+" to "+to)
+	}
+	if c.from.Can() != c.Can() {
+		parts = append(parts, string(c.from.Can())+" to "+string(c.Can()))
+	}
+	if len(parts) == 0 {
+		return "passes on " + string(c.Can()) + " on " + c.place() + " whole"
+	}
+	return "narrows " + strings.Join(parts, ", ")
+}
+
+// place is the resource without its owner, as written.
+func (c *claim) place() string {
+	text := strings.TrimPrefix(strings.TrimPrefix(c.With(), c.owner.String()), "/")
+	if text == "" {
+		return "(any)"
+	}
+	return text
+}

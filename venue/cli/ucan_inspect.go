@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+type ucanInspectCmd struct {
+	Files   []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens, in any order: JWT, multibase text, or raw CBOR."`
+	At      string   `placeholder:"RFC3339" help:"Judge times as of then instead of now."`
+	Mermaid bool     `help:"Draw a Mermaid flowchart instead."`
+	JSON    bool     `name:"json" help:"Print as JSON, with whole DIDs."`
+}
+
+// Run fails where a token cannot be believed at all: one that is no token, or
+// whose signature is wrong. An expired or widened one is shown, with a warning.
+func (c *ucanInspectCmd) Run(s *streams) error {
+	now, err := nowOr(c.At)
+	if err != nil {
+		return err
+	}
+	if c.JSON && c.Mermaid {
+		return misusef("--json and --mermaid are two forms of one answer: give one of them")
+	}
+	tokens, err := s.readTokens(c.Files)
+	if err != nil {
+		return err
+	}
+	if len(tokens) == 0 {
+		return fmt.Errorf("there is no token in %s", strings.Join(c.Files, ", "))
+	}
+	f := plant(tokens, now)
+	switch {
+	case c.JSON:
+		err = s.printJSON(f.report())
+	case c.Mermaid:
+		err = f.mermaid(s.out)
+		for _, t := range f.bad {
+			fmt.Fprintf(s.err, "%s %s: %s\n", s.notes.bad("✗"), t.source, t.err)
+		}
+	default:
+		err = f.draw(s.out, s.paint)
+	}
+	if err == nil && f.failed() {
+		err = errQuiet
+	}
+	return err
+}
+
+func (f *forest) failed() bool {
+	for _, n := range f.nodes {
+		if !n.signed {
+			return true
+		}
+	}
+	return len(f.bad) > 0
+}
+
+// inspection is the JSON form of a forest.
+type inspection struct {
+	Tokens  []inspected  `json:"tokens"`  // proofs before what was made from them
+	Invalid []unreadable `json:"invalid"` // what is no token
+}
+
+type unreadable struct {
+	Source string `json:"source"`
+	Reason string `json:"reason"`
+}
+
+type inspected struct {
+	CID          ucan.CID      `json:"cid"`
+	Source       string        `json:"source"`
+	Format       string        `json:"format"`
+	Issuer       ucan.DID      `json:"issuer"`
+	Audience     ucan.DID      `json:"audience"`
+	Subject      ucan.DID      `json:"subject,omitzero"`
+	Root         bool          `json:"root"`
+	Proofs       []ucan.CID    `json:"proofs"` // named by it, or found among the tokens
+	Capabilities []inspectedBy `json:"capabilities"`
+	NotBefore    *time.Time    `json:"notBefore,omitempty"`
+	Expires      *time.Time    `json:"expires"`   // null for never
+	Signature    string        `json:"signature"` // "valid" or "invalid"
+	Notes        []string      `json:"notes,omitempty"`
+	Warnings     []string      `json:"warnings"`
+}
+
+// inspectedBy is a capability, whose namespace it is in, and what it narrows.
+type inspectedBy struct {
+	With    string           `json:"with"`
+	Can     caps.Ability     `json:"can"`
+	Owner   ucan.DID         `json:"owner,omitzero"`
+	Proof   ucan.CID         `json:"proof,omitzero"`
+	From    *caps.Capability `json:"from,omitempty"`
+	Narrows string           `json:"narrows,omitempty"`
+}
+
+func (f *forest) report() inspection {
+	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
+	for _, n := range f.resolved {
+		t := inspected{
+			CID: n.cid, Source: n.source, Format: n.format.String(), Issuer: n.issuer, Audience: n.audience, Subject: n.subject,
+			Root: n.isRoot(), Proofs: n.proofs, Signature: "valid", Notes: n.notes, Warnings: n.warnings,
+		}
+		if n.format == ucan.Native {
+			for _, p := range n.parents {
+				t.Proofs = append(t.Proofs, p.cid)
+			}
+		}
+		if t.Proofs == nil {
+			t.Proofs = []ucan.CID{}
+		}
+		if t.Warnings == nil {
+			t.Warnings = []string{}
+		}
+		if !n.signed {
+			t.Signature = "invalid"
+		}
+		if !n.eternal {
+			t.Expires = &n.ends
+		}
+		if !n.notBefore.IsZero() {
+			t.NotBefore = &n.notBefore
+		}
+		t.Capabilities = make([]inspectedBy, 0, len(n.held))
+		for i := range n.held {
+			c := &n.held[i]
+			by := inspectedBy{With: c.With(), Can: c.Can(), Owner: c.owner, Narrows: c.narrowing()}
+			if c.from != nil {
+				by.Proof, by.From = c.by.cid, &c.from.Capability
+			}
+			t.Capabilities = append(t.Capabilities, by)
+		}
+		out.Tokens = append(out.Tokens, t)
+	}
+	for _, t := range f.bad {
+		out.Invalid = append(out.Invalid, unreadable{t.source, t.err.Error()})
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"usher/ucan"
+)
+
+// draw writes each root with what was made from it below.
+func (f *forest) draw(w io.Writer, p paint) error {
+	var b strings.Builder
+	for _, n := range f.nodes {
+		if len(n.parents) == 0 {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			f.drawNode(&b, p, n, "", "")
+		}
+	}
+	for _, t := range f.bad {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", p.bad("✗"), t.source, t.err)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// drawNode writes a token after the branch that leads to it; below is what
+// stands before its other lines.
+func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below string) {
+	fmt.Fprintf(b, "%s%s\n", branch, p.bold(short(n.issuer)+" → "+short(n.audience)))
+	margin := below + "   "
+	if len(n.children) > 0 {
+		margin = below + "│  "
+	}
+	line := func(text string) { fmt.Fprintf(b, "%s%s\n", margin, text) }
+	for i := range n.held {
+		text := shorten(n.held[i].String())
+		if how := n.held[i].narrowing(); how != "" {
+			text += p.dim("  " + how)
+		}
+		line(text)
+	}
+	if len(n.held) == 0 {
+		line("(no capabilities)")
+	}
+	signature := p.good("signature verifies")
+	if !n.signed {
+		signature = p.bad("signature does not verify")
+	}
+	line(f.validity(n) + ", " + signature)
+	line(p.dim(n.format.String() + " " + n.cid.String() + ", " + n.source))
+	for _, text := range n.notes {
+		line(shorten(text))
+	}
+	for _, more := range n.parents[min(1, len(n.parents)):] {
+		line("also made from " + more.cid.String())
+	}
+	for _, text := range n.warnings {
+		line(p.warn("! " + shorten(text)))
+	}
+	for i, child := range n.children {
+		if i == len(n.children)-1 {
+			f.drawNode(b, p, child, below+"└─ ", below+"   ")
+		} else {
+			f.drawNode(b, p, child, below+"├─ ", below+"│  ")
+		}
+	}
+}
+
+// validity says from when to when, and how far off that is.
+func (f *forest) validity(n *node) string {
+	text := "never expires"
+	if !n.eternal {
+		text = "until " + stamp(n.ends)
+		if !f.now.After(n.ends) {
+			text += " (" + about(n.ends.Sub(f.now)) + " left)"
+		}
+	}
+	if !n.notBefore.IsZero() {
+		text = "from " + stamp(n.notBefore) + " " + text
+	}
+	return text
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// about is a duration to the precision that a reader wants.
+func about(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	}
+	return fmt.Sprintf("%d seconds", d/time.Second)
+}
+
+// short names a principal so that a reader tells it from the others.
+func short(d ucan.DID) string {
+	text := strings.TrimPrefix(d.String(), "did:key:")
+	if len(text) < 16 {
+		return orDash(text)
+	}
+	return text[:8] + "…" + text[len(text)-4:]
+}
+
+// shorten shortens the DIDs within a text.
+func shorten(text string) string {
+	const did = "did:key:"
+	for i := strings.Index(text, did); i >= 0; i = strings.Index(text, did) {
+		end := i + len(did)
+		for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] >= 'A' && text[end] <= 'Z' || text[end] >= 'a' && text[end] <= 'z') {
+			end++
+		}
+		d, err := ucan.ParseDID(text[i:end])
+		if err != nil {
+			return text
+		}
+		text = text[:i] + short(d) + text[end:]
+	}
+	return text
+}
