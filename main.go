@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"usher/examples/ap"
+	"usher/examples/delegation"
 	"usher/venue/cli"
 )
 
@@ -21,6 +22,6 @@ func main() {
 func program() *cli.Program {
 	return &cli.Program{
 		Providers: ap.Providers(),
-		Demos:     map[string]cli.Demo{"ap": ap.Demo},
+		Demos:     map[string]cli.Demo{"ap": ap.Demo, "delegation": delegation.Demo},
 	}
 }

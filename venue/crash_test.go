@@ -13,7 +13,10 @@ import (
 	"usher/venue"
 )
 
-const crashDir = "USHER_TEST_CRASH_DIR"
+const (
+	crashDir  = "USHER_TEST_CRASH_DIR"
+	crashWork = "USHER_TEST_CRASH_WORK"
+)
 
 // runCrashChild is the child process of TestKill: it works and says what was
 // acknowledged, until it is killed.
@@ -31,6 +34,9 @@ func runCrashChild() bool {
 	if err != nil {
 		panic(err)
 	}
+	if os.Getenv(crashWork) == "revoke" {
+		revokeAndWait(ctx, v, alice)
+	}
 	for n := 1; ; n++ {
 		if _, err := alice.Invoke(ctx, "covia:write", map[string]any{"path": fmt.Sprintf("w/n/%d", n), "value": n}); err != nil {
 			panic(err)
@@ -44,6 +50,65 @@ func runCrashChild() bool {
 			panic(err)
 		}
 		fmt.Printf("%d %s\n", n, job.ID)
+	}
+}
+
+// revokeAndWait delegates, revokes, says so, and waits to be killed.
+func revokeAndWait(ctx context.Context, v *venue.Venue, alice *venue.User) {
+	bob, err := v.User(ctx, "bob")
+	if err != nil {
+		panic(err)
+	}
+	if _, err := alice.Invoke(ctx, "covia:write", map[string]any{"path": "w/a", "value": 1}); err != nil {
+		panic(err)
+	}
+	out, err := alice.Invoke(ctx, "ucan:delegate", map[string]any{
+		"audience": bob.DID().String(), "ttl": "24h", "capabilities": []map[string]string{{"with": "w/a", "can": "crud/read"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	var made struct{ Tokens []struct{ CID string } }
+	if err := json.Unmarshal(out, &made); err != nil {
+		panic(err)
+	}
+	if _, err := alice.Invoke(ctx, "ucan:revoke", map[string]any{"cid": made.Tokens[0].CID}); err != nil {
+		panic(err)
+	}
+	fmt.Println("revoked")
+	select {}
+}
+
+func TestKillAfterARevocation(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashWork+"=revoke")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "revoked\n" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+
+	v := open(t, &venue.Options{Dir: dir})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	if got := invoke(t, bob, "ucan:list", `{"received":true}`); !strings.Contains(got, `"revoked":true`) {
+		t.Errorf("bob's tokens after the kill: %s", got)
+	}
+	path := alice.DID().String() + "/w/a"
+	if got, err := bob.Invoke(t.Context(), "covia:read", map[string]string{"path": path}); err == nil {
+		t.Errorf("after the kill bob reads %s by a revoked token", got)
+	}
+	cid := delegate(t, alice, bob.DID().String(), "crud/read", "w/a")
+	if got := read(t, bob, path); got != `{"exists":true,"value":1}` {
+		t.Errorf("by a fresh token %s bob reads %s", cid, got)
 	}
 }
 

@@ -136,8 +136,27 @@ func (s delegationService) List(ctx context.Context, call tools.Call, received, 
 			}
 			collect(delegation.Issued, l)
 		}
+		// The venue signs what ucan:issue makes for a principal.
+		for l, err := range s.v.tokens.ByIssuer(ctx, s.v.DID()) {
+			if err != nil {
+				return nil, err
+			}
+			if speaksFor(l, call.Owner()) {
+				collect(delegation.Issued, l)
+			}
+		}
 	}
 	return out, nil
+}
+
+// speaksFor reports whether the token hands on something of owner's.
+func speaksFor(l *ucan.Link, owner ucan.DID) bool {
+	for c := range l.Capabilities() {
+		if c.Resource().DID() == owner.String() {
+			return true
+		}
+	}
+	return false
 }
 
 // held lists what others have delegated to the principal behind auth, as far as

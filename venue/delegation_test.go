@@ -260,6 +260,12 @@ func TestIssue(t *testing.T) {
 			if !strings.Contains(verdict, `"decision":"allow"`) {
 				t.Errorf("ucan:verify: %s", verdict)
 			}
+			if list := invoke(t, alice, "ucan:list", `{"issued":true}`); !strings.Contains(list, got.CID) {
+				t.Errorf("ucan:list lacks what the venue issued for alice: %s", list)
+			}
+			if list := invoke(t, bob, "ucan:list", `{"issued":true}`); strings.Contains(list, got.CID) {
+				t.Errorf("bob's issued tokens have alice's: %s", list)
+			}
 			invoke(t, alice, "ucan:revoke", `{"cid":"`+got.CID+`"}`)
 			if _, err := bob.Invoke(t.Context(), "covia:read", map[string]string{"path": alice.DID().String() + "/w/shared/a"}); err == nil {
 				t.Error("bob still reads by a revoked token")

@@ -102,7 +102,31 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.fillModels(ctx, o); err != nil {
 		return err
 	}
-	return v.applyConfig(ctx, o.Config)
+	if err := v.applyConfig(ctx, o.Config); err != nil {
+		return err
+	}
+	v.work.Go(v.sweep)
+	return nil
+}
+
+// sweepEvery is the time between two sweeps of expired tokens.
+const sweepEvery = time.Hour
+
+// sweep removes tokens that have expired, until Close.
+func (v *Venue) sweep() {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		// A day's grace: a listing may still show what ran out.
+		if _, err := v.tokens.Sweep(v.closing, v.now().Add(-24*time.Hour)); err != nil && v.closing.Err() == nil {
+			v.log.Warn("sweep of expired tokens failed", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-v.closing.Done():
+			return
+		}
+	}
 }
 
 func (v *Venue) fillModels(ctx context.Context, o *Options) error {

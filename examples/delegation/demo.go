@@ -29,7 +29,7 @@ var ErrUnexpected = errors.New("the demo did not come out as it must")
 // where that is not what the delegations demand. It takes no invoice.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	if opts.Invoice != nil {
-		return errors.New("the delegation demo takes no invoice: leave --invoice out, or run usher demo ap")
+		return cli.Misuse(errors.New("the delegation demo takes no invoice: leave --invoice out, or run usher demo ap"))
 	}
 	return demo(ctx, story(), opts)
 }

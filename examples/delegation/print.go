@@ -152,7 +152,7 @@ func (p *printer) line(format string, args ...any) {
 func (p *printer) head(title string) { p.line("\n%s", p.bold(title)) }
 
 func (p *printer) paint(s string, style lipgloss.Style) string {
-	if !p.color {
+	if !p.color || s == "" {
 		return s
 	}
 	return style.Render(s)

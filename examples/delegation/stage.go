@@ -136,7 +136,7 @@ func (s *stage) each(ctx context.Context, steps []step) ([]tried, error) {
 func (s *stage) expect(list []tried) {
 	for _, t := range list {
 		if t.Outcome != t.step.want {
-			s.report.unexpected("%s %s: %s, want %s %s", t.Agent, t.Does, t.Outcome, t.step.want, t.Words)
+			s.report.unexpected("%s", strings.TrimSpace(fmt.Sprintf("%s %s: %s, want %s %s", t.Agent, t.Does, t.Outcome, t.step.want, t.Words)))
 		}
 		if t.Outcome == denied && !strings.HasSuffix(t.Words, "who has delegated nothing for this call.") {
 			s.report.unexpected("%s %s: the denial says more or less than it should: %s", t.Agent, t.Does, t.Words)

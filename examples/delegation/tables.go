@@ -23,7 +23,7 @@ func (p *printer) trees() {
 				until: "until " + clock(l.Expires), token: short(l.CID), narrows: "from the owner",
 			}
 			if depth > 0 {
-				e.narrows = "less " + strings.Join(l.Narrows, ", ")
+				e.narrows = "narrower in " + strings.Join(l.Narrows, ", ")
 			}
 			lines = append(lines, e)
 		}

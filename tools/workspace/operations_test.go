@@ -146,9 +146,9 @@ func TestOperations(t *testing.T) {
 		}},
 		{"inspect", []step{
 			{"covia:write", `{"path":"w/a","value":{"name":"Acme & Co","two words":[1,2]}}`, `{"written":true}`},
-			{"covia:inspect", `{"paths":"w/a/name"}`, `{"result":"\"Acme \u0026 Co\""}`},
+			{"covia:inspect", `{"paths":"w/a/name"}`, `{"result":"\"Acme & Co\""}`},
 			{"covia:inspect", `{"paths":["w/a/two words","w/b"]}`, `{"result":{"w/a/two words":"[1, 2]","w/b":"/* nothing here */"}}`},
-			{"covia:inspect", `{"paths":"w/a","compact":false}`, `{"result":"{\n  name: \"Acme \u0026 Co\",\n  \"two words\": [\n    1,\n    2\n  ]\n}"}`},
+			{"covia:inspect", `{"paths":"w/a","compact":false}`, `{"result":"{\n  name: \"Acme & Co\",\n  \"two words\": [\n    1,\n    2\n  ]\n}"}`},
 			{"covia:inspect", `{}`, "invalid input for v/ops/covia/inspect: paths is missing: give a path such as w/notes, or an array of paths"},
 			{"covia:inspect", `{"paths":[]}`, "invalid input for v/ops/covia/inspect: paths has 0 entries: give 1 to 100"},
 			{"covia:inspect", `{"paths":[["w","a"]]}`, "invalid input for v/ops/covia/inspect: paths must be a string or an array of strings, each one a path"},

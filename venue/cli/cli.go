@@ -82,6 +82,9 @@ func (m misuse) Unwrap() error { return m.error }
 
 func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
+// Misuse marks an error as one of how the command was called: exit status 2.
+func Misuse(err error) error { return misuse{err} }
+
 // Run runs the command with its arguments, without the program's name, and
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {
@@ -219,7 +222,7 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 }
 
 type demoCmd struct {
-	Name    string `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable)."`
+	Name    string `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable) or delegation (chains of authority)."`
 	Invoice string `placeholder:"FILE|-" help:"Process this invoice instead of the demonstration's own."`
 	Data    string `placeholder:"DIR" help:"Keep the data there; otherwise nothing is kept."`
 	JSON    bool   `name:"json" help:"Print the same as data."`

@@ -100,7 +100,7 @@ type inspectedBy struct {
 
 func (f *forest) report() inspection {
 	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
-	for _, n := range f.resolved {
+	for _, n := range f.order {
 		t := inspected{
 			CID: n.cid, Source: n.source, Format: n.format.String(), Issuer: n.issuer, Audience: n.audience, Subject: n.subject,
 			Root: n.isRoot(), Proofs: n.proofs, Signature: "valid", Notes: n.notes, Warnings: n.warnings,

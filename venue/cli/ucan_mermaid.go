@@ -22,7 +22,7 @@ func (f *forest) mermaid(w io.Writer) error {
 		return boxes[d]
 	}
 	var wrong []string
-	for i, n := range f.resolved {
+	for i, n := range f.order {
 		from, to := box(n.issuer), box(n.audience)
 		lines := make([]string, 0, len(n.held)+2)
 		for i := range n.held {
