@@ -275,7 +275,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{"text", []string{"demo", "delegation"}, cli.ExitOK, "6. What the audit ledger says"},
 		{"data", []string{"demo", "delegation", "--json"}, cli.ExitOK, `"unexpected": []`},
-		{"an invoice", []string{"demo", "delegation", "--invoice", "-"}, cli.ExitFailed, ""},
+		{"an invoice", []string{"demo", "delegation", "--invoice", "-"}, cli.ExitMisuse, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
