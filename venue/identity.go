@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"usher/ucan"
@@ -78,21 +77,6 @@ func (k *keyring) of(ctx context.Context, did ucan.DID) (ucan.Key, error) {
 		return ucan.Key{}, fmt.Errorf("the key of %s is not here", did)
 	}
 	return k.key(ctx, name.(string))
-}
-
-// agent returns the key that the principal is an independent agent by.
-func (k *keyring) agent(did ucan.DID) (agentKey, bool) {
-	name, ok := k.hosted.Load(did)
-	if !ok {
-		return agentKey{}, false
-	}
-	key, isAgent := strings.CutPrefix(name.(string), agentPrefix)
-	if !isAgent {
-		return agentKey{}, false
-	}
-	owner, id, _ := strings.Cut(key, "/")
-	parsed, err := ucan.ParseDID(owner)
-	return agentKey{parsed, id}, err == nil
 }
 
 // forget removes a key: whoever had it is nobody from then on.

@@ -15,8 +15,10 @@ import (
 // inputs of the operations over a small universe of resources: enough that
 // every capability of the same universe that could allow anything does.
 func universe() map[string][]string {
-	paths := []string{"w", "w/a", "w/a/b", "w/ab", "w/new/x", "o", "o/a", "o/a/b", "o/new", "g", "g/a", "g/a/b", "g/ab", "g/new", "j", "j/a", "j/a/b", "v", "v/a", "s/a",
-		"did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/w/new/x", "did:key:zBob/g/a", "did:key:zBob/s/a"}
+	paths := []string{
+		"w", "w/a", "w/a/b", "w/ab", "w/new/x", "o", "o/a", "o/a/b", "o/new", "g", "g/a", "g/a/b", "g/ab", "g/new", "j", "j/a", "j/a/b", "v", "v/a", "s/a",
+		"did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/w/new/x", "did:key:zBob/g/a", "did:key:zBob/s/a",
+	}
 	ids := []string{"a", "ab", "new"}
 	in := map[string][]string{}
 	add := func(op, format string, args ...any) { in[op] = append(in[op], fmt.Sprintf(format, args...)) }

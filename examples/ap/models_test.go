@@ -67,7 +67,8 @@ func TestProgramAsksOnce(t *testing.T) {
 
 func TestCorrectionIsNoTask(t *testing.T) {
 	turn := newTurn(&runtime.Request{Messages: []runtime.Message{
-		{Role: runtime.RoleUser, Text: "Invoice 7"}, {Role: runtime.RoleAssistant, Text: "hm"},
+		{Role: runtime.RoleUser, Text: "Invoice 7"},
+		{Role: runtime.RoleAssistant, Text: "hm"},
 		{Role: runtime.RoleUser, Text: correction + " it is not one JSON value"},
 	}})
 	if turn.task != "Invoice 7" {

@@ -138,8 +138,12 @@ func TestSameOrder(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"PO-4471", "po 4471", true}, {"PO-4471", "4471", true}, {"PO-2025-017", "PO/2025/017", true},
-		{"PO-4471", "PO-447", false}, {"PO-4471", "", false}, {"PO-4471", "PO", false},
+		{"PO-4471", "po 4471", true},
+		{"PO-4471", "4471", true},
+		{"PO-2025-017", "PO/2025/017", true},
+		{"PO-4471", "PO-447", false},
+		{"PO-4471", "", false},
+		{"PO-4471", "PO", false},
 	} {
 		if got := sameOrder(tt.a, tt.b); got != tt.want {
 			t.Errorf("sameOrder(%q, %q) = %v, want %v", tt.a, tt.b, got, tt.want)

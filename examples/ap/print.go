@@ -70,8 +70,13 @@ func (p *printer) invoice(r *report) {
 	p.line("%s", p.bold("What the scanner read"))
 	p.rows(func(row func(...string)) {
 		for _, f := range [...]struct{ name, value string }{
-			{"vendor", e.Vendor}, {"invoice number", e.Number}, {"date", e.Date}, {"currency", e.Currency},
-			{"total", e.Total.Grouped()}, {"terms", e.Terms}, {"purchase order", e.PurchaseOrder},
+			{"vendor", e.Vendor},
+			{"invoice number", e.Number},
+			{"date", e.Date},
+			{"currency", e.Currency},
+			{"total", e.Total.Grouped()},
+			{"terms", e.Terms},
+			{"purchase order", e.PurchaseOrder},
 		} {
 			row("   "+f.name, orAbsent(f.value))
 		}

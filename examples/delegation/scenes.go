@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -77,9 +78,7 @@ func (s *stage) revoke(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list := append(watched[:1:1], ended...)
-	list = append(list, watched[1:]...)
-	s.report.Revocation = append(list, after...)
+	s.report.Revocation = slices.Concat(watched[:1], ended, watched[1:], after)
 	s.expect(s.report.Revocation)
 	return nil
 }

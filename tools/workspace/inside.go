@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The functions here follow a path inside one decoded value. at is the path of the value itself,
@@ -45,7 +46,7 @@ func modify(v any, at, rest []string, change func(old any, exists bool) (any, er
 	if len(rest) == 0 {
 		return change(v, true)
 	}
-	here, below := append(at[:len(at):len(at)], rest[0]), rest[1:]
+	here, below := slices.Concat(at, rest[:1]), rest[1:]
 	switch c := v.(type) {
 	case map[string]any:
 		next, ok := c[rest[0]]

@@ -28,7 +28,7 @@ func authorize(ctx context.Context, v *ucan.Verifier, q ucan.Query, links []*uca
 	first := err
 	for err != nil {
 		var missing *ucan.VerifyError
-		if !errors.As(err, &missing) || missing.Err != ucan.ErrMissingProof || missing.CID.IsZero() {
+		if !errors.As(err, &missing) || !errors.Is(missing.Err, ucan.ErrMissingProof) || missing.CID.IsZero() {
 			break
 		}
 		n := len(q.Tokens)

@@ -227,10 +227,10 @@ func (f *forest) covers(p, n *node) bool {
 	return true
 }
 
-// covering returns the capability of p that covers c.
-func (p *node) covering(c *claim) *claim {
-	for i := range p.held {
-		if g := &p.held[i]; g.coversResource(c) && g.Can().Covers(c.Can()) {
+// covering returns the capability of n that covers c.
+func (n *node) covering(c *claim) *claim {
+	for i := range n.held {
+		if g := &n.held[i]; g.coversResource(c) && g.Can().Covers(c.Can()) {
 			return g
 		}
 	}

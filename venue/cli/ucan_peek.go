@@ -76,7 +76,7 @@ func peek(t token) (n *node, inside []token, ok bool) {
 // drawn reports whether the forest shows the reason itself.
 func drawn(e *ucan.VerifyError) bool {
 	for _, shown := range []error{ucan.ErrSignature, ucan.ErrWidenedResource, ucan.ErrWidenedAbility, ucan.ErrBrokenChain, ucan.ErrTimeBounds, ucan.ErrBareResource} {
-		if e.Err == shown {
+		if errors.Is(e.Err, shown) {
 			return true
 		}
 	}

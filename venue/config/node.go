@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -122,7 +123,8 @@ func (f fault) Error() string { return f.at.String() + ": " + f.message }
 
 func syntaxFault(src *source, err error) error {
 	at, message := place{File: src.name}, err.Error()
-	if e, ok := err.(yaml.Error); ok {
+	var e yaml.Error
+	if errors.As(err, &e) {
 		message = e.GetMessage()
 		if tk := e.GetToken(); tk != nil && tk.Position != nil {
 			at = src.at(tk.Position.Line, tk.Position.Column)
