@@ -54,7 +54,7 @@ var example = &Config{
 				caps.MustCapability("o/ap-pipeline", "invoke"), caps.MustCapability("g/Alice", "agent/request"),
 			)),
 		},
-		{ID: "Clerk", Tools: []string{"covia:read"}},
+		{ID: "Clerk", Tools: []string{"covia:read"}, Parent: "Carol"},
 	},
 	Parents: map[string]string{"Clerk": "Carol"},
 	Orchestrations: []Orchestration{{"ap-pipeline", json.RawMessage(`{"name":"ap-pipeline","description":"Reads an invoice.","type":"orchestration",` +
