@@ -1,0 +1,120 @@
+package venue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/ucan"
+)
+
+// held is a set as the agent's principal writes it. What a spec lists is
+// written by that principal already; what is passed on, by the giver.
+func held(spec agents.Spec, set caps.Set, principal, giver ucan.DID) caps.Set {
+	if _, listed := spec.Caps.Set(); listed {
+		return set.In(principal.String())
+	}
+	return set.SeenBy(principal.String(), giver.String())
+}
+
+// addGivers adds those who bound the call to those that an agent has its
+// capabilities from. The owner in person bounds nothing, nor does the agent
+// itself.
+func addGivers(givers []string, call tools.Call, key agentKey) []string {
+	givers = slices.Clone(givers)
+	for _, b := range call.Authority().Bounds() {
+		if parseBound(b).key != key && !slices.Contains(givers, b) {
+			givers = append(givers, b)
+		}
+	}
+	return givers
+}
+
+// addParent lets another agent bound the record, which only narrows it.
+func (s agentService) addParent(ctx context.Context, rec *record, key agentKey, parent string) error {
+	if parent == "" || parent == key.id {
+		return nil
+	}
+	a, err := s.v.agents.get(ctx, agentKey{key.owner, parent})
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
+	}
+	giver := a.rec.Load()
+	if giver == nil {
+		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
+	}
+	if b := (bound{a.key, giver.Life}).String(); !slices.Contains(rec.Givers, b) {
+		rec.Givers = append(slices.Clone(rec.Givers), b)
+	}
+	return nil
+}
+
+// given is what a spec gives the agent: what it says, or else what the giver
+// passes on.
+func given(spec agents.Spec, otherwise caps.Set) caps.Set {
+	if set, listed := spec.Caps.Set(); listed {
+		return set
+	}
+	return otherwise
+}
+
+// atMost refuses a capability set beyond the caller's own, naming what the
+// caller lacks first, where it may know.
+func (s agentService) atMost(call tools.Call, agent string, set caps.Set) error {
+	mine := call.Caps()
+	if mine.Covers(set) {
+		return nil
+	}
+	denial := &caps.Denial{
+		Operation: call.Operation(), Ability: "*", Capabilities: mine,
+		Why: fmt.Sprintf("Agent %s would hold more than you do, and an agent can hand on at most what it holds itself.", agent),
+	}
+	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
+	if missing := mine.Missing(set); known && len(missing) > 0 {
+		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
+	}
+	return denial
+}
+
+// creators are the ids of those that an agent has its capabilities from.
+func creators(rec *record) []string {
+	var ids []string
+	for _, b := range rec.Givers {
+		ids = append(ids, parseBound(b).key.id)
+	}
+	return ids
+}
+
+// bare is the spec as it is kept: capabilities stand apart.
+func bare(spec agents.Spec) agents.Spec {
+	spec.Caps = caps.Declared{}
+	return spec
+}
+
+// merge returns the config with what changes says in its place.
+func merge(base, changes agents.Spec) agents.Spec {
+	out := base
+	out.Caps = changes.Caps
+	out.Description = either(changes.Description, base.Description)
+	out.Model = either(changes.Model, base.Model)
+	out.Prompt = either(changes.Prompt, base.Prompt)
+	out.Authority = either(changes.Authority, base.Authority)
+	out.Identity = either(changes.Identity, base.Identity)
+	out.Parent = either(changes.Parent, base.Parent)
+	if changes.Tools != nil {
+		out.Tools = changes.Tools
+	}
+	if changes.Context != nil {
+		out.Context = changes.Context
+	}
+	if changes.Output != nil {
+		out.Output = changes.Output
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package venue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/ucan"
+)
+
+func (s agentService) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
+	key := keyOf(call, id)
+	if remove {
+		if err := s.noChildren(ctx, call, id); err != nil {
+			return agents.Deleted{}, err
+		}
+	}
+	var did ucan.DID // of an independent agent
+	var past bound
+	_, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
+		if old == nil {
+			return nil, &NoAgentError{id}
+		}
+		if past = (bound{key, old.Life}); old.DID != "" {
+			did = old.principal(key)
+		}
+		if remove {
+			return nil, nil
+		}
+		next := *old
+		next.Status, next.Updated = agents.Terminated, s.v.now().UnixMilli()
+		return &next, nil
+	})
+	if err != nil {
+		return agents.Deleted{}, err
+	}
+	if remove {
+		if err := s.v.removeSessions(ctx, past); err != nil {
+			return agents.Deleted{}, err
+		}
+		if !did.IsZero() {
+			if err := s.v.keys.forget(ctx, agentPrefix+key.String(), did); err != nil {
+				return agents.Deleted{}, err
+			}
+		}
+	}
+	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
+}
+
+// noChildren keeps the record of an agent that others have their capabilities
+// from: without it they would hold nothing, silently.
+func (s agentService) noChildren(ctx context.Context, call tools.Call, id string) error {
+	var children []string
+	key := keyOf(call, id)
+	err := s.v.agents.list(ctx, call.Owner(), func(child string, rec *record) error {
+		if child != id && slices.ContainsFunc(rec.Givers, func(b string) bool { return parseBound(b).key == key }) {
+			children = append(children, child)
+		}
+		return nil
+	})
+	if err != nil || len(children) == 0 {
+		return err
+	}
+	if !call.Caps().Check(caps.Need("agent/read", "g")).Allowed() {
+		children = []string{fmt.Sprintf("%d others", len(children))}
+	}
+	return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
+}
+
+func (s agentService) SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (agents.State, error) {
+	rec, err := s.v.agents.change(ctx, keyOf(call, id), func(old *record) (*record, error) {
+		switch {
+		case old == nil:
+			return nil, &NoAgentError{id}
+		case old.Status == agents.Terminated:
+			return nil, fmt.Errorf("agent %s is TERMINATED", id)
+		}
+		next := *old
+		next.Status, next.Updated = agents.Sleeping, s.v.now().UnixMilli()
+		if suspended {
+			next.Status = agents.Suspended
+		}
+		return &next, nil
+	})
+	if err != nil {
+		return agents.State{}, err
+	}
+	return agents.State{AgentID: id, Status: s.v.status(keyOf(call, id), rec)}, nil
+}
+
+func (s agentService) Info(ctx context.Context, call tools.Call, id string) (agents.Info, error) {
+	a, rec, err := s.find(ctx, call, id)
+	if err != nil {
+		return agents.Info{}, err
+	}
+	sessions, inbox, err := s.v.countSessions(ctx, bound{a.key, rec.Life})
+	if err != nil {
+		return agents.Info{}, err
+	}
+	config := rec.Config
+	config.Caps = caps.Declare(rec.Caps)
+	return agents.Info{
+		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a),
+		Creators: creators(rec), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+	}, nil
+}
+
+func (s agentService) List(ctx context.Context, call tools.Call, terminated bool) ([]agents.Summary, error) {
+	out := []agents.Summary{}
+	err := s.v.agents.list(ctx, call.Owner(), func(id string, rec *record) error {
+		if rec.Status != agents.Terminated || terminated {
+			out = append(out, agents.Summary{AgentID: id, Status: s.v.status(keyOf(call, id), rec), Description: rec.Config.Description})
+		}
+		return nil
+	})
+	return out, err
+}
