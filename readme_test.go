@@ -49,8 +49,15 @@ func TestReadmeIsTrue(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(configuration[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := usher(t, dir, "lint"); !strings.Contains(got, "nothing to complain about") {
-		t.Errorf("lint of the README's configuration says:\n%s", got)
+	for i, text := range configuration {
+		project := t.TempDir()
+		if err := os.WriteFile(filepath.Join(project, "usher.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := usher(t, project, "lint"); !strings.Contains(got, "nothing to complain about") {
+			t.Errorf("lint of configuration %d of the README says:\n%s", i+1, got)
+		}
+		usher(t, project, "agents", "list") // the venue opens
 	}
 	if got := usher(t, dir, "agents", "show", "Carol"); !strings.HasSuffix(got, disclosure) {
 		t.Errorf("agents show Carol ends otherwise than the README says:\n%s", got)

@@ -260,8 +260,10 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 		final.Error = err.Error()
 	}
 	closing = append(closing, final)
-	if logErr := t.session.append(ctx, t.opts.Now(), closing...); logErr != nil {
-		err = errors.Join(err, logErr)
+	for batch := range slices.Chunk(closing, 100) { // a log takes only so much at once
+		if logErr := t.session.append(ctx, t.opts.Now(), batch...); logErr != nil {
+			err = errors.Join(err, logErr)
+		}
 	}
 	for _, ev := range closing {
 		t.emit(ev)

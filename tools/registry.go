@@ -122,7 +122,7 @@ func (r *Registry) nearest(reference string) string {
 
 // Nearest returns the known name closest to name, or "" when none is close.
 func Nearest(name string, known []string) string {
-	best, bestAt := "", 1+len(name)/3
+	best, bestAt := "", max(2, 1+len(name)/4)
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
 			best, bestAt = k, d

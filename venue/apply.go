@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"usher/tools/agents"
 	"usher/venue/config"
@@ -40,9 +41,66 @@ func (v *Venue) applyConfig(ctx context.Context, c *config.Config) error {
 			return fmt.Errorf("apply orchestration %s: %w", o.ID, err)
 		}
 	}
-	for _, spec := range c.Agents {
+	for _, spec := range parentsFirst(c.Agents) {
 		if err := v.applyAgent(ctx, u, spec); err != nil {
 			return fmt.Errorf("apply agent %s: %w", spec.ID, err)
+		}
+	}
+	return v.findStrays(ctx, u, c)
+}
+
+// parentsFirst orders agents so that each comes after the one that bounds it,
+// as far as that can be: in a circle none can.
+func parentsFirst(list []agents.Spec) []agents.Spec {
+	var out []agents.Spec
+	placed := make(map[string]bool)
+	for len(out) < len(list) {
+		before := len(out)
+		for _, spec := range list {
+			waits := slices.ContainsFunc(list, func(p agents.Spec) bool { return p.ID == spec.Parent && p.ID != spec.ID })
+			if !placed[spec.ID] && (!waits || placed[spec.Parent]) {
+				placed[spec.ID] = true
+				out = append(out, spec)
+			}
+		}
+		if len(out) == before {
+			for _, spec := range list {
+				if !placed[spec.ID] {
+					out = append(out, spec)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Strays returns the agents that an earlier configuration made and the present
+// one does not have: they are still there, with all that they may do.
+func (v *Venue) Strays() []string { return v.strays }
+
+func (v *Venue) findStrays(ctx context.Context, u *User, c *config.Config) error {
+	prefix := u.DID().String() + "/agent/"
+	var ids []string
+	err := v.store.Under("c/").ScanKeys(ctx, []byte(prefix), nil, func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(prefix):]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(c.Agents, func(s agents.Spec) bool { return s.ID == id }) {
+			continue
+		}
+		a, err := v.agents.get(ctx, agentKey{u.DID(), id})
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			continue
+		}
+		if rec := a.rec.Load(); rec != nil && rec.Status != agents.Terminated {
+			v.strays = append(v.strays, id)
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ type Venue struct {
 	mint     *tools.Mint
 	runner   *runtime.Runner
 	models   map[string]runtime.Model
+	strays   []string
 	keys     *keyring
 	tokens   *ucan.Store
 	verifier *ucan.Verifier

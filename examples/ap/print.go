@@ -115,7 +115,7 @@ func (p *printer) invoice(r *report) {
 	for _, rule := range d.Rules {
 		mark := p.good("passed")
 		if !rule.Passed {
-			mark = p.bad("not   ")
+			mark = p.bad("failed")
 		}
 		p.line("   %s  %s  %s", rule.Rule, mark, rule.Detail)
 	}

@@ -61,12 +61,22 @@ func (p *printer) decisions(list []*processed) {
 }
 
 // attempts lists what was tried, by agent, each refusal in the gate's words.
+// What all denials of one holder have in common is said with the first.
 func (p *printer) attempts(list []attempted) {
 	agent := ""
+	said := make(map[string]bool)
 	for _, a := range list {
 		if a.Agent != agent {
 			agent = a.Agent
 			p.line("   %s", p.bold(agent))
+		}
+		words := a.Words
+		if what, held, ok := strings.Cut(words, " Your capabilities are: "); ok {
+			held, why, _ := strings.Cut(held, " Retrying the same call will not succeed — the denial is structural.")
+			if said[held] {
+				words = what + why
+			}
+			said[held] = true
 		}
 		mark := p.bad("denied ")
 		switch a.Outcome {
@@ -76,8 +86,8 @@ func (p *printer) attempts(list []attempted) {
 			mark = p.bad("refused")
 		}
 		p.line("     %s  %s", mark, a.What)
-		if a.Words != "" {
-			p.line("              %s", p.dim(a.Words))
+		if words != "" {
+			p.line("              %s", p.dim(words))
 		}
 	}
 }
@@ -94,5 +104,5 @@ func (p *printer) audit(a *audit) {
 	if !a.Verified {
 		state = p.bad("BROKEN")
 	}
-	p.line("   %d rows, chain of hashes %s", a.Rows, state)
+	p.line("   %d rows, one for each decision and one for each outcome; chain of hashes %s", a.Rows, state)
 }

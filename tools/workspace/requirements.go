@@ -149,7 +149,7 @@ func (s *space) needInspect(data json.RawMessage) []caps.Request {
 // readScopes are the places that reading can reach, for deciding whether to offer it.
 func (s *space) readScopes() []caps.Scope {
 	var scopes []caps.Scope
-	for _, ns := range s.namespaces() {
+	for _, ns := range append([]string{"w"}, s.namespaces()...) { // w/ first: what people mean
 		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0), caps.ScopeForeign("crud/read", ns, 0, 0))
 	}
 	return scopes

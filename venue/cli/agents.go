@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"usher/tools/agents"
 	"usher/venue"
 )
 
@@ -29,10 +30,7 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(list)
-		}
-		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "DESCRIPTION"}}
+		infos := make([]agents.Info, 0, len(list))
 		for _, item := range list {
 			agent, err := u.Agent(ctx, item.AgentID)
 			if err != nil {
@@ -42,7 +40,14 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 			if err != nil {
 				return err
 			}
-			rows = append(rows, []string{item.AgentID, item.Status, info.Caps.String(), item.Description})
+			infos = append(infos, info)
+		}
+		if c.JSON {
+			return s.printJSON(infos)
+		}
+		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "DESCRIPTION"}}
+		for _, info := range infos {
+			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), info.Config.Description})
 		}
 		return s.table(rows)
 	})
@@ -95,6 +100,8 @@ type agentsCreateCmd struct {
 	Agent string `arg:"" help:"Id of the new agent."`
 	Spec  string `name:"spec" default:"{}" placeholder:"JSON|@FILE" help:"prompt, model, tools, context, output and caps."`
 	JSON  bool   `name:"json" help:"Print as JSON."`
+
+	Overwrite bool `help:"Replace an agent that has this id, also one that has ended."`
 }
 
 func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
@@ -102,10 +109,16 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if !json.Valid([]byte(spec)) {
-		return misusef("--spec is not JSON")
+	var written map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(spec), &written); err != nil {
+		return misusef("--spec is not a JSON object: %w", err)
 	}
-	return c.change(ctx, s, c.JSON, "agent:create", map[string]any{"agentId": c.Agent, "config": json.RawMessage(spec)})
+	if _, bounded := written["caps"]; !bounded {
+		fmt.Fprintf(s.err, "%s %s has no caps and so no bounds: write \"caps\": [] for nothing, or what it may do\n", s.notes.warn("note:"), c.Agent)
+	}
+	return c.change(ctx, s, c.JSON, "agent:create", map[string]any{
+		"agentId": c.Agent, "config": json.RawMessage(spec), "overwrite": c.Overwrite,
+	})
 }
 
 type agentsSuspendCmd struct {
@@ -144,7 +157,7 @@ func (f *fromConfig) change(ctx context.Context, s *streams, asJSON bool, operat
 	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := u.Invoke(ctx, operation, input)
 		if err != nil {
-			return err
+			return unknownAgent(ctx, u, err)
 		}
 		if asJSON {
 			return s.printJSON(out)

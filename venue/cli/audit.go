@@ -55,6 +55,7 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if c.Limit > 0 && len(kept) > c.Limit {
 			kept = kept[len(kept)-c.Limit:]
 		}
+		fmt.Fprintln(s.err, s.notes.dim(fmt.Sprintf("%d rows, decisions and outcomes; the chain of hashes holds", len(rows))))
 		return s.printRows(kept, c.JSON)
 	})
 }

@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"usher/caps"
 	"usher/prompt"
@@ -54,6 +57,9 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	check := checker{registry: registry, owner: c.Owner}
 	if err := check.validOwner(); err != nil {
 		return err
+	}
+	if c.Batch != "" && (c.Caps != "" || c.Op != "") {
+		return misusef("--batch brings caps, operation and input in each line: leave --caps and --op out")
 	}
 	if c.Batch != "" {
 		in, err := s.source(c.Batch)
@@ -107,6 +113,33 @@ type question struct {
 	Input     json.RawMessage `json:"input"`
 }
 
+// questionKeys are the keys of a question.
+var questionKeys = []string{"id", "caps", "operation", "input"}
+
+// readQuestion reads a line. A line may carry more than a question, but not a
+// misspelt key of one: "cap" would leave caps out, which means no bound.
+func readQuestion(line []byte) (q question, err error) {
+	if err := json.Unmarshal(line, &q); err != nil {
+		return q, fmt.Errorf("it is not a JSON object of id, caps, operation and input: %w", err)
+	}
+	if err := tools.CheckKeys(line, nil); err != nil {
+		return q, err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(line, &keys); err != nil {
+		return q, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if near := tools.Nearest(key, questionKeys); near != "" && near != key {
+			return q, fmt.Errorf("unknown key %q: did you mean %q?", key, near)
+		}
+	}
+	if q.Operation == "" {
+		return q, errors.New("operation is missing: name one, for example covia:read")
+	}
+	return q, nil
+}
+
 // checker answers questions about capabilities as the gate would decide them.
 type checker struct {
 	registry *tools.Registry
@@ -130,14 +163,15 @@ func (c *checker) batch(in io.Reader, out io.Writer) error {
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	for lines.Scan() {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
 			continue
 		}
-		var q question
+		q, err := readQuestion(line)
 		v := verdict{Decision: verdictInvalid}
-		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
-			v.Message = "the line is not a JSON object of id, caps, operation and input: " + err.Error()
+		if err != nil {
+			v.Message = fmt.Sprintf("line %d: %v", n, err)
 		} else {
 			v = c.one(q)
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -93,6 +94,10 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		args = []string{"--help"}
 	}
 	var cmd command
+	if args[0] == "--version" {
+		fmt.Fprintln(io.out, "usher", version())
+		return ExitOK
+	}
 	exited, status := false, ExitOK
 	parser, err := kong.New(&cmd,
 		kong.Name("usher"),
@@ -118,6 +123,14 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return io.fail(err)
 	}
 	return ExitOK
+}
+
+// version is what the build knows of itself.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown version)"
 }
 
 func (p *Program) streams() *streams {
@@ -177,7 +190,10 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 	}
 	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Config: c, Providers: io.program.Providers})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
+	}
+	for _, id := range v.Strays() {
+		fmt.Fprintf(io.err, "%s agent %s is not in the configuration any more, and still there: end it with usher agents delete %s\n", io.notes.warn("note:"), id, id)
 	}
 	u, err := v.User(ctx, c.User)
 	if err != nil {

@@ -20,6 +20,12 @@ func paintFor(w io.Writer) paint {
 	return paint{ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
+// interactive reports whether a person types the input.
+func (s *streams) interactive() bool {
+	f, ok := s.in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 func (p paint) with(s string, style lipgloss.Style) string {
 	if !p.on {
 		return s

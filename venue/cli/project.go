@@ -38,7 +38,7 @@ func (c *initCmd) Run(s *streams) error {
 	}
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(c.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is there already: choose an empty folder, for example usher init my-project", filepath.Join(c.Dir, name))
+			return misusef("%s is there already: choose an empty folder, for example usher init my-project", filepath.Join(c.Dir, name))
 		}
 	}
 	for _, name := range names {
@@ -77,6 +77,12 @@ type lintCmd struct {
 // for a person to weigh.
 func (c *lintCmd) Run(s *streams) error {
 	conf, err := c.load()
+	if findings := faults(err); c.JSON && len(findings) > 0 {
+		if err := s.printJSON(findings); err != nil {
+			return err
+		}
+		return misuse{errQuiet}
+	}
 	if err != nil {
 		return err
 	}
@@ -101,6 +107,25 @@ func (c *lintCmd) Run(s *streams) error {
 		return errQuiet
 	}
 	return nil
+}
+
+// faults are what a configuration cannot be read for, as findings.
+func faults(err error) []config.Finding {
+	var one *config.Error
+	if many, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		var all []config.Finding
+		for _, err := range many.Unwrap() {
+			all = append(all, faults(err)...)
+		}
+		return all
+	}
+	if !errors.As(err, &one) {
+		return nil
+	}
+	return []config.Finding{{Level: config.LevelError, File: one.File, Line: one.Line, Column: one.Column, Subject: "configuration", Message: one.Message}}
 }
 
 func (s *streams) printFindings(findings []config.Finding) {

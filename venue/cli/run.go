@@ -133,13 +133,16 @@ func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return unknownAgent(ctx, u, err)
 		}
-		fmt.Fprintln(s.err, s.notes.dim("Talking with "+agent.ID()+" in session "+c.Session+". An empty line or Ctrl-D ends it."))
+		prompt := ""
+		if s.interactive() {
+			prompt = s.notes.bold("> ")
+			fmt.Fprintln(s.err, s.notes.dim("Talking with "+agent.ID()+" in session "+c.Session+". An empty line or Ctrl-D ends it."))
+		}
 		lines := bufio.NewScanner(s.in)
 		lines.Buffer(nil, 1<<20)
 		for {
-			fmt.Fprint(s.err, s.notes.bold("> "))
+			fmt.Fprint(s.err, prompt)
 			if !lines.Scan() || strings.TrimSpace(lines.Text()) == "" {
-				fmt.Fprintln(s.err)
 				return lines.Err()
 			}
 			if err := s.show(agent.ChatIn(ctx, c.Session, lines.Text()), c.JSON); err != nil {

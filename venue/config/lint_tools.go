@@ -172,7 +172,27 @@ func (l *linter) unused(a *agents.Spec, listed []tool) {
 			slices.ContainsFunc(r.reads, func(read caps.Request) bool { return one.Check(read).Allowed() }) {
 			continue
 		}
-		l.report(LevelWarning, l.at("agent", a.ID, "cap", strconv.Itoa(i)), "agent "+a.ID,
-			"none of its tools uses "+c.String(), "remove the capability, or add the tool that it is for")
+		advice := "remove the capability, or add the tool that it is for"
+		if near := l.nearestAbility(c.Can()); near != "" {
+			advice = fmt.Sprintf("no operation needs %s: did you mean %s?", c.Can(), near)
+		}
+		l.report(LevelWarning, l.at("agent", a.ID, "cap", strconv.Itoa(i)), "agent "+a.ID, "none of its tools uses "+c.String(), advice)
 	}
+}
+
+// nearestAbility is what an ability that no operation needs was meant to be;
+// empty where one does need it, or none is close.
+func (l *linter) nearestAbility(can caps.Ability) string {
+	var known []string
+	for _, op := range l.registry.All() {
+		for _, alternatives := range op.Scopes() {
+			for _, sc := range alternatives {
+				if can.Covers(sc.Can) || sc.Can.Covers(can) {
+					return ""
+				}
+				known = append(known, string(sc.Can))
+			}
+		}
+	}
+	return tools.Nearest(string(can), known)
 }
