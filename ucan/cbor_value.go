@@ -3,6 +3,8 @@ package ucan
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+	"strings"
 )
 
 // decodeValue turns the bytes of one value, which a cborReader has already
@@ -54,4 +56,19 @@ func (r *cborReader) decode() any {
 		}
 		return nil
 	}
+}
+
+// sortedKeys gives map keys in the order of DAG-CBOR.
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return keys
 }

@@ -166,21 +166,23 @@ func (w *walk) revokers(l *Link) []DID {
 	return w.v.Store.revoked[l.cid]
 }
 
-// policiesHold matches the statements of every token of the chain against the
-// arguments, of which "with" is always the resource that is decided on.
+// policiesHold matches the policy of every token of the chain that says more than
+// its resource against the arguments, of which "with" is always the resource that
+// is decided on.
 func (w *walk) policiesHold() bool {
 	var args map[string]any
 	for i := range w.n {
 		l := w.chain[i].link
-		for j := range l.policy {
-			if args == nil {
-				args = map[string]any{}
-				maps.Copy(args, w.args)
-				args["with"] = absolute(w.need.owner, w.need.path)
-			}
-			if l.policy[j].match(args) != isTrue {
-				return w.fail(ErrPolicy, l, "")
-			}
+		if !l.Conditional() {
+			continue
+		}
+		if args == nil {
+			args = map[string]any{}
+			maps.Copy(args, w.args)
+			args["with"] = absolute(w.need.owner, w.need.path)
+		}
+		if ok, detail := l.policy.hold(args); !ok {
+			return w.fail(ErrPolicy, l, detail)
 		}
 	}
 	return true

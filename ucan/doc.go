@@ -36,14 +36,33 @@
 //
 // Only did:key with Ed25519 names anybody; nothing here calls the network. Every
 // token has one spelling, and another one is refused ([ErrNotCanonical]): the
-// signature is checked over the bytes that came, so a revoked token cannot return
-// under a new CID. The envelope is read by a decoder of our own that takes strict
-// DAG-CBOR, one signature header and the known fields, and the JWT by one that
-// takes strict base64url and every key once, because lax readers of both give a
-// token several names. go-ucan is the oracle of the folder oracle: what it writes
-// is read here and the reverse, to the byte, and nothing that it refuses is
-// allowed here. It does not authorise, since its own verdict has faults that the
-// tests list.
+// signature is that of the bytes that came, so a revoked token cannot return under
+// a new CID. A JWT is read and signed here, with strict base64url and every key
+// once.
+//
+// go-ucan decodes, signs and matches policies, behind a guard:
+//
+//   - The guard's reader comes first. It bounds size and nesting, takes strict
+//     DAG-CBOR, one signature header, the known fields and Ed25519 keys, and
+//     refuses delegations without a subject ("powerlines"), optional selectors and
+//     slices.
+//   - go-ucan then decodes the token and verifies its signature, once. The token
+//     has to come out the same when it is written again, and go-ucan has to read
+//     what the reader read, policy and arguments to the byte; a difference, an
+//     error or a panic refuses the token. Thus an argument or a piece of metadata
+//     that is null is refused, since go-ucan does not read it.
+//   - Delegations and invocations are written and sealed by go-ucan, with a signer
+//     that keeps the secret, and opened as above before they leave.
+//   - A policy that says more than its resource is matched by go-ucan when a call
+//     is decided; the guard's own matcher has to agree, where go-ucan would let the
+//     caller choose an argument that passes. Either alone denies.
+//
+// Two things are done here: go-ucan knows the tag of release candidate 1, so the
+// signature under a released tag ("ucan/dlg@1.0.0") is checked by crypto/ed25519,
+// and so is that of a token from the [Store], which was confirmed before it was
+// stored. go-ucan does not authorise, since its own verdict has faults that the
+// tests list; it is the oracle of the folder oracle, where nothing that it refuses
+// is allowed here.
 //
 // A link on its own grants nothing. The walker verifies, of each token of a chain:
 // signature, time, lifetime, revocation; that it was made out to the issuer of the
@@ -55,9 +74,7 @@
 //
 // UCAN 1.0 would let a delegation say more than its proof, as long as the call
 // satisfies both; COG-13 does not, and its rule is kept for both formats, so that
-// what a token shows is what it gives. Delegations without a subject
-// ("powerlines"), optional selectors and slices in policies, and caveats are
-// refused.
+// what a token shows is what it gives. Caveats are refused.
 //
 // # Caveats
 //

@@ -36,8 +36,11 @@ func checkNative(t *testing.T, raw []byte) {
 		if again := rewrite(t, raw); !bytes.Equal(again, raw) {
 			t.Errorf("%x is not canonical: %x", raw, again)
 		}
-		for i := range l.policy {
-			l.policy[i].match(map[string]any{"with": "x", "a": []any{"x", int64(1)}})
+		if l.Conditional() {
+			_, detail := l.policy.hold(map[string]any{"with": "x", "a": []any{"x", int64(1)}})
+			if detail != "" {
+				t.Errorf("%x: %s", raw, detail)
+			}
 		}
 	}
 	if i, err := OpenInvocation(raw); err == nil {

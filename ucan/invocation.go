@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ipld/go-ipld-prime/datamodel"
+
 	"usher/caps"
 )
 
@@ -34,22 +36,35 @@ func OpenInvocation(raw []byte) (*Invocation, error) { return Limits{}.OpenInvoc
 
 // OpenInvocation is the package's OpenInvocation within l.
 func (l Limits) OpenInvocation(raw []byte) (*Invocation, error) {
+	inv, env, issuer, err := l.decodeInvocation(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := env.confirm(inv.raw, inv.cid, issuer, func(n datamodel.Node) error {
+		return inv.compare(n, env.free)
+	}); err != nil {
+		return nil, err
+	}
+	return inv, nil
+}
+
+// decodeInvocation is the guard, as decodeDelegation is, and gives the issuer's key.
+func (l Limits) decodeInvocation(raw []byte) (*Invocation, *envelope, ed25519.PublicKey, error) {
 	raw = bytes.Clone(raw)
 	env, err := l.openEnvelope(raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	switch env.tag {
 	case tagInvocation, tagInvocation1:
 	case tagDelegation, tagDelegation1:
-		return nil, malformed("it is a delegation; an invocation is wanted")
+		return nil, nil, nil, malformed("it is a delegation; an invocation is wanted")
 	default:
-		return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
+		return nil, nil, nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
 	}
 	inv := &Invocation{raw: raw, cid: cidOf(codecDagCBOR, raw)}
 	var issuer keyed
 	var cmd string
-	var args []byte
 	var seen fieldSet
 	r := &env.payload
 	r.fields(func(key string) {
@@ -68,7 +83,7 @@ func (l Limits) OpenInvocation(raw []byte) (*Invocation, error) {
 			if r.i < len(r.b) && r.b[r.i]>>5 != cborMap {
 				r.fail("args is a map")
 			}
-			args = r.value()
+			env.free = r.value()
 		case "prf":
 			for n := r.length(cborArray, "a list of proofs"); n > 0 && r.err == nil; n-- {
 				inv.prf = append(inv.prf, r.cid())
@@ -93,22 +108,19 @@ func (l Limits) OpenInvocation(raw []byte) (*Invocation, error) {
 		}
 	})
 	if err := r.end(); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if err := seen.need("iss", "sub", "cmd", "args", "prf", "nonce", "exp"); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if inv.can, err = abilityOf(cmd); err != nil {
-		return nil, malformed("%w", err)
+		return nil, nil, nil, malformed("%w", err)
 	}
 	if len(inv.prf) > l.chainDepth() {
-		return nil, fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.ChainDepth)", ErrTooDeep, len(inv.prf), l.chainDepth())
+		return nil, nil, nil, fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.ChainDepth)", ErrTooDeep, len(inv.prf), l.chainDepth())
 	}
-	inv.args = decodeValue(args).(map[string]any)
-	if !ed25519.Verify(issuer.key, env.signed, env.sig) {
-		return nil, &VerifyError{Err: ErrSignature, CID: inv.cid}
-	}
-	return inv, nil
+	inv.args = decodeValue(env.free).(map[string]any)
+	return inv, env, issuer.key, nil
 }
 
 // CID names the invocation by its exact bytes.
@@ -148,7 +160,7 @@ type Call struct {
 	Subject  DID            // whom the chain is about
 	Audience DID            // the venue that is to carry it out; zero is Subject
 	Can      caps.Ability   // the ability, which becomes the command
-	Args     map[string]any // arguments; "with" is the absolute resource
+	Args     map[string]any // arguments, none of them null; "with" is the absolute resource
 	Proofs   []CID          // the chain, from the caller's own delegation to the root
 	Issued   time.Time      // zero leaves it out
 	Expires  time.Time      // required
@@ -167,25 +179,7 @@ func (k Key) Invoke(c Call, rand io.Reader) (*Invocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign invocation: %w", err)
 	}
-	args := c.Args
-	if args == nil {
-		args = map[string]any{}
-	}
-	prf := make([]any, len(c.Proofs))
-	for i, p := range c.Proofs {
-		prf[i] = p
-	}
-	payload := map[string]any{
-		"iss": k.DID().s, "sub": c.Subject.s, "cmd": commandOf(c.Can), "args": args,
-		"prf": prf, "nonce": nonce, "exp": c.Expires.Unix(),
-	}
-	if !c.Audience.IsZero() && c.Audience != c.Subject {
-		payload["aud"] = c.Audience.s
-	}
-	if !c.Issued.IsZero() {
-		payload["iat"] = c.Issued.Unix()
-	}
-	raw, err := k.seal(tagInvocation, payload)
+	raw, err := k.sealInvocation(&c, nonce)
 	if err != nil {
 		return nil, fmt.Errorf("sign invocation: %w", err)
 	}
@@ -203,24 +197,4 @@ func nonceOr(nonce []byte, rand io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("the nonce has %d bytes; it needs %d to %d", len(nonce), minNonce, maxNonce)
 	}
 	return nonce, nil
-}
-
-// seal signs a payload and wraps it in the envelope.
-func (k Key) seal(tag string, payload map[string]any) ([]byte, error) {
-	var signed cborWriter
-	signed.head(cborMap, 2)
-	signed.text("h")
-	signed.bytes(varsig)
-	signed.text(tag)
-	if err := signed.value(payload, maxNesting); err != nil {
-		return nil, err
-	}
-	sig := k.Sign(signed.b)
-	if sig == nil {
-		return nil, errors.New("the key is zero or erased")
-	}
-	var w cborWriter
-	w.head(cborArray, 2)
-	w.bytes(sig)
-	return append(w.b, signed.b...), nil
 }

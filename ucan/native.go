@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ipld/go-ipld-prime/datamodel"
+	"github.com/ucan-wg/go-ucan/token/delegation"
+	"github.com/ucan-wg/go-ucan/token/invocation"
+
 	"usher/caps"
 )
 
@@ -13,8 +17,8 @@ import (
 const (
 	envelopeHead = 0x82 // a list of two
 
-	tagDelegation = "ucan/dlg@1.0.0-rc.1" // what go-ucan v1.1.0 writes and reads
-	tagInvocation = "ucan/inv@1.0.0-rc.1"
+	tagDelegation = delegation.Tag // release candidate 1
+	tagInvocation = invocation.Tag
 	// The released tags of the specification. The payloads are the same.
 	tagDelegation1 = "ucan/dlg@1.0.0"
 	tagInvocation1 = "ucan/inv@1.0.0"
@@ -27,11 +31,12 @@ const (
 var varsig = []byte{0x34, 0x01, 0xed, 0x01, 0xed, 0x01, 0x13, 0x71}
 
 // envelope is a sealed token taken apart: the signature covers signed, which is
-// a slice of the bytes that came.
+// a slice of the bytes that came, as free is: the policy of a delegation, the
+// arguments of an invocation.
 type envelope struct {
-	sig, signed []byte
-	tag         string
-	payload     cborReader
+	sig, signed, free []byte
+	tag               string
+	payload           cborReader
 }
 
 func (l Limits) openEnvelope(raw []byte) (*envelope, error) {
@@ -60,26 +65,41 @@ func (l Limits) openEnvelope(raw []byte) (*envelope, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &envelope{sig, raw[start:], string(tag), r}, nil
+	return &envelope{sig: sig, signed: raw[start:], tag: string(tag), payload: r}, nil
 }
 
-// decodeDelegation reads a sealed delegation, all but its signature.
-func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
+// openDelegation reads a sealed delegation and has go-ucan confirm it.
+func (l Limits) openDelegation(raw []byte) (*Link, error) {
+	link, env, err := l.decodeDelegation(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := env.confirm(link.raw, link.cid, link.issKey, func(n datamodel.Node) error {
+		return link.compare(n, env.free)
+	}); err != nil {
+		return nil, err
+	}
+	link.verified.Store(true)
+	return link, nil
+}
+
+// decodeDelegation is the guard: it reads a sealed delegation, all but its
+// signature, and refuses what go-ucan must not see.
+func (l Limits) decodeDelegation(raw []byte) (*Link, *envelope, error) {
 	raw = bytes.Clone(raw)
 	env, err := l.openEnvelope(raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch env.tag {
 	case tagDelegation, tagDelegation1:
 	case tagInvocation, tagInvocation1:
-		return nil, malformed("it is an invocation; a delegation is wanted")
+		return nil, nil, malformed("it is an invocation; a delegation is wanted")
 	default:
-		return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
+		return nil, nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
 	}
 	link := &Link{format: Native, raw: raw, signed: env.signed, sig: env.sig}
 	var cmd string
-	var pol []byte
 	var seen fieldSet
 	r := &env.payload
 	r.fields(func(key string) {
@@ -99,7 +119,7 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 		case "cmd":
 			cmd = string(r.text())
 		case "pol":
-			pol = r.value()
+			env.free = r.value()
 		case "nonce":
 			link.nonce = r.nonce()
 		case "meta":
@@ -118,31 +138,36 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 		}
 	})
 	if err := r.end(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !seen.has("sub") {
-		return nil, ErrPowerline
+		return nil, nil, ErrPowerline
 	}
 	if err := seen.need("iss", "aud", "cmd", "pol", "nonce", "exp"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	can, err := abilityOf(cmd)
 	if err != nil {
-		return nil, malformed("%w", err)
+		return nil, nil, malformed("%w", err)
 	}
-	g, rest, err := readPolicy(pol, link.sub)
+	g, rest, err := readPolicy(env.free, link.sub)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if len(rest) > 0 {
+		if link.policy, err = newConditions(rest, env.free); err != nil {
+			return nil, nil, err
+		}
 	}
 	g.can = can
 	if g.shown, err = caps.NewCapability(absolute(g.owner, g.path), string(can)); err != nil {
-		return nil, malformed("%w", err)
+		return nil, nil, malformed("%w", err)
 	}
-	link.grants, link.policy = []grant{g}, rest
+	link.grants = []grant{g}
 	link.cid = cidOf(codecDagCBOR, raw)
 	link.size = len(raw)
 	link.resolved.Store(&resolved{grants: link.grants, bareOwner: link.sub, depth: 1, count: 1})
-	return link, nil
+	return link, env, nil
 }
 
 // keyed reads a DID.

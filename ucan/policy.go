@@ -10,10 +10,10 @@ import (
 
 // statement is one condition of a UCAN 1.0 policy (delegation specification,
 // "Policy"). Delegations that Usher issues hold none: their resource is read
-// apart from the policy. Those of others are matched here, against the arguments
-// of the call, and every doubt denies: an argument that is missing denies even
-// under "not" and before the other branches of an "or" are looked at, as in
-// go-ucan, whose verdict is the oracle of these rules in the tests.
+// apart from the policy. Those of others are matched against the arguments of the
+// call by go-ucan, and here by the guard that holds it to them, see conditions.
+// Every doubt denies: an argument that is missing denies even under "not" and
+// before the other branches of an "or" are looked at.
 type statement struct {
 	op    string
 	sel   selector

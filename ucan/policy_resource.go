@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ucan-wg/go-ucan/pkg/policy"
+	"github.com/ucan-wg/go-ucan/pkg/policy/literal"
+
 	"usher/caps"
 )
 
@@ -110,13 +113,13 @@ func splitAbsolute(text string) (DID, caps.Resource, error) {
 }
 
 // resourcePolicy is the policy of a grant in the chain about sub.
-func resourcePolicy(owner DID, path caps.Resource, sub DID) []any {
+func resourcePolicy(owner DID, path caps.Resource, sub DID) (policy.Policy, error) {
 	if path.IsRoot() && owner == sub {
-		return []any{}
+		return policy.Policy{}, nil
 	}
 	r := absolute(owner, path)
-	return []any{[]any{"or", []any{
-		[]any{"==", withSelector, r},
-		[]any{"like", withSelector, r + "/*"},
-	}}}
+	return policy.Construct(policy.Or(
+		policy.Equal(withSelector, literal.String(r)),
+		policy.Like(withSelector, r+"/*"),
+	))
 }

@@ -8,31 +8,6 @@ import (
 	"slices"
 )
 
-func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
-	nonce, err := nonceOr(nil, is.Rand)
-	if err != nil {
-		return nil, err
-	}
-	if _, _, err := splitAbsolute(absolute(h.owner, h.path)); err != nil {
-		return nil, fmt.Errorf("%s has no native form; use the format JWT: %w", h.shown, err)
-	}
-	payload := map[string]any{
-		"iss": is.Key.DID().s, "aud": d.Audience.s, "sub": h.sub.s,
-		"cmd": commandOf(h.can), "pol": resourcePolicy(h.owner, h.path, h.sub), "nonce": nonce, "exp": nil,
-	}
-	if !d.Expires.IsZero() {
-		payload["exp"] = d.Expires.Unix()
-	}
-	if !d.NotBefore.IsZero() {
-		payload["nbf"] = d.NotBefore.Unix()
-	}
-	raw, err := is.Key.seal(tagDelegation, payload)
-	if err != nil {
-		return nil, err
-	}
-	return is.Verifier.Limits.Open(raw)
-}
-
 // jwtClaims are COG-13's, in its order.
 type jwtClaims struct {
 	Iss DID              `json:"iss"`

@@ -211,7 +211,7 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 
 func (g *Grant) conditional() bool {
 	for i := range g.n {
-		if len(g.chain[i].link.policy) > 0 {
+		if g.chain[i].link.Conditional() {
 			return true
 		}
 	}

@@ -89,7 +89,7 @@ func (w *world) nativeRaw(iss Key, aud, sub DID, can, with string, changes map[s
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		pol = resourcePolicy(owner, path, sub)
+		pol = policyOf(owner, path, sub)
 	}
 	payload := map[string]any{
 		"iss": iss.DID().s, "aud": aud.s, "sub": sub.s, "cmd": commandOf(caps.Ability(can)),
@@ -113,6 +113,18 @@ func (w *world) nativeRaw(iss Key, aud, sub DID, can, with string, changes map[s
 		w.t.Fatal(err)
 	}
 	return raw
+}
+
+// policyOf is resourcePolicy in plain values.
+func policyOf(owner DID, path caps.Resource, sub DID) []any {
+	if path.IsRoot() && owner == sub {
+		return []any{}
+	}
+	r := absolute(owner, path)
+	return []any{[]any{"or", []any{
+		[]any{"==", withSelector, r},
+		[]any{"like", withSelector, r + "/*"},
+	}}}
 }
 
 // put stores links and returns their CIDs.

@@ -1,7 +1,8 @@
-// Package oracle compares ucan with go-ucan, the reference implementation of UCAN
-// 1.0 in Go: what one writes the other reads, to the byte, and Usher allows nothing
-// that go-ucan refuses. It holds tests only, so go-ucan and the key types that it
-// brings are part of no program.
+// Package oracle compares the verdicts of ucan with those of go-ucan, the reference
+// implementation of UCAN 1.0 in Go: Usher, which decodes, signs and matches
+// policies with it but decides itself, allows nothing that go-ucan's
+// ExecutionAllowed refuses. And what the guard reads is what go-ucan writes, to
+// the byte. It holds tests only.
 package oracle
 
 import (
@@ -74,15 +75,22 @@ func newVerifier(t testing.TB, self ucan.DID) *ucan.Verifier {
 	return &ucan.Verifier{Self: self, Store: s, Limits: ucan.Limits{Life: -1}}
 }
 
+// failer is a test, or a round of a property: a fuzz target must not use its F.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // withPolicy is the policy of a resource, in their words.
-func withPolicy(t testing.TB, resource string) policy.Policy {
+func withPolicy(t failer, resource string) policy.Policy {
 	t.Helper()
 	return fromJSON(t, []any{[]any{"or", []any{
 		[]any{"==", ".with", resource}, []any{"like", ".with", resource + "/*"},
 	}}})
 }
 
-func fromJSON(t testing.TB, statements any) policy.Policy {
+func fromJSON(t failer, statements any) policy.Policy {
 	t.Helper()
 	b, err := json.Marshal(statements)
 	if err != nil {
@@ -235,7 +243,7 @@ func compare(t testing.TB, n *tally) func(*rapid.T) {
 			sub := people[pick(4, 0, "sub")]
 			pol := policy.Policy{}
 			if r := resources[pick(len(resources), 1, "resource")]; r != "" {
-				pol = withPolicy(t, base+"/"+r)
+				pol = withPolicy(rt, base+"/"+r)
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "has foreign") == 0 {
 				item := rapid.SampledFrom(foreign).Draw(rt, "foreign")

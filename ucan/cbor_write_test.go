@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
-// cborWriter writes what cborReader reads. The caller keeps the keys in order.
+// cborWriter writes what cborReader reads: the tests' own encoder, which makes the
+// tokens that go-ucan would not and shows that those that it makes are the same.
+// The caller keeps the keys in order.
 type cborWriter struct{ b []byte }
 
 func (w *cborWriter) head(major byte, n uint64) {
@@ -108,17 +108,19 @@ func (w *cborWriter) value(v any, depth int) error {
 	return nil
 }
 
-// sortedKeys gives map keys in the order of DAG-CBOR.
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// seal signs a payload and wraps it in the envelope, whatever the payload holds:
+// what the reader has to refuse, and what go-ucan does not write.
+func (k Key) seal(tag string, payload map[string]any) ([]byte, error) {
+	var signed cborWriter
+	signed.head(cborMap, 2)
+	signed.text("h")
+	signed.bytes(varsig)
+	signed.text(tag)
+	if err := signed.value(payload, maxNesting); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
-	})
-	return keys
+	var w cborWriter
+	w.head(cborArray, 2)
+	w.bytes(k.Sign(signed.b))
+	return append(w.b, signed.b...), nil
 }
