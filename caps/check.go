@@ -4,7 +4,8 @@ package caps
 //
 // The rules are COG-13's "Matching Algorithm", by segment. An unrestricted set
 // allows every valid request but those made by [Never]; a request without a
-// resource is decided by its ability alone.
+// resource is decided by its ability alone, of a capability that is not about
+// another principal's namespace: what runs without a resource runs at home.
 func (s Set) Check(r Request) Decision {
 	d := Decision{request: r, set: s}
 	switch {
@@ -14,8 +15,12 @@ func (s Set) Check(r Request) Decision {
 	case r.kind == onResource:
 		d.by, d.allowed = s.c.find(r.can, r.on.text)
 	case r.kind == onAbility:
-		if ids := s.c.covering(r.can); ids.n > 0 {
-			d.by, d.allowed = s.c.holders[ids.id[0]], true
+		ids := s.c.covering(r.can)
+		for _, id := range ids.id[:ids.n] {
+			if by := s.c.holders[id]; by != nobody {
+				d.by, d.allowed = by, true
+				break
+			}
 		}
 	}
 	return d

@@ -17,10 +17,13 @@ const maskBits = 64
 type compiled struct {
 	list      []Capability
 	names     []Ability // by id, sorted
-	holders   []uint32  // by id: the first capability of that ability
+	holders   []uint32  // by id: the first capability of that ability at home, or [nobody]
 	abilities radix     // one bit; the owner of a key is its id
 	resources []radix   // by id/64; the owner of a bit is an index of list
 }
+
+// nobody is the index of no capability.
+const nobody = ^uint32(0)
 
 // unrestricted stands for the set that allows everything. It is compared by
 // address and holds nothing.
@@ -48,10 +51,15 @@ func compile(list []Capability) *compiled {
 	c.abilities = newRadix(names)
 
 	c.holders = make([]uint32, len(c.names))
+	for id := range c.holders {
+		c.holders[id] = nobody
+	}
 	chunks := make([][]entry, (len(c.names)+maskBits-1)/maskBits)
 	for i := len(list) - 1; i >= 0; i-- {
 		id := ids[list[i].can]
-		c.holders[id] = uint32(i)
+		if list[i].Resource().DID() == "" {
+			c.holders[id] = uint32(i)
+		}
 		chunk := &chunks[id/maskBits]
 		*chunk = append(*chunk, entry{key: list[i].Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
 	}

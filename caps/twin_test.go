@@ -46,7 +46,7 @@ func oracleCovers(c Capability, can Ability, on Resource) bool {
 func oracleCheck(list []Capability, r Request) bool {
 	return slices.ContainsFunc(list, func(c Capability) bool {
 		if r.kind == onAbility {
-			return oracleAbility(c.can, r.can)
+			return oracleAbility(c.can, r.can) && !strings.HasPrefix(c.with, "did:")
 		}
 		return r.kind == onResource && oracleCovers(c, r.can, r.on)
 	})

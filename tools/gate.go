@@ -156,11 +156,13 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 			if need.HandsOn() {
 				denial.Why = "An agent can hand on at most what it holds itself."
 			}
-			reason = denial.Error()
-		case need.Resource().DID() != "" && !need.HandsOn():
+			reason, row.Unmet = denial.Error(), true
+		case need.Resource().DID() != "":
 			var err error
-			if row.Proofs, err = g.prove(ctx, auth, need); err != nil {
-				denial, reason = foreign(op.path, need, held), err.Error()
+			row.Proofs, err = g.prove(ctx, auth, need)
+			// What is only handed on must be proved when it is signed.
+			if err != nil && !need.HandsOn() {
+				denial, reason, row.Unmet = foreign(op.path, need, held), err.Error(), true
 			}
 		}
 		if g.ledger != nil {

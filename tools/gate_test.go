@@ -384,7 +384,7 @@ func TestLedger(t *testing.T) {
 		},
 		{
 			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: tools.Denied, Effects: true, Job: "job-1", Session: "ses-1",
-			Needs:  []tools.Requirement{{Ability: "crud/write", Resource: "w/other"}},
+			Needs:  []tools.Requirement{{Ability: "crud/write", Resource: "w/other", Unmet: true}},
 			Reason: "Capability denied: v/ops/test/write requires crud/write on w/other. Your capabilities are: crud on w/notes/. Retrying the same call will not succeed — the denial is structural.",
 		},
 	}

@@ -65,6 +65,9 @@ type Requirement struct {
 	Resource string `json:"resource"`
 	By       string `json:"by,omitempty"` // "crud on w/notes/"; empty when nothing met it
 
+	// Unmet marks the requirement that the call was denied for.
+	Unmet bool `json:"unmet,omitempty"`
+
 	// Proofs are the CIDs of the delegations that gave access to another
 	// principal's resource, the caller's own first.
 	Proofs []string `json:"proofs,omitempty"`
@@ -89,7 +92,7 @@ func shown(rows []Requirement) (kept []Requirement, omitted int) {
 		return rows, 0
 	}
 	kept = rows[:MaxNeeds]
-	if i := slices.IndexFunc(rows, func(r Requirement) bool { return r.By == "" }); i >= MaxNeeds {
+	if i := slices.IndexFunc(rows, func(r Requirement) bool { return r.Unmet }); i >= MaxNeeds {
 		kept = append(slices.Clone(rows[:MaxNeeds-1]), rows[i])
 	}
 	return kept, len(rows) - len(kept)

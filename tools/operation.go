@@ -203,8 +203,12 @@ func probe[In any](needs func(In) []caps.Request) (groups [][]caps.Scope) {
 	}()
 	var zero In
 	for _, need := range needs(zero) {
-		if can := need.Ability(); can != "" {
-			groups = append(groups, []caps.Scope{caps.ScopeUnder(string(can), "", 0, 0)})
+		switch can := string(need.Ability()); {
+		case can == "":
+		case need.HasResource():
+			groups = append(groups, []caps.Scope{caps.ScopeUnder(can, "", 0, 0)})
+		default:
+			groups = append(groups, []caps.Scope{caps.ScopeAbility(can)})
 		}
 	}
 	return groups

@@ -22,6 +22,13 @@ func (w *walk) push(l *Link, g int) bool {
 	if !w.inTime(l) {
 		return false
 	}
+	// What its own issuer took back costs nothing: else a pile of revoked tokens
+	// would hide a good one.
+	for _, d := range w.revokers(l) {
+		if d == l.iss || d == l.sub {
+			return w.fail(ErrRevoked, l, "")
+		}
+	}
 	if w.budget--; w.budget < 0 {
 		return w.fail(ErrBudget, l, "")
 	}

@@ -2,7 +2,6 @@ package venue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/schema"
-	"usher/ucan"
 )
 
 // agentService answers the agent operations. The gate has checked the ability
@@ -44,7 +42,7 @@ func (s agentService) find(ctx context.Context, call tools.Call, id string) (*ag
 }
 
 func (s agentService) Create(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool) (agents.Created, error) {
-	if err := s.check(ctx, call.Owner(), &spec); err != nil {
+	if err := s.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}
 	created, _, err := s.put(ctx, call, spec, overwrite, call.Caps())
@@ -61,13 +59,14 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	}
 	spec := merge(src.Config, changes)
 	spec.ID = changes.ID
-	if err := s.check(ctx, call.Owner(), &spec); err != nil {
+	if err := s.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}
-	inherits := s.v.agents.effective(from).SeenBy(call.Owner().String(), src.principal(from.key).String())
+	all, principal := s.v.agents.effective(from), src.principal(from.key)
+	inherits := all.SeenBy(call.Owner().String(), principal.String())
 	if history {
 		// Its past holds what it could read.
-		if err := s.atMost(call, source, inherits); err != nil {
+		if err := s.atMost(call, source, all, principal); err != nil {
 			return agents.Created{}, err
 		}
 	}
@@ -94,12 +93,15 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 		return out, nil, err
 	}
 	set := given(spec, otherwise)
-	if err := s.atMost(call, spec.ID, set); err != nil {
+	if err := s.atMost(call, spec.ID, set, call.Owner()); err != nil {
 		return out, nil, err
 	}
-	var past bound // whose sessions are nobody's any more
+	if s.v.keys.independent(call.Owner()) == spec.ID {
+		return out, nil, fmt.Errorf("%s is the agent whose namespace this is: choose another id", spec.ID)
+	}
+	var past *record // the one whose place is taken
 	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
-		out.Created, out.Updated, past = old == nil || old.Status == agents.Terminated, false, bound{}
+		out.Created, out.Updated, past = old == nil || old.Status == agents.Terminated, false, nil
 		if old != nil && !overwrite {
 			out.Created = false
 			return old, nil
@@ -108,13 +110,15 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Created: now, Updated: now}
 		if old != nil {
 			// Replacing an agent takes over its place.
-			if err := s.atMost(call, spec.ID, old.Caps.SeenBy(call.Owner().String(), old.principal(key).String())); err != nil {
+			if err := s.atMost(call, spec.ID, old.Caps, old.principal(key)); err != nil {
 				return nil, err
 			}
-			if out.Updated = !out.Created; out.Updated {
+			// Another principal is another agent: what it began ends.
+			out.Updated = !out.Created && (old.DID != "") == (spec.Identity == agents.IdentityOwn)
+			if out.Updated {
 				rec.Life, rec.Created = old.Life, old.Created
 			} else {
-				past = bound{key, old.Life}
+				out.Created, past = true, old
 			}
 			if call.Actor() != "" {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
@@ -125,7 +129,7 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 			return nil, err
 		}
 		if spec.Identity == agents.IdentityOwn {
-			own, err := s.v.keys.key(ctx, agentPrefix+key.String())
+			own, err := s.v.keys.key(ctx, agentPrefix+bound{key, rec.Life}.String())
 			if err != nil {
 				return nil, err
 			}
@@ -137,8 +141,8 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 	if err != nil {
 		return out, nil, err
 	}
-	if past != (bound{}) {
-		if err := s.v.removeSessions(ctx, past); err != nil {
+	if past != nil {
+		if err := s.v.bury(ctx, key, past); err != nil {
 			return out, nil, err
 		}
 	}
@@ -179,13 +183,13 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 			next.Givers = addGivers(old.Givers, call, key)
 			after = next.Caps
 		}
-		if err := s.atMost(call, changes.ID, after.SeenBy(call.Owner().String(), principal.String())); err != nil {
+		if err := s.atMost(call, changes.ID, after, principal); err != nil {
 			return nil, err
 		}
 		if err := s.addParent(ctx, &next, key, changes.Parent); err != nil {
 			return nil, err
 		}
-		return &next, s.check(ctx, call.Owner(), &next.Config)
+		return &next, s.check(ctx, call, &next.Config)
 	})
 	if err != nil {
 		return agents.State{}, err
@@ -198,7 +202,7 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 const maxCaps = 256
 
 // check says what is wrong with a spec in this venue.
-func (s agentService) check(ctx context.Context, owner ucan.DID, spec *agents.Spec) error {
+func (s agentService) check(ctx context.Context, call tools.Call, spec *agents.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
@@ -214,11 +218,11 @@ func (s agentService) check(ctx context.Context, owner ucan.DID, spec *agents.Sp
 		}
 	}
 	for _, ref := range spec.Tools {
-		_, err := s.v.toolsOf(ctx, owner, ref)
-		var missing *tools.NotFoundError
-		if errors.As(err, &missing) && strings.HasPrefix(ref, "o/") {
-			continue // may be made later
+		if !strings.Contains(ref, ":") {
+			// Below o/ things may be made later, and are not everybody's to know.
+			continue
 		}
+		_, err := s.v.toolsOf(ctx, call.Owner(), ref)
 		if err != nil {
 			return fmt.Errorf("tools of agent %s: %w", spec.ID, err)
 		}

@@ -2,9 +2,12 @@ package venue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"usher/caps"
 	"usher/prompt"
@@ -72,21 +75,79 @@ func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan
 	return s.v.verifier.Revoke(ctx, revocation)
 }
 
-func (s delegationService) Import(ctx context.Context, _ tools.Call, links []*ucan.Link) error {
-	for _, l := range links {
-		if err := s.v.tokens.Put(ctx, l); err != nil {
+// retire revokes what a principal has delegated, and forgets its key.
+func (v *Venue) retire(ctx context.Context, name string, did ucan.DID) error {
+	key, err := v.keys.of(ctx, did)
+	if err != nil {
+		return err
+	}
+	for l, err := range v.tokens.ByIssuer(ctx, did) {
+		if err != nil {
 			return err
+		}
+		revocation, err := key.Revocation(l.CID(), v.now())
+		if err != nil {
+			return err
+		}
+		if err := v.verifier.Revoke(ctx, revocation); err != nil {
+			return err
+		}
+	}
+	return v.keys.forget(ctx, name, did)
+}
+
+// Import stores tokens that carry authority now. Others would only stand in the
+// way when a chain is searched for.
+func (s delegationService) Import(ctx context.Context, _ tools.Call, links []*ucan.Link) error {
+	for len(links) > 0 {
+		var refused error
+		left := slices.DeleteFunc(slices.Clone(links), func(l *ucan.Link) bool {
+			err := s.carries(ctx, l, links)
+			if err == nil {
+				err = s.v.tokens.Put(ctx, l)
+			}
+			if err != nil && refused == nil {
+				refused = fmt.Errorf("import token %s: %w", l.CID(), err)
+			}
+			return err == nil
+		})
+		// What was stored may be the proof that another was waiting for.
+		if len(left) == len(links) {
+			return refused
+		}
+		links = left
+	}
+	return nil
+}
+
+// carries reports why a token gives its audience nothing, with the others that
+// came with it and those that are stored.
+func (s delegationService) carries(ctx context.Context, l *ucan.Link, others []*ucan.Link) error {
+	if err := s.v.verifier.Check(ctx, l); err != nil {
+		return err
+	}
+	for c := range l.Capabilities() {
+		q := ucan.Query{Caller: l.Audience(), Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others}
+		if _, err := s.v.verifier.Authorize(ctx, q); err != nil {
+			return fmt.Errorf("it does not carry %s: %w", c, err)
 		}
 	}
 	return nil
 }
 
+// errNotYours is all that is said of authority between others.
+var errNotYours = errors.New("send the tokens along: the venue's own are searched only for the caller and for the owner of the resource")
+
 func (s delegationService) Verify(ctx context.Context, call tools.Call, q delegation.Question) (ucan.Grant, []*ucan.Link, error) {
+	me := call.Owner()
+	if target := q.Need.In(me.String()).Resource().DID(); len(q.Tokens) == 0 && q.Caller != me && target != "" {
+		return ucan.Grant{}, nil, errNotYours
+	}
 	verifier := *s.v.verifier
 	if !q.At.IsZero() {
 		verifier.Now = func() time.Time { return q.At }
 	}
-	grant, err := verifier.Authorize(ctx, ucan.Query{Caller: q.Caller, Owner: call.Owner(), Request: q.Need, Tokens: q.Tokens})
+	grant, err := verifier.Authorize(ctx, ucan.Query{Caller: q.Caller, Owner: me, Request: q.Need, Tokens: q.Tokens})
 	if err != nil {
 		return grant, nil, err
 	}
@@ -118,7 +179,7 @@ func (s delegationService) List(ctx context.Context, call tools.Call, received, 
 	var out []delegation.Token
 	collect := func(direction string, l *ucan.Link) {
 		t := delegation.Describe(l, false)
-		t.Direction, t.Revoked = direction, len(s.v.tokens.Revokers(l.CID())) > 0
+		t.Direction, t.Revoked = direction, errors.Is(s.v.verifier.Check(ctx, l), ucan.ErrRevoked)
 		out = append(out, t)
 	}
 	if received {
@@ -159,15 +220,21 @@ func speaksFor(l *ucan.Link, owner ucan.DID) bool {
 	return false
 }
 
+// maxHeld bounds what a prompt lists of delegations.
+const maxHeld = 32
+
 // held lists what others have delegated to the principal behind auth, as far as
 // it would be allowed at this moment: by a chain, and by the agent's own
 // capabilities, of which a narrower one shows its own part.
 func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delegation, error) {
-	holdings, err := v.verifier.Holdings(ctx, auth.Owner())
-	if err != nil || len(holdings) == 0 {
+	set := auth.Caps()
+	if !namesOthers(set) {
+		return nil, nil
+	}
+	holdings, err := v.verifier.Holdings(ctx, auth.Owner(), maxHeld)
+	if err != nil {
 		return nil, err
 	}
-	set := auth.Caps()
 	var out []prompt.Delegation
 	for _, h := range holdings {
 		for c := range set.Intersect(caps.Of(h.Capability)).All() {
@@ -175,10 +242,34 @@ func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delega
 			if !h.Expires.IsZero() {
 				d.Expires = h.Expires.Format(time.RFC3339)
 			}
-			if !slices.Contains(out, d) {
+			// The words of a resource are another's: nothing that reads as a
+			// sentence gets into the prompt.
+			if len(out) < maxHeld && plain(c.With()) && !slices.Contains(out, d) {
 				out = append(out, d)
 			}
 		}
 	}
 	return out, nil
+}
+
+// namesOthers reports whether a set could allow anything in another's namespace.
+func namesOthers(set caps.Set) bool {
+	if set.IsUnrestricted() {
+		return true
+	}
+	for c := range set.All() {
+		if c.Resource().DID() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// plain reports whether a resource is written without spaces and signs, and
+// short enough for a line.
+func plain(with string) bool {
+	const signs = "-._~:/@+"
+	return len(with) <= 256 && strings.IndexFunc(with, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(signs, r)
+	}) < 0
 }

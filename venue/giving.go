@@ -64,11 +64,14 @@ func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 	return otherwise
 }
 
-// atMost refuses a capability set beyond the caller's own, naming what the
-// caller lacks first, where it may know.
-func (s agentService) atMost(call tools.Call, agent string, set caps.Set) error {
+// atMost refuses a capability set, as its principal writes it, beyond the
+// caller's own, naming what the caller lacks first, where it may know. The
+// caller's is translated, not the other: what is lost in translation then
+// narrows the caller.
+func (s agentService) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
 	mine := call.Caps()
-	if mine.Covers(set) {
+	here := mine.SeenBy(principal.String(), call.Owner().String())
+	if here.Covers(set) {
 		return nil
 	}
 	denial := &caps.Denial{
@@ -76,7 +79,7 @@ func (s agentService) atMost(call tools.Call, agent string, set caps.Set) error 
 		Why: fmt.Sprintf("Agent %s would hold more than you do, and an agent can hand on at most what it holds itself.", agent),
 	}
 	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
-	if missing := mine.Missing(set); known && len(missing) > 0 {
+	if missing := here.Missing(set); known && len(missing) > 0 {
 		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
 	}
 	return denial

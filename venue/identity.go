@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"usher/ucan"
@@ -27,7 +28,7 @@ type keyring struct {
 const (
 	venueKey    = "venue"
 	userPrefix  = "user/"  // and the user's name
-	agentPrefix = "agent/" // and the agent's key
+	agentPrefix = "agent/" // and the bound of an independent agent
 )
 
 func openKeyring(ctx context.Context, space *store.Space, file string, random io.Reader) (*keyring, error) {
@@ -77,6 +78,19 @@ func (k *keyring) of(ctx context.Context, did ucan.DID) (ucan.Key, error) {
 		return ucan.Key{}, fmt.Errorf("the key of %s is not here", did)
 	}
 	return k.key(ctx, name.(string))
+}
+
+// independent returns the id of the agent whose key the principal is, or "".
+func (k *keyring) independent(did ucan.DID) string {
+	name, ok := k.hosted.Load(did)
+	if !ok {
+		return ""
+	}
+	of, isAgent := strings.CutPrefix(name.(string), agentPrefix)
+	if !isAgent {
+		return ""
+	}
+	return parseBound(of).key.id
 }
 
 // forget removes a key: whoever had it is nobody from then on.

@@ -9,7 +9,6 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
-	"usher/ucan"
 )
 
 func (s agentService) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
@@ -19,15 +18,12 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 			return agents.Deleted{}, err
 		}
 	}
-	var did ucan.DID // of an independent agent
-	var past bound
+	var past *record
 	_, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{id}
 		}
-		if past = (bound{key, old.Life}); old.DID != "" {
-			did = old.principal(key)
-		}
+		past = old
 		if remove {
 			return nil, nil
 		}
@@ -39,16 +35,23 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 		return agents.Deleted{}, err
 	}
 	if remove {
-		if err := s.v.removeSessions(ctx, past); err != nil {
+		if err := s.v.bury(ctx, key, past); err != nil {
 			return agents.Deleted{}, err
-		}
-		if !did.IsZero() {
-			if err := s.v.keys.forget(ctx, agentPrefix+key.String(), did); err != nil {
-				return agents.Deleted{}, err
-			}
 		}
 	}
 	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
+}
+
+// bury removes what is left of one life of an agent: its sessions, and of an
+// independent one its key, with all that it had delegated.
+func (v *Venue) bury(ctx context.Context, key agentKey, past *record) error {
+	of := bound{key, past.Life}
+	if past.DID != "" {
+		if err := v.retire(ctx, agentPrefix+of.String(), past.principal(key)); err != nil {
+			return err
+		}
+	}
+	return v.removeSessions(ctx, of)
 }
 
 // noChildren keeps the record of an agent that others have their capabilities
@@ -56,12 +59,17 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 func (s agentService) noChildren(ctx context.Context, call tools.Call, id string) error {
 	var children []string
 	key := keyOf(call, id)
-	err := s.v.agents.list(ctx, call.Owner(), func(child string, rec *record) error {
-		if child != id && slices.ContainsFunc(rec.Givers, func(b string) bool { return parseBound(b).key == key }) {
+	count := func(child string, rec *record) error {
+		if slices.ContainsFunc(rec.Givers, func(b string) bool { return parseBound(b).key == key }) {
 			children = append(children, child)
 		}
 		return nil
-	})
+	}
+	err := s.v.agents.list(ctx, call.Owner(), count)
+	// An independent agent keeps its children in a namespace of its own.
+	if _, rec, found := s.find(ctx, call, id); err == nil && found == nil && rec.DID != "" {
+		err = s.v.agents.list(ctx, rec.principal(key), count)
+	}
 	if err != nil || len(children) == 0 {
 		return err
 	}

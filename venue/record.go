@@ -118,6 +118,9 @@ func (b *agentBook) read(ctx context.Context, key agentKey) (*record, uint64, er
 		// A record whose capabilities cannot be read is one that holds none.
 		return nil, rev, fmt.Errorf("read agent %s: %w", key.id, err)
 	}
+	if _, err := ucan.ParseDID(rec.DID); rec.DID != "" && err != nil {
+		return nil, rev, fmt.Errorf("read agent %s: who it acts as: %w", key.id, err)
+	}
 	rec.Caps = rec.Caps.In(rec.principal(key).String())
 	return rec, rev, nil
 }

@@ -150,7 +150,7 @@ func TestOperations(t *testing.T) {
 			{"covia:inspect", `{"paths":["w/a/two words","w/b"]}`, `{"result":{"w/a/two words":"[1, 2]","w/b":"/* nothing here */"}}`},
 			{"covia:inspect", `{"paths":"w/a","compact":false}`, `{"result":"{\n  name: \"Acme & Co\",\n  \"two words\": [\n    1,\n    2\n  ]\n}"}`},
 			{"covia:inspect", `{}`, "invalid input for v/ops/covia/inspect: paths is missing: give a path such as w/notes, or an array of paths"},
-			{"covia:inspect", `{"paths":[]}`, "invalid input for v/ops/covia/inspect: paths has 0 entries: give 1 to 100"},
+			{"covia:inspect", `{"paths":[]}`, "invalid input for v/ops/covia/inspect: paths has 0 entries: give 1 to 64"},
 			{"covia:inspect", `{"paths":[["w","a"]]}`, "invalid input for v/ops/covia/inspect: paths must be a string or an array of strings, each one a path"},
 			{"covia:inspect", `{"paths":"w/a","budget":5}`, "budget is 5: it must be from 10 to 100000"},
 		}},

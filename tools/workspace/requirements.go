@@ -130,7 +130,7 @@ func pathList(data json.RawMessage) ([]caps.Path, error) {
 	return paths, nil
 }
 
-const maxPaths = 100
+const maxPaths = 64 // as many as a row of the ledger shows
 
 var errPaths = errors.New("paths must be a string or an array of strings, each one a path")
 

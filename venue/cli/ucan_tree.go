@@ -30,6 +30,9 @@ func (f *forest) draw(w io.Writer, p paint) error {
 	return err
 }
 
+// maxDrawn is how many levels of a chain are drawn.
+const maxDrawn = 17
+
 // drawNode writes a token after the branch that leads to it; below is what
 // stands before its other lines.
 func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below string) {
@@ -63,6 +66,11 @@ func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below st
 	}
 	for _, text := range n.warnings {
 		line(p.warn("! " + shorten(text)))
+	}
+	// No chain is longer than this and believed; each level costs its indent.
+	if len(n.children) > 0 && strings.Count(below, "  ") > maxDrawn {
+		line(p.dim("… and more made from it"))
+		return
 	}
 	for i, child := range n.children {
 		if i == len(n.children)-1 {
