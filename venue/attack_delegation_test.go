@@ -147,41 +147,22 @@ func TestAttackAStrangerSpeaksInBobsSystemMessage(t *testing.T) {
 			}
 		}
 	}
-	start := time.Now()
 	if got := len(brief()); got > len(before)+64<<10 {
-		t.Errorf("16 calls of a stranger made the system message of bob's agent %d KiB, it was %d bytes (%s for each call of the model)", got>>10, len(before), time.Since(start))
+		t.Errorf("16 calls of a stranger made the system message of bob's agent %d KiB, it was %d bytes", got>>10, len(before))
 	}
 }
 
-// What a stranger stores for Bob costs each call of each of his agents' models.
+// What a stranger would store for Bob costs each call of each of his agents'
+// models: tokens that carry nothing are not stored.
 func TestAttackJunkMakesBobsTurnsSlow(t *testing.T) {
-	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, nil)
 	alice, bob, mallory := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "mallory")
-	clerk := create(t, bob, spec("clerk", "", `[]`))
-	brief := func() time.Duration {
-		start := time.Now()
-		if _, err := clerk.Brief(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return time.Since(start)
+	junk := forge(t, stranger(t), bob.DID().String(), times(64, attenuation{alice.DID().String() + "/w/x", "crud/read"}), time.Hour)
+	if err := tryImport(mallory, junk); err == nil || !strings.Contains(err.Error(), "does not carry") {
+		t.Errorf("a token that carries nothing: %v, want it refused", err)
 	}
-	brief()
-	before := brief()
-	key := stranger(t)
-	for range 8 {
-		var junk []string
-		for range 64 {
-			junk = append(junk, forge(t, key, bob.DID().String(), times(64, attenuation{alice.DID().String() + "/w/x", "crud/read"}), time.Hour))
-		}
-		if err := tryImport(mallory, junk...); err != nil {
-			t.Logf("refused: %v", err)
-			return
-		}
-	}
-	brief()
-	if after := brief(); after > before+50*time.Millisecond {
-		t.Errorf("8 imports of a stranger: briefing bob's agent takes %s, it took %s, before every single call of the model", after, before)
+	if list := invoke(t, bob, "ucan:list", `{}`); list != `{"tokens":[]}` {
+		t.Errorf("bob's tokens: %s, want none", list)
 	}
 }
 
