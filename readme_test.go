@@ -42,6 +42,8 @@ func usher(t *testing.T, dir string, args ...string) string {
 }
 
 func TestReadmeIsTrue(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "for-the-test")
+	t.Setenv("ANTHROPIC_API_KEY", "for-the-test")
 	configuration := blocks(t, "yaml")
 	disclosure := blocks(t, "text")[0]
 	consoles := blocks(t, "console")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"usher/runtime"
-	"usher/runtime/offline"
 	"usher/tools"
 	"usher/tools/workspace"
 	"usher/ucan"
@@ -128,25 +126,6 @@ func (v *Venue) sweep() {
 			return
 		}
 	}
-}
-
-func (v *Venue) fillModels(ctx context.Context, o *Options) error {
-	providers := runtime.Providers{offline.Name: offline.Provider}
-	maps.Copy(providers, o.Providers)
-	if o.Config != nil {
-		for name, m := range o.Config.Models {
-			if _, given := o.Models[name]; given {
-				continue
-			}
-			model, err := providers.Model(ctx, runtime.ModelConfig{Name: name, Provider: m.Provider, Settings: m.Settings})
-			if err != nil {
-				return err
-			}
-			v.models[name] = model
-		}
-	}
-	maps.Copy(v.models, o.Models)
-	return nil
 }
 
 // Close stops the background work, waits for it, and closes the store.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"usher/runtime/offline"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -90,7 +89,7 @@ func (c *lintCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	providers := append(slices.Sorted(maps.Keys(s.program.Providers)), offline.Name)
+	providers := slices.Concat(slices.Sorted(maps.Keys(venue.Providers())), slices.Sorted(maps.Keys(s.program.Providers)))
 	findings := conf.Lint(registry, providers)
 	failed := slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == "error" })
 	if c.JSON {

@@ -1,0 +1,261 @@
+package anthropic
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"usher/runtime"
+)
+
+// answer turns the events of one answer into chunks.
+type answer struct {
+	yield    func(runtime.Chunk, error) bool
+	thoughts *thoughts
+	tool     string // the tool whose arguments are the answer; may be empty
+
+	gone     bool // the consumer left
+	complete bool // the last event came
+	blocks   []*block
+	open     map[int64]*block
+	calls    int
+	text     *block          // the block whose arguments are the answer
+	held     strings.Builder // text that is none if the answer comes through the tool
+	usage    runtime.Usage
+	finished string // the stop reason
+	refusal  sdk.RefusalStopDetails
+}
+
+// block is a content block while it comes.
+type block struct {
+	kind      string
+	call      int // number among the calls
+	id, name  string
+	content   strings.Builder // text, thinking or arguments
+	input     string          // arguments that came at once
+	signature string          // of thinking
+	data      string          // of redacted thinking
+}
+
+func (a *answer) emit(c runtime.Chunk) {
+	if !a.gone && !a.yield(c, nil) {
+		a.gone = true
+	}
+}
+
+// event takes one event of a stream. Kinds that are not known are passed over,
+// as the API's versioning policy asks for.
+func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
+	switch ev.Type {
+	case "message_start":
+		u := &ev.Message.Usage
+		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+	case "content_block_start":
+		b := &ev.ContentBlock
+		return a.start(ev.Index, &block{
+			kind: b.Type, id: b.ID, name: b.Name, input: b.JSON.Input.Raw(), signature: b.Signature, data: b.Data,
+		}, b.Text+b.Thinking)
+	case "content_block_delta":
+		return a.delta(ev.Index, &ev.Delta)
+	case "content_block_stop":
+		return a.stop(ev.Index)
+	case "message_delta":
+		u := &ev.Usage
+		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		if ev.Delta.StopReason != "" {
+			a.finished, a.refusal = string(ev.Delta.StopReason), ev.Delta.StopDetails
+		}
+	case "message_stop":
+		a.complete = true
+	}
+	return nil
+}
+
+// message takes an answer in one piece.
+func (a *answer) message(m *sdk.Message) error {
+	if m.Type != "message" {
+		return fmt.Errorf("%w: its answer is no message", ErrFormat)
+	}
+	a.count(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
+	for i := range m.Content {
+		b := &m.Content[i]
+		err := a.start(int64(i), &block{
+			kind: b.Type, id: b.ID, name: b.Name, input: string(b.Input), signature: b.Signature, data: b.Data,
+		}, b.Text+b.Thinking)
+		if err != nil {
+			return err
+		}
+		if err := a.stop(int64(i)); err != nil {
+			return err
+		}
+	}
+	a.finished, a.refusal = string(m.StopReason), m.StopDetails
+	a.complete = true
+	return nil
+}
+
+// count takes a count of tokens. Counts are totals, and a later event may leave
+// out what an earlier one told.
+func (a *answer) count(input, read, written, out int64) {
+	u := runtime.Usage{Input: max(a.usage.Input, int(input+read+written)), Output: max(a.usage.Output, int(out))}
+	if u != a.usage {
+		a.usage = u
+		a.emit(runtime.Chunk{Usage: &u})
+	}
+}
+
+func (a *answer) start(index int64, b *block, content string) error {
+	if a.open[index] != nil {
+		return fmt.Errorf("%w: block %d starts twice", ErrFormat, index)
+	}
+	if a.open == nil {
+		a.open = make(map[int64]*block)
+	}
+	a.open[index] = b
+	a.blocks = append(a.blocks, b)
+	if b.kind == "tool_use" {
+		if b.id == "" || b.name == "" {
+			return fmt.Errorf("%w: a tool call has no id or no name", ErrFormat)
+		}
+		if b.name == a.tool {
+			if a.text == nil {
+				a.text = b
+			}
+			return nil
+		}
+		b.call = a.calls
+		a.calls++
+		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
+		return nil
+	}
+	a.piece(b, content)
+	return nil
+}
+
+func (a *answer) delta(index int64, d *sdk.MessageStreamEventUnionDelta) error {
+	b := a.open[index]
+	if b == nil {
+		return fmt.Errorf("%w: a piece came for block %d, which is not open", ErrFormat, index)
+	}
+	switch {
+	case d.Type == "text_delta" && b.kind == "text":
+		a.piece(b, d.Text)
+	case d.Type == "thinking_delta" && b.kind == "thinking":
+		a.piece(b, d.Thinking)
+	case d.Type == "signature_delta" && b.kind == "thinking":
+		b.signature += d.Signature
+	case d.Type == "input_json_delta" && b.kind == "tool_use":
+		a.piece(b, d.PartialJSON)
+	}
+	return nil
+}
+
+// piece adds to a block and shows it.
+func (a *answer) piece(b *block, text string) {
+	if text == "" {
+		return
+	}
+	b.content.WriteString(text)
+	switch {
+	case b.kind == "thinking":
+		a.emit(runtime.Chunk{Reasoning: text})
+	case b.kind == "text" && a.tool != "":
+		a.held.WriteString(text)
+	case b.kind == "text", b == a.text:
+		a.emit(runtime.Chunk{Text: text})
+	case b.kind == "tool_use" && b.name != a.tool:
+		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, Arguments: text}})
+	}
+}
+
+// stop ends a block. A call without arguments has no pieces, and still has an
+// object for its arguments.
+func (a *answer) stop(index int64) error {
+	b := a.open[index]
+	if b == nil {
+		return fmt.Errorf("%w: block %d ends, which is not open", ErrFormat, index)
+	}
+	delete(a.open, index)
+	if b.kind == "tool_use" && b.content.Len() == 0 {
+		if b.input == "" || b.input == "null" {
+			b.input = "{}"
+		}
+		a.piece(b, b.input)
+	}
+	return nil
+}
+
+// errUnfinished: the model stopped before it was done. Another try would end
+// the same way.
+var errUnfinished = errors.New("stopped at a limit")
+
+// finish ends an answer that came completely, and says so if the model did not
+// complete it.
+func (a *answer) finish() error {
+	if a.gone {
+		return nil
+	}
+	if len(a.open) > 0 {
+		return fmt.Errorf("%w: the answer ends with a block open", ErrFormat)
+	}
+	switch a.finished {
+	case "refusal":
+		return refused(&a.refusal)
+	case "max_tokens":
+		return fmt.Errorf("%w: %w: max_tokens is used up: raise it", ErrCut, errUnfinished)
+	case "model_context_window_exceeded":
+		return fmt.Errorf("%w: %w: the model's context window is full: give the agent less context, or start a new session", ErrCut, errUnfinished)
+	case "":
+		return fmt.Errorf("%w: the answer has no stop reason", ErrFormat)
+	}
+	if a.text == nil && a.held.Len() > 0 {
+		a.emit(runtime.Chunk{Text: a.held.String()})
+	}
+	a.remember()
+	a.emit(runtime.Chunk{Finish: a.finished})
+	return nil
+}
+
+func refused(d *sdk.RefusalStopDetails) error {
+	text := ErrRefused.Error()
+	if d.Category != "" {
+		text += " (" + string(d.Category) + ")"
+	}
+	if d.Explanation != "" {
+		text += ": " + strings.Join(strings.Fields(d.Explanation), " ")
+	}
+	return &hidden{text + "; say it in other words, or start a new session", ErrRefused}
+}
+
+// remember keeps an answer that was thought over and waits for tool results.
+func (a *answer) remember() {
+	if a.calls == 0 || a.text != nil {
+		return
+	}
+	th := new(thought)
+	var text strings.Builder
+	thinks := false
+	for _, b := range a.blocks {
+		content := b.content.String()
+		th.size += len(content) + len(b.signature) + len(b.data) + len(b.id) + len(b.name)
+		switch b.kind {
+		case "thinking":
+			thinks = true
+			th.blocks = append(th.blocks, sdk.NewThinkingBlock(b.signature, content))
+		case "redacted_thinking":
+			thinks = true
+			th.blocks = append(th.blocks, sdk.NewRedactedThinkingBlock(b.data))
+		case "text":
+			text.WriteString(content)
+			th.blocks = append(th.blocks, texts(content)...)
+		case "tool_use":
+			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: content})
+			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, arguments(content), b.name))
+		}
+	}
+	if th.text = text.String(); thinks {
+		a.thoughts.keep(th)
+	}
+}

@@ -1,0 +1,163 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/runtime"
+	"usher/runtime/anthropic"
+)
+
+const (
+	tool1Start = `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"covia_read","input":{}}}`
+	tool1a     = `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":""}}`
+	tool1b     = `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"path\":\"w/"}}`
+	tool1c     = `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"ä\"}"}}`
+	tool1Stop  = `{"type":"content_block_stop","index":1}`
+	tool2Start = `{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_2","name":"covia_list","input":{}}}`
+	tool2Stop  = `{"type":"content_block_stop","index":2}`
+)
+
+var twoCalls = []string{
+	begin, ping, text0, delta0("Let me look."), stop0,
+	tool1Start, tool1a, ping, tool1b, tool1c, tool1Stop, tool2Start, tool2Stop, endTools, end,
+}
+
+// thinkingCalls is an answer that was thought over, with a redacted part.
+var thinkingCalls = []string{
+	begin,
+	`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+	`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"First "}}`,
+	`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"look."}}`,
+	`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}`,
+	stop0,
+	`{"type":"content_block_start","index":3,"content_block":{"type":"redacted_thinking","data":"aGlkZGVu"}}`,
+	`{"type":"content_block_stop","index":3}`,
+	tool1Start, tool1b, tool1c, tool1Stop, tool2Start, tool2Stop, endTools, end,
+}
+
+func TestAnswers(t *testing.T) {
+	usage := func(out int) runtime.Usage { return runtime.Usage{Input: 240, Output: out} }
+	calls := []runtime.ToolCall{
+		{ID: "toolu_1", Name: "covia_read", Arguments: `{"path":"w/ä"}`},
+		{ID: "toolu_2", Name: "covia_list", Arguments: `{}`},
+	}
+	for _, tc := range []struct {
+		name  string
+		lines []string
+		want  got
+	}{
+		{"text with pings", []string{begin, ping, text0, delta0("Grüß "), ping, delta0("Gott 👋"), stop0, endTurn, end}, got{Text: "Grüß Gott 👋", Usage: usage(12), Finish: "end_turn"}},
+		{"two calls", twoCalls, got{Text: "Let me look.", Calls: calls, Usage: usage(40), Finish: "tool_use"}},
+		{"thinking", thinkingCalls, got{Reasoning: "First look.", Calls: calls, Usage: usage(40), Finish: "tool_use"}},
+		{"nothing", []string{begin, endTurn, end}, got{Usage: usage(12), Finish: "end_turn"}},
+		{"input told late", []string{
+			`{"type":"message_start","message":{"type":"message","usage":{"input_tokens":0,"output_tokens":0}}}`, text0, delta0("a"), stop0,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":5,"cache_read_input_tokens":6,"output_tokens":7}}`, end,
+		}, got{Text: "a", Usage: runtime.Usage{Input: 11, Output: 7}, Finish: "end_turn"}},
+		{"kinds of a later version", []string{
+			begin, `{"type":"weather","temperature":3}`, text0, delta0("a"),
+			`{"type":"content_block_delta","index":0,"delta":{"type":"scent_delta","scent":"rose"}}`, stop0,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"hologram","text":"x"}}`, tool1Stop, endTurn, end,
+		}, got{Text: "a", Usage: usage(12), Finish: "end_turn"}},
+		{"no arguments at all", []string{
+			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n"}}`, stop0, endTools, end,
+		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{}`}}, Usage: usage(40), Finish: "tool_use"}},
+		{"arguments at once", []string{
+			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{"a":1}}}`, stop0, endTools, end,
+		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{"a":1}`}}, Usage: usage(40), Finish: "tool_use"}},
+	} {
+		for _, size := range []int{1, 7, 64, 1 << 20} {
+			s := serve(t, events(size, tc.lines...))
+			g, err := ask(t, s.model(t), say("Hi"))
+			if err != nil {
+				t.Fatalf("%s in pieces of %d: %v", tc.name, size, err)
+			}
+			if diff := cmp.Diff(tc.want, g); diff != "" {
+				t.Errorf("%s in pieces of %d (-want +got):\n%s", tc.name, size, diff)
+			}
+		}
+	}
+}
+
+// Other ends of line, comments and fields are in the standard of server-sent events.
+func TestStreamSpellings(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, line := range []string{begin, text0, delta0("Hi"), stop0, endTurn, end} {
+			kind := line[len(`{"type":"`):]
+			kind = kind[:strings.Index(kind, `"`)]
+			_, _ = w.Write([]byte(": alive\r\n\r\nid: 7\r\nretry: 10\r\nevent:" + kind + "\r\ndata:" + line + "\r\n\r\n"))
+		}
+	})
+	if g, err := ask(t, s.model(t), say("Hi")); err != nil || g.Text != "Hi" {
+		t.Errorf("got %q, %v", g.Text, err)
+	}
+}
+
+func TestWholeAnswer(t *testing.T) {
+	body := `{"id":"msg_1","type":"message","role":"assistant","model":"claude-test","content":[
+		{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"Let me look."},
+		{"type":"tool_use","id":"toolu_1","name":"covia_read","input":{"path":"w/ä"}},{"type":"tool_use","id":"toolu_2","name":"covia_list","input":{}}],
+		"stop_reason":"tool_use","usage":{"input_tokens":10,"cache_read_input_tokens":200,"cache_creation_input_tokens":30,"output_tokens":40}}`
+	s := serve(t, reply(http.StatusOK, nil, body))
+	g, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream, o.MaxTokens = true, 64000 }), say("Hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := got{
+		Text: "Let me look.", Reasoning: "Hm.", Usage: runtime.Usage{Input: 240, Output: 40}, Finish: "tool_use",
+		Calls: []runtime.ToolCall{{ID: "toolu_1", Name: "covia_read", Arguments: `{"path":"w/ä"}`}, {ID: "toolu_2", Name: "covia_list", Arguments: `{}`}},
+	}
+	if diff := cmp.Diff(want, g); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	var sent map[string]any
+	if err := json.Unmarshal(s.bodies[0], &sent); err != nil || sent["stream"] != nil {
+		t.Errorf("the request asks for a stream: %s", s.bodies[0])
+	}
+}
+
+// afterCalls is the conversation that goes on after an answer with calls.
+func afterCalls(g *got) *runtime.Request {
+	req := say("Look around.")
+	req.Messages = append(req.Messages, runtime.Message{Role: runtime.RoleAssistant, Text: g.Text, Calls: g.Calls})
+	for _, call := range g.Calls {
+		req.Messages = append(req.Messages, runtime.Message{Role: runtime.RoleTool, CallID: call.ID, Name: call.Name, Text: `{"ok":true}`})
+	}
+	return req
+}
+
+// What was thought before the calls goes back with their results, unchanged.
+func TestThinkingGoesBack(t *testing.T) {
+	s := serve(t, events(64, thinkingCalls...), hello(64))
+	budget := func(o *anthropic.Options) { o.ThinkingBudget = 2048 }
+	m := s.model(t, budget)
+	g, err := ask(t, m, say("Look around."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(t, m, afterCalls(&g)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "thinking-goes-back", s.bodies[1])
+
+	// Another model, as after a restart, has forgotten: the API would refuse a budget.
+	if _, err := ask(t, s.model(t, budget), afterCalls(&g)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "thinking-forgotten", s.bodies[2])
+
+	// A conversation that was changed is not that answer any more.
+	g.Calls[0].Arguments = `{"path":"w/b"}`
+	if _, err := ask(t, m, afterCalls(&g)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(s.bodies[3]), "redacted_thinking") || !strings.Contains(string(s.bodies[3]), "w/b") {
+		t.Errorf("the answer is not sent as the conversation has it: %s", s.bodies[3])
+	}
+}

@@ -1,0 +1,157 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"usher/runtime"
+)
+
+// conversation writes messages as the API wants them: user and assistant take
+// turns, the results of one answer's calls stand in one message and in order,
+// no text is empty, and no two calls have one id.
+type conversation struct {
+	thoughts *thoughts
+	messages []sdk.MessageParam
+	ids      map[string]string // of a call, as the conversation has it: as the API gets it
+	used     map[string]bool   // ids that the API gets
+}
+
+func (c *conversation) add(msg *runtime.Message) error {
+	switch msg.Role {
+	case runtime.RoleUser:
+		c.say(sdk.MessageParamRoleUser, texts(msg.Text)...)
+	case runtime.RoleAssistant:
+		c.say(sdk.MessageParamRoleAssistant, c.answered(msg)...)
+	case runtime.RoleTool:
+		result := sdk.ToolResultBlockParam{ToolUseID: c.id(msg.CallID)}
+		for _, text := range texts(msg.Text) {
+			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfText: text.OfText})
+		}
+		c.say(sdk.MessageParamRoleUser, sdk.ContentBlockParamUnion{OfToolResult: &result})
+	default:
+		return fmt.Errorf("message has the unknown role %q", msg.Role)
+	}
+	return nil
+}
+
+// say adds to the last message where that has the role, and else a new one.
+func (c *conversation) say(role sdk.MessageParamRole, blocks ...sdk.ContentBlockParamUnion) {
+	if len(blocks) == 0 {
+		return
+	}
+	if n := len(c.messages); n > 0 && c.messages[n-1].Role == role {
+		c.messages[n-1].Content = append(c.messages[n-1].Content, blocks...)
+		return
+	}
+	c.messages = append(c.messages, sdk.MessageParam{Role: role, Content: blocks})
+}
+
+// texts is the text as blocks: none where it is empty, which the API refuses.
+func texts(text string) []sdk.ContentBlockParamUnion {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return []sdk.ContentBlockParamUnion{sdk.NewTextBlock(text)}
+}
+
+// answered is an answer of the model: as it came where it was thought over, and
+// else put together again.
+func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUnion {
+	same := true
+	ids := make([]string, len(msg.Calls))
+	for i, call := range msg.Calls {
+		ids[i] = c.newID(call.ID)
+		same = same && ids[i] == call.ID
+	}
+	if same {
+		if blocks := c.thoughts.recall(msg); blocks != nil {
+			return blocks
+		}
+	}
+	blocks := texts(msg.Text)
+	for i, call := range msg.Calls {
+		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], arguments(call.Arguments), call.Name))
+	}
+	return blocks
+}
+
+// newID takes an id for a call. Ids of other providers hold other characters,
+// and some come again at every turn.
+func (c *conversation) newID(id string) string {
+	clean := cleanID(id)
+	free := clean
+	for n := 2; c.used[free]; n++ {
+		free = clean + "-" + strconv.Itoa(n)
+	}
+	c.used[free] = true
+	c.ids[id] = free
+	return free
+}
+
+// id is the API's id of the call that came last under id.
+func (c *conversation) id(id string) string {
+	if known, ok := c.ids[id]; ok {
+		return known
+	}
+	return cleanID(id)
+}
+
+func cleanID(id string) string {
+	if id == "" {
+		return "call"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// arguments are a call's arguments as the API takes them: always an object.
+// What is none is shown to the model as what it wrote.
+func arguments(text string) json.RawMessage {
+	if strings.TrimSpace(text) == "" {
+		return json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+		return json.RawMessage(text)
+	}
+	raw, err := json.Marshal(map[string]string{"invalid_arguments": text})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// thinksOn reports whether the API would take the conversation with a thinking
+// budget: an answer whose tool results it is now given must begin with its
+// thinking. After a restart, or another model's answer, it does not.
+func (c *conversation) thinksOn() bool {
+	for i := len(c.messages) - 1; i >= 0; i-- {
+		if c.messages[i].Role == sdk.MessageParamRoleUser && !hasResult(c.messages[i].Content) {
+			return i+1 == len(c.messages) || isThinking(&c.messages[i+1].Content[0])
+		}
+	}
+	return len(c.messages) == 0 || c.messages[0].Role == sdk.MessageParamRoleAssistant && isThinking(&c.messages[0].Content[0])
+}
+
+func hasResult(blocks []sdk.ContentBlockParamUnion) bool {
+	for i := range blocks {
+		if blocks[i].OfToolResult != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func isThinking(b *sdk.ContentBlockParamUnion) bool {
+	return b.OfThinking != nil || b.OfRedactedThinking != nil
+}

@@ -1,0 +1,244 @@
+package anthropic_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"usher/runtime"
+	"usher/runtime/anthropic"
+)
+
+// verdict is what wrappers ask an error.
+func verdict(err error) (temporary bool, wait time.Duration, waits bool) {
+	if t, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err); ok {
+		temporary = t.Temporary()
+	}
+	if r, ok := errors.AsType[interface {
+		error
+		RetryAfter() (time.Duration, bool)
+	}](err); ok {
+		wait, waits = r.RetryAfter()
+	}
+	return temporary, wait, waits
+}
+
+func apiError(kind, message string) string {
+	return `{"type":"error","error":{"type":"` + kind + `","message":"` + message + `"},"request_id":"req_body"}`
+}
+
+func TestServerErrors(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name      string
+		answer    http.HandlerFunc
+		want      string
+		temporary bool
+		wait      time.Duration
+		waits     bool
+	}{
+		{
+			"429 in seconds", reply(429, http.Header{"Retry-After": {"7"}, "Request-Id": {"req_1"}}, apiError("rate_limit_error", "Slow down.")),
+			"the model's server answers 429 Too Many Requests (rate_limit_error): Slow down.; try again in 7s [request req_1]", true, 7 * time.Second, true,
+		},
+		{
+			"429 until a date", reply(429, http.Header{"Retry-After": {now.Add(90 * time.Second).Format(http.TimeFormat)}}, apiError("rate_limit_error", "x")),
+			"try again in 1m30s", true, 90 * time.Second, true,
+		},
+		{"429 in the past", reply(429, http.Header{"Retry-After": {now.Add(-time.Hour).Format(http.TimeFormat)}}, apiError("rate_limit_error", "x")), "429", true, 0, true},
+		{"429 with nonsense", reply(429, http.Header{"Retry-After": {"1e300"}}, apiError("rate_limit_error", "x")), "429", true, 0, false},
+		{"milliseconds first", reply(503, http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"9"}}, ""), "503 Service Unavailable; try again in 1.5s", true, 1500 * time.Millisecond, true},
+		{"529", reply(529, nil, apiError("overloaded_error", "Overloaded")), "answers 529 (overloaded_error): Overloaded [request req_body]", true, 0, false},
+		{"500", reply(500, nil, apiError("api_error", "Oh.")), "500 Internal Server Error (api_error): Oh.", true, 0, false},
+		{"500 that the server would not repeat", reply(500, http.Header{"X-Should-Retry": {"false"}}, apiError("api_error", "Oh.")), "500", false, 0, false},
+		{"400", reply(400, nil, apiError("invalid_request_error", "max_tokens: too many")), "400 Bad Request (invalid_request_error): max_tokens: too many", false, 0, false},
+		{"401 that repeats the key", reply(401, nil, apiError("authentication_error", "invalid x-api-key "+testKey)), "invalid x-api-key [redacted]; check key", false, 0, false},
+		{"401 with the key where the text is cut", reply(401, nil, apiError("authentication_error", strings.Repeat("x", 990)+testKey)), "x[redacte", false, 0, false},
+		{"404", reply(404, nil, apiError("not_found_error", "model: claude-test")), "check base_url and model", false, 0, false},
+		{"413", reply(413, nil, apiError("request_too_large", "Too large")), "less context", false, 0, false},
+		{"502 of a proxy", reply(502, http.Header{"Content-Type": {"text/html"}}, "<html>\n<h1>Bad\x00 Gateway</h1>"+strings.Repeat("x", 1<<20)), "502 Bad Gateway: <html> <h1>Bad", true, 0, false},
+		{"a redirect", reply(307, http.Header{"Location": {"https://evil.example/v1/messages"}}, ""), "307 Temporary Redirect): set base_url", false, 0, false},
+		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), "it sent text/html", false, 0, false},
+		{
+			"an error in mid-stream", events(5, begin, text0, delta0("Hi"), apiError("overloaded_error", "Overloaded")),
+			"the model's server answers with an error (overloaded_error): Overloaded [request req_body]", true, 0, false,
+		},
+		{"an error of another kind in mid-stream", events(5, begin, apiError("invalid_request_error", "No.")), "(invalid_request_error): No.", false, 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.Now = func() time.Time { return now } }), say("Hi"))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("Generate: %v, want an error with %q", err, tc.want)
+			}
+			temporary, wait, waits := verdict(err)
+			if temporary != tc.temporary || wait != tc.wait || waits != tc.waits {
+				t.Errorf("%v: temporary %v, retry after %v, %v; want %v, %v, %v", err, temporary, wait, waits, tc.temporary, tc.wait, tc.waits)
+			}
+			if len(err.Error()) > 1300 || strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("the error is no short line: %q", err)
+			}
+			if s.requests() != 1 {
+				t.Errorf("%d requests were made, want 1: trying again is not the model's", s.requests())
+			}
+			hidesKey(t, err)
+		})
+	}
+}
+
+// hidesKey looks for the key in all that hangs on an error.
+func hidesKey(t *testing.T, err error) {
+	t.Helper()
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Error("failed", "error", err, "any", fmt.Sprintf("%+v %#v", err, err))
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		fmt.Fprintf(&log, "%+v %#v", e, e)
+	}
+	if strings.Contains(log.String(), testKey) {
+		t.Errorf("the key is in the error: %s", log.String())
+	}
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	hang := func(lines ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			events(1<<20, lines...)(w, r)
+			panic(http.ErrAbortHandler)
+		}
+	}
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		events(1<<20, begin, text0)(w, r)
+		big := "event: content_block_delta\ndata: " + delta0(strings.Repeat("x", 1<<20)) + "\n\n"
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, big); err != nil {
+				return
+			}
+		}
+	}
+	whole := func(o *anthropic.Options) { o.NoStream = true }
+	for _, tc := range []struct {
+		name      string
+		answer    http.HandlerFunc
+		change    func(*anthropic.Options)
+		is        error
+		want      string
+		temporary bool
+	}{
+		{"nothing", events(1), nil, anthropic.ErrCut, "the stream ended early", true},
+		{"cut between events", events(64, begin, text0, delta0("Hi")), nil, anthropic.ErrCut, "the stream ended early", true},
+		{"cut before the last event", events(64, begin, text0, delta0("Hi"), stop0, endTurn), nil, anthropic.ErrCut, "the stream ended early", true},
+		{"connection lost", hang(begin, text0, delta0("Hi")), nil, anthropic.ErrCut, "unexpected EOF", true},
+		{"connection lost in a whole answer", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, `{"type":"message","content":[`)
+		}, whole, anthropic.ErrCut, "unexpected EOF", true},
+		{"no JSON", events(64, begin, text0, `{"type":"content_block_delta","index":0,`), nil, anthropic.ErrFormat, "JSON", false},
+		{"no JSON in a whole answer", reply(200, nil, `{"type":]}`), whole, anthropic.ErrFormat, "invalid character", false},
+		{"half of a whole answer", reply(200, nil, `{"type":"message"`), whole, anthropic.ErrCut, "unexpected EOF", true},
+		{"something else in a whole answer", reply(200, nil, `{"object":"chat.completion"}`), whole, anthropic.ErrFormat, "no message", false},
+		{"endless", endless, nil, anthropic.ErrFormat, "longer than", false},
+		{"endless in a whole answer", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			space := strings.Repeat(" ", 1<<20)
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, space); err != nil {
+					return
+				}
+			}
+		}, whole, anthropic.ErrFormat, "longer than", false},
+		{"a piece of no block", events(64, begin, delta0("Hi")), nil, anthropic.ErrFormat, "block 0, which is not open", false},
+		{"an end of no block", events(64, begin, stop0), nil, anthropic.ErrFormat, "block 0 ends", false},
+		{"a block that starts twice", events(64, begin, text0, text0), nil, anthropic.ErrFormat, "starts twice", false},
+		{"a block left open", events(64, begin, text0, endTurn, end), nil, anthropic.ErrFormat, "block open", false},
+		{"a call without a name", events(64, begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}`), nil, anthropic.ErrFormat, "no id or no name", false},
+		{"no stop reason", events(64, begin, end), nil, anthropic.ErrFormat, "no stop reason", false},
+		{"max_tokens", events(64, begin, text0, delta0("Hi"), stop0, strings.ReplaceAll(endTurn, "end_turn", "max_tokens"), end), nil, anthropic.ErrCut, "max_tokens is used up: raise it", false},
+		{"context window", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "model_context_window_exceeded"), end), nil, anthropic.ErrCut, "context window is full", false},
+		{
+			"refusal", events(64, begin, text0, delta0("I"), stop0,
+				`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It could\nharm."}},"usage":{"output_tokens":2}}`, end),
+			nil, anthropic.ErrRefused, "the model refuses to answer (cyber): It could harm.; say it in other words", false,
+		},
+		{"refusal without details", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end), nil, anthropic.ErrRefused, "the model refuses to answer; say", false},
+		{"silence", func(w http.ResponseWriter, r *http.Request) {
+			events(64, begin, ping)(w, r)
+			<-r.Context().Done()
+		}, func(o *anthropic.Options) { o.Timeout = 30 * time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true},
+		{
+			"silence before a whole answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			func(o *anthropic.Options) { o.NoStream, o.Timeout = true, 30*time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			change := func(*anthropic.Options) {}
+			if tc.change != nil {
+				change = tc.change
+			}
+			_, err := ask(t, s.model(t, change), say("Hi"))
+			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("Generate: %v, want %v with %q", err, tc.is, tc.want)
+			}
+			if temporary, _, _ := verdict(err); temporary != tc.temporary {
+				t.Errorf("%v: temporary %v, want %v", err, temporary, tc.temporary)
+			}
+			if s.requests() != 1 {
+				t.Errorf("%d requests were made, want 1", s.requests())
+			}
+			hidesKey(t, err)
+		})
+	}
+}
+
+// What was used until an answer failed was used.
+func TestUsageOfARefusal(t *testing.T) {
+	s := serve(t, events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end))
+	g, err := ask(t, s.model(t), say("Hi"))
+	if want := (runtime.Usage{Input: 240, Output: 12}); g.Usage != want || err == nil {
+		t.Errorf("usage %+v, %v; want %+v and an error", g.Usage, err, want)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	s := serve(t, hello(1))
+	m := s.model(t)
+	s.Close()
+	_, err := ask(t, m, say("Hi"))
+	if temporary, _, _ := verdict(err); !temporary || !strings.Contains(err.Error(), "reach the model's server: ") {
+		t.Errorf("Generate without a server: %v, want a temporary error", err)
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	why := errors.New("the turn was stopped")
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		events(64, begin, text0, delta0("Hi"))(w, r)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var last error
+	for c, err := range s.model(t).Generate(ctx, say("Hi")) {
+		if c.Text != "" {
+			cancel(why)
+		}
+		last = err
+	}
+	if !errors.Is(last, why) {
+		t.Errorf("Generate after its context ended: %v, want %v", last, why)
+	}
+	if temporary, _, _ := verdict(last); temporary {
+		t.Errorf("%v says that another try is worth it", last)
+	}
+}

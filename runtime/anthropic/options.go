@@ -1,0 +1,130 @@
+package anthropic
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultMaxTokens = 16384
+	DefaultTimeout   = 5 * time.Minute
+)
+
+// Adaptive, as a thinking budget, lets the model decide how much to think.
+const Adaptive = -1
+
+// minThinking is the least budget that the API takes: tokens.
+const minThinking = 1024
+
+// Options says which model is asked, where and how. Model is required; the
+// zero value of everything else is valid. Pointers that are nil are not sent.
+type Options struct {
+	Model     string // as the API names it, for example "claude-sonnet-5"
+	BaseURL   string // with or without /v1; "" is https://api.anthropic.com
+	AllowHTTP bool   // permit http to other machines than this one
+	Key       Secret // "" sends none, for gateways that need none
+
+	Headers       map[string]string // more headers
+	SecretHeaders map[string]Secret // more headers, with values that no error may show
+
+	MaxTokens      int      // of the answer, thinking included; 0 is DefaultMaxTokens, on top of the thinking budget
+	Temperature    *float64 // 0 to 1
+	TopP           *float64 // 0 to 1
+	ThinkingBudget int      // tokens, at least 1024 and below MaxTokens, or Adaptive; 0 leaves it to the API's default
+
+	NoPromptCache bool          // do not let the API cache the tools and the stable part of the system message
+	NoStream      bool          // ask for the answer in one piece
+	Timeout       time.Duration // of one request, its answer included; 0 is DefaultTimeout
+
+	// Transport carries the requests; nil is one of the model's own, which for an
+	// http address connects to this machine alone unless AllowHTTP is set.
+	Transport http.RoundTripper
+	Now       func() time.Time // nil is time.Now; for dates in Retry-After
+}
+
+// fill puts in the defaults.
+func (o *Options) fill() {
+	if o.MaxTokens == 0 {
+		o.MaxTokens = DefaultMaxTokens + max(0, o.ThinkingBudget)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+// check refuses what the API would refuse at the first request.
+func (o *Options) check() error {
+	switch {
+	case strings.TrimSpace(o.Model) == "":
+		return errors.New("model is missing: name the model as the API does, for example claude-sonnet-5")
+	case o.MaxTokens < 0:
+		return fmt.Errorf("max_tokens is %d: use a number above 0", o.MaxTokens)
+	case o.Timeout < 0:
+		return fmt.Errorf("timeout is %s: use one above 0, for example 5m", o.Timeout)
+	case o.ThinkingBudget < minThinking && o.ThinkingBudget != 0 && o.ThinkingBudget != Adaptive:
+		return fmt.Errorf("thinking is %d: use at least %d tokens, or adaptive", o.ThinkingBudget, minThinking)
+	case o.ThinkingBudget > 0 && o.MaxTokens > 0 && o.ThinkingBudget >= o.MaxTokens:
+		return fmt.Errorf("thinking is %d and leaves nothing of max_tokens, %d, for the answer: raise max_tokens", o.ThinkingBudget, o.MaxTokens)
+	case o.ThinkingBudget != 0 && o.Temperature != nil:
+		return errors.New("thinking and temperature exclude each other: remove one")
+	}
+	if t := o.Temperature; t != nil && !(*t >= 0 && *t <= 1) {
+		return fmt.Errorf("temperature is %v: use 0 to 1", *t)
+	}
+	if p := o.TopP; p != nil && !(*p >= 0 && *p <= 1) {
+		return fmt.Errorf("top_p is %v: use 0 to 1", *p)
+	}
+	if err := checkValue("key", string(o.Key)); err != nil {
+		return err
+	}
+	for name, value := range o.Headers {
+		if err := checkHeader(name, value); err != nil {
+			return err
+		}
+	}
+	for name, value := range o.SecretHeaders {
+		if err := checkHeader(name, string(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownHeaders are set by the request itself.
+var ownHeaders = []string{
+	"Accept", "Accept-Encoding", "Anthropic-Version", "Connection", "Content-Length",
+	"Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+func checkHeader(name, value string) error {
+	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if name == "" || strings.Trim(name, token) != "" {
+		return fmt.Errorf("headers: %q is not the name of a header: use letters, digits and -", name)
+	}
+	if strings.EqualFold(name, "X-Api-Key") {
+		return errors.New("headers: x-api-key has a setting of its own: use key")
+	}
+	for _, own := range ownHeaders {
+		if strings.EqualFold(name, own) {
+			return fmt.Errorf("headers: %s is set by the request itself: remove it", own)
+		}
+	}
+	return checkValue("headers: "+name, value)
+}
+
+// checkValue keeps what no header can hold out of one. It never shows the value.
+func checkValue(what, value string) error {
+	for _, c := range []byte(value) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return fmt.Errorf("%s holds a line break or another control character: give it on one line", what)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	vendor "github.com/sashabaranov/go-openai"
+
+	"usher/runtime"
+)
+
+// answer is one answer while it comes.
+type answer struct {
+	model *Model
+	yield func(runtime.Chunk, error) bool
+
+	text, reasoning joiner
+	refusal         strings.Builder
+	calls           calls
+	usage           runtime.Usage
+	filtered        string
+	finish          vendor.FinishReason
+	begun           bool // there was a choice
+}
+
+// stream reads an answer from server-sent events.
+func (a *answer) stream(in *bufio.Reader) error {
+	lines := &events{in: in}
+	var r reply
+	var part []byte // of an event whose data goes over several lines
+	parts := 0
+	for {
+		data, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			// Some servers end without [DONE]; then the finish reason must have come.
+			if len(part) > 0 || a.finish == "" {
+				return cut(io.ErrUnexpectedEOF)
+			}
+			return a.end()
+		case errors.Is(err, ErrFormat):
+			return err
+		case err != nil:
+			return cut(err)
+		case data == nil && len(part) > 0:
+			return a.notJSON(part)
+		case data == nil:
+			continue
+		case len(part) > 0:
+			data = slices.Concat(part, []byte("\n"), data)
+		case string(data) == "[DONE]":
+			return a.end()
+		}
+		r.reset()
+		if err := json.Unmarshal(data, &r); err != nil {
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset >= int64(len(data)) && parts < maxParts && len(data) <= maxLine {
+				part = bytes.Clone(data)
+				parts++
+				continue
+			}
+			return a.notJSON(data)
+		}
+		part, parts = nil, 0
+		if err := a.take(&r, false); err != nil {
+			return err
+		}
+	}
+}
+
+// whole reads an answer that is one JSON value.
+func (a *answer) whole(in io.Reader) error {
+	body, err := io.ReadAll(in)
+	if err != nil {
+		return cut(err)
+	}
+	if len(body) > maxAnswer {
+		return fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
+	}
+	var r reply
+	if err := json.Unmarshal(body, &r); err != nil {
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) == nil {
+			return a.model.serverError(body)
+		}
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset >= int64(len(body)) {
+			return cut(io.ErrUnexpectedEOF)
+		}
+		return a.notJSON(body)
+	}
+	if len(r.Choices) == 0 && !present(r.Error) {
+		return fmt.Errorf("%w: no choices in its answer: %s", ErrFormat, a.model.clip(string(body)))
+	}
+	if err := a.take(&r, true); err != nil {
+		return err
+	}
+	return a.end()
+}
+
+func (a *answer) notJSON(data []byte) error {
+	return fmt.Errorf("%w: it sent %s", ErrFormat, a.model.clip(string(data)))
+}
+
+// take passes on what a reply holds.
+func (a *answer) take(r *reply, whole bool) error {
+	if present(r.Error) {
+		return a.model.serverError(r.Error)
+	}
+	for i := range r.Choices {
+		c := &r.Choices[i]
+		if c.Index != 0 {
+			continue // one choice was asked for
+		}
+		a.begun = true
+		if present(c.Error) {
+			return a.model.serverError(c.Error)
+		}
+		said := &c.Delta
+		if whole && c.Message != nil {
+			said = c.Message
+			for i := range said.Calls {
+				said.Calls[i].Index = &i // in a whole answer each entry is a call
+			}
+		}
+		if err := a.takeMessage(said); err != nil {
+			return err
+		}
+		if c.Finish != "" && c.Finish != vendor.FinishReasonNull {
+			a.finish = c.Finish
+		}
+		if len(c.Filter) > 2 {
+			if found := filtered(c.Filter); found != "" {
+				a.filtered = found
+			}
+		}
+	}
+	if u := r.Usage; u != nil {
+		now := runtime.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
+		if now != a.usage {
+			a.usage = now
+			return a.send(runtime.Chunk{Usage: &now})
+		}
+	}
+	return nil
+}
+
+func (a *answer) takeMessage(m *message) error {
+	reasoning := m.ReasoningContent
+	if reasoning == "" { // some send both, with the same text
+		reasoning = m.Reasoning
+	}
+	if reasoning != "" {
+		if err := a.say(runtime.Chunk{Reasoning: a.reasoning.add(reasoning)}); err != nil {
+			return err
+		}
+	}
+	if m.Content != "" {
+		if err := a.say(runtime.Chunk{Text: a.text.add(m.Content)}); err != nil {
+			return err
+		}
+	}
+	a.refusal.WriteString(string(m.Refusal))
+	if m.Function != nil {
+		m.Calls = append(m.Calls, call{Function: *m.Function})
+	}
+	for i := range m.Calls {
+		if len(a.calls) > maxCalls {
+			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
+		}
+		if d := a.calls.add(&m.Calls[i]); d != nil {
+			if err := a.send(runtime.Chunk{Call: d}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// say sends c unless it is empty, as after half a character.
+func (a *answer) say(c runtime.Chunk) error {
+	if c.Text == "" && c.Reasoning == "" {
+		return nil
+	}
+	return a.send(c)
+}
+
+func (a *answer) send(c runtime.Chunk) error {
+	if !a.yield(c, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// end closes an answer that the server says is over, or says in which way it
+// is none.
+func (a *answer) end() error {
+	switch {
+	case a.refusal.Len() > 0:
+		return fmt.Errorf("%w: %s", ErrRefused, a.model.clip(a.refusal.String()))
+	case a.finish == vendor.FinishReasonContentFilter && a.filtered != "":
+		return fmt.Errorf("%w: the answer, for %s", ErrFiltered, a.filtered)
+	case a.finish == vendor.FinishReasonContentFilter:
+		return fmt.Errorf("%w: the answer", ErrFiltered)
+	case !a.begun:
+		return cut(errors.New("the server ended it before anything came"))
+	}
+	switch a.finish {
+	case vendor.FinishReasonStop, vendor.FinishReasonToolCalls, vendor.FinishReasonFunctionCall:
+	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
+		return cut(fmt.Errorf("the server gave up (%s)", a.finish))
+	default:
+		// At a limit on tokens a call is cut wherever it stands, and empty
+		// arguments would pass as none.
+		name, half := a.calls.half()
+		switch {
+		case half && a.finish == "":
+			return cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
+		case half:
+			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), string(a.finish))
+		}
+	}
+	for i := range a.calls {
+		if mark := a.calls[i].whole.rest(); mark != "" {
+			if err := a.send(runtime.Chunk{Call: &runtime.CallDelta{Index: i, Arguments: mark}}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.say(runtime.Chunk{Reasoning: a.reasoning.rest(), Text: a.text.rest()}); err != nil {
+		return err
+	}
+	if a.finish == "" {
+		return nil
+	}
+	return a.send(runtime.Chunk{Finish: string(a.finish)})
+}

@@ -1,0 +1,128 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	vendor "github.com/sashabaranov/go-openai"
+
+	"usher/runtime"
+)
+
+func response(body []byte) *http.Response {
+	return &http.Response{Body: io.NopCloser(bytes.NewReader(body))}
+}
+
+const benchChunks = 1000
+
+// benchStream is a stream as OpenAI sends it.
+func benchStream() []byte {
+	var b bytes.Buffer
+	for n := range benchChunks {
+		fmt.Fprintf(&b, `data: {"id":"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT","object":"chat.completion.chunk","created":1741569952,"model":"gpt-5-mini","service_tier":"default","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"usage":null}`+"\n\n", n)
+	}
+	b.WriteString(done)
+	return b.Bytes()
+}
+
+// BenchmarkStream is the cost of a streamed chunk: from the bytes of the
+// response to runtime.Chunk; the same chunks decoded by the standard library
+// alone; and by go-openai's own reader.
+func BenchmarkStream(b *testing.B) {
+	stream := benchStream()
+	perChunk := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
+	}
+	b.Run("usher", func(b *testing.B) {
+		m, err := New(Options{Model: "m"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			n := 0
+			if err := m.receive(response(stream), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
+				b.Fatal(n, err)
+			}
+		}
+		perChunk(b)
+	})
+	b.Run("stdlib", func(b *testing.B) {
+		type chunk struct {
+			Choices []struct {
+				Index int `json:"index"`
+				Delta struct {
+					Content   string `json:"content"`
+					Refusal   string `json:"refusal"`
+					ToolCalls []struct {
+						Index    int    `json:"index"`
+						ID       string `json:"id"`
+						Function struct {
+							Name      string `json:"name"`
+							Arguments string `json:"arguments"`
+						} `json:"function"`
+					} `json:"tool_calls"`
+				} `json:"delta"`
+				Finish string `json:"finish_reason"`
+			} `json:"choices"`
+			Usage *struct {
+				Prompt     int `json:"prompt_tokens"`
+				Completion int `json:"completion_tokens"`
+			} `json:"usage"`
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			in := bufio.NewScanner(bytes.NewReader(stream))
+			n := 0
+			for in.Scan() {
+				data, ok := bytes.CutPrefix(in.Bytes(), []byte("data: "))
+				if !ok || string(data) == "[DONE]" {
+					continue
+				}
+				var c chunk
+				if err := json.Unmarshal(data, &c); err != nil {
+					b.Fatal(err)
+				}
+				n += len(c.Choices)
+			}
+			if n < benchChunks {
+				b.Fatal(n)
+			}
+		}
+		perChunk(b)
+	})
+	b.Run("go-openai", func(b *testing.B) {
+		config := vendor.DefaultConfig("")
+		config.HTTPClient = doer(func(*http.Request) (*http.Response, error) {
+			r := response(stream)
+			r.StatusCode = http.StatusOK
+			return r, nil
+		})
+		client := vendor.NewClientWithConfig(config)
+		b.ReportAllocs()
+		for b.Loop() {
+			s, err := client.CreateChatCompletionStream(b.Context(), vendor.ChatCompletionRequest{Model: "m"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for err == nil {
+				_, err = s.Recv()
+			}
+			if !errors.Is(err, io.EOF) {
+				b.Fatal(err)
+			}
+			_ = s.Close()
+		}
+		perChunk(b)
+	})
+}
+
+type doer func(*http.Request) (*http.Response, error)
+
+func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }

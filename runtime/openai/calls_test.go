@@ -1,0 +1,235 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"usher/runtime"
+)
+
+// A way in which servers number and name the pieces of calls.
+type manner struct {
+	index      func(n int) *int
+	id, name   bool // with every piece
+	freshIDs   bool
+	noIDs      bool
+	interleave bool
+}
+
+var manners = map[string]manner{
+	"by the format":           {index: counted, interleave: true},
+	"id and name repeated":    {index: counted, id: true, name: true, interleave: true},
+	"all number 0":            {index: zero},
+	"all number 0, id kept":   {index: zero, id: true, interleave: true},
+	"no index":                {index: none},
+	"no index, id kept":       {index: none, id: true, interleave: true},
+	"fresh ids":               {index: counted, freshIDs: true, interleave: true},
+	"number 0 and fresh ids":  {index: zero, freshIDs: true},
+	"no ids":                  {index: counted, noIDs: true, interleave: true},
+	"no ids, name repeated":   {index: counted, noIDs: true, name: true, interleave: true},
+	"no ids, all number 0":    {index: zero, noIDs: true},
+	"no ids and no index":     {index: none, noIDs: true},
+	"no ids, 0, name repeats": {index: zero, noIDs: true, name: true},
+}
+
+func counted(n int) *int { return &n }
+func zero(int) *int      { return new(int) }
+func none(int) *int      { return nil }
+
+// Whatever a server's manner, and wherever it splits, the calls come out as
+// they were.
+func TestCallsInEveryManner(t *testing.T) {
+	for name, how := range manners {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				want := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) runtime.ToolCall {
+					raw, err := json.Marshal(map[string]string{"k": rapid.String().Draw(t, "value")})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return runtime.ToolCall{Name: rapid.SampledFrom([]string{"f", "g"}).Draw(t, "name"), Arguments: string(raw)}
+				}), 1, 4).Draw(t, "calls")
+				pieces := make([][]call, len(want))
+				for n := range want {
+					if !how.noIDs {
+						want[n].ID = fmt.Sprintf("call_%d", n)
+					}
+					pieces[n] = split(t, how, n, want[n])
+				}
+				var c calls
+				got := make([]runtime.ToolCall, len(want))
+				for _, d := range order(t, how, pieces) {
+					out := c.add(&d)
+					if out == nil {
+						continue
+					}
+					if out.Index >= len(got) {
+						t.Fatalf("there are %d calls, this is number %d", len(want), out.Index)
+					}
+					got[out.Index].ID += out.ID
+					got[out.Index].Name += out.Name
+					got[out.Index].Arguments += out.Arguments
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
+	out := []call{{Index: how.index(n), ID: whole.ID, Function: function{Name: whole.Name}}}
+	for rest := whole.Arguments; rest != ""; {
+		size := rapid.IntRange(1, len(rest)).Draw(t, "size")
+		d := call{Index: how.index(n), Function: function{Arguments: arguments(rest[:size])}}
+		if how.id {
+			d.ID = whole.ID
+		}
+		if how.freshIDs {
+			d.ID = fmt.Sprintf("%s.%d", whole.ID, len(rest))
+		}
+		if how.name {
+			d.Function.Name = whole.Name
+		}
+		out, rest = append(out, d), rest[size:]
+	}
+	return out
+}
+
+// order keeps the order of the calls' beginnings and of each call's pieces.
+func order(t *rapid.T, how manner, pieces [][]call) (out []call) {
+	if !how.interleave {
+		for _, p := range pieces {
+			out = append(out, p...)
+		}
+		return out
+	}
+	begun := 0
+	for {
+		var open []int
+		for n := range min(begun+1, len(pieces)) {
+			if len(pieces[n]) > 0 {
+				open = append(open, n)
+			}
+		}
+		if open == nil {
+			return out
+		}
+		n := rapid.SampledFrom(open).Draw(t, "next")
+		out, pieces[n] = append(out, pieces[n][0]), pieces[n][1:]
+		begun = max(begun, n+1)
+	}
+}
+
+// Text that is cut anywhere between its bytes comes out as it was.
+func TestJoinerBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.String().Draw(t, "text")
+		var j joiner
+		var got strings.Builder
+		for rest := want; rest != ""; {
+			size := rapid.IntRange(1, len(rest)).Draw(t, "size")
+			got.WriteString(j.add(piece(rest[:size])))
+			rest = rest[size:]
+		}
+		if got.WriteString(j.rest()); got.String() != want {
+			t.Fatalf("got %q, want %q", got.String(), want)
+		}
+	})
+}
+
+// Text that is cut anywhere between its UTF-16 units, each half written as
+// JSON with escapes, comes out as it was.
+func TestJoinerUnits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("😀𝄞a\"\\\n")))).Draw(t, "text")
+		var j joiner
+		var got strings.Builder
+		for rest := utf16.Encode([]rune(want)); len(rest) > 0; {
+			size := rapid.IntRange(1, len(rest)).Draw(t, "size")
+			raw := `"`
+			for _, u := range rest[:size] {
+				raw += fmt.Sprintf(`\u%04x`, u)
+			}
+			var p piece
+			if err := json.Unmarshal([]byte(raw+`"`), &p); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteString(j.add(p))
+			rest = rest[size:]
+		}
+		if got.WriteString(j.rest()); got.String() != want {
+			t.Fatalf("got %q, want %q", got.String(), want)
+		}
+	})
+}
+
+// A string of JSON reads as the standard library reads it.
+func FuzzPiece(f *testing.F) {
+	for _, s := range []string{`"a"`, `"\u00e9\ud83d\ude00\n\/"`, `"\ud83d"`, `"\ude00\ud83d\u0041"`, "\"\xff\xe2\x82\"", `"\ud83d\ud83d\ude00"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		raw = bytes.TrimSpace(raw)
+		var want string
+		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &want) != nil {
+			return
+		}
+		var p piece
+		if err := json.Unmarshal(raw, &p); err != nil {
+			t.Fatal(err)
+		}
+		var j joiner
+		if got := j.add(p) + j.rest(); got != want && strings.ToValidUTF8(string(raw), "") == string(raw) {
+			t.Errorf("%s reads as %q, want %q", raw, got, want)
+		}
+	})
+}
+
+// Whatever a server sends, reading it does not panic, ends, and yields
+// characters; a call is complete or there is an error.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(event + done))
+	f.Add([]byte(`{"choices":[{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"finish_reason":"stop"}]}`))
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n"))
+	m, err := New(Options{Model: "m"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		finish, calls := "", map[int]string{}
+		err := m.receive(response(sent), func(c runtime.Chunk, err error) bool {
+			if err != nil {
+				t.Error("an error was yielded")
+			}
+			for _, s := range []string{c.Text, c.Reasoning} {
+				if strings.ToValidUTF8(s, "") != s {
+					t.Errorf("yielded %q", s)
+				}
+			}
+			if d := c.Call; d != nil {
+				calls[d.Index] += d.Arguments
+			}
+			if c.Finish != "" {
+				finish = c.Finish
+			}
+			return true
+		})
+		if err != nil || finish == "stop" || finish == "tool_calls" || finish == "function_call" {
+			return
+		}
+		for n, arguments := range calls {
+			if !json.Valid([]byte(arguments)) {
+				t.Errorf("call %d is passed on with %q after finish %q", n, arguments, finish)
+			}
+		}
+	})
+}

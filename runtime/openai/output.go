@@ -1,0 +1,144 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	vendor "github.com/sashabaranov/go-openai"
+
+	"usher/runtime"
+)
+
+// format is how the server is told the form of the answer; nil where it can
+// not be: only objects can be asked for.
+func format(output string, schema json.RawMessage) *vendor.ChatCompletionResponseFormat {
+	if len(schema) == 0 || output == OutputText {
+		return nil
+	}
+	var root map[string]any
+	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
+		return nil
+	}
+	if output == OutputObject {
+		return &vendor.ChatCompletionResponseFormat{Type: vendor.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	return &vendor.ChatCompletionResponseFormat{
+		Type: vendor.ChatCompletionResponseFormatTypeJSONSchema,
+		JSONSchema: &vendor.ChatCompletionResponseFormatJSONSchema{
+			Name: "answer", Schema: schema, Strict: strict(root),
+		},
+	}
+}
+
+// tellSchema sees to it that the schema stands in the system message where the
+// server is not told it. It goes to the front: the end is for the capabilities.
+func tellSchema(out *request, req *runtime.Request) {
+	var compact bytes.Buffer
+	if strings.Contains(req.System, string(req.Output)) || json.Compact(&compact, req.Output) != nil || strings.Contains(req.System, compact.String()) {
+		return
+	}
+	text := "Answer with one JSON object that fits this JSON Schema, and nothing else:\n" + compact.String()
+	if req.System == "" {
+		out.Messages = slices.Insert(out.Messages, 0, sent{Role: vendor.ChatMessageRoleSystem, Content: &text})
+		return
+	}
+	text += "\n\n" + req.System
+	out.Messages[0].Content = &text
+}
+
+// What a strict schema may hold, by OpenAI's guide to structured outputs.
+var (
+	strictKeys = []string{
+		"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf",
+		"$ref", "$defs", "definitions", "title", "description", "pattern", "format", "multipleOf",
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+	}
+	strictFormats = []any{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+
+const strictDepth = 5 // levels of nesting that all servers of strict schemas take
+
+// strict says whether root can be asked for strictly: objects name all their
+// properties, require each of them and take no others, and no keyword is used
+// that strict servers do not know. Elsewhere the server would refuse the
+// request, so that it is asked loosely; the answer is validated in any case.
+func strict(root map[string]any) bool {
+	_, union := root["anyOf"]
+	return !union && strictSchema(root, 1)
+}
+
+func strictSchema(schema any, depth int) bool {
+	s, ok := schema.(map[string]any)
+	if !ok || depth > strictDepth {
+		return false
+	}
+	said := false // a schema of anything is not strict
+	for key, value := range s {
+		switch key {
+		case "type", "$ref", "enum", "const", "anyOf":
+			said = true
+		case "format":
+			if !slices.Contains(strictFormats, value) {
+				return false
+			}
+		}
+		if !slices.Contains(strictKeys, key) || !strictPart(key, value, depth) {
+			return false
+		}
+	}
+	if !said {
+		return false
+	}
+	if _, has := s["properties"]; !has && !mentions(s["type"], "object") {
+		return true
+	}
+	return closed(s)
+}
+
+// strictPart checks the schemas that stand under key.
+func strictPart(key string, value any, depth int) bool {
+	switch key {
+	case "properties", "$defs", "definitions":
+		if key != "properties" {
+			depth = 0
+		}
+		parts, ok := value.(map[string]any)
+		for _, part := range parts {
+			ok = ok && strictSchema(part, depth+1)
+		}
+		return ok
+	case "items":
+		return strictSchema(value, depth+1)
+	case "anyOf":
+		parts, ok := value.([]any)
+		for _, part := range parts {
+			ok = ok && strictSchema(part, depth)
+		}
+		return ok && len(parts) > 0
+	}
+	return true
+}
+
+// closed says whether an object's schema requires exactly what it names.
+func closed(s map[string]any) bool {
+	properties, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	if s["additionalProperties"] != false || len(required) != len(properties) {
+		return false
+	}
+	for name := range properties {
+		if !slices.Contains(required, any(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func mentions(types any, name string) bool {
+	if list, ok := types.([]any); ok {
+		return slices.Contains(list, any(name))
+	}
+	return types == name
+}

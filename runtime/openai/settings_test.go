@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"usher/runtime"
+)
+
+func TestSettingsRefused(t *testing.T) {
+	t.Setenv("EMPTY", " ")
+	t.Setenv("TWO_LINES", "sk-abc\ndef")
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type set = map[string]any
+	for name, tt := range map[string]struct {
+		settings set
+		want     string
+	}{
+		"misspelt":               {set{"modle": "x"}, `no setting "modle": did you mean model?`},
+		"unknown":                {set{"frequency_penalty": json.Number("1")}, `no setting "frequency_penalty": there are [allow_http api_type`},
+		"no model":               {set{}, "model is missing"},
+		"model of another type":  {set{"model": json.Number("4")}, "model: expected text that is not empty (put it into quotes), got 4"},
+		"literal key":            {set{"model": "x", "key": "sk-literal-0123"}, "key: a key does not belong into a configuration: put it into an environment variable or a file, and write env:NAME or file:PATH"},
+		"key of another type":    {set{"model": "x", "key": []any{"sk-literal-0123"}}, "key: expected env:NAME or file:PATH, got a list"},
+		"no such variable":       {set{"model": "x", "key": "env:NO_SUCH_VARIABLE"}, "environment variable NO_SUCH_VARIABLE is not set"},
+		"empty variable":         {set{"model": "x", "key": "env:EMPTY"}, "environment variable EMPTY is empty"},
+		"key of two lines":       {set{"model": "x", "key": "env:TWO_LINES"}, "key holds a line break"},
+		"no such file":           {set{"model": "x", "key": "file:/no/such/file"}, "no such file"},
+		"empty file":             {set{"model": "x", "key": "file:" + empty}, "is empty"},
+		"key that is a folder":   {set{"model": "x", "key": "file:" + filepath.Dir(empty)}, "is not a file of at most"},
+		"plain http":             {set{"model": "x", "base_url": "http://example.com/v1"}, "use https, or set allow_http: true"},
+		"plain http, look-alike": {set{"model": "x", "base_url": "http://localhost.example.com/v1"}, "allow_http"},
+		"plain http, number":     {set{"model": "x", "base_url": "http://0.0.0.0/v1"}, "allow_http"},
+		"other scheme":           {set{"model": "x", "base_url": "ftp://localhost"}, "neither https nor http"},
+		"no scheme":              {set{"model": "x", "base_url": "localhost:11434/v1"}, "names no host"},
+		"no host":                {set{"model": "x", "base_url": "https:///v1"}, "names no host"},
+		"user in the address":    {set{"model": "x", "base_url": "https://me:sk-literal-0123@host/v1"}, "holds a user name or password"},
+		"bad address":            {set{"model": "x", "base_url": "https://me:sk-literal-0123@ho st/v1"}, "base_url is not an address"},
+		"query in the address":   {set{"model": "x", "base_url": "https://host/v1?key=sk-literal-0123"}, "ends in a query"},
+		"endpoint as address":    {set{"model": "x", "base_url": "https://host/v1/chat/completions"}, "remove /chat/completions"},
+		"api_type":               {set{"model": "x", "api_type": "palm"}, `api_type is "palm": use openai or azure`},
+		"api_version":            {set{"model": "x", "api_version": "1"}, "api_version belongs to Azure"},
+		"azure without address":  {set{"model": "x", "api_type": "azure", "api_version": "1"}, "base_url is missing"},
+		"azure without version":  {set{"model": "x", "api_type": "azure", "base_url": "https://a"}, "api_version is missing"},
+		"azure, dots":            {set{"model": "..", "api_type": "azure", "api_version": "1", "base_url": "https://a"}, "name the deployment"},
+		"temperature":            {set{"model": "x", "temperature": json.Number("2.1")}, "temperature is 2.1: use 0 to 2"},
+		"temperature as text":    {set{"model": "x", "temperature": "0.7"}, "temperature: expected a number, for example 0.7, got text"},
+		"top_p":                  {set{"model": "x", "top_p": json.Number("-1")}, "top_p is -1: use 0 to 1"},
+		"max_tokens":             {set{"model": "x", "max_tokens": json.Number("0")}, "max_tokens: expected a whole number above 0, got 0"},
+		"seed":                   {set{"model": "x", "seed": json.Number("1.5")}, "seed: expected a whole number, got 1.5"},
+		"timeout":                {set{"model": "x", "timeout": json.Number("5")}, "timeout: expected a duration above 0, for example 90s or 5m, got 5"},
+		"stream":                 {set{"model": "x", "stream": "yes"}, "stream: expected true or false, got text"},
+		"parallel_tool_calls":    {set{"model": "x", "parallel_tool_calls": nil}, "parallel_tool_calls: expected true or false, got nothing"},
+		"output":                 {set{"model": "x", "output": "xml"}, `output is "xml": use json_schema, json_object or text`},
+		"headers":                {set{"model": "x", "headers": "a: b"}, "headers: expected headers by name, for example {X-Title: Usher}, got text"},
+		"header's type":          {set{"model": "x", "headers": set{"X-A": true}}, "headers: X-A: expected text (put it into quotes), got true or false"},
+		"header twice":           {set{"model": "x", "headers": set{"x-a": "1", "X-A": "2"}}, "stands there twice"},
+		"header's name":          {set{"model": "x", "headers": set{"X A": "1"}}, `"X A" is not the name of a header`},
+		"header of the request":  {set{"model": "x", "headers": set{"content-type": "1"}}, "Content-Type is set by the request itself"},
+		"header's value":         {set{"model": "x", "headers": set{"X-A": "1\r\nX-B: 2"}}, "headers: X-A holds a line break"},
+		"literal authorization":  {set{"model": "x", "headers": set{"Authorization": "Bearer sk-literal-0123"}}, "headers: Authorization: a key does not belong"},
+		"literal x-api-key":      {set{"model": "x", "headers": set{"X-API-Key": "sk-literal-0123"}}, "headers: X-API-Key: a key does not belong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Provider(t.Context(), runtime.ModelConfig{Name: "m", Provider: Name, Settings: tt.settings})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Provider(%v) = %v, want %q", tt.settings, err, tt.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "sk-literal") || strings.Contains(err.Error(), "sk-abc")) {
+				t.Errorf("the error shows the key: %v", err)
+			}
+		})
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "https://api.openai.com/v1/chat/completions"},
+		{Options{BaseURL: "https://openrouter.ai/api/v1/"}, "https://openrouter.ai/api/v1/chat/completions"},
+		{Options{BaseURL: "http://localhost:11434/v1"}, "http://localhost:11434/v1/chat/completions"},
+		{Options{BaseURL: "http://[::1]:8000"}, "http://[::1]:8000/chat/completions"},
+		{Options{BaseURL: "http://127.9.9.9"}, "http://127.9.9.9/chat/completions"},
+		{Options{BaseURL: "http://10.0.0.1/v1", AllowHTTP: true}, "http://10.0.0.1/v1/chat/completions"},
+		{Options{BaseURL: "https://r.openai.azure.com/", APIType: APIAzure, APIVersion: "2024-10-21", Model: "a b"}, "https://r.openai.azure.com/openai/deployments/a%20b/chat/completions?api-version=2024-10-21"},
+		{Options{BaseURL: "https://r.openai.azure.com/openai/v1", APIType: APIAzure, APIVersion: "preview"}, "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview"},
+	} {
+		if got, err := tt.o.endpoint(); err != nil || got != tt.want {
+			t.Errorf("endpoint of %+v = %q, %v, want %q", tt.o, got, err, tt.want)
+		}
+	}
+}
+
+// However a model or its options are printed, the key is not among it.
+func TestSecretsDoNotPrint(t *testing.T) {
+	o := Options{Model: "m", Key: testKey, SecretHeaders: map[string]Secret{"X-Token": testKey}}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(handler).Info("model", "model", m, "key", o.Key, "headers", o.SecretHeaders)
+	}
+	printed := log.String()
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
+		printed += fmt.Sprintf(verb, m) + fmt.Sprintf(verb, *m) + fmt.Sprintf(verb, o.Key) + fmt.Sprintf(verb, o) + fmt.Sprintf(verb, o.SecretHeaders)
+	}
+	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.SecretHeaders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed += string(raw)
+	for _, form := range []string{testKey, fmt.Sprintf("%x", testKey), fmt.Sprint([]byte(testKey))} {
+		if strings.Contains(printed, form) {
+			t.Errorf("the key is printed: %s", printed)
+		}
+	}
+	if got, want := m.String(), "openai model m at https://api.openai.com/v1/chat/completions"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}
+
+func TestRedactor(t *testing.T) {
+	o := Options{Key: "sk-one", SecretHeaders: map[string]Secret{"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three"}}
+	got := o.redactor()("a sk-one b sk-one-and-more c tok-three d Bearer tok-three")
+	if want := "a [redacted] b [redacted] c [redacted] d [redacted]"; got != want {
+		t.Errorf("redacted is %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,241 @@
+package wrap_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"usher/runtime"
+	"usher/runtime/wrap"
+)
+
+var prices = map[string]wrap.Price{"m": {Input: 2_500_000, Output: 10_000_000}}
+
+func TestBudgetCharges(t *testing.T) {
+	x := strings.Repeat("x", 400) // 100 tokens, and one for "user"
+	cut := errors.New("cut")
+	for _, tc := range []struct {
+		name  string
+		act   act
+		leave bool // after the first chunk
+		want  wrap.Spent
+	}{
+		{name: "as reported", act: act{chunks: append(say("hi"), used(1000, 100))}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "the last report counts", act: act{chunks: append([]runtime.Chunk{used(1000, 1)}, append(say("hi"), used(1000, 100))...)}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "not reported", act: act{chunks: say(x)}, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
+		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
+		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: wrap.Spent{Calls: 1, Tokens: 5, Money: 50}},
+		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: wrap.Spent{Calls: 1, Tokens: 600, Money: 2250}},
+		{name: "left", act: act{chunks: say(x)}, leave: true, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
+		{name: "failed before it answered", act: act{err: cut}, want: wrap.Spent{Calls: 1}},
+		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: wrap.Spent{Calls: 1, Tokens: 101, Money: 253}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			parent := wrap.NewBudget("run", wrap.BudgetLimits{Prices: prices})
+			b := parent.Child("agent", wrap.BudgetLimits{Money: 1_000_000})
+			m := b.Model(play(tc.act), "m")
+			if tc.leave {
+				for range m.Generate(t.Context(), &runtime.Request{Messages: []runtime.Message{{Role: "user", Text: x}}}) {
+					break
+				}
+			} else {
+				ask(t.Context(), m, x)
+			}
+			if diff := cmp.Diff([]wrap.Spent{tc.want, tc.want}, []wrap.Spent{b.Spent(), parent.Spent()}); diff != "" {
+				t.Errorf("child and parent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBudgetRefuses(t *testing.T) {
+	full := act{chunks: append(say("hi"), used(1000, 100))}
+	for _, tc := range []struct {
+		name   string
+		limits wrap.BudgetLimits
+		calls  int // that are admitted
+		err    string
+	}{
+		{"calls", wrap.BudgetLimits{Calls: 2}, 2, `budget "b" is spent: 2 of 2 calls`},
+		{"tokens, beyond by one call", wrap.BudgetLimits{Tokens: 1101}, 2, `budget "b" is spent: 2200 of 1101 tokens`},
+		{"tokens, exactly", wrap.BudgetLimits{Tokens: 1100}, 1, `budget "b" is spent: 1100 of 1100 tokens`},
+		{"money", wrap.BudgetLimits{Money: 7000, Prices: prices}, 2, `budget "b" is spent: 0.007 of 0.007 money`},
+		{"no price", wrap.BudgetLimits{Money: 7000}, 0, `budget "b" limits money but has no price for model "m": add it to the prices`},
+		{"nothing at all", wrap.BudgetLimits{Tokens: -1}, 0, `budget "b" is spent: 0 of 0 tokens`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inner := play(full)
+			m := wrap.Retry(wrap.NewBudget("b", tc.limits).Model(inner, "m"), nil)
+			var got answer
+			for range 5 {
+				got = ask(t.Context(), m, "x")
+			}
+			if inner.calls != tc.calls || message(got.err) != tc.err {
+				t.Errorf("%d calls, then %v; want %d, %q", inner.calls, got.err, tc.calls, tc.err)
+			}
+		})
+	}
+}
+
+func TestBudgetOfParentHolds(t *testing.T) {
+	parent := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 3})
+	a, b := parent.Child("a", wrap.BudgetLimits{Calls: 100}), parent.Child("b", wrap.BudgetLimits{Calls: 1})
+	inner := play(act{chunks: say("hi")})
+	for _, tc := range []struct {
+		of   *wrap.Budget
+		want string
+	}{
+		{b, ""},
+		{b, `budget "b" is spent: 1 of 1 calls`},
+		{a, ""},
+		{a, ""},
+		{a, `budget "run" is spent: 3 of 3 calls`},
+	} {
+		if got := ask(t.Context(), tc.of.Model(inner, "m"), "x"); message(got.err) != tc.want {
+			t.Errorf("call of %s: %v, want %q", tc.of.Name(), got.err, tc.want)
+		}
+	}
+	// A refused call is taken back from those that had admitted it.
+	if a.Spent().Calls != 2 || b.Spent().Calls != 1 || parent.Spent().Calls != 3 {
+		t.Errorf("a, b and parent spent %v, %v, %v", a.Spent(), b.Spent(), parent.Spent())
+	}
+}
+
+func TestBudgetOfContext(t *testing.T) {
+	run := wrap.NewBudget("run", wrap.BudgetLimits{})
+	own := wrap.NewBudget("model", wrap.BudgetLimits{})
+	inner := play(act{chunks: append(say("hi"), used(10, 1))})
+	ctx := wrap.WithBudget(t.Context(), run)
+	child := wrap.BudgetFrom(ctx).Child("child", wrap.BudgetLimits{})
+	other := wrap.NewBudget("other", wrap.BudgetLimits{})
+
+	ask(wrap.WithBudget(ctx, child), wrap.Metered(inner, "m"), "x")                                           // run once, through child
+	ask(ctx, own.Model(inner, "m"), "x")                                                                      // own and run
+	ask(ctx, own.Model(wrap.Metered(run.Model(inner, "m"), "m"), "m"), "x")                                   // each once however often it is stacked
+	ask(wrap.WithBudget(wrap.WithBudget(ctx, other), nil), wrap.Metered(inner, "m"), "x")                     // other does not replace run
+	ask(t.Context(), wrap.Metered(inner, "m"), "x")                                                           // nobody's
+	if got := wrap.BudgetFrom(t.Context()); got != nil || got.Child("c", wrap.BudgetLimits{}).Name() != "c" { // nil has children
+		t.Errorf("BudgetFrom(no budget) = %v", got)
+	}
+	for _, tc := range []struct {
+		of    *wrap.Budget
+		calls int64
+	}{{run, 4}, {child, 1}, {own, 2}, {other, 1}} {
+		if want := (wrap.Spent{Calls: tc.calls, Tokens: 11 * tc.calls}); tc.of.Spent() != want {
+			t.Errorf("%s spent %+v, want %+v", tc.of.Name(), tc.of.Spent(), want)
+		}
+	}
+}
+
+func TestBudgetHoldsForCallsThatRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 250})
+		inner := play(act{before: time.Second, chunks: append(say("hi"), used(100, 0))})
+		m := b.Model(inner, "m")
+		x := strings.Repeat("x", 396) // 100 tokens with "user"
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() { ask(t.Context(), m, x) })
+		}
+		synctest.Wait()
+		if inner.count() != 3 {
+			t.Errorf("%d calls admitted at once, want 3", inner.count())
+		}
+		got := ask(t.Context(), m, x)
+		if want := `budget "b" is spent: 0 of 250 tokens, and 300 held by calls that run now`; message(got.err) != want {
+			t.Errorf("got %v, want %s", got.err, want)
+		}
+		wg.Wait()
+		if want := (wrap.Spent{Calls: 3, Tokens: 300}); b.Spent() != want {
+			t.Errorf("spent %+v, want %+v", b.Spent(), want)
+		}
+	})
+}
+
+// A call that the parent refuses leaves nothing held in the child.
+func TestBudgetRefusedCallHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := strings.Repeat("x", 396) // 100 tokens with "user"
+		parent := wrap.NewBudget("run", wrap.BudgetLimits{Tokens: 100})
+		child := parent.Child("child", wrap.BudgetLimits{Tokens: 150})
+		m := child.Model(play(act{chunks: append(say("hi"), used(10, 0))}), "m")
+		var wg sync.WaitGroup
+		wg.Go(func() { ask(t.Context(), parent.Model(play(act{before: time.Second, err: errPlain}), "m"), x) })
+		synctest.Wait()
+		for range 3 {
+			if got := ask(t.Context(), m, x); !strings.HasPrefix(message(got.err), `budget "run" is spent`) {
+				t.Errorf("while the parent is held: %v", got.err)
+			}
+		}
+		wg.Wait()
+		if got := ask(t.Context(), m, x); got.err != nil {
+			t.Errorf("when it is free again: %v", got.err)
+		}
+	})
+}
+
+func TestBudgetDoesNotOverflow(t *testing.T) {
+	b := wrap.NewBudget("b", wrap.BudgetLimits{Money: math.MaxInt64, Prices: map[string]wrap.Price{"m": {math.MaxInt64, math.MaxInt64}}})
+	m := b.Model(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), "m")
+	ask(t.Context(), m, "x")
+	if got := ask(t.Context(), m, "x"); got.err == nil || b.Spent().Money != math.MaxInt64 {
+		t.Errorf("second call: %v; spent %+v", got.err, b.Spent())
+	}
+}
+
+// One call after the other, no budget of a family goes beyond its limit by
+// more than one call, and a parent has spent what its children have.
+func TestBudgetProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := rapid.Custom(func(t *rapid.T) wrap.BudgetLimits {
+			return wrap.BudgetLimits{
+				Calls: rapid.Int64Range(0, 8).Draw(t, "calls"), Tokens: rapid.Int64Range(0, 5000).Draw(t, "tokens"),
+				Money: rapid.Int64Range(0, 20000).Draw(t, "money"), Prices: prices,
+			}
+		})
+		all := []wrap.BudgetLimits{limits.Draw(t, "run")}
+		family := []*wrap.Budget{wrap.NewBudget("run", all[0])}
+		parents := []int{-1}
+		for range rapid.IntRange(0, 5).Draw(t, "children") {
+			at := rapid.IntRange(0, len(family)-1).Draw(t, "parent")
+			l := limits.Draw(t, "limits")
+			all, parents = append(all, l), append(parents, at)
+			family = append(family, family[at].Child("child", l))
+		}
+		sums := make([]wrap.Spent, len(family))
+		most := wrap.Spent{} // of one call
+		for range rapid.IntRange(1, 20).Draw(t, "turns") {
+			in, out := rapid.IntRange(1, 2000).Draw(t, "in"), rapid.IntRange(0, 500).Draw(t, "out")
+			at := rapid.IntRange(0, len(family)-1).Draw(t, "of")
+			got := ask(context.Background(), family[at].Model(play(act{chunks: append(say("hi"), used(in, out))}), "m"), "x")
+			if got.err != nil {
+				continue
+			}
+			cost := wrap.Spent{Calls: 1, Tokens: int64(in + out), Money: (int64(in)*25 + 9) / 10}
+			cost.Money += int64(out) * 10
+			most = wrap.Spent{Calls: 1, Tokens: max(most.Tokens, cost.Tokens), Money: max(most.Money, cost.Money)}
+			for i := at; i >= 0; i = parents[i] {
+				sums[i].Calls++
+				sums[i].Tokens += cost.Tokens
+				sums[i].Money += cost.Money
+			}
+		}
+		for i, b := range family {
+			s, l := b.Spent(), all[i]
+			if s != sums[i] {
+				t.Fatalf("budget %d spent %+v, its calls %+v", i, s, sums[i])
+			}
+			if l.Calls > 0 && s.Calls > l.Calls || l.Tokens > 0 && s.Tokens >= l.Tokens+most.Tokens || l.Money > 0 && s.Money >= l.Money+most.Money {
+				t.Fatalf("budget %d spent %+v of %+v; the dearest call was %+v", i, s, l, most)
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package wrap
+
+import "usher/runtime"
+
+// episode is one request and what came of it: one YAML document of a cassette.
+type episode struct {
+	Request recordedRequest `yaml:"request"`
+	Chunks  []recordedChunk `yaml:"chunks"`
+	Error   *recordedError  `yaml:"error"` // what ended the answer
+	Left    bool            `yaml:"left"`  // the consumer left, or its context ended, before the answer did
+}
+
+type recordedRequest struct {
+	System   exact             `yaml:"system"`
+	Messages []recordedMessage `yaml:"messages"`
+	Tools    []recordedTool    `yaml:"tools"`
+	Output   exact             `yaml:"output"`
+}
+
+type recordedMessage struct {
+	Role   exact          `yaml:"role"`
+	CallID exact          `yaml:"call_id"`
+	Name   exact          `yaml:"name"`
+	Text   exact          `yaml:"text"`
+	Calls  []recordedCall `yaml:"calls"`
+}
+
+type recordedCall struct {
+	ID        exact `yaml:"id" json:"id"`
+	Name      exact `yaml:"name" json:"name"`
+	Arguments exact `yaml:"arguments" json:"arguments"`
+}
+
+type recordedTool struct {
+	Name        exact `yaml:"name"`
+	Description exact `yaml:"description"`
+	Input       exact `yaml:"input"`
+}
+
+type recordedChunk struct {
+	Text      exact          `yaml:"text" json:"text,omitempty"`
+	Reasoning exact          `yaml:"reasoning" json:"reasoning,omitempty"`
+	Call      *recordedDelta `yaml:"call" json:"call,omitempty"`
+	Usage     *recordedUsage `yaml:"usage" json:"usage,omitempty"`
+	Finish    exact          `yaml:"finish" json:"finish,omitempty"`
+}
+
+type recordedDelta struct {
+	Index     int   `yaml:"index" json:"index"`
+	ID        exact `yaml:"id" json:"id,omitempty"`
+	Name      exact `yaml:"name" json:"name,omitempty"`
+	Arguments exact `yaml:"arguments" json:"arguments,omitempty"`
+}
+
+type recordedUsage struct {
+	Input  int `yaml:"input" json:"input"`
+	Output int `yaml:"output" json:"output"`
+}
+
+type recordedError struct {
+	Message    exact `yaml:"message" json:"message"`
+	Temporary  *bool `yaml:"temporary" json:"temporary,omitempty"`
+	RetryAfter exact `yaml:"retry_after" json:"retry_after,omitempty"` // a Go duration
+}
+
+func recordRequest(req *runtime.Request) recordedRequest {
+	out := recordedRequest{System: exact(req.System), Output: exact(canonicalJSON(req.Output))}
+	for _, m := range req.Messages {
+		r := recordedMessage{Role: exact(m.Role), Text: exact(m.Text), CallID: exact(m.CallID), Name: exact(m.Name)}
+		for _, c := range m.Calls {
+			r.Calls = append(r.Calls, recordedCall{exact(c.ID), exact(c.Name), exact(c.Arguments)})
+		}
+		out.Messages = append(out.Messages, r)
+	}
+	for _, t := range req.Tools {
+		out.Tools = append(out.Tools, recordedTool{exact(t.Name), exact(t.Description), exact(canonicalJSON(t.Input))})
+	}
+	return out
+}
+
+func recordChunk(c *runtime.Chunk) recordedChunk {
+	out := recordedChunk{Text: exact(c.Text), Reasoning: exact(c.Reasoning), Finish: exact(c.Finish)}
+	if c.Call != nil {
+		out.Call = &recordedDelta{c.Call.Index, exact(c.Call.ID), exact(c.Call.Name), exact(c.Call.Arguments)}
+	}
+	if c.Usage != nil {
+		out.Usage = &recordedUsage{c.Usage.Input, c.Usage.Output}
+	}
+	return out
+}
+
+func (c *recordedChunk) chunk() runtime.Chunk {
+	out := runtime.Chunk{Text: string(c.Text), Reasoning: string(c.Reasoning), Finish: string(c.Finish)}
+	if c.Call != nil {
+		out.Call = &runtime.CallDelta{Index: c.Call.Index, ID: string(c.Call.ID), Name: string(c.Call.Name), Arguments: string(c.Call.Arguments)}
+	}
+	if c.Usage != nil {
+		out.Usage = &runtime.Usage{Input: c.Usage.Input, Output: c.Usage.Output}
+	}
+	return out
+}
+
+// scrubWith replaces the secrets in every text of the episode.
+func (e *episode) scrubWith(s scrubber) {
+	e.Request.scrubWith(s)
+	var text, reasoning []*string
+	arguments := make(map[int][]*string)
+	for i := range e.Chunks {
+		c := &e.Chunks[i]
+		text = append(text, (*string)(&c.Text))
+		reasoning = append(reasoning, (*string)(&c.Reasoning))
+		s.across((*string)(&c.Finish))
+		if c.Call != nil {
+			arguments[c.Call.Index] = append(arguments[c.Call.Index], (*string)(&c.Call.Arguments))
+			s.across((*string)(&c.Call.ID))
+			s.across((*string)(&c.Call.Name))
+		}
+	}
+	s.across(text...)
+	s.across(reasoning...)
+	for _, pieces := range arguments {
+		s.across(pieces...)
+	}
+	if e.Error != nil {
+		s.across((*string)(&e.Error.Message))
+	}
+}
+
+func (r *recordedRequest) scrubWith(s scrubber) {
+	each := func(texts ...*exact) {
+		for _, t := range texts {
+			s.across((*string)(t))
+		}
+	}
+	each(&r.System, &r.Output)
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		each(&m.Role, &m.CallID, &m.Name, &m.Text)
+		for j := range m.Calls {
+			each(&m.Calls[j].ID, &m.Calls[j].Name, &m.Calls[j].Arguments)
+		}
+	}
+	for i := range r.Tools {
+		each(&r.Tools[i].Name, &r.Tools[i].Description, &r.Tools[i].Input)
+	}
+}

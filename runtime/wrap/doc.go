@@ -1,0 +1,88 @@
+// Package wrap has Models over a Model: each adds one thing to the model that
+// it is given, and is a [runtime.Model] itself, so that they stack in any
+// order. Programs call them by name ([Retry], [Fallback], [Limit], [Timeout],
+// [Budget.Model], [Cache], [Record]; [Replay] stands in for a model);
+// configurations have them through [Compose], which states the one order that
+// it stacks them in.
+//
+// Two rules hold throughout. Nothing is tried again or elsewhere once the
+// consumer could have acted on a part of the answer: text, reasoning, a piece
+// of a tool call, a reason to finish. And a spent budget or a refused replay
+// is final: no wrapper goes round it.
+package wrap
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"usher/runtime"
+)
+
+// Delayer is what an error implements that knows when to try again, such as a
+// provider's answer with a Retry-After header.
+type Delayer interface {
+	RetryAfter() (wait time.Duration, known bool)
+}
+
+// Temporary is what an error implements that knows whether the same request
+// could succeed later.
+type Temporary interface {
+	Temporary() bool
+}
+
+// final says that err is a bound of the caller's and not a failure of a model.
+func final(err error) bool {
+	if _, ok := errors.AsType[*BudgetError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*PriceError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*UnknownRequestError](err)
+	return ok
+}
+
+// acted says that the consumer of c could have acted on it.
+func acted(c *runtime.Chunk) bool {
+	return c.Text != "" || c.Reasoning != "" || c.Call != nil || c.Finish != ""
+}
+
+// tries passes the answers of several calls on as one.
+type tries struct {
+	yield  func(runtime.Chunk, error) bool
+	before runtime.Usage // of the calls that failed: a total that forgot them would be too low
+}
+
+// pass makes one call. It returns the call's error if nothing of the answer
+// could have been acted on, so that another call may follow; nil means that
+// the sequence has ended.
+func (t *tries) pass(ctx context.Context, m runtime.Model, req *runtime.Request) error {
+	var last runtime.Usage
+	begun := false
+	for chunk, err := range m.Generate(ctx, req) {
+		if err != nil {
+			if begun {
+				t.yield(chunk, err)
+				return nil
+			}
+			t.before.Input += last.Input
+			t.before.Output += last.Output
+			return err
+		}
+		begun = begun || acted(&chunk)
+		if chunk.Usage != nil {
+			last = *chunk.Usage
+			chunk.Usage = &runtime.Usage{Input: t.before.Input + last.Input, Output: t.before.Output + last.Output}
+		}
+		if !t.yield(chunk, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func failing(err error) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{}, err) }
+}

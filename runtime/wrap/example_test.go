@@ -1,0 +1,35 @@
+package wrap_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"usher/runtime"
+	"usher/runtime/offline"
+	"usher/runtime/wrap"
+)
+
+func Example() {
+	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+	var cassette bytes.Buffer
+	model := wrap.Record(wrap.Retry(wrap.Metered(wrap.Timeout(offline.Model{},
+		wrap.TimeoutOptions{FirstChunk: 30 * time.Second}), "offline"), nil), &cassette, nil)
+
+	ctx := wrap.WithBudget(context.Background(), run)
+	req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "read w/notes"}}}
+	for range 2 {
+		for chunk, err := range model.Generate(ctx, req) {
+			switch {
+			case err != nil:
+				fmt.Println(err)
+			case chunk.Call != nil:
+				fmt.Println(chunk.Call.Name, chunk.Call.Arguments)
+			}
+		}
+	}
+	// Output:
+	// covia_read {"path":"w/notes"}
+	// budget "run" is spent: 1 of 1 calls
+}

@@ -1,0 +1,53 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"usher/runtime"
+)
+
+// Fallback returns a model that asks the models in their order until one
+// answers: the next is asked when one fails before anything of its answer but
+// token counts was passed on. It does not go on after ctx has ended, nor
+// after a spent budget or a refused replay: those bound the caller, and
+// another model would be a way round them. When all fail, the error holds
+// every model's.
+func Fallback(models ...runtime.Model) runtime.Model { return fallback(models) }
+
+type fallback []runtime.Model
+
+var _ runtime.Model = fallback(nil)
+
+func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	if len(f) == 0 {
+		return failing(errors.New("fallback: there are no models to ask: give at least one"))
+	}
+	return func(yield func(runtime.Chunk, error) bool) {
+		calls := tries{yield: yield}
+		var failures []error
+		for _, m := range f {
+			err := calls.pass(ctx, m, req)
+			if err == nil {
+				return
+			}
+			failures = append(failures, err)
+			if ctx.Err() != nil || final(err) {
+				break
+			}
+		}
+		yield(runtime.Chunk{}, together(failures, len(f)))
+	}
+}
+
+func together(failures []error, models int) error {
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	if len(failures) < models {
+		return fmt.Errorf("%d of %d models failed, the others were not asked: %w", len(failures), models, errors.Join(failures...))
+	}
+	return fmt.Errorf("all %d models failed: %w", models, errors.Join(failures...))
+}

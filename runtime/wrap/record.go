@@ -1,0 +1,122 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"usher/runtime"
+)
+
+// CassetteOptions adjusts [Record] and [Replay]; both ends of one cassette
+// need the same. The zero value is valid.
+//
+// Nothing of a request is left out of the comparison on its own account. A
+// system message with today's date in it is refused tomorrow: take the date
+// out with Normalise.
+type CassetteOptions struct {
+	// Secrets are replaced wherever they occur, beside everything that has the
+	// form of a key, a token or an Authorization header.
+	Secrets []string
+	// Normalise changes the copy of a request that is written and compared; nil changes nothing.
+	Normalise func(*runtime.Request)
+}
+
+// recorded returns the request as it is written and compared.
+func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedRequest {
+	if o != nil && o.Normalise != nil {
+		req = clone(req)
+		o.Normalise(req)
+	}
+	out := recordRequest(req)
+	out.scrubWith(s)
+	return out
+}
+
+func (o *CassetteOptions) scrubber() scrubber {
+	if o == nil {
+		return newScrubber(nil)
+	}
+	return newScrubber(o.Secrets)
+}
+
+// Record returns m with every request and its answer written to w, in one
+// Write each: YAML documents, with secrets scrubbed before anything is
+// written. Entries stand in the order in which the answers ended. An answer
+// that cannot be written ends with an error.
+func Record(m runtime.Model, w io.Writer, opts *CassetteOptions) runtime.Model {
+	return &recorder{model: m, opts: opts, scrub: opts.scrubber(), w: w}
+}
+
+type recorder struct {
+	model runtime.Model
+	opts  *CassetteOptions
+	scrub scrubber
+
+	mu sync.Mutex // guards w
+	w  io.Writer
+}
+
+var _ runtime.Model = (*recorder)(nil)
+
+func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		e := episode{Request: r.opts.recorded(req, r.scrub)}
+		for chunk, err := range r.model.Generate(ctx, req) {
+			if err != nil {
+				e.Left = ctx.Err() != nil
+				if !e.Left {
+					e.Error = recordError(err)
+				}
+				if failed := r.write(&e); failed != nil {
+					err = errors.Join(err, failed)
+				}
+				yield(chunk, err)
+				return
+			}
+			e.Chunks = append(e.Chunks, recordChunk(&chunk))
+			if !yield(chunk, nil) {
+				e.Left = true
+				_ = r.write(&e) // the consumer is gone; an entry that is missing is refused on replay
+				return
+			}
+		}
+		e.Left = ctx.Err() != nil
+		if err := r.write(&e); err != nil {
+			yield(runtime.Chunk{}, err)
+		}
+	}
+}
+
+func (r *recorder) write(e *episode) error {
+	e.scrubWith(r.scrub)
+	text, err := e.print()
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, err = io.WriteString(r.w, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write cassette: %w", err)
+	}
+	return nil
+}
+
+func recordError(err error) *recordedError {
+	out := &recordedError{Message: exact(err.Error())}
+	var temporary Temporary
+	if errors.As(err, &temporary) {
+		t := temporary.Temporary()
+		out.Temporary = &t
+	}
+	var delayer Delayer
+	if errors.As(err, &delayer) {
+		if wait, known := delayer.RetryAfter(); known {
+			out.RetryAfter = exact(wait.String())
+		}
+	}
+	return out
+}

@@ -1,0 +1,335 @@
+package wrap_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/runtime/wrap"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// run is one turn of a real agent with one tool, as its consumer sees it.
+func run(t *testing.T, m runtime.Model, prompt string) (events []string, err error) {
+	t.Helper()
+	type input struct {
+		Key string `json:"key"`
+	}
+	read := tools.New("map:read", "Read a key.",
+		func(in input) []caps.Request { return []caps.Request{caps.Need("crud/read", in.Key)} },
+		func(_ context.Context, _ tools.Call, in input) (string, error) { return "value of " + in.Key, nil },
+		tools.ReadOnly(), tools.Within(caps.ScopeUnder("crud/read", "", 0, 0)))
+	registry := new(tools.Registry)
+	if err := registry.Register(read); err != nil {
+		t.Fatal(err)
+	}
+	gate, mint := tools.NewGate(registry, nil)
+	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := &runtime.Agent{
+		ID: "bob", Model: m, Prompt: prompt, Tools: []*tools.Operation{read},
+		Authority: mint.Agent(key.DID(), "bob", "bob", func() caps.Set { return caps.Of(caps.MustCapability("w/", "crud/read")) }),
+	}
+	now := func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+	r := runtime.New(gate, &runtime.Options{Now: now})
+	for ev, turnErr := range r.Turn(t.Context(), agent, runtime.NewSession("s", nil), runtime.Say{From: "did:key:zAlice", Text: "read it"}) {
+		if turnErr != nil {
+			return events, turnErr
+		}
+		raw, err := runtime.EventJSON(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, string(raw))
+	}
+	return events, nil
+}
+
+func reading(end act) *script {
+	return play(act{chunks: []runtime.Chunk{
+		{Reasoning: "Let me look.\nNow."},
+		{Call: &runtime.CallDelta{Index: 0, Name: "map_read", Arguments: `{"key":`}},
+		{Call: &runtime.CallDelta{Index: 0, Arguments: `"w/a"}`}},
+		used(10, 5),
+		{Finish: "tool_calls"},
+	}}, end)
+}
+
+func TestReplayOfARun(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		end  act
+	}{
+		{"answered", act{chunks: []runtime.Chunk{{Text: "It "}, {Text: "says\n  \"value\".\n"}, {}, used(20, 9), {Finish: "stop"}}}},
+		{"failed", act{chunks: []runtime.Chunk{{Text: "It "}}, err: fault{text: "overloaded", temporary: true, after: time.Second}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var cassette bytes.Buffer
+			want, wantErr := run(t, wrap.Record(reading(tc.end), &cassette, nil), "You are Bob.")
+			player, err := wrap.Replay(bytes.NewReader(cassette.Bytes()), nil)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, cassette.String())
+			}
+			got, gotErr := run(t, player, "You are Bob.")
+			if diff := cmp.Diff(want, got); diff != "" || message(wantErr) != message(gotErr) {
+				t.Errorf("events (-recorded +replayed):\n%s%v, %v", diff, wantErr, gotErr)
+			}
+			if player.Left() != 0 {
+				t.Errorf("%d answers were not asked for", player.Left())
+			}
+		})
+	}
+}
+
+// What was scrubbed from an answer comes back in the next request, which has
+// to be known all the same.
+func TestReplayOfARunWithASecret(t *testing.T) {
+	model := play(act{chunks: []runtime.Chunk{
+		{Text: "The key is sk-pro"},
+		{Text: "j-12345678."},
+		{Call: &runtime.CallDelta{Name: "map_read", Arguments: `{"key":"w/sk-pro`}},
+		{Call: &runtime.CallDelta{Arguments: `j-12345678"}`}},
+		{Finish: "tool_calls"},
+	}}, act{chunks: say("done")})
+	var cassette bytes.Buffer
+	recorded, err := run(t, wrap.Record(model, &cassette, nil), "You are Bob.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(cassette.String(), "12345678") {
+		t.Errorf("the key is in the cassette:\n%s", cassette.String())
+	}
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replayed, err := run(t, player, "You are Bob.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recorded) != len(replayed) || !strings.Contains(strings.Join(replayed, "\n"), "The key is [redacted]") {
+		t.Errorf("replayed %s", strings.Join(replayed, "\n"))
+	}
+}
+
+func TestReplayRefusesAChangedPrompt(t *testing.T) {
+	var cassette bytes.Buffer
+	end := act{chunks: say("done")}
+	if _, err := run(t, wrap.Record(reading(end), &cassette, nil), "You are Bob."); err != nil {
+		t.Fatal(err)
+	}
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, player, "You are Rob.")
+	unknown, ok := errors.AsType[*wrap.UnknownRequestError](err)
+	if !ok || unknown.Entry != 1 {
+		t.Fatalf("got %v, want an UnknownRequestError near entry 1", err)
+	}
+	for _, line := range []string{"--- recorded (entry 1)\n", "+++ asked\n", "\n-    You are Bob.\n", "\n+    You are Rob.\n"} {
+		if !strings.Contains(err.Error(), line) {
+			t.Errorf("the error does not have the line %q:\n%v", line, err)
+		}
+	}
+	if player.Left() != 2 {
+		t.Errorf("a refused request used an answer up: %d left, want 2", player.Left())
+	}
+}
+
+func TestReplayInOrder(t *testing.T) {
+	var cassette bytes.Buffer
+	m := wrap.Record(play(act{chunks: say("one")}, act{chunks: say("other")}, act{err: fault{text: "busy", temporary: true, after: 2 * time.Second}}), &cassette, nil)
+	ask(t.Context(), m, "x")
+	ask(t.Context(), m, "y")
+	ask(t.Context(), m, "x")
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t.Context(), player, "x"); got.text != "one" {
+		t.Errorf("first x: %q, %v", got.text, got.err)
+	}
+	got := ask(t.Context(), player, "x")
+	replayed, ok := errors.AsType[*wrap.ReplayedError](got.err)
+	if !ok || replayed.Error() != "busy" || !replayed.Temporary() {
+		t.Errorf("second x: %v", got.err)
+	} else if after, known := replayed.RetryAfter(); after != 2*time.Second || !known {
+		t.Errorf("RetryAfter = %s, %t", after, known)
+	}
+	if got := ask(t.Context(), player, "x"); !strings.Contains(message(got.err), "answers this request 2 times (first in entry 1)") {
+		t.Errorf("third x: %v", got.err)
+	}
+	if got := ask(t.Context(), player, "y"); got.text != "other" {
+		t.Errorf("y: %q, %v", got.text, got.err)
+	}
+}
+
+func TestRecordOfAnAnswerThatWasLeft(t *testing.T) {
+	var cassette bytes.Buffer
+	m := wrap.Record(play(act{chunks: say("hello")}), &cassette, nil)
+	for range m.Generate(t.Context(), &runtime.Request{}) {
+		break
+	}
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := send(t.Context(), player, &runtime.Request{}); got.text != "hello" || !errors.Is(got.err, wrap.ErrLeft) {
+		t.Errorf("got %q, %v", got.text, got.err)
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	undated := &wrap.CassetteOptions{Normalise: func(r *runtime.Request) {
+		before, _, _ := strings.Cut(r.System, "Today is ")
+		r.System = before
+		r.Messages[0].Text = strings.ToLower(r.Messages[0].Text)
+	}}
+	today := func(day string) *runtime.Request {
+		return &runtime.Request{System: "Be brief. Today is " + day, Messages: []runtime.Message{{Role: "user", Text: "Hi"}}}
+	}
+	for _, tc := range []struct {
+		name  string
+		opts  *wrap.CassetteOptions
+		known bool
+	}{{"a date is not ignored", nil, false}, {"unless the program says so", undated, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			var cassette bytes.Buffer
+			req := today("Friday")
+			send(t.Context(), wrap.Record(play(act{chunks: say("a")}), &cassette, tc.opts), req)
+			if diff := cmp.Diff(today("Friday"), req); diff != "" {
+				t.Errorf("the model's own request was changed:\n%s", diff)
+			}
+			player, err := wrap.Replay(&cassette, tc.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := send(t.Context(), player, today("Saturday")); (got.err == nil) != tc.known {
+				t.Errorf("got %v, want known = %t", got.err, tc.known)
+			}
+		})
+	}
+}
+
+func TestNoSecretReachesACassette(t *testing.T) {
+	const key = "hunter2/\"<é"
+	secrets := []string{
+		"sk-proj-abc_DEF-123456", "Bearer abc.def-ghi", "ghp_0123456789abcdefghijABCDEFGHIJ", "AKIAABCDEFGHIJKLMNOP",
+		"eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl", "Authorization: Basic dXNlcjpwYXNz", `{"authorization":"Digest abc, def"}`,
+		`{\"Authorization\": \"token zzz\"}`, "OPENAI_API_KEY=abcdef", "x-api-key: abcdef", "https://alice:swordfish@example.com/",
+		"-----BEGIN PRIVATE KEY-----\nMC4CAQ\n-----END PRIVATE KEY-----", key,
+	}
+	leaks := []string{
+		"abc_DEF", "abc.def", "0123456789abcdef", "ABCDEFGHIJKLMNOP", "c2lnbmF0", "eyJhbGci", "dXNlcjpw", "Digest", "zzz", "abcdef", "swordfish", "MC4CAQ", "hunter2",
+	}
+	for _, secret := range secrets {
+		half := len(secret) / 2
+		call := func(s string) *runtime.CallDelta { return &runtime.CallDelta{Index: 1, Arguments: s} }
+		asJSON, err := json.Marshal(map[string]string{"v": secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := play(act{
+			chunks: []runtime.Chunk{
+				{Text: secret[:half], Reasoning: "a " + secret[:half], Call: call(secret[:half])},
+				{Usage: &runtime.Usage{}}, // stands between the halves
+				{Text: secret[half:] + " b", Reasoning: secret[half:], Call: call(secret[half:])},
+			},
+			err: errors.New("provider said: " + secret),
+		})
+		var cassette bytes.Buffer
+		opts := &wrap.CassetteOptions{Secrets: []string{key}}
+		got := send(t.Context(), wrap.Record(inner, &cassette, opts), &runtime.Request{
+			System: "use " + secret,
+			Messages: []runtime.Message{
+				{Role: "assistant", Text: secret, Calls: []runtime.ToolCall{{ID: "1", Name: "t", Arguments: string(asJSON)}}},
+				{Role: "tool", CallID: "1", Name: "t", Text: string(asJSON)},
+			},
+			Tools: []runtime.Tool{{Name: "t", Description: secret, Input: asJSON}}, Output: asJSON,
+		})
+		if got.text != secret+" b" {
+			t.Errorf("the consumer itself got %q, want %q", got.text, secret+" b")
+		}
+		for _, leak := range leaks {
+			if strings.Contains(secret, leak) && strings.Contains(cassette.String(), leak) {
+				t.Errorf("%q is in the cassette of %q:\n%s", leak, secret, cassette.String())
+			}
+		}
+		if _, err := wrap.Replay(&cassette, opts); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestRecordSaysWhatItCannotWrite(t *testing.T) {
+	for _, tc := range []struct {
+		act  act
+		want string
+	}{
+		{act{chunks: say("a")}, "write cassette: disk full"},
+		{act{err: errPlain}, "no such model\nwrite cassette: disk full"},
+	} {
+		if got := ask(t.Context(), wrap.Record(play(tc.act), fullDisk{}, nil), "x"); message(got.err) != tc.want {
+			t.Errorf("got %v, want %s", got.err, tc.want)
+		}
+	}
+}
+
+func TestReplayReadsStrictly(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"---\nrequest:\n  sytem: a\n", "entry 1"},
+		{"---\nrequest:\n  system: a\n---\nrequest: 3\n", "entry 2"},
+		{"---\nrequest:\n  system: {base64: '*'}\n", "entry 1"},
+		{"---\nrequest:\n  system: a\nerror: {message: a, retry_after: soon}\n", "retry_after"},
+	} {
+		if _, err := wrap.Replay(strings.NewReader(tc.text), nil); !strings.Contains(message(err), tc.want) {
+			t.Errorf("Replay(%q): %v, want %q", tc.text, err, tc.want)
+		}
+	}
+	player, err := wrap.Replay(strings.NewReader(""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t.Context(), player, "x"); message(got.err) != "replay: the cassette is empty: record it again" {
+		t.Errorf("got %v", got.err)
+	}
+}
+
+// The cassette reads well; change testdata/run.yaml only on purpose.
+func TestCassetteReads(t *testing.T) {
+	var cassette bytes.Buffer
+	if _, err := run(t, wrap.Record(reading(act{chunks: say("It says \"value\".\nThat is all.")}), &cassette, nil), "You are Bob."); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "run.yaml")
+	if os.Getenv("WRITE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, cassette.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), cassette.String()); diff != "" {
+		t.Errorf("cassette (-want +got):\n%s", diff)
+	}
+}

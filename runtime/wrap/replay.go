@@ -1,0 +1,224 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"usher/runtime"
+)
+
+// ErrLeft says that a recorded answer stops where its consumer left it.
+var ErrLeft = errors.New("the recorded answer stops here: its consumer left, or was stopped; record it again to the end")
+
+// UnknownRequestError says that a request is not in a cassette, or not once
+// more.
+type UnknownRequestError struct {
+	Entry int    // number of the nearest entry, from 1; 0 in an empty cassette
+	Times int    // how often the cassette answers just this request; all have been used
+	Diff  string // unified, from the nearest entry's request to the one that was asked; secrets scrubbed
+}
+
+func (e *UnknownRequestError) Error() string {
+	switch {
+	case e.Entry == 0:
+		return "replay: the cassette is empty: record it again"
+	case e.Times > 0:
+		return fmt.Sprintf("replay: the cassette answers this request %d times (first in entry %d) and it was asked once more: record it again", e.Times, e.Entry)
+	}
+	return fmt.Sprintf("replay: the cassette does not know this request; nearest is entry %d. Record it again, or ask what was recorded:\n%s", e.Entry, e.Diff)
+}
+
+// Temporary is false.
+func (e *UnknownRequestError) Temporary() bool { return false }
+
+// ReplayedError is an error that was recorded. It reads as it did.
+type ReplayedError struct {
+	message   string
+	temporary bool
+	after     time.Duration
+	known     bool
+}
+
+func (e *ReplayedError) Error() string { return e.message }
+
+// Temporary is what the recorded error said.
+func (e *ReplayedError) Temporary() bool { return e.temporary }
+
+// RetryAfter is what the recorded error said.
+func (e *ReplayedError) RetryAfter() (time.Duration, bool) { return e.after, e.known }
+
+var (
+	_ Temporary = (*ReplayedError)(nil)
+	_ Delayer   = (*ReplayedError)(nil)
+)
+
+// Player is a model that answers from a cassette.
+type Player struct {
+	opts  *CassetteOptions
+	scrub scrubber
+	known []*known          // in the cassette's order
+	asked map[string]*known // by request
+
+	mu   sync.Mutex // guards left, and played of each known request
+	left int
+}
+
+// known is one distinct request and its answers in order.
+type known struct {
+	entry   int // of the first answer
+	request string
+	lines   map[string]int
+	answers []episode
+	played  int
+}
+
+var _ runtime.Model = (*Player)(nil)
+
+// Replay reads a cassette and returns a model that gives its answers: the
+// pieces as they came, the errors as they read. Equal requests get their
+// answers in the cassette's order, each once. Any other request is refused
+// with an *[UnknownRequestError], and never sent anywhere.
+func Replay(r io.Reader, opts *CassetteOptions) (*Player, error) {
+	episodes, err := parseCassette(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &Player{opts: opts, scrub: opts.scrubber(), asked: make(map[string]*known), left: len(episodes)}
+	for i := range episodes {
+		e := &episodes[i]
+		if e.Error != nil && e.Error.RetryAfter != "" {
+			if _, err := time.ParseDuration(string(e.Error.RetryAfter)); err != nil {
+				return nil, fmt.Errorf("read cassette: entry %d: retry_after: %w", i+1, err)
+			}
+		}
+		text := e.Request.canonical()
+		k := p.asked[text]
+		if k == nil {
+			k = &known{entry: i + 1, request: text, lines: countLines(text)}
+			p.known = append(p.known, k)
+			p.asked[text] = k
+		}
+		k.answers = append(k.answers, *e)
+	}
+	return p, nil
+}
+
+// Left returns how many answers have not been given yet.
+func (p *Player) Left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
+
+// Generate gives the next recorded answer to the request.
+func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		e, err := p.next(req)
+		if err != nil {
+			yield(runtime.Chunk{}, err)
+			return
+		}
+		for i := range e.Chunks {
+			if ctx.Err() != nil {
+				yield(runtime.Chunk{}, context.Cause(ctx))
+				return
+			}
+			if !yield(e.Chunks[i].chunk(), nil) {
+				return
+			}
+		}
+		switch {
+		case e.Error != nil:
+			yield(runtime.Chunk{}, e.Error.replayed())
+		case e.Left:
+			yield(runtime.Chunk{}, ErrLeft)
+		}
+	}
+}
+
+func (e *recordedError) replayed() *ReplayedError {
+	out := &ReplayedError{message: string(e.Message), known: e.RetryAfter != ""}
+	// An error that said only when to come back was worth coming back for.
+	out.temporary = e.Temporary != nil && *e.Temporary || e.Temporary == nil && out.known
+	out.after, _ = time.ParseDuration(string(e.RetryAfter)) // Replay has checked it
+	return out
+}
+
+func (p *Player) next(req *runtime.Request) (*episode, error) {
+	asked := p.opts.recorded(req, p.scrub)
+	text := asked.canonical()
+	k := p.asked[text]
+	if k == nil {
+		return nil, p.unknown(text)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k.played == len(k.answers) {
+		return nil, &UnknownRequestError{Entry: k.entry, Times: len(k.answers)}
+	}
+	k.played++
+	p.left--
+	return &k.answers[k.played-1], nil
+}
+
+// unknown explains a request by the known one that shares the most lines with it.
+func (p *Player) unknown(text string) error {
+	if len(p.known) == 0 {
+		return &UnknownRequestError{}
+	}
+	asked := countLines(text)
+	var nearest *known
+	best := -1.0
+	for _, k := range p.known {
+		if l := likeness(asked, k.lines); l > best {
+			nearest, best = k, l
+		}
+	}
+	recorded := fmt.Sprintf("recorded (entry %d)", nearest.entry)
+	d := string(diff.Diff(recorded, []byte(nearest.request), "asked", []byte(text)))
+	_, d, _ = strings.Cut(d, "\n") // the line that repeats the command
+	return &UnknownRequestError{Entry: nearest.entry, Diff: cutDiff(d)}
+}
+
+// maxDiff keeps an error readable where a request has little in common with any.
+const maxDiff = 60
+
+func cutDiff(d string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(d, "\n"), "\n")
+	if len(lines) <= maxDiff {
+		return strings.Join(lines, "")
+	}
+	return strings.Join(lines[:maxDiff], "") + fmt.Sprintf("[%d more lines of difference]", len(lines)-maxDiff)
+}
+
+func countLines(text string) map[string]int {
+	lines := make(map[string]int)
+	for l := range strings.Lines(text) {
+		lines[l]++
+	}
+	return lines
+}
+
+// likeness is the share of lines that two texts have in common.
+func likeness(a, b map[string]int) float64 {
+	shared, all := 0, 0
+	for l, n := range a {
+		shared += min(n, b[l])
+		all += n
+	}
+	for _, n := range b {
+		all += n
+	}
+	if all == 0 {
+		return 0
+	}
+	return 2 * float64(shared) / float64(all)
+}

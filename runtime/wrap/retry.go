@@ -1,0 +1,125 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"usher/runtime"
+)
+
+// RetryOptions adjusts [Retry]. The zero value is valid.
+type RetryOptions struct {
+	Tries         int            // calls in all, the first included; 0 is 4
+	First         time.Duration  // wait before the second call, doubled for each one after it; 0 is 500 ms
+	Max           time.Duration  // longest wait of one's own choosing; 0 is 30 s
+	MaxRetryAfter time.Duration  // longest wait that a provider may ask for; it fails when it asks for more; 0 is 60 s
+	Rand          func() float64 // in [0,1): spreads a wait between half and one and a half of it; nil is math/rand/v2
+}
+
+// Retry returns m with failed calls repeated: those whose error is a
+// [Temporary] one, or a [Delayer] that knows when to come back. A call is only
+// repeated while the consumer has had nothing of its answer but token counts;
+// those of failed calls are added to those of later ones. Where the wait would
+// outlast ctx's deadline the error comes at once.
+func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
+	r := retrying{model: m}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if r.opts.Tries == 0 {
+		r.opts.Tries = 4
+	}
+	if r.opts.First == 0 {
+		r.opts.First = 500 * time.Millisecond
+	}
+	if r.opts.Max == 0 {
+		r.opts.Max = 30 * time.Second
+	}
+	if r.opts.MaxRetryAfter == 0 {
+		r.opts.MaxRetryAfter = time.Minute
+	}
+	if r.opts.Rand == nil {
+		r.opts.Rand = rand.Float64
+	}
+	return &r
+}
+
+type retrying struct {
+	model runtime.Model
+	opts  RetryOptions
+}
+
+var _ runtime.Model = (*retrying)(nil)
+
+func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		calls := tries{yield: yield}
+		// The library's own jitter draws from the global source.
+		waits := backoff.ExponentialBackOff{InitialInterval: r.opts.First, Multiplier: 2, MaxInterval: r.opts.Max}
+		for try := 1; ; try++ {
+			err := calls.pass(ctx, r.model, req)
+			if err == nil {
+				return
+			}
+			wait, again := r.wait(ctx, err, try, &waits)
+			if !again {
+				if try > 1 {
+					err = fmt.Errorf("after %d tries: %w", try, err)
+				}
+				yield(runtime.Chunk{}, err)
+				return
+			}
+			if stopped := sleep(ctx, wait); stopped != nil {
+				yield(runtime.Chunk{}, fmt.Errorf("%w while waiting to try again after: %w", stopped, err))
+				return
+			}
+		}
+	}
+}
+
+// wait says how long to wait before the next call, and whether there is one.
+func (r *retrying) wait(ctx context.Context, err error, try int, waits *backoff.ExponentialBackOff) (time.Duration, bool) {
+	if ctx.Err() != nil || final(err) || try >= r.opts.Tries {
+		return 0, false
+	}
+	var delayer Delayer
+	var temporary Temporary
+	wait := time.Duration(float64(waits.NextBackOff()) * (0.5 + r.opts.Rand()))
+	wait = min(wait, r.opts.Max)
+	known := false
+	if errors.As(err, &delayer) {
+		var after time.Duration
+		if after, known = delayer.RetryAfter(); known && after > 0 {
+			wait = after
+		}
+	}
+	// An error that says it is not temporary is not, whenever it says to come back.
+	if told := errors.As(err, &temporary); told && !temporary.Temporary() || !told && !known {
+		return 0, false
+	}
+	if known && wait > r.opts.MaxRetryAfter {
+		return 0, false
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+		return 0, false
+	}
+	return wait, true
+}
+
+// sleep returns why ctx ended, if it did so first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,234 @@
+package wrap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// section reads the values of one mapping. The first error is kept, so that
+// reading needs no checks in between.
+type section struct {
+	path   string
+	values map[string]any
+	asked  []string
+	err    error
+}
+
+func newSection(path string, values map[string]any) *section {
+	return &section{path: path, values: values}
+}
+
+func (s *section) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (s *section) at(key string) string {
+	if s.path == "" {
+		return key
+	}
+	return s.path + "." + key
+}
+
+func (s *section) get(key string) (any, bool) {
+	s.asked = append(s.asked, key)
+	v, ok := s.values[key]
+	return v, ok
+}
+
+// section returns the mapping under key. Where all its values have defaults,
+// true stands for them.
+func (s *section) section(key string, defaults bool) (*section, bool) {
+	v, ok := s.get(key)
+	if !ok {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) > 0 || defaults {
+			return newSection(s.at(key), v), true
+		}
+		s.fail("%s is empty: give a limit or remove it", s.at(key))
+		return nil, false
+	case bool:
+		if defaults {
+			return newSection(s.at(key), nil), v
+		}
+	}
+	if defaults {
+		s.fail("%s: want a mapping, true or false, not %s", s.at(key), describe(v))
+	} else {
+		s.fail("%s: want a mapping, not %s", s.at(key), describe(v))
+	}
+	return nil, false
+}
+
+// done takes over what was wrong with sub, its unknown keys included.
+func (s *section) done(sub *section) {
+	for _, key := range slices.Sorted(maps.Keys(sub.values)) {
+		if !slices.Contains(sub.asked, key) {
+			s.fail("%s: %s", sub.path, unknown("setting", key, sub.asked))
+		}
+	}
+	if sub.err != nil {
+		s.fail("%w", sub.err)
+	}
+}
+
+func (s *section) text(key string) string {
+	v, ok := s.get(key)
+	if !ok {
+		return ""
+	}
+	text, ok := v.(string)
+	if !ok || text == "" {
+		s.fail("%s: want a file name, not %s", s.at(key), describe(v))
+	}
+	return text
+}
+
+// names reads a name or a list of names.
+func (s *section) names(key string) []string {
+	v, ok := s.get(key)
+	if !ok {
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var names []string
+	for _, item := range list {
+		name, ok := item.(string)
+		if !ok || name == "" {
+			s.fail("%s: want a model's name or a list of names, not %s", s.at(key), describe(item))
+			return nil
+		}
+		if slices.Contains(names, name) {
+			s.fail("%s: %s is named twice", s.at(key), name)
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		s.fail("%s: the list is empty: name a model or remove it", s.at(key))
+	}
+	return names
+}
+
+func (s *section) count64(key string) int64 {
+	v, ok := s.get(key)
+	if !ok {
+		return 0
+	}
+	number, _ := v.(json.Number)
+	n, err := strconv.ParseInt(number.String(), 10, 64)
+	if err != nil || n <= 0 {
+		s.fail("%s: want a whole number above 0, not %s; leave it out for no limit of your own", s.at(key), describe(v))
+		return 0
+	}
+	return n
+}
+
+func (s *section) count(key string) int {
+	n := s.count64(key)
+	if int64(int(n)) != n {
+		s.fail("%s: %d is too large", s.at(key), n)
+		return 0
+	}
+	return int(n)
+}
+
+func (s *section) duration(key string) time.Duration {
+	v, ok := s.get(key)
+	if !ok {
+		return 0
+	}
+	text, _ := v.(string)
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		s.fail("%s: want a time such as 500ms, 30s or 5m, not %s", s.at(key), describe(v))
+		return 0
+	}
+	return d
+}
+
+// money reads an amount above 0 in units, as micro-units.
+func (s *section) money(key string) int64 {
+	n := s.amount(key)
+	if _, given := s.values[key]; given && n == 0 {
+		s.fail("%s: want an amount above 0; leave it out for no limit", s.at(key))
+	}
+	return n
+}
+
+func (s *section) amount(key string) int64 {
+	v, ok := s.get(key)
+	if !ok {
+		return 0
+	}
+	var text string
+	switch v := v.(type) {
+	case json.Number:
+		text = v.String()
+	case string:
+		text = v
+	}
+	n, err := micro(text)
+	if err != nil {
+		s.fail("%s: want an amount such as 2.50, with at most six decimals, not %s", s.at(key), describe(v))
+	}
+	return n
+}
+
+// micro reads a decimal amount exactly: binary fractions are not money.
+func micro(text string) (int64, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if whole == "" || len(fraction) > 6 || strings.Trim(whole+fraction, "0123456789") != "" {
+		return 0, errors.New("no amount")
+	}
+	return strconv.ParseInt(whole+fraction+"000000"[len(fraction):], 10, 64)
+}
+
+func (s *section) prices(key string) map[string]Price {
+	sub, ok := s.section(key, false)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]Price)
+	for _, model := range slices.Sorted(maps.Keys(sub.values)) {
+		one, ok := sub.section(model, false)
+		if !ok {
+			continue
+		}
+		for _, side := range []string{"input", "output"} {
+			if _, given := one.values[side]; !given {
+				sub.fail("%s: give the prices of input and output, for a million tokens", one.path)
+			}
+		}
+		out[model] = Price{Input: one.amount("input"), Output: one.amount("output")}
+		sub.done(one)
+	}
+	s.done(sub)
+	return out
+}
+
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return strconv.Quote(v)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a mapping"
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,95 @@
+package venue_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"usher/runtime"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+// completions is a server that speaks the Chat Completions format: it asks for
+// the tool once, and answers with what came of it.
+func completions(t *testing.T, status int) (url string, bodies *[]string) {
+	t.Helper()
+	bodies = new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*bodies = append(*bodies, string(raw))
+		if status != http.StatusOK {
+			http.Error(w, `{"error":{"message":"no"}}`, status)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		delta := `{"content":"done"}`
+		if !strings.Contains(string(raw), `"role":"tool"`) {
+			delta = `{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"covia_read","arguments":"{\"path\":\"w/secret\"}"}}]}`
+		}
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", delta)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, bodies
+}
+
+func TestAConfiguredModelWorksBehindTheGate(t *testing.T) {
+	good, bodies := completions(t, http.StatusOK)
+	bad, _ := completions(t, http.StatusBadRequest)
+	c, err := config.Parse("usher.yaml", []byte(`
+models:
+  default: {provider: openai, model: m, base_url: "`+bad+`", fallback: second}
+  second: {provider: openai, model: m, base_url: "`+good+`"}
+agents:
+  - {id: carol, prompt: You are Carol., tools: [covia:read], caps: [{with: w/notes/, can: crud/read}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := open(t, &venue.Options{Config: c})
+	carol, err := user(t, v, c.User).Agent(t.Context(), "carol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outcome string
+	for _, ev := range chat(t, carol, "read it") {
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			outcome = done.Outcome
+		}
+	}
+	if outcome != runtime.ToolDenied || len(*bodies) != 2 {
+		t.Fatalf("the call was %q after %d requests, want it denied after 2", outcome, len(*bodies))
+	}
+	if told := (*bodies)[1]; !strings.Contains(told, "capability_denied") || !strings.Contains(told, "crud/read on w/notes/") {
+		t.Errorf("the model was told %s", told)
+	}
+}
+
+func TestModelsThatCannotBe(t *testing.T) {
+	for name, tc := range map[string]struct{ model, want string }{
+		"unknown provider": {`{provider: opnai}`, "opnai"},
+		"a literal key":    {`{provider: openai, model: m, key: sk-123}`, "env:"},
+		"a circle":         {`{provider: offline, fallback: default}`, "default"},
+		"unknown setting":  {`{provider: offline, temprature: 1}`, "temprature"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := config.Parse("usher.yaml", []byte("models: {default: "+tc.model+"}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := venue.Open(t.Context(), &venue.Options{Config: c})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "sk-123") {
+				t.Errorf("Open: %v, want an error with %q", err, tc.want)
+			}
+			if err == nil {
+				_ = v.Close()
+			}
+		})
+	}
+}
