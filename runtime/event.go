@@ -33,12 +33,27 @@ type ReasoningDelta struct {
 	Text string `json:"text"`
 }
 
+// ToolCallDelta is a piece of a tool call that the model is writing: the id
+// and name come once, the arguments are appended. Not logged.
+type ToolCallDelta struct {
+	Index     int    `json:"index"` // of the call in the answer
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+// UsageDelta is what the model call that runs has used so far. Not logged.
+type UsageDelta struct {
+	Usage Usage `json:"usage"`
+}
+
 // Answered is one complete answer of the model: text, tool calls, or both.
 type Answered struct {
 	Text   string     `json:"text,omitempty"`
 	Calls  []ToolCall `json:"calls,omitempty"`
 	Usage  Usage      `json:"usage"`
 	Finish string     `json:"finish,omitempty"`
+	Model  string     `json:"model,omitempty"` // which model answered, in the provider's word
 }
 
 // ToolStarted says that a tool is about to be called: the intent.
@@ -89,6 +104,8 @@ type Received struct {
 func (TurnStarted) Kind() string    { return "turn_started" }
 func (TextDelta) Kind() string      { return "text_delta" }
 func (ReasoningDelta) Kind() string { return "reasoning_delta" }
+func (ToolCallDelta) Kind() string  { return "tool_call_delta" }
+func (UsageDelta) Kind() string     { return "usage_delta" }
 func (Answered) Kind() string       { return "answered" }
 func (ToolStarted) Kind() string    { return "tool_started" }
 func (ToolFinished) Kind() string   { return "tool_finished" }
@@ -99,6 +116,8 @@ func (Received) Kind() string       { return "received" }
 func (TurnStarted) event()    {}
 func (TextDelta) event()      {}
 func (ReasoningDelta) event() {}
+func (ToolCallDelta) event()  {}
+func (UsageDelta) event()     {}
 func (Answered) event()       {}
 func (ToolStarted) event()    {}
 func (ToolFinished) event()   {}

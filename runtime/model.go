@@ -48,6 +48,7 @@ type Message struct {
 	Calls  []ToolCall // of an assistant: the tools that it asked for
 	CallID string     // of a tool: the call that this is the result of
 	Name   string     // of a tool: its name
+	Failed bool       // of a tool: the call was refused, or came to nothing
 }
 
 // ToolCall is a model's wish to call a tool. Arguments are the bytes that came.
@@ -71,6 +72,7 @@ type Chunk struct {
 	Call      *CallDelta
 	Usage     *Usage // the request's total so far
 	Finish    string // why the answer ended, in the provider's word
+	Model     string // which model answers, in the provider's word; once is enough
 }
 
 // CallDelta is a piece of a tool call. Pieces with one index belong to one
@@ -82,13 +84,18 @@ type CallDelta struct {
 	Arguments string
 }
 
-// Usage counts tokens.
+// Usage counts tokens, and what they cost where the model's price is known.
 type Usage struct {
-	Input  int `json:"input"`
-	Output int `json:"output"`
+	Input      int   `json:"input"` // all of the request, what a cache held included
+	Output     int   `json:"output"`
+	CacheRead  int   `json:"cacheRead,omitempty"`  // of Input: taken from the provider's cache
+	CacheWrite int   `json:"cacheWrite,omitempty"` // of Input: put into it
+	Cost       int64 `json:"costMicros,omitempty"` // millionths of the unit of the prices
 }
 
-func (u *Usage) add(v Usage) {
-	u.Input += v.Input
-	u.Output += v.Output
+// Plus returns the sum.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{
+		u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Cost + v.Cost,
+	}
 }

@@ -17,6 +17,10 @@ type ModelConfig struct {
 	Name     string         // the model's name in the configuration
 	Provider string         // the provider's registered name
 	Settings map[string]any // everything else that stands there
+
+	// Secret reads a secret of the venue's by its name, for settings that say
+	// secret:NAME; nil where there are none.
+	Secret func(ctx context.Context, name string) (string, error)
 }
 
 // Providers are model providers by name, as configurations name them.

@@ -151,12 +151,14 @@ func TestTurn(t *testing.T) {
 	call := runtime.ToolCall{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`}
 	want := []runtime.Event{
 		runtime.TurnStarted{Agent: "bob", Session: "s1", From: "did:key:zAlice", Text: "What is a?"},
+		runtime.ToolCallDelta{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`},
 		runtime.Answered{Calls: []runtime.ToolCall{call}},
 		runtime.ToolStarted{Call: call},
 		runtime.ToolFinished{CallID: "c0", Name: "map_read", Operation: "v/ops/map/read", Outcome: runtime.ToolOK, Result: `"value of w/a"`},
 		runtime.ReasoningDelta{Text: "hm"},
 		runtime.TextDelta{Text: "It is "},
 		runtime.TextDelta{Text: "a."},
+		runtime.UsageDelta{Usage: runtime.Usage{Input: 3, Output: 2}},
 		runtime.Answered{Text: "It is a.", Usage: runtime.Usage{Input: 3, Output: 2}, Finish: "stop"},
 		runtime.TurnFinished{Text: "It is a.", Calls: 2, Usage: runtime.Usage{Input: 3, Output: 2}},
 	}

@@ -93,7 +93,7 @@ func (s *Session) apply(ev Event) {
 		}
 		s.open = append(s.open[:0], ev.Calls...)
 	case ToolFinished:
-		s.say(Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result})
+		s.say(Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK})
 		for i, call := range s.open {
 			if call.ID == ev.CallID {
 				s.open = append(s.open[:i], s.open[i+1:]...)

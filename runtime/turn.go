@@ -125,6 +125,12 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 		if chunk.Text != "" {
 			t.emit(TextDelta{chunk.Text})
 		}
+		if d := chunk.Call; d != nil {
+			t.emit(ToolCallDelta(*d))
+		}
+		if chunk.Usage != nil {
+			t.emit(UsageDelta{*chunk.Usage})
+		}
 		got.add(&chunk)
 		if t.gone {
 			return Answered{}, ErrStopped
@@ -134,7 +140,7 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 		return Answered{}, err
 	}
 	answer := got.complete(t.calls)
-	t.usage.add(answer.Usage)
+	t.usage = t.usage.Plus(answer.Usage)
 	return answer, t.record(ctx, answer)
 }
 
@@ -161,6 +167,9 @@ func (a *assembly) add(chunk *Chunk) {
 	}
 	if chunk.Finish != "" {
 		a.answer.Finish = chunk.Finish
+	}
+	if chunk.Model != "" {
+		a.answer.Model = chunk.Model
 	}
 }
 
