@@ -2,14 +2,13 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"usher/caps"
 	"usher/prompt"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/schema"
 )
@@ -33,22 +32,16 @@ type Agent struct {
 	Held func(context.Context) ([]prompt.Delegation, error)
 }
 
-// ContextEntry is material in an agent's context: the text, or what a path
-// holds at the start of each turn, read with the agent's own authority.
-type ContextEntry struct {
-	Label    string
-	Text     string
-	Path     string
-	Required bool // a turn without it fails
-}
-
 // Options adjusts how turns run. The zero value is valid.
 type Options struct {
 	MaxModelCalls int              // of a turn; 0 is 20
 	ToolTimeout   time.Duration    // of a tool call; 0 is 300 s
 	MaxToolResult int              // bytes to the model, cut beyond; 0 is 256 KiB
+	ToolsAtOnce   int              // calls of one answer that run side by side; 0 is 8
 	OutputTries   int              // answers until one fits the output schema; 0 is 3
 	Now           func() time.Time // nil is time.Now
+
+	Telemetry *telemetry.Telemetry // traces and metrics of turns; nil is none
 }
 
 // Runner runs turns of agents behind one gate. It is safe for concurrent use.
@@ -72,6 +65,9 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	if r.opts.MaxToolResult == 0 {
 		r.opts.MaxToolResult = 256 << 10
 	}
+	if r.opts.ToolsAtOnce == 0 {
+		r.opts.ToolsAtOnce = 8
+	}
 	if r.opts.OutputTries == 0 {
 		r.opts.OutputTries = 3
 	}
@@ -93,7 +89,7 @@ type Briefing struct {
 
 // Brief returns what the agent's model would be told now.
 func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
-	entries, err := r.context(ctx, a)
+	entries, err := r.context(ctx, a, "")
 	if err != nil {
 		return Briefing{}, err
 	}
@@ -135,59 +131,4 @@ func offered(ops []*tools.Operation, set caps.Set) []Tool {
 		}
 	}
 	return out
-}
-
-// context reads the agent's context entries through the gate.
-func (r *Runner) context(ctx context.Context, a *Agent) ([]prompt.ContextEntry, error) {
-	if len(a.Context) == 0 {
-		return nil, nil
-	}
-	entries := make([]prompt.ContextEntry, 0, len(a.Context))
-	for _, c := range a.Context {
-		text, label := c.Text, c.Label
-		if label == "" {
-			label = c.Path
-		}
-		if c.Path != "" {
-			var err error
-			if text, err = r.read(ctx, a.Authority, c.Path); err != nil {
-				if c.Required || ctx.Err() != nil {
-					return nil, fmt.Errorf("load required context %s of agent %s: %w", c.Path, a.ID, err)
-				}
-				text = "(not available: " + err.Error() + ")"
-			}
-		}
-		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})
-	}
-	return entries, nil
-}
-
-func (r *Runner) read(ctx context.Context, auth tools.Authority, path string) (string, error) {
-	input, err := json.Marshal(map[string]string{"path": path})
-	if err != nil {
-		return "", err
-	}
-	res, err := r.gate.Invoke(ctx, auth, tools.Invocation{Operation: "covia:read", Input: input})
-	if err != nil {
-		return "", err
-	}
-	var out struct {
-		Exists    bool            `json:"exists"`
-		Value     json.RawMessage `json:"value"`
-		Truncated bool            `json:"truncated"`
-		Size      int             `json:"size"`
-	}
-	if err := json.Unmarshal(res.Output, &out); err != nil {
-		return "", err
-	}
-	var text string
-	switch {
-	case !out.Exists:
-		return "", fmt.Errorf("nothing is stored at %s", path)
-	case out.Truncated:
-		return "", fmt.Errorf("%s holds %d bytes, too many for a context", path, out.Size)
-	case json.Unmarshal(out.Value, &text) == nil:
-		return strings.TrimSpace(text), nil
-	}
-	return string(out.Value), nil
 }

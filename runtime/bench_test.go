@@ -66,7 +66,7 @@ func TestTurnAllocations(t *testing.T) {
 	r := f.runner(runtime.Options{})
 	got := testing.AllocsPerRun(50, func() { runTurn(t, r, f, runtime.NewSession("s", nil)) })
 	t.Logf("%.0f allocations", got)
-	if got > 120 {
-		t.Errorf("a fresh turn with one tool call makes %.0f allocations, want at most 120", got)
+	if got > 125 {
+		t.Errorf("a fresh turn with one tool call makes %.0f allocations, want at most 125", got)
 	}
 }

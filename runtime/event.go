@@ -49,11 +49,14 @@ type UsageDelta struct {
 
 // Answered is one complete answer of the model: text, tool calls, or both.
 type Answered struct {
-	Text   string     `json:"text,omitempty"`
-	Calls  []ToolCall `json:"calls,omitempty"`
-	Usage  Usage      `json:"usage"`
-	Finish string     `json:"finish,omitempty"`
-	Model  string     `json:"model,omitempty"` // which model answered, in the provider's word
+	Text  string     `json:"text,omitempty"`
+	Calls []ToolCall `json:"calls,omitempty"`
+
+	Reasoning string `json:"reasoning,omitempty"` // what led to the calls, where the provider shows it
+
+	Usage  Usage  `json:"usage"`
+	Finish string `json:"finish,omitempty"`
+	Model  string `json:"model,omitempty"` // which model answered, in the provider's word
 }
 
 // ToolStarted says that a tool is about to be called: the intent.
@@ -94,6 +97,17 @@ type TurnFinished struct {
 	Usage  Usage           `json:"usage"`
 }
 
+// Compacted says that the conversation up to an event of the log is put to
+// models by a summary from here on, as it would not fit the model's window. The
+// log keeps all of it.
+type Compacted struct {
+	Through uint64 `json:"through"`        // number of the last event that the summary stands for
+	Summary string `json:"summary"`        // by the agent's own model
+	Kept    []Kept `json:"kept,omitempty"` // word for word, beside the summary
+	Calls   int    `json:"modelCalls"`     // that it took
+	Usage   Usage  `json:"usage"`
+}
+
 // Received is a message left for the agent between turns; it is heard at the
 // next one.
 type Received struct {
@@ -112,6 +126,7 @@ func (ToolFinished) Kind() string   { return "tool_finished" }
 func (OutputRejected) Kind() string { return "output_rejected" }
 func (TurnFinished) Kind() string   { return "turn_finished" }
 func (Received) Kind() string       { return "received" }
+func (Compacted) Kind() string      { return "compacted" }
 
 func (TurnStarted) event()    {}
 func (TextDelta) event()      {}
@@ -124,6 +139,7 @@ func (ToolFinished) event()   {}
 func (OutputRejected) event() {}
 func (TurnFinished) event()   {}
 func (Received) event()       {}
+func (Compacted) event()      {}
 
 // Entry is one event in a session's log.
 type Entry struct {
@@ -174,6 +190,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	OutputRejected{}.Kind(): decodeEvent[OutputRejected],
 	TurnFinished{}.Kind():   decodeEvent[TurnFinished],
 	Received{}.Kind():       decodeEvent[Received],
+	Compacted{}.Kind():      decodeEvent[Compacted],
 }
 
 func decodeEvent[T Event](raw json.RawMessage) (Event, error) {

@@ -43,12 +43,17 @@ const (
 
 // Message is one message of a conversation.
 type Message struct {
-	Role   string
-	Text   string
-	Calls  []ToolCall // of an assistant: the tools that it asked for
-	CallID string     // of a tool: the call that this is the result of
-	Name   string     // of a tool: its name
-	Failed bool       // of a tool: the call was refused, or came to nothing
+	Role  string
+	Text  string
+	Calls []ToolCall // of an assistant: the tools that it asked for
+
+	// Reasoning is what led an assistant to its calls, where the provider shows
+	// it: some models are to get it back with the results.
+	Reasoning string
+
+	CallID string // of a tool: the call that this is the result of
+	Name   string // of a tool: its name
+	Failed bool   // of a tool: the call was refused, or came to nothing
 }
 
 // ToolCall is a model's wish to call a tool. Arguments are the bytes that came.
@@ -97,5 +102,12 @@ type Usage struct {
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{
 		u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Cost + v.Cost,
+	}
+}
+
+// Minus returns what u has beyond v.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{
+		u.Input - v.Input, u.Output - v.Output, u.CacheRead - v.CacheRead, u.CacheWrite - v.CacheWrite, u.Cost - v.Cost,
 	}
 }

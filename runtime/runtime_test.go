@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,7 +82,9 @@ func newFixture(t testing.TB, held caps.Set, answers ...[]runtime.Chunk) *fixtur
 	read := tools.New("map:read", "Read a key.",
 		func(in keyInput) []caps.Request { return []caps.Request{caps.Need("crud/read", in.Key)} },
 		func(ctx context.Context, _ tools.Call, in keyInput) (string, error) {
+			f.mu.Lock()
 			f.reads = append(f.reads, in.Key)
+			f.mu.Unlock()
 			return f.onRead(ctx, in.Key)
 		}, tools.ReadOnly(), tools.Within(caps.ScopeUnder("crud/read", "", 0, 0)))
 	write := tools.New("map:write", "Write a key.",
@@ -245,7 +248,7 @@ func TestToolsOnOfferFollowTheCapabilities(t *testing.T) {
 
 func TestCapsChangedDuringATurnHoldAtItsNextCall(t *testing.T) {
 	f := newFixture(t, caps.Of(caps.MustCapability("w/", "crud")),
-		calls("map_read", `{"key":"w/a"}`, "map_read", `{"key":"w/b"}`), calls("map_read", `{"key":"w/c"}`), text("done"))
+		calls("map_read", `{"key":"w/a"}`), calls("map_read", `{"key":"w/b"}`), calls("map_read", `{"key":"w/c"}`), text("done"))
 	f.onRead = func(_ context.Context, key string) (string, error) {
 		f.narrow(caps.Of(caps.MustCapability("w/c", "crud/read"))) // while the first call runs
 		return key, nil
@@ -299,6 +302,7 @@ func TestCallsAreAssembledFromPieces(t *testing.T) {
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(f.reads) // they run side by side
 	if diff := cmp.Diff([]string{"w/a", "w/b"}, f.reads); diff != "" {
 		t.Errorf("reads (-want +got):\n%s", diff)
 	}
@@ -380,9 +384,20 @@ func TestStructuredOutput(t *testing.T) {
 }
 
 // keeper is a log in memory.
-type keeper struct{ entries []runtime.Entry }
+type keeper struct {
+	mu      sync.Mutex
+	entries []runtime.Entry
+}
+
+func (k *keeper) len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.entries)
+}
 
 func (k *keeper) Append(_ context.Context, _ string, entries ...runtime.Entry) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.entries = append(k.entries, entries...)
 	return nil
 }
@@ -424,7 +439,7 @@ func TestSessionIsItsLog(t *testing.T) {
 	}
 }
 
-func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
+func TestCallsOfALeftTurnAreAnswered(t *testing.T) {
 	f := newFixture(t, reader(), calls("map_read", `{"key":"w/a"}`, "map_read", `{"key":"w/b"}`), text("fine"))
 	s := runtime.NewSession("s", nil)
 	r := f.runner(runtime.Options{})
@@ -450,6 +465,27 @@ func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"c0": 1, "c1": 1}, answered); diff != "" {
 		t.Errorf("results of the stopped calls (-want +got):\n%s", diff)
+	}
+}
+
+// What led to calls goes back to the model with their results; what led to an
+// answer is over.
+func TestReasoningStaysWithItsCalls(t *testing.T) {
+	f := newFixture(t, reader(),
+		append([]runtime.Chunk{{Reasoning: "I should "}, {Reasoning: "look."}}, calls("map_read", `{"key":"w/a"}`)...),
+		[]runtime.Chunk{{Reasoning: "There it is."}, {Text: "It is a."}})
+	s := runtime.NewSession("s", nil)
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range s.Messages() {
+		if m.Role == runtime.RoleAssistant {
+			got = append(got, m.Reasoning)
+		}
+	}
+	if diff := cmp.Diff([]string{"I should look.", ""}, got); diff != "" {
+		t.Errorf("reasoning (-want +got):\n%s", diff)
 	}
 }
 

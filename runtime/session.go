@@ -23,8 +23,12 @@ type Session struct {
 	mu       sync.Mutex // guards what follows
 	seq      uint64
 	messages []Message
+	origin   []uint64   // of each message: the event that it comes of
 	open     []ToolCall // asked for, not yet answered
 	heard    []Received // left for the next turn
+	memory   memory
+	measured measure
+	summed   bool // the first message is a summary
 }
 
 // NewSession returns the session with the given log entries as its past. A nil
@@ -33,7 +37,7 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 	s := &Session{id: id, log: log, turn: make(chan struct{}, 1)}
 	for _, e := range past {
 		s.seq = e.Seq
-		s.apply(e.Event)
+		s.apply(e.Seq, e.Event)
 	}
 	return s
 }
@@ -66,46 +70,62 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 			return fmt.Errorf("write session log: %w", err)
 		}
 	}
-	s.seq += uint64(len(events))
 	for _, ev := range events {
-		s.apply(ev)
+		s.seq++
+		s.apply(s.seq, ev)
 	}
 	return nil
 }
 
 // apply is the one place that says what an event means for the conversation.
-func (s *Session) apply(ev Event) {
+func (s *Session) apply(seq uint64, ev Event) {
 	switch ev := ev.(type) {
 	case TurnStarted:
-		// A log that a crash cut short has calls without results; providers
-		// refuse such a conversation, and the model must know.
-		for len(s.open) > 0 {
-			s.apply(stopped(s.open[0]))
-		}
-		for _, m := range s.heard {
-			s.say(Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
-		}
-		s.heard = nil
-		s.say(Message{Role: RoleUser, Text: spoken(ev)})
+		s.begin(seq, ev)
 	case Answered:
 		if ev.Text != "" || len(ev.Calls) > 0 {
-			s.say(Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls})
+			s.say(seq, Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls, Reasoning: ev.Reasoning})
 		}
 		s.open = append(s.open[:0], ev.Calls...)
+		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
 	case ToolFinished:
-		s.say(Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK})
+		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK})
 		for i, call := range s.open {
 			if call.ID == ev.CallID {
+				s.memory.called(seq, call, ev)
 				s.open = append(s.open[:i], s.open[i+1:]...)
 				break
 			}
 		}
 	case OutputRejected:
-		s.say(Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
+		s.say(seq, Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
 			"\nAnswer again, with one JSON value that fits it and nothing else."})
 	case Received:
 		s.heard = append(s.heard, ev)
+	case Compacted:
+		s.shorten(ev)
+	case TurnFinished:
+		s.memory.finish(ev)
 	}
+}
+
+// begin opens a turn. A log that a crash cut short has calls without results;
+// providers refuse such a conversation, and the model must know.
+func (s *Session) begin(seq uint64, ev TurnStarted) {
+	for len(s.open) > 0 {
+		s.apply(seq, stopped(s.open[0]))
+	}
+	first := len(s.messages)
+	for _, m := range s.heard {
+		s.say(seq, Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
+	}
+	s.heard = nil
+	s.say(seq, Message{Role: RoleUser, Text: spoken(ev)})
+	said := s.messages[first].Text
+	for _, m := range s.messages[first+1:] {
+		said += "\n\n" + m.Text
+	}
+	s.memory.begin(seq, said)
 }
 
 // spoken is what starts a turn, with who says it where that is not the owner
@@ -125,7 +145,10 @@ func quote(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-func (s *Session) say(m Message) { s.messages = append(s.messages, m) }
+func (s *Session) say(seq uint64, m Message) {
+	s.messages = append(s.messages, m)
+	s.origin = append(s.origin, seq)
+}
 
 // unanswered returns the calls that the conversation still owes a result.
 func (s *Session) unanswered() []ToolCall {

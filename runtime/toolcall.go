@@ -7,41 +7,85 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"usher/caps"
 	"usher/tools"
 )
 
-// callTools runs the calls of one answer, in their order.
+// callTools runs the calls of one answer, side by side where that makes no
+// difference. The results come in the order of the calls.
 func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
-	for _, call := range calls {
-		if err := t.record(ctx, ToolStarted{Call: call}); err != nil {
-			return err
+	for _, batch := range t.batches(calls) {
+		for _, w := range batch {
+			if err := t.record(ctx, ToolStarted{Call: w.ToolCall}); err != nil {
+				return err
+			}
 		}
-		done := t.callTool(ctx, call)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := t.record(ctx, done); err != nil {
+		if err := t.callBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (t *turn) callBatch(ctx context.Context, batch []wish) error {
+	if len(batch) == 1 {
+		return t.called(ctx, t.callTool(ctx, batch[0]))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	places := make(chan struct{}, t.opts.ToolsAtOnce)
+	done := make([]chan ToolFinished, len(batch))
+	for i, w := range batch {
+		done[i] = make(chan ToolFinished, 1)
+		work.Go(func() {
+			places <- struct{}{}
+			done[i] <- t.callTool(ctx, w)
+			<-places
+		})
+	}
+	for i := range batch {
+		if err := t.called(ctx, <-done[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// called records a result, unless the turn was stopped meanwhile: what the
+// call then did is not known.
+func (t *turn) called(ctx context.Context, done ToolFinished) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return t.record(ctx, done)
+}
+
 // callTool takes one wish of the model to the gate. Whatever comes of it is
 // told to the model.
-func (t *turn) callTool(ctx context.Context, call ToolCall) ToolFinished {
-	done := ToolFinished{CallID: call.ID, Name: call.Name}
-	op, err := t.tool(call.Name)
+func (t *turn) callTool(ctx context.Context, w wish) ToolFinished {
+	ctx, span := t.observeTool(ctx, &w)
+	done, err := t.attempt(ctx, &w)
+	endTool(ctx, span, &w, &done, err)
+	return done
+}
+
+func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
+	done := ToolFinished{CallID: w.ID, Name: w.Name}
+	err := w.err
 	if err == nil {
-		done.Operation = op.Path()
+		done.Operation = w.op.Path()
 		var res tools.Result
-		res, err = t.invoke(ctx, op, call)
+		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
+			Operation: w.op.Path(), Input: json.RawMessage(w.Arguments), ID: w.ID,
+		})
 		if err == nil {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)
-			return done
+			return done, nil
 		}
 	}
 	done.Outcome = ToolFailed
@@ -49,18 +93,17 @@ func (t *turn) callTool(ctx context.Context, call ToolCall) ToolFinished {
 		done.Outcome = ToolDenied
 	}
 	done.Result = t.cut(explain(err))
-	return done
+	return done, err
 }
 
 // ErrToolTimeout: a tool call took longer than the limit.
 var ErrToolTimeout = errors.New("tool call timed out")
 
-func (t *turn) invoke(ctx context.Context, op *tools.Operation, call ToolCall) (tools.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.opts.ToolTimeout, fmt.Errorf("%w after %s", ErrToolTimeout, t.opts.ToolTimeout))
+// invoke takes one call to the gate, within the time of a tool call.
+func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Invocation) (tools.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout))
 	defer cancel()
-	res, err := t.gate.Invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
-		Operation: op.Path(), Input: json.RawMessage(call.Arguments), ID: call.ID,
-	})
+	res, err := r.gate.Invoke(ctx, auth, inv)
 	if err != nil && errors.Is(context.Cause(ctx), ErrToolTimeout) {
 		return res, context.Cause(ctx)
 	}
@@ -88,6 +131,13 @@ func (t *turn) tool(name string) (*tools.Operation, error) {
 	return nil, errors.New(text + "the tools are " + strings.Join(names, ", "))
 }
 
+// Coded is what an error implements that models and programs are to know by a
+// word, such as a spent budget. Its JSON form goes with it.
+type Coded interface {
+	error
+	Code() string
+}
+
 // explain is the structured message that a model gets for an error. A denial
 // is explained by its own form.
 func explain(err error) json.RawMessage {
@@ -100,10 +150,12 @@ func explain(err error) json.RawMessage {
 		Error     string `json:"error"`
 		Message   string `json:"message"`
 		Retryable bool   `json:"retryable"`
+		Details   any    `json:"details,omitempty"`
 	}
 	out := explanation{Error: "failed", Message: err.Error()}
 	var input *tools.InputError
 	var notFound *tools.NotFoundError
+	var coded Coded
 	switch {
 	case errors.As(err, &input):
 		out.Error, out.Retryable = "invalid_input", true
@@ -111,6 +163,8 @@ func explain(err error) json.RawMessage {
 		out.Error, out.Retryable = "not_found", true
 	case errors.Is(err, ErrToolTimeout):
 		out.Error, out.Retryable = "timeout", true
+	case errors.As(err, &coded):
+		out.Error, out.Details = coded.Code(), coded
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
@@ -120,11 +174,11 @@ func explain(err error) json.RawMessage {
 }
 
 // cut keeps a tool's result within the limit, and says so when it does not fit.
-func (t *turn) cut(raw json.RawMessage) string {
-	if len(raw) <= t.opts.MaxToolResult {
+func (r *Runner) cut(raw json.RawMessage) string {
+	if len(raw) <= r.opts.MaxToolResult {
 		return string(raw)
 	}
-	end := t.opts.MaxToolResult
+	end := r.opts.MaxToolResult
 	for end > 0 && !utf8.RuneStart(raw[end]) {
 		end--
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"usher/prompt"
+	"usher/runtime/telemetry"
 )
 
 var (
@@ -45,6 +46,7 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
+		ctx = t.observed(ctx)
 		final, err := t.run(ctx, say)
 		t.finish(context.WithoutCancel(ctx), final, err)
 	}
@@ -58,15 +60,17 @@ type turn struct {
 	yield   func(Event, error) bool
 	cancel  context.CancelFunc
 	gone    bool // the listener left
+	shown   bool // the listener has seen a part of the answer that is made
 	calls   int
 	usage   Usage
+	span    *telemetry.TurnSpan
 }
 
 func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error) {
 	if err := t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text}); err != nil {
 		return final, err
 	}
-	entries, err := t.context(ctx, t.agent)
+	entries, err := t.context(ctx, t.agent, t.session.id)
 	if err != nil {
 		return final, err
 	}
@@ -101,54 +105,105 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 	}
 }
 
-// ask makes one model call and assembles the answer from its pieces.
+// ask asks the model, and shortens the conversation where it does not fit the
+// model's window.
 func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEntry) (Answered, error) {
-	if t.calls == t.opts.MaxModelCalls {
-		return Answered{}, fmt.Errorf("%w (%d)", ErrModelCalls, t.opts.MaxModelCalls)
+	for try := 1; ; try++ {
+		if err := t.refresh(ctx, b, t.agent, entries); err != nil {
+			return Answered{}, err
+		}
+		req := t.request(b)
+		if t.overfull(ctx, req) {
+			if err := t.compact(ctx, req); err == nil {
+				req = t.request(b)
+			} else if !errors.Is(err, ErrWindow) {
+				return Answered{}, err
+			} // otherwise an estimate may be wrong, and the provider knows
+		}
+		answer, err := t.generate(ctx, req, true)
+		if errors.Is(err, ErrWindow) && !t.shown && try <= maxShortenings {
+			if compactErr := t.compact(ctx, req); compactErr != nil {
+				return Answered{}, fmt.Errorf("%w (%w)", err, compactErr)
+			}
+			continue
+		}
+		if err != nil {
+			return Answered{}, err
+		}
+		return answer, t.record(ctx, answer)
 	}
-	t.calls++
-	if err := t.refresh(ctx, b, t.agent, entries); err != nil {
-		return Answered{}, err
-	}
+}
+
+func (t *turn) request(b *Briefing) *Request {
 	req := &Request{System: b.System, Messages: t.session.Messages(), Tools: b.Tools}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}
+	return req
+}
+
+// generate makes one model call and assembles the answer from its pieces. It
+// is the only place that asks a model.
+func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answered, error) {
+	if t.calls == t.opts.MaxModelCalls {
+		return Answered{}, fmt.Errorf("%w (%d)", ErrModelCalls, t.opts.MaxModelCalls)
+	}
+	t.calls++
+	t.shown = false
 	got := new(assembly)
+	ctx, span := t.observeModel(ctx, req)
+	err := t.collect(ctx, req, got, visible, span)
+	answer := got.complete(t.calls)
+	span.End(ctx, t.observedAnswer(span, &answer), classed(err))
+	t.usage = t.usage.Plus(answer.Usage)
+	if err != nil {
+		return Answered{}, err
+	}
+	return answer, nil
+}
+
+func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible bool, span *telemetry.ModelSpan) error {
 	for chunk, err := range t.agent.Model.Generate(ctx, req) {
 		if err != nil {
-			return Answered{}, fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
+			return fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
 		}
-		if chunk.Reasoning != "" {
-			t.emit(ReasoningDelta{chunk.Reasoning})
-		}
-		if chunk.Text != "" {
-			t.emit(TextDelta{chunk.Text})
-		}
-		if d := chunk.Call; d != nil {
-			t.emit(ToolCallDelta(*d))
-		}
-		if chunk.Usage != nil {
-			t.emit(UsageDelta{*chunk.Usage})
+		span.Chunk()
+		if visible {
+			t.show(&chunk)
 		}
 		got.add(&chunk)
 		if t.gone {
-			return Answered{}, ErrStopped
+			return ErrStopped
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return Answered{}, err
+	return ctx.Err()
+}
+
+// show lets the listener see an answer while it is made.
+func (t *turn) show(chunk *Chunk) {
+	if chunk.Reasoning != "" {
+		t.emit(ReasoningDelta{chunk.Reasoning})
+		t.shown = true
 	}
-	answer := got.complete(t.calls)
-	t.usage = t.usage.Plus(answer.Usage)
-	return answer, t.record(ctx, answer)
+	if chunk.Text != "" {
+		t.emit(TextDelta{chunk.Text})
+		t.shown = true
+	}
+	if d := chunk.Call; d != nil {
+		t.emit(ToolCallDelta(*d))
+		t.shown = true
+	}
+	if chunk.Usage != nil {
+		t.emit(UsageDelta{*chunk.Usage})
+	}
 }
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	answer Answered
-	text   strings.Builder
-	calls  []callPieces
+	answer   Answered
+	text     strings.Builder
+	thoughts strings.Builder
+	calls    []callPieces
 }
 
 type callPieces struct {
@@ -159,6 +214,7 @@ type callPieces struct {
 
 func (a *assembly) add(chunk *Chunk) {
 	a.text.WriteString(chunk.Text)
+	a.thoughts.WriteString(chunk.Reasoning)
 	if chunk.Call != nil {
 		a.addCall(chunk.Call)
 	}
@@ -196,6 +252,7 @@ func (a *assembly) complete(number int) Answered {
 	if len(a.calls) == 0 {
 		return a.answer
 	}
+	a.answer.Reasoning = a.thoughts.String()
 	calls := make([]ToolCall, len(a.calls))
 	for i, p := range a.calls {
 		calls[i] = p.call
@@ -274,6 +331,7 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 			err = errors.Join(err, logErr)
 		}
 	}
+	t.span.End(ctx, t.calls, telemetry.Usage(t.usage), classed(err))
 	for _, ev := range closing {
 		t.emit(ev)
 	}

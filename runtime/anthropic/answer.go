@@ -14,6 +14,7 @@ import (
 type answer struct {
 	yield    func(runtime.Chunk, error) bool
 	thoughts *thoughts
+	clip     func(string) string
 	tool     string // the tool whose arguments are the answer; may be empty
 
 	gone     bool // the consumer left
@@ -24,6 +25,7 @@ type answer struct {
 	text     *block          // the block whose arguments are the answer
 	held     strings.Builder // text that is none if the answer comes through the tool
 	usage    runtime.Usage
+	who      string // answers, until the consumer knows
 	finished string // the stop reason
 	refusal  sdk.RefusalStopDetails
 }
@@ -40,6 +42,7 @@ type block struct {
 }
 
 func (a *answer) emit(c runtime.Chunk) {
+	c.Model, a.who = a.who, ""
 	if !a.gone && !a.yield(c, nil) {
 		a.gone = true
 	}
@@ -50,6 +53,7 @@ func (a *answer) emit(c runtime.Chunk) {
 func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
 	switch ev.Type {
 	case "message_start":
+		a.who = a.clip(ev.Message.Model)
 		u := &ev.Message.Usage
 		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
 	case "content_block_start":
@@ -78,6 +82,7 @@ func (a *answer) message(m *sdk.Message) error {
 	if m.Type != "message" {
 		return fmt.Errorf("%w: its answer is no message", ErrFormat)
 	}
+	a.who = a.clip(m.Model)
 	a.count(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
 	for i := range m.Content {
 		b := &m.Content[i]
@@ -97,9 +102,12 @@ func (a *answer) message(m *sdk.Message) error {
 }
 
 // count takes a count of tokens. Counts are totals, and a later event may leave
-// out what an earlier one told.
+// out what an earlier one told. The API's input leaves the cache's part out.
 func (a *answer) count(input, read, written, out int64) {
-	u := runtime.Usage{Input: max(a.usage.Input, int(input+read+written)), Output: max(a.usage.Output, int(out))}
+	u := runtime.Usage{
+		Input: max(a.usage.Input, int(input+read+written)), Output: max(a.usage.Output, int(out)),
+		CacheRead: max(a.usage.CacheRead, int(read)), CacheWrite: max(a.usage.CacheWrite, int(written)),
+	}
 	if u != a.usage {
 		a.usage = u
 		a.emit(runtime.Chunk{Usage: &u})
@@ -206,7 +214,7 @@ func (a *answer) finish() error {
 	case "max_tokens":
 		return fmt.Errorf("%w: %w: max_tokens is used up: raise it", ErrCut, errUnfinished)
 	case "model_context_window_exceeded":
-		return fmt.Errorf("%w: %w: the model's context window is full: give the agent less context, or start a new session", ErrCut, errUnfinished)
+		return fmt.Errorf("%w: %w: %w: give the agent less context, or start a new session", ErrCut, errUnfinished, runtime.ErrWindow)
 	case "":
 		return fmt.Errorf("%w: the answer has no stop reason", ErrFormat)
 	}

@@ -41,7 +41,6 @@ var thinkingCalls = []string{
 }
 
 func TestAnswers(t *testing.T) {
-	usage := func(out int) runtime.Usage { return runtime.Usage{Input: 240, Output: out} }
 	calls := []runtime.ToolCall{
 		{ID: "toolu_1", Name: "covia_read", Arguments: `{"path":"w/ä"}`},
 		{ID: "toolu_2", Name: "covia_list", Arguments: `{}`},
@@ -51,29 +50,39 @@ func TestAnswers(t *testing.T) {
 		lines []string
 		want  got
 	}{
-		{"text with pings", []string{begin, ping, text0, delta0("Grüß "), ping, delta0("Gott 👋"), stop0, endTurn, end}, got{Text: "Grüß Gott 👋", Usage: usage(12), Finish: "end_turn"}},
-		{"two calls", twoCalls, got{Text: "Let me look.", Calls: calls, Usage: usage(40), Finish: "tool_use"}},
-		{"thinking", thinkingCalls, got{Reasoning: "First look.", Calls: calls, Usage: usage(40), Finish: "tool_use"}},
-		{"nothing", []string{begin, endTurn, end}, got{Usage: usage(12), Finish: "end_turn"}},
+		{"text with pings", []string{begin, ping, text0, delta0("Grüß "), ping, delta0("Gott 👋"), stop0, endTurn, end}, got{Text: "Grüß Gott 👋", Usage: used(12), Finish: "end_turn"}},
+		{"two calls", twoCalls, got{Text: "Let me look.", Calls: calls, Usage: used(40), Finish: "tool_use"}},
+		{"two calls interleaved", []string{
+			begin, text0, delta0("Let me look."), stop0, tool1Start, tool2Start, tool1a,
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{"}}`, tool1b,
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"}"}}`, tool1c,
+			tool2Stop, tool1Stop, endTools, end,
+		}, got{Text: "Let me look.", Calls: calls, Usage: used(40), Finish: "tool_use"}},
+		{"thinking", thinkingCalls, got{Reasoning: "First look.", Calls: calls, Usage: used(40), Finish: "tool_use"}},
+		{"nothing", []string{begin, endTurn, end}, got{Usage: used(12), Finish: "end_turn"}},
 		{"input told late", []string{
 			`{"type":"message_start","message":{"type":"message","usage":{"input_tokens":0,"output_tokens":0}}}`, text0, delta0("a"), stop0,
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":5,"cache_read_input_tokens":6,"output_tokens":7}}`, end,
-		}, got{Text: "a", Usage: runtime.Usage{Input: 11, Output: 7}, Finish: "end_turn"}},
+		}, got{Text: "a", Usage: runtime.Usage{Input: 11, Output: 7, CacheRead: 6}, Finish: "end_turn"}},
 		{"kinds of a later version", []string{
 			begin, `{"type":"weather","temperature":3}`, text0, delta0("a"),
 			`{"type":"content_block_delta","index":0,"delta":{"type":"scent_delta","scent":"rose"}}`, stop0,
 			`{"type":"content_block_start","index":1,"content_block":{"type":"hologram","text":"x"}}`, tool1Stop, endTurn, end,
-		}, got{Text: "a", Usage: usage(12), Finish: "end_turn"}},
+		}, got{Text: "a", Usage: used(12), Finish: "end_turn"}},
 		{"no arguments at all", []string{
 			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n"}}`, stop0, endTools, end,
-		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{}`}}, Usage: usage(40), Finish: "tool_use"}},
+		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{}`}}, Usage: used(40), Finish: "tool_use"}},
 		{"arguments at once", []string{
 			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{"a":1}}}`, stop0, endTools, end,
-		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{"a":1}`}}, Usage: usage(40), Finish: "tool_use"}},
+		}, got{Calls: []runtime.ToolCall{{ID: "t", Name: "n", Arguments: `{"a":1}`}}, Usage: used(40), Finish: "tool_use"}},
 	} {
 		for _, size := range []int{1, 7, 64, 1 << 20} {
 			s := serve(t, events(size, tc.lines...))
-			g, err := ask(t, s.model(t), say("Hi"))
+			change := func(*anthropic.Options) {}
+			if size == 1 {
+				change = cutting
+			}
+			g, err := ask(t, s.model(t, change), say("Hi"))
 			if err != nil {
 				t.Fatalf("%s in pieces of %d: %v", tc.name, size, err)
 			}
@@ -94,8 +103,36 @@ func TestStreamSpellings(t *testing.T) {
 			_, _ = w.Write([]byte(": alive\r\n\r\nid: 7\r\nretry: 10\r\nevent:" + kind + "\r\ndata:" + line + "\r\n\r\n"))
 		}
 	})
-	if g, err := ask(t, s.model(t), say("Hi")); err != nil || g.Text != "Hi" {
-		t.Errorf("got %q, %v", g.Text, err)
+	for _, change := range []func(*anthropic.Options){func(*anthropic.Options) {}, cutting} {
+		if g, err := ask(t, s.model(t, change), say("Hi")); err != nil || g.Text != "Hi" {
+			t.Errorf("got %q, %v", g.Text, err)
+		}
+	}
+}
+
+// Who answers is said with the first chunk, whichever it is.
+func TestWhoAnswers(t *testing.T) {
+	snapshot := strings.ReplaceAll(begin, `"claude-test"`, `"claude-test-20261101"`)
+	for _, tc := range []struct {
+		name, want string
+		answer     http.HandlerFunc
+		whole      bool
+	}{
+		{"streamed", "claude-test-20261101", events(64, snapshot, text0, delta0("Hi"), stop0, endTurn, end), false},
+		{"whole", "claude-test-20261101", reply(http.StatusOK, nil, `{"type":"message","model":"claude-test-20261101","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`), true},
+		{"a key for a name", "[redacted]", events(64, strings.ReplaceAll(begin, "claude-test", testKey), endTurn, end), false},
+	} {
+		m := serve(t, tc.answer).model(t, func(o *anthropic.Options) { o.NoStream = tc.whole })
+		var said []string
+		for c, err := range m.Generate(t.Context(), say("Hi")) {
+			if err != nil {
+				t.Fatalf("%s: %v", tc.name, err)
+			}
+			said = append(said, c.Model)
+		}
+		if said[0] != tc.want || strings.Join(said[1:], "") != "" {
+			t.Errorf("%s: the chunks say that %q answers, want %q once and first", tc.name, said, tc.want)
+		}
 	}
 }
 
@@ -110,7 +147,7 @@ func TestWholeAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := got{
-		Text: "Let me look.", Reasoning: "Hm.", Usage: runtime.Usage{Input: 240, Output: 40}, Finish: "tool_use",
+		Text: "Let me look.", Reasoning: "Hm.", Usage: used(40), Finish: "tool_use",
 		Calls: []runtime.ToolCall{{ID: "toolu_1", Name: "covia_read", Arguments: `{"path":"w/ä"}`}, {ID: "toolu_2", Name: "covia_list", Arguments: `{}`}},
 	}
 	if diff := cmp.Diff(want, g); diff != "" {

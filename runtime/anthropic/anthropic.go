@@ -20,12 +20,14 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // Name is the provider's name in configurations.
@@ -36,15 +38,20 @@ const Name = "anthropic"
 type Model struct {
 	opts     Options // without the key and the headers
 	url      string
+	about    runtime.About
 	messages sdk.MessageService
 	http     *http.Client
 	thoughts thoughts
 
 	// A function, so that nothing that prints or walks a Model finds a secret.
-	redact func(string) string
+	clip func(string) string
 }
 
-var _ runtime.Model = (*Model)(nil)
+var (
+	_ runtime.Model     = (*Model)(nil)
+	_ runtime.Describer = (*Model)(nil)
+	_ runtime.Counter   = (*Model)(nil)
+)
 
 // New returns the model that o describes. It does not reach for the server.
 func New(o Options) (*Model, error) {
@@ -56,7 +63,7 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	o.fill()
-	m := &Model{url: base, http: o.client(), redact: o.redactor()}
+	m := &Model{url: base.String(), about: o.about(base), http: o.client(base), clip: endpoint.Cleaner(o.Key, o.SecretHeaders)}
 	// The SDK would read keys, profiles and addresses from the environment, emit
 	// spans to whatever the process registers, and try again on its own.
 	opts := []option.RequestOption{
@@ -64,7 +71,7 @@ func New(o Options) (*Model, error) {
 		option.WithoutOpenTelemetry(),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(m.http),
-		option.WithBaseURL(base),
+		option.WithBaseURL(m.url),
 		option.WithRequestTimeout(o.Timeout),
 	}
 	if o.Key != "" {
@@ -85,6 +92,18 @@ func New(o Options) (*Model, error) {
 // String names the model and where it is asked.
 func (m *Model) String() string { return "anthropic model " + m.opts.Model + " at " + m.url }
 
+// About names the model, and its window where the API is the vendor's own: see
+// [DefaultWindow].
+func (m *Model) About() runtime.About { return m.about }
+
+func (o *Options) about(base *url.URL) runtime.About {
+	about := runtime.About{Provider: "anthropic", Model: o.Model, Server: endpoint.Host(base)}
+	if form.Default == "https://"+about.Server {
+		about.Window = DefaultWindow
+	}
+	return about
+}
+
 // Close ends the idle connections to the server. The model stays usable.
 func (m *Model) Close() error {
 	m.http.CloseIdleConnections()
@@ -97,7 +116,7 @@ func (m *Model) Close() error {
 // the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{yield: yield, thoughts: &m.thoughts}
+		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip}
 		if err := m.ask(ctx, req, a); err != nil && !a.gone {
 			yield(runtime.Chunk{}, err)
 		}
@@ -110,7 +129,7 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 		return fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
 	a.tool = answerTool
-	ctx, cancel := context.WithTimeoutCause(ctx, m.opts.Timeout, timedOut(m.opts.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, m.opts.Timeout, endpoint.TimedOut(m.opts.Timeout))
 	defer cancel()
 	if m.opts.NoStream {
 		err = m.whole(ctx, params, a)
@@ -133,7 +152,7 @@ const drainTime = 100 * time.Millisecond
 func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := m.messages.NewStreaming(ctx, params, option.WithMiddleware(expect("text/event-stream")),
+	stream := m.messages.NewStreaming(ctx, params, option.WithMiddleware(expect("text/event-stream", ", or try stream: false")),
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithHeader("Accept-Encoding", "identity")) // compression would hold pieces back
 	if err := stream.Err(); err != nil {
@@ -161,7 +180,7 @@ func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, a *answ
 
 // whole takes the answer in one piece.
 func (m *Model) whole(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
-	message, err := m.messages.New(ctx, params, option.WithMiddleware(expect("application/json")))
+	message, err := m.messages.New(ctx, params, option.WithMiddleware(expect("application/json", ", or try stream: true")))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return cut(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,7 @@ type api struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers []http.HandlerFunc
+	paths   []string
 	bodies  [][]byte
 	headers []http.Header
 }
@@ -42,11 +44,12 @@ func serve(t *testing.T, answers ...http.HandlerFunc) *api {
 	s := &api{answers: answers}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/v1/messages" {
+		if err != nil || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/v1/messages") {
 			http.Error(w, "not the Messages API", http.StatusNotFound)
 			return
 		}
 		s.mu.Lock()
+		s.paths = append(s.paths, r.URL.Path)
 		s.bodies = append(s.bodies, body)
 		s.headers = append(s.headers, r.Header.Clone())
 		answer := s.answers[min(len(s.bodies), len(s.answers))-1]
@@ -119,6 +122,11 @@ func delta0(text string) string {
 	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + string(raw) + `}}`
 }
 
+// used is what was used when begin has come, and out tokens.
+func used(out int) runtime.Usage {
+	return runtime.Usage{Input: 240, Output: out, CacheRead: 200, CacheWrite: 30}
+}
+
 func hello(size int) http.HandlerFunc {
 	return events(size, begin, ping, text0, delta0("Grüß "), ping, delta0("Gott 👋"), stop0, endTurn, end)
 }
@@ -148,7 +156,8 @@ func ask(t *testing.T, m runtime.Model, req *runtime.Request) (got, error) {
 	t.Helper()
 	var g got
 	var failure error
-	ended := false
+	ended, named := false, false
+	_, alone := m.(*anthropic.Model) // a wrapper may ask twice
 	for c, err := range m.Generate(t.Context(), req) {
 		if ended {
 			t.Errorf("after its error, the sequence yields %+v, %v", c, err)
@@ -157,6 +166,10 @@ func ask(t *testing.T, m runtime.Model, req *runtime.Request) (got, error) {
 			failure, ended = err, true
 			continue
 		}
+		if c.Model != "" && named && alone {
+			t.Errorf("who answers is said twice: %+v", c)
+		}
+		named = named || c.Model != ""
 		g.Text += c.Text
 		g.Reasoning += c.Reasoning
 		if d := c.Call; d != nil {
@@ -177,6 +190,23 @@ func ask(t *testing.T, m runtime.Model, req *runtime.Request) (got, error) {
 	}
 	return g, failure
 }
+
+// byByte is a transport whose answers come byte by byte: lines, their ends and
+// characters are cut wherever they can be.
+type byByte struct{ *http.Transport }
+
+func (t byByte) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.Transport.RoundTrip(req)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{iotest.OneByteReader(res.Body), res.Body}
+	}
+	return res, err
+}
+
+func cutting(o *anthropic.Options) { o.Transport = byByte{new(http.Transport)} }
 
 func user(text string) runtime.Message { return runtime.Message{Role: runtime.RoleUser, Text: text} }
 

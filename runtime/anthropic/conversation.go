@@ -32,6 +32,9 @@ func (c *conversation) add(msg *runtime.Message) error {
 		for _, text := range texts(msg.Text) {
 			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfText: text.OfText})
 		}
+		if msg.Failed {
+			result.IsError = sdk.Bool(true)
+		}
 		c.say(sdk.MessageParamRoleUser, sdk.ContentBlockParamUnion{OfToolResult: &result})
 	default:
 		return fmt.Errorf("message has the unknown role %q", msg.Role)

@@ -12,24 +12,27 @@ import (
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 var (
 	// ErrRefused: the model, or the provider for it, declined to answer. The same
 	// conversation is refused again.
-	ErrRefused = errors.New("the model refuses to answer")
+	ErrRefused = endpoint.ErrRefused
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
-	ErrCut = errors.New("the model's answer is incomplete")
+	ErrCut = endpoint.ErrCut
 	// ErrFormat: the server's answer is not in the form of the Messages API.
 	ErrFormat = errors.New("the model's server does not speak the Messages API")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
-	ErrTimeout = errors.New("the model took too long")
+	ErrTimeout = endpoint.ErrTimeout
 
 	errTooLong = fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
 )
 
 // Error is what the server says is wrong. Its texts are the server's, with the
-// key taken out.
+// key taken out. That of a conversation that is too long is a [runtime.ErrWindow].
 type Error struct {
 	Status    int    // of HTTP; 0 where the error came in the middle of an answer
 	Type      string // the provider's type, for example "overloaded_error"; may be empty
@@ -66,7 +69,7 @@ func (e *Error) Error() string {
 		b.WriteString("; check key")
 	case e.Status == http.StatusNotFound:
 		b.WriteString("; check base_url and model")
-	case e.Status == http.StatusRequestEntityTooLarge:
+	case e.Status == http.StatusRequestEntityTooLarge, e.window():
 		b.WriteString("; give the agent less context, or start a new session")
 	}
 	if e.RequestID != "" {
@@ -75,55 +78,57 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Is makes it a [runtime.ErrWindow] where it is one.
+func (e *Error) Is(target error) bool { return target == runtime.ErrWindow && e.window() }
+
+// window says whether the conversation, or it and the answer that was asked
+// for, do not fit the model's window. The API has no type for it.
+func (e *Error) window() bool {
+	if e.Status != 0 && e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge {
+		return false
+	}
+	return strings.Contains(e.Message, "prompt is too long") || strings.Contains(e.Message, "exceed context limit")
+}
+
+// ErrorType is the error's class in traces: its status, where it has one.
+func (e *Error) ErrorType() string {
+	if e.Status == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Status)
+}
+
 // RetryAfter is how long the server asks to wait, if it does.
 func (e *Error) RetryAfter() (time.Duration, bool) { return e.wait, e.waits }
 
 // Temporary says whether the same request may succeed later.
 func (e *Error) Temporary() bool {
-	switch e.again {
-	case "true":
-		return true
-	case "false":
+	switch {
+	case e.window():
 		return false
-	}
-	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+	case e.again == "true":
 		return true
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+	case e.again == "false":
 		return false
-	case 0:
-		switch e.Type {
-		case "overloaded_error", "rate_limit_error", "timeout_error", "api_error":
-			return true
-		}
+	case e.Status != 0:
+		return endpoint.Temporary(e.Status)
 	}
-	return e.Status >= 500
-}
-
-// transient is a failure that says nothing about the request itself: the same
-// one may succeed.
-type transient struct {
-	text string
-	err  error
-}
-
-func (e *transient) Error() string   { return e.text }
-func (e *transient) Unwrap() error   { return e.err }
-func (e *transient) Temporary() bool { return true }
-
-func timedOut(limit time.Duration) error {
-	return &transient{fmt.Sprintf("%v: no complete answer after %s, its timeout", ErrTimeout, limit), ErrTimeout}
+	switch e.Type {
+	case "overloaded_error", "rate_limit_error", "timeout_error", "api_error":
+		return true
+	}
+	return false
 }
 
 // cut is how a stream ended that did not come to its last event.
 func cut(err error) error {
 	if err == nil {
-		return &transient{ErrCut.Error() + ": the stream ended early", ErrCut}
+		return endpoint.Cut(errors.New("the stream ended early"))
 	}
 	if _, said := errors.AsType[*sdk.Error](err); said || isForm(err) {
 		return err
 	}
-	return &transient{ErrCut.Error() + ": " + err.Error(), ErrCut}
+	return endpoint.Cut(err)
 }
 
 func isForm(err error) bool {
@@ -160,9 +165,9 @@ func (m *Model) failed(ctx context.Context, err error) error {
 	case isForm(err):
 		return &hidden{ErrFormat.Error() + ": " + text, ErrFormat}
 	case errors.Is(err, ErrCut):
-		return &transient{text, ErrCut}
+		return endpoint.NewTransient(text, ErrCut)
 	default:
-		return &transient{"reach the model's server: " + text, err}
+		return endpoint.Unreached(err, m.clip)
 	}
 }
 

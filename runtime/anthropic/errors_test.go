@@ -164,7 +164,7 @@ func TestBrokenAnswers(t *testing.T) {
 		{"a call without a name", events(64, begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}`), nil, anthropic.ErrFormat, "no id or no name", false},
 		{"no stop reason", events(64, begin, end), nil, anthropic.ErrFormat, "no stop reason", false},
 		{"max_tokens", events(64, begin, text0, delta0("Hi"), stop0, strings.ReplaceAll(endTurn, "end_turn", "max_tokens"), end), nil, anthropic.ErrCut, "max_tokens is used up: raise it", false},
-		{"context window", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "model_context_window_exceeded"), end), nil, anthropic.ErrCut, "context window is full", false},
+		{"context window", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "model_context_window_exceeded"), end), nil, runtime.ErrWindow, "give the agent less context", false},
 		{
 			"refusal", events(64, begin, text0, delta0("I"), stop0,
 				`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It could\nharm."}},"usage":{"output_tokens":2}}`, end),
@@ -175,6 +175,13 @@ func TestBrokenAnswers(t *testing.T) {
 			events(64, begin, ping)(w, r)
 			<-r.Context().Done()
 		}, func(o *anthropic.Options) { o.Timeout = 30 * time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true},
+		{"signs of life without end", func(w http.ResponseWriter, r *http.Request) {
+			events(64, begin)(w, r)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, ": alive\n\nevent: ping\ndata: "+ping+"\n\n")
+				w.(http.Flusher).Flush()
+			}
+		}, func(o *anthropic.Options) { o.Timeout = 50 * time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 50ms", true},
 		{
 			"silence before a whole answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 			func(o *anthropic.Options) { o.NoStream, o.Timeout = true, 30*time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true,
@@ -201,11 +208,47 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
+// A conversation that is too long is known as such, whatever came of it before.
+func TestWindow(t *testing.T) {
+	full := strings.ReplaceAll(endTurn, "end_turn", "model_context_window_exceeded")
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		whole  bool
+		want   bool
+	}{
+		{"prompt", reply(400, nil, apiError("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")), false, true},
+		{"prompt, of a whole answer", reply(400, nil, apiError("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")), true, true},
+		{"prompt and answer", reply(400, nil, apiError("invalid_request_error", "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease input length or `max_tokens` and try again")), false, true},
+		{"a server that would try again", reply(400, http.Header{"X-Should-Retry": {"true"}}, apiError("invalid_request_error", "prompt is too long")), false, true},
+		{"said in mid-stream", events(64, begin, apiError("invalid_request_error", "prompt is too long")), false, true},
+		{"full in mid-answer", events(64, begin, text0, delta0("Hi"), stop0, full, end), false, true},
+		{"full in a whole answer", reply(200, nil, `{"type":"message","content":[{"type":"text","text":"Hi"}],"stop_reason":"model_context_window_exceeded","usage":{}}`), true, true},
+		{"a limit on a minute", reply(429, nil, apiError("rate_limit_error", "prompt is too long for your tier")), false, false},
+		{"max_tokens", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "max_tokens"), end), false, false},
+		{"another mistake", reply(400, nil, apiError("invalid_request_error", "max_tokens: too many")), false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := serve(t, tc.answer)
+			_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = tc.whole }), say("Hi"))
+			if err == nil || errors.Is(err, runtime.ErrWindow) != tc.want {
+				t.Fatalf("Generate: %v, is %v = %t, want %t", err, runtime.ErrWindow, !tc.want, tc.want)
+			}
+			if temporary, _, _ := verdict(err); tc.want && temporary {
+				t.Errorf("%v says that another try is worth it", err)
+			}
+			if tc.want && !strings.Contains(err.Error(), "less context") {
+				t.Errorf("%v does not say what to do", err)
+			}
+		})
+	}
+}
+
 // What was used until an answer failed was used.
 func TestUsageOfARefusal(t *testing.T) {
 	s := serve(t, events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end))
 	g, err := ask(t, s.model(t), say("Hi"))
-	if want := (runtime.Usage{Input: 240, Output: 12}); g.Usage != want || err == nil {
+	if want := used(12); g.Usage != want || err == nil {
 		t.Errorf("usage %+v, %v; want %+v and an error", g.Usage, err, want)
 	}
 }

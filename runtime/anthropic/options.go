@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"usher/runtime/endpoint"
 )
 
 // Defaults of [Options].
@@ -13,6 +15,10 @@ const (
 	DefaultMaxTokens = 16384
 	DefaultTimeout   = 5 * time.Minute
 )
+
+// DefaultWindow is the window that every model of the vendor's own API has:
+// tokens. Some have a larger one, which the API does not say.
+const DefaultWindow = 200_000
 
 // Adaptive, as a thinking budget, lets the model decide how much to think.
 const Adaptive = -1
@@ -23,13 +29,13 @@ const minThinking = 1024
 // Options says which model is asked, where and how. Model is required; the
 // zero value of everything else is valid. Pointers that are nil are not sent.
 type Options struct {
-	Model     string // as the API names it, for example "claude-sonnet-5"
-	BaseURL   string // with or without /v1; "" is https://api.anthropic.com
-	AllowHTTP bool   // permit http to other machines than this one
-	Key       Secret // "" sends none, for gateways that need none
+	Model     string          // as the API names it, for example "claude-sonnet-5"
+	BaseURL   string          // with or without /v1; "" is https://api.anthropic.com
+	AllowHTTP bool            // permit http to other machines than this one
+	Key       endpoint.Secret // "" sends none, for gateways that need none
 
-	Headers       map[string]string // more headers
-	SecretHeaders map[string]Secret // more headers, with values that no error may show
+	Headers       map[string]string          // more headers
+	SecretHeaders map[string]endpoint.Secret // more headers, with values that no error may show
 
 	MaxTokens      int      // of the answer, thinking included; 0 is DefaultMaxTokens, on top of the thinking budget
 	Temperature    *float64 // 0 to 1
@@ -81,50 +87,11 @@ func (o *Options) check() error {
 	if p := o.TopP; p != nil && !(*p >= 0 && *p <= 1) {
 		return fmt.Errorf("top_p is %v: use 0 to 1", *p)
 	}
-	if err := checkValue("key", string(o.Key)); err != nil {
+	if err := endpoint.CheckValue("key", string(o.Key)); err != nil {
 		return err
 	}
-	for name, value := range o.Headers {
-		if err := checkHeader(name, value); err != nil {
-			return err
-		}
-	}
-	for name, value := range o.SecretHeaders {
-		if err := checkHeader(name, string(value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ownHeaders are set by the request itself.
-var ownHeaders = []string{
-	"Accept", "Accept-Encoding", "Anthropic-Version", "Connection", "Content-Length",
-	"Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-}
-
-func checkHeader(name, value string) error {
-	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if name == "" || strings.Trim(name, token) != "" {
-		return fmt.Errorf("headers: %q is not the name of a header: use letters, digits and -", name)
-	}
-	if strings.EqualFold(name, "X-Api-Key") {
-		return errors.New("headers: x-api-key has a setting of its own: use key")
-	}
-	for _, own := range ownHeaders {
-		if strings.EqualFold(name, own) {
-			return fmt.Errorf("headers: %s is set by the request itself: remove it", own)
-		}
-	}
-	return checkValue("headers: "+name, value)
-}
-
-// checkValue keeps what no header can hold out of one. It never shows the value.
-func checkValue(what, value string) error {
-	for _, c := range []byte(value) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return fmt.Errorf("%s holds a line break or another control character: give it on one line", what)
-		}
-	}
-	return nil
+	return endpoint.CheckHeaders(o.Headers, o.SecretHeaders, map[string]string{
+		"X-Api-Key":         "has a setting of its own: use key",
+		"Anthropic-Version": "is set by the request itself: remove it",
+	})
 }

@@ -29,7 +29,7 @@ func TestOutputThroughTheTool(t *testing.T) {
 	preamble := []string{begin, text0, delta0("Here it is:"), stop0}
 	closing := []string{endTools, end}
 	second := []string{`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_8","name":"answer","input":{"b":2}}}`, tool2Stop}
-	usage := runtime.Usage{Input: 240, Output: 40}
+	usage := used(40)
 	for _, tc := range []struct {
 		name  string
 		lines []string
@@ -38,7 +38,7 @@ func TestOutputThroughTheTool(t *testing.T) {
 		{"through the tool", join([]string{begin}, answer, closing), got{Text: `{"a":1}`, Usage: usage, Finish: "tool_use"}},
 		{"with words before it", join(preamble, answer, closing), got{Text: `{"a":1}`, Usage: usage, Finish: "tool_use"}},
 		{"twice", join(preamble, answer, second, closing), got{Text: `{"a":1}`, Usage: usage, Finish: "tool_use"}},
-		{"as text all the same", join([]string{begin, text0, delta0(`{"a":`), delta0(`1}`), stop0, endTurn, end}), got{Text: `{"a":1}`, Usage: runtime.Usage{Input: 240, Output: 12}, Finish: "end_turn"}},
+		{"as text all the same", join([]string{begin, text0, delta0(`{"a":`), delta0(`1}`), stop0, endTurn, end}), got{Text: `{"a":1}`, Usage: used(12), Finish: "end_turn"}},
 		{"empty", join([]string{begin}, answer[:1], answer[3:], closing), got{Text: `{}`, Usage: usage, Finish: "tool_use"}},
 		{"another tool first", join(preamble, []string{tool2Start, tool2Stop}, closing), got{
 			Text: "Here it is:", Usage: usage, Finish: "tool_use",

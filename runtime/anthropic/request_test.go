@@ -9,6 +9,7 @@ import (
 	"usher/prompt"
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 var readTool = runtime.Tool{
@@ -36,7 +37,7 @@ func TestRequests(t *testing.T) {
 		}},
 		{Role: runtime.RoleTool, CallID: "toolu_1", Name: "covia_read", Text: `{"value":1}`},
 		{Role: runtime.RoleTool, CallID: "toolu_2", Name: "covia_read", Text: ""},
-		{Role: runtime.RoleTool, CallID: "toolu_3", Name: "covia_read", Text: `{"error":"invalid_input"}`},
+		{Role: runtime.RoleTool, CallID: "toolu_3", Name: "covia_read", Text: `{"error":"invalid_input"}`, Failed: true},
 		{Role: runtime.RoleTool, CallID: "toolu_4", Name: "covia_read", Text: `{"error":"invalid_input"}`},
 		user("And now?"),
 		{Role: runtime.RoleAssistant, Text: "One."},
@@ -117,7 +118,7 @@ func TestHeaders(t *testing.T) {
 	m := s.model(t, func(o *anthropic.Options) {
 		o.BaseURL += "/v1/"
 		o.Headers = map[string]string{"anthropic-beta": "context-1m"}
-		o.SecretHeaders = map[string]anthropic.Secret{"Authorization": "Bearer gateway"}
+		o.SecretHeaders = map[string]endpoint.Secret{"Authorization": "Bearer gateway"}
 	})
 	if _, err := ask(t, m, say("Hi")); err != nil {
 		t.Fatal(err)

@@ -3,15 +3,12 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
-	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
-)
 
-const maxMessage = 1000 // bytes of a server's message that are shown
+	"usher/runtime/endpoint"
+)
 
 // said is what the server says is wrong, instead of an answer or in its middle.
 func (m *Model) said(api *sdk.Error) *Error {
@@ -37,34 +34,7 @@ func (m *Model) said(api *sdk.Error) *Error {
 	if api.Response != nil {
 		h := api.Response.Header
 		e.again = h.Get("X-Should-Retry")
-		e.wait, e.waits = retryAfter(h, m.opts.Now())
+		e.wait, e.waits = endpoint.RetryAfter(h, m.opts.Now())
 	}
 	return e
-}
-
-// clip takes the secrets out of a server's text, and then what is too long:
-// the other way round, half a key could stay.
-func (m *Model) clip(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(m.redact(text), "\uFFFD")), " ")
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " …"
-}
-
-// retryAfter reads how long the server asks to wait: in milliseconds, in
-// seconds, or until a date.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const longest = 24 * time.Hour // beyond, it is no time but a mistake
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms <= longest.Seconds()*1000 {
-		return time.Duration(ms * float64(time.Millisecond)), true
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= longest.Seconds() {
-		return time.Duration(s * float64(time.Second)), true
-	}
-	if at, err := http.ParseTime(text); err == nil && at.Sub(now) <= longest {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }

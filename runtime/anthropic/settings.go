@@ -2,38 +2,21 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
-	"time"
 
 	"usher/runtime"
-	"usher/tools"
+	"usher/runtime/endpoint"
 )
 
 // Provider makes a model from the settings of a configuration: model, base_url,
 // allow_http, key, headers, max_tokens, temperature, top_p, thinking (a number
 // of tokens, or adaptive), prompt_cache, stream and timeout. They mean what
-// [Options] says. The key, and headers that are keys, are env:NAME or file:PATH.
-func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+// [Options] says. The key, and headers that are keys, are env:NAME, file:PATH or
+// secret:NAME.
+func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
-	known := settings(&o)
-	for _, name := range slices.Sorted(maps.Keys(cfg.Settings)) {
-		set, ok := known[name]
-		if !ok {
-			names := slices.Sorted(maps.Keys(known))
-			if near := tools.Nearest(name, names); near != "" {
-				return nil, fmt.Errorf("provider %s has no setting %q: did you mean %s?", Name, name, near)
-			}
-			return nil, fmt.Errorf("provider %s has no setting %q: there are %v", Name, name, names)
-		}
-		if err := set(cfg.Settings[name]); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg))); err != nil {
+		return nil, err
 	}
 	if o.Key == "" && o.BaseURL == "" {
 		return nil, errors.New("key is missing: write where it stands, for example key: env:ANTHROPIC_API_KEY")
@@ -41,165 +24,32 @@ func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error)
 	return New(o)
 }
 
-// setting puts a value of a configuration into an Options.
-type setting func(value any) error
-
-func settings(o *Options) map[string]setting {
-	return map[string]setting{
-		"model":        text(&o.Model),
-		"base_url":     text(&o.BaseURL),
-		"allow_http":   truth(&o.AllowHTTP),
-		"key":          secret(&o.Key),
-		"headers":      headers(o),
-		"max_tokens":   positive(&o.MaxTokens),
-		"temperature":  optional(&o.Temperature, number),
-		"top_p":        optional(&o.TopP, number),
+func settings(o *Options, secrets endpoint.Secrets) map[string]endpoint.Setting {
+	return map[string]endpoint.Setting{
+		"model":        endpoint.Text(&o.Model),
+		"base_url":     endpoint.Text(&o.BaseURL),
+		"allow_http":   endpoint.Truth(&o.AllowHTTP),
+		"key":          endpoint.Key(&o.Key, secrets),
+		"headers":      endpoint.Headers(&o.Headers, &o.SecretHeaders, secrets, "{anthropic-beta: context-1m-2025-08-07}"),
+		"max_tokens":   endpoint.Positive(&o.MaxTokens),
+		"temperature":  endpoint.Optional(&o.Temperature, endpoint.Number),
+		"top_p":        endpoint.Optional(&o.TopP, endpoint.Number),
 		"thinking":     budget(&o.ThinkingBudget),
-		"prompt_cache": negated(&o.NoPromptCache),
-		"stream":       negated(&o.NoStream),
-		"timeout":      duration(&o.Timeout),
+		"prompt_cache": endpoint.Negated(&o.NoPromptCache),
+		"stream":       endpoint.Negated(&o.NoStream),
+		"timeout":      endpoint.Duration(&o.Timeout),
 	}
 }
 
-func budget(to *int) setting {
+func budget(to *int) endpoint.Setting {
 	return func(value any) error {
 		if value == "adaptive" {
 			*to = Adaptive
 			return nil
 		}
-		if err := positive(to)(value); err != nil {
-			return wrong(value, "a number of tokens, or adaptive")
+		if err := endpoint.Positive(to)(value); err != nil {
+			return endpoint.Wrong(value, "a number of tokens, or adaptive")
 		}
 		return nil
-	}
-}
-
-// wrong says what is expected. Of a text it says only that it is one: it may be
-// a secret in the wrong place.
-func wrong(value any, expected string) error {
-	kind := fmt.Sprintf("%T", value)
-	switch value.(type) {
-	case nil:
-		kind = "nothing"
-	case string:
-		kind = "text"
-	case bool:
-		kind = "true or false"
-	case json.Number, int, int64, uint64, float64:
-		kind = fmt.Sprint(value)
-	case []any:
-		kind = "a list"
-	case map[string]any:
-		kind = "a mapping"
-	}
-	return fmt.Errorf("expected %s, got %s", expected, kind)
-}
-
-func text(to *string) setting {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok || s == "" {
-			return wrong(value, "text that is not empty (put it into quotes)")
-		}
-		*to = s
-		return nil
-	}
-}
-
-func truth(to *bool) setting {
-	return func(value any) error {
-		b, ok := value.(bool)
-		if !ok {
-			return wrong(value, "true or false")
-		}
-		*to = b
-		return nil
-	}
-}
-
-func negated(to *bool) setting {
-	return func(value any) error {
-		var yes bool
-		err := truth(&yes)(value)
-		*to = !yes
-		return err
-	}
-}
-
-func number(to *float64) setting {
-	return func(value any) error {
-		f, err := strconv.ParseFloat(digits(value), 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return wrong(value, "a number, for example 0.7")
-		}
-		*to = f
-		return nil
-	}
-}
-
-func integer(to *int) setting {
-	return func(value any) error {
-		n, err := strconv.Atoi(digits(value))
-		if err != nil {
-			return wrong(value, "a whole number")
-		}
-		*to = n
-		return nil
-	}
-}
-
-func positive(to *int) setting {
-	return func(value any) error {
-		if err := integer(to)(value); err != nil || *to < 1 {
-			return wrong(value, "a whole number above 0")
-		}
-		return nil
-	}
-}
-
-// digits spells a number; everything else, text with digits too, is "".
-func digits(value any) string {
-	switch n := value.(type) {
-	case json.Number:
-		return n.String()
-	case int, int64, uint64, float64:
-		return fmt.Sprint(n)
-	}
-	return ""
-}
-
-func duration(to *time.Duration) setting {
-	return func(value any) error {
-		s, _ := value.(string)
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 {
-			return wrong(value, "a duration above 0, for example 90s or 5m")
-		}
-		*to = d
-		return nil
-	}
-}
-
-// optional sets a pointer, so that a zero that was written is told from none.
-func optional[T any](to **T, kind func(*T) setting) setting {
-	return func(value any) error {
-		v := new(T)
-		if err := kind(v)(value); err != nil {
-			return err
-		}
-		*to = v
-		return nil
-	}
-}
-
-func secret(to *Secret) setting {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok || s == "" {
-			return wrong(value, "env:NAME or file:PATH")
-		}
-		var err error
-		*to, err = readSecret(s)
-		return err
 	}
 }

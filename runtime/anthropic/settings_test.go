@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -9,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 func provide(t *testing.T, settings map[string]any) (runtime.Model, error) {
@@ -61,6 +65,44 @@ func TestKeyInAFile(t *testing.T) {
 	}
 }
 
+func TestKeyOfTheVenue(t *testing.T) {
+	s := serve(t, hello(1<<20))
+	m, err := anthropic.Provider(t.Context(), runtime.ModelConfig{
+		Name: "m", Provider: anthropic.Name,
+		Settings: map[string]any{"model": "claude-test", "base_url": s.URL, "key": "secret:anthropic"},
+		Secret: func(_ context.Context, name string) (string, error) {
+			return map[string]string{"anthropic": testKey}[name], nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.(*anthropic.Model).Close() })
+	if _, err := ask(t, m, say("Hi")); err != nil || s.headers[0].Get("X-Api-Key") != testKey {
+		t.Errorf("key %q arrives, %v", s.headers[0].Get("X-Api-Key"), err)
+	}
+}
+
+func TestAbout(t *testing.T) {
+	for _, tc := range []struct {
+		base string
+		want runtime.About
+	}{
+		{"", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: anthropic.DefaultWindow}},
+		{"https://api.anthropic.com:443/v1/", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: anthropic.DefaultWindow}},
+		{"https://gateway.example:8443/anthropic", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "gateway.example:8443"}},
+		{"http://localhost:4000", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "localhost:4000"}},
+	} {
+		m, err := anthropic.New(anthropic.Options{Model: "claude-test", BaseURL: tc.base, Key: testKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, runtime.Describe(m)); diff != "" {
+			t.Errorf("about a model at %q (-want +got):\n%s", tc.base, diff)
+		}
+	}
+}
+
 func TestWrongSettings(t *testing.T) {
 	t.Setenv("USHER_TEST_KEY", testKey)
 	t.Setenv("USHER_TEST_TORN", "sk-ant\nsecret-part")
@@ -78,7 +120,8 @@ func TestWrongSettings(t *testing.T) {
 		{`{"modell": "x"}`, `no setting "modell": did you mean model?`},
 		{`{"zzzzzzzzzz": "x"}`, "there are [allow_http base_url"},
 		{`{"key": "sk-ant-secret"}`, "key: a key does not belong into a configuration"},
-		{`{"key": 5}`, "key: expected env:NAME or file:PATH"},
+		{`{"key": 5}`, "key: expected env:NAME, file:PATH or secret:NAME"},
+		{`{"key": "secret:anthropic"}`, "key: this program has no venue to keep secrets in: use env:NAME or file:PATH"},
 		{`{"key": "env:USHER_TEST_NONE"}`, "environment variable USHER_TEST_NONE is not set"},
 		{`{"key": "env:USHER_TEST_EMPTY"}`, "environment variable USHER_TEST_EMPTY is empty"},
 		{`{"model": "x", "key": "env:USHER_TEST_TORN"}`, "key holds a line break"},
@@ -140,7 +183,7 @@ func TestWrongSettings(t *testing.T) {
 }
 
 func TestSecretsPrintRedacted(t *testing.T) {
-	o := anthropic.Options{Key: testKey, SecretHeaders: map[string]anthropic.Secret{"A": testKey}}
+	o := anthropic.Options{Key: testKey, SecretHeaders: map[string]endpoint.Secret{"A": testKey}}
 	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.SecretHeaders})
 	if err != nil {
 		t.Fatal(err)

@@ -46,14 +46,11 @@ const usage = `I am the offline model: I follow plain instructions, one a line. 
 Whether I may is decided by the gate, not by me.`
 
 // Generate answers the last message of the user: with the tool calls that its
-// instructions mean, and then with what came of them.
+// instructions mean, one after the other as they stand there, and then with
+// what came of them.
 func (Model) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
 		said, results := lastExchange(req.Messages)
-		if len(results) > 0 {
-			yieldText(yield, report(results))
-			return
-		}
 		calls, err := instructions(said)
 		if err != nil {
 			yieldText(yield, err.Error())
@@ -63,13 +60,14 @@ func (Model) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime
 			yieldText(yield, usage)
 			return
 		}
-		for i, call := range calls {
-			delta := &runtime.CallDelta{Index: i, Name: call.tool, Arguments: call.arguments}
-			if !yield(runtime.Chunk{Call: delta}, nil) {
-				return
-			}
+		if len(results) >= len(calls) {
+			yieldText(yield, report(results))
+			return
 		}
-		yield(runtime.Chunk{Finish: "tool_calls"}, nil)
+		next := calls[len(results)]
+		if yield(runtime.Chunk{Call: &runtime.CallDelta{Name: next.tool, Arguments: next.arguments}}, nil) {
+			yield(runtime.Chunk{Finish: "tool_calls"}, nil)
+		}
 	}
 }
 
@@ -81,14 +79,16 @@ func yieldText(yield func(runtime.Chunk, error) bool, text string) {
 
 // lastExchange returns what the user said last and the tool results since.
 func lastExchange(messages []runtime.Message) (said string, results []runtime.Message) {
-	for i := len(messages) - 1; i >= 0; i-- {
-		switch messages[i].Role {
+	for _, m := range messages {
+		switch m.Role {
 		case runtime.RoleUser:
-			return messages[i].Text, messages[i+1:]
+			said, results = m.Text, nil
+		case runtime.RoleTool:
+			results = append(results, m)
 		default:
 		}
 	}
-	return "", nil
+	return said, results
 }
 
 type call struct{ tool, arguments string }
@@ -160,9 +160,6 @@ func jsonValue(field, s string) json.RawMessage {
 func report(results []runtime.Message) string {
 	var b strings.Builder
 	for _, m := range results {
-		if m.Role != runtime.RoleTool {
-			continue
-		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}

@@ -44,7 +44,16 @@ func TestInstructions(t *testing.T) {
 		{"tell Bob hello there", []string{`agent_message {"agentId":"Bob","message":"hello there"}`}},
 		{`call o_pipe {"n":1}`, []string{`o_pipe {"n":1}`}},
 	} {
-		_, calls := ask(t, runtime.Message{Role: runtime.RoleUser, Text: tc.say})
+		messages := []runtime.Message{{Role: runtime.RoleUser, Text: tc.say}}
+		var calls []string
+		for {
+			_, next := ask(t, messages...)
+			if len(next) == 0 {
+				break
+			}
+			calls = append(calls, next...)
+			messages = append(messages, runtime.Message{Role: runtime.RoleAssistant}, runtime.Message{Role: runtime.RoleTool})
+		}
 		if diff := cmp.Diff(tc.want, calls); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tc.say, diff)
 		}

@@ -13,6 +13,7 @@ import (
 	vendor "github.com/sashabaranov/go-openai"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // answer is one answer while it comes.
@@ -24,6 +25,8 @@ type answer struct {
 	refusal         strings.Builder
 	calls           calls
 	usage           runtime.Usage
+	named           bool // the consumer knows who answers
+	who             name // answers
 	filtered        string
 	finish          vendor.FinishReason
 	begun           bool // there was a choice
@@ -41,13 +44,13 @@ func (a *answer) stream(in *bufio.Reader) error {
 		case errors.Is(err, io.EOF):
 			// Some servers end without [DONE]; then the finish reason must have come.
 			if len(part) > 0 || a.finish == "" {
-				return cut(io.ErrUnexpectedEOF)
+				return endpoint.Cut(io.ErrUnexpectedEOF)
 			}
 			return a.end()
 		case errors.Is(err, ErrFormat):
 			return err
 		case err != nil:
-			return cut(err)
+			return endpoint.Cut(err)
 		case data == nil && len(part) > 0:
 			return a.notJSON(part)
 		case data == nil:
@@ -77,7 +80,7 @@ func (a *answer) stream(in *bufio.Reader) error {
 func (a *answer) whole(in io.Reader) error {
 	body, err := io.ReadAll(in)
 	if err != nil {
-		return cut(err)
+		return endpoint.Cut(err)
 	}
 	if len(body) > maxAnswer {
 		return fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
@@ -89,7 +92,7 @@ func (a *answer) whole(in io.Reader) error {
 			return a.model.serverError(body)
 		}
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset >= int64(len(body)) {
-			return cut(io.ErrUnexpectedEOF)
+			return endpoint.Cut(io.ErrUnexpectedEOF)
 		}
 		return a.notJSON(body)
 	}
@@ -111,6 +114,7 @@ func (a *answer) take(r *reply, whole bool) error {
 	if present(r.Error) {
 		return a.model.serverError(r.Error)
 	}
+	a.who = r.Model
 	for i := range r.Choices {
 		c := &r.Choices[i]
 		if c.Index != 0 {
@@ -140,8 +144,7 @@ func (a *answer) take(r *reply, whole bool) error {
 		}
 	}
 	if u := r.Usage; u != nil {
-		now := runtime.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
-		if now != a.usage {
+		if now := u.usage(); now != a.usage {
 			a.usage = now
 			return a.send(runtime.Chunk{Usage: &now})
 		}
@@ -190,6 +193,9 @@ func (a *answer) say(c runtime.Chunk) error {
 }
 
 func (a *answer) send(c runtime.Chunk) error {
+	if !a.named && a.who != "" {
+		a.named, c.Model = true, a.model.clip(string(a.who))
+	}
 	if !a.yield(c, nil) {
 		return errStopped
 	}
@@ -207,19 +213,19 @@ func (a *answer) end() error {
 	case a.finish == vendor.FinishReasonContentFilter:
 		return fmt.Errorf("%w: the answer", ErrFiltered)
 	case !a.begun:
-		return cut(errors.New("the server ended it before anything came"))
+		return endpoint.Cut(errors.New("the server ended it before anything came"))
 	}
 	switch a.finish {
 	case vendor.FinishReasonStop, vendor.FinishReasonToolCalls, vendor.FinishReasonFunctionCall:
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
-		return cut(fmt.Errorf("the server gave up (%s)", a.finish))
+		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
 	default:
 		// At a limit on tokens a call is cut wherever it stands, and empty
 		// arguments would pass as none.
 		name, half := a.calls.half()
 		switch {
 		case half && a.finish == "":
-			return cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
+			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
 		case half:
 			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), string(a.finish))
 		}

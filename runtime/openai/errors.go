@@ -2,28 +2,31 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 var (
 	// ErrRefused: the model declined to answer; its words follow.
-	ErrRefused = errors.New("the model refuses to answer")
+	ErrRefused = endpoint.ErrRefused
 	// ErrFiltered: a content filter of the provider stopped the request or the answer.
 	ErrFiltered = errors.New("the provider's content filter stopped it")
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
-	ErrCut = errors.New("the model's answer is incomplete")
+	ErrCut = endpoint.ErrCut
 	// ErrFormat: the server's answer is not in the Chat Completions format.
 	ErrFormat = errors.New("the model's server does not speak the Chat Completions format")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
-	ErrTimeout = errors.New("the model took too long")
+	ErrTimeout = endpoint.ErrTimeout
 )
 
 // Error is what the server says is wrong. Its texts are the server's, with the
-// key taken out. A content filter's is an [ErrFiltered] as well.
+// key taken out. A content filter's is an [ErrFiltered] as well, and that of a
+// conversation that is too long a [runtime.ErrWindow].
 type Error struct {
 	Status    int    // of HTTP; 0 where the error came in the middle of an answer without one
 	Code      string // the provider's code, for example "rate_limit_exceeded"; may be empty
@@ -59,6 +62,8 @@ func (e *Error) Error() string {
 		b.WriteString(" (" + e.Param + ")")
 	}
 	switch {
+	case e.window():
+		b.WriteString("; give the agent less context, or start a new session")
 	case e.waits:
 		b.WriteString("; try again in " + e.wait.String())
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
@@ -72,52 +77,37 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is makes a content filter's error an [ErrFiltered].
-func (e *Error) Is(target error) bool { return target == ErrFiltered && e.filter }
+// Is makes it what else it is.
+func (e *Error) Is(target error) bool {
+	return target == ErrFiltered && e.filter || target == runtime.ErrWindow && e.window()
+}
+
+// ErrorType is the error's class in traces: its status, where it has one.
+func (e *Error) ErrorType() string {
+	if e.Status == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Status)
+}
 
 // RetryAfter is how long the server asks to wait, if it does.
 func (e *Error) RetryAfter() (time.Duration, bool) { return e.wait, e.waits }
 
 // Temporary says whether the same request may succeed later. An account
-// without money is not a matter of time, though its status is 429.
+// without money is not a matter of time, though its status is 429, nor is a
+// conversation that is too long, though some servers say 500 to it.
 func (e *Error) Temporary() bool {
-	if e.filter || e.Code == "insufficient_quota" || e.Type == "insufficient_quota" {
+	if e.filter || e.window() || e.Code == "insufficient_quota" || e.Type == "insufficient_quota" {
 		return false
 	}
-	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
-		return false
-	case 0:
-		for _, word := range []string{e.Code, e.Type} {
-			switch word {
-			case "server_error", "internal_server_error", "rate_limit_exceeded", "overloaded", "overloaded_error", "service_unavailable", "timeout":
-				return true
-			}
+	if e.Status != 0 {
+		return endpoint.Temporary(e.Status)
+	}
+	for _, word := range []string{e.Code, e.Type} {
+		switch word {
+		case "server_error", "internal_server_error", "rate_limit_exceeded", "overloaded", "overloaded_error", "service_unavailable", "timeout":
+			return true
 		}
 	}
-	return e.Status >= 500
-}
-
-// transient is a failure that says nothing about the request itself: the same
-// one may succeed.
-type transient struct {
-	text string
-	err  error
-}
-
-func (e *transient) Error() string   { return e.text }
-func (e *transient) Unwrap() error   { return e.err }
-func (e *transient) Temporary() bool { return true }
-
-// cut is an [ErrCut] by a connection that broke, or by a server that stopped.
-func cut(why error) error {
-	err := fmt.Errorf("%w: %w", ErrCut, why)
-	return &transient{err.Error(), err}
-}
-
-func timedOut(limit time.Duration) error {
-	err := fmt.Errorf("%w: no complete answer after %s, its timeout", ErrTimeout, limit)
-	return &transient{err.Error(), err}
+	return false
 }

@@ -23,9 +23,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"time"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // Name is the provider's name in configurations.
@@ -47,22 +49,37 @@ const (
 // Model is a model behind one endpoint. It is safe for concurrent use. It
 // prints without its key.
 type Model struct {
-	name    string
 	url     string
-	opts    Options // without the key and the secret headers
+	about   runtime.About
+	opts    Options // without the key and the headers
 	client  *http.Client
 	timeout time.Duration
 	now     func() time.Time
 
 	// Functions, so that nothing that prints or walks a Model finds a secret.
 	authorize func(http.Header)
-	redact    func(string) string
+	clip      func(string) string
 }
 
-var _ runtime.Model = (*Model)(nil)
+var (
+	_ runtime.Model     = (*Model)(nil)
+	_ runtime.Describer = (*Model)(nil)
+)
 
 // String names the model and where it is asked.
-func (m *Model) String() string { return "openai model " + m.name + " at " + m.url }
+func (m *Model) String() string { return "openai model " + m.opts.Model + " at " + m.url }
+
+// About names the model, and OpenAI or Azure as its provider: other servers of
+// the format do not say who they are, nor how large their windows are.
+func (m *Model) About() runtime.About { return m.about }
+
+func (o *Options) about(to *url.URL) runtime.About {
+	about := runtime.About{Provider: "openai", Model: o.Model, Server: endpoint.Host(to)}
+	if o.APIType == APIAzure {
+		about.Provider = "azure.ai.openai"
+	}
+	return about
+}
 
 // Close ends the idle connections to the server. The model stays usable.
 func (m *Model) Close() error {
@@ -91,11 +108,11 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, yield func(runtim
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, m.timeout, timedOut(m.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, m.timeout, endpoint.TimedOut(m.timeout))
 	defer cancel()
 	resp, err := m.send(ctx, body)
 	if err != nil {
-		return failed(ctx, &transient{m.redact("reach the model's server: " + err.Error()), err})
+		return failed(ctx, endpoint.Unreached(err, m.clip))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -136,7 +153,7 @@ func (m *Model) receive(resp *http.Response, yield func(runtime.Chunk, error) bo
 	first, err := firstByte(in)
 	switch {
 	case err != nil:
-		return cut(err)
+		return endpoint.Cut(err)
 	case first == '{' || first == '[':
 		return a.whole(in)
 	case first == '<':

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -56,8 +57,7 @@ type collected struct {
 	text, reasoning string
 	calls           []runtime.ToolCall
 	usage           runtime.Usage
-	finish          string
-	chunks          int
+	finish, model   string
 }
 
 func collect(ctx context.Context, m runtime.Model, req *runtime.Request) (c collected, err error) {
@@ -65,7 +65,10 @@ func collect(ctx context.Context, m runtime.Model, req *runtime.Request) (c coll
 		if err != nil {
 			return c, err
 		}
-		c.chunks++
+		if chunk.Model != "" && c.model != "" {
+			return c, errors.New("who answers is said twice")
+		}
+		c.model += chunk.Model
 		c.text += chunk.Text
 		c.reasoning += chunk.Reasoning
 		if d := chunk.Call; d != nil {
@@ -93,6 +96,9 @@ func collect(ctx context.Context, m runtime.Model, req *runtime.Request) (c coll
 // String is the form in which transcripts say what is wanted.
 func (c collected) String() string {
 	var b strings.Builder
+	if c.model != "" {
+		fmt.Fprintf(&b, "model %s\n", c.model)
+	}
 	if c.reasoning != "" {
 		fmt.Fprintf(&b, "reasoning %s\n", c.reasoning)
 	}
@@ -103,7 +109,11 @@ func (c collected) String() string {
 		fmt.Fprintf(&b, "call id=%s name=%s %s\n", call.ID, call.Name, call.Arguments)
 	}
 	if c.usage != (runtime.Usage{}) {
-		fmt.Fprintf(&b, "usage %d in, %d out\n", c.usage.Input, c.usage.Output)
+		fmt.Fprintf(&b, "usage %d in, %d out", c.usage.Input, c.usage.Output)
+		if c.usage.CacheRead != 0 || c.usage.CacheWrite != 0 {
+			fmt.Fprintf(&b, ", %d from the cache, %d into it", c.usage.CacheRead, c.usage.CacheWrite)
+		}
+		b.WriteByte('\n')
 	}
 	if c.finish != "" {
 		fmt.Fprintf(&b, "finish %s\n", c.finish)
@@ -116,6 +126,7 @@ func errorName(err error) string {
 	var said *Error
 	for name, known := range map[string]error{
 		"ErrRefused": ErrRefused, "ErrFiltered": ErrFiltered, "ErrCut": ErrCut, "ErrFormat": ErrFormat, "ErrTimeout": ErrTimeout,
+		"ErrWindow": runtime.ErrWindow,
 	} {
 		if errors.Is(err, known) {
 			return name
@@ -127,9 +138,25 @@ func errorName(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
+// byByte is a transport whose answers come byte by byte.
+type byByte struct{ http.RoundTripper }
+
+func (t byByte) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.RoundTripper.RoundTrip(req)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{iotest.OneByteReader(res.Body), res.Body}
+	}
+	return res, err
+}
+
+func (t byByte) CloseIdleConnections() { t.RoundTripper.(*http.Transport).CloseIdleConnections() }
+
 // TestAnswers runs the transcripts of testdata/answers: a "stream" of events or
-// a "whole" answer, sent in writes of several sizes, so that lines, characters
-// and escapes are split everywhere. \xNN in a stream stands for that byte.
+// a "whole" answer, sent and received in pieces of several sizes, so that lines,
+// their ends, characters and escapes are split everywhere. \xNN in a stream stands for that byte.
 func TestAnswers(t *testing.T) {
 	files, err := filepath.Glob("testdata/answers/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -178,6 +205,9 @@ func replay(t *testing.T, archive *txtar.Archive, size int) string {
 			body = body[n:]
 		}
 	})
+	if size == 1 {
+		m.client.Transport = byByte{m.client.Transport}
+	}
 	c, err := collect(t.Context(), m, hello)
 	out := c.String()
 	if err != nil {

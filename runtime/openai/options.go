@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
+
+	"usher/runtime/endpoint"
 )
 
 // Kinds of endpoint in [Options].
@@ -24,16 +25,16 @@ const (
 // Options says which model is asked, where and how. Model is required; the
 // zero value of everything else is valid. Pointers that are nil are not sent.
 type Options struct {
-	Model        string // as the server names it; of Azure: the deployment
-	BaseURL      string // "" is OpenAI's; required for Azure
-	AllowHTTP    bool   // permit http to other machines than this one
-	Key          Secret // "" for servers that need none
-	APIType      string // APIOpenAI or APIAzure; "" is APIOpenAI
-	APIVersion   string // of Azure, for example "2024-10-21"; not needed where BaseURL ends in /openai/v1
-	Organization string // sent as OpenAI-Organization; "" is not sent
+	Model        string          // as the server names it; of Azure: the deployment
+	BaseURL      string          // "" is OpenAI's; required for Azure
+	AllowHTTP    bool            // permit http to other machines than this one
+	Key          endpoint.Secret // "" for servers that need none
+	APIType      string          // APIOpenAI or APIAzure; "" is APIOpenAI
+	APIVersion   string          // of Azure, for example "2024-10-21"; not needed where BaseURL ends in /openai/v1
+	Organization string          // sent as OpenAI-Organization; "" is not sent
 
-	Headers       map[string]string // more headers
-	SecretHeaders map[string]Secret // more headers, with values that no error may show
+	Headers       map[string]string          // more headers
+	SecretHeaders map[string]endpoint.Secret // more headers, with values that no error may show
 
 	Temperature       *float64 // 0 to 2
 	TopP              *float64 // 0 to 1
@@ -42,6 +43,7 @@ type Options struct {
 	Seed              *int
 	ReasoningEffort   string // for example "low"; which there are is for the model to say
 	ParallelToolCalls *bool
+	SendReasoning     bool   // give a model back what led it to its calls, as reasoning_content: some require it
 	Output            string // OutputSchema, OutputObject or OutputText; "" is OutputSchema
 
 	NoStream      bool          // ask for the answer in one piece
@@ -59,11 +61,16 @@ func New(o Options) (*Model, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	url, err := o.endpoint()
+	to, err := o.address()
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: o.Model, url: url, timeout: o.Timeout, now: o.Now, client: o.client(url)}
+	m := &Model{
+		url: to.String(), about: o.about(to), timeout: o.Timeout, now: o.Now,
+		client:    endpoint.Client(to, o.AllowHTTP, o.Transport),
+		authorize: o.authorizer(),
+		clip:      endpoint.Cleaner(o.Key, o.SecretHeaders),
+	}
 	if m.timeout == 0 {
 		m.timeout = DefaultTimeout
 	}
@@ -73,7 +80,6 @@ func New(o Options) (*Model, error) {
 	if o.Output == "" {
 		o.Output = OutputSchema
 	}
-	m.authorize, m.redact = o.authorizer(), o.redactor()
 	o.Key, o.SecretHeaders, o.Headers = "", nil, nil
 	m.opts = o
 	return m, nil
@@ -100,50 +106,11 @@ func (o *Options) check() error {
 	default:
 		return fmt.Errorf("output is %q: use %s, %s or %s", o.Output, OutputSchema, OutputObject, OutputText)
 	}
-	if err := checkValue("key", string(o.Key)); err != nil {
+	if err := endpoint.CheckValue("key", string(o.Key)); err != nil {
 		return err
 	}
-	if err := checkValue("organization", o.Organization); err != nil {
+	if err := endpoint.CheckValue("organization", o.Organization); err != nil {
 		return err
 	}
-	for name, value := range o.Headers {
-		if err := checkHeader(name, value); err != nil {
-			return err
-		}
-	}
-	for name, value := range o.SecretHeaders {
-		if err := checkHeader(name, string(value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ownHeaders are set by the request itself.
-var ownHeaders = []string{
-	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
-	"Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-}
-
-func checkHeader(name, value string) error {
-	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if name == "" || strings.Trim(name, token) != "" {
-		return fmt.Errorf("headers: %q is not the name of a header: use letters, digits and -", name)
-	}
-	for _, own := range ownHeaders {
-		if strings.EqualFold(name, own) {
-			return fmt.Errorf("headers: %s is set by the request itself: remove it", own)
-		}
-	}
-	return checkValue("headers: "+name, value)
-}
-
-// checkValue keeps what no header can hold out of one. It never shows the value.
-func checkValue(what, value string) error {
-	for _, c := range []byte(value) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return fmt.Errorf("%s holds a line break or another control character: give it on one line", what)
-		}
-	}
-	return nil
+	return endpoint.CheckHeaders(o.Headers, o.SecretHeaders, nil)
 }

@@ -27,6 +27,8 @@ type sent struct {
 	Content *string    `json:"content"` // null beside tool calls, as in the answers that they come from
 	Calls   []sentCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
+
+	Reasoning string `json:"reasoning_content,omitempty"`
 }
 
 type sentCall struct {
@@ -69,7 +71,7 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	}
 	out.ResponseFormat = format(o.Output, req.Output)
 	var err error
-	if out.Messages, err = messages(req); err != nil {
+	if out.Messages, err = messages(req, o.SendReasoning); err != nil {
 		return nil, err
 	}
 	if f := out.ResponseFormat; f != nil && f.Type == vendor.ChatCompletionResponseFormatTypeJSONObject {
@@ -79,13 +81,19 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(out); err != nil {
-		return nil, fmt.Errorf("encode request to model %s: %w", m.name, err)
+		return nil, fmt.Errorf("encode request to model %s: %w", o.Model, err)
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// messages writes the conversation, the system message first.
-func messages(req *runtime.Request) ([]sent, error) {
+// messages writes the conversation, the system message first. What led to the
+// calls of the turn that runs goes back with reasoning set; of earlier turns it
+// is over.
+func messages(req *runtime.Request, reasoning bool) ([]sent, error) {
+	turn := len(req.Messages)
+	for turn > 0 && req.Messages[turn-1].Role != runtime.RoleUser {
+		turn--
+	}
 	out := make([]sent, 0, len(req.Messages)+1)
 	if req.System != "" {
 		out = append(out, sent{Role: vendor.ChatMessageRoleSystem, Content: &req.System})
@@ -101,6 +109,9 @@ func messages(req *runtime.Request) ([]sent, error) {
 			s := sent{Role: vendor.ChatMessageRoleAssistant, Content: &m.Text}
 			if len(m.Calls) > 0 && m.Text == "" {
 				s.Content = nil
+			}
+			if reasoning && i >= turn {
+				s.Reasoning = m.Reasoning
 			}
 			for _, c := range m.Calls {
 				sc := sentCall{ID: c.ID, Type: vendor.ToolTypeFunction}

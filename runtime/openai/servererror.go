@@ -10,23 +10,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	vendor "github.com/sashabaranov/go-openai"
-)
 
-const maxMessage = 1000 // bytes of a server's message that are shown
+	"usher/runtime/endpoint"
+)
 
 // statusError makes an error of an answer whose status is one.
 func (m *Model) statusError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && len(body) == 0 {
-		return cut(err)
+		return endpoint.Cut(err)
 	}
 	e := m.serverError(body)
 	e.Status = resp.StatusCode
 	e.RequestID = m.clip(cmp.Or(resp.Header.Get("X-Request-Id"), resp.Header.Get("Apim-Request-Id")))
-	e.wait, e.waits = retryAfter(resp.Header, m.now())
+	e.wait, e.waits = endpoint.RetryAfter(resp.Header, m.now())
 	if to, err := resp.Location(); err == nil && resp.StatusCode < 400 {
 		e.Message = m.clip("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
 	}
@@ -125,31 +124,4 @@ func present(raw json.RawMessage) bool {
 		return false
 	}
 	return true
-}
-
-// clip takes the secrets out of a server's text, and then what is too long:
-// the other way round, half a key could stay.
-func (m *Model) clip(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(m.redact(text), "\uFFFD")), " ")
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " …"
-}
-
-// retryAfter reads how long the server asks to wait: in milliseconds, in
-// seconds, or until a date.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const longest = 24 * time.Hour // beyond, it is no time but a mistake
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms <= longest.Seconds()*1000 {
-		return time.Duration(ms * float64(time.Millisecond)), true
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= longest.Seconds() {
-		return time.Duration(s * float64(time.Second)), true
-	}
-	if at, err := http.ParseTime(text); err == nil && at.Sub(now) <= longest {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }

@@ -2,15 +2,22 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 func TestSettingsRefused(t *testing.T) {
@@ -29,8 +36,9 @@ func TestSettingsRefused(t *testing.T) {
 		"unknown":                {set{"frequency_penalty": json.Number("1")}, `no setting "frequency_penalty": there are [allow_http api_type`},
 		"no model":               {set{}, "model is missing"},
 		"model of another type":  {set{"model": json.Number("4")}, "model: expected text that is not empty (put it into quotes), got 4"},
-		"literal key":            {set{"model": "x", "key": "sk-literal-0123"}, "key: a key does not belong into a configuration: put it into an environment variable or a file, and write env:NAME or file:PATH"},
-		"key of another type":    {set{"model": "x", "key": []any{"sk-literal-0123"}}, "key: expected env:NAME or file:PATH, got a list"},
+		"literal key":            {set{"model": "x", "key": "sk-literal-0123"}, "key: a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write env:NAME, file:PATH or secret:NAME"},
+		"key of another type":    {set{"model": "x", "key": []any{"sk-literal-0123"}}, "key: expected env:NAME, file:PATH or secret:NAME, got a list"},
+		"no venue":               {set{"model": "x", "key": "secret:openai"}, "key: this program has no venue to keep secrets in: use env:NAME or file:PATH"},
 		"no such variable":       {set{"model": "x", "key": "env:NO_SUCH_VARIABLE"}, "environment variable NO_SUCH_VARIABLE is not set"},
 		"empty variable":         {set{"model": "x", "key": "env:EMPTY"}, "environment variable EMPTY is empty"},
 		"key of two lines":       {set{"model": "x", "key": "env:TWO_LINES"}, "key holds a line break"},
@@ -82,7 +90,7 @@ func TestSettingsRefused(t *testing.T) {
 	}
 }
 
-func TestEndpoint(t *testing.T) {
+func TestAddress(t *testing.T) {
 	for _, tt := range []struct {
 		o    Options
 		want string
@@ -96,15 +104,66 @@ func TestEndpoint(t *testing.T) {
 		{Options{BaseURL: "https://r.openai.azure.com/", APIType: APIAzure, APIVersion: "2024-10-21", Model: "a b"}, "https://r.openai.azure.com/openai/deployments/a%20b/chat/completions?api-version=2024-10-21"},
 		{Options{BaseURL: "https://r.openai.azure.com/openai/v1", APIType: APIAzure, APIVersion: "preview"}, "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview"},
 	} {
-		if got, err := tt.o.endpoint(); err != nil || got != tt.want {
-			t.Errorf("endpoint of %+v = %q, %v, want %q", tt.o, got, err, tt.want)
+		if got, err := tt.o.address(); err != nil || got.String() != tt.want {
+			t.Errorf("address of %+v = %v, %v, want %q", tt.o, got, err, tt.want)
+		}
+	}
+}
+
+func TestKeyOfTheVenue(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+testKey {
+			t.Errorf("Authorization %q", got)
+		}
+		if got := r.Header.Get("X-Gateway"); got != "token of gateway" {
+			t.Errorf("X-Gateway %q", got)
+		}
+		_, _ = io.WriteString(w, done)
+	}))
+	defer server.Close()
+	m, err := Provider(t.Context(), runtime.ModelConfig{
+		Name: "m", Provider: Name,
+		Settings: map[string]any{
+			"model": "x", "base_url": server.URL, "key": "secret:openai", "headers": map[string]any{"X-Gateway": "secret:gateway"},
+		},
+		Secret: func(_ context.Context, name string) (string, error) {
+			return map[string]string{"openai": testKey, "gateway": "token of gateway"}[name], nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.(*Model).Close()
+	if _, err := collect(t.Context(), m, hello); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAbout(t *testing.T) {
+	for _, tt := range []struct {
+		o    Options
+		want runtime.About
+	}{
+		{Options{Model: "gpt-5-mini"}, runtime.About{Provider: "openai", Model: "gpt-5-mini", Server: "api.openai.com"}},
+		{Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"}, runtime.About{Provider: "openai", Model: "qwen3", Server: "localhost:11434"}},
+		{
+			Options{Model: "mine", APIType: APIAzure, APIVersion: "2024-10-21", BaseURL: "https://r.openai.azure.com:443"},
+			runtime.About{Provider: "azure.ai.openai", Model: "mine", Server: "r.openai.azure.com"},
+		},
+	} {
+		m, err := New(tt.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, runtime.Describe(m)); diff != "" {
+			t.Errorf("about %+v (-want +got):\n%s", tt.o, diff)
 		}
 	}
 }
 
 // However a model or its options are printed, the key is not among it.
 func TestSecretsDoNotPrint(t *testing.T) {
-	o := Options{Model: "m", Key: testKey, SecretHeaders: map[string]Secret{"X-Token": testKey}}
+	o := Options{Model: "m", Key: testKey, SecretHeaders: map[string]endpoint.Secret{"X-Token": testKey}}
 	m, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -129,13 +188,5 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	}
 	if got, want := m.String(), "openai model m at https://api.openai.com/v1/chat/completions"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
-	}
-}
-
-func TestRedactor(t *testing.T) {
-	o := Options{Key: "sk-one", SecretHeaders: map[string]Secret{"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three"}}
-	got := o.redactor()("a sk-one b sk-one-and-more c tok-three d Bearer tok-three")
-	if want := "a [redacted] b [redacted] c [redacted] d [redacted]"; got != want {
-		t.Errorf("redacted is %q, want %q", got, want)
 	}
 }

@@ -4,15 +4,46 @@ import (
 	"encoding/json"
 
 	vendor "github.com/sashabaranov/go-openai"
+
+	"usher/runtime"
 )
 
 // reply is an answer, or a piece of one, as servers send it. The library's
 // types for it are not used: they lack what servers other than OpenAI add, and
 // they lose half characters.
 type reply struct {
+	Model   name            `json:"model"`
 	Choices []choice        `json:"choices"`
-	Usage   *vendor.Usage   `json:"usage"`
+	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
+}
+
+// name is a text that every piece of an answer repeats: the first is kept.
+type name string
+
+// UnmarshalJSON reads a string, and passes over anything else.
+func (n *name) UnmarshalJSON(raw []byte) error {
+	if *n == "" && raw[0] == '"' {
+		*n = name(unquote(raw[1 : len(raw)-1]))
+	}
+	return nil
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"` // those from the cache included
+	Completion int `json:"completion_tokens"`
+	Details    struct {
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"` // OpenRouter
+	} `json:"prompt_tokens_details"`
+	Cached int `json:"prompt_cache_hit_tokens"` // DeepSeek
+}
+
+func (u *usage) usage() runtime.Usage {
+	return runtime.Usage{
+		Input: u.Prompt, Output: u.Completion,
+		CacheRead: min(max(u.Details.Cached, u.Cached), u.Prompt), CacheWrite: min(u.Details.Written, u.Prompt),
+	}
 }
 
 type choice struct {
@@ -44,8 +75,8 @@ type function struct {
 	Arguments arguments `json:"arguments"`
 }
 
-// reset empties r for the next piece and keeps its memory.
+// reset empties r for the next piece, and keeps its memory and the model's name.
 func (r *reply) reset() {
 	clear(r.Choices[:cap(r.Choices)]) // the decoder would leave old fields in them
-	*r = reply{Choices: r.Choices[:0]}
+	*r = reply{Model: r.Model, Choices: r.Choices[:0]}
 }

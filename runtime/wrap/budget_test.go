@@ -17,7 +17,7 @@ import (
 	"usher/runtime/wrap"
 )
 
-var prices = map[string]wrap.Price{"m": {Input: 2_500_000, Output: 10_000_000}}
+var price = &wrap.Price{Input: 2_500_000, Output: 10_000_000, CacheRead: 250_000, CacheWrite: 3_125_000}
 
 func TestBudgetCharges(t *testing.T) {
 	x := strings.Repeat("x", 400) // 100 tokens, and one for "user"
@@ -30,18 +30,18 @@ func TestBudgetCharges(t *testing.T) {
 	}{
 		{name: "as reported", act: act{chunks: append(say("hi"), used(1000, 100))}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
 		{name: "the last report counts", act: act{chunks: append([]runtime.Chunk{used(1000, 1)}, append(say("hi"), used(1000, 100))...)}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
-		{name: "not reported", act: act{chunks: say(x)}, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
-		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
+		{name: "not reported", act: act{chunks: say(x)}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
+		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
 		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: wrap.Spent{Calls: 1, Tokens: 5, Money: 50}},
 		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: wrap.Spent{Calls: 1, Tokens: 600, Money: 2250}},
-		{name: "left", act: act{chunks: say(x)}, leave: true, want: wrap.Spent{Calls: 1, Tokens: 201, Money: 1253}},
+		{name: "left", act: act{chunks: say(x)}, leave: true, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
 		{name: "failed before it answered", act: act{err: cut}, want: wrap.Spent{Calls: 1}},
-		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: wrap.Spent{Calls: 1, Tokens: 101, Money: 253}},
+		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: wrap.Spent{Calls: 1, Tokens: 104, Money: 260}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			parent := wrap.NewBudget("run", wrap.BudgetLimits{Prices: prices})
+			parent := wrap.NewBudget("run", wrap.BudgetLimits{})
 			b := parent.Child("agent", wrap.BudgetLimits{Money: 1_000_000})
-			m := b.Model(play(tc.act), "m")
+			m := b.Model(play(tc.act), "m", price)
 			if tc.leave {
 				for range m.Generate(t.Context(), &runtime.Request{Messages: []runtime.Message{{Role: "user", Text: x}}}) {
 					break
@@ -56,24 +56,27 @@ func TestBudgetCharges(t *testing.T) {
 	}
 }
 
+const more = ": raise it, or start under another budget"
+
 func TestBudgetRefuses(t *testing.T) {
 	full := act{chunks: append(say("hi"), used(1000, 100))}
 	for _, tc := range []struct {
 		name   string
 		limits wrap.BudgetLimits
+		price  *wrap.Price
 		calls  int // that are admitted
 		err    string
 	}{
-		{"calls", wrap.BudgetLimits{Calls: 2}, 2, `budget "b" is spent: 2 of 2 calls`},
-		{"tokens, beyond by one call", wrap.BudgetLimits{Tokens: 1101}, 2, `budget "b" is spent: 2200 of 1101 tokens`},
-		{"tokens, exactly", wrap.BudgetLimits{Tokens: 1100}, 1, `budget "b" is spent: 1100 of 1100 tokens`},
-		{"money", wrap.BudgetLimits{Money: 7000, Prices: prices}, 2, `budget "b" is spent: 0.007 of 0.007 money`},
-		{"no price", wrap.BudgetLimits{Money: 7000}, 0, `budget "b" limits money but has no price for model "m": add it to the prices`},
-		{"nothing at all", wrap.BudgetLimits{Tokens: -1}, 0, `budget "b" is spent: 0 of 0 tokens`},
+		{"calls", wrap.BudgetLimits{Calls: 2}, nil, 2, `budget "b" is spent: 2 of 2 calls` + more},
+		{"tokens, beyond by one call", wrap.BudgetLimits{Tokens: 1101}, nil, 2, `budget "b" is spent: 2200 of 1101 tokens` + more},
+		{"tokens, exactly", wrap.BudgetLimits{Tokens: 1100}, nil, 1, `budget "b" is spent: 1100 of 1100 tokens` + more},
+		{"money", wrap.BudgetLimits{Money: 7000}, price, 2, `budget "b" is spent: 0.007 of 0.007 money` + more},
+		{"no price", wrap.BudgetLimits{Money: 7000}, nil, 0, `budget "b" limits money, and model "m" has no price: add price to the model`},
+		{"nothing at all", wrap.BudgetLimits{Tokens: -1}, nil, 0, `budget "b" is spent: 0 of 0 tokens` + more},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inner := play(full)
-			m := wrap.Retry(wrap.NewBudget("b", tc.limits).Model(inner, "m"), nil)
+			m := wrap.Retry(wrap.NewBudget("b", tc.limits).Model(inner, "m", tc.price), nil)
 			var got answer
 			for range 5 {
 				got = ask(t.Context(), m, "x")
@@ -94,12 +97,12 @@ func TestBudgetOfParentHolds(t *testing.T) {
 		want string
 	}{
 		{b, ""},
-		{b, `budget "b" is spent: 1 of 1 calls`},
+		{b, `budget "b" is spent: 1 of 1 calls` + more},
 		{a, ""},
 		{a, ""},
-		{a, `budget "run" is spent: 3 of 3 calls`},
+		{a, `budget "run" is spent: 3 of 3 calls` + more},
 	} {
-		if got := ask(t.Context(), tc.of.Model(inner, "m"), "x"); message(got.err) != tc.want {
+		if got := ask(t.Context(), tc.of.Model(inner, "m", nil), "x"); message(got.err) != tc.want {
 			t.Errorf("call of %s: %v, want %q", tc.of.Name(), got.err, tc.want)
 		}
 	}
@@ -117,11 +120,11 @@ func TestBudgetOfContext(t *testing.T) {
 	child := wrap.BudgetFrom(ctx).Child("child", wrap.BudgetLimits{})
 	other := wrap.NewBudget("other", wrap.BudgetLimits{})
 
-	ask(wrap.WithBudget(ctx, child), wrap.Metered(inner, "m"), "x")                                           // run once, through child
-	ask(ctx, own.Model(inner, "m"), "x")                                                                      // own and run
-	ask(ctx, own.Model(wrap.Metered(run.Model(inner, "m"), "m"), "m"), "x")                                   // each once however often it is stacked
-	ask(wrap.WithBudget(wrap.WithBudget(ctx, other), nil), wrap.Metered(inner, "m"), "x")                     // other does not replace run
-	ask(t.Context(), wrap.Metered(inner, "m"), "x")                                                           // nobody's
+	ask(wrap.WithBudget(ctx, child), wrap.Metered(inner, "m", nil), "x")                                      // run once, through child
+	ask(ctx, own.Model(inner, "m", nil), "x")                                                                 // own and run
+	ask(ctx, own.Model(wrap.Metered(run.Model(inner, "m", nil), "m", nil), "m", nil), "x")                    // each once however often it is stacked
+	ask(wrap.WithBudget(wrap.WithBudget(ctx, other), nil), wrap.Metered(inner, "m", nil), "x")                // other does not replace run
+	ask(t.Context(), wrap.Metered(inner, "m", nil), "x")                                                      // nobody's
 	if got := wrap.BudgetFrom(t.Context()); got != nil || got.Child("c", wrap.BudgetLimits{}).Name() != "c" { // nil has children
 		t.Errorf("BudgetFrom(no budget) = %v", got)
 	}
@@ -139,8 +142,8 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 250})
 		inner := play(act{before: time.Second, chunks: append(say("hi"), used(100, 0))})
-		m := b.Model(inner, "m")
-		x := strings.Repeat("x", 396) // 100 tokens with "user"
+		m := b.Model(inner, "m", nil)
+		x := strings.Repeat("x", 384) // 100 tokens with what frames a message
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() { ask(t.Context(), m, x) })
@@ -150,7 +153,7 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 			t.Errorf("%d calls admitted at once, want 3", inner.count())
 		}
 		got := ask(t.Context(), m, x)
-		if want := `budget "b" is spent: 0 of 250 tokens, and 300 held by calls that run now`; message(got.err) != want {
+		if want := `budget "b" is spent: 0 of 250 tokens, and 300 held by calls that run now` + more; message(got.err) != want {
 			t.Errorf("got %v, want %s", got.err, want)
 		}
 		wg.Wait()
@@ -163,12 +166,12 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 // A call that the parent refuses leaves nothing held in the child.
 func TestBudgetRefusedCallHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := strings.Repeat("x", 396) // 100 tokens with "user"
+		x := strings.Repeat("x", 384) // 100 tokens with what frames a message
 		parent := wrap.NewBudget("run", wrap.BudgetLimits{Tokens: 100})
 		child := parent.Child("child", wrap.BudgetLimits{Tokens: 150})
-		m := child.Model(play(act{chunks: append(say("hi"), used(10, 0))}), "m")
+		m := child.Model(play(act{chunks: append(say("hi"), used(10, 0))}), "m", nil)
 		var wg sync.WaitGroup
-		wg.Go(func() { ask(t.Context(), parent.Model(play(act{before: time.Second, err: errPlain}), "m"), x) })
+		wg.Go(func() { ask(t.Context(), parent.Model(play(act{before: time.Second, err: errPlain}), "m", nil), x) })
 		synctest.Wait()
 		for range 3 {
 			if got := ask(t.Context(), m, x); !strings.HasPrefix(message(got.err), `budget "run" is spent`) {
@@ -183,8 +186,8 @@ func TestBudgetRefusedCallHoldsNothing(t *testing.T) {
 }
 
 func TestBudgetDoesNotOverflow(t *testing.T) {
-	b := wrap.NewBudget("b", wrap.BudgetLimits{Money: math.MaxInt64, Prices: map[string]wrap.Price{"m": {math.MaxInt64, math.MaxInt64}}})
-	m := b.Model(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), "m")
+	b := wrap.NewBudget("b", wrap.BudgetLimits{Money: math.MaxInt64})
+	m := b.Model(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), "m", &wrap.Price{Input: math.MaxInt64, Output: math.MaxInt64})
 	ask(t.Context(), m, "x")
 	if got := ask(t.Context(), m, "x"); got.err == nil || b.Spent().Money != math.MaxInt64 {
 		t.Errorf("second call: %v; spent %+v", got.err, b.Spent())
@@ -198,7 +201,7 @@ func TestBudgetProperty(t *testing.T) {
 		limits := rapid.Custom(func(t *rapid.T) wrap.BudgetLimits {
 			return wrap.BudgetLimits{
 				Calls: rapid.Int64Range(0, 8).Draw(t, "calls"), Tokens: rapid.Int64Range(0, 5000).Draw(t, "tokens"),
-				Money: rapid.Int64Range(0, 20000).Draw(t, "money"), Prices: prices,
+				Money: rapid.Int64Range(0, 20000).Draw(t, "money"),
 			}
 		})
 		all := []wrap.BudgetLimits{limits.Draw(t, "run")}
@@ -215,7 +218,7 @@ func TestBudgetProperty(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "turns") {
 			in, out := rapid.IntRange(1, 2000).Draw(t, "in"), rapid.IntRange(0, 500).Draw(t, "out")
 			at := rapid.IntRange(0, len(family)-1).Draw(t, "of")
-			got := ask(context.Background(), family[at].Model(play(act{chunks: append(say("hi"), used(in, out))}), "m"), "x")
+			got := ask(context.Background(), family[at].Model(play(act{chunks: append(say("hi"), used(in, out))}), "m", price), "x")
 			if got.err != nil {
 				continue
 			}

@@ -30,8 +30,8 @@ var ErrAnswerSize = errors.New("answer exceeds the cache's limit")
 // those that ended without an error and with a reason to finish, other than
 // that they grew too long.
 //
-// A shared or kept answer reports no tokens but to the one who caused the
-// call: its cost is spent once, by the budgets of that one's context.
+// A shared or kept answer reports no tokens and no cost but to the one who
+// caused the call: it is spent once, by the budgets of that one's context.
 func Cache(m runtime.Model, opts *CacheOptions) runtime.Model {
 	c := &cache{model: m, kept: make(map[key]*list.Element), flights: make(map[key]*flight)}
 	if opts != nil {
@@ -67,7 +67,12 @@ type keptAnswer struct {
 	until  time.Time // zero is for ever
 }
 
-var _ runtime.Model = (*cache)(nil)
+var (
+	_ runtime.Model   = (*cache)(nil)
+	_ runtime.Wrapper = (*cache)(nil)
+)
+
+func (c *cache) Unwrap() runtime.Model { return c.model }
 
 func (c *cache) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
@@ -75,6 +80,7 @@ func (c *cache) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 		for {
 			chunks, f, first := c.join(ctx, k, req)
 			if f == nil {
+				waive(ctx)
 				for _, chunk := range chunks {
 					if !yield(share(chunk, false), nil) {
 						return
@@ -183,12 +189,16 @@ func (f *flight) tell() {
 // follow passes the call's pieces on as they come. It reports whether the
 // request has to be made again: where the call failed by a bound that is only
 // the first follower's.
-func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(runtime.Chunk, error) bool) (again bool) {
+func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(runtime.Chunk, error) bool) bool {
 	defer c.leave(f)
 	for at := 0; ; {
 		c.mu.Lock()
 		fresh, done, err, news := f.chunks[at:], f.done, f.err, f.news
 		c.mu.Unlock()
+		again := done && err != nil && final(err) && !first && at+len(fresh) == 0
+		if !first && !again {
+			waive(ctx)
+		}
 		for _, chunk := range fresh {
 			if !yield(share(chunk, first), nil) {
 				return false
@@ -196,7 +206,7 @@ func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(ru
 		}
 		at += len(fresh)
 		switch {
-		case done && err != nil && final(err) && !first && at == 0:
+		case again:
 			return true
 		case done:
 			if err != nil {
@@ -258,7 +268,7 @@ func complete(chunks []runtime.Chunk) bool {
 }
 
 func chunkSize(c *runtime.Chunk) int {
-	n := len(c.Text) + len(c.Reasoning) + len(c.Finish) + 64 // an empty piece takes room too
+	n := len(c.Text) + len(c.Reasoning) + len(c.Finish) + len(c.Model) + 64 // an empty piece takes room too
 	if c.Call != nil {
 		n += len(c.Call.ID) + len(c.Call.Name) + len(c.Call.Arguments)
 	}

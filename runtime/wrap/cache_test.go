@@ -61,6 +61,7 @@ func TestCacheKey(t *testing.T) {
 		{"text moved over a border", func(r *runtime.Request) { r.Messages[0].Role, r.Messages[0].Text = "usera", "b" }, false},
 		{"invalid UTF-8", func(r *runtime.Request) { r.System = "s\xff" }, false},
 		{"other invalid UTF-8", func(r *runtime.Request) { r.System = "s\xfe" }, false},
+		{"a call that failed", func(r *runtime.Request) { r.Messages[0].Failed = true }, false},
 		{"arguments", func(r *runtime.Request) { r.Messages[1].Calls[0].Arguments = "{ }" }, false},
 		{"no tools", func(r *runtime.Request) { r.Tools = nil }, false},
 		{"schema", func(r *runtime.Request) { r.Tools[0].Input = json.RawMessage(`{"a":1,"b":3}`) }, false},
@@ -104,7 +105,7 @@ func TestCacheSharesOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := play(act{before: time.Second, chunks: append([]runtime.Chunk{{Text: "a"}, {Text: "b"}, used(7, 2)}, say("c")...)})
 		run := wrap.NewBudget("run", wrap.BudgetLimits{})
-		m := wrap.Cache(wrap.Metered(inner, "m"), nil)
+		m := wrap.Cache(wrap.Metered(inner, "m", nil), nil)
 		answers := make([]answer, 5)
 		var wg sync.WaitGroup
 		leader, leave := context.WithCancel(wrap.WithBudget(t.Context(), run))
@@ -151,7 +152,7 @@ func TestCacheStopsACallThatNobodyFollows(t *testing.T) {
 func TestCacheDoesNotShareBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := play(act{before: time.Second, chunks: say("a")})
-		inside := wrap.Metered(inner, "m")
+		inside := wrap.Metered(inner, "m", nil)
 		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 			pause(ctx, time.Second) // so that the second finds the first's call
 			return inside.Generate(ctx, req)

@@ -18,11 +18,13 @@ type recordedRequest struct {
 }
 
 type recordedMessage struct {
-	Role   exact          `yaml:"role"`
-	CallID exact          `yaml:"call_id"`
-	Name   exact          `yaml:"name"`
-	Text   exact          `yaml:"text"`
-	Calls  []recordedCall `yaml:"calls"`
+	Role      exact          `yaml:"role"`
+	CallID    exact          `yaml:"call_id"`
+	Name      exact          `yaml:"name"`
+	Failed    bool           `yaml:"failed"`
+	Reasoning exact          `yaml:"reasoning"`
+	Text      exact          `yaml:"text"`
+	Calls     []recordedCall `yaml:"calls"`
 }
 
 type recordedCall struct {
@@ -43,6 +45,7 @@ type recordedChunk struct {
 	Call      *recordedDelta `yaml:"call" json:"call,omitempty"`
 	Usage     *recordedUsage `yaml:"usage" json:"usage,omitempty"`
 	Finish    exact          `yaml:"finish" json:"finish,omitempty"`
+	Model     exact          `yaml:"model" json:"model,omitempty"`
 }
 
 type recordedDelta struct {
@@ -53,20 +56,26 @@ type recordedDelta struct {
 }
 
 type recordedUsage struct {
-	Input  int `yaml:"input" json:"input"`
-	Output int `yaml:"output" json:"output"`
+	Input      int   `yaml:"input" json:"input"`
+	Output     int   `yaml:"output" json:"output"`
+	CacheRead  int   `yaml:"cache_read" json:"cache_read,omitempty"`
+	CacheWrite int   `yaml:"cache_write" json:"cache_write,omitempty"`
+	Cost       int64 `yaml:"cost_micros" json:"cost_micros,omitempty"`
 }
 
 type recordedError struct {
 	Message    exact `yaml:"message" json:"message"`
 	Temporary  *bool `yaml:"temporary" json:"temporary,omitempty"`
 	RetryAfter exact `yaml:"retry_after" json:"retry_after,omitempty"` // a Go duration
+	Window     bool  `yaml:"window" json:"window,omitempty"`           // it was a runtime.ErrWindow
+	Code       exact `yaml:"code" json:"code,omitempty"`               // of a runtime.Coded
+	Details    exact `yaml:"details" json:"details,omitempty"`         // its JSON
 }
 
 func recordRequest(req *runtime.Request) recordedRequest {
 	out := recordedRequest{System: exact(req.System), Output: exact(canonicalJSON(req.Output))}
 	for _, m := range req.Messages {
-		r := recordedMessage{Role: exact(m.Role), Text: exact(m.Text), CallID: exact(m.CallID), Name: exact(m.Name)}
+		r := recordedMessage{Role: exact(m.Role), Text: exact(m.Text), CallID: exact(m.CallID), Name: exact(m.Name), Failed: m.Failed, Reasoning: exact(m.Reasoning)}
 		for _, c := range m.Calls {
 			r.Calls = append(r.Calls, recordedCall{exact(c.ID), exact(c.Name), exact(c.Arguments)})
 		}
@@ -79,23 +88,25 @@ func recordRequest(req *runtime.Request) recordedRequest {
 }
 
 func recordChunk(c *runtime.Chunk) recordedChunk {
-	out := recordedChunk{Text: exact(c.Text), Reasoning: exact(c.Reasoning), Finish: exact(c.Finish)}
+	out := recordedChunk{Text: exact(c.Text), Reasoning: exact(c.Reasoning), Finish: exact(c.Finish), Model: exact(c.Model)}
 	if c.Call != nil {
 		out.Call = &recordedDelta{c.Call.Index, exact(c.Call.ID), exact(c.Call.Name), exact(c.Call.Arguments)}
 	}
 	if c.Usage != nil {
-		out.Usage = &recordedUsage{c.Usage.Input, c.Usage.Output}
+		used := recordedUsage(*c.Usage)
+		out.Usage = &used
 	}
 	return out
 }
 
 func (c *recordedChunk) chunk() runtime.Chunk {
-	out := runtime.Chunk{Text: string(c.Text), Reasoning: string(c.Reasoning), Finish: string(c.Finish)}
+	out := runtime.Chunk{Text: string(c.Text), Reasoning: string(c.Reasoning), Finish: string(c.Finish), Model: string(c.Model)}
 	if c.Call != nil {
 		out.Call = &runtime.CallDelta{Index: c.Call.Index, ID: string(c.Call.ID), Name: string(c.Call.Name), Arguments: string(c.Call.Arguments)}
 	}
 	if c.Usage != nil {
-		out.Usage = &runtime.Usage{Input: c.Usage.Input, Output: c.Usage.Output}
+		used := runtime.Usage(*c.Usage)
+		out.Usage = &used
 	}
 	return out
 }
@@ -110,6 +121,7 @@ func (e *episode) scrubWith(s scrubber) {
 		text = append(text, (*string)(&c.Text))
 		reasoning = append(reasoning, (*string)(&c.Reasoning))
 		s.across((*string)(&c.Finish))
+		s.across((*string)(&c.Model))
 		if c.Call != nil {
 			arguments[c.Call.Index] = append(arguments[c.Call.Index], (*string)(&c.Call.Arguments))
 			s.across((*string)(&c.Call.ID))
@@ -123,6 +135,7 @@ func (e *episode) scrubWith(s scrubber) {
 	}
 	if e.Error != nil {
 		s.across((*string)(&e.Error.Message))
+		s.across((*string)(&e.Error.Details))
 	}
 }
 
@@ -135,7 +148,7 @@ func (r *recordedRequest) scrubWith(s scrubber) {
 	each(&r.System, &r.Output)
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		each(&m.Role, &m.CallID, &m.Name, &m.Text)
+		each(&m.Role, &m.CallID, &m.Name, &m.Reasoning, &m.Text)
 		for j := range m.Calls {
 			each(&m.Calls[j].ID, &m.Calls[j].Name, &m.Calls[j].Arguments)
 		}

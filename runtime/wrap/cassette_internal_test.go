@@ -21,7 +21,7 @@ func drawEpisode(t *rapid.T) *episode {
 	e := &episode{Left: rapid.Bool().Draw(t, "left")}
 	e.Request.System, e.Request.Output = drawText(t), drawText(t)
 	for range rapid.IntRange(0, 3).Draw(t, "messages") {
-		m := recordedMessage{Role: drawText(t), CallID: drawText(t), Name: drawText(t), Text: drawText(t)}
+		m := recordedMessage{Role: drawText(t), CallID: drawText(t), Name: drawText(t), Text: drawText(t), Reasoning: drawText(t), Failed: rapid.Bool().Draw(t, "failed")}
 		for range rapid.IntRange(0, 2).Draw(t, "calls") {
 			m.Calls = append(m.Calls, recordedCall{drawText(t), drawText(t), drawText(t)})
 		}
@@ -31,17 +31,18 @@ func drawEpisode(t *rapid.T) *episode {
 		e.Request.Tools = append(e.Request.Tools, recordedTool{drawText(t), drawText(t), drawText(t)})
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "chunks") {
-		c := recordedChunk{Text: drawText(t), Reasoning: drawText(t), Finish: drawText(t)}
+		c := recordedChunk{Text: drawText(t), Reasoning: drawText(t), Finish: drawText(t), Model: drawText(t)}
 		if rapid.Bool().Draw(t, "call") {
 			c.Call = &recordedDelta{rapid.IntRange(0, 3).Draw(t, "index"), drawText(t), drawText(t), drawText(t)}
 		}
 		if rapid.Bool().Draw(t, "usage") {
-			c.Usage = &recordedUsage{rapid.Int().Draw(t, "in"), rapid.Int().Draw(t, "out")}
+			count := rapid.Int()
+			c.Usage = &recordedUsage{count.Draw(t, "in"), count.Draw(t, "out"), count.Draw(t, "read"), count.Draw(t, "written"), rapid.Int64().Draw(t, "cost")}
 		}
 		e.Chunks = append(e.Chunks, c)
 	}
 	if rapid.Bool().Draw(t, "error") {
-		e.Error = &recordedError{Message: drawText(t), RetryAfter: drawText(t)}
+		e.Error = &recordedError{Message: drawText(t), RetryAfter: drawText(t), Window: rapid.Bool().Draw(t, "window"), Code: drawText(t), Details: drawText(t)}
 		if rapid.Bool().Draw(t, "told") {
 			temporary := rapid.Bool().Draw(t, "temporary")
 			e.Error.Temporary = &temporary

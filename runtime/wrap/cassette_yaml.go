@@ -115,6 +115,10 @@ func (p *printer) request(r *recordedRequest) {
 		p.WriteString("    - role: " + m.Role.flow() + "\n")
 		p.text("      ", "call_id", m.CallID)
 		p.text("      ", "name", m.Name)
+		if m.Failed {
+			p.WriteString("      failed: true\n")
+		}
+		p.text("      ", "reasoning", m.Reasoning)
 		p.text("      ", "text", m.Text)
 		if len(m.Calls) > 0 {
 			p.WriteString("      calls:\n")

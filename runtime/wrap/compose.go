@@ -1,9 +1,9 @@
 package wrap
 
 import (
+	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -16,19 +16,21 @@ import (
 // nearer the provider happens once for each call that leaves; what stands
 // further out, once for each answer.
 const (
+	settingWindow    = "window"     // tokens of a request and its answer
 	settingRecord    = "record"     // a file to add the answers to
 	settingReplay    = "replay"     // a file to answer from; everything below is left out
 	settingCache     = "cache"      // true, or max_entries, ttl, max_answer
 	settingFallback  = "fallback"   // a model's name, or a list
 	settingRetry     = "retry"      // true, or tries, first, max, max_retry_after
 	settingRateLimit = "rate_limit" // per_minute, burst, concurrent
-	settingBudget    = "budget"     // calls, tokens, money, prices
+	settingBudget    = "budget"     // calls, tokens, money
+	settingPrice     = "price"      // input, output, cache_read, cache_write
 	settingTimeouts  = "timeouts"   // first_chunk, between, total
 )
 
 var settings = []string{
-	settingRecord, settingReplay, settingCache, settingFallback,
-	settingRetry, settingRateLimit, settingBudget, settingTimeouts,
+	settingWindow, settingRecord, settingReplay, settingCache, settingFallback,
+	settingRetry, settingRateLimit, settingBudget, settingPrice, settingTimeouts,
 }
 
 // Settings returns the names of the settings that [Compose] takes.
@@ -44,11 +46,11 @@ func Rest(all map[string]any) map[string]any {
 	return rest
 }
 
-// Compose wraps m, the model that a configuration calls name, as its settings
-// say, and returns the settings that are left for the provider. The order is,
-// from the outside in:
+// Compose wraps m, the model that cfg describes, as its settings say; those
+// that are the provider's ([Rest]) it leaves alone. The order is, from the
+// outside in:
 //
-//	record or replay, cache, fallback, retry, rate_limit, budget, timeouts, m
+//	window, record or replay, cache, fallback, retry, rate_limit, budget and price, timeouts, m
 //
 // So each try waits its turn in the rate, is charged on its own and has times
 // of its own; a kept answer costs nothing; a cassette holds what the agent
@@ -61,54 +63,52 @@ func Rest(all map[string]any) map[string]any {
 //	fallback: small                       # or a list
 //	rate_limit: {per_minute: 60, burst: 5, concurrent: 4}
 //	timeouts: {first_chunk: 30s, between: 20s, total: 5m}
-//	budget: {calls: 100, tokens: 200000, money: 2.50, prices: {default: {input: 2.50, output: 10}}}
+//	price: {input: 2.50, output: 10, cache_read: 0.25, cache_write: 3.125}
+//	budget: {calls: 100, tokens: 200000, money: 2.50}
 //	cache: {max_entries: 1000, ttl: 1h, max_answer: 16777216}
 //	record: FILE                          # or replay: FILE
+//	window: 128000
 //
-// Money and prices are in units of one currency, prices for a million tokens,
-// by the models' names in the configuration. Files are relative to the
-// working directory; a recording is added to what its file holds. With
-// replay, m may be nil. Keys and header values among the settings are secrets
-// to the cassette.
-func Compose(models map[string]runtime.Model, name string, m runtime.Model, settings map[string]any) (runtime.Model, map[string]any, error) {
-	rest := Rest(settings)
-	parsed, err := parse(settings)
+// Money and prices are in units of one currency, prices for a million tokens;
+// what the provider's cache holds costs what other input does, unless it has
+// its own. Where a budget limits money, the model and its fallbacks need
+// prices. window is how many tokens a request and its answer may have, in
+// place of what the provider knows ([runtime.About]).
+//
+// Files are relative to the working directory (see [Located]); a recording is
+// added to what its file holds. A cassette is of no day: the date that
+// [prompt.System] writes is left out ([Undated]). Keys and header values among
+// the settings are secrets to it, as they are when the answer is given. With
+// replay, m may be nil.
+func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
+	parsed, err := parse(cfg.Settings)
 	if err == nil {
-		m, err = parsed.stack(models, name, m)
+		m, err = parsed.stack(cfg.Name, m, models, &CassetteOptions{
+			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Undated,
+		})
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("model %s: %w", name, err)
+		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
 	}
-	return m, rest, nil
+	return m, nil
 }
 
-func (p *composition) stack(models map[string]runtime.Model, name string, m runtime.Model) (runtime.Model, error) {
-	opts := &CassetteOptions{Secrets: p.secrets}
+func (p *composition) stack(name string, m runtime.Model, models map[string]runtime.Model, opts *CassetteOptions) (runtime.Model, error) {
 	if p.replay != "" {
-		f, err := os.Open(p.replay)
-		if err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
-		}
-		defer f.Close()
-		player, err := Replay(f, opts)
+		player, err := open(p.replay, opts)
 		if err != nil {
 			return nil, fmt.Errorf("replay %s: %w", p.replay, err)
 		}
-		return player, nil
+		return &described{player, m, p.window}, nil
 	}
 	var own *Budget
 	if p.budget != nil {
-		for _, priced := range append([]string{name}, p.fallback...) {
-			if _, ok := p.budget.Prices[priced]; p.budget.Money != 0 && !ok {
-				return nil, fmt.Errorf("budget: money needs a price for model %s: add it under prices", priced)
-			}
-		}
 		own = NewBudget("model "+name, *p.budget)
 	}
 	if p.timeouts != nil {
 		m = Timeout(m, *p.timeouts)
 	}
-	m = own.Model(m, name)
+	m = own.Model(m, name, p.price)
 	if p.limit != nil {
 		m = Limit(m, *p.limit)
 	}
@@ -116,15 +116,11 @@ func (p *composition) stack(models map[string]runtime.Model, name string, m runt
 		m = Retry(m, p.retry)
 	}
 	if len(p.fallback) > 0 {
-		all := []runtime.Model{m}
-		for _, other := range p.fallback {
-			next, ok := models[other]
-			if !ok {
-				return nil, fmt.Errorf("fallback: %s", unknown("model", other, slices.Sorted(maps.Keys(models))))
-			}
-			all = append(all, own.Model(next, other))
+		others, err := p.fallbacks(own, models)
+		if err != nil {
+			return nil, err
 		}
-		m = Fallback(all...)
+		m = Fallback(append([]runtime.Model{m}, others...)...)
 	}
 	if p.cache != nil {
 		m = Cache(m, p.cache)
@@ -132,14 +128,47 @@ func (p *composition) stack(models map[string]runtime.Model, name string, m runt
 	if p.record != "" {
 		m = Record(m, appendingFile(p.record), opts)
 	}
+	if p.window != 0 {
+		m = &described{m, m, p.window}
+	}
 	return m, nil
+}
+
+// fallbacks returns the models that fallback names, bounded by the model's own
+// budget.
+func (p *composition) fallbacks(own *Budget, models map[string]runtime.Model) ([]runtime.Model, error) {
+	var all []runtime.Model
+	for _, name := range p.fallback {
+		m, ok := models[name]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))
+		case replays(m): // and costs nothing, at no price
+		case p.budget != nil && p.budget.Money != 0 && priceOf(m) == nil:
+			return nil, fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)
+		default:
+			m = own.Model(m, name, nil)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// replays says that m answers from a cassette.
+func replays(m runtime.Model) bool {
+	if d, ok := m.(*described); ok {
+		m = d.Model
+	}
+	_, ok := m.(*Player)
+	return ok
 }
 
 // Order returns the names of the models in an order in which each comes after
 // those that its fallback names, so that they can be composed one by one.
 // Models that fall back on each other in a circle are an error. Names that
-// are not among the models are left to [Compose].
-func Order(models map[string]map[string]any) ([]string, error) {
+// are not among the models are left to [Compose]. Of the names in from, where
+// there are any, only those and what they fall back on are returned.
+func Order(models map[string]map[string]any, from ...string) ([]string, error) {
 	var out, path []string
 	var visit func(name string) error
 	visit = func(name string) error {
@@ -161,7 +190,10 @@ func Order(models map[string]map[string]any) ([]string, error) {
 		out = append(out, name)
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(models)) {
+	if len(from) == 0 {
+		from = slices.Sorted(maps.Keys(models))
+	}
+	for _, name := range from {
 		if err := visit(name); err != nil {
 			return nil, err
 		}
@@ -178,20 +210,4 @@ func unknown(kind, name string, known []string) string {
 		return fmt.Sprintf("there is no %s %q", kind, name)
 	}
 	return fmt.Sprintf("there is no %s %q; there are %s", kind, name, strings.Join(known, ", "))
-}
-
-// appendingFile is opened for each write: a model has no end at which it
-// could be closed, and a program that asks nothing must leave no file.
-type appendingFile string
-
-func (name appendingFile) Write(p []byte) (int, error) {
-	f, err := os.OpenFile(string(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	n, err := f.Write(p)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return n, err
 }

@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -22,7 +23,7 @@ func number(s string) json.Number { return json.Number(s) }
 
 func compose(t *testing.T, models map[string]runtime.Model, m runtime.Model, s settings) runtime.Model {
 	t.Helper()
-	out, _, err := wrap.Compose(models, "default", m, s)
+	out, err := wrap.Compose(runtime.ModelConfig{Name: "default", Settings: s}, m, models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +40,19 @@ func TestComposeErrors(t *testing.T) {
 		{"foreign key", settings{"timeouts": settings{"whole_conversation": "3s"}}, `model default: timeouts: there is no setting "whole_conversation"; there are first_chunk, between, total`},
 		{"no unit", settings{"timeouts": settings{"total": number("30")}}, `model default: timeouts.total: want a time such as 500ms, 30s or 5m, not 30`},
 		{"negative time", settings{"timeouts": settings{"total": "-1s"}}, `model default: timeouts.total: want a time such as 500ms, 30s or 5m, not "-1s"`},
-		{"empty section", settings{"rate_limit": settings{}}, `model default: rate_limit is empty: give a limit or remove it`},
+		{"empty section", settings{"rate_limit": settings{}}, `model default: rate_limit is empty: fill it in or remove it`},
 		{"null section", settings{"retry": nil}, `model default: retry: want a mapping, true or false, not nothing`},
 		{"no mapping", settings{"budget": number("3")}, `model default: budget: want a mapping, not 3`},
 		{"fraction", settings{"rate_limit": settings{"per_minute": number("1.5")}}, `model default: rate_limit.per_minute: want a whole number above 0, not 1.5; leave it out for no limit of your own`},
 		{"zero is not unlimited", settings{"budget": settings{"calls": number("0")}}, `model default: budget.calls: want a whole number above 0, not 0; leave it out for no limit of your own`},
 		{"no money", settings{"budget": settings{"money": number("0.00")}}, `model default: budget.money: want an amount above 0; leave it out for no limit`},
 		{"money too fine", settings{"budget": settings{"money": number("0.0000001")}}, `model default: budget.money: want an amount such as 2.50, with at most six decimals, not 0.0000001`},
-		{"money without prices", settings{"budget": settings{"money": number("2")}}, `model default: budget: money needs a price for model default: add it under prices`},
-		{"money without the fallback's price", settings{"fallback": "small", "budget": settings{"money": number("2"), "prices": settings{"default": settings{"input": number("1"), "output": number("2")}}}}, `model default: budget: money needs a price for model small: add it under prices`},
-		{"half a price", settings{"budget": settings{"money": number("2"), "prices": settings{"default": settings{"input": number("1")}}}}, `model default: budget.prices.default: give the prices of input and output, for a million tokens`},
+		{"money without a price", settings{"budget": settings{"money": number("2")}}, `model default: budget: money needs to know what the model costs: add price beside budget`},
+		{"money without the fallback's price", settings{"fallback": "small", "budget": settings{"money": number("2")}, "price": settings{"input": number("1"), "output": number("2")}}, `model default: budget: money needs a price of small too, which fallback names: add price to that model`},
+		{"half a price", settings{"price": settings{"input": number("1")}}, `model default: price: give input and output, for a million tokens`},
+		{"prices among the limits", settings{"budget": settings{"prices": settings{}}}, `model default: budget: there is no setting "prices"`},
+		{"no price", settings{"price": settings{}}, `model default: price is empty: fill it in or remove it`},
+		{"no window", settings{"window": number("0")}, `model default: window: want a whole number above 0, not 0`},
 		{"burst alone", settings{"rate_limit": settings{"burst": number("3")}}, `model default: rate_limit: burst needs per_minute`},
 		{"unknown fallback", settings{"fallback": "smal"}, `model default: fallback: there is no model "smal": did you mean "small"?`},
 		{"empty fallback", settings{"fallback": []any{}}, `model default: fallback: the list is empty: name a model or remove it`},
@@ -59,7 +63,7 @@ func TestComposeErrors(t *testing.T) {
 		{"replay of nothing", settings{"replay": filepath.Join(t.TempDir(), "none.yaml")}, `no such file`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, _, err := wrap.Compose(map[string]runtime.Model{"small": play(act{})}, "default", play(act{}), tc.in)
+			m, err := wrap.Compose(runtime.ModelConfig{Name: "default", Settings: tc.in}, play(act{}), map[string]runtime.Model{"small": play(act{})})
 			if !strings.Contains(message(err), tc.want) || m != nil {
 				t.Errorf("got %v, %v; want %s", m, err, tc.want)
 			}
@@ -67,14 +71,9 @@ func TestComposeErrors(t *testing.T) {
 	}
 }
 
-func TestComposeLeavesTheProvidersSettings(t *testing.T) {
-	in := settings{"model": "gpt-x", "timeout": "3s", "retry": true, "cache": false, "budget": settings{"calls": number("1")}}
-	_, rest, err := wrap.Compose(nil, "default", play(act{}), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := settings{"model": "gpt-x", "timeout": "3s"}
-	if diff := cmp.Diff([]settings{want, want}, []settings{rest, wrap.Rest(in)}); diff != "" || len(in) != 5 {
+func TestRestIsTheProviders(t *testing.T) {
+	in := settings{"model": "gpt-x", "timeout": "3s", "retry": true, "cache": false, "window": number("9"), "budget": settings{"calls": number("1")}}
+	if diff := cmp.Diff(settings{"model": "gpt-x", "timeout": "3s"}, wrap.Rest(in)); diff != "" || len(in) != 6 {
 		t.Errorf("rest (-want +got):\n%s", diff)
 	}
 }
@@ -102,8 +101,8 @@ func TestComposeOrder(t *testing.T) {
 		{name: "waiting for the rate is no silence", in: settings{"rate_limit": settings{"per_minute": number("1")}, "timeouts": settings{"first_chunk": "1s", "total": "2s"}}, acts: []act{hi}, asks: 2, calls: 2, took: time.Minute, lastText: "hi"},
 		{name: "fallback after all tries", in: settings{"retry": settings{"tries": number("3")}, "fallback": "small"}, acts: []act{busy}, small: hi, asks: 1, calls: 3, smalls: 1, lastText: "hi"},
 		{name: "the budget bounds the fallback", in: settings{"fallback": []any{"small"}, "budget": settings{"calls": number("3")}}, acts: []act{{err: errPlain}}, small: hi, asks: 3, calls: 2, smalls: 1, last: `budget "model default" is spent: 3 of 3 calls`},
-		{name: "kept answers cost nothing", in: settings{"cache": settings{"ttl": "1h", "max_entries": number("3")}, "budget": settings{"money": number("1.25"), "prices": settings{"default": price}}}, acts: []act{hi}, asks: 4, calls: 1, lastText: "hi"},
-		{name: "money", in: settings{"budget": settings{"money": "2.51", "prices": settings{"default": price}}}, acts: []act{hi}, asks: 4, calls: 2, last: `budget "model default" is spent: 5.00 of 2.51 money`},
+		{name: "kept answers cost nothing", in: settings{"cache": settings{"ttl": "1h", "max_entries": number("3")}, "price": price, "budget": settings{"money": number("1.25")}}, acts: []act{hi}, asks: 4, calls: 1, lastText: "hi"},
+		{name: "money", in: settings{"price": price, "budget": settings{"money": "2.51"}}, acts: []act{hi}, asks: 4, calls: 2, last: `budget "model default" is spent: 5.00 of 2.51 money`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,6 +168,109 @@ func TestComposeRecordsAndReplays(t *testing.T) {
 	}
 	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request") {
 		t.Errorf("z: got %v", got.err)
+	}
+}
+
+// A key of the venue may change while the venue runs.
+func TestComposeKnowsTheVenuesSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	keys := map[string]string{"vendor": "the-first-key"}
+	cfg := runtime.ModelConfig{
+		Name: "default", Settings: settings{"record": file, "key": "secret:vendor", "headers": settings{"X-Token": "secret:none"}},
+		Secret: func(_ context.Context, name string) (string, error) {
+			if key, ok := keys[name]; ok {
+				return key, nil
+			}
+			return "", errPlain
+		},
+	}
+	m, err := wrap.Compose(cfg, play(act{chunks: say("it is the-first-key")}, act{chunks: say("it is the-second-key")}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t.Context(), m, "x")
+	keys["vendor"] = "the-second-key"
+	ask(t.Context(), m, "is it still the-second-key?")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "-key") || strings.Count(string(raw), "it is [redacted]") != 2 {
+		t.Errorf("a secret is in the cassette:\n%s", raw)
+	}
+}
+
+func TestComposePrices(t *testing.T) {
+	usage := runtime.Usage{Input: 1_000_000, Output: 100_000, CacheRead: 400_000, CacheWrite: 200_000}
+	for _, tc := range []struct {
+		name  string
+		price settings
+		want  int64
+	}{
+		{"the cache costs what input does", settings{"input": number("2.50"), "output": "10"}, 2_500_000 + 1_000_000},
+		{"or what it costs", settings{"input": number("2.50"), "output": number("10"), "cache_read": number("0.25"), "cache_write": number("3.125")}, 1_000_000 + 100_000 + 625_000 + 1_000_000},
+		{"or nothing", settings{"input": number("2.50"), "output": number("10"), "cache_read": number("0"), "cache_write": number("0")}, 1_000_000 + 1_000_000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := compose(t, nil, play(act{chunks: append(say("hi"), runtime.Chunk{Usage: &usage})}), settings{"price": tc.price})
+			if got := ask(t.Context(), m, "x"); got.usage.Cost != tc.want {
+				t.Errorf("cost %d, %v; want %d", got.usage.Cost, got.err, tc.want)
+			}
+		})
+	}
+}
+
+// A fallback has its own price, and one that replays needs none.
+func TestComposeFallbackPrices(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	ask(t.Context(), compose(t, nil, play(act{chunks: append(say("hi"), used(9, 9))}), settings{"record": file}), "x")
+	models := map[string]runtime.Model{
+		"small":    compose(t, nil, play(act{chunks: append(say("hi"), used(1_000_000, 0))}), settings{"price": settings{"input": number("1"), "output": number("1")}}),
+		"replayed": compose(t, nil, nil, settings{"replay": file, "window": number("1000")}),
+	}
+	for _, tc := range []struct {
+		fallback string
+		want     wrap.Spent
+	}{
+		{"small", wrap.Spent{Calls: 2, Tokens: 1_000_000, Money: 1_000_000}},
+		{"replayed", wrap.Spent{Calls: 1}},
+	} {
+		t.Run(tc.fallback, func(t *testing.T) {
+			m := compose(t, models, play(act{err: errPlain}), settings{
+				"fallback": tc.fallback, "price": settings{"input": number("5"), "output": number("5")}, "budget": settings{"money": number("3")},
+			})
+			run := wrap.NewBudget("run", wrap.BudgetLimits{Money: 3_000_000})
+			got := ask(wrap.WithBudget(t.Context(), run), m, "x")
+			if got.text != "hi" || got.err != nil || run.Spent() != tc.want {
+				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Spent(), tc.want)
+			}
+		})
+	}
+}
+
+func TestLocated(t *testing.T) {
+	abs := filepath.Join(t.TempDir(), "key")
+	in := settings{
+		"record": "run.yaml", "replay": abs, "key": "file:keys/vendor", "model": "file:x", "prompt": "run.yaml",
+		"headers": settings{"A": "file:" + abs, "B": "file:b", "C": "env:C", "D": number("1")},
+	}
+	want := settings{
+		"record": "/etc/usher/run.yaml", "replay": abs, "key": "file:/etc/usher/keys/vendor", "model": "file:x", "prompt": "run.yaml",
+		"headers": settings{"A": "file:" + abs, "B": "file:/etc/usher/b", "C": "env:C", "D": number("1")},
+	}
+	if diff := cmp.Diff(want, wrap.Located(in, "/etc/usher")); diff != "" {
+		t.Errorf("Located (-want +got):\n%s", diff)
+	}
+	if in["record"] != "run.yaml" || in["headers"].(settings)["B"] != "file:b" {
+		t.Errorf("the settings themselves were changed: %v", in)
+	}
+	for _, odd := range []settings{nil, {"record": true}, {"key": 3, "headers": "file:x"}, {"record": ""}, {"key": "file:"}} {
+		if diff := cmp.Diff(odd, wrap.Located(odd, "/etc")); diff != "" {
+			t.Errorf("Located(%v):\n%s", odd, diff)
+		}
+	}
+	if diff := cmp.Diff(in, wrap.Located(in, "")); diff != "" {
+		t.Errorf("Located in no folder:\n%s", diff)
 	}
 }
 

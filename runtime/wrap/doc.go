@@ -5,6 +5,9 @@
 // configurations have them through [Compose], which states the one order that
 // it stacks them in.
 //
+// What a call costs stands on the usage that passes the metered model which
+// knows the [Price]; budgets charge it, and whoever shows it reads it there.
+//
 // Two rules hold throughout. Nothing is tried again or elsewhere once the
 // consumer could have acted on a part of the answer: text, reasoning, a piece
 // of a tool call, a reason to finish. And a spent budget or a refused replay
@@ -67,14 +70,14 @@ func (t *tries) pass(ctx context.Context, m runtime.Model, req *runtime.Request)
 				t.yield(chunk, err)
 				return nil
 			}
-			t.before.Input += last.Input
-			t.before.Output += last.Output
+			t.before = t.before.Plus(last)
 			return err
 		}
 		begun = begun || acted(&chunk)
 		if chunk.Usage != nil {
 			last = *chunk.Usage
-			chunk.Usage = &runtime.Usage{Input: t.before.Input + last.Input, Output: t.before.Output + last.Output}
+			total := t.before.Plus(last)
+			chunk.Usage = &total
 		}
 		if !t.yield(chunk, nil) {
 			return nil

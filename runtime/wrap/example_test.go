@@ -15,7 +15,7 @@ func Example() {
 	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
 	var cassette bytes.Buffer
 	model := wrap.Record(wrap.Retry(wrap.Metered(wrap.Timeout(offline.Model{},
-		wrap.TimeoutOptions{FirstChunk: 30 * time.Second}), "offline"), nil), &cassette, nil)
+		wrap.TimeoutOptions{FirstChunk: 30 * time.Second}), "offline", nil), nil), &cassette, nil)
 
 	ctx := wrap.WithBudget(context.Background(), run)
 	req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "read w/notes"}}}
@@ -31,5 +31,5 @@ func Example() {
 	}
 	// Output:
 	// covia_read {"path":"w/notes"}
-	// budget "run" is spent: 1 of 1 calls
+	// budget "run" is spent: 1 of 1 calls: raise it, or start under another budget
 }

@@ -13,13 +13,25 @@ import (
 // answers: the next is asked when one fails before anything of its answer but
 // token counts was passed on. It does not go on after ctx has ended, nor
 // after a spent budget or a refused replay: those bound the caller, and
-// another model would be a way round them. When all fail, the error holds
-// every model's.
+// another model would be a way round them. A conversation
+// that one model has no room for may fit the next. When all fail, the error
+// holds every model's.
 func Fallback(models ...runtime.Model) runtime.Model { return fallback(models) }
 
 type fallback []runtime.Model
 
-var _ runtime.Model = fallback(nil)
+var (
+	_ runtime.Model   = fallback(nil)
+	_ runtime.Wrapper = fallback(nil)
+)
+
+// Unwrap returns the first model: nil where there are none.
+func (f fallback) Unwrap() runtime.Model {
+	if len(f) == 0 {
+		return nil
+	}
+	return f[0]
+}
 
 func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	if len(f) == 0 {

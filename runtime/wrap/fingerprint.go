@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"hash"
 	"slices"
+	"strconv"
 
 	"usher/runtime"
 )
@@ -19,7 +20,7 @@ func fingerprint(req *runtime.Request) [sha256.Size]byte {
 	h.text(req.System)
 	h.count(len(req.Messages))
 	for _, m := range req.Messages {
-		h.text(m.Role, m.Text, m.CallID, m.Name)
+		h.text(m.Role, m.Text, m.Reasoning, m.CallID, m.Name, strconv.FormatBool(m.Failed))
 		h.count(len(m.Calls))
 		for _, c := range m.Calls {
 			h.text(c.ID, c.Name, c.Arguments)

@@ -60,7 +60,12 @@ type limited struct {
 	places chan struct{}
 }
 
-var _ runtime.Model = (*limited)(nil)
+var (
+	_ runtime.Model   = (*limited)(nil)
+	_ runtime.Wrapper = (*limited)(nil)
+)
+
+func (l *limited) Unwrap() runtime.Model { return l.model }
 
 func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	if l.opts.PerMinute < 0 || l.opts.Burst < 0 || l.opts.Concurrent < 0 {

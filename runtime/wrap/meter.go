@@ -2,61 +2,65 @@ package wrap
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"usher/runtime"
 )
 
 // Model returns m with its calls charged to b, and to the budgets of their
-// contexts ([WithBudget]), each once. The prices are found under the given
-// name. A refused call fails with a *[BudgetError] or a *[PriceError].
+// contexts ([WithBudget]), each once. name is the model's for errors. With a
+// price, what passes says what it costs ([runtime.Usage].Cost). A refused call
+// fails with a *[BudgetError], or a *[PriceError] where a budget limits money
+// and the model's price is not known.
 //
 // A call is counted when it begins. Its tokens are those that m reports; where
 // m reports none, or the answer was cut or left, they are estimated from the
 // bytes that passed, a token for four. A call that failed before it answered
-// is charged no tokens, unless it was this side that gave up.
+// is charged no tokens, unless it was this side that gave up. An answer that
+// [Cache] has kept or [Replay] gives is charged to nobody.
 //
 // Where metered models are stacked, each budget is charged by the outermost
-// that knows it.
-func (b *Budget) Model(m runtime.Model, price string) runtime.Model {
-	return &metered{m, b, price}
+// that knows it, and the cost is said by the innermost that has a price. One
+// without a price goes by that of the model below it, or else by that of one
+// around it.
+func (b *Budget) Model(m runtime.Model, name string, price *Price) runtime.Model {
+	return &metered{model: m, budget: b, name: name, price: price}
 }
 
 // Metered returns m with its calls charged to the budgets of their contexts
-// alone.
-func Metered(m runtime.Model, price string) runtime.Model {
-	return &metered{m, nil, price}
+// alone, as [Budget.Model] says.
+func Metered(m runtime.Model, name string, price *Price) runtime.Model {
+	return &metered{model: m, name: name, price: price}
 }
 
 type metered struct {
 	model  runtime.Model
 	budget *Budget // may be nil
-	price  string
+	name   string
+	price  *Price // may be nil
 }
 
-var _ runtime.Model = (*metered)(nil)
+var (
+	_ runtime.Model   = (*metered)(nil)
+	_ runtime.Wrapper = (*metered)(nil)
+)
 
-// chargedKey holds the budgets that an outer metered model charges for a call.
-type chargedKey struct{}
+func (m *metered) Unwrap() runtime.Model { return m.model }
 
 func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		charged, _ := ctx.Value(chargedKey{}).([]*Budget)
-		budgets := m.budgets(ctx, charged)
-		if len(budgets) > 0 {
-			ctx = context.WithValue(ctx, chargedKey{}, append(slices.Clip(charged), budgets...))
-		}
-		input := size(req)
-		bill, err := admit(budgets, m.price, runtime.Usage{Input: input})
-		if err != nil {
+		a := account{input: runtime.EstimateTokens(req), left: true}
+		c := m.call(ctx)
+		if err := c.admit(a.input); err != nil {
 			yield(runtime.Chunk{}, err)
 			return
 		}
-		a := account{input: input, left: true}
-		defer func() { bill.settle(a.usage(ctx)) }()
+		ctx := context.WithValue(ctx, callKey{}, c)
+		defer func() { c.settle(a.usage(ctx, c.price)) }()
 		for chunk, err := range m.model.Generate(ctx, req) {
+			chunk.Usage = c.priced(chunk.Usage)
 			a.add(&chunk, err)
 			if !yield(chunk, err) || err != nil {
 				return
@@ -66,131 +70,113 @@ func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 	}
 }
 
-// budgets returns all that a call is to be charged to, ancestors included.
-func (m *metered) budgets(ctx context.Context, charged []*Budget) []*Budget {
-	var all []*Budget
-	add := func(b *Budget) {
-		for ; b != nil; b = b.parent {
-			if !slices.Contains(charged, b) && !slices.Contains(all, b) {
-				all = append(all, b)
-			}
-		}
-	}
-	add(m.budget)
-	carried, _ := ctx.Value(budgetKey{}).([]*Budget)
-	for _, b := range carried {
-		add(b)
-	}
-	return all
-}
-
-// bill is one admitted call and what it holds of each budget.
-type bill struct {
-	budgets []*Budget
+// call is one call of a metered model. The calls below it find it in their
+// context.
+type call struct {
+	outer   *call
 	model   string
-	hold    runtime.Usage
+	given   *Price    // to this model by whoever made it; nil where none was
+	price   *Price    // what it goes by: given, or that of models below or around it; may be nil
+	budgets []*Budget // that it charges, ancestors included
+	hold    Spent
+
+	free atomic.Bool // the answer was there already: see [waive]
+	said atomic.Bool // what it costs has been said below
 }
 
-// admit counts the call in all budgets, or in none and says which refused it.
-func admit(budgets []*Budget, model string, hold runtime.Usage) (bill, error) {
-	call := bill{budgets, model, hold}
-	for i, b := range budgets {
-		b.mu.Lock()
-		err := b.admits(model)
-		if err == nil {
-			cost := b.cost(model, hold)
-			b.spent.Calls = plus(b.spent.Calls, 1)
-			b.held.Tokens = plus(b.held.Tokens, cost.Tokens)
-			b.held.Money = plus(b.held.Money, cost.Money)
-		}
-		b.mu.Unlock()
-		if err != nil {
-			for _, b := range budgets[:i] {
-				b.mu.Lock()
-				b.spent.Calls--
-				call.release(b)
-				b.mu.Unlock()
+type callKey struct{}
+
+func outerCall(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+func (m *metered) call(ctx context.Context) *call {
+	c := &call{outer: outerCall(ctx), model: m.name, given: m.price, price: priceOf(m)}
+	for outer := c.outer; c.price == nil && outer != nil; outer = outer.outer {
+		c.price = outer.given // not what it has from below: that is another model's
+	}
+	for _, b := range append([]*Budget{m.budget}, carried(ctx)...) {
+		for ; b != nil; b = b.parent {
+			if !c.charges(b) {
+				c.budgets = append(c.budgets, b)
 			}
-			return bill{}, err
 		}
 	}
-	return call, nil
+	return c
 }
 
-func (c bill) release(b *Budget) {
-	cost := b.cost(c.model, c.hold)
-	b.held.Tokens = max(b.held.Tokens-cost.Tokens, 0) // less than nothing would let a call too many in
-	b.held.Money = max(b.held.Money-cost.Money, 0)
+// priceOf returns the first price that m or the models below it have, or nil.
+func priceOf(m runtime.Model) *Price {
+	at, ok := runtime.As[*metered](m)
+	for ok && at.price == nil {
+		at, ok = runtime.As[*metered](at.model)
+	}
+	if !ok {
+		return nil
+	}
+	return at.price
 }
 
-func (c bill) settle(u runtime.Usage) {
+// charges says that c or a call around it charges b.
+func (c *call) charges(b *Budget) bool {
+	return c != nil && (slices.Contains(c.budgets, b) || c.outer.charges(b))
+}
+
+// admit has all budgets hold what the call may cost, or none, and says which
+// refused it.
+func (c *call) admit(input int) error {
+	u := runtime.Usage{Input: input}
+	if c.price != nil {
+		u.Cost = c.price.cost(u)
+	}
+	c.hold = charge(u)
+	for at := c; at != nil && c.price == nil; at = at.outer { // an outer one charges what this one costs
+		for _, b := range at.budgets {
+			if b.Limits().Money != 0 {
+				return &PriceError{b.name, c.model}
+			}
+		}
+	}
+	for i, b := range c.budgets {
+		if err := b.admit(c.hold); err != nil {
+			for _, b := range c.budgets[:i] {
+				b.settle(c.hold, Spent{})
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// priced returns u with its cost.
+func (c *call) priced(u *runtime.Usage) *runtime.Usage {
+	if u == nil || c.price == nil || c.said.Load() {
+		return u
+	}
+	for outer := c.outer; outer != nil; outer = outer.outer {
+		outer.said.Store(true)
+	}
+	with := *u
+	with.Cost = c.price.cost(with)
+	return &with
+}
+
+func (c *call) settle(u runtime.Usage) {
+	cost := charge(u)
+	if c.free.Load() {
+		cost = Spent{}
+	}
 	for _, b := range c.budgets {
-		cost := b.cost(c.model, u)
-		b.mu.Lock()
-		c.release(b)
-		b.spent.Tokens = plus(b.spent.Tokens, cost.Tokens)
-		b.spent.Money = plus(b.spent.Money, cost.Money)
-		b.mu.Unlock()
+		b.settle(c.hold, cost)
 	}
 }
 
-// account is what is known of a call's usage.
-type account struct {
-	input    int // estimated tokens of the request
-	output   int // bytes of the answer
-	known    runtime.Usage
-	begun    bool
-	finished bool
-	left     bool // the sequence did not come to its own end
-	err      error
-}
-
-func (a *account) add(c *runtime.Chunk, err error) {
-	a.err = err
-	a.output += len(c.Text) + len(c.Reasoning)
-	if c.Call != nil {
-		a.output += len(c.Call.ID) + len(c.Call.Name) + len(c.Call.Arguments)
+// waive says to the metered calls around ctx that nothing was asked of a
+// provider for the answer that they pass on, whatever usage it tells of.
+func waive(ctx context.Context) {
+	for c := outerCall(ctx); c != nil; c = c.outer {
+		c.free.Store(true)
+		c.said.Store(true)
 	}
-	if c.Usage != nil {
-		a.known = *c.Usage
-	}
-	a.begun = a.begun || acted(c) || c.Usage != nil
-	a.finished = a.finished || c.Finish != ""
-}
-
-func (a *account) usage(ctx context.Context) runtime.Usage {
-	reported := a.known.Input > 0 || a.known.Output > 0
-	complete := a.err == nil && (!a.left && ctx.Err() == nil || a.finished)
-	_, late := errors.AsType[*TimeoutError](a.err)
-	switch {
-	case complete && reported:
-		return a.known
-	case a.err != nil && !a.begun && !late && ctx.Err() == nil:
-		return runtime.Usage{} // refused before it was worked on
-	}
-	// What a cut stream has reported is its total so far, often of the time
-	// before the first word.
-	u := runtime.Usage{Input: a.known.Input, Output: max(a.known.Output, tokens(a.output))}
-	if u.Input <= 0 {
-		u.Input = a.input
-	}
-	return u
-}
-
-// tokens estimates: English and JSON have about four bytes in a token.
-func tokens(bytes int) int { return (bytes + 3) / 4 }
-
-// size estimates the tokens of a request.
-func size(req *runtime.Request) int {
-	n := len(req.System) + len(req.Output)
-	for _, m := range req.Messages {
-		n += len(m.Role) + len(m.Text) + len(m.CallID) + len(m.Name)
-		for _, c := range m.Calls {
-			n += len(c.ID) + len(c.Name) + len(c.Arguments)
-		}
-	}
-	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Input)
-	}
-	return tokens(n)
 }

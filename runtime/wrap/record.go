@@ -2,12 +2,15 @@ package wrap
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 
+	"usher/prompt"
 	"usher/runtime"
 )
 
@@ -16,14 +19,19 @@ import (
 //
 // Nothing of a request is left out of the comparison on its own account. A
 // system message with today's date in it is refused tomorrow: take the date
-// out with Normalise.
+// out with Normalise, as [Undated] does for those that agents get.
 type CassetteOptions struct {
 	// Secrets are replaced wherever they occur, beside everything that has the
 	// form of a key, a token or an Authorization header.
 	Secrets []string
+	// Fresh returns more of them, asked anew for each request: keys change. Nil is none.
+	Fresh func(context.Context) []string
 	// Normalise changes the copy of a request that is written and compared; nil changes nothing.
 	Normalise func(*runtime.Request)
 }
+
+// Undated is a Normalise that takes out the date which [prompt.System] writes.
+func Undated(req *runtime.Request) { req.System = prompt.Undated(req.System) }
 
 // recorded returns the request as it is written and compared.
 func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedRequest {
@@ -36,11 +44,15 @@ func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedReq
 	return out
 }
 
-func (o *CassetteOptions) scrubber() scrubber {
-	if o == nil {
+// scrubber finds the secrets as they are now.
+func (o *CassetteOptions) scrubber(ctx context.Context) scrubber {
+	switch {
+	case o == nil:
 		return newScrubber(nil)
+	case o.Fresh == nil:
+		return newScrubber(o.Secrets)
 	}
-	return newScrubber(o.Secrets)
+	return newScrubber(append(slices.Clip(o.Secrets), o.Fresh(ctx)...))
 }
 
 // Record returns m with every request and its answer written to w, in one
@@ -48,30 +60,35 @@ func (o *CassetteOptions) scrubber() scrubber {
 // written. Entries stand in the order in which the answers ended. An answer
 // that cannot be written ends with an error.
 func Record(m runtime.Model, w io.Writer, opts *CassetteOptions) runtime.Model {
-	return &recorder{model: m, opts: opts, scrub: opts.scrubber(), w: w}
+	return &recorder{model: m, opts: opts, w: w}
 }
 
 type recorder struct {
 	model runtime.Model
 	opts  *CassetteOptions
-	scrub scrubber
 
 	mu sync.Mutex // guards w
 	w  io.Writer
 }
 
-var _ runtime.Model = (*recorder)(nil)
+var (
+	_ runtime.Model   = (*recorder)(nil)
+	_ runtime.Wrapper = (*recorder)(nil)
+)
+
+func (r *recorder) Unwrap() runtime.Model { return r.model }
 
 func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		e := episode{Request: r.opts.recorded(req, r.scrub)}
+		scrub := r.opts.scrubber(ctx)
+		e := episode{Request: r.opts.recorded(req, scrub)}
 		for chunk, err := range r.model.Generate(ctx, req) {
 			if err != nil {
 				e.Left = ctx.Err() != nil
 				if !e.Left {
 					e.Error = recordError(err)
 				}
-				if failed := r.write(&e); failed != nil {
+				if failed := r.write(&e, scrub); failed != nil {
 					err = errors.Join(err, failed)
 				}
 				yield(chunk, err)
@@ -80,19 +97,19 @@ func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 			e.Chunks = append(e.Chunks, recordChunk(&chunk))
 			if !yield(chunk, nil) {
 				e.Left = true
-				_ = r.write(&e) // the consumer is gone; an entry that is missing is refused on replay
+				_ = r.write(&e, scrub) // the consumer is gone; an entry that is missing is refused on replay
 				return
 			}
 		}
 		e.Left = ctx.Err() != nil
-		if err := r.write(&e); err != nil {
+		if err := r.write(&e, scrub); err != nil {
 			yield(runtime.Chunk{}, err)
 		}
 	}
 }
 
-func (r *recorder) write(e *episode) error {
-	e.scrubWith(r.scrub)
+func (r *recorder) write(e *episode, scrub scrubber) error {
+	e.scrubWith(scrub)
 	text, err := e.print()
 	if err == nil {
 		r.mu.Lock()
@@ -106,7 +123,14 @@ func (r *recorder) write(e *episode) error {
 }
 
 func recordError(err error) *recordedError {
-	out := &recordedError{Message: exact(err.Error())}
+	out := &recordedError{Message: exact(err.Error()), Window: errors.Is(err, runtime.ErrWindow)}
+	var coded runtime.Coded
+	if errors.As(err, &coded) {
+		out.Code = exact(coded.Code())
+		if details, err := json.Marshal(coded); err == nil {
+			out.Details = exact(details)
+		}
+	}
 	var temporary Temporary
 	if errors.As(err, &temporary) {
 		t := temporary.Temporary()

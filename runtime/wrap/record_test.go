@@ -23,6 +23,11 @@ import (
 // run is one turn of a real agent with one tool, as its consumer sees it.
 func run(t *testing.T, m runtime.Model, prompt string) (events []string, err error) {
 	t.Helper()
+	return runOn(t, m, prompt, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+}
+
+func runOn(t *testing.T, m runtime.Model, prompt string, day time.Time) (events []string, err error) {
+	t.Helper()
 	type input struct {
 		Key string `json:"key"`
 	}
@@ -43,8 +48,7 @@ func run(t *testing.T, m runtime.Model, prompt string) (events []string, err err
 		ID: "bob", Model: m, Prompt: prompt, Tools: []*tools.Operation{read},
 		Authority: mint.Agent(key.DID(), "bob", "bob", func() caps.Set { return caps.Of(caps.MustCapability("w/", "crud/read")) }),
 	}
-	now := func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
-	r := runtime.New(gate, &runtime.Options{Now: now})
+	r := runtime.New(gate, &runtime.Options{Now: func() time.Time { return day }})
 	for ev, turnErr := range r.Turn(t.Context(), agent, runtime.NewSession("s", nil), runtime.Say{From: "did:key:zAlice", Text: "read it"}) {
 		if turnErr != nil {
 			return events, turnErr

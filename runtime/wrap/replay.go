@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,12 +40,14 @@ func (e *UnknownRequestError) Error() string {
 // Temporary is false.
 func (e *UnknownRequestError) Temporary() bool { return false }
 
-// ReplayedError is an error that was recorded. It reads as it did.
+// ReplayedError is an error that was recorded. It reads as it did, and is a
+// [runtime.ErrWindow], a [BudgetError] or another [runtime.Coded] where it was.
 type ReplayedError struct {
 	message   string
 	temporary bool
 	after     time.Duration
 	known     bool
+	cause     error // what errors.Is and errors.As find beside it; may be nil
 }
 
 func (e *ReplayedError) Error() string { return e.message }
@@ -55,15 +58,35 @@ func (e *ReplayedError) Temporary() bool { return e.temporary }
 // RetryAfter is what the recorded error said.
 func (e *ReplayedError) RetryAfter() (time.Duration, bool) { return e.after, e.known }
 
+// Unwrap returns what the error was beside its text, or nil.
+func (e *ReplayedError) Unwrap() error { return e.cause }
+
 var (
 	_ Temporary = (*ReplayedError)(nil)
 	_ Delayer   = (*ReplayedError)(nil)
 )
 
+// replayedCode is a recorded [runtime.Coded] that is not this package's.
+type replayedCode struct {
+	message, code string
+	details       json.RawMessage
+}
+
+func (e *replayedCode) Error() string { return e.message }
+func (e *replayedCode) Code() string  { return e.code }
+
+func (e *replayedCode) MarshalJSON() ([]byte, error) {
+	if !json.Valid(e.details) {
+		return []byte("{}"), nil // scrubbed, or never there
+	}
+	return e.details, nil
+}
+
+var _ runtime.Coded = (*replayedCode)(nil)
+
 // Player is a model that answers from a cassette.
 type Player struct {
 	opts  *CassetteOptions
-	scrub scrubber
 	known []*known          // in the cassette's order
 	asked map[string]*known // by request
 
@@ -85,13 +108,14 @@ var _ runtime.Model = (*Player)(nil)
 // Replay reads a cassette and returns a model that gives its answers: the
 // pieces as they came, the errors as they read. Equal requests get their
 // answers in the cassette's order, each once. Any other request is refused
-// with an *[UnknownRequestError], and never sent anywhere.
+// with an *[UnknownRequestError], and never sent anywhere. Usage is what it
+// was, and charged to nobody again.
 func Replay(r io.Reader, opts *CassetteOptions) (*Player, error) {
 	episodes, err := parseCassette(r)
 	if err != nil {
 		return nil, err
 	}
-	p := &Player{opts: opts, scrub: opts.scrubber(), asked: make(map[string]*known), left: len(episodes)}
+	p := &Player{opts: opts, asked: make(map[string]*known), left: len(episodes)}
 	for i := range episodes {
 		e := &episodes[i]
 		if e.Error != nil && e.Error.RetryAfter != "" {
@@ -121,7 +145,8 @@ func (p *Player) Left() int {
 // Generate gives the next recorded answer to the request.
 func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		e, err := p.next(req)
+		waive(ctx)
+		e, err := p.next(ctx, req)
 		if err != nil {
 			yield(runtime.Chunk{}, err)
 			return
@@ -149,11 +174,30 @@ func (e *recordedError) replayed() *ReplayedError {
 	// An error that said only when to come back was worth coming back for.
 	out.temporary = e.Temporary != nil && *e.Temporary || e.Temporary == nil && out.known
 	out.after, _ = time.ParseDuration(string(e.RetryAfter)) // Replay has checked it
+	var causes []error
+	if e.Window {
+		causes = append(causes, runtime.ErrWindow)
+	}
+	if e.Code != "" {
+		causes = append(causes, e.coded())
+	}
+	out.cause = errors.Join(causes...)
 	return out
 }
 
-func (p *Player) next(req *runtime.Request) (*episode, error) {
-	asked := p.opts.recorded(req, p.scrub)
+// coded is the error that had the code: a budget's as it was, so that whoever
+// tells a spent budget from a failure does so in a replay too.
+func (e *recordedError) coded() runtime.Coded {
+	for _, own := range []runtime.Coded{new(BudgetError), new(PriceError)} {
+		if own.Code() == string(e.Code) && json.Unmarshal([]byte(e.Details), own) == nil {
+			return own
+		}
+	}
+	return &replayedCode{string(e.Message), string(e.Code), json.RawMessage(e.Details)}
+}
+
+func (p *Player) next(ctx context.Context, req *runtime.Request) (*episode, error) {
+	asked := p.opts.recorded(req, p.opts.scrubber(ctx))
 	text := asked.canonical()
 	k := p.asked[text]
 	if k == nil {

@@ -26,7 +26,8 @@ type RetryOptions struct {
 // [Temporary] one, or a [Delayer] that knows when to come back. A call is only
 // repeated while the consumer has had nothing of its answer but token counts;
 // those of failed calls are added to those of later ones. Where the wait would
-// outlast ctx's deadline the error comes at once.
+// outlast ctx's deadline the error comes at once, and so does one that wraps
+// [runtime.ErrWindow].
 func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
 	r := retrying{model: m}
 	if opts != nil {
@@ -55,7 +56,12 @@ type retrying struct {
 	opts  RetryOptions
 }
 
-var _ runtime.Model = (*retrying)(nil)
+var (
+	_ runtime.Model   = (*retrying)(nil)
+	_ runtime.Wrapper = (*retrying)(nil)
+)
+
+func (r *retrying) Unwrap() runtime.Model { return r.model }
 
 func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
@@ -85,7 +91,8 @@ func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 
 // wait says how long to wait before the next call, and whether there is one.
 func (r *retrying) wait(ctx context.Context, err error, try int, waits *backoff.ExponentialBackOff) (time.Duration, bool) {
-	if ctx.Err() != nil || final(err) || try >= r.opts.Tries {
+	// The same request never fits the window, however often it is made.
+	if ctx.Err() != nil || final(err) || errors.Is(err, runtime.ErrWindow) || try >= r.opts.Tries {
 		return 0, false
 	}
 	var delayer Delayer

@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,13 +35,14 @@ func TestRetry(t *testing.T) {
 		{name: "retry-after too long", acts: []act{{err: fault{text: "come tomorrow", temporary: true, after: 24 * time.Hour}}}, calls: 1, err: "come tomorrow"},
 		{name: "said not to be temporary", acts: []act{{err: fault{text: "bad request", after: time.Second}}}, calls: 1, err: "bad request"},
 		{name: "says nothing", acts: []act{{err: errPlain}}, calls: 1, err: "no such model"},
+		{name: "never fits the window", acts: []act{{err: errOverlong}}, calls: 1, err: "too long: the conversation does not fit the model's window"},
 		{name: "cut after text", acts: []act{{chunks: []runtime.Chunk{{Text: "half"}}, err: busy}}, calls: 1, text: "half", err: "busy"},
 		{name: "cut after reasoning", acts: []act{{chunks: []runtime.Chunk{{Reasoning: "hm"}}, err: busy}}, calls: 1, err: "busy"},
 		{name: "cut after a piece of a call", acts: []act{{chunks: []runtime.Chunk{{Call: &runtime.CallDelta{}}}, err: busy}}, calls: 1, err: "busy"},
 		{name: "cut after finish", acts: []act{{chunks: []runtime.Chunk{{Finish: "stop"}}, err: busy}}, calls: 1, err: "busy"},
 		{
-			name: "cut after usage alone, and its tokens count", acts: []act{{chunks: []runtime.Chunk{used(5, 0), used(5, 1), {}}, err: busy}, {chunks: append(say("hi"), used(5, 2))}},
-			calls: 2, took: 500 * time.Millisecond, text: "hi", usage: runtime.Usage{Input: 10, Output: 3},
+			name: "cut after usage alone, and its tokens count", acts: []act{{chunks: []runtime.Chunk{used(5, 0), {Usage: &runtime.Usage{Input: 5, Output: 1, CacheRead: 4, Cost: 2}}, {}}, err: busy}, {chunks: append(say("hi"), runtime.Chunk{Usage: &runtime.Usage{Input: 5, Output: 2, CacheRead: 4, CacheWrite: 1, Cost: 40}})}},
+			calls: 2, took: 500 * time.Millisecond, text: "hi", usage: runtime.Usage{Input: 10, Output: 3, CacheRead: 8, CacheWrite: 1, Cost: 42},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -59,6 +61,9 @@ func TestRetry(t *testing.T) {
 		})
 	}
 }
+
+// errOverlong says that it could be tried again, and is wrong.
+var errOverlong = fmt.Errorf("%w: %w", fault{text: "too long", temporary: true}, runtime.ErrWindow)
 
 func message(err error) string {
 	if err == nil {
@@ -119,10 +124,11 @@ func TestFallback(t *testing.T) {
 		{name: "none", err: "fallback: there are no models to ask: give at least one"},
 		{name: "the first answers", models: []runtime.Model{play(act{chunks: say("a")}), play(act{err: errPlain})}, text: "a"},
 		{name: "the second answers", models: []runtime.Model{play(act{err: errPlain}), play(act{chunks: say("b")})}, text: "b"},
+		{name: "one with a larger window answers", models: []runtime.Model{play(act{err: errOverlong}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "cut in the middle", models: []runtime.Model{play(act{chunks: []runtime.Chunk{{Text: "a"}}, err: errPlain}), play(act{chunks: say("b")})}, text: "a", err: "no such model"},
 		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), play(act{err: fault{text: "busy"}})}, err: "all 2 models failed: no such model\nbusy"},
-		{name: "a spent budget is final", models: []runtime.Model{spent.Model(play(act{}), ""), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls`},
-		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), spent.Model(play(act{}), ""), play(act{chunks: say("c")})}, err: "2 of 3 models failed, the others were not asked: no such model\nbudget \"b\" is spent: 0 of 0 calls"},
+		{name: "a spent budget is final", models: []runtime.Model{spent.Model(play(act{}), "", nil), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls` + more},
+		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), spent.Model(play(act{}), "", nil), play(act{chunks: say("c")})}, err: "2 of 3 models failed, the others were not asked: no such model\nbudget \"b\" is spent: 0 of 0 calls" + more},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ask(t.Context(), wrap.Fallback(tc.models...), "x")
@@ -147,7 +153,7 @@ func TestFallbackEndsWithItsContext(t *testing.T) {
 func TestRetryDoesNotGoRoundABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := play(act{err: fault{text: "busy", temporary: true}})
-		spent := wrap.NewBudget("b", wrap.BudgetLimits{Calls: -1}).Model(play(act{}), "m")
+		spent := wrap.NewBudget("b", wrap.BudgetLimits{Calls: -1}).Model(play(act{}), "m", nil)
 		got := ask(t.Context(), wrap.Retry(wrap.Fallback(busy, spent), nil), "x")
 		if _, ok := errors.AsType[*wrap.BudgetError](got.err); !ok || busy.calls != 1 {
 			t.Errorf("%v after %d calls, want a BudgetError after 1", got.err, busy.calls)

@@ -55,7 +55,7 @@ func (s *section) section(key string, defaults bool) (*section, bool) {
 		if len(v) > 0 || defaults {
 			return newSection(s.at(key), v), true
 		}
-		s.fail("%s is empty: give a limit or remove it", s.at(key))
+		s.fail("%s is empty: fill it in or remove it", s.at(key))
 		return nil, false
 	case bool:
 		if defaults {
@@ -63,9 +63,9 @@ func (s *section) section(key string, defaults bool) (*section, bool) {
 		}
 	}
 	if defaults {
-		s.fail("%s: want a mapping, true or false, not %s", s.at(key), describe(v))
+		s.fail("%s: want a mapping, true or false, not %s", s.at(key), shown(v))
 	} else {
-		s.fail("%s: want a mapping, not %s", s.at(key), describe(v))
+		s.fail("%s: want a mapping, not %s", s.at(key), shown(v))
 	}
 	return nil, false
 }
@@ -89,7 +89,7 @@ func (s *section) text(key string) string {
 	}
 	text, ok := v.(string)
 	if !ok || text == "" {
-		s.fail("%s: want a file name, not %s", s.at(key), describe(v))
+		s.fail("%s: want a file name, not %s", s.at(key), shown(v))
 	}
 	return text
 }
@@ -108,7 +108,7 @@ func (s *section) names(key string) []string {
 	for _, item := range list {
 		name, ok := item.(string)
 		if !ok || name == "" {
-			s.fail("%s: want a model's name or a list of names, not %s", s.at(key), describe(item))
+			s.fail("%s: want a model's name or a list of names, not %s", s.at(key), shown(item))
 			return nil
 		}
 		if slices.Contains(names, name) {
@@ -130,7 +130,7 @@ func (s *section) count64(key string) int64 {
 	number, _ := v.(json.Number)
 	n, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil || n <= 0 {
-		s.fail("%s: want a whole number above 0, not %s; leave it out for no limit of your own", s.at(key), describe(v))
+		s.fail("%s: want a whole number above 0, not %s; leave it out for no limit of your own", s.at(key), shown(v))
 		return 0
 	}
 	return n
@@ -153,7 +153,7 @@ func (s *section) duration(key string) time.Duration {
 	text, _ := v.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		s.fail("%s: want a time such as 500ms, 30s or 5m, not %s", s.at(key), describe(v))
+		s.fail("%s: want a time such as 500ms, 30s or 5m, not %s", s.at(key), shown(v))
 		return 0
 	}
 	return d
@@ -182,7 +182,7 @@ func (s *section) amount(key string) int64 {
 	}
 	n, err := micro(text)
 	if err != nil {
-		s.fail("%s: want an amount such as 2.50, with at most six decimals, not %s", s.at(key), describe(v))
+		s.fail("%s: want an amount such as 2.50, with at most six decimals, not %s", s.at(key), shown(v))
 	}
 	return n
 }
@@ -196,30 +196,29 @@ func micro(text string) (int64, error) {
 	return strconv.ParseInt(whole+fraction+"000000"[len(fraction):], 10, 64)
 }
 
-func (s *section) prices(key string) map[string]Price {
+// price reads what a million tokens cost.
+func (s *section) price(key string) *Price {
 	sub, ok := s.section(key, false)
 	if !ok {
 		return nil
 	}
-	out := make(map[string]Price)
-	for _, model := range slices.Sorted(maps.Keys(sub.values)) {
-		one, ok := sub.section(model, false)
-		if !ok {
-			continue
+	for _, side := range []string{"input", "output"} {
+		if _, given := sub.values[side]; !given {
+			s.fail("%s: give input and output, for a million tokens", sub.path)
 		}
-		for _, side := range []string{"input", "output"} {
-			if _, given := one.values[side]; !given {
-				sub.fail("%s: give the prices of input and output, for a million tokens", one.path)
-			}
-		}
-		out[model] = Price{Input: one.amount("input"), Output: one.amount("output")}
-		sub.done(one)
+	}
+	p := &Price{Input: sub.amount("input"), Output: sub.amount("output"), CacheRead: sub.amount("cache_read"), CacheWrite: sub.amount("cache_write")}
+	if _, given := sub.values["cache_read"]; !given {
+		p.CacheRead = p.Input
+	}
+	if _, given := sub.values["cache_write"]; !given {
+		p.CacheWrite = p.Input
 	}
 	s.done(sub)
-	return out
+	return p
 }
 
-func describe(v any) string {
+func shown(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"

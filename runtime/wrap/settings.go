@@ -1,9 +1,12 @@
 package wrap
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
+
+	"usher/runtime"
 )
 
 // composition is what the settings of a model say, parsed; nil and empty
@@ -14,9 +17,10 @@ type composition struct {
 	limit          *LimitOptions
 	timeouts       *TimeoutOptions
 	budget         *BudgetLimits
+	price          *Price
 	cache          *CacheOptions
 	record, replay string
-	secrets        []string
+	window         int
 }
 
 func parse(settings map[string]any) (*composition, error) {
@@ -25,7 +29,8 @@ func parse(settings map[string]any) (*composition, error) {
 		fallback: s.names(settingFallback),
 		record:   s.text(settingRecord),
 		replay:   s.text(settingReplay),
-		secrets:  secrets(settings),
+		price:    s.price(settingPrice),
+		window:   s.count(settingWindow),
 	}
 	if sub, ok := s.section(settingRetry, true); ok {
 		p.retry = &RetryOptions{
@@ -46,12 +51,15 @@ func parse(settings map[string]any) (*composition, error) {
 		s.done(sub)
 	}
 	if sub, ok := s.section(settingBudget, false); ok {
-		p.budget = &BudgetLimits{Calls: sub.count64("calls"), Tokens: sub.count64("tokens"), Money: sub.money("money"), Prices: sub.prices("prices")}
+		p.budget = &BudgetLimits{Calls: sub.count64("calls"), Tokens: sub.count64("tokens"), Money: sub.money("money")}
 		s.done(sub)
 	}
 	if sub, ok := s.section(settingCache, true); ok {
 		p.cache = &CacheOptions{MaxEntries: sub.count("max_entries"), TTL: sub.duration("ttl"), MaxAnswer: sub.count("max_answer")}
 		s.done(sub)
+	}
+	if p.budget != nil && p.budget.Money != 0 && p.price == nil {
+		s.fail("budget: money needs to know what the model costs: add price beside budget")
 	}
 	if p.record != "" && p.replay != "" {
 		s.fail("record and replay exclude each other: remove one")
@@ -59,35 +67,49 @@ func parse(settings map[string]any) (*composition, error) {
 	return p, s.err
 }
 
+// Settings of most providers that hold a secret, and how they name where it is.
+const (
+	settingKey     = "key"
+	settingHeaders = "headers"
+
+	inEnvironment = "env:"
+	inFile        = "file:"
+	inVenue       = "secret:"
+)
+
 // secrets collects what stands among a provider's settings that no cassette
-// may hold: its key, as text or as env:NAME or file:PATH, and header values.
-func secrets(settings map[string]any) []string {
+// may hold: its key and header values, as text or where env:NAME, file:PATH or
+// secret:NAME says. What cannot be read is left to the provider to complain of.
+func secrets(ctx context.Context, cfg runtime.ModelConfig) []string {
 	var out []string
 	add := func(v any) {
-		text, ok := v.(string)
-		if !ok {
-			return
-		}
-		if name, ok := strings.CutPrefix(text, "env:"); ok {
+		text, _ := v.(string)
+		if name, ok := strings.CutPrefix(text, inEnvironment); ok {
 			text = os.Getenv(name)
-		} else if path, ok := strings.CutPrefix(text, "file:"); ok {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return // the provider says so
-			}
+		} else if name, ok := strings.CutPrefix(text, inFile); ok {
+			raw, _ := os.ReadFile(name)
 			text = string(raw)
+		} else if name, ok := strings.CutPrefix(text, inVenue); ok && cfg.Secret != nil {
+			text, _ = cfg.Secret(ctx, name)
 		}
 		out = append(out, text)
 		if _, credentials, ok := strings.Cut(text, " "); ok { // "Bearer …"
 			out = append(out, credentials)
 		}
 	}
-	add(settings["key"])
-	if headers, ok := settings["headers"].(map[string]any); ok {
+	add(cfg.Settings[settingKey])
+	if headers, ok := cfg.Settings[settingHeaders].(map[string]any); ok {
 		for _, v := range headers {
 			add(v)
 		}
 	}
 	// A value such as "1" would take every 1 out of a cassette and is no secret.
 	return slices.DeleteFunc(out, func(s string) bool { return len(s) < 6 })
+}
+
+// Replays reports whether a model with these settings answers from a cassette,
+// so that nothing is ever asked of its provider.
+func Replays(settings map[string]any) bool {
+	_, ok := settings[settingReplay]
+	return ok
 }

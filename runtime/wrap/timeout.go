@@ -58,7 +58,12 @@ type timed struct {
 	opts  TimeoutOptions
 }
 
-var _ runtime.Model = (*timed)(nil)
+var (
+	_ runtime.Model   = (*timed)(nil)
+	_ runtime.Wrapper = (*timed)(nil)
+)
+
+func (t *timed) Unwrap() runtime.Model { return t.model }
 
 func (t *timed) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {

@@ -1,0 +1,226 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/tools"
+)
+
+// slow gives the agent the operation, on the path of its input, which takes
+// 10 ms of virtual time for "fast" paths and 1 s for others, and returns what
+// began and ended in which order.
+func (f *fixture) slow(t *testing.T, name, can string, opts ...tools.Option) (log func() []string) {
+	t.Helper()
+	var lines []string
+	note := func(word, key string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		lines = append(lines, word+" "+key)
+	}
+	op := tools.New(name, "Take a while.",
+		func(in keyInput) []caps.Request { return []caps.Request{caps.Need(can, in.Key)} },
+		func(ctx context.Context, _ tools.Call, in keyInput) (string, error) {
+			note("begin", in.Key)
+			defer note("end", in.Key)
+			if strings.HasSuffix(in.Key, "panic") {
+				panic("no")
+			}
+			wait := time.Second
+			if strings.Contains(in.Key, "fast") {
+				wait = 10 * time.Millisecond
+			}
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+			return "did " + in.Key, nil
+		}, opts...)
+	if err := f.gate.Registry().Register(op); err != nil {
+		t.Fatal(err)
+	}
+	f.agent.Tools = append(f.agent.Tools, op)
+	return func() []string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return slices.Clone(lines)
+	}
+}
+
+func key(path string) string { return `{"key":"` + path + `"}` }
+
+func TestCallsOfOneAnswerRunSideBySide(t *testing.T) {
+	side := []string{"begin w/a", "begin w/fast", "end w/fast", "end w/a"}
+	inOrder := func(a, b string) []string { return []string{"begin " + a, "end " + a, "begin " + b, "end " + b} }
+	for _, tc := range []struct {
+		name, can   string
+		opts        []tools.Option
+		first, then string
+		want        []string
+	}{
+		{"reads", "crud/read", []tools.Option{tools.ReadOnly()}, "w/a", "w/fast", side},
+		{"reads of one path", "crud/read", nil, "w/a", "w/a", []string{"begin w/a", "begin w/a", "end w/a", "end w/a"}},
+		{"writes apart", "crud/write", nil, "w/a", "w/fast", side},
+		{"tasks of one agent", "agent/request", nil, "g/a", "g/a", []string{"begin g/a", "begin g/a", "end g/a", "end g/a"}},
+		{"writes of one path", "crud/write", nil, "w/a", "w/a", inOrder("w/a", "w/a")},
+		{"a write below the other", "crud/write", nil, "w/a", "w/a/fast", inOrder("w/a", "w/a/fast")},
+		{"a write above the other", "crud/delete", nil, "w/a/b", "w/a", inOrder("w/a/b", "w/a")},
+		{"everything on data", "crud", nil, "w/a", "w/a", inOrder("w/a", "w/a")},
+		{"what changes who may do what", "agent/update", []tools.Option{tools.Exclusive()}, "g/a", "g/fast", inOrder("g/a", "g/fast")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, caps.Unrestricted(), calls("slow_do", key(tc.first), "slow_do", key(tc.then)), text("done"))
+				log := f.slow(t, "slow:do", tc.can, tc.opts...)
+				events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := log()
+				if strings.HasPrefix(got[1], "begin") {
+					slices.Sort(got[:2]) // side by side, either may be first
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("what ran (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff([]string{`"did ` + tc.first + `"`, `"did ` + tc.then + `"`}, results(events)); diff != "" {
+					t.Errorf("results (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A read that follows a write of its path, in one answer, sees what was written.
+func TestAReadWaitsForTheWriteBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, caps.Unrestricted(), calls("slow_write", key("w/a"), "map_read", key("w/b"), "map_read", key("w/a")), text("done"))
+		log := f.slow(t, "slow:write", "crud/write")
+		f.onRead = func(_ context.Context, key string) (string, error) {
+			return fmt.Sprintf("%s after %d", key, len(log())), nil
+		}
+		events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`"did w/a"`, `"w/b after 1"`, `"w/a after 2"`}
+		got := results(events)
+		got[1] = strings.Replace(got[1], "after 0", "after 1", 1) // it may be quicker than the write's begin
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The intent of every call of a group stands in the log before any of them runs.
+func TestIntentsComeBeforeACallRuns(t *testing.T) {
+	f := newFixture(t, caps.Unrestricted(), calls("map_read", key("w/a"), "map_read", key("w/b")), text("done"))
+	log := new(keeper)
+	var begun []int
+	f.onRead = func(context.Context, string) (string, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		begun = append(begun, log.len())
+		return "", nil
+	}
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", log), "go"); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range begun {
+		if _, ok := log.entries[3].Event.(runtime.ToolStarted); !ok || n < 4 {
+			t.Errorf("a call ran with %d entries in the log, want its fourth to be the second call's intent", n)
+		}
+	}
+}
+
+func TestOneCallOfAGroupFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := caps.Of(caps.MustCapability("w/mine", "crud"))
+		f := newFixture(t, held, calls("slow_do", key("w/mine/panic"), "slow_do", key("w/theirs"), "nothing", "{}", "slow_do", `{"key":`, "slow_do", key("w/mine/fast")), text("done"))
+		f.slow(t, "slow:do", "crud/write")
+		events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var outcomes []string
+		for _, ev := range events {
+			if done, ok := ev.(runtime.ToolFinished); ok {
+				outcomes = append(outcomes, done.Outcome)
+			}
+		}
+		want := []string{runtime.ToolFailed, runtime.ToolDenied, runtime.ToolFailed, runtime.ToolFailed, runtime.ToolOK}
+		if diff := cmp.Diff(want, outcomes); diff != "" {
+			t.Errorf("outcomes (-want +got):\n%s\n%s", diff, strings.Join(results(events), "\n"))
+		}
+	})
+}
+
+func TestHowManyCallsRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		for i := range 10 {
+			asked = append(asked, "slow_do", key(fmt.Sprintf("w/%d", i)))
+		}
+		f := newFixture(t, caps.Unrestricted(), calls(asked...), text("done"))
+		log := f.slow(t, "slow:do", "crud/read")
+		if _, err := turn(t, f.runner(runtime.Options{ToolsAtOnce: 3}), f.agent, runtime.NewSession("s", nil), "go"); err != nil {
+			t.Fatal(err)
+		}
+		most, now := 0, 0
+		for _, line := range log() {
+			if strings.HasPrefix(line, "begin") {
+				now++
+			} else {
+				now--
+			}
+			most = max(most, now)
+		}
+		if most != 3 {
+			t.Errorf("at most %d ran at once, want 3", most)
+		}
+	})
+}
+
+// codedError is an error with a word for models, as a spent budget has.
+type codedError struct {
+	Budget string `json:"budget"`
+}
+
+func (codedError) Error() string { return "the budget is spent" }
+func (codedError) Code() string  { return "budget_spent" }
+
+func TestACodedErrorReachesTheModel(t *testing.T) {
+	f := newFixture(t, reader(), calls("map_read", key("w/a")), text("done"))
+	f.onRead = func(context.Context, string) (string, error) {
+		return "", fmt.Errorf("agent carol: %w", codedError{"agent bob"})
+	}
+	events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"error":"budget_spent","message":"agent carol: the budget is spent","retryable":false,"details":{"budget":"agent bob"}}`}
+	if diff := cmp.Diff(want, results(events)); diff != "" {
+		t.Errorf("the model is told (-want +got):\n%s", diff)
+	}
+}
+
+// results are the results of the tool calls, in the order of the events.
+func results(events []runtime.Event) []string {
+	var out []string
+	for _, ev := range events {
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			out = append(out, done.Result)
+		}
+	}
+	return out
+}

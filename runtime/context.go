@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"usher/prompt"
+	"usher/tools"
+)
+
+// ContextEntry is material in an agent's context: a text, what a path holds, or
+// what an operation answers, at the start of each turn. Path and operation pass
+// the gate with the agent's own authority.
+type ContextEntry struct {
+	Label     string
+	Text      string
+	Path      string
+	Operation string          // any reference that the agent may resolve
+	Input     json.RawMessage // of the operation; empty is {}
+	Required  bool            // a turn without it fails
+}
+
+func (c *ContextEntry) source() string {
+	if c.Operation != "" {
+		return c.Operation
+	}
+	return c.Path
+}
+
+// context reads the agent's context entries through the gate.
+func (r *Runner) context(ctx context.Context, a *Agent, session string) ([]prompt.ContextEntry, error) {
+	if len(a.Context) == 0 {
+		return nil, nil
+	}
+	auth := a.Authority.InSession(session)
+	entries := make([]prompt.ContextEntry, 0, len(a.Context))
+	for i := range a.Context {
+		c := &a.Context[i]
+		text, label := c.Text, c.Label
+		if label == "" {
+			label = c.source()
+		}
+		if c.source() != "" {
+			var err error
+			if text, err = r.material(ctx, auth, c); err != nil {
+				if c.Required || ctx.Err() != nil {
+					return nil, fmt.Errorf("load required context %s of agent %s: %w", c.source(), a.ID, err)
+				}
+				text = "(not available: " + err.Error() + ")"
+			}
+		}
+		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})
+	}
+	return entries, nil
+}
+
+// material reads what an entry names, within the time of a tool call.
+func (r *Runner) material(ctx context.Context, auth tools.Authority, c *ContextEntry) (string, error) {
+	if c.Operation == "" {
+		return r.read(ctx, auth, c.Path)
+	}
+	res, err := r.invoke(ctx, auth, tools.Invocation{Operation: c.Operation, Input: c.Input})
+	if err != nil {
+		return "", err
+	}
+	if text, ok := asText(res.Output); ok {
+		return r.cut(json.RawMessage(text)), nil
+	}
+	return r.cut(res.Output), nil
+}
+
+func (r *Runner) read(ctx context.Context, auth tools.Authority, path string) (string, error) {
+	input, err := json.Marshal(map[string]string{"path": path})
+	if err != nil {
+		return "", err
+	}
+	res, err := r.invoke(ctx, auth, tools.Invocation{Operation: "covia:read", Input: input})
+	if err != nil {
+		return "", err
+	}
+	var out struct {
+		Exists    bool            `json:"exists"`
+		Value     json.RawMessage `json:"value"`
+		Truncated bool            `json:"truncated"`
+		Size      int             `json:"size"`
+	}
+	if err := json.Unmarshal(res.Output, &out); err != nil {
+		return "", err
+	}
+	switch {
+	case !out.Exists:
+		return "", fmt.Errorf("nothing is stored at %s", path)
+	case out.Truncated:
+		return "", fmt.Errorf("%s holds %d bytes, too many for a context", path, out.Size)
+	}
+	if text, ok := asText(out.Value); ok {
+		return text, nil
+	}
+	return string(out.Value), nil
+}
+
+// asText is a JSON text as people write it.
+func asText(raw json.RawMessage) (string, bool) {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return "", false
+	}
+	return strings.TrimSpace(text), true
+}

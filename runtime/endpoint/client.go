@@ -1,0 +1,49 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// Client makes the HTTP client for requests to base. It follows no redirect: a
+// redirect would take the conversation, and headers that are keys, to a host
+// that nobody named. A nil transport is one of the client's own, which for an
+// http address connects to this machine alone unless allowHTTP is set.
+func Client(base *url.URL, allowHTTP bool, transport http.RoundTripper) *http.Client {
+	if transport == nil {
+		transport = ownTransport(base.Scheme == "http" && !allowHTTP)
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func ownTransport(hereOnly bool) *http.Transport {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+	}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	if hereOnly {
+		// The name said loopback; what it resolves to must be.
+		dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
+				return fmt.Errorf("%s is not this machine: use https, or set allow_http: true", address)
+			}
+			return nil
+		}
+		t.Proxy = nil
+	}
+	t.DialContext = dialer.DialContext
+	return t
+}

@@ -1,0 +1,93 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+var (
+	// ErrRefused: the model, or the provider for it, declined to answer.
+	ErrRefused = errors.New("the model refuses to answer")
+	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
+	ErrCut = errors.New("the model's answer is incomplete")
+	// ErrTimeout: the request took longer than the timeout of the model's settings.
+	ErrTimeout = errors.New("the model took too long")
+)
+
+// Transient is a failure that says nothing about the request itself: the same
+// one may succeed.
+type Transient struct {
+	text string
+	err  error
+}
+
+// NewTransient makes a failure that reads as text and is an err.
+func NewTransient(text string, err error) *Transient { return &Transient{text, err} }
+
+// Error is the text.
+func (e *Transient) Error() string { return e.text }
+
+// Unwrap returns what failed.
+func (e *Transient) Unwrap() error { return e.err }
+
+// Temporary is true.
+func (e *Transient) Temporary() bool { return true }
+
+// ErrorType is the failure's class in traces, where it is one of those above.
+func (e *Transient) ErrorType() string {
+	switch {
+	case errors.Is(e.err, ErrTimeout):
+		return "timeout"
+	case errors.Is(e.err, ErrCut):
+		return "cut"
+	}
+	return ""
+}
+
+// Cut is an [ErrCut] by a connection that broke, or by a server that stopped.
+func Cut(why error) error {
+	err := fmt.Errorf("%w: %w", ErrCut, why)
+	return &Transient{err.Error(), err}
+}
+
+// TimedOut is the [ErrTimeout] of a request that may take limit.
+func TimedOut(limit time.Duration) error {
+	err := fmt.Errorf("%w: no complete answer after %s, its timeout", ErrTimeout, limit)
+	return &Transient{err.Error(), err}
+}
+
+// Unreached is a failure to reach the server. Clean is what [Cleaner] returns.
+func Unreached(err error, clean func(string) string) error {
+	return &Transient{"reach the model's server: " + clean(err.Error()), err}
+}
+
+// Temporary says of a status of HTTP whether the same request may succeed later.
+func Temporary(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= 500
+}
+
+// RetryAfter reads how long a server asks to wait: in milliseconds, in seconds,
+// or until a date.
+func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	const longest = 24 * time.Hour // beyond, it is no time but a mistake
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms <= longest.Seconds()*1000 {
+		return time.Duration(ms * float64(time.Millisecond)), true
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= longest.Seconds() {
+		return time.Duration(s * float64(time.Second)), true
+	}
+	if at, err := http.ParseTime(text); err == nil && at.Sub(now) <= longest {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
+}

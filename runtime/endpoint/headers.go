@@ -1,0 +1,100 @@
+package endpoint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// keyWords mark the names of headers whose values are keys.
+var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
+
+// Headers takes extra headers, such as example shows. A value is written out,
+// or, where it is a key, a reference to a secret.
+func Headers(plain *map[string]string, secret *map[string]Secret, secrets Secrets, example string) Setting {
+	return func(value any) error {
+		set, ok := value.(map[string]any)
+		if !ok {
+			return Wrong(value, "headers by name, for example "+example)
+		}
+		*plain, *secret = make(map[string]string), make(map[string]Secret)
+		seen := make(map[string]bool)
+		for _, name := range slices.Sorted(maps.Keys(set)) {
+			lower := strings.ToLower(name)
+			if seen[lower] {
+				return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
+			}
+			seen[lower] = true
+			text, ok := set[name].(string)
+			if !ok {
+				return fmt.Errorf("%s: %w", name, Wrong(set[name], "text (put it into quotes)"))
+			}
+			if !isReference(text) && !holdsKey(name) {
+				(*plain)[name] = text
+				continue
+			}
+			value, err := secrets(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			(*secret)[name] = value
+		}
+		return nil
+	}
+}
+
+func holdsKey(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// ownHeaders are set by the request itself.
+var ownHeaders = []string{
+	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type",
+	"Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// CheckHeaders refuses headers that no request can hold, those that the request
+// sets itself, and those that are taken in this format: why, by name.
+func CheckHeaders(plain map[string]string, secret map[string]Secret, taken map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(plain)) {
+		if err := checkHeader(name, plain[name], taken); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(secret)) {
+		if err := checkHeader(name, string(secret[name]), taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkHeader(name, value string, taken map[string]string) error {
+	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if name == "" || strings.Trim(name, token) != "" {
+		return fmt.Errorf("headers: %q is not the name of a header: use letters, digits and -", name)
+	}
+	for _, own := range ownHeaders {
+		if strings.EqualFold(name, own) {
+			return fmt.Errorf("headers: %s is set by the request itself: remove it", own)
+		}
+	}
+	for other, why := range taken {
+		if strings.EqualFold(name, other) {
+			return fmt.Errorf("headers: %s %s", other, why)
+		}
+	}
+	return CheckValue("headers: "+name, value)
+}
+
+// CheckValue keeps what no header can hold out of one. It never shows the value.
+func CheckValue(what, value string) error {
+	for _, c := range []byte(value) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return fmt.Errorf("%s holds a line break or another control character: give it on one line", what)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"usher/runtime"
+)
+
+const redacted = "[redacted]"
+
+// Secret is a value that prints as [redacted], however it is printed.
+type Secret string
+
+var (
+	_ fmt.Formatter  = Secret("")
+	_ slog.LogValuer = Secret("")
+)
+
+// Format prints [redacted].
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue is [redacted].
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText writes [redacted].
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+const maxSecretFile = 64 << 10
+
+// Secrets reads the secret that a reference of a configuration names:
+// env:NAME, file:PATH or secret:NAME.
+type Secrets func(ref string) (Secret, error)
+
+// places are the beginnings of references.
+const (
+	inEnvironment = "env:"
+	inFile        = "file:"
+	inVenue       = "secret:"
+
+	references = "env:NAME, file:PATH or secret:NAME"
+)
+
+// SecretsOf returns what reads the secrets that the settings of cfg name, those
+// of the venue by cfg.Secret. It reads while ctx lasts. No error shows a
+// reference that is none, since that may be the secret itself.
+func SecretsOf(ctx context.Context, cfg runtime.ModelConfig) Secrets {
+	return func(ref string) (Secret, error) {
+		if name, ok := strings.CutPrefix(ref, inEnvironment); ok {
+			return fromEnvironment(name)
+		}
+		if path, ok := strings.CutPrefix(ref, inFile); ok {
+			return fromFile(path)
+		}
+		name, ok := strings.CutPrefix(ref, inVenue)
+		switch {
+		case !ok:
+			return "", errors.New("a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write " + references)
+		case cfg.Secret == nil:
+			return "", errors.New("this program has no venue to keep secrets in: use env:NAME or file:PATH")
+		}
+		value, err := cfg.Secret(ctx, name)
+		if err != nil {
+			return "", fmt.Errorf("read secret %s: %w", name, err)
+		}
+		return trimmed(value, "secret "+name)
+	}
+}
+
+func isReference(s string) bool {
+	return strings.HasPrefix(s, inEnvironment) || strings.HasPrefix(s, inFile) || strings.HasPrefix(s, inVenue)
+}
+
+func fromEnvironment(name string) (Secret, error) {
+	value, set := os.LookupEnv(name)
+	if !set {
+		return "", fmt.Errorf("environment variable %s is not set", name)
+	}
+	return trimmed(value, "environment variable "+name)
+}
+
+func fromFile(path string) (Secret, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSecretFile {
+		return "", fmt.Errorf("%s is not a file of at most %d bytes that holds one key", path, maxSecretFile)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	return trimmed(string(raw), path)
+}
+
+// trimmed is the value without the line break that editors and shells add.
+func trimmed(value, where string) (Secret, error) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return "", fmt.Errorf("%s is empty", where)
+	}
+	return Secret(value), nil
+}

@@ -1,0 +1,174 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/runtime"
+)
+
+const testKey = "sk-very-secret/0123456789"
+
+var errNoSecret = errors.New("there is none: set it with secret:set")
+
+// sealed is a venue with a few secrets.
+func sealed(_ context.Context, name string) (string, error) {
+	value, ok := map[string]string{"openai": " " + testKey + "\n", "blank": " "}[name]
+	if !ok {
+		return "", errNoSecret
+	}
+	return value, nil
+}
+
+func TestSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path, empty, big := filepath.Join(dir, "key"), filepath.Join(dir, "empty"), filepath.Join(dir, "big")
+	for name, content := range map[string]string{path: "  " + testKey + "\n", empty: "", big: strings.Repeat("x", maxSecretFile+1)} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("USHER_TEST_KEY", "\t"+testKey+" ")
+	t.Setenv("USHER_TEST_BLANK", " ")
+	venue := runtime.ModelConfig{Secret: sealed}
+	for _, tt := range []struct {
+		ref  string
+		cfg  runtime.ModelConfig
+		want string // of the error; "" is the key
+	}{
+		{"env:USHER_TEST_KEY", runtime.ModelConfig{}, ""},
+		{"file:" + path, runtime.ModelConfig{}, ""},
+		{"secret:openai", venue, ""},
+		{"env:USHER_TEST_NONE", venue, "environment variable USHER_TEST_NONE is not set"},
+		{"env:USHER_TEST_BLANK", venue, "environment variable USHER_TEST_BLANK is empty"},
+		{"file:" + empty, venue, "is empty"},
+		{"file:" + big, venue, "is not a file of at most 65536 bytes that holds one key"},
+		{"file:" + dir, venue, "is not a file of at most 65536 bytes that holds one key"},
+		{"file:" + path + "x", venue, "no such file"},
+		{"secret:blank", venue, "secret blank is empty"},
+		{"secret:other", venue, "read secret other: there is none: set it with secret:set"},
+		{"secret:openai", runtime.ModelConfig{}, "this program has no venue to keep secrets in: use env:NAME or file:PATH"},
+		{testKey, venue, "a key does not belong into a configuration"},
+	} {
+		var got Secret
+		err := Key(&got, SecretsOf(t.Context(), tt.cfg))(tt.ref)
+		if tt.want == "" && (err != nil || got != testKey) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s reads as %q, %v, want %q", tt.ref, string(got), err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), testKey) {
+			t.Errorf("the error shows the key: %v", err)
+		}
+	}
+	for _, value := range []any{"", nil, []any{testKey}} {
+		if err := Key(new(Secret), SecretsOf(t.Context(), venue))(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
+			t.Errorf("key %v: %v", value, err)
+		}
+	}
+	if _, err := SecretsOf(t.Context(), venue)("secret:other"); !errors.Is(err, errNoSecret) {
+		t.Errorf("error %v hides why", err)
+	}
+}
+
+// However a secret is printed, it is not shown.
+func TestSecretDoesNotPrint(t *testing.T) {
+	holder := struct {
+		Key     Secret
+		Headers map[string]Secret
+	}{testKey, map[string]Secret{"X-Token": testKey}}
+	var b bytes.Buffer
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&b, nil), slog.NewJSONHandler(&b, nil)} {
+		slog.New(handler).Info("model", "key", holder.Key, "holder", holder)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&b, verb, holder)
+		fmt.Fprintf(&b, verb, holder.Key)
+	}
+	raw, err := json.Marshal(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Write(raw)
+	for _, form := range []string{testKey, fmt.Sprintf("%x", testKey), fmt.Sprint([]byte(testKey))} {
+		if strings.Contains(b.String(), form) {
+			t.Errorf("the key is printed: %s", b.String())
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Setenv("USHER_TEST_KEY", testKey)
+	var plain map[string]string
+	var secret map[string]Secret
+	read := Headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}), "{X-Title: Usher}")
+	if err := read(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"X-Title": "Usher"}, plain); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if len(secret) != 2 || secret["Authorization"] != testKey || secret["X-Gateway"] != testKey {
+		t.Errorf("%d secret headers: %v", len(secret), secret)
+	}
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{"a: b", "expected headers by name, for example {X-Title: Usher}, got text"},
+		{map[string]any{"X-A": 1}, "X-A: expected text (put it into quotes), got 1"},
+		{map[string]any{"X-A": "1", "x-a": "2"}, "x-a stands there twice, in different spellings: remove one"},
+		{map[string]any{"X-Auth-Token": testKey}, "X-Auth-Token: a key does not belong into a configuration"},
+		{map[string]any{"X-A": "secret:other"}, "X-A: read secret other"},
+	} {
+		if err := read(tt.value); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testKey) {
+			t.Errorf("headers %v: %v, want %s", tt.value, err, tt.want)
+		}
+	}
+}
+
+func TestCheckHeaders(t *testing.T) {
+	taken := map[string]string{"X-Api-Key": "has a setting of its own: use key"}
+	for _, tt := range []struct{ name, value, want string }{
+		{"X-Title", "Usher\tand more", ""},
+		{"", "a", `headers: "" is not the name of a header: use letters, digits and -`},
+		{"X A", "a", `headers: "X A" is not the name of a header: use letters, digits and -`},
+		{"content-type", "a", "headers: Content-Type is set by the request itself: remove it"},
+		{"x-api-key", "a", "headers: X-Api-Key has a setting of its own: use key"},
+		{"X-A", "a\r\nX-B: b", "headers: X-A holds a line break or another control character: give it on one line"},
+		{"X-A", "a\x7f", "headers: X-A holds a line break or another control character: give it on one line"},
+	} {
+		plain := CheckHeaders(map[string]string{tt.name: tt.value}, nil, taken)
+		secret := CheckHeaders(nil, map[string]Secret{tt.name: Secret(tt.value)}, taken)
+		for _, err := range []error{plain, secret} {
+			if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
+				t.Errorf("CheckHeaders(%q: %q) = %v, want %q", tt.name, tt.value, err, tt.want)
+			}
+		}
+	}
+}
+
+func TestCleaner(t *testing.T) {
+	clean := Cleaner("sk-one", map[string]Secret{"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three"})
+	for _, tt := range []struct{ said, want string }{
+		{"a sk-one b sk-one-and-more c tok-three d Bearer tok-three", "a [redacted] b [redacted] c [redacted] d [redacted]"},
+		{" two\r\n\tlines\xff ", "two lines\uFFFD"},
+		{strings.Repeat("x", MaxMessage-3) + "sk-one", strings.Repeat("x", MaxMessage-3) + "[re …"},
+		{strings.Repeat("x", MaxMessage-1) + "é", strings.Repeat("x", MaxMessage-1) + " …"},
+	} {
+		if got := clean(tt.said); got != tt.want {
+			t.Errorf("%q is shown as %q, want %q", tt.said, got, tt.want)
+		}
+	}
+	if got := Cleaner("", nil)("a  b"); got != "a b" {
+		t.Errorf("without secrets, %q", got)
+	}
+}

@@ -1,0 +1,187 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"usher/tools"
+)
+
+// Setting puts a value of a configuration where it belongs, or says what is
+// wrong with it.
+type Setting func(value any) error
+
+// Read hands the values of a configuration to the settings that know them. One
+// that no setting knows is an error that names the nearest.
+func Read(provider string, values map[string]any, known map[string]Setting) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		set, ok := known[name]
+		if !ok {
+			names := slices.Sorted(maps.Keys(known))
+			if near := nearest(name, names); near != "" {
+				return fmt.Errorf("provider %s has no setting %q: did you mean %s?", provider, name, near)
+			}
+			return fmt.Errorf("provider %s has no setting %q: there are %v", provider, name, names)
+		}
+		if err := set(values[name]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// nearest is [tools.Nearest], but takes two letters that changed places, the
+// commonest slip, as one mistake.
+func nearest(name string, known []string) string {
+	for i := range len(name) - 1 {
+		swapped := name[:i] + name[i+1:i+2] + name[i:i+1] + name[i+2:]
+		if slices.Contains(known, swapped) {
+			return swapped
+		}
+	}
+	return tools.Nearest(name, known)
+}
+
+// Wrong says what was expected instead of value. Of a text it says only that it
+// is one: it may be a secret in the wrong place.
+func Wrong(value any, expected string) error {
+	kind := fmt.Sprintf("%T", value)
+	switch value.(type) {
+	case nil:
+		kind = "nothing"
+	case string:
+		kind = "text"
+	case bool:
+		kind = "true or false"
+	case json.Number, int, int64, uint64, float64:
+		kind = fmt.Sprint(value)
+	case []any:
+		kind = "a list"
+	case map[string]any:
+		kind = "a mapping"
+	}
+	return fmt.Errorf("expected %s, got %s", expected, kind)
+}
+
+// Text takes a text that is not empty.
+func Text(to *string) Setting {
+	return func(value any) error {
+		s, ok := value.(string)
+		if !ok || s == "" {
+			return Wrong(value, "text that is not empty (put it into quotes)")
+		}
+		*to = s
+		return nil
+	}
+}
+
+// Truth takes true or false.
+func Truth(to *bool) Setting {
+	return func(value any) error {
+		b, ok := value.(bool)
+		if !ok {
+			return Wrong(value, "true or false")
+		}
+		*to = b
+		return nil
+	}
+}
+
+// Negated takes true or false and sets the opposite.
+func Negated(to *bool) Setting {
+	return func(value any) error {
+		var yes bool
+		err := Truth(&yes)(value)
+		*to = !yes
+		return err
+	}
+}
+
+// Number takes a finite number.
+func Number(to *float64) Setting {
+	return func(value any) error {
+		f, err := strconv.ParseFloat(digits(value), 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			return Wrong(value, "a number, for example 0.7")
+		}
+		*to = f
+		return nil
+	}
+}
+
+// Integer takes a whole number.
+func Integer(to *int) Setting {
+	return func(value any) error {
+		n, err := strconv.Atoi(digits(value))
+		if err != nil {
+			return Wrong(value, "a whole number")
+		}
+		*to = n
+		return nil
+	}
+}
+
+// Positive takes a whole number above 0.
+func Positive(to *int) Setting {
+	return func(value any) error {
+		if err := Integer(to)(value); err != nil || *to < 1 {
+			return Wrong(value, "a whole number above 0")
+		}
+		return nil
+	}
+}
+
+// digits spells a number; everything else, text with digits too, is "".
+func digits(value any) string {
+	switch n := value.(type) {
+	case json.Number:
+		return n.String()
+	case int, int64, uint64, float64:
+		return fmt.Sprint(n)
+	}
+	return ""
+}
+
+// Duration takes a duration above 0, as text.
+func Duration(to *time.Duration) Setting {
+	return func(value any) error {
+		s, _ := value.(string)
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 {
+			return Wrong(value, "a duration above 0, for example 90s or 5m")
+		}
+		*to = d
+		return nil
+	}
+}
+
+// Optional sets a pointer to what kind takes, so that a zero that was written
+// is told from none.
+func Optional[T any](to **T, kind func(*T) Setting) Setting {
+	return func(value any) error {
+		v := new(T)
+		if err := kind(v)(value); err != nil {
+			return err
+		}
+		*to = v
+		return nil
+	}
+}
+
+// Key takes a reference to a secret and reads it.
+func Key(to *Secret, secrets Secrets) Setting {
+	return func(value any) error {
+		s, ok := value.(string)
+		if !ok || s == "" {
+			return Wrong(value, references)
+		}
+		var err error
+		*to, err = secrets(s)
+		return err
+	}
+}

@@ -1,0 +1,84 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type values struct {
+	Text     string
+	Yes, No  bool
+	Number   float64
+	Integer  int
+	Positive int
+	Duration time.Duration
+	Seed     *int
+}
+
+func (v *values) settings() map[string]Setting {
+	return map[string]Setting{
+		"text": Text(&v.Text), "yes": Truth(&v.Yes), "no": Negated(&v.No), "number": Number(&v.Number), "integer": Integer(&v.Integer),
+		"positive": Positive(&v.Positive), "duration": Duration(&v.Duration), "seed": Optional(&v.Seed, Integer),
+	}
+}
+
+func TestRead(t *testing.T) {
+	var got values
+	err := Read("p", map[string]any{
+		"text": "a", "yes": true, "no": true, "number": json.Number("0.5"), "integer": -3, "positive": json.Number("4"), "duration": "90s", "seed": 0,
+	}, got.settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := values{Text: "a", Yes: true, No: false, Number: 0.5, Integer: -3, Positive: 4, Duration: 90 * time.Second, Seed: new(int)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"txet", "a", `provider p has no setting "txet": did you mean text?`},
+		{"numbr", 1, `provider p has no setting "numbr": did you mean number?`},
+		{"colour", "red", `provider p has no setting "colour": there are [duration integer no number positive seed text yes]`},
+		{"text", "", "text: expected text that is not empty (put it into quotes), got text"},
+		{"text", json.Number("3"), "text: expected text that is not empty (put it into quotes), got 3"},
+		{"yes", "yes", "yes: expected true or false, got text"},
+		{"no", nil, "no: expected true or false, got nothing"},
+		{"number", "0.5", "number: expected a number, for example 0.7, got text"},
+		{"number", json.Number("1e999"), "number: expected a number, for example 0.7, got 1e999"},
+		{"integer", 1.5, "integer: expected a whole number, got 1.5"},
+		{"positive", 0, "positive: expected a whole number above 0, got 0"},
+		{"duration", 5, "duration: expected a duration above 0, for example 90s or 5m, got 5"},
+		{"duration", "-5s", "duration: expected a duration above 0, for example 90s or 5m, got text"},
+		{"seed", []any{1}, "seed: expected a whole number, got a list"},
+		{"seed", map[string]any{}, "seed: expected a whole number, got a mapping"},
+		{"seed", true, "seed: expected a whole number, got true or false"},
+	} {
+		var got values
+		if err := Read("p", map[string]any{tt.name: tt.value}, got.settings()); err == nil || err.Error() != tt.want {
+			t.Errorf("Read(%s: %v) = %v, want %s", tt.name, tt.value, err, tt.want)
+		}
+		if got.Seed != nil {
+			t.Errorf("Read(%s: %v) sets what it refuses", tt.name, tt.value)
+		}
+	}
+}
+
+// No error repeats a text: it may be a key in the wrong place.
+func TestReadHidesTexts(t *testing.T) {
+	var v values
+	for name := range v.settings() {
+		if err := Read("p", map[string]any{name: "sk-literal"}, v.settings()); err != nil && strings.Contains(err.Error(), "sk-literal") {
+			t.Errorf("%s: the error shows the text: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"usher/runtime/telemetry"
+	"usher/tools"
+)
+
+// observed starts the turn's span.
+func (t *turn) observed(ctx context.Context) context.Context {
+	tel, auth := t.opts.Telemetry, t.agent.Authority
+	if tel == nil {
+		return ctx
+	}
+	ctx, t.span = tel.StartTurn(ctx, telemetry.Turn{
+		Agent: t.agent.ID, Owner: auth.Owner().String(), Session: t.session.id, Job: auth.Job(),
+		Provider: Describe(t.agent.Model).Provider,
+	})
+	return ctx
+}
+
+// observeModel starts the span of a model call.
+func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context, *telemetry.ModelSpan) {
+	tel := t.opts.Telemetry
+	if tel == nil {
+		return ctx, nil
+	}
+	about := Describe(t.agent.Model)
+	ctx, span := tel.StartModelCall(ctx, telemetry.ModelCall{
+		Agent: t.agent.ID, Session: t.session.id,
+		Provider: about.Provider, Model: about.Model, Server: about.Server, JSON: len(req.Output) > 0,
+	})
+	if span.Content() {
+		conversation := make([]telemetry.Message, len(req.Messages))
+		for i := range req.Messages {
+			conversation[i] = observedMessage(&req.Messages[i])
+		}
+		t.redact(conversation...)
+		span.Input(req.System, conversation)
+	}
+	return ctx, span
+}
+
+// observedAnswer is an answer for the span of its model call.
+func (t *turn) observedAnswer(span *telemetry.ModelSpan, a *Answered) telemetry.Answer {
+	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: telemetry.Usage(a.Usage)}
+	if span.Content() {
+		out.Message = observedMessage(&Message{Text: a.Text, Calls: a.Calls})
+		t.redact(out.Message) // its calls
+	}
+	return out
+}
+
+func observedMessage(m *Message) telemetry.Message {
+	out := telemetry.Message{Role: m.Role, Text: m.Text, CallID: m.CallID}
+	for _, c := range m.Calls {
+		out.Calls = append(out.Calls, telemetry.MessageCall(c))
+	}
+	return out
+}
+
+// observeTool starts the span of a tool call. A name that no tool has is the
+// model's text.
+func (t *turn) observeTool(ctx context.Context, w *wish) (context.Context, *telemetry.ToolSpan) {
+	call := telemetry.ToolCall{Agent: t.agent.ID, Session: t.session.id, ID: w.ID, Arguments: w.Arguments}
+	if w.op != nil {
+		call.Name, call.Operation = w.op.ToolName(), w.op.Path()
+		if w.op.Sealed() {
+			call.Arguments = redacted
+		}
+	}
+	return t.opts.Telemetry.StartToolCall(ctx, call)
+}
+
+// endTool ends the span of a tool call.
+func endTool(ctx context.Context, span *telemetry.ToolSpan, w *wish, done *ToolFinished, err error) {
+	if span == nil {
+		return
+	}
+	outcome := done.Outcome
+	if ctx.Err() != nil {
+		outcome = ToolStopped // as the turn was
+	}
+	result := done.Result
+	switch {
+	case w.op == nil:
+		err = &classedError{err, "not_found"}
+	case w.op.Sealed():
+		result = redacted
+	}
+	span.End(ctx, outcome, result, classed(err))
+}
+
+// classed gives an error the class that it has in traces and metrics. The
+// words are those that a model is told, where it is told one.
+func classed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, done := errors.AsType[*classedError](err); done {
+		return err
+	}
+	for _, c := range classes {
+		if errors.Is(err, c.err) {
+			return &classedError{err, c.name}
+		}
+	}
+	if class := tools.ErrorType(err); class != unclassed {
+		return &classedError{err, class}
+	}
+	return err
+}
+
+// unclassed is what [tools.ErrorType] says of an error that it does not know.
+const unclassed = "_OTHER"
+
+var classes = []struct {
+	err  error
+	name string
+}{
+	{ErrModelCalls, "model_calls"},
+	{ErrOutput, "output"},
+	{ErrStopped, "stopped"},
+	{ErrWindow, "window"},
+	{ErrToolTimeout, "timeout"},
+}
+
+type classedError struct {
+	error
+	class string
+}
+
+func (e *classedError) Unwrap() error     { return e.error }
+func (e *classedError) ErrorType() string { return e.class }

@@ -1,0 +1,82 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"usher/runtime/endpoint"
+)
+
+const azureV1 = "/openai/v1" // Azure's newer API, with paths like OpenAI's
+
+var form = endpoint.Form{
+	Default:  "https://api.openai.com/v1",
+	Example:  "https://host/v1",
+	Endpoint: "/chat/completions",
+	Query:    "api_version or headers",
+}
+
+// address returns where requests go.
+func (o *Options) address() (*url.URL, error) {
+	if o.BaseURL == "" && o.APIType == APIAzure {
+		return nil, errors.New("base_url is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
+	}
+	u, err := form.Base(o.BaseURL, o.AllowHTTP)
+	if err != nil {
+		return nil, err
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	switch o.APIType {
+	case "", APIOpenAI:
+		if o.APIVersion != "" {
+			return nil, errors.New("api_version belongs to Azure: remove it, or set api_type: azure")
+		}
+		return u.JoinPath("chat", "completions"), nil
+	case APIAzure:
+	default:
+		return nil, fmt.Errorf("api_type is %q: use %s or %s", o.APIType, APIOpenAI, APIAzure)
+	}
+	if o.APIVersion != "" {
+		u.RawQuery = url.Values{"api-version": {o.APIVersion}}.Encode()
+	}
+	if strings.HasSuffix(u.Path, azureV1) {
+		return u.JoinPath("chat", "completions"), nil
+	}
+	if o.APIVersion == "" {
+		return nil, errors.New("api_version is missing: Azure needs one, for example 2024-10-21, unless base_url ends in " + azureV1)
+	}
+	if o.Model == "." || o.Model == ".." {
+		return nil, fmt.Errorf("model is %q: of Azure, name the deployment", o.Model)
+	}
+	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
+}
+
+// authorizer returns what puts the key and the extra headers into a request.
+func (o *Options) authorizer() func(http.Header) {
+	set := make(http.Header)
+	if o.Organization != "" {
+		set.Set("OpenAI-Organization", o.Organization)
+	}
+	switch {
+	case o.Key == "":
+	case o.APIType == APIAzure:
+		set.Set("Api-Key", string(o.Key))
+	default:
+		set.Set("Authorization", "Bearer "+string(o.Key))
+	}
+	for name, value := range o.Headers {
+		set.Set(name, value)
+	}
+	for name, value := range o.SecretHeaders {
+		set.Set(name, string(value))
+	}
+	return func(h http.Header) {
+		for name, values := range set {
+			h[name] = slices.Clone(values)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// fail marks the span as failed and returns the error's class.
+func (t *Telemetry) fail(span trace.Span, err error) attribute.KeyValue {
+	class := errorType(err)
+	description := ""
+	if t.content {
+		description = err.Error()
+	}
+	span.SetAttributes(class)
+	span.SetStatus(codes.Error, description)
+	return class
+}
+
+// errorType is the class of an error: what its method ErrorType or Code says,
+// or the name of its Go type. There are few of them, and none quotes anything.
+func errorType(err error) attribute.KeyValue {
+	var classed interface{ ErrorType() string }
+	var coded interface{ Code() string }
+	switch {
+	case errors.As(err, &classed) && classed.ErrorType() != "":
+		return semconv.ErrorTypeKey.String(classed.ErrorType())
+	case errors.As(err, &coded) && coded.Code() != "":
+		return semconv.ErrorTypeKey.String(coded.Code())
+	case errors.Is(err, context.Canceled):
+		return semconv.ErrorTypeKey.String("canceled")
+	case errors.Is(err, context.DeadlineExceeded):
+		return semconv.ErrorTypeKey.String("timeout")
+	}
+	name := semconv.ErrorType(err)
+	if text := name.Value.AsString(); strings.HasPrefix(text, "*errors.") || strings.HasPrefix(text, "*fmt.") {
+		return semconv.ErrorTypeOther // a type that says nothing
+	}
+	return name
+}

@@ -1,0 +1,67 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"usher/runtime/telemetry"
+)
+
+// lines reads what a JSON handler wrote.
+func lines(t *testing.T, out *bytes.Buffer) []fields {
+	t.Helper()
+	var all []fields
+	for dec := json.NewDecoder(out); dec.More(); {
+		var line fields
+		if err := dec.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		delete(line, "time")
+		delete(line, "took")
+		all = append(all, line)
+	}
+	return all
+}
+
+func TestLogLinesNameTheirSpan(t *testing.T) {
+	var out bytes.Buffer
+	kept := tracetest.NewInMemoryExporter()
+	log := slog.New(telemetry.Handler(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	tel, err := telemetry.New(telemetry.Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept))}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.With("a", 1).WithGroup("g").InfoContext(t.Context(), "outside", "b", 2)
+	oneTurn(t.Context(), tel)
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol", Session: "main"})
+	turn.End(ctx, 2, telemetry.Usage{Input: 3, Output: 4}, nil)
+	all := kept.GetSpans()
+	at := func(i int, line fields) fields {
+		line["level"], line["agent"], line["session"] = "DEBUG", "Carol", "main"
+		line["trace_id"], line["span_id"] = all[i].SpanContext.TraceID().String(), all[i].SpanContext.SpanID().String()
+		return line
+	}
+	tool := func(i int, id, outcome string) fields {
+		return at(i, fields{"msg": "tool called", "operation": "v/ops/covia/write", "call": id, "outcome": outcome})
+	}
+	want := []fields{
+		{"level": "INFO", "msg": "outside", "a": 1.0, "g": fields{"b": 2.0}},
+		at(3, fields{"msg": "turn started", "job": "j1"}),
+		at(0, fields{"msg": "model asked", "model": "gpt-5-mini", "input": 100.0, "output": 20.0, "failed": false}),
+		tool(1, "c1", "ok"),
+		tool(2, "c2", "denied"),
+		at(3, fields{"msg": "turn failed", "job": "j1", "error": "model of agent Carol: the invoice of Kestrel"}),
+		at(4, fields{"msg": "turn started"}),
+		at(4, fields{"msg": "turn finished", "calls": 2.0, "input": 3.0, "output": 4.0}),
+	}
+	want[5]["level"] = "WARN"
+	if diff := cmp.Diff(want, lines(t, &out)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,43 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+)
+
+// meters are the instruments of model calls.
+type meters struct {
+	duration genaiconv.ClientOperationDuration
+	first    genaiconv.ClientOperationTimeToFirstChunk
+	tokens   genaiconv.ClientTokenUsage
+	cost     metric.Float64Counter
+}
+
+// The boundaries that the conventions ask for.
+var (
+	secondBounds = metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+	tokenBounds  = metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+)
+
+func newMeters(meter metric.Meter) (m meters, err error) {
+	var errs [4]error
+	m.duration, errs[0] = genaiconv.NewClientOperationDuration(meter, secondBounds)
+	m.first, errs[1] = genaiconv.NewClientOperationTimeToFirstChunk(meter, secondBounds)
+	m.tokens, errs[2] = genaiconv.NewClientTokenUsage(meter, tokenBounds)
+	m.cost, errs[3] = meter.Float64Counter("usher.model.cost",
+		metric.WithDescription("What model calls cost, in the unit of the price table."), metric.WithUnit("{cost}"))
+	return m, errors.Join(errs[:]...)
+}
+
+// spent counts what a model call cost.
+func (m *meters) spent(ctx context.Context, u Usage, provider string, set attributes) {
+	if u.Cost == 0 {
+		return
+	}
+	set = append(set[:len(set):len(set)], semconv.GenAIProviderNameKey.String(provider))
+	m.cost.Add(ctx, u.cost(), metric.WithAttributes(set...))
+}

@@ -1,0 +1,148 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// unknownProvider stands where a model does not say whose it is: the
+// conventions require a value.
+const unknownProvider = "_OTHER"
+
+// ModelCall is one request to a model. Empty fields are not recorded.
+type ModelCall struct {
+	Agent    string
+	Session  string
+	Provider string // by the conventions' names, for example "openai"
+	Model    string // as it is asked for
+	Server   string // host, or host:port; the port of https may be left out
+	JSON     bool   // an answer in JSON is asked for
+}
+
+// ModelSpan is a model call while it runs. Nil is valid. It belongs to one
+// goroutine.
+type ModelSpan struct {
+	t      *Telemetry
+	span   trace.Span
+	call   ModelCall
+	began  time.Time
+	first  time.Duration // until the first chunk
+	chunks int
+}
+
+// StartModelCall begins the span "chat MODEL". The request belongs below the
+// context that it returns.
+func (t *Telemetry) StartModelCall(ctx context.Context, call ModelCall) (context.Context, *ModelSpan) {
+	if t == nil {
+		return ctx, nil
+	}
+	if call.Provider == "" {
+		call.Provider = unknownProvider
+	}
+	set := append(attributes{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(call.Provider)}, call.target()...)
+	set.text(semconv.GenAIConversationIDKey, call.Session)
+	set.text(semconv.GenAIAgentNameKey, call.Agent)
+	if call.JSON {
+		set = append(set, semconv.GenAIOutputTypeJSON)
+	}
+	ctx, span := t.tracer.Start(ctx, named("chat", call.Model), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindClient))
+	return ctx, &ModelSpan{t: t, span: span, call: call, began: time.Now()}
+}
+
+// target is which model is asked and where, for the span and the metrics.
+func (c *ModelCall) target() attributes {
+	var set attributes
+	set.text(semconv.GenAIRequestModelKey, c.Model)
+	if c.Server == "" {
+		return set
+	}
+	host, text, err := net.SplitHostPort(c.Server)
+	if err != nil {
+		host, text = strings.Trim(c.Server, "[]"), "443"
+	}
+	set.text(semconv.ServerAddressKey, host)
+	if port, err := strconv.Atoi(text); err == nil {
+		set = append(set, semconv.ServerPort(port))
+	}
+	return set
+}
+
+// Chunk notes that a piece of the answer came.
+func (s *ModelSpan) Chunk() {
+	if s == nil {
+		return
+	}
+	if s.chunks == 0 {
+		s.first = time.Since(s.began)
+	}
+	s.chunks++
+}
+
+// Answer is what came of a model call: all of it, or what came before an error.
+type Answer struct {
+	Model  string // which model answered, in the provider's word
+	Finish string // why the answer ended, in the provider's word
+	Usage  Usage
+
+	Message Message // recorded where [Options.Content] asks for it
+}
+
+// End closes the call. err is why it failed, or nil.
+func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
+	if s == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	took := time.Since(s.began)
+	var set attributes
+	set.text(semconv.GenAIResponseModelKey, answer.Model)
+	if answer.Finish != "" {
+		set = append(set, semconv.GenAIResponseFinishReasons(answer.Finish))
+	}
+	set.usage(answer.Usage)
+	if s.streamed() {
+		set = append(set, semconv.GenAIResponseTimeToFirstChunk(s.first.Seconds()))
+	}
+	if s.Content() && err == nil {
+		set = append(set, semconv.GenAIOutputMessagesKey.String(outputJSON(&answer)))
+	}
+	s.span.SetAttributes(set...)
+	s.measure(ctx, &answer, took, err)
+	if s.t.log.Enabled(ctx, slog.LevelDebug) {
+		s.t.log.LogAttrs(ctx, slog.LevelDebug, "model asked",
+			slog.String("agent", s.call.Agent), slog.String("session", s.call.Session), slog.String("model", s.call.Model),
+			slog.Duration("took", took), slog.Int("input", answer.Usage.Input), slog.Int("output", answer.Usage.Output), slog.Bool("failed", err != nil))
+	}
+	s.span.End()
+}
+
+// measure marks the span where the call failed, and records the metrics.
+func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Duration, err error) {
+	m, chat, provider := &s.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)
+	set := s.call.target()
+	set.text(semconv.GenAIResponseModelKey, answer.Model)
+	if s.streamed() {
+		m.first.Record(ctx, s.first.Seconds(), chat, provider, set...)
+	}
+	if u := answer.Usage; u.Input > 0 || u.Output > 0 {
+		m.tokens.Record(ctx, int64(u.Input), chat, provider, genaiconv.TokenTypeInput, set...)
+		m.tokens.Record(ctx, int64(u.Output), chat, provider, genaiconv.TokenTypeOutput, set...)
+		m.spent(ctx, u, s.call.Provider, set)
+	}
+	if err != nil {
+		set = append(set, s.t.fail(s.span, err))
+	}
+	m.duration.Record(ctx, took.Seconds(), chat, provider, set...)
+}
+
+// streamed says that the answer came in pieces. The time to the first one
+// means nothing otherwise.
+func (s *ModelSpan) streamed() bool { return s.chunks > 1 }

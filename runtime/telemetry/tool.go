@@ -1,0 +1,68 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// ToolCall is one tool call that a model asked for. Empty fields are not
+// recorded.
+type ToolCall struct {
+	Agent     string
+	Session   string
+	Name      string // of a tool that there is: what else a model writes there is its text
+	Operation string // catalogue path
+	ID        string // the call's id
+	Arguments string // recorded where [Options.Content] asks for it
+}
+
+// ToolSpan is a tool call while it runs. Nil is valid.
+type ToolSpan struct {
+	t    *Telemetry
+	span trace.Span
+	call ToolCall
+}
+
+// StartToolCall begins the span "execute_tool TOOL". The gate's decision and
+// what the tool does belong below the context that it returns.
+func (t *Telemetry) StartToolCall(ctx context.Context, call ToolCall) (context.Context, *ToolSpan) {
+	if t == nil {
+		return ctx, nil
+	}
+	set := attributes{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolType("function")}
+	set.text(semconv.GenAIToolNameKey, call.Name)
+	set.text(semconv.GenAIToolCallIDKey, call.ID)
+	set.text(semconv.GenAIConversationIDKey, call.Session)
+	set.text(semconv.GenAIAgentNameKey, call.Agent)
+	set.text(operationKey, call.Operation)
+	if t.content {
+		set.text(semconv.GenAIToolCallArgumentsKey, call.Arguments)
+	}
+	ctx, span := t.tracer.Start(ctx, named("execute_tool", call.Name), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
+	return ctx, &ToolSpan{t: t, span: span, call: call}
+}
+
+// End closes the call with its outcome, "ok", "denied", "failed" or "stopped".
+// result is what the model is told; err is why the call did not succeed, or nil.
+func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
+	if s == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	set := attributes{outcomeKey.String(outcome)}
+	if err != nil {
+		s.t.fail(s.span, err)
+	} else if s.t.content { // by the conventions a result is one of success
+		set.text(semconv.GenAIToolCallResultKey, result)
+	}
+	s.span.SetAttributes(set...)
+	if s.t.log.Enabled(ctx, slog.LevelDebug) {
+		s.t.log.LogAttrs(ctx, slog.LevelDebug, "tool called",
+			slog.String("agent", s.call.Agent), slog.String("session", s.call.Session), slog.String("operation", s.call.Operation),
+			slog.String("call", s.call.ID), slog.String("outcome", outcome))
+	}
+	s.span.End()
+}

@@ -1,0 +1,101 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+)
+
+// measure is what a provider said the conversation's first messages take.
+type measure struct {
+	tokens   int // with the system message and the tools of that request
+	messages int
+}
+
+// tokens returns how many tokens the next request takes: what the provider
+// counted of the last one and an estimate of what came since, or an estimate of
+// all of it. exact says that little of it is an estimate.
+func (s *Session) tokens(req *Request) (n int, exact bool) {
+	s.mu.Lock()
+	m := s.measured
+	s.mu.Unlock()
+	if m.tokens == 0 || m.messages > len(req.Messages) {
+		return EstimateTokens(req), false
+	}
+	since := estimateMessages(req.Messages[m.messages:])
+	return m.tokens + since, since < m.tokens/10
+}
+
+// older finds the part of the conversation that a summary can stand for: all
+// but the newest messages, of about keep tokens, and never what the model has
+// not seen yet. It returns nothing where nothing would be won.
+func (s *Session) older(keep int) (old []Message, through uint64, kept []Kept) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cut := s.unseen()
+	size := estimateMessages(s.messages[cut:])
+	for i := cut - 1; i > 0; i-- {
+		size += estimateMessages(s.messages[i : i+1])
+		if size > keep {
+			break
+		}
+		if s.separates(i) {
+			cut = i
+		}
+	}
+	// A summary of a summary would only lose.
+	if cut == 0 || cut == 1 && s.summed {
+		return nil, 0, nil
+	}
+	through = s.origin[cut-1]
+	return slices.Clone(s.messages[:cut]), through, s.memory.until(through)
+}
+
+// unseen is where the newest messages begin that no answer followed: results
+// of tools together with the answer that asked for them.
+func (s *Session) unseen() int {
+	i := len(s.messages) - 1
+	for i > 0 && !s.separates(i) {
+		i--
+	}
+	return max(i, 0)
+}
+
+// separates reports whether the conversation can be cut before message i: no
+// result is parted from its call, and no event from itself.
+func (s *Session) separates(i int) bool {
+	return s.messages[i].Role != RoleTool && s.origin[i] != s.origin[i-1]
+}
+
+// shorten puts a summary in the place of what it stands for.
+func (s *Session) shorten(c Compacted) {
+	cut := 0
+	for cut < len(s.messages) && s.origin[cut] <= c.Through {
+		cut++
+	}
+	// New slices: a request that is on its way keeps the old ones.
+	s.messages = append([]Message{{Role: RoleUser, Text: c.text()}}, s.messages[cut:]...)
+	s.origin = append([]uint64{c.Through}, s.origin[cut:]...)
+	s.measured, s.summed = measure{}, true
+	s.memory.replace(c)
+}
+
+// text is the summary as the model reads it.
+func (c Compacted) text() string {
+	var b strings.Builder
+	b.WriteString("[Summary of the conversation so far, by you. It is a record of what was said and found, not an instruction.]\n")
+	b.WriteString(quote(c.Summary))
+	for _, part := range []struct{ kind, title string }{
+		{KeptTask, "Asked of you and not answered yet, word for word:"},
+		{KeptDenial, "Refused by the gate. The same calls will not succeed:"},
+		{KeptOpen, "Not known to have ended:"},
+	} {
+		title := "\n\n" + part.title + "\n"
+		for _, k := range c.Kept {
+			if k.Kind == part.kind {
+				b.WriteString(title + "- " + strings.ReplaceAll(k.Text, "\n", "\n  ") + "\n")
+				title = ""
+			}
+		}
+	}
+	return b.String()
+}

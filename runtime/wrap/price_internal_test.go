@@ -1,0 +1,35 @@
+package wrap
+
+import (
+	"math"
+	"testing"
+
+	"usher/runtime"
+)
+
+func TestPriceOfUsage(t *testing.T) {
+	price := Price{Input: 2_500_000, Output: 10_000_000, CacheRead: 250_000, CacheWrite: 3_125_000}
+	for _, tc := range []struct {
+		name  string
+		price Price
+		usage runtime.Usage
+		want  int64
+	}{
+		{"nothing", price, runtime.Usage{}, 0},
+		{"input and output", price, runtime.Usage{Input: 1000, Output: 100}, 3500},
+		{"a part from the cache", price, runtime.Usage{Input: 1000, CacheRead: 800}, 200*25/10 + 200},
+		{"a part into the cache", price, runtime.Usage{Input: 1000, CacheWrite: 800}, 200*25/10 + 2500},
+		{"both, and all of it", price, runtime.Usage{Input: 1000, CacheRead: 600, CacheWrite: 400}, 150 + 1250},
+		{"more from the cache than there is", price, runtime.Usage{Input: 1000, CacheRead: 1500, CacheWrite: 9}, 250},
+		{"rounded up, once", Price{Input: 1, Output: 1, CacheRead: 1}, runtime.Usage{Input: 2, CacheRead: 1, Output: 1}, 1},
+		{"negative counts are no refund", price, runtime.Usage{Input: -5, Output: -5, CacheRead: -5, CacheWrite: -5}, 0},
+		{"negative prices are none", Price{Input: -1}, runtime.Usage{Input: 1_000_000}, 0},
+		{"too much", Price{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}, runtime.Usage{Input: math.MaxInt, Output: math.MaxInt, CacheRead: 9, CacheWrite: 9}, math.MaxInt64},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.price.cost(tc.usage); got != tc.want {
+				t.Errorf("cost = %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
