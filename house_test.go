@@ -38,6 +38,8 @@ var only = map[string]string{
 	"github.com/ipld":                      "usher/ucan",
 	"github.com/MetaMask":                  "usher/ucan",
 	"github.com/multiformats/go-multibase": "usher/ucan",
+	"go.opentelemetry.io/otel/sdk":         "usher/venue/cli",
+	"go.opentelemetry.io/otel/exporters":   "usher/venue/cli",
 }
 
 func TestImportsRunDownhill(t *testing.T) {

@@ -13,9 +13,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	status := program().Run(ctx, os.Args[1:])
+	p := program()
+	p.Interrupts = true // Ctrl-C, which a chat takes for its turn
+	status := p.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }

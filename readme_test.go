@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +15,12 @@ import (
 // blocks returns the fenced blocks of README.md of one language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
-	raw, err := os.ReadFile("README.md")
+	return blocksOf(t, "README.md", language)
+}
+
+func blocksOf(t *testing.T, page, language string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +29,7 @@ func blocks(t *testing.T, language string) []string {
 		out = append(out, string(m[1]))
 	}
 	if len(out) == 0 {
-		t.Fatalf("README.md has no %s block", language)
+		t.Fatalf("%s has no %s block", page, language)
 	}
 	return out
 }
@@ -52,14 +58,7 @@ func TestReadmeIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range configuration {
-		project := t.TempDir()
-		if err := os.WriteFile(filepath.Join(project, "usher.yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := usher(t, project, "lint"); !strings.Contains(got, "nothing to complain about") {
-			t.Errorf("lint of configuration %d of the README says:\n%s", i+1, got)
-		}
-		usher(t, project, "agents", "list") // the venue opens
+		checkConfiguration(t, text, fmt.Sprintf("README.md, configuration %d", i+1))
 	}
 	if got := usher(t, dir, "agents", "show", "Carol"); !strings.HasSuffix(got, disclosure) {
 		t.Errorf("agents show Carol ends otherwise than the README says:\n%s", got)
@@ -81,6 +80,35 @@ func TestReadmeIsTrue(t *testing.T) {
 	}
 }
 
+// Every configuration of the providers' pages works as it is pasted.
+func TestPagesAreTrue(t *testing.T) {
+	for _, name := range []string{"OPENAI", "AZURE_OPENAI", "OPENROUTER", "GROQ", "DEEPSEEK", "ANTHROPIC"} {
+		t.Setenv(name+"_API_KEY", "for-the-test")
+	}
+	configurations := make(map[string]string)
+	for _, page := range []string{"runtime/openai/README.md", "runtime/anthropic/README.md", "runtime/wrap/README.md"} {
+		for i, text := range blocksOf(t, page, "yaml") {
+			configurations[fmt.Sprintf("%s, configuration %d", page, i+1)] = text
+		}
+	}
+	for what, text := range configurations {
+		checkConfiguration(t, text, what)
+	}
+}
+
+// checkConfiguration finds nothing wrong with a configuration, and opens it.
+func checkConfiguration(t *testing.T, text, what string) {
+	t.Helper()
+	project := t.TempDir()
+	if err := os.WriteFile(filepath.Join(project, "usher.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := usher(t, project, "lint"); !strings.Contains(got, "nothing to complain about") {
+		t.Errorf("lint of %s says:\n%s", what, got)
+	}
+	usher(t, project, "agents", "list") // the venue opens
+}
+
 // shellWords splits a command line with single and double quotes.
 func shellWords(line string) []string {
 	var words []string
@@ -92,14 +120,18 @@ func shellWords(line string) []string {
 
 // The Go of the README is the Go of tested examples.
 func TestReadmeGoIsTested(t *testing.T) {
-	raw, err := os.ReadFile("venue/example_test.go")
-	if err != nil {
-		t.Fatal(err)
+	tested := ""
+	for _, file := range []string{"venue/example_test.go", "examples/provider/provider.go"} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As it stands, and as the body of a function.
+		tested += string(raw) + strings.ReplaceAll(string(raw), "\n\t", "\n")
 	}
-	tested := strings.ReplaceAll(string(raw), "\n\t", "\n")
 	for _, block := range blocks(t, "go") {
 		if !strings.Contains(tested, "\n"+block) {
-			t.Errorf("venue/example_test.go does not have the README's\n%s", block)
+			t.Errorf("no tested example has the README's\n%s", block)
 		}
 	}
 }

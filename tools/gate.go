@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	"usher/caps"
 	"usher/ucan"
 )
@@ -23,6 +26,7 @@ type Gate struct {
 	maxDepth int
 	maxCalls int
 	log      *slog.Logger
+	watch    *watch
 }
 
 // GateOptions adjusts a gate. The zero value is valid.
@@ -32,6 +36,9 @@ type GateOptions struct {
 	MaxDepth int            // operations that start operations; 0 is 16
 	MaxCalls int            // calls that come of one first call, however they branch; 0 is 10,000
 	Logger   *slog.Logger   // nil discards
+
+	Tracer trace.TracerProvider // a span for each decision; nil makes none
+	Meter  metric.MeterProvider // counts decisions; nil counts none
 }
 
 // NewGate returns the gate before the operations of registry, and the one mint
@@ -40,7 +47,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if opts == nil {
 		opts = &GateOptions{}
 	}
-	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger}
+	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger, watch: newWatch(opts)}
 	if g.maxDepth == 0 {
 		g.maxDepth = 16
 	}
@@ -76,31 +83,18 @@ type Result struct {
 // The order is that of DESIGN: resolve, validate, ask for all requirements,
 // check each, record, run, record.
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
-	auth, err := g.admit(ctx, auth, inv)
+	deciding, span := g.watch.start(ctx)
+	r, err := g.rule(deciding, auth, inv)
+	g.show(deciding, span, &r, err)
 	if err != nil {
 		return Result{}, err
 	}
-	op, err := g.resolve(ctx, auth, inv.Operation, inv.Input)
-	if err != nil {
-		return Result{}, err
-	}
-	input := inv.Input
-	if len(input) == 0 {
-		input = emptyObject
-	}
-	call, err := g.prepare(ctx, op, input)
-	if err != nil {
-		return Result{}, err
-	}
-	seq, err := g.decide(ctx, auth, op, input, call.needs)
-	if err != nil {
-		return Result{}, err
-	}
-	auth.depth++
-	out, runErr := g.run(ctx, call, Call{&ticket{gate: g, auth: auth, op: op, id: inv.ID, input: input}})
+	op := r.op
+	r.auth.depth++
+	out, runErr := g.run(ctx, r.call, Call{&ticket{gate: g, auth: r.auth, op: op, id: inv.ID, input: r.input}})
 	if g.ledger != nil {
 		// The outcome is recorded even when the caller has gone.
-		if err := g.ledger.Finished(context.WithoutCancel(ctx), seq, runErr); err != nil {
+		if err := g.ledger.Finished(context.WithoutCancel(ctx), r.seq, runErr); err != nil {
 			return Result{}, fmt.Errorf("record the outcome of %s: %w", op.path, err)
 		}
 	}
@@ -108,6 +102,37 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 		return Result{}, runErr
 	}
 	return Result{Operation: op.path, Output: out}, nil
+}
+
+// ruling is what the gate makes of an invocation. Where there is an error it
+// has what was known by then.
+type ruling struct {
+	auth   Authority
+	op     *Operation
+	input  json.RawMessage
+	call   prepared
+	needs  []Requirement // how each was decided, where anybody wants to know
+	reason string        // of a denial
+	seq    uint64        // of the ledger
+}
+
+// rule goes from the invocation to the decision on it.
+func (g *Gate) rule(ctx context.Context, auth Authority, inv Invocation) (r ruling, err error) {
+	r = ruling{auth: auth, input: inv.Input}
+	if r.auth, err = g.admit(ctx, auth, inv); err != nil {
+		return r, err
+	}
+	if r.op, err = g.resolve(ctx, r.auth, inv.Operation, inv.Input); err != nil {
+		return r, err
+	}
+	if len(r.input) == 0 {
+		r.input = emptyObject
+	}
+	if r.call, err = g.prepare(ctx, r.op, r.input); err != nil {
+		return r, err
+	}
+	err = g.decide(ctx, &r)
+	return r, err
 }
 
 // prepare decodes the input and asks for the requirements.
@@ -119,6 +144,9 @@ func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage
 // recovered makes an error of a panic in an operation's own code.
 func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	if v := recover(); v != nil {
+		if op.sealed {
+			v = redacted
+		}
 		g.log.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
 		*err = &PanicError{Operation: op.path, Value: v}
 	}
@@ -128,22 +156,42 @@ var emptyObject = json.RawMessage("{}")
 
 // decide checks every requirement and records the verdict. Denials come before
 // complaints about the rest of the input: who may not call learns no more.
-func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, needs []caps.Request) (seq uint64, err error) {
+func (g *Gate) decide(ctx context.Context, r *ruling) error {
+	needs := r.call.needs
 	if len(needs) == 0 {
-		return 0, fmt.Errorf("operation %s: %w", op.path, ErrNoRequirements)
+		return fmt.Errorf("operation %s: %w", r.op.path, ErrNoRequirements)
 	}
 	for _, need := range needs {
 		if err := need.Err(); err != nil {
-			return 0, &InputError{Operation: op.path, Err: err}
+			return &InputError{Operation: r.op.path, Err: err}
 		}
 	}
-	held := auth.Caps()
-	owner := auth.owner.String()
-	var denial *caps.Denial
-	var reason string
-	var rows []Requirement
+	denial := g.check(ctx, r, needs)
+	if denial == nil {
+		if err := r.op.validate(r.input); err != nil {
+			return err
+		}
+	}
 	if g.ledger != nil {
-		rows = make([]Requirement, 0, len(needs))
+		var err error
+		if r.seq, err = g.record(ctx, r.auth, r.op, r.input, r.needs, r.reason); err != nil {
+			return err
+		}
+	}
+	if denial != nil {
+		return denial
+	}
+	return nil
+}
+
+// check holds the requirements against what the caller has, and notes each for
+// the ledger and the trace. It returns the denial that is due, or nil.
+func (g *Gate) check(ctx context.Context, r *ruling, needs []caps.Request) (denial *caps.Denial) {
+	held := r.auth.Caps()
+	owner := r.auth.owner.String()
+	noted := g.ledger != nil || g.watch != nil
+	if noted {
+		r.needs = make([]Requirement, 0, len(needs))
 	}
 	for _, need := range needs {
 		need = need.In(owner)
@@ -152,37 +200,24 @@ func (g *Gate) decide(ctx context.Context, auth Authority, op *Operation, input 
 		switch {
 		case denial != nil:
 		case !d.Allowed():
-			denial = d.Denial(op.path)
+			denial = d.Denial(r.op.path)
 			if need.HandsOn() {
 				denial.Why = "An agent can hand on at most what it holds itself."
 			}
-			reason, row.Unmet = denial.Error(), true
+			r.reason, row.Unmet = denial.Error(), true
 		case need.Resource().DID() != "":
 			var err error
-			row.Proofs, err = g.prove(ctx, auth, need)
+			row.Proofs, err = g.prove(ctx, r.auth, need)
 			// What is only handed on must be proved when it is signed.
 			if err != nil && !need.HandsOn() {
-				denial, reason, row.Unmet = foreign(op.path, need, held), err.Error(), true
+				denial, r.reason, row.Unmet = foreign(r.op.path, need, held), err.Error(), true
 			}
 		}
-		if g.ledger != nil {
-			rows = append(rows, row)
+		if noted {
+			r.needs = append(r.needs, row)
 		}
 	}
-	if denial == nil {
-		if err := op.validate(input); err != nil {
-			return 0, err
-		}
-	}
-	if g.ledger != nil {
-		if seq, err = g.record(ctx, auth, op, input, rows, reason); err != nil {
-			return 0, err
-		}
-	}
-	if denial != nil {
-		return 0, denial
-	}
-	return seq, nil
+	return denial
 }
 
 // errNoChains is why nobody gets into another's namespace of a gate that
@@ -218,7 +253,7 @@ func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
 func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denied string) (uint64, error) {
 	e := Entry{
 		Owner: auth.owner.String(), Actor: auth.actor, Via: auth.via,
-		Operation: op.path, Verdict: Allowed, Digest: digest(input),
+		Operation: op.path, Verdict: Allowed, Digest: op.digest(input),
 		Effects: !op.readOnly, Job: auth.job, Session: auth.sess,
 	}
 	e.Needs, e.Omitted = shown(rows)

@@ -2,9 +2,6 @@ package tools
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -39,7 +36,7 @@ type Entry struct {
 	Omitted   int           `json:"needsOmitted,omitempty"`
 	Verdict   string        `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
-	Digest    string        `json:"inputSha256"`
+	Digest    string        `json:"inputSha256,omitempty"` // empty where the operation is [Sealed] or [Undigested]
 	Effects   bool          `json:"effects,omitempty"`
 	Job       string        `json:"job,omitempty"`
 	Session   string        `json:"session,omitempty"`
@@ -96,9 +93,4 @@ func shown(rows []Requirement) (kept []Requirement, omitted int) {
 		kept = append(slices.Clone(rows[:MaxNeeds-1]), rows[i])
 	}
 	return kept, len(rows) - len(kept)
-}
-
-func digest(input json.RawMessage) string {
-	sum := sha256.Sum256(input)
-	return hex.EncodeToString(sum[:])
 }

@@ -22,6 +22,9 @@ type Operation struct {
 	description string
 	readOnly    bool
 	idempotent  bool
+	exclusive   bool
+	sealed      bool
+	undigested  bool
 	input       *jsonschema.Resolved
 	inputJSON   json.RawMessage
 	output      json.RawMessage
@@ -55,6 +58,9 @@ func (o *Operation) ReadOnly() bool { return o.readOnly }
 
 // Idempotent reports whether running it twice equals running it once.
 func (o *Operation) Idempotent() bool { return o.idempotent || o.readOnly }
+
+// Exclusive reports whether the operation bears on what other calls may do.
+func (o *Operation) Exclusive() bool { return o.exclusive }
 
 // InputSchema is the JSON Schema of the input.
 func (o *Operation) InputSchema() json.RawMessage { return o.inputJSON }
@@ -148,6 +154,10 @@ func ReadOnly() Option { return func(o *Operation) { o.readOnly = true } }
 
 // Idempotent declares that running it twice equals running it once.
 func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
+
+// Exclusive declares that the operation changes who may do what: of several
+// calls that are asked for at once it runs alone, in its place.
+func Exclusive() Option { return func(o *Operation) { o.exclusive = true } }
 
 // New makes an operation from a typed function with its needs beside it. The
 // name is "adapter:name"; the schemas are inferred from In, a struct, and Out.

@@ -75,7 +75,11 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 		return agents.Created{}, err
 	}
 	if history && (created.Created || created.Updated) {
-		if err := s.v.copySessions(ctx, bound{from.key, src.Life}, bound{keyOf(call, spec.ID), rec.Life}); err != nil {
+		key := keyOf(call, spec.ID)
+		if err := s.v.copySessions(ctx, bound{from.key, src.Life}, bound{key, rec.Life}); err != nil {
+			return agents.Created{}, err
+		}
+		if err := s.v.accounts.copySessions(ctx, src.account(from.key), rec.account(key)); err != nil {
 			return agents.Created{}, err
 		}
 	}
@@ -99,6 +103,10 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 	if s.v.keys.independent(call.Owner()) == spec.ID {
 		return out, nil, fmt.Errorf("%s is the agent whose namespace this is: choose another id", spec.ID)
 	}
+	// In memory, so that nothing waits for it while its record is replaced.
+	if _, err := s.v.agents.get(ctx, key); err != nil {
+		return out, nil, err
+	}
 	var past *record // the one whose place is taken
 	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
 		out.Created, out.Updated, past = old == nil || old.Status == agents.Terminated, false, nil
@@ -116,13 +124,17 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 			// Another principal is another agent: what it began ends.
 			out.Updated = !out.Created && (old.DID != "") == (spec.Identity == agents.IdentityOwn)
 			if out.Updated {
-				rec.Life, rec.Created = old.Life, old.Created
+				rec.Life, rec.Created, rec.Account = old.Life, old.Created, old.Account
 			} else {
 				out.Created, past = true, old
 			}
 			if call.Actor() != "" {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
+				rec.Account = old.account(key).life
 			}
+		}
+		if err := s.setBudgets(ctx, call, key, old, rec); err != nil {
+			return nil, err
 		}
 		rec.Givers = addGivers(rec.Givers, call, key)
 		if err := s.addParent(ctx, rec, key, spec.Parent); err != nil {
@@ -142,10 +154,11 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 		return out, nil, err
 	}
 	if past != nil {
-		if err := s.v.bury(ctx, key, past); err != nil {
+		if err := s.v.bury(ctx, key, past, rec.account(key)); err != nil {
 			return out, nil, err
 		}
 	}
+	s.v.newLimits(key, rec)
 	out.Status = rec.Status
 	return out, rec, nil
 }
@@ -183,6 +196,9 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 			next.Givers = addGivers(old.Givers, call, key)
 			after = next.Caps
 		}
+		if err := s.setBudgets(ctx, call, key, old, &next); err != nil {
+			return nil, err
+		}
 		if err := s.atMost(call, changes.ID, after, principal); err != nil {
 			return nil, err
 		}
@@ -194,6 +210,7 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 	if err != nil {
 		return agents.State{}, err
 	}
+	s.v.newLimits(key, rec)
 	return agents.State{AgentID: changes.ID, Status: s.v.status(key, rec)}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"usher/tools/jsonop"
 	"usher/tools/orchestrate"
 	"usher/tools/schema"
+	"usher/tools/secrets"
 	"usher/tools/workspace"
 	"usher/ucan"
 )
@@ -28,6 +29,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, agents.Operations(agentService{v})...)
 	ops = append(ops, grid.Operations(jobService{v})...)
 	ops = append(ops, delegation.Operations(delegationService{v})...)
+	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schema.Operations()...)
 	return ops

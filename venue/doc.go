@@ -11,5 +11,5 @@
 //	for ev, err := range carol.Chat(ctx, "Approve INV-7") { … }
 //
 // Lock order, where more than one lock is held: agent.write, then Session's
-// own, then ledger.mu.
+// own, then ledger.mu. Below accounts.mu there is only a budget's own lock.
 package venue

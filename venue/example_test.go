@@ -4,10 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"usher/caps"
 	"usher/runtime"
 	"usher/runtime/offline"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/venue"
@@ -83,4 +89,30 @@ func ExampleOptions_tools() {
 	out, err := alice.Invoke(ctx, "crm:lookup", lookup{ID: "7"})
 	fmt.Println(string(out), err)
 	// Output: {"name":"Customer 7"} <nil>
+}
+
+// A program's own OpenTelemetry sees the turns, and the decisions of the gate.
+func ExampleOptions_telemetry() {
+	ctx := context.Background()
+	spans := tracetest.NewInMemoryExporter()
+	tracers, meters := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), sdkmetric.NewMeterProvider()
+	v, err := venue.Open(ctx, &venue.Options{
+		Telemetry: telemetry.Options{Tracer: tracers, Meter: meters}, // Content: true records what is said, too
+		Logger:    slog.Default(),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer v.Close()
+	alice, err := v.User(ctx, "alice")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := alice.Invoke(ctx, "covia:write", map[string]any{"path": "w/a", "value": 1}); err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range spans.GetSpans() {
+		fmt.Println(s.Name)
+	}
+	// Output: usher.gate.decide v/ops/covia/write
 }

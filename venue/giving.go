@@ -94,9 +94,13 @@ func creators(rec *record) []string {
 	return ids
 }
 
-// bare is the spec as it is kept: capabilities stand apart.
+// bare is the spec as it is kept: capabilities stand apart, and budgets that
+// bound nothing are none.
 func bare(spec agents.Spec) agents.Spec {
 	spec.Caps = caps.Declared{}
+	if spec.Budgets != nil && *spec.Budgets == (agents.Budgets{}) {
+		spec.Budgets = nil
+	}
 	return spec
 }
 
@@ -118,6 +122,9 @@ func merge(base, changes agents.Spec) agents.Spec {
 	}
 	if changes.Output != nil {
 		out.Output = changes.Output
+	}
+	if changes.Budgets != nil {
+		out.Budgets = changes.Budgets
 	}
 	return out
 }

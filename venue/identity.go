@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"sync"
 
@@ -35,6 +37,9 @@ func openKeyring(ctx context.Context, space *store.Space, file string, random io
 	k := &keyring{space: space, random: random}
 	var err error
 	if file != "" {
+		if err := k.lost(ctx, file); err != nil {
+			return nil, err
+		}
 		k.sealer, err = ucan.SealerFromFile(file, random)
 	} else {
 		kek := make([]byte, 32)
@@ -45,7 +50,10 @@ func openKeyring(ctx context.Context, space *store.Space, file string, random io
 	if err != nil {
 		return nil, fmt.Errorf("open key file: %w", err)
 	}
-	if k.venue, err = k.key(ctx, venueKey); err != nil {
+	if k.venue, err = k.key(ctx, venueKey); errors.Is(err, ucan.ErrSealed) {
+		return nil, fmt.Errorf("%w: is %s the key file of this data folder? Restore that one from a backup", err, file)
+	}
+	if err != nil {
 		return nil, err
 	}
 	err = space.Scan(ctx, nil, nil, func(name, raw []byte) (bool, error) {
@@ -57,6 +65,19 @@ func openKeyring(ctx context.Context, space *store.Space, file string, random io
 		return true, nil
 	})
 	return k, err
+}
+
+// lost says that the key file is gone. A new one in its place would open
+// nothing, and hide that.
+func (k *keyring) lost(ctx context.Context, file string) error {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return nil // there, or for others to complain about
+	}
+	sealed, _, err := k.space.Get(ctx, []byte(venueKey))
+	if err != nil || sealed == nil {
+		return err
+	}
+	return fmt.Errorf("key file %s is missing, and without it no key or secret of this data folder opens: restore it from a backup", file)
 }
 
 func (k *keyring) host(name string, did ucan.DID) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"usher/caps"
+	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
@@ -42,6 +43,7 @@ type Job struct {
 	Session string             `json:"session,omitempty"`
 	Output  json.RawMessage    `json:"output,omitempty"`
 	Error   string             `json:"error,omitempty"`
+	Budget  *wrap.BudgetError  `json:"budget,omitempty"` // that ended it
 	Steps   []orchestrate.Step `json:"steps,omitempty"`
 }
 
@@ -49,6 +51,26 @@ type Job struct {
 type NoJobError struct{ ID string }
 
 func (e *NoJobError) Error() string { return fmt.Sprintf("there is no job %q", e.ID) }
+
+// JobError says that a job whose result was asked for has none. Where a budget
+// ended it, the error unwraps to a [*wrap.BudgetError].
+type JobError struct {
+	ID     string
+	Status string
+	Reason string
+	Budget *wrap.BudgetError // nil for any other reason
+}
+
+func (e *JobError) Error() string {
+	return fmt.Sprintf("job %s ended %s: %s", e.ID, e.Status, e.Reason)
+}
+
+func (e *JobError) Unwrap() error {
+	if e.Budget == nil {
+		return nil // not a nil pointer in an error
+	}
+	return e.Budget
+}
 
 // job is a job that runs in this process.
 type job struct {
@@ -61,6 +83,7 @@ type job struct {
 	output  json.RawMessage // of a job that is complete, whole
 	err     error           // how it ended, as an error
 	claimed bool            // an orchestration keeps its steps here
+	sealed  bool            // neither input nor output may be in the record
 }
 
 // jobBook keeps the records of jobs, and those that run.
@@ -110,6 +133,9 @@ func openJobs(ctx context.Context, space *store.Space, now func() time.Time) (*j
 	}
 	return b, nil
 }
+
+// redacted stands in a record for what an operation keeps sealed.
+var redacted = json.RawMessage(`"[redacted]"`)
 
 // newJob makes a job for what auth starts. It is not stored yet.
 func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (*job, error) {
@@ -171,8 +197,12 @@ func (b *jobBook) leave(j *job) {
 func (j *job) end(ctx context.Context, output json.RawMessage, failure error) error {
 	j.mu.Lock()
 	j.rec.Status, j.rec.Output, j.output, j.err = JobComplete, output, output, failure
+	if j.sealed {
+		j.rec.Output = redacted
+	}
 	if failure != nil {
 		j.rec.Status, j.rec.Output, j.output, j.rec.Error = endStatus(failure), nil, nil, tools.Cut(failure.Error())
+		j.rec.Budget, _ = errors.AsType[*wrap.BudgetError](failure)
 	}
 	j.mu.Unlock()
 	err := j.save(ctx)

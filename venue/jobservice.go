@@ -49,6 +49,9 @@ func (s jobService) prepare(ctx context.Context, call tools.Call, operation stri
 	if err != nil {
 		return nil, nil, err
 	}
+	if op.Sealed() {
+		j.sealed, j.rec.Input = true, redacted
+	}
 	run := func(ctx context.Context) (json.RawMessage, error) {
 		res, err := call.InJob(j.rec.ID).Invoke(ctx, op.Path(), input)
 		return res.Output, err
@@ -79,7 +82,7 @@ func (s jobService) Start(ctx context.Context, call tools.Call, operation string
 		return grid.Status{}, err
 	}
 	started := j.status()
-	s.v.background(func(ctx context.Context) { _ = s.v.finishJob(ctx, j, run) })
+	s.v.background(ctx, func(ctx context.Context) { _ = s.v.finishJob(ctx, j, run) })
 	return started, nil
 }
 
@@ -125,6 +128,9 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 			return nil, context.Cause(ctx)
 		}
 		if output := j.result(); output != nil {
+			if j.sealed {
+				return redacted, nil // whoever waits here need not be who may have it
+			}
 			return output, nil
 		}
 	}
@@ -133,7 +139,7 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 		return nil, err
 	}
 	if rec.Status != JobComplete {
-		return nil, fmt.Errorf("job %s ended %s: %s", id, rec.Status, rec.Error)
+		return nil, &JobError{ID: id, Status: rec.Status, Reason: rec.Error, Budget: rec.Budget}
 	}
 	return rec.Output, nil
 }
@@ -171,6 +177,9 @@ func (s jobService) Step(ctx context.Context, call tools.Call, id string, step o
 	if j == nil {
 		return &NoJobError{id}
 	}
+	if op, err := s.Resolve(ctx, call.Owner(), step.Op); err == nil && op.Sealed() {
+		step.Input, step.Output = sealedOver(step.Input), sealedOver(step.Output)
+	}
 	j.mu.Lock()
 	steps := append([]orchestrate.Step(nil), j.rec.Steps...) // records given out keep theirs
 	for len(steps) <= step.N {
@@ -180,6 +189,13 @@ func (s jobService) Step(ctx context.Context, call tools.Call, id string, step o
 	j.rec.Steps = steps
 	j.mu.Unlock()
 	return j.save(context.WithoutCancel(ctx))
+}
+
+func sealedOver(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return nil
+	}
+	return redacted
 }
 
 // End closes the job that Begin made; one that was started for the run is

@@ -35,16 +35,22 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 		return agents.Deleted{}, err
 	}
 	if remove {
-		if err := s.v.bury(ctx, key, past); err != nil {
+		if err := s.v.bury(ctx, key, past, bound{}); err != nil {
 			return agents.Deleted{}, err
 		}
 	}
 	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
 }
 
-// bury removes what is left of one life of an agent: its sessions, and of an
-// independent one its key, with all that it had delegated.
-func (v *Venue) bury(ctx context.Context, key agentKey, past *record) error {
+// bury removes what is left of one life of an agent: its sessions, what was
+// spent, but where that is counted on in the account kept, and of an independent
+// one its key, with all that it had delegated.
+func (v *Venue) bury(ctx context.Context, key agentKey, past *record, kept bound) error {
+	if account := past.account(key); account != kept {
+		if err := v.accounts.remove(ctx, account); err != nil {
+			return err
+		}
+	}
 	of := bound{key, past.Life}
 	if past.DID != "" {
 		if err := v.retire(ctx, agentPrefix+of.String(), past.principal(key)); err != nil {
@@ -109,10 +115,15 @@ func (s agentService) Info(ctx context.Context, call tools.Call, id string) (age
 	if err != nil {
 		return agents.Info{}, err
 	}
+	budgets, spent, err := s.v.budgetsOf(ctx, a)
+	if err != nil {
+		return agents.Info{}, err
+	}
 	config := rec.Config
 	config.Caps = caps.Declare(rec.Caps)
 	return agents.Info{
 		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a),
+		Budgets: budgets, Spent: spent,
 		Creators: creators(rec), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }

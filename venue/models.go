@@ -2,6 +2,7 @@ package venue
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"usher/runtime"
@@ -9,6 +10,7 @@ import (
 	"usher/runtime/offline"
 	"usher/runtime/openai"
 	"usher/runtime/wrap"
+	"usher/venue/config"
 )
 
 // Providers returns the model providers that every venue has, by name.
@@ -18,34 +20,65 @@ func Providers() runtime.Providers {
 	}
 }
 
-// fillModels makes the models of the configuration, each with the wrappers that
-// its settings ask for, and adds those that the program brings.
+// fillModels makes the models of the configuration, and adds those that the
+// program brings, which win over them.
 func (v *Venue) fillModels(ctx context.Context, o *Options) error {
-	providers := Providers()
-	maps.Copy(providers, o.Providers)
-	maps.Copy(v.models, o.Models)
+	for name, m := range o.Models {
+		v.models[name] = wrap.Metered(m, name, nil) // so that the budgets of a call's context hold for it
+	}
 	if o.Config == nil {
 		return nil
 	}
+	owner, err := v.keys.user(ctx, either(o.Config.User, defaultUser))
+	if err != nil {
+		return err
+	}
+	return addModels(ctx, v.models, o.Config.Models, o.Providers, &modelSecrets{v.secrets, owner, v.log})
+}
+
+// Model makes one model of a configuration as a venue would, for a program that
+// has no venue on it: with its wrappers, and with the models that it falls back
+// on. The others are not made. providers are those beside the built-in ones.
+func Model(ctx context.Context, entries map[string]config.Model, name string, providers runtime.Providers) (runtime.Model, error) {
+	if _, known := entries[name]; !known {
+		return nil, fmt.Errorf("there is no model %q", name)
+	}
+	models := make(map[string]runtime.Model)
+	if err := addModels(ctx, models, entries, providers, nil, name); err != nil {
+		return nil, err
+	}
+	return models[name], nil
+}
+
+// addModels makes the entries that models does not have yet, each with the
+// wrappers that its settings ask for. With names given it makes those alone,
+// and what they fall back on. secrets may be nil.
+func addModels(ctx context.Context, models map[string]runtime.Model, entries map[string]config.Model, more runtime.Providers, secrets *modelSecrets, names ...string) error {
+	providers := Providers()
+	maps.Copy(providers, more)
 	settings := make(map[string]map[string]any)
-	for name, m := range o.Config.Models {
-		if _, given := o.Models[name]; !given {
+	for name, m := range entries {
+		if _, given := models[name]; !given {
 			settings[name] = m.Settings
 		}
 	}
-	order, err := wrap.Order(settings) // a fallback before what falls back on it
+	order, err := wrap.Order(settings, names...) // a fallback before what falls back on it
 	if err != nil {
 		return err
 	}
 	for _, name := range order {
-		all := settings[name]
-		model, err := providers.Model(ctx, runtime.ModelConfig{
-			Name: name, Provider: o.Config.Models[name].Provider, Settings: wrap.Rest(all),
-		})
-		if err != nil {
-			return err
+		cfg := runtime.ModelConfig{Name: name, Provider: entries[name].Provider, Settings: wrap.Rest(settings[name])}
+		var model runtime.Model
+		if !wrap.Replays(settings[name]) { // what is never asked needs no key
+			if model, err = secrets.model(ctx, providers, cfg); err != nil {
+				return err
+			}
 		}
-		if v.models[name], _, err = wrap.Compose(v.models, name, model, all); err != nil {
+		cfg.Settings = settings[name]
+		if secrets != nil {
+			cfg.Secret = secrets.value
+		}
+		if models[name], err = wrap.Compose(cfg, model, models); err != nil {
 			return err
 		}
 	}

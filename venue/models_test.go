@@ -1,14 +1,22 @@
 package venue_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"usher/runtime"
+	"usher/runtime/offline"
+	"usher/runtime/wrap"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -91,5 +99,52 @@ func TestModelsThatCannotBe(t *testing.T) {
 				_ = v.Close()
 			}
 		})
+	}
+}
+
+// The budgets of a context hold for a model that the program brings.
+func TestAProgramsModelIsMetered(t *testing.T) {
+	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
+	bob, err := user(t, v, "alice").CreateAgent(t.Context(), spec("bob", "", "[]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	for range 2 {
+		for _, err := range bob.Chat(wrap.WithBudget(t.Context(), run), "hello") {
+			failed = err
+		}
+	}
+	if spent, ok := errors.AsType[*wrap.BudgetError](failed); !ok || spent.Budget != "run" || run.Spent().Calls != 1 {
+		t.Errorf("got %v; spent %+v", failed, run.Spent())
+	}
+}
+
+// What a configuration records stands beside it, of whatever day, and replays.
+func TestACassetteStandsBesideItsConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	talk := func(setting string) []runtime.Event {
+		text := "store: memory\nmodels: {default: {provider: offline, " + setting + ": run.cassette}}\nagents: [{id: bob, prompt: You are Bob., caps: []}]\n"
+		if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := open(t, &venue.Options{Config: c, Now: func() time.Time { return at }})
+		bob, err := user(t, v, c.User).Agent(t.Context(), "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := chat(t, bob, "hello")
+		return events[1:] // the first has the session's id
+	}
+	recorded := talk("record")
+	at = at.AddDate(0, 0, 1)
+	if diff := cmp.Diff(recorded, talk("replay")); diff != "" {
+		t.Errorf("events (-recorded +replayed):\n%s", diff)
 	}
 }

@@ -50,6 +50,12 @@ func universe() map[string][]string {
 		add("v/ops/ucan/"+op, `{}`)
 	}
 	add("v/ops/ucan/revoke", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)
+	for _, name := range ids {
+		add("v/ops/secret/set", `{"name":%q,"value":"x"}`, name)
+		add("v/ops/secret/extract", `{"name":%q}`, name)
+		add("v/ops/secret/delete", `{"name":%q}`, name)
+	}
+	add("v/ops/secret/list", `{}`)
 	add("v/ops/json/merge", `{"values":[{}]}`)
 	add("v/ops/json/cond", `{"cases":[]}`)
 	add("v/ops/json/assoc", `{"path":"a"}`)
@@ -68,7 +74,7 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "invoke", "secret"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/venue/config"
 )
@@ -21,9 +22,10 @@ type Options struct {
 	Providers runtime.Providers        // model providers by name, beside the built-in "offline"
 	Tools     []*tools.Operation       // operations beside the built-in ones
 	Limits    Limits
-	Logger    *slog.Logger     // nil discards
-	Now       func() time.Time // nil is time.Now
-	Rand      io.Reader        // keys and ids; nil is crypto/rand
+	Logger    *slog.Logger      // nil discards
+	Telemetry telemetry.Options // OpenTelemetry's traces and metrics; zero makes none
+	Now       func() time.Time  // nil is time.Now
+	Rand      io.Reader         // keys and ids; nil is crypto/rand
 }
 
 // Limits bounds turns and calls. A zero field takes the configuration's value,
@@ -31,6 +33,7 @@ type Options struct {
 type Limits struct {
 	ModelCalls  int           // of a turn; default 20
 	ToolTimeout time.Duration // of a tool call; default 300 s
+	ToolsAtOnce int           // calls of one answer that run side by side; default 8
 	ToolResult  int           // bytes of a tool's result to the model; default 256 KiB
 	OutputTries int           // answers until one fits an output schema; default 3
 	CallDepth   int           // operations that start operations; default 16
@@ -43,6 +46,8 @@ func (o *Options) filled() Options {
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)
+	} else if out.Telemetry.Tracer != nil {
+		out.Logger = slog.New(telemetry.Handler(out.Logger.Handler()))
 	}
 	if out.Now == nil {
 		out.Now = time.Now
@@ -52,7 +57,7 @@ func (o *Options) filled() Options {
 	}
 	if c := out.Config; c != nil {
 		out.Limits = out.Limits.or(Limits{
-			ModelCalls: c.Limits.ModelCalls, ToolTimeout: c.Limits.ToolTimeout, ToolResult: c.Limits.ToolResult,
+			ModelCalls: c.Limits.ModelCalls, ToolTimeout: c.Limits.ToolTimeout, ToolResult: c.Limits.ToolResult, ToolsAtOnce: c.Limits.ToolsAtOnce,
 			OutputTries: c.Limits.OutputTries, CallDepth: c.Limits.CallDepth,
 		})
 		if out.Name == "" {
@@ -69,7 +74,7 @@ func (l Limits) or(m Limits) Limits {
 	return Limits{
 		ModelCalls: either(l.ModelCalls, m.ModelCalls), ToolTimeout: either(l.ToolTimeout, m.ToolTimeout),
 		ToolResult: either(l.ToolResult, m.ToolResult), OutputTries: either(l.OutputTries, m.OutputTries),
-		CallDepth: either(l.CallDepth, m.CallDepth),
+		CallDepth: either(l.CallDepth, m.CallDepth), ToolsAtOnce: either(l.ToolsAtOnce, m.ToolsAtOnce),
 	}
 }
 

@@ -19,14 +19,16 @@ import (
 // replaced whole. Caps stands apart from the config, and is what counts; where
 // it cannot be read, it denies everything.
 type record struct {
-	Status  string      `json:"status"`           // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
-	Life    string      `json:"life"`             // differs for each agent that ever had the id
-	Config  agents.Spec `json:"config"`           // without caps
-	Caps    caps.Set    `json:"caps"`             // as its principal writes them
-	DID     string      `json:"did,omitempty"`    // of an independent agent: who it acts as
-	Givers  []string    `json:"givers,omitempty"` // bounds of those it has its capabilities from: see bound
-	Created int64       `json:"created"`          // ms
-	Updated int64       `json:"updated"`          // ms
+	Status    string      `json:"status"`              // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
+	Life      string      `json:"life"`                // differs for each agent that ever had the id
+	Config    agents.Spec `json:"config"`              // without caps
+	Caps      caps.Set    `json:"caps"`                // as its principal writes them
+	BudgetsBy string      `json:"budgetsBy,omitempty"` // bound of the agent that set the budgets; empty for the owner
+	Account   string      `json:"account,omitempty"`   // where its spending is counted; empty is its life: see account
+	DID       string      `json:"did,omitempty"`       // of an independent agent: who it acts as
+	Givers    []string    `json:"givers,omitempty"`    // bounds of those it has its capabilities from: see bound
+	Created   int64       `json:"created"`             // ms
+	Updated   int64       `json:"updated"`             // ms
 }
 
 // agentKey names an agent: ids are unique within one user's namespace only.

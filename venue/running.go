@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"usher/runtime/telemetry"
+	"usher/runtime/wrap"
 )
 
 // runJob runs a job that has begun. With no timeout the caller waits, and its
@@ -16,7 +19,7 @@ func (v *Venue) runJob(ctx context.Context, j *job, timeout time.Duration, fn fu
 	if timeout == 0 {
 		return v.finishJob(ctx, j, fn)
 	}
-	v.background(func(ctx context.Context) { _ = v.finishJob(ctx, j, fn) })
+	v.background(ctx, func(ctx context.Context) { _ = v.finishJob(ctx, j, fn) })
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -30,7 +33,7 @@ func (v *Venue) runJob(ctx context.Context, j *job, timeout time.Duration, fn fu
 }
 
 func (v *Venue) finishJob(ctx context.Context, j *job, fn func(context.Context) (json.RawMessage, error)) error {
-	output, err := v.safely(ctx, fn)
+	output, err := v.safely(ctx, j.rec.ID, fn)
 	if saveErr := j.end(context.WithoutCancel(ctx), output, err); saveErr != nil {
 		v.log.ErrorContext(ctx, "job not stored", "job", j.rec.ID, "error", saveErr)
 		return errors.Join(err, saveErr)
@@ -40,10 +43,10 @@ func (v *Venue) finishJob(ctx context.Context, j *job, fn func(context.Context) 
 
 // safely runs fn and makes an error of a panic: a model or a tool of somebody
 // else's must not take the venue with it.
-func (v *Venue) safely(ctx context.Context, fn func(context.Context) (json.RawMessage, error)) (output json.RawMessage, err error) {
+func (v *Venue) safely(ctx context.Context, job string, fn func(context.Context) (json.RawMessage, error)) (output json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			v.log.ErrorContext(ctx, "job panicked", "panic", p, "stack", string(debug.Stack()))
+			v.log.ErrorContext(ctx, "job panicked", "job", job, "panic", p, "stack", string(debug.Stack()))
 			output, err = nil, fmt.Errorf("the job failed inside (panic: %v)", p)
 		}
 	}()
@@ -56,9 +59,10 @@ const jobTime = time.Hour
 // ErrJobTime: a job ran longer than the limit.
 var ErrJobTime = fmt.Errorf("the job ran longer than the limit of %s", jobTime)
 
-// background runs fn in a goroutine that Close stops and waits for. After Close
-// it runs at once, with a context that has ended.
-func (v *Venue) background(fn func(context.Context)) {
+// background runs fn in a goroutine that Close stops and waits for. It outlives
+// what started it, from, belongs to the same trace, and is paid for by the same
+// budgets. After Close it runs at once, with a context that has ended.
+func (v *Venue) background(from context.Context, fn func(context.Context)) {
 	v.life.Lock()
 	closed := v.closed
 	if !closed {
@@ -73,6 +77,6 @@ func (v *Venue) background(fn func(context.Context)) {
 		defer v.work.Done()
 		ctx, cancel := context.WithTimeoutCause(v.closing, jobTime, ErrJobTime)
 		defer cancel()
-		fn(ctx)
+		fn(wrap.CarryBudgets(telemetry.Carry(ctx, from), from))
 	}()
 }

@@ -48,6 +48,10 @@ func (l sessionLog) Append(ctx context.Context, session string, entries ...runti
 
 var sessionForm = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}~)?[A-Za-z0-9_-]{1,64}$`)
 
+func badSession(id string) error {
+	return fmt.Errorf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id)
+}
+
 // ErrNoSession says that an agent has no session of an id, for this caller.
 var ErrNoSession = errors.New("there is no such session")
 
@@ -89,7 +93,7 @@ func (v *Venue) session(ctx context.Context, a *agent, life, actor, id string, m
 		return nil, nil, err
 	}
 	if !sessionForm.MatchString(id) {
-		return nil, nil, fmt.Errorf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id)
+		return nil, nil, badSession(id)
 	}
 	log := sessionLog{v, bound{a.key, life}}
 	place := log.prefix(id)

@@ -96,7 +96,9 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 		ID: a.key.id, Authority: auth, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: v.name,
 	}
 	for _, c := range rec.Config.Context {
-		out.Context = append(out.Context, runtime.ContextEntry{Label: c.Label, Text: c.Text, Path: c.Path, Required: c.Required})
+		out.Context = append(out.Context, runtime.ContextEntry{
+			Label: c.Label, Text: c.Text, Path: c.Path, Operation: c.Op, Input: c.Input, Required: c.Required,
+		})
 	}
 	if len(rec.Config.Output) > 0 {
 		if out.Output, err = schema.Compile(rec.Config.Output); err != nil {
@@ -126,7 +128,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 // ErrWaitsForItself: a turn would wait for the session that it runs in.
 var ErrWaitsForItself = errors.New("the session is in a turn that waits for this very call: use another session")
 
-// turn runs one turn of the agent and notes how it ended.
+// turn runs one turn of the agent, within the budgets that bound it.
 func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
 		key := a.key.String() + "/" + s.ID()
@@ -135,19 +137,17 @@ func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *run
 			return
 		}
 		actor.Authority = actor.Authority.InTurn(key)
+		ctx, err := v.bounded(ctx, a, s.ID())
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		a.busy.Add(1)
 		defer a.busy.Add(-1)
-		var failure error
 		for ev, err := range v.runner.Turn(ctx, actor, s, say) {
-			if err != nil {
-				failure = err
-			}
 			if !yield(ev, err) {
-				break
+				return
 			}
-		}
-		if failure != nil {
-			v.log.WarnContext(ctx, "turn failed", "agent", a.key.id, "session", s.ID(), "error", failure)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 	say := runtime.Say{From: caller(call), Text: text}
 	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
 		defer release()
-		return s.v.answer(ctx, a, actor, session, say)
+		return s.v.answer(ofTask(ctx, call, task), a, actor, session, say)
 	})
 	if err != nil {
 		return agents.Answer{}, err

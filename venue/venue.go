@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"usher/runtime"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/workspace"
 	"usher/ucan"
@@ -35,10 +36,12 @@ type Venue struct {
 	models   map[string]runtime.Model
 	strays   []string
 	keys     *keyring
+	secrets  *secretBook
 	tokens   *ucan.Store
 	verifier *ucan.Verifier
 	agents   *agentBook
 	jobs     *jobBook
+	accounts *accounts
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -76,6 +79,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.keys, err = openKeyring(ctx, v.store.Under("k/"), keyFile(o.Dir), v.random); err != nil {
 		return err
 	}
+	v.secrets = &secretBook{v.store.Under("s/"), v.keys.sealer, v.now}
 	if v.ledger, err = openLedger(ctx, v.store.Under("l/"), v.now); err != nil {
 		return err
 	}
@@ -87,16 +91,23 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.jobs, err = openJobs(ctx, v.store.Under("j/"), v.now); err != nil {
 		return err
 	}
+	v.accounts = newAccounts(v.store.Under("b/"), v.log)
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Ledger: v.ledger, Chains: v.verifier, MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
+	observer, err := telemetry.New(o.Telemetry, v.log)
+	if err != nil {
+		return err
+	}
 	v.runner = runtime.New(v.gate, &runtime.Options{
 		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
-		OutputTries: o.Limits.OutputTries, Now: v.now,
+		ToolsAtOnce: o.Limits.ToolsAtOnce,
+		OutputTries: o.Limits.OutputTries, Now: v.now, Telemetry: observer,
 	})
 	if err := v.fillModels(ctx, o); err != nil {
 		return err
@@ -118,7 +129,7 @@ func (v *Venue) sweep() {
 	for {
 		// A day's grace: a listing may still show what ran out.
 		if _, err := v.tokens.Sweep(v.closing, v.now().Add(-24*time.Hour)); err != nil && v.closing.Err() == nil {
-			v.log.Warn("sweep of expired tokens failed", "error", err)
+			v.log.WarnContext(v.closing, "sweep of expired tokens failed", "error", err)
 		}
 		select {
 		case <-ticker.C:

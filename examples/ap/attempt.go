@@ -12,6 +12,7 @@ const (
 	denied  = "denied"  // by the gate: the authority is missing
 	invalid = "invalid" // the input is refused as such: not canonical, not well formed
 	allowed = "allowed"
+	byModel = "answered" // by a model that was plugged in, which never asked the gate
 )
 
 // attempt is something that an agent tries at the gate, and what should come
@@ -21,6 +22,16 @@ type attempt struct {
 	tool      string // as models call it
 	arguments any
 	expect    string
+}
+
+// asks is the agent whose model decides whether the attempt gets to the gate;
+// mostly none.
+func (a attempt) asks() string {
+	if o, ok := a.arguments.(object); ok && a.tool == "agent_request" {
+		id, _ := o["agentId"].(string)
+		return id
+	}
+	return ""
 }
 
 // key finds the attempt again in what an agent did.

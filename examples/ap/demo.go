@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"usher/runtime"
 	"usher/venue"
 	"usher/venue/cli"
 	"usher/venue/config"
@@ -15,8 +16,13 @@ import (
 var ErrUnexpected = errors.New("the demo did not come out as it must")
 
 // Demo runs the department: its own invoices and attempts, or the one invoice
-// of opts. It prints what came of it, and returns [ErrUnexpected] where an
-// outcome is not the one that the policy and the capabilities demand.
+// of opts. It prints what came of it, and returns [ErrUnexpected] where the gate
+// did not hold, or where the department's own programs come to another outcome
+// than the policy.
+//
+// With a model of the user's behind the agents, an outcome that is not the
+// policy's is that model's judgement: it is reported, and the error is
+// [ErrJudgement]. The attempts stay the programs' in any case.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	cfg, err := Config()
 	if err != nil {
@@ -26,16 +32,26 @@ func Demo(ctx context.Context, opts cli.DemoOptions) error {
 }
 
 func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err error) {
-	v, err := venue.Open(ctx, &venue.Options{Dir: opts.Dir, Config: cfg, Providers: Providers()})
+	h := &house{dir: opts.Dir, notes: io.Discard}
+	var models map[string]runtime.Model
+	if opts.OpenModel != nil {
+		m, err := opts.OpenModel(ctx)
+		if err != nil {
+			return err
+		}
+		h.plugged, models = plug(cfg, opts.Model, m)
+		if opts.Notes != nil {
+			h.notes = opts.Notes
+		}
+	}
+	h.v, err = venue.Open(ctx, &venue.Options{Dir: opts.Dir, Config: cfg, Models: models, Providers: Providers(), Telemetry: opts.Telemetry})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	user, err := v.User(ctx, cfg.User)
-	if err != nil {
+	defer func() { err = errors.Join(err, h.v.Close()) }()
+	if h.user, err = h.v.User(ctx, cfg.User); err != nil {
 		return err
 	}
-	h := &house{v: v, user: user, dir: opts.Dir}
 	for _, a := range cfg.Agents {
 		h.agents = append(h.agents, a.ID)
 	}
@@ -49,57 +65,49 @@ func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err er
 	if len(r.Unexpected) > 0 {
 		return fmt.Errorf("%w: %s", ErrUnexpected, r.Unexpected[0])
 	}
+	if r.Judgement != nil {
+		return r.Judgement.failed()
+	}
 	return nil
 }
 
 // house is the department at work.
 type house struct {
-	v      *venue.Venue
-	user   *venue.User
-	dir    string
-	agents []string
+	v       *venue.Venue
+	user    *venue.User
+	dir     string
+	agents  []string
+	plugged *plugged  // nil where the programs do the work
+	notes   io.Writer // what happens while a model takes its time
 }
-
-// show is one of the demo's own invoices and its outcome by the policy.
-type show struct{ file, decision, escalateTo string }
-
-var shows = []show{
-	{"1-kestrel", escalated, "Marisol Ortega"},
-	{"2-corvane", rejected, ""},
-	{"3-brightwater-hosting", approved, ""},
-	{"4-brightwater-consulting", escalated, "Ingrid Solheim (VP)"},
-	{"5-lumenfold", rejected, ""},
-}
-
-func outcome(decision, escalateTo string) string {
-	if escalateTo == "" {
-		return decision
-	}
-	return decision + " to " + escalateTo
-}
-
-const repeated = "6-kestrel-again"
 
 func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) {
 	r := &report{Unexpected: []string{}}
+	if h.plugged != nil {
+		r.Judgement = &judgement{Model: h.plugged.name, Invoices: []judged{}, Problems: []string{}, Denied: []refusal{}}
+	}
 	var err error
 	if r.Agents, err = h.mandates(ctx); err != nil {
 		return nil, err
 	}
-	if opts.Invoice != nil {
-		err = h.one(ctx, r, opts.Invoice, opts.InvoiceName)
-	} else {
-		err = h.all(ctx, r)
-	}
+	err = h.guarded(ctx, r, func() error {
+		if opts.Invoice != nil {
+			return h.one(ctx, r, opts.Invoice, opts.InvoiceName)
+		}
+		return h.all(ctx, r)
+	})
 	if err != nil {
 		return nil, err
 	}
-	r.Audit, err = h.audit(ctx)
+	r.Audit, err = h.audit(ctx, r)
 	if err != nil {
 		r.unexpected("the audit ledger: %v", err)
 	}
 	if got, want := r.Audit.denied(), r.count(denied); got < want {
 		r.unexpected("the audit ledger has %d denials, the agents met %d", got, want)
+	}
+	if r.Judgement != nil {
+		r.Judgement.Usage = h.plugged.used()
 	}
 	return r, nil
 }
@@ -117,6 +125,9 @@ func (h *house) one(ctx context.Context, r *report, in io.Reader, name string) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if r.Judgement != nil && p.Decision.Recorded && !h.stored(ctx, p) {
+		r.Judgement.problem("the decision was said to be recorded, and is not")
+	}
 	r.Invoice = p
 	return nil
 }
@@ -127,31 +138,31 @@ func (h *house) all(ctx context.Context, r *report) error {
 		return err
 	}
 	for _, s := range shows {
-		p, err := h.own(ctx, s.file)
+		p, err := h.own(ctx, r, s)
 		if err != nil {
 			return err
 		}
-		to := ""
-		if p.Decision.EscalateTo != nil {
-			to = *p.Decision.EscalateTo
-		}
-		if p.Decision.Decision != s.decision || to != s.escalateTo || !p.Decision.Recorded {
-			r.unexpected("invoice %s came out as %s, want %s", p.Decision.Invoice, outcome(p.Decision.Decision, to), outcome(s.decision, s.escalateTo))
-		}
 		r.Invoices = append(r.Invoices, p)
 	}
-	p, err := h.own(ctx, repeated)
-	if err != nil {
+	var err error
+	if r.Repeated, err = h.own(ctx, r, repeated); err != nil {
 		return err
 	}
-	if p.Decision.Decision != rejected {
-		r.unexpected("the repeated invoice is %s, want %s", p.Decision.Decision, rejected)
-	}
-	r.Repeated = p
-	if r.Summary, err = h.say(ctx, "Dave", "Report on today's decisions."); err != nil {
+	if err := h.summary(ctx, r); err != nil {
 		return err
 	}
 	return h.probe(ctx, r)
+}
+
+// summary has the manager report on the day.
+func (h *house) summary(ctx context.Context, r *report) (err error) {
+	fmt.Fprintln(h.notes, "Dave reports …")
+	r.Summary, err = h.say(ctx, "Dave", "Report on today's decisions.")
+	if err != nil && r.Judgement != nil && ctx.Err() == nil {
+		r.Judgement.problem("Dave came to no report: %v", err)
+		return nil
+	}
+	return err
 }
 
 // fresh refuses a data folder in which the demo's invoices would be repeated ones.
@@ -166,14 +177,22 @@ func (h *house) fresh(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) own(ctx context.Context, file string) (*processed, error) {
-	invoice, err := text(file)
+// own processes one of the demo's own invoices. That a model comes to no
+// decision is an outcome too, and the next invoice may fare better.
+func (h *house) own(ctx context.Context, r *report, s show) (*processed, error) {
+	invoice, err := text(s.file)
 	if err != nil {
 		return nil, err
 	}
+	fmt.Fprintf(h.notes, "invoice %s …\n", s.file)
 	p, err := h.process(ctx, invoice)
-	if err != nil {
-		return nil, fmt.Errorf("invoice %s: %w", file, err)
+	switch {
+	case err != nil && (r.Judgement == nil || ctx.Err() != nil):
+		return nil, fmt.Errorf("invoice %s: %w", s.file, err)
+	case err != nil:
+		p = &processed{Problem: err.Error()}
 	}
+	p.File = s.file
+	h.judge(ctx, r, s, p)
 	return p, nil
 }

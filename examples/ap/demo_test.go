@@ -33,6 +33,8 @@ type shown struct {
 	}
 	Unchanged  bool
 	Unexpected []string
+	Summary    string
+	Judgement  *judgement
 }
 
 func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (shown, error) {

@@ -32,6 +32,9 @@ func (r *report) print(opts cli.DemoOptions) error {
 	} else {
 		p.all(r)
 	}
+	if r.Judgement != nil {
+		p.judgement(r.Judgement)
+	}
 	for _, u := range r.Unexpected {
 		p.line("%s %s", p.bad("UNEXPECTED"), u)
 	}
@@ -39,22 +42,34 @@ func (r *report) print(opts cli.DemoOptions) error {
 }
 
 func (p *printer) all(r *report) {
-	p.line("%s", p.bold("Accounts payable: five agents, one gate"))
+	title, scripted := "Accounts payable: five agents, one gate", ""
+	if r.Judgement != nil {
+		title += "; the model " + r.Judgement.Model + " behind all but Eddie"
+		scripted = " (scripted: a model that declines to attack proves nothing about the gate)"
+	}
+	p.line("%s", p.bold(title))
 	p.head("1. What each agent may do")
 	p.mandates(r.Agents)
 	p.head("2. Five invoices go through the pipeline: scanned, looked up, decided")
 	p.decisions(r.Invoices)
 	p.head("3. The first invoice comes again, spelled differently")
 	p.decisions([]*processed{r.Repeated})
-	p.line("   Dave reports: %s", r.Summary)
-	p.head("4. Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid")
+	p.line("   Dave reports: %s", told(r.Summary))
+	p.head("4. Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid" + scripted)
 	p.attempts(r.Attempts)
 	p.head("5. What the audit ledger says")
 	p.audit(r.Audit)
 	p.line("")
-	p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody. %s",
-		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), unchanged(r.Unchanged != nil && *r.Unchanged))
+	p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody%s. %s",
+		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), answered(r.count(byModel)), unchanged(r.Unchanged != nil && *r.Unchanged))
 	p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
+}
+
+func answered(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d answered by the model without asking the gate", n)
 }
 
 func unchanged(ok bool) string {
@@ -117,10 +132,10 @@ func (p *printer) invoice(r *report) {
 		if !rule.Passed {
 			mark = p.bad("failed")
 		}
-		p.line("   %s  %s  %s", rule.Rule, mark, rule.Detail)
+		p.line("   %s  %s  %s", told(rule.Rule), mark, told(rule.Detail))
 	}
 	p.line("   %s", p.decision(d))
-	p.line("   %s", d.Reason)
+	p.line("   %s", told(d.Reason))
 	p.head("What the audit ledger says")
 	p.audit(r.Audit)
 }
@@ -149,7 +164,7 @@ func orderText(o *order) string {
 func (p *printer) decision(d decision) string {
 	text := d.Decision
 	if d.EscalateTo != nil {
-		text += " to " + *d.EscalateTo
+		text += " to " + told(*d.EscalateTo)
 	}
 	switch d.Decision {
 	case approved:
@@ -172,6 +187,10 @@ func (p *printer) head(title string) { p.line("\n%s", p.bold(title)) }
 func (p *printer) rows(fill func(row func(...string))) {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fill(func(cells ...string) {
+		for i := range cells {
+			indent := cells[i][:len(cells[i])-len(strings.TrimLeft(cells[i], " "))]
+			cells[i] = indent + told(strings.TrimLeft(cells[i], " "))
+		}
 		if p.err == nil {
 			_, p.err = fmt.Fprintln(w, strings.Join(cells, "\t"))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/tools"
 	"usher/tools/agents"
 )
 
@@ -19,13 +20,17 @@ type attempted struct {
 	Input   any    `json:"input"`
 	Outcome string `json:"outcome"`
 	Words   string `json:"words,omitempty"` // the denial, or what is wrong with the input
-	want    string
+	want    string // empty where it is a model's judgement
 }
 
 // probe lets the manager and the adversary try, and looks afterwards whether
 // anything changed.
 func (h *house) probe(ctx context.Context, r *report) error {
-	before, err := h.state(ctx)
+	var err error
+	if r.worked, err = h.lastRow(ctx); err != nil {
+		return err
+	}
+	before, err := h.state(ctx, "w", "o")
 	if err != nil {
 		return err
 	}
@@ -45,13 +50,13 @@ func (h *house) probe(ctx context.Context, r *report) error {
 			r.unexpected("%s made %d attempts, want %d", p.agent, len(made), len(p.attempts))
 		}
 		for _, a := range made {
-			if a.Outcome != a.want {
+			if a.want != "" && a.Outcome != a.want {
 				r.unexpected("%s could %s: %s, want %s", a.Agent, a.What, a.Outcome, a.want)
 			}
 		}
 		r.Attempts = append(r.Attempts, made...)
 	}
-	after, err := h.state(ctx)
+	after, err := h.state(ctx, "w", "o")
 	if err != nil {
 		return err
 	}
@@ -75,6 +80,7 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 	}
 	var out []attempted
 	calls := make(map[string]runtime.ToolCall)
+	var from uint64
 	for ev, err := range a.ChatIn(ctx, "", task) {
 		if err != nil {
 			return nil, fmt.Errorf("%s probes the gate: %w", agent, err)
@@ -82,10 +88,21 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 		switch ev := ev.(type) {
 		case runtime.ToolStarted:
 			calls[ev.Call.ID] = ev.Call
+			if h.plugged.behind(known[callKey(ev.Call.Name, ev.Call.Arguments)].asks()) {
+				if from, err = h.lastRow(ctx); err != nil {
+					return nil, err
+				}
+			}
 		case runtime.ToolFinished:
 			call := calls[ev.CallID]
 			at := known[callKey(call.Name, call.Arguments)]
 			outcome, words := readResult(ev.Result).verdict()
+			if asked := at.asks(); h.plugged.behind(asked) {
+				if outcome, words, err = h.answered(ctx, asked, from, ev.Result); err != nil {
+					return nil, err
+				}
+				at.expect = ""
+			}
 			if outcome == allowed && at.expect != allowed {
 				words = "It was answered: " + ev.Result // what somebody will want to see
 			}
@@ -98,24 +115,46 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 	return out, nil
 }
 
-// state is everything that the attempts are after: data, operations, and the
-// agents with what they hold.
-func (h *house) state(ctx context.Context) ([]byte, error) {
+// answered is what came of asking an agent whose model is not ours: a denial
+// only where the ledger has one from then on, whatever the model says. That
+// nothing is recorded shows in what is stored.
+func (h *house) answered(ctx context.Context, asked string, from uint64, result string) (outcome, words string, err error) {
+	for row, err := range h.v.Audit(ctx, from+1) {
+		if err != nil {
+			return "", "", err
+		}
+		if row.Entry != nil && row.Actor == asked && row.Verdict == tools.Denied {
+			return denied, row.Reason, nil
+		}
+	}
+	return byModel, "It answered: " + result, nil
+}
+
+// lastRow is the number of the ledger's last row.
+func (h *house) lastRow(ctx context.Context) (seq uint64, err error) {
+	for row, err := range h.v.Audit(ctx, 0) {
+		if err != nil {
+			return 0, err
+		}
+		seq = row.Seq
+	}
+	return seq, nil
+}
+
+// state is what lies at some paths, and the agents with what they hold.
+func (h *house) state(ctx context.Context, paths ...string) ([]byte, error) {
 	type agentState struct {
 		Config agents.Spec
 		Caps   caps.Set
 		Ended  bool
 	}
 	var all struct {
-		Data, Operations json.RawMessage
-		Agents           map[string]agentState
+		Data   []json.RawMessage
+		Agents map[string]agentState
 	}
-	all.Agents = make(map[string]agentState)
-	for _, part := range []struct {
-		path string
-		into *json.RawMessage
-	}{{"w", &all.Data}, {"o", &all.Operations}} {
-		if err := h.get(ctx, part.into, "covia:read", object{"path": part.path}); err != nil {
+	all.Data, all.Agents = make([]json.RawMessage, len(paths)), make(map[string]agentState)
+	for i, path := range paths {
+		if err := h.get(ctx, &all.Data[i], "covia:read", object{"path": path}); err != nil {
 			return nil, err
 		}
 	}

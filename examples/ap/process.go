@@ -12,9 +12,18 @@ import (
 
 // processed is what the pipeline makes of an invoice.
 type processed struct {
+	File       string          `json:"file,omitempty"`    // of the demo's own
+	Problem    string          `json:"problem,omitempty"` // why there is nothing else
 	Extraction invoice.Invoice `json:"extraction"`
 	Enrichment enrichment      `json:"enrichment"`
 	Decision   decision        `json:"decision"`
+}
+
+func (p *processed) outcome() string {
+	if p.Problem != "" {
+		return "NO DECISION"
+	}
+	return outcomeOf(p.Decision)
 }
 
 // process runs the pipeline on a text.

@@ -7,7 +7,8 @@
 // The agents, their capabilities, the orchestration and the data are a
 // configuration, usher.yaml. The models are programs, so nothing here needs a
 // key or a network; [Providers] has them for any configuration. [Demo] runs
-// the department.
+// the department, with these programs or with a model of the user's in their
+// place.
 package ap
 
 import (

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"usher/caps"
 	"usher/tools"
 )
 
@@ -16,11 +17,13 @@ type report struct {
 	Invoice    *processed   `json:"invoice,omitempty"`  // the one that was given
 	Invoices   []*processed `json:"invoices,omitempty"` // the demo's own
 	Repeated   *processed   `json:"repeated,omitempty"`
-	Summary    string       `json:"summary,omitempty"` // the manager's
+	Judgement  *judgement   `json:"judgement,omitempty"` // of a model that was plugged in
+	Summary    string       `json:"summary,omitempty"`   // the manager's
 	Attempts   []attempted  `json:"attempts,omitempty"`
 	Unchanged  *bool        `json:"unchanged,omitempty"` // by the attempts
 	Audit      *audit       `json:"audit"`
 	Unexpected []string     `json:"unexpected"`
+	worked     uint64       // the ledger's last row before the attempts
 }
 
 // mandate is an agent and what it holds.
@@ -28,7 +31,7 @@ type mandate struct {
 	Agent       string          `json:"agent"`
 	Description string          `json:"description"`
 	Caps        json.RawMessage `json:"caps"`
-	held        string
+	set         caps.Set
 }
 
 // audit counts the decisions in the ledger.
@@ -82,7 +85,7 @@ func (h *house) mandates(ctx context.Context) ([]mandate, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, mandate{id, info.Config.Description, raw, info.Caps.String()})
+		out = append(out, mandate{id, info.Config.Description, raw, info.Caps})
 	}
 	return out, nil
 }
@@ -90,8 +93,10 @@ func (h *house) mandates(ctx context.Context) ([]mandate, error) {
 // inPerson is how the user in person stands in the tally.
 const inPerson = "(the user)"
 
-// audit reads the ledger from its beginning, which checks the chain of hashes.
-func (h *house) audit(ctx context.Context) (*audit, error) {
+// audit reads the ledger from its beginning, which checks the chain of hashes,
+// and looks whether each call that was allowed is within the mandate of its
+// agent.
+func (h *house) audit(ctx context.Context, r *report) (*audit, error) {
 	out := &audit{}
 	counts := make(map[string]*tally)
 	for row, err := range h.v.Audit(ctx, 0) {
@@ -113,6 +118,12 @@ func (h *house) audit(ctx context.Context) (*audit, error) {
 			counts[who].Allowed++
 		} else {
 			counts[who].Denied++
+			if r.Judgement != nil && row.Seq <= r.worked {
+				r.Judgement.Denied = refused(r.Judgement.Denied, &row)
+			}
+		}
+		if need, found := beyond(r.Agents, &row); found {
+			r.unexpected("row %d of the ledger lets %s use %s on %s, which it does not hold", row.Seq, row.Actor, need.Ability, need.Resource)
 		}
 	}
 	for _, t := range counts {

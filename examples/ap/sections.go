@@ -3,10 +3,22 @@ package ap
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // width is how wide a column of lists may grow before it goes on below.
 const width = 60
+
+// told is what a model or an invoice said, on one line and of a bearable
+// length: control characters could rewrite what the terminal shows.
+func told(s string) string {
+	const most = 1000
+	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }), " "))
+	if len(runes) > most {
+		return string(runes[:most]) + " …"
+	}
+	return string(runes)
+}
 
 // fold breaks a list into lines at its separators.
 func fold(list, separator string) []string {
@@ -37,7 +49,7 @@ func tall(row func(...string), last []string, cells ...string) {
 func (p *printer) mandates(list []mandate) {
 	p.rows(func(row func(...string)) {
 		for _, m := range list {
-			tall(row, fold(m.held, ", "), "   "+m.Agent, m.Description)
+			tall(row, fold(m.set.String(), ", "), "   "+m.Agent, m.Description)
 		}
 	})
 }
@@ -47,15 +59,15 @@ func (p *printer) decisions(list []*processed) {
 	p.rows(func(row func(...string)) {
 		for _, i := range list {
 			d := i.Decision
+			if i.Problem != "" {
+				tall(row, fold(i.Problem, ": "), "   "+i.File, "", "", i.outcome())
+				continue
+			}
 			amount := d.Total.Grouped()
 			if d.Currency != nil {
 				amount += " " + *d.Currency
 			}
-			to := d.Decision
-			if d.EscalateTo != nil {
-				to = outcome(to, *d.EscalateTo)
-			}
-			tall(row, fold(d.Reason, "; "), "   "+d.Invoice, d.Vendor, amount, to)
+			tall(row, fold(d.Reason, "; "), "   "+d.Invoice, d.Vendor, amount, i.outcome())
 		}
 	})
 }
@@ -84,10 +96,12 @@ func (p *printer) attempts(list []attempted) {
 			mark = p.good("allowed")
 		case invalid:
 			mark = p.bad("refused")
+		case byModel:
+			mark = p.dim("answered")
 		}
 		p.line("     %s  %s", mark, a.What)
 		if words != "" {
-			p.line("              %s", p.dim(words))
+			p.line("              %s", p.dim(told(words)))
 		}
 	}
 }

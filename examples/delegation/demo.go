@@ -26,17 +26,20 @@ import (
 var ErrUnexpected = errors.New("the demo did not come out as it must")
 
 // Demo tells the story, prints what came of it, and returns [ErrUnexpected]
-// where that is not what the delegations demand. It takes no invoice.
+// where that is not what the delegations demand. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	if opts.Invoice != nil {
 		return cli.Misuse(errors.New("the delegation demo takes no invoice: leave --invoice out, or run usher demo ap"))
+	}
+	if opts.Model != "" {
+		return cli.Misuse(errors.New("the delegation demo's agents follow a script: leave --model out, or run usher demo ap --model " + opts.Model))
 	}
 	return demo(ctx, story(), opts)
 }
 
 func demo(ctx context.Context, p plan, opts cli.DemoOptions) (err error) {
 	v, err := venue.Open(ctx, &venue.Options{
-		Dir: opts.Dir, Models: map[string]runtime.Model{"default": offline.Model{}},
+		Dir: opts.Dir, Models: map[string]runtime.Model{"default": offline.Model{}}, Telemetry: opts.Telemetry,
 	})
 	if err != nil {
 		return err

@@ -250,6 +250,13 @@ func TestDemoTakesNoInvoice(t *testing.T) {
 	}
 }
 
+func TestDemoTakesNoModel(t *testing.T) {
+	err := Demo(t.Context(), cli.DemoOptions{Model: "default", Out: new(bytes.Buffer)})
+	if err == nil || !strings.Contains(err.Error(), "usher demo ap --model default") {
+		t.Errorf("Demo = %v, want a refusal of the model", err)
+	}
+}
+
 func TestDemoTakesNoUsedFolder(t *testing.T) {
 	dir := t.TempDir()
 	asText(t, cli.DemoOptions{Dir: dir})
@@ -276,6 +283,7 @@ func TestCommand(t *testing.T) {
 		{"text", []string{"demo", "delegation"}, cli.ExitOK, "6. What the audit ledger says"},
 		{"data", []string{"demo", "delegation", "--json"}, cli.ExitOK, `"unexpected": []`},
 		{"an invoice", []string{"demo", "delegation", "--invoice", "-"}, cli.ExitMisuse, ""},
+		{"a model", []string{"demo", "delegation", "--model", "default"}, cli.ExitMisuse, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, notes bytes.Buffer

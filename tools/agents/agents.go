@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -41,6 +42,7 @@ type Spec struct {
 	Authority   string          `json:"authority,omitempty"` // AuthorityCaller or AuthorityOwn
 	Identity    string          `json:"identity,omitempty"`  // IdentityOwner or IdentityOwn
 	Parent      string          `json:"parent,omitempty"`    // agent that bounds it, beside whoever creates it
+	Budgets     *Budgets        `json:"budgets,omitempty"`   // nil is none, and in a change: as they are
 }
 
 // Whom an agent acts as.
@@ -61,12 +63,54 @@ const (
 	AuthorityOwn = "own"
 )
 
-// ContextEntry is material in an agent's context: a text, or what a path holds.
+// ContextEntry is material in an agent's context: a text, what a path holds, or
+// what an operation answers.
 type ContextEntry struct {
-	Path     string `json:"path,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Label    string `json:"label,omitempty"`
-	Required bool   `json:"required,omitempty"`
+	Path     string          `json:"path,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	Op       string          `json:"op,omitempty"`    // any reference that the agent may resolve
+	Input    json.RawMessage `json:"input,omitempty"` // of Op: an object
+	Label    string          `json:"label,omitempty"`
+	Required bool            `json:"required,omitempty"`
+}
+
+// UnmarshalJSON refuses fields that it does not know.
+func (c *ContextEntry) UnmarshalJSON(raw []byte) error {
+	if err := tools.CheckKeys(raw, []string{"path", "text", "op", "input", "label", "required"}); err != nil {
+		return fmt.Errorf("context: %w", err)
+	}
+	type plain ContextEntry
+	return json.Unmarshal(raw, (*plain)(c))
+}
+
+// Check says what is wrong with the entry itself.
+func (c *ContextEntry) Check() error {
+	given := 0
+	for _, source := range []string{c.Path, c.Text, c.Op} {
+		if source != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return errors.New("give one of path, text and op")
+	}
+	if strings.HasSuffix(c.Op, ":*") {
+		return fmt.Errorf("op %s means several operations: name one", c.Op)
+	}
+	if c.Path != "" {
+		if _, err := caps.ParseResource(c.Path); err != nil {
+			return err
+		}
+	}
+	var object map[string]json.RawMessage
+	switch {
+	case len(c.Input) == 0:
+	case c.Op == "":
+		return errors.New("input is for op: remove it, or name the operation")
+	case json.Unmarshal(c.Input, &object) != nil || object == nil:
+		return errors.New("input is not an object: write the operation's fields")
+	}
+	return nil
 }
 
 // Created answers agent:create and agent:fork.
@@ -99,6 +143,8 @@ type Info struct {
 	Config   Spec     `json:"config"`
 	Caps     caps.Set `json:"effectiveCaps"` // after every creator above it; null is unrestricted
 	Creators []string `json:"creators,omitempty"`
+	Budgets  []Budget `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
+	Spent    Spent    `json:"spent"`             // since it was made
 	Sessions int      `json:"sessions"`
 	Inbox    int      `json:"inbox"`
 	Created  int64    `json:"created"` // ms
@@ -119,6 +165,7 @@ type Task struct {
 	Output  json.RawMessage // JSON Schema of the answer; nil is the agent's own
 	Session string          // empty is a new one
 	Timeout time.Duration   // how long the caller waits; 0 is until the task is done
+	Budget  Limits          // what it may spend of what the caller has left; the zero value is all of it
 }
 
 // Answer is what came of a [Task]: its job, complete or still running.

@@ -19,7 +19,7 @@ func Operations(s Service) []*tools.Operation {
 
 type createInput struct {
 	AgentID   string          `json:"agentId" jsonschema:"id of the new agent"`
-	Config    json.RawMessage `json:"config,omitempty" jsonschema:"prompt, model, tools, context, output and caps; caps left out are the creator's"`
+	Config    json.RawMessage `json:"config,omitempty" jsonschema:"prompt, model, tools, context, output, caps and budgets; caps left out are the creator's"`
 	Overwrite bool            `json:"overwrite,omitempty" jsonschema:"replace an agent that has this id"`
 }
 
@@ -78,7 +78,7 @@ func manage(s Service) []*tools.Operation {
 					return Created{}, err
 				}
 				return s.Create(ctx, call, spec, in.Overwrite)
-			}, within("agent/create")),
+			}, within("agent/create"), tools.Exclusive()),
 
 		tools.New("agent:fork", "Copy an agent under a new id. Its capabilities can be at most your own.",
 			func(in forkInput) []caps.Request {
@@ -91,7 +91,7 @@ func manage(s Service) []*tools.Operation {
 					return Created{}, err
 				}
 				return s.Fork(ctx, call, in.SourceID, spec, in.IncludeTimeline, in.Overwrite)
-			}, within("agent/fork")),
+			}, within("agent/fork"), tools.Exclusive()),
 
 		tools.New("agent:update", "Replace fields of an agent's config. What it holds afterwards can be at most what you hold.",
 			func(in updateInput) []caps.Request {
@@ -103,7 +103,7 @@ func manage(s Service) []*tools.Operation {
 					return State{}, err
 				}
 				return s.Update(ctx, call, spec)
-			}, within("agent/update"), tools.Idempotent()),
+			}, within("agent/update"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:delete", "End an agent; with remove, its record too.",
 			func(in deleteInput) []caps.Request {
@@ -111,7 +111,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in deleteInput) (Deleted, error) {
 				return s.Delete(ctx, call, in.AgentID, in.Remove)
-			}, within("agent/delete"), tools.Idempotent()),
+			}, within("agent/delete"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:suspend", "Suspend an agent: it takes no work until it is resumed.",
 			func(in agentInput) []caps.Request {
@@ -119,7 +119,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in agentInput) (State, error) {
 				return s.SetSuspended(ctx, call, in.AgentID, true)
-			}, within("agent/manage"), tools.Idempotent()),
+			}, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:resume", "Resume a suspended agent.",
 			func(in agentInput) []caps.Request {
@@ -127,7 +127,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in agentInput) (State, error) {
 				return s.SetSuspended(ctx, call, in.AgentID, false)
-			}, within("agent/manage"), tools.Idempotent()),
+			}, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:info", "Show an agent: status, config and effective capabilities.",
 			func(in agentInput) []caps.Request {
@@ -152,6 +152,7 @@ type requestInput struct {
 	Timeout        *int64          `json:"timeout,omitempty" jsonschema:"milliseconds to wait for the answer; left out, until it is there"`
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty" jsonschema:"JSON Schema that the answer must fit"`
 	SessionID      string          `json:"sessionId,omitempty"`
+	Budget         json.RawMessage `json:"budget,omitempty" jsonschema:"the most that the task may spend of what you have left: calls of a model, tokens, money, for example {\"calls\": 5, \"money\": 0.10}"`
 }
 
 type messageInput struct {
@@ -160,10 +161,25 @@ type messageInput struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
 
+// budget is what the task may spend; null is as good as nothing, as models
+// write what they leave out.
+func (in requestInput) budget() (l Limits, err error) {
+	if len(in.Budget) == 0 || string(in.Budget) == "null" {
+		return l, nil
+	}
+	if err := json.Unmarshal(in.Budget, &l); err != nil {
+		return l, fmt.Errorf("budget: %w", err)
+	}
+	return l, nil
+}
+
 func talk(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agent:request", "Give an agent a task and wait for its answer.",
 			func(in requestInput) []caps.Request {
+				if _, err := in.budget(); err != nil {
+					return []caps.Request{caps.Invalid(err)}
+				}
 				return []caps.Request{on("agent/request", "agentId", in.AgentID)}
 			},
 			func(ctx context.Context, call tools.Call, in requestInput) (Answer, error) {
@@ -173,6 +189,10 @@ func talk(s Service) []*tools.Operation {
 						return Answer{}, fmt.Errorf("timeout is %d ms: give a positive number, or leave it out to wait until the task is done", *in.Timeout)
 					}
 					task.Timeout = time.Duration(*in.Timeout) * time.Millisecond
+				}
+				var err error
+				if task.Budget, err = in.budget(); err != nil {
+					return Answer{}, err
 				}
 				return s.Request(ctx, call, task)
 			}, within("agent/request")),
@@ -212,6 +232,13 @@ func decodeSpec(id string, config json.RawMessage) (Spec, error) {
 	if err := tools.CheckKeys(config, specKeys); err != nil {
 		return Spec{}, fmt.Errorf("config: %w", err)
 	}
+	var written struct{ Budgets json.RawMessage }
+	if err := json.Unmarshal(config, &written); err != nil {
+		return Spec{}, fmt.Errorf("config: %w", err)
+	}
+	if string(written.Budgets) == "null" {
+		return Spec{}, errors.New("config: budgets is null: write {} for none, or leave it out to keep what they are")
+	}
 	if err := json.Unmarshal(config, &spec); err != nil {
 		return Spec{}, fmt.Errorf("config: %w", err)
 	}
@@ -222,7 +249,7 @@ func decodeSpec(id string, config json.RawMessage) (Spec, error) {
 	return spec, spec.Check()
 }
 
-var specKeys = []string{"id", "description", "model", "prompt", "tools", "context", "output", "caps", "authority", "identity", "parent"}
+var specKeys = []string{"id", "description", "model", "prompt", "tools", "context", "output", "caps", "authority", "identity", "parent", "budgets"}
 
 // Check says what is wrong with the spec itself.
 func (s *Spec) Check() error {
@@ -245,13 +272,8 @@ func (s *Spec) Check() error {
 		}
 	}
 	for i, c := range s.Context {
-		if (c.Path == "") == (c.Text == "") {
-			return fmt.Errorf("context[%d]: give either path or text", i)
-		}
-		if c.Path != "" {
-			if _, err := caps.ParseResource(c.Path); err != nil {
-				return fmt.Errorf("context[%d]: %w", i, err)
-			}
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("context[%d]: %w", i, err)
 		}
 	}
 	return nil

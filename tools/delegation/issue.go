@@ -174,7 +174,7 @@ func sign(s Service) []*tools.Operation {
 				}
 				d := Describe(link, true)
 				return issueOutput{Token: d.Token, CID: d.CID, Issuer: d.Issuer, Expires: d.Expires}, nil
-			}, tools.Within(caps.ScopeAbility(canDelegate))),
+			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive()),
 
 		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
 			func(in delegateInput) []caps.Request { return handOn(canDelegate, in.Capabilities) },
@@ -192,7 +192,7 @@ func sign(s Service) []*tools.Operation {
 					out.Tokens[i] = Describe(l, true)
 				}
 				return out, nil
-			}, tools.Within(caps.ScopeAbility(canDelegate))),
+			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive()),
 
 		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
 			func(in revokeInput) []caps.Request {
@@ -207,6 +207,6 @@ func sign(s Service) []*tools.Operation {
 					return revokeOutput{}, err
 				}
 				return revokeOutput{CID: in.CID, Revoked: true}, s.Revoke(ctx, call, cid)
-			}, tools.Within(caps.ScopeAbility(canRevoke)), tools.Idempotent()),
+			}, tools.Within(caps.ScopeAbility(canRevoke)), tools.Idempotent(), tools.Exclusive()),
 	}
 }

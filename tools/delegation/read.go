@@ -70,7 +70,7 @@ func read(s Service) []*tools.Operation {
 					out.CIDs[i] = l.CID().String()
 				}
 				return out, s.Import(ctx, call, links)
-			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Idempotent()),
+			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("ucan:verify", "Say whether tokens carry an authority, and by which chain.",
 			func(verifyInput) []caps.Request { return []caps.Request{caps.NeedAbility(canRead)} },

@@ -29,14 +29,14 @@ func Operations(jobs Jobs) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in runInput) (json.RawMessage, error) {
 				return jobs.Run(ctx, call, in.Operation, in.object())
 			},
-			tools.Within(caps.ScopeAbility("invoke"))),
+			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested()),
 		tools.New("grid:invoke",
 			"Start an operation as a job and return at once with the job's id and status.",
 			runInput.needs,
 			func(ctx context.Context, call tools.Call, in runInput) (Status, error) {
 				return jobs.Start(ctx, call, in.Operation, in.object())
 			},
-			tools.Within(caps.ScopeAbility("invoke"))),
+			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested()),
 		tools.New("grid:jobStatus",
 			"Look at a job: its status, and its output or error when it has ended.",
 			statusInput.needs,

@@ -83,14 +83,14 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 		if len(offered) == 0 {
 			offered = []string{"(none)"}
 		}
-		err = s.table([][]string{
+		err = s.table(append([][]string{
 			{"agent", info.AgentID},
 			{"status", info.Status},
 			{"capabilities", info.Caps.String()},
 			{"tools offered", strings.Join(offered, ", ")},
 			{"sessions", fmt.Sprint(info.Sessions)},
-		})
-		fmt.Fprintf(s.out, "\n%s\n%s\n", s.paint.dim("What its model is told:"), brief.System)
+		}, budgetRows(info)...))
+		fmt.Fprintf(s.out, "\n%s\n%s\n", s.paint.dim("What its model is told:"), s.paint.safe(brief.System))
 		return err
 	})
 }

@@ -11,12 +11,12 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"usher/runtime"
+	"usher/runtime/telemetry"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -35,19 +35,11 @@ type Program struct {
 	Stdin     io.Reader         // nil is the process's own; so for the others
 	Stdout    io.Writer
 	Stderr    io.Writer
-}
 
-// Demo is a demonstration that `usher demo` can run.
-type Demo func(ctx context.Context, opts DemoOptions) error
-
-// DemoOptions is what a demonstration is asked for.
-type DemoOptions struct {
-	Invoice     io.Reader // nil runs the demonstration's own
-	InvoiceName string    // where Invoice comes from
-	Dir         string    // data folder; empty is in memory
-	JSON        bool
-	Color       bool
-	Out         io.Writer
+	// Interrupts takes Ctrl-C from the process while a command runs: it ends
+	// the command, and in a chat the turn. Where it is false, ctx says when to
+	// end.
+	Interrupts bool
 }
 
 // streams is where a command reads and writes.
@@ -58,19 +50,23 @@ type streams struct {
 	err     io.Writer
 	paint   paint // for out
 	notes   paint // for err
+
+	interrupts *interrupts
+	telemetry  telemetry.Options // of the commands that run turns; see observe
 }
 
 type command struct {
-	Demo   demoCmd   `cmd:"" help:"See the gate at work: agents process invoices, and some try what they may not."`
-	Init   initCmd   `cmd:"" help:"Make a project to begin with."`
-	Run    runCmd    `cmd:"" help:"Run one turn of an agent and print its answer."`
-	Chat   chatCmd   `cmd:"" help:"Talk with an agent."`
-	Agents agentsCmd `cmd:"" help:"List and manage agents."`
-	Caps   capsCmd   `cmd:"" help:"Check and disclose capabilities, without a venue."`
-	Audit  auditCmd  `cmd:"" help:"Read the audit ledger."`
-	Ucan   ucanCmd   `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
-	Lint   lintCmd   `cmd:"" help:"Say what is wrong in a configuration before it runs."`
-	Schema schemaCmd `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
+	Demo    demoCmd    `cmd:"" help:"See the gate at work: agents process invoices, and some try what they may not."`
+	Init    initCmd    `cmd:"" help:"Make a project to begin with."`
+	Run     runCmd     `cmd:"" help:"Run one turn of an agent and print its answer."`
+	Chat    chatCmd    `cmd:"" help:"Talk with an agent."`
+	Agents  agentsCmd  `cmd:"" help:"List and manage agents."`
+	Caps    capsCmd    `cmd:"" help:"Check and disclose capabilities, without a venue."`
+	Audit   auditCmd   `cmd:"" help:"Read the audit ledger."`
+	Secrets secretsCmd `cmd:"" help:"Keep keys and other secrets, sealed."`
+	Ucan    ucanCmd    `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
+	Lint    lintCmd    `cmd:"" help:"Say what is wrong in a configuration before it runs."`
+	Schema  schemaCmd  `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }
 
 // errQuiet is a failure that has been told already.
@@ -90,6 +86,8 @@ func Misuse(err error) error { return misuse{err} }
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {
 	io := p.streams()
+	ctx, io.interrupts = listen(ctx, p.Interrupts)
+	defer io.interrupts.stop()
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -151,7 +149,7 @@ func (p *Program) streams() *streams {
 // fail tells an error and returns the exit status that it means.
 func (s *streams) fail(err error) int {
 	if !errors.Is(err, errQuiet) {
-		fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), err)
+		s.tell(err)
 	}
 	var m misuse
 	if errors.As(err, &m) {
@@ -160,10 +158,17 @@ func (s *streams) fail(err error) int {
 	return ExitFailed
 }
 
+// tell prints an error, which may repeat what a model or a tool said.
+func (s *streams) tell(err error) {
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(err.Error()))
+}
+
 // fromConfig is the flag of every command that works on a venue.
 type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file, or a folder of them."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
+
+	dir string // the data folder of the venue that is open; empty in memory
 }
 
 // load reads the configuration.
@@ -184,11 +189,10 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 	if err != nil {
 		return nil, nil, err
 	}
-	dir := f.Data
-	if dir == "" {
-		dir = c.StoreDir()
+	if f.dir = f.Data; f.dir == "" {
+		f.dir = c.StoreDir()
 	}
-	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Config: c, Providers: io.program.Providers})
+	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: io.program.Providers, Telemetry: io.telemetry})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
 	}
@@ -235,33 +239,4 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 		return nil, misuse{err}
 	}
 	return f, nil
-}
-
-type demoCmd struct {
-	Name    string `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable) or delegation (chains of authority)."`
-	Invoice string `placeholder:"FILE|-" help:"Process this invoice instead of the demonstration's own."`
-	Data    string `placeholder:"DIR" help:"Keep the data there; otherwise nothing is kept."`
-	JSON    bool   `name:"json" help:"Print the same as data."`
-}
-
-func (c *demoCmd) Run(ctx context.Context, s *streams) error {
-	demo, ok := s.program.Demos[c.Name]
-	if !ok {
-		var names []string
-		for name := range s.program.Demos {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return misusef("there is no demo %q; there are: %s", c.Name, strings.Join(names, ", "))
-	}
-	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Color: s.paint.on, Out: s.out}
-	if c.Invoice != "" {
-		in, err := s.source(c.Invoice)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		opts.Invoice, opts.InvoiceName = in, c.Invoice
-	}
-	return demo(ctx, opts)
 }

@@ -2,11 +2,14 @@ package cli_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"usher/venue/cli"
 )
@@ -14,9 +17,13 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"usher": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-			status := new(cli.Program).Run(ctx, os.Args[1:])
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+			status := (&cli.Program{Interrupts: true}).Run(ctx, os.Args[1:])
 			stop()
+			if err := goleak.Find(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				status = 99
+			}
 			os.Exit(status)
 		},
 	})

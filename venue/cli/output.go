@@ -13,17 +13,41 @@ import (
 )
 
 // paint colours text where it goes to a terminal.
-type paint struct{ on bool }
+type paint struct {
+	on  bool     // in colour
+	tty *os.File // the terminal; nil is a file or a pipe
+}
 
 func paintFor(w io.Writer) paint {
-	f, ok := w.(*os.File)
-	return paint{ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	tty := terminal(w)
+	return paint{tty != nil && os.Getenv("NO_COLOR") == "" && !dumb(), tty}
+}
+
+// terminal returns stream as a file if it is a terminal, and nil otherwise.
+func terminal(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // interactive reports whether a person types the input.
-func (s *streams) interactive() bool {
-	f, ok := s.in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+func (s *streams) interactive() bool { return terminal(s.in) != nil }
+
+// dumb reports whether the terminal cannot move its cursor.
+func dumb() bool { return os.Getenv("TERM") == "dumb" }
+
+// live reports whether what is written can be written over.
+func (p paint) live() bool { return p.tty != nil && !dumb() }
+
+// width is how many columns there are; wide enough where nobody knows.
+func (p paint) width() int {
+	if p.tty != nil {
+		if width, _, err := term.GetSize(int(p.tty.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 100
 }
 
 func (p paint) with(s string, style lipgloss.Style) string {
@@ -57,7 +81,7 @@ func (s *streams) printJSON(value any) error {
 func (s *streams) table(rows [][]string) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(row, "\t"))); err != nil {
 			return err
 		}
 	}

@@ -4,12 +4,11 @@ import (
 	"strconv"
 	"strings"
 
-	"usher/caps"
 	"usher/tools/agents"
 )
 
 var agentKeys = []string{
-	"id", "description", "model", "prompt", "prompt_file", "tools", "context", "output", "authority", "identity", "caps", "parent",
+	"id", "description", "model", "prompt", "prompt_file", "tools", "context", "output", "authority", "identity", "caps", "parent", "budgets",
 }
 
 const agentExample = `{id: Carol, prompt: "…", tools: ["covia:read"], caps: [{with: w/, can: crud/read}]}`
@@ -64,6 +63,7 @@ func (r *reader) agent(n *node) {
 		}
 	}
 	spec.Caps = r.caps(o, spec.ID)
+	spec.Budgets = r.budgets(o, spec.ID)
 	if parent := o.text("parent", "Dave"); parent != "" {
 		spec.Parent = parent
 		r.cfg.Parents[spec.ID] = parent
@@ -104,7 +104,7 @@ func (r *reader) tools(o object, id string) []string {
 	return out
 }
 
-var contextKeys = []string{"path", "text", "label", "required"}
+var contextKeys = []string{"path", "text", "op", "input", "label", "required"}
 
 func (r *reader) context(o object, id string) []agents.ContextEntry {
 	var out []agents.ContextEntry
@@ -115,16 +115,28 @@ func (r *reader) context(o object, id string) []agents.ContextEntry {
 		}
 		entry := agents.ContextEntry{
 			Path: c.text("path", "w/docs/policy"), Text: c.text("text", "Payments run on Fridays."),
-			Label: c.text("label", "Policy"), Required: c.flag("required"),
+			Label: c.text("label", "Policy"), Required: c.flag("required"), Op: c.text("op", "covia:list"),
 		}
-		if (c.get("path") == nil) == (c.get("text") == nil) {
-			r.add(n.at, "a context entry has either path or text: write one of them")
+		if in := c.get("input"); in != nil {
+			if in.kind != mapping {
+				c.wrong("input", in, "the operation's fields", "{path: w/inbox}")
+				continue
+			}
+			entry.Input, _ = r.json(in)
+		}
+		at, sources := n.at, 0
+		for _, key := range []string{"path", "text", "op"} {
+			if source := c.get(key); source != nil {
+				at = source.at
+				sources++
+			}
+		}
+		if sources != 1 {
+			r.add(n.at, "a context entry has one of path, text and op: write one of them")
 			continue
 		}
-		at := n.at
-		if p := c.get("path"); p != nil && entry.Path != "" {
-			at = p.at
-			if _, err := caps.ParseResource(entry.Path); err != nil {
+		if entry.Path != "" || entry.Op != "" {
+			if err := entry.Check(); err != nil {
 				r.add(at, "%v", err)
 			}
 		}

@@ -30,8 +30,9 @@ type Config struct {
 	places map[string]place
 }
 
-// Model is an entry of models: a provider and that provider's settings. It logs
-// the names of its settings only, since a key may be among them.
+// Model is an entry of models: a provider and that provider's settings. Files
+// that they name are in the configuration's folder, where they were relative.
+// It logs the names of its settings only, since a key may be among them.
 type Model struct {
 	Provider string
 	Settings map[string]any // text, bool, json.Number, []any and map[string]any
@@ -64,6 +65,7 @@ func (o Orchestration) Path() string { return "o/" + o.ID }
 type Limits struct {
 	ModelCalls  int           // of a turn
 	ToolTimeout time.Duration // of a tool call
+	ToolsAtOnce int           // tool calls of one answer that run side by side
 	ToolResult  int           // bytes of a tool's result to the model
 	OutputTries int           // answers until one fits the output schema
 	CallDepth   int           // operations that start operations

@@ -89,6 +89,7 @@ func (l *linter) at(kind, id string, part ...string) place {
 
 func (l *linter) agent(a *agents.Spec) {
 	l.modelOf(a)
+	l.budgetsOf(a)
 	l.outputOf(a)
 	listed := l.toolsOf(a)
 	l.restriction(a)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -39,8 +40,13 @@ func (l *linter) reach(a *agents.Spec, listed []tool) *reach {
 
 func (r *reach) context(l *linter, a *agents.Spec) {
 	for _, entry := range a.Context {
-		if entry.Path != "" {
+		switch {
+		case entry.Path != "":
 			r.reads = append(r.reads, l.readNeeds(entry.Path)...)
+		case entry.Op != "":
+			if t, err := l.resolve(entry.Op); err == nil {
+				r.add(l, t)
+			}
 		}
 	}
 }
@@ -98,16 +104,39 @@ func (l *linter) readNeeds(path string) []caps.Request {
 	return []caps.Request{caps.Need("crud/read", path)}
 }
 
+// contextNeeds is what an entry of a context requires.
+func (l *linter) contextNeeds(entry agents.ContextEntry) []caps.Request {
+	if entry.Op == "" {
+		return l.readNeeds(entry.Path)
+	}
+	t, err := l.resolve(entry.Op)
+	if err != nil {
+		return []caps.Request{caps.Invalid(fmt.Errorf("there is no operation %q: %w", entry.Op, err))}
+	}
+	if t.plan != "" {
+		return []caps.Request{t.scope}
+	}
+	var all []caps.Request
+	for _, op := range t.ops {
+		needs, err := op.Requirements(json.RawMessage(cmp.Or(string(entry.Input), "{}")))
+		if err != nil {
+			return []caps.Request{caps.Invalid(cmp.Or(errors.Unwrap(err), err))}
+		}
+		all = append(all, needs...)
+	}
+	return all
+}
+
 // contextOf finds context that the agent may not read, and context that
 // nothing fills.
 func (l *linter) contextOf(a *agents.Spec) {
 	set := l.held(a.ID)
 	for i, entry := range a.Context {
-		if entry.Path == "" {
+		if entry.Text != "" {
 			continue
 		}
 		at := l.at("agent", a.ID, "context", strconv.Itoa(i))
-		if l.unreadable(a, entry, set, at) || l.filled(entry.Path) {
+		if l.unreadable(a, entry, set, at) || entry.Path == "" || l.filled(entry.Path) {
 			continue
 		}
 		l.report(LevelNote, at, "agent "+a.ID, "nothing is at "+entry.Path+" at the start, and no agent may write it",
@@ -122,18 +151,26 @@ func (l *linter) unreadable(a *agents.Spec, entry agents.ContextEntry, set caps.
 		level, effect = LevelError, "and the agent requires it, so each of its turns fails"
 	}
 	name := "agent " + a.ID
-	for _, need := range l.readNeeds(entry.Path) {
+	what, needs := entry.Path, l.contextNeeds(entry)
+	if entry.Op != "" {
+		what = entry.Op
+	}
+	for _, need := range needs {
 		if err := need.Err(); err != nil {
 			l.report(LevelError, at, name, "its context cannot be read: "+err.Error(), "")
 			return true
 		}
 		if never := caps.Unrestricted().Check(need); !never.Allowed() {
-			l.report(level, at, name, "its context "+entry.Path+" cannot be read by anyone, "+effect+": "+never.Denial("").Why, "")
+			l.report(level, at, name, "its context "+what+" cannot be read by anyone, "+effect+": "+never.Denial("").Why, "")
 			return true
 		}
 		if !set.Check(need).Allowed() {
-			l.report(level, at, name, "its own capabilities do not let it read its context "+entry.Path+", "+effect,
-				"add the capability {with: "+need.Target()+", can: "+string(need.Ability())+"}")
+			with := need.Target()
+			if need.Resource().IsRoot() {
+				with = `""`
+			}
+			l.report(level, at, name, "its own capabilities do not let it read its context "+what+", "+effect,
+				"add the capability {with: "+with+", can: "+string(need.Ability())+"}")
 			return true
 		}
 	}

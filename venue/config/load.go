@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"usher/runtime/wrap"
 )
 
 // Load reads a configuration: the file at path, or all *.yaml and *.yml files
@@ -200,6 +202,10 @@ func (r *reader) finish(folder string) (*Config, error) {
 		return nil, err
 	}
 	c := r.cfg
+	for name, m := range c.Models {
+		m.Settings = wrap.Located(m.Settings, c.Dir)
+		c.Models[name] = m
+	}
 	if c.Name == "" {
 		c.Name = folder
 	}

@@ -23,7 +23,9 @@ import (
 var example = &Config{
 	Name: "acme-ap", User: "acme", Store: ".usher",
 	Models: map[string]Model{
-		"default": {Provider: "offline"},
+		"default": {Provider: "offline", Settings: map[string]any{
+			"price": map[string]any{"input": json.Number("2.50"), "output": json.Number("10")},
+		}},
 		"fast": {Provider: "openai", Settings: map[string]any{
 			"model": "gpt-5-mini", "base_url": "http://localhost:8080/v1", "key": "env:OPENAI_API_KEY", "retries": json.Number("3"),
 		}},
@@ -53,6 +55,11 @@ var example = &Config{
 				caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/decisions/", "crud"),
 				caps.MustCapability("o/ap-pipeline", "invoke"), caps.MustCapability("g/Alice", "agent/request"),
 			)),
+			Budgets: &agents.Budgets{
+				Run:     agents.Limits{Calls: 20, Money: 500_000},
+				Session: agents.Limits{Money: 2_000_000},
+				Agent:   agents.Limits{Tokens: 1_000_000},
+			},
 		},
 		{ID: "Clerk", Tools: []string{"covia:read"}, Parent: "Carol"},
 	},
@@ -62,7 +69,7 @@ var example = &Config{
 		`{"name":"scan","op":"agent:request","input":{"agentId":"Alice","input":{"text":["input","text"]}}},` +
 		`{"name":"store","op":"covia:write","strict":false,"after":[0],"input":{"path":"w/decisions/x","value":[0,"output"]}}],` +
 		`"result":{"extraction":[0,"output"]}}}`)}},
-	Limits: Limits{ModelCalls: 10, ToolTimeout: 90 * time.Second, ToolResult: 64 << 10, OutputTries: 2, CallDepth: 8},
+	Limits: Limits{ModelCalls: 10, ToolTimeout: 90 * time.Second, ToolResult: 64 << 10, ToolsAtOnce: 4, OutputTries: 2, CallDepth: 8},
 }
 
 var compared = cmp.Options{

@@ -112,11 +112,14 @@ func indent(line string, n int) string {
 // secretField finds a setting whose name says that its value is secret.
 var secretField = regexp.MustCompile(`(?i)((?:^|[\s{,\[])["']?[\w-]*(?:key|token|secret|password|credential)s?["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)`)
 
+// tokenCount is a number of tokens, as models count them: no secret.
+var tokenCount = regexp.MustCompile(`(?i)tokens["']?\s*:\s*-?[0-9.]+$`)
+
 // hideSecret leaves out the values of such settings, references apart.
 func hideSecret(line string) string {
 	return secretField.ReplaceAllStringFunc(line, func(s string) string {
 		m := secretField.FindStringSubmatch(s)
-		if isReference(strings.Trim(m[2], `"'`)) {
+		if tokenCount.MatchString(s) || isReference(strings.Trim(m[2], `"'`)) {
 			return s
 		}
 		return m[1] + "[redacted]"
@@ -126,7 +129,7 @@ func hideSecret(line string) string {
 // isReference reports whether a setting says where its value is to be found,
 // rather than the value.
 func isReference(value string) bool {
-	return strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "file:")
+	return strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "secret:")
 }
 
 // maxProblems is how many faults are reported at once.

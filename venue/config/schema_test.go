@@ -22,6 +22,8 @@ func TestSchema(t *testing.T) {
 		ok         bool
 	}{
 		{"agents", "agents: [{id: Carol, prompt: Hello., tools: ['covia:read'], caps: [{with: w/, can: crud/read}]}]", true},
+		{"budgets", "agents: [{id: Carol, budgets: {run: {calls: 20, money: 0.50}, session: {money: 2}, agent: {tokens: 1000000}}}]", true},
+		{"no budgets", "agents: [{id: Carol, budgets: {}}]", true},
 		{"caps null", "agents: [{id: Carol, caps: null}]", true},
 		{"limits", "limits: {model_calls: 3, tool_timeout: 300s, tool_result: 256KiB}", true},
 		{"size in bytes", "limits: {tool_result: 500}", true},
@@ -33,6 +35,12 @@ func TestSchema(t *testing.T) {
 		{"no id", "agents: [{prompt: Hello.}]", false},
 		{"prompt twice", "agents: [{id: Carol, prompt: a, prompt_file: b}]", false},
 		{"context of both", "agents: [{id: Carol, context: [{path: w/x, text: y}]}]", false},
+		{"budget of nothing", "agents: [{id: Carol, budgets: {run: {}}}]", false},
+		{"budget of a year", "agents: [{id: Carol, budgets: {year: {calls: 1}}}]", false},
+		{"misspelt limit", "agents: [{id: Carol, budgets: {run: {call: 1}}}]", false},
+		{"half a call", "agents: [{id: Carol, budgets: {run: {calls: 1.5}}}]", false},
+		{"no money", "agents: [{id: Carol, budgets: {run: {money: 0}}}]", false},
+		{"money as text", "agents: [{id: Carol, budgets: {run: {money: '0.50'}}}]", false},
 		{"count", "limits: {model_calls: 0}", false},
 		{"data without value", "data: [{path: w/x}]", false},
 	}
@@ -79,6 +87,7 @@ func TestSchemaKnowsTheKeys(t *testing.T) {
 	for name, known := range map[string][]string{
 		"": rootKeys, "agent": agentKeys, "context": contextKeys, "capability": capabilityKeys, "datum": datumKeys,
 		"orchestration": orchestrationKeys, "step": stepKeys, "limits": limitKeys,
+		"budgets": budgetKeys, "spend": spendKeys,
 	} {
 		o := s.object
 		if name != "" {

@@ -84,7 +84,7 @@ func (r *reader) models(o object, n *node) {
 	}
 }
 
-var limitKeys = []string{"model_calls", "tool_timeout", "tool_result", "output_tries", "call_depth"}
+var limitKeys = []string{"model_calls", "tool_timeout", "tool_result", "tools_at_once", "output_tries", "call_depth"}
 
 func (r *reader) limits(n *node) {
 	o, ok := r.object(n, "limits", limitKeys, "{model_calls: 20}")
@@ -99,6 +99,8 @@ func (r *reader) limits(n *node) {
 		switch f.key {
 		case "model_calls":
 			l.ModelCalls = o.count(f.key, "20")
+		case "tools_at_once":
+			l.ToolsAtOnce = o.count(f.key, "8")
 		case "output_tries":
 			l.OutputTries = o.count(f.key, "3")
 		case "call_depth":

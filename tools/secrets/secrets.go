@@ -1,0 +1,95 @@
+// Package secrets has the operations on what is kept sealed: secret:set,
+// extract, list and delete. [Operations] returns them over a [Keeper], which the
+// venue has.
+//
+// A secret lies at s/<name> in the namespace of its owner. Nothing but
+// secret:extract gives its value out; the workspace operations never do.
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"usher/ucan"
+)
+
+// Bounds of a secret.
+const (
+	MaxName  = 64       // characters
+	MaxValue = 64 << 10 // bytes
+)
+
+// Value is what is kept secret. It prints as [redacted]; as JSON it is itself.
+type Value string
+
+var (
+	_ fmt.Formatter  = Value("")
+	_ slog.LogValuer = Value("")
+)
+
+const redacted = "[redacted]"
+
+// Format prints [redacted], for every verb.
+func (Value) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// LogValue is [redacted].
+func (Value) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// Secret is what may be told of a secret to whoever may list it.
+type Secret struct {
+	Name    string `json:"name"`
+	Updated int64  `json:"updated"` // milliseconds since 1970
+}
+
+// NoSecretError says that an owner has no secret of a name: also when another has.
+type NoSecretError struct{ Name string }
+
+func (e *NoSecretError) Error() string {
+	return fmt.Sprintf("there is no secret %q: store it with usher secrets set %s, or the operation secret:set", e.Name, e.Name)
+}
+
+// Keeper keeps the secrets of owners apart from each other. The names and
+// values that it is given are valid.
+type Keeper interface {
+	// Set is durable when it returns.
+	Set(ctx context.Context, owner ucan.DID, name string, value Value) error
+	// Get returns a [*NoSecretError] where there is none.
+	Get(ctx context.Context, owner ucan.DID, name string) (Value, error)
+	// List returns the owner's secrets, by name.
+	List(ctx context.Context, owner ucan.DID) ([]Secret, error)
+	// Delete says whether there was one.
+	Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error)
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// CheckName says what is wrong with the name of a secret. It does not repeat
+// the name: what stands in its place by mistake is often the value.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("name is missing: name the secret, for example OPENAI")
+	case len(name) > MaxName || !nameForm.MatchString(name):
+		return fmt.Errorf("name is no name of a secret: use 1 to %d letters, digits, '_', '-' or '.', not beginning with '-' or '.'", MaxName)
+	}
+	return nil
+}
+
+// CheckValue says what is wrong with a value, without repeating it.
+func CheckValue(value Value) error {
+	switch {
+	case value == "":
+		return errors.New("value is empty: give the secret")
+	case len(value) > MaxValue:
+		return fmt.Errorf("value has %d bytes: a secret has at most %d", len(value), MaxValue)
+	case strings.ContainsRune(string(value), utf8.RuneError):
+		// JSON would keep another value than the one that was meant.
+		return errors.New("value is not UTF-8 text: encode it, for example in base64")
+	}
+	return nil
+}

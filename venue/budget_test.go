@@ -1,0 +1,423 @@
+package venue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/runtime"
+	"usher/runtime/wrap"
+	"usher/tools/agents"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+// house is a venue with a boss and a kid, each with a model of its own. The kid
+// is the boss's, who may do anything with agents.
+type house struct {
+	v         *venue.Venue
+	alice     *venue.User
+	boss, kid *venue.Agent
+	p, q      *puppet // the boss's model and the kid's
+	kidModel  *held   // around the latter
+}
+
+// held is a model that does something before each of its calls.
+type held struct {
+	runtime.Model
+	before func()
+}
+
+func (h *held) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	if h.before != nil {
+		h.before()
+	}
+	return h.Model.Generate(ctx, req)
+}
+
+const forAgents = `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"},{"with":"","can":"invoke"},{"with":"j/","can":"crud/read"}]`
+
+func newHouse(t *testing.T, boss, kid *agents.Budgets) *house {
+	t.Helper()
+	h := &house{p: new(puppet), q: new(puppet)}
+	h.open(t, "")
+	b, k := spec("boss", "boss", forAgents), spec("kid", "kid", forAgents)
+	b.Budgets, k.Budgets, k.Parent = boss, kid, "boss"
+	h.boss, h.kid = create(t, h.alice, b), create(t, h.alice, k)
+	return h
+}
+
+func (h *house) open(t *testing.T, dir string) {
+	t.Helper()
+	h.kidModel = &held{Model: h.q}
+	price := &wrap.Price{Input: 1, Output: 1}
+	boss, kid := wrap.Metered(h.p, "boss", price), wrap.Metered(h.kidModel, "kid", price)
+	h.v = open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"boss": boss, "kid": kid, "default": boss}})
+	h.alice = user(t, h.v, "alice")
+}
+
+func calls(n int64) agents.Limits { return agents.Limits{Calls: n} }
+
+// turnIn runs a turn and returns how it ended and what its tool calls came to.
+func turnIn(ctx context.Context, a *venue.Agent, session, text string) (results []runtime.ToolFinished, err error) {
+	for ev, failure := range a.ChatIn(ctx, session, text) {
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			results = append(results, done)
+		}
+		err = failure
+	}
+	return results, err
+}
+
+func spentBudget(t *testing.T, err error, want wrap.BudgetError) {
+	t.Helper()
+	got, ok := errors.AsType[*wrap.BudgetError](err)
+	if !ok {
+		t.Fatalf("error %v, want that budget %q is spent", err, want.Budget)
+	}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("budget error (-want +got):\n%s", diff)
+	}
+}
+
+func TestAChildStopsAtWhatIsLeftOfItsParentsRun(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Run: calls(3)}, nil)
+	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.ask("covia_write", `{"path":"w/first","value":1}`)
+	h.q.ask("covia_write", `{"path":"w/second","value":2}`)
+	h.q.ask("covia_write", `{"path":"w/third","value":3}`)
+
+	results, err := turnIn(t.Context(), h.boss, "main", "go")
+	want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+	spentBudget(t, err, want)
+
+	var told struct {
+		Error     string
+		Retryable bool
+		Message   string
+		Details   wrap.BudgetError
+	}
+	if len(results) != 1 || json.Unmarshal([]byte(results[0].Result), &told) != nil {
+		t.Fatalf("the boss was told %+v", results)
+	}
+	if diff := cmp.Diff(want, told.Details); diff != "" || told.Error != "budget_spent" || told.Retryable || !strings.Contains(told.Message, `"run of boss"`) {
+		t.Errorf("the boss was told %s (-want +got):\n%s", results[0].Result, diff)
+	}
+	// What the kid did by then is there, in the data and in its session.
+	if got := read(t, h.alice, "w/second"); got != `{"exists":true,"value":2}` {
+		t.Errorf("the kid's work is %s", got)
+	}
+	if got := read(t, h.alice, "w/third"); got != `{"exists":false}` {
+		t.Errorf("beyond the budget it wrote %s", got)
+	}
+	if info := about(t, h.kid); info.Sessions != 1 || info.Spent.Calls != 2 {
+		t.Errorf("the kid has %d sessions and made %d calls, want 1 and 2", info.Sessions, info.Spent.Calls)
+	}
+	// A run is one turn: the next one has a budget of its own.
+	if _, err := turnIn(t.Context(), h.boss, "main", "again"); err != nil {
+		t.Errorf("the next turn: %v", err)
+	}
+}
+
+func about(t *testing.T, a *venue.Agent) agents.Info {
+	t.Helper()
+	info, err := a.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func TestATaskHasABudgetOfItsOwn(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Run: calls(10)}, nil)
+	h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":{"calls":1}}`)
+	h.q.ask("covia_read", `{"path":"w/x"}`)
+	results, err := turnIn(t.Context(), h.boss, "main", "go")
+	if err != nil {
+		t.Fatalf("the boss, who has calls left: %v", err)
+	}
+	if len(results) != 1 || !strings.Contains(results[0].Result, `"budget":"task of boss for kid"`) {
+		t.Errorf("the boss was told %+v", results)
+	}
+
+	for _, wrong := range []string{`{"call":1}`, `{"calls":0}`, `{"money":-1}`, `{}`, `5`} {
+		h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":`+wrong+`}`)
+		if results, _ := turnIn(t.Context(), h.boss, "main", "go"); len(results) != 1 || !strings.Contains(results[0].Result, `"invalid_input"`) {
+			t.Errorf("budget %s: the boss was told %+v", wrong, results)
+		}
+	}
+	if _, err := h.alice.Invoke(t.Context(), "agent:request", map[string]any{"agentId": "kid", "input": "hi", "budget": nil}); err != nil {
+		t.Errorf("null as budget: %v", err)
+	}
+}
+
+func TestABudgetReachesThroughOrchestrationsAndJobs(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Run: calls(3)}, nil)
+	invoke(t, h.alice, "covia:write", `{"path":"o/plan","value":{"type":"orchestration","operation":{"adapter":"orchestrator","steps":[
+		{"op":"grid:run","input":{"operation":["const","agent:request"],"input":{"agentId":["const","kid"],"input":["const","work"]}}}]}}}`)
+	h.p.ask("grid_run", `{"operation":"o/plan","input":{}}`)
+	for range 3 {
+		h.q.ask("covia_read", `{"path":"w/x"}`)
+	}
+	results, err := turnIn(t.Context(), h.boss, "main", "go")
+	spentBudget(t, err, wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3})
+	if len(results) != 1 || !strings.Contains(results[0].Result, `"error":"budget_spent"`) {
+		t.Errorf("the boss was told %+v", results)
+	}
+}
+
+func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
+	for name, start := range map[string]string{
+		"grid:invoke":                  `{"operation":"agent:request","input":{"agentId":"kid","input":"work"}}`,
+		"agent:request with a timeout": `{"agentId":"kid","input":"work","timeout":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, &agents.Budgets{Run: calls(3)}, nil)
+			tool := "grid_invoke"
+			if strings.Contains(name, "request") {
+				tool = "agent_request"
+			}
+			reached, goOn := make(chan struct{}), make(chan struct{})
+			h.q.ask("covia_read", `{"path":"w/x"}`)
+			h.q.ask("covia_read", `{"path":"w/x"}`)
+			var once sync.Once // the kid waits in its first call until the boss's turn has ended
+			h.kidModel.before = func() { once.Do(func() { close(reached); <-goOn }) }
+			h.p.ask(tool, start)
+			results, err := turnIn(t.Context(), h.boss, "main", "go")
+			if err != nil || len(results) != 1 {
+				t.Fatalf("the boss's turn: %v, %+v", err, results)
+			}
+			<-reached
+			close(goOn)
+			var job struct{ ID string }
+			if err := json.Unmarshal([]byte(results[0].Result), &job); err != nil {
+				t.Fatal(err)
+			}
+			want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+			_, err = h.alice.Invoke(t.Context(), "grid:jobResult", map[string]string{"id": job.ID})
+			spentBudget(t, err, want)
+			rec, err := h.alice.Job(t.Context(), job.ID)
+			if err != nil || rec.Status != venue.JobFailed || rec.Budget == nil || *rec.Budget != want || !strings.Contains(rec.Error, "run of boss") {
+				t.Errorf("the job is %+v, %v", rec, err)
+			}
+		})
+	}
+}
+
+func TestASpentParentStopsItsChildren(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Agent: calls(2)}, nil)
+	h.p.ask("agent_create", `{"agentId":"made","config":{"model":"kid"}}`)
+	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
+		t.Fatal(err)
+	}
+	want := wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 2, Limit: 2}
+	for _, id := range []string{"boss", "kid", "made"} {
+		_, err := turnIn(t.Context(), agentOf(t, h.alice, id), "main", "hello")
+		spentBudget(t, err, want)
+	}
+	// The owner raises it, and all go on, the kid on the boss's account too.
+	invoke(t, h.alice, "agent:update", `{"agentId":"boss","config":{"budgets":{"agent":{"calls":3}}}}`)
+	if _, err := turnIn(t.Context(), h.kid, "main", "hello again"); err != nil {
+		t.Errorf("after the raise: %v", err)
+	}
+	want.Spent, want.Limit = 3, 3
+	_, err := turnIn(t.Context(), h.boss, "main", "hello")
+	spentBudget(t, err, want)
+	spent := about(t, h.boss).Spent
+	if diff := cmp.Diff([]agents.Budget{{For: "agent", Of: "boss", Limits: calls(3), Spent: &spent}}, about(t, h.kid).Budgets); diff != "" {
+		t.Errorf("the kid's budgets (-want +got):\n%s", diff)
+	}
+}
+
+func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
+	p := new(parrot)
+	alice := user(t, open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}}), "alice")
+	with := spec("boss", "", forAgents)
+	with.Budgets = &agents.Budgets{Session: calls(2)}
+	boss := create(t, alice, with)
+	p.ask("covia_write", `{"path":"w/x","value":"the first"}`)
+	p.ask("covia_read", `{"path":"w/x"}`)
+	_, err := turnIn(t.Context(), boss, "main", "remember 42")
+	spentBudget(t, err, wrap.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
+		t.Errorf("another session has a budget of its own: %v", err)
+	}
+	invoke(t, alice, "agent:update", `{"agentId":"boss","config":{"budgets":{"session":{"calls":3}}}}`)
+	var answer string
+	for _, ev := range chat(t, boss, "go on") {
+		if done, ok := ev.(runtime.TurnFinished); ok {
+			answer = done.Text
+		}
+	}
+	for _, part := range []string{"remember 42", "the first", "go on"} {
+		if !strings.Contains(answer, part) {
+			t.Errorf("the session that went on lacks %q: %s", part, answer)
+		}
+	}
+}
+
+func TestWhatWasSpentOutlivesTheVenue(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	h := &house{p: new(puppet), q: new(puppet)}
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": h.p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec("boss", "", forAgents)
+	s.Budgets = &agents.Budgets{Session: calls(2), Agent: calls(3)}
+	boss := create(t, user(t, v, "alice"), s)
+	for range 2 {
+		chat(t, boss, "hello")
+	}
+	before := about(t, boss).Spent
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	h.open(t, dir)
+	boss = agentOf(t, h.alice, "boss")
+	if diff := cmp.Diff(before, about(t, boss).Spent); diff != "" {
+		t.Errorf("spent (-before +after):\n%s", diff)
+	}
+	_, err = turnIn(t.Context(), boss, "main", "hello")
+	spentBudget(t, err, wrap.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = turnIn(t.Context(), boss, "third", "hello")
+	spentBudget(t, err, wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+
+	// Removing the agent removes what it spent.
+	invoke(t, h.alice, "agent:delete", `{"agentId":"boss","remove":true}`)
+	boss = create(t, h.alice, s)
+	if _, err := turnIn(t.Context(), boss, "main", "hello"); err != nil {
+		t.Errorf("a new agent of that id: %v", err)
+	}
+	if got := about(t, boss).Spent.Calls; got != 1 {
+		t.Errorf("a new agent of that id has made %d calls, want 1", got)
+	}
+}
+
+func TestTheJobKeepsItsBudgetErrorOverARestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := new(puppet)
+	opts := &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": p}}
+	v, err := venue.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec("boss", "", forAgents)
+	s.Budgets = &agents.Budgets{Run: calls(1)}
+	alice := user(t, v, "alice")
+	create(t, alice, s)
+	p.ask("covia_read", `{"path":"w/x"}`)
+	var job struct{ ID string }
+	if err := json.Unmarshal([]byte(invoke(t, alice, "grid:invoke", `{"operation":"agent:request","input":{"agentId":"boss","input":"go"}}`)), &job); err != nil {
+		t.Fatal(err)
+	}
+	result := map[string]string{"id": job.ID}
+	want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 1, Limit: 1}
+	_, err = alice.Invoke(t.Context(), "grid:jobResult", result)
+	spentBudget(t, err, want)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = user(t, open(t, opts), "alice").Invoke(t.Context(), "grid:jobResult", result)
+	spentBudget(t, err, want)
+}
+
+// costly is a puppet whose answers say what they used.
+type costly struct {
+	puppet
+	usage runtime.Usage
+}
+
+func (c *costly) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		for chunk, err := range c.puppet.Generate(ctx, req) {
+			chunk.Usage = &c.usage
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestMoneyIsCountedExactly(t *testing.T) {
+	m := &costly{usage: runtime.Usage{Input: 1000, Output: 100}}
+	priced := wrap.Metered(m, "default", &wrap.Price{Input: 2_500_000, Output: 10_000_000}) // 0.0035 a call
+	c, err := config.Parse("usher.yaml", []byte(`
+agents:
+  - {id: carol, caps: [], budgets: {session: {money: 0.007}}}
+  - {id: dave, model: free, caps: [], budgets: {run: {money: 0.007}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := open(t, &venue.Options{Config: c, Models: map[string]runtime.Model{"default": priced, "free": new(puppet)}})
+	alice := user(t, v, c.User)
+	carol := agentOf(t, alice, "carol")
+	for range 2 {
+		chat(t, carol, "hello")
+	}
+	_, err = turnIn(t.Context(), carol, "main", "hello")
+	spentBudget(t, err, wrap.BudgetError{Budget: "session main of carol", Kind: "money", Spent: 7000, Limit: 7000})
+	if diff := cmp.Diff(agents.Spent{Calls: 2, Tokens: 2200, Money: 7000}, about(t, carol).Spent); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	_, err = turnIn(t.Context(), agentOf(t, alice, "dave"), "main", "hello")
+	if _, ok := errors.AsType[*wrap.PriceError](err); !ok {
+		t.Errorf("a model without a price under a budget in money: %v", err)
+	}
+}
+
+func TestAnEmbeddersBudgetHolds(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	ctx := wrap.WithBudget(t.Context(), wrap.NewBudget("this request", wrap.BudgetLimits{Calls: 2}))
+	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.ask("covia_read", `{"path":"w/x"}`)
+	want := wrap.BudgetError{Budget: "this request", Kind: "calls", Spent: 2, Limit: 2}
+	_, err := turnIn(ctx, h.boss, "main", "go")
+	spentBudget(t, err, want)
+	_, err = h.alice.Invoke(ctx, "agent:request", map[string]any{"agentId": "kid", "input": "go", "timeout": 10_000})
+	spentBudget(t, err, want)
+}
+
+// Turns of an agent that run at once share its budget: what is admitted is
+// counted before the next is asked.
+func TestTurnsAtOnceSpendOneBudget(t *testing.T) {
+	const limit, turns = 20, 50
+	h := newHouse(t, &agents.Budgets{Agent: calls(limit)}, nil)
+	var work sync.WaitGroup
+	done := make(chan error, turns)
+	for i := range turns {
+		a := h.boss
+		if i%2 == 0 {
+			a = h.kid
+		}
+		work.Go(func() {
+			_, err := turnIn(t.Context(), a, "", "hello")
+			done <- err
+		})
+	}
+	work.Wait()
+	close(done)
+	ok := 0
+	for err := range done {
+		if err == nil {
+			ok++
+		} else if _, spent := errors.AsType[*wrap.BudgetError](err); !spent {
+			t.Errorf("a turn failed otherwise: %v", err)
+		}
+	}
+	if got := about(t, h.boss).Spent.Calls; ok != limit || got != limit {
+		t.Errorf("%d turns ended well and %d calls were counted, want %d", ok, got, limit)
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+)
+
+// lines is where a person's messages come from.
+type lines interface {
+	// next reads a line. It returns io.EOF when the person leaves, and an
+	// errCtrlC when they took the line back.
+	next(prompt string) (string, error)
+	// remember keeps a message, for the person to find it again.
+	remember(message string) error
+}
+
+// errCtrlC is a line that was taken back, and an errTyped too where something
+// stood in it.
+var (
+	errCtrlC = errors.New("taken back")
+	errTyped = fmt.Errorf("%w after typing", errCtrlC)
+)
+
+// lines returns an editor where there is a screen to edit on.
+func (c *chat) lines(in io.Reader, dir string) lines {
+	screen := c.notes
+	if !screen.live() {
+		screen = c.paint
+	}
+	if !screen.live() {
+		scanner := bufio.NewScanner(in)
+		scanner.Buffer(nil, maxLine)
+		return &plainLines{scanner, c.notes.tty}
+	}
+	past, err := openMemory(dir)
+	if err != nil {
+		c.note("what you typed before is not to be had: " + err.Error())
+	}
+	return &editor{tty: terminal(c.in), screen: screen, keys: keys{in: in}, past: past}
+}
+
+// plainLines reads what the terminal itself lets a person edit.
+type plainLines struct {
+	*bufio.Scanner
+	tty *os.File // for the prompt; nil is none
+}
+
+var _ lines = (*plainLines)(nil)
+
+func (l *plainLines) next(prompt string) (string, error) {
+	if l.tty != nil {
+		fmt.Fprint(l.tty, prompt)
+	}
+	if l.Scan() {
+		return l.Text(), nil
+	}
+	if err := l.Err(); err != nil {
+		return "", err
+	}
+	return "", io.EOF
+}
+
+func (*plainLines) remember(string) error { return nil }
+
+// editor lets a person edit a line, on a terminal.
+type editor struct {
+	tty    *os.File // the keys' own
+	screen paint
+	keys   keys
+	past   *memory
+}
+
+var _ lines = (*editor)(nil)
+
+// lineBreak stands for a line break within the one line that is edited.
+const lineBreak = "⏎"
+
+func (e *editor) next(prompt string) (line string, err error) {
+	cooked, err := term.MakeRaw(int(e.tty.Fd()))
+	if err != nil {
+		return "", err
+	}
+	// While a turn runs the terminal is its usual self, so that Ctrl-C is a signal.
+	defer func() { err = errors.Join(err, term.Restore(int(e.tty.Fd()), cooked)) }()
+	out := e.screen.tty
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{&e.keys, out}, e.screen.bold(prompt))
+	t.History = e.past
+	t.SetBracketedPasteMode(true)
+	defer t.SetBracketedPasteMode(false)
+	fit := func() {
+		if width, height, err := term.GetSize(int(out.Fd())); err == nil {
+			_ = t.SetSize(width, height) // what cannot be drawn fails again below
+		}
+	}
+	fit()
+	e.keys.begin(fit)
+	line, err = t.ReadLine()
+	if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
+		fmt.Fprint(out, "\r\n")
+		return "", err
+	}
+	return strings.ReplaceAll(line, lineBreak, "\n"), nil
+}
+
+func (e *editor) remember(message string) error { return e.past.add(message) }
+
+// cancellable returns what in holds, and stops waiting for it when ctx ends.
+func cancellable(ctx context.Context, in io.Reader) (r io.Reader, done func()) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return in, func() {}
+	}
+	reader, err := cancelreader.NewReader(f)
+	if err != nil {
+		return in, func() {} // a file on disk, which nobody waits for
+	}
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cancelled)
+		reader.Cancel()
+	})
+	return reader, func() {
+		if !stop() {
+			<-cancelled
+		}
+		reader.Close()
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
+)
+
+// What models, tools and agents write is not to be trusted with a terminal: an
+// escape sequence can forge a line of ours, set the clipboard or hide a text,
+// and a bidi override shows it in another order than it has. No sequence is
+// parsed here, since what looks for the end of one can be made to swallow the
+// rest: each character that begins or makes one is shown as itself.
+
+// visible shows a character that would act on a terminal.
+func visible(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case r < ' ':
+		return '␀' + r
+	case r == 0x7f:
+		return '␡'
+	case unicode.IsControl(r), // C1
+		r >= 0x202a && r <= 0x202e, // bidi embeddings and overrides
+		r >= 0x2066 && r <= 0x2069, // bidi isolates
+		r == 0x2028, r == 0x2029:   // line and paragraph separators
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// sanitiser makes text safe for a terminal. It keeps what it needs between two
+// pieces of a text, so each text has its own. Carriage returns go: in "\r\n"
+// nobody misses them, and alone they would write over the line.
+func sanitiser() transform.Transformer {
+	return transform.Chain(runes.Remove(runes.In(carriageReturn)), runes.Map(visible))
+}
+
+var carriageReturn = &unicode.RangeTable{R16: []unicode.Range16{{Lo: '\r', Hi: '\r', Stride: 1}}, LatinOffset: 1}
+
+// safe returns text that is not ours as a terminal may show it, and unchanged
+// where it does not go to one.
+func (p paint) safe(s string) string {
+	if p.tty == nil {
+		return s
+	}
+	return sanitised(s)
+}
+
+func sanitised(s string) string {
+	out, _, err := transform.String(sanitiser(), s)
+	if err != nil { // it maps whatever comes
+		return ""
+	}
+	return out
+}
+
+// writer is safe for a text that comes in pieces. Close ends the text, not w.
+func (p paint) writer(w io.Writer) io.WriteCloser {
+	if p.tty == nil {
+		return asItIs{w}
+	}
+	return transform.NewWriter(w, sanitiser())
+}
+
+// asItIs is a writer that Close does nothing to.
+type asItIs struct{ io.Writer }
+
+func (asItIs) Close() error { return nil }
+
+// line returns text that is not ours as one line of at most width columns.
+func (p paint) line(s string, width int) string {
+	s = s[:min(len(s), 16*max(width, 1))] // spares the work on what is cut anyway
+	return cut(p.safe(strings.Join(strings.Fields(s), " ")), width)
+}
+
+// cut returns the beginning of a line that fits width columns, with a mark
+// where something is missing.
+func cut(s string, width int) string {
+	if lipgloss.Width(s) <= width {
+		return s
+	}
+	used := 1 // the mark
+	for i, r := range s {
+		if used += lipgloss.Width(string(r)); used > width {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}

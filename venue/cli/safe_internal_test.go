@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestSafe(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"plain", "Grüße, 世界 👩‍👩‍👧\n\tok", "Grüße, 世界 👩‍👩‍👧\n\tok"},
+		{"colour", "\x1b[31mred\x1b[0m", "␛[31mred␛[0m"},
+		{"title", "\x1b]0;owned\x07after", "␛]0;owned␇after"},
+		{"open string swallows nothing", "\x1b]52;c;the rest", "␛]52;c;the rest"},
+		{"C1", "\u009b31mred", "\ufffd31mred"},
+		{"C1 as a byte", "\x9b31mred", "\ufffd31mred"},
+		{"bidi", "abc\u202edef\u2066g", "abc\ufffddef\ufffdg"},
+		{"writing over", "✗ denied\r✓ allowed\b\b", "✗ denied✓ allowed␈␈"},
+		{"line ends", "a\r\nb\r\n", "a\nb\n"},
+		{"delete", "a\x7f", "a␡"},
+		{"not UTF-8", "a\xff\xfeb\xe2\x80", "a\ufffd\ufffdb\ufffd\ufffd"},
+	} {
+		if got := sanitised(c.in); got != c.want {
+			t.Errorf("%s: sanitised(%q) = %q, want %q", c.name, c.in, got, c.want)
+		}
+		if got := (paint{}).safe(c.in); got != c.in {
+			t.Errorf("%s: where there is no terminal %q became %q", c.name, c.in, got)
+		}
+	}
+}
+
+// FuzzWriter: however a text is cut into pieces, what reaches the terminal is
+// the same, and acts on nothing.
+func FuzzWriter(f *testing.F) {
+	f.Add([]byte("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"), uint8(1))
+	f.Add([]byte("é\u202e\x9b\r\n\xe2\x80\xae\xc2\x9b"), uint8(3))
+	f.Add([]byte("\xe2\x80"), uint8(1))
+	f.Add(bytes.Repeat([]byte("\xc2\x9b\r"), 3000), uint8(7))
+	f.Fuzz(func(t *testing.T, text []byte, step uint8) {
+		var out bytes.Buffer
+		w := paint{tty: os.Stdout}.writer(&out)
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), int(step)+1)
+			if written, err := w.Write(rest[:n]); err != nil || written != n {
+				t.Fatalf("Write(%q) = %d, %v", rest[:n], written, err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), sanitised(string(text)); got != want {
+			t.Fatalf("in pieces of %d: %q, whole: %q", int(step)+1, got, want)
+		}
+		if !utf8.Valid(out.Bytes()) {
+			t.Fatalf("%q is not UTF-8", out.Bytes())
+		}
+		for _, r := range out.String() {
+			if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", r) {
+				t.Fatalf("%q lets %U through", out.String(), r)
+			}
+		}
+	})
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"short", 10, "short"},
+		{"exactly ten", 11, "exactly ten"},
+		{"one too many", 11, "one too ma…"},
+		{"世界世界", 5, "世界…"},
+		{"世界世界", 4, "世…"},
+		{"x", 0, "…"},
+		{"a\nb  c", 20, "a b c"},
+	} {
+		if got := (paint{}).line(c.in, c.width); got != c.want {
+			t.Errorf("line(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
+}

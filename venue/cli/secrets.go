@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"usher/tools/secrets"
+	"usher/venue"
+)
+
+type secretsCmd struct {
+	Set    secretsSetCmd    `cmd:"" help:"Keep a secret, such as the key of a model, sealed in the venue."`
+	List   secretsListCmd   `cmd:"" help:"List the names of the secrets."`
+	Delete secretsDeleteCmd `cmd:"" help:"Delete a secret."`
+}
+
+type secretsSetCmd struct {
+	fromConfig
+	Name string `arg:"" help:"Name to keep it by; a model uses it as key: secret:NAME."`
+	From string `placeholder:"FILE|-" help:"Take the value from a file or standard input, less one newline at its end. Without it, a terminal is asked."`
+	JSON bool   `name:"json" help:"Print as JSON."`
+
+	// Taken so that an error can say why not, without repeating it.
+	Value []string `arg:"" optional:"" hidden:""`
+}
+
+func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
+	if len(c.Value) > 0 {
+		return misusef("a value does not belong on the command line, where the shell's history keeps it: leave it out to be asked, or use --from FILE|-")
+	}
+	if err := secrets.CheckName(c.Name); err != nil {
+		return misuse{err}
+	}
+	conf, err := c.load() // before anything is typed
+	if err != nil {
+		return err
+	}
+	if c.Data == "" && conf.StoreDir() == "" {
+		return misusef("%s keeps nothing on disk, so a secret would be gone at once: name a data folder with --data, or as store in the configuration", c.Config)
+	}
+	value, err := c.value(s)
+	if err != nil {
+		return err
+	}
+	if err := secrets.CheckValue(secrets.Value(value)); err != nil {
+		return misuse{err}
+	}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		if err := u.SetSecret(ctx, c.Name, value); err != nil {
+			return err
+		}
+		if c.JSON {
+			return s.printJSON(map[string]any{"name": c.Name, "stored": true})
+		}
+		fmt.Fprintf(s.out, "%s is stored\n", c.Name)
+		return nil
+	})
+}
+
+// value reads the secret, from a terminal without showing it.
+func (c *secretsSetCmd) value(s *streams) (string, error) {
+	if c.From == "" && s.interactive() {
+		return s.password("Value of " + c.Name + " (it is not shown): ")
+	}
+	from := c.From
+	if from == "" {
+		from = "-"
+	}
+	in, err := s.source(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(io.LimitReader(in, secrets.MaxValue+3)) // a newline, and one byte that is too many
+	if err != nil {
+		return "", misuse{err}
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
+}
+
+// password asks the terminal that is standard input. The terminal is raw
+// meanwhile, so that Ctrl-C is read like any key and leaves it as it was.
+func (s *streams) password(prompt string) (value string, err error) {
+	tty := s.in.(*os.File)
+	before, err := term.MakeRaw(int(tty.Fd()))
+	if err != nil {
+		return "", fmt.Errorf("ask the terminal: %w; use --from FILE|-", err)
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(tty.Fd()), before)) }()
+	const most = 4096 // characters, which is what [term.Terminal] takes of a line
+	value, err = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{tty, s.err}, "").ReadPassword(prompt)
+	if errors.Is(err, io.EOF) { // Ctrl-C, or Ctrl-D
+		return "", errors.New("nothing was stored")
+	}
+	if utf8.RuneCountInString(value) >= most {
+		return "", misusef("a terminal takes less than %d characters: use --from FILE|-", most)
+	}
+	return value, err
+}
+
+type secretsListCmd struct {
+	fromConfig
+	JSON bool `name:"json" help:"Print as JSON."`
+}
+
+func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list, err := secretsOf(ctx, u)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return s.printJSON(list)
+		}
+		if len(list) == 0 {
+			fmt.Fprintln(s.err, "there are no secrets; usher secrets set keeps one")
+			return nil
+		}
+		rows := [][]string{{"SECRET", "STORED"}}
+		for _, secret := range list {
+			rows = append(rows, []string{secret.Name, time.UnixMilli(secret.Updated).Format(time.DateTime)})
+		}
+		return s.table(rows)
+	})
+}
+
+type secretsDeleteCmd struct {
+	fromConfig
+	Name string `arg:"" help:"The secret's name."`
+	JSON bool   `name:"json" help:"Print as JSON."`
+}
+
+func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
+	if err := secrets.CheckName(c.Name); err != nil {
+		return misuse{err}
+	}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := u.Invoke(ctx, "secret:delete", map[string]string{"name": c.Name})
+		if err != nil {
+			return err
+		}
+		var done struct{ Deleted bool }
+		if err := json.Unmarshal(out, &done); err != nil {
+			return err
+		}
+		if !done.Deleted {
+			return noSuchSecret(ctx, u, c.Name)
+		}
+		if c.JSON {
+			return s.printJSON(out)
+		}
+		fmt.Fprintf(s.out, "%s is deleted\n", c.Name)
+		return nil
+	})
+}
+
+func secretsOf(ctx context.Context, u *venue.User) ([]secrets.Secret, error) {
+	out, err := u.Invoke(ctx, "secret:list", struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Secrets []secrets.Secret }
+	return list.Secrets, json.Unmarshal(out, &list)
+}
+
+func noSuchSecret(ctx context.Context, u *venue.User, name string) error {
+	list, err := secretsOf(ctx, u)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("there is no secret %q, and no other", name)
+	}
+	names := make([]string, len(list))
+	for i, secret := range list {
+		names[i] = secret.Name
+	}
+	return fmt.Errorf("there is no secret %q; there are: %s", name, strings.Join(names, ", "))
+}

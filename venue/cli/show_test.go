@@ -1,0 +1,85 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"usher/runtime"
+	"usher/venue/cli"
+)
+
+// ahead is a model that counts its pieces, and a reader who looks at each time
+// how many there are.
+type ahead struct {
+	made, read, most atomic.Int64
+	full             int64 // after so many the reader is gone; 0 is never
+	stopped          atomic.Bool
+}
+
+const pieces = 500
+
+func (a *ahead) Generate(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		for range pieces {
+			a.made.Add(1)
+			if !yield(runtime.Chunk{Text: "piece "}, nil) {
+				a.stopped.Store(true)
+				return
+			}
+		}
+		yield(runtime.Chunk{Finish: "stop"}, nil)
+	}
+}
+
+func (a *ahead) Write(p []byte) (int, error) {
+	if read := a.read.Add(1); a.full > 0 && read > a.full {
+		return 0, errors.New("nobody reads")
+	}
+	a.most.Store(max(a.most.Load(), a.made.Load()-a.read.Load()))
+	return len(p), nil
+}
+
+func (a *ahead) run(t *testing.T, args ...string) int {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "usher.yaml")
+	if err := os.WriteFile(file, []byte("user: me\nstore: memory\nmodels: {default: {provider: ahead}}\nagents: [{id: clerk, caps: []}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := cli.Program{
+		Providers: runtime.Providers{"ahead": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return a, nil }},
+		Stdin:     strings.NewReader("hello\n"), Stdout: a, Stderr: io.Discard,
+	}
+	return p.Run(t.Context(), append(args, "clerk", "-c", file))
+}
+
+// The model is not asked for more before what there is has been written.
+func TestTheModelWaitsForTheReader(t *testing.T) {
+	for _, args := range [][]string{{"run"}, {"run", "--json"}, {"chat"}, {"chat", "--json"}} {
+		a := new(ahead)
+		if status := a.run(t, args...); status != cli.ExitOK {
+			t.Fatalf("%v: status %d", args, status)
+		}
+		if a.made.Load() != pieces || a.most.Load() > 0 {
+			t.Errorf("%v: %d pieces, and up to %d of them were not written when the next one was made", args, a.made.Load(), a.most.Load())
+		}
+	}
+}
+
+func TestATurnEndsWithItsReader(t *testing.T) {
+	for _, args := range [][]string{{"run"}, {"run", "--json"}, {"chat"}, {"chat", "--json"}} {
+		a := &ahead{full: 10}
+		if status := a.run(t, args...); status != cli.ExitFailed {
+			t.Errorf("%v: status %d, want a failure", args, status)
+		}
+		if !a.stopped.Load() || a.made.Load() > a.full+1 {
+			t.Errorf("%v: the model made %d pieces when nobody read any more", args, a.made.Load())
+		}
+	}
+}

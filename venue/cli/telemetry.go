@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	"usher/runtime/telemetry"
+)
+
+// flushTime bounds how long a command waits at its end for the collector.
+const flushTime = 3 * time.Second
+
+// observe starts the export of traces and metrics that OpenTelemetry's
+// environment variables ask for, by OTLP over HTTP, and returns what ends it.
+// The exporters read the rest of their variables themselves. A collector that
+// takes nothing is worth a note at the end, and fails no command.
+func (s *streams) observe(ctx context.Context) (end func()) {
+	traces, metrics := exported("TRACES"), exported("METRICS")
+	if !traces && !metrics {
+		return func() {}
+	}
+	e := new(export)
+	end = func() {
+		if err := e.end(ctx); err != nil {
+			fmt.Fprintf(s.err, "%s telemetry was not delivered: %s\n", s.notes.warn("note:"), s.notes.safe(err.Error()))
+		}
+	}
+	if err := checkExport(); err != nil {
+		e.lost(err)
+		return end
+	}
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("usher"), semconv.ServiceVersion(version())),
+		resource.WithFromEnv(), // wins over the above
+	)
+	e.lost(err)
+	if traces {
+		e.lost(e.traces(ctx, res))
+	}
+	if metrics {
+		e.lost(e.metrics(ctx, res))
+	}
+	s.telemetry = e.Options
+	s.telemetry.Content = capturesContent(os.Getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"))
+	return end
+}
+
+// checkExport finds what the exporters would complain of, each for itself and in
+// the middle of the screen. An address may have a password in it.
+func checkExport() error {
+	if os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc" {
+		return errors.New("it goes by HTTP: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf, and the endpoint to the collector's for HTTP, often port 4318")
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"} {
+		value := os.Getenv(name)
+		if value == "" {
+			continue
+		}
+		if to, err := url.Parse(value); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+			return fmt.Errorf("%s is no address: give one like http://localhost:4318", name)
+		}
+	}
+	return nil
+}
+
+// exported says whether the environment asks for a signal.
+func exported(signal string) bool {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return false
+	}
+	if exporter := os.Getenv("OTEL_" + signal + "_EXPORTER"); exporter != "" {
+		return exporter == "otlp"
+	}
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+}
+
+// capturesContent takes the variable's values that mean spans, old and new.
+func capturesContent(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "span_only", "span_and_event":
+		return true
+	}
+	return false
+}
+
+// export is what sends telemetry, while it does.
+type export struct {
+	telemetry.Options
+	stops []func(context.Context) error
+
+	mu    sync.Mutex // guards first
+	first error
+}
+
+func (e *export) traces(ctx context.Context, res *resource.Resource) error {
+	to, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return err
+	}
+	p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spanExporter{to, e}))
+	e.Tracer, e.stops = p, append(e.stops, p.Shutdown)
+	return nil
+}
+
+func (e *export) metrics(ctx context.Context, res *resource.Resource) error {
+	to, err := otlpmetrichttp.New(ctx)
+	if err != nil {
+		return err
+	}
+	p := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{to, e})))
+	e.Meter, e.stops = p, append(e.stops, p.Shutdown)
+	return nil
+}
+
+// end sends what is left and returns the first error of all.
+func (e *export) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), flushTime, fmt.Errorf("the collector did not answer within %s", flushTime))
+	defer cancel()
+	var work sync.WaitGroup
+	for _, stop := range e.stops {
+		work.Go(func() {
+			err := stop(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = context.Cause(ctx)
+			}
+			e.lost(err)
+		})
+	}
+	work.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.first
+}
+
+// lost keeps the first error.
+func (e *export) lost(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.first == nil {
+		e.first = err
+	}
+}
+
+// spanExporter and metricExporter keep their errors for the end: the library
+// would print each of them in the middle of a conversation.
+type spanExporter struct {
+	sdktrace.SpanExporter
+	export *export
+}
+
+func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.export.lost(e.SpanExporter.ExportSpans(ctx, spans))
+	return nil
+}
+
+type metricExporter struct {
+	sdkmetric.Exporter
+	export *export
+}
+
+func (e metricExporter) Export(ctx context.Context, data *metricdata.ResourceMetrics) error {
+	e.export.lost(e.Exporter.Export(ctx, data))
+	return nil
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"usher/runtime"
+)
+
+// tool prints a tool call as one calm line, and why it was refused or failed.
+func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
+	name := ev.Operation
+	if name == "" {
+		name = ev.Name
+	}
+	mark := s.notes.warn("!")
+	switch ev.Outcome {
+	case runtime.ToolOK:
+		mark = s.notes.good("✓")
+	case runtime.ToolDenied:
+		mark = s.notes.bad("✗")
+	}
+	fmt.Fprintln(s.err, mark, s.notes.line(name+" "+brief(arguments), s.notes.width()-3))
+	if ev.Outcome != runtime.ToolOK {
+		reason := strings.ReplaceAll(strings.TrimSpace(s.notes.safe(messageOf(ev.Result))), "\n", "\n  ")
+		fmt.Fprintf(s.err, "  %s\n", s.notes.dim(reason))
+	}
+}
+
+func messageOf(result string) string {
+	var r struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(result), &r) != nil || r.Message == "" {
+		return result
+	}
+	return r.Message
+}
+
+// brief returns the arguments of a call as a person would write them: texts
+// bare, the rest with its name. What is no JSON object stays as it is.
+func brief(arguments string) string {
+	dec := json.NewDecoder(strings.NewReader(arguments))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return arguments
+	}
+	var parts []string
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return arguments
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return arguments
+		}
+		var text string
+		if json.Unmarshal(value, &text) == nil && text != "" {
+			parts = append(parts, text)
+			continue
+		}
+		var b bytes.Buffer
+		if json.Compact(&b, value) != nil {
+			return arguments
+		}
+		parts = append(parts, fmt.Sprint(key)+"="+b.String())
+	}
+	return strings.Join(parts, " ")
+}
+
+// spent is what a turn used, as one line.
+func spent(calls int, u runtime.Usage) string {
+	parts := []string{grouped(calls) + " model calls"}
+	if calls == 1 {
+		parts[0] = "1 model call"
+	}
+	if u.Input > 0 || u.Output > 0 {
+		in := grouped(u.Input) + " in"
+		if u.CacheRead > 0 {
+			in += " (" + grouped(u.CacheRead) + " cached)"
+		}
+		parts = append(parts, in, grouped(u.Output)+" out")
+	}
+	if u.Cost > 0 {
+		parts = append(parts, money(u.Cost))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// grouped writes a count with a comma before each three digits.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// money writes millionths, exactly and with two decimals at least.
+func money(micros int64) string {
+	s := fmt.Sprintf("%d.%06d", micros/1e6, micros%1e6)
+	end := len(s)
+	for least := len(s) - 4; end > least && s[end-1] == '0'; {
+		end--
+	}
+	return s[:end]
+}
+
+// size writes a number of bytes.
+func size(bytes int) string {
+	if bytes < 1000 {
+		return strconv.Itoa(bytes) + " bytes"
+	}
+	return fmt.Sprintf("%.1f kB", float64(bytes)/1000)
+}

@@ -1,0 +1,132 @@
+package venue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"usher/tools/secrets"
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// secretBook keeps the secrets of all users, sealed as the keyring's keys are.
+// A box is sealed for its owner and name: moved to another place in the store,
+// it does not open.
+type secretBook struct {
+	space  *store.Space
+	sealer *ucan.Sealer
+	now    func() time.Time
+}
+
+var _ secrets.Keeper = (*secretBook)(nil)
+
+type sealedSecret struct {
+	Box     []byte `json:"box"`
+	Updated int64  `json:"updated"` // ms
+}
+
+func secretKey(owner ucan.DID, name string) string { return owner.String() + "/" + name }
+
+// sealedAs is the name that a secret is sealed for, which no key of the keyring has.
+func sealedAs(key string) string { return "secret/" + key }
+
+// Set keeps a secret, durably.
+func (b *secretBook) Set(ctx context.Context, owner ucan.DID, name string, value secrets.Value) error {
+	key := secretKey(owner, name)
+	plain := []byte(value)
+	defer clear(plain)
+	box, err := b.sealer.Seal(sealedAs(key), plain)
+	if err != nil {
+		return fmt.Errorf("seal secret %s: %w", name, err)
+	}
+	raw, err := json.Marshal(sealedSecret{box, b.now().UnixMilli()})
+	if err != nil {
+		return err
+	}
+	if _, err := b.space.Apply(ctx, nil, map[string][]byte{key: raw}, nil); err != nil {
+		return fmt.Errorf("store secret %s: %w", name, err)
+	}
+	return b.space.Sync(ctx)
+}
+
+// Get returns a secret.
+func (b *secretBook) Get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, error) {
+	value, _, err := b.get(ctx, owner, name)
+	return value, err
+}
+
+// get returns a secret with the revision of what is stored: 0 where there is none.
+func (b *secretBook) get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error) {
+	if err := secrets.CheckName(name); err != nil {
+		return "", 0, err
+	}
+	key := secretKey(owner, name)
+	raw, rev, err := b.space.Get(ctx, []byte(key))
+	if err != nil {
+		return "", 0, fmt.Errorf("read secret %s: %w", name, err)
+	}
+	if raw == nil {
+		return "", 0, &secrets.NoSecretError{Name: name}
+	}
+	var sealed sealedSecret
+	if err := json.Unmarshal(raw, &sealed); err != nil {
+		return "", rev, fmt.Errorf("read secret %s: %w", name, err)
+	}
+	plain, err := b.sealer.Open(sealedAs(key), sealed.Box)
+	if err != nil {
+		return "", rev, fmt.Errorf("open secret %s: %w; store it anew", name, err)
+	}
+	defer clear(plain)
+	return secrets.Value(plain), rev, nil
+}
+
+// revision is that of a secret as it is stored now; 0 where there is none.
+func (b *secretBook) revision(ctx context.Context, owner ucan.DID, name string) (uint64, error) {
+	_, rev, err := b.space.Get(ctx, []byte(secretKey(owner, name)))
+	return rev, err
+}
+
+// List returns what may be told of an owner's secrets.
+func (b *secretBook) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, error) {
+	prefix := secretKey(owner, "")
+	var out []secrets.Secret
+	err := b.space.Scan(ctx, []byte(prefix), nil, func(key, raw []byte) (bool, error) {
+		var sealed sealedSecret
+		name := string(key[len(prefix):])
+		if err := json.Unmarshal(raw, &sealed); err != nil {
+			return false, fmt.Errorf("read secret %s: %w", name, err)
+		}
+		out = append(out, secrets.Secret{Name: name, Updated: sealed.Updated})
+		return true, nil
+	})
+	return out, err
+}
+
+// Delete removes a secret, durably.
+func (b *secretBook) Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error) {
+	key := secretKey(owner, name)
+	for {
+		rev, err := b.revision(ctx, owner, name)
+		if err != nil || rev == 0 {
+			return false, err
+		}
+		// Not applied means that another replaced or deleted it first.
+		deleted, err := b.space.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
+		if err != nil {
+			return false, fmt.Errorf("delete secret %s: %w", name, err)
+		}
+		if deleted {
+			return true, b.space.Sync(ctx)
+		}
+	}
+}
+
+// SetSecret keeps a secret of the user under a name, in place of one that is
+// there. It is secret:set: models whose configuration says secret:NAME for the
+// user who owns it use it from their next call on.
+func (u *User) SetSecret(ctx context.Context, name, value string) error {
+	_, err := u.Invoke(ctx, "secret:set", map[string]string{"name": name, "value": value})
+	return err
+}
