@@ -32,6 +32,16 @@ func TestKillDuringRun(t *testing.T) {
 	if status := (&cli.Program{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)}).Run(t.Context(), []string{"init", dir}); status != cli.ExitOK {
 		t.Fatalf("usher init: exit status %d", status)
 	}
+	project, err := os.OpenFile(filepath.Join(dir, "usher.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := project.WriteString("\nlimits: {model_calls: 5000}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := project.Close(); err != nil {
+		t.Fatal(err)
+	}
 	var message strings.Builder
 	for n := range 2000 {
 		fmt.Fprintf(&message, "write w/notes/n%d %d\n", n, n)

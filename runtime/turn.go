@@ -146,7 +146,7 @@ func (t *turn) request(b *Briefing) *Request {
 // is the only place that asks a model.
 func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answered, error) {
 	if t.calls == t.opts.MaxModelCalls {
-		return Answered{}, fmt.Errorf("%w (%d)", ErrModelCalls, t.opts.MaxModelCalls)
+		return Answered{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", ErrModelCalls, t.opts.MaxModelCalls)
 	}
 	t.calls++
 	t.shown = false

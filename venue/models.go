@@ -2,7 +2,9 @@ package venue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 
 	"usher/runtime"
@@ -33,7 +35,25 @@ func (v *Venue) fillModels(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	return addModels(ctx, v.models, o.Config.Models, o.Providers, &modelSecrets{v.secrets, owner, v.log})
+	err = addModels(ctx, v.models, o.Config.Models, o.Providers, &modelSecrets{v.secrets, owner, v.log})
+	for name, m := range v.models {
+		if _, given := o.Models[name]; !given {
+			v.made = append(v.made, m)
+		}
+	}
+	return err
+}
+
+// closeModels ends what the models hold open that the venue has made, such as
+// idle connections. Those that a program brought are the program's.
+func (v *Venue) closeModels() error {
+	var err error
+	for _, m := range v.made {
+		if c, ok := runtime.As[io.Closer](m); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
 }
 
 // Model makes one model of a configuration as a venue would, for a program that

@@ -34,6 +34,7 @@ type Venue struct {
 	mint     *tools.Mint
 	runner   *runtime.Runner
 	models   map[string]runtime.Model
+	made     []runtime.Model // those of models that Close ends
 	strays   []string
 	keys     *keyring
 	secrets  *secretBook
@@ -150,9 +151,9 @@ func (v *Venue) Close() error {
 	}
 	v.stop()
 	v.work.Wait()
-	var err error
+	err := v.closeModels()
 	if v.tree != nil {
-		err = v.tree.Close()
+		err = errors.Join(err, v.tree.Close())
 	}
 	return errors.Join(err, v.store.Close())
 }

@@ -32,7 +32,6 @@ type model struct {
 func newModel(t *testing.T) *model {
 	m := &model{goOn: make(chan struct{})}
 	m.Server = httptest.NewUnstartedServer(http.HandlerFunc(m.answer))
-	m.Config.SetKeepAlivesEnabled(false) // a connection that waits for more is not a leak
 	m.Start()
 	t.Cleanup(m.Close)
 	return m
