@@ -30,7 +30,13 @@ func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error)
 // Model follows instructions, one a line.
 type Model struct{}
 
-var _ runtime.Model = Model{}
+var (
+	_ runtime.Model     = Model{}
+	_ runtime.Describer = Model{}
+)
+
+// About says who answers.
+func (Model) About() runtime.About { return runtime.About{Provider: Name, Model: Name} }
 
 // usage is what the model says when it is told nothing that it understands.
 const usage = `I am the offline model: I follow plain instructions, one a line. Try
