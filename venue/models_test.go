@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -122,11 +123,15 @@ func TestAProgramsModelIsMetered(t *testing.T) {
 }
 
 // What a configuration records stands beside it, of whatever day, and replays.
+var ulid = regexp.MustCompile(`01[0-9A-Z]{24}`)
+
 func TestACassetteStandsBesideItsConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	talk := func(setting string) []runtime.Event {
-		text := "store: memory\nmodels: {default: {provider: offline, " + setting + ": run.cassette}}\nagents: [{id: bob, prompt: You are Bob., caps: []}]\n"
+	talk := func(setting string) []string {
+		text := "store: memory\nmodels: {default: {provider: offline, " + setting + ": run.cassette}}\nagents:\n" +
+			"- {id: bob, prompt: You are Bob., tools: [agent:request], caps: [{with: g/carol, can: agent/request}]}\n" +
+			"- {id: carol, prompt: You are Carol., caps: []}\n"
 		if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -139,10 +144,21 @@ func TestACassetteStandsBesideItsConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events := chat(t, bob, "hello")
-		return events[1:] // the first has the session's id
+		// What Bob is told of the job has ids that each run gives out anew.
+		var events []string
+		for _, ev := range chat(t, bob, "ask carol What is new?\nask carol And else?") {
+			raw, err := runtime.EventJSON(ev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, ulid.ReplaceAllString(string(raw), "ID"))
+		}
+		return events[1:] // the first has the user's DID
 	}
 	recorded := talk("record")
+	if all := strings.Join(recorded, "\n"); !strings.Contains(all, "bob~ID") {
+		t.Errorf("no result has an id:\n%s", all)
+	}
 	at = at.AddDate(0, 0, 1)
 	if diff := cmp.Diff(recorded, talk("replay")); diff != "" {
 		t.Errorf("events (-recorded +replayed):\n%s", diff)

@@ -33,8 +33,7 @@ func TestWrappersUnwrap(t *testing.T) {
 		"budget": func(m runtime.Model) runtime.Model {
 			return wrap.NewBudget("b", wrap.BudgetLimits{}).Model(m, "m", price)
 		},
-		"cache":  func(m runtime.Model) runtime.Model { return wrap.Cache(m, nil) },
-		"record": func(m runtime.Model) runtime.Model { return wrap.Record(m, io.Discard, nil) },
+		"cache": func(m runtime.Model) runtime.Model { return wrap.Cache(m, nil) },
 	}
 	all := runtime.Model(vendor{play(act{})})
 	for _, wrapped := range wrappers {
@@ -43,7 +42,7 @@ func TestWrappersUnwrap(t *testing.T) {
 	wrappers["all"] = func(runtime.Model) runtime.Model { return all }
 	wrappers["composed"] = func(m runtime.Model) runtime.Model {
 		return compose(t, map[string]runtime.Model{"small": play(act{})}, m, settings{
-			"record": filepath.Join(t.TempDir(), "a.yaml"), "cache": true, "fallback": "small", "retry": true,
+			"cache": true, "fallback": "small", "retry": true,
 			"rate_limit": settings{"concurrent": number("1")}, "price": settings{"input": number("1"), "output": number("1")},
 			"budget": settings{"calls": number("9")}, "timeouts": settings{"total": "1s"},
 		})
@@ -62,6 +61,9 @@ func TestWrappersUnwrap(t *testing.T) {
 				t.Errorf("CountTokens = %d, %v", n, err)
 			}
 		})
+	}
+	if diff := cmp.Diff(about, runtime.Describe(wrap.Record(vendor{play(act{})}, io.Discard, nil))); diff != "" {
+		t.Errorf("Describe of a recording (-want +got):\n%s", diff)
 	}
 	if got := runtime.Describe(wrap.Fallback()); got != (runtime.About{}) {
 		t.Errorf("no models at all are %+v", got)

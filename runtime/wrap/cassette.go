@@ -114,28 +114,34 @@ func (c *recordedChunk) chunk() runtime.Chunk {
 // scrubWith replaces the secrets in every text of the episode.
 func (e *episode) scrubWith(s scrubber) {
 	e.Request.scrubWith(s)
+	e.answerTexts(s.across)
+}
+
+// answerTexts calls f with every text of the answer, together with those that
+// it goes on in.
+func (e *episode) answerTexts(f func(parts ...*string)) {
 	var text, reasoning []*string
 	arguments := make(map[int][]*string)
 	for i := range e.Chunks {
 		c := &e.Chunks[i]
 		text = append(text, (*string)(&c.Text))
 		reasoning = append(reasoning, (*string)(&c.Reasoning))
-		s.across((*string)(&c.Finish))
-		s.across((*string)(&c.Model))
+		f((*string)(&c.Finish))
+		f((*string)(&c.Model))
 		if c.Call != nil {
 			arguments[c.Call.Index] = append(arguments[c.Call.Index], (*string)(&c.Call.Arguments))
-			s.across((*string)(&c.Call.ID))
-			s.across((*string)(&c.Call.Name))
+			f((*string)(&c.Call.ID))
+			f((*string)(&c.Call.Name))
 		}
 	}
-	s.across(text...)
-	s.across(reasoning...)
+	f(text...)
+	f(reasoning...)
 	for _, pieces := range arguments {
-		s.across(pieces...)
+		f(pieces...)
 	}
 	if e.Error != nil {
-		s.across((*string)(&e.Error.Message))
-		s.across((*string)(&e.Error.Details))
+		f((*string)(&e.Error.Message))
+		f((*string)(&e.Error.Details))
 	}
 }
 

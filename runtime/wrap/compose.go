@@ -77,14 +77,15 @@ func Rest(all map[string]any) map[string]any {
 //
 // Files are relative to the working directory (see [Located]); a recording is
 // added to what its file holds. A cassette is of no day: the date that
-// [prompt.System] writes is left out ([Undated]). Keys and header values among
+// [prompt.System] writes is left out ([Undated]), and ids that each run gives
+// out anew count by their place. Keys and header values among
 // the settings are secrets to it, as they are when the answer is given. With
 // replay, m may be nil.
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
 	parsed, err := parse(cfg.Settings)
 	if err == nil {
 		m, err = parsed.stack(cfg.Name, m, models, &CassetteOptions{
-			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Undated,
+			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Undated, FreshIDs: true,
 		})
 	}
 	if err != nil {

@@ -26,6 +26,10 @@ type CassetteOptions struct {
 	Secrets []string
 	// Fresh returns more of them, asked anew for each request: keys change. Nil is none.
 	Fresh func(context.Context) []string
+	// FreshIDs takes the ids of jobs and sessions (ULIDs), which differ from run
+	// to run, for the same where they stand in the same places. A replayed answer
+	// that names one names the one of its own run.
+	FreshIDs bool
 	// Normalise changes the copy of a request that is written and compared; nil changes nothing.
 	Normalise func(*runtime.Request)
 }
@@ -42,6 +46,15 @@ func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedReq
 	out := recordRequest(req)
 	out.scrubWith(s)
 	return out
+}
+
+// comparable is the request as it is compared, and the ids that were taken out.
+func (o *CassetteOptions) comparable(r *recordedRequest) (text string, ids []string) {
+	text = r.canonical()
+	if o != nil && o.FreshIDs {
+		return numbered(text)
+	}
+	return text, nil
 }
 
 // scrubber finds the secrets as they are now.
@@ -74,9 +87,18 @@ type recorder struct {
 var (
 	_ runtime.Model   = (*recorder)(nil)
 	_ runtime.Wrapper = (*recorder)(nil)
+	_ runtime.Counter = (*recorder)(nil)
 )
 
 func (r *recorder) Unwrap() runtime.Model { return r.model }
+
+var errNoCount = errors.New("a recording counts no tokens, as its replay cannot")
+
+// CountTokens keeps the recorded model from counting: a conversation that was
+// shortened by a count would be shortened elsewhere in the replay.
+func (r *recorder) CountTokens(context.Context, *runtime.Request) (int, error) {
+	return 0, errNoCount
+}
 
 func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {

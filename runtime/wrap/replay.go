@@ -96,11 +96,17 @@ type Player struct {
 
 // known is one distinct request and its answers in order.
 type known struct {
-	entry   int // of the first answer
-	request string
+	entry   int    // of the first answer
+	request string // numbered, if ids count by their place
 	lines   map[string]int
-	answers []episode
+	answers []answer
 	played  int
+}
+
+// answer is an episode with the ids in its request.
+type answer struct {
+	episode
+	ids []string
 }
 
 var _ runtime.Model = (*Player)(nil)
@@ -123,14 +129,14 @@ func Replay(r io.Reader, opts *CassetteOptions) (*Player, error) {
 				return nil, fmt.Errorf("read cassette: entry %d: retry_after: %w", i+1, err)
 			}
 		}
-		text := e.Request.canonical()
+		text, ids := opts.comparable(&e.Request)
 		k := p.asked[text]
 		if k == nil {
 			k = &known{entry: i + 1, request: text, lines: countLines(text)}
 			p.known = append(p.known, k)
 			p.asked[text] = k
 		}
-		k.answers = append(k.answers, *e)
+		k.answers = append(k.answers, answer{*e, ids})
 	}
 	return p, nil
 }
@@ -198,7 +204,7 @@ func (e *recordedError) coded() runtime.Coded {
 
 func (p *Player) next(ctx context.Context, req *runtime.Request) (*episode, error) {
 	asked := p.opts.recorded(req, p.opts.scrubber(ctx))
-	text := asked.canonical()
+	text, ids := p.opts.comparable(&asked)
 	k := p.asked[text]
 	if k == nil {
 		return nil, p.unknown(text)
@@ -210,7 +216,8 @@ func (p *Player) next(ctx context.Context, req *runtime.Request) (*episode, erro
 	}
 	k.played++
 	p.left--
-	return &k.answers[k.played-1], nil
+	next := &k.answers[k.played-1]
+	return next.translated(next.ids, ids), nil
 }
 
 // unknown explains a request by the known one that shares the most lines with it.
@@ -227,7 +234,7 @@ func (p *Player) unknown(text string) error {
 		}
 	}
 	recorded := fmt.Sprintf("recorded (entry %d)", nearest.entry)
-	d := string(diff.Diff(recorded, []byte(nearest.request), "asked", []byte(text)))
+	d := string(diff.Diff(recorded, []byte(readable(nearest.request)), "asked", []byte(readable(text))))
 	_, d, _ = strings.Cut(d, "\n") // the line that repeats the command
 	return &UnknownRequestError{Entry: nearest.entry, Diff: cutDiff(d)}
 }
