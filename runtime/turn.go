@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"usher/prompt"
@@ -114,11 +113,12 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 		}
 		req := t.request(b)
 		if t.overfull(ctx, req) {
-			if err := t.compact(ctx, req); err == nil {
-				req = t.request(b)
-			} else if !errors.Is(err, ErrWindow) {
+			// Where nothing can be left out it is asked all the same: an estimate may
+			// be wrong, and the provider knows.
+			if err := t.compact(ctx, req); err != nil && !errors.Is(err, ErrWindow) {
 				return Answered{}, err
-			} // otherwise an estimate may be wrong, and the provider knows
+			}
+			req = t.request(b)
 		}
 		answer, err := t.generate(ctx, req, true)
 		if errors.Is(err, ErrWindow) && !t.shown && try <= maxShortenings {
@@ -196,78 +196,6 @@ func (t *turn) show(chunk *Chunk) {
 	if chunk.Usage != nil {
 		t.emit(UsageDelta{*chunk.Usage})
 	}
-}
-
-// assembly puts an answer together from its pieces.
-type assembly struct {
-	answer   Answered
-	text     strings.Builder
-	thoughts strings.Builder
-	calls    []callPieces
-}
-
-type callPieces struct {
-	index     int
-	call      ToolCall
-	arguments []byte
-}
-
-func (a *assembly) add(chunk *Chunk) {
-	a.text.WriteString(chunk.Text)
-	a.thoughts.WriteString(chunk.Reasoning)
-	if chunk.Call != nil {
-		a.addCall(chunk.Call)
-	}
-	if chunk.Usage != nil {
-		a.answer.Usage = *chunk.Usage
-	}
-	if chunk.Finish != "" {
-		a.answer.Finish = chunk.Finish
-	}
-	if chunk.Model != "" {
-		a.answer.Model = chunk.Model
-	}
-}
-
-func (a *assembly) addCall(d *CallDelta) {
-	i := slices.IndexFunc(a.calls, func(p callPieces) bool { return p.index == d.Index })
-	if i < 0 {
-		i = len(a.calls)
-		a.calls = append(a.calls, callPieces{index: d.Index})
-	}
-	p := &a.calls[i]
-	if d.ID != "" {
-		p.call.ID = d.ID
-	}
-	if d.Name != "" {
-		p.call.Name = d.Name
-	}
-	p.arguments = append(p.arguments, d.Arguments...)
-}
-
-// complete returns the answer. Calls that came without an id, or with
-// another's, get one: results are matched by it.
-func (a *assembly) complete(number int) Answered {
-	a.answer.Text = a.text.String()
-	if len(a.calls) == 0 {
-		return a.answer
-	}
-	a.answer.Reasoning = a.thoughts.String()
-	calls := make([]ToolCall, len(a.calls))
-	for i, p := range a.calls {
-		calls[i] = p.call
-		calls[i].Arguments = string(p.arguments)
-		for j := range i {
-			if calls[j].ID == calls[i].ID {
-				calls[i].ID = ""
-			}
-		}
-		if calls[i].ID == "" {
-			calls[i].ID = "call-" + strconv.Itoa(number) + "-" + strconv.Itoa(i)
-		}
-	}
-	a.answer.Calls = calls
-	return a.answer
 }
 
 // fit returns the answer as JSON if it fits the agent's output schema.

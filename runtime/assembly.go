@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// assembly puts an answer together from its pieces.
+type assembly struct {
+	answer   Answered
+	text     strings.Builder
+	thoughts strings.Builder
+	calls    []callPieces
+}
+
+type callPieces struct {
+	index     int
+	call      ToolCall
+	arguments []byte
+}
+
+func (a *assembly) add(chunk *Chunk) {
+	a.text.WriteString(chunk.Text)
+	a.thoughts.WriteString(chunk.Reasoning)
+	if chunk.Call != nil {
+		a.addCall(chunk.Call)
+	}
+	if chunk.Usage != nil {
+		a.answer.Usage = *chunk.Usage
+	}
+	if chunk.Finish != "" {
+		a.answer.Finish = chunk.Finish
+	}
+	if chunk.Model != "" {
+		a.answer.Model = chunk.Model
+	}
+}
+
+func (a *assembly) addCall(d *CallDelta) {
+	i := slices.IndexFunc(a.calls, func(p callPieces) bool { return p.index == d.Index })
+	if i < 0 {
+		i = len(a.calls)
+		a.calls = append(a.calls, callPieces{index: d.Index})
+	}
+	p := &a.calls[i]
+	if d.ID != "" {
+		p.call.ID = d.ID
+	}
+	if d.Name != "" {
+		p.call.Name = d.Name
+	}
+	p.arguments = append(p.arguments, d.Arguments...)
+}
+
+// complete returns the answer. Calls that came without an id, or with
+// another's, get one: results are matched by it.
+func (a *assembly) complete(number int) Answered {
+	a.answer.Text = a.text.String()
+	if len(a.calls) == 0 {
+		return a.answer
+	}
+	a.answer.Reasoning = a.thoughts.String()
+	calls := make([]ToolCall, len(a.calls))
+	for i, p := range a.calls {
+		calls[i] = p.call
+		calls[i].Arguments = string(p.arguments)
+		for j := range i {
+			if calls[j].ID == calls[i].ID {
+				calls[i].ID = ""
+			}
+		}
+		if calls[i].ID == "" {
+			calls[i].ID = "call-" + strconv.Itoa(number) + "-" + strconv.Itoa(i)
+		}
+	}
+	a.answer.Calls = calls
+	return a.answer
+}
