@@ -30,6 +30,9 @@ func budgetRows(info agents.Info) [][]string {
 		}
 		rows = append(rows, []string{label, strings.Join(parts, ", ")})
 	}
+	if info.Spent == (agents.Spent{}) {
+		return rows
+	}
 	a := amounts(agents.Limits(info.Spent))
 	return append(rows, []string{"spent", a[0] + " calls, " + a[1] + " tokens, " + a[2] + " in money"})
 }
