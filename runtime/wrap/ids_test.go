@@ -29,7 +29,8 @@ func TestReplayWithFreshIDs(t *testing.T) {
 	split := len(`{"id":"`) + 9
 	arguments := `{"id":"` + job1 + `","in":"` + ses1 + `"}`
 	chunks := []runtime.Chunk{
-		{Text: "It is " + job1[:20]}, {Text: job1[20:] + " in " + ses1 + "."},
+		{Text: "It is " + job1[:20]},
+		{Text: job1[20:] + " in " + ses1 + "."},
 		{Call: &runtime.CallDelta{ID: "x", Name: "grid_jobResult", Arguments: arguments[:split]}},
 		{Call: &runtime.CallDelta{Arguments: arguments[split:]}},
 		{Finish: "tool_calls"},
