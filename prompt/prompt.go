@@ -4,6 +4,7 @@
 package prompt
 
 import (
+	"regexp"
 	"strings"
 
 	"usher/caps"
@@ -46,7 +47,7 @@ func System(in Input) string {
 	add(in.Identity)
 	add(setting(in))
 	for _, entry := range in.Context {
-		add("[Context: " + entry.Label + "]\n" + entry.Text)
+		add("[Context: " + oneLine.Replace(entry.Label) + "]\n" + material(entry.Text))
 	}
 	if in.Output != "" {
 		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + in.Output)
@@ -55,6 +56,15 @@ func System(in Input) string {
 	add(Disclosure(in.Caps))
 	return strings.Join(sections, "\n\n")
 }
+
+var (
+	oneLine = strings.NewReplacer("\n", " ", "\r", " ", "]", ")")
+	headers = regexp.MustCompile(`(^|[\n\r\v\f\x{85}\x{2028}\x{2029}])([ \t]*)(\[Context: |## Your capabilities|## Delegated to you)`)
+)
+
+// material is a text of anybody's. What looks like the head of another section
+// in it is marked, so that none can begin there.
+func material(text string) string { return headers.ReplaceAllString(text, `$1$2\$3`) }
 
 func setting(in Input) string {
 	var facts []string

@@ -27,7 +27,7 @@ func (a *assembly) add(chunk *Chunk) {
 		a.addCall(chunk.Call)
 	}
 	if chunk.Usage != nil {
-		a.answer.Usage = *chunk.Usage
+		a.answer.Usage = chunk.Usage.sane()
 	}
 	if chunk.Finish != "" {
 		a.answer.Finish = chunk.Finish
@@ -53,8 +53,11 @@ func (a *assembly) addCall(d *CallDelta) {
 	p.arguments = append(p.arguments, d.Arguments...)
 }
 
-// complete returns the answer. Calls that came without an id, or with
-// another's, get one: results are matched by it.
+// maxID bounds a call's id, in bytes.
+const maxID = 256
+
+// complete returns the answer. Calls that came without an id, with another's or
+// with one of no sensible length get one: results are matched by it.
 func (a *assembly) complete(number int) Answered {
 	a.answer.Text = a.text.String()
 	if len(a.calls) == 0 {
@@ -62,16 +65,21 @@ func (a *assembly) complete(number int) Answered {
 	}
 	a.answer.Reasoning = a.thoughts.String()
 	calls := make([]ToolCall, len(a.calls))
+	taken := make(map[string]bool, len(a.calls))
 	for i, p := range a.calls {
 		calls[i] = p.call
 		calls[i].Arguments = string(p.arguments)
-		for j := range i {
-			if calls[j].ID == calls[i].ID {
-				calls[i].ID = ""
-			}
+		if id := p.call.ID; taken[id] || len(id) > maxID {
+			calls[i].ID = ""
+		} else {
+			taken[id] = true
 		}
-		if calls[i].ID == "" {
-			calls[i].ID = "call-" + strconv.Itoa(number) + "-" + strconv.Itoa(i)
+	}
+	for i := range calls {
+		for n := i; calls[i].ID == ""; n += len(calls) {
+			if id := "call-" + strconv.Itoa(number) + "-" + strconv.Itoa(n); !taken[id] {
+				calls[i].ID, taken[id] = id, true
+			}
 		}
 	}
 	a.answer.Calls = calls

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,12 @@ import (
 	"usher/tools"
 )
 
+type slowInput struct {
+	Key       string          `json:"key"`
+	Operation string          `json:"operation,omitempty"` // that it says it runs
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
 // slow gives the agent the operation, on the path of its input, which takes
 // 10 ms of virtual time for "fast" paths and 1 s for others, and returns what
 // began and ended in which order.
@@ -28,8 +35,8 @@ func (f *fixture) slow(t *testing.T, name, can string, opts ...tools.Option) (lo
 		lines = append(lines, word+" "+key)
 	}
 	op := tools.New(name, "Take a while.",
-		func(in keyInput) []caps.Request { return []caps.Request{caps.Need(can, in.Key)} },
-		func(ctx context.Context, _ tools.Call, in keyInput) (string, error) {
+		func(in slowInput) []caps.Request { return []caps.Request{caps.Need(can, in.Key)} },
+		func(ctx context.Context, _ tools.Call, in slowInput) (string, error) {
 			note("begin", in.Key)
 			defer note("end", in.Key)
 			if strings.HasSuffix(in.Key, "panic") {
@@ -99,6 +106,145 @@ func TestCallsOfOneAnswerRunSideBySide(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a call would touch is known whichever way it is asked for.
+func TestCallsThatMeetKeepTheirOrder(t *testing.T) {
+	inner := func(input json.RawMessage) (string, json.RawMessage) {
+		var in struct {
+			Key, Operation string
+			Input          json.RawMessage
+		}
+		_ = json.Unmarshal(input, &in)
+		return in.Operation, in.Input
+	}
+	session := func(json.RawMessage) string { return "g/kid/main" }
+	for _, tc := range []struct {
+		name           string
+		first, then    string // abilities
+		with           string // of the second call; empty is w/a, as the first
+		firstOpts, opt []tools.Option
+		side           bool
+	}{
+		{name: "a secret and its use", first: "secret/store", then: "secret/decrypt"},
+		{name: "what is sent to one place", first: "net/send", then: "net/send"},
+		{name: "what is got from one place", first: "net/get", then: "net/get", side: true},
+		{name: "a write, and a read by the full name", first: "crud/write", then: "crud/read", with: "OWNER/w/a"},
+		{name: "an operation that is written, and run", first: "crud/write", then: "invoke"},
+		{name: "an operation that is run twice", first: "invoke", then: "invoke", side: true},
+		{name: "two tasks in one session", first: "agent/request", then: "agent/request", firstOpts: []tools.Option{tools.InLane(session)}, opt: []tools.Option{tools.InLane(session)}},
+		{name: "a task in a session, and one in none", first: "agent/request", then: "agent/request", opt: []tools.Option{tools.InLane(session)}, side: true},
+		{name: "through another operation", first: "crud/write", then: "crud/read", firstOpts: []tools.Option{tools.Starting(inner)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, caps.Unrestricted())
+				with := "w/a"
+				if tc.with != "" {
+					with = strings.Replace(tc.with, "OWNER", f.agent.Authority.Owner().String(), 1)
+				}
+				log := f.slow(t, "one:do", tc.first, tc.firstOpts...)
+				f.slow(t, "two:do", tc.then, tc.opt...)
+				f.model.answers = [][]runtime.Chunk{calls("one_do", key("w/a"), "two_do", key(with)), text("done")}
+				if tc.name == "through another operation" { // which is told to write w/b, where the second reads
+					f.model.answers[0] = calls("one_do", `{"key":"w/z","operation":"map:write","input":{"key":"w/b"}}`, "two_do", key("w/b"))
+				}
+				began := time.Now()
+				if _, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go"); err != nil {
+					t.Fatal(err)
+				}
+				if len(log()) != 2 {
+					t.Errorf("the first call did not run: %v", log())
+				}
+				if side := time.Since(began) < 2*time.Second; side != tc.side {
+					t.Errorf("side by side: %t, want %t", side, tc.side)
+				}
+			})
+		})
+	}
+}
+
+// An operation that tells nothing of what it touches runs alone.
+func TestADefinedOperationMayRunAlone(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		op := tools.Define(tools.Definition{
+			Path: "o/flow", Exclusive: alone, ReadOnly: !alone,
+			Needs: func(json.RawMessage) []caps.Request { return []caps.Request{caps.Need("invoke", "o/flow")} },
+			Run:   func(context.Context, tools.Call, json.RawMessage) (any, error) { return nil, nil },
+		})
+		if op.Exclusive() != alone || op.ReadOnly() == alone {
+			t.Errorf("Exclusive = %t, ReadOnly = %t", op.Exclusive(), op.ReadOnly())
+		}
+	}
+}
+
+// A tool's error that panics when it is asked what it says fails its own call.
+func TestAnErrorThatPanics(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		f := newFixture(t, reader(), calls([]string{"map_read", key("w/a"), "map_read", key("w/b")}[:2*n]...), text("done"))
+		f.onRead = func(_ context.Context, key string) (string, error) {
+			if key == "w/a" {
+				var none *typedNil
+				return "", none
+			}
+			return key, nil
+		}
+		events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := results(events); len(got) != n || !strings.Contains(got[0], "failed inside") {
+			t.Errorf("results: %v", got)
+		}
+	}
+}
+
+type typedNil struct{ text string }
+
+func (e *typedNil) Error() string { return e.text }
+
+// Counts of a broken provider overflow nothing.
+func TestAbsurdUsage(t *testing.T) {
+	for _, n := range []int{-1_000_000, 1 << 62} {
+		f := newFixture(t, reader(), []runtime.Chunk{{Text: "hi"}, {Usage: &runtime.Usage{Input: n, Output: n, CacheRead: n, Cost: int64(n)}}}, text("again"))
+		f.long(&small{window: 4000, notes: "n"})
+		s := runtime.NewSession("s", nil)
+		for range 2 {
+			events, err := turn(t, f.runner(runtime.Options{}), f.agent, s, filler)
+			if err != nil {
+				t.Logf("turn = %v", err)
+			}
+			for _, ev := range events {
+				if done, ok := ev.(runtime.TurnFinished); ok && (done.Usage.Input < 0 || done.Usage.Cost < 0) {
+					t.Errorf("usage is %+v", done.Usage)
+				}
+			}
+		}
+	}
+}
+
+// Ids that a provider gives twice, leaves out or makes up of nonsense are made
+// distinct.
+func TestIDsOfCallsAreDistinct(t *testing.T) {
+	named := func(ids ...string) (out []runtime.Chunk) {
+		for i, id := range ids {
+			out = append(out, runtime.Chunk{Call: &runtime.CallDelta{Index: i, ID: id, Name: "map_read", Arguments: key("w/a")}})
+		}
+		return out
+	}
+	f := newFixture(t, reader(), named("call-1-1", "call-1-1", "", "call-1-2", strings.Repeat("x", 10_000)), text("done"))
+	s := runtime.NewSession("s", nil)
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, c := range s.Messages()[1].Calls {
+		if seen[c.ID] || c.ID == "" || len(c.ID) > 256 {
+			t.Errorf("id %.40q stands twice, or is none", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	checkConversation(t, s.Messages())
 }
 
 // A read that follows a write of its path, in one answer, sees what was written.

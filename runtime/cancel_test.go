@@ -49,10 +49,11 @@ var phases = []struct {
 	m    func(f *fixture) runtime.Model
 	held bool
 	open []string // results that the log then owes and gives
+	said string   // that the model will find it had said
 }{
 	{name: "before the first token", m: func(*fixture) runtime.Model { return stuck() }},
 	{name: "while it reasons", m: func(*fixture) runtime.Model { return stuck(runtime.Chunk{Reasoning: "hm"}) }},
-	{name: "in the middle of a text", m: func(*fixture) runtime.Model { return stuck(runtime.Chunk{Text: "It i"}) }},
+	{name: "in the middle of a text", m: func(*fixture) runtime.Model { return stuck(runtime.Chunk{Text: "It i"}) }, said: "It i"},
 	{name: "in the middle of a call", m: func(*fixture) runtime.Model {
 		return stuck(runtime.Chunk{Call: &runtime.CallDelta{ID: "c", Name: "map_write", Arguments: `{"key":"w/`}})
 	}},
@@ -134,6 +135,15 @@ func TestAStoppedTurnLeavesASessionThatGoesOn(t *testing.T) {
 						if diff := cmp.Diff(tc.open, outcomes); diff != "" {
 							t.Errorf("outcomes that are not ok (-want +got):\n%s", diff)
 						}
+					}
+					var said string
+					for _, m := range s.Messages()[2:] {
+						if m.Role == runtime.RoleAssistant {
+							said += m.Text
+						}
+					}
+					if said != tc.said {
+						t.Errorf("the model is told that it said %q, want %q", said, tc.said)
 					}
 					f.agent.Model = &script{answers: [][]runtime.Chunk{text("On we go.")}}
 					if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,42 +21,72 @@ const (
 // answer, too.
 func room(window int) int { return window - min(window/4, maxReserve) }
 
-// overfull reports whether the request leaves too little of the model's window.
-// Where the window is not known only the provider can tell.
-func (t *turn) overfull(ctx context.Context, req *Request) bool {
+// fitting returns the request that fits the model's window, with the
+// conversation shortened where it has to be. Where the window is not known only
+// the provider can tell.
+func (t *turn) fitting(ctx context.Context, b *Briefing) (*Request, error) {
+	req := t.request(b)
 	window := Describe(t.agent.Model).Window
 	if window == 0 {
-		return false
+		return req, nil
 	}
-	limit := room(window)
-	n, exact := t.session.tokens(req)
-	if counter, ok := As[Counter](t.agent.Model); ok && !exact && n > limit/2 {
-		if counted, err := counter.CountTokens(ctx, req); err == nil {
-			n = counted
+	for try := 0; ; try++ {
+		n, exact := t.size(ctx, req, room(window))
+		if n <= room(window) {
+			return req, nil
+		}
+		err := errLast
+		if try < maxShortenings {
+			err = t.compact(ctx, req)
+		}
+		switch {
+		case err == nil:
+			req = t.request(b)
+		case !errors.Is(err, ErrWindow):
+			return nil, err
+		case n <= window || !exact && n <= window+window/4: // there is less room for the answer, or the estimate is off
+			return req, nil
+		default:
+			return nil, fmt.Errorf("the next request takes about %d tokens, the window has %d: %w", n, window, err)
 		}
 	}
-	return n > limit
 }
 
+// size returns how many tokens the request takes, by the provider's own count
+// where it has one and the estimate is not far below the limit.
+func (t *turn) size(ctx context.Context, req *Request, limit int) (n int, exact bool) {
+	n, exact = t.session.tokens(req)
+	if counter, ok := As[Counter](t.agent.Model); ok && !exact && n > limit/2 {
+		if counted, err := counter.CountTokens(ctx, req); err == nil {
+			return counted, true
+		}
+	}
+	return n, exact
+}
+
+var errLast = fmt.Errorf("%w, and nothing more of it can be left out: say it in less, give the agent less context, or set limits.tool_result lower", ErrWindow)
+
 // compact puts a summary by the agent's own model in the place of the older
-// part of the conversation. The error wraps [ErrWindow] where nothing can be
-// left out.
+// part of the conversation. The error wraps [ErrWindow] where little or nothing
+// can be left out.
 func (t *turn) compact(ctx context.Context, req *Request) error {
 	size, _ := t.session.tokens(req)
+	size = max(size, 1)
 	if window := Describe(t.agent.Model).Window; window > 0 {
 		size = min(size, room(window))
 	}
 	old, through, kept := t.session.older(size / 3)
-	if old == nil {
-		return fmt.Errorf("%w, and nothing of it can be left out: say it in less, give the agent less context, or set limits.tool_result lower", ErrWindow)
+	if old == nil || estimateMessages(old) < size/10 {
+		return errLast
 	}
 	calls, usage := t.calls, t.usage
 	summary, err := t.summarise(ctx, old, size)
 	if err != nil {
 		return fmt.Errorf("shorten the conversation: %w", err)
 	}
-	spent := t.usage.Minus(usage)
-	return t.record(ctx, Compacted{Through: through, Summary: summary, Kept: kept, Calls: t.calls - calls, Usage: spent})
+	return t.record(ctx, Compacted{
+		Through: through, Summary: shorten(summary, maxSummary), Kept: kept, Calls: t.calls - calls, Usage: t.usage.Minus(usage),
+	})
 }
 
 const summarising = `You keep the notes of an agent whose conversation has become too long for its memory. You are given the oldest part of it, which will be forgotten, and maybe notes on what came before.
@@ -66,7 +97,7 @@ Write the notes that the agent needs to go on as if it remembered: what it was a
 // too long for one request.
 func (t *turn) summarise(ctx context.Context, messages []Message, size int) (string, error) {
 	text := transcript(messages)
-	most := size * 3 // bytes: an estimate is four for a token
+	most := max(size*3, 4<<10) // bytes: an estimate is four for a token
 	for {
 		notes, err := t.fold(ctx, text, most)
 		if !errors.Is(err, ErrWindow) || most < 4<<10 {
@@ -110,22 +141,24 @@ func pieceEnd(text string, most int) int {
 	return most
 }
 
-// transcript is a conversation as a text, its longest parts cut.
+// transcript is a conversation as a text, its longest parts cut. What anybody
+// said is quoted, so that nothing in it can pass for somebody else's.
 func transcript(messages []Message) string {
 	var b strings.Builder
+	say := func(who, text string, most int) { b.WriteString(who + ":\n" + quote(shorten(text, most)) + "\n\n") }
 	for _, m := range messages {
 		switch m.Role {
 		case RoleAssistant:
 			if m.Text != "" {
-				b.WriteString("Agent: " + shorten(m.Text, maxSaid) + "\n\n")
+				say("The agent", m.Text, maxSaid)
 			}
 			for _, c := range m.Calls {
-				b.WriteString("Agent calls " + c.Name + " " + shorten(c.Arguments, maxResult) + "\n\n")
+				say("The agent calls "+strconv.Quote(c.Name), c.Arguments, maxResult)
 			}
 		case RoleTool:
-			b.WriteString("Result of " + m.Name + ": " + shorten(m.Text, maxResult) + "\n\n")
+			say("Result of "+strconv.Quote(m.Name), m.Text, maxResult)
 		default:
-			b.WriteString("To the agent: " + shorten(m.Text, maxSaid) + "\n\n")
+			say("To the agent", m.Text, maxSaid)
 		}
 	}
 	return b.String()

@@ -3,7 +3,9 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"usher/prompt"
@@ -29,12 +31,16 @@ func (c *ContextEntry) source() string {
 	return c.Path
 }
 
-// context reads the agent's context entries through the gate.
-func (r *Runner) context(ctx context.Context, a *Agent, session string) ([]prompt.ContextEntry, error) {
+// context reads the agent's context entries through the gate. Who only looks
+// has nothing done for it: operations that may change something are not asked.
+func (r *Runner) context(ctx context.Context, a *Agent, session string, look bool) ([]prompt.ContextEntry, error) {
 	if len(a.Context) == 0 {
 		return nil, nil
 	}
-	auth := a.Authority.InSession(session)
+	auth, err := contextAuthority(a, session)
+	if err != nil {
+		return nil, err
+	}
 	entries := make([]prompt.ContextEntry, 0, len(a.Context))
 	for i := range a.Context {
 		c := &a.Context[i]
@@ -42,11 +48,15 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string) ([]promp
 		if label == "" {
 			label = c.source()
 		}
-		if c.source() != "" {
+		switch {
+		case c.source() == "":
+		case look && r.acts(ctx, auth, c):
+			text = "(asked at the start of each turn)"
+		default:
 			var err error
 			if text, err = r.material(ctx, auth, c); err != nil {
 				if c.Required || ctx.Err() != nil {
-					return nil, fmt.Errorf("load required context %s of agent %s: %w", c.source(), a.ID, err)
+					return nil, &ContextError{a.ID, c.source(), err}
 				}
 				text = "(not available: " + err.Error() + ")"
 			}
@@ -54,6 +64,45 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string) ([]promp
 		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})
 	}
 	return entries, nil
+}
+
+// ContextError says that a turn did not begin, as what the agent requires in its
+// context could not be loaded.
+type ContextError struct {
+	Agent  string
+	Source string // path or operation
+	Err    error
+}
+
+func (e *ContextError) Error() string {
+	return fmt.Sprintf("load required context %s of agent %s: %v", e.Source, e.Agent, e.Err)
+}
+func (e *ContextError) Unwrap() error { return e.Err }
+
+// ErrContextOfItself: what an agent's context asks for would start a turn of
+// the agent, which would ask for its context again.
+var ErrContextOfItself = errors.New("the agent is loading its context, which asks for this very turn: take what asks the agent out of its context")
+
+// contextAuthority is what an agent's context is read with.
+func contextAuthority(a *Agent, session string) (tools.Authority, error) {
+	auth := a.Authority.InSession(session)
+	if !slices.ContainsFunc(a.Context, func(c ContextEntry) bool { return c.Operation != "" }) {
+		return auth, nil
+	}
+	key := "context of " + auth.Owner().String() + "/" + a.ID
+	if auth.Within(key) {
+		return auth, fmt.Errorf("agent %s: %w", a.ID, ErrContextOfItself)
+	}
+	return auth.InTurn(key), nil
+}
+
+// acts reports whether asking for an entry may change something.
+func (r *Runner) acts(ctx context.Context, auth tools.Authority, c *ContextEntry) bool {
+	if c.Operation == "" {
+		return false
+	}
+	op, err := r.gate.Registry().Resolve(ctx, auth.Owner(), c.Operation)
+	return err == nil && !op.ReadOnly()
 }
 
 // material reads what an entry names, within the time of a tool call.

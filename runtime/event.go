@@ -78,7 +78,8 @@ type ToolFinished struct {
 	Name      string `json:"name"`
 	Operation string `json:"operation,omitempty"` // catalogue path, where one was found
 	Outcome   string `json:"outcome"`
-	Result    string `json:"result"` // JSON; cut when too large, and says so
+	Result    string `json:"result"`           // JSON; cut when too large, and says so
+	Sealed    bool   `json:"sealed,omitempty"` // what went in or came out holds a secret
 }
 
 // OutputRejected says that an answer did not fit the agent's output schema.

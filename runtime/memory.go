@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -9,18 +11,28 @@ import (
 // Kinds of [Kept].
 const (
 	KeptTask   = "task"   // asked of the agent, and no turn has answered it yet
-	KeptDenial = "denial" // what the gate refused, and why
+	KeptDenial = "denial" // what the gate refused
 	KeptOpen   = "open"   // a job that had not ended, or a call whose effect is unknown
 )
 
 // Kept is something that a conversation must not lose when it is shortened. It
-// is kept word for word: no model's summary is trusted with it.
+// is kept in its own words: no model's summary is trusted with it.
 type Kept struct {
 	Kind  string `json:"kind"`
 	Event uint64 `json:"event"`         // number of the event in the log that it comes of
 	Job   string `json:"job,omitempty"` // of an open job: its id
 	Text  string `json:"text"`
 }
+
+// Bounds of what is kept, without which anybody who can provoke denials or
+// failing turns could fill a window for good.
+const (
+	maxKeptTasks   = 32       // the newest; the log has the others
+	maxKeptTask    = 8 << 10  // bytes of a task but the last, which is kept whole
+	maxKeptDenials = 64       // the newest; of the others how many there were
+	maxKeptOpen    = 64       // the newest
+	maxSummary     = 64 << 10 // bytes of a summary
+)
 
 // memory keeps what must not be lost of the conversation so far.
 type memory struct {
@@ -30,7 +42,15 @@ type memory struct {
 
 func (m *memory) begin(seq uint64, said string) {
 	m.turn = seq
-	m.kept = append(m.kept, Kept{Kind: KeptTask, Event: seq, Text: said})
+	m.add(Kept{Kind: KeptTask, Event: seq, Text: said})
+}
+
+// add keeps one more. The same words once more are the newest.
+func (m *memory) add(k Kept) {
+	if k.Kind != KeptTask {
+		m.drop(func(old Kept) bool { return old.Kind == k.Kind && old.Text == k.Text })
+	}
+	m.kept = append(m.kept, k)
 }
 
 // finish forgets the task of a turn that came to its answer, and with it
@@ -44,44 +64,96 @@ func (m *memory) finish(end TurnFinished) {
 		return
 	}
 	done := m.kept[i].Text
-	m.drop(func(k Kept) bool { return k.Kind == KeptTask && k.Text == done })
+	m.drop(func(k Kept) bool {
+		return k.Kind == KeptTask && (k.Text == done || k.Text == shorten(done, maxKeptTask))
+	})
 }
 
+// Operations that answer with jobs.
+const (
+	opRun       = "v/ops/grid/run"
+	opInvoke    = "v/ops/grid/invoke"
+	opRequest   = "v/ops/agent/request"
+	opJobStatus = "v/ops/grid/job-status"
+	opJobResult = "v/ops/grid/job-result"
+)
+
 func (m *memory) called(seq uint64, call ToolCall, done ToolFinished) {
-	switch done.Outcome {
-	case ToolDenied:
-		why := messageIn(done.Result)
-		if !slices.ContainsFunc(m.kept, func(k Kept) bool { return k.Kind == KeptDenial && k.Text == why }) {
-			m.kept = append(m.kept, Kept{Kind: KeptDenial, Event: seq, Text: why})
+	switch {
+	case done.Outcome == ToolDenied:
+		m.add(Kept{Kind: KeptDenial, Event: seq, Text: refusal(done.Result)})
+	case done.Outcome == ToolStopped:
+		m.add(Kept{Kind: KeptOpen, Event: seq, Text: done.Name + " " + shorten(call.Arguments, 500) + ": stopped, its effect is unknown"})
+	case done.Outcome != ToolOK: // a job that was asked for in vain goes on
+	case done.Operation == opJobResult:
+		m.drop(func(k Kept) bool { return k.Job != "" && strings.Contains(call.Arguments, k.Job) })
+	case done.Operation == opInvoke, done.Operation == opRequest, done.Operation == opJobStatus, done.Operation == opRun:
+		job, runs, ok := jobIn(done.Result)
+		if !ok {
+			return
 		}
-		return
-	case ToolStopped:
-		m.kept = append(m.kept, Kept{Kind: KeptOpen, Event: seq, Text: done.Name + " " + shorten(call.Arguments, 500) + ": stopped, its effect is unknown"})
-		return
-	}
-	job, runs := jobIn(done.Result)
-	if runs {
 		m.drop(func(k Kept) bool { return k.Job == job })
-		m.kept = append(m.kept, Kept{Kind: KeptOpen, Event: seq, Job: job, Text: done.Name + ": job " + job + " was started and had not ended"})
-		return
+		if runs {
+			m.add(Kept{Kind: KeptOpen, Event: seq, Job: job, Text: done.Name + ": job " + job + " was started and had not ended"})
+		}
 	}
-	// Whoever asks for a job by its id, and is told anything but that it runs,
-	// knows how it ended.
-	m.drop(func(k Kept) bool { return k.Job != "" && strings.Contains(call.Arguments, k.Job) })
 }
 
 func (m *memory) drop(what func(Kept) bool) { m.kept = slices.DeleteFunc(m.kept, what) }
 
-// until returns what is kept of the events up to through.
+// until returns what is kept of the events up to through, within its bounds.
 func (m *memory) until(through uint64) []Kept {
-	var out []Kept
+	var tasks, denials, open []Kept
 	for _, k := range m.kept {
-		if k.Event <= through {
-			out = append(out, k)
+		switch {
+		case k.Event > through:
+		case k.Kind == KeptTask:
+			if k.Event != m.turn {
+				k.Text = shorten(k.Text, maxKeptTask)
+			}
+			tasks = append(tasks, k)
+		case k.Kind == KeptDenial:
+			denials = append(denials, k)
+		default:
+			open = append(open, k)
 		}
 	}
-	return out
+	return slices.Concat(newest(tasks, maxKeptTasks), gathered(denials), newest(open, maxKeptOpen))
 }
+
+func newest(list []Kept, most int) []Kept { return list[max(len(list)-most, 0):] }
+
+var earlier = regexp.MustCompile(`^(\d+) earlier refusals of (.*)$`)
+
+// gathered counts the oldest denials, beyond the bound, by what was refused.
+func gathered(list []Kept) []Kept {
+	if len(list) <= maxKeptDenials {
+		return list
+	}
+	cut := len(list) - maxKeptDenials/2
+	counts := make(map[string]int)
+	var order []string
+	for _, k := range list[:cut] {
+		what, n := k.Text, 1
+		if m := earlier.FindStringSubmatch(k.Text); m != nil {
+			what = m[2]
+			fmt.Sscan(m[1], &n) //nolint:errcheck // digits, by the pattern
+		} else if i := strings.Index(what, " on "); i >= 0 {
+			what = what[:i]
+		}
+		if counts[what] == 0 {
+			order = append(order, what)
+		}
+		counts[what] += n
+	}
+	var out []Kept
+	for _, what := range newestOf(order, maxKeptDenials/2) {
+		out = append(out, Kept{Kind: KeptDenial, Event: list[cut-1].Event, Text: fmt.Sprintf("%d earlier refusals of %s", counts[what], what)})
+	}
+	return append(out, list[cut:]...)
+}
+
+func newestOf(list []string, most int) []string { return list[max(len(list)-most, 0):] }
 
 // replace puts what a shortened conversation kept in the place of what it came of.
 func (m *memory) replace(c Compacted) {
@@ -89,34 +161,40 @@ func (m *memory) replace(c Compacted) {
 	m.kept = append(slices.Clone(c.Kept), m.kept...)
 }
 
-// jobIn finds the job that a result says has not ended yet.
-func jobIn(result string) (id string, runs bool) {
-	if !strings.Contains(result, `"status"`) || len(result) > 64<<10 {
-		return "", false
-	}
+var jobForm = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
+
+// jobIn finds the job that a result tells of, and whether it still runs.
+func jobIn(result string) (id string, runs, ok bool) {
 	var r struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	}
-	if json.Unmarshal([]byte(result), &r) != nil || r.ID == "" {
-		return "", false
+	if json.Unmarshal([]byte(result), &r) != nil || !jobForm.MatchString(r.ID) {
+		return "", false, false
 	}
 	switch r.Status {
 	case "STARTED", "PENDING", "PAUSED", "RUNNING":
-		return r.ID, true
+		return r.ID, true, true
 	}
-	return "", false
+	return r.ID, false, true
 }
 
-// messageIn is the message of a structured error, or all of it.
-func messageIn(result string) string {
-	var r struct {
-		Message string `json:"message"`
+// refusal is what a denial refused: the operation, the ability and the
+// resource. What the agent held then is not what it holds later.
+func refusal(result string) string {
+	var d struct {
+		Operation string `json:"operation"`
+		Ability   string `json:"ability"`
+		Resource  string `json:"resource"`
 	}
-	if json.Unmarshal([]byte(result), &r) != nil || r.Message == "" {
-		return result
+	if json.Unmarshal([]byte(result), &d) != nil || d.Operation == "" {
+		return shorten(result, 500)
 	}
-	return r.Message
+	text := "Capability denied: " + d.Operation + " requires " + d.Ability
+	if d.Resource != "" {
+		text += " on " + d.Resource
+	}
+	return text + "."
 }
 
 // shorten keeps the beginning of a text, in whole characters.

@@ -54,6 +54,7 @@ type Message struct {
 	CallID string // of a tool: the call that this is the result of
 	Name   string // of a tool: its name
 	Failed bool   // of a tool: the call was refused, or came to nothing
+	Sealed bool   // of a tool: what went in or came out holds a secret
 }
 
 // ToolCall is a model's wish to call a tool. Arguments are the bytes that came.
@@ -103,6 +104,16 @@ func (u Usage) Plus(v Usage) Usage {
 	return Usage{
 		u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Cost + v.Cost,
 	}
+}
+
+// maxTokens bounds what a provider may report of one request: what is beyond is
+// a mistake, and must not overflow a sum.
+const maxTokens = 1 << 40
+
+// sane returns u with every count within 0 and maxTokens.
+func (u Usage) sane() Usage {
+	within := func(n int) int { return min(max(n, 0), maxTokens) }
+	return Usage{within(u.Input), within(u.Output), within(u.CacheRead), within(u.CacheWrite), min(max(u.Cost, 0), maxTokens*1_000_000)}
 }
 
 // Minus returns what u has beyond v.

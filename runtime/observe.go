@@ -33,22 +33,26 @@ func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context,
 		Provider: about.Provider, Model: about.Model, Server: about.Server, JSON: len(req.Output) > 0,
 	})
 	if span.Content() {
-		conversation := make([]telemetry.Message, len(req.Messages))
-		for i := range req.Messages {
-			conversation[i] = observedMessage(&req.Messages[i])
+		conversation := t.observedMessages(ctx, req.Messages)
+		if t.notesOnSecrets(req) {
+			for i := range conversation {
+				conversation[i].Text = redacted
+			}
 		}
-		t.redact(conversation...)
 		span.Input(req.System, conversation)
 	}
 	return ctx, span
 }
 
 // observedAnswer is an answer for the span of its model call.
-func (t *turn) observedAnswer(span *telemetry.ModelSpan, a *Answered) telemetry.Answer {
+func (t *turn) observedAnswer(ctx context.Context, span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
 	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: telemetry.Usage(a.Usage)}
 	if span.Content() {
 		out.Message = observedMessage(&Message{Text: a.Text, Calls: a.Calls})
-		t.redact(out.Message) // its calls
+		t.sealCalls(ctx, &out.Message)
+		if t.notesOnSecrets(req) {
+			out.Message.Text = redacted
+		}
 	}
 	return out
 }
@@ -67,9 +71,6 @@ func (t *turn) observeTool(ctx context.Context, w *wish) (context.Context, *tele
 	call := telemetry.ToolCall{Agent: t.agent.ID, Session: t.session.id, ID: w.ID, Arguments: w.Arguments}
 	if w.op != nil {
 		call.Name, call.Operation = w.op.ToolName(), w.op.Path()
-		if w.op.Sealed() {
-			call.Arguments = redacted
-		}
 	}
 	return t.opts.Telemetry.StartToolCall(ctx, call)
 }
@@ -83,14 +84,13 @@ func endTool(ctx context.Context, span *telemetry.ToolSpan, w *wish, done *ToolF
 	if ctx.Err() != nil {
 		outcome = ToolStopped // as the turn was
 	}
-	result := done.Result
-	switch {
-	case w.op == nil:
+	if w.op == nil {
 		err = &classedError{err, "not_found"}
-	case w.op.Sealed():
-		result = redacted
 	}
-	span.End(ctx, outcome, result, classed(err))
+	if done.Sealed {
+		span.Seal()
+	}
+	span.End(ctx, outcome, done.Result, classed(err))
 }
 
 // classed gives an error the class that it has in traces and metrics. The

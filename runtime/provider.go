@@ -21,7 +21,22 @@ type ModelConfig struct {
 	// Secret reads a secret of the venue's by its name, for settings that say
 	// secret:NAME; nil where there are none.
 	Secret func(ctx context.Context, name string) (string, error)
+
+	// StandIn, if not empty, is taken for each key that is missing: the model is
+	// made to have its other settings checked, and nobody asks it.
+	StandIn string
 }
+
+// SettingError says what is wrong with a setting of a model. It reads as Err,
+// and tells whoever has the configuration's text where to look.
+type SettingError struct {
+	Model   string // where the error is of another model than the one being made
+	Setting string // its name, and those within it after dots, for example "retry.tries"
+	Err     error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
 
 // Providers are model providers by name, as configurations name them.
 type Providers map[string]Provider
@@ -44,7 +59,7 @@ func (p Providers) Model(ctx context.Context, cfg ModelConfig) (Model, error) {
 // that names the first setting, if there is any.
 func NoSettings(cfg ModelConfig) error {
 	for _, key := range slices.Sorted(maps.Keys(cfg.Settings)) {
-		return fmt.Errorf("provider %s takes no setting %q: remove it", cfg.Provider, key)
+		return &SettingError{Setting: key, Err: fmt.Errorf("provider %s takes no setting %q: remove it", cfg.Provider, key)}
 	}
 	return nil
 }

@@ -1,23 +1,63 @@
 package runtime
 
-import "usher/runtime/telemetry"
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"usher/runtime/telemetry"
+)
 
 // redacted stands in a trace for what a sealed operation was given, and gave.
 const redacted = `"[redacted]"`
 
-// redact takes what sealed tools were given and gave out of a conversation.
-func (t *turn) redact(messages ...telemetry.Message) {
-	sealed := make(map[string]bool) // ids of calls
+// observedMessages is a conversation for a trace, without what sealed
+// operations were given and gave.
+func (t *turn) observedMessages(ctx context.Context, messages []Message) []telemetry.Message {
+	out := make([]telemetry.Message, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		if sealed[m.CallID] {
-			m.Text = redacted
+		out[i] = observedMessage(m)
+		if m.Sealed {
+			telemetry.Conceal(ctx, m.Text)
+			out[i].Text = redacted
 		}
-		for j := range m.Calls {
-			call := &m.Calls[j]
-			if op, err := t.tool(call.Name); err == nil && op.Sealed() {
-				sealed[call.ID], call.Arguments = true, redacted
+		results := messages[i+1:]
+		if end := slices.IndexFunc(results, func(m Message) bool { return m.Role != RoleTool }); end >= 0 {
+			results = results[:end]
+		}
+		// Ids are unique in one answer only.
+		for j, call := range m.Calls {
+			result := slices.IndexFunc(results, func(r Message) bool { return r.CallID == call.ID })
+			if result >= 0 && results[result].Sealed || t.seals(ctx, call.Name, call.Arguments) {
+				telemetry.Conceal(ctx, call.Arguments)
+				out[i].Calls[j].Arguments = redacted
 			}
 		}
 	}
+	return out
+}
+
+// sealCalls takes the arguments of sealed operations out of an answer, before
+// any of its calls runs.
+func (t *turn) sealCalls(ctx context.Context, m *telemetry.Message) {
+	for i := range m.Calls {
+		call := &m.Calls[i]
+		if t.seals(ctx, call.Name, call.Arguments) {
+			telemetry.Conceal(ctx, call.Arguments)
+			call.Arguments = redacted
+		}
+	}
+}
+
+// seals reports whether a call that the model asks for would hold a secret.
+func (t *turn) seals(ctx context.Context, tool, arguments string) bool {
+	op, err := t.tool(tool)
+	return err == nil && t.gate.Seals(ctx, t.agent.Authority.Owner(), op, json.RawMessage(arguments))
+}
+
+// notesOnSecrets reports whether the request is one for a summary of what may
+// hold secrets, which cannot be told from the rest of it.
+func (t *turn) notesOnSecrets(req *Request) bool {
+	return req.System == summarising && slices.ContainsFunc(t.session.Messages(), func(m Message) bool { return m.Sealed })
 }

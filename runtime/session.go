@@ -89,7 +89,7 @@ func (s *Session) apply(seq uint64, ev Event) {
 		s.open = append(s.open[:0], ev.Calls...)
 		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
 	case ToolFinished:
-		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK})
+		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK, Sealed: ev.Sealed})
 		for i, call := range s.open {
 			if call.ID == ev.CallID {
 				s.memory.called(seq, call, ev)
@@ -115,16 +115,12 @@ func (s *Session) begin(seq uint64, ev TurnStarted) {
 	for len(s.open) > 0 {
 		s.apply(seq, stopped(s.open[0]))
 	}
-	first := len(s.messages)
 	for _, m := range s.heard {
 		s.say(seq, Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
 	}
 	s.heard = nil
-	s.say(seq, Message{Role: RoleUser, Text: spoken(ev)})
-	said := s.messages[first].Text
-	for _, m := range s.messages[first+1:] {
-		said += "\n\n" + m.Text
-	}
+	said := spoken(ev)
+	s.say(seq, Message{Role: RoleUser, Text: said})
 	s.memory.begin(seq, said)
 }
 
@@ -140,9 +136,12 @@ func spoken(ev TurnStarted) string {
 // TaskFrom begins the first line of what another agent asks; its id and "]" follow.
 const TaskFrom = "[Task from: "
 
+// lineEnds are all that may begin a new line for whoever reads.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // quote marks every line as somebody's words.
 func quote(text string) string {
-	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+	return "> " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n> ")
 }
 
 func (s *Session) say(seq uint64, m Message) {

@@ -11,13 +11,14 @@ import (
 	"unicode/utf8"
 
 	"usher/caps"
+	"usher/runtime/telemetry"
 	"usher/tools"
 )
 
 // callTools runs the calls of one answer, side by side where that makes no
 // difference. The results come in the order of the calls.
 func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
-	for _, batch := range t.batches(calls) {
+	for _, batch := range t.batches(ctx, calls) {
 		for _, w := range batch {
 			if err := t.record(ctx, ToolStarted{Call: w.ToolCall}); err != nil {
 				return err
@@ -32,7 +33,7 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 
 func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 	if len(batch) == 1 {
-		return t.called(ctx, t.callTool(ctx, batch[0]))
+		return t.called(ctx, t.guarded(ctx, batch[0]))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -44,8 +45,8 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 		done[i] = make(chan ToolFinished, 1)
 		work.Go(func() {
 			places <- struct{}{}
-			done[i] <- t.callTool(ctx, w)
-			<-places
+			defer func() { <-places }()
+			done[i] <- t.guarded(ctx, w)
 		})
 	}
 	for i := range batch {
@@ -54,6 +55,18 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 		}
 	}
 	return nil
+}
+
+// guarded calls a tool and makes a result of a panic, which the gate does not
+// see where it comes of what the tool returned: an error that panics when it is
+// asked what it says.
+func (t *turn) guarded(ctx context.Context, w wish) (done ToolFinished) {
+	defer func() {
+		if v := recover(); v != nil {
+			done = ToolFinished{CallID: w.ID, Name: w.Name, Outcome: ToolFailed, Sealed: true, Result: string(explain(errors.New("the tool failed inside")))}
+		}
+	}()
+	return t.callTool(ctx, w)
 }
 
 // called records a result, unless the turn was stopped meanwhile: what the
@@ -78,11 +91,12 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 	done := ToolFinished{CallID: w.ID, Name: w.Name}
 	err := w.err
 	if err == nil {
-		done.Operation = w.op.Path()
+		done.Operation, done.Sealed = w.op.Path(), w.op.Sealed()
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
 			Operation: w.op.Path(), Input: json.RawMessage(w.Arguments), ID: w.ID,
 		})
+		done.Sealed = done.Sealed || res.Sealed
 		if err == nil {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)
 			return done, nil
@@ -104,6 +118,9 @@ func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Inv
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout))
 	defer cancel()
 	res, err := r.gate.Invoke(ctx, auth, inv)
+	if res.Sealed {
+		telemetry.Conceal(ctx, string(inv.Input), string(res.Output))
+	}
 	if err != nil && errors.Is(context.Cause(ctx), ErrToolTimeout) {
 		return res, context.Cause(ctx)
 	}

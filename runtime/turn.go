@@ -22,6 +22,9 @@ var (
 	ErrStopped = errors.New("turn stopped")
 )
 
+// finishStopped is why an answer ended that was stopped in its middle.
+const finishStopped = "stopped"
+
 // Say is what is said to an agent to start a turn.
 type Say struct {
 	From string // a user's DID or an agent's id
@@ -69,7 +72,7 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 	if err := t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text}); err != nil {
 		return final, err
 	}
-	entries, err := t.context(ctx, t.agent, t.session.id)
+	entries, err := t.context(ctx, t.agent, t.session.id, false)
 	if err != nil {
 		return final, err
 	}
@@ -111,14 +114,9 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 		if err := t.refresh(ctx, b, t.agent, entries); err != nil {
 			return Answered{}, err
 		}
-		req := t.request(b)
-		if t.overfull(ctx, req) {
-			// Where nothing can be left out it is asked all the same: an estimate may
-			// be wrong, and the provider knows.
-			if err := t.compact(ctx, req); err != nil && !errors.Is(err, ErrWindow) {
-				return Answered{}, err
-			}
-			req = t.request(b)
+		req, err := t.fitting(ctx, b)
+		if err != nil {
+			return Answered{}, err
 		}
 		answer, err := t.generate(ctx, req, true)
 		if errors.Is(err, ErrWindow) && !t.shown && try <= maxShortenings {
@@ -154,9 +152,14 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
-	span.End(ctx, t.observedAnswer(span, &answer), classed(err))
+	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), classed(err))
 	t.usage = t.usage.Plus(answer.Usage)
 	if err != nil {
+		if visible && ctx.Err() != nil && answer.Text != "" {
+			// Who stopped it has read this much, and may speak of it.
+			said := Answered{Text: answer.Text, Usage: answer.Usage, Finish: finishStopped, Model: answer.Model}
+			err = errors.Join(err, t.session.append(context.WithoutCancel(ctx), t.opts.Now(), said))
+		}
 		return Answered{}, err
 	}
 	return answer, nil
@@ -194,7 +197,7 @@ func (t *turn) show(chunk *Chunk) {
 		t.shown = true
 	}
 	if chunk.Usage != nil {
-		t.emit(UsageDelta{*chunk.Usage})
+		t.emit(UsageDelta{chunk.Usage.sane()})
 	}
 }
 
@@ -252,6 +255,9 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 	final.Calls, final.Usage = t.calls, t.usage
 	if err != nil {
 		final.Error = err.Error()
+		if errors.Is(err, context.Canceled) {
+			final.Error = ErrStopped.Error()
+		}
 	}
 	closing = append(closing, final)
 	for batch := range slices.Chunk(closing, 100) { // a log takes only so much at once

@@ -99,7 +99,7 @@ func (c Compacted) text() string {
 			if k.Kind != part.kind {
 				continue
 			}
-			item := "- " + strings.ReplaceAll(k.Text, "\n", "\n  ")
+			item := "- " + strings.ReplaceAll(lineEnds.Replace(k.Text), "\n", "\n  ")
 			if part.quoted {
 				item = quote(item)
 			}

@@ -23,11 +23,12 @@ type Authority struct {
 	depth  int
 	job    string
 	sess   string
+	mark   *mark
 }
 
 // Mint makes authorities for one gate. Whoever holds it decides who acts, so
 // it stays with the venue.
-type Mint struct{ _ byte } // not empty: two mints have two addresses
+type Mint struct{ calls int } // that may come of one first call; not empty: two mints have two addresses
 
 // User is the authority of owner in person: unrestricted within the own
 // namespace.
@@ -104,8 +105,8 @@ func (a Authority) seenBy(other ucan.DID) func() caps.Set {
 	}
 }
 
-// CalledBy records the caller in the lineage, with its depth and its budget of
-// calls, without taking the caller's capabilities: for agents that their owner
+// CalledBy records the caller in the lineage, with its depth, its seal and its
+// budget of calls, without taking the caller's capabilities: for agents that their owner
 // lets act on their own.
 func (a Authority) CalledBy(caller Authority) Authority {
 	via := slices.Clone(caller.via)
@@ -120,6 +121,9 @@ func (a Authority) CalledBy(caller Authority) Authority {
 	}
 	if a.job == "" {
 		a.job = caller.job
+	}
+	if a.mark == nil {
+		a.mark = caller.mark
 	}
 	return a
 }
@@ -137,9 +141,14 @@ func (a Authority) InSession(id string) Authority {
 }
 
 // InTurn returns the same authority with a turn in its lineage: what it starts
-// knows that the turn may be waiting for it.
+// knows that the turn may be waiting for it. All calls of the turn have one
+// budget of calls, that of whoever started it or else one of its own.
 func (a Authority) InTurn(key string) Authority {
 	a.turns = append(slices.Clone(a.turns), key)
+	if a.budget == nil && a.mint != nil {
+		a.budget = newBudget(a.mint.calls)
+	}
+	a.mark = &mark{above: a.mark}
 	return a
 }
 

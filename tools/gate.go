@@ -47,13 +47,14 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if opts == nil {
 		opts = &GateOptions{}
 	}
-	g := &Gate{registry: registry, mint: new(Mint), ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger, watch: newWatch(opts)}
+	g := &Gate{registry: registry, mint: &Mint{}, ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger, watch: newWatch(opts)}
 	if g.maxDepth == 0 {
 		g.maxDepth = 16
 	}
 	if g.maxCalls == 0 {
 		g.maxCalls = 10_000
 	}
+	g.mint.calls = g.maxCalls
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -74,6 +75,10 @@ type Invocation struct {
 type Result struct {
 	Operation string          // catalogue path of what ran
 	Output    json.RawMessage // JSON
+
+	// Sealed says that a sealed operation ran in the call, or could have: what
+	// went in and came out is not to be recorded. It holds beside an error, too.
+	Sealed bool
 }
 
 // Invoke runs the operation that inv names with auth, if auth allows it. The
@@ -84,24 +89,26 @@ type Result struct {
 // check each, record, run, record.
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
 	deciding, span := g.watch.start(ctx)
+	auth.mark = &mark{above: auth.mark}
 	r, err := g.rule(deciding, auth, inv)
+	passSeal(&r, err)
 	g.show(deciding, span, &r, err)
 	if err != nil {
-		return Result{}, err
+		return Result{Sealed: auth.mark.hides()}, err
 	}
 	op := r.op
 	r.auth.depth++
 	out, runErr := g.run(ctx, r.call, Call{&ticket{gate: g, auth: r.auth, op: op, id: inv.ID, input: r.input}})
 	if g.ledger != nil {
 		// The outcome is recorded even when the caller has gone.
-		if err := g.ledger.Finished(context.WithoutCancel(ctx), r.seq, runErr); err != nil {
-			return Result{}, fmt.Errorf("record the outcome of %s: %w", op.path, err)
+		if err := g.ledger.Finished(context.WithoutCancel(ctx), r.seq, auth.mark.told(runErr)); err != nil {
+			return Result{Sealed: auth.mark.hides()}, fmt.Errorf("record the outcome of %s: %w", op.path, err)
 		}
 	}
 	if runErr != nil {
-		return Result{}, runErr
+		return Result{Sealed: auth.mark.hides()}, runErr
 	}
-	return Result{Operation: op.path, Output: out}, nil
+	return Result{Operation: op.path, Output: out, Sealed: auth.mark.hides()}, nil
 }
 
 // ruling is what the gate makes of an invocation. Where there is an error it
@@ -128,6 +135,7 @@ func (g *Gate) rule(ctx context.Context, auth Authority, inv Invocation) (r ruli
 	if len(r.input) == 0 {
 		r.input = emptyObject
 	}
+	g.seal(ctx, &r)
 	if r.call, err = g.prepare(ctx, r.op, r.input); err != nil {
 		return r, err
 	}

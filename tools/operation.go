@@ -23,6 +23,9 @@ type Operation struct {
 	readOnly    bool
 	idempotent  bool
 	exclusive   bool
+	lane        func(json.RawMessage) string
+	starts      func(json.RawMessage) (operation string, input json.RawMessage)
+	steps       func(json.RawMessage) []Invocation
 	sealed      bool
 	undigested  bool
 	input       *jsonschema.Resolved
@@ -59,8 +62,28 @@ func (o *Operation) ReadOnly() bool { return o.readOnly }
 // Idempotent reports whether running it twice equals running it once.
 func (o *Operation) Idempotent() bool { return o.idempotent || o.readOnly }
 
-// Exclusive reports whether the operation bears on what other calls may do.
+// Exclusive reports whether the operation bears on what other calls may do, or
+// may touch what its requirements do not tell.
 func (o *Operation) Exclusive() bool { return o.exclusive }
+
+// Lane names what calls have to take their turns at beside their resources, such
+// as a session; empty is nothing.
+func (o *Operation) Lane(input json.RawMessage) string {
+	if o.lane == nil {
+		return ""
+	}
+	return o.lane(input)
+}
+
+// Starts returns the operation that a call would start, as it names it, and its
+// input; false for one that starts none, or none that can be told.
+func (o *Operation) Starts(input json.RawMessage) (operation string, inner json.RawMessage, ok bool) {
+	if o.starts == nil {
+		return "", nil, false
+	}
+	operation, inner = o.starts(input)
+	return operation, inner, operation != ""
+}
 
 // InputSchema is the JSON Schema of the input.
 func (o *Operation) InputSchema() json.RawMessage { return o.inputJSON }
@@ -159,6 +182,18 @@ func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
 // calls that are asked for at once it runs alone, in its place.
 func Exclusive() Option { return func(o *Operation) { o.exclusive = true } }
 
+// InLane declares what calls have to take their turns at, beside their
+// resources: those of one lane, if it is not empty, run in their order.
+func InLane(lane func(input json.RawMessage) string) Option {
+	return func(o *Operation) { o.lane = lane }
+}
+
+// Starting declares that the operation runs another, and which: what that one
+// touches is then known before it runs.
+func Starting(which func(input json.RawMessage) (operation string, inner json.RawMessage)) Option {
+	return func(o *Operation) { o.starts = which }
+}
+
 // New makes an operation from a typed function with its needs beside it. The
 // name is "adapter:name"; the schemas are inferred from In, a struct, and Out.
 // needs returns everything that a call with that input requires: never none.
@@ -238,12 +273,18 @@ type Definition struct {
 	Needs func(input json.RawMessage) []caps.Request
 	// Scopes declares the requirements as [Within] does, one group each.
 	Scopes [][]caps.Scope
+	// ReadOnly and Exclusive are the options of these names.
+	ReadOnly, Exclusive bool
+	// Steps returns what a call with that input starts, with the input of each as
+	// far as it is known beforehand; nil for an operation that starts nothing.
+	Steps func(input json.RawMessage) []Invocation
+
 	Run    func(ctx context.Context, call Call, input json.RawMessage) (any, error)
 }
 
 // Define makes an operation from d; see [New] for operations known beforehand.
 func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes}
+	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes, readOnly: d.ReadOnly, exclusive: d.Exclusive, steps: d.Steps}
 	if o.toolName == "" {
 		o.toolName = toolName(d.Path)
 	}

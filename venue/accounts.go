@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"weak"
 
 	"usher/runtime/wrap"
@@ -43,6 +44,10 @@ type spent struct {
 	Money  int64 `json:"money"` // millionths
 }
 
+// longestWait is for room that other calls hold: an agent that has started work
+// in the background is not refused because that has a budget's rest in hand.
+const longestWait = time.Minute
+
 // budget returns the budget of an account. limits is asked under the lock, by
 // which the newest counts, and counts for whoever has the budget already.
 func (s *accounts) budget(ctx context.Context, account, name string, limits func() wrap.BudgetLimits) (*wrap.Budget, error) {
@@ -57,6 +62,7 @@ func (s *accounts) budget(ctx context.Context, account, name string, limits func
 		return nil, fmt.Errorf("read what %s has spent: %w", name, err)
 	}
 	b := wrap.NewBudget(name, limits())
+	b.Wait(longestWait)
 	b.Resume(past)
 	entry := weak.Make(b)
 	b.OnSpent(func(total wrap.Spent) { s.write(account, entry, total) })

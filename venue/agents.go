@@ -59,6 +59,9 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	}
 	spec := merge(src.Config, changes)
 	spec.ID = changes.ID
+	if parent := src.Config.Parent; changes.Parent == "" && parent != "" && !call.Caps().Check(agents.Below(parent)).Allowed() {
+		spec.Parent = "" // a copy is paid for by whoever makes it, not by others unasked
+	}
 	if err := s.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}

@@ -2,20 +2,27 @@ package venue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"usher/tools"
+	"usher/tools/agents"
 )
 
 // BudgetRaiseError says that an agent tried to loosen a budget that is not its
 // to loosen.
 type BudgetRaiseError struct {
-	Agent string // whose budget
-	Limit string // for example "run.calls"
+	Agent  string // whose budget
+	Limit  string // for example "run.calls"
+	Remove bool   // the agent was to be removed, and its budgets with it
 }
 
 func (e *BudgetRaiseError) Error() string {
+	if e.Remove {
+		return fmt.Sprintf("agent %s cannot be removed by you, as its %s would be gone with it: an agent cannot raise or remove a budget that binds it, "+
+			"nor one that neither it nor an agent below it has set: end it without remove, or ask the owner", e.Agent, e.Limit)
+	}
 	return fmt.Sprintf("%s of agent %s can be lowered only: an agent cannot raise or remove a budget that binds it, "+
 		"nor one that neither it nor an agent below it has set: ask the owner", e.Limit, e.Agent)
 }
@@ -41,14 +48,31 @@ func (s agentService) setBudgets(ctx context.Context, call tools.Call, key agent
 	default:
 		next.BudgetsBy = old.BudgetsBy
 	}
-	if old == nil || call.Actor() == "" {
+	if old == nil {
 		return nil
 	}
-	limit := next.Config.Budgets.Looser(old.Config.Budgets)
-	if limit == "" {
+	return s.mayLoosen(ctx, call, key, old, next.Config.Budgets)
+}
+
+// mayRemove refuses that an agent removes the record of one whose budgets it
+// could not take away: it could make it again without.
+func (s agentService) mayRemove(ctx context.Context, call tools.Call, key agentKey, rec *record) error {
+	err := s.mayLoosen(ctx, call, key, rec, nil)
+	if raise, ok := errors.AsType[*BudgetRaiseError](err); ok {
+		raise.Remove = true
+	}
+	return err
+}
+
+// mayLoosen refuses that an agent replaces the budgets of old by next where
+// they are not its to loosen.
+func (s agentService) mayLoosen(ctx context.Context, call tools.Call, key agentKey, old *record, next *agents.Budgets) error {
+	limit := next.Looser(old.Config.Budgets)
+	if call.Actor() == "" || limit == "" {
 		return nil
 	}
-	may, err := s.v.agents.isAbove(ctx, parseBound(by[0]).key, parseBound(old.BudgetsBy).key)
+	by := call.Authority().Bounds()
+	may, err := s.v.agents.hasSet(ctx, parseBound(by[0]), parseBound(old.BudgetsBy))
 	if err != nil {
 		return err
 	}
@@ -63,6 +87,34 @@ func (s agentService) setBudgets(ctx context.Context, call tools.Call, key agent
 		return &BudgetRaiseError{Agent: key.id, Limit: limit}
 	}
 	return nil
+}
+
+// hasSet reports whether by, or an agent below it, is the very one that set a
+// budget: whoever was made again under its id has set nothing.
+func (b *agentBook) hasSet(ctx context.Context, by, setter bound) (bool, error) {
+	seen := []bound{setter}
+	for i := 0; i < len(seen); i++ {
+		if seen[i] == by {
+			return true, nil
+		}
+		at, err := b.get(ctx, seen[i].key)
+		if err != nil {
+			return false, err
+		}
+		if at == nil {
+			continue
+		}
+		rec := at.rec.Load()
+		if rec == nil || rec.Life != seen[i].life {
+			continue
+		}
+		for _, name := range rec.Givers {
+			if g := parseBound(name); !slices.Contains(seen, g) {
+				seen = append(seen, g)
+			}
+		}
+	}
+	return false, nil
 }
 
 // isAbove reports whether the agent key has its capabilities from over, directly

@@ -54,7 +54,7 @@ func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.
 		if rec == nil {
 			continue
 		}
-		b, err := v.accounts.budget(ctx, rec.account(at.key).String(), "agent "+at.key.id, agentLimits(at))
+		b, err := v.accounts.budget(ctx, rec.account(at.key).String(), ofAgent+at.key.id, agentLimits(at))
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,9 @@ func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.
 	}
 	ctx = wrap.WithBudget(ctx, b)
 	if run := rec.budgets().Run; run != (agents.Limits{}) {
-		ctx = wrap.WithBudget(ctx, wrap.NewBudget("run of "+a.key.id, limitsOf(run)))
+		b := wrap.NewBudget("run of "+a.key.id, limitsOf(run))
+		b.Wait(longestWait)
+		ctx = wrap.WithBudget(ctx, b)
 	}
 	return ctx, nil
 }
@@ -80,7 +82,9 @@ func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Cont
 	if by := call.Actor(); by != "" {
 		name = "task of " + by + " for " + task.Agent
 	}
-	return wrap.WithBudget(ctx, wrap.NewBudget(name, limitsOf(task.Budget)))
+	b := wrap.NewBudget(name, limitsOf(task.Budget))
+	b.Wait(longestWait)
+	return wrap.WithBudget(ctx, b)
 }
 
 // newLimits lets changed budgets count at once, for turns that run too; those
@@ -119,15 +123,16 @@ func (b *agentBook) above(ctx context.Context, key agentKey) ([]*agent, error) {
 	return out, nil
 }
 
-// budgetsOf tells an agent's budgets and those above it.
-func (v *Venue) budgetsOf(ctx context.Context, a *agent) (list []agents.Budget, own agents.Spent, err error) {
+// budgetsOf tells an agent's budgets and those of the agents above it that are
+// known.
+func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bool) (list []agents.Budget, own agents.Spent, err error) {
 	above, err := v.agents.above(ctx, a.key)
 	if err != nil {
 		return nil, own, err
 	}
 	for _, at := range above {
 		rec := at.rec.Load()
-		if rec == nil {
+		if rec == nil || at != a && !known(at.key) {
 			continue
 		}
 		total, err := v.accounts.spent(ctx, rec.account(at.key).String())

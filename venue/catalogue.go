@@ -173,7 +173,8 @@ func (v *Venue) showJobs(ctx context.Context, owner string, segs []string) (any,
 	if err != nil {
 		return nil, false, err
 	}
-	return within(rec, segs[1:])
+	// Who reads is not known here.
+	return within(rec.discreet(func(string) bool { return false }), segs[1:])
 }
 
 func (v *Venue) showCatalogue(_ context.Context, _ string, segs []string) (any, bool, error) {

@@ -85,11 +85,14 @@ func (s agentService) atMost(call tools.Call, agent string, set caps.Set, princi
 	return denial
 }
 
-// creators are the ids of those that an agent has its capabilities from.
-func creators(rec *record) []string {
+// creators are the ids of those that an agent has its capabilities from, as
+// far as they may be known.
+func creators(rec *record, known func(agentKey) bool) []string {
 	var ids []string
 	for _, b := range rec.Givers {
-		ids = append(ids, parseBound(b).key.id)
+		if key := parseBound(b).key; known(key) {
+			ids = append(ids, key.id)
+		}
 	}
 	return ids
 }

@@ -45,6 +45,10 @@ type Job struct {
 	Error   string             `json:"error,omitempty"`
 	Budget  *wrap.BudgetError  `json:"budget,omitempty"` // that ended it
 	Steps   []orchestrate.Step `json:"steps,omitempty"`
+
+	// Sealed says that what went in and came out is left out, as it holds or may
+	// hold a secret: a sealed operation ran in the job.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
 // NoJobError says that a user has no job of an id: also when another has.
@@ -76,14 +80,15 @@ func (e *JobError) Unwrap() error {
 type job struct {
 	book  *jobBook
 	owner ucan.DID
-	done  chan struct{} // closed when it has ended
+	auth  tools.Authority // of the call that it is the job of
+	under bool            // what it was begun in was sealed by then
+	done  chan struct{}   // closed when it has ended
 
 	mu      sync.Mutex
 	rec     Job
 	output  json.RawMessage // of a job that is complete, whole
 	err     error           // how it ended, as an error
 	claimed bool            // an orchestration keeps its steps here
-	sealed  bool            // neither input nor output may be in the record
 }
 
 // jobBook keeps the records of jobs, and those that run.
@@ -134,9 +139,6 @@ func openJobs(ctx context.Context, space *store.Space, now func() time.Time) (*j
 	return b, nil
 }
 
-// redacted stands in a record for what an operation keeps sealed.
-var redacted = json.RawMessage(`"[redacted]"`)
-
 // newJob makes a job for what auth starts. It is not stored yet.
 func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (*job, error) {
 	id, err := v.newID()
@@ -145,7 +147,7 @@ func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (
 	}
 	now := v.now().UnixMilli()
 	return &job{
-		book: v.jobs, owner: auth.Owner(), done: make(chan struct{}),
+		book: v.jobs, owner: auth.Owner(), auth: auth, under: auth.UnderSeal(), done: make(chan struct{}),
 		rec: Job{
 			ID: id, Op: op, Status: JobStarted, Created: now, Updated: now, Input: input,
 			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Job(),
@@ -197,9 +199,6 @@ func (b *jobBook) leave(j *job) {
 func (j *job) end(ctx context.Context, output json.RawMessage, failure error) error {
 	j.mu.Lock()
 	j.rec.Status, j.rec.Output, j.output, j.err = JobComplete, output, output, failure
-	if j.sealed {
-		j.rec.Output = redacted
-	}
 	if failure != nil {
 		j.rec.Status, j.rec.Output, j.output, j.rec.Error = endStatus(failure), nil, nil, tools.Cut(failure.Error())
 		j.rec.Budget, _ = errors.AsType[*wrap.BudgetError](failure)
@@ -225,7 +224,7 @@ func (j *job) save(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rec.Updated = j.book.now().UnixMilli()
-	raw, err := j.rec.encode()
+	raw, err := j.shown().encode()
 	if err != nil {
 		return err
 	}
@@ -284,7 +283,7 @@ func (j *job) result() json.RawMessage {
 func (j *job) record() Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.rec
+	return j.shown()
 }
 
 func (j *job) status() grid.Status { return statusOf(j.record()) }

@@ -49,9 +49,6 @@ func (s jobService) prepare(ctx context.Context, call tools.Call, operation stri
 	if err != nil {
 		return nil, nil, err
 	}
-	if op.Sealed() {
-		j.sealed, j.rec.Input = true, redacted
-	}
 	run := func(ctx context.Context) (json.RawMessage, error) {
 		res, err := call.InJob(j.rec.ID).Invoke(ctx, op.Path(), input)
 		return res.Output, err
@@ -88,7 +85,7 @@ func (s jobService) Start(ctx context.Context, call tools.Call, operation string
 
 func (s jobService) Status(ctx context.Context, call tools.Call, id string) (grid.Status, error) {
 	rec, err := s.v.jobs.find(ctx, call.Owner(), id)
-	return statusOf(rec), err
+	return statusOf(rec.discreet(s.v.mayKnowOf(ctx, call))), err
 }
 
 // ErrJobTimeout: a job did not end within the time that its result was waited for.
@@ -128,7 +125,7 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 			return nil, context.Cause(ctx)
 		}
 		if output := j.result(); output != nil {
-			if j.sealed {
+			if j.sealed() {
 				return redacted, nil // whoever waits here need not be who may have it
 			}
 			return output, nil
@@ -138,7 +135,7 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 	if err != nil {
 		return nil, err
 	}
-	if rec.Status != JobComplete {
+	if rec = rec.discreet(s.v.mayKnowOf(ctx, call)); rec.Status != JobComplete {
 		return nil, &JobError{ID: id, Status: rec.Status, Reason: rec.Error, Budget: rec.Budget}
 	}
 	return rec.Output, nil
@@ -177,9 +174,6 @@ func (s jobService) Step(ctx context.Context, call tools.Call, id string, step o
 	if j == nil {
 		return &NoJobError{id}
 	}
-	if op, err := s.Resolve(ctx, call.Owner(), step.Op); err == nil && op.Sealed() {
-		step.Input, step.Output = sealedOver(step.Input), sealedOver(step.Output)
-	}
 	j.mu.Lock()
 	steps := append([]orchestrate.Step(nil), j.rec.Steps...) // records given out keep theirs
 	for len(steps) <= step.N {
@@ -189,13 +183,6 @@ func (s jobService) Step(ctx context.Context, call tools.Call, id string, step o
 	j.rec.Steps = steps
 	j.mu.Unlock()
 	return j.save(context.WithoutCancel(ctx))
-}
-
-func sealedOver(value json.RawMessage) json.RawMessage {
-	if value == nil {
-		return nil
-	}
-	return redacted
 }
 
 // End closes the job that Begin made; one that was started for the run is

@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/tools/secrets"
 	"usher/ucan"
 )
@@ -28,9 +30,13 @@ func (s *modelSecrets) value(ctx context.Context, name string) (string, error) {
 	return string(value), err
 }
 
+// standIn stands for a key that is missing, so that settings can be checked.
+const standIn = "missing"
+
 // model makes the model of cfg. One whose settings name secrets is kept in step
 // with them, and may come before they do: into a venue that did not open
-// without a secret nobody could put it.
+// without a secret nobody could put it. Nor does a key that the environment or a
+// file lacks keep others from their work.
 func (s *modelSecrets) model(ctx context.Context, providers runtime.Providers, cfg runtime.ModelConfig) (runtime.Model, error) {
 	if s == nil {
 		return providers.Model(ctx, cfg)
@@ -40,12 +46,12 @@ func (s *modelSecrets) model(ctx context.Context, providers runtime.Providers, c
 	if err != nil && m.missing {
 		s.log.WarnContext(ctx, "model cannot answer yet", "model", cfg.Name, "error", err)
 		// Its other settings are checked now all the same.
-		m, err = k.build(ctx, "missing")
+		m, err = k.build(ctx, standIn)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(m.read) == 0 {
+	if len(m.read) == 0 && !m.standIn {
 		return m.model, nil
 	}
 	k.now.Store(m)
@@ -67,14 +73,15 @@ var (
 	_ runtime.Model     = (*keyed)(nil)
 	_ runtime.Wrapper   = (*keyed)(nil)
 	_ runtime.Describer = (*keyed)(nil)
+	_ runtime.Counter   = (*keyed)(nil)
 )
 
 // made is a model, and what it was made with.
 type made struct {
 	model   runtime.Model
 	read    map[string]uint64 // revisions of secrets, by name
-	missing bool              // one of the secrets
-	standIn bool              // for a secret that is missing: the model must not be asked
+	missing bool              // one of the secrets, or what the environment or a file should hold
+	standIn bool              // for what is missing: the model must not be asked
 }
 
 // build makes the model with the secrets as they are now, and with standIn, if
@@ -83,6 +90,7 @@ func (k *keyed) build(ctx context.Context, standIn string) (*made, error) {
 	var mu sync.Mutex // a provider may go on reading when it has made the model
 	m := made{read: make(map[string]uint64)}
 	cfg := k.cfg
+	cfg.StandIn = standIn
 	cfg.Secret = func(ctx context.Context, name string) (string, error) {
 		value, rev, err := k.secrets.book.get(ctx, k.secrets.owner, name)
 		mu.Lock()
@@ -99,7 +107,10 @@ func (k *keyed) build(ctx context.Context, standIn string) (*made, error) {
 	model, err := k.providers.Model(ctx, cfg)
 	mu.Lock()
 	defer mu.Unlock()
-	return &made{model, maps.Clone(m.read), m.missing, m.missing && standIn != ""}, err
+	if _, missing := errors.AsType[*endpoint.MissingError](err); missing {
+		m.missing = true
+	}
+	return &made{model, maps.Clone(m.read), m.missing, standIn != ""}, err
 }
 
 // current returns the model as the secrets are now.
@@ -144,6 +155,21 @@ func (k *keyed) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 		}
 		m.Generate(ctx, req)(yield)
 	}
+}
+
+// CountTokens counts by the model as the secrets are now: a key that was
+// replaced or deleted is not used to count, either. Where that model cannot
+// count the error is [errors.ErrUnsupported].
+func (k *keyed) CountTokens(ctx context.Context, req *runtime.Request) (int, error) {
+	m, err := k.current(ctx)
+	if err != nil {
+		return 0, err
+	}
+	counter, ok := runtime.As[runtime.Counter](m)
+	if !ok {
+		return 0, fmt.Errorf("count tokens: %w", errors.ErrUnsupported)
+	}
+	return counter.CountTokens(ctx, req)
 }
 
 // About is what is known of the model, also while a secret of it is missing.

@@ -25,7 +25,7 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 		}
 		past = old
 		if remove {
-			return nil, nil
+			return nil, s.mayRemove(ctx, call, key, old)
 		}
 		next := *old
 		next.Status, next.Updated = agents.Terminated, s.v.now().UnixMilli()
@@ -115,16 +115,20 @@ func (s agentService) Info(ctx context.Context, call tools.Call, id string) (age
 	if err != nil {
 		return agents.Info{}, err
 	}
-	budgets, spent, err := s.v.budgetsOf(ctx, a)
+	known := func(key agentKey) bool { return mayKnow(call, key) }
+	budgets, spent, err := s.v.budgetsOf(ctx, a, known)
 	if err != nil {
 		return agents.Info{}, err
 	}
 	config := rec.Config
+	if config.Parent != "" && !known(keyOf(call, config.Parent)) {
+		config.Parent = ""
+	}
 	config.Caps = caps.Declare(rec.Caps)
 	return agents.Info{
 		AgentID: id, Status: s.v.status(a.key, rec), DID: rec.principal(a.key).String(), Config: config, Caps: s.v.agents.effective(a),
 		Budgets: budgets, Spent: spent,
-		Creators: creators(rec), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+		Creators: creators(rec, known), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }
 

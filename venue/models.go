@@ -35,7 +35,7 @@ func (v *Venue) fillModels(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	err = addModels(ctx, v.models, o.Config.Models, o.Providers, &modelSecrets{v.secrets, owner, v.log})
+	err = addModels(ctx, v.models, o.Config, o.Providers, &modelSecrets{v.secrets, owner, v.log})
 	for name, m := range v.models {
 		if _, given := o.Models[name]; !given {
 			v.made = append(v.made, m)
@@ -64,34 +64,34 @@ func Model(ctx context.Context, entries map[string]config.Model, name string, pr
 		return nil, fmt.Errorf("there is no model %q", name)
 	}
 	models := make(map[string]runtime.Model)
-	if err := addModels(ctx, models, entries, providers, nil, name); err != nil {
+	if err := addModels(ctx, models, &config.Config{Models: entries}, providers, nil, name); err != nil {
 		return nil, err
 	}
 	return models[name], nil
 }
 
-// addModels makes the entries that models does not have yet, each with the
+// addModels makes the models of c that there are none of yet, each with the
 // wrappers that its settings ask for. With names given it makes those alone,
 // and what they fall back on. secrets may be nil.
-func addModels(ctx context.Context, models map[string]runtime.Model, entries map[string]config.Model, more runtime.Providers, secrets *modelSecrets, names ...string) error {
+func addModels(ctx context.Context, models map[string]runtime.Model, c *config.Config, more runtime.Providers, secrets *modelSecrets, names ...string) error {
 	providers := Providers()
 	maps.Copy(providers, more)
 	settings := make(map[string]map[string]any)
-	for name, m := range entries {
+	for name, m := range c.Models {
 		if _, given := models[name]; !given {
 			settings[name] = m.Settings
 		}
 	}
 	order, err := wrap.Order(settings, names...) // a fallback before what falls back on it
 	if err != nil {
-		return err
+		return c.InModel("", err)
 	}
 	for _, name := range order {
-		cfg := runtime.ModelConfig{Name: name, Provider: entries[name].Provider, Settings: wrap.Rest(settings[name])}
+		cfg := runtime.ModelConfig{Name: name, Provider: c.Models[name].Provider, Settings: wrap.Rest(settings[name])}
 		var model runtime.Model
 		if !wrap.Replays(settings[name]) { // what is never asked needs no key
 			if model, err = secrets.model(ctx, providers, cfg); err != nil {
-				return err
+				return c.InModel(name, err)
 			}
 		}
 		cfg.Settings = settings[name]
@@ -99,7 +99,7 @@ func addModels(ctx context.Context, models map[string]runtime.Model, entries map
 			cfg.Secret = secrets.value
 		}
 		if models[name], err = wrap.Compose(cfg, model, models); err != nil {
-			return err
+			return c.InModel(name, err)
 		}
 	}
 	return nil

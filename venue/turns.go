@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
+	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/schema"
@@ -189,10 +191,11 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 	say := runtime.Say{From: caller(call), Text: text}
 	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
 		defer release()
-		return s.v.answer(ofTask(ctx, call, task), a, actor, session, say)
+		out, err := s.v.answer(ofTask(ctx, call, task), a, actor, session, say)
+		return out, toldTo(call, task.Agent, err)
 	})
 	if err != nil {
-		return agents.Answer{}, err
+		return agents.Answer{}, s.v.discreet(ctx, call, task.Agent, err)
 	}
 	st := job.status()
 	return agents.Answer{ID: st.ID, Status: st.Status, AgentID: task.Agent, SessionID: session.ID(), Output: job.result()}, nil
@@ -213,6 +216,25 @@ func (v *Venue) answer(ctx context.Context, a *agent, actor *runtime.Agent, s *r
 		return last.Output, nil
 	}
 	return json.Marshal(last.Text)
+}
+
+// toldTo is a failure of the agent id as the caller may hear it. Another agent
+// learns neither what this one requires in its context nor, by a denial, what
+// it may do, and must not take the denial for one of its own.
+func toldTo(call tools.Call, id string, err error) error {
+	if call.Actor() == "" {
+		return err
+	}
+	if _, denied := errors.AsType[*caps.Denial](err); denied {
+		return fmt.Errorf("agent %s could not begin: something that it requires was refused; its owner can see what in the audit ledger", id)
+	}
+	if _, spent := errors.AsType[*wrap.BudgetError](err); spent {
+		return err // whose name it may hear is decided where budgets are told
+	}
+	if _, context := errors.AsType[*runtime.ContextError](err); context {
+		return fmt.Errorf("agent %s could not begin: something that it requires could not be loaded; its owner can see what in the agent's session", id)
+	}
+	return err
 }
 
 // Message leaves a text for the agent's next turn in a session.

@@ -141,13 +141,18 @@ func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runt
 }
 
 // Brief returns what the agent's model is told now, beside the conversation:
-// the system message with the disclosure, and the tools on offer.
+// the system message with the disclosure, and the tools on offer. What it reads
+// for that is charged to the budgets of the agent and of its main session.
 func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
-	actor, err := a.user.v.actor(ctx, a.agent, a.user.auth)
+	v := a.user.v
+	actor, err := v.actor(ctx, a.agent, a.user.auth)
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
-	return a.user.v.runner.Brief(ctx, actor)
+	if ctx, err = v.bounded(ctx, a.agent, mainSession); err != nil {
+		return runtime.Briefing{}, err
+	}
+	return v.runner.Brief(ctx, actor)
 }
 
 // Info describes the agent.

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // answer turns the events of one answer into chunks.
@@ -15,6 +16,7 @@ type answer struct {
 	yield    func(runtime.Chunk, error) bool
 	thoughts *thoughts
 	clip     func(string) string
+	cleanID  func(string) string
 	tool     string // the tool whose arguments are the answer; may be empty
 
 	gone     bool // the consumer left
@@ -104,9 +106,11 @@ func (a *answer) message(m *sdk.Message) error {
 // count takes a count of tokens. Counts are totals, and a later event may leave
 // out what an earlier one told. The API's input leaves the cache's part out.
 func (a *answer) count(input, read, written, out int64) {
+	cached, kept := endpoint.Tokens(int(read)), endpoint.Tokens(int(written))
 	u := runtime.Usage{
-		Input: max(a.usage.Input, int(input+read+written)), Output: max(a.usage.Output, int(out)),
-		CacheRead: max(a.usage.CacheRead, int(read)), CacheWrite: max(a.usage.CacheWrite, int(written)),
+		Input:     max(a.usage.Input, endpoint.Tokens(endpoint.Tokens(int(input))+cached+kept)),
+		Output:    max(a.usage.Output, endpoint.Tokens(int(out))),
+		CacheRead: max(a.usage.CacheRead, cached), CacheWrite: max(a.usage.CacheWrite, kept),
 	}
 	if u != a.usage {
 		a.usage = u
@@ -127,6 +131,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 		if b.id == "" || b.name == "" {
 			return fmt.Errorf("%w: a tool call has no id or no name", ErrFormat)
 		}
+		b.id = a.cleanID(b.id)
 		if b.name == a.tool {
 			if a.text == nil {
 				a.text = b
@@ -222,7 +227,7 @@ func (a *answer) finish() error {
 		a.emit(runtime.Chunk{Text: a.held.String()})
 	}
 	a.remember()
-	a.emit(runtime.Chunk{Finish: a.finished})
+	a.emit(runtime.Chunk{Finish: endpoint.Word(a.finished, a.clip)})
 	return nil
 }
 

@@ -43,8 +43,8 @@ type Model struct {
 	http     *http.Client
 	thoughts thoughts
 
-	// A function, so that nothing that prints or walks a Model finds a secret.
-	clip func(string) string
+	// Functions, so that nothing that prints or walks a Model finds a secret.
+	clip, cleanID func(string) string
 }
 
 var (
@@ -63,7 +63,7 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	o.fill()
-	m := &Model{url: base.String(), about: o.about(base), http: o.client(base), clip: endpoint.Cleaner(o.Key, o.SecretHeaders)}
+	m := &Model{url: base.String(), about: o.about(base), http: o.client(base), clip: endpoint.Cleaner(o.Key, o.SecretHeaders), cleanID: endpoint.IDCleaner(o.Key, o.SecretHeaders)}
 	// The SDK would read keys, profiles and addresses from the environment, emit
 	// spans to whatever the process registers, and try again on its own.
 	opts := []option.RequestOption{
@@ -116,7 +116,7 @@ func (m *Model) Close() error {
 // the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip}
+		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip, cleanID: m.cleanID}
 		if err := m.ask(ctx, req, a); err != nil && !a.gone {
 			yield(runtime.Chunk{}, err)
 		}

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -69,23 +67,23 @@ func (o *Options) fill() {
 func (o *Options) check() error {
 	switch {
 	case strings.TrimSpace(o.Model) == "":
-		return errors.New("model is missing: name the model as the API does, for example claude-sonnet-5")
+		return endpoint.Bad("model", "is missing: name the model as the API does, for example claude-sonnet-5")
 	case o.MaxTokens < 0:
-		return fmt.Errorf("max_tokens is %d: use a number above 0", o.MaxTokens)
+		return endpoint.Bad("max_tokens", "is %d: use a number above 0", o.MaxTokens)
 	case o.Timeout < 0:
-		return fmt.Errorf("timeout is %s: use one above 0, for example 5m", o.Timeout)
+		return endpoint.Bad("timeout", "is %s: use one above 0, for example 5m", o.Timeout)
 	case o.ThinkingBudget < minThinking && o.ThinkingBudget != 0 && o.ThinkingBudget != Adaptive:
-		return fmt.Errorf("thinking is %d: use at least %d tokens, or adaptive", o.ThinkingBudget, minThinking)
+		return endpoint.Bad("thinking", "is %d: use at least %d tokens, or adaptive", o.ThinkingBudget, minThinking)
 	case o.ThinkingBudget > 0 && o.MaxTokens > 0 && o.ThinkingBudget >= o.MaxTokens:
-		return fmt.Errorf("thinking is %d and leaves nothing of max_tokens, %d, for the answer: raise max_tokens", o.ThinkingBudget, o.MaxTokens)
+		return endpoint.Bad("thinking", "is %d and leaves nothing of max_tokens, %d, for the answer: raise max_tokens", o.ThinkingBudget, o.MaxTokens)
 	case o.ThinkingBudget != 0 && o.Temperature != nil:
-		return errors.New("thinking and temperature exclude each other: remove one")
+		return endpoint.Bad("thinking", "and temperature exclude each other: remove one")
 	}
 	if t := o.Temperature; t != nil && !(*t >= 0 && *t <= 1) {
-		return fmt.Errorf("temperature is %v: use 0 to 1", *t)
+		return endpoint.Bad("temperature", "is %v: use 0 to 1", *t)
 	}
 	if p := o.TopP; p != nil && !(*p >= 0 && *p <= 1) {
-		return fmt.Errorf("top_p is %v: use 0 to 1", *p)
+		return endpoint.Bad("top_p", "is %v: use 0 to 1", *p)
 	}
 	if err := endpoint.CheckValue("key", string(o.Key)); err != nil {
 		return err

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"errors"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -19,7 +18,7 @@ func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, erro
 		return nil, err
 	}
 	if o.Key == "" && o.BaseURL == "" {
-		return nil, errors.New("key is missing: write where it stands, for example key: env:ANTHROPIC_API_KEY")
+		return nil, endpoint.Bad("key", "is missing: write where it stands, for example key: env:ANTHROPIC_API_KEY")
 	}
 	return New(o)
 }

@@ -2,27 +2,56 @@ package endpoint
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
 
-// MaxMessage is how much of a server's text is shown: bytes.
-const MaxMessage = 1000
+// Bounds of what a server says, in bytes.
+const (
+	MaxMessage = 1000     // of its texts that are shown
+	maxID      = 64 << 10 // of its ids: some servers keep what a model thought in them
+	maxWord    = 100
+)
 
 // Cleaner returns what makes a server's text fit to be shown: one line of valid
 // characters, without the secrets, which servers do repeat in their errors, and
 // not too long. It is a function so that nothing that prints or walks its
 // holder finds a secret.
 func Cleaner(key Secret, headers map[string]Secret) func(string) string {
+	return cleaner(key, headers, MaxMessage)
+}
+
+// IDCleaner is [Cleaner] for ids of a server's, which go back to it and are long
+// sometimes.
+func IDCleaner(key Secret, headers map[string]Secret) func(string) string {
+	return cleaner(key, headers, maxID)
+}
+
+// Word returns what a server says that should be a word, such as why an answer
+// ended. Clean is what [Cleaner] returns.
+func Word(said string, clean func(string) string) string {
+	said = clean(said)
+	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")
+}
+
+func cleaner(key Secret, headers map[string]Secret, most int) func(string) string {
 	redact := redactor(key, headers)
 	return func(text string) string {
 		// The secrets first: the other way round, half of one could stay.
 		text = strings.Join(strings.Fields(strings.ToValidUTF8(redact(text), "\uFFFD")), " ")
-		if len(text) <= MaxMessage {
+		if len(text) <= most {
 			return text
 		}
-		return strings.ToValidUTF8(text[:MaxMessage], "") + " …"
+		return strings.ToValidUTF8(text[:most], "") + " …"
 	}
+}
+
+// Tokens is a server's count of tokens within reason, so that no sum of counts
+// is a refund or wraps around.
+func Tokens(n int) int {
+	const most = min(1<<40, math.MaxInt/4)
+	return min(max(n, 0), most)
 }
 
 func redactor(key Secret, headers map[string]Secret) func(string) string {

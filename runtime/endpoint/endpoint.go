@@ -9,8 +9,6 @@
 package endpoint
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -33,22 +31,22 @@ func (f Form) Base(text string, allowHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The parser's error repeats the address, and a password with it.
-		return nil, errors.New("base_url is not an address: use one such as " + f.Example)
+		return nil, Bad("base_url", "is not an address: use one such as %s", f.Example)
 	}
 	switch {
 	case u.User != nil:
-		return nil, errors.New("base_url holds a user name or password: remove it, and use key or headers")
+		return nil, Bad("base_url", "holds a user name or password: remove it, and use key or headers")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("base_url ends in a query or fragment: remove it, and use " + f.Query)
+		return nil, Bad("base_url", "ends in a query or fragment: remove it, and use %s", f.Query)
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("base_url %q names no host: use one such as %s", text, f.Example)
+		return nil, Bad("base_url", "%q names no host: use one such as %s", text, f.Example)
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), f.Endpoint):
-		return nil, fmt.Errorf("base_url %q names the endpoint itself: remove %s", text, f.Endpoint)
+		return nil, Bad("base_url", "%q names the endpoint itself: remove %s", text, f.Endpoint)
 	case u.Scheme == "https":
 	case u.Scheme != "http":
-		return nil, fmt.Errorf("base_url %q is neither https nor http: use one such as %s", text, f.Example)
+		return nil, Bad("base_url", "%q is neither https nor http: use one such as %s", text, f.Example)
 	case !allowHTTP && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("base_url %q sends key and conversation unencrypted to another machine: use https, or set allow_http: true", text)
+		return nil, Bad("base_url", "%q sends key and conversation unencrypted to another machine: use https, or set allow_http: true", text)
 	}
 	return u, nil
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"usher/runtime"
 )
 
 // keyWords mark the names of headers whose values are keys.
@@ -74,26 +76,32 @@ func CheckHeaders(plain map[string]string, secret map[string]Secret, taken map[s
 func checkHeader(name, value string, taken map[string]string) error {
 	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if name == "" || strings.Trim(name, token) != "" {
-		return fmt.Errorf("headers: %q is not the name of a header: use letters, digits and -", name)
+		return badHeader("%q is not the name of a header: use letters, digits and -", name)
 	}
 	for _, own := range ownHeaders {
 		if strings.EqualFold(name, own) {
-			return fmt.Errorf("headers: %s is set by the request itself: remove it", own)
+			return badHeader("%s is set by the request itself: remove it", own)
 		}
 	}
 	for other, why := range taken {
 		if strings.EqualFold(name, other) {
-			return fmt.Errorf("headers: %s %s", other, why)
+			return badHeader("%s %s", other, why)
 		}
 	}
 	return CheckValue("headers: "+name, value)
 }
 
-// CheckValue keeps what no header can hold out of one. It never shows the value.
+func badHeader(format string, args ...any) error {
+	return &runtime.SettingError{Setting: "headers", Err: fmt.Errorf("headers: "+format, args...)}
+}
+
+// CheckValue keeps what no header can hold out of one: what is a setting, or
+// what stands in one, after a colon. It never shows the value.
 func CheckValue(what, value string) error {
 	for _, c := range []byte(value) {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return fmt.Errorf("%s holds a line break or another control character: give it on one line", what)
+			setting, _, _ := strings.Cut(what, ":")
+			return &runtime.SettingError{Setting: setting, Err: fmt.Errorf("%s holds a line break or another control character: give it on one line", what)}
 		}
 	}
 	return nil

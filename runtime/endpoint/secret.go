@@ -45,16 +45,33 @@ const (
 	references = "env:NAME, file:PATH or secret:NAME"
 )
 
+// MissingError says that a reference is well written and its secret is not to be
+// had: the environment or a file does not hold it, or not yet.
+type MissingError struct{ err error }
+
+func (e *MissingError) Error() string { return e.err.Error() }
+func (e *MissingError) Unwrap() error { return e.err }
+
 // SecretsOf returns what reads the secrets that the settings of cfg name, those
-// of the venue by cfg.Secret. It reads while ctx lasts. No error shows a
+// of the venue by cfg.Secret. It reads while ctx lasts. One that the environment
+// or a file does not hold is a [MissingError], or cfg.StandIn. No error shows a
 // reference that is none, since that may be the secret itself.
 func SecretsOf(ctx context.Context, cfg runtime.ModelConfig) Secrets {
+	found := func(secret Secret, err error) (Secret, error) {
+		switch {
+		case err == nil:
+			return secret, nil
+		case cfg.StandIn != "":
+			return Secret(cfg.StandIn), nil
+		}
+		return "", &MissingError{err}
+	}
 	return func(ref string) (Secret, error) {
 		if name, ok := strings.CutPrefix(ref, inEnvironment); ok {
-			return fromEnvironment(name)
+			return found(fromEnvironment(name))
 		}
 		if path, ok := strings.CutPrefix(ref, inFile); ok {
-			return fromFile(path)
+			return found(fromFile(path))
 		}
 		name, ok := strings.CutPrefix(ref, inVenue)
 		switch {

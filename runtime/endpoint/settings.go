@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"usher/runtime"
 	"usher/tools"
 )
 
@@ -17,22 +19,35 @@ import (
 type Setting func(value any) error
 
 // Read hands the values of a configuration to the settings that know them. One
-// that no setting knows is an error that names the nearest.
+// that no setting knows is an error that names the nearest. All that is wrong
+// is told at once, each as a [runtime.SettingError].
 func Read(provider string, values map[string]any, known map[string]Setting) error {
+	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		set, ok := known[name]
-		if !ok {
-			names := slices.Sorted(maps.Keys(known))
-			if near := nearest(name, names); near != "" {
-				return fmt.Errorf("provider %s has no setting %q: did you mean %s?", provider, name, near)
+		err := unknown(provider, name, known)
+		if set, ok := known[name]; ok {
+			if err = set(values[name]); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
 			}
-			return fmt.Errorf("provider %s has no setting %q: there are %v", provider, name, names)
 		}
-		if err := set(values[name]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err != nil {
+			wrong = append(wrong, &runtime.SettingError{Setting: name, Err: err})
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
+}
+
+func unknown(provider, name string, known map[string]Setting) error {
+	names := slices.Sorted(maps.Keys(known))
+	if near := nearest(name, names); near != "" {
+		return fmt.Errorf("provider %s has no setting %q: did you mean %s?", provider, name, near)
+	}
+	return fmt.Errorf("provider %s has no setting %q: there are %v", provider, name, names)
+}
+
+// Bad is an error that begins with the name of the setting that it is about.
+func Bad(setting, format string, args ...any) error {
+	return &runtime.SettingError{Setting: setting, Err: fmt.Errorf(setting+" "+format, args...)}
 }
 
 // nearest is [tools.Nearest], but takes two letters that changed places, the

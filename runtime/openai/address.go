@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,7 +21,7 @@ var form = endpoint.Form{
 // address returns where requests go.
 func (o *Options) address() (*url.URL, error) {
 	if o.BaseURL == "" && o.APIType == APIAzure {
-		return nil, errors.New("base_url is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
+		return nil, endpoint.Bad("base_url", "is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
 	}
 	u, err := form.Base(o.BaseURL, o.AllowHTTP)
 	if err != nil {
@@ -33,12 +31,12 @@ func (o *Options) address() (*url.URL, error) {
 	switch o.APIType {
 	case "", APIOpenAI:
 		if o.APIVersion != "" {
-			return nil, errors.New("api_version belongs to Azure: remove it, or set api_type: azure")
+			return nil, endpoint.Bad("api_version", "belongs to Azure: remove it, or set api_type: azure")
 		}
 		return u.JoinPath("chat", "completions"), nil
 	case APIAzure:
 	default:
-		return nil, fmt.Errorf("api_type is %q: use %s or %s", o.APIType, APIOpenAI, APIAzure)
+		return nil, endpoint.Bad("api_type", "is %q: use %s or %s", o.APIType, APIOpenAI, APIAzure)
 	}
 	if o.APIVersion != "" {
 		u.RawQuery = url.Values{"api-version": {o.APIVersion}}.Encode()
@@ -47,10 +45,10 @@ func (o *Options) address() (*url.URL, error) {
 		return u.JoinPath("chat", "completions"), nil
 	}
 	if o.APIVersion == "" {
-		return nil, errors.New("api_version is missing: Azure needs one, for example 2024-10-21, unless base_url ends in " + azureV1)
+		return nil, endpoint.Bad("api_version", "is missing: Azure needs one, for example 2024-10-21, unless base_url ends in %s", azureV1)
 	}
 	if o.Model == "." || o.Model == ".." {
-		return nil, fmt.Errorf("model is %q: of Azure, name the deployment", o.Model)
+		return nil, endpoint.Bad("model", "is %q: of Azure, name the deployment", o.Model)
 	}
 	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
 }

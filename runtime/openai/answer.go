@@ -44,6 +44,9 @@ func (a *answer) stream(in *bufio.Reader) error {
 		case errors.Is(err, io.EOF):
 			// Some servers end without [DONE]; then the finish reason must have come.
 			if len(part) > 0 || a.finish == "" {
+				if lines.strange != "" && !a.begun {
+					return a.notJSON([]byte(lines.strange))
+				}
 				return endpoint.Cut(io.ErrUnexpectedEOF)
 			}
 			return a.end()
@@ -139,7 +142,7 @@ func (a *answer) take(r *reply, whole bool) error {
 		}
 		if len(c.Filter) > 2 {
 			if found := filtered(c.Filter); found != "" {
-				a.filtered = found
+				a.filtered = a.model.clip(found)
 			}
 		}
 	}
@@ -176,6 +179,7 @@ func (a *answer) takeMessage(m *message) error {
 			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
 		}
 		if d := a.calls.add(&m.Calls[i]); d != nil {
+			d.ID = a.model.cleanID(d.ID)
 			if err := a.send(runtime.Chunk{Call: d}); err != nil {
 				return err
 			}
@@ -219,6 +223,8 @@ func (a *answer) end() error {
 	case vendor.FinishReasonStop, vendor.FinishReasonToolCalls, vendor.FinishReasonFunctionCall:
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
 		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
+	case "model_length", "model_context_window_exceeded": // Mistral, Anthropic behind OpenRouter
+		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", ErrCut, runtime.ErrWindow)
 	default:
 		// At a limit on tokens a call is cut wherever it stands, and empty
 		// arguments would pass as none.
@@ -227,7 +233,9 @@ func (a *answer) end() error {
 		case half && a.finish == "":
 			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
 		case half:
-			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), string(a.finish))
+			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), a.reason())
+		case a.finish == vendor.FinishReasonLength:
+			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", ErrCut)
 		}
 	}
 	for i := range a.calls {
@@ -243,5 +251,8 @@ func (a *answer) end() error {
 	if a.finish == "" {
 		return nil
 	}
-	return a.send(runtime.Chunk{Finish: string(a.finish)})
+	return a.send(runtime.Chunk{Finish: a.reason()})
 }
+
+// reason is why the answer ended, as it may be shown.
+func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.model.clip) }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"usher/runtime/endpoint"
 )
 
 const maxLine = 8 << 20 // bytes of one line of a stream
@@ -15,7 +18,13 @@ type events struct {
 	in   *bufio.Reader
 	long []byte
 	read int
+
+	strange string // the first line that is none of a stream's
 }
+
+// fields are the lines of a stream, by what stands before the colon; nothing
+// begins a comment.
+var fields = []string{"", "data", "event", "id", "retry"}
 
 // next returns the data of the next line that has some, and nil at an empty
 // line, which ends an event. Comments, which keep connections alive, and other
@@ -37,6 +46,9 @@ func (e *events) next() ([]byte, error) {
 		}
 		if line[0] == '{' { // an error that its server did not dress as an event
 			return line, nil
+		}
+		if name, _, field := bytes.Cut(line, []byte(":")); e.strange == "" && (!field || !slices.Contains(fields, string(name))) {
+			e.strange = string(line[:min(len(line), 2*endpoint.MaxMessage)])
 		}
 	}
 }

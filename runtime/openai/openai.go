@@ -10,8 +10,8 @@
 // Servers differ in what they make of the format. What is done about it: tool
 // calls are told apart by index, id and name, whichever of them is of use;
 // characters that were cut in two between two pieces are put together; an
-// answer that breaks off is [ErrCut], never a shorter answer. Only text that
-// reaches the limit on tokens is passed on, with the finish reason "length".
+// answer that breaks off is [ErrCut], never a shorter answer, and so is one that
+// the limit on tokens cuts.
 package openai
 
 import (
@@ -59,6 +59,7 @@ type Model struct {
 	// Functions, so that nothing that prints or walks a Model finds a secret.
 	authorize func(http.Header)
 	clip      func(string) string
+	cleanID   func(string) string
 }
 
 var (

@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -70,6 +68,7 @@ func New(o Options) (*Model, error) {
 		client:    endpoint.Client(to, o.AllowHTTP, o.Transport),
 		authorize: o.authorizer(),
 		clip:      endpoint.Cleaner(o.Key, o.SecretHeaders),
+		cleanID:   endpoint.IDCleaner(o.Key, o.SecretHeaders),
 	}
 	if m.timeout == 0 {
 		m.timeout = DefaultTimeout
@@ -87,24 +86,24 @@ func New(o Options) (*Model, error) {
 
 func (o *Options) check() error {
 	if o.Model == "" {
-		return errors.New("model is missing: name the model as the server does, for example gpt-5-mini")
+		return endpoint.Bad("model", "is missing: name the model as the server does, for example gpt-5-mini")
 	}
 	if t := o.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
-		return fmt.Errorf("temperature is %v: use 0 to 2", *t)
+		return endpoint.Bad("temperature", "is %v: use 0 to 2", *t)
 	}
 	if p := o.TopP; p != nil && !(*p >= 0 && *p <= 1) {
-		return fmt.Errorf("top_p is %v: use 0 to 1", *p)
+		return endpoint.Bad("top_p", "is %v: use 0 to 1", *p)
 	}
 	if o.MaxTokens < 0 {
-		return fmt.Errorf("max_tokens is %d: use a number above 0", o.MaxTokens)
+		return endpoint.Bad("max_tokens", "is %d: use a number above 0", o.MaxTokens)
 	}
 	if o.Timeout < 0 {
-		return fmt.Errorf("timeout is %s: use one above 0, for example 5m", o.Timeout)
+		return endpoint.Bad("timeout", "is %s: use one above 0, for example 5m", o.Timeout)
 	}
 	switch o.Output {
 	case "", OutputSchema, OutputObject, OutputText:
 	default:
-		return fmt.Errorf("output is %q: use %s, %s or %s", o.Output, OutputSchema, OutputObject, OutputText)
+		return endpoint.Bad("output", "is %q: use %s, %s or %s", o.Output, OutputSchema, OutputObject, OutputText)
 	}
 	if err := endpoint.CheckValue("key", string(o.Key)); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	vendor "github.com/sashabaranov/go-openai"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // reply is an answer, or a piece of one, as servers send it. The library's
@@ -40,9 +41,11 @@ type usage struct {
 }
 
 func (u *usage) usage() runtime.Usage {
+	in := endpoint.Tokens(u.Prompt)
 	return runtime.Usage{
-		Input: u.Prompt, Output: u.Completion,
-		CacheRead: min(max(u.Details.Cached, u.Cached), u.Prompt), CacheWrite: min(u.Details.Written, u.Prompt),
+		Input: in, Output: endpoint.Tokens(u.Completion),
+		CacheRead:  min(endpoint.Tokens(max(u.Details.Cached, u.Cached)), in),
+		CacheWrite: min(endpoint.Tokens(u.Details.Written), in),
 	}
 }
 

@@ -29,19 +29,21 @@ func (s *ModelSpan) Input(system string, conversation []Message) {
 	}
 	var set attributes
 	if system != "" {
-		set.text(semconv.GenAISystemInstructionsKey, asJSON([]part{textPart(system)}))
+		set.text(semconv.GenAISystemInstructionsKey, asJSON([]part{textPart(s.secrets.scrub(system))}))
 	}
 	messages := make([]message, len(conversation))
 	for i := range conversation {
-		messages[i] = message{Role: conversation[i].Role, Parts: conversation[i].parts()}
+		m := s.secrets.scrubMessage(conversation[i])
+		messages[i] = message{Role: m.Role, Parts: m.parts()}
 	}
 	set.text(semconv.GenAIInputMessagesKey, asJSON(messages))
 	s.span.SetAttributes(set...)
 }
 
-func outputJSON(a *Answer) string {
+func (s *ModelSpan) outputJSON(a *Answer) string {
 	finish := a.Finish // a copy: where nothing is recorded the answer stays off the heap
-	return asJSON([]message{{Role: "assistant", Parts: a.Message.parts(), Finish: &finish}})
+	m := s.secrets.scrubMessage(a.Message)
+	return asJSON([]message{{Role: "assistant", Parts: m.parts(), Finish: &finish}})
 }
 
 // message and part have the form of the conventions' JSON schemas of input

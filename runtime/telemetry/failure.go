@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -11,16 +12,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// fail marks the span as failed and returns the error's class.
-func (t *Telemetry) fail(span trace.Span, err error) attribute.KeyValue {
+// fail marks the span as failed and returns the error's class. What the error
+// says is content.
+func (t *Telemetry) fail(span trace.Span, err error, s *secrets) attribute.KeyValue {
 	class := errorType(err)
 	description := ""
 	if t.content {
-		description = err.Error()
+		description = s.scrub(err.Error())
 	}
 	span.SetAttributes(class)
 	span.SetStatus(codes.Error, description)
 	return class
+}
+
+// failure tells an error to the log, as fail does to a span.
+func (t *Telemetry) failure(err error, s *secrets) []slog.Attr {
+	set := []slog.Attr{slog.String("failure", errorType(err).Value.AsString())}
+	if t.content {
+		set = append(set, slog.String("error", s.scrub(err.Error())))
+	}
+	return set
 }
 
 // errorType is the class of an error: what its method ErrorType or Code says,
@@ -30,9 +41,9 @@ func errorType(err error) attribute.KeyValue {
 	var coded interface{ Code() string }
 	switch {
 	case errors.As(err, &classed) && classed.ErrorType() != "":
-		return semconv.ErrorTypeKey.String(classed.ErrorType())
+		return semconv.ErrorTypeKey.String(brief(classed.ErrorType()))
 	case errors.As(err, &coded) && coded.Code() != "":
-		return semconv.ErrorTypeKey.String(coded.Code())
+		return semconv.ErrorTypeKey.String(brief(coded.Code()))
 	case errors.Is(err, context.Canceled):
 		return semconv.ErrorTypeKey.String("canceled")
 	case errors.Is(err, context.DeadlineExceeded):

@@ -56,7 +56,7 @@ func TestLogLinesNameTheirSpan(t *testing.T) {
 		at(0, fields{"msg": "model asked", "model": "gpt-5-mini", "input": 100.0, "output": 20.0, "failed": false}),
 		tool(1, "c1", "ok"),
 		tool(2, "c2", "denied"),
-		at(3, fields{"msg": "turn failed", "job": "j1", "error": "model of agent Carol: the invoice of Kestrel"}),
+		at(3, fields{"msg": "turn failed", "job": "j1", "failure": "_OTHER"}),
 		at(4, fields{"msg": "turn started"}),
 		at(4, fields{"msg": "turn finished", "calls": 2.0, "input": 3.0, "output": 4.0}),
 	}

@@ -36,6 +36,8 @@ type ModelSpan struct {
 	began  time.Time
 	first  time.Duration // until the first chunk
 	chunks int
+
+	secrets *secrets
 }
 
 // StartModelCall begins the span "chat MODEL". The request belongs below the
@@ -54,7 +56,7 @@ func (t *Telemetry) StartModelCall(ctx context.Context, call ModelCall) (context
 		set = append(set, semconv.GenAIOutputTypeJSON)
 	}
 	ctx, span := t.tracer.Start(ctx, named("chat", call.Model), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindClient))
-	return ctx, &ModelSpan{t: t, span: span, call: call, began: time.Now()}
+	return ctx, &ModelSpan{t: t, span: span, call: call, began: time.Now(), secrets: secretsOf(ctx)}
 }
 
 // target is which model is asked and where, for the span and the metrics.
@@ -102,6 +104,7 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	took := time.Since(s.began)
+	answer.Model, answer.Finish = brief(answer.Model), brief(answer.Finish) // the server's words
 	var set attributes
 	set.text(semconv.GenAIResponseModelKey, answer.Model)
 	if answer.Finish != "" {
@@ -112,7 +115,7 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 		set = append(set, semconv.GenAIResponseTimeToFirstChunk(s.first.Seconds()))
 	}
 	if s.Content() && err == nil {
-		set = append(set, semconv.GenAIOutputMessagesKey.String(outputJSON(&answer)))
+		set = append(set, semconv.GenAIOutputMessagesKey.String(s.outputJSON(&answer)))
 	}
 	s.span.SetAttributes(set...)
 	s.measure(ctx, &answer, took, err)
@@ -138,7 +141,7 @@ func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Durat
 		m.spent(ctx, u, s.call.Provider, set)
 	}
 	if err != nil {
-		set = append(set, s.t.fail(s.span, err))
+		set = append(set, s.t.fail(s.span, err, s.secrets))
 	}
 	m.duration.Record(ctx, took.Seconds(), chat, provider, set...)
 }

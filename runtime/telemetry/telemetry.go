@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -32,8 +33,9 @@ type Options struct {
 	Meter  metric.MeterProvider // metrics; nil makes none
 
 	// Content records what is said: system messages, conversations, tool
-	// arguments and results, the texts of errors. It is as sensitive as the data
-	// of the venue. False records none of it.
+	// arguments and results, the texts of errors, those in the log included. It is
+	// as sensitive as the data of the venue. What sealed operations were given and
+	// gave is left out (see [Conceal]). False records none of it.
 	Content bool
 }
 
@@ -105,6 +107,17 @@ func (a *attributes) text(key attribute.Key, value string) {
 	if value != "" {
 		*a = append(*a, key.String(value))
 	}
+}
+
+// maxName bounds a name or an id that somebody else has given, in bytes.
+const maxName = 128
+
+// brief cuts such a name: it must not make a trace as long as its author likes.
+func brief(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
 
 func (a *attributes) usage(u Usage) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -21,9 +22,11 @@ type ToolCall struct {
 
 // ToolSpan is a tool call while it runs. Nil is valid.
 type ToolSpan struct {
-	t    *Telemetry
-	span trace.Span
-	call ToolCall
+	t       *Telemetry
+	span    trace.Span
+	call    ToolCall
+	secrets *secrets
+	sealed  bool
 }
 
 // StartToolCall begins the span "execute_tool TOOL". The gate's decision and
@@ -34,15 +37,21 @@ func (t *Telemetry) StartToolCall(ctx context.Context, call ToolCall) (context.C
 	}
 	set := attributes{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolType("function")}
 	set.text(semconv.GenAIToolNameKey, call.Name)
+	call.ID = brief(call.ID)
 	set.text(semconv.GenAIToolCallIDKey, call.ID)
 	set.text(semconv.GenAIConversationIDKey, call.Session)
 	set.text(semconv.GenAIAgentNameKey, call.Agent)
 	set.text(operationKey, call.Operation)
-	if t.content {
-		set.text(semconv.GenAIToolCallArgumentsKey, call.Arguments)
-	}
 	ctx, span := t.tracer.Start(ctx, named("execute_tool", call.Name), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
-	return ctx, &ToolSpan{t: t, span: span, call: call}
+	return ctx, &ToolSpan{t: t, span: span, call: call, secrets: secretsOf(ctx)}
+}
+
+// Seal leaves out what the call was given and what came of it, of which no part
+// may be told.
+func (s *ToolSpan) Seal() {
+	if s != nil {
+		s.sealed = true
+	}
 }
 
 // End closes the call with its outcome, "ok", "denied", "failed" or "stopped".
@@ -53,10 +62,17 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	set := attributes{outcomeKey.String(outcome)}
-	if err != nil {
-		s.t.fail(s.span, err)
-	} else if s.t.content { // by the conventions a result is one of success
-		set.text(semconv.GenAIToolCallResultKey, result)
+	if s.t.content {
+		set.text(semconv.GenAIToolCallArgumentsKey, s.shown(s.call.Arguments))
+	}
+	switch {
+	case err != nil && s.sealed:
+		s.span.SetAttributes(errorType(err))
+		s.span.SetStatus(codes.Error, "")
+	case err != nil:
+		s.t.fail(s.span, err, s.secrets)
+	case s.t.content: // by the conventions a result is one of success
+		set.text(semconv.GenAIToolCallResultKey, s.shown(result))
 	}
 	s.span.SetAttributes(set...)
 	if s.t.log.Enabled(ctx, slog.LevelDebug) {
@@ -65,4 +81,11 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 			slog.String("call", s.call.ID), slog.String("outcome", outcome))
 	}
 	s.span.End()
+}
+
+func (s *ToolSpan) shown(text string) string {
+	if s.sealed {
+		return redacted
+	}
+	return s.secrets.scrub(text)
 }

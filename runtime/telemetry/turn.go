@@ -19,9 +19,10 @@ type Turn struct {
 
 // TurnSpan is a turn while it runs. Nil is valid.
 type TurnSpan struct {
-	t    *Telemetry
-	span trace.Span
-	turn Turn
+	t       *Telemetry
+	span    trace.Span
+	turn    Turn
+	secrets *secrets
 }
 
 // StartTurn begins the span "invoke_agent AGENT". What the turn does belongs
@@ -41,7 +42,11 @@ func (t *Telemetry) StartTurn(ctx context.Context, turn Turn) (context.Context, 
 	set.text(ownerKey, turn.Owner)
 	set.text(jobKey, turn.Job)
 	ctx, span := t.tracer.Start(ctx, named("invoke_agent", turn.Agent), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
-	s := &TurnSpan{t: t, span: span, turn: turn}
+	s := &TurnSpan{t: t, span: span, turn: turn, secrets: secretsOf(ctx)}
+	if t.content && s.secrets == nil {
+		s.secrets = new(secrets)
+		ctx = context.WithValue(ctx, secretsKey{}, s.secrets)
+	}
 	if t.log.Enabled(ctx, slog.LevelDebug) {
 		t.log.LogAttrs(ctx, slog.LevelDebug, "turn started", turn.ids()...)
 	}
@@ -59,8 +64,8 @@ func (s *TurnSpan) End(ctx context.Context, calls int, usage Usage, err error) {
 	set.usage(usage)
 	s.span.SetAttributes(set...)
 	if err != nil {
-		s.t.fail(s.span, err)
-		s.t.log.LogAttrs(ctx, slog.LevelWarn, "turn failed", append(s.turn.ids(), slog.Any("error", err))...)
+		s.t.fail(s.span, err, s.secrets)
+		s.t.log.LogAttrs(ctx, slog.LevelWarn, "turn failed", append(s.turn.ids(), s.t.failure(err, s.secrets)...)...)
 	} else if s.t.log.Enabled(ctx, slog.LevelDebug) {
 		s.t.log.LogAttrs(ctx, slog.LevelDebug, "turn finished", append(s.turn.ids(),
 			slog.Int("calls", calls), slog.Int("input", usage.Input), slog.Int("output", usage.Output))...)

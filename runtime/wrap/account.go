@@ -32,25 +32,24 @@ func (a *account) add(c *runtime.Chunk, err error) {
 }
 
 // usage is what the call has used as far as can be known, at the model's price
-// where there is one.
+// where there is one. Each part that was not reported, or as nothing, is
+// estimated: a server that counts requests only would give answers away.
 func (a *account) usage(ctx context.Context, price *Price) runtime.Usage {
-	reported := a.known.Input > 0 || a.known.Output > 0
-	complete := a.err == nil && (!a.left && ctx.Err() == nil || a.finished)
 	_, late := errors.AsType[*TimeoutError](a.err)
-	switch {
-	case complete && reported:
-		return a.known
-	case a.err != nil && !a.begun && !late && ctx.Err() == nil:
+	if a.err != nil && !a.begun && !late && ctx.Err() == nil {
 		return runtime.Usage{} // refused before it was worked on
 	}
-	// What a cut stream has reported is its total so far, often of the time
-	// before the first word.
 	u := a.known
-	u.Output = max(u.Output, tokens(a.output))
+	complete := a.err == nil && (!a.left && ctx.Err() == nil || a.finished)
+	if u.Output <= 0 || !complete {
+		// What a cut stream has reported is its total so far, often of the time
+		// before the first word.
+		u.Output = max(u.Output, tokens(a.output))
+	}
 	if u.Input <= 0 {
 		u.Input = a.input
 	}
-	if price != nil {
+	if price != nil && u != a.known {
 		u.Cost = max(u.Cost, price.cost(u))
 	}
 	return u

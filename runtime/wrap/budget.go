@@ -1,10 +1,9 @@
 package wrap
 
 import (
-	"fmt"
 	"math"
-	"strconv"
 	"sync"
+	"time"
 
 	"usher/runtime"
 )
@@ -45,9 +44,13 @@ func charge(u runtime.Usage) Spent {
 
 // Budget bounds what model calls may spend: for a run, a session, an agent.
 // A call is admitted while something is left, and charged when its usage is
-// known, so a budget ends at most one call beyond its limit; of calls that run
-// at once, each holds itself and the estimated size of its request until it is
-// charged. A Budget is safe for concurrent use.
+// known, so a budget ends at most one call beyond its limit. Of calls that run
+// at once, each holds until it is charged: itself, the estimated size of its
+// request, and an answer as large as the largest so far, at least of 10,000
+// tokens. So they go beyond the limit together by no more than what their
+// answers are larger than that; and where less is left, one runs at a time, and
+// the others are refused or wait ([Budget.Wait]). A Budget is safe for
+// concurrent use.
 type Budget struct {
 	name   string
 	parent *Budget
@@ -57,7 +60,11 @@ type Budget struct {
 	limits  BudgetLimits
 	spent   Spent
 	held    Spent // by the calls that run now
+	answer  int   // tokens of the largest answer so far
 	onSpent func(Spent)
+
+	patience time.Duration // see Wait
+	room     chan struct{} // closed when a call may fit that did not; nil while nobody waits
 }
 
 // NewBudget returns a budget of its own.
@@ -89,6 +96,29 @@ func (b *Budget) SetLimits(limits BudgetLimits) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limits = limits
+	b.wake()
+}
+
+// Wait has a call wait for those that run now, at most so long, where only what
+// they hold leaves no room for it. 0, as at first, refuses it at once.
+//
+// The bound is for who asks a model while an answer of another is underway that
+// waits for it.
+func (b *Budget) Wait(longest time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.patience = longest
+}
+
+// modelWait is for the budget that a model is configured with.
+const modelWait = time.Minute
+
+// wake has those try again that wait for room. The caller holds mu.
+func (b *Budget) wake() {
+	if b.room != nil {
+		close(b.room)
+		b.room = nil
+	}
 }
 
 // Spent returns what has been spent so far.
@@ -119,8 +149,14 @@ func (b *Budget) OnSpent(f func(Spent)) {
 	b.onSpent = f
 }
 
-// admit holds what a call may cost, or says why it is refused.
-func (b *Budget) admit(hold Spent) error {
+// answerHold is the least that is held for an answer, in tokens: longer ones
+// are rare, and how long one gets is not known before it ends.
+const answerHold = 10_000
+
+// admit holds what a call may cost, and returns that, or says why the call is
+// refused; w where it may wait. While nothing is held, it admits a call that
+// may cost more than what is left.
+func (b *Budget) admit(input int, price *Price) (hold Spent, w wait, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range [...]struct {
@@ -132,19 +168,38 @@ func (b *Budget) admit(hold Spent) error {
 		{kindMoney, b.spent.Money, b.held.Money, b.limits.Money},
 	} {
 		if l.limit != 0 && plus(l.spent, l.held) >= max(l.limit, 0) {
-			return &BudgetError{b.name, l.kind, l.spent, l.held, max(l.limit, 0)}
+			if b.patience > 0 && l.spent < l.limit {
+				if b.room == nil {
+					b.room = make(chan struct{})
+				}
+				w = wait{b.room, b.patience}
+			}
+			return Spent{}, w, &BudgetError{b.name, l.kind, l.spent, l.held, max(l.limit, 0)}
 		}
 	}
+	u := runtime.Usage{Input: input, Output: max(b.answer, answerHold)}
+	if price != nil {
+		u.Cost = price.cost(u)
+	}
+	hold = charge(u)
 	b.held = b.held.plus(hold)
-	return nil
+	return hold, wait{}, nil
+}
+
+// wait is until when a refused call may wait; the zero value is not at all.
+type wait struct {
+	room    <-chan struct{}
+	longest time.Duration
 }
 
 // settle gives back what a call held and charges what it cost; nothing is a
-// call that was not made.
-func (b *Budget) settle(hold, cost Spent) {
+// call that was not made. answer is the size of its answer in tokens.
+func (b *Budget) settle(hold, cost Spent, answer int) {
 	b.mu.Lock()
+	b.answer = max(b.answer, answer)
 	b.held = b.held.minus(hold)
 	b.spent = b.spent.plus(cost)
+	b.wake()
 	told := b.onSpent
 	b.mu.Unlock()
 	if told == nil || cost == (Spent{}) {
@@ -154,39 +209,3 @@ func (b *Budget) settle(hold, cost Spent) {
 	defer b.telling.Unlock()
 	told(b.Spent())
 }
-
-// BudgetError says that a budget admits no further call. Trying again is
-// useless until the budget is raised, or a call that holds a part of it ends.
-type BudgetError struct {
-	Budget string `json:"budget"`
-	Kind   string `json:"kind"` // "calls", "tokens" or "money", which is in micro-units
-	Spent  int64  `json:"spent"`
-	Held   int64  `json:"held,omitempty"` // by calls that run now
-	Limit  int64  `json:"limit"`
-}
-
-const (
-	kindCalls  = "calls"
-	kindTokens = "tokens"
-	kindMoney  = "money"
-)
-
-func (e *BudgetError) Error() string {
-	show := func(n int64) string { return strconv.FormatInt(n, 10) }
-	if e.Kind == kindMoney {
-		show = money
-	}
-	text := fmt.Sprintf("budget %q is spent: %s of %s %s", e.Budget, show(e.Spent), show(e.Limit), e.Kind)
-	if e.Held > 0 {
-		text += fmt.Sprintf(", and %s held by calls that run now", show(e.Held))
-	}
-	return text + ": raise it, or start under another budget"
-}
-
-// Temporary is false.
-func (e *BudgetError) Temporary() bool { return false }
-
-var _ runtime.Coded = (*BudgetError)(nil)
-
-// Code is "budget_spent".
-func (e *BudgetError) Code() string { return "budget_spent" }

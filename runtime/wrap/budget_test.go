@@ -32,7 +32,10 @@ func TestBudgetCharges(t *testing.T) {
 		{name: "the last report counts", act: act{chunks: append([]runtime.Chunk{used(1000, 1)}, append(say("hi"), used(1000, 100))...)}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
 		{name: "not reported", act: act{chunks: say(x)}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
 		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
-		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: wrap.Spent{Calls: 1, Tokens: 5, Money: 50}},
+		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: wrap.Spent{Calls: 1, Tokens: 109, Money: 310}},
+		{name: "the answer reported as nothing", act: act{chunks: append(say(x), used(1000, 0))}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "the request reported as nothing", act: act{chunks: append(say(x), used(0, 5))}, want: wrap.Spent{Calls: 1, Tokens: 109, Money: 310}},
+		{name: "no answer, and reported so", act: act{chunks: []runtime.Chunk{used(1000, 0)}}, want: wrap.Spent{Calls: 1, Tokens: 1000, Money: 2500}},
 		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: wrap.Spent{Calls: 1, Tokens: 600, Money: 2250}},
 		{name: "left", act: act{chunks: say(x)}, leave: true, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
 		{name: "failed before it answered", act: act{err: cut}, want: wrap.Spent{Calls: 1}},
@@ -56,7 +59,7 @@ func TestBudgetCharges(t *testing.T) {
 	}
 }
 
-const more = ": raise it, or start under another budget"
+const more = ": whoever set it can raise it"
 
 func TestBudgetRefuses(t *testing.T) {
 	full := act{chunks: append(say("hi"), used(1000, 100))}
@@ -97,7 +100,7 @@ func TestBudgetOfParentHolds(t *testing.T) {
 		want string
 	}{
 		{b, ""},
-		{b, `budget "b" is spent: 1 of 1 calls` + more},
+		{b, `budget "b" is spent: 1 of 1 call` + more},
 		{a, ""},
 		{a, ""},
 		{a, `budget "run" is spent: 3 of 3 calls` + more},
@@ -140,8 +143,8 @@ func TestBudgetOfContext(t *testing.T) {
 
 func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 250})
-		inner := play(act{before: time.Second, chunks: append(say("hi"), used(100, 0))})
+		b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 25_000})
+		inner := play(act{before: time.Second, chunks: append(say("hi"), used(99, 1))})
 		m := b.Model(inner, "m", nil)
 		x := strings.Repeat("x", 384) // 100 tokens with what frames a message
 		var wg sync.WaitGroup
@@ -153,7 +156,7 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 			t.Errorf("%d calls admitted at once, want 3", inner.count())
 		}
 		got := ask(t.Context(), m, x)
-		if want := `budget "b" is spent: 0 of 250 tokens, and 300 held by calls that run now` + more; message(got.err) != want {
+		if want := `budget "b" is spent: 0 of 25000 tokens, and 30300 held by calls that run now: try again when they have ended` + more; message(got.err) != want {
 			t.Errorf("got %v, want %s", got.err, want)
 		}
 		wg.Wait()
@@ -161,6 +164,96 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 			t.Errorf("spent %+v, want %+v", b.Spent(), want)
 		}
 	})
+}
+
+// Calls at once hold answers too, as large as the largest that is known. What
+// is left of a small budget is one call's at a time, not nobody's.
+func TestBudgetHoldsAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		limits wrap.BudgetLimits
+		before int // tokens of the answer to an earlier call
+		at     int // calls that are admitted at once
+	}{
+		{"no answer is known", wrap.BudgetLimits{Tokens: 40_000}, 0, 4},
+		{"a small one is known", wrap.BudgetLimits{Tokens: 40_000}, 10, 4},
+		{"a large one is known", wrap.BudgetLimits{Tokens: 40_000}, 16_000, 2},
+		{"money", wrap.BudgetLimits{Money: 400_000}, 0, 4},
+		{"smaller than one answer", wrap.BudgetLimits{Tokens: 1000}, 0, 1},
+		{"hardly anything is left", wrap.BudgetLimits{Tokens: 16_003}, 16_000, 1},
+		{"nothing is limited", wrap.BudgetLimits{}, 16_000, 32},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := wrap.NewBudget("b", tc.limits)
+				if tc.before > 0 {
+					ask(t.Context(), b.Model(play(act{chunks: append(say("hi"), used(1, tc.before))}), "m", price), "x")
+				}
+				inner := play(act{before: time.Second, chunks: append(say("hi"), used(1, 1))})
+				var wg sync.WaitGroup
+				for range 32 {
+					wg.Go(func() { ask(t.Context(), b.Model(inner, "m", price), "x") })
+				}
+				synctest.Wait()
+				if inner.count() != tc.at {
+					t.Errorf("%d calls admitted at once, want %d", inner.count(), tc.at)
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// Who may wait is refused only when the budget is spent, when it has waited too
+// long, or when nobody wants the answer any more.
+func TestBudgetWaits(t *testing.T) {
+	const answer = 4 * time.Second // one for each chunk
+	const held = ": try again when they have ended" + more
+	for _, tc := range []struct {
+		name    string
+		longest time.Duration
+		output  int // of the call that runs, in tokens
+		leave   time.Duration
+		raise   bool
+		after   time.Duration
+		err     string
+	}{
+		{"there is room", time.Minute, 100, 0, false, 2 * answer, ""},
+		{"it is spent", time.Minute, 10_000, 0, false, answer, `budget "b" is spent: 10001 of 10000 tokens` + more},
+		{"too long", time.Millisecond, 100, 0, false, time.Millisecond, `budget "b" is spent: 0 of 10000 tokens, and 10005 held by calls that run now` + held},
+		{"left", time.Minute, 100, time.Millisecond, false, time.Millisecond, context.DeadlineExceeded.Error()},
+		{"raised", time.Minute, 100, 0, true, answer, ""},
+		{"not at all", 0, 100, 0, false, 0, `budget "b" is spent: 0 of 10000 tokens, and 10005 held by calls that run now` + held},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 10_000})
+				b.Wait(tc.longest)
+				other := wrap.NewBudget("other", wrap.BudgetLimits{})
+				m := b.Model(play(act{before: time.Second, chunks: append(say("hi"), used(1, tc.output))}), "m", nil)
+				var work sync.WaitGroup
+				work.Go(func() { ask(t.Context(), m, "x") })
+				synctest.Wait()
+				ctx, began := wrap.WithBudget(t.Context(), other), time.Now()
+				if tc.leave > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.leave)
+					defer cancel()
+				}
+				work.Go(func() {
+					next := wrap.Metered(m, "m", nil) // so that other is asked first, and holds nothing meanwhile
+					if got := ask(ctx, next, "x"); message(got.err) != tc.err || time.Since(began) != tc.after {
+						t.Errorf("after %v: %v; want %q after %v", time.Since(began), got.err, tc.err, tc.after)
+					}
+				})
+				synctest.Wait()
+				if tc.raise {
+					b.SetLimits(wrap.BudgetLimits{Tokens: 100_000})
+				}
+				work.Wait()
+			})
+		})
+	}
 }
 
 // A call that the parent refuses leaves nothing held in the child.
@@ -216,7 +309,7 @@ func TestBudgetProperty(t *testing.T) {
 		sums := make([]wrap.Spent, len(family))
 		most := wrap.Spent{} // of one call
 		for range rapid.IntRange(1, 20).Draw(t, "turns") {
-			in, out := rapid.IntRange(1, 2000).Draw(t, "in"), rapid.IntRange(0, 500).Draw(t, "out")
+			in, out := rapid.IntRange(1, 2000).Draw(t, "in"), rapid.IntRange(1, 500).Draw(t, "out")
 			at := rapid.IntRange(0, len(family)-1).Draw(t, "of")
 			got := ask(context.Background(), family[at].Model(play(act{chunks: append(say("hi"), used(in, out))}), "m", price), "x")
 			if got.err != nil {

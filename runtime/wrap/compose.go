@@ -98,13 +98,14 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 	if p.replay != "" {
 		player, err := open(p.replay, opts)
 		if err != nil {
-			return nil, fmt.Errorf("replay %s: %w", p.replay, err)
+			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.replay, err)}
 		}
 		return &described{player, m, p.window}, nil
 	}
 	var own *Budget
 	if p.budget != nil {
 		own = NewBudget("model "+name, *p.budget)
+		own.Wait(modelWait)
 	}
 	if p.timeouts != nil {
 		m = Timeout(m, *p.timeouts)
@@ -143,10 +144,10 @@ func (p *composition) fallbacks(own *Budget, models map[string]runtime.Model) ([
 		m, ok := models[name]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))
+			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))}
 		case replays(m): // and costs nothing, at no price
 		case p.budget != nil && p.budget.Money != 0 && priceOf(m) == nil:
-			return nil, fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)
+			return nil, &runtime.SettingError{Setting: settingBudget, Err: fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)}
 		default:
 			m = own.Model(m, name, nil)
 		}
@@ -178,7 +179,10 @@ func Order(models map[string]map[string]any, from ...string) ([]string, error) {
 			return nil
 		}
 		if i := slices.Index(path, name); i >= 0 {
-			return fmt.Errorf("model %s: fallback goes in a circle: %s", name, strings.Join(append(path[i:], name), ", "))
+			return &runtime.SettingError{
+				Model: name, Setting: settingFallback,
+				Err: fmt.Errorf("model %s: fallback goes in a circle: %s", name, strings.Join(append(path[i:], name), ", ")),
+			}
 		}
 		path = append(path, name)
 		s := newSection("", settings)

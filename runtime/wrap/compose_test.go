@@ -81,7 +81,7 @@ func TestRestIsTheProviders(t *testing.T) {
 // Each setting does its part, and they stand in the documented order.
 func TestComposeOrder(t *testing.T) {
 	busy := act{err: fault{text: "busy", temporary: true}}
-	hi := act{chunks: append(say("hi"), used(1_000_000, 0))}
+	hi := act{chunks: append(say("hi"), used(999_996, 1))}
 	price := settings{"input": number("2.50"), "output": "10"}
 	for _, tc := range []struct {
 		name     string
@@ -225,7 +225,7 @@ func TestComposeFallbackPrices(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	ask(t.Context(), compose(t, nil, play(act{chunks: append(say("hi"), used(9, 9))}), settings{"record": file}), "x")
 	models := map[string]runtime.Model{
-		"small":    compose(t, nil, play(act{chunks: append(say("hi"), used(1_000_000, 0))}), settings{"price": settings{"input": number("1"), "output": number("1")}}),
+		"small":    compose(t, nil, play(act{chunks: append(say("hi"), used(999_999, 1))}), settings{"price": settings{"input": number("1"), "output": number("1")}}),
 		"replayed": compose(t, nil, nil, settings{"replay": file, "window": number("1000")}),
 	}
 	for _, tc := range []struct {

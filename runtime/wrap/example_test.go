@@ -31,5 +31,5 @@ func Example() {
 	}
 	// Output:
 	// covia_read {"path":"w/notes"}
-	// budget "run" is spent: 1 of 1 calls: raise it, or start under another budget
+	// budget "run" is spent: 1 of 1 call: whoever set it can raise it
 }

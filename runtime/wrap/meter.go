@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"usher/runtime"
 )
@@ -16,8 +17,8 @@ import (
 // and the model's price is not known.
 //
 // A call is counted when it begins. Its tokens are those that m reports; where
-// m reports none, or the answer was cut or left, they are estimated from the
-// bytes that passed, a token for four. A call that failed before it answered
+// m reports none of the request or of the answer, or the answer was cut or
+// left, they are estimated from the bytes that passed, a token for four. A call that failed before it answered
 // is charged no tokens, unless it was this side that gave up. An answer that
 // [Cache] has kept or [Replay] gives is charged to nobody.
 //
@@ -53,7 +54,7 @@ func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 	return func(yield func(runtime.Chunk, error) bool) {
 		a := account{input: runtime.EstimateTokens(req), left: true}
 		c := m.call(ctx)
-		if err := c.admit(a.input); err != nil {
+		if err := c.admit(ctx, a.input); err != nil {
 			yield(runtime.Chunk{}, err)
 			return
 		}
@@ -78,7 +79,7 @@ type call struct {
 	given   *Price    // to this model by whoever made it; nil where none was
 	price   *Price    // what it goes by: given, or that of models below or around it; may be nil
 	budgets []*Budget // that it charges, ancestors included
-	hold    Spent
+	holds   []Spent   // in each of them that has admitted it
 
 	free atomic.Bool // the answer was there already: see [waive]
 	said atomic.Bool // what it costs has been said below
@@ -124,13 +125,8 @@ func (c *call) charges(b *Budget) bool {
 }
 
 // admit has all budgets hold what the call may cost, or none, and says which
-// refused it.
-func (c *call) admit(input int) error {
-	u := runtime.Usage{Input: input}
-	if c.price != nil {
-		u.Cost = c.price.cost(u)
-	}
-	c.hold = charge(u)
+// refused it, when it has waited for those that let it wait.
+func (c *call) admit(ctx context.Context, input int) error {
 	for at := c; at != nil && c.price == nil; at = at.outer { // an outer one charges what this one costs
 		for _, b := range at.budgets {
 			if b.Limits().Money != 0 {
@@ -138,15 +134,39 @@ func (c *call) admit(input int) error {
 			}
 		}
 	}
-	for i, b := range c.budgets {
-		if err := b.admit(c.hold); err != nil {
-			for _, b := range c.budgets[:i] {
-				b.settle(c.hold, Spent{})
-			}
+	var late <-chan time.Time
+	for {
+		w, err := c.try(input)
+		if err == nil || w.room == nil {
 			return err
 		}
+		if late == nil {
+			late = time.After(w.longest)
+		}
+		select {
+		case <-w.room:
+		case <-late:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return nil
+}
+
+// try is one attempt to be admitted.
+func (c *call) try(input int) (wait, error) {
+	for _, b := range c.budgets {
+		hold, w, err := b.admit(input, c.price)
+		if err != nil {
+			for i, hold := range c.holds {
+				c.budgets[i].settle(hold, Spent{}, 0)
+			}
+			c.holds = nil
+			return w, err
+		}
+		c.holds = append(c.holds, hold)
+	}
+	return wait{}, nil
 }
 
 // priced returns u with its cost.
@@ -163,12 +183,12 @@ func (c *call) priced(u *runtime.Usage) *runtime.Usage {
 }
 
 func (c *call) settle(u runtime.Usage) {
-	cost := charge(u)
+	cost, answer := charge(u), u.Output
 	if c.free.Load() {
-		cost = Spent{}
+		cost, answer = Spent{}, 0
 	}
-	for _, b := range c.budgets {
-		b.settle(c.hold, cost)
+	for i, hold := range c.holds {
+		c.budgets[i].settle(hold, cost, answer)
 	}
 }
 

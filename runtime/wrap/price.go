@@ -40,6 +40,9 @@ func (p Price) cost(u runtime.Usage) int64 {
 	return int64(min(n, math.MaxInt64))
 }
 
+// microPlaces are the decimal places that micro-units of a unit take.
+const microPlaces = 6
+
 // money prints micro-units as units, with at least two decimals.
 func money(micro int64) string {
 	text := fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)

@@ -9,25 +9,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"usher/runtime"
 )
 
-// section reads the values of one mapping. The first error is kept, so that
-// reading needs no checks in between.
+// section reads the values of one mapping. The errors are kept, so that reading
+// needs no checks in between.
 type section struct {
 	path   string
 	values map[string]any
 	asked  []string
-	err    error
+	errs   []error
 }
 
 func newSection(path string, values map[string]any) *section {
 	return &section{path: path, values: values}
 }
 
-func (s *section) fail(format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf(format, args...)
-	}
+// fail keeps an error of a setting, which stands at path.
+func (s *section) fail(path, format string, args ...any) {
+	s.errs = append(s.errs, &runtime.SettingError{Setting: path, Err: fmt.Errorf(path+format, args...)})
 }
 
 func (s *section) at(key string) string {
@@ -55,7 +56,7 @@ func (s *section) section(key string, defaults bool) (*section, bool) {
 		if len(v) > 0 || defaults {
 			return newSection(s.at(key), v), true
 		}
-		s.fail("%s is empty: fill it in or remove it", s.at(key))
+		s.fail(s.at(key), " is empty: fill it in or remove it")
 		return nil, false
 	case bool:
 		if defaults {
@@ -63,9 +64,9 @@ func (s *section) section(key string, defaults bool) (*section, bool) {
 		}
 	}
 	if defaults {
-		s.fail("%s: want a mapping, true or false, not %s", s.at(key), shown(v))
+		s.fail(s.at(key), ": want a mapping, true or false, not %s", shown(v))
 	} else {
-		s.fail("%s: want a mapping, not %s", s.at(key), shown(v))
+		s.fail(s.at(key), ": want a mapping, not %s", shown(v))
 	}
 	return nil, false
 }
@@ -74,12 +75,10 @@ func (s *section) section(key string, defaults bool) (*section, bool) {
 func (s *section) done(sub *section) {
 	for _, key := range slices.Sorted(maps.Keys(sub.values)) {
 		if !slices.Contains(sub.asked, key) {
-			s.fail("%s: %s", sub.path, unknown("setting", key, sub.asked))
+			s.errs = append(s.errs, &runtime.SettingError{Setting: sub.at(key), Err: fmt.Errorf("%s: %s", sub.path, unknown("setting", key, sub.asked))})
 		}
 	}
-	if sub.err != nil {
-		s.fail("%w", sub.err)
-	}
+	s.errs = append(s.errs, sub.errs...)
 }
 
 func (s *section) text(key string) string {
@@ -89,7 +88,7 @@ func (s *section) text(key string) string {
 	}
 	text, ok := v.(string)
 	if !ok || text == "" {
-		s.fail("%s: want a file name, not %s", s.at(key), shown(v))
+		s.fail(s.at(key), ": want a file name, not %s", shown(v))
 	}
 	return text
 }
@@ -108,16 +107,16 @@ func (s *section) names(key string) []string {
 	for _, item := range list {
 		name, ok := item.(string)
 		if !ok || name == "" {
-			s.fail("%s: want a model's name or a list of names, not %s", s.at(key), shown(item))
+			s.fail(s.at(key), ": want a model's name or a list of names, not %s", shown(item))
 			return nil
 		}
 		if slices.Contains(names, name) {
-			s.fail("%s: %s is named twice", s.at(key), name)
+			s.fail(s.at(key), ": %s is named twice", name)
 		}
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		s.fail("%s: the list is empty: name a model or remove it", s.at(key))
+		s.fail(s.at(key), ": the list is empty: name a model or remove it")
 	}
 	return names
 }
@@ -130,7 +129,7 @@ func (s *section) count64(key string) int64 {
 	number, _ := v.(json.Number)
 	n, err := strconv.ParseInt(number.String(), 10, 64)
 	if err != nil || n <= 0 {
-		s.fail("%s: want a whole number above 0, not %s; leave it out for no limit of your own", s.at(key), shown(v))
+		s.fail(s.at(key), ": want a whole number above 0, not %s; leave it out for no limit of your own", shown(v))
 		return 0
 	}
 	return n
@@ -139,7 +138,7 @@ func (s *section) count64(key string) int64 {
 func (s *section) count(key string) int {
 	n := s.count64(key)
 	if int64(int(n)) != n {
-		s.fail("%s: %d is too large", s.at(key), n)
+		s.fail(s.at(key), ": %d is too large", n)
 		return 0
 	}
 	return int(n)
@@ -153,7 +152,7 @@ func (s *section) duration(key string) time.Duration {
 	text, _ := v.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		s.fail("%s: want a time such as 500ms, 30s or 5m, not %s", s.at(key), shown(v))
+		s.fail(s.at(key), ": want a time such as 500ms, 30s or 5m, not %s", shown(v))
 		return 0
 	}
 	return d
@@ -161,9 +160,10 @@ func (s *section) duration(key string) time.Duration {
 
 // money reads an amount above 0 in units, as micro-units.
 func (s *section) money(key string) int64 {
+	before := len(s.errs)
 	n := s.amount(key)
-	if _, given := s.values[key]; given && n == 0 {
-		s.fail("%s: want an amount above 0; leave it out for no limit", s.at(key))
+	if _, given := s.values[key]; given && n == 0 && len(s.errs) == before {
+		s.fail(s.at(key), ": want an amount above 0; leave it out for no limit")
 	}
 	return n
 }
@@ -182,7 +182,7 @@ func (s *section) amount(key string) int64 {
 	}
 	n, err := micro(text)
 	if err != nil {
-		s.fail("%s: want an amount such as 2.50, with at most six decimals, not %s", s.at(key), shown(v))
+		s.fail(s.at(key), ": want an amount such as 2.50, with at most six decimals, not %s", shown(v))
 	}
 	return n
 }
@@ -204,7 +204,8 @@ func (s *section) price(key string) *Price {
 	}
 	for _, side := range []string{"input", "output"} {
 		if _, given := sub.values[side]; !given {
-			s.fail("%s: give input and output, for a million tokens", sub.path)
+			s.fail(sub.path, ": give input and output, for a million tokens")
+			break
 		}
 	}
 	p := &Price{Input: sub.amount("input"), Output: sub.amount("output"), CacheRead: sub.amount("cache_read"), CacheWrite: sub.amount("cache_write")}

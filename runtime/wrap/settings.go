@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func parse(settings map[string]any) (*composition, error) {
 		p.limit = &LimitOptions{PerMinute: sub.count("per_minute"), Burst: sub.count("burst"), Concurrent: sub.count("concurrent")}
 		s.done(sub)
 		if p.limit.Burst != 0 && p.limit.PerMinute == 0 {
-			s.fail("rate_limit: burst needs per_minute")
+			s.fail(settingRateLimit, ": burst needs per_minute")
 		}
 	}
 	if sub, ok := s.section(settingTimeouts, false); ok {
@@ -58,13 +59,13 @@ func parse(settings map[string]any) (*composition, error) {
 		p.cache = &CacheOptions{MaxEntries: sub.count("max_entries"), TTL: sub.duration("ttl"), MaxAnswer: sub.count("max_answer")}
 		s.done(sub)
 	}
-	if p.budget != nil && p.budget.Money != 0 && p.price == nil {
-		s.fail("budget: money needs to know what the model costs: add price beside budget")
+	if _, priced := settings[settingPrice]; p.budget != nil && p.budget.Money != 0 && !priced {
+		s.fail(settingBudget, ": money needs to know what the model costs: add price beside budget")
 	}
 	if p.record != "" && p.replay != "" {
-		s.fail("record and replay exclude each other: remove one")
+		s.fail(settingRecord, " and replay exclude each other: remove one")
 	}
-	return p, s.err
+	return p, errors.Join(s.errs...)
 }
 
 // Settings of most providers that hold a secret, and how they name where it is.

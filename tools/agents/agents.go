@@ -232,6 +232,10 @@ func handOn(spec *Spec) []caps.Request {
 	return needs
 }
 
+// Below is the requirement of putting an agent below another, as whose child it
+// spends the other's budgets and keeps it from being removed.
+func Below(parent string) caps.Request { return caps.Need("agent/manage", "g/"+parent) }
+
 // within is the reach of an operation on one agent.
 func within(can string) tools.Option {
 	return tools.Within(caps.ScopeUnder(can, "g", 1, 1))

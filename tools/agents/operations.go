@@ -54,7 +54,7 @@ type listOutput struct {
 }
 
 // configured are the needs of a call that writes a config: the ability on the
-// agent, and everything that the config hands on.
+// agent, everything that the config hands on, and what the parent has to say.
 func configured(base caps.Request, id string, config json.RawMessage) []caps.Request {
 	if base.Err() != nil {
 		return []caps.Request{base}
@@ -63,7 +63,11 @@ func configured(base caps.Request, id string, config json.RawMessage) []caps.Req
 	if err != nil {
 		return []caps.Request{caps.Invalid(err)}
 	}
-	return append([]caps.Request{base}, handOn(&spec)...)
+	needs := append([]caps.Request{base}, handOn(&spec)...)
+	if spec.Parent != "" {
+		needs = append(needs, Below(spec.Parent))
+	}
+	return needs
 }
 
 func manage(s Service) []*tools.Operation {
@@ -173,6 +177,16 @@ func (in requestInput) budget() (l Limits, err error) {
 	return l, nil
 }
 
+// sessionLane is the session that a task goes on in. Tasks without one get a
+// session each.
+func sessionLane(input json.RawMessage) string {
+	var in requestInput
+	if json.Unmarshal(input, &in) != nil || in.SessionID == "" {
+		return ""
+	}
+	return "g/" + in.AgentID + "/" + in.SessionID
+}
+
 func talk(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agent:request", "Give an agent a task and wait for its answer.",
@@ -195,7 +209,7 @@ func talk(s Service) []*tools.Operation {
 					return Answer{}, err
 				}
 				return s.Request(ctx, call, task)
-			}, within("agent/request")),
+			}, within("agent/request"), tools.InLane(sessionLane)),
 
 		tools.New("agent:message", "Leave a message for an agent. It hears it at its next turn.",
 			func(in messageInput) []caps.Request {

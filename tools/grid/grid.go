@@ -18,7 +18,9 @@ type Jobs interface {
 	// Status returns the job as it is now. An unknown job is an error.
 	Status(ctx context.Context, call tools.Call, id string) (Status, error)
 	// Result waits for the end of the job and returns its output, or the error
-	// that it failed with. A timeout of 0 sets no limit.
+	// that it failed with. A timeout of 0 sets no limit. Of a job in which a sealed
+	// operation ran neither it nor Status tells more than "[redacted]": only
+	// whoever waits in Run is given the output.
 	Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error)
 }
 

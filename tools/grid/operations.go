@@ -29,14 +29,14 @@ func Operations(jobs Jobs) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in runInput) (json.RawMessage, error) {
 				return jobs.Run(ctx, call, in.Operation, in.object())
 			},
-			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested()),
+			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested(), tools.Starting(inside)),
 		tools.New("grid:invoke",
 			"Start an operation as a job and return at once with the job's id and status.",
 			runInput.needs,
 			func(ctx context.Context, call tools.Call, in runInput) (Status, error) {
 				return jobs.Start(ctx, call, in.Operation, in.object())
 			},
-			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested()),
+			tools.Within(caps.ScopeAbility("invoke")), tools.Undigested(), tools.Starting(inside)),
 		tools.New("grid:jobStatus",
 			"Look at a job: its status, and its output or error when it has ended.",
 			statusInput.needs,
@@ -82,6 +82,15 @@ func (in runInput) needs() []caps.Request {
 		return invalid(err)
 	}
 	return []caps.Request{caps.NeedAbility("invoke")}
+}
+
+// inside is the operation that a call runs, and its input.
+func inside(input json.RawMessage) (string, json.RawMessage) {
+	var in runInput
+	if json.Unmarshal(input, &in) != nil {
+		return "", nil
+	}
+	return in.Operation, in.object()
 }
 
 // object is the input as the operation inside gets it; needs has refused what

@@ -22,7 +22,9 @@ func (p *Plan) Operation(jobs Jobs) *tools.Operation {
 		Input:       input,
 		Output:      output,
 		Needs:       p.needs,
+		Exclusive:   true, // its steps may touch anything
 		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
+		Steps:       p.foretold,
 		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
 			return p.execute(ctx, call, jobs, input)
 		},

@@ -3,7 +3,15 @@
 // venue has.
 //
 // A secret lies at s/<name> in the namespace of its owner. Nothing but
-// secret:extract gives its value out; the workspace operations never do.
+// secret:extract gives its value out; the workspace operations never do. The
+// operations that are given or give a value are sealed ([tools.Sealed]): it
+// stands in no record of a job, row of the ledger, trace or log.
+//
+// What a model is given it has, though: a value that an agent takes out, or puts
+// in, stands in the log of its session, is sent to its provider with every
+// further request of the session, and is written to a cassette where the model
+// is recorded. Give agents secret/decrypt where there is no other way; a
+// configuration that names secret:NAME needs none of it.
 package secrets
 
 import (

@@ -129,7 +129,9 @@ func (c *chat) converse(ctx context.Context, in lines) error {
 			c.command(ctx, name)
 			continue
 		}
+		restore := in.hush()
 		c.answer(ctx, text)
+		restore()
 		if ctx.Err() != nil {
 			return c.ended()
 		}

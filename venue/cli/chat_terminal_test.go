@@ -394,6 +394,32 @@ func TestChatFromAPipe(t *testing.T) {
 	}
 }
 
+// What is typed while the model answers waits for the prompt, whole and unseen,
+// also where Ctrl-C ends the answer.
+func TestChatTypedAhead(t *testing.T) {
+	m := newModel(t)
+	s := chat(t, m.project(t), nil)
+	s.ready()
+	s.press("slowly\r")
+	s.see("first half, ")
+	s.press("aheax\x7fd of time\r")
+	m.goOn <- struct{}{}
+	s.see("second half\r\n", "1 model call", "> ", "ahead of time", "You said something.")
+	s.ready()
+	s.press("hang\r")
+	s.see("I begin")
+	s.press("kept")
+	s.press("\x03")
+	s.see("stopped", "> ", "kept")
+	s.press("\x15/quit\r")
+	s.ends(cli.ExitOK)
+	for _, answer := range []string{"first half, second half", "I begin\r\n"} {
+		if !strings.Contains(s.drawn(), answer) {
+			t.Errorf("%q is not drawn as it is: %q", answer, s.drawn())
+		}
+	}
+}
+
 // A person behind a terminal that cannot be drawn on is still one.
 func TestChatWithoutAScreen(t *testing.T) {
 	s := chat(t, newModel(t).project(t), func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "TERM=dumb") })

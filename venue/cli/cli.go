@@ -194,7 +194,7 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 	}
 	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: io.program.Providers, Telemetry: io.telemetry})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
+		return nil, nil, f.unopened(ctx, io, c, err)
 	}
 	for _, id := range v.Strays() {
 		fmt.Fprintf(io.err, "%s agent %s is not in the configuration any more, and still there: end it with usher agents delete %s\n", io.notes.warn("note:"), id, id)
@@ -204,6 +204,18 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 		return nil, nil, errors.Join(err, v.Close())
 	}
 	return v, u, nil
+}
+
+// unopened is why the venue did not open. A fault in the configuration is one of
+// how the command was called, and lint may know of more.
+func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config, err error) error {
+	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) {
+		err = fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
+	}
+	if _, fault := errors.AsType[*config.Error](err); fault {
+		return misuse{err}
+	}
+	return err
 }
 
 // withVenue runs fn with the venue of the configuration, and closes it.

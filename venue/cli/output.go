@@ -70,27 +70,37 @@ func (p paint) dim(s string) string  { return p.with(s, lipgloss.NewStyle().Fain
 func (p paint) bold(s string) string { return p.with(s, lipgloss.NewStyle().Bold(true)) }
 
 // printJSON writes a value as one readable JSON document.
-func (s *streams) printJSON(value any) error {
-	enc := json.NewEncoder(s.out)
-	enc.SetIndent("", "  ")
+func (s *streams) printJSON(value any) error { return s.encode(value, "  ") }
+
+// printLine writes a value as one line of JSON.
+func (s *streams) printLine(value any) error { return s.encode(value, "") }
+
+func (s *streams) encode(value any, indent string) error {
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.out, s.paint.safeJSON(text.String()))
+	return err
 }
+
+// inCell keeps what ends a cell or a row out of one.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ", "\r", " ")
 
 // table writes aligned rows; the cells carry no colour, which would count.
 func (s *streams) table(rows [][]string) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(row, "\t"))); err != nil {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = inCell.Replace(cell)
+		}
+		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(cells, "\t"))); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
-}
-
-// printLine writes a value as one line of JSON.
-func (s *streams) printLine(value any) error {
-	enc := json.NewEncoder(s.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(value)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ type lintCmd struct {
 
 // Run fails when there is an error among the findings; warnings and notes are
 // for a person to weigh.
-func (c *lintCmd) Run(s *streams) error {
+func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 	conf, err := c.load()
 	if findings := faults(err); c.JSON && len(findings) > 0 {
 		if err := s.printJSON(findings); err != nil {
@@ -85,13 +86,10 @@ func (c *lintCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	registry, err := venue.Catalogue()
+	findings, err := s.lint(ctx, conf)
 	if err != nil {
 		return err
 	}
-	providers := slices.Concat(slices.Sorted(maps.Keys(venue.Providers())), slices.Sorted(maps.Keys(s.program.Providers)))
-	findings := conf.Lint(registry, providers)
-	failed := slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == "error" })
 	if c.JSON {
 		if findings == nil {
 			findings = []config.Finding{}
@@ -102,10 +100,24 @@ func (c *lintCmd) Run(s *streams) error {
 	} else {
 		s.printFindings(findings)
 	}
-	if failed {
+	if failed(findings) {
 		return errQuiet
 	}
 	return nil
+}
+
+// lint finds what is wrong in a configuration that was read.
+func (s *streams) lint(ctx context.Context, conf *config.Config) ([]config.Finding, error) {
+	registry, err := venue.Catalogue()
+	if err != nil {
+		return nil, err
+	}
+	providers := slices.Concat(slices.Sorted(maps.Keys(venue.Providers())), slices.Sorted(maps.Keys(s.program.Providers)))
+	return conf.Lint(registry, providers, venue.CheckModels(ctx, conf.Models, s.program.Providers)), nil
+}
+
+func failed(findings []config.Finding) bool {
+	return slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == config.LevelError })
 }
 
 // faults are what a configuration cannot be read for, as findings.
@@ -136,9 +148,9 @@ func (s *streams) printFindings(findings []config.Finding) {
 		case "warning":
 			mark = s.paint.warn(f.Level)
 		}
-		fmt.Fprintf(s.out, "%s:%d:%d: %s: %s: %s\n", f.File, f.Line, f.Column, mark, f.Subject, f.Message)
+		fmt.Fprintf(s.out, "%s:%d:%d: %s: %s: %s\n", f.File, f.Line, f.Column, mark, f.Subject, s.paint.safe(f.Message))
 		if f.Advice != "" {
-			fmt.Fprintf(s.out, "  %s\n", s.paint.dim(f.Advice))
+			fmt.Fprintf(s.out, "  %s\n", s.paint.dim(s.paint.safe(f.Advice)))
 		}
 	}
 	if len(findings) == 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -50,6 +51,22 @@ func (p paint) safe(s string) string {
 		return s
 	}
 	return sanitised(s)
+}
+
+// safeJSON is [paint.safe] for JSON, which stays the JSON that it is.
+func (p paint) safeJSON(s string) string {
+	if p.tty == nil {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if visible(r) != r {
+			fmt.Fprintf(&b, `\u%04x`, r) // such a character stands in a string only
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func sanitised(s string) string {

@@ -31,6 +31,29 @@ func TestSafe(t *testing.T) {
 	}
 }
 
+// JSON on a terminal is the same JSON, and acts on nothing.
+func TestSafeJSON(t *testing.T) {
+	const in = "{\n  \"a\": \"\u009b2J \u202eevil\x7f ü 世\"\n}\n"
+	const want = "{\n  \"a\": \"\\u009b2J \\u202eevil\\u007f ü 世\"\n}\n"
+	if got := (paint{tty: os.Stdout}).safeJSON(in); got != want {
+		t.Errorf("safeJSON(%q) = %q, want %q", in, got, want)
+	}
+	if got := (paint{}).safeJSON(in); got != in {
+		t.Errorf("where there is no terminal it is %q", got)
+	}
+}
+
+// A cell ends where it ends, whatever is in it.
+func TestACellForgesNoRow(t *testing.T) {
+	var out bytes.Buffer
+	if err := (&streams{out: &out}).table([][]string{{"AGENT", "ABOUT"}, {"bob", "evil\nroot\tSLEEPING\v\f\r."}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "AGENT  ABOUT\nbob    evil root SLEEPING   .\n"; out.String() != want {
+		t.Errorf("the table is %q, want %q", out.String(), want)
+	}
+}
+
 // FuzzWriter: however a text is cut into pieces, what reaches the terminal is
 // the same, and acts on nothing.
 func FuzzWriter(f *testing.F) {

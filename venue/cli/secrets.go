@@ -84,7 +84,11 @@ func (c *secretsSetCmd) value(s *streams) (string, error) {
 	if err != nil {
 		return "", misuse{err}
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
+	value := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
+	if value == "" && c.From == "" {
+		return "", misusef("nothing came on standard input: pipe the value into the command, or name a file with --from FILE")
+	}
+	return value, nil
 }
 
 // password asks the terminal that is standard input. The terminal is raw

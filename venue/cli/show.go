@@ -37,15 +37,15 @@ func (s *streams) showJSON(turn iter.Seq2[runtime.Event, error]) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n", s.paint.safe(string(line))); err != nil {
+		if _, err := fmt.Fprintf(s.out, "%s\n", s.paint.safeJSON(string(line))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// note prints a quiet line, over what a terminal echoed of keys that were
-// pressed meanwhile.
+// note prints a quiet line, over what a terminal may have echoed of keys that
+// were pressed meanwhile.
 func (s *streams) note(text string) {
 	if s.notes.live() {
 		fmt.Fprint(s.err, "\r\x1b[K")
@@ -56,12 +56,13 @@ func (s *streams) note(text string) {
 // view shows the events of one turn.
 type view struct {
 	*streams
-	text    io.WriteCloser // the answer that the model is writing; nil between two
-	midLine bool
-	status  status
-	thought string                      // the line that the model is thinking
-	writing map[int]*draft              // calls that the model is writing, by index
-	calls   map[string]runtime.ToolCall // those that run, by id
+	text     io.WriteCloser // the answer that the model is writing; nil between two
+	midLine  bool
+	answered bool // the model, at least once
+	status   status
+	thought  string                      // the line that the model is thinking
+	writing  map[int]*draft              // calls that the model is writing, by index
+	calls    map[string]runtime.ToolCall // those that run, by id
 }
 
 // draft is a call that the model is writing.
@@ -86,6 +87,7 @@ func (v *view) event(ev runtime.Event) error {
 	case runtime.ToolCallDelta:
 		return v.write(ev)
 	case runtime.Answered:
+		v.answered = true
 		clear(v.writing)
 		v.thought = ""
 		return v.endText()
@@ -105,7 +107,7 @@ func (v *view) event(ev runtime.Event) error {
 		if err := v.endText(); err != nil {
 			return err
 		}
-		if ev.Calls > 0 {
+		if v.answered || ev.Usage != (runtime.Usage{}) { // else none may have left, and the error says more
 			v.note(spent(ev.Calls, ev.Usage))
 		}
 	}

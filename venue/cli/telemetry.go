@@ -21,8 +21,13 @@ import (
 	"usher/runtime/telemetry"
 )
 
-// flushTime bounds how long a command waits at its end for the collector.
-const flushTime = 3 * time.Second
+// flushTime bounds how long a command waits at its end for the collector. What
+// is refused is sent again for less, so that one hears what the collector says.
+const (
+	flushTime = 3 * time.Second
+	retryTime = 2 * time.Second
+	retryWait = retryTime / 4
+)
 
 // observe starts the export of traces and metrics that OpenTelemetry's
 // environment variables ask for, by OTLP over HTTP, and returns what ends it.
@@ -108,7 +113,9 @@ type export struct {
 }
 
 func (e *export) traces(ctx context.Context, res *resource.Resource) error {
-	to, err := otlptracehttp.New(ctx)
+	to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime,
+	}))
 	if err != nil {
 		return err
 	}
@@ -118,7 +125,9 @@ func (e *export) traces(ctx context.Context, res *resource.Resource) error {
 }
 
 func (e *export) metrics(ctx context.Context, res *resource.Resource) error {
-	to, err := otlpmetrichttp.New(ctx)
+	to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{
+		Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime,
+	}))
 	if err != nil {
 		return err
 	}

@@ -264,3 +264,24 @@ func TestACollectorThatIsNotThere(t *testing.T) {
 		})
 	}
 }
+
+// A collector that asks for patience for ever is quoted.
+func TestACollectorThatIsOverloaded(t *testing.T) {
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "come back tomorrow", http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", busy.URL)
+	status, _, notes := usher(t, "", "run", "-c", project(t, observed), "Carol", "hello")
+	if status != cli.ExitOK || !strings.Contains(notes, "come back tomorrow") {
+		t.Errorf("usher run: %d %s", status, notes)
+	}
+}
+
+// A mistake in a model's settings is one in the configuration.
+func TestAWrongSettingIsMisuse(t *testing.T) {
+	status, _, notes := usher(t, "", "agents", "list", "-c", project(t, "models: {default: {provider: offline, x: 1}}\n"))
+	if status != cli.ExitMisuse || !strings.Contains(notes, "usher.yaml:1:42: model default: provider offline takes no setting \"x\"") {
+		t.Errorf("usher agents list: %d %s", status, notes)
+	}
+}

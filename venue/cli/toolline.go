@@ -23,11 +23,23 @@ func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
 	case runtime.ToolDenied:
 		mark = s.notes.bad("✗")
 	}
-	fmt.Fprintln(s.err, mark, s.notes.line(name+" "+brief(arguments), s.notes.width()-3))
+	shown := brief(arguments)
+	if wrongInput(ev) { // it may be the names that are wrong
+		shown = arguments
+	}
+	fmt.Fprintln(s.err, mark, s.notes.line(name+" "+shown, s.notes.width()-3))
 	if ev.Outcome != runtime.ToolOK {
 		reason := strings.ReplaceAll(strings.TrimSpace(s.notes.safe(messageOf(ev.Result))), "\n", "\n  ")
 		fmt.Fprintf(s.err, "  %s\n", s.notes.dim(reason))
 	}
+}
+
+// wrongInput reports whether the call's arguments are what it failed for.
+func wrongInput(ev runtime.ToolFinished) bool {
+	var r struct {
+		Error string `json:"error"`
+	}
+	return ev.Outcome == runtime.ToolFailed && json.Unmarshal([]byte(ev.Result), &r) == nil && r.Error == "invalid_input"
 }
 
 func messageOf(result string) string {

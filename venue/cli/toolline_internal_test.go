@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"testing"
 
 	"usher/runtime"
@@ -41,6 +42,20 @@ func TestSpent(t *testing.T) {
 	} {
 		if got := spent(c.calls, c.usage); got != c.want {
 			t.Errorf("spent(%d, %+v) = %q, want %q", c.calls, c.usage, got, c.want)
+		}
+	}
+}
+
+// A call that failed for its arguments shows them as they are.
+func TestAWrongCallIsShownAsItIs(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"error":"invalid_input","message":"no pth"}`: "! covia:read {\"pth\":\"w/x\"}\n  no pth\n",
+		`{"error":"not_found","message":"nothing"}`:    "! covia:read w/x\n  nothing\n",
+	} {
+		var out bytes.Buffer
+		(&streams{err: &out}).tool(runtime.ToolFinished{Name: "covia:read", Outcome: runtime.ToolFailed, Result: result}, `{"pth":"w/x"}`)
+		if out.String() != want {
+			t.Errorf("%s is shown as %q, want %q", result, out.String(), want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ agents:
 	if err != nil {
 		panic(err)
 	}
-	for _, f := range c.Lint(operations(), []string{"offline"}) {
+	for _, f := range c.Lint(operations(), []string{"offline"}, nil) {
 		fmt.Println(f)
 	}
 	// Output:

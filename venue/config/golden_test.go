@@ -85,7 +85,7 @@ func TestLint(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b strings.Builder
-		for _, f := range c.Lint(registry(t), []string{"offline", "openai"}) {
+		for _, f := range c.Lint(registry(t), []string{"offline", "openai"}, nil) {
 			b.WriteString(f.String() + "\n")
 		}
 		if strings.Contains(b.String(), "sk-") {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/runtime/endpoint"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/schema"
@@ -43,11 +45,12 @@ func (f Finding) String() string {
 
 // Lint finds what is well written and cannot work or is hardly meant. reg holds
 // the operations of the venue that is to run the configuration; providers are
-// the names of its model providers, where nil leaves them unchecked. The
-// findings come in the order of their places.
-func (c *Config) Lint(reg *tools.Registry, providers []string) []Finding {
+// the names of its model providers, and check says what is wrong with the
+// settings of a model, by its name: nil leaves either unchecked. The findings
+// come in the order of their places.
+func (c *Config) Lint(reg *tools.Registry, providers []string, check func(model string) error) []Finding {
 	l := &linter{
-		config: c, registry: reg, providers: providers,
+		config: c, registry: reg, providers: providers, check: check,
 		agents: map[string]*agents.Spec{}, effective: map[string]caps.Set{},
 		operations: map[string]orchestrated{},
 	}
@@ -68,6 +71,7 @@ type linter struct {
 	config     *Config
 	registry   *tools.Registry
 	providers  []string
+	check      func(model string) error
 	agents     map[string]*agents.Spec
 	effective  map[string]caps.Set
 	operations map[string]orchestrated // orchestrations of the configuration, by path
@@ -142,6 +146,20 @@ func (l *linter) outputOf(a *agents.Spec) {
 	}
 }
 
+// settingsOf reports what those who make the model say of its settings.
+func (l *linter) settingsOf(name string) {
+	if l.check == nil {
+		return
+	}
+	for _, err := range apart(l.check(name)) {
+		level, advice := LevelError, ""
+		if _, missing := errors.AsType[*endpoint.MissingError](err); missing {
+			level, advice = LevelNote, "it has to be there when the model is asked"
+		}
+		l.report(level, l.config.settingAt(name, err), "model "+name, withoutModel(name, err), advice)
+	}
+}
+
 // secretName finds settings that are secret by their name.
 var secretName = regexp.MustCompile(`(?i)(key|token|secret|password|credential)s?$`)
 
@@ -155,6 +173,7 @@ func (l *linter) models() {
 			}
 			l.report(LevelError, l.at("model", name, "provider"), "model "+name, "there is no provider "+strconv.Quote(m.Provider), advice)
 		}
+		l.settingsOf(name)
 		for _, setting := range slices.Sorted(maps.Keys(m.Settings)) {
 			value, ok := m.Settings[setting].(string)
 			if ok && secretName.MatchString(setting) && !isReference(value) {

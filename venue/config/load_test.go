@@ -99,7 +99,7 @@ func TestLoadFolder(t *testing.T) {
 	if store := got.StoreDir(); store != filepath.Join(want.Dir, ".usher") {
 		t.Errorf("StoreDir() = %q", store)
 	}
-	for _, f := range got.Lint(registry(t), []string{"offline", "openai"}) {
+	for _, f := range got.Lint(registry(t), []string{"offline", "openai"}, nil) {
 		t.Errorf("Lint: %v", f)
 	}
 

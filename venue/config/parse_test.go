@@ -176,7 +176,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("agent %s was taken: %v", a.ID, err)
 			}
 		}
-		c.Lint(reg, nil)
+		c.Lint(reg, nil, nil)
 	})
 }
 

@@ -15,7 +15,11 @@ type Error struct {
 	Line, Column int    // from 1; 0 where the fault is the file's as a whole
 	Message      string // what is wrong and what to write
 	Excerpt      string // the line and a caret below it; secrets are left out
+	Err          error  // what the message is of, or nil
 }
+
+// Unwrap returns what the fault comes from.
+func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) Error() string {
 	text := place{File: e.File, Line: e.Line, Column: e.Column}.String() + ": " + e.Message
@@ -112,8 +116,9 @@ func indent(line string, n int) string {
 // secretField finds a setting whose name says that its value is secret.
 var secretField = regexp.MustCompile(`(?i)((?:^|[\s{,\[])["']?[\w-]*(?:key|token|secret|password|credential)s?["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)`)
 
-// tokenCount is a number of tokens, as models count them: no secret.
-var tokenCount = regexp.MustCompile(`(?i)tokens["']?\s*:\s*-?[0-9.]+$`)
+// tokenCount is a number of tokens, as models count them: no secret. Where the
+// name says so itself, whatever was written for the number is none either.
+var tokenCount = regexp.MustCompile(`(?i)(?:tokens["']?\s*:\s*-?[0-9.]+|max_(?:\w+_)?tokens?["']?\s*:.*)$`)
 
 // hideSecret leaves out the values of such settings, references apart.
 func hideSecret(line string) string {
@@ -146,7 +151,7 @@ func (p *problems) add(at place, format string, args ...any) {
 		p.more++
 		return
 	}
-	p.list = append(p.list, &Error{at.File, at.Line, at.Column, fmt.Sprintf(format, args...), at.excerpt()})
+	p.list = append(p.list, &Error{at.File, at.Line, at.Column, fmt.Sprintf(format, args...), at.excerpt(), nil})
 }
 
 func (p *problems) err() error {

@@ -75,6 +75,9 @@ func (r *reader) models(o object, n *node) {
 			}
 			model.Settings[setting.key] = setting.value.any()
 			r.cfg.places[subject("model", f.key, setting.key)] = setting.value.at
+			for _, part := range setting.value.fields {
+				r.cfg.places[subject("model", f.key, setting.key+"."+part.key)] = part.value.at
+			}
 		}
 		r.cfg.Models[f.key] = model
 		r.cfg.places[subject("model", f.key)] = f.at

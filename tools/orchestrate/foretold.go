@@ -1,0 +1,42 @@
+package orchestrate
+
+import (
+	"encoding/json"
+
+	"usher/tools"
+)
+
+// foretold returns what a run on the input would start. Of the inputs of steps
+// it has what does not come of other steps, and null in the place of the rest.
+func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
+	value, err := decode(input)
+	if err != nil {
+		return nil
+	}
+	r := &run{plan: p, input: value, outputs: make([]any, len(p.steps))}
+	out := make([]tools.Invocation, len(p.steps))
+	for i := range p.steps {
+		s := &p.steps[i]
+		r.left = maxInput
+		// What fails here fails in the run, too, before the step starts.
+		given, _ := encode(known(r, s.input))
+		out[i] = tools.Invocation{Operation: s.op, Input: given}
+	}
+	return out
+}
+
+// known evaluates what it can of a spec.
+func known(r *run, s spec) any {
+	if m, ok := s.(mapping); ok {
+		out := make(map[string]any, len(m))
+		for key, part := range m {
+			out[key] = known(r, part)
+		}
+		return out
+	}
+	v, err := s.eval(r) // without outputs a reference to a step finds nothing
+	if err != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,34 @@
+package orchestrate
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a run would start is told with what is known of it before it runs.
+func TestForetold(t *testing.T) {
+	p, err := Compile("o/flow", json.RawMessage(plan(
+		`[{"op":"covia:read","input":{"path":["concat","w/",["input","name"]]}},`+
+			`{"op":"grid:run","input":{"operation":["input","op"],"input":{"given":["const",[1]],"read":[0,"value"],"missing":["input","none"]}}},`+
+			`{"op":"json:merge","input":[1]}]`, `[2]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, inv := range p.foretold(json.RawMessage(`{"name":"a<b","op":"secret:set"}`)) {
+		got = append(got, inv.Operation+" "+string(inv.Input))
+	}
+	want := []string{
+		`covia:read {"path":"w/a<b"}`,
+		`grid:run {"input":{"given":[1],"missing":null,"read":null},"operation":"secret:set"}`,
+		`json:merge null`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := p.foretold(json.RawMessage(`no JSON`)); got != nil {
+		t.Errorf("of no input it tells %v", got)
+	}
+}
