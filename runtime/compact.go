@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -85,7 +86,7 @@ func (t *turn) compact(ctx context.Context, req *Request) error {
 		return fmt.Errorf("shorten the conversation: %w", err)
 	}
 	return t.record(ctx, Compacted{
-		Through: through, Summary: shorten(summary, maxSummary), Kept: kept, Calls: t.calls - calls, Usage: t.usage.Minus(usage),
+		Through: through, Summary: shorten(summary, maxSummary), Kept: kept, Sealed: slices.ContainsFunc(old, func(m Message) bool { return m.Sealed }), Calls: t.calls - calls, Usage: t.usage.Minus(usage),
 	})
 }
 

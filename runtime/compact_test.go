@@ -352,6 +352,26 @@ func TestJobsThatHadNotEndedAreKept(t *testing.T) {
 	}
 }
 
+// A summary of what held a secret may tell it, and so may a summary of that.
+func TestASummaryOfASecretIsSealed(t *testing.T) {
+	call := runtime.ToolCall{ID: "c", Name: "secret_extract", Arguments: "{}"}
+	s := runtime.NewSession("s", nil,
+		runtime.Entry{Seq: 1, Event: runtime.TurnStarted{Text: filler}},
+		runtime.Entry{Seq: 2, Event: runtime.Answered{Calls: []runtime.ToolCall{call}}},
+		runtime.Entry{Seq: 3, Event: runtime.ToolFinished{CallID: "c", Name: call.Name, Outcome: runtime.ToolOK, Result: `"hunter2"`, Sealed: true}},
+		runtime.Entry{Seq: 4, Event: runtime.Answered{Text: filler}}, runtime.Entry{Seq: 5, Event: runtime.TurnFinished{}})
+	f := newFixture(t, reader(), text("ok "+filler), text("ok"))
+	f.long(&small{window: 2500, notes: "It is hunter2."})
+	for range 2 {
+		if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, filler); err != nil {
+			t.Fatal(err)
+		}
+		if first := s.Messages()[0]; !strings.HasPrefix(first.Text, "[Summary") || !first.Sealed {
+			t.Errorf("the first message is sealed: %t\n%.100s", first.Sealed, first.Text)
+		}
+	}
+}
+
 // Who can provoke denials or failing turns without end fills no window with them.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	var past []runtime.Entry

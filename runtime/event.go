@@ -102,10 +102,11 @@ type TurnFinished struct {
 // models by a summary from here on, as it would not fit the model's window. The
 // log keeps all of it.
 type Compacted struct {
-	Through uint64 `json:"through"`        // number of the last event that the summary stands for
-	Summary string `json:"summary"`        // by the agent's own model
-	Kept    []Kept `json:"kept,omitempty"` // word for word, beside the summary
-	Calls   int    `json:"modelCalls"`     // that it took
+	Through uint64 `json:"through"`          // number of the last event that the summary stands for
+	Summary string `json:"summary"`          // by the agent's own model
+	Kept    []Kept `json:"kept,omitempty"`   // word for word, beside the summary
+	Sealed  bool   `json:"sealed,omitempty"` // it may tell a secret that was said in the conversation
+	Calls   int    `json:"modelCalls"`       // that it took
 	Usage   Usage  `json:"usage"`
 }
 

@@ -548,3 +548,20 @@ func TestEventJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInboxIsBounded(t *testing.T) {
+	s := runtime.NewSession("s", nil)
+	for i := range runtime.MaxInbox + 1 {
+		err := s.Leave(t.Context(), clock(), runtime.Received{From: "dave", Text: "x"})
+		if (err != nil) != (i == runtime.MaxInbox) || err != nil && !errors.Is(err, runtime.ErrInbox) {
+			t.Fatalf("message %d: %v", i+1, err)
+		}
+	}
+	f := newFixture(t, reader(), text("fine"))
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Leave(t.Context(), clock(), runtime.Received{From: "dave", Text: "x"}); err != nil {
+		t.Errorf("after a turn that heard them: %v", err)
+	}
+}

@@ -52,8 +52,20 @@ func (s *Session) Messages() []Message {
 	return s.messages[:len(s.messages):len(s.messages)]
 }
 
+// MaxInbox bounds the messages that wait for a session's next turn.
+const MaxInbox = 64
+
+// ErrInbox: as many messages wait in the session as may.
+var ErrInbox = fmt.Errorf("%d messages wait for the agent's next turn, as many as may", MaxInbox)
+
 // Leave puts a message where the next turn hears it. It starts nothing.
 func (s *Session) Leave(ctx context.Context, now time.Time, msg Received) error {
+	s.mu.Lock()
+	waiting := len(s.heard)
+	s.mu.Unlock()
+	if waiting >= MaxInbox {
+		return ErrInbox
+	}
 	return s.append(ctx, now, msg)
 }
 

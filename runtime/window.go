@@ -73,7 +73,7 @@ func (s *Session) shorten(c Compacted) {
 		cut++
 	}
 	// New slices: a request that is on its way keeps the old ones.
-	s.messages = append([]Message{{Role: RoleUser, Text: c.text()}}, s.messages[cut:]...)
+	s.messages = append([]Message{{Role: RoleUser, Text: c.text(), Sealed: c.Sealed}}, s.messages[cut:]...)
 	s.origin = append([]uint64{c.Through}, s.origin[cut:]...)
 	s.measured, s.summed = measure{}, true
 	s.memory.replace(c)

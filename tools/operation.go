@@ -279,7 +279,7 @@ type Definition struct {
 	// far as it is known beforehand; nil for an operation that starts nothing.
 	Steps func(input json.RawMessage) []Invocation
 
-	Run    func(ctx context.Context, call Call, input json.RawMessage) (any, error)
+	Run func(ctx context.Context, call Call, input json.RawMessage) (any, error)
 }
 
 // Define makes an operation from d; see [New] for operations known beforehand.

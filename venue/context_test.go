@@ -77,6 +77,18 @@ func TestARequiredOperationInAContext(t *testing.T) {
 	t.Error("the turn went on without its required context")
 }
 
+func TestAMessageIsBounded(t *testing.T) {
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
+	alice := user(t, v, "alice")
+	create(t, alice, spec("carol", "", `[]`))
+	for n, ok := range map[int]bool{agents.MaxMessage: true, agents.MaxMessage + 1: false} {
+		_, err := alice.Invoke(t.Context(), "agent:message", map[string]string{"agentId": "carol", "message": strings.Repeat("x", n)})
+		if (err == nil) != ok {
+			t.Errorf("a message of %d bytes: %v", n, err)
+		}
+	}
+}
+
 func TestContextEntriesThatAreWrong(t *testing.T) {
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
 	alice := user(t, v, "alice")

@@ -159,6 +159,9 @@ type requestInput struct {
 	Budget         json.RawMessage `json:"budget,omitempty" jsonschema:"the most that the task may spend of what you have left: calls of a model, tokens, money, for example {\"calls\": 5, \"money\": 0.10}"`
 }
 
+// MaxMessage bounds a message that is left for an agent, in bytes.
+const MaxMessage = 16 << 10
+
 type messageInput struct {
 	AgentID   string `json:"agentId"`
 	Message   string `json:"message"`
@@ -218,6 +221,9 @@ func talk(s Service) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in messageInput) (Delivered, error) {
 				if in.Message == "" {
 					return Delivered{}, errors.New("message is empty: say something")
+				}
+				if len(in.Message) > MaxMessage {
+					return Delivered{}, fmt.Errorf("message has %d bytes, at most %d: write it to the workspace, and say where", len(in.Message), MaxMessage)
 				}
 				return s.Message(ctx, call, in.AgentID, in.SessionID, in.Message)
 			}, within("agent/message")),

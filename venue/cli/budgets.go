@@ -20,13 +20,14 @@ func budgetRows(info agents.Info) [][]string {
 		}
 		var parts []string
 		for i, limit := range amounts(b.Limits) {
+			kind := unit(i, limit)
 			switch {
 			case limit == "0", limit == "0.00":
 				continue
 			case of != nil:
 				limit = of[i] + " of " + limit
 			}
-			parts = append(parts, limit+[]string{" calls", " tokens", " in money"}[i])
+			parts = append(parts, limit+kind)
 		}
 		rows = append(rows, []string{label, strings.Join(parts, ", ")})
 	}
@@ -34,7 +35,16 @@ func budgetRows(info agents.Info) [][]string {
 		return rows
 	}
 	a := amounts(agents.Limits(info.Spent))
-	return append(rows, []string{"spent", a[0] + " calls, " + a[1] + " tokens, " + a[2] + " in money"})
+	return append(rows, []string{"spent", a[0] + unit(0, a[0]) + ", " + a[1] + unit(1, a[1]) + ", " + a[2] + unit(2, a[2])})
+}
+
+// unit is what follows an amount of a kind.
+func unit(kind int, amount string) string {
+	text := [...]string{" calls", " tokens", " in money"}[kind]
+	if amount == "1" {
+		text = strings.TrimSuffix(text, "s")
+	}
+	return text
 }
 
 // amounts are calls, tokens and money in digits.

@@ -402,7 +402,7 @@ func TestChatTypedAhead(t *testing.T) {
 	s.ready()
 	s.press("slowly\r")
 	s.see("first half, ")
-	s.press("aheax\x7fd of time\r")
+	s.press("ahead of time\r")
 	m.goOn <- struct{}{}
 	s.see("second half\r\n", "1 model call", "> ", "ahead of time", "You said something.")
 	s.ready()
