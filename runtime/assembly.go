@@ -53,8 +53,8 @@ func (a *assembly) addCall(d *CallDelta) {
 	p.arguments = append(p.arguments, d.Arguments...)
 }
 
-// maxID bounds a call's id, in bytes.
-const maxID = 256
+// maxID bounds a call's id, in bytes: some gateways keep what the model thought in it.
+const maxID = 64 << 10
 
 // complete returns the answer. Calls that came without an id, with another's or
 // with one of no sensible length get one: results are matched by it.

@@ -232,14 +232,14 @@ func TestIDsOfCallsAreDistinct(t *testing.T) {
 		}
 		return out
 	}
-	f := newFixture(t, reader(), named("call-1-1", "call-1-1", "", "call-1-2", strings.Repeat("x", 10_000)), text("done"))
+	f := newFixture(t, reader(), named("call-1-1", "call-1-1", "", "call-1-2", strings.Repeat("x", 100_000)), text("done"))
 	s := runtime.NewSession("s", nil)
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go"); err != nil {
 		t.Fatal(err)
 	}
 	seen := make(map[string]bool)
 	for _, c := range s.Messages()[1].Calls {
-		if seen[c.ID] || c.ID == "" || len(c.ID) > 256 {
+		if seen[c.ID] || c.ID == "" || len(c.ID) > 64<<10 {
 			t.Errorf("id %.40q stands twice, or is none", c.ID)
 		}
 		seen[c.ID] = true
