@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -121,7 +122,7 @@ func (m *memory) until(through uint64) []Kept {
 	return slices.Concat(newest(tasks, maxKeptTasks), gathered(denials), newest(open, maxKeptOpen))
 }
 
-func newest(list []Kept, most int) []Kept { return list[max(len(list)-most, 0):] }
+func newest[T any](list []T, most int) []T { return list[max(len(list)-most, 0):] }
 
 var earlier = regexp.MustCompile(`^(\d+) earlier refusals of (.*)$`)
 
@@ -137,7 +138,7 @@ func gathered(list []Kept) []Kept {
 		what, n := k.Text, 1
 		if m := earlier.FindStringSubmatch(k.Text); m != nil {
 			what = m[2]
-			fmt.Sscan(m[1], &n) //nolint:errcheck // digits, by the pattern
+			n, _ = strconv.Atoi(m[1]) // digits, by the pattern
 		} else if i := strings.Index(what, " on "); i >= 0 {
 			what = what[:i]
 		}
@@ -147,13 +148,11 @@ func gathered(list []Kept) []Kept {
 		counts[what] += n
 	}
 	var out []Kept
-	for _, what := range newestOf(order, maxKeptDenials/2) {
+	for _, what := range newest(order, maxKeptDenials/2) {
 		out = append(out, Kept{Kind: KeptDenial, Event: list[cut-1].Event, Text: fmt.Sprintf("%d earlier refusals of %s", counts[what], what)})
 	}
 	return append(out, list[cut:]...)
 }
-
-func newestOf(list []string, most int) []string { return list[max(len(list)-most, 0):] }
 
 // replace puts what a shortened conversation kept in the place of what it came of.
 func (m *memory) replace(c Compacted) {

@@ -40,60 +40,17 @@ func BenchmarkStream(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
 	}
 	b.Run("usher", func(b *testing.B) {
-		m, err := New(Options{Model: "m"})
-		if err != nil {
-			b.Fatal(err)
-		}
+		m := benchModel(b)
 		b.ReportAllocs()
 		for b.Loop() {
-			n := 0
-			if err := m.receive(response(stream), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
-				b.Fatal(n, err)
-			}
+			receiveAll(b, m, stream)
 		}
 		perChunk(b)
 	})
 	b.Run("stdlib", func(b *testing.B) {
-		type chunk struct {
-			Choices []struct {
-				Index int `json:"index"`
-				Delta struct {
-					Content   string `json:"content"`
-					Refusal   string `json:"refusal"`
-					ToolCalls []struct {
-						Index    int    `json:"index"`
-						ID       string `json:"id"`
-						Function struct {
-							Name      string `json:"name"`
-							Arguments string `json:"arguments"`
-						} `json:"function"`
-					} `json:"tool_calls"`
-				} `json:"delta"`
-				Finish string `json:"finish_reason"`
-			} `json:"choices"`
-			Usage *struct {
-				Prompt     int `json:"prompt_tokens"`
-				Completion int `json:"completion_tokens"`
-			} `json:"usage"`
-		}
 		b.ReportAllocs()
 		for b.Loop() {
-			in := bufio.NewScanner(bytes.NewReader(stream))
-			n := 0
-			for in.Scan() {
-				data, ok := bytes.CutPrefix(in.Bytes(), []byte("data: "))
-				if !ok || string(data) == "[DONE]" {
-					continue
-				}
-				var c chunk
-				if err := json.Unmarshal(data, &c); err != nil {
-					b.Fatal(err)
-				}
-				n += len(c.Choices)
-			}
-			if n < benchChunks {
-				b.Fatal(n)
-			}
+			decodeAll(b, stream)
 		}
 		perChunk(b)
 	})
@@ -121,6 +78,75 @@ func BenchmarkStream(b *testing.B) {
 		}
 		perChunk(b)
 	})
+}
+
+// A chunk allocates at most twice what it takes to decode it.
+func TestStreamAllocations(t *testing.T) {
+	stream, m := benchStream(), benchModel(t)
+	ours := testing.AllocsPerRun(3, func() { receiveAll(t, m, stream) }) / benchChunks
+	alone := testing.AllocsPerRun(3, func() { decodeAll(t, stream) }) / benchChunks
+	t.Logf("%.1f allocations a chunk, the standard library alone makes %.1f", ours, alone)
+	if ours > 2*alone {
+		t.Errorf("a chunk makes %.1f allocations, want at most twice the standard library's %.1f", ours, alone)
+	}
+}
+
+func benchModel(t testing.TB) *Model {
+	t.Helper()
+	m, err := New(Options{Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func receiveAll(t testing.TB, m *Model, stream []byte) {
+	n := 0
+	if err := m.receive(response(stream), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
+		t.Fatal(n, err)
+	}
+}
+
+// decodeAll decodes a stream with the standard library alone.
+func decodeAll(t testing.TB, stream []byte) {
+	type chunk struct {
+		Choices []struct {
+			Index int `json:"index"`
+			Delta struct {
+				Content   string `json:"content"`
+				Refusal   string `json:"refusal"`
+				ToolCalls []struct {
+					Index    int    `json:"index"`
+					ID       string `json:"id"`
+					Function struct {
+						Name      string `json:"name"`
+						Arguments string `json:"arguments"`
+					} `json:"function"`
+				} `json:"tool_calls"`
+			} `json:"delta"`
+			Finish string `json:"finish_reason"`
+		} `json:"choices"`
+		Usage *struct {
+			Prompt     int `json:"prompt_tokens"`
+			Completion int `json:"completion_tokens"`
+		} `json:"usage"`
+	}
+	in := bufio.NewScanner(bytes.NewReader(stream))
+	n := 0
+	for in.Scan() {
+		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data: "))
+		if !ok || string(data) == "[DONE]" {
+			continue
+		}
+		var c chunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatal(err)
+		}
+		n += len(c.Choices)
+	}
+	if n < benchChunks {
+		t.Fatal(n)
+	}
 }
 
 type doer func(*http.Request) (*http.Response, error)

@@ -73,10 +73,10 @@ func TestMetricsAreTheConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ask := func(answer telemetry.Answer, err error) {
 			ctx, call := tel.StartModelCall(t.Context(), telemetry.ModelCall{Provider: "openai", Model: "gpt-5-mini", Server: "localhost:8080", Agent: "Carol"})
-			time.Sleep(250 * time.Millisecond)
+			time.Sleep(250 * time.Millisecond) // virtual
 			if err == nil {
 				call.Chunk()
-				time.Sleep(750 * time.Millisecond)
+				time.Sleep(750 * time.Millisecond) // virtual
 				call.Chunk()
 			}
 			call.End(ctx, answer, err)
