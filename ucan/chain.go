@@ -1,6 +1,9 @@
 package ucan
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 func (w *walk) onChain(l *Link) bool {
 	for i := range w.n {
@@ -44,6 +47,8 @@ func (w *walk) inTime(l *Link) bool {
 	switch {
 	case !l.eternal && w.ceil > l.exp:
 		return w.fail(ErrExpired, l, "")
+	case !l.eternal && w.until > l.exp:
+		return w.fail(ErrTimeBounds, l, "the proof ends at "+time.Unix(l.exp, 0).UTC().Format(time.RFC3339))
 	case l.nbf != 0 && w.floor < l.nbf:
 		return w.fail(ErrNotYetValid, l, "")
 	case w.bounded && l.eternal:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"usher/caps"
@@ -24,6 +25,9 @@ type Delegation struct {
 	// Expires is when it ends, in whole seconds. Required, unless Limits.Life is
 	// negative.
 	Expires time.Time
+	// Shorten lets it end with the proofs where these end before Expires, instead
+	// of being refused.
+	Shorten bool
 	// Proofs names the tokens by which the issuer holds what it hands on. With
 	// none the store is searched. An owner needs none.
 	Proofs []CID
@@ -99,6 +103,10 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, p
 		}
 		held = append(held, h)
 	}
+	// What it rests on may have moved its bounds.
+	if err := is.checkTimes(d); err != nil {
+		return nil, nil, err
+	}
 	if d.Format == JWT {
 		l, err := is.signJWT(d, held)
 		if err != nil {
@@ -160,17 +168,12 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 	refuse := func(cause error) (holding, error) {
 		return holding{}, &VerifyError{Err: ErrNotHeld, Detail: c.String(), Cause: cause}
 	}
-	chain, err := is.Verifier.Authorize(ctx, Query{
-		Caller: me, Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs,
-	})
+	chain, err := is.chain(ctx, d, g)
 	if err != nil {
 		return refuse(err)
 	}
 	if chain.n == is.Verifier.Limits.chainDepth() {
 		return refuse(ErrTooDeep)
-	}
-	if ends, ok := chain.Expires(); ok && (d.Expires.IsZero() || d.Expires.Unix() > ends.Unix()) {
-		return refuse(&VerifyError{Err: ErrTimeBounds, Detail: "the proof ends at " + ends.Format(time.RFC3339)})
 	}
 	h.proof = chain.chain[0].link
 	if d.Format == JWT && h.proof.resolved.Load().depth >= is.Verifier.Limits.jwtDepth() {
@@ -186,4 +189,26 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 		}
 	}
 	return h, nil
+}
+
+// chain finds one by which the issuer holds g for as long as d is to live, or, if
+// d may be shortened, one for as long as that has.
+func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, error) {
+	q := Query{
+		Caller: is.Key.DID(), Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs, until: math.MaxInt64,
+	}
+	if !d.Expires.IsZero() {
+		q.until = d.Expires.Unix()
+	}
+	chain, err := is.Verifier.Authorize(ctx, q)
+	var refused *VerifyError
+	if !d.Shorten || !errors.As(err, &refused) {
+		return chain, err
+	}
+	q.until = 0
+	chain, err = is.Verifier.Authorize(ctx, q)
+	if ends, ok := chain.Expires(); ok && err == nil {
+		d.Expires = ends
+	}
+	return chain, err
 }

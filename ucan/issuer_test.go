@@ -72,6 +72,79 @@ func TestDelegate(t *testing.T) {
 	}
 }
 
+// TestDelegateShortens: what may be shortened ends with its proofs, the longest
+// that there are, whatever their order in the store; what may not is refused.
+func TestDelegateShortens(t *testing.T) {
+	minutes := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+	for _, format := range []Format{Native, JWT} {
+		for _, tc := range []struct {
+			name     string
+			proofs   []int // how long Bob's tokens live
+			ask      int
+			shorten  bool
+			notAfter int // 0: refused
+		}{
+			{"longer than its proof", []int{60}, 61, false, 0},
+			{"shortened", []int{60}, 61, true, 60},
+			{"not longer than was asked", []int{60}, 30, true, 30},
+			{"the longer proof came first", []int{60, 10}, 60, false, 60},
+			{"the longer proof came last", []int{10, 60}, 60, false, 60},
+			{"shortened to the first that is long enough", []int{10, 60}, 45, true, 45},
+		} {
+			t.Run(format.String()+"/"+tc.name, func(t *testing.T) {
+				w := newWorld(t)
+				hand := func(k Key, to DID, ends time.Time, shorten bool) ([]*Link, error) {
+					return w.issuer(k).Delegate(t.Context(), Delegation{
+						Audience: to, Owner: w.alice.DID(), Format: format, Expires: ends, Shorten: shorten,
+						Capabilities: []caps.Capability{caps.MustCapability("w/", "crud")},
+					})
+				}
+				for _, n := range tc.proofs {
+					if _, err := hand(w.alice, w.bob.DID(), minutes(n), false); err != nil {
+						t.Fatal(err)
+					}
+				}
+				links, err := hand(w.bob, w.carol.DID(), minutes(tc.ask), tc.shorten)
+				if tc.notAfter == 0 {
+					if links != nil || !errors.Is(err, ErrNotHeld) || !errors.Is(err, ErrTimeBounds) {
+						t.Fatalf("Delegate = %v, %v; want ErrNotHeld for ErrTimeBounds", links, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ends, ok := links[0].Expires(); !ok || !ends.Equal(minutes(tc.notAfter)) {
+					t.Errorf("it ends at %v; want %v", ends, minutes(tc.notAfter))
+				}
+				_, err = w.ask(w.carol, "crud/read", "w/x", nil)
+				wantErr(t, err, nil)
+			})
+		}
+	}
+}
+
+// A delegation for ever rests on proofs that never end.
+func TestDelegateForEver(t *testing.T) {
+	w := newWorld(t)
+	w.v.Limits.Life = -1
+	d := Delegation{Audience: w.carol.DID(), Owner: w.alice.DID(), Capabilities: []caps.Capability{caps.MustCapability("w/", "crud/read")}}
+	if _, err := w.delegate(w.alice, w.bob.DID(), Native, "w/", "crud"); err != nil {
+		t.Fatal(err)
+	}
+	if links, err := w.issuer(w.bob).Delegate(t.Context(), d); !errors.Is(err, ErrTimeBounds) {
+		t.Errorf("on a proof that ends: %v, %v; want ErrTimeBounds", links, err)
+	}
+	up := d
+	up.Audience = w.bob.DID()
+	if _, err := w.issuer(w.alice).Delegate(t.Context(), up); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.issuer(w.bob).Delegate(t.Context(), d); err != nil {
+		t.Errorf("on a proof that never ends: %v", err)
+	}
+}
+
 // TestDelegateRefused shows that nothing is signed beyond what is held: the store
 // and the source of nonces stay as they were.
 func TestDelegateRefused(t *testing.T) {

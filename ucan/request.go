@@ -22,6 +22,10 @@ type Query struct {
 	// Args are the arguments of an invocation, for policies; "with" is always set
 	// from the request. Values as encoding/json gives them, integers as int64.
 	Args map[string]any
+
+	// until, in seconds, passes over tokens that expire earlier; 0 asks for now
+	// alone.
+	until int64
 }
 
 // need is a query's request taken apart.

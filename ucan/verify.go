@@ -123,7 +123,7 @@ func (v *Verifier) Authorize(ctx context.Context, q Query) (Grant, error) {
 	if q.Caller == n.owner {
 		return Grant{owner: n.owner}, nil
 	}
-	w := walk{v: v, need: n, caller: q.Caller, args: q.Args}
+	w := walk{v: v, need: n, caller: q.Caller, args: q.Args, until: q.until}
 	w.start()
 	if len(q.Proofs)+len(q.Tokens) > 0 {
 		if err := w.gather(ctx, &q); err != nil {

@@ -17,7 +17,8 @@ type walk struct {
 	// Times in seconds: expiry is compared with the ceiling of now and not-before
 	// with its floor, so that a fraction never makes a token valid.
 	floor, ceil, horizon int64
-	bounded              bool // horizon holds
+	bounded              bool  // horizon holds
+	until                int64 // up to when the chain must hold; 0 is now
 
 	search   bool // in the store, rather than in the pool
 	pool     [maxPool]*Link

@@ -58,7 +58,7 @@ func (s delegationService) Delegate(ctx context.Context, call tools.Call, r dele
 	}
 	issuer := ucan.Issuer{Key: key, Verifier: s.v.verifier, Rand: s.v.random}
 	return issuer.Delegate(ctx, ucan.Delegation{
-		Audience: r.Audience, Capabilities: r.Capabilities, NotBefore: r.NotBefore, Expires: r.Expires,
+		Audience: r.Audience, Capabilities: r.Capabilities, NotBefore: r.NotBefore, Expires: r.Expires, Shorten: r.Shorten,
 		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline,
 	})
 }

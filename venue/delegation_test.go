@@ -9,14 +9,49 @@ import (
 
 	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/delegation"
+	"usher/ucan"
 	"usher/venue"
 )
 
 // delegate hands on authority and returns the CID of the token.
 func delegate(t testing.TB, u *venue.User, audience, can, with string) string {
 	t.Helper()
-	out := invoke(t, u, "ucan:delegate", fmt.Sprintf(`{"audience":%q,"capabilities":[{"can":%q,"with":%q}],"ttl":"24h"}`, audience, can, with))
+	out := invoke(t, u, "ucan:delegate", fmt.Sprintf(`{"audience":%q,"capabilities":[{"can":%q,"with":%q}]}`, audience, can, with))
 	return tokenCID(t, out)
+}
+
+// What says no expiry can be handed on, a while later, without one: it ends with
+// what it rests on.
+func TestADelegationWithoutAnExpiryEndsWithItsProof(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	v := open(t, &venue.Options{Now: func() time.Time { return now }})
+	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
+	ends := func(u *venue.User, audience, life string) (string, error) {
+		out, err := u.Invoke(t.Context(), "ucan:delegate", json.RawMessage(fmt.Sprintf(
+			`{"audience":%q,"capabilities":[{"can":"crud/read","with":"%s/w/a"}]%s}`, audience, alice.DID(), life)))
+		if err != nil {
+			return "", err
+		}
+		var got struct{ Tokens []delegation.Token }
+		if err := json.Unmarshal(out, &got); err != nil || len(got.Tokens) != 1 {
+			t.Fatalf("%s: %v", out, err)
+		}
+		return got.Tokens[0].Expires, nil
+	}
+	const tomorrow = "2026-05-05T12:00:00Z"
+	for _, step := range []struct {
+		from *venue.User
+		to   ucan.DID
+	}{{alice, bob.DID()}, {bob, carol.DID()}} {
+		if got, err := ends(step.from, step.to.String(), ""); got != tomorrow || err != nil {
+			t.Errorf("it ends at %s, %v; want %s", got, err, tomorrow)
+		}
+		now = now.Add(time.Minute)
+	}
+	if got, err := ends(bob, carol.DID().String(), `,"ttl":"24h"`); err == nil || !strings.Contains(err.Error(), "the proof ends at "+tomorrow) {
+		t.Errorf("24 hours that were asked for: %s, %v; want a refusal that names the proof's end", got, err)
+	}
 }
 
 func tokenCID(t testing.TB, out string) string {

@@ -25,12 +25,16 @@ const (
 	canRead     = "ucan/read"
 )
 
+// DefaultLife is how long a delegation holds at most where nobody says.
+const DefaultLife = 24 * time.Hour
+
 // Request asks for tokens.
 type Request struct {
 	Audience     ucan.DID
 	Capabilities []caps.Capability
 	NotBefore    time.Time // zero is at once
 	Expires      time.Time
+	Shorten      bool       // ends with its proofs, where these end before Expires
 	Proofs       []ucan.CID // none: found in the store
 	Format       ucan.Format
 	Inline       bool // put the proofs of a JWT inside it

@@ -70,7 +70,7 @@ type delegateInput struct {
 	Audience     string            `json:"audience" jsonschema:"DID that receives the authority"`
 	Capabilities []caps.Capability `json:"capabilities" jsonschema:"what it receives; bare resources are in your own namespace"`
 	Expires      string            `json:"expires,omitempty" jsonschema:"when it ends, RFC 3339"`
-	TTL          string            `json:"ttl,omitempty" jsonschema:"how long it holds, for example 24h; instead of expires"`
+	TTL          string            `json:"ttl,omitempty" jsonschema:"how long it holds, for example 8h; instead of expires; with neither, 24h or as long as what it rests on"`
 	NotBefore    string            `json:"notBefore,omitempty" jsonschema:"when it begins, RFC 3339"`
 	Proofs       []string          `json:"proofs,omitempty" jsonschema:"CIDs of the tokens that you hold it by; left out, they are found"`
 	Format       string            `json:"format,omitempty" jsonschema:"native (UCAN 1.0, the default) or jwt"`
@@ -98,17 +98,21 @@ func (in *delegateInput) request(now time.Time) (Request, error) {
 	if len(in.Capabilities) == 0 {
 		return Request{}, errors.New("capabilities is missing: list what you hand on")
 	}
-	if (in.Expires == "") == (in.TTL == "") {
+	switch {
+	case in.Expires != "" && in.TTL != "":
 		return Request{}, errors.New("give either expires, for example 2026-12-31T00:00:00Z, or ttl, for example 24h")
-	}
-	if in.TTL != "" {
+	case in.Expires != "":
+		if r.Expires, err = parseTime("expires", in.Expires); err != nil {
+			return Request{}, err
+		}
+	case in.TTL != "":
 		ttl, err := time.ParseDuration(in.TTL)
 		if err != nil || ttl <= 0 {
 			return Request{}, fmt.Errorf("ttl %q: write a duration such as 24h or 30m", in.TTL)
 		}
 		r.Expires = now.Add(ttl)
-	} else if r.Expires, err = parseTime("expires", in.Expires); err != nil {
-		return Request{}, err
+	default:
+		r.Expires, r.Shorten = now.Add(DefaultLife), true
 	}
 	if in.NotBefore != "" {
 		if r.NotBefore, err = parseTime("notBefore", in.NotBefore); err != nil {

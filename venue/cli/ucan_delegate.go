@@ -146,7 +146,7 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, g grant) (mad
 		Roots: rootsFor(roots), Store: held, Limits: ucan.Limits{Proofs: maxQuery},
 	}}
 	d := ucan.Delegation{
-		Audience: g.audience, Capabilities: g.capabilities, Owner: owner, Expires: g.expires, Format: ucan.Native, Inline: c.Inline,
+		Audience: g.audience, Capabilities: g.capabilities, Owner: owner, Expires: g.expires, Shorten: g.shorten, Format: ucan.Native, Inline: c.Inline,
 	}
 	if c.Format == "jwt" {
 		d.Format = ucan.JWT
@@ -162,9 +162,10 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, g grant) (mad
 		return nil, err
 	}
 	for _, l := range links {
+		ends, _ := l.Expires()
 		made = append(made, issued{
 			CID: l.CID(), Token: ucan.Text(l), Format: l.Format().String(), Issuer: l.Issuer(), Audience: l.Audience(),
-			Capabilities: slices.Collect(l.Capabilities()), Expires: g.expires.UTC(),
+			Capabilities: slices.Collect(l.Capabilities()), Expires: ends,
 		})
 	}
 	return made, nil
@@ -195,7 +196,10 @@ func keep(ctx context.Context, in *ucan.Store, links []*ucan.Link) error {
 // inVenue has the venue sign as the configuration's user.
 func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, g grant) ([]issued, error) {
 	input := map[string]any{
-		"audience": g.audience, "capabilities": g.capabilities, "expires": stamp(g.expires), "format": c.Format, "inline": c.Inline,
+		"audience": g.audience, "capabilities": g.capabilities, "format": c.Format, "inline": c.Inline,
+	}
+	if !g.shorten {
+		input["expires"] = stamp(g.expires)
 	}
 	var cids []ucan.CID
 	var files []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"usher/caps"
+	"usher/tools/delegation"
 	"usher/ucan"
 )
 
@@ -16,7 +17,7 @@ type granting struct {
 	Audience string   `required:"" placeholder:"DID" help:"Who receives the authority."`
 	Cap      []string `sep:"none" placeholder:"'ABILITY on RESOURCE'" help:"A capability, for example 'crud/read on w/shared'; repeat it for more."`
 	Caps     string   `placeholder:"JSON|@FILE" help:"Capabilities as a list of {with, can}."`
-	TTL      string   `name:"ttl" placeholder:"DURATION" help:"How long it lives: 90m, 24h, 30d (default: 24h)."`
+	TTL      string   `name:"ttl" placeholder:"DURATION" help:"How long it lives: 90m, 24h, 30d (default: 24h, or as long as what it rests on)."`
 	Expires  string   `placeholder:"RFC3339" help:"When it ends, instead of --ttl."`
 }
 
@@ -25,9 +26,8 @@ type grant struct {
 	audience     ucan.DID
 	capabilities []caps.Capability
 	expires      time.Time
+	shorten      bool // nobody asked for this expiry: it ends with its proofs at the latest
 }
-
-const defaultTTL = 24 * time.Hour
 
 // parse reads the flags; every error is a misuse.
 func (g *granting) parse(now time.Time) (grant, error) {
@@ -63,6 +63,7 @@ func (g *granting) parse(now time.Time) (grant, error) {
 		return grant{}, misusef("there is no capability to hand on: say which with --cap, for example --cap 'crud/read on w/shared'")
 	}
 	out.expires, err = g.end(now)
+	out.shorten = g.Expires == "" && g.TTL == ""
 	return out, err
 }
 
@@ -78,7 +79,7 @@ func (g *granting) end(now time.Time) (time.Time, error) {
 		}
 		return t.Truncate(time.Second), err
 	}
-	ttl := defaultTTL
+	ttl := delegation.DefaultLife
 	if g.TTL != "" {
 		var err error
 		if ttl, err = parseTTL(g.TTL); err != nil {
