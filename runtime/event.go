@@ -47,6 +47,17 @@ type UsageDelta struct {
 	Usage Usage `json:"usage"`
 }
 
+// ModelDelayed says why the answer does not come yet: the model failed and is
+// asked again, another one is asked, or a rate limit holds the call back. Not
+// logged.
+type ModelDelayed struct {
+	Reason string `json:"reason"`
+	Wait   int64  `json:"waitMs"`          // until the next call, in milliseconds
+	Model  string `json:"model,omitempty"` // asked instead; left out, the same one is
+	Try    int    `json:"try,omitempty"`   // number of the next call
+	Tries  int    `json:"tries,omitempty"`
+}
+
 // Answered is one complete answer of the model: text, tool calls, or both.
 type Answered struct {
 	Text  string     `json:"text,omitempty"`
@@ -122,6 +133,7 @@ func (TextDelta) Kind() string      { return "text_delta" }
 func (ReasoningDelta) Kind() string { return "reasoning_delta" }
 func (ToolCallDelta) Kind() string  { return "tool_call_delta" }
 func (UsageDelta) Kind() string     { return "usage_delta" }
+func (ModelDelayed) Kind() string   { return "model_delayed" }
 func (Answered) Kind() string       { return "answered" }
 func (ToolStarted) Kind() string    { return "tool_started" }
 func (ToolFinished) Kind() string   { return "tool_finished" }
@@ -135,6 +147,7 @@ func (TextDelta) event()      {}
 func (ReasoningDelta) event() {}
 func (ToolCallDelta) event()  {}
 func (UsageDelta) event()     {}
+func (ModelDelayed) event()   {}
 func (Answered) event()       {}
 func (ToolStarted) event()    {}
 func (ToolFinished) event()   {}

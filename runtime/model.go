@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 )
 
 // Model answers requests. One call of Generate is one request to a provider;
@@ -79,6 +80,17 @@ type Chunk struct {
 	Usage     *Usage // the request's total so far
 	Finish    string // why the answer ended, in the provider's word
 	Model     string // which model answers, in the provider's word; once is enough
+	Delay     *Delay // why the answer does not come yet; it stands alone and is no part of the answer
+}
+
+// Delay says why an answer does not come yet: a call of the model failed and is
+// made again, another model is asked, or the call waits for its turn.
+type Delay struct {
+	Reason string        // the failure, or what is waited for
+	Wait   time.Duration // until the next call
+	Next   string        // the model that is asked instead; "" is the same one
+	Try    int           // number of the next call, from 1; 0 where none was made
+	Tries  int           // calls that there may be
 }
 
 // CallDelta is a piece of a tool call. Pieces with one index belong to one

@@ -179,6 +179,40 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// A wait is told while it lasts. It is no part of the answer, nor of the log.
+func TestAWaitIsToldAndNotKept(t *testing.T) {
+	f := newFixture(t, reader(), []runtime.Chunk{
+		{Delay: &runtime.Delay{Reason: "busy", Wait: 1500 * time.Millisecond, Try: 2, Tries: 4}},
+		{Delay: &runtime.Delay{Reason: "still busy", Next: "claude"}}, {Text: "Hi.", Finish: "stop"},
+	})
+	opts, kept := traced(t)
+	s := runtime.NewSession("s", nil)
+	events, err := turn(t, runtime.New(f.gate, &opts), f.agent, s, "Hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []runtime.Event{
+		runtime.TurnStarted{Agent: "bob", Session: "s", From: "did:key:zAlice", Text: "Hello"},
+		runtime.ModelDelayed{Reason: "busy", Wait: 1500, Try: 2, Tries: 4},
+		runtime.ModelDelayed{Reason: "still busy", Model: "claude"},
+		runtime.TextDelta{Text: "Hi."},
+		runtime.Answered{Text: "Hi.", Finish: "stop"},
+		runtime.TurnFinished{Text: "Hi.", Calls: 1},
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	for _, span := range kept.GetSpans() {
+		if span.Name == "chat" && len(span.Events) != 2 {
+			t.Errorf("the span of the call has %d events, want both waits", len(span.Events))
+		}
+	}
+	raw, err := runtime.EventJSON(want[1])
+	if err != nil || string(raw) != `{"type":"model_delayed","reason":"busy","waitMs":1500,"try":2,"tries":4}` {
+		t.Errorf("as JSON: %s, %v", raw, err)
+	}
+}
+
 func TestDenialReachesTheModel(t *testing.T) {
 	f := newFixture(t, reader(), calls("map_write", `{"key":"w/a"}`), text("I may not."))
 	events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "Write a.")

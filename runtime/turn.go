@@ -170,7 +170,11 @@ func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible
 		if err != nil {
 			return fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
 		}
-		span.Chunk()
+		if d := chunk.Delay; d != nil {
+			span.Delay(telemetry.Delay{Wait: d.Wait, Next: d.Next, Try: d.Try})
+		} else {
+			span.Chunk()
+		}
 		if visible {
 			t.show(&chunk)
 		}
@@ -198,6 +202,9 @@ func (t *turn) show(chunk *Chunk) {
 	}
 	if chunk.Usage != nil {
 		t.emit(UsageDelta{chunk.Usage.sane()})
+	}
+	if d := chunk.Delay; d != nil {
+		t.emit(ModelDelayed{Reason: d.Reason, Wait: d.Wait.Milliseconds(), Model: d.Next, Try: d.Try, Tries: d.Tries})
 	}
 }
 

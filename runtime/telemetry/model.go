@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
@@ -86,6 +87,26 @@ func (s *ModelSpan) Chunk() {
 		s.first = time.Since(s.began)
 	}
 	s.chunks++
+}
+
+// Delay is a wait within a model call: before it is made again, or elsewhere.
+type Delay struct {
+	Wait time.Duration
+	Next string // the model that is asked instead
+	Try  int    // number of the next call; 0 where none was made
+}
+
+// Delay notes a wait, as the event "usher.model.delayed".
+func (s *ModelSpan) Delay(d Delay) {
+	if s == nil {
+		return
+	}
+	set := attributes{attribute.Float64("usher.delay.wait", d.Wait.Seconds())}
+	set.text("usher.delay.next", brief(d.Next))
+	if d.Try > 0 {
+		set = append(set, attribute.Int("usher.delay.try", d.Try))
+	}
+	s.span.AddEvent("usher.model.delayed", trace.WithAttributes(set...))
 }
 
 // Answer is what came of a model call: all of it, or what came before an error.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/codes"
@@ -147,6 +148,35 @@ func TestSpansAreTheConventions(t *testing.T) {
 	}
 	if dump := fmt.Sprintf("%+v", all); strings.Contains(dump, "Kestrel") || strings.Contains(dump, "<w>") {
 		t.Errorf("what was said is in the spans:\n%s", dump)
+	}
+}
+
+// A wait is an event of its call, and no piece of the answer.
+func TestADelayIsAnEvent(t *testing.T) {
+	tel, kept := spans(t, false)
+	ctx, model := tel.StartModelCall(t.Context(), telemetry.ModelCall{Model: "m"})
+	model.Delay(telemetry.Delay{Wait: 1500 * time.Millisecond, Try: 2})
+	model.Delay(telemetry.Delay{Next: "claude"})
+	model.End(ctx, telemetry.Answer{}, nil)
+	(*telemetry.ModelSpan)(nil).Delay(telemetry.Delay{})
+	span := byName(t, kept(), "chat m")
+	var got []fields
+	for _, ev := range span.Events {
+		f := fields{"event": ev.Name}
+		for _, kv := range ev.Attributes {
+			f[string(kv.Key)] = kv.Value.AsInterface()
+		}
+		got = append(got, f)
+	}
+	want := []fields{
+		{"event": "usher.model.delayed", "usher.delay.wait": 1.5, "usher.delay.try": int64(2)},
+		{"event": "usher.model.delayed", "usher.delay.wait": 0.0, "usher.delay.next": "claude"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := shapeOf(span).Fields["gen_ai.response.time_to_first_chunk"]; ok {
+		t.Error("a wait counts as the first chunk")
 	}
 }
 

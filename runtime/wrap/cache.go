@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -176,7 +177,7 @@ func (c *cache) fly(ctx context.Context, f *flight, req *runtime.Request) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)
 		if failed == nil && ctx.Err() == nil && complete(f.chunks) {
-			c.keep(f.key, f.chunks)
+			c.keep(f.key, slices.DeleteFunc(slices.Clone(f.chunks), delayed))
 		}
 	}
 }
@@ -191,11 +192,11 @@ func (f *flight) tell() {
 // the first follower's.
 func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(runtime.Chunk, error) bool) bool {
 	defer c.leave(f)
-	for at := 0; ; {
+	for at, begun := 0, false; ; {
 		c.mu.Lock()
 		fresh, done, err, news := f.chunks[at:], f.done, f.err, f.news
 		c.mu.Unlock()
-		again := done && err != nil && final(err) && !first && at+len(fresh) == 0
+		again := done && err != nil && final(err) && !first && !begun && !slices.ContainsFunc(fresh, answers)
 		if !first && !again {
 			waive(ctx)
 		}
@@ -204,7 +205,7 @@ func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(ru
 				return false
 			}
 		}
-		at += len(fresh)
+		at, begun = at+len(fresh), begun || slices.ContainsFunc(fresh, answers)
 		switch {
 		case again:
 			return true
@@ -250,8 +251,15 @@ func share(c runtime.Chunk, paid bool) runtime.Chunk {
 		}
 		c.Usage = &usage
 	}
+	if c.Delay != nil {
+		delay := *c.Delay
+		c.Delay = &delay
+	}
 	return c
 }
+
+func delayed(c runtime.Chunk) bool { return c.Delay != nil }
+func answers(c runtime.Chunk) bool { return c.Delay == nil }
 
 func complete(chunks []runtime.Chunk) bool {
 	finish := ""

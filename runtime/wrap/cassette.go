@@ -1,6 +1,10 @@
 package wrap
 
-import "usher/runtime"
+import (
+	"time"
+
+	"usher/runtime"
+)
 
 // episode is one request and what came of it: one YAML document of a cassette.
 type episode struct {
@@ -46,6 +50,16 @@ type recordedChunk struct {
 	Usage     *recordedUsage `yaml:"usage" json:"usage,omitempty"`
 	Finish    exact          `yaml:"finish" json:"finish,omitempty"`
 	Model     exact          `yaml:"model" json:"model,omitempty"`
+	Delay     *recordedDelay `yaml:"delay" json:"delay,omitempty"`
+}
+
+// recordedDelay is told again in a replay, and not waited for.
+type recordedDelay struct {
+	Reason exact `yaml:"reason" json:"reason"`
+	WaitMS int64 `yaml:"wait_ms" json:"wait_ms,omitempty"`
+	Next   exact `yaml:"next" json:"next,omitempty"`
+	Try    int   `yaml:"try" json:"try,omitempty"`
+	Tries  int   `yaml:"tries" json:"tries,omitempty"`
 }
 
 type recordedDelta struct {
@@ -96,6 +110,9 @@ func recordChunk(c *runtime.Chunk) recordedChunk {
 		used := recordedUsage(*c.Usage)
 		out.Usage = &used
 	}
+	if d := c.Delay; d != nil {
+		out.Delay = &recordedDelay{exact(d.Reason), d.Wait.Milliseconds(), exact(d.Next), d.Try, d.Tries}
+	}
 	return out
 }
 
@@ -107,6 +124,11 @@ func (c *recordedChunk) chunk() runtime.Chunk {
 	if c.Usage != nil {
 		used := runtime.Usage(*c.Usage)
 		out.Usage = &used
+	}
+	if d := c.Delay; d != nil {
+		out.Delay = &runtime.Delay{
+			Reason: string(d.Reason), Wait: time.Duration(d.WaitMS) * time.Millisecond, Next: string(d.Next), Try: d.Try, Tries: d.Tries,
+		}
 	}
 	return out
 }
@@ -132,6 +154,10 @@ func (e *episode) answerTexts(f func(parts ...*string)) {
 			arguments[c.Call.Index] = append(arguments[c.Call.Index], (*string)(&c.Call.Arguments))
 			f((*string)(&c.Call.ID))
 			f((*string)(&c.Call.Name))
+		}
+		if c.Delay != nil {
+			f((*string)(&c.Delay.Reason))
+			f((*string)(&c.Delay.Next))
 		}
 	}
 	f(text...)

@@ -39,6 +39,9 @@ func drawEpisode(t *rapid.T) *episode {
 			count := rapid.Int()
 			c.Usage = &recordedUsage{count.Draw(t, "in"), count.Draw(t, "out"), count.Draw(t, "read"), count.Draw(t, "written"), rapid.Int64().Draw(t, "cost")}
 		}
+		if rapid.Bool().Draw(t, "delay") {
+			c.Delay = &recordedDelay{drawText(t), rapid.Int64().Draw(t, "wait"), drawText(t), rapid.Int().Draw(t, "try"), rapid.Int().Draw(t, "tries")}
+		}
 		e.Chunks = append(e.Chunks, c)
 	}
 	if rapid.Bool().Draw(t, "error") {

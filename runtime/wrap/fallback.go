@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 // after a spent budget or a refused replay: those bound the caller, and
 // another model would be a way round them. A conversation
 // that one model has no room for may fit the next. When all fail, the error
-// holds every model's.
+// holds every model's. A [runtime.Delay] tells the consumer when another model
+// is asked.
 func Fallback(models ...runtime.Model) runtime.Model { return fallback(models) }
 
 type fallback []runtime.Model
@@ -40,7 +42,7 @@ func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 	return func(yield func(runtime.Chunk, error) bool) {
 		calls := tries{yield: yield}
 		var failures []error
-		for _, m := range f {
+		for i, m := range f {
 			err := calls.pass(ctx, m, req)
 			if err == nil {
 				return
@@ -49,9 +51,21 @@ func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 			if ctx.Err() != nil || final(err) {
 				break
 			}
+			if i+1 == len(f) {
+				break
+			}
+			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: named(f[i+1])}}, nil) {
+				return
+			}
 		}
 		yield(runtime.Chunk{}, together(failures, len(f)))
 	}
+}
+
+// named is what a person calls the model.
+func named(m runtime.Model) string {
+	about := runtime.Describe(m)
+	return cmp.Or(about.Model, about.Provider, "the next model")
 }
 
 func together(failures []error, models int) error {

@@ -41,7 +41,8 @@ func (e *LimitError) Unwrap() error { return e.cause }
 
 // Limit returns m with its calls held back to the limits. A call waits for its
 // place until ctx ends; one that would get it only after ctx's deadline fails
-// at once. Errors are a *[LimitError].
+// at once. Errors are a *[LimitError]. A [runtime.Delay] tells the consumer of a
+// wait of a second or more for the rate.
 func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
 	l := &limited{model: m, opts: opts}
 	if opts.PerMinute > 0 {
@@ -83,8 +84,11 @@ func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 				return
 			}
 		}
-		if err := l.turn(ctx); err != nil {
+		gone, err := l.turn(ctx, yield)
+		if err != nil {
 			yield(runtime.Chunk{}, err)
+		}
+		if err != nil || gone {
 			return
 		}
 		for chunk, err := range l.model.Generate(ctx, req) {
@@ -95,13 +99,17 @@ func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 	}
 }
 
-// turn waits for the call's turn in the rate.
-func (l *limited) turn(ctx context.Context) error {
+// noticed is the shortest wait that the consumer is told of.
+const noticed = time.Second
+
+// turn waits for the call's turn in the rate. It reports whether the consumer
+// has left meanwhile.
+func (l *limited) turn(ctx context.Context, yield func(runtime.Chunk, error) bool) (gone bool, err error) {
 	if l.rate == nil {
-		return nil
+		return false, nil
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	now := time.Now()
 	turn := l.rate.ReserveN(now, 1)
@@ -109,11 +117,15 @@ func (l *limited) turn(ctx context.Context) error {
 	name := fmt.Sprintf("%d calls a minute", l.opts.PerMinute)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(wait)) {
 		turn.CancelAt(now)
-		return &LimitError{Limit: name, Wait: wait}
+		return false, &LimitError{Limit: name, Wait: wait}
+	}
+	if wait >= noticed && !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: "rate limit: " + name, Wait: wait}}, nil) {
+		turn.Cancel()
+		return true, nil
 	}
 	if err := sleep(ctx, wait); err != nil {
 		turn.Cancel()
-		return &LimitError{Limit: name, cause: err}
+		return false, &LimitError{Limit: name, cause: err}
 	}
-	return nil
+	return false, nil
 }

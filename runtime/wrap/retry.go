@@ -27,7 +27,7 @@ type RetryOptions struct {
 // repeated while the consumer has had nothing of its answer but token counts;
 // those of failed calls are added to those of later ones. Where the wait would
 // outlast ctx's deadline the error comes at once, and so does one that wraps
-// [runtime.ErrWindow].
+// [runtime.ErrWindow]. A [runtime.Delay] tells the consumer of each wait.
 func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
 	r := retrying{model: m}
 	if opts != nil {
@@ -79,6 +79,10 @@ func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 					err = fmt.Errorf("after %d tries: %w", try, err)
 				}
 				yield(runtime.Chunk{}, err)
+				return
+			}
+			late := runtime.Delay{Reason: err.Error(), Wait: wait, Try: try + 1, Tries: r.opts.Tries}
+			if !yield(runtime.Chunk{Delay: &late}, nil) {
 				return
 			}
 			if stopped := sleep(ctx, wait); stopped != nil {

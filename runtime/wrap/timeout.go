@@ -75,6 +75,12 @@ func (t *timed) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 		defer func() { silence.stop() }()
 		finished := false
 		for chunk, err := range t.model.Generate(ctx, req) {
+			if chunk.Delay != nil && err == nil { // no answer yet: the alarm stays set
+				if !yield(chunk, nil) {
+					return
+				}
+				continue
+			}
 			silence.stop()
 			if err != nil {
 				if late := ranOut(ctx); late != nil {

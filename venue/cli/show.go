@@ -86,6 +86,9 @@ func (v *view) event(ev runtime.Event) error {
 		return v.think(ev.Text)
 	case runtime.ToolCallDelta:
 		return v.write(ev)
+	case runtime.ModelDelayed:
+		v.status.clear()
+		v.note(late(ev))
 	case runtime.Answered:
 		v.answered = true
 		clear(v.writing)

@@ -83,3 +83,63 @@ func TestATurnEndsWithItsReader(t *testing.T) {
 		}
 	}
 }
+
+// slow fails for now, once, and answers then.
+type slow struct{ calls atomic.Int64 }
+
+type tooMany struct{}
+
+func (tooMany) Error() string   { return "429 too many requests" }
+func (tooMany) Temporary() bool { return true }
+
+func (s *slow) Generate(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		if s.calls.Add(1) == 1 {
+			yield(runtime.Chunk{}, tooMany{})
+			return
+		}
+		yield(runtime.Chunk{Text: "hello", Finish: "stop"}, nil)
+	}
+}
+
+// Whoever waits for a model that is asked again is told so.
+func TestAWaitIsShown(t *testing.T) {
+	for _, tc := range []struct {
+		name, settings, json, want string
+	}{
+		{"asked again", "retry: {first: 1ms}", "", "429 too many requests: trying again in 100ms (try 2 of 4)\n"},
+		{"another is asked", "fallback: spare", "", "429 too many requests: asking the next model instead\n"},
+		{"asked again, as JSON", "retry: {first: 1ms}", "--json", `{"type":"model_delayed","reason":"429 too many requests","waitMs":`},
+		{"another is asked, as JSON", "fallback: spare", "--json", `"waitMs":0,"model":"the next model"}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "usher.yaml")
+			yaml := "user: me\nstore: memory\nmodels: {default: {provider: slow, " + tc.settings + "}, spare: {provider: slow}}\nagents: [{id: clerk, caps: []}]\n"
+			if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			one, args := new(slow), []string{"run", "clerk", "hi", "-c", file}
+			if tc.json != "" {
+				args = append(args, tc.json)
+			}
+			var out, log strings.Builder
+			p := cli.Program{
+				Providers: runtime.Providers{"slow": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return one, nil }},
+				Stdout:    &out, Stderr: &log,
+			}
+			if status := p.Run(t.Context(), args); status != cli.ExitOK {
+				t.Fatalf("status %d\n%s", status, log.String())
+			}
+			shown := log.String()
+			if tc.json != "" {
+				shown = out.String()
+			}
+			if !strings.Contains(shown, tc.want) {
+				t.Errorf("shown:\n%s\nwant %q", shown, tc.want)
+			}
+			if !strings.Contains(out.String(), "hello") {
+				t.Errorf("the answer is missing: %q", out.String())
+			}
+		})
+	}
+}

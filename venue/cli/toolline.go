@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"usher/runtime"
 )
@@ -81,6 +82,18 @@ func brief(arguments string) string {
 		parts = append(parts, fmt.Sprint(key)+"="+b.String())
 	}
 	return strings.Join(parts, " ")
+}
+
+// late is why the model's answer does not come yet, as one line.
+func late(ev runtime.ModelDelayed) string {
+	wait := max(time.Duration(ev.Wait)*time.Millisecond, 100*time.Millisecond).Round(100 * time.Millisecond)
+	switch {
+	case ev.Model != "":
+		return ev.Reason + ": asking " + ev.Model + " instead"
+	case ev.Try > 0:
+		return fmt.Sprintf("%s: trying again in %s (try %d of %d)", ev.Reason, wait, ev.Try, ev.Tries)
+	}
+	return fmt.Sprintf("%s: waiting %s", ev.Reason, wait)
 }
 
 // spent is what a turn used, as one line.
