@@ -107,6 +107,16 @@ type TurnFinished struct {
 	Error  string          `json:"error,omitempty"`
 	Calls  int             `json:"modelCalls"`
 	Usage  Usage           `json:"usage"`
+
+	// Caused is what the turn and those of the agents that it asked used together,
+	// until its end. Left out where it asked none.
+	Caused *Spending `json:"caused,omitempty"`
+}
+
+// Spending is what model calls used.
+type Spending struct {
+	Calls int   `json:"modelCalls"`
+	Usage Usage `json:"usage"`
 }
 
 // Compacted says that the conversation up to an event of the log is put to

@@ -48,6 +48,7 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
+		ctx, t.tally = withTally(ctx)
 		ctx = t.observed(ctx)
 		final, err := t.run(ctx, say)
 		t.finish(context.WithoutCancel(ctx), final, err)
@@ -65,6 +66,7 @@ type turn struct {
 	shown   bool // the listener has seen a part of the answer that is made
 	calls   int
 	usage   Usage
+	tally   *tally
 	span    *telemetry.TurnSpan
 }
 
@@ -154,6 +156,7 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	answer := got.complete(t.calls)
 	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), classed(err))
 	t.usage = t.usage.Plus(answer.Usage)
+	t.tally.add(answer.Usage)
 	if err != nil {
 		if visible && ctx.Err() != nil && answer.Text != "" {
 			// Who stopped it has read this much, and may speak of it.
@@ -260,6 +263,9 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 		closing = append(closing, stopped(call))
 	}
 	final.Calls, final.Usage = t.calls, t.usage
+	if all := t.tally.total(); all.Calls > t.calls {
+		final.Caused = &all
+	}
 	if err != nil {
 		final.Error = err.Error()
 		if errors.Is(err, context.Canceled) {

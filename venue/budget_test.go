@@ -135,6 +135,61 @@ func about(t *testing.T, a *venue.Agent) agents.Info {
 	return info
 }
 
+// At its end a turn tells what it led to, others' work included, and its log
+// keeps that.
+func TestATurnTellsWhatItCaused(t *testing.T) {
+	for _, tc := range []struct {
+		name, tool, arguments string
+		caused                *runtime.Spending
+	}{
+		{name: "alone", tool: "covia_write", arguments: `{"path":"w/x","value":1}`},
+		{
+			"it asks another", "agent_request", `{"agentId":"kid","input":"work"}`,
+			&runtime.Spending{Calls: 4, Usage: runtime.Usage{Input: 220, Output: 24, Cost: 4}},
+		},
+		{
+			"in the background", "agent_request", `{"agentId":"kid","input":"work","timeout":60000}`,
+			&runtime.Spending{Calls: 4, Usage: runtime.Usage{Input: 220, Output: 24, Cost: 4}},
+		},
+		{
+			"by another operation", "grid_run", `{"operation":"agent:request","input":{"agentId":"kid","input":"work"}}`,
+			&runtime.Spending{Calls: 4, Usage: runtime.Usage{Input: 220, Output: 24, Cost: 4}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHouse(t, nil, nil)
+			h.p.usage, h.q.usage = &runtime.Usage{Input: 100, Output: 10}, &runtime.Usage{Input: 10, Output: 2}
+			h.p.ask(tc.tool, tc.arguments)
+			h.q.ask("covia_write", `{"path":"w/first","value":1}`)
+			var told runtime.TurnFinished
+			for ev, err := range h.boss.Chat(t.Context(), "go") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if end, ok := ev.(runtime.TurnFinished); ok {
+					told = end
+				}
+			}
+			own := runtime.Usage{Input: 200, Output: 20, Cost: 2}
+			if diff := cmp.Diff(tc.caused, told.Caused); diff != "" || told.Calls != 2 || told.Usage != own {
+				t.Errorf("%d calls, %+v; caused (-want +got):\n%s", told.Calls, told.Usage, diff)
+			}
+			var kept runtime.TurnFinished
+			for e, err := range h.boss.History(t.Context(), "main") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if end, ok := e.Event.(runtime.TurnFinished); ok {
+					kept = end
+				}
+			}
+			if diff := cmp.Diff(told, kept); diff != "" {
+				t.Errorf("the log (-told +kept):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestATaskHasABudgetOfItsOwn(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(10)}, nil)
 	h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":{"calls":1}}`)

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/runtime/wrap"
 )
@@ -60,8 +61,8 @@ const jobTime = time.Hour
 var ErrJobTime = fmt.Errorf("the job ran longer than the limit of %s", jobTime)
 
 // background runs fn in a goroutine that Close stops and waits for. It outlives
-// what started it, from, belongs to the same trace, and is paid for by the same
-// budgets. After Close it runs at once, with a context that has ended.
+// what started it, from, belongs to the same trace, and is counted and paid for
+// with it. After Close it runs at once, with a context that has ended.
 func (v *Venue) background(from context.Context, fn func(context.Context)) {
 	v.life.Lock()
 	closed := v.closed
@@ -77,6 +78,6 @@ func (v *Venue) background(from context.Context, fn func(context.Context)) {
 		defer v.work.Done()
 		ctx, cancel := context.WithTimeoutCause(v.closing, jobTime, ErrJobTime)
 		defer cancel()
-		fn(wrap.CarryBudgets(telemetry.Carry(ctx, from), from))
+		fn(runtime.CarryTally(wrap.CarryBudgets(telemetry.Carry(ctx, from), from), from))
 	}()
 }

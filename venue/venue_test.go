@@ -33,6 +33,7 @@ type puppet struct {
 	calls []runtime.CallDelta
 	heard []string // tool results
 	told  []string // system messages
+	usage *runtime.Usage
 }
 
 func (p *puppet) ask(tool, arguments string) {
@@ -47,9 +48,9 @@ func (p *puppet) Generate(_ context.Context, req *runtime.Request) iter.Seq2[run
 	if last.Role == runtime.RoleTool {
 		p.heard = append(p.heard, last.Text)
 	}
-	chunk := runtime.Chunk{Text: last.Text}
+	chunk := runtime.Chunk{Text: last.Text, Usage: p.usage}
 	if len(p.calls) > 0 {
-		chunk = runtime.Chunk{Call: &p.calls[0]}
+		chunk = runtime.Chunk{Call: &p.calls[0], Usage: p.usage}
 		p.calls = p.calls[1:]
 	}
 	return func(yield func(runtime.Chunk, error) bool) { yield(chunk, nil) }

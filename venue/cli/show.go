@@ -111,7 +111,7 @@ func (v *view) event(ev runtime.Event) error {
 			return err
 		}
 		if v.answered || ev.Usage != (runtime.Usage{}) { // else none may have left, and the error says more
-			v.note(spent(ev.Calls, ev.Usage))
+			v.note(spent(&ev))
 		}
 	}
 	return nil

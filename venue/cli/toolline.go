@@ -97,7 +97,15 @@ func late(ev runtime.ModelDelayed) string {
 }
 
 // spent is what a turn used, as one line.
-func spent(calls int, u runtime.Usage) string {
+func spent(ev *runtime.TurnFinished) string {
+	text := used(ev.Calls, ev.Usage)
+	if all := ev.Caused; all != nil {
+		text += "; with the agents that it asked: " + used(all.Calls, all.Usage)
+	}
+	return text
+}
+
+func used(calls int, u runtime.Usage) string {
 	parts := []string{grouped(calls) + " model calls"}
 	if calls == 1 {
 		parts[0] = "1 model call"
