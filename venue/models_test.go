@@ -122,16 +122,25 @@ func TestAProgramsModelIsMetered(t *testing.T) {
 	}
 }
 
-// What a configuration records stands beside it, of whatever day, and replays.
+// What a configuration records replays on another day, in another place and as
+// another model.
 var ulid = regexp.MustCompile(`01[0-9A-Z]{24}`)
 
-func TestACassetteStandsBesideItsConfiguration(t *testing.T) {
-	dir := t.TempDir()
+func TestACassetteIsOfNoDayAndPlace(t *testing.T) {
+	cassette := filepath.Join(t.TempDir(), "run.cassette")
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	talk := func(setting string) []string {
-		text := "store: memory\nmodels: {default: {provider: offline, " + setting + ": run.cassette}}\nagents:\n" +
-			"- {id: bob, prompt: You are Bob., tools: [agent:request], caps: [{with: g/carol, can: agent/request}]}\n" +
-			"- {id: carol, prompt: You are Carol., caps: []}\n"
+		dir := filepath.Join(t.TempDir(), "in-"+setting) // the venue has its name
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		from, err := filepath.Rel(dir, cassette)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := "store: memory\nmodels: {" + setting + ": {provider: offline, " + setting + ": " + from + "}, default: {provider: offline}}\nagents:\n" +
+			"- {id: bob, model: " + setting + ", prompt: You are Bob., tools: [agent:request], caps: [{with: g/carol, can: agent/request}]}\n" +
+			"- {id: carol, model: " + setting + ", prompt: You are Carol., caps: []}\n"
 		if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

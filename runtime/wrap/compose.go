@@ -2,7 +2,9 @@ package wrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -76,16 +78,17 @@ func Rest(all map[string]any) map[string]any {
 // place of what the provider knows ([runtime.About]).
 //
 // Files are relative to the working directory (see [Located]); a recording is
-// added to what its file holds. A cassette is of no day: the date that
-// [prompt.System] writes is left out ([Undated]), and ids that each run gives
-// out anew count by their place. Keys and header values among
+// added to what its file holds, and a replay whose file is not there yet fails
+// when it is asked ([Unrecorded]). A cassette is of no day and place: the date
+// and names that [prompt.System] writes are left out ([Unset]), and ids that
+// each run gives out anew count by their place. Keys and header values among
 // the settings are secrets to it, as they are when the answer is given. With
 // replay, m may be nil.
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
 	parsed, err := parse(cfg.Settings)
 	if err == nil {
 		m, err = parsed.stack(cfg.Name, m, models, &CassetteOptions{
-			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Undated, FreshIDs: true,
+			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Unset, FreshIDs: true,
 		})
 	}
 	if err != nil {
@@ -97,6 +100,9 @@ func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime
 func (p *composition) stack(name string, m runtime.Model, models map[string]runtime.Model, opts *CassetteOptions) (runtime.Model, error) {
 	if p.replay != "" {
 		player, err := open(p.replay, opts)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &described{&unrecorded{file: p.replay, opts: opts}, m, p.window}, nil
+		}
 		if err != nil {
 			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.replay, err)}
 		}
@@ -161,8 +167,11 @@ func replays(m runtime.Model) bool {
 	if d, ok := m.(*described); ok {
 		m = d.Model
 	}
-	_, ok := m.(*Player)
-	return ok
+	switch m.(type) {
+	case *Player, *unrecorded:
+		return true
+	}
+	return false
 }
 
 // Order returns the names of the models in an order in which each comes after

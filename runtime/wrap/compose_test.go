@@ -60,7 +60,7 @@ func TestComposeErrors(t *testing.T) {
 		{"fallback is no name", settings{"fallback": true}, `model default: fallback: want a model's name or a list of names, not true`},
 		{"record and replay", settings{"record": "a", "replay": "b"}, `model default: record and replay exclude each other: remove one`},
 		{"no file", settings{"record": true}, `model default: record: want a file name, not true`},
-		{"replay of nothing", settings{"replay": filepath.Join(t.TempDir(), "none.yaml")}, `no such file`},
+		{"replay of what is no cassette", settings{"replay": t.TempDir()}, `is a directory`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, err := wrap.Compose(runtime.ModelConfig{Name: "default", Settings: tc.in}, play(act{}), map[string]runtime.Model{"small": play(act{})})
@@ -168,6 +168,36 @@ func TestComposeRecordsAndReplays(t *testing.T) {
 	}
 	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request") {
 		t.Errorf("z: got %v", got.err)
+	}
+}
+
+// A replay may be configured beside what is to record its cassette: it is asked
+// for nothing, answers nothing, and nobody answers in its place until there is one.
+func TestAReplayWaitsForItsCassette(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	player := compose(t, nil, nil, settings{"replay": file})
+	other := play(act{chunks: say("from elsewhere")})
+	around := wrap.Fallback(wrap.Retry(player, nil), other)
+	want := "replay " + file + ": open " + file + ": no such file or directory; record it first, with record in place of replay"
+	for range 2 {
+		if got := ask(t.Context(), around, "x"); message(got.err) != want || other.calls != 0 || len(got.chunks) != 0 {
+			t.Fatalf("before it is recorded: %v after %d calls elsewhere; want %s", got.err, other.calls, want)
+		}
+	}
+	if err := wrap.Unrecorded(player); message(err) != want {
+		t.Errorf("Unrecorded = %v, want %s", err, want)
+	}
+	ask(t.Context(), compose(t, nil, play(act{chunks: say("hi")}), settings{"record": file}), "x")
+	if got := ask(t.Context(), around, "x"); got.text != "hi" || got.err != nil {
+		t.Errorf("once it is recorded: %q, %v", got.text, got.err)
+	}
+	if got := ask(t.Context(), player, "x"); !strings.Contains(message(got.err), "it was asked once more") {
+		t.Errorf("a second time: %q, %v", got.text, got.err)
+	}
+	for name, m := range map[string]runtime.Model{"recorded": player, "no replay": other} {
+		if err := wrap.Unrecorded(m); err != nil {
+			t.Errorf("Unrecorded of a model that is %s = %v", name, err)
+		}
 	}
 }
 

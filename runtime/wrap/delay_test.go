@@ -64,7 +64,7 @@ func TestDelaysAreTold(t *testing.T) {
 			model: func(t *testing.T) runtime.Model {
 				return wrap.Fallback(play(act{err: errPlain}), play(act{chunks: say("hi")}))
 			},
-			want: []runtime.Delay{{Reason: "no such model", Next: "the next model"}},
+			want: []runtime.Delay{{Reason: "no such model", Next: "a model without a name"}},
 		},
 		{
 			name:  "not when none is left",

@@ -43,6 +43,9 @@ func final(err error) bool {
 	if _, ok := errors.AsType[*PriceError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*unrecordedError](err); ok {
+		return true
+	}
 	_, ok := errors.AsType[*UnknownRequestError](err)
 	return ok
 }

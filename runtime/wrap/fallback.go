@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"usher/runtime"
 )
@@ -58,22 +59,49 @@ func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 				return
 			}
 		}
-		yield(runtime.Chunk{}, together(failures, len(f)))
+		yield(runtime.Chunk{}, f.together(failures))
 	}
 }
 
-// named is what a person calls the model.
+// named is what a person calls the model: as the configuration does, if it can.
 func named(m runtime.Model) string {
+	if metered, ok := runtime.As[*metered](m); ok && metered.name != "" {
+		return metered.name
+	}
 	about := runtime.Describe(m)
-	return cmp.Or(about.Model, about.Provider, "the next model")
+	return cmp.Or(about.Model, about.Provider, "a model without a name")
 }
 
-func together(failures []error, models int) error {
+// together is the failures of the first models as one error.
+func (f fallback) together(failures []error) error {
 	if len(failures) == 1 {
 		return failures[0]
 	}
-	if len(failures) < models {
-		return fmt.Errorf("%d of %d models failed, the others were not asked: %w", len(failures), models, errors.Join(failures...))
+	each := eachFailure{failures, make([]string, len(failures))}
+	for i := range failures {
+		each.of[i] = named(f[i])
 	}
-	return fmt.Errorf("all %d models failed: %w", models, errors.Join(failures...))
+	if len(failures) < len(f) {
+		return fmt.Errorf("%d of %d models failed, the others were not asked: %w", len(failures), len(f), &each)
+	}
+	return fmt.Errorf("all %d models failed: %w", len(f), &each)
 }
+
+// eachFailure tells on one line which model failed how.
+type eachFailure struct {
+	failures []error
+	of       []string
+}
+
+func (e *eachFailure) Error() string {
+	var b strings.Builder
+	for i, err := range e.failures {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %v", e.of[i], err)
+	}
+	return b.String()
+}
+
+func (e *eachFailure) Unwrap() []error { return e.failures }

@@ -19,7 +19,7 @@ import (
 //
 // Nothing of a request is left out of the comparison on its own account. A
 // system message with today's date in it is refused tomorrow: take the date
-// out with Normalise, as [Undated] does for those that agents get.
+// out with Normalise, as [Unset] does for those that agents get.
 type CassetteOptions struct {
 	// Secrets are replaced wherever they occur, beside everything that has the
 	// form of a key, a token or an Authorization header.
@@ -34,8 +34,9 @@ type CassetteOptions struct {
 	Normalise func(*runtime.Request)
 }
 
-// Undated is a Normalise that takes out the date which [prompt.System] writes.
-func Undated(req *runtime.Request) { req.System = prompt.Undated(req.System) }
+// Unset is a Normalise that takes out the date and the names of the venue and the
+// model which [prompt.System] writes.
+func Unset(req *runtime.Request) { req.System = prompt.Unset(req.System) }
 
 // recorded returns the request as it is written and compared.
 func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedRequest {

@@ -59,9 +59,13 @@ func (a *ahead) run(t *testing.T, args ...string) int {
 	return p.Run(t.Context(), append(args, "clerk", "-c", file))
 }
 
+// streaming are the commands that write an answer while it is made. `usher run`
+// writes it whole, where nobody watches it come.
+var streaming = [][]string{{"run", "--json"}, {"chat"}, {"chat", "--json"}}
+
 // The model is not asked for more before what there is has been written.
 func TestTheModelWaitsForTheReader(t *testing.T) {
-	for _, args := range [][]string{{"run"}, {"run", "--json"}, {"chat"}, {"chat", "--json"}} {
+	for _, args := range streaming {
 		a := new(ahead)
 		if status := a.run(t, args...); status != cli.ExitOK {
 			t.Fatalf("%v: status %d", args, status)
@@ -73,7 +77,7 @@ func TestTheModelWaitsForTheReader(t *testing.T) {
 }
 
 func TestATurnEndsWithItsReader(t *testing.T) {
-	for _, args := range [][]string{{"run"}, {"run", "--json"}, {"chat"}, {"chat", "--json"}} {
+	for _, args := range streaming {
 		a := &ahead{full: 10}
 		if status := a.run(t, args...); status != cli.ExitFailed {
 			t.Errorf("%v: status %d, want a failure", args, status)
@@ -108,9 +112,9 @@ func TestAWaitIsShown(t *testing.T) {
 		name, settings, json, want string
 	}{
 		{"asked again", "retry: {first: 1ms}", "", "429 too many requests: trying again in 100ms (try 2 of 4)\n"},
-		{"another is asked", "fallback: spare", "", "429 too many requests: asking the next model instead\n"},
+		{"another is asked", "fallback: spare", "", "429 too many requests: asking spare instead\n"},
 		{"asked again, as JSON", "retry: {first: 1ms}", "--json", `{"type":"model_delayed","reason":"429 too many requests","waitMs":`},
-		{"another is asked, as JSON", "fallback: spare", "--json", `"waitMs":0,"model":"the next model"}`},
+		{"another is asked, as JSON", "fallback: spare", "--json", `"waitMs":0,"model":"spare"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "usher.yaml")

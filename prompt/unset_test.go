@@ -8,7 +8,7 @@ import (
 	"usher/prompt"
 )
 
-func TestUndated(t *testing.T) {
+func TestUnset(t *testing.T) {
 	const alike = "Current date: 2026-11-20. Venue: acme."
 	policy := []prompt.ContextEntry{{Label: "Policy", Text: "Be strict.\n\n" + alike}}
 	for _, tc := range []struct {
@@ -22,32 +22,40 @@ func TestUndated(t *testing.T) {
 		{"a name with dots", prompt.Input{Identity: "x", Venue: "acme. Model: y. Inc.", Model: "z."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			on := func(day string) string {
-				in := tc.in
-				in.Date = day
-				return prompt.System(in)
+			in := tc.in
+			in.Date = "2026-11-20"
+			system := prompt.System(in)
+			one := prompt.Unset(system)
+			for _, place := range [][3]string{{"2026-11-21", in.Venue, in.Model}, {in.Date, "b", in.Model}, {in.Date, in.Venue, "b"}, {"2027-01-01", "", ""}} {
+				in.Date, in.Venue, in.Model = place[0], place[1], place[2]
+				if other := prompt.Unset(prompt.System(in)); one != other {
+					t.Errorf("the setting is still there:\n%s\n\nand\n%s", one, other)
+				}
 			}
-			one, other := prompt.Undated(on("2026-11-20")), prompt.Undated(on("2026-11-21"))
-			if one != other {
-				t.Errorf("the date is still there:\n%s\n\nand\n%s", one, other)
-			}
-			if again := prompt.Undated(one); again != one {
+			if again := prompt.Unset(one); again != one {
 				t.Errorf("twice is not once:\n%s", again)
 			}
-			if got, want := strings.Replace(one, "any day", "2026-11-20", 1), on("2026-11-20"); got != want {
-				t.Errorf("something else changed:\n%s\nwant\n%s", got, want)
+			own := "Current date: 2026-11-20."
+			for _, fact := range [][2]string{{"Venue", tc.in.Venue}, {"Model", tc.in.Model}} {
+				if fact[1] != "" {
+					own += " " + fact[0] + ": " + fact[1] + "."
+				}
+			}
+			at := strings.LastIndex(one, "Any date, venue and model.")
+			if at < 0 || one[:at]+own+one[at+len("Any date, venue and model."):] != system {
+				t.Errorf("something else changed:\n%s\nof\n%s", one, system)
 			}
 		})
 	}
 }
 
-func TestUndatedLeavesOtherText(t *testing.T) {
+func TestUnsetLeavesOtherText(t *testing.T) {
 	for _, text := range []string{
 		"", "Current date: today.", "Current date: 2026-11-20", "The Current date: 2026-11-20.", "Current date: 2026-11-20.\nand more",
 		"Current date: 2026-11-20. Read it.", "[Context: Log]\nold\n\nCurrent date: 2026-11-20.",
 	} {
-		if got := prompt.Undated(text); got != text {
-			t.Errorf("Undated(%q) = %q", text, got)
+		if got := prompt.Unset(text); got != text {
+			t.Errorf("Unset(%q) = %q", text, got)
 		}
 	}
 }
