@@ -105,6 +105,7 @@ type TurnFinished struct {
 	Text   string          `json:"text,omitempty"`   // the answer
 	Output json.RawMessage `json:"output,omitempty"` // the answer as JSON, where the agent has an output schema
 	Error  string          `json:"error,omitempty"`
+	Code   string          `json:"errorCode,omitempty"` // the error in a word, as in traces: budget_spent, stopped, timeout, 429, failed, …
 	Calls  int             `json:"modelCalls"`
 	Usage  Usage           `json:"usage"`
 

@@ -106,6 +106,42 @@ func TestSpansSayHowATurnEnded(t *testing.T) {
 	}
 }
 
+// Programs tell failures apart by a word, not by the text for people.
+func TestTheEndOfATurnHasACode(t *testing.T) {
+	read := calls("map_read", `{"key":"w/a"}`)
+	for name, tc := range map[string]struct {
+		failure error
+		answers [][]runtime.Chunk
+		want    string
+	}{
+		"well":                  {answers: [][]runtime.Chunk{text("done")}},
+		"no word for it":        {failure: errors.New("no such model"), want: "failed"},
+		"the model's time":      {failure: fmt.Errorf("x: %w", endpoint.TimedOut(time.Second)), want: "timeout"},
+		"a word of its own":     {failure: codedError{"agent bob"}, want: "budget_spent"},
+		"too many model calls":  {answers: [][]runtime.Chunk{read, read}, want: "model_calls"},
+		"the model's window":    {failure: fmt.Errorf("x: %w", runtime.ErrWindow), want: "window"},
+		"whoever listens left":  {failure: context.Canceled, want: "stopped"},
+		"the caller's deadline": {failure: context.DeadlineExceeded, want: "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, reader(), tc.answers...)
+			if tc.failure != nil {
+				f.model.failure = tc.failure
+			}
+			var end runtime.TurnFinished
+			events, _ := turn(t, f.runner(runtime.Options{MaxModelCalls: 2}), f.agent, runtime.NewSession("s", nil), "go")
+			for _, ev := range events {
+				if ev, ok := ev.(runtime.TurnFinished); ok {
+					end = ev
+				}
+			}
+			if end.Code != tc.want || (end.Error == "") != (tc.want == "") {
+				t.Errorf("it ended with %q, %q; want the code %q", end.Code, end.Error, tc.want)
+			}
+		})
+	}
+}
+
 func TestSpansOfATurnThatIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, caps.Unrestricted(), calls("map_read", `{"key":"w/a"}`))

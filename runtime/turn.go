@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -267,9 +268,9 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 		final.Caused = &all
 	}
 	if err != nil {
-		final.Error = err.Error()
+		final.Error, final.Code = err.Error(), cmp.Or(telemetry.ErrorClass(classed(err)), "failed")
 		if errors.Is(err, context.Canceled) {
-			final.Error = ErrStopped.Error()
+			final.Error, final.Code = ErrStopped.Error(), "stopped"
 		}
 	}
 	closing = append(closing, final)

@@ -34,6 +34,19 @@ func (t *Telemetry) failure(err error, s *secrets) []slog.Attr {
 	return set
 }
 
+// ErrorClass is the class that an error has in traces, where that is a word of
+// its own and not the name of a Go type; "" otherwise.
+func ErrorClass(err error) string {
+	if err == nil {
+		return ""
+	}
+	class := errorType(err).Value.AsString()
+	if strings.HasPrefix(class, "*") || class == semconv.ErrorTypeOther.Value.AsString() {
+		return ""
+	}
+	return class
+}
+
 // errorType is the class of an error: what its method ErrorType or Code says,
 // or the name of its Go type. There are few of them, and none quotes anything.
 func errorType(err error) attribute.KeyValue {

@@ -82,6 +82,7 @@ type recordedError struct {
 	Temporary  *bool `yaml:"temporary" json:"temporary,omitempty"`
 	RetryAfter exact `yaml:"retry_after" json:"retry_after,omitempty"` // a Go duration
 	Window     bool  `yaml:"window" json:"window,omitempty"`           // it was a runtime.ErrWindow
+	Class      exact `yaml:"class" json:"class,omitempty"`             // in traces
 	Code       exact `yaml:"code" json:"code,omitempty"`               // of a runtime.Coded
 	Details    exact `yaml:"details" json:"details,omitempty"`         // its JSON
 }
@@ -167,6 +168,7 @@ func (e *episode) answerTexts(f func(parts ...*string)) {
 	}
 	if e.Error != nil {
 		f((*string)(&e.Error.Message))
+		f((*string)(&e.Error.Class))
 		f((*string)(&e.Error.Details))
 	}
 }

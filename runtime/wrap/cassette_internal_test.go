@@ -45,7 +45,7 @@ func drawEpisode(t *rapid.T) *episode {
 		e.Chunks = append(e.Chunks, c)
 	}
 	if rapid.Bool().Draw(t, "error") {
-		e.Error = &recordedError{Message: drawText(t), RetryAfter: drawText(t), Window: rapid.Bool().Draw(t, "window"), Code: drawText(t), Details: drawText(t)}
+		e.Error = &recordedError{Message: drawText(t), RetryAfter: drawText(t), Window: rapid.Bool().Draw(t, "window"), Class: drawText(t), Code: drawText(t), Details: drawText(t)}
 		if rapid.Bool().Draw(t, "told") {
 			temporary := rapid.Bool().Draw(t, "temporary")
 			e.Error.Temporary = &temporary

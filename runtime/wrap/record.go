@@ -12,6 +12,7 @@ import (
 
 	"usher/prompt"
 	"usher/runtime"
+	"usher/runtime/telemetry"
 )
 
 // CassetteOptions adjusts [Record] and [Replay]; both ends of one cassette
@@ -146,7 +147,7 @@ func (r *recorder) write(e *episode, scrub scrubber) error {
 }
 
 func recordError(err error) *recordedError {
-	out := &recordedError{Message: exact(err.Error()), Window: errors.Is(err, runtime.ErrWindow)}
+	out := &recordedError{Message: exact(err.Error()), Window: errors.Is(err, runtime.ErrWindow), Class: exact(telemetry.ErrorClass(err))}
 	var coded runtime.Coded
 	if errors.As(err, &coded) {
 		out.Code = exact(coded.Code())

@@ -62,6 +62,11 @@ func runOn(t *testing.T, m runtime.Model, prompt string, day time.Time) (events 
 	return events, nil
 }
 
+// overloaded is known in traces by its status.
+type overloaded struct{ fault }
+
+func (overloaded) ErrorType() string { return "529" }
+
 func reading(end act) *script {
 	return play(act{chunks: []runtime.Chunk{
 		{Reasoning: "Let me look.\nNow."},
@@ -79,6 +84,7 @@ func TestReplayOfARun(t *testing.T) {
 	}{
 		{"answered", act{chunks: []runtime.Chunk{{Text: "It "}, {Text: "says\n  \"value\".\n"}, {}, used(20, 9), {Finish: "stop"}}}},
 		{"failed", act{chunks: []runtime.Chunk{{Text: "It "}}, err: fault{text: "overloaded", temporary: true, after: time.Second}}},
+		{"failed with a word for it", act{err: overloaded{fault{text: "overloaded"}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var cassette bytes.Buffer
@@ -90,6 +96,9 @@ func TestReplayOfARun(t *testing.T) {
 			got, gotErr := run(t, player, "You are Bob.")
 			if diff := cmp.Diff(want, got); diff != "" || message(wantErr) != message(gotErr) {
 				t.Errorf("events (-recorded +replayed):\n%s%v, %v", diff, wantErr, gotErr)
+			}
+			if _, classed := tc.end.err.(overloaded); classed && !strings.Contains(strings.Join(got, "\n"), `"errorCode":"529"`) {
+				t.Errorf("no event has the error's class:\n%s", strings.Join(got, "\n"))
 			}
 			if player.Left() != 0 {
 				t.Errorf("%d answers were not asked for", player.Left())

@@ -44,6 +44,7 @@ func (e *UnknownRequestError) Temporary() bool { return false }
 // [runtime.ErrWindow], a [BudgetError] or another [runtime.Coded] where it was.
 type ReplayedError struct {
 	message   string
+	class     string
 	temporary bool
 	after     time.Duration
 	known     bool
@@ -51,6 +52,9 @@ type ReplayedError struct {
 }
 
 func (e *ReplayedError) Error() string { return e.message }
+
+// ErrorType is the class that the recorded error had in traces.
+func (e *ReplayedError) ErrorType() string { return e.class }
 
 // Temporary is what the recorded error said.
 func (e *ReplayedError) Temporary() bool { return e.temporary }
@@ -176,7 +180,7 @@ func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 }
 
 func (e *recordedError) replayed() *ReplayedError {
-	out := &ReplayedError{message: string(e.Message), known: e.RetryAfter != ""}
+	out := &ReplayedError{message: string(e.Message), class: string(e.Class), known: e.RetryAfter != ""}
 	// An error that said only when to come back was worth coming back for.
 	out.temporary = e.Temporary != nil && *e.Temporary || e.Temporary == nil && out.known
 	out.after, _ = time.ParseDuration(string(e.RetryAfter)) // Replay has checked it
