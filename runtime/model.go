@@ -9,7 +9,8 @@ import (
 
 // Model answers requests. One call of Generate is one request to a provider;
 // the sequence yields the answer while it is made and ends when it is
-// complete. An error ends the sequence. When the consumer stops early or ctx
+// complete: one that just ends is a whole answer, so a model whose server broke
+// off has to end it with an error. When the consumer stops early or ctx
 // ends, the model stops its request. A Model is safe for concurrent use.
 //
 // Configurations find models through [Providers], by name.
