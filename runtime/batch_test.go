@@ -164,6 +164,73 @@ func TestCallsThatMeetKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// A call that starts others meets what these would: one that runs alone, one
+// of a lane, and whatever lies too deep to be seen or cannot be told.
+func TestCallsThatStartOthersMeetWhatTheseDo(t *testing.T) {
+	inner := func(input json.RawMessage) (string, json.RawMessage) {
+		var in slowInput
+		_ = json.Unmarshal(input, &in)
+		if in.Operation == "panic" {
+			panic("no")
+		}
+		return in.Operation, in.Input
+	}
+	run := func(path, operation, input string) string {
+		return fmt.Sprintf(`{"key":%q,"operation":%q,"input":%s}`, path, operation, input)
+	}
+	nested := func(depth int) string {
+		input := key("w/z")
+		for range depth {
+			input = run("w/z", "run:do", input)
+		}
+		return input
+	}
+	lane := tools.InLane(func(json.RawMessage) string { return "g/kid/main" })
+	for _, tc := range []struct {
+		name, first, then string // "tool input"
+		side              bool
+	}{
+		{"apart", "run_do " + run("w/a", "other:do", key("w/b")), "other_do " + key("w/c"), true},
+		{"one that runs alone", "run_do " + run("w/a", "alone:do", key("w/b")), "other_do " + key("w/c"), false},
+		{"one of a lane", "run_do " + run("w/a", "lane:do", key("w/b")), "lane_do " + key("w/c"), false},
+		{"one of another lane", "run_do " + run("w/a", "lane:do", key("w/b")), "other_do " + key("w/c"), true},
+		{"the deepest that is seen", "run_do " + nested(3), "other_do " + key("w/c"), true},
+		{"too deep", "run_do " + nested(4), "other_do " + key("w/c"), false},
+		{"what cannot be told", "run_do " + run("w/a", "panic", "{}"), "other_do " + key("w/c"), false},
+		{"one that there is not", "run_do " + run("w/a", "nobody:do", "{}"), "other_do " + key("w/c"), true},
+		{"after one that is apart from both", "other_do " + key("w/c") + "|other_do " + key("w/d"), "other_do " + key("w/c"), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, caps.Unrestricted())
+				f.slow(t, "run:do", "crud/write", tools.Starting(inner))
+				f.slow(t, "other:do", "crud/write")
+				f.slow(t, "lane:do", "crud/write", lane)
+				f.slow(t, "alone:do", "crud/write", tools.Exclusive())
+				var asked []string
+				for call := range strings.SplitSeq(tc.first+"|"+tc.then, "|") {
+					name, input, _ := strings.Cut(call, " ")
+					asked = append(asked, name, input)
+				}
+				f.model.answers = [][]runtime.Chunk{calls(asked...), text("done")}
+				began := time.Now()
+				events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "go")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, got := range results(events) {
+					if !strings.HasPrefix(got, `"did `) {
+						t.Errorf("result: %s", got)
+					}
+				}
+				if side := time.Since(began) < 2*time.Second; side != tc.side {
+					t.Errorf("side by side: %t, want %t", side, tc.side)
+				}
+			})
+		})
+	}
+}
+
 // An operation that tells nothing of what it touches runs alone.
 func TestADefinedOperationMayRunAlone(t *testing.T) {
 	for _, alone := range []bool{false, true} {
@@ -195,6 +262,11 @@ func TestAnErrorThatPanics(t *testing.T) {
 		}
 		if got := results(events); len(got) != n || !strings.Contains(got[0], "failed inside") {
 			t.Errorf("results: %v", got)
+		}
+		for _, ev := range events {
+			if done, ok := ev.(runtime.ToolFinished); ok && done.Outcome == runtime.ToolFailed && !done.Sealed {
+				t.Error("what cannot be told of is not sealed")
+			}
 		}
 	}
 }

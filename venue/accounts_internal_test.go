@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
+	"weak"
 
 	usher "usher/runtime"
 	"usher/runtime/wrap"
@@ -111,6 +112,103 @@ func TestRemovedAccountsStayRemoved(t *testing.T) {
 		}
 		if got, err := s.read(t.Context(), b.Name()); err != nil || got != want {
 			t.Errorf("%s has spent %+v, %v, want %+v", b.Name(), got, err, want)
+		}
+	}
+}
+
+// The newest limits count for whoever has the budget already, and those of an
+// agent for nobody's but its own and its sessions'.
+func TestLimitsOfAccounts(t *testing.T) {
+	s := newTestAccounts(t)
+	of := bound{agentKey{id: "a"}, "1"}
+	n := func(calls int64) func() wrap.BudgetLimits {
+		return func() wrap.BudgetLimits { return wrap.BudgetLimits{Calls: calls} }
+	}
+	var budgets []*wrap.Budget
+	for _, account := range []string{of.String(), accountOf(of, "main"), of.String() + "2", accountOf(bound{agentKey{id: "b"}, "1"}, "main")} {
+		b, err := s.budget(t.Context(), account, account, n(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		budgets = append(budgets, b)
+	}
+	limits := func() (out [4]int64) {
+		for i, b := range budgets {
+			out[i] = b.Limits().Calls
+		}
+		return out
+	}
+	s.limit(of, n(2), n(3))
+	if got, want := limits(), [4]int64{2, 3, 1, 1}; got != want {
+		t.Errorf("limits are %v, want %v", got, want)
+	}
+	if _, err := s.budget(t.Context(), of.String(), "agent a", n(4)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := limits(), [4]int64{4, 3, 1, 1}; got != want {
+		t.Errorf("when it is asked for again limits are %v, want %v", got, want)
+	}
+	runtime.KeepAlive(budgets)
+}
+
+// What an account has spent and cannot be read is not nothing.
+func TestAnAccountThatCannotBeRead(t *testing.T) {
+	s := newTestAccounts(t)
+	if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{"a": []byte("{")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := s.budget(t.Context(), "a", "agent a", unlimited); err == nil || b != nil {
+		t.Errorf("the budget is %v, %v, want an error", b, err)
+	}
+}
+
+// A budget that is gone takes no other of its account with it.
+func TestForgetLeavesTheNextBudget(t *testing.T) {
+	s := newTestAccounts(t)
+	b, err := s.budget(t.Context(), "a", "agent a", unlimited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := wrap.NewBudget("agent a", wrap.BudgetLimits{})
+	s.forget("a", weak.Make(gone))
+	if again, err := s.budget(t.Context(), "a", "agent a", unlimited); err != nil || again != b {
+		t.Errorf("there are two budgets of one account, %v", err)
+	}
+	runtime.KeepAlive(b)
+	runtime.KeepAlive(gone)
+}
+
+// Copied sessions have spent what the first ones had; what one has spent itself
+// is not taken back.
+func TestCopiedSessionsKeepWhatTheySpent(t *testing.T) {
+	s := newTestAccounts(t)
+	from, to := bound{agentKey{id: "a"}, "1"}, bound{agentKey{id: "b"}, "1"}
+	put := func(account string, calls string) {
+		t.Helper()
+		if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{account: []byte(`{"calls":` + calls + `}`)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(accountOf(from, "main"), "3")
+	put(accountOf(from, "other"), "4")
+	put(accountOf(to, "other"), "9")
+	if err := s.copySessions(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[string]int64{accountOf(to, "main"): 3, accountOf(to, "other"): 9, accountOf(from, "other"): 4} {
+		if got, err := s.spent(t.Context(), account); err != nil || got.Calls != want {
+			t.Errorf("%s has spent %+v, %v, want %d calls", account, got, err, want)
+		}
+	}
+}
+
+// A model that stands in for a missing key is not to be found below.
+func TestAStandInIsNotUnwrapped(t *testing.T) {
+	k := new(keyed)
+	for _, standIn := range []bool{true, false} {
+		k.now.Store(&made{model: answering{}, standIn: standIn})
+		if _, ok := usher.As[answering](k); ok == standIn {
+			t.Errorf("with a stand-in %t, the model below is found: %t", standIn, ok)
 		}
 	}
 }

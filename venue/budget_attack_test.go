@@ -233,3 +233,78 @@ func TestOnlyTheOwnerBeginsTheCountAnew(t *testing.T) {
 		t.Errorf("the owner in person was refused: %v", err)
 	}
 }
+
+// Who may loosen a budget does not do it for one that may not: neither for one
+// that it binds, nor for whoever did not set it.
+func TestAttackABudgetIsNotRaisedForAnother(t *testing.T) {
+	const raise = `{"agentId":"target","config":{"budgets":{"agent":{"calls":50}}}}`
+	for _, tc := range []struct {
+		name, asks, acts string // who asks, and whom; empty is nobody
+		ok               bool
+	}{
+		{"who set it", "", "setter", true},
+		{"for one that it binds", "target", "setter", false},
+		{"another for who set it", "setter", "free", false},
+		{"who set it for another", "free", "setter", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHouse(t, nil, nil)
+			setter := create(t, h.alice, spec("setter", "kid", forAgents))
+			create(t, h.alice, spec("free", "kid", forAgents))
+			target := create(t, h.alice, spec("target", "kid", forAgents))
+			if done := attempt(t, setter, h.q, "agent_update", `{"agentId":"target","config":{"budgets":{"agent":{"calls":5}}}}`); done.Outcome != runtime.ToolOK {
+				t.Fatal(done.Result)
+			}
+			begins := tc.acts
+			if tc.asks != "" {
+				begins = tc.asks
+				h.q.ask("agent_request", `{"agentId":"`+tc.acts+`","input":"raise it"}`)
+			}
+			h.q.ask("agent_update", raise)
+			chat(t, agentOf(t, h.alice, begins), "go")
+			want := int64(5)
+			if tc.ok {
+				want = 50
+			}
+			if got := about(t, target).Config.Budgets.Agent.Calls; got != want {
+				t.Errorf("the target may make %d calls, want %d\n%s", got, want, strings.Join(h.q.heard, "\n"))
+			}
+		})
+	}
+}
+
+// A budget binds all below it, however deep, and who is above all of them may
+// loosen what the lowest has set.
+func TestBudgetsOfAnAgentFarAbove(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Agent: calls(3)}, nil)
+	low := spec("low", "kid", forAgents)
+	low.Parent = "kid"
+	lowest := create(t, h.alice, low)
+	target := create(t, h.alice, spec("target", "kid", forAgents))
+	const limit = `{"agentId":"target","config":{"budgets":{"agent":{"calls":`
+	if done := attempt(t, lowest, h.q, "agent_update", limit+`5}}}}`); done.Outcome != runtime.ToolOK {
+		t.Fatal(done.Result)
+	}
+	_, err := turnIn(t.Context(), lowest, "main", "once more")
+	if err != nil {
+		t.Errorf("the third call: %v", err)
+	}
+	_, err = turnIn(t.Context(), lowest, "main", "once more")
+	spentBudget(t, err, wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+	invoke(t, h.alice, "agent:update", `{"agentId":"boss","config":{"budgets":{}}}`)
+	if done := attempt(t, h.boss, h.p, "agent_update", limit+`6}}}}`); done.Outcome != runtime.ToolOK {
+		t.Errorf("raised from far above: %s", done.Result)
+	}
+	if got := about(t, target).Config.Budgets.Agent.Calls; got != 6 {
+		t.Errorf("the target may make %d calls, want 6", got)
+	}
+}
+
+// Where several budgets are spent, the highest is named: to raise another would
+// not help.
+func TestOfSeveralSpentBudgetsTheHighestIsNamed(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Agent: calls(1)}, &agents.Budgets{Agent: calls(1), Session: calls(1)})
+	chat(t, h.kid, "spend it")
+	_, err := turnIn(t.Context(), h.kid, "main", "hello")
+	spentBudget(t, err, wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 1, Limit: 1})
+}

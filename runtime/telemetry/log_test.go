@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"usher/runtime/telemetry"
 )
@@ -63,5 +64,25 @@ func TestLogLinesNameTheirSpan(t *testing.T) {
 	want[5]["level"] = "WARN"
 	if diff := cmp.Diff(want, lines(t, &out)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Loggers that are made of one name the span, too.
+func TestLoggersBelowNameTheirSpan(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(telemetry.Handler(slog.NewJSONHandler(&out, nil)))
+	tel, _ := spans(t, false)
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
+	span := trace.SpanContextFromContext(ctx)
+	ids := fields{"trace_id": span.TraceID().String(), "span_id": span.SpanID().String()}
+	log.With("a", 1).InfoContext(ctx, "with")
+	log.WithGroup("g").InfoContext(ctx, "group")
+	turn.End(ctx, 0, telemetry.Usage{}, nil)
+	want := []fields{
+		{"level": "INFO", "msg": "with", "a": 1.0, "trace_id": ids["trace_id"], "span_id": ids["span_id"]},
+		{"level": "INFO", "msg": "group", "g": ids},
+	}
+	if diff := cmp.Diff(want, lines(t, &out)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }

@@ -1,10 +1,15 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"usher/runtime/telemetry"
 )
@@ -67,5 +72,54 @@ func TestASealedCall(t *testing.T) {
 	all := kept()
 	if text := fmt.Sprintf("%+v", all); strings.Contains(text, "Kestrel") || !strings.Contains(text, "capability_denied") {
 		t.Errorf("the spans are %s", text)
+	}
+}
+
+// What is concealed later is left out from then on, in the log too.
+func TestConcealedLater(t *testing.T) {
+	var out bytes.Buffer
+	kept := tracetest.NewInMemoryExporter()
+	tel, err := telemetry.New(telemetry.Options{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept)), Content: true}, slog.New(slog.NewJSONHandler(&out, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const said = "first-4242, other-4343 and abc1"
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
+	for _, step := range []struct{ conceal, want string }{
+		{`"first-4242"`, "[redacted], other-4343 and abc1"},
+		{`"other-4343"`, "[redacted], [redacted] and abc1"},
+		{`"abc"`, "[redacted], [redacted] and abc1"}, // too short to be told from other text
+		{`"abc1"`, "[redacted], [redacted] and [redacted]"},
+	} {
+		telemetry.Conceal(ctx, step.conceal)
+		calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x"})
+		tool.End(calling, "ok", said, nil)
+		asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{})
+		model.End(asking, telemetry.Answer{Message: telemetry.Message{Calls: []telemetry.MessageCall{{Name: said}}}}, nil)
+		all := kept.GetSpans()
+		for _, s := range all[len(all)-2:] {
+			if text := fmt.Sprint(s.Attributes); !strings.Contains(text, step.want) {
+				t.Errorf("when %s is concealed, %s tells %s, want %q", step.conceal, s.Name, text, step.want)
+			}
+		}
+	}
+	turn.End(ctx, 1, telemetry.Usage{}, errors.New("quoting "+said))
+	if line := out.String(); !strings.Contains(line, "quoting [redacted], [redacted] and [redacted]") {
+		t.Errorf("the log says %s", line)
+	}
+}
+
+// With more secrets than can be looked for nothing is told.
+func TestTooManyToConceal(t *testing.T) {
+	tel, kept := spans(t, true)
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
+	for i := range 10_001 {
+		telemetry.Conceal(ctx, fmt.Sprintf(`"secret-%d"`, i))
+	}
+	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
+	tool.End(calling, "ok", "harmless", nil)
+	turn.End(ctx, 1, telemetry.Usage{}, nil)
+	if text := fmt.Sprint(kept()[0].Attributes); strings.Contains(text, "harmless") || strings.Count(text, "[redacted]") != 2 {
+		t.Errorf("the span tells %s", text)
 	}
 }

@@ -314,3 +314,40 @@ func TestOffCostsNothing(t *testing.T) {
 		t.Errorf("a turn without telemetry makes %.0f allocations for it", got)
 	}
 }
+
+// long is an error whose class is as long as its author likes.
+type long struct{ coded bool }
+
+func (long) Error() string { return "x" }
+
+func (e long) ErrorType() string {
+	if e.coded {
+		return ""
+	}
+	return strings.Repeat("y", 127) + "é"
+}
+func (long) Code() string { return strings.Repeat("y", 127) + "é" }
+
+// Words that somebody else has given are cut, between characters.
+func TestWordsOfOthersAreCut(t *testing.T) {
+	tel, kept := spans(t, false)
+	word, want := long{}.Code(), strings.Repeat("y", 127)+"…"
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
+	asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{})
+	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{coded: true})
+	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{ID: word})
+	tool.End(calling, "ok", "", long{})
+	turn.End(ctx, 1, telemetry.Usage{}, nil)
+	all := kept()
+	for span, keys := range map[string][]string{
+		"chat":         {"gen_ai.response.model", "gen_ai.response.finish_reasons", "error.type"},
+		"execute_tool": {"gen_ai.tool.call.id", "error.type"},
+	} {
+		got := shapeOf(byName(t, all, span)).Fields
+		for _, key := range keys {
+			if text := strings.Trim(fmt.Sprint(got[key]), "[]"); text != want {
+				t.Errorf("%s of %s is %q, want %q", key, span, text, want)
+			}
+		}
+	}
+}

@@ -335,3 +335,83 @@ func TestBudgetProperty(t *testing.T) {
 		}
 	})
 }
+
+// What ends gives back its own hold and no other's.
+func TestBudgetHoldsOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 2})
+		inner := play(act{before: time.Hour, chunks: say("slow")}, act{chunks: say("quick")})
+		m := b.Model(inner, "m", nil)
+		done := make(chan answer, 1)
+		go func() { done <- ask(t.Context(), m, "x") }()
+		synctest.Wait()
+		if got := ask(t.Context(), m, "x"); got.text != "quick" || got.err != nil {
+			t.Errorf("beside one that runs: %q, %v", got.text, got.err)
+		}
+		if got := ask(t.Context(), m, "x"); inner.count() != 2 || got.err == nil {
+			t.Errorf("a third call of two: %q, %v", got.text, got.err)
+		}
+		if got := <-done; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+// However often there is new room that is not enough, a call waits no longer
+// than it may in all.
+func TestBudgetWaitsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+		b.Wait(time.Minute)
+		m := b.Model(play(act{hang: true}), "m", nil)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{}, 2)
+		go func() { ask(ctx, m, "x"); done <- struct{}{} }()
+		synctest.Wait()
+		go func() { // raises it to what it was
+			for range 4 {
+				time.Sleep(40 * time.Second)
+				b.SetLimits(wrap.BudgetLimits{Calls: 1})
+			}
+			done <- struct{}{}
+		}()
+		began := time.Now()
+		got := ask(t.Context(), m, "x")
+		if _, ok := errors.AsType[*wrap.BudgetError](got.err); !ok || time.Since(began) != time.Minute {
+			t.Errorf("after %s: %v", time.Since(began), got.err)
+		}
+		stop()
+		<-done
+		<-done
+	})
+}
+
+func TestResumeSetsWhatWasSpent(t *testing.T) {
+	b := wrap.NewBudget("run", wrap.BudgetLimits{})
+	b.Resume(wrap.Spent{Calls: 5, Tokens: 50, Money: 500})
+	b.Resume(wrap.Spent{Calls: 2, Tokens: 20, Money: 200})
+	if want := (wrap.Spent{Calls: 2, Tokens: 20, Money: 200}); b.Spent() != want {
+		t.Errorf("spent %+v, want %+v", b.Spent(), want)
+	}
+}
+
+// Contexts that come of one have each its own budgets beside those of that one.
+func TestBudgetsOfContextsStayApart(t *testing.T) {
+	var budgets []*wrap.Budget
+	ctx := t.Context()
+	for range 3 {
+		budgets = append(budgets, wrap.NewBudget("both", wrap.BudgetLimits{}))
+		ctx = wrap.WithBudget(ctx, budgets[len(budgets)-1])
+	}
+	left, right := wrap.NewBudget("left", wrap.BudgetLimits{}), wrap.NewBudget("right", wrap.BudgetLimits{})
+	one, other := wrap.WithBudget(ctx, left), wrap.WithBudget(ctx, right)
+	m := wrap.Metered(play(act{chunks: say("hi")}), "m", nil)
+	ask(one, m, "x")
+	ask(one, m, "x")
+	ask(other, m, "x")
+	for i, b := range append(budgets, left, right) {
+		if want := []int64{3, 3, 3, 2, 1}[i]; b.Spent().Calls != want {
+			t.Errorf("budget %d, %s, has spent %d calls, want %d", i, b.Name(), b.Spent().Calls, want)
+		}
+	}
+}

@@ -62,6 +62,8 @@ func TestCacheKey(t *testing.T) {
 		{"invalid UTF-8", func(r *runtime.Request) { r.System = "s\xff" }, false},
 		{"other invalid UTF-8", func(r *runtime.Request) { r.System = "s\xfe" }, false},
 		{"a call that failed", func(r *runtime.Request) { r.Messages[0].Failed = true }, false},
+		{"reasoning", func(r *runtime.Request) { r.Messages[1].Reasoning = "hm" }, false},
+		{"a number that is nearly the same", func(r *runtime.Request) { r.Output = json.RawMessage(`{"maximum":9007199254740993}`) }, false},
 		{"arguments", func(r *runtime.Request) { r.Messages[1].Calls[0].Arguments = "{ }" }, false},
 		{"no tools", func(r *runtime.Request) { r.Tools = nil }, false},
 		{"schema", func(r *runtime.Request) { r.Tools[0].Input = json.RawMessage(`{"a":1,"b":3}`) }, false},
@@ -70,7 +72,11 @@ func TestCacheKey(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			inner := play(act{chunks: say("a")})
 			m := wrap.Cache(inner, nil)
-			send(t.Context(), m, base())
+			first := base()
+			if tc.name == "a number that is nearly the same" {
+				first.Output = json.RawMessage(`{"maximum":9007199254740992}`)
+			}
+			send(t.Context(), m, first)
 			changed := base()
 			tc.change(changed)
 			send(t.Context(), m, changed)
@@ -189,5 +195,90 @@ func TestCacheGivesCopies(t *testing.T) {
 			t.Fatalf("got a call of %s", got.chunks[0].Call.Name)
 		}
 		got.chunks[0].Call.Name = "delete"
+	}
+}
+
+// Whoever comes while a call is being stopped gets one of its own.
+func TestCacheJoinsNoCallThatIsBeingStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+			calls++
+			first := calls == 1
+			return func(yield func(runtime.Chunk, error) bool) {
+				if first {
+					<-ctx.Done()
+					time.Sleep(time.Second) // it takes a while to stop
+					yield(runtime.Chunk{}, ctx.Err())
+					return
+				}
+				_ = yield(runtime.Chunk{Text: "b"}, nil) && yield(runtime.Chunk{Finish: "stop"}, nil)
+			}
+		}), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan answer, 1)
+		go func() { done <- ask(ctx, m, "x") }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if got := ask(t.Context(), m, "x"); got.text != "b" || got.err != nil {
+			t.Errorf("who came then got %q, %v", got.text, got.err)
+		}
+		if got := <-done; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("who left got %v", got.err)
+		}
+	})
+}
+
+// A call goes on for those who follow it when the first has left: with the
+// request as it was, whatever the first does with its own.
+func TestCacheKeepsTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+			return func(yield func(runtime.Chunk, error) bool) {
+				pause(ctx, time.Minute)
+				_ = yield(runtime.Chunk{Text: req.Messages[0].Text + req.Messages[0].Calls[0].Name + string(req.Tools[0].Input)}, nil) && yield(runtime.Chunk{Finish: "stop"}, nil)
+			}
+		}), nil)
+		request := func() *runtime.Request {
+			return &runtime.Request{
+				Messages: []runtime.Message{{Role: runtime.RoleAssistant, Text: "x", Calls: []runtime.ToolCall{{Name: "y"}}}},
+				Tools:    []runtime.Tool{{Name: "t", Input: []byte("{}")}},
+			}
+		}
+		own := request()
+		ctx, leave := context.WithCancel(t.Context())
+		gone, done := make(chan struct{}), make(chan answer, 1)
+		go func() { send(ctx, m, own); close(gone) }()
+		synctest.Wait()
+		go func() { done <- send(t.Context(), m, request()) }()
+		synctest.Wait()
+		leave()
+		<-gone
+		own.Messages[0].Text, own.Messages[0].Calls[0].Name = "another's", "z"
+		copy(own.Tools[0].Input, "[]")
+		if got := <-done; got.text != "xy{}" || got.err != nil {
+			t.Errorf("who followed got %q, %v", got.text, got.err)
+		}
+	})
+}
+
+// A model may use one piece for all that it says.
+func TestCacheKeepsThePieces(t *testing.T) {
+	m := wrap.Cache(runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+		return func(yield func(runtime.Chunk, error) bool) {
+			call := runtime.CallDelta{}
+			for _, part := range []string{"a", "b"} {
+				call.Arguments = part
+				if !yield(runtime.Chunk{Call: &call}, nil) {
+					return
+				}
+			}
+			yield(runtime.Chunk{Finish: "stop"}, nil)
+		}
+	}), nil)
+	ask(t.Context(), m, "x")
+	if got := ask(t.Context(), m, "x"); got.chunks[0].Call.Arguments != "a" || got.chunks[1].Call.Arguments != "b" {
+		t.Errorf("kept are %+v and %+v", *got.chunks[0].Call, *got.chunks[1].Call)
 	}
 }

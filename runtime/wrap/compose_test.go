@@ -257,6 +257,7 @@ func TestComposeFallbackPrices(t *testing.T) {
 	models := map[string]runtime.Model{
 		"small":    compose(t, nil, play(act{chunks: append(say("hi"), used(999_999, 1))}), settings{"price": settings{"input": number("1"), "output": number("1")}}),
 		"replayed": compose(t, nil, nil, settings{"replay": file, "window": number("1000")}),
+		"untold":   compose(t, nil, play(act{chunks: say("hi")}), settings{"price": settings{"input": number("1000000"), "output": number("1000000")}}),
 	}
 	for _, tc := range []struct {
 		fallback string
@@ -264,6 +265,7 @@ func TestComposeFallbackPrices(t *testing.T) {
 	}{
 		{"small", wrap.Spent{Calls: 2, Tokens: 1_000_000, Money: 1_000_000}},
 		{"replayed", wrap.Spent{Calls: 1}},
+		{"untold", wrap.Spent{Calls: 2, Tokens: 6, Money: 6_000_000}},
 	} {
 		t.Run(tc.fallback, func(t *testing.T) {
 			m := compose(t, models, play(act{err: errPlain}), settings{
@@ -324,5 +326,36 @@ func TestSettingsAreAllTaken(t *testing.T) {
 	}
 	if rest := wrap.Rest(in); len(rest) != 0 {
 		t.Errorf("left for the provider: %v", rest)
+	}
+}
+
+// Calls that share a model's budget wait for what the others hold of it.
+func TestComposedBudgetsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := compose(t, nil, play(act{before: time.Second, chunks: say("hi")}), settings{"budget": settings{"calls": number("100"), "tokens": number("9000")}})
+		done := make(chan answer, 3)
+		for range 3 {
+			go func() { done <- ask(t.Context(), m, "x") }()
+		}
+		for range 3 {
+			if got := <-done; got.text != "hi" || got.err != nil {
+				t.Errorf("got %q, %v", got.text, got.err)
+			}
+		}
+	})
+}
+
+// What a file holds is a secret of a model as much as what stands in the settings.
+func TestComposeKnowsKeysInFiles(t *testing.T) {
+	dir := t.TempDir()
+	file, key := filepath.Join(dir, "run.yaml"), filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte("hunter"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := compose(t, nil, play(act{chunks: say("it is hunter")}), settings{"record": file, "key": "file:" + key})
+	ask(t.Context(), m, "x")
+	raw, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(raw), "it is [redacted]") {
+		t.Errorf("the cassette is %v\n%s", err, raw)
 	}
 }

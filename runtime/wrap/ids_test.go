@@ -47,6 +47,7 @@ func TestReplayWithFreshIDs(t *testing.T) {
 		{"changed places", true, told(strings.NewReplacer(job1, ses1, ses1, job1).Replace(recorded.Messages[1].Text)), ""},
 		{"one where there were two", true, told(strings.ReplaceAll(recorded.Messages[1].Text, ses1, job1)), "does not know this request"},
 		{"two where there was one", true, told(strings.Replace(recorded.Messages[1].Text, `"again":"`+job1, `"again":"`+job2, 1)), "does not know this request"},
+		{"words like those that stand for ids", true, told(strings.NewReplacer(job1, "id 1", ses1, "id 2").Replace(recorded.Messages[1].Text)), "does not know this request"},
 		{"another text", true, told(`{"id":"` + job2 + `"}`), "does not know this request"},
 		{"where they count", false, told(asked.Replace(recorded.Messages[1].Text)), "does not know this request"},
 	} {

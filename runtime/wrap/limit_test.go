@@ -154,3 +154,31 @@ func TestTimeoutIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A call that is stopped while it waits gives its turn to the next.
+func TestLimitGivesTheTurnBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := play(act{chunks: say("a")})
+		m := wrap.Limit(inner, wrap.LimitOptions{PerMinute: 1})
+		began := time.Now()
+		ask(t.Context(), m, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { time.Sleep(30 * time.Second); cancel() }()
+		if got := ask(ctx, m, "x"); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("who was stopped got %v", got.err)
+		}
+		if got := ask(t.Context(), m, "x"); got.err != nil || time.Since(began) != time.Minute {
+			t.Errorf("the next began after %s, %v, want a minute", time.Since(began), got.err)
+		}
+	})
+}
+
+// An answer that has ended in time is whole, even if the model goes on in silence.
+func TestTimeoutLeavesAFinishedAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := wrap.Timeout(play(act{chunks: say("a"), hang: true, quiet: true}), wrap.TimeoutOptions{Total: time.Second})
+		if got := ask(t.Context(), m, "x"); got.text != "a" || got.err != nil {
+			t.Errorf("got %q, %v", got.text, got.err)
+		}
+	})
+}

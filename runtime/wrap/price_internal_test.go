@@ -25,6 +25,7 @@ func TestPriceOfUsage(t *testing.T) {
 		{"negative counts are no refund", price, runtime.Usage{Input: -5, Output: -5, CacheRead: -5, CacheWrite: -5}, 0},
 		{"negative prices are none", Price{Input: -1}, runtime.Usage{Input: 1_000_000}, 0},
 		{"too much", Price{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}, runtime.Usage{Input: math.MaxInt, Output: math.MaxInt, CacheRead: 9, CacheWrite: 9}, math.MaxInt64},
+		{"just too much", Price{Input: 1 << 20 * 1_000_000}, runtime.Usage{Input: 1 << 44}, math.MaxInt64},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := tc.price.cost(tc.usage); got != tc.want {

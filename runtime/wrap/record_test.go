@@ -7,8 +7,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -261,18 +264,19 @@ func TestNoSecretReachesACassette(t *testing.T) {
 				{Text: secret[:half], Reasoning: "a " + secret[:half], Call: call(secret[:half])},
 				{Usage: &runtime.Usage{}}, // stands between the halves
 				{Text: secret[half:] + " b", Reasoning: secret[half:], Call: call(secret[half:])},
+				{Finish: secret, Model: secret, Call: &runtime.CallDelta{Index: 2, ID: secret, Name: secret}},
 			},
-			err: errors.New("provider said: " + secret),
+			err: leaking{"provider said: " + secret},
 		})
 		var cassette bytes.Buffer
 		opts := &wrap.CassetteOptions{Secrets: []string{key}}
 		got := send(t.Context(), wrap.Record(inner, &cassette, opts), &runtime.Request{
 			System: "use " + secret,
 			Messages: []runtime.Message{
-				{Role: "assistant", Text: secret, Calls: []runtime.ToolCall{{ID: "1", Name: "t", Arguments: string(asJSON)}}},
-				{Role: "tool", CallID: "1", Name: "t", Text: string(asJSON)},
+				{Role: "assistant", Text: secret, Reasoning: secret, Calls: []runtime.ToolCall{{ID: secret, Name: secret, Arguments: string(asJSON)}}},
+				{Role: "tool", CallID: secret, Name: secret, Text: string(asJSON)},
 			},
-			Tools: []runtime.Tool{{Name: "t", Description: secret, Input: asJSON}}, Output: asJSON,
+			Tools: []runtime.Tool{{Name: secret, Description: secret, Input: asJSON}}, Output: asJSON,
 		})
 		if got.text != secret+" b" {
 			t.Errorf("the consumer itself got %q, want %q", got.text, secret+" b")
@@ -286,6 +290,92 @@ func TestNoSecretReachesACassette(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// leaking is an error with a code, the details of which say what it says.
+type leaking struct {
+	Said string `json:"said"`
+}
+
+func (e leaking) Error() string { return e.Said }
+func (leaking) Code() string    { return "leaking" }
+
+// Secrets are found beside those that are asked for anew at each request.
+func TestFreshSecretsComeBesideTheOthers(t *testing.T) {
+	var cassette bytes.Buffer
+	opts := &wrap.CassetteOptions{Secrets: []string{"hunter2"}, Fresh: func(context.Context) []string { return []string{"swordfish"} }}
+	ask(t.Context(), wrap.Record(play(act{chunks: say("hunter2, swordfish")}), &cassette, opts), "x")
+	if !strings.Contains(cassette.String(), `"[redacted], [redacted]"`) {
+		t.Errorf("the cassette is\n%s", cassette.String())
+	}
+}
+
+// slowFile takes a while to write, and must be written by one at a time.
+type slowFile struct {
+	mu      sync.Mutex
+	writing bool
+	clash   bool
+}
+
+func (f *slowFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	f.clash = f.clash || f.writing
+	f.writing = true
+	f.mu.Unlock()
+	for range 20 {
+		goruntime.Gosched() // lets the others try meanwhile
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writing = false
+	return len(p), nil
+}
+
+func TestEntriesOfACassetteAreWrittenOneByOne(t *testing.T) {
+	file := new(slowFile)
+	m := wrap.Record(play(act{chunks: say("a")}), file, nil)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { ask(t.Context(), m, "x") })
+	}
+	wg.Wait()
+	if file.clash {
+		t.Error("two entries are written at once")
+	}
+}
+
+// An answer that was stopped is not an error of the model's: its replay stops
+// there too, and says why. A replay that is stopped says no more.
+func TestRecordOfAnAnswerThatWasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cassette bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ask(ctx, wrap.Record(play(act{chunks: []runtime.Chunk{{Text: "a"}, {Text: "b"}}, hang: true}), &cassette, nil), "x")
+		for _, leaves := range []bool{false, true} {
+			player, err := wrap.Replay(bytes.NewReader(cassette.Bytes()), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			text, last := "", error(nil)
+			for c, err := range player.Generate(ctx, &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "x"}}}) {
+				text += c.Text
+				last = err
+				if leaves {
+					stop()
+				}
+			}
+			stop()
+			want, said := wrap.ErrLeft, "ab"
+			if leaves {
+				want, said = context.Canceled, "a"
+			}
+			if !errors.Is(last, want) || text != said {
+				t.Errorf("replay = %q, %v, want %q, %v", text, last, said, want)
+			}
+		}
+	})
 }
 
 type fullDisk struct{}

@@ -64,6 +64,12 @@ type quota struct {
 	Left int `json:"left"`
 }
 
+// mute is one whose JSON cannot be written.
+type mute struct{ C chan int }
+
+func (mute) Error() string { return "no words" }
+func (mute) Code() string  { return "mute" }
+
 func (quota) Error() string { return "no quota is left" }
 func (quota) Code() string  { return "quota" }
 
@@ -80,6 +86,7 @@ func TestReplayOfErrors(t *testing.T) {
 		{"beyond the window", fmt.Errorf("400: %w", runtime.ErrWindow), true, "", ""},
 		{"a spent budget", fmt.Errorf("after 2 tries: %w", spent), false, "budget_spent", `{"budget":"run","kind":"calls","spent":3,"limit":3}`},
 		{"another's code", quota{}, false, "quota", `{"left":0}`},
+		{"a code without details", mute{}, false, "mute", "{}"},
 		{"both", errors.Join(runtime.ErrWindow, &wrap.PriceError{Budget: "b", Model: "m"}), true, "no_price", `{"budget":"b","model":"m"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,6 +116,26 @@ func TestReplayOfErrors(t *testing.T) {
 				t.Errorf("code %s, details %s, %v; want %s, %s", coded.Code(), details, err, tc.code, tc.details)
 			}
 		})
+	}
+}
+
+// The error of a request that has nothing in common with the nearest stays readable.
+func TestTheDifferenceIsCut(t *testing.T) {
+	lines := func(word string) (text string) {
+		for i := range 100 {
+			text += fmt.Sprintln(word, i)
+		}
+		return text + "end"
+	}
+	var cassette bytes.Buffer
+	ask(t.Context(), wrap.Record(play(act{chunks: say("a")}), &cassette, nil), lines("old"))
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, ok := errors.AsType[*wrap.UnknownRequestError](ask(t.Context(), player, lines("new")).err)
+	if !ok || strings.Count(unknown.Diff, "\n") != 60 || !strings.HasSuffix(unknown.Diff, " more lines of difference]") {
+		t.Errorf("the difference has %d lines:\n%s", strings.Count(unknown.Diff, "\n"), unknown.Diff)
 	}
 }
 

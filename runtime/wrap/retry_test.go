@@ -160,3 +160,17 @@ func TestRetryDoesNotGoRoundABudget(t *testing.T) {
 		}
 	})
 }
+
+// No wait of its own choosing is longer than the longest, however it is spread.
+func TestRetryWaitsNoLongerThanItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := wrap.Retry(play(act{err: fault{text: "busy", temporary: true}}), &wrap.RetryOptions{
+			Tries: 4, First: time.Second, Max: 3 * time.Second, Rand: func() float64 { return 0.9 },
+		})
+		began := time.Now()
+		ask(t.Context(), m, "x")
+		if got, want := time.Since(began), 1400*time.Millisecond+2800*time.Millisecond+3*time.Second; got != want {
+			t.Errorf("waited %s, want %s", got, want)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/runtime"
+)
+
+// past is a log that is written by hand.
+type past []runtime.Entry
+
+func (p *past) add(events ...runtime.Event) {
+	for _, ev := range events {
+		*p = append(*p, runtime.Entry{Seq: uint64(len(*p)) + 1, Event: ev})
+	}
+}
+
+func (p *past) call(done runtime.ToolFinished, arguments string) {
+	done.CallID, done.Name = fmt.Sprint("c", len(*p)), "t"
+	p.add(runtime.Answered{Calls: []runtime.ToolCall{{ID: done.CallID, Name: done.Name, Arguments: arguments}}}, done)
+}
+
+func denied(resource string) runtime.ToolFinished {
+	return runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"crud/read","resource":"` + resource + `"}`}
+}
+
+// shortened goes on with the log until it is summed up, and returns the log
+// with what was added, and the last summary.
+func shortened(t *testing.T, p past, m small) (past, runtime.Compacted) {
+	t.Helper()
+	f := newFixture(t, reader(), text("ok"))
+	f.long(&m)
+	log := &keeper{entries: p}
+	if _, err := turn(t, f.runner(runtime.Options{MaxModelCalls: 100}), f.agent, runtime.NewSession("s", log, p...), "go on"); err != nil {
+		t.Fatal(err)
+	}
+	var last runtime.Compacted
+	for _, e := range log.entries[len(p):] {
+		if c, ok := e.Event.(runtime.Compacted); ok {
+			last = c
+		}
+	}
+	if last.Summary == "" {
+		t.Fatal("nothing was summed up: the test is too small")
+	}
+	return log.entries, last
+}
+
+func textsOf(c runtime.Compacted, kind string) []string {
+	var out []string
+	for _, k := range c.Kept {
+		if k.Kind == kind {
+			out = append(out, k.Text)
+		}
+	}
+	return out
+}
+
+// Beyond the bounds the newest is kept: what was asked last is what matters.
+func TestTheNewestIsKept(t *testing.T) {
+	var p past
+	job := func(i int) string { return fmt.Sprintf("01JD%022d", i) }
+	for i := range 200 {
+		p.add(runtime.TurnStarted{Text: fmt.Sprint("task ", i)})
+		p.call(runtime.ToolFinished{Operation: "v/ops/grid/invoke", Outcome: runtime.ToolOK, Result: `{"id":"` + job(i) + `","status":"STARTED"}`}, "{}")
+		p.call(denied(fmt.Sprint("w/", i)), "{}")
+		p.add(runtime.TurnFinished{Error: "no"})
+	}
+	p.add(runtime.Answered{Text: filler})
+	_, c := shortened(t, p, small{window: 3000, notes: "Notes."})
+	for _, tc := range []struct {
+		kind        string
+		n           int
+		first, last string
+	}{
+		{runtime.KeptTask, 32, "task 168", "task 199"},
+		{runtime.KeptOpen, 64, "t: job " + job(136) + " was started and had not ended", "t: job " + job(199) + " was started and had not ended"},
+		{runtime.KeptDenial, 33, "168 earlier refusals of Capability denied: v/ops/t requires crud/read", "Capability denied: v/ops/t requires crud/read on w/199."},
+	} {
+		got := textsOf(c, tc.kind)
+		if len(got) != tc.n || got[0] != tc.first || got[len(got)-1] != tc.last {
+			t.Errorf("%s: %d are kept, from %q to %q; want %d, from %q to %q", tc.kind, len(got), got[0], got[len(got)-1], tc.n, tc.first, tc.last)
+		}
+	}
+}
+
+// However often denials are gathered, none is lost from their count.
+func TestGatheredDenialsAddUp(t *testing.T) {
+	var p past
+	p.add(runtime.TurnStarted{Text: "start"})
+	number := regexp.MustCompile(`^(\d+) earlier refusals`)
+	for round := range 3 {
+		for i := range 100 {
+			p.call(denied(fmt.Sprint("w/", round, "/", i)), "{}")
+		}
+		p.add(runtime.Answered{Text: filler})
+		var c runtime.Compacted
+		p, c = shortened(t, p, small{window: 3000, notes: "Notes."})
+		sum := 0
+		for _, text := range textsOf(c, runtime.KeptDenial) {
+			n := 1
+			if m := number.FindStringSubmatch(text); m != nil {
+				n, _ = strconv.Atoi(m[1])
+			}
+			sum += n
+		}
+		if want := 100 * (round + 1); sum != want {
+			t.Errorf("after %d refusals the summary counts %d", want, sum)
+		}
+	}
+}
+
+// What the last turn was asked is kept whole, however long it is.
+func TestALongTaskOfARunningTurnIsKeptWhole(t *testing.T) {
+	var answers [][]runtime.Chunk
+	for i := range 6 {
+		answers = append(answers, calls("map_read", key(fmt.Sprintf("w/%d", i))))
+	}
+	f := newFixture(t, reader(), append(answers, text("Done."))...)
+	f.onRead = func(context.Context, string) (string, error) { return strings.Repeat(filler, 3), nil }
+	m := f.long(&small{window: 20_000, notes: "Notes."})
+	task := "Begin. " + strings.Repeat("x", 20_000) + " And at the end tell Dave."
+	s := runtime.NewSession("s", nil)
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, task); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.noted) == 0 {
+		t.Fatal("nothing was summed up: the test is too small")
+	}
+	for i, req := range f.model.requests {
+		if !strings.Contains(req.Messages[0].Text, task) {
+			t.Errorf("request %d has not all of the task: %.200q", i, req.Messages[0].Text)
+		}
+	}
+}
+
+// What a job is known by, and what is not one.
+func TestWhatIsKnownOfJobs(t *testing.T) {
+	const id, other = "01JD00000000000000000000A1", "01JD00000000000000000000A2"
+	open := []string{"t: job " + id + " was started and had not ended"}
+	started := func(operation, status string) runtime.ToolFinished {
+		return runtime.ToolFinished{Operation: operation, Outcome: runtime.ToolOK, Result: `{"id":"` + id + `","status":"` + status + `"}`}
+	}
+	result := runtime.ToolFinished{Operation: "v/ops/grid/job-result", Outcome: runtime.ToolOK, Result: "1"}
+	for _, tc := range []struct {
+		name  string
+		calls func(p *past)
+		want  []string
+	}{
+		{"pending", func(p *past) { p.call(started("v/ops/grid/invoke", "PENDING"), "{}") }, open},
+		{"paused", func(p *past) { p.call(started("v/ops/grid/run", "PAUSED"), "{}") }, open},
+		{"running", func(p *past) { p.call(started("v/ops/agent/request", "RUNNING"), "{}") }, open},
+		{"ended", func(p *past) { p.call(started("v/ops/grid/invoke", "FAILED"), "{}") }, nil},
+		{"ended as its status says", func(p *past) {
+			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
+			p.call(started("v/ops/grid/job-status", "COMPLETE"), "{}")
+		}, nil},
+		{"another's result", func(p *past) {
+			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
+			p.call(result, `{"id":"`+other+`"}`)
+		}, open},
+		{"its result, asked for with a job's id in vain before", func(p *past) {
+			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
+			p.call(runtime.ToolFinished{Operation: result.Operation, Outcome: runtime.ToolFailed, Result: "{}"}, `{"id":"`+id+`"}`)
+			p.call(result, `{"id":"`+id+`"}`)
+		}, nil},
+		{"a call that was stopped is cut", func(p *past) {
+			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
+		}, []string{"t " + strings.Repeat("y", 500) + " …: stopped, its effect is unknown"}},
+		{"a result keeps a stopped call", func(p *past) {
+			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, "{}")
+			p.call(result, `{"id":"`+id+`"}`)
+		}, []string{"t {}: stopped, its effect is unknown"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var p past
+			p.add(runtime.TurnStarted{Text: "start"})
+			tc.calls(&p)
+			p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+			_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
+			if diff := cmp.Diff(tc.want, textsOf(c, runtime.KeptOpen)); diff != "" {
+				t.Errorf("jobs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A task that is too long to be kept whole is forgotten with its answer, too;
+// and the same words of somebody else are the same task.
+func TestAnAnswerForgetsEarlierTries(t *testing.T) {
+	long := strings.Repeat("x", 9<<10)
+	for _, tc := range []struct {
+		name string
+		end  runtime.TurnFinished
+		want []string
+	}{
+		{"answered", runtime.TurnFinished{}, nil},
+		{"failed again", runtime.TurnFinished{Error: "no"}, []string{long[:8<<10] + " …", long[:8<<10] + " …"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var p past
+			p.add(runtime.TurnStarted{Text: long}, runtime.TurnFinished{Error: "no"}, runtime.Answered{Text: filler + filler + filler})
+			p, _ = shortened(t, p, small{window: 5000, notes: "Notes."})
+			p.add(runtime.TurnStarted{Text: long}, runtime.Answered{Text: "yes" + filler + filler + filler}, tc.end)
+			_, c := shortened(t, p, small{window: 5000, notes: "Notes."})
+			if diff := cmp.Diff(tc.want, textsOf(c, runtime.KeptTask)); diff != "" {
+				t.Errorf("tasks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A refusal is kept once, however often it was met, at its newest place; and in
+// few words where it does not say what it refused.
+func TestARefusalIsKeptOnce(t *testing.T) {
+	var p past
+	p.add(runtime.TurnStarted{Text: "start"})
+	for _, resource := range []string{"w/a", "w/b", "w/a"} {
+		p.call(denied(resource), "{}")
+	}
+	p.call(runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: strings.Repeat("x", 501)}, "{}")
+	p.call(runtime.ToolFinished{Outcome: runtime.ToolDenied, Result: `{"operation":"v/ops/t","ability":"invoke"}`}, "{}")
+	p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+	_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
+	want := []string{
+		"Capability denied: v/ops/t requires crud/read on w/b.", "Capability denied: v/ops/t requires crud/read on w/a.",
+		strings.Repeat("x", 500) + " …", "Capability denied: v/ops/t requires invoke.",
+	}
+	if diff := cmp.Diff(want, textsOf(c, runtime.KeptDenial)); diff != "" {
+		t.Errorf("refusals (-want +got):\n%s", diff)
+	}
+}

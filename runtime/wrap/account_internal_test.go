@@ -1,0 +1,81 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"usher/runtime"
+)
+
+// What a call has used, from what is known of it.
+func TestAccountUsage(t *testing.T) {
+	type piece struct {
+		chunk runtime.Chunk
+		err   error
+	}
+	reported := func(u runtime.Usage) piece { return piece{chunk: runtime.Chunk{Usage: &u}} }
+	cut := piece{err: errors.New("cut")}
+	for _, tc := range []struct {
+		name    string
+		pieces  []piece
+		left    bool // the consumer left
+		stopped bool // the context ended
+		want    runtime.Usage
+	}{
+		{"refused", []piece{cut}, false, false, runtime.Usage{}},
+		{"stopped before it began", []piece{cut}, false, true, runtime.Usage{Input: 100, Cost: 100}},
+		{"worked on and failed", []piece{reported(runtime.Usage{Input: 7, Cost: 7}), cut}, false, false, runtime.Usage{Input: 7, Cost: 7}},
+		{
+			"stopped, and ended quietly", []piece{reported(runtime.Usage{Input: 7, Output: 1}), {chunk: runtime.Chunk{Text: "12345678"}}}, false, true,
+			runtime.Usage{Input: 7, Output: 2, Cost: 27},
+		},
+		{
+			"stopped when it was finished", []piece{{chunk: runtime.Chunk{Text: "12345678"}}, {chunk: runtime.Chunk{Finish: "stop", Usage: &runtime.Usage{Input: 7, Output: 1, Cost: 17}}}}, true, true,
+			runtime.Usage{Input: 7, Output: 1, Cost: 17},
+		},
+		{
+			"all that comes is estimated", []piece{{chunk: runtime.Chunk{Text: "1234", Reasoning: "1234", Call: &runtime.CallDelta{ID: "1234", Name: "1234", Arguments: "1234"}}}}, false, false,
+			runtime.Usage{Input: 100, Output: 5, Cost: 150},
+		},
+		{
+			"what was said to cost more is not lowered", []piece{reported(runtime.Usage{Input: 7, Output: 1, Cost: 1000}), {chunk: runtime.Chunk{Text: "12345678"}}}, true, false,
+			runtime.Usage{Input: 7, Output: 2, Cost: 1000},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.stopped {
+				cancel()
+			}
+			a := account{input: 100, left: tc.left}
+			for _, p := range tc.pieces {
+				a.add(&p.chunk, p.err)
+			}
+			if got := a.usage(ctx, &Price{Input: 1_000_000, Output: 10_000_000}); got != tc.want {
+				t.Errorf("usage = %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// No count is a refund, and no sum wraps around into one.
+func TestSpentIsNeverARefund(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		got, want Spent
+	}{
+		{"a negative charge", charge(runtime.Usage{Input: -5, Output: -5, Cost: -5}), Spent{Calls: 1}},
+		{"a charge", charge(runtime.Usage{Input: 5, Output: 6, Cost: 7}), Spent{Calls: 1, Tokens: 11, Money: 7}},
+		{"a charge beyond measure", charge(runtime.Usage{Input: math.MaxInt, Output: 1}), Spent{Calls: 1, Tokens: math.MaxInt64}},
+		{"a sum", Spent{1, 2, 3}.plus(Spent{4, 5, 6}), Spent{5, 7, 9}},
+		{"a sum beyond measure", Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64 - 1}.plus(Spent{1, 1, 1}), Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64}},
+		{"more back than there is", Spent{1, 2, 3}.minus(Spent{2, 3, 4}), Spent{}},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s = %+v, want %+v", tc.name, tc.got, tc.want)
+		}
+	}
+}
