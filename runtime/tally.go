@@ -20,12 +20,12 @@ func tallyOf(ctx context.Context) *tally {
 	return t
 }
 
-// withTally begins a turn's tally below that of ctx. A context value is right
-// here: it has to reach turns through tools that do not know of it, and counts
-// alone hang on it.
-func withTally(ctx context.Context) (context.Context, *tally) {
-	t := &tally{above: tallyOf(ctx)}
-	return context.WithValue(ctx, tallyKey{}, t), t
+// below begins t under the tally of ctx. A context value is right here: it has
+// to reach turns through tools that do not know of it, and counts alone hang on
+// it.
+func (t *tally) below(ctx context.Context) context.Context {
+	t.above = tallyOf(ctx)
+	return context.WithValue(ctx, tallyKey{}, t)
 }
 
 // CarryTally returns to with model calls counted for the turn that from belongs

@@ -49,7 +49,7 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
-		ctx, t.tally = withTally(ctx)
+		ctx = t.tally.below(ctx)
 		ctx = t.observed(ctx)
 		final, err := t.run(ctx, say)
 		t.finish(context.WithoutCancel(ctx), final, err)
@@ -67,7 +67,8 @@ type turn struct {
 	shown   bool // the listener has seen a part of the answer that is made
 	calls   int
 	usage   Usage
-	tally   *tally
+	tally   tally
+	got     assembly // of the answer that is made
 	span    *telemetry.TurnSpan
 }
 
@@ -151,7 +152,8 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	}
 	t.calls++
 	t.shown = false
-	got := new(assembly)
+	got := &t.got
+	*got = assembly{}
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
@@ -265,7 +267,8 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 	}
 	final.Calls, final.Usage = t.calls, t.usage
 	if all := t.tally.total(); all.Calls > t.calls {
-		final.Caused = &all
+		caused := all
+		final.Caused = &caused
 	}
 	if err != nil {
 		final.Error, final.Code = err.Error(), cmp.Or(telemetry.ErrorClass(classed(err)), "failed")
