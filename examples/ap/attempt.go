@@ -13,6 +13,7 @@ const (
 	invalid = "invalid" // the input is refused as such: not canonical, not well formed
 	allowed = "allowed"
 	byModel = "answered" // by a model that was plugged in, which never asked the gate
+	failed  = "failed"   // that model came to no answer, and never asked the gate
 )
 
 // attempt is something that an agent tries at the gate, and what should come

@@ -22,7 +22,9 @@ var ErrUnexpected = errors.New("the demo did not come out as it must")
 //
 // With a model of the user's behind the agents, an outcome that is not the
 // policy's is that model's judgement: it is reported, and the error is
-// [ErrJudgement]. The attempts stay the programs' in any case.
+// [ErrJudgement]. Where that model fails as such the demo stops, prints what was
+// done until then, and returns an [ErrModel]. The attempts stay the programs' in
+// any case.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	cfg, err := Config()
 	if err != nil {
@@ -33,16 +35,16 @@ func Demo(ctx context.Context, opts cli.DemoOptions) error {
 
 func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err error) {
 	h := &house{dir: opts.Dir, notes: io.Discard}
+	if opts.Notes != nil && opts.OpenModel != nil {
+		h.notes = opts.Notes
+	}
 	var models map[string]runtime.Model
 	if opts.OpenModel != nil {
 		m, err := opts.OpenModel(ctx)
 		if err != nil {
 			return err
 		}
-		h.plugged, models = plug(cfg, opts.Model, m)
-		if opts.Notes != nil {
-			h.notes = opts.Notes
-		}
+		h.plugged, models = plug(cfg, opts.Model, m, h.notes)
 	}
 	h.v, err = venue.Open(ctx, &venue.Options{Dir: opts.Dir, Config: cfg, Models: models, Providers: Providers(), Telemetry: opts.Telemetry})
 	if err != nil {
@@ -65,6 +67,9 @@ func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err er
 	if len(r.Unexpected) > 0 {
 		return fmt.Errorf("%w: %s", ErrUnexpected, r.Unexpected[0])
 	}
+	if r.Failure != nil {
+		return r.Failure
+	}
 	if r.Judgement != nil {
 		return r.Judgement.failed()
 	}
@@ -77,6 +82,7 @@ type house struct {
 	user    *venue.User
 	dir     string
 	agents  []string
+	at      string    // what it is at, for people
 	plugged *plugged  // nil where the programs do the work
 	notes   io.Writer // what happens while a model takes its time
 }
@@ -90,11 +96,18 @@ func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) 
 	if r.Agents, err = h.mandates(ctx); err != nil {
 		return nil, err
 	}
-	err = h.guarded(ctx, r, func() error {
+	err = h.guarded(ctx, r, func() (err error) {
 		if opts.Invoice != nil {
-			return h.one(ctx, r, opts.Invoice, opts.InvoiceName)
+			err = h.one(ctx, r, opts.Invoice, opts.InvoiceName)
+		} else {
+			err = h.all(ctx, r)
 		}
-		return h.all(ctx, r)
+		if f, ok := errors.AsType[*failure](err); ok && ctx.Err() == nil {
+			stopped := *f // agents hold the other one
+			stopped.At, r.Failure = h.at, &stopped
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -114,16 +127,20 @@ func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) 
 
 // one processes an invoice that somebody else wrote.
 func (h *house) one(ctx context.Context, r *report, in io.Reader, name string) error {
-	if name == "-" {
-		name = "standard input"
+	if h.at = name; name == "-" {
+		h.at = "standard input"
 	}
 	text, err := readText(in)
 	if err != nil {
-		return fmt.Errorf("read invoice %s: %w", name, err)
+		return &failure{Words: err.Error(), err: err}
 	}
+	fmt.Fprintf(h.notes, "invoice %s …\n", h.at)
 	p, err := h.process(ctx, text)
+	if f := h.plugged.failed(); f != nil {
+		return f
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return &failure{Words: err.Error(), err: err}
 	}
 	if r.Judgement != nil && p.Decision.Recorded && !h.stored(ctx, p) {
 		r.Judgement.problem("the decision was said to be recorded, and is not")
@@ -156,8 +173,12 @@ func (h *house) all(ctx context.Context, r *report) error {
 
 // summary has the manager report on the day.
 func (h *house) summary(ctx context.Context, r *report) (err error) {
+	h.at = "the report of the day"
 	fmt.Fprintln(h.notes, "Dave reports …")
 	r.Summary, err = h.say(ctx, "Dave", "Report on today's decisions.")
+	if f := h.plugged.failed(); f != nil {
+		return f
+	}
 	if err != nil && r.Judgement != nil && ctx.Err() == nil {
 		r.Judgement.problem("Dave came to no report: %v", err)
 		return nil
@@ -184,8 +205,12 @@ func (h *house) own(ctx context.Context, r *report, s show) (*processed, error) 
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(h.notes, "invoice %s …\n", s.file)
+	h.at = "invoice " + s.file
+	fmt.Fprintf(h.notes, "%s …\n", h.at)
 	p, err := h.process(ctx, invoice)
+	if f := h.plugged.failed(); f != nil {
+		return nil, f
+	}
 	switch {
 	case err != nil && (r.Judgement == nil || ctx.Err() != nil):
 		return nil, fmt.Errorf("invoice %s: %w", s.file, err)

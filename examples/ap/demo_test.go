@@ -35,6 +35,7 @@ type shown struct {
 	Unexpected []string
 	Summary    string
 	Judgement  *judgement
+	Failure    *failure
 }
 
 func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (shown, error) {
@@ -175,7 +176,8 @@ func TestDemoInvoice(t *testing.T) {
 func TestDemoRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"no invoice", "Pancakes: 250 g flour, 2 eggs.", "note.txt: this is not an invoice that can be processed: a vendor, an invoice number and a total could not be found"},
-		{"nothing", "", "a vendor, an invoice number and a total could not be found"},
+		{"nothing", "", "note.txt: it is empty"},
+		{"blanks", " \r\n\t", "note.txt: it is empty"},
 		{"no total", "Invoice 7 from Bluebell Florists.", "a total could not be found"},
 		{"too long", strings.Repeat("x", maxInvoice+1), "it has more than 65536 bytes"},
 		{"a picture", "\x89PNG\x00\x01", "note.txt: it is not plain text"},
@@ -186,8 +188,8 @@ func TestDemoRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("demo: %v, want %q", err, tt.want)
 			}
-			if s.Invoice != nil {
-				t.Errorf("demo shows %+v", s.Invoice)
+			if s.Invoice != nil || s.Failure == nil || s.Failure.At != "note.txt" || s.Failure.At+": "+s.Failure.Words != err.Error() {
+				t.Errorf("demo shows %+v, failure %+v, want the failure alone", s.Invoice, s.Failure)
 			}
 		})
 	}

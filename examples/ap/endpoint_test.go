@@ -16,22 +16,26 @@ import (
 	"usher/venue/config"
 )
 
-// endpoint is a server on loopback that speaks the Chat Completions format,
+// loopback is a server on loopback that speaks the Chat Completions format,
 // with a model of ours behind each agent, known by its prompt.
-type endpoint struct {
+type loopback struct {
 	t      *testing.T
 	cfg    *config.Config
 	brains map[string]runtime.Model // by agent
 	url    string
 
-	mu   sync.Mutex
-	seen []asked
+	refuse func(*asked) bool // with the key; nil refuses agents without a model
+
+	mu       sync.Mutex
+	seen     []asked
+	requests int
 }
 
 // asked is a request as the server saw it.
 type asked struct {
 	Agent         string
 	ByAgent       bool // another agent asked it
+	Task          string
 	Authorization string
 	System        string
 	Tools         []string
@@ -52,9 +56,9 @@ func theirs(t *testing.T, cfg *config.Config) map[string]runtime.Model {
 	return out
 }
 
-func serve(t *testing.T, brains map[string]runtime.Model) *endpoint {
+func serve(t *testing.T, brains map[string]runtime.Model) *loopback {
 	t.Helper()
-	e := &endpoint{t: t, cfg: mustConfig(t), brains: brains}
+	e := &loopback{t: t, cfg: mustConfig(t), brains: brains}
 	server := httptest.NewServer(http.HandlerFunc(e.chat))
 	t.Cleanup(server.Close)
 	e.url = server.URL + "/v1"
@@ -62,7 +66,10 @@ func serve(t *testing.T, brains map[string]runtime.Model) *endpoint {
 }
 
 // chat answers one request.
-func (e *endpoint) chat(w http.ResponseWriter, r *http.Request) {
+func (e *loopback) chat(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	e.requests++
+	e.mu.Unlock()
 	var body struct {
 		Messages []struct {
 			Role       string  `json:"role"`
@@ -112,10 +119,13 @@ func (e *endpoint) chat(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, m := range req.Messages {
+		if m.Role == runtime.RoleUser {
+			got.Task = m.Text
+		}
 		got.ByAgent = got.ByAgent || m.Role == runtime.RoleUser && strings.HasPrefix(m.Text, runtime.TaskFrom)
 	}
 	brain := e.brains[got.Agent]
-	if brain == nil {
+	if brain == nil || e.refuse != nil && e.refuse(&got) {
 		http.Error(w, `{"error":{"message":"no such key","code":"invalid_api_key"}}`, http.StatusUnauthorized)
 		return
 	}
@@ -127,7 +137,7 @@ func (e *endpoint) chat(w http.ResponseWriter, r *http.Request) {
 
 // answer streams an answer in awkward pieces: text and arguments cut anywhere,
 // the calls interleaved, comments between, the usage last.
-func (e *endpoint) answer(w http.ResponseWriter, chunks iter.Seq2[runtime.Chunk, error], got *asked) {
+func (e *loopback) answer(w http.ResponseWriter, chunks iter.Seq2[runtime.Chunk, error], got *asked) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(v any) {
 		raw, err := json.Marshal(v)
@@ -194,7 +204,7 @@ const key = "sk-loopback-0123456789"
 
 // configuration names the endpoint in a file, beside names that the demo has
 // too and a model that cannot be made.
-func (e *endpoint) configuration(more string) string {
+func (e *loopback) configuration(more string) string {
 	e.t.Helper()
 	e.t.Setenv("AP_TEST_KEY", key)
 	file := filepath.Join(e.t.TempDir(), "usher.yaml")

@@ -68,7 +68,7 @@ func TestDemoOverHTTP(t *testing.T) {
 
 // checkSeen looks whether each request was made as the agent's mandate demands,
 // and whether what the report counts is what the server gave.
-func (e *endpoint) checkSeen(t *testing.T, reported []used) {
+func (e *loopback) checkSeen(t *testing.T, reported []used) {
 	t.Helper()
 	read := caps.MustCapability("w/", "crud/read")
 	want := map[string][]string{
@@ -100,10 +100,10 @@ func (e *endpoint) checkSeen(t *testing.T, reported []used) {
 			t.Errorf("the key is in the system message of %s", got.Agent)
 		}
 		if total[got.Agent] == nil {
-			total[got.Agent] = &used{Agent: got.Agent}
+			total[got.Agent] = &used{Agent: got.Agent} // the model has no price
 		}
 		sum := total[got.Agent]
-		sum.Calls, sum.Usage = sum.Calls+1, sum.Plus(got.Usage)
+		*sum = sum.plus(used{Calls: 1, Usage: got.Usage, Unpriced: 1})
 	}
 	var sums []used
 	for _, id := range []string{"Alice", "Bob", "Carol", "Dave"} {
@@ -139,9 +139,12 @@ func TestDemoOverHTTPText(t *testing.T) {
 	}
 }
 
-// TestDemoOverHTTPInvoice: somebody's own invoice, with a model behind.
+// TestDemoOverHTTPInvoice: somebody's own invoice, with a model behind that
+// reaches beyond its mandate.
 func TestDemoOverHTTPInvoice(t *testing.T) {
-	e := serve(t, theirs(t, mustConfig(t)))
+	brains := theirs(t, mustConfig(t))
+	brains["Bob"] = reaching([]runtime.CallDelta{{Name: "covia_write", Arguments: `{"path":"w/docs/policy","value":"x"}`}}, enrich)
+	e := serve(t, brains)
 	file := filepath.Join(t.TempDir(), "invoice.txt")
 	if err := os.WriteFile(file, []byte(foreign), 0o600); err != nil {
 		t.Fatal(err)
@@ -150,9 +153,12 @@ func TestDemoOverHTTPInvoice(t *testing.T) {
 	if status != cli.ExitOK || s.Invoice.Decision.Decision != rejected || len(s.Judgement.Usage) != 4 {
 		t.Errorf("status %d, decision %+v, judgement %+v\n%s", status, s.Invoice, s.Judgement, notes)
 	}
+	if want := []refusal{{"Bob", "v/ops/covia/write", "crud/write", "w/docs/policy", 1}}; !cmp.Equal(want, s.Judgement.Denied) {
+		t.Errorf("denied %+v, want %+v", s.Judgement.Denied, want)
+	}
 }
 
-// TestDemoMisuse: what is wrong with the model's name is told, with exit 2.
+// TestDemoMisuse: what is wrong with the arguments is told, with exit 2.
 func TestDemoMisuse(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -175,6 +181,13 @@ func TestDemoMisuse(t *testing.T) {
 		{"none there", []string{"--model", "local", "-c", none}, "has no models: add one below models, for example local: {provider: openai"},
 		{"no configuration", []string{"--model", "local"}, "there is no configuration usher.yaml: name one with -c, or make a project with usher init"},
 		{"configuration alone", []string{"-c", two}, "add --model NAME, or leave -c out"},
+		{"no name", []string{"--model", "", "-c", two}, "--model names no model: give the name of one"},
+		{"no invoice", []string{"--invoice", ""}, "--invoice names no file: give the text of one invoice"},
+		{"a folder", []string{"--invoice", dir}, "is a folder: give the text of one invoice"},
+		{"no such invoice", []string{"--invoice", "nowhere.txt"}, "nowhere.txt: no such file"},
+		{"no such demo", []string{"injection"}, `there is no demo "injection"; there are: ap`},
+		{"a demo by its title", []string{"AP"}, "did you mean ap?"},
+		{"an invoice as the demo", []string{"two.yaml"}, "usher demo --invoice two.yaml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, notes := command(t, tt.args...)
@@ -195,7 +208,7 @@ func TestDemoModelStops(t *testing.T) {
 			yield(runtime.Chunk{}, ctx.Err())
 		}
 	})
-	err := Demo(ctx, cli.DemoOptions{Out: new(bytes.Buffer), Model: "slow", OpenModel: func(context.Context) (runtime.Model, error) { return m, nil }})
+	err := Demo(ctx, cli.DemoOptions{Out: new(bytes.Buffer), Model: "slow", OpenModel: func(context.Context) (cli.DemoModel, error) { return cli.DemoModel{Model: m}, nil }})
 	if err == nil || ctx.Err() == nil {
 		t.Errorf("Demo = %v, want the cancellation", err)
 	}

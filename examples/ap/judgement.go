@@ -61,11 +61,13 @@ var shows = []show{
 
 var repeated = show{"6-kestrel-again", "15600", rejected, ""}
 
+const noDecision = "came to no decision"
+
 // differs says in what an outcome is not the policy's; empty where it is.
 // stored tells whether the decision is on record as it was answered.
 func (s show) differs(p *processed, stored bool) string {
 	if p.Problem != "" {
-		return "came to no decision: " + p.Problem
+		return noDecision + ": " + p.Problem
 	}
 	var out []string
 	if got := p.Extraction.Total.String(); got != s.total {

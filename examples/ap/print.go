@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -16,6 +17,8 @@ import (
 type printer struct {
 	out   io.Writer
 	color bool
+	parts int  // that are numbered, so far
+	began bool // something is printed
 	err   error
 }
 
@@ -27,13 +30,14 @@ func (r *report) print(opts cli.DemoOptions) error {
 		return enc.Encode(r)
 	}
 	p := &printer{out: opts.Out, color: opts.Color}
-	if r.Invoice != nil {
+	switch {
+	case r.Invoice != nil:
 		p.invoice(r)
-	} else {
+	case opts.Invoice == nil:
 		p.all(r)
 	}
 	if r.Judgement != nil {
-		p.judgement(r.Judgement)
+		p.judgement(r.Judgement, r.Failure)
 	}
 	for _, u := range r.Unexpected {
 		p.line("%s %s", p.bad("UNEXPECTED"), u)
@@ -48,28 +52,50 @@ func (p *printer) all(r *report) {
 		scripted = " (scripted: a model that declines to attack proves nothing about the gate)"
 	}
 	p.line("%s", p.bold(title))
-	p.head("1. What each agent may do")
+	p.part("What each agent may do")
 	p.mandates(r.Agents)
-	p.head("2. Five invoices go through the pipeline: scanned, looked up, decided")
-	p.decisions(r.Invoices)
-	p.head("3. The first invoice comes again, spelled differently")
-	p.decisions([]*processed{r.Repeated})
-	p.line("   Dave reports: %s", told(r.Summary))
-	p.head("4. Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid" + scripted)
-	p.attempts(r.Attempts)
-	p.head("5. What the audit ledger says")
+	if len(r.Invoices) > 0 {
+		p.part("Five invoices go through the pipeline: scanned, looked up, decided")
+		p.decisions(r.Invoices)
+	}
+	if r.Repeated != nil {
+		p.part("The first invoice comes again, spelled differently")
+		p.decisions([]*processed{r.Repeated})
+		p.summary(r)
+	}
+	if len(r.Attempts) > 0 {
+		p.part("Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid" + scripted)
+		p.attempts(r.Attempts)
+	}
+	p.part("What the audit ledger says")
 	p.audit(r.Audit)
-	p.line("")
-	p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody%s. %s",
-		len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed), answered(r.count(byModel)), unchanged(r.Unchanged != nil && *r.Unchanged))
-	p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
+	if len(r.Attempts) > 0 {
+		p.line("")
+		p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody%s%s. %s",
+			len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed),
+			some(r.count(byModel), "answered by the model without asking the gate"), some(r.count(failed), "to which the model came to no answer"),
+			unchanged(r.Unchanged != nil && *r.Unchanged))
+	}
+	if r.Failure == nil {
+		p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
+	}
 }
 
-func answered(n int) string {
+func some(n int, what string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d answered by the model without asking the gate", n)
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
+// summary is the manager's; why there is none is told with the judgement.
+func (p *printer) summary(r *report) {
+	switch {
+	case strings.TrimSpace(told(r.Summary)) != "":
+		p.line("   Dave reports: %s", told(r.Summary))
+	case r.Failure == nil:
+		p.line("   Dave came to no report.")
+	}
 }
 
 func unchanged(ok bool) string {
@@ -176,12 +202,25 @@ func (p *printer) decision(d decision) string {
 }
 
 func (p *printer) line(format string, args ...any) {
+	p.began = true
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
 	}
 }
 
-func (p *printer) head(title string) { p.line("\n%s", p.bold(title)) }
+// head begins a section, below what is printed before it.
+func (p *printer) head(title string) {
+	if p.began {
+		p.line("")
+	}
+	p.line("%s", p.bold(title))
+}
+
+// part begins a section of the show.
+func (p *printer) part(title string) {
+	p.parts++
+	p.head(strconv.Itoa(p.parts) + ". " + title)
+}
 
 // rows writes aligned columns. Colour would count as width, so cells have none.
 func (p *printer) rows(fill func(row func(...string))) {

@@ -3,18 +3,22 @@ package ap
 import (
 	"fmt"
 	"strconv"
-
-	"usher/runtime"
+	"strings"
 )
 
-// judgement says how the model did the work, and what it used.
-func (p *printer) judgement(j *judgement) {
+// judgement says how the model did the work until its end, or until it failed,
+// and what it used. The failure itself is the demo's error, and told there.
+func (p *printer) judgement(j *judgement, stopped *failure) {
 	p.head("What the model " + j.Model + " made of the work")
 	for _, i := range j.Invoices {
+		why := i.Why
+		if strings.HasPrefix(why, noDecision) {
+			why = noDecision // the reason stands with the decisions
+		}
 		if i.AsPolicy {
 			p.line("   %s  %s %s", p.good("as the policy"), i.File, told(i.Outcome))
 		} else {
-			p.line("   %s     %s %s", p.bad("otherwise "), i.File, told(i.Why))
+			p.line("   %s     %s %s", p.bad("otherwise "), i.File, told(why))
 		}
 	}
 	for _, problem := range j.Problems {
@@ -26,12 +30,14 @@ func (p *printer) judgement(j *judgement) {
 	for _, d := range j.Denied {
 		p.line("   %s         %s, %s on %s: %s, %s", p.bad("denied"), d.Agent, d.Ability, d.Resource, d.Operation, times(d.Times))
 	}
+	if stopped != nil {
+		p.line("   %s        at %s, where the model failed", p.bad("stopped"), told(stopped.At))
+	}
 	p.rows(func(row func(...string)) {
 		row("   agent", "model calls", "tokens in", "tokens out", "cost")
-		var sum used
-		sum.Agent = "(all)"
+		sum := used{Agent: "(all)"}
 		for _, u := range j.Usage {
-			sum.Calls, sum.Usage = sum.Calls+u.Calls, sum.Plus(u.Usage)
+			sum = sum.plus(u)
 			usage(row, u)
 		}
 		usage(row, sum)
@@ -39,15 +45,29 @@ func (p *printer) judgement(j *judgement) {
 }
 
 func usage(row func(...string), u used) {
-	row("   "+u.Agent, strconv.Itoa(u.Calls), strconv.Itoa(u.Input), strconv.Itoa(u.Output), cost(u.Usage))
+	row("   "+u.Agent, strconv.Itoa(u.Calls),
+		known(strconv.Itoa(u.Input), u.Input != 0, u.Uncounted), known(strconv.Itoa(u.Output), u.Output != 0, u.Uncounted),
+		known(cost(u.Cost), u.Cost != 0, u.Unpriced))
 }
 
-// cost is in the unit of the configuration's prices, where there are any.
-func cost(u runtime.Usage) string {
-	if u.Cost == 0 {
-		return "not known"
+// known is a sum that lacks what some calls did not say.
+func known(sum string, some bool, lacking int) string {
+	switch {
+	case lacking == 0:
+		return sum
+	case some:
+		return "at least " + sum
 	}
-	return fmt.Sprintf("%.4f", float64(u.Cost)/1e6)
+	return "not known"
+}
+
+// cost is in the unit of the configuration's prices.
+func cost(micros int64) string {
+	text := fmt.Sprintf("%d.%06d", micros/1e6, micros%1e6)
+	for strings.HasSuffix(text, "0") && len(text)-strings.IndexByte(text, '.') > len(".0000") {
+		text = strings.TrimSuffix(text, "0")
+	}
+	return strings.TrimSuffix(text, ".0000")
 }
 
 func times(n int) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"usher/caps"
@@ -34,27 +35,10 @@ func (h *house) probe(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	owner := h.user.DID().String()
-	for _, p := range []struct {
-		agent    string
-		attempts []attempt
-	}{
-		{"Dave", managerAttempts()},
-		{"Eddie", adversaryAttempts(owner)},
-	} {
-		made, err := h.watch(ctx, p.agent, "Probe the gate. Your owner is "+owner+".", p.attempts)
-		if err != nil {
-			return err
-		}
-		if len(made) != len(p.attempts) {
-			r.unexpected("%s made %d attempts, want %d", p.agent, len(made), len(p.attempts))
-		}
-		for _, a := range made {
-			if a.want != "" && a.Outcome != a.want {
-				r.unexpected("%s could %s: %s, want %s", a.Agent, a.What, a.Outcome, a.want)
-			}
-		}
-		r.Attempts = append(r.Attempts, made...)
+	h.at = "the attempts"
+	tried := h.tryAll(ctx, r)
+	if _, stopped := errors.AsType[*failure](tried); tried != nil && !stopped {
+		return tried
 	}
 	after, err := h.state(ctx, "w", "o")
 	if err != nil {
@@ -65,10 +49,38 @@ func (h *house) probe(ctx context.Context, r *report) error {
 	if !same {
 		r.unexpected("the attempts changed what is stored")
 	}
+	return tried
+}
+
+// tryAll has the attempts made, and compares what came of each with what must.
+func (h *house) tryAll(ctx context.Context, r *report) error {
+	owner := h.user.DID().String()
+	for _, p := range []struct {
+		agent    string
+		attempts []attempt
+	}{
+		{"Dave", managerAttempts()},
+		{"Eddie", adversaryAttempts(owner)},
+	} {
+		made, err := h.watch(ctx, p.agent, "Probe the gate. Your owner is "+owner+".", p.attempts)
+		if err == nil && len(made) != len(p.attempts) {
+			r.unexpected("%s made %d attempts, want %d", p.agent, len(made), len(p.attempts))
+		}
+		for _, a := range made {
+			if a.want != "" && a.Outcome != a.want {
+				r.unexpected("%s could %s: %s, want %s", a.Agent, a.What, a.Outcome, a.want)
+			}
+		}
+		r.Attempts = append(r.Attempts, made...)
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// watch says something to an agent and notes each tool call that it makes.
+// watch says something to an agent and notes each tool call that it makes, also
+// those before an error.
 func (h *house) watch(ctx context.Context, agent, task string, attempts []attempt) ([]attempted, error) {
 	a, err := h.user.Agent(ctx, agent)
 	if err != nil {
@@ -83,14 +95,14 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 	var from uint64
 	for ev, err := range a.ChatIn(ctx, "", task) {
 		if err != nil {
-			return nil, fmt.Errorf("%s probes the gate: %w", agent, err)
+			return out, fmt.Errorf("%s probes the gate: %w", agent, err)
 		}
 		switch ev := ev.(type) {
 		case runtime.ToolStarted:
 			calls[ev.Call.ID] = ev.Call
 			if h.plugged.behind(known[callKey(ev.Call.Name, ev.Call.Arguments)].asks()) {
 				if from, err = h.lastRow(ctx); err != nil {
-					return nil, err
+					return out, err
 				}
 			}
 		case runtime.ToolFinished:
@@ -99,7 +111,7 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 			outcome, words := readResult(ev.Result).verdict()
 			if asked := at.asks(); h.plugged.behind(asked) {
 				if outcome, words, err = h.answered(ctx, asked, from, ev.Result); err != nil {
-					return nil, err
+					return out, err
 				}
 				at.expect = ""
 			}
@@ -116,8 +128,8 @@ func (h *house) watch(ctx context.Context, agent, task string, attempts []attemp
 }
 
 // answered is what came of asking an agent whose model is not ours: a denial
-// only where the ledger has one from then on, whatever the model says. That
-// nothing is recorded shows in what is stored.
+// only where the ledger has one from then on, whatever the model says. A turn
+// that failed is no answer. That nothing is recorded shows in what is stored.
 func (h *house) answered(ctx context.Context, asked string, from uint64, result string) (outcome, words string, err error) {
 	for row, err := range h.v.Audit(ctx, from+1) {
 		if err != nil {
@@ -126,6 +138,12 @@ func (h *house) answered(ctx context.Context, asked string, from uint64, result 
 		if row.Entry != nil && row.Actor == asked && row.Verdict == tools.Denied {
 			return denied, row.Reason, nil
 		}
+	}
+	if f := h.plugged.failed(); f != nil {
+		return "", "", f
+	}
+	if r := readResult(result); r.problem != "" {
+		return failed, r.problem, nil
 	}
 	return byModel, "It answered: " + result, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"usher/examples/ap/invoice"
 	"usher/runtime"
+	"usher/venue"
 )
 
 // processed is what the pipeline makes of an invoice.
@@ -37,6 +38,9 @@ func (h *house) process(ctx context.Context, text string) (*processed, error) {
 	if err := h.get(ctx, &p, "grid:jobResult", object{"id": job.ID}); err != nil {
 		if why := h.refusal(ctx, job.ID); why != "" {
 			return nil, errors.New(why)
+		}
+		if ended, ok := errors.AsType[*venue.JobError](err); ok {
+			return nil, errors.New(ended.Reason) // the job is gone with the demo, and its id says nothing
 		}
 		return nil, err
 	}

@@ -15,7 +15,10 @@ import (
 // maxInvoice bounds the text of an invoice, in bytes.
 const maxInvoice = 64 << 10
 
-var errNoText = errors.New("it is not plain text: give the text of the invoice, for example what pdftotext prints")
+var (
+	errEmpty  = errors.New("it is empty: give the text of one invoice")
+	errNoText = errors.New("it is not plain text: give the text of the invoice, for example what pdftotext prints")
+)
 
 // readText reads the text of an invoice as programs save it: in UTF-8, in
 // UTF-16 with its mark, or in the encoding of Windows.
@@ -24,6 +27,8 @@ func readText(in io.Reader) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case len(bytes.TrimSpace(raw)) == 0:
+		return "", errEmpty
 	case len(raw) > maxInvoice:
 		return "", fmt.Errorf("it has more than %d bytes: give the text of one invoice", maxInvoice)
 	case bytes.HasPrefix(raw, []byte{0xff, 0xfe}):

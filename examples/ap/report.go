@@ -21,9 +21,10 @@ type report struct {
 	Summary    string       `json:"summary,omitempty"`   // the manager's
 	Attempts   []attempted  `json:"attempts,omitempty"`
 	Unchanged  *bool        `json:"unchanged,omitempty"` // by the attempts
+	Failure    *failure     `json:"failure,omitempty"`   // why there is no more
 	Audit      *audit       `json:"audit"`
 	Unexpected []string     `json:"unexpected"`
-	worked     uint64       // the ledger's last row before the attempts
+	worked     uint64       // the ledger's last row before the attempts; 0 where none were made
 }
 
 // mandate is an agent and what it holds.
@@ -118,7 +119,7 @@ func (h *house) audit(ctx context.Context, r *report) (*audit, error) {
 			counts[who].Allowed++
 		} else {
 			counts[who].Denied++
-			if r.Judgement != nil && row.Seq <= r.worked {
+			if r.Judgement != nil && (r.worked == 0 || row.Seq <= r.worked) {
 				r.Judgement.Denied = refused(r.Judgement.Denied, &row)
 			}
 		}

@@ -96,6 +96,8 @@ func (p *printer) attempts(list []attempted) {
 			mark = p.good("allowed")
 		case invalid:
 			mark = p.bad("refused")
+		case failed:
+			mark = p.bad("failed ")
 		case byModel:
 			mark = p.dim("answered")
 		}

@@ -3,13 +3,16 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"usher/runtime"
 	"usher/runtime/telemetry"
+	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/venue"
 	"usher/venue/config"
@@ -32,56 +35,98 @@ type DemoOptions struct {
 	// Model is what a configuration calls the model to put behind the agents,
 	// and OpenModel makes it. Empty and nil leave the demonstration's own.
 	Model     string
-	OpenModel func(ctx context.Context) (runtime.Model, error)
+	OpenModel func(ctx context.Context) (DemoModel, error)
+}
+
+// DemoModel is a model of a configuration for a demonstration.
+type DemoModel struct {
+	runtime.Model
+	Priced bool // it has a price, and so have the models that it falls back on
 }
 
 type demoCmd struct {
-	Name    string `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable) or delegation (chains of authority)."`
-	Invoice string `placeholder:"FILE|-" help:"Process this invoice instead of the demonstration's own."`
-	Model   string `placeholder:"NAME" help:"Put a model of your configuration behind the agents of ap. The exit status is then 0 where the gate held and the model came to the policy's outcomes."`
-	Config  string `short:"c" placeholder:"FILE" help:"Configuration that has the model: a file, or a folder of them (default: usher.yaml)."`
-	Data    string `placeholder:"DIR" help:"Keep the data there; otherwise nothing is kept."`
-	JSON    bool   `name:"json" help:"Print the same as data."`
+	Name    string  `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable) or delegation (chains of authority)."`
+	Invoice *string `placeholder:"FILE|-" help:"Process this invoice instead of the demonstration's own."`
+	Model   *string `placeholder:"NAME" help:"Put a model of your configuration behind the agents of ap. The exit status is then 0 where the gate held and the model came to the policy's outcomes."`
+	Config  string  `short:"c" placeholder:"FILE" help:"Configuration that has the model: a file, or a folder of them (default: usher.yaml)."`
+	Data    string  `placeholder:"DIR" help:"Keep the data there; otherwise nothing is kept."`
+	JSON    bool    `name:"json" help:"Print the same as data."`
 }
 
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	demo, ok := s.program.Demos[c.Name]
 	if !ok {
-		names := slices.Sorted(maps.Keys(s.program.Demos))
-		return misusef("there is no demo %q; there are: %s", c.Name, strings.Join(names, ", "))
-	}
-	if c.Config != "" && c.Model == "" {
-		return misusef("the demo takes from %s only the model that --model names: add --model NAME, or leave -c out", c.Config)
+		return noDemo(c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
 	}
 	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Color: s.paint.on, Out: s.out, Notes: s.err}
-	if c.Model != "" {
-		opts.Model, opts.OpenModel = c.Model, func(ctx context.Context) (runtime.Model, error) { return c.open(ctx, s) }
+	switch {
+	case c.Model != nil && *c.Model == "":
+		return misusef("--model names no model: give the name of one in your configuration, or leave --model out")
+	case c.Model != nil:
+		opts.Model, opts.OpenModel = *c.Model, func(ctx context.Context) (DemoModel, error) { return c.open(ctx, s) }
+	case c.Config != "":
+		return misusef("the demo takes from %s only the model that --model names: add --model NAME, or leave -c out", c.Config)
 	}
-	if c.Invoice != "" {
-		in, err := s.source(c.Invoice)
+	if c.Invoice != nil {
+		in, err := s.invoice(*c.Invoice)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
-		opts.Invoice, opts.InvoiceName = in, c.Invoice
+		opts.Invoice, opts.InvoiceName = in, *c.Invoice
 	}
 	defer s.observe(ctx)()
 	opts.Telemetry = s.telemetry
 	return demo(ctx, opts)
 }
 
+// invoice opens the invoice that --invoice names.
+func (s *streams) invoice(name string) (io.ReadCloser, error) {
+	const give = "give the text of one invoice, in a file or as - on standard input"
+	if name == "" {
+		return nil, misusef("--invoice names no file: %s, or leave --invoice out", give)
+	}
+	if at, err := os.Stat(name); err == nil && at.IsDir() {
+		return nil, misusef("--invoice %s is a folder: %s", name, give)
+	}
+	return s.source(name)
+}
+
+// noDemo says what there is instead. Who names a file wants it processed.
+func noDemo(name string, known []string) error {
+	hint := ""
+	if _, err := os.Stat(name); err == nil {
+		hint = fmt.Sprintf("; to process an invoice: usher demo --invoice %s", name)
+	} else if m := tools.Nearest(strings.ToLower(name), known); m != "" {
+		hint = "; did you mean " + m + "?"
+	}
+	return misusef("there is no demo %q; there are: %s%s", name, strings.Join(known, ", "), hint)
+}
+
 // open makes the model that the configuration calls c.Model. Demonstrations
 // ask for it, so that one that takes none says so first.
-func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
+func (c *demoCmd) open(ctx context.Context, s *streams) (DemoModel, error) {
 	from := fromConfig{Config: cmp.Or(c.Config, "usher.yaml")}
 	cfg, err := from.load()
 	if err != nil {
-		return nil, err
+		return DemoModel{}, err
 	}
-	if _, known := cfg.Models[c.Model]; !known {
-		return nil, noModel(from.Config, c.Model, cfg.Models)
+	if _, known := cfg.Models[*c.Model]; !known {
+		return DemoModel{}, noModel(from.Config, *c.Model, cfg.Models)
 	}
-	return venue.Model(ctx, cfg.Models, c.Model, s.program.Providers)
+	m, err := venue.Model(ctx, cfg.Models, *c.Model, s.program.Providers)
+	return DemoModel{m, priced(cfg.Models, *c.Model)}, err
+}
+
+// priced reports whether the model has a price, and so has each that it falls
+// back on: then a cost of nothing is none, and not one that nobody knows.
+func priced(models map[string]config.Model, name string) bool {
+	settings := make(map[string]map[string]any)
+	for name, m := range models {
+		settings[name] = m.Settings
+	}
+	asked, err := wrap.Order(settings, name)
+	return err == nil && !slices.ContainsFunc(asked, func(name string) bool { return settings[name]["price"] == nil })
 }
 
 func noModel(file, name string, models map[string]config.Model) error {
