@@ -183,7 +183,8 @@ func TestTurn(t *testing.T) {
 func TestAWaitIsToldAndNotKept(t *testing.T) {
 	f := newFixture(t, reader(), []runtime.Chunk{
 		{Delay: &runtime.Delay{Reason: "busy", Wait: 1500 * time.Millisecond, Try: 2, Tries: 4}},
-		{Delay: &runtime.Delay{Reason: "still busy", Next: "claude"}}, {Text: "Hi.", Finish: "stop"},
+		{Delay: &runtime.Delay{Reason: "still busy", Next: "claude"}},
+		{Text: "Hi.", Finish: "stop"},
 	})
 	opts, kept := traced(t)
 	s := runtime.NewSession("s", nil)

@@ -28,19 +28,27 @@ func TestAccountUsage(t *testing.T) {
 		{"stopped before it began", []piece{cut}, false, true, runtime.Usage{Input: 100, Cost: 100}},
 		{"worked on and failed", []piece{reported(runtime.Usage{Input: 7, Cost: 7}), cut}, false, false, runtime.Usage{Input: 7, Cost: 7}},
 		{
-			"stopped, and ended quietly", []piece{reported(runtime.Usage{Input: 7, Output: 1}), {chunk: runtime.Chunk{Text: "12345678"}}}, false, true,
+			"stopped, and ended quietly",
+			[]piece{reported(runtime.Usage{Input: 7, Output: 1}), {chunk: runtime.Chunk{Text: "12345678"}}},
+			false, true,
 			runtime.Usage{Input: 7, Output: 2, Cost: 27},
 		},
 		{
-			"stopped when it was finished", []piece{{chunk: runtime.Chunk{Text: "12345678"}}, {chunk: runtime.Chunk{Finish: "stop", Usage: &runtime.Usage{Input: 7, Output: 1, Cost: 17}}}}, true, true,
+			"stopped when it was finished",
+			[]piece{{chunk: runtime.Chunk{Text: "12345678"}}, {chunk: runtime.Chunk{Finish: "stop", Usage: &runtime.Usage{Input: 7, Output: 1, Cost: 17}}}},
+			true, true,
 			runtime.Usage{Input: 7, Output: 1, Cost: 17},
 		},
 		{
-			"all that comes is estimated", []piece{{chunk: runtime.Chunk{Text: "1234", Reasoning: "1234", Call: &runtime.CallDelta{ID: "1234", Name: "1234", Arguments: "1234"}}}}, false, false,
+			"all that comes is estimated",
+			[]piece{{chunk: runtime.Chunk{Text: "1234", Reasoning: "1234", Call: &runtime.CallDelta{ID: "1234", Name: "1234", Arguments: "1234"}}}},
+			false, false,
 			runtime.Usage{Input: 100, Output: 5, Cost: 150},
 		},
 		{
-			"what was said to cost more is not lowered", []piece{reported(runtime.Usage{Input: 7, Output: 1, Cost: 1000}), {chunk: runtime.Chunk{Text: "12345678"}}}, true, false,
+			"what was said to cost more is not lowered",
+			[]piece{reported(runtime.Usage{Input: 7, Output: 1, Cost: 1000}), {chunk: runtime.Chunk{Text: "12345678"}}},
+			true, false,
 			runtime.Usage{Input: 7, Output: 2, Cost: 1000},
 		},
 	} {

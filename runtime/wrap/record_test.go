@@ -100,7 +100,7 @@ func TestReplayOfARun(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || message(wantErr) != message(gotErr) {
 				t.Errorf("events (-recorded +replayed):\n%s%v, %v", diff, wantErr, gotErr)
 			}
-			if _, classed := tc.end.err.(overloaded); classed && !strings.Contains(strings.Join(got, "\n"), `"errorCode":"529"`) {
+			if _, classed := errors.AsType[overloaded](tc.end.err); classed && !strings.Contains(strings.Join(got, "\n"), `"errorCode":"529"`) {
 				t.Errorf("no event has the error's class:\n%s", strings.Join(got, "\n"))
 			}
 			if player.Left() != 0 {
