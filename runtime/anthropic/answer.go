@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,6 +32,8 @@ type answer struct {
 	finished string // the stop reason
 	refusal  sdk.RefusalStopDetails
 }
+
+const maxCalls = 1024 // tool calls of one answer
 
 // block is a content block while it comes.
 type block struct {
@@ -75,13 +78,19 @@ func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
 		}
 	case "message_stop":
 		a.complete = true
+	case "message": // an answer in one piece, although a stream was asked for
+		m := new(sdk.Message)
+		if err := json.Unmarshal([]byte(ev.RawJSON()), m); err != nil {
+			return err
+		}
+		return a.message(m)
 	}
 	return nil
 }
 
 // message takes an answer in one piece.
 func (a *answer) message(m *sdk.Message) error {
-	if m.Type != "message" {
+	if m == nil || m.Type != "message" { // the SDK makes nil of a body that is null
 		return fmt.Errorf("%w: its answer is no message", ErrFormat)
 	}
 	a.who = a.clip(m.Model)
@@ -131,12 +140,15 @@ func (a *answer) start(index int64, b *block, content string) error {
 		if b.id == "" || b.name == "" {
 			return fmt.Errorf("%w: a tool call has no id or no name", ErrFormat)
 		}
-		b.id = a.cleanID(b.id)
+		b.id, b.name = a.cleanID(b.id), a.cleanID(b.name)
 		if b.name == a.tool {
 			if a.text == nil {
 				a.text = b
 			}
 			return nil
+		}
+		if a.calls == maxCalls {
+			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
 		}
 		b.call = a.calls
 		a.calls++
@@ -265,7 +277,7 @@ func (a *answer) remember() {
 			th.blocks = append(th.blocks, texts(content)...)
 		case "tool_use":
 			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: content})
-			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, arguments(content), b.name))
+			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, arguments(content), endpoint.ToolName(b.name, maxToolName)))
 		}
 	}
 	if th.text = text.String(); thinks {

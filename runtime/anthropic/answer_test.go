@@ -1,7 +1,9 @@
 package anthropic_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -93,20 +95,57 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Other ends of line, comments and fields are in the standard of server-sent events.
+// Other ends of line, comments and fields are in the standard of server-sent
+// events, and servers that copied the API leave out what the standard lets them.
 func TestStreamSpellings(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, line := range []string{begin, text0, delta0("Hi"), stop0, endTurn, end} {
-			kind := line[len(`{"type":"`):]
-			kind = kind[:strings.Index(kind, `"`)]
-			_, _ = w.Write([]byte(": alive\r\n\r\nid: 7\r\nretry: 10\r\nevent:" + kind + "\r\ndata:" + line + "\r\n\r\n"))
+	lines := []string{begin, ping, text0, delta0("Hi"), stop0, endTurn, end}
+	stream := func(event func(kind, line string) string) string {
+		var b strings.Builder
+		for _, line := range lines {
+			kind, _, _ := strings.Cut(line[len(`{"type":"`):], `"`)
+			b.WriteString(event(kind, line))
 		}
-	})
-	for _, change := range []func(*anthropic.Options){func(*anthropic.Options) {}, cutting} {
-		if g, err := ask(t, s.model(t, change), say("Hi")); err != nil || g.Text != "Hi" {
-			t.Errorf("got %q, %v", g.Text, err)
-		}
+		return b.String()
+	}
+	named := stream(func(kind, line string) string { return "event: " + kind + "\ndata: " + line + "\n\n" })
+	unnamed := stream(func(_, line string) string { return "data: " + line + "\n\n" })
+	whole := `{"type":"message","model":"claude-test",` + "\r\n" + `"content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`
+	for _, tc := range []struct{ name, kind, sent string }{
+		{"comments and fields", "text/event-stream", stream(func(kind, line string) string {
+			return ": alive\r\n\r\nid: 7\r\nretry: 10\r\nevent:" + kind + "\r\ndata:" + line + "\r\n\r\n"
+		})},
+		{"line ends of CR", "text/event-stream", strings.ReplaceAll(named, "\n", "\r")},
+		{"a byte order mark", "text/event-stream", "\uFEFF" + named},
+		{"no names", "text/event-stream", unnamed},
+		{"no names, and something of another kind", "text/event-stream", unnamed[:strings.Index(unnamed, "data: "+text0)] + "data: [DONE]\n\ndata: {}\n\n" + unnamed[strings.Index(unnamed, "data: "+text0):]},
+		{"names after the data", "text/event-stream", stream(func(kind, line string) string { return "data: " + line + "\nevent: " + kind + "\n\n" })},
+		{"no content type", "", named},
+		{"a whole answer", "application/json; charset=utf-8", whole},
+		{"a whole answer in a stream", "text/event-stream", "data: " + strings.ReplaceAll(whole, "\r\n", "") + "\n\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, packed := range []bool{false, true} {
+				s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header()["Content-Type"] = []string{tc.kind}
+					if tc.kind == "" {
+						w.Header()["Content-Type"] = nil
+					}
+					if !packed {
+						_, _ = io.WriteString(w, tc.sent)
+						return
+					}
+					w.Header().Set("Content-Encoding", "gzip") // although nobody asked for it
+					z := gzip.NewWriter(w)
+					_, _ = io.WriteString(z, tc.sent)
+					_ = z.Close()
+				})
+				for _, change := range []func(*anthropic.Options){func(*anthropic.Options) {}, cutting} {
+					if g, err := ask(t, s.model(t, change), say("Hi")); err != nil || g.Text != "Hi" || g.Finish != "end_turn" {
+						t.Errorf("packed %t: got %q, %q, %v", packed, g.Text, g.Finish, err)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -159,6 +198,17 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
+// A whole answer is taken without its media type too.
+func TestWholeAnswerWithoutType(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		_, _ = io.WriteString(w, "\uFEFF"+`{"type":"message","model":"claude-test","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`)
+	})
+	if g, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = true }), say("Hi")); err != nil || g.Text != "Hi" {
+		t.Errorf("got %q, %v", g.Text, err)
+	}
+}
+
 // afterCalls is the conversation that goes on after an answer with calls.
 func afterCalls(g *got) *runtime.Request {
 	req := say("Look around.")
@@ -196,5 +246,23 @@ func TestThinkingGoesBack(t *testing.T) {
 	}
 	if strings.Contains(string(s.bodies[3]), "redacted_thinking") || !strings.Contains(string(s.bodies[3]), "w/b") {
 		t.Errorf("the answer is not sent as the conversation has it: %s", s.bodies[3])
+	}
+}
+
+// A name that the model made up goes back as the API takes it, beside what was
+// thought; the conversation keeps the true one.
+func TestOddNameGoesBackWithThinking(t *testing.T) {
+	odd := strings.Split(strings.ReplaceAll(strings.Join(thinkingCalls, "\n"), "covia_read", "covia.read"), "\n")
+	s := serve(t, events(64, odd...), hello(64))
+	m := s.model(t, func(o *anthropic.Options) { o.ThinkingBudget = 2048 })
+	g, err := ask(t, m, say("Look around."))
+	if err != nil || g.Calls[0].Name != "covia.read" {
+		t.Fatalf("got %+v, %v", g, err)
+	}
+	if _, err := ask(t, m, afterCalls(&g)); err != nil {
+		t.Fatal(err)
+	}
+	if sent := string(s.bodies[1]); strings.Contains(sent, "covia.read") || !strings.Contains(sent, `"covia_read_`) || !strings.Contains(sent, "redacted_thinking") {
+		t.Errorf("the answer goes back as %s", sent)
 	}
 }

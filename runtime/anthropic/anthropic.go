@@ -15,7 +15,6 @@ package anthropic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -152,7 +151,7 @@ const drainTime = 100 * time.Millisecond
 func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream := m.messages.NewStreaming(ctx, params, option.WithMiddleware(expect("text/event-stream", ", or try stream: false")),
+	stream := m.messages.NewStreaming(ctx, params, option.WithMiddleware(expect(streamType, ", or try stream: false")),
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithHeader("Accept-Encoding", "identity")) // compression would hold pieces back
 	if err := stream.Err(); err != nil {
@@ -180,12 +179,14 @@ func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, a *answ
 
 // whole takes the answer in one piece.
 func (m *Model) whole(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
-	message, err := m.messages.New(ctx, params, option.WithMiddleware(expect("application/json", ", or try stream: true")))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return cut(err)
-	}
-	if err != nil {
+	message, err := m.messages.New(ctx, params, option.WithMiddleware(expect(wholeType, ", or try stream: true")))
+	switch {
+	case ended(err):
+		return cut(io.ErrUnexpectedEOF)
+	case err != nil:
 		return err
+	case message != nil && message.Type == "error":
+		return m.told(message.RawJSON())
 	}
 	return a.message(message)
 }

@@ -46,10 +46,15 @@ type bounded struct{ next http.RoundTripper }
 
 func (t bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := t.next.RoundTrip(req)
-	if err == nil {
-		res.Body = &boundedBody{res.Body, maxAnswer}
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	endpoint.Plain(res)
+	res.Body = &boundedBody{res.Body, maxAnswer, errTooLong}
+	if res.StatusCode >= 400 {
+		res.Body = &boundedBody{res.Body, endpoint.MaxErrorBody, io.EOF}
+	}
+	return res, nil
 }
 
 // CloseIdleConnections lets [http.Client] reach the transport's.
@@ -62,16 +67,22 @@ func (t bounded) CloseIdleConnections() {
 type boundedBody struct {
 	io.ReadCloser
 	left int
+	end  error // after that
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLong
+		return 0, b.end
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	return n, err
 }
+
+const (
+	wholeType  = "application/json"
+	streamType = "text/event-stream"
+)
 
 // expect refuses a success of another form: the SDK would find no events in it,
 // and the answer would look cut. What to do about it comes after "check base_url".
@@ -86,10 +97,29 @@ func expect(mediaType, orElse string) option.Middleware {
 			return nil, fmt.Errorf("%w: it redirects (%s): set base_url to the final address", ErrFormat, res.Status)
 		}
 		got, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		if got == mediaType || got == "" {
-			return res, nil
+		switch {
+		case got == mediaType, got == "":
+			if mediaType == streamType {
+				res.Body = newEvents(res.Body)
+			}
+		case got == wholeType && mediaType == streamType:
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil {
+				return nil, cut(err)
+			}
+			if res.Body = oneEvent(body); res.Body == nil {
+				return nil, unexpected(got, mediaType, orElse)
+			}
+		default:
+			res.Body.Close()
+			return nil, unexpected(got, mediaType, orElse)
 		}
-		res.Body.Close()
-		return nil, fmt.Errorf("%w: it sent %s where %s was due: check base_url%s", ErrFormat, got, mediaType, orElse)
+		res.Header.Set("Content-Type", mediaType) // where there is none, the SDK would not read it
+		return res, nil
 	}
+}
+
+func unexpected(got, due, orElse string) error {
+	return fmt.Errorf("%w: it sent %s where %s was due: check base_url%s", ErrFormat, got, due, orElse)
 }

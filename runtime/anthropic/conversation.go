@@ -9,7 +9,10 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
+
+const maxToolName = 128 // as the API bounds it
 
 // conversation writes messages as the API wants them: user and assistant take
 // turns, the results of one answer's calls stand in one message and in order,
@@ -34,6 +37,9 @@ func (c *conversation) add(msg *runtime.Message) error {
 		}
 		if msg.Failed {
 			result.IsError = sdk.Bool(true)
+			if len(result.Content) == 0 { // which the API refuses beside is_error
+				result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: "failed"}}}
+			}
 		}
 		c.say(sdk.MessageParamRoleUser, sdk.ContentBlockParamUnion{OfToolResult: &result})
 	default:
@@ -78,7 +84,7 @@ func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUni
 	}
 	blocks := texts(msg.Text)
 	for i, call := range msg.Calls {
-		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], arguments(call.Arguments), call.Name))
+		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], arguments(call.Arguments), endpoint.ToolName(call.Name, maxToolName)))
 	}
 	return blocks
 }

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -23,17 +22,17 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, m.opts.Timeout, endpoint.TimedOut(m.opts.Timeout))
 	defer cancel()
-	count, err := m.messages.CountTokens(ctx, counted(&params), option.WithMiddleware(expect("application/json", "")))
+	count, err := m.messages.CountTokens(ctx, counted(&params), option.WithMiddleware(expect(wholeType, "")))
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = cut(err)
-	case err == nil && !count.JSON.InputTokens.Valid():
+	case ended(err):
+		err = cut(io.ErrUnexpectedEOF)
+	case err == nil && (count == nil || !count.JSON.InputTokens.Valid()): // nil: the body was null
 		err = fmt.Errorf("%w: its answer is no count of tokens", ErrFormat)
 	}
 	if err != nil {
 		return 0, m.failed(ctx, err)
 	}
-	return int(count.InputTokens), nil
+	return endpoint.Tokens(int(count.InputTokens)), nil
 }
 
 // counted is what of a request counts: all but how the answer is sampled.

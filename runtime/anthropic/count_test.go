@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 func TestCountTokens(t *testing.T) {
@@ -51,6 +53,16 @@ func TestCountTokens(t *testing.T) {
 	}
 }
 
+// A count is within reason, as those of answers are.
+func TestCountTokensWithinReason(t *testing.T) {
+	for said, want := range map[string]int{"-5": 0, "9223372036854775807": endpoint.Tokens(math.MaxInt)} {
+		n, err := serve(t, reply(200, nil, `{"input_tokens":`+said+`}`)).model(t).CountTokens(t.Context(), say("Hi"))
+		if err != nil || n != want {
+			t.Errorf("CountTokens of %s = %d, %v, want %d", said, n, err, want)
+		}
+	}
+}
+
 func TestCountTokensFails(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -63,6 +75,8 @@ func TestCountTokensFails(t *testing.T) {
 		{"too long", reply(400, nil, apiError("invalid_request_error", "prompt is too long: 1 > 0")), runtime.ErrWindow, "less context", false},
 		{"no such endpoint", reply(404, nil, apiError("not_found_error", "Not found "+testKey)), nil, "Not found [redacted]; check base_url", false},
 		{"no count", reply(200, nil, `{}`), anthropic.ErrFormat, "no count of tokens", false},
+		{"null", reply(200, nil, `null`), anthropic.ErrFormat, "no count of tokens", false},
+		{"nothing", reply(200, nil, ``), anthropic.ErrCut, "unexpected EOF", true},
 		{"no JSON", reply(200, nil, `{"input_tokens":]}`), anthropic.ErrFormat, "invalid character", false},
 		{"half of it", reply(200, nil, `{"input_tok`), anthropic.ErrCut, "unexpected EOF", true},
 		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), anthropic.ErrFormat, "check base_url", false},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -131,6 +132,14 @@ func cut(err error) error {
 	return endpoint.Cut(err)
 }
 
+// ended says whether an answer ended before it was whole, or began.
+func ended(err error) bool {
+	if _, unreached := errors.AsType[*url.Error](err); unreached {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 func isForm(err error) bool {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return true
@@ -155,6 +164,9 @@ func (m *Model) failed(ctx context.Context, err error) error {
 	}
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
 		return m.said(api)
+	}
+	if said, ok := errors.AsType[*Error](err); ok {
+		return said
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

@@ -14,6 +14,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 // verdict is what wrappers ask an error.
@@ -56,7 +57,8 @@ func TestServerErrors(t *testing.T) {
 			"try again in 1m30s", true, 90 * time.Second, true,
 		},
 		{"429 in the past", reply(429, http.Header{"Retry-After": {now.Add(-time.Hour).Format(http.TimeFormat)}}, apiError("rate_limit_error", "x")), "429", true, 0, true},
-		{"429 with nonsense", reply(429, http.Header{"Retry-After": {"1e300"}}, apiError("rate_limit_error", "x")), "429", true, 0, false},
+		{"429 with nonsense", reply(429, http.Header{"Retry-After": {"-1e300"}}, apiError("rate_limit_error", "x")), "429", true, 0, false},
+		{"429 for longer than anyone waits", reply(429, http.Header{"Retry-After": {"86401"}}, apiError("rate_limit_error", "x")), "try again in 24h0m0s", true, 24 * time.Hour, true},
 		{"milliseconds first", reply(503, http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"9"}}, ""), "503 Service Unavailable; try again in 1.5s", true, 1500 * time.Millisecond, true},
 		{"529", reply(529, nil, apiError("overloaded_error", "Overloaded")), "answers 529 (overloaded_error): Overloaded [request req_body]", true, 0, false},
 		{"500", reply(500, nil, apiError("api_error", "Oh.")), "500 Internal Server Error (api_error): Oh.", true, 0, false},
@@ -73,6 +75,16 @@ func TestServerErrors(t *testing.T) {
 			"an error in mid-stream", events(5, begin, text0, delta0("Hi"), apiError("overloaded_error", "Overloaded")),
 			"the model's server answers with an error (overloaded_error): Overloaded [request req_body]", true, 0, false,
 		},
+		{
+			"an error in mid-stream without a name", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: "+begin+"\n\ndata: "+apiError("overloaded_error", "Overloaded")+"\n\n")
+			},
+			"the model's server answers with an error (overloaded_error): Overloaded [request req_body]", true, 0, false,
+		},
+		{"an error under the status of an answer", reply(200, nil, apiError("overloaded_error", "Over\u002dloaded")), "with an error (overloaded_error): Over-loaded", true, 0, false},
+		{"an answer of another API", reply(200, nil, `{"object":"chat.completion"}`), "it sent application/json where text/event-stream was due: check base_url, or try stream: false", false, 0, false},
+		{"401 with the key in escapes", reply(401, nil, `{"message":"`+strings.ReplaceAll(testKey, "-", `\u002d`)+`"}`), `{"message":"[redacted]"}; check key`, false, 0, false},
 		{"an error of another kind in mid-stream", events(5, begin, apiError("invalid_request_error", "No.")), "(invalid_request_error): No.", false, 0, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -94,6 +106,66 @@ func TestServerErrors(t *testing.T) {
 			hidesKey(t, err)
 		})
 	}
+}
+
+func manyCalls() []string {
+	lines := []string{begin}
+	for i := range 1025 {
+		lines = append(lines,
+			fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"t%d","name":"f","input":{}}}`, i, i),
+			fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
+	}
+	return append(lines, endTools, end)
+}
+
+// An error under the status of an answer is one, whatever was asked for.
+func TestErrorForAWholeAnswer(t *testing.T) {
+	s := serve(t, reply(200, nil, apiError("overloaded_error", "Overloaded "+testKey)))
+	_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = true }), say("Hi"))
+	said, ok := errors.AsType[*anthropic.Error](err)
+	if !ok || !said.Temporary() || said.Error() != "the model's server answers with an error (overloaded_error): Overloaded [redacted] [request req_body]" {
+		t.Errorf("Generate: %v, want a temporary Error", err)
+	}
+	hidesKey(t, err)
+}
+
+// Of an error, as much is read as can be of use.
+func TestErrorBodyIsBounded(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		read := &meter{}
+		s := serve(t, reply(500, http.Header{"Content-Type": {"text/html"}}, strings.Repeat("<p>x</p> ", 1<<20)))
+		_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream, o.Transport = whole, read }), say("Hi"))
+		if err == nil || !strings.Contains(err.Error(), "500 Internal Server Error: <p>x</p>") || read.bytes > 2*endpoint.MaxErrorBody {
+			t.Errorf("%d bytes are read for %v, want at most about %d", read.bytes, err, endpoint.MaxErrorBody)
+		}
+	}
+	// Half a key at the end of what is read would not be found in it.
+	s := serve(t, reply(401, http.Header{"Content-Type": {"text/plain"}}, "bad"+strings.Repeat(" ", endpoint.MaxErrorBody-13)+testKey))
+	if _, err := ask(t, s.model(t), say("Hi")); err == nil || strings.Contains(err.Error(), testKey[:5]) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// meter counts what is read of answers.
+type meter struct {
+	http.Transport
+	bytes int
+}
+
+func (m *meter) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := m.Transport.RoundTrip(req)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(res.Body, m), res.Body}
+	}
+	return res, err
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	m.bytes += len(p)
+	return len(p), nil
 }
 
 // hidesKey looks for the key in all that hangs on an error.
@@ -146,6 +218,26 @@ func TestBrokenAnswers(t *testing.T) {
 		{"no JSON", events(64, begin, text0, `{"type":"content_block_delta","index":0,`), nil, anthropic.ErrFormat, "JSON", false},
 		{"no JSON in a whole answer", reply(200, nil, `{"type":]}`), whole, anthropic.ErrFormat, "invalid character", false},
 		{"half of a whole answer", reply(200, nil, `{"type":"message"`), whole, anthropic.ErrCut, "unexpected EOF", true},
+		{"null for a whole answer", reply(200, nil, "null"), whole, anthropic.ErrFormat, "no message", false},
+		{"null for a stream", reply(200, nil, "null"), nil, anthropic.ErrFormat, "check base_url", false},
+		{"nothing for a whole answer", reply(200, nil, ""), whole, anthropic.ErrCut, "unexpected EOF", true},
+		{"nothing, and a status that says so", reply(204, nil, ""), whole, anthropic.ErrCut, "unexpected EOF", true},
+		{"half of a whole answer to a stream", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, `{"type":"message","content":[`)
+		}, nil, anthropic.ErrCut, "unexpected EOF", true},
+		{"a message that is none, to a stream", reply(200, nil, `{"type":"message","content":3}`), nil, anthropic.ErrFormat, "no stop reason", false},
+		{"a line without end", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			space := strings.Repeat(" ", 1<<20)
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, space); err != nil {
+					return
+				}
+			}
+		}, nil, anthropic.ErrFormat, "longer than", false},
+		{"many calls", events(1<<20, manyCalls()...), nil, anthropic.ErrFormat, "more than 1024 tool calls", false},
 		{"something else in a whole answer", reply(200, nil, `{"object":"chat.completion"}`), whole, anthropic.ErrFormat, "no message", false},
 		{"endless", endless, nil, anthropic.ErrFormat, "longer than", false},
 		{"endless in a whole answer", func(w http.ResponseWriter, r *http.Request) {

@@ -18,6 +18,7 @@ func TestAServerThatSaysWhatItShouldNot(t *testing.T) {
 	const (
 		text  = `{"type":"text","text":"hi"}`
 		tool  = `{"type":"tool_use","id":"` + testKey + `","name":"n","input":{}}`
+		named = `{"type":"tool_use","id":"a","name":"` + testKey + `","input":{}}`
 		count = `{"input_tokens":1,"output_tokens":1}`
 	)
 	for name, body := range map[string]string{
@@ -25,6 +26,7 @@ func TestAServerThatSaysWhatItShouldNot(t *testing.T) {
 		"long stop reason": message("m", text, strings.Repeat("x", 1<<20), count),
 		"model":            message(testKey, text, "end_turn", count),
 		"call id":          message("m", tool, "tool_use", count),
+		"call name":        message("m", named, "tool_use", count),
 		"negative counts":  message("m", text, "end_turn", `{"input_tokens":-1000000,"output_tokens":-1,"cache_read_input_tokens":-3,"cache_creation_input_tokens":-4}`),
 		"huge counts":      message("m", text, "end_turn", `{"input_tokens":9223372036854775000,"output_tokens":9223372036854775000,"cache_read_input_tokens":9223372036854775000}`),
 	} {
@@ -39,7 +41,7 @@ func TestAServerThatSaysWhatItShouldNot(t *testing.T) {
 				}
 				said := c.Finish + c.Model
 				if c.Call != nil {
-					said += c.Call.ID
+					said += c.Call.ID + c.Call.Name
 				}
 				if strings.Contains(said, testKey) || len(said) > endpoint.MaxMessage+10 {
 					t.Errorf("a chunk of %d bytes says %.100s", len(said), said)

@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +52,14 @@ func TestRequests(t *testing.T) {
 			user("Go."), {Role: runtime.RoleAssistant, Calls: []runtime.ToolCall{call}}, {Role: runtime.RoleTool, CallID: id, Text: "{}"}, {Role: runtime.RoleAssistant, Text: "Done."},
 		}
 	}
+	odd := []runtime.Message{user("Go.")}
+	for _, name := range []string{"map:read", "map.read", "functions.x<|channel|>", "", strings.Repeat("x", 129)} {
+		id := "toolu_" + strconv.Itoa(len(odd))
+		odd = append(
+			odd, runtime.Message{Role: runtime.RoleAssistant, Calls: []runtime.ToolCall{{ID: id, Name: name, Arguments: "{}"}}},
+			runtime.Message{Role: runtime.RoleTool, CallID: id, Name: name, Text: "\n", Failed: true},
+		)
+	}
 	fits := json.RawMessage(`{"type":"object","required":["verdict"],"properties":{"verdict":{"enum":["yes","no"]},"score":{"type":"number","minimum":0,"maximum":1}}}`)
 	beyond := json.RawMessage(`{"type":"object","additionalProperties":{"type":"number"}}`)
 	for _, tc := range []struct {
@@ -68,6 +77,7 @@ func TestRequests(t *testing.T) {
 		{"thinking", *say("Hi"), func(o *anthropic.Options) { o.ThinkingBudget = 2048 }},
 		{"adaptive", *say("Hi"), func(o *anthropic.Options) { o.ThinkingBudget = anthropic.Adaptive }},
 		{"ids-of-others", runtime.Request{Messages: append(append(repeated("call:1.0"), repeated("call:1.0")...), repeated("")...)}, nil},
+		{"odd-names-and-silent-failures", runtime.Request{Messages: odd}, nil},
 		{"tool-schemas", runtime.Request{Messages: say("Hi").Messages, Tools: []runtime.Tool{
 			{Name: "any", Input: json.RawMessage(`true`)},
 			{Name: "open", Input: json.RawMessage(` {"properties":{"a":{}}} `)},

@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
-	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -12,21 +10,14 @@ import (
 
 // said is what the server says is wrong, instead of an answer or in its middle.
 func (m *Model) said(api *sdk.Error) *Error {
-	var body struct {
-		Error struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
-		RequestID string `json:"request_id"`
-	}
 	raw := api.RawJSON()
-	e := new(Error)
-	if json.Unmarshal([]byte(raw), &body) == nil && body.Error.Type != "" {
-		e.Type, e.Message = m.clip(body.Error.Type), m.clip(body.Error.Message)
-	} else {
-		e.Message = m.clip(strings.ReplaceAll(raw, `\/`, `/`)) // as some write keys in JSON
+	if api.StatusCode >= 400 {
+		raw = string(endpoint.ErrorBody([]byte(raw), true))
 	}
-	e.RequestID = m.clip(cmp.Or(api.RequestID, body.RequestID))
+	e := m.told(raw)
+	if api.RequestID != "" {
+		e.RequestID = m.clip(api.RequestID)
+	}
 	if api.StatusCode < 400 { // in the middle of an answer that began well
 		return e
 	}
@@ -37,4 +28,19 @@ func (m *Model) said(api *sdk.Error) *Error {
 		e.wait, e.waits = endpoint.RetryAfter(h, m.opts.Now())
 	}
 	return e
+}
+
+// told is an error that the server wrote.
+func (m *Model) told(raw string) *Error {
+	var body struct {
+		Error struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"error"`
+		RequestID string `json:"request_id"`
+	}
+	if json.Unmarshal([]byte(raw), &body) != nil || body.Error.Type == "" {
+		return &Error{Message: m.clip(raw), RequestID: m.clip(body.RequestID)}
+	}
+	return &Error{Type: m.clip(body.Error.Type), Message: m.clip(body.Error.Message), RequestID: m.clip(body.RequestID)}
 }

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"context"
+	"errors"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -11,17 +12,25 @@ import (
 // allow_http, key, headers, max_tokens, temperature, top_p, thinking (a number
 // of tokens, or adaptive), prompt_cache, stream and timeout. They mean what
 // [Options] says. The key, and headers that are keys, are env:NAME, file:PATH or
-// secret:NAME.
+// secret:NAME. The vendor's own address wants one.
 func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
 	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg))); err != nil {
 		return nil, err
 	}
-	if o.Key == "" && o.BaseURL == "" {
-		return nil, endpoint.Bad("key", "is missing: write where it stands, for example key: env:ANTHROPIC_API_KEY")
+	m, err := New(o)
+	err = errors.Join(err, endpoint.NeedsKey(host, o.BaseURL, o.Key, o.SecretHeaders, "ANTHROPIC_API_KEY"))
+	if err != nil {
+		return nil, err
 	}
-	return New(o)
+	return m, nil
 }
+
+// host is the vendor's own.
+const host = "api.anthropic.com"
+
+// Settings returns the names of the settings that [Provider] takes.
+func Settings() []string { return endpoint.Names(settings(new(Options), nil)) }
 
 func settings(o *Options, secrets endpoint.Secrets) map[string]endpoint.Setting {
 	return map[string]endpoint.Setting{

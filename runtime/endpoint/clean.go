@@ -2,8 +2,11 @@ package endpoint
 
 import (
 	"cmp"
+	"encoding/base64"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,13 +22,28 @@ const (
 // not too long. It is a function so that nothing that prints or walks its
 // holder finds a secret.
 func Cleaner(key Secret, headers map[string]Secret) func(string) string {
-	return cleaner(key, headers, MaxMessage)
+	clean := cleaner(key, headers, MaxMessage)
+	return func(text string) string { return clean(unescaped(text)) }
 }
 
 // IDCleaner is [Cleaner] for ids of a server's, which go back to it and are long
 // sometimes.
 func IDCleaner(key Secret, headers map[string]Secret) func(string) string {
 	return cleaner(key, headers, maxID)
+}
+
+// escapes are how JSON may spell what need not be escaped, and keys do hold: some
+// servers write / + = < > & so. A text within a text has more than one backslash.
+var escapes = regexp.MustCompile(`\\+(?:/|u00[2-7][0-9A-Fa-f])`)
+
+func unescaped(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(e string) string {
+		if e = strings.TrimLeft(e, `\`); e == "/" {
+			return e
+		}
+		n, _ := strconv.ParseUint(e[1:], 16, 8) // the pattern has only such
+		return string(rune(n))
+	})
 }
 
 // Word returns what a server says that should be a word, such as why an answer
@@ -58,8 +76,15 @@ func redactor(key Secret, headers map[string]Secret) func(string) string {
 	secrets := []string{string(key)}
 	for _, value := range headers {
 		secrets = append(secrets, string(value))
-		if _, credential, ok := strings.Cut(string(value), " "); ok { // "Bearer …"
-			secrets = append(secrets, strings.TrimSpace(credential))
+		scheme, credential, ok := strings.Cut(string(value), " ")
+		if !ok {
+			continue
+		}
+		credential = strings.TrimSpace(credential) // "Bearer …"
+		secrets = append(secrets, credential)
+		if raw, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(scheme, "Basic") {
+			_, password, _ := strings.Cut(string(raw), ":")
+			secrets = append(secrets, string(raw), password)
 		}
 	}
 	// The longest first, so that no secret that is part of another leaves the rest.

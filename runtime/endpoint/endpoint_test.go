@@ -35,6 +35,7 @@ func TestBase(t *testing.T) {
 		{"http://10.0.0.1", false, "use https, or set allow_http: true"},
 		{"http://0.0.0.0", false, "use https, or set allow_http: true"},
 		{"http://localhost.example", false, "use https, or set allow_http: true"},
+		{"http://notlocalhost", false, "use https, or set allow_http: true"},
 		{"ftp://localhost", false, "is neither https nor http: use one such as https://host/v1"},
 		{"localhost:11434/v1", false, "names no host"},
 		{"https://:443/v1", false, "names no host"},
@@ -45,7 +46,9 @@ func TestBase(t *testing.T) {
 		{"https://host/v1/chat/", false, "names the endpoint itself: remove /chat"},
 	} {
 		u, err := form.Base(tt.text, tt.allowHTTP)
-		if err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "pa55word")) || err == nil && u.String() != tt.want {
+		if address := strings.Contains(tt.want, "://") && !strings.Contains(tt.want, " "); address != (err == nil) {
+			t.Errorf("Base(%q, %t) = %v, %v, want %s", tt.text, tt.allowHTTP, u, err, tt.want)
+		} else if err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "pa55word")) || err == nil && u.String() != tt.want {
 			t.Errorf("Base(%q, %t) = %v, %v, want %s", tt.text, tt.allowHTTP, u, err, tt.want)
 		}
 	}
@@ -123,11 +126,15 @@ func TestRetryAfter(t *testing.T) {
 		{"1500", "9", 1500 * time.Millisecond, true},
 		{"soon", "9", 9 * time.Second, true},
 		{"", "-1", 0, false},
-		{"", "1e300", 0, false},
+		{"-1", "9", 9 * time.Second, true},
+		{"86400001", "9", 24 * time.Hour, true},
+		{"", "86401", 24 * time.Hour, true},
+		{"", "1e300", 24 * time.Hour, true},
+		{"1e300", "9", 24 * time.Hour, true},
 		{"", "NaN", 0, false},
 		{"", "Fri, 20 Nov 2026 12:01:00 GMT", time.Minute, true},
 		{"", "Fri, 20 Nov 2025 12:01:00 GMT", 0, true},
-		{"", "Fri, 20 Nov 2027 12:01:00 GMT", 0, false},
+		{"", "Fri, 20 Nov 2027 12:01:00 GMT", 24 * time.Hour, true},
 	} {
 		h := make(http.Header)
 		h.Set("Retry-After-Ms", tt.ms)
@@ -163,6 +170,15 @@ func TestTransient(t *testing.T) {
 		transient, ok := errors.AsType[*Transient](tt.err)
 		if !ok || !transient.Temporary() || !errors.Is(tt.err, tt.is) || tt.err.Error() != tt.text {
 			t.Errorf("%v is temporary: %t, want a temporary %v that reads %s", tt.err, ok, tt.is, tt.text)
+		}
+	}
+}
+
+// No count of a server's is a refund, and no sum of counts wraps around.
+func TestTokens(t *testing.T) {
+	for n, want := range map[int]int{-1: 0, 0: 0, 7: 7, 1 << 40: 1 << 40, 1<<40 + 1: 1 << 40, 1 << 62: 1 << 40} {
+		if got := Tokens(n); got != want {
+			t.Errorf("Tokens(%d) = %d, want %d", n, got, want)
 		}
 	}
 }

@@ -76,18 +76,22 @@ func Temporary(status int) bool {
 }
 
 // RetryAfter reads how long a server asks to wait: in milliseconds, in seconds,
-// or until a date.
+// or until a date. What is beyond a day is a day: nobody waits that long, and to
+// pass over it would mean to ask again at once.
 func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	const longest = 24 * time.Hour // beyond, it is no time but a mistake
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms <= longest.Seconds()*1000 {
-		return time.Duration(ms * float64(time.Millisecond)), true
+	const longest = 24 * time.Hour
+	in := func(n float64, unit time.Duration) time.Duration {
+		return time.Duration(min(n, float64(longest/unit)) * float64(unit))
+	}
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
+		return in(ms, time.Millisecond), true
 	}
 	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= longest.Seconds() {
-		return time.Duration(s * float64(time.Second)), true
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
+		return in(s, time.Second), true
 	}
-	if at, err := http.ParseTime(text); err == nil && at.Sub(now) <= longest {
-		return max(0, at.Sub(now)), true
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(0, at.Sub(now)), longest), true
 	}
 	return 0, false
 }

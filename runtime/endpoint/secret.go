@@ -115,9 +115,10 @@ func fromFile(path string) (Secret, error) {
 	return trimmed(string(raw), path)
 }
 
-// trimmed is the value without the line break that editors and shells add.
+// trimmed is the value without the line break and the byte order mark that
+// editors and shells add.
 func trimmed(value, where string) (Secret, error) {
-	value = strings.TrimSpace(value)
+	value = strings.TrimSpace(strings.TrimPrefix(value, byteOrderMark))
 	if value == "" {
 		return "", fmt.Errorf("%s is empty", where)
 	}

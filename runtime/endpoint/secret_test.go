@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ func sealed(_ context.Context, name string) (string, error) {
 
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
-	path, empty, big := filepath.Join(dir, "key"), filepath.Join(dir, "empty"), filepath.Join(dir, "big")
-	for name, content := range map[string]string{path: "  " + testKey + "\n", empty: "", big: strings.Repeat("x", maxSecretFile+1)} {
+	path, empty, big, marked := filepath.Join(dir, "key"), filepath.Join(dir, "empty"), filepath.Join(dir, "big"), filepath.Join(dir, "marked")
+	for name, content := range map[string]string{path: "  " + testKey + "\n", empty: "", marked: "\uFEFF" + testKey + "\r\n", big: strings.Repeat("x", maxSecretFile+1)} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -48,6 +49,7 @@ func TestSecrets(t *testing.T) {
 	}{
 		{"env:USHER_TEST_KEY", runtime.ModelConfig{}, ""},
 		{"file:" + path, runtime.ModelConfig{}, ""},
+		{"file:" + marked, runtime.ModelConfig{}, ""},
 		{"secret:openai", venue, ""},
 		{"env:USHER_TEST_NONE", venue, "environment variable USHER_TEST_NONE is not set"},
 		{"env:USHER_TEST_BLANK", venue, "environment variable USHER_TEST_BLANK is empty"},
@@ -157,9 +159,12 @@ func TestCheckHeaders(t *testing.T) {
 }
 
 func TestCleaner(t *testing.T) {
-	clean := Cleaner("sk-one", map[string]Secret{"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three"})
+	clean := Cleaner("sk-one", map[string]Secret{
+		"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three", "X-B": "Basic " + Secret(base64.StdEncoding.EncodeToString([]byte("bob:tok/4+="))),
+	})
 	for _, tt := range []struct{ said, want string }{
 		{"a sk-one b sk-one-and-more c tok-three d Bearer tok-three", "a [redacted] b [redacted] c [redacted] d [redacted]"},
+		{`tok\/4\u002b\u003D or \\u002b and bob:tok/4+=`, "[redacted] or + and [redacted]"},
 		{" two\r\n\tlines\xff ", "two lines\uFFFD"},
 		{strings.Repeat("x", MaxMessage-3) + "sk-one", strings.Repeat("x", MaxMessage-3) + "[re …"},
 		{strings.Repeat("x", MaxMessage-1) + "é", strings.Repeat("x", MaxMessage-1) + " …"},
@@ -170,5 +175,78 @@ func TestCleaner(t *testing.T) {
 	}
 	if got := Cleaner("", nil)("a  b"); got != "a b" {
 		t.Errorf("without secrets, %q", got)
+	}
+}
+
+// An id goes back to its server as it came.
+func TestIDCleanerKeepsEscapes(t *testing.T) {
+	if got := IDCleaner(testKey, nil)(`call\/\u002b`); got != `call\/\u002b` {
+		t.Errorf("an id becomes %s", got)
+	}
+}
+
+// An id goes back to its server: it is cut only where it has no sensible length.
+// A word is short, and whole in its characters.
+func TestIDsAndWords(t *testing.T) {
+	id := strings.Repeat("x", 64<<10)
+	for _, tt := range []struct{ said, want string }{{id, id}, {id + "y", id + " …"}, {"a sk-one", "a [redacted]"}} {
+		if got := IDCleaner("sk-one", nil)(tt.said); got != tt.want {
+			t.Errorf("an id of %d bytes becomes one of %d, want %d", len(tt.said), len(got), len(tt.want))
+		}
+	}
+	for _, tt := range []struct{ said, want string }{
+		{"stop", "stop"},
+		{strings.Repeat("x", 101), strings.Repeat("x", 100)},
+		{strings.Repeat("x", 99) + "é", strings.Repeat("x", 99)},
+		{"sk-one", "[redacted]"},
+	} {
+		if got := Word(tt.said, Cleaner("sk-one", nil)); got != tt.want {
+			t.Errorf("Word(%q) = %q, want %q", tt.said, got, tt.want)
+		}
+	}
+}
+
+// What is missing is told from what is wrong, and may be stood in for: but not
+// for a reference that is none.
+func TestMissingSecrets(t *testing.T) {
+	for _, tt := range []struct {
+		ref     string
+		missing bool
+	}{
+		{"env:USHER_TEST_NO_SUCH_KEY", true},
+		{"file:" + t.TempDir(), true},
+		{"sk-literal", false},
+		{"secret:openai", false}, // there is no venue to have it
+	} {
+		_, err := SecretsOf(t.Context(), runtime.ModelConfig{})(tt.ref)
+		if _, ok := errors.AsType[*MissingError](err); ok != tt.missing || err == nil {
+			t.Errorf("%s is missing: %t (%v), want %t", tt.ref, ok, err, tt.missing)
+		}
+		got, err := SecretsOf(t.Context(), runtime.ModelConfig{StandIn: "stand-in"})(tt.ref)
+		if (err == nil) != tt.missing || tt.missing && got != "stand-in" {
+			t.Errorf("%s with a stand-in: %t, %v", tt.ref, got == "stand-in", err)
+		}
+	}
+}
+
+// Headers that hold keys are never written out, however their names are spelt;
+// and those of the request itself are not taken from it.
+func TestWhichHeadersAreTaken(t *testing.T) {
+	for _, name := range []string{
+		"Authorization", "proxy-authorization", "X-API-Key", "ApiKey", "X-Auth-Token", "Client-Secret", "Set-Cookie", "X-Password",
+	} {
+		var plain map[string]string
+		var secret map[string]Secret
+		read := Headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{}), "{X-Title: Usher}")
+		if err := read(map[string]any{name: "literal"}); err == nil || strings.Contains(err.Error(), "literal") || len(plain) > 0 {
+			t.Errorf("%s is taken as text: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"accept", "Accept-Encoding", "CONNECTION", "Content-Length", "Content-Type", "host", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+	} {
+		if err := CheckHeaders(map[string]string{name: "x"}, nil, nil); err == nil || !strings.Contains(err.Error(), "is set by the request itself") {
+			t.Errorf("%s: %v, want that the request sets it", name, err)
+		}
 	}
 }

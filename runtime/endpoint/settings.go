@@ -8,9 +8,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"usher/runtime"
+	"usher/runtime/wrap"
 	"usher/tools"
 )
 
@@ -37,13 +39,26 @@ func Read(provider string, values map[string]any, known map[string]Setting) erro
 	return errors.Join(wrong...)
 }
 
+// unknown says what there is instead of a setting that is not. What models
+// over models take comes here too when it is misspelt.
 func unknown(provider, name string, known map[string]Setting) error {
-	names := slices.Sorted(maps.Keys(known))
-	if near := nearest(name, names); near != "" {
+	own, every := Names(known), slices.Sorted(slices.Values(wrap.Settings()))
+	if near := nearest(name, slices.Concat(own, every)); near != "" {
 		return fmt.Errorf("provider %s has no setting %q: did you mean %s?", provider, name, near)
 	}
-	return fmt.Errorf("provider %s has no setting %q: there are %v", provider, name, names)
+	return fmt.Errorf("provider %s has no setting %q: its settings are %s; any model also takes %s", provider, name, listed(own), listed(every))
 }
+
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Names returns the names of the settings, sorted.
+func Names(known map[string]Setting) []string { return slices.Sorted(maps.Keys(known)) }
 
 // Bad is an error that begins with the name of the setting that it is about.
 func Bad(setting, format string, args ...any) error {
@@ -51,15 +66,31 @@ func Bad(setting, format string, args ...any) error {
 }
 
 // nearest is [tools.Nearest], but takes two letters that changed places, the
-// commonest slip, as one mistake.
+// commonest slip, as one mistake, baseURL for base_url, and api_key for key.
 func nearest(name string, known []string) string {
+	for _, k := range known {
+		if letters(k) == letters(name) {
+			return k
+		}
+	}
 	for i := range len(name) - 1 {
 		swapped := name[:i] + name[i+1:i+2] + name[i:i+1] + name[i+2:]
 		if slices.Contains(known, swapped) {
 			return swapped
 		}
 	}
-	return tools.Nearest(name, known)
+	if near := tools.Nearest(name, known); near != "" {
+		return near
+	}
+	if last := name[strings.LastIndexAny(name, "_-")+1:]; slices.Contains(known, last) {
+		return last
+	}
+	return ""
+}
+
+// letters is a name in the letters that all spellings of it have.
+func letters(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
 // Wrong says what was expected instead of value. Of a text it says only that it
@@ -185,18 +216,5 @@ func Optional[T any](to **T, kind func(*T) Setting) Setting {
 		}
 		*to = v
 		return nil
-	}
-}
-
-// Key takes a reference to a secret and reads it.
-func Key(to *Secret, secrets Secrets) Setting {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok || s == "" {
-			return Wrong(value, references)
-		}
-		var err error
-		*to, err = secrets(s)
-		return err
 	}
 }

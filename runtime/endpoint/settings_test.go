@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,12 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		{"txet", "a", `provider p has no setting "txet": did you mean text?`},
 		{"numbr", 1, `provider p has no setting "numbr": did you mean number?`},
-		{"colour", "red", `provider p has no setting "colour": there are [duration integer no number positive seed text yes]`},
+		{"SeeD", 1, `provider p has no setting "SeeD": did you mean seed?`},
+		{"rateLimit", 1, `provider p has no setting "rateLimit": did you mean rate_limit?`},
+		{"retri", true, `provider p has no setting "retri": did you mean retry?`},
+		{"api_number", 1, `provider p has no setting "api_number": did you mean number?`},
+		{"colour", "red", `provider p has no setting "colour": its settings are duration, integer, no, number, positive, seed, text and yes; ` +
+			`any model also takes budget, cache, fallback, price, rate_limit, record, replay, retry, timeouts and window`},
 		{"text", "", "text: expected text that is not empty (put it into quotes), got text"},
 		{"text", json.Number("3"), "text: expected text that is not empty (put it into quotes), got 3"},
 		{"yes", "yes", "yes: expected true or false, got text"},
@@ -59,6 +65,9 @@ func TestReadRefuses(t *testing.T) {
 		{"positive", 0, "positive: expected a whole number above 0, got 0"},
 		{"duration", 5, "duration: expected a duration above 0, for example 90s or 5m, got 5"},
 		{"duration", "-5s", "duration: expected a duration above 0, for example 90s or 5m, got text"},
+		{"duration", "0s", "duration: expected a duration above 0, for example 90s or 5m, got text"},
+		{"number", math.Inf(1), "number: expected a number, for example 0.7, got +Inf"},
+		{"number", math.NaN(), "number: expected a number, for example 0.7, got NaN"},
 		{"seed", []any{1}, "seed: expected a whole number, got a list"},
 		{"seed", map[string]any{}, "seed: expected a whole number, got a mapping"},
 		{"seed", true, "seed: expected a whole number, got true or false"},

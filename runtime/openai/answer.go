@@ -29,12 +29,14 @@ type answer struct {
 	who             name // answers
 	filtered        string
 	finish          vendor.FinishReason
-	begun           bool // there was a choice
+	begun           bool     // there was a choice
+	spoke           bool     // with something in its delta
+	message         *message // with an answer in one piece; of several, the last
 }
 
 // stream reads an answer from server-sent events.
 func (a *answer) stream(in *bufio.Reader) error {
-	lines := &events{in: in}
+	lines := &events{in: endpoint.Lines{In: in, Most: maxLine}}
 	var r reply
 	var part []byte // of an event whose data goes over several lines
 	parts := 0
@@ -53,7 +55,7 @@ func (a *answer) stream(in *bufio.Reader) error {
 		case errors.Is(err, ErrFormat):
 			return err
 		case err != nil:
-			return endpoint.Cut(err)
+			return a.model.cut(err)
 		case data == nil && len(part) > 0:
 			return a.notJSON(part)
 		case data == nil:
@@ -64,16 +66,20 @@ func (a *answer) stream(in *bufio.Reader) error {
 			return a.end()
 		}
 		r.reset()
-		if err := json.Unmarshal(data, &r); err != nil {
-			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset >= int64(len(data)) && parts < maxParts && len(data) <= maxLine {
-				part = bytes.Clone(data)
-				parts++
-				continue
-			}
+		err = json.Unmarshal(data, &r)
+		syntax, broken := errors.AsType[*json.SyntaxError](err)
+		switch {
+		case broken && syntax.Offset >= int64(len(data)) && parts < maxParts && len(data) <= maxLine:
+			part = bytes.Clone(data)
+			parts++
+			continue
+		case lines.mistake, bool(r.Mistake):
+			return a.model.serverError(data)
+		case err != nil:
 			return a.notJSON(data)
 		}
 		part, parts = nil, 0
-		if err := a.take(&r, false); err != nil {
+		if err := a.take(&r); err != nil {
 			return err
 		}
 	}
@@ -83,7 +89,7 @@ func (a *answer) stream(in *bufio.Reader) error {
 func (a *answer) whole(in io.Reader) error {
 	body, err := io.ReadAll(in)
 	if err != nil {
-		return endpoint.Cut(err)
+		return a.model.cut(err)
 	}
 	if len(body) > maxAnswer {
 		return fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
@@ -99,10 +105,13 @@ func (a *answer) whole(in io.Reader) error {
 		}
 		return a.notJSON(body)
 	}
+	if r.Mistake {
+		return a.model.serverError(body)
+	}
 	if len(r.Choices) == 0 && !present(r.Error) {
 		return fmt.Errorf("%w: no choices in its answer: %s", ErrFormat, a.model.clip(string(body)))
 	}
-	if err := a.take(&r, true); err != nil {
+	if err := a.take(&r); err != nil {
 		return err
 	}
 	return a.end()
@@ -113,7 +122,7 @@ func (a *answer) notJSON(data []byte) error {
 }
 
 // take passes on what a reply holds.
-func (a *answer) take(r *reply, whole bool) error {
+func (a *answer) take(r *reply) error {
 	if present(r.Error) {
 		return a.model.serverError(r.Error)
 	}
@@ -127,14 +136,11 @@ func (a *answer) take(r *reply, whole bool) error {
 		if present(c.Error) {
 			return a.model.serverError(c.Error)
 		}
-		said := &c.Delta
-		if whole && c.Message != nil {
-			said = c.Message
-			for i := range said.Calls {
-				said.Calls[i].Index = &i // in a whole answer each entry is a call
-			}
+		a.spoke = a.spoke || !c.Delta.empty()
+		if c.Message != nil {
+			a.message = c.Message
 		}
-		if err := a.takeMessage(said); err != nil {
+		if err := a.takeMessage(&c.Delta); err != nil {
 			return err
 		}
 		if c.Finish != "" && c.Finish != vendor.FinishReasonNull {
@@ -147,7 +153,7 @@ func (a *answer) take(r *reply, whole bool) error {
 		}
 	}
 	if u := r.Usage; u != nil {
-		if now := u.usage(); now != a.usage {
+		if now := u.usage(); now != a.usage && now != (runtime.Usage{}) { // some end with an empty one
 			a.usage = now
 			return a.send(runtime.Chunk{Usage: &now})
 		}
@@ -178,11 +184,19 @@ func (a *answer) takeMessage(m *message) error {
 		if len(a.calls) > maxCalls {
 			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
 		}
-		if d := a.calls.add(&m.Calls[i]); d != nil {
-			d.ID = a.model.cleanID(d.ID)
-			if err := a.send(runtime.Chunk{Call: d}); err != nil {
-				return err
-			}
+		if err := a.sendCalls(a.calls.add(&m.Calls[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
+	for i := range pieces {
+		d := &pieces[i]
+		d.ID, d.Name = a.model.cleanID(d.ID), a.model.cleanID(d.Name)
+		if err := a.send(runtime.Chunk{Call: d}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -206,16 +220,45 @@ func (a *answer) send(c runtime.Chunk) error {
 	return nil
 }
 
+// filters are what servers end an answer with that a content filter stopped.
+var filters = []string{
+	string(vendor.FinishReasonContentFilter),
+	"content_filtered", "guardrail_intervened", // Bedrock
+	"safety", "recitation", "blocklist", "prohibited_content", "spii", // Gemini
+	"sensitive",   // GLM
+	"error_toxic", // Cohere
+}
+
 // end closes an answer that the server says is over, or says in which way it
 // is none.
 func (a *answer) end() error {
+	if a.message != nil && !a.spoke {
+		for i := range a.message.Calls {
+			a.message.Calls[i].Index = &i // in a whole answer each entry is a call
+		}
+		if err := a.takeMessage(a.message); err != nil {
+			return err
+		}
+	}
+	if a.finish != "" { // without, it may be cut, and another try is worth it while nothing was passed on
+		if err := a.sendCalls(a.calls.begun()); err != nil {
+			return err
+		}
+	}
+	finish := strings.ToLower(string(a.finish)) // some gateways shout
 	switch {
 	case a.refusal.Len() > 0:
 		return fmt.Errorf("%w: %s", ErrRefused, a.model.clip(a.refusal.String()))
-	case a.finish == vendor.FinishReasonContentFilter && a.filtered != "":
+	case finish == "refusal": // Anthropic
+		return ErrRefused
+	case slices.Contains(filters, finish):
+		if a.filtered == "" && a.finish != vendor.FinishReasonContentFilter {
+			a.filtered = a.reason()
+		}
+		if a.filtered == "" {
+			return fmt.Errorf("%w: the answer", ErrFiltered)
+		}
 		return fmt.Errorf("%w: the answer, for %s", ErrFiltered, a.filtered)
-	case a.finish == vendor.FinishReasonContentFilter:
-		return fmt.Errorf("%w: the answer", ErrFiltered)
 	case !a.begun:
 		return endpoint.Cut(errors.New("the server ended it before anything came"))
 	}
@@ -234,16 +277,12 @@ func (a *answer) end() error {
 			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
 		case half:
 			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), a.reason())
-		case a.finish == vendor.FinishReasonLength:
+		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
 			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", ErrCut)
 		}
 	}
-	for i := range a.calls {
-		if mark := a.calls[i].whole.rest(); mark != "" {
-			if err := a.send(runtime.Chunk{Call: &runtime.CallDelta{Index: i, Arguments: mark}}); err != nil {
-				return err
-			}
-		}
+	if err := a.sendCalls(a.calls.rest()); err != nil {
+		return err
 	}
 	if err := a.say(runtime.Chunk{Reasoning: a.reasoning.rest(), Text: a.text.rest()}); err != nil {
 		return err

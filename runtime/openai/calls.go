@@ -10,22 +10,24 @@ import (
 
 // calls tells the tool calls of one answer apart. By the format, the index
 // does: but there are servers that number every call 0, or none; that repeat
-// id and name with each piece, or make up a new id for each; and that send a
-// call again when it is complete. Calls are numbered anew, in the order in
-// which they began.
+// id and name with each piece, or make up a new id for each; that send a name
+// in pieces; and that send a call again when it is complete. Calls are numbered
+// anew, in the order in which they began.
 type calls []openCall
 
 type openCall struct {
-	index     int // the server's; -1 is none
-	id, name  string
-	whole     joiner
-	arguments []byte
-	again     bool // its name came once more after it was complete
+	index    int // the server's; -1 is none
+	id, name string
+	said     bool // that it begins, with all of its name
+	again    bool // its name came once more after it was complete
+	whole    joiner
+	object
 }
 
-// add takes a piece of a call and returns what is new in it; nil is nothing.
-func (c *calls) add(d *call) *runtime.CallDelta {
-	at, name := c.find(d), d.Function.Name
+// add takes a piece of a call and returns what is new. A name may go on until
+// arguments follow it or the next call begins, and is new only then.
+func (c *calls) add(d *call) (out []runtime.CallDelta) {
+	at, id, name := c.find(d), string(d.ID), d.Function.Name
 	if at >= 0 && (*c)[at].begins(d) {
 		if name == "" && (*c)[at].again {
 			name = (*c)[at].name
@@ -33,24 +35,57 @@ func (c *calls) add(d *call) *runtime.CallDelta {
 		at = -1
 	}
 	if at < 0 {
+		out = c.begun()
 		at = len(*c)
 		*c = append(*c, openCall{index: indexOf(d)})
 	}
 	o := &(*c)[at]
-	o.again = o.again || name != "" && d.ID == "" && o.complete()
-	out := &runtime.CallDelta{Index: at, Arguments: o.whole.add(piece(d.Function.Arguments))}
+	o.again = o.again || name != "" && id == "" && o.complete()
+	next := runtime.CallDelta{Index: at, Arguments: o.whole.add(piece(d.Function.Arguments))}
 	if o.id == "" {
-		o.id, out.ID = d.ID, d.ID
+		o.id, next.ID = id, id
 	}
-	if o.name == "" {
-		o.name, out.Name = name, name
+	switch {
+	case o.name == "":
+		o.name, next.Name = name, name
+	case !o.said && strings.HasPrefix(name, o.name): // repeated, or all of it so far
+		o.name = name
+	case !o.said:
+		o.name += name
 	}
-	if out.Arguments != "" && out.Arguments == string(o.arguments) && o.complete() {
-		out.Arguments = "" // sent again: after a JSON object nothing can follow
+	if next.Arguments != "" && next.Arguments == string(o.text) && o.complete() {
+		next.Arguments = "" // sent again: after a JSON object nothing can follow
 	}
-	o.arguments = append(o.arguments, out.Arguments...)
-	if out.ID == "" && out.Name == "" && out.Arguments == "" {
-		return nil
+	o.text = append(o.text, next.Arguments...)
+	switch {
+	case !o.said && next.Arguments == "":
+		return out
+	case !o.said:
+		o.said, next.ID, next.Name = true, o.id, o.name
+	case next.ID == "" && next.Name == "" && next.Arguments == "":
+		return out
+	}
+	return append(out, next)
+}
+
+// begun returns the beginnings of the calls that have no arguments yet, and will
+// get no other name.
+func (c *calls) begun() (out []runtime.CallDelta) {
+	for i := range *c {
+		if o := &(*c)[i]; !o.said {
+			o.said = true
+			out = append(out, runtime.CallDelta{Index: i, ID: o.id, Name: o.name})
+		}
+	}
+	return out
+}
+
+// rest returns the marks for what is left of arguments when no piece can follow.
+func (c *calls) rest() (out []runtime.CallDelta) {
+	for i := range *c {
+		if mark := (*c)[i].whole.rest(); mark != "" {
+			out = append(out, runtime.CallDelta{Index: i, Arguments: mark})
+		}
 	}
 	return out
 }
@@ -59,7 +94,7 @@ func (c *calls) add(d *call) *runtime.CallDelta {
 func (c *calls) find(d *call) int {
 	index := indexOf(d)
 	if d.ID != "" {
-		same := func(o openCall) bool { return o.id == d.ID && (index < 0 || o.index == index) }
+		same := func(o openCall) bool { return o.id == string(d.ID) && (index < 0 || o.index == index) }
 		if at := slices.IndexFunc(*c, same); at >= 0 {
 			return at
 		}
@@ -75,30 +110,25 @@ func (c *calls) find(d *call) int {
 
 // begins says whether d, which may be a piece of o, begins another call.
 func (o *openCall) begins(d *call) bool {
-	if d.ID != "" && d.ID == o.id {
-		return false
-	}
-	name, args := d.Function.Name, strings.TrimSpace(string(d.Function.Arguments))
+	id, name, args := string(d.ID), d.Function.Name, strings.TrimSpace(string(d.Function.Arguments))
 	switch {
+	case id != "" && id == o.id:
+		return false
 	case name != "" && o.name != "" && name != o.name:
-		return true
-	case d.ID != "" && o.id != "" && d.ID != o.id && name != "":
+		// Without ids, it may be the next call of a server that numbers all of them 0.
+		return o.said || o.id == "" || id != ""
+	case id != "" && o.id != "" && name != "":
 		return true
 	}
 	// After a JSON object nothing can follow in the same call. A name alone may
 	// be another call or the same one's: that shows when arguments follow.
-	return args != "" && (name != "" || d.ID != "" || o.again) && o.complete()
-}
-
-// complete says whether the arguments are one JSON object.
-func (o *openCall) complete() bool {
-	return len(o.arguments) > 1 && o.arguments[len(o.arguments)-1] == '}' && json.Valid(o.arguments)
+	return args != "" && (name != "" || id != "" || o.again) && o.complete()
 }
 
 // half returns the name of a call whose arguments are not complete.
 func (c calls) half() (string, bool) {
 	for i := range c {
-		if !json.Valid(c[i].arguments) {
+		if !json.Valid(c[i].text) {
 			return c[i].name, true
 		}
 	}

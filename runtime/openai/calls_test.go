@@ -66,16 +66,14 @@ func TestCallsInEveryManner(t *testing.T) {
 				var c calls
 				got := make([]runtime.ToolCall, len(want))
 				for _, d := range order(t, how, pieces) {
-					out := c.add(&d)
-					if out == nil {
-						continue
+					for _, out := range c.add(&d) {
+						if out.Index >= len(got) {
+							t.Fatalf("there are %d calls, this is number %d", len(want), out.Index)
+						}
+						got[out.Index].ID += out.ID
+						got[out.Index].Name += out.Name
+						got[out.Index].Arguments += out.Arguments
 					}
-					if out.Index >= len(got) {
-						t.Fatalf("there are %d calls, this is number %d", len(want), out.Index)
-					}
-					got[out.Index].ID += out.ID
-					got[out.Index].Name += out.Name
-					got[out.Index].Arguments += out.Arguments
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("calls (-want +got):\n%s", diff)
@@ -86,15 +84,15 @@ func TestCallsInEveryManner(t *testing.T) {
 }
 
 func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
-	out := []call{{Index: how.index(n), ID: whole.ID, Function: function{Name: whole.Name}}}
+	out := []call{{Index: how.index(n), ID: word(whole.ID), Function: function{Name: whole.Name}}}
 	for rest := whole.Arguments; rest != ""; {
 		size := rapid.IntRange(1, len(rest)).Draw(t, "size")
 		d := call{Index: how.index(n), Function: function{Arguments: arguments(rest[:size])}}
 		if how.id {
-			d.ID = whole.ID
+			d.ID = word(whole.ID)
 		}
 		if how.freshIDs {
-			d.ID = fmt.Sprintf("%s.%d", whole.ID, len(rest))
+			d.ID = word(fmt.Sprintf("%s.%d", whole.ID, len(rest)))
 		}
 		if how.name {
 			d.Function.Name = whole.Name
@@ -126,6 +124,45 @@ func order(t *rapid.T, how manner, pieces [][]call) (out []call) {
 		n := rapid.SampledFrom(open).Draw(t, "next")
 		out, pieces[n] = append(out, pieces[n][0]), pieces[n][1:]
 		begun = max(begun, n+1)
+	}
+}
+
+// However it is cut, text is known as an object exactly when it is one; white
+// space may follow it.
+func TestObjectIsComplete(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.SampledFrom([]string{"{", "}", "[", "]", `"`, `\`, `\"`, ":", ",", `"a":1`, `{"b":"}"}`, "1", " ", "\n", "x"})
+		var o object
+		for _, s := range rapid.SliceOfN(part, 0, 12).Draw(t, "parts") {
+			o.text = append(o.text, s...)
+			text := strings.TrimRight(string(o.text), " \n")
+			want := strings.HasSuffix(text, "}") && json.Valid([]byte(text))
+			if got := o.complete(); got != want {
+				t.Fatalf("complete(%q) = %t, want %t", o.text, got, want)
+			}
+		}
+	})
+}
+
+// What was looked at is not looked at again: with a piece a byte, the work would
+// be the square of the length.
+func TestObjectIsReadOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, seen, then string // of the same length
+		want             bool
+	}{
+		{"while it is open", `{"a":"}`, `{"a":1}`, false},
+		{"when it is closed", `{"a":1}`, `{"a":"}`, true},
+		{"when something follows it", `{"a":1}}`, `{"a":11}`, false},
+	} {
+		o := object{text: []byte(tt.seen)}
+		if got := o.complete(); got != tt.want {
+			t.Errorf("%s: complete(%s) = %t, want %t", tt.name, tt.seen, got, tt.want)
+		}
+		copy(o.text, tt.then)
+		if got := o.complete(); got != tt.want {
+			t.Errorf("%s: complete reads %s again", tt.name, tt.seen)
+		}
 	}
 }
 

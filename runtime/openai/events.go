@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"usher/runtime/endpoint"
@@ -15,10 +14,10 @@ const maxLine = 8 << 20 // bytes of one line of a stream
 
 // events reads the data lines of a stream of server-sent events.
 type events struct {
-	in   *bufio.Reader
-	long []byte
+	in   endpoint.Lines
 	read int
 
+	mistake bool   // the event is an error, by its name
 	strange string // the first line that is none of a stream's
 }
 
@@ -37,6 +36,7 @@ func (e *events) next() ([]byte, error) {
 			return nil, err
 		}
 		if len(line) == 0 {
+			e.mistake = false
 			return nil, nil
 		}
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -44,35 +44,29 @@ func (e *events) next() ([]byte, error) {
 				return data, nil
 			}
 		}
+		if event, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+			e.mistake = string(bytes.TrimSpace(event)) == "error"
+		}
 		if line[0] == '{' { // an error that its server did not dress as an event
 			return line, nil
 		}
 		if name, _, field := bytes.Cut(line, []byte(":")); e.strange == "" && (!field || !slices.Contains(fields, string(name))) {
-			e.strange = string(line[:min(len(line), 2*endpoint.MaxMessage)])
+			e.strange = string(line) // all of it: half a key would not be found
 		}
 	}
 }
 
-// line returns the next line without white space at its end. The last one may
-// lack its line break.
+// line returns the next line without white space at its end.
 func (e *events) line() ([]byte, error) {
-	line, err := e.in.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		e.long = append(e.long[:0], line...)
-		for errors.Is(err, bufio.ErrBufferFull) && len(e.long) <= maxLine {
-			line, err = e.in.ReadSlice('\n')
-			e.long = append(e.long, line...)
-		}
-		if len(e.long) > maxLine {
-			return nil, fmt.Errorf("%w: a line of its stream is longer than %d bytes", ErrFormat, maxLine)
-		}
-		line = e.long
+	line, err := e.in.Next()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%w: a line of its stream is longer than %d bytes", ErrFormat, maxLine)
 	}
-	if e.read += len(line); e.read > maxAnswer {
+	if err != nil {
+		return nil, err
+	}
+	if e.read += len(line) + 1; e.read > maxAnswer {
 		return nil, fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
 	}
-	if err == nil || errors.Is(err, io.EOF) && len(line) > 0 {
-		return bytes.TrimRight(line, " \t\r\n"), nil
-	}
-	return nil, err
+	return bytes.TrimRight(line, " \t"), nil
 }

@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +37,8 @@ func TestAServerCannotSayTheKey(t *testing.T) {
 		"filter":                 `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter","content_filter_results":{"` + key + `":{"filtered":true}}}]}`,
 		"filter of a request":    `{"error":{"code":"content_filter","message":"m","innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"` + key + `":{"filtered":true}}}}}`,
 		"call id":                `{"choices":[{"message":{"tool_calls":[{"id":"` + key + `","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+		"call name":              `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"` + key + `","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+		"call name in pieces":    `data: {"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"` + key[:9] + `"}},{"id":"a","function":{"name":"` + key[9:] + `"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n",
 		"model":                  `{"model":"` + key + `","choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`,
 		"long finish reason":     `{"choices":[{"message":{"content":"x"},"finish_reason":"` + strings.Repeat("\\u001b[2J", 100_000) + `"}]}`,
 		"long call id":           `{"choices":[{"message":{"tool_calls":[{"id":"` + strings.Repeat("x", 1<<20) + `","function":{"name":"n","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
@@ -50,12 +55,65 @@ func TestAServerCannotSayTheKey(t *testing.T) {
 					t.Errorf("a chunk of %d bytes", len(said))
 				}
 				if c.Call != nil {
-					if said += c.Call.ID; len(c.Call.ID) > 100<<10 {
+					if said += c.Call.ID + c.Call.Name; len(c.Call.ID) > 100<<10 {
 						t.Errorf("a call's id of %d bytes", len(c.Call.ID))
 					}
 				}
 				if strings.Contains(said, key) {
 					t.Errorf("the chunk has the key: %+v", c)
+				}
+			}
+		})
+	}
+}
+
+// Nor may it say the key in other spellings, in half, or in what is no answer.
+func TestNoErrorHoldsTheKey(t *testing.T) {
+	const key, user = "sk-very/secret+0123456789=", "user:pass+word/1"
+	t.Setenv("USHER_TEST_KEY", key)
+	t.Setenv("USHER_TEST_BASIC", "Basic "+base64.StdEncoding.EncodeToString([]byte(user)))
+	raw := func(sent string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, sent)
+			_ = conn.Close()
+		}
+	}
+	body := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	escaped := strings.NewReplacer("-", `\u002d`, "/", `\/`, "+", `\u002B`, "=", `\u003d`).Replace(key)
+	for name, answer := range map[string]http.HandlerFunc{
+		"a trailer that is none":          raw(head + "0\r\n" + key + "\r\n\r\n"),
+		"a chunk's length that is none":   raw(head + key + "\r\n"),
+		"a header that is none":           raw("HTTP/1.1 200 OK\r\n" + key + "\r\n\r\n"),
+		"escapes in what is no JSON":      body(200, `data: {"x":"`+escaped+`",]`+"\n\n"),
+		"escapes in what is no answer":    body(200, `{"x":"`+escaped+`"}`),
+		"escapes in an error":             body(400, `{"error":{"message":{"t":"`+escaped+`"}}}`),
+		"escapes in a text in an error":   body(400, `{"error":{"message":"m","metadata":{"raw":`+strconv.Quote(escaped)+`}}}`),
+		"half of it where a line is cut":  body(200, "x"+strings.Repeat(" ", 2*endpoint.MaxMessage-20)+key+"\n"),
+		"half of it where a body is cut":  body(401, "x"+strings.Repeat(" ", endpoint.MaxErrorBody-20)+key),
+		"half of it where a body is torn": raw("HTTP/1.1 401 No\r\nContent-Length: 100\r\n\r\nbad key " + key[:20]),
+		"user and password":               body(401, "no "+user+" here"),
+		"the password":                    body(401, "no pass+word/1 here"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := serve(t, map[string]any{"key": "env:USHER_TEST_KEY", "headers": map[string]any{"X-Token": "env:USHER_TEST_BASIC"}}, answer)
+			_, err := collect(t.Context(), m, hello)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, half := range []string{key[:9], escaped[:9], "0123456789", "pass+word"} {
+				if strings.Contains(err.Error(), half) {
+					t.Errorf("the error has %s: %v", half, err)
 				}
 			}
 		})

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -306,6 +307,38 @@ func TestKeyFile(t *testing.T) {
 	})
 	if _, err := collect(t.Context(), m, hello); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Some servers pack what they send although nobody asked for that.
+func TestPackedAnswers(t *testing.T) {
+	const tooLong = `{"error":{"message":"maximum context length is 5","code":"context_length_exceeded"}}`
+	for _, tt := range []struct {
+		name   string
+		stream bool
+		status int
+		body   string
+		is     error
+	}{
+		{"stream", true, 200, event + done, nil},
+		{"whole", false, 200, `{"choices":[{"message":{"content":"ab"},"finish_reason":"stop"}]}`, nil},
+		{"error to a stream", true, 400, tooLong, runtime.ErrWindow},
+		{"error to a whole answer", false, 400, tooLong, runtime.ErrWindow},
+		{"more than an answer may be", true, 200, strings.Repeat(": "+strings.Repeat("alive ", 1<<18)+"\n\n", maxAnswer/(6<<18)+1) + done, ErrFormat},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := serve(t, map[string]any{"stream": tt.stream}, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				w.WriteHeader(tt.status)
+				z := gzip.NewWriter(w)
+				_, _ = io.WriteString(z, tt.body)
+				_ = z.Close()
+			})
+			c, err := collect(t.Context(), m, hello)
+			if !errors.Is(err, tt.is) || tt.is == nil && c.text != "ab" {
+				t.Errorf("got %q, %v, want ab or %v", c.text, err, tt.is)
+			}
+		})
 	}
 }
 

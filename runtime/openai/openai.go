@@ -39,11 +39,10 @@ const DefaultTimeout = 5 * time.Minute
 
 // Limits on what a server may send.
 const (
-	maxAnswer    = 64 << 20 // bytes of one answer on the wire
-	maxErrorBody = 64 << 10 // bytes of an error that are read
-	maxParts     = 64       // lines of one event; each is tried with those before it
-	maxCalls     = 1024     // tool calls of one answer
-	drainTime    = 100 * time.Millisecond
+	maxAnswer = 64 << 20 // bytes of one answer on the wire
+	maxParts  = 64       // lines of one event; each is tried with those before it
+	maxCalls  = 1024     // tool calls of one answer
+	drainTime = 100 * time.Millisecond
 )
 
 // Model is a model behind one endpoint. It is safe for concurrent use. It
@@ -116,6 +115,7 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, yield func(runtim
 		return failed(ctx, endpoint.Unreached(err, m.clip))
 	}
 	defer resp.Body.Close()
+	endpoint.Plain(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return failed(ctx, m.statusError(resp))
 	}
@@ -154,13 +154,19 @@ func (m *Model) receive(resp *http.Response, yield func(runtime.Chunk, error) bo
 	first, err := firstByte(in)
 	switch {
 	case err != nil:
-		return endpoint.Cut(err)
+		return m.cut(err)
 	case first == '{' || first == '[':
 		return a.whole(in)
 	case first == '<':
 		return fmt.Errorf("%w: it sent a web page: base_url is not the address of an API (many end in /v1)", ErrFormat)
 	}
 	return a.stream(in)
+}
+
+// cut is an [ErrCut] by a connection that broke. Of what broke it the clean text
+// is left: it may repeat what the server sent, such as a trailer that is none.
+func (m *Model) cut(why error) error {
+	return endpoint.NewTransient(m.clip(endpoint.Cut(why).Error()), ErrCut)
 }
 
 // firstByte skips white space, which servers send to keep a connection alive.

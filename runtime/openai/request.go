@@ -8,6 +8,7 @@ import (
 	vendor "github.com/sashabaranov/go-openai"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // request is the body of a request. Some fields of the library's type are
@@ -39,6 +40,9 @@ type sentCall struct {
 		Arguments string `json:"arguments"`
 	} `json:"function"`
 }
+
+// maxToolName is how long OpenAI lets a tool's name be.
+const maxToolName = 64
 
 // body encodes req.
 func (m *Model) body(req *runtime.Request) ([]byte, error) {
@@ -115,7 +119,7 @@ func messages(req *runtime.Request, reasoning bool) ([]sent, error) {
 			}
 			for _, c := range m.Calls {
 				sc := sentCall{ID: c.ID, Type: vendor.ToolTypeFunction}
-				sc.Function.Name, sc.Function.Arguments = c.Name, said(c.Arguments)
+				sc.Function.Name, sc.Function.Arguments = endpoint.ToolName(c.Name, maxToolName), said(c.Arguments)
 				s.Calls = append(s.Calls, sc)
 			}
 			out = append(out, s)

@@ -71,3 +71,19 @@ func TestRetry(t *testing.T) {
 		})
 	}
 }
+
+// A server that asks for more patience than anyone has is not asked again at once.
+func TestRetryAfterTooLong(t *testing.T) {
+	for _, after := range []string{"86400", "86401", "1e300", "Fri, 20 Nov 2099 12:00:00 GMT"} {
+		asked := 0
+		m := serve(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.Header().Set("Retry-After", after)
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		_, err := collect(t.Context(), wrap.Retry(m, &wrap.RetryOptions{First: time.Millisecond}), hello)
+		if _, ok := errors.AsType[*Error](err); !ok || asked != 1 {
+			t.Errorf("Retry-After %s: %d requests, %v; want 1 and its error", after, asked, err)
+		}
+	}
+}

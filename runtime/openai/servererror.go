@@ -18,10 +18,11 @@ import (
 
 // statusError makes an error of an answer whose status is one.
 func (m *Model) statusError(resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxErrorBody))
 	if err != nil && len(body) == 0 {
-		return endpoint.Cut(err)
+		return m.cut(err)
 	}
+	body = endpoint.ErrorBody(body, err == nil)
 	e := m.serverError(body)
 	e.Status = resp.StatusCode
 	e.RequestID = m.clip(cmp.Or(resp.Header.Get("X-Request-Id"), resp.Header.Get("Apim-Request-Id")))
@@ -68,7 +69,7 @@ func (m *Model) serverError(body []byte) *Error {
 		}
 		e.more(inner)
 	default:
-		e.Message = strings.ReplaceAll(string(inner), `\/`, `/`) // as some write keys in JSON
+		e.Message = string(inner)
 	}
 	e.Code, e.Type, e.Param, e.Message = m.clip(e.Code), m.clip(e.Type), m.clip(e.Param), m.clip(e.Message)
 	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 && status <= 599 {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -12,14 +13,27 @@ import (
 // top_p, max_tokens, legacy_max_tokens, seed, reasoning_effort,
 // parallel_tool_calls, send_reasoning, output, stream, stream_usage and timeout. They mean what
 // [Options] says. The key, and headers that are keys, are env:NAME, file:PATH or
-// secret:NAME.
+// secret:NAME. OpenAI's own address wants one.
 func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
 	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg))); err != nil {
 		return nil, err
 	}
-	return New(o)
+	m, err := New(o)
+	if o.APIType != APIAzure {
+		err = errors.Join(err, endpoint.NeedsKey(host, o.BaseURL, o.Key, o.SecretHeaders, "OPENAI_API_KEY"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
+
+// host is OpenAI's own.
+const host = "api.openai.com"
+
+// Settings returns the names of the settings that [Provider] takes.
+func Settings() []string { return endpoint.Names(settings(new(Options), nil)) }
 
 func settings(o *Options, secrets endpoint.Secrets) map[string]endpoint.Setting {
 	return map[string]endpoint.Setting{

@@ -33,9 +33,14 @@ func TestSettingsRefused(t *testing.T) {
 		want     string
 	}{
 		"misspelt":               {set{"modle": "x"}, `no setting "modle": did you mean model?`},
-		"unknown":                {set{"frequency_penalty": json.Number("1")}, `no setting "frequency_penalty": there are [allow_http api_type`},
+		"unknown":                {set{"frequency_penalty": json.Number("1")}, `no setting "frequency_penalty": its settings are allow_http, api_type, `},
 		"no model":               {set{}, "model is missing"},
 		"model of another type":  {set{"model": json.Number("4")}, "model: expected text that is not empty (put it into quotes), got 4"},
+		"key of a shell":         {set{"model": "x", "key": "${OPENAI_API_KEY}"}, "key: a variable of the environment is not named like this here: write env:OPENAI_API_KEY"},
+		"no key":                 {set{"model": "x"}, "key is missing, and api.openai.com answers nobody without one: write where it stands, for example key: env:OPENAI_API_KEY"},
+		"no key, same address":   {set{"model": "x", "base_url": "https://API.openai.com/v1"}, "key is missing"},
+		"no key, no model":       {set{}, "model is missing: name the model as the server does, for example gpt-5-mini\nkey is missing"},
+		"no key but a title":     {set{"model": "x", "headers": set{"X-Title": "Usher"}}, "key is missing"},
 		"literal key":            {set{"model": "x", "key": "sk-literal-0123"}, "key: a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write env:NAME, file:PATH or secret:NAME"},
 		"key of another type":    {set{"model": "x", "key": []any{"sk-literal-0123"}}, "key: expected env:NAME, file:PATH or secret:NAME, got a list"},
 		"no venue":               {set{"model": "x", "key": "secret:openai"}, "key: this program has no venue to keep secrets in: use env:NAME or file:PATH"},
@@ -87,6 +92,24 @@ func TestSettingsRefused(t *testing.T) {
 				t.Errorf("the error shows the key: %v", err)
 			}
 		})
+	}
+}
+
+// Who asks another server than OpenAI's, or brings the key in a header, needs
+// no key.
+func TestSettingsWithoutAKey(t *testing.T) {
+	t.Setenv("GATEWAY", "Bearer 0123456789")
+	for name, settings := range map[string]map[string]any{
+		"another server": {"model": "x", "base_url": "http://localhost:11434/v1"},
+		"a header":       {"model": "x", "headers": map[string]any{"authorization": "env:GATEWAY"}},
+		"azure":          {"model": "x", "api_type": "azure", "base_url": "https://r.openai.azure.com/openai/v1"},
+	} {
+		m, err := Provider(t.Context(), runtime.ModelConfig{Name: "m", Provider: Name, Settings: settings})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = m.(*Model).Close()
 	}
 }
 

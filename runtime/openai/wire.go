@@ -2,6 +2,9 @@ package openai
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
 
 	vendor "github.com/sashabaranov/go-openai"
 
@@ -17,6 +20,16 @@ type reply struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
+	Mistake mistake         `json:"object"` // it is an error itself, as FastChat and others write them
+}
+
+// mistake says that an "object" is "error".
+type mistake bool
+
+// UnmarshalJSON reads whether it is.
+func (m *mistake) UnmarshalJSON(raw []byte) error {
+	*m = string(raw) == `"error"`
+	return nil
 }
 
 // name is a text that every piece of an answer repeats: the first is kept.
@@ -31,21 +44,38 @@ func (n *name) UnmarshalJSON(raw []byte) error {
 }
 
 type usage struct {
-	Prompt     int `json:"prompt_tokens"` // those from the cache included
-	Completion int `json:"completion_tokens"`
+	Prompt     count `json:"prompt_tokens"` // those from the cache included
+	Completion count `json:"completion_tokens"`
 	Details    struct {
-		Cached  int `json:"cached_tokens"`
-		Written int `json:"cache_write_tokens"` // OpenRouter
+		Cached  count `json:"cached_tokens"`
+		Written count `json:"cache_write_tokens"` // OpenRouter
 	} `json:"prompt_tokens_details"`
-	Cached int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Cached count `json:"prompt_cache_hit_tokens"` // DeepSeek
+}
+
+// UnmarshalJSON reads what of it is as it should be: no answer is lost for the
+// sake of its counts.
+func (u *usage) UnmarshalJSON(raw []byte) error {
+	type fields usage
+	_ = json.Unmarshal(raw, (*fields)(u))
+	return nil
+}
+
+// count is a number of tokens, however it is written.
+type count int
+
+// UnmarshalJSON reads a number, or text that is one, and passes over anything else.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	if n, _ := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64); n > 0 { // infinite where it is too large
+		*c = count(endpoint.Tokens(int(min(n, math.MaxInt/4))))
+	}
+	return nil
 }
 
 func (u *usage) usage() runtime.Usage {
-	in := endpoint.Tokens(u.Prompt)
 	return runtime.Usage{
-		Input: in, Output: endpoint.Tokens(u.Completion),
-		CacheRead:  min(endpoint.Tokens(max(u.Details.Cached, u.Cached)), in),
-		CacheWrite: min(endpoint.Tokens(u.Details.Written), in),
+		Input: int(u.Prompt), Output: int(u.Completion),
+		CacheRead: int(min(max(u.Details.Cached, u.Cached), u.Prompt)), CacheWrite: int(min(u.Details.Written, u.Prompt)),
 	}
 }
 
@@ -67,10 +97,28 @@ type message struct {
 	Function         *function `json:"function_call"` // of servers that know one call only
 }
 
+func (m *message) empty() bool {
+	return m.Content == "" && m.Refusal == "" && m.ReasoningContent == "" && m.Reasoning == "" && len(m.Calls) == 0 && m.Function == nil
+}
+
 type call struct {
 	Index    *int     `json:"index"`
-	ID       string   `json:"id"`
+	ID       word     `json:"id"`
 	Function function `json:"function"`
+}
+
+// word is a text, or the number that some servers write for one.
+type word string
+
+// UnmarshalJSON reads either, and passes over anything else.
+func (w *word) UnmarshalJSON(raw []byte) error {
+	switch c := raw[0]; {
+	case c == '"':
+		*w = word(unquote(raw[1 : len(raw)-1]))
+	case c == '-', c >= '0' && c <= '9':
+		*w = word(raw)
+	}
+	return nil
 }
 
 type function struct {

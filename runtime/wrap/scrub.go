@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,7 +27,10 @@ var secretPatterns = []*regexp.Regexp{
 }
 
 // scrubber replaces secrets.
-type scrubber struct{ literals []string }
+type scrubber struct {
+	secrets  []string
+	literals []string // their spellings
+}
 
 // newScrubber takes the secrets that are known beside those of a known form.
 // They are found in the spellings that JSON, URLs and Basic credentials give
@@ -38,6 +42,7 @@ func newScrubber(secrets []string) scrubber {
 		if secret == "" {
 			continue
 		}
+		s.secrets = append(s.secrets, secret)
 		plain, _ := json.Marshal(secret) // a string cannot fail to encode
 		s.literals = append(
 			s.literals, secret, strings.Trim(string(plain), `"`), strings.Trim(quoteJSON(secret), `"`),
@@ -49,6 +54,36 @@ func newScrubber(secrets []string) scrubber {
 	slices.SortFunc(s.literals, func(a, b string) int { return len(b) - len(a) })
 	s.literals = slices.Compact(s.literals)
 	return s
+}
+
+// escapes are characters as JSON may spell them though it need not, and as a
+// text within a text does: with more than one backslash.
+var escapes = regexp.MustCompile(`\\+(?:["/]|u[0-9A-Fa-f]{4})`)
+
+// unescaped returns text without its escapes, and for each byte of that, and its
+// end, where it stands in text.
+func unescaped(text string) (string, []int) {
+	var b strings.Builder
+	var from []int
+	at := 0
+	keep := func(end int) {
+		for ; at < end; at++ {
+			b.WriteByte(text[at])
+			from = append(from, at)
+		}
+	}
+	for _, m := range escapes.FindAllStringIndex(text, -1) {
+		keep(m[0])
+		char := strings.TrimLeft(text[m[0]:m[1]], `\`)
+		if n, err := strconv.ParseUint(char[1:], 16, 16); err == nil {
+			char = string(rune(n))
+		}
+		b.WriteString(char)
+		from = append(from, slices.Repeat([]int{at}, len(char))...)
+		at = m[1]
+	}
+	keep(len(text))
+	return b.String(), append(from, len(text))
 }
 
 func (s scrubber) scrub(text string) string {
@@ -111,13 +146,12 @@ func (s scrubber) find(text string) []span {
 		}
 	}
 	for _, secret := range s.literals {
-		for at := 0; ; {
-			i := strings.Index(text[at:], secret)
-			if i < 0 {
-				break
-			}
-			add(at+i, at+i+len(secret))
-			at += i + 1
+		each(text, secret, add)
+	}
+	if len(s.secrets) > 0 && strings.Contains(text, `\`) {
+		plain, from := unescaped(text)
+		for _, secret := range s.secrets {
+			each(plain, secret, func(begin, end int) { add(from[begin], from[end]) })
 		}
 	}
 	for _, p := range secretPatterns {
@@ -135,6 +169,18 @@ func (s scrubber) find(text string) []span {
 		out = append(out, f)
 	}
 	return out
+}
+
+// each calls add for each place of part in text.
+func each(text, part string, add func(begin, end int)) {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			return
+		}
+		at += i
+		add(at, at+len(part))
+	}
 }
 
 func appendSecret(found []span, text string, begin, end int) []span {

@@ -1,0 +1,84 @@
+package endpoint
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"usher/runtime"
+)
+
+func TestVariable(t *testing.T) {
+	for text, want := range map[string]string{
+		"$OPENAI_API_KEY":         "OPENAI_API_KEY",
+		"${OPENAI_API_KEY}":       "OPENAI_API_KEY",
+		"${openai_key}":           "openai_key",
+		"${env:KEY}":              "KEY",
+		"$env:KEY_2":              "KEY_2",
+		"%OPENAI_API_KEY%":        "OPENAI_API_KEY",
+		"env:OPENAI_API_KEY":      "",
+		"OPENAI_API_KEY":          "",
+		"$ecret":                  "",
+		"$2b$12$abcdefghijklmnop": "",
+		"${A}${B}":                "",
+		"$":                       "",
+	} {
+		if got := Variable(text); got != want {
+			t.Errorf("Variable(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A key that stands there itself is told from all else that may be wrong with
+// it, and is not shown.
+func TestLiteralKeys(t *testing.T) {
+	secrets := SecretsOf(t.Context(), runtime.ModelConfig{})
+	for _, tt := range []struct {
+		text, want string
+		literal    bool
+	}{
+		{"sk-literal", "a key does not belong into a configuration: ", true},
+		{"$ecret-literal", "a key does not belong into a configuration: ", true},
+		{"$USHER_TEST_NONE", "a variable of the environment is not named like this here: write env:USHER_TEST_NONE", true},
+		{"env:USHER_TEST_NONE", "environment variable USHER_TEST_NONE is not set", false},
+		{"secret:NAME", "this program has no venue", false},
+	} {
+		key := Secret("before")
+		err := Key(&key, secrets)(tt.text)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "literal") {
+			t.Errorf("key %s: %v, want %s", tt.text, err, tt.want)
+		}
+		if _, literal := errors.AsType[*LiteralError](err); literal != tt.literal {
+			t.Errorf("key %s is literal: %v, want %v", tt.text, literal, tt.literal)
+		}
+	}
+}
+
+func TestNeedsKey(t *testing.T) {
+	for _, tt := range []struct {
+		name, address string
+		key           Secret
+		headers       map[string]Secret
+		refused       bool
+	}{
+		{"none", "", "", nil, true},
+		{"the address itself", "https://api.example.com:443/v1", "", nil, true},
+		{"the address in capitals", "https://API.example.com", "", nil, true},
+		{"another address", "https://other.example.com", "", nil, false},
+		{"no address", "https://a b", "", nil, false}, // which is told elsewhere
+		{"a key", "", testKey, nil, false},
+		{"a key in a header", "", "", map[string]Secret{"authorization": testKey}, false},
+		{"another header", "", "", map[string]Secret{"X-Team": "blue"}, true},
+	} {
+		err := NeedsKey("api.example.com", tt.address, tt.key, tt.headers, "EXAMPLE_KEY")
+		if (err != nil) != tt.refused {
+			t.Errorf("%s: %v, refused should be %v", tt.name, err, tt.refused)
+		}
+		if err == nil {
+			continue
+		}
+		if at, ok := errors.AsType[*runtime.SettingError](err); !ok || at.Setting != "key" || !strings.HasSuffix(err.Error(), "write where it stands, for example key: env:EXAMPLE_KEY") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package wrap
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A secret is found in every spelling that what passes by gives it.
+func TestScrubKnowsASecretsSpellings(t *testing.T) {
+	const secret = "pass word/<é>?"
+	for name, spelt := range map[string]string{
+		"itself": secret, "JSON": `pass word/\u003cé\u003e?`, "JSON with its quotes": `pass word/<é>?`,
+		"a query": url.QueryEscape(secret), "a path": url.PathEscape(secret),
+		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64 for URLs": base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	} {
+		if got := newScrubber([]string{" " + secret + "\n"}).scrub("<" + spelt + ">"); got != "<[redacted]>" {
+			t.Errorf("%s: %q is written as %q", name, spelt, got)
+		}
+	}
+	if base64.StdEncoding.EncodeToString([]byte(secret)) == base64.RawURLEncoding.EncodeToString([]byte(secret)) || !strings.Contains(url.PathEscape(secret), "%20") {
+		t.Fatal("the spellings are the same: the test is too small")
+	}
+}
+
+// Secrets that are not known are found by their form.
+func TestScrubKnowsForms(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"-----BEGIN PRIVATE KEY-----\nMC4CAQ", "[redacted]"}, // cut in its middle
+		{"refresh_token=abcdef", "refresh_token=[redacted]"},
+		{"Proxy-Authorization: Basic abcdef", "Proxy-Authorization: [redacted]"},
+		{"client-secret: abcdef", "client-secret: [redacted]"},
+		{"MY_PASSWORD=abcdef", "MY_PASSWORD=[redacted]"},
+		{"glpat-0123456789abcdefgh", "[redacted]"},
+		{"xoxb-0123456789", "[redacted]"},
+		{"a word of no secret: 5", "a word of no secret: 5"},
+	} {
+		if got := newScrubber(nil).scrub(tt.text); got != tt.want {
+			t.Errorf("%q is written as %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
