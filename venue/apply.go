@@ -14,10 +14,10 @@ import (
 // defaultUser owns what a configuration holds that names no user.
 const defaultUser = "owner"
 
-// applyConfig brings the venue to what its configuration says. Data is written
-// where nothing is; agents and orchestrations are written where the
-// configuration has changed since it was last applied, so that what was
-// changed while the venue ran stays.
+// applyConfig brings the venue to what its configuration says: data, agents and
+// orchestrations are written where their entry has changed since it was last
+// applied, so that what was changed while the venue ran stays. Data that was
+// changed or deleted meanwhile stays too when its entry changes; see [Venue.Kept].
 func (v *Venue) applyConfig(ctx context.Context, c *config.Config) error {
 	if c == nil {
 		return nil
@@ -27,8 +27,7 @@ func (v *Venue) applyConfig(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	for _, d := range c.Data {
-		err := v.once(ctx, u, "data/"+d.Path, []byte("written"), func() error { return u.seed(ctx, d.Path, d.Value) })
-		if err != nil {
+		if err := v.applyDatum(ctx, u, d); err != nil {
 			return fmt.Errorf("apply data %s: %w", d.Path, err)
 		}
 	}
@@ -115,20 +114,6 @@ func (v *Venue) applyAgent(ctx context.Context, u *User, spec agents.Spec) error
 		_, err := u.put(ctx, spec, true)
 		return err
 	})
-}
-
-// seed writes a value where nothing is.
-func (u *User) seed(ctx context.Context, path string, value json.RawMessage) error {
-	out, err := u.Invoke(ctx, "covia:read", map[string]any{"path": path, "maxSize": 1})
-	if err != nil {
-		return err
-	}
-	var there struct{ Exists bool }
-	if err := json.Unmarshal(out, &there); err != nil || there.Exists {
-		return err
-	}
-	_, err = u.Invoke(ctx, "covia:write", map[string]any{"path": path, "value": value})
-	return err
 }
 
 // once runs apply when the entry of the configuration differs from the one

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/runtime/offline"
 	"usher/runtime/wrap"
 	"usher/venue/config"
@@ -13,7 +14,7 @@ import (
 
 // CheckModels returns what finds the faults of a model's settings, by the model's
 // name, for [config.Config.Lint]: what no venue would open with, and the keys
-// that the environment and files lack. The models are made, and none is asked.
+// and cassettes that are not there yet. The models are made, and none is asked.
 // Secrets of the venue count as there.
 func CheckModels(ctx context.Context, entries map[string]config.Model, more runtime.Providers) func(name string) error {
 	c := &modelCheck{entries, Providers(), make(map[string]map[string]any), make(map[string]runtime.Model), make(map[string]error)}
@@ -56,6 +57,9 @@ func (c *modelCheck) check(ctx context.Context, name string) error {
 	composed, wrong := wrap.Compose(runtime.ModelConfig{Name: name, Settings: settings}, model, c.made)
 	if wrong == nil {
 		c.made[name] = composed
+		if later := wrap.Unrecorded(composed); later != nil && wrap.Replays(settings) {
+			wrong = &runtime.SettingError{Setting: "replay", Err: endpoint.Missing(later)}
+		}
 	}
 	c.checked[name] = errors.Join(circle, err, wrong)
 	return c.checked[name]

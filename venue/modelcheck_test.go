@@ -46,9 +46,31 @@ func TestLintFindsWrongSettings(t *testing.T) {
 			`1:82: error: model a: retry: there is no setting "triess": did you mean "tries"?`,
 			`1:92: error: model a: retry.first: want a time such as 500ms, 30s or 5m, not 5`,
 		}},
-		{"out of range", `{a: {provider: openai, model: m, temperature: 9}}`, []string{`1:55: error: model a: temperature is 9: use 0 to 2`}},
+		{"out of range", `{a: {provider: openai, model: m, key: env:USHER_TEST_KEY, temperature: 9}}`, []string{`1:80: error: model a: temperature is 9: use 0 to 2`}},
+		{"no key", `{a: {provider: openai, model: m}, b: {provider: anthropic, model: m}}`, []string{
+			`1:10: error: model a: key is missing, and api.openai.com answers nobody without one: write where it stands, for example key: env:OPENAI_API_KEY`,
+			`1:43: error: model b: key is missing, and api.anthropic.com answers nobody without one: write where it stands, for example key: env:ANTHROPIC_API_KEY`,
+		}},
+		{"no key for a server that needs none", `{a: {provider: openai, model: m, base_url: "http://localhost:11434/v1"}}`, nil},
+		{"a key that stands there", `{a: {provider: openai, model: m, key: sk-literal}}`, []string{
+			`1:47: error: model a: key: a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write env:NAME, file:PATH or secret:NAME`,
+		}},
+		{"a key as a shell names it", `{a: {provider: openai, model: m, key: $OPENAI_API_KEY}, b: {provider: anthropic, model: m, key: "${K}"}}`, []string{
+			`1:47: error: model a: key: a variable of the environment is not named like this here: write env:OPENAI_API_KEY`,
+			`1:105: error: model b: key: a variable of the environment is not named like this here: write env:K`,
+		}},
+		{"a key under another name", `{a: {provider: openai, model: m, key: env:USHER_TEST_KEY, api_key: sk-literal}}`, []string{
+			`1:76: error: model a: provider openai has no setting "api_key": did you mean key?`,
+			`1:76: warning: model a: api_key stands in the file for everyone who can read it: put it into the environment and write api_key: env:NAME`,
+		}},
+		{"a misspelt setting of any model", `{a: {provider: openai, model: m, base_url: "http://localhost:1", retri: true}}`, []string{
+			`1:81: error: model a: provider openai has no setting "retri": did you mean retry?`,
+		}},
 		{"an address", `{a: {provider: anthropic, model: m, base_url: "ftp://x"}}`, []string{`1:55: error: model a: base_url "ftp://x" is neither https nor http: use one such as https://host`}},
-		{"what is not there", `{a: {provider: openai}}`, []string{`1:10: error: model a: model is missing: name the model as the server does, for example gpt-5-mini`}},
+		{"what is not there", `{a: {provider: openai}}`, []string{
+			`1:10: error: model a: model is missing: name the model as the server does, for example gpt-5-mini`,
+			`1:10: error: model a: key is missing, and api.openai.com answers nobody without one: write where it stands, for example key: env:OPENAI_API_KEY`,
+		}},
 		{"a built-in provider without settings", `{a: {provider: offline, x: 1}}`, []string{`1:36: error: model a: provider offline takes no setting "x": remove it`}},
 		{"a budget without a price", `{a: {provider: offline, budget: {money: 2}}}`, []string{`1:41: error: model a: budget: money needs to know what the model costs: add price beside budget`}},
 		{"half a price", `{a: {provider: offline, budget: {money: 2}, price: {input: 1}}}`, []string{`1:60: error: model a: price: give input and output, for a million tokens`}},
@@ -72,8 +94,15 @@ func TestLintFindsWrongSettings(t *testing.T) {
 			}
 		})
 	}
-	if got := lint(t, "models: {a: {provider: offline, replay: "+missing+"}}"); len(got) != 1 || !strings.HasPrefix(got[0], "1:41: error: model a: replay "+missing+": ") {
+	if got := lint(t, "models: {a: {provider: offline, replay: "+missing+"}}"); len(got) != 1 || !strings.HasPrefix(got[0], "1:41: note: model a: replay "+missing+": ") || !strings.HasSuffix(got[0], ": it has to be there when the model is asked") {
 		t.Errorf("a replay of nothing: %q", got)
+	}
+	cassette := filepath.Join(t.TempDir(), "run.yaml")
+	if err := os.WriteFile(cassette, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := lint(t, "models: {a: {provider: openai, model: m, key: env:USHER_TEST_NONE, replay: "+cassette+"}}"); len(got) != 0 {
+		t.Errorf("a replay asks nobody, and needs no key: %q", got)
 	}
 }
 

@@ -36,6 +36,7 @@ type Venue struct {
 	models   map[string]runtime.Model
 	made     []runtime.Model // those of models that Close ends
 	strays   []string
+	kept     []Kept
 	keys     *keyring
 	secrets  *secretBook
 	tokens   *ucan.Store

@@ -20,7 +20,7 @@ type Config struct {
 	User           string           // in whose namespace agents and data live
 	Store          string           // data folder as written, or [Memory]; see [Config.StoreDir]
 	Models         map[string]Model // by name
-	Data           []Datum          // written where nothing is yet
+	Data           []Datum          // written when it changes, but not over what others changed
 	Agents         []agents.Spec
 	Parents        map[string]string // agent id to the id of the agent that its authority comes from
 	Orchestrations []Orchestration

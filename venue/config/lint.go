@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/runtime"
 	"usher/runtime/endpoint"
 	"usher/tools"
 	"usher/tools/agents"
@@ -146,18 +147,24 @@ func (l *linter) outputOf(a *agents.Spec) {
 	}
 }
 
-// settingsOf reports what those who make the model say of its settings.
-func (l *linter) settingsOf(name string) {
+// settingsOf reports what those who make the model say of its settings, and
+// returns those that they know for secrets that were written out.
+func (l *linter) settingsOf(name string) (literal []string) {
 	if l.check == nil {
-		return
+		return nil
 	}
 	for _, err := range apart(l.check(name)) {
 		level, advice := LevelError, ""
 		if _, missing := errors.AsType[*endpoint.MissingError](err); missing {
 			level, advice = LevelNote, "it has to be there when the model is asked"
 		}
+		setting, known := errors.AsType[*runtime.SettingError](err)
+		if _, written := errors.AsType[*endpoint.LiteralError](err); written && known {
+			literal = append(literal, setting.Setting)
+		}
 		l.report(level, l.config.settingAt(name, err), "model "+name, withoutModel(name, err), advice)
 	}
+	return literal
 }
 
 // secretName finds settings that are secret by their name.
@@ -173,13 +180,17 @@ func (l *linter) models() {
 			}
 			l.report(LevelError, l.at("model", name, "provider"), "model "+name, "there is no provider "+strconv.Quote(m.Provider), advice)
 		}
-		l.settingsOf(name)
+		literal := l.settingsOf(name)
 		for _, setting := range slices.Sorted(maps.Keys(m.Settings)) {
 			value, ok := m.Settings[setting].(string)
-			if ok && secretName.MatchString(setting) && !isReference(value) {
-				l.report(LevelWarning, l.at("model", name, setting), "model "+name, setting+" stands in the file for everyone who can read it",
-					"put it into the environment and write "+setting+": env:NAME")
+			if !ok || !secretName.MatchString(setting) || isReference(value) || slices.Contains(literal, setting) {
+				continue
 			}
+			message, advice := "stands in the file for everyone who can read it", "put it into the environment and write "+setting+": env:NAME"
+			if variable := endpoint.Variable(value); variable != "" {
+				message, advice = "names a variable of the environment as a shell would", "write "+setting+": env:"+variable
+			}
+			l.report(LevelWarning, l.at("model", name, setting), "model "+name, setting+" "+message, advice)
 		}
 	}
 }

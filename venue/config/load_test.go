@@ -27,7 +27,7 @@ var example = &Config{
 			"price": map[string]any{"input": json.Number("2.50"), "output": json.Number("10")},
 		}},
 		"fast": {Provider: "openai", Settings: map[string]any{
-			"model": "gpt-5-mini", "base_url": "http://localhost:8080/v1", "key": "env:OPENAI_API_KEY", "retries": json.Number("3"),
+			"model": "gpt-5-mini", "base_url": "http://localhost:8080/v1", "key": "env:OPENAI_API_KEY", "retry": map[string]any{"tries": json.Number("3")},
 		}},
 	},
 	Data: []Datum{

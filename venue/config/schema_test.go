@@ -27,7 +27,7 @@ func TestSchema(t *testing.T) {
 		{"caps null", "agents: [{id: Carol, caps: null}]", true},
 		{"limits", "limits: {model_calls: 3, tool_timeout: 300s, tool_result: 256KiB}", true},
 		{"size in bytes", "limits: {tool_result: 500}", true},
-		{"model settings", "models: {fast: {provider: openai, anything: [1]}}", true},
+		{"model settings", "models: {fast: {provider: lines, anything: [1], retry: true}}", true},
 		{"misspelt key", "agents: [{id: Carol, promt: Hello.}]", false},
 		{"misspelt root key", "agnets: []", false},
 		{"ability", "agents: [{id: Carol, caps: [{with: w/, can: crud/*}]}]", false},
@@ -72,31 +72,46 @@ func TestSchemaTakesTheExample(t *testing.T) {
 	}
 }
 
-// TestSchemaKnowsTheKeys: the schema and the reader know the same keys.
-func TestSchemaKnowsTheKeys(t *testing.T) {
-	type object struct {
-		Properties map[string]any `json:"properties"`
-	}
+// shape is what the tests read of the schema.
+type shape struct {
+	Properties map[string]any `json:"properties"`
+	Closed     any            `json:"additionalProperties"` // false, or nil
+}
+
+func objects(t *testing.T) (root shape, defs map[string]shape) {
+	t.Helper()
 	var s struct {
-		object
-		Defs map[string]object `json:"$defs"`
+		shape
+		Defs map[string]shape `json:"$defs"`
 	}
 	if err := json.Unmarshal(Schema(), &s); err != nil {
 		t.Fatal(err)
 	}
+	return s.shape, s.Defs
+}
+
+// knows compares the keys of an object of the schema with those of the code.
+func (o shape) knows(t *testing.T, name string, known []string) {
+	t.Helper()
+	want := slices.Sorted(slices.Values(known))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
+		t.Errorf("keys of %q (-reader +schema):\n%s", name, diff)
+	}
+}
+
+// TestSchemaKnowsTheKeys: the schema and the reader know the same keys.
+func TestSchemaKnowsTheKeys(t *testing.T) {
+	root, defs := objects(t)
 	for name, known := range map[string][]string{
 		"": rootKeys, "agent": agentKeys, "context": contextKeys, "capability": capabilityKeys, "datum": datumKeys,
 		"orchestration": orchestrationKeys, "step": stepKeys, "limits": limitKeys,
 		"budgets": budgetKeys, "spend": spendKeys,
 	} {
-		o := s.object
+		o := root
 		if name != "" {
-			o = s.Defs[name]
+			o = defs[name]
 		}
-		want := slices.Sorted(slices.Values(known))
-		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
-			t.Errorf("keys of %q (-reader +schema):\n%s", name, diff)
-		}
+		o.knows(t, name, known)
 	}
 }
 

@@ -1,0 +1,269 @@
+package venue_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/venue"
+	"usher/venue/store"
+)
+
+// during opens the venue of a folder with a configuration's data, runs do, and
+// closes it.
+func during(t *testing.T, dir, data string, do func(v *venue.Venue, u *venue.User)) {
+	t.Helper()
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Config: parse(t, "user: alice\ndata: ["+data+"]\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(v, user(t, v, "alice"))
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	absent  = `{"exists":false}`
+	changed = "w/x was changed here since the configuration was applied"
+	deleted = "w/x was deleted here since the configuration was applied"
+	before  = "w/x held something else before the configuration was applied"
+	unknown = "w/x is not what the configuration says, and an older version did not note what it wrote"
+)
+
+func is(value string) string { return `{"exists":true,"value":` + value + `}` }
+
+// opening is one time that a venue is open: the value of w/x in the
+// configuration, what has to be there then and be told of it, and what somebody
+// does afterwards.
+type opening struct {
+	entry string // "" has no entry
+	want  string
+	told  string // the beginning of the note; "" is none
+	does  string // an operation and its input
+}
+
+func (o opening) run(t *testing.T, dir string) {
+	t.Helper()
+	data := ""
+	if o.entry != "" {
+		data = "{path: w/x, value: " + o.entry + "}"
+	}
+	during(t, dir, data, func(v *venue.Venue, u *venue.User) {
+		if got := read(t, u, "w/x"); got != o.want {
+			t.Errorf("with %q in the configuration, %s is stored, want %s", o.entry, got, o.want)
+		}
+		var told []string
+		for _, k := range v.Kept() {
+			told = append(told, k.String())
+		}
+		switch {
+		case o.told == "" && len(told) > 0, o.told != "" && (len(told) != 1 || !strings.HasPrefix(told[0], o.told+"; ")):
+			t.Errorf("with %q in the configuration, the venue says %q, want %q", o.entry, told, o.told)
+		}
+		if operation, input, ok := strings.Cut(o.does, " "); ok {
+			invoke(t, u, operation, input)
+		}
+	})
+}
+
+// An entry that is edited is written, and what others did with it stays.
+func TestDataThatIsEdited(t *testing.T) {
+	const write, remove = `covia:write {"path":"w/x","value":"theirs"}`, `covia:delete {"path":"w/x"}`
+	for name, openings := range map[string][]opening{
+		"edited":              {{"1", is("1"), "", ""}, {"2", is("2"), "", ""}, {"2", is("2"), "", ""}, {"1", is("1"), "", ""}},
+		"an object":           {{"{a: 1, b: [x]}", is(`{"a":1,"b":["x"]}`), "", ""}, {"{b: [x, y]}", is(`{"b":["x","y"]}`), "", ""}},
+		"null":                {{"null", is("null"), "", ""}, {"1", is("1"), "", ""}, {"null", is("null"), "", ""}},
+		"an object in text":   {{`'{"a": 1}'`, is(`{"a":1}`), "", ""}, {`'{"a": 2}'`, is(`{"a":2}`), "", ""}},
+		"changed, not edited": {{"1", is("1"), "", write}, {"1", is(`"theirs"`), "", ""}},
+		"changed, edited":     {{"1", is("1"), "", write}, {"2", is(`"theirs"`), changed, ""}, {"2", is(`"theirs"`), changed, ""}, {"1", is(`"theirs"`), "", ""}},
+		"taken over":          {{"1", is("1"), "", write}, {"theirs", is(`"theirs"`), "", ""}, {"3", is("3"), "", ""}},
+		"changed the same":    {{"1", is("1"), "", write}, {"2", is(`"theirs"`), changed, `covia:write {"path":"w/x","value":2}`}, {"2", is("2"), "", ""}, {"3", is("3"), "", ""}},
+		"spelt anew by others": {
+			{"{a: 1.50, b: 2}", is(`{"a":1.50,"b":2}`), "", `covia:write {"path":"w/x","value":{"b":2e0,"a":1.5}}`},
+			{"{a: 2}", is(`{"a":2}`), "", ""},
+		},
+		"spelt anew in the file": {
+			{"{a: 1.50, b: 2}", is(`{"a":1.50,"b":2}`), "", write},
+			{"{b: 2.0, a: 1.5}", is(`"theirs"`), "", ""},
+		},
+		"deleted, not edited": {{"1", is("1"), "", remove}, {"1", absent, "", ""}},
+		"deleted, edited":     {{"1", is("1"), "", remove}, {"2", absent, deleted, ""}, {"2", absent, deleted, ""}},
+		"there before":        {{"", absent, "", write}, {"1", is(`"theirs"`), before, ""}, {"1", is(`"theirs"`), before, remove}, {"1", is("1"), "", ""}},
+		"the same before":     {{"", absent, "", write}, {"theirs", is(`"theirs"`), "", ""}, {"2", is("2"), "", ""}},
+		"taken out and put back": {
+			{"1", is("1"), "", ""},
+			{"", is("1"), "", ""},
+			{"2", is("2"), "", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, o := range openings {
+				o.run(t, dir)
+			}
+		})
+	}
+}
+
+// remembered puts in place what the store holds of a path as applied, when now
+// is not "", and returns what was there.
+func remembered(t *testing.T, dir, path, now string) string {
+	t.Helper()
+	var did string
+	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { did = u.DID().String() })
+	st, err := store.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	key := did + "/data/" + path
+	raw, _, err := st.Under("c/").Get(t.Context(), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now != "" {
+		if _, err := st.Under("c/").Apply(t.Context(), nil, map[string][]byte{key: []byte(now)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(raw)
+}
+
+// A store that says only that the entry was written, once.
+func TestDataOfAnOlderStore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stored string // what is at w/x when the older version ends: 1, unless it is changed
+		then   []opening
+	}{
+		"not edited":             {"", []opening{{"1", is("1"), "", ""}, {"2", is("2"), "", ""}}},
+		"edited":                 {"", []opening{{"2", is("1"), unknown, ""}, {"2", is("1"), "", ""}, {"3", is("1"), changed, ""}}},
+		"changed":                {`covia:write {"path":"w/x","value":5}`, []opening{{"1", is("5"), unknown, ""}, {"1", is("5"), "", ""}}},
+		"deleted":                {`covia:delete {"path":"w/x"}`, []opening{{"1", absent, unknown, ""}, {"1", absent, "", ""}, {"2", absent, deleted, ""}}},
+		"changed and taken over": {`covia:write {"path":"w/x","value":5}`, []opening{{"5", is("5"), "", ""}, {"6", is("6"), "", ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			opening{"1", is("1"), "", tt.stored}.run(t, dir)
+			remembered(t, dir, "w/x", "written")
+			for _, o := range tt.then {
+				o.run(t, dir)
+			}
+		})
+	}
+}
+
+// What a crash leaves between the steps of applying an entry: remembered what is
+// about to be written, and written or not.
+func TestDataAfterACrash(t *testing.T) {
+	digest := func(value string) string {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "other")
+		opening{value, is(value), "", ""}.run(t, dir)
+		var was struct{ Value string }
+		if err := json.Unmarshal([]byte(remembered(t, dir, "w/x", "")), &was); err != nil || was.Value == "" {
+			t.Fatalf("what is remembered of %s: %+v, %v", value, was, err)
+		}
+		return was.Value
+	}
+	one, two := digest("1"), digest("2")
+	pending := map[string]string{"value": one, "next": two}
+	first := map[string]string{"next": two}
+	put := func(value string) string { return `covia:write {"path":"w/x","value":` + value + `}` }
+	const remove = `covia:delete {"path":"w/x"}`
+	for name, tt := range map[string]struct {
+		is   string // done to w/x, which is 1
+		left map[string]string
+		then []opening
+	}{
+		"before the write":                {put("1"), pending, []opening{{"2", is("2"), "", ""}, {"3", is("3"), "", ""}}},
+		"before the write, edited again":  {put("1"), pending, []opening{{"3", is("3"), "", ""}}},
+		"before the write, set back":      {put("1"), pending, []opening{{"1", is("1"), "", put("2")}, {"3", is("2"), changed, ""}}},
+		"after the write":                 {put("2"), pending, []opening{{"2", is("2"), "", ""}, {"3", is("3"), "", ""}}},
+		"after the write, edited again":   {put("2"), pending, []opening{{"3", is("3"), "", ""}}},
+		"after the write, set back":       {put("2"), pending, []opening{{"1", is("1"), "", ""}}},
+		"somebody else's":                 {put("5"), pending, []opening{{"2", is("5"), changed, ""}, {"3", is("5"), changed, ""}}},
+		"deleted":                         {remove, pending, []opening{{"2", absent, deleted, ""}}},
+		"before the first write":          {remove, first, []opening{{"2", is("2"), "", ""}, {"3", is("3"), "", ""}}},
+		"after the first write":           {put("2"), first, []opening{{"3", is("3"), "", ""}}},
+		"somebody else's, before a first": {put("5"), first, []opening{{"2", is("5"), before, ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			opening{"1", is("1"), "", tt.is}.run(t, dir)
+			raw, err := json.Marshal(tt.left)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remembered(t, dir, "w/x", string(raw))
+			for _, o := range tt.then {
+				o.run(t, dir)
+			}
+		})
+	}
+}
+
+// What is about to be written is remembered before it is, and not as applied.
+func TestDataIsRememberedBeforeItIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/x","value":[1]}`) })
+	c := parse(t, "user: alice\ndata: [{path: w/x/below, value: 1}]\n")
+	if v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Config: c}); err == nil || !strings.Contains(err.Error(), "apply data w/x/below: ") {
+		t.Fatalf("Open = %v, %v, want that nothing goes below an array", v, err)
+	}
+	var left map[string]string
+	if raw := remembered(t, dir, "w/x/below", ""); json.Unmarshal([]byte(raw), &left) != nil || left["next"] == "" || left["value"] != "" {
+		t.Errorf("%q is remembered of a write that failed", raw)
+	}
+	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/x"}`) })
+	during(t, dir, "{path: w/x/below, value: 1}", func(v *venue.Venue, u *venue.User) {
+		if got := read(t, u, "w/x/below"); got != is("1") || len(v.Kept()) > 0 {
+			t.Errorf("%s is stored, and %v kept", got, v.Kept())
+		}
+	})
+}
+
+// Where nothing was edited, opening a venue asks and writes nothing.
+func TestDataThatIsAsItWasCostsNothing(t *testing.T) {
+	dir := t.TempDir()
+	const data = "{path: w/x, value: 1}, {path: w/y, value: {a: b}}"
+	rows := func(v *venue.Venue) (n int) {
+		for _, err := range v.Audit(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	var was, now int
+	during(t, dir, data, func(v *venue.Venue, _ *venue.User) { was = rows(v) })
+	during(t, dir, data, func(v *venue.Venue, _ *venue.User) { now = rows(v) })
+	if was == 0 || now != was {
+		t.Errorf("the ledger has %d rows after %d", now, was)
+	}
+}
+
+// Each entry is told of on its own, in its order.
+func TestKeptNamesEachEntry(t *testing.T) {
+	dir := t.TempDir()
+	during(t, dir, "{path: w/b, value: 1}, {path: w/a, value: 1}, {path: w/c, value: 1}", func(_ *venue.Venue, u *venue.User) {
+		invoke(t, u, "covia:write", `{"path":"w/b","value":5}`)
+		invoke(t, u, "covia:delete", `{"path":"w/a"}`)
+	})
+	during(t, dir, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(v *venue.Venue, u *venue.User) {
+		want := []venue.Kept{
+			{Path: "w/b", Why: "was changed here since the configuration was applied"},
+			{Path: "w/a", Why: "was deleted here since the configuration was applied"},
+		}
+		if diff := cmp.Diff(want, v.Kept()); diff != "" {
+			t.Errorf("kept (-want +got):\n%s", diff)
+		}
+		if got := read(t, u, "w/c"); got != is("2") {
+			t.Errorf("w/c is %s", got)
+		}
+	})
+}
