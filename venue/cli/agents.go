@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"usher/runtime"
 	"usher/tools/agents"
 	"usher/venue"
 )
@@ -63,7 +64,7 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		agent, err := u.Agent(ctx, c.Agent)
 		if err != nil {
-			return unknownAgent(ctx, u, err)
+			return c.unknownAgent(ctx, u, err)
 		}
 		info, err := agent.Info(ctx)
 		if err != nil {
@@ -72,53 +73,67 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 		if c.JSON {
 			return s.printJSON(info)
 		}
-		brief, err := agent.Brief(ctx)
-		if err != nil {
-			return err
-		}
-		offered := make([]string, len(brief.Tools))
-		for i, t := range brief.Tools {
-			offered[i] = t.Name
-		}
-		if len(offered) == 0 {
-			offered = []string{"(none)"}
-		}
-		err = s.table(append([][]string{
+		rows := [][]string{
 			{"agent", info.AgentID},
 			{"status", info.Status},
 			{"capabilities", info.Caps.String()},
-			{"tools offered", strings.Join(offered, ", ")},
-			{"sessions", fmt.Sprint(info.Sessions)},
-		}, budgetRows(info)...))
-		fmt.Fprintf(s.out, "\n%s\n%s\n", s.paint.dim("What its model is told:"), s.paint.safe(brief.System))
+		}
+		brief, briefErr := agent.Brief(ctx)
+		works := info.Status != agents.Suspended && info.Status != agents.Terminated
+		switch {
+		case briefErr == nil:
+			rows = append(rows, []string{"tools offered", offered(brief.Tools)})
+		case works:
+			return briefErr
+		}
+		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
+		if info.Inbox > 0 {
+			left, err := c.inbox(ctx, agent)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, left...)
+		}
+		if err := s.table(append(rows, budgetRows(info)...)); err != nil {
+			return err
+		}
+		if briefErr != nil {
+			s.note(c.explain(agent, briefErr).Error())
+			return nil
+		}
+		_, err = fmt.Fprintf(s.out, "\n%s\n%s\n", s.paint.dim("What its model is told:"), s.paint.safe(brief.System))
 		return err
 	})
 }
 
-type agentsCreateCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"Id of the new agent."`
-	Spec  string `name:"spec" default:"{}" placeholder:"JSON|@FILE" help:"prompt, model, tools, context, output and caps."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-
-	Overwrite bool `help:"Replace an agent that has this id, also one that has ended."`
+func offered(tools []runtime.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) == 0 {
+		return "(none)"
+	}
+	return strings.Join(names, ", ")
 }
 
-func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
-	spec, err := argument(c.Spec)
+// inbox tells where messages wait, and how they are heard.
+func (c *agentsShowCmd) inbox(ctx context.Context, agent *venue.Agent) (rows [][]string, err error) {
+	list, err := agent.Sessions(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var written map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(spec), &written); err != nil {
-		return misusef("--spec is not a JSON object: %w", err)
+	for _, ses := range list {
+		if ses.Waiting == 0 {
+			continue
+		}
+		hear := "chat " + c.Agent
+		if ses.ID != mainSession {
+			hear += " --session " + ses.ID
+		}
+		rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d (heard at the next turn in session %s: %s)", ses.Waiting, ses.ID, c.command(hear))})
 	}
-	if _, bounded := written["caps"]; !bounded {
-		fmt.Fprintf(s.err, "%s %s has no caps and so no bounds: write \"caps\": [] for nothing, or what it may do\n", s.notes.warn("note:"), c.Agent)
-	}
-	return c.change(ctx, s, c.JSON, "agent:create", map[string]any{
-		"agentId": c.Agent, "config": json.RawMessage(spec), "overwrite": c.Overwrite,
-	})
+	return rows, nil
 }
 
 type agentsSuspendCmd struct {
@@ -155,24 +170,28 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 // change runs an operation on an agent and prints what came of it.
 func (f *fromConfig) change(ctx context.Context, s *streams, asJSON bool, operation string, input map[string]any) error {
 	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		id := fmt.Sprint(input["agentId"])
 		out, err := u.Invoke(ctx, operation, input)
 		if err != nil {
-			return unknownAgent(ctx, u, err)
-		}
-		if asJSON {
-			return s.printJSON(out)
+			return f.unknownAgent(ctx, u, err)
 		}
 		var state struct {
-			Status  string
-			Created *bool
+			Status                    string
+			Created, Updated, Removed bool
 		}
 		if err := json.Unmarshal(out, &state); err != nil {
 			return err
 		}
-		if state.Created != nil && !*state.Created {
-			return fmt.Errorf("agent %s exists already, %s", input["agentId"], state.Status)
+		if operation == "agent:delete" {
+			defer f.outlived(s, id, state.Removed)
 		}
-		fmt.Fprintf(s.out, "%s is %s\n", input["agentId"], state.Status)
-		return nil
+		if asJSON {
+			return s.printJSON(out)
+		}
+		if operation == "agent:create" && !state.Created && !state.Updated {
+			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", id, state.Status)
+		}
+		_, err = fmt.Fprintf(s.out, "%s is %s\n", id, state.Status)
+		return err
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"usher/runtime"
 	"usher/venue"
 )
 
@@ -25,11 +24,11 @@ func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		agent, err := u.Agent(ctx, c.Agent)
 		if err != nil {
-			return unknownAgent(ctx, u, err)
+			return c.unknownAgent(ctx, u, err)
 		}
 		in, done := cancellable(ctx, s.in)
 		defer done()
-		talk := &chat{streams: s, agent: agent, session: c.Session, json: c.JSON}
+		talk := &chat{streams: s, from: &c.fromConfig, agent: agent, session: c.Session, json: c.JSON}
 		if !s.interactive() {
 			return talk.script(ctx, in)
 		}
@@ -40,6 +39,7 @@ func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 // chat is a conversation with an agent.
 type chat struct {
 	*streams
+	from    *fromConfig
 	agent   *venue.Agent
 	session string // empty is a new one
 	json    bool
@@ -53,8 +53,8 @@ type chat struct {
 // maxLine bounds a message, in bytes.
 const maxLine = 1 << 20
 
-// script takes each line of the input for a turn. One that fails is told, and
-// the others follow.
+// script takes each line of the input for a turn, or for a command as at the
+// prompt. One that fails is told, and the others follow.
 func (c *chat) script(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -63,7 +63,15 @@ func (c *chat) script(ctx context.Context, in io.Reader) error {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		err := c.turn(ctx, lines.Text())
+		run := c.turn
+		text := lines.Text()
+		if name, ok := chatCommand(text); ok {
+			if name == "/quit" {
+				break
+			}
+			run, text = c.command, name
+		}
+		err := run(ctx, text)
 		if ctx.Err() != nil {
 			break
 		}
@@ -81,19 +89,16 @@ func (c *chat) script(ctx context.Context, in io.Reader) error {
 	return failed
 }
 
-// turn runs one turn. The session is then the one that it ran in.
+// turn runs one turn. The session is then the one that it ran in; a new one is
+// told by its id.
 func (c *chat) turn(ctx context.Context, text string) error {
-	events := func(yield func(runtime.Event, error) bool) {
-		for ev, err := range c.agent.ChatIn(ctx, c.session, text) {
-			if started, ok := ev.(runtime.TurnStarted); ok {
-				c.session = started.Session
-			}
-			if !yield(ev, err) {
-				return
-			}
+	turn := started(c.agent.ChatIn(ctx, c.session, text), func(session string) {
+		if c.session == "" && !c.json {
+			c.note("session " + session)
 		}
-	}
-	return c.show(events, c.json)
+		c.session = session
+	})
+	return c.from.explain(c.agent, c.show(turn, c.json))
 }
 
 // converse talks with a person until they leave.
@@ -126,7 +131,9 @@ func (c *chat) converse(ctx context.Context, in lines) error {
 			if name == "/quit" {
 				return nil
 			}
-			c.command(ctx, name)
+			if err := c.command(ctx, name); err != nil {
+				c.tell(err)
+			}
 			continue
 		}
 		restore := in.hush()

@@ -28,8 +28,8 @@ func chatCommand(text string) (name string, ok bool) {
 	return strings.TrimSpace(text), commandForm.MatchString(text)
 }
 
-func (c *chat) command(ctx context.Context, name string) {
-	var err error
+// command runs a command; /quit is for whoever reads the input.
+func (c *chat) command(ctx context.Context, name string) error {
 	switch name {
 	case "/help":
 		fmt.Fprintln(c.err, chatHelp)
@@ -39,15 +39,17 @@ func (c *chat) command(ctx context.Context, name string) {
 		c.session = ""
 		c.note(c.where())
 	case "/caps":
-		err = c.bounds(ctx)
+		return c.bounds(ctx)
 	case "/history":
-		err = c.history(ctx)
+		entries, err := logOf(ctx, c.agent, c.session)
+		if err != nil {
+			return err
+		}
+		c.transcript(entries)
 	default:
-		c.note("there is no " + name + ": /help says what there is")
+		return fmt.Errorf("there is no %s: /help says what there is", name)
 	}
-	if err != nil {
-		c.tell(err)
-	}
+	return nil
 }
 
 func (c *chat) where() string {
@@ -94,44 +96,5 @@ func (c *chat) bounds(ctx context.Context) error {
 		section = c.agent.ID() + " is unrestricted: it may do whatever you may"
 	}
 	fmt.Fprintln(c.err, c.notes.safe(section))
-	return nil
-}
-
-// history prints what was said in the session, and what was done.
-func (c *chat) history(ctx context.Context) error {
-	calls := make(map[string]runtime.ToolCall)
-	none := true
-	for e, err := range c.agent.History(ctx, c.session) {
-		if err != nil {
-			return err
-		}
-		none = false
-		switch ev := e.Event.(type) {
-		case runtime.TurnStarted:
-			c.note(e.Time.Local().Format(time.DateTime))
-			fmt.Fprintln(c.err, c.notes.bold("> ")+c.notes.safe(ev.Text))
-		case runtime.Received:
-			c.note("left by " + ev.From + ":")
-			fmt.Fprintln(c.err, c.notes.safe(ev.Text))
-		case runtime.Answered:
-			if ev.Text != "" {
-				fmt.Fprintln(c.err, c.notes.safe(strings.TrimSuffix(ev.Text, "\n")))
-			}
-		case runtime.ToolStarted:
-			calls[ev.Call.ID] = ev.Call
-		case runtime.ToolFinished:
-			c.tool(ev, calls[ev.CallID].Arguments)
-		case runtime.Compacted:
-			c.note("what stands above the model has as a summary:")
-			fmt.Fprintln(c.err, c.notes.safe(ev.Summary))
-		case runtime.TurnFinished:
-			if ev.Error != "" {
-				c.note("not finished: " + ev.Error)
-			}
-		}
-	}
-	if none {
-		c.note("nothing was said yet")
-	}
 	return nil
 }

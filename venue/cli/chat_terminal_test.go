@@ -264,7 +264,7 @@ func TestChatOnATerminal(t *testing.T) {
 	s.see("a new session, which gets its id")
 	s.ready()
 	s.press("hello\r")
-	s.see("You said something.")
+	s.see("session 01", "waiting for the model …", "You said something.")
 	s.ready()
 	s.press("/session\r")
 	s.see("session 01")
@@ -384,10 +384,10 @@ func TestChatIntoAPipe(t *testing.T) {
 
 // Nobody types what comes from a pipe: no prompt, and still nothing raw.
 func TestChatFromAPipe(t *testing.T) {
-	s := chat(t, newModel(t).project(t), func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader("evil\n\n/help\nfail\n") })
-	s.see("␛]0;owned␇", "You said something.", "␛[31mluck")
+	s := chat(t, newModel(t).project(t), func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader("evil\n\nhello\n/session\nfail\n") })
+	s.see("␛]0;owned␇", "You said something.", "session main", "␛[31mluck")
 	s.ends(cli.ExitFailed)
-	for _, no := range []string{"> ", "\x1b[?2004h", "Talking with", "\x1b]0;", "/history"} {
+	for _, no := range []string{"> ", "\x1b[?2004h", "Talking with", "\x1b]0;", "/session"} {
 		if strings.Contains(s.drawn(), no) {
 			t.Errorf("%q is on the terminal: %q", no, s.drawn())
 		}

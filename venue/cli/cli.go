@@ -56,17 +56,18 @@ type streams struct {
 }
 
 type command struct {
-	Demo    demoCmd    `cmd:"" help:"See the gate at work: agents process invoices, and some try what they may not."`
-	Init    initCmd    `cmd:"" help:"Make a project to begin with."`
-	Run     runCmd     `cmd:"" help:"Run one turn of an agent and print its answer."`
-	Chat    chatCmd    `cmd:"" help:"Talk with an agent."`
-	Agents  agentsCmd  `cmd:"" help:"List and manage agents."`
-	Caps    capsCmd    `cmd:"" help:"Check and disclose capabilities, without a venue."`
-	Audit   auditCmd   `cmd:"" help:"Read the audit ledger."`
-	Secrets secretsCmd `cmd:"" help:"Keep keys and other secrets, sealed."`
-	Ucan    ucanCmd    `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
-	Lint    lintCmd    `cmd:"" help:"Say what is wrong in a configuration before it runs."`
-	Schema  schemaCmd  `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
+	Demo     demoCmd     `cmd:"" help:"See the gate at work: agents process invoices, and some try what they may not."`
+	Init     initCmd     `cmd:"" help:"Make a project to begin with."`
+	Run      runCmd      `cmd:"" help:"Run one turn of an agent and print its answer."`
+	Chat     chatCmd     `cmd:"" help:"Talk with an agent."`
+	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
+	Caps     capsCmd     `cmd:"" help:"Check and disclose capabilities, without a venue."`
+	Sessions sessionsCmd `cmd:"" help:"List an agent's sessions, and read them."`
+	Audit    auditCmd    `cmd:"" help:"Read the audit ledger."`
+	Secrets  secretsCmd  `cmd:"" help:"Keep keys and other secrets, sealed."`
+	Ucan     ucanCmd     `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
+	Lint     lintCmd     `cmd:"" help:"Say what is wrong in a configuration before it runs."`
+	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }
 
 // errQuiet is a failure that has been told already.
@@ -168,7 +169,8 @@ type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file, or a folder of them."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
 
-	dir string // the data folder of the venue that is open; empty in memory
+	dir    string         // the data folder of the venue that is open; empty in memory
+	config *config.Config // that it was opened with
 }
 
 // load reads the configuration.
@@ -189,6 +191,7 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 	if err != nil {
 		return nil, nil, err
 	}
+	f.config = c
 	if f.dir = f.Data; f.dir == "" {
 		f.dir = c.StoreDir()
 	}
@@ -198,6 +201,9 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 	}
 	for _, id := range v.Strays() {
 		fmt.Fprintf(io.err, "%s agent %s is not in the configuration any more, and still there: end it with usher agents delete %s\n", io.notes.warn("note:"), id, id)
+	}
+	for _, kept := range v.Kept() {
+		fmt.Fprintf(io.err, "%s %s\n", io.notes.warn("note:"), io.notes.safe(kept.String()))
 	}
 	u, err := v.User(ctx, c.User)
 	if err != nil {

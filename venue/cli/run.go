@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -36,10 +35,30 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		agent, err := u.Agent(ctx, c.Agent)
 		if err != nil {
-			return unknownAgent(ctx, u, err)
+			return c.unknownAgent(ctx, u, err)
 		}
-		return interrupted(ctx, s.show(agent.ChatIn(ctx, c.Session, text), c.JSON))
+		session := ""
+		turn := started(agent.ChatIn(ctx, c.Session, text), func(id string) { session = id })
+		err = s.showAnswer(turn, c.JSON)
+		if !c.JSON && session != "" {
+			c.after(ctx, s, agent, session)
+		}
+		return interrupted(ctx, c.explain(agent, err))
 	})
+}
+
+// after says how to go on once a turn is over: in the session that was opened
+// for it, and with messages that wait elsewhere.
+func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, session string) {
+	if c.Session == "" {
+		s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", session))
+	}
+	if session == mainSession {
+		return
+	}
+	if n, err := agent.Waiting(ctx, mainSession); err == nil && n > 0 { // what cannot be counted fails no turn
+		s.note(fmt.Sprintf("%s in session %s: %s hears %s", waiting(n), mainSession, c.command("chat "+c.Agent), it(n)))
+	}
 }
 
 // interrupted says so where that is what an error comes from.
@@ -48,21 +67,4 @@ func interrupted(ctx context.Context, err error) error {
 		return errInterrupted
 	}
 	return err
-}
-
-// unknownAgent adds to an error about a missing agent which there are.
-func unknownAgent(ctx context.Context, u *venue.User, err error) error {
-	var missing *venue.NoAgentError
-	if !errors.As(err, &missing) {
-		return err
-	}
-	list, listErr := u.Agents(ctx)
-	if listErr != nil || len(list) == 0 {
-		return misuse{err}
-	}
-	names := make([]string, len(list))
-	for i, a := range list {
-		names[i] = a.AgentID
-	}
-	return misusef("%w; there are: %s", err, strings.Join(names, ", "))
 }

@@ -37,8 +37,8 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 	if len(c.Value) > 0 {
 		return misusef("a value does not belong on the command line, where the shell's history keeps it: leave it out to be asked, or use --from FILE|-")
 	}
-	if err := secrets.CheckName(c.Name); err != nil {
-		return misuse{err}
+	if err := checkSecretName(c.Name); err != nil {
+		return err
 	}
 	conf, err := c.load() // before anything is typed
 	if err != nil {
@@ -147,8 +147,8 @@ type secretsDeleteCmd struct {
 }
 
 func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
-	if err := secrets.CheckName(c.Name); err != nil {
-		return misuse{err}
+	if err := checkSecretName(c.Name); err != nil {
+		return err
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := u.Invoke(ctx, "secret:delete", map[string]string{"name": c.Name})
@@ -177,6 +177,18 @@ func secretsOf(ctx context.Context, u *venue.User) ([]secrets.Secret, error) {
 	}
 	var list struct{ Secrets []secrets.Secret }
 	return list.Secrets, json.Unmarshal(out, &list)
+}
+
+// checkSecretName says what is wrong with a name, and why it is not repeated.
+func checkSecretName(name string) error {
+	err := secrets.CheckName(name)
+	switch {
+	case err == nil:
+		return nil
+	case name == "":
+		return misuse{err}
+	}
+	return misusef("%w (it is not repeated here: what stands in its place by mistake is often the value)", err)
 }
 
 func noSuchSecret(ctx context.Context, u *venue.User, name string) error {

@@ -15,17 +15,7 @@ func (s *streams) show(turn iter.Seq2[runtime.Event, error], asJSON bool) error 
 	if asJSON {
 		return s.showJSON(turn)
 	}
-	v := s.view()
-	defer v.status.clear()
-	for ev, err := range turn {
-		if err == nil {
-			err = v.event(ev)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.view().show(turn)
 }
 
 func (s *streams) showJSON(turn iter.Seq2[runtime.Event, error]) error {
@@ -44,6 +34,20 @@ func (s *streams) showJSON(turn iter.Seq2[runtime.Event, error]) error {
 	return nil
 }
 
+// started calls fn with the turn's session, once the turn has begun.
+func started(turn iter.Seq2[runtime.Event, error], fn func(session string)) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		for ev, err := range turn {
+			if began, ok := ev.(runtime.TurnStarted); ok {
+				fn(began.Session)
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
 // note prints a quiet line, over what a terminal may have echoed of keys that
 // were pressed meanwhile.
 func (s *streams) note(text string) {
@@ -57,29 +61,36 @@ func (s *streams) note(text string) {
 type view struct {
 	*streams
 	text     io.WriteCloser // the answer that the model is writing; nil between two
+	held     *heldAnswer    // keeps it back until the turn has ended well; nil does not
 	midLine  bool
 	answered bool // the model, at least once
 	status   status
-	thought  string                      // the line that the model is thinking
-	writing  map[int]*draft              // calls that the model is writing, by index
-	calls    map[string]runtime.ToolCall // those that run, by id
-}
-
-// draft is a call that the model is writing.
-type draft struct {
-	name string
-	size int // of its arguments, so far
+	thought  string             // the line that the model is thinking
+	writing  map[int]*draft     // calls that the model is writing, by index
+	running  []runtime.ToolCall // calls that run, the oldest first
+	final    *runtime.TurnFinished
 }
 
 func (s *streams) view() *view {
-	return &view{
-		streams: s, status: status{w: s.err, paint: s.notes},
-		writing: make(map[int]*draft), calls: make(map[string]runtime.ToolCall),
+	return &view{streams: s, status: status{w: s.err, paint: s.notes}, writing: make(map[int]*draft)}
+}
+
+func (v *view) show(turn iter.Seq2[runtime.Event, error]) error {
+	for ev, err := range turn {
+		if err == nil {
+			err = v.event(ev)
+		}
+		if err != nil {
+			return v.end(err)
+		}
 	}
+	return v.end(nil)
 }
 
 func (v *view) event(ev runtime.Event) error {
 	switch ev := ev.(type) {
+	case runtime.TurnStarted:
+		v.underWay()
 	case runtime.TextDelta:
 		return v.say(ev.Text)
 	case runtime.ReasoningDelta:
@@ -89,36 +100,66 @@ func (v *view) event(ev runtime.Event) error {
 	case runtime.ModelDelayed:
 		v.status.clear()
 		v.note(late(ev))
+		v.underWay()
 	case runtime.Answered:
 		v.answered = true
 		clear(v.writing)
 		v.thought = ""
+		if len(ev.Calls) > 0 {
+			v.aside()
+		}
 		return v.endText()
 	case runtime.ToolStarted:
-		v.calls[ev.Call.ID] = ev.Call
-		v.status.set("%s %s …", ev.Call.Name, brief(ev.Call.Arguments))
+		v.running = append(v.running, ev.Call)
+		v.underWay()
 	case runtime.ToolFinished:
 		v.status.clear()
-		v.tool(ev, v.calls[ev.CallID].Arguments)
+		v.tool(ev, v.ended(ev.CallID).Arguments)
+		v.underWay()
 	case runtime.OutputRejected:
 		v.status.clear()
+		v.aside()
 		fmt.Fprintf(v.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", v.notes.warn("·"), ev.Try, ev.Tries, v.notes.safe(ev.Reason))
+		v.underWay()
 	case runtime.Compacted:
 		v.status.clear()
 		v.note("the conversation is long: the model has a summary of its beginning from here on")
+		v.underWay()
 	case runtime.TurnFinished:
-		if err := v.endText(); err != nil {
-			return err
-		}
-		if v.answered || ev.Usage != (runtime.Usage{}) { // else none may have left, and the error says more
-			v.note(spent(&ev))
-		}
+		v.final = &ev
 	}
 	return nil
 }
 
+// end closes the turn, which failed with err where that is not nil.
+func (v *view) end(err error) error {
+	closeErr := v.endText()
+	if err == nil {
+		err = closeErr
+	}
+	if v.held != nil && err == nil {
+		err = v.deliver()
+	}
+	v.aside()
+	if v.final == nil {
+		return err
+	}
+	if err == nil && answeredNothing(v.final) {
+		v.note(nothingSaid)
+	}
+	if v.answered || v.final.Usage != (runtime.Usage{}) { // else none may have left, and the error says more
+		v.note(spent(v.final))
+	}
+	return err
+}
+
 // say prints a piece of the answer.
 func (v *view) say(text string) error {
+	if v.held != nil {
+		v.held.WriteString(text)
+		v.status.set("answering … %s", size(v.held.Len()))
+		return nil
+	}
 	v.status.clear()
 	if v.text == nil {
 		v.text = v.paint.writer(v.out)
@@ -140,54 +181,5 @@ func (v *view) endText() error {
 		_, err = io.WriteString(v.out, "\n")
 	}
 	v.midLine = false
-	return err
-}
-
-// free makes the line free for the status, where the answer is on the screen.
-func (v *view) free() error {
-	if v.midLine && v.paint.tty != nil && v.notes.live() {
-		v.midLine = false
-		_, err := io.WriteString(v.out, "\n")
-		return err
-	}
-	return nil
-}
-
-// think shows the line that the model is thinking, while it is.
-func (v *view) think(text string) error {
-	if !v.notes.live() {
-		return nil
-	}
-	const enough = 1 << 10 // no line of a screen is longer
-	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		v.thought, text = "", text[i+1:]
-	}
-	if len(v.thought) < enough {
-		v.thought += text
-	}
-	if strings.TrimSpace(v.thought) == "" {
-		return nil // the line before stays until this one has a word
-	}
-	err := v.free()
-	v.status.set("thinking: %s", v.thought)
-	return err
-}
-
-// write says that the model is writing a tool call.
-func (v *view) write(piece runtime.ToolCallDelta) error {
-	if !v.notes.live() {
-		return nil
-	}
-	call := v.writing[piece.Index]
-	if call == nil {
-		call = new(draft)
-		v.writing[piece.Index] = call
-	}
-	if piece.Name != "" {
-		call.name = piece.Name
-	}
-	call.size += len(piece.Arguments)
-	err := v.free()
-	v.status.set("%s … %s", call.name, size(call.size))
 	return err
 }

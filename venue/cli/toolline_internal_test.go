@@ -37,7 +37,9 @@ func TestSpent(t *testing.T) {
 		{1, runtime.Usage{}, nil, "1 model call"},
 		{1, runtime.Usage{}, &runtime.Spending{Calls: 2}, "1 model call; with the agents that it asked: 2 model calls"},
 		{
-			2, runtime.Usage{Input: 5, Output: 1, Cost: 10_000}, &runtime.Spending{Calls: 9, Usage: runtime.Usage{Input: 15_000, Output: 40, Cost: 3_100_000}},
+			2,
+			runtime.Usage{Input: 5, Output: 1, Cost: 10_000},
+			&runtime.Spending{Calls: 9, Usage: runtime.Usage{Input: 15_000, Output: 40, Cost: 3_100_000}},
 			"2 model calls · 5 in · 1 out · 0.01; with the agents that it asked: 9 model calls · 15,000 in · 40 out · 3.10",
 		},
 		{3, runtime.Usage{Input: 1204, Output: 88, CacheRead: 900, Cost: 3100}, nil, "3 model calls · 1,204 in (900 cached) · 88 out · 0.0031"},

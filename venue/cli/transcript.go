@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"usher/runtime"
+	"usher/venue"
+)
+
+// onOut is the streams with what is said of the conversation on standard
+// output, for a command whose answer that is.
+func (s *streams) onOut() *streams {
+	page := *s
+	page.err, page.notes = s.out, s.paint
+	return &page
+}
+
+// logOf is what happened in a session.
+func logOf(ctx context.Context, agent *venue.Agent, session string) ([]runtime.Entry, error) {
+	var entries []runtime.Entry
+	for e, err := range agent.History(ctx, session) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// transcript prints what was said in a session, and what was done.
+func (s *streams) transcript(entries []runtime.Entry) {
+	calls := make(map[string]runtime.ToolCall)
+	for _, e := range entries {
+		switch ev := e.Event.(type) {
+		case runtime.TurnStarted:
+			s.note(e.Time.Local().Format(time.DateTime))
+			fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
+		case runtime.Received:
+			s.note("left by " + ev.From + ":")
+			fmt.Fprintln(s.err, s.notes.safe(ev.Text))
+		case runtime.Answered:
+			if ev.Text != "" {
+				fmt.Fprintln(s.err, s.notes.safe(strings.TrimSuffix(ev.Text, "\n")))
+			}
+		case runtime.ToolStarted:
+			calls[ev.Call.ID] = ev.Call
+		case runtime.ToolFinished:
+			s.tool(ev, calls[ev.CallID].Arguments)
+		case runtime.Compacted:
+			s.note("what stands above the model has as a summary:")
+			fmt.Fprintln(s.err, s.notes.safe(ev.Summary))
+		case runtime.TurnFinished:
+			switch {
+			case ev.Error != "":
+				s.note("not finished: " + ev.Error)
+			case answeredNothing(&ev):
+				s.note(nothingSaid)
+			}
+		}
+	}
+	if len(entries) == 0 {
+		s.note("nothing was said yet")
+	}
+}
+
+const nothingSaid = "the model answered nothing"
+
+// answeredNothing reports whether a turn that ended well has no answer.
+func answeredNothing(ev *runtime.TurnFinished) bool {
+	return ev.Error == "" && ev.Output == nil && strings.TrimSpace(ev.Text) == ""
+}
