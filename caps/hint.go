@@ -13,30 +13,34 @@ func (s Set) hint(r Request) string {
 		return ""
 	}
 	nearest, ok := s.c.nearest(r.can, r.on)
-	if !ok {
+	switch with := nearest.With(); {
+	case !ok:
 		return ""
+	case strings.HasSuffix(with, "/"):
+		return "You may " + string(r.can) + " below " + with + "."
+	default: // below an agent or a secret there is nothing, and a record is itself what may be used
+		return "You may " + string(r.can) + " on " + with + "."
 	}
-	return "You may " + string(r.can) + " below " + strings.TrimSuffix(nearest.String(), "/") + "/."
 }
 
-func (c *compiled) nearest(can Ability, on Resource) (best Resource, ok bool) {
+func (c *compiled) nearest(can Ability, on Resource) (best Capability, ok bool) {
 	if on.IsRoot() {
 		// Everything of one's own is below the root: the first will do.
 		for _, capability := range c.list[:min(len(c.list), hintScan)] {
-			if r := capability.Resource(); capability.can.Covers(can) && !r.absolute() {
-				return r, true
+			if capability.can.Covers(can) && !capability.Resource().absolute() {
+				return capability, true
 			}
 		}
-		return Resource{}, false
+		return Capability{}, false
 	}
 	ids, most := c.covering(can), 0
 	for i := 0; i < ids.n; {
 		tree, need, next := ids.next(i)
 		t := &c.resources[tree]
 		if n := t.near(on.text, need); n != nil {
-			r := c.list[t.ownerOf(n, n.mask&need)].Resource()
-			if shared := sharedSegments(r.text, on.text); shared > most {
-				best, most = r, shared
+			owner := c.list[t.ownerOf(n, n.mask&need)]
+			if shared := sharedSegments(owner.Resource().text, on.text); shared > most {
+				best, most = owner, shared
 			}
 		}
 		i = next
