@@ -65,7 +65,7 @@ func (s *accounts) budget(ctx context.Context, account, name string, limits func
 	b.Wait(longestWait)
 	b.Resume(past)
 	entry := weak.Make(b)
-	b.OnSpent(func(total wrap.Spent) { s.write(account, entry, total) })
+	b.OnSpent(func(done, held wrap.Spent) { s.write(account, entry, done.Plus(held)) })
 	s.open[account] = entry
 	runtime.AddCleanup(b, func(entry weak.Pointer[wrap.Budget]) { s.forget(account, entry) }, entry)
 	return b, nil
@@ -117,8 +117,9 @@ func (s *accounts) read(ctx context.Context, account string) (wrap.Spent, error)
 	return wrap.Spent(past), nil
 }
 
-// write stores the total, unless the account was removed meanwhile. The model's
-// answer has been paid for: it is not withheld because this fails.
+// write stores the total, unless the account was removed meanwhile. It has what
+// running calls hold in it, so that a process that is killed forgets none of
+// them. An answer has been paid for: it is not withheld because this fails.
 func (s *accounts) write(account string, entry weak.Pointer[wrap.Budget], total wrap.Spent) {
 	s.mu.Lock()
 	kept := s.open[account] == entry

@@ -4,12 +4,17 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"usher/runtime"
+	"usher/runtime/wrap"
+	"usher/tools/agents"
 	"usher/venue"
 )
 
@@ -26,7 +31,7 @@ func runCrashChild() bool {
 		return false
 	}
 	ctx := context.Background()
-	v, err := venue.Open(ctx, &venue.Options{Dir: dir})
+	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": runtime.ModelFunc(silent)}})
 	if err != nil {
 		panic(err)
 	}
@@ -34,8 +39,11 @@ func runCrashChild() bool {
 	if err != nil {
 		panic(err)
 	}
-	if os.Getenv(crashWork) == "revoke" {
+	switch os.Getenv(crashWork) {
+	case "revoke":
 		revokeAndWait(ctx, v, alice)
+	case "ask":
+		askAndWait(ctx, alice)
 	}
 	for n := 1; ; n++ {
 		if _, err := alice.Invoke(ctx, "covia:write", map[string]any{"path": fmt.Sprintf("w/n/%d", n), "value": n}); err != nil {
@@ -79,10 +87,36 @@ func revokeAndWait(ctx context.Context, v *venue.Venue, alice *venue.User) {
 	select {}
 }
 
-func TestKillAfterARevocation(t *testing.T) {
-	dir := t.TempDir()
+// silent is a model that says that it was asked, and nothing else.
+func silent(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		fmt.Println("asked")
+		<-ctx.Done()
+		yield(runtime.Chunk{}, ctx.Err())
+	}
+}
+
+// askAndWait has an agent ask its model, and waits to be killed.
+func askAndWait(ctx context.Context, alice *venue.User) {
+	bob, err := alice.Agent(ctx, "bob")
+	if missing := (*venue.NoAgentError)(nil); errors.As(err, &missing) {
+		bob, err = alice.CreateAgent(ctx, agents.Spec{ID: "bob", Budgets: &agents.Budgets{Agent: agents.Limits{Calls: 2}}})
+	}
+	if err != nil {
+		panic(err)
+	}
+	for _, err := range bob.Chat(ctx, "hello") {
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+// killAfter runs a child that works in dir, and kills it when it has said so.
+func killAfter(t *testing.T, dir, work, said string) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashWork+"=revoke")
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashWork+"="+work)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -91,11 +125,43 @@ func TestKillAfterARevocation(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "revoked\n" {
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != said+"\n" {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
+}
+
+// A call of a model that was begun is spent, whatever became of its process.
+func TestKillWithinACallOfTheModel(t *testing.T) {
+	dir := t.TempDir()
+	for begun := int64(1); begun <= 2; begun++ {
+		killAfter(t, dir, "ask", "asked")
+		v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": new(puppet)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bob, err := user(t, v, "alice").Agent(t.Context(), "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := bob.Info(t.Context())
+		if err != nil || info.Spent.Calls != begun || info.Spent.Tokens == 0 {
+			t.Errorf("after %d calls that were killed bob has spent %+v, %v", begun, info.Spent, err)
+		}
+		if begun == 2 {
+			_, err := turnIn(t.Context(), bob, "main", "go on")
+			spentBudget(t, err, wrap.BudgetError{Budget: "agent bob", Kind: "calls", Spent: 2, Limit: 2})
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestKillAfterARevocation(t *testing.T) {
+	dir := t.TempDir()
+	killAfter(t, dir, "revoke", "revoked")
 
 	v := open(t, &venue.Options{Dir: dir})
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")

@@ -78,8 +78,8 @@ func TestSpentIsNeverARefund(t *testing.T) {
 		{"a negative charge", charge(runtime.Usage{Input: -5, Output: -5, Cost: -5}), Spent{Calls: 1}},
 		{"a charge", charge(runtime.Usage{Input: 5, Output: 6, Cost: 7}), Spent{Calls: 1, Tokens: 11, Money: 7}},
 		{"a charge beyond measure", charge(runtime.Usage{Input: math.MaxInt, Output: 1}), Spent{Calls: 1, Tokens: math.MaxInt64}},
-		{"a sum", Spent{1, 2, 3}.plus(Spent{4, 5, 6}), Spent{5, 7, 9}},
-		{"a sum beyond measure", Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64 - 1}.plus(Spent{1, 1, 1}), Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64}},
+		{"a sum", Spent{1, 2, 3}.Plus(Spent{4, 5, 6}), Spent{5, 7, 9}},
+		{"a sum beyond measure", Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64 - 1}.Plus(Spent{1, 1, 1}), Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64}},
 		{"more back than there is", Spent{1, 2, 3}.minus(Spent{2, 3, 4}), Spent{}},
 	} {
 		if tc.got != tc.want {

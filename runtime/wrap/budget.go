@@ -19,7 +19,8 @@ type BudgetLimits struct {
 // Spent is what has been spent of a budget.
 type Spent struct{ Calls, Tokens, Money int64 }
 
-func (s Spent) plus(t Spent) Spent {
+// Plus returns the sum.
+func (s Spent) Plus(t Spent) Spent {
 	return Spent{plus(s.Calls, t.Calls), plus(s.Tokens, t.Tokens), plus(s.Money, t.Money)}
 }
 
@@ -61,7 +62,7 @@ type Budget struct {
 	spent   Spent
 	held    Spent // by the calls that run now
 	answer  int   // tokens of the largest answer so far
-	onSpent func(Spent)
+	onSpent func(spent, held Spent)
 
 	patience time.Duration // see Wait
 	room     chan struct{} // closed when a call may fit that did not; nil while nobody waits
@@ -133,17 +134,19 @@ func (b *Budget) Spent() Spent {
 func (b *Budget) Resume(spent Spent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.spent = Spent{}.plus(spent)
+	b.spent = Spent{}.Plus(spent)
 }
 
-// OnSpent has f called with the total after each call that was charged, before
-// the model's answer ends. There is one f; nil is none.
+// OnSpent has f called with what is spent, and what the calls that run now hold
+// beyond that: before each call is made, and when it was charged, before the
+// model's answer ends. Who keeps the sum for another process forgets no call of
+// one that is killed. There is one f; nil is none.
 //
 // Calls of f come one after the other, and each reads the total when its turn
 // has come, so that the last one sees the largest. The budget itself is not
 // locked meanwhile, so f may ask it what it likes; but f must not call a model
 // that b bounds, as that call would wait for f to end.
-func (b *Budget) OnSpent(f func(Spent)) {
+func (b *Budget) OnSpent(f func(spent, held Spent)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.onSpent = f
@@ -182,7 +185,7 @@ func (b *Budget) admit(input int, price *Price) (hold Spent, w wait, err error) 
 		u.Cost = price.cost(u)
 	}
 	hold = charge(u)
-	b.held = b.held.plus(hold)
+	b.held = b.held.Plus(hold)
 	return hold, wait{}, nil
 }
 
@@ -198,14 +201,23 @@ func (b *Budget) settle(hold, cost Spent, answer int) {
 	b.mu.Lock()
 	b.answer = max(b.answer, answer)
 	b.held = b.held.minus(hold)
-	b.spent = b.spent.plus(cost)
+	b.spent = b.spent.Plus(cost)
 	b.wake()
+	b.mu.Unlock()
+}
+
+// tell calls what OnSpent was given.
+func (b *Budget) tell() {
+	b.mu.Lock()
 	told := b.onSpent
 	b.mu.Unlock()
-	if told == nil || cost == (Spent{}) {
+	if told == nil {
 		return
 	}
 	b.telling.Lock()
 	defer b.telling.Unlock()
-	told(b.Spent())
+	b.mu.Lock()
+	spent, held := b.spent, b.held
+	b.mu.Unlock()
+	told(spent, held)
 }

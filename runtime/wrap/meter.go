@@ -166,6 +166,9 @@ func (c *call) try(input int) (wait, error) {
 		}
 		c.holds = append(c.holds, hold)
 	}
+	for _, b := range c.budgets {
+		b.tell()
+	}
 	return wait{}, nil
 }
 
@@ -189,6 +192,7 @@ func (c *call) settle(u runtime.Usage) {
 	}
 	for i, hold := range c.holds {
 		c.budgets[i].settle(hold, cost, answer)
+		c.budgets[i].tell()
 	}
 }
 

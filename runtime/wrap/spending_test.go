@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -92,8 +93,8 @@ func TestKeptAnswersAreFree(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			own := wrap.NewBudget("own", wrap.BudgetLimits{})
-			told := 0
-			own.OnSpent(func(wrap.Spent) { told++ })
+			var last [2]wrap.Spent
+			own.OnSpent(func(spent, held wrap.Spent) { last = [2]wrap.Spent{spent, held} })
 			run := wrap.NewBudget("run", wrap.BudgetLimits{})
 			var got answer
 			for range tc.asks {
@@ -102,8 +103,8 @@ func TestKeptAnswersAreFree(t *testing.T) {
 			if got.usage != tc.usage {
 				t.Errorf("usage %+v, want %+v", got.usage, tc.usage)
 			}
-			if diff := cmp.Diff([]wrap.Spent{tc.want, tc.want}, []wrap.Spent{own.Spent(), run.Spent()}); diff != "" || told != int(tc.want.Calls) {
-				t.Errorf("told %d times; own and run spent (-want +got):\n%s", told, diff)
+			if diff := cmp.Diff([]wrap.Spent{tc.want, tc.want}, []wrap.Spent{own.Spent(), run.Spent()}); diff != "" || last != [2]wrap.Spent{tc.want} {
+				t.Errorf("told %+v at last; own and run spent (-want +got):\n%s", last, diff)
 			}
 		})
 	}
@@ -125,14 +126,15 @@ func TestFollowersOfACallAreNotCharged(t *testing.T) {
 	})
 }
 
-// Whoever is told of what was spent is told the largest total last, before the
-// answer that made it so has ended.
+// Whoever is told of what was spent is told before a call is made what it may
+// cost, and the largest total last, before the answer that made it so has ended.
 func TestOnSpent(t *testing.T) {
 	b := wrap.NewBudget("b", wrap.BudgetLimits{})
 	b.Resume(wrap.Spent{Calls: 5, Tokens: 500, Money: 50})
 	var told []wrap.Spent
-	var inside atomic.Int32
-	b.OnSpent(func(total wrap.Spent) {
+	var most int64
+	var inside, heard atomic.Int32
+	b.OnSpent(func(total, held wrap.Spent) {
 		if inside.Add(1) != 1 {
 			t.Error("two are told at once")
 			return
@@ -142,11 +144,22 @@ func TestOnSpent(t *testing.T) {
 			goruntime.Gosched() // lets the others settle meanwhile
 		}
 		told = append(told, total)
+		heard.Add(1)
+		most = max(most, total.Calls+held.Calls)
 		if now := b.Spent(); now.Calls < total.Calls {
 			t.Errorf("told %+v, and %+v is spent", total, now)
 		}
 	})
-	m := b.Model(play(act{chunks: append(say("hi"), used(10, 1))}), "m", &wrap.Price{Input: 1_000_000})
+	inner := runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+		if heard.Load() == 0 {
+			t.Error("the model is asked, and nobody has been told that it would be")
+		}
+		return play(act{chunks: append(say("hi"), used(10, 1))}).Generate(ctx, req)
+	})
+	m := b.Model(inner, "m", &wrap.Price{Input: 1_000_000})
+	if got := ask(t.Context(), m, "x"); got.err != nil || len(told) != 2 || told[0].Calls != 5 || most != 6 {
+		t.Errorf("%v; told %+v, and %d calls with those that run", got.err, told, most)
+	}
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -156,8 +169,8 @@ func TestOnSpent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	want := wrap.Spent{Calls: 25, Tokens: 720, Money: 250}
-	if len(told) != 20 || told[19] != want || b.Spent() != want {
+	want := wrap.Spent{Calls: 26, Tokens: 731, Money: 260}
+	if len(told) != 42 || told[41] != want || b.Spent() != want || most > want.Calls {
 		t.Errorf("told %d times, at last %+v; spent %+v, want %+v", len(told), told[len(told)-1], b.Spent(), want)
 	}
 	if !slices.IsSortedFunc(told, func(a, b wrap.Spent) int { return int(a.Tokens - b.Tokens) }) {
