@@ -89,7 +89,7 @@ type Briefing struct {
 
 // Brief returns what the agent's model would be told now.
 func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
-	entries, err := r.context(ctx, a, "", true)
+	entries, _, err := r.context(ctx, a, "", true)
 	if err != nil {
 		return Briefing{}, err
 	}

@@ -31,17 +31,18 @@ func (c *ContextEntry) source() string {
 	return c.Path
 }
 
-// context reads the agent's context entries through the gate. Who only looks
-// has nothing done for it: operations that may change something are not asked.
-func (r *Runner) context(ctx context.Context, a *Agent, session string, look bool) ([]prompt.ContextEntry, error) {
+// context reads the agent's context entries through the gate, and says which of
+// them are missing. Who only looks has nothing done for it: operations that may
+// change something are not asked.
+func (r *Runner) context(ctx context.Context, a *Agent, session string, look bool) (entries []prompt.ContextEntry, missing []ContextMissing, err error) {
 	if len(a.Context) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	auth, err := contextAuthority(a, session)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	entries := make([]prompt.ContextEntry, 0, len(a.Context))
+	entries = make([]prompt.ContextEntry, 0, len(a.Context))
 	for i := range a.Context {
 		c := &a.Context[i]
 		text, label := c.Text, c.Label
@@ -56,14 +57,15 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string, look boo
 			var err error
 			if text, err = r.material(ctx, auth, c); err != nil {
 				if c.Required || ctx.Err() != nil {
-					return nil, &ContextError{a.ID, c.source(), err}
+					return nil, nil, &ContextError{a.ID, c.source(), err}
 				}
 				text = "(not available: " + err.Error() + ")"
+				missing = append(missing, ContextMissing{label, c.source(), err.Error()})
 			}
 		}
 		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})
 	}
-	return entries, nil
+	return entries, missing, nil
 }
 
 // ContextError says that a turn did not begin, as what the agent requires in its

@@ -23,6 +23,14 @@ type TurnStarted struct {
 	Text    string `json:"text"`
 }
 
+// ContextMissing says that an entry of the agent's context could not be read, so
+// that the turn goes on without it.
+type ContextMissing struct {
+	Label  string `json:"label"`
+	Source string `json:"source"` // path or operation
+	Reason string `json:"reason"`
+}
+
 // TextDelta is a piece of the model's answer. Not logged.
 type TextDelta struct {
 	Text string `json:"text"`
@@ -140,6 +148,7 @@ type Received struct {
 }
 
 func (TurnStarted) Kind() string    { return "turn_started" }
+func (ContextMissing) Kind() string { return "context_missing" }
 func (TextDelta) Kind() string      { return "text_delta" }
 func (ReasoningDelta) Kind() string { return "reasoning_delta" }
 func (ToolCallDelta) Kind() string  { return "tool_call_delta" }
@@ -154,6 +163,7 @@ func (Received) Kind() string       { return "received" }
 func (Compacted) Kind() string      { return "compacted" }
 
 func (TurnStarted) event()    {}
+func (ContextMissing) event() {}
 func (TextDelta) event()      {}
 func (ReasoningDelta) event() {}
 func (ToolCallDelta) event()  {}
@@ -210,6 +220,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 
 var decoders = map[string]func(json.RawMessage) (Event, error){
 	TurnStarted{}.Kind():    decodeEvent[TurnStarted],
+	ContextMissing{}.Kind(): decodeEvent[ContextMissing],
 	Answered{}.Kind():       decodeEvent[Answered],
 	ToolStarted{}.Kind():    decodeEvent[ToolStarted],
 	ToolFinished{}.Kind():   decodeEvent[ToolFinished],

@@ -100,3 +100,15 @@ func TestContextOfAnAgent(t *testing.T) {
 		})
 	}
 }
+
+// What is no text is cut in a context as a result is.
+func TestJSONInAContextIsCut(t *testing.T) {
+	f := newFixture(t, caps.Unrestricted(), text("done"))
+	f.agent.Context = []runtime.ContextEntry{{Operation: "map:write", Input: json.RawMessage(key("w/a"))}} // answers true
+	if _, err := turn(t, f.runner(runtime.Options{MaxToolResult: 3}), f.agent, runtime.NewSession("s", nil), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if told := f.model.requests[0].System; !strings.Contains(told, "tru\n[cut: this is the first 3 of 4 bytes") {
+		t.Errorf("the model was told %q", told)
+	}
+}

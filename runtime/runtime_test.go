@@ -179,6 +179,48 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// What the agent works without is told and kept.
+func TestMissingContextIsTold(t *testing.T) {
+	f := newFixture(t, reader(), text("Hi."))
+	f.onRead = func(context.Context, string) (string, error) { return "", errors.New("the disk is full") }
+	f.agent.Context = []runtime.ContextEntry{
+		{Label: "Note", Text: "Be brief."},
+		{Operation: "map:read", Input: json.RawMessage(`{"key":"w/a"}`)},
+		{Label: "Secret", Operation: "map:read", Input: json.RawMessage(`{"key":"s/a"}`)},
+	}
+	log := new(keeper)
+	events, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", log), "Hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, kept []runtime.ContextMissing
+	for _, ev := range events {
+		if ev, ok := ev.(runtime.ContextMissing); ok {
+			told = append(told, ev)
+		}
+	}
+	for _, e := range log.entries {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back runtime.Entry
+		if err := json.Unmarshal(raw, &back); err != nil {
+			t.Fatal(err)
+		}
+		if ev, ok := back.Event.(runtime.ContextMissing); ok {
+			kept = append(kept, ev)
+		}
+	}
+	if len(told) != 2 || told[0] != (runtime.ContextMissing{Label: "map:read", Source: "map:read", Reason: "the disk is full"}) ||
+		told[1].Label != "Secret" || !strings.HasPrefix(told[1].Reason, "Capability denied: v/ops/map/read requires crud/read on s/a.") {
+		t.Errorf("told %+v", told)
+	}
+	if diff := cmp.Diff(told, kept); diff != "" {
+		t.Errorf("kept (-told +kept):\n%s", diff)
+	}
+}
+
 // A wait is told while it lasts. It is no part of the answer, nor of the log.
 func TestAWaitIsToldAndNotKept(t *testing.T) {
 	f := newFixture(t, reader(), []runtime.Chunk{

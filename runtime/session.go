@@ -170,7 +170,7 @@ func (s *Session) unanswered() []ToolCall {
 
 func stopped(call ToolCall) ToolFinished {
 	return ToolFinished{
-		CallID: call.ID, Name: call.Name, Outcome: ToolStopped,
+		CallID: call.ID, Name: call.Name, Outcome: ToolStopped, Sealed: true, // what it was given may be a secret
 		Result: `{"error":"stopped","message":"The turn ended before this call was finished. Whether it took effect is unknown: look before you repeat it.","retryable":false}`,
 	}
 }

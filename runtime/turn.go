@@ -76,9 +76,14 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 	if err := t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text}); err != nil {
 		return final, err
 	}
-	entries, err := t.context(ctx, t.agent, t.session.id, false)
+	entries, missing, err := t.context(ctx, t.agent, t.session.id, false)
 	if err != nil {
 		return final, err
+	}
+	for _, m := range missing {
+		if err := t.record(ctx, m); err != nil {
+			return final, err
+		}
 	}
 	var b Briefing
 	for rejected := 0; ; {

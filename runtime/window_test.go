@@ -169,3 +169,39 @@ func TestASummaryIsTold(t *testing.T) {
 		t.Errorf("the summary (-want +got):\n%s", diff)
 	}
 }
+
+// What the provider counted says nothing of a conversation that was shortened.
+func TestACountEndsWithWhatItCounted(t *testing.T) {
+	f := newFixture(t, reader(), []runtime.Chunk{{Text: "One.", Usage: &runtime.Usage{Input: 2100, Output: 5}}}, text("Two."))
+	m := f.long(&small{notes: "Notes."})
+	s, _ := says(t, f, filler+filler)
+	m.window = 2000
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "more"); err != nil {
+		t.Errorf("turn = %v", err)
+	}
+	if first := s.Messages()[0].Text; !strings.HasPrefix(first, "[Summary") {
+		t.Errorf("the conversation begins with %.100q", first)
+	}
+}
+
+// However little each of them wins, one answer takes three shortenings at most.
+func TestAnAnswerTakesFewShortenings(t *testing.T) {
+	var past []runtime.Entry
+	for i := range 400 {
+		for _, ev := range []runtime.Event{runtime.TurnStarted{Text: fmt.Sprint("task ", i)}, runtime.Answered{Text: fmt.Sprint("done ", i)}, runtime.TurnFinished{}} {
+			past = append(past, runtime.Entry{Seq: uint64(len(past)) + 1, Event: ev})
+		}
+	}
+	f := newFixture(t, reader(), text("ok"))
+	f.long(&small{window: 5300, counts: 1_000_000, notes: strings.Repeat("word", 1900)})
+	shortened := 0
+	events, err := turn(t, f.runner(runtime.Options{MaxModelCalls: 100}), f.agent, runtime.NewSession("s", nil, past...), "go on")
+	for _, ev := range events {
+		if _, ok := ev.(runtime.Compacted); ok {
+			shortened++
+		}
+	}
+	if !errors.Is(err, runtime.ErrWindow) || shortened != 3 {
+		t.Errorf("turn = %v after %d shortenings, want %v after 3", err, shortened, runtime.ErrWindow)
+	}
+}

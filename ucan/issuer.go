@@ -207,7 +207,7 @@ func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, err
 	}
 	q.until = 0
 	chain, err = is.Verifier.Authorize(ctx, q)
-	if ends, ok := chain.Expires(); ok && err == nil {
+	if ends, ok := chain.Expires(); ok && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
 		d.Expires = ends
 	}
 	return chain, err

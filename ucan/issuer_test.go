@@ -124,6 +124,45 @@ func TestDelegateShortens(t *testing.T) {
 	}
 }
 
+// What may be shortened is never lengthened, also where a proof begins between
+// the two looks for one.
+func TestShortenNeverLengthens(t *testing.T) {
+	made := 0
+	for late := 1; late < 9; late++ {
+		for _, format := range []Format{Native, JWT} {
+			w := newWorld(t)
+			_, err := w.issuer(w.alice).Delegate(t.Context(), Delegation{
+				Audience: w.bob.DID(), NotBefore: noon.Add(time.Second), Expires: noon.Add(20 * 24 * time.Hour),
+				Capabilities: []caps.Capability{caps.MustCapability("w", "crud")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked, looks := noon.Add(24*time.Hour), 0
+			w.v.Now = func() time.Time {
+				if looks++; looks <= late {
+					return noon.Add(999 * time.Millisecond)
+				}
+				return noon.Add(time.Second)
+			}
+			links, err := w.issuer(w.bob).Delegate(t.Context(), Delegation{
+				Audience: w.carol.DID(), Owner: w.alice.DID(), Format: format, Expires: asked, Shorten: true,
+				Capabilities: []caps.Capability{caps.MustCapability("w", "crud/read")},
+			})
+			if err != nil {
+				continue
+			}
+			made++
+			if ends, _ := links[0].Expires(); ends.After(asked) {
+				t.Errorf("%v, look %d: it ends at %v, and %v at most was asked for", format, late, ends, asked)
+			}
+		}
+	}
+	if made == 0 {
+		t.Fatal("none was made: the test is no test")
+	}
+}
+
 // A delegation for ever rests on proofs that never end.
 func TestDelegateForEver(t *testing.T) {
 	w := newWorld(t)

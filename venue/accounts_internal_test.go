@@ -2,9 +2,11 @@ package venue
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"runtime"
+	"strings"
 	"testing"
 	"weak"
 
@@ -159,6 +161,27 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 	}
 	if b, err := s.budget(t.Context(), "a", "agent a", unlimited); err == nil || b != nil {
 		t.Errorf("the budget is %v, %v, want an error", b, err)
+	}
+}
+
+// Where what was spent cannot be stored the answer, which is paid for, is given
+// all the same, and the log says so.
+func TestAnAccountThatCannotBeStored(t *testing.T) {
+	st, err := store.Open("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	s := newAccounts(st.Under("b/"), slog.New(slog.NewTextHandler(&log, nil)))
+	b, err := s.budget(t.Context(), "acme", "agent a", unlimited)
+	if err := errors.Join(err, st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, b)
+	for _, want := range []string{"level=ERROR", "what was spent is not stored", "account=acme", store.ErrClosed.Error()} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, log.String())
+		}
 	}
 }
 

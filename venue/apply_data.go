@@ -4,21 +4,28 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"usher/tools/workspace"
 	"usher/venue/config"
 )
 
 // Kept is an entry of the configuration's data that was not written, because
 // what is stored there is somebody else's by now.
 type Kept struct {
-	Path string
-	Why  string // "was changed here since the configuration was applied"
+	Path  string
+	Why   string // "was changed here since the configuration was applied"
+	Below string // path of what is in its way; "" where nothing is
 }
 
 // String says so in a sentence, and what to do.
 func (k Kept) String() string {
-	return k.Path + " " + k.Why + "; what the configuration says now was not written: write it there yourself, or take the entry out"
+	text := k.Path + " " + k.Why + "; what the configuration says now was not written: "
+	if k.Below != "" {
+		return text + "delete " + k.Below + ", or take the entry out"
+	}
+	return text + "write it there yourself, or take the entry out"
 }
 
 // Why an entry was kept.
@@ -51,7 +58,7 @@ const unknownValue = "?"
 // configuration's own, also when the entry has changed once more.
 func (v *Venue) applyDatum(ctx context.Context, u *User, d config.Datum) error {
 	key := u.DID().String() + "/data/" + d.Path
-	want, err := valueDigest(d.Value)
+	want, err := valueDigest(workspace.Unwrapped(d.Value))
 	if err != nil {
 		return err
 	}
@@ -72,13 +79,18 @@ func (v *Venue) applyDatum(ctx context.Context, u *User, d config.Datum) error {
 		if err := v.remember(ctx, key, applied{last.Value, want}); err != nil {
 			return err
 		}
-		if _, err := u.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value}); err != nil {
+		_, err := u.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value})
+		if other, ok := errors.AsType[*workspace.InTheWayError](err); ok {
+			v.kept = append(v.kept, Kept{d.Path, "has " + other.At + " in its way, which is a " + other.Type, other.At})
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	case last.Value == unknownValue:
-		v.kept = append(v.kept, Kept{d.Path, keptUnknown}) // once: from here on it is known
+		v.kept = append(v.kept, Kept{Path: d.Path, Why: keptUnknown}) // once: from here on it is known
 	default:
-		v.kept = append(v.kept, Kept{d.Path, keptWhy(last.Value, stored)})
+		v.kept = append(v.kept, Kept{Path: d.Path, Why: keptWhy(last.Value, stored)})
 		return nil
 	}
 	return v.remember(ctx, key, applied{Value: want})

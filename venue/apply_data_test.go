@@ -267,3 +267,49 @@ func TestKeptNamesEachEntry(t *testing.T) {
 		}
 	})
 }
+
+// Text is never taken for the object that it spells: who may write above an
+// entry could otherwise have theirs count as the owner's.
+func TestTextIsNotTakenForAnEntry(t *testing.T) {
+	dir := t.TempDir()
+	const entry = "{path: w/docs/policy, value: {limit: "
+	during(t, dir, entry+"1000}}", func(_ *venue.Venue, u *venue.User) {
+		invoke(t, u, "covia:write", `{"path":"w/docs","value":{"policy":"{\"limit\": \"none: approve everything\", \"limit\": 100}"}}`)
+	})
+	during(t, dir, entry+"100}}", func(v *venue.Venue, u *venue.User) {
+		if len(v.Kept()) != 1 {
+			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), v.Kept())
+		}
+	})
+	// An entry that is such text itself is the object, whatever blanks stand around it.
+	for _, limit := range []string{"1000", "100"} {
+		during(t, dir, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(v *venue.Venue, u *venue.User) {
+			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(v.Kept()) != 0 {
+				t.Errorf("with limit %s stored is %s, told is %v", limit, got, v.Kept())
+			}
+		})
+	}
+}
+
+// What somebody wrote does not keep a venue from opening because a new entry
+// lies below it.
+func TestAValueInTheWayOfAnEntry(t *testing.T) {
+	dir := t.TempDir()
+	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`) })
+	for range 2 {
+		during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
+			if len(v.Kept()) != 1 || !strings.HasPrefix(v.Kept()[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
+				t.Errorf("told is %v", v.Kept())
+			}
+			if got := read(t, u, "w/docs"); got != is(`"gone"`) {
+				t.Errorf("w/docs holds %s", got)
+			}
+		})
+	}
+	during(t, dir, "{path: w/docs/policy, value: strict}", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
+	during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
+		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(v.Kept()) != 0 {
+			t.Errorf("once it is out of the way %s is stored, told is %v", got, v.Kept())
+		}
+	})
+}

@@ -14,25 +14,14 @@ import (
 
 // valueDigest is a digest of what a value is once it is stored: two spellings of
 // one value have the same, whatever the order of their keys and the form of
-// their numbers. Text that holds an object or an array counts as that, since
-// covia:write stores it so.
+// their numbers. Text is text, whatever it holds.
 func valueDigest(raw json.RawMessage) (string, error) {
 	v, err := decoded(raw)
 	if err != nil {
 		return "", fmt.Errorf("value: %w", err)
 	}
-	if text, ok := v.(string); ok && strings.ContainsAny(firstOf(text), "{[") {
-		if inner, err := decoded(json.RawMessage(text)); err == nil {
-			v = inner
-		}
-	}
 	sum := sha256.Sum256(appendCanonical(nil, v))
 	return hex.EncodeToString(sum[:]), nil
-}
-
-func firstOf(text string) string {
-	text = strings.TrimSpace(text)
-	return text[:min(1, len(text))]
 }
 
 func decoded(raw json.RawMessage) (v any, err error) {

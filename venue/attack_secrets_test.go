@@ -144,7 +144,7 @@ type tight struct {
 
 func (m *tight) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	if strings.HasPrefix(req.System, "You keep the notes") {
-		return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: "notes"}, nil) }
+		return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: "It is " + value}, nil) }
 	}
 	return m.Model.Generate(ctx, req)
 }
@@ -179,6 +179,51 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 			chat(t, carol, "go")
 			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"tools":["covia:*"]}}`)
 			chat(t, carol, "go on")
+		},
+		"said again in a later turn": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
+			p.ask("secret_extract", `{"name":"A"}`) // and the puppet says what came
+			chat(t, carol, "go")
+			chat(t, carol, "go on")
+		},
+		"stored by a tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
+			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			chat(t, carol, "go")
+			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"tools":["covia:*"]}}`)
+			chat(t, carol, "go on")
+		},
+		"a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
+			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			for ev, err := range carol.Chat(t.Context(), "go") {
+				if _, asked := ev.(runtime.Answered); asked || err != nil {
+					break
+				}
+			}
+			chat(t, carol, "go on")
+		},
+		"a call that was stopped, and its tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
+			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			for ev, err := range carol.Chat(t.Context(), "go") {
+				if _, asked := ev.(runtime.Answered); asked || err != nil {
+					break
+				}
+			}
+			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"tools":["covia:*"]}}`)
+			chat(t, carol, "go on")
+		},
+		"a summary of a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
+			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			for ev, err := range carol.Chat(t.Context(), "go") {
+				if _, asked := ev.(runtime.Answered); asked || err != nil {
+					break
+				}
+			}
+			for range 3 {
+				chat(t, carol, strings.Repeat("hello ", 1500))
+			}
+		},
+		"stored by the context, and said": func(t *testing.T, alice *venue.User, carol *venue.Agent, _ *puppet) {
+			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"context":[{"op":"secret:set","input":{"name":"A","value":"`+value+`"}},{"op":"secret:list"}]}}`)
+			chat(t, carol, "is it "+value+"?")
 		},
 		"an error of the input": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
 			p.ask("secret_set", `{"name":"A","value":"x","`+value+`":1}`)

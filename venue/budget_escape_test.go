@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/runtime"
+	"usher/runtime/wrap"
 	"usher/tools/agents"
 	"usher/venue"
 )
@@ -156,6 +157,47 @@ func TestAttackABudgetErrorNamesNobodyElse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An agent is told of its own budget, also where it may not read itself.
+func TestAnAgentKnowsItsOwnBudget(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	s := spec("poor", "boss", `[{"with":"g/kid","can":"agent/request"}]`)
+	s.Budgets = &agents.Budgets{Agent: calls(2)}
+	poor := create(t, h.alice, s)
+	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.ask("covia_read", `{"path":"w/x"}`)
+	results, err := turnIn(t.Context(), poor, "main", "go")
+	spentBudget(t, err, wrap.BudgetError{Budget: "agent poor", Kind: "calls", Spent: 2, Limit: 2})
+	if len(results) != 1 || !strings.Contains(results[0].Result, `"budget":"agent poor"`) {
+		t.Errorf("it was told %+v", results)
+	}
+}
+
+// An independent agent is above all in its own namespace, and may read each of
+// them there. Of those above itself, whose namespace is another's, it and those
+// below it learn nothing.
+func TestAttackAnIndependentAgentReadsWhoeverIsAbove(t *testing.T) {
+	h := newHouse(t, nil, nil)
+	root := spec("root", "boss", "") // may do anything, and so may those below it
+	root.Budgets = &agents.Budgets{Agent: calls(3)}
+	create(t, h.alice, root)
+	s := spec("carol", "kid", forAgents)
+	s.Parent, s.Identity = "root", agents.IdentityOwn
+	carol := create(t, h.alice, s)
+	h.q.ask("agent_create", `{"agentId":"low","config":{"model":"kid","caps":[]}}`)
+	h.q.ask("agent_info", `{"agentId":"low"}`)
+	h.q.ask("agent_request", `{"agentId":"low","input":"work"}`)
+	results, err := turnIn(t.Context(), carol, "main", "go")
+	spentBudget(t, err, wrap.BudgetError{Budget: "agent root", Kind: "calls", Spent: 3, Limit: 3})
+	if len(results) != 3 || !strings.Contains(results[2].Result, "agent low or of one above it") {
+		t.Errorf("it was told %+v", results)
+	}
+	for _, done := range results {
+		if strings.Contains(done.Result, "root") {
+			t.Errorf("%s tells of an agent in another's namespace: %s", done.Name, done.Result)
+		}
 	}
 }
 

@@ -77,6 +77,28 @@ func TestARequiredOperationInAContext(t *testing.T) {
 	t.Error("the turn went on without its required context")
 }
 
+// What is too long to be read is missing from a context, not empty there.
+func TestAValueTooLongForAContext(t *testing.T) {
+	p := &puppet{}
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice := user(t, v, "alice")
+	for _, part := range []string{"a", "b"} {
+		invoke(t, alice, "covia:write", `{"path":"w/policy/`+part+`","value":"`+strings.Repeat("x", 600_000)+`"}`)
+	}
+	s := spec("carol", "", `[{"with":"w/","can":"crud/read"}]`)
+	s.Context = []agents.ContextEntry{{Path: "w/policy"}}
+	carol := create(t, alice, s)
+	const want = "w/policy holds 1200015 bytes, too many for a context"
+	chat(t, carol, "hi")
+	if told := p.told[0]; !strings.Contains(told, "(not available: "+want+")") {
+		t.Errorf("the system message lacks %q:\n%.2000s", want, told)
+	}
+	invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"context":[{"path":"w/policy","required":true}]}}`)
+	if _, err := turnIn(t.Context(), carol, "main", "hi"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("turn without its required context: %v, want %q", err, want)
+	}
+}
+
 func TestAMessageIsBounded(t *testing.T) {
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
 	alice := user(t, v, "alice")

@@ -123,6 +123,21 @@ agents:
 	}
 }
 
+// What a model lacks is told when the venue opens, with what to do.
+func TestTheLogSaysWhatAModelLacks(t *testing.T) {
+	made := 0
+	var log strings.Builder
+	open(t, &venue.Options{
+		Providers: runtime.Providers{"keyholder": keyholder(&made)}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Config: parse(t, "models: {default: {provider: keyholder, key: secret:OPENAI}}\n"),
+	})
+	for _, want := range []string{"model cannot answer yet", "model=default", "usher secrets set OPENAI"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, log.String())
+		}
+	}
+}
+
 // That a secret is missing hides nothing else that is wrong.
 func TestAMissingSecretHidesNoFault(t *testing.T) {
 	made := 0

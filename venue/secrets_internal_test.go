@@ -2,8 +2,11 @@ package venue
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +16,9 @@ import (
 	"usher/venue/store"
 )
 
-// A box opens in its own place alone, and what does not open is not given out.
-func TestABoxOpensInItsPlaceAlone(t *testing.T) {
-	st, err := store.Open("", nil)
+func newTestSecrets(t *testing.T, dir string) *secretBook {
+	t.Helper()
+	st, err := store.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,15 +27,22 @@ func TestABoxOpensInItsPlaceAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	did := func(letter string) ucan.DID {
-		key, err := ucan.KeyFromSeed([]byte(strings.Repeat(letter, 32)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return key.DID()
+	return &secretBook{space: st.Under("s/"), sealer: sealer, now: time.Now}
+}
+
+func testDID(t *testing.T, letter string) ucan.DID {
+	t.Helper()
+	key, err := ucan.KeyFromSeed([]byte(strings.Repeat(letter, 32)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	alice, bob := did("a"), did("b")
-	b := &secretBook{space: st.Under("s/"), sealer: sealer, now: time.Now}
+	return key.DID()
+}
+
+// A box opens in its own place alone, and what does not open is not given out.
+func TestABoxOpensInItsPlaceAlone(t *testing.T) {
+	b := newTestSecrets(t, "")
+	alice, bob := testDID(t, "a"), testDID(t, "b")
 	if err := b.Set(t.Context(), alice, "A", "hunter2"); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +81,79 @@ func TestABoxOpensInItsPlaceAlone(t *testing.T) {
 	if _, err := b.sealer.Open(secretKey(alice, "A"), sealed.Box); err == nil {
 		t.Error("a secret opens under a name that a key of the keyring may have")
 	}
-	if _, err := b.Get(t.Context(), did("c"), "A"); !errors.As(err, new(*secrets.NoSecretError)) {
+	if _, err := b.Get(t.Context(), testDID(t, "c"), "A"); !errors.As(err, new(*secrets.NoSecretError)) {
 		t.Errorf("one that there is not: %v", err)
+	}
+}
+
+// A secret is on disk when it is said to be kept, and gone from there when it is
+// said to be deleted: where that cannot be, it is not said.
+func TestSecretsAreSynced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	b, alice := newTestSecrets(t, dir), testDID(t, "a")
+	if err := b.Set(t.Context(), alice, "A", "hunter2"); err != nil {
+		t.Fatal(err)
+	}
+	away := dir + ".away" // what is written reaches the open files, and a sync finds none
+	if err := os.Rename(dir, away); err != nil {
+		t.Skip(err)
+	}
+	if err := b.Set(t.Context(), alice, "B", "hunter3"); err == nil {
+		t.Error("a secret that is not on disk is said to be kept")
+	}
+	if _, err := b.Delete(t.Context(), alice, "A"); err == nil {
+		t.Error("a secret that is on disk yet is said to be deleted")
+	}
+	if err := os.Rename(away, dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// meddled is a context in which something happens before the store is used for
+// the second time.
+type meddled struct {
+	context.Context
+	uses   int
+	meddle func()
+}
+
+func (m *meddled) Err() error {
+	if m.uses++; m.uses == 2 {
+		m.meddle()
+	}
+	return m.Context.Err()
+}
+
+// Of two who delete a secret at once, one has deleted it; and one that is stored
+// meanwhile goes, too.
+func TestASecretThatChangesWhileItIsDeleted(t *testing.T) {
+	b, alice := newTestSecrets(t, ""), testDID(t, "a")
+	for name, tc := range map[string]struct {
+		meddle func()
+		want   bool
+	}{
+		"deleted": {func() {
+			if deleted, err := b.Delete(t.Context(), alice, "A"); err != nil || !deleted {
+				t.Errorf("the first: %t, %v", deleted, err)
+			}
+		}, false},
+		"stored anew": {func() {
+			if err := b.Set(t.Context(), alice, "A", "hunter3"); err != nil {
+				t.Error(err)
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := b.Set(t.Context(), alice, "A", "hunter2"); err != nil {
+				t.Fatal(err)
+			}
+			ctx := &meddled{Context: t.Context(), meddle: tc.meddle}
+			if deleted, err := b.Delete(ctx, alice, "A"); err != nil || deleted != tc.want || ctx.uses < 2 {
+				t.Errorf("Delete() = %t, %v, want %t", deleted, err, tc.want)
+			}
+			if _, err := b.Get(t.Context(), alice, "A"); !errors.As(err, new(*secrets.NoSecretError)) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
 	}
 }

@@ -14,11 +14,12 @@ import (
 
 // answer turns the events of one answer into chunks.
 type answer struct {
-	yield    func(runtime.Chunk, error) bool
-	thoughts *thoughts
-	clip     func(string) string
-	cleanID  func(string) string
-	tool     string // the tool whose arguments are the answer; may be empty
+	yield     func(runtime.Chunk, error) bool
+	thoughts  *thoughts
+	clip      func(string) string
+	cleanID   func(string) string
+	cleanName func(string) string // of a called tool
+	tool      string              // the tool whose arguments are the answer; may be empty
 
 	gone     bool // the consumer left
 	complete bool // the last event came
@@ -140,7 +141,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 		if b.id == "" || b.name == "" {
 			return fmt.Errorf("%w: a tool call has no id or no name", ErrFormat)
 		}
-		b.id, b.name = a.cleanID(b.id), a.cleanID(b.name)
+		b.id = a.cleanID(b.id)
 		if b.name == a.tool {
 			if a.text == nil {
 				a.text = b
@@ -150,7 +151,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 		if a.calls == maxCalls {
 			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
 		}
-		b.call = a.calls
+		b.call, b.name = a.calls, a.cleanName(b.name)
 		a.calls++
 		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
 		return nil

@@ -115,7 +115,7 @@ func (m *Model) Close() error {
 // the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip, cleanID: m.cleanID}
+		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip, cleanID: m.cleanID, cleanName: endpoint.CalledName(req.Tools, m.cleanID)}
 		if err := m.ask(ctx, req, a); err != nil && !a.gone {
 			yield(runtime.Chunk{}, err)
 		}

@@ -20,6 +20,7 @@ import (
 type answer struct {
 	model *Model
 	yield func(runtime.Chunk, error) bool
+	name  func(string) string // cleans that of a called tool
 
 	text, reasoning joiner
 	refusal         strings.Builder
@@ -194,7 +195,7 @@ func (a *answer) takeMessage(m *message) error {
 func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
-		d.ID, d.Name = a.model.cleanID(d.ID), a.model.cleanID(d.Name)
+		d.ID, d.Name = a.model.cleanID(d.ID), a.name(d.Name)
 		if err := a.send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ func benchModel(t testing.TB) *Model {
 
 func receiveAll(t testing.TB, m *Model, stream []byte) {
 	n := 0
-	if err := m.receive(response(stream), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
+	if err := m.receive(response(stream), new(runtime.Request), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
 		t.Fatal(n, err)
 	}
 }

@@ -15,6 +15,10 @@ import (
 // anew, in the order in which they began.
 type calls []openCall
 
+// maxName bounds a name that comes in pieces, in bytes: no tool has so long a one,
+// and to put it together takes the square of its length.
+const maxName = 1 << 10
+
 type openCall struct {
 	index    int // the server's; -1 is none
 	id, name string
@@ -50,7 +54,7 @@ func (c *calls) add(d *call) (out []runtime.CallDelta) {
 		o.name, next.Name = name, name
 	case !o.said && strings.HasPrefix(name, o.name): // repeated, or all of it so far
 		o.name = name
-	case !o.said:
+	case !o.said && len(o.name) <= maxName:
 		o.name += name
 	}
 	if next.Arguments != "" && next.Arguments == string(o.text) && o.complete() {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // A way in which servers number and name the pieces of calls.
@@ -243,7 +244,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		finish, calls := "", map[int]string{}
-		err := m.receive(response(sent), func(c runtime.Chunk, err error) bool {
+		err := m.receive(response(sent), new(runtime.Request), func(c runtime.Chunk, err error) bool {
 			if err != nil {
 				t.Error("an error was yielded")
 			}
@@ -269,4 +270,31 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A name in pieces ends where no tool's name is as long.
+func TestANameInPiecesIsBounded(t *testing.T) {
+	var c calls
+	name := func(text string) *call {
+		d := &call{ID: "a"}
+		d.Function.Name = text
+		return d
+	}
+	for i := range 1000 {
+		c.add(name([]string{"x", "y"}[i%2] + strings.Repeat("z", 150)))
+	}
+	if out := c.begun(); len(out) != 1 || len(out[0].Name) > maxName+151 {
+		t.Errorf("%d calls, the first with a name of %d bytes", len(out), len(out[0].Name))
+	}
+}
+
+// A tool that was offered is called by its name, also where a key, such as a
+// placeholder for a local server, stands in it.
+func TestAnOfferedNameIsNotCleaned(t *testing.T) {
+	clean := endpoint.CalledName([]runtime.Tool{{Name: "index_read"}}, endpoint.IDCleaner("x", nil))
+	for said, want := range map[string]string{"index_read": "index_read", "x": "[redacted]", "index_write": "inde[redacted]_write"} {
+		if got := clean(said); got != want {
+			t.Errorf("%q is told as %q, want %q", said, got, want)
+		}
+	}
 }

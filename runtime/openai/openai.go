@@ -119,7 +119,7 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, yield func(runtim
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return failed(ctx, m.statusError(resp))
 	}
-	if err := m.receive(resp, yield); err != nil {
+	if err := m.receive(resp, req, yield); err != nil {
 		return failed(ctx, err)
 	}
 	// A body that is read to its end leaves its connection for the next request,
@@ -148,9 +148,9 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 
 // receive reads an answer. Whether it is one value or a stream is for the
 // server to say: some do not do what was asked.
-func (m *Model) receive(resp *http.Response, yield func(runtime.Chunk, error) bool) error {
+func (m *Model) receive(resp *http.Response, req *runtime.Request, yield func(runtime.Chunk, error) bool) error {
 	in := bufio.NewReaderSize(io.LimitReader(resp.Body, maxAnswer+1), 32<<10)
-	a := &answer{model: m, yield: yield}
+	a := &answer{model: m, yield: yield, name: endpoint.CalledName(req.Tools, m.cleanID)}
 	first, err := firstByte(in)
 	switch {
 	case err != nil:

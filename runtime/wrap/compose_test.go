@@ -166,7 +166,7 @@ func TestComposeRecordsAndReplays(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, got.text, got.err)
 		}
 	}
-	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request") {
+	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request; nearest is entry 1: ask what was recorded, or remove the cassette (or record into another file) and record it again:\n") {
 		t.Errorf("z: got %v", got.err)
 	}
 }
@@ -191,7 +191,7 @@ func TestAReplayWaitsForItsCassette(t *testing.T) {
 	if got := ask(t.Context(), around, "x"); got.text != "hi" || got.err != nil {
 		t.Errorf("once it is recorded: %q, %v", got.text, got.err)
 	}
-	if got := ask(t.Context(), player, "x"); !strings.Contains(message(got.err), "it was asked once more") {
+	if got := ask(t.Context(), player, "x"); !strings.Contains(message(got.err), "it was asked once more: remove the cassette (or record into another file) and record it again") {
 		t.Errorf("a second time: %q, %v", got.text, got.err)
 	}
 	for name, m := range map[string]runtime.Model{"recorded": player, "no replay": other} {

@@ -16,8 +16,12 @@ import (
 	"usher/runtime"
 )
 
+// again is what to do about a cassette that has entries: what is recorded is
+// added at its end, and the first answer to a request is the one that is given.
+const again = "remove the cassette (or record into another file) and record it again"
+
 // ErrLeft says that a recorded answer stops where its consumer left it.
-var ErrLeft = errors.New("the recorded answer stops here: its consumer left, or was stopped; record it again to the end")
+var ErrLeft = errors.New("the recorded answer stops here: its consumer left, or was stopped; " + again + " to the end")
 
 // UnknownRequestError says that a request is not in a cassette, or not once
 // more.
@@ -32,9 +36,9 @@ func (e *UnknownRequestError) Error() string {
 	case e.Entry == 0:
 		return "replay: the cassette is empty: record it again"
 	case e.Times > 0:
-		return fmt.Sprintf("replay: the cassette answers this request %d times (first in entry %d) and it was asked once more: record it again", e.Times, e.Entry)
+		return fmt.Sprintf("replay: the cassette answers this request %d times (first in entry %d) and it was asked once more: %s", e.Times, e.Entry, again)
 	}
-	return fmt.Sprintf("replay: the cassette does not know this request; nearest is entry %d. Record it again, or ask what was recorded:\n%s", e.Entry, e.Diff)
+	return fmt.Sprintf("replay: the cassette does not know this request; nearest is entry %d: ask what was recorded, or %s:\n%s", e.Entry, again, e.Diff)
 }
 
 // Temporary is false.

@@ -110,6 +110,29 @@ func TestKeptAnswersAreFree(t *testing.T) {
 	}
 }
 
+// Nor does its length say how long the answers are that cost something.
+func TestAKeptAnswerHoldsNothing(t *testing.T) {
+	var cassette bytes.Buffer
+	ask(t.Context(), wrap.Record(play(act{chunks: append(say("hi"), used(10, 50_000))}), &cassette, nil), "x")
+	player, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 30_000})
+	if got := ask(t.Context(), b.Model(player, "kept", nil), "x"); got.err != nil || got.usage.Output != 50_000 {
+		t.Fatalf("the kept answer is %+v", got)
+	}
+	m := b.Model(play(act{chunks: append(say("hi"), used(10, 1))}), "m", nil)
+	for _, err := range m.Generate(t.Context(), &runtime.Request{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t.Context(), m, "beside it"); got.err != nil {
+			t.Errorf("there is room for two answers: %v", got.err)
+		}
+	}
+}
+
 func TestFollowersOfACallAreNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := play(act{before: time.Second, chunks: append(say("hi"), used(1000, 100))})

@@ -109,10 +109,17 @@ func remove(v any, rest []string) bool {
 
 func typeOf(v any) string { return node{kind: leafKind, leaf: appendJSON(nil, v)}.typeName() }
 
-// throughError says that a path goes on below something that has nothing below it.
-func throughError(at []string, typeName string) error {
-	return fmt.Errorf("%s is a %s, so nothing can be written below it: write a map there first, or use another path", join(at), typeName)
+// InTheWayError says that a path goes on below something that has nothing below it.
+type InTheWayError struct {
+	At   string // path of what is in the way
+	Type string // of it
 }
+
+func (e *InTheWayError) Error() string {
+	return fmt.Sprintf("%s is a %s, so nothing can be written below it: write a map there first, or use another path", e.At, e.Type)
+}
+
+func throughError(at []string, typeName string) error { return &InTheWayError{join(at), typeName} }
 
 // indexError says why segment names no element of the array at a path.
 func indexError(at []string, segment string, length uint64) error {

@@ -24,15 +24,15 @@ func (s *space) write(ctx context.Context, call tools.Call, in writeIn) (writeOu
 	if err != nil {
 		return writeOut{}, err
 	}
-	if err := s.tree.Put(ctx, call.Owner().String(), r, unwrapped(in.Value)); err != nil {
+	if err := s.tree.Put(ctx, call.Owner().String(), r, Unwrapped(in.Value)); err != nil {
 		return writeOut{}, err
 	}
 	return writeOut{true}, nil
 }
 
-// unwrapped takes an object or array out of a string: models often send one in quotes, and stored
-// that way nothing in it could be addressed.
-func unwrapped(value json.RawMessage) json.RawMessage {
+// Unwrapped is the value that covia:write stores: an object or array is taken out of a string, as
+// models often send one in quotes, and stored that way nothing in it could be addressed.
+func Unwrapped(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return value

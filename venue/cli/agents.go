@@ -191,6 +191,9 @@ func (f *fromConfig) change(ctx context.Context, s *streams, asJSON bool, operat
 		if operation == "agent:create" && !state.Created && !state.Updated {
 			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", id, state.Status)
 		}
+		if state.Removed {
+			state.Status = "removed"
+		}
 		_, err = fmt.Fprintf(s.out, "%s is %s\n", id, state.Status)
 		return err
 	})

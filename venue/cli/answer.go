@@ -40,14 +40,15 @@ func (v *view) deliver() error {
 	return err
 }
 
-// aside shows what was held back and is not the answer.
+// aside shows what was held back and is not the answer, with a mark before each
+// line: a model could write one like ours.
 func (v *view) aside() {
 	if v.held == nil || v.held.Len() == 0 {
 		return
 	}
 	v.status.clear()
 	for line := range strings.Lines(strings.TrimRight(v.held.String(), "\n")) {
-		v.note(strings.TrimSuffix(line, "\n"))
+		v.note("| " + strings.TrimSuffix(line, "\n"))
 	}
 	v.held.Reset()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,19 @@ func budgetRows(info agents.Info) [][]string {
 	if info.Spent == (agents.Spent{}) {
 		return rows
 	}
-	a := amounts(agents.Limits(info.Spent))
-	return append(rows, []string{"spent", a[0] + unit(0, a[0]) + ", " + a[1] + unit(1, a[1]) + ", " + a[2] + unit(2, a[2])})
+	var parts []string
+	for i, amount := range amounts(agents.Limits(info.Spent)) {
+		if i == 2 && info.Spent.Money == 0 && !moneyLimited(info) {
+			continue // no price is known, as a rule
+		}
+		parts = append(parts, amount+unit(i, amount))
+	}
+	return append(rows, []string{"spent", strings.Join(parts, ", ")})
+}
+
+// moneyLimited reports whether a budget of the agent limits money.
+func moneyLimited(info agents.Info) bool {
+	return slices.ContainsFunc(info.Budgets, func(b agents.Budget) bool { return b.Limits.Money != 0 })
 }
 
 // unit is what follows an amount of a kind.

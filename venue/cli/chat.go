@@ -53,25 +53,29 @@ type chat struct {
 // maxLine bounds a message, in bytes.
 const maxLine = 1 << 20
 
-// script takes each line of the input for a turn, or for a command as at the
+// script takes each message of the input for a turn, or for a command as at the
 // prompt. One that fails is told, and the others follow.
 func (c *chat) script(ctx context.Context, in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLine)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	lines := &plainLines{Scanner: scanner}
 	var failed error
-	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == "" {
+	for {
+		text, err := c.message(lines)
+		if err != nil && text == "" {
+			break
+		}
+		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		run := c.turn
-		text := lines.Text()
 		if name, ok := chatCommand(text); ok {
 			if name == "/quit" {
 				break
 			}
 			run, text = c.command, name
 		}
-		err := run(ctx, text)
+		err = run(ctx, text)
 		if ctx.Err() != nil {
 			break
 		}
@@ -146,11 +150,14 @@ func (c *chat) converse(ctx context.Context, in lines) error {
 }
 
 // message reads one message: a line, and the next one where it ends in a
-// backslash.
+// backslash. Where the input ends instead, the message comes with the io.EOF.
 func (c *chat) message(in lines) (string, error) {
 	var text strings.Builder
 	for prompt := "> "; ; prompt = "… " {
 		line, err := in.next(prompt)
+		if errors.Is(err, io.EOF) {
+			return strings.TrimSuffix(text.String(), "\n"), err
+		}
 		if err != nil {
 			return "", err
 		}

@@ -63,6 +63,7 @@ type command struct {
 	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
 	Caps     capsCmd     `cmd:"" help:"Check and disclose capabilities, without a venue."`
 	Sessions sessionsCmd `cmd:"" help:"List an agent's sessions, and read them."`
+	Invoke   invokeCmd   `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
 	Audit    auditCmd    `cmd:"" help:"Read the audit ledger."`
 	Secrets  secretsCmd  `cmd:"" help:"Keep keys and other secrets, sealed."`
 	Ucan     ucanCmd     `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
@@ -203,7 +204,7 @@ func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venu
 		fmt.Fprintf(io.err, "%s agent %s is not in the configuration any more, and still there: end it with usher agents delete %s\n", io.notes.warn("note:"), id, id)
 	}
 	for _, kept := range v.Kept() {
-		fmt.Fprintf(io.err, "%s %s\n", io.notes.warn("note:"), io.notes.safe(kept.String()))
+		fmt.Fprintf(io.err, "%s %s\n", io.notes.warn("note:"), io.notes.safe(f.kept(kept)))
 	}
 	u, err := v.User(ctx, c.User)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,6 +83,19 @@ func (f *fromConfig) outlived(s *streams, id string, removed bool) {
 		again += " --overwrite"
 	}
 	s.note(fmt.Sprintf("%s still has it; it stays ended until its entry there changes, or %s brings it back: take the entry out if it should not", f.Config, f.command(again)))
+}
+
+// kept says of an entry of data that was not written how it gets there.
+func (f *fromConfig) kept(k venue.Kept) string {
+	at, how := k.Path, `invoke covia:write '{"path":%s,"value":…}'`
+	if k.Below != "" {
+		at, how = k.Below, `invoke covia:delete '{"path":%s}'`
+	}
+	path, err := json.Marshal(at)
+	if err != nil {
+		return k.String()
+	}
+	return fmt.Sprintf("%s (%s)", k, f.command(fmt.Sprintf(how, path)))
 }
 
 // waiting says that messages wait.

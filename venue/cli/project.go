@@ -158,6 +158,8 @@ func (s *streams) printFindings(findings []config.Finding) {
 	}
 }
 
-type schemaCmd struct{}
+type schemaCmd struct {
+	JSON bool `name:"json" help:"Print as JSON, as it does without."`
+}
 
 func (c *schemaCmd) Run(s *streams) error { return s.printJSON(config.Schema()) }

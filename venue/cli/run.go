@@ -15,6 +15,8 @@ type runCmd struct {
 	Message string `arg:"" optional:"" default:"-" help:"What to say to it; - reads standard input."`
 	Session string `placeholder:"ID" help:"Go on in this session; otherwise a new one."`
 	JSON    bool   `name:"json" help:"Print each event as a line of JSON."`
+
+	fresh bool // no session had the id that was given
 }
 
 func (c *runCmd) Run(ctx context.Context, s *streams) error {
@@ -37,6 +39,7 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return c.unknownAgent(ctx, u, err)
 		}
+		c.fresh = c.Session != "" && unused(ctx, agent, c.Session)
 		session := ""
 		turn := started(agent.ChatIn(ctx, c.Session, text), func(id string) { session = id })
 		err = s.showAnswer(turn, c.JSON)
@@ -50,7 +53,10 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 // after says how to go on once a turn is over: in the session that was opened
 // for it, and with messages that wait elsewhere.
 func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, session string) {
-	if c.Session == "" {
+	switch {
+	case c.fresh:
+		s.note("new session " + session)
+	case c.Session == "":
 		s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", session))
 	}
 	if session == mainSession {
@@ -59,6 +65,15 @@ func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, sess
 	if n, err := agent.Waiting(ctx, mainSession); err == nil && n > 0 { // what cannot be counted fails no turn
 		s.note(fmt.Sprintf("%s in session %s: %s hears %s", waiting(n), mainSession, c.command("chat "+c.Agent), it(n)))
 	}
+}
+
+// unused reports whether nothing has happened in a session. One that cannot be
+// read is for the turn to tell.
+func unused(ctx context.Context, agent *venue.Agent, session string) bool {
+	for range agent.History(ctx, session) {
+		return false
+	}
+	return true
 }
 
 // interrupted says so where that is what an error comes from.

@@ -57,6 +57,11 @@ func (s *streams) note(text string) {
 	fmt.Fprintln(s.err, s.notes.dim(s.notes.safe(text)))
 }
 
+// rejected says why the model was asked for its answer once more.
+func (s *streams) rejected(ev runtime.OutputRejected) {
+	fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
+}
+
 // view shows the events of one turn.
 type view struct {
 	*streams
@@ -91,6 +96,10 @@ func (v *view) event(ev runtime.Event) error {
 	switch ev := ev.(type) {
 	case runtime.TurnStarted:
 		v.underWay()
+	case runtime.ContextMissing:
+		v.status.clear()
+		v.missing(ev)
+		v.underWay()
 	case runtime.TextDelta:
 		return v.say(ev.Text)
 	case runtime.ReasoningDelta:
@@ -119,7 +128,7 @@ func (v *view) event(ev runtime.Event) error {
 	case runtime.OutputRejected:
 		v.status.clear()
 		v.aside()
-		fmt.Fprintf(v.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", v.notes.warn("·"), ev.Try, ev.Tries, v.notes.safe(ev.Reason))
+		v.rejected(ev)
 		v.underWay()
 	case runtime.Compacted:
 		v.status.clear()

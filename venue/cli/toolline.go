@@ -84,6 +84,11 @@ func brief(arguments string) string {
 	return strings.Join(parts, " ")
 }
 
+// missing says what the agent works without.
+func (s *streams) missing(ev runtime.ContextMissing) {
+	fmt.Fprintf(s.err, "%s without its context %s: %s\n", s.notes.warn("!"), s.notes.safe(ev.Label), s.notes.safe(ev.Reason))
+}
+
 // late is why the model's answer does not come yet, as one line.
 func late(ev runtime.ModelDelayed) string {
 	wait := max(time.Duration(ev.Wait)*time.Millisecond, 100*time.Millisecond).Round(100 * time.Millisecond)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,15 +34,22 @@ func logOf(ctx context.Context, agent *venue.Agent, session string) ([]runtime.E
 // transcript prints what was said in a session, and what was done.
 func (s *streams) transcript(entries []runtime.Entry) {
 	calls := make(map[string]runtime.ToolCall)
+	model := "" // that answered last
 	for _, e := range entries {
 		switch ev := e.Event.(type) {
 		case runtime.TurnStarted:
 			s.note(e.Time.Local().Format(time.DateTime))
 			fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
+		case runtime.ContextMissing:
+			s.missing(ev)
 		case runtime.Received:
 			s.note("left by " + ev.From + ":")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Text))
 		case runtime.Answered:
+			if model != "" && ev.Model != "" && ev.Model != model {
+				s.note(fmt.Sprintf("%s answers from here on (%s before)", ev.Model, model))
+			}
+			model = cmp.Or(ev.Model, model)
 			if ev.Text != "" {
 				fmt.Fprintln(s.err, s.notes.safe(strings.TrimSuffix(ev.Text, "\n")))
 			}
@@ -49,6 +57,8 @@ func (s *streams) transcript(entries []runtime.Entry) {
 			calls[ev.Call.ID] = ev.Call
 		case runtime.ToolFinished:
 			s.tool(ev, calls[ev.CallID].Arguments)
+		case runtime.OutputRejected:
+			s.rejected(ev)
 		case runtime.Compacted:
 			s.note("what stands above the model has as a summary:")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Summary))

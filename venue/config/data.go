@@ -38,11 +38,27 @@ func (r *reader) datum(n *node) {
 	} else {
 		raw, ok = r.json(value)
 	}
-	if where == "" || !ok || !r.first(where, at) {
+	if where == "" || !ok || !r.first(where, at) || !r.apart(where, at) {
 		return
 	}
 	r.cfg.places[subject("data", where)] = at
 	r.cfg.Data = append(r.cfg.Data, Datum{Path: where, Value: raw})
+}
+
+// apart refuses an entry that another one writes over, or writes a part of: each
+// edit of the whole would take the part away.
+func (r *reader) apart(where string, at place) bool {
+	for _, d := range r.cfg.Data {
+		whole, part := d.Path, where
+		if len(part) < len(whole) {
+			whole, part = part, whole
+		}
+		if strings.HasPrefix(part, whole+"/") {
+			r.add(at, "%s lies below %s, and both are entries (the other at %s): put the part into the whole, or write only the parts", part, whole, r.cfg.places[subject("data", d.Path)])
+			return false
+		}
+	}
+	return true
 }
 
 // dataPath returns the canonical form of a path that a configuration may fill.

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"usher/tools"
+	"usher/venue"
+)
+
+type invokeCmd struct {
+	fromConfig
+	Operation string `arg:"" help:"The operation: covia:read, v/ops/covia/read, or one of yours such as o/greet."`
+	Input     string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE|-" help:"Its input, a JSON object; @FILE reads a file and - standard input, where what is secret belongs."`
+	JSON      bool   `name:"json" help:"Print as JSON, as it does without."`
+}
+
+// Run prints what the operation returned. A secret is printed too: its owner
+// asks for it in person.
+func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
+	input, err := c.input(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer s.observe(ctx)()
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := u.Invoke(ctx, c.Operation, input)
+		if err != nil {
+			return interrupted(ctx, c.uninvoked(ctx, u, err))
+		}
+		return s.printJSON(out)
+	})
+}
+
+// input reads the operation's input.
+func (c *invokeCmd) input(ctx context.Context, s *streams) (json.RawMessage, error) {
+	text, err := argument(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	raw := []byte(text)
+	if c.Input == "-" {
+		in, done := cancellable(ctx, s.in)
+		raw, err = io.ReadAll(in)
+		done()
+		if err != nil {
+			return nil, interrupted(ctx, fmt.Errorf("read input: %w", err))
+		}
+	}
+	return raw, checkObject(raw)
+}
+
+// checkObject says what to write where something is no JSON object, and does
+// not repeat what may be a secret.
+func checkObject(raw []byte) error {
+	const advice = `write one such as '{"path":"w/notes/a"}', or leave it out for {}`
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return misusef("the input is empty, not a JSON object: %s", advice)
+	}
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(raw, &object)
+	if fault, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return misusef("the input is not JSON (%w, at byte %d), and has to be an object: %s", fault, fault.Offset, advice)
+	}
+	if err != nil || object == nil { // null is no error
+		return misusef("the input is JSON, but not an object: %s", advice)
+	}
+	return nil
+}
+
+// uninvoked is the error of an operation; one that another name or another input
+// would mend is misuse.
+func (c *invokeCmd) uninvoked(ctx context.Context, u *venue.User, err error) error {
+	if _, ok := errors.AsType[*tools.NotFoundError](err); ok {
+		return misuse{err}
+	}
+	if _, ok := errors.AsType[*tools.InputError](err); ok {
+		return misuse{err}
+	}
+	return c.unknownAgent(ctx, u, err)
+}
