@@ -80,6 +80,35 @@ func TestReadmeIsTrue(t *testing.T) {
 	}
 }
 
+// The chain of authority of the README is made, handed on and allowed as pasted.
+func TestReadmeDelegates(t *testing.T) {
+	var lines []string
+	for _, block := range blocks(t, "console") {
+		if strings.HasPrefix(block, "ALICE=") {
+			lines = strings.Split(strings.TrimSpace(block), "\n")
+		}
+	}
+	if len(lines) == 0 {
+		t.Fatal("README.md has no such block")
+	}
+	t.Chdir(t.TempDir())
+	names, last := make(map[string]string), ""
+	for _, line := range lines {
+		name, command := "", line
+		if m := regexp.MustCompile(`^([A-Z]+)=\$\((.*)\)$`).FindStringSubmatch(line); m != nil {
+			name, command = m[1], m[2]
+		}
+		words := shellWords(os.Expand(command, func(name string) string { return names[name] }))
+		last = usher(t, ".", words[1:]...)
+		if name != "" {
+			names[name] = strings.TrimSpace(last)
+		}
+	}
+	if !strings.Contains(last, `"decision": "allow"`) {
+		t.Errorf("%s prints\n%s", lines[len(lines)-1], last)
+	}
+}
+
 // Every configuration of the providers' pages works as it is pasted.
 func TestPagesAreTrue(t *testing.T) {
 	for _, name := range []string{"OPENAI", "AZURE_OPENAI", "OPENROUTER", "GROQ", "DEEPSEEK", "ANTHROPIC"} {

@@ -41,6 +41,7 @@ var (
 	ErrRevoked         = errors.New("token is revoked")
 	ErrReplayed        = errors.New("invocation was used before")
 	ErrNotHeld         = errors.New("delegation is wider than what the issuer holds")
+	ErrUnusedProofs    = errors.New("nothing that is handed on rests on the proofs that were named")
 	ErrNoStore         = errors.New("verifier has no store")
 	ErrRequest         = errors.New("request is not valid")
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"usher/caps"
@@ -29,7 +30,8 @@ type Delegation struct {
 	// of being refused.
 	Shorten bool
 	// Proofs names the tokens by which the issuer holds what it hands on. With
-	// none the store is searched. An owner needs none.
+	// none the store is searched. An owner needs none; where nothing rests on those
+	// that are named, another namespace was meant, and they are refused.
 	Proofs []CID
 	// Format of the new tokens; zero is Native. A native token holds one
 	// capability, so several give several tokens; a JWT holds them all.
@@ -102,6 +104,9 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, p
 			return nil, nil, err
 		}
 		held = append(held, h)
+	}
+	if len(d.Proofs) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
+		return nil, nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("%s is in the issuer's own namespace: to hand on what another owns, name the owner", d.Capabilities[0])}
 	}
 	// What it rests on may have moved its bounds.
 	if err := is.checkTimes(d); err != nil {

@@ -216,6 +216,9 @@ func TestDelegateRefused(t *testing.T) {
 			{"another owner", can(w.url(w.dan, "w"), "crud/read"), ErrNotHeld},
 			{"longer", func(d *Delegation) { d.Expires = noon.Add(2 * time.Hour) }, ErrNotHeld},
 			{"unknown proof", func(d *Delegation) { d.Proofs = []CID{cidOf(codecRaw, nil)} }, ErrNotHeld},
+			{"proofs that nothing rests on", func(d *Delegation) {
+				d.Owner, d.Proofs = DID{}, []CID{collect(t, w.store.ByAudience(t.Context(), b))[0]}
+			}, ErrUnusedProofs},
 			{"for ever", func(d *Delegation) { d.Expires = time.Time{} }, ErrLifetime},
 			{"too long", func(d *Delegation) { d.Expires = noon.AddDate(2, 0, 0) }, ErrLifetime},
 			{"in the past", func(d *Delegation) { d.Expires = noon.Add(-time.Second) }, ErrExpired},

@@ -18,11 +18,13 @@ func TestBudgetRows(t *testing.T) {
 		{"nothing", agents.Info{}, nil},
 		{"no price", agents.Info{Spent: agents.Spent{Calls: 1, Tokens: 20}}, [][]string{{"spent", "1 call, 20 tokens"}}},
 		{
-			"a price", agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20, Money: 10_000}},
+			"a price",
+			agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20, Money: 10_000}},
 			[][]string{{"spent", "2 calls, 20 tokens, 0.01 in money"}},
 		},
 		{
-			"a limit of money, and none spent", agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20}, Budgets: limited},
+			"a limit of money, and none spent",
+			agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20}, Budgets: limited},
 			[][]string{{"run budget", "0.50 in money"}, {"spent", "2 calls, 20 tokens, 0.00 in money"}},
 		},
 	} {

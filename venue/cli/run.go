@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"usher/runtime"
 	"usher/venue"
 )
 
@@ -70,10 +71,9 @@ func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, sess
 // unused reports whether nothing has happened in a session. One that cannot be
 // read is for the turn to tell.
 func unused(ctx context.Context, agent *venue.Agent, session string) bool {
-	for range agent.History(ctx, session) {
-		return false
-	}
-	return true
+	began := false
+	agent.History(ctx, session)(func(runtime.Entry, error) bool { began = true; return false })
+	return !began
 }
 
 // interrupted says so where that is what an error comes from.

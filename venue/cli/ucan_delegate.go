@@ -155,6 +155,9 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, g grant) (mad
 		d.Proofs = append(d.Proofs, l.CID())
 	}
 	links, err := is.Delegate(ctx, d)
+	if errors.Is(err, ucan.ErrUnusedProofs) {
+		return nil, fmt.Errorf("%w with --owner DID, or leave --proof out", err)
+	}
 	if errors.Is(err, ucan.ErrNotHeld) && len(proofs) == 0 {
 		return nil, fmt.Errorf("%w; %s does not own it: with --proof give the tokens by which it holds it", ucan.ErrNotHeld, key.DID())
 	}
