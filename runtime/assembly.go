@@ -12,6 +12,7 @@ type assembly struct {
 	text     strings.Builder
 	thoughts strings.Builder
 	calls    []callPieces
+	came     bool // something, if only word of a wait
 }
 
 type callPieces struct {

@@ -84,6 +84,13 @@ type Chunk struct {
 	Delay     *Delay // why the answer does not come yet; it stands alone and is no part of the answer
 }
 
+// Unasked is what an error implements that knows whether a model was asked before
+// it came: a refusal by a bound of the caller's is no call.
+type Unasked interface {
+	error
+	Unasked() bool
+}
+
 // Delay says why an answer does not come yet: a call of the model failed and is
 // made again, another model is asked, or the call waits for its turn.
 type Delay struct {

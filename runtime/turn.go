@@ -164,7 +164,11 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	answer := got.complete(t.calls)
 	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), classed(err))
 	t.usage = t.usage.Plus(answer.Usage)
-	t.tally.add(answer.Usage)
+	if refused, ok := errors.AsType[Unasked](err); ok && refused.Unasked() && !got.came {
+		t.calls--
+	} else {
+		t.tally.add(answer.Usage)
+	}
 	if err != nil {
 		if visible && ctx.Err() != nil && answer.Text != "" {
 			// Who stopped it has read this much, and may speak of it.
@@ -181,6 +185,7 @@ func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible
 		if err != nil {
 			return fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
 		}
+		got.came = true
 		if d := chunk.Delay; d != nil {
 			span.Delay(telemetry.Delay{Wait: d.Wait, Next: d.Next, Try: d.Try})
 		} else {

@@ -190,6 +190,21 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 	}
 }
 
+// A call that a budget refuses was not made, and is not counted as one.
+func TestARefusedCallIsNone(t *testing.T) {
+	h := newHouse(t, &agents.Budgets{Run: calls(1)}, nil)
+	h.p.ask("covia_write", `{"path":"w/x","value":1}`)
+	var end runtime.TurnFinished
+	for ev := range h.boss.Chat(t.Context(), "go") {
+		if ev, ok := ev.(runtime.TurnFinished); ok {
+			end = ev
+		}
+	}
+	if end.Code != "budget_spent" || end.Calls != 1 || end.Caused != nil {
+		t.Errorf("the turn ended with %q after %d calls, caused %+v; want one call", end.Error, end.Calls, end.Caused)
+	}
+}
+
 func TestATaskHasABudgetOfItsOwn(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(10)}, nil)
 	h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":{"calls":1}}`)

@@ -51,7 +51,13 @@ func (e *BudgetError) show(n int64) string {
 // Temporary is false.
 func (e *BudgetError) Temporary() bool { return false }
 
-var _ runtime.Coded = (*BudgetError)(nil)
+// Unasked is true.
+func (e *BudgetError) Unasked() bool { return true }
+
+var (
+	_ runtime.Coded   = (*BudgetError)(nil)
+	_ runtime.Unasked = (*BudgetError)(nil)
+)
 
 // Code is "budget_spent".
 func (e *BudgetError) Code() string { return "budget_spent" }

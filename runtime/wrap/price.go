@@ -68,5 +68,8 @@ func (e *PriceError) Error() string {
 // Temporary is false.
 func (e *PriceError) Temporary() bool { return false }
 
+// Unasked is true.
+func (e *PriceError) Unasked() bool { return true }
+
 // Code is "no_price".
 func (e *PriceError) Code() string { return "no_price" }
