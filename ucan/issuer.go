@@ -106,7 +106,7 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, p
 		held = append(held, h)
 	}
 	if len(d.Proofs) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
-		return nil, nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("%s is in the issuer's own namespace: to hand on what another owns, name the owner", d.Capabilities[0])}
+		return nil, nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("the issuer needs none for %s: to hand on what another owns, name that owner", d.Capabilities[0])}
 	}
 	// What it rests on may have moved its bounds.
 	if err := is.checkTimes(d); err != nil {
