@@ -34,7 +34,7 @@ func approve(t *turn) any {
 	}
 	if r.problem != "" {
 		// A decision that is not recorded does not count, whatever it was.
-		d.Recorded, d.Decision, d.EscalateTo = false, rejected, nil
+		d.Recorded, d.Decision, d.EscalateTo = false, rejected, ""
 		d.Reason = "The decision could not be recorded, so nothing is approved: " + r.problem
 	}
 	return d
@@ -71,7 +71,7 @@ func (t *turn) spentOn(o *order) (s spending, ready bool) {
 		}
 		for _, v := range page.Values {
 			d := v.Value
-			if d.PurchaseOrder != nil && sameOrder(*d.PurchaseOrder, o.ID) && d.Decision != rejected {
+			if sameOrder(string(d.PurchaseOrder), o.ID) && d.Decision != rejected {
 				s.total += d.Total
 			}
 		}
@@ -85,7 +85,7 @@ func (t *turn) spentOn(o *order) (s spending, ready bool) {
 func judge(system string, inv *invoice.Invoice, en *enrichment, spent spending) decision {
 	d := decision{
 		Invoice: inv.Number, Vendor: inv.Vendor, Total: inv.Total,
-		Currency: optional(inv.Currency), PurchaseOrder: optional(inv.PurchaseOrder),
+		Currency: inv.Currency, PurchaseOrder: inv.PurchaseOrder,
 	}
 	p, err := readPolicy(system)
 	if err != nil {
@@ -94,7 +94,7 @@ func judge(system string, inv *invoice.Invoice, en *enrichment, spent spending) 
 		return d
 	}
 	if en.Order != nil {
-		d.PurchaseOrder = &en.Order.ID
+		d.PurchaseOrder = invoice.Text(en.Order.ID)
 	}
 	amount, escalateTo := amountIs(p, inv, en.Order)
 	d.Rules = []rule{
@@ -114,7 +114,7 @@ func judge(system string, inv *invoice.Invoice, en *enrichment, spent spending) 
 			d.Reason += " (" + strings.Join(en.Problems, "; ") + ")"
 		}
 	case escalateTo != "":
-		d.Decision, d.EscalateTo, d.Reason = escalated, &escalateTo, amount.Rule+": "+amount.Detail
+		d.Decision, d.EscalateTo, d.Reason = escalated, invoice.Text(escalateTo), amount.Rule+": "+amount.Detail
 	default:
 		d.Decision, d.Reason = approved, "all six rules passed"
 	}

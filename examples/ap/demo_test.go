@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -68,11 +67,7 @@ func TestDemo(t *testing.T) {
 	}
 	var got []string
 	for _, p := range append(s.Invoices, *s.Repeated) {
-		to := ""
-		if p.Decision.EscalateTo != nil {
-			to = *p.Decision.EscalateTo
-		}
-		got = append(got, p.Extraction.Total.String()+" "+outcome(p.Decision.Decision, to))
+		got = append(got, p.Extraction.Total.String()+" "+outcomeOf(p.Decision))
 	}
 	want := []string{
 		"15600 ESCALATED to Marisol Ortega", "6500 REJECTED", "800 APPROVED",
@@ -148,13 +143,12 @@ func TestDemoNotices(t *testing.T) {
 	}
 }
 
-const foreign = `Dear accounts team,
-
-our invoice ST-77 dated 2 April 2026 for bookbinding comes to GBP 1,250.00,
-payable within 14 days. Your purchase order was PO-31.
-
-Regards,
-Stanhope Bindery Ltd
+const foreign = `Vendor: Stanhope Bindery Ltd
+Invoice: ST-77
+Date: 2 April 2026
+Total: £1,250.00
+Terms: payable within 14 days
+Purchase order: PO-31
 `
 
 func TestDemoInvoice(t *testing.T) {
@@ -163,7 +157,7 @@ func TestDemoInvoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, d := s.Invoice.Extraction, s.Invoice.Decision
-	got := []string{e.Vendor, e.Number, e.Date, e.Currency, e.Total.String(), e.Terms, e.PurchaseOrder, d.Decision}
+	got := []string{e.Vendor, e.Number, string(e.Date), string(e.Currency), e.Total.String(), string(e.Terms), string(e.PurchaseOrder), d.Decision}
 	want := []string{"Stanhope Bindery Ltd", "ST-77", "2026-04-02", "GBP", "1250", "payable within 14 days", "PO-31", rejected}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -178,9 +172,11 @@ func TestDemoRefuses(t *testing.T) {
 		{"no invoice", "Pancakes: 250 g flour, 2 eggs.", "note.txt: this is not an invoice that can be processed: a vendor, an invoice number and a total could not be found"},
 		{"nothing", "", "note.txt: it is empty"},
 		{"blanks", " \r\n\t", "note.txt: it is empty"},
-		{"no total", "Invoice 7 from Bluebell Florists.", "a total could not be found"},
+		{"no total", "Invoice: 7\nFrom: Bluebell Florists", "a total could not be found"},
+		{"another layout", "Invoice 7 from Bluebell Florists over EUR 80.", "Write it as JSON, or with a label on each line:\n\n  Vendor: "},
 		{"too long", strings.Repeat("x", maxInvoice+1), "it has more than 65536 bytes"},
 		{"a picture", "\x89PNG\x00\x01", "note.txt: it is not plain text"},
+		{"another encoding", "Total: \xa380", "give the invoice as text in UTF-8"},
 		{"a PDF", "%PDF-1.7 Invoice 7", "note.txt: it is not plain text"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -193,38 +189,6 @@ func TestDemoRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDemoEncodings: the same invoice as different programs save it.
-func TestDemoEncodings(t *testing.T) {
-	text := strings.ReplaceAll(foreign, "GBP ", "£")
-	for _, tt := range []struct {
-		name string
-		raw  []byte
-	}{
-		{"UTF-8", []byte(text)},
-		{"UTF-8 with a mark", append([]byte("\xef\xbb\xbf"), text...)},
-		{"UTF-16", binary16(text)},
-		{"Windows", bytes.ReplaceAll([]byte(text), []byte("£"), []byte{0xa3})},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s, err := runDemo(t, mustConfig(t), cli.DemoOptions{Invoice: bytes.NewReader(tt.raw), InvoiceName: "x"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e := s.Invoice.Extraction; e.Currency != "GBP" || e.Total.String() != "1250" {
-				t.Errorf("read %s %s, want GBP 1250", e.Currency, e.Total)
-			}
-		})
-	}
-}
-
-func binary16(s string) []byte {
-	out := []byte{0xff, 0xfe}
-	for _, u := range utf16.Encode([]rune(s)) {
-		out = append(out, byte(u), byte(u>>8))
-	}
-	return out
 }
 
 // TestDemoRemembers: with a data folder, an invoice that comes again in another

@@ -29,7 +29,7 @@ func enrich(t *turn) any {
 		return waiting
 	}
 	vendorReady := t.findVendor(&out, vendors, inv.Vendor)
-	orderReady := t.findOrder(&out, orders, inv.PurchaseOrder)
+	orderReady := t.findOrder(&out, orders, string(inv.PurchaseOrder))
 	if !vendorReady || !orderReady {
 		return waiting
 	}
@@ -172,7 +172,7 @@ func (t *turn) findOrder(out *enrichment, known keys, id string) (ready bool) {
 // sameOrder compares order numbers as people write them: "PO-4471" and "po 4471"
 // and "4471" are one.
 func sameOrder(a, b string) bool {
-	a, b = squash(a), squash(b)
+	a, b = invoice.Squash(a), invoice.Squash(b)
 	return a == b || a == "po"+b || b == "po"+a
 }
 
@@ -183,7 +183,7 @@ func (t *turn) findEarlier(out *enrichment, id string) (ready bool) {
 	for n := 2; ; n++ {
 		came, problem, ready := read[struct {
 			Total *invoice.Money `json:"total"`
-			Date  *string        `json:"date"`
+			Date  invoice.Text   `json:"date"`
 		}](t, "w/invoices/"+out.RecordID)
 		if !ready {
 			return false

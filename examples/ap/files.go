@@ -8,7 +8,7 @@ import (
 	"usher/venue/config"
 )
 
-//go:embed usher.yaml policy.md invoices/*.txt
+//go:embed usher.yaml policy.md invoices
 var files embed.FS
 
 // Config is the department's configuration.
@@ -18,9 +18,10 @@ func Config() (*config.Config, error) {
 
 // text is one of the demo's own invoices.
 func text(name string) (string, error) {
-	raw, err := fs.ReadFile(files, "invoices/"+name+".txt")
-	if err != nil {
-		return "", fmt.Errorf("read invoice: %w", err)
+	found, err := fs.Glob(files, "invoices/"+name+".*")
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("find invoice %s: %d files, %w", name, len(found), err)
 	}
-	return string(raw), nil
+	raw, err := fs.ReadFile(files, found[0])
+	return string(raw), err
 }

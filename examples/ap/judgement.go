@@ -73,10 +73,7 @@ func (s show) differs(p *processed, stored bool) string {
 	if got := p.Extraction.Total.String(); got != s.total {
 		out = append(out, "was read with a total of "+got+" instead of "+s.total)
 	}
-	to := ""
-	if p.Decision.EscalateTo != nil {
-		to = *p.Decision.EscalateTo
-	}
+	to := string(p.Decision.EscalateTo)
 	// Names come with titles, or without.
 	if p.Decision.Decision != s.decision || (to == "") != (s.escalateTo == "") || !strings.Contains(strings.ToLower(to), strings.ToLower(s.escalateTo)) {
 		out = append(out, "came out as "+p.outcome()+" instead of "+outcome(s.decision, s.escalateTo))
@@ -105,10 +102,7 @@ func (h *house) stored(ctx context.Context, p *processed) bool {
 }
 
 func outcomeOf(d decision) string {
-	if d.EscalateTo == nil {
-		return d.Decision
-	}
-	return outcome(d.Decision, *d.EscalateTo)
+	return outcome(d.Decision, string(d.EscalateTo))
 }
 
 // judge notes the outcome of one of the demo's own invoices. The programs must

@@ -29,8 +29,8 @@ func manage(t *turn) any {
 	for _, v := range page.Values {
 		d := v.Value
 		counts[d.Decision]++
-		if d.Decision == escalated && d.EscalateTo != nil {
-			open = append(open, fmt.Sprintf("%s of %s over %s waits for %s", d.Invoice, d.Vendor, d.Total.Grouped(), *d.EscalateTo))
+		if d.Decision == escalated && d.EscalateTo != "" {
+			open = append(open, fmt.Sprintf("%s of %s over %s waits for %s", d.Invoice, d.Vendor, d.Total.Grouped(), d.EscalateTo))
 		}
 	}
 	report := fmt.Sprintf("%d invoices decided: %d approved, %d escalated, %d rejected.",

@@ -168,7 +168,7 @@ func TestPolicyChangesDecisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Decision.Decision != escalated || *p.Decision.EscalateTo != "Daniel Achterberg" {
+	if p.Decision.Decision != escalated || p.Decision.EscalateTo != "Daniel Achterberg" {
 		t.Errorf("800 above a threshold of 500 is %s, want %s", p.Decision.Decision, escalated)
 	}
 }
@@ -184,7 +184,7 @@ func TestOrderIsUsedUp(t *testing.T) {
 		{"3", "10,000.00", escalated}, // 20,000 in all, which is the order's amount
 		{"4", "100.00", rejected},
 	} {
-		p, err := h.process(t.Context(), "Invoice KOS-"+step.number+" from Kestrel Office Supply Corp. Total: USD "+step.total+". PO-4471.")
+		p, err := h.process(t.Context(), "Invoice: KOS-"+step.number+"\nFrom: Kestrel Office Supply Corp\nTotal: USD "+step.total+"\nPO: PO-4471")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestManyAtOnce(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			text := strings.ReplaceAll("Invoice BW-N from Brightwater Systems GmbH. Total: EUR 100.00. Order PO-2025-017.", "N", string(rune('1'+i)))
+			text := strings.ReplaceAll("Invoice: BW-N\nFrom: Brightwater Systems GmbH\nTotal: EUR 100.00\nPO: PO-2025-017", "N", string(rune('1'+i)))
 			p, err := h.process(t.Context(), text)
 			if err == nil && p.Decision.Decision != approved {
 				err = errors.New(p.Decision.Decision + ": " + p.Decision.Reason)

@@ -73,10 +73,7 @@ func TestJudge(t *testing.T) {
 			var spent spending
 			tt.change(inv, en, &spent)
 			d := judge(policy, inv, en, spent)
-			got := d.Decision
-			if d.EscalateTo != nil {
-				got = outcome(got, *d.EscalateTo)
-			}
+			got := outcomeOf(d)
 			for _, r := range d.Rules {
 				if !r.Passed {
 					got += " " + r.Rule

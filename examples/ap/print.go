@@ -113,11 +113,11 @@ func (p *printer) invoice(r *report) {
 		for _, f := range [...]struct{ name, value string }{
 			{"vendor", e.Vendor},
 			{"invoice number", e.Number},
-			{"date", e.Date},
-			{"currency", e.Currency},
+			{"date", string(e.Date)},
+			{"currency", string(e.Currency)},
 			{"total", e.Total.Grouped()},
-			{"terms", e.Terms},
-			{"purchase order", e.PurchaseOrder},
+			{"terms", string(e.Terms)},
+			{"purchase order", string(e.PurchaseOrder)},
 		} {
 			row("   "+f.name, orAbsent(f.value))
 		}
@@ -189,8 +189,8 @@ func orderText(o *order) string {
 
 func (p *printer) decision(d decision) string {
 	text := d.Decision
-	if d.EscalateTo != nil {
-		text += " to " + told(*d.EscalateTo)
+	if d.EscalateTo != "" {
+		text += " to " + told(string(d.EscalateTo))
 	}
 	switch d.Decision {
 	case approved:

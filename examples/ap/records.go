@@ -2,7 +2,6 @@ package ap
 
 import (
 	"strings"
-	"unicode"
 
 	"usher/examples/ap/invoice"
 )
@@ -41,7 +40,7 @@ type enrichment struct {
 type earlier struct {
 	RecordID string         `json:"recordId"`
 	Total    *invoice.Money `json:"total"`
-	Date     *string        `json:"date"`
+	Date     invoice.Text   `json:"date"`
 }
 
 // Decisions of the approver.
@@ -56,10 +55,10 @@ type decision struct {
 	Invoice       string        `json:"invoice"`
 	Vendor        string        `json:"vendor"`
 	Total         invoice.Money `json:"total"`
-	Currency      *string       `json:"currency"`
-	PurchaseOrder *string       `json:"purchaseOrder"`
+	Currency      invoice.Text  `json:"currency"`
+	PurchaseOrder invoice.Text  `json:"purchaseOrder"`
 	Decision      string        `json:"decision"`
-	EscalateTo    *string       `json:"escalateTo"`
+	EscalateTo    invoice.Text  `json:"escalateTo"`
 	Rules         []rule        `json:"rules"`
 	Reason        string        `json:"reason"`
 	Recorded      bool          `json:"recorded"`
@@ -76,22 +75,5 @@ type rule struct {
 // recordID names an invoice by its vendor and number, as one path segment.
 // Spelling does not count: "GX-88" and "gx 88" of one vendor have one id.
 func recordID(vendorName, number string) string {
-	return strings.ReplaceAll(invoice.Fold(vendorName), " ", "-") + "_" + squash(number)
-}
-
-// squash keeps the letters and digits of an identifier, in lower case.
-func squash(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, s)
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return strings.ReplaceAll(invoice.Fold(vendorName), " ", "-") + "_" + invoice.Squash(number)
 }

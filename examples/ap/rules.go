@@ -65,13 +65,13 @@ func orderMatches(inv *invoice.Invoice, en *enrichment) rule {
 	case inv.PurchaseOrder == "":
 		return rule{"AP-005", false, "the invoice names no purchase order"}
 	case o == nil:
-		return rule{"AP-005", false, "order " + inv.PurchaseOrder + " is not on record"}
+		return rule{"AP-005", false, "order " + string(inv.PurchaseOrder) + " is not on record"}
 	case en.Vendor == nil || invoice.Fold(o.Vendor) != invoice.Fold(en.Vendor.Name):
 		return rule{"AP-005", false, "order " + o.ID + " is made out to " + orUnknown(o.Vendor)}
 	case o.Status != "OPEN":
 		return rule{"AP-005", false, "order " + o.ID + " is " + orUnknown(o.Status)}
-	case inv.Currency != o.Currency:
-		return rule{"AP-005", false, fmt.Sprintf("order %s is in %s, the invoice in %s", o.ID, orUnknown(o.Currency), orUnknown(inv.Currency))}
+	case string(inv.Currency) != o.Currency:
+		return rule{"AP-005", false, fmt.Sprintf("order %s is in %s, the invoice in %s", o.ID, orUnknown(o.Currency), orUnknown(string(inv.Currency)))}
 	}
 	return rule{"AP-005", true, fmt.Sprintf("order %s over %s %s", o.ID, o.Amount.Grouped(), o.Currency)}
 }

@@ -28,7 +28,7 @@ func scan(t *turn) any {
 		return scanned{Invoice: inv}
 	}
 	out := scanned{Refusal: err.Error()}
-	if no, ok := errors.AsType[*invoice.NotInvoiceError](err); ok {
+	if no, ok := errors.AsType[*invoice.RefusedError](err); ok {
 		out.Missing = no.Missing
 	}
 	return out

@@ -64,8 +64,8 @@ func (p *printer) decisions(list []*processed) {
 				continue
 			}
 			amount := d.Total.Grouped()
-			if d.Currency != nil {
-				amount += " " + *d.Currency
+			if d.Currency != "" {
+				amount += " " + string(d.Currency)
 			}
 			tall(row, fold(d.Reason, "; "), "   "+d.Invoice, d.Vendor, amount, i.outcome())
 		}

@@ -1,29 +1,28 @@
-// Package invoice reads invoices out of plain text: letters, e-mails, lists of
-// labels and values, tables, and what a text recognition makes of paper.
-// [Read] is the one to call.
+// Package invoice reads invoices: a JSON object, or text with "Label: value" on
+// its lines. [Read] is the one to call.
 //
-// It reads what is there and invents nothing: a part that the text does not
-// state is null. A text that names no vendor, no invoice number or no total is
-// no invoice, which [NotInvoiceError] says.
+// It reads what is there and invents nothing: a part that is not stated is null
+// in JSON. What names no vendor, no invoice number or no total is no invoice.
 package invoice
 
 import (
+	"encoding/json"
 	"strings"
+	"unicode"
 )
 
-// Invoice is what a text says about a bill. Empty strings and nil amounts are
-// parts that it does not state; in JSON they are null.
+// Invoice is what a bill says.
 type Invoice struct {
-	Vendor        string
-	Number        string
-	Date          string // YYYY-MM-DD
-	Currency      string // ISO 4217
-	Lines         []Line
-	Subtotal      *Money
-	Tax           *Money
-	Total         Money // what is asked to be paid
-	Terms         string
-	PurchaseOrder string
+	Vendor        string `json:"vendor"`
+	Number        string `json:"invoiceNumber"`
+	Date          Text   `json:"date"`     // YYYY-MM-DD
+	Currency      Text   `json:"currency"` // ISO 4217
+	Lines         []Line `json:"lines"`
+	Subtotal      *Money `json:"subtotal"`
+	Tax           *Money `json:"tax"`
+	Total         Money  `json:"total"` // what is asked to be paid
+	Terms         Text   `json:"terms"`
+	PurchaseOrder Text   `json:"purchaseOrder"`
 }
 
 // Line is one position of an invoice.
@@ -34,46 +33,38 @@ type Line struct {
 	Amount      *Money `json:"amount"`
 }
 
-// NotInvoiceError names what a text lacks to be an invoice.
-type NotInvoiceError struct{ Missing []string }
+// Text is null in JSON where it is empty.
+type Text string
 
-func (e *NotInvoiceError) Error() string {
-	list := e.Missing[0]
-	if n := len(e.Missing); n > 1 {
-		list = strings.Join(e.Missing[:n-1], ", ") + " and " + e.Missing[n-1]
+// MarshalJSON writes a string or null.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t == "" {
+		return []byte("null"), nil
 	}
-	return "this is not an invoice that can be processed: " + list +
-		" could not be found in the text; an invoice names its vendor, its number and its total"
+	return json.Marshal(string(t))
 }
 
-// Read reads the invoice in text. The error is a [*NotInvoiceError].
-func Read(text string) (*Invoice, error) {
-	d := newDocument(text)
-	inv := &Invoice{
-		Number:        d.number(),
-		PurchaseOrder: d.order,
-		Date:          d.invoiceDate(),
-		Terms:         d.terms(),
-		Vendor:        d.vendor(),
-		Lines:         d.lineItems(),
+// Squash is an identifier as it is compared: its letters and digits, in lower
+// case.
+func Squash(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+const legalForms = " ab ag aps as bv co company corp corporation gmbh inc incorporated kg limited llc llp ltd nv oy plc sa sarl spa srl "
+
+// Fold is a name as it is compared: lower case, without punctuation and without
+// its legal form. "ACME, Corp." and "Acme" fold to the same.
+func Fold(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, ".", "")), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	for len(words) > 1 && strings.Contains(legalForms, " "+words[len(words)-1]+" ") {
+		words = words[:len(words)-1]
 	}
-	sums := d.sums()
-	inv.Subtotal, inv.Tax = sums.subtotal, sums.tax
-	var missing []string
-	if inv.Vendor == "" {
-		missing = append(missing, "a vendor")
-	}
-	if inv.Number == "" {
-		missing = append(missing, "an invoice number")
-	}
-	if sums.total == nil || *sums.total <= 0 {
-		missing = append(missing, "a total")
-	} else {
-		inv.Total = *sums.total
-	}
-	if missing != nil {
-		return nil, &NotInvoiceError{missing}
-	}
-	inv.Currency = d.currency(sums)
-	return inv, nil
+	return strings.Join(words, " ")
 }

@@ -21,24 +21,16 @@ const (
 func ParseMoney(s string) (Money, error) {
 	digits, negative := strings.CutPrefix(s, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
+	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > decimals {
-		if strings.Trim(fraction[decimals:], "0") != "" {
-			return 0, fmt.Errorf("number %q: give at most %d decimals", s, decimals)
-		}
-		fraction = fraction[:decimals]
+		return 0, fmt.Errorf("number %q: give at most %d decimals", s, decimals)
 	}
 	w, err := strconv.ParseUint(whole, 10, 63)
-	if err != nil || w > maxWhole {
+	f, errFraction := strconv.ParseUint("0"+fraction+strings.Repeat("0", decimals-len(fraction)), 10, 63)
+	if err != nil || errFraction != nil || w > maxWhole {
 		return 0, fmt.Errorf("number %q: write it like 1234.56, up to %d", s, int64(maxWhole))
 	}
-	m := Money(w) * scale
-	if fraction != "" {
-		f, err := strconv.ParseUint(fraction+strings.Repeat("0", decimals-len(fraction)), 10, 63)
-		if err != nil {
-			return 0, fmt.Errorf("number %q: write it like 1234.56", s)
-		}
-		m += Money(f)
-	}
+	m := Money(w)*scale + Money(f)
 	if negative {
 		m = -m
 	}
@@ -51,31 +43,26 @@ func (m Money) String() string {
 	if m < 0 {
 		sign, m = "-", -m
 	}
-	s := fmt.Sprintf("%s%d", sign, m/scale)
-	if f := m % scale; f != 0 {
-		s += "." + strings.TrimRight(fmt.Sprintf("%0*d", decimals, int64(f)), "0")
-	}
-	return s
+	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%s%d.%0*d", sign, m/scale, decimals, int64(m%scale)), "0"), ".")
 }
 
 // Grouped is for people: thousands apart, and two decimals where there are any.
 func (m Money) Grouped() string {
-	s := m.String()
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	whole, fraction, _ := strings.Cut(s, ".")
+	digits, negative := strings.CutPrefix(m.String(), "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
-	if fraction == "" {
-		return sign + whole
+	if negative {
+		whole = "-" + whole
 	}
-	if len(fraction) == 1 {
+	switch len(fraction) {
+	case 0:
+		return whole
+	case 1:
 		fraction += "0"
 	}
-	return sign + whole + "." + fraction
+	return whole + "." + fraction
 }
 
 // MarshalJSON writes a JSON number.
@@ -96,25 +83,8 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 		s = strconv.FormatFloat(f, 'f', decimals, 64)
 	}
 	v, err := ParseMoney(s)
-	if err != nil {
-		return err
+	if err == nil {
+		*m = v
 	}
-	*m = v
-	return nil
-}
-
-// times multiplies two numbers; ok is false where the product is out of range.
-func (m Money) times(n Money) (product Money, ok bool) {
-	f := float64(m) / scale * float64(n) / scale
-	if f > maxWhole || f < -maxWhole {
-		return 0, false
-	}
-	whole, rest := m/scale, m%scale
-	return whole*n + rest*n/scale, true
-}
-
-// near reports whether two numbers differ by rounding at most.
-func (m Money) near(n Money) bool {
-	d := m - n
-	return -scale/50 <= d && d <= scale/50
+	return err
 }
