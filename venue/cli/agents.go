@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,6 +19,13 @@ type agentsCmd struct {
 	Delete  agentsDeleteCmd  `cmd:"" help:"End an agent."`
 }
 
+// onAgent is what commands on one agent take.
+type onAgent struct {
+	fromConfig
+	Agent string `arg:"" help:"The agent's id."`
+	JSON  bool   `name:"json" help:"Print as JSON."`
+}
+
 type agentsListCmd struct {
 	fromConfig
 	JSON bool `name:"json" help:"Print as JSON."`
@@ -31,41 +37,27 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		infos := make([]agents.Info, 0, len(list))
-		for _, item := range list {
-			agent, err := u.Agent(ctx, item.AgentID)
+		infos := make([]agents.Info, len(list))
+		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "DESCRIPTION"}}
+		for i, item := range list {
+			info, err := ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": item.AgentID})
 			if err != nil {
 				return err
 			}
-			info, err := agent.Info(ctx)
-			if err != nil {
-				return err
-			}
-			infos = append(infos, info)
+			infos[i] = info
+			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), info.Config.Description})
 		}
 		if c.JSON {
 			return s.printJSON(infos)
-		}
-		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "DESCRIPTION"}}
-		for _, info := range infos {
-			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), info.Config.Description})
 		}
 		return s.table(rows)
 	})
 }
 
-type agentsShowCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"The agent's id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-}
+type agentsShowCmd struct{ onAgent }
 
 func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		agent, err := u.Agent(ctx, c.Agent)
-		if err != nil {
-			return c.unknownAgent(ctx, u, err)
-		}
+	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
 		info, err := agent.Info(ctx)
 		if err != nil {
 			return err
@@ -87,14 +79,11 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 			return briefErr
 		}
 		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
-		if info.Inbox > 0 {
-			left, err := c.inbox(ctx, agent)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, left...)
+		inbox, err := c.inbox(ctx, agent, info.Inbox)
+		if err != nil {
+			return err
 		}
-		if err := s.table(append(rows, budgetRows(info)...)); err != nil {
+		if err := s.table(append(append(rows, inbox...), budgetRows(info)...)); err != nil {
 			return err
 		}
 		if briefErr != nil {
@@ -107,94 +96,31 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func offered(tools []runtime.Tool) string {
+	if len(tools) == 0 {
+		return "(none)"
+	}
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	if len(names) == 0 {
-		return "(none)"
-	}
 	return strings.Join(names, ", ")
 }
 
-// inbox tells where messages wait, and how they are heard.
-func (c *agentsShowCmd) inbox(ctx context.Context, agent *venue.Agent) (rows [][]string, err error) {
-	list, err := agent.Sessions(ctx)
-	if err != nil {
-		return nil, err
+// inbox tells where the n messages wait that an agent has not heard.
+func (c *agentsShowCmd) inbox(ctx context.Context, agent *venue.Agent, n int) (rows [][]string, err error) {
+	if n == 0 {
+		return nil, nil
 	}
+	list, err := agent.Sessions(ctx)
 	for _, ses := range list {
 		if ses.Waiting == 0 {
 			continue
 		}
-		hear := "chat " + c.Agent
+		chat := "chat " + c.Agent
 		if ses.ID != mainSession {
-			hear += " --session " + ses.ID
+			chat += " --session " + ses.ID
 		}
-		rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d (heard at the next turn in session %s: %s)", ses.Waiting, ses.ID, c.command(hear))})
+		rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d (heard at the next turn in session %s: %s)", ses.Waiting, ses.ID, c.command(chat))})
 	}
-	return rows, nil
-}
-
-type agentsSuspendCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"The agent's id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-}
-
-func (c *agentsSuspendCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, c.JSON, "agent:suspend", map[string]any{"agentId": c.Agent})
-}
-
-type agentsResumeCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"The agent's id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-}
-
-func (c *agentsResumeCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, c.JSON, "agent:resume", map[string]any{"agentId": c.Agent})
-}
-
-type agentsDeleteCmd struct {
-	fromConfig
-	Agent  string `arg:"" help:"The agent's id."`
-	Remove bool   `help:"Remove the record and the sessions too."`
-	JSON   bool   `name:"json" help:"Print as JSON."`
-}
-
-func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, c.JSON, "agent:delete", map[string]any{"agentId": c.Agent, "remove": c.Remove})
-}
-
-// change runs an operation on an agent and prints what came of it.
-func (f *fromConfig) change(ctx context.Context, s *streams, asJSON bool, operation string, input map[string]any) error {
-	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		id := fmt.Sprint(input["agentId"])
-		out, err := u.Invoke(ctx, operation, input)
-		if err != nil {
-			return f.unknownAgent(ctx, u, err)
-		}
-		var state struct {
-			Status                    string
-			Created, Updated, Removed bool
-		}
-		if err := json.Unmarshal(out, &state); err != nil {
-			return err
-		}
-		if operation == "agent:delete" {
-			defer f.outlived(s, id, state.Removed)
-		}
-		if asJSON {
-			return s.printJSON(out)
-		}
-		if operation == "agent:create" && !state.Created && !state.Updated {
-			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", id, state.Status)
-		}
-		if state.Removed {
-			state.Status = "removed"
-		}
-		_, err = fmt.Fprintf(s.out, "%s is %s\n", id, state.Status)
-		return err
-	})
+	return rows, err
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +20,16 @@ type chatCmd struct {
 
 func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 	defer s.observe(ctx)()
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		agent, err := u.Agent(ctx, c.Agent)
-		if err != nil {
-			return c.unknownAgent(ctx, u, err)
-		}
+	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
 		in, done := cancellable(ctx, s.in)
 		defer done()
 		talk := &chat{streams: s, from: &c.fromConfig, agent: agent, session: c.Session, json: c.JSON}
 		if !s.interactive() {
-			return talk.script(ctx, in)
+			return talk.converse(ctx, newPlainLines(in, nil))
 		}
+		talk.person = true
+		defer s.interrupts.take(talk.interrupt)()
+		talk.greet(ctx)
 		return talk.converse(ctx, talk.lines(in, c.dir))
 	})
 }
@@ -43,6 +41,7 @@ type chat struct {
 	agent   *venue.Agent
 	session string // empty is a new one
 	json    bool
+	person  bool // types; otherwise messages come from a script
 
 	mu      sync.Mutex // guards what follows
 	stop    func()     // stops the turn that runs; nil between turns
@@ -50,65 +49,10 @@ type chat struct {
 	left    bool       // the person left with it
 }
 
-// maxLine bounds a message, in bytes.
-const maxLine = 1 << 20
-
-// script takes each message of the input for a turn, or for a command as at the
-// prompt. One that fails is told, and the others follow.
-func (c *chat) script(ctx context.Context, in io.Reader) error {
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxLine)
-	lines := &plainLines{Scanner: scanner}
-	var failed error
-	for {
-		text, err := c.message(lines)
-		if err != nil && text == "" {
-			break
-		}
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
-		run := c.turn
-		if name, ok := chatCommand(text); ok {
-			if name == "/quit" {
-				break
-			}
-			run, text = c.command, name
-		}
-		err = run(ctx, text)
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			c.tell(err)
-			failed = errQuiet
-		}
-	}
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read message: %w", err)
-	}
-	return failed
-}
-
-// turn runs one turn. The session is then the one that it ran in; a new one is
-// told by its id.
-func (c *chat) turn(ctx context.Context, text string) error {
-	turn := started(c.agent.ChatIn(ctx, c.session, text), func(session string) {
-		if c.session == "" && !c.json {
-			c.note("session " + session)
-		}
-		c.session = session
-	})
-	return c.from.explain(c.agent, c.show(turn, c.json))
-}
-
-// converse talks with a person until they leave.
-func (c *chat) converse(ctx context.Context, in lines) error {
-	defer c.interrupts.take(c.interrupt)()
-	c.greet(ctx)
+// converse takes each message for a turn or for a command, until the messages
+// end or the person leaves. One that fails is told, and the others follow; a
+// script has failed then.
+func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 	for {
 		text, err := c.message(in)
 		switch {
@@ -121,7 +65,7 @@ func (c *chat) converse(ctx context.Context, in lines) error {
 			c.interrupt()
 			continue
 		case errors.Is(err, io.EOF):
-			return nil
+			return failed
 		case err != nil:
 			return fmt.Errorf("read message: %w", err)
 		case strings.TrimSpace(text) == "":
@@ -129,34 +73,39 @@ func (c *chat) converse(ctx context.Context, in lines) error {
 		}
 		c.attend(nil)
 		if err := in.remember(text); err != nil {
-			c.note("what you type is not kept: " + err.Error())
+			c.note("cannot keep what you typed: " + err.Error())
 		}
-		if name, ok := chatCommand(text); ok {
-			if name == "/quit" {
-				return nil
-			}
-			if err := c.command(ctx, name); err != nil {
-				c.tell(err)
-			}
-			continue
+		name, isCommand := chatCommand(text)
+		switch {
+		case isCommand && name == "/quit":
+			return failed
+		case isCommand:
+			err = c.command(ctx, name)
+		default:
+			restore := in.hush()
+			err = c.answer(ctx, text)
+			restore()
 		}
-		restore := in.hush()
-		c.answer(ctx, text)
-		restore()
 		if ctx.Err() != nil {
 			return c.ended()
+		}
+		if err != nil {
+			c.tell(err)
+			if !c.person {
+				failed = errQuiet
+			}
 		}
 	}
 }
 
 // message reads one message: a line, and the next one where it ends in a
-// backslash. Where the input ends instead, the message comes with the io.EOF.
+// backslash. A script may end instead of the next line.
 func (c *chat) message(in lines) (string, error) {
 	var text strings.Builder
 	for prompt := "> "; ; prompt = "… " {
 		line, err := in.next(prompt)
-		if errors.Is(err, io.EOF) {
-			return strings.TrimSuffix(text.String(), "\n"), err
+		if errors.Is(err, io.EOF) && text.Len() > 0 && !c.person {
+			return strings.TrimSuffix(text.String(), "\n"), nil
 		}
 		if err != nil {
 			return "", err
@@ -171,7 +120,7 @@ func (c *chat) message(in lines) (string, error) {
 }
 
 // answer runs a turn that Ctrl-C stops.
-func (c *chat) answer(ctx context.Context, text string) {
+func (c *chat) answer(ctx context.Context, text string) error {
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
 	c.attend(stop)
@@ -179,13 +128,23 @@ func (c *chat) answer(ctx context.Context, text string) {
 	c.mu.Lock()
 	c.stop = nil // pressed stays: the next Ctrl-C leaves
 	c.mu.Unlock()
-	switch {
-	case err == nil || ctx.Err() != nil:
-	case turn.Err() != nil:
+	if err != nil && turn.Err() != nil && ctx.Err() == nil {
 		c.note("stopped")
-	default:
-		c.tell(err)
+		return nil
 	}
+	return err
+}
+
+// turn runs one turn. The session is then the one that it ran in; a new one is
+// told by its id.
+func (c *chat) turn(ctx context.Context, text string) error {
+	turn := started(c.agent.ChatIn(ctx, c.session, text), func(session string) {
+		if c.session == "" && !c.json {
+			c.note("session " + session)
+		}
+		c.session = session
+	})
+	return c.from.explain(c.agent, c.show(turn, c.json))
 }
 
 // attend counts Ctrl-C anew; stop is what the first one does.

@@ -38,24 +38,31 @@ func (c *chat) lines(in io.Reader, dir string) lines {
 		screen = c.paint
 	}
 	if !screen.live() {
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, maxLine)
-		return &plainLines{scanner, c.notes.tty}
+		return newPlainLines(in, c.notes.tty)
 	}
 	past, err := openMemory(dir)
 	if err != nil {
-		c.note("what you typed before is not to be had: " + err.Error())
+		c.note("cannot read what you typed before: " + err.Error())
 	}
 	return &editor{tty: terminal(c.in), screen: screen, keys: keys{in: in}, past: past}
 }
 
-// plainLines reads what the terminal itself lets a person edit.
+// maxLine bounds a line, in bytes.
+const maxLine = 1 << 20
+
+// plainLines reads what the terminal itself lets a person edit, and scripts.
 type plainLines struct {
 	*bufio.Scanner
 	tty *os.File // for the prompt; nil is none
 }
 
 var _ lines = (*plainLines)(nil)
+
+func newPlainLines(in io.Reader, tty *os.File) *plainLines {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	return &plainLines{scanner, tty}
+}
 
 func (l *plainLines) next(prompt string) (string, error) {
 	if l.tty != nil {

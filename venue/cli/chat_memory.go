@@ -35,24 +35,37 @@ func openMemory(dir string) (*memory, error) {
 	}
 	m := &memory{file: filepath.Join(dir, memoryFile)}
 	raw, err := os.ReadFile(m.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return new(memory), err
 	}
-	total := 0
-	for line := range bytes.Lines(raw) {
-		var message string
-		if total++; json.Unmarshal(line, &message) == nil { // a line that a crash cut is no loss
-			m.messages = append(m.messages, message)
+	whole := raw[:bytes.LastIndexByte(raw, '\n')+1] // less a line that a crash cut
+	lines := slices.Collect(bytes.Lines(whole))
+	if extra := len(lines) - maxMessages; len(whole) < len(raw) || extra > maxMessages {
+		lines = lines[max(extra, 0):]
+		if err := replace(m.file, bytes.Join(lines, nil)); err != nil {
+			return new(memory), err
 		}
 	}
-	m.forget()
-	if total > 2*maxMessages {
-		return m, m.rewrite()
+	for _, line := range lines {
+		var message string
+		if json.Unmarshal(line, &message) == nil {
+			m.keep(message)
+		}
 	}
 	return m, nil
+}
+
+func replace(file string, content []byte) error {
+	next := file + ".new"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, file)
+}
+
+func (m *memory) keep(message string) {
+	m.messages = append(m.messages, message)
+	m.messages = slices.Delete(m.messages, 0, max(0, len(m.messages)-maxMessages))
 }
 
 // add keeps a message; one said twice in a row is kept once.
@@ -60,8 +73,7 @@ func (m *memory) add(message string) error {
 	if len(message) > maxMessage || len(m.messages) > 0 && m.messages[len(m.messages)-1] == message {
 		return nil
 	}
-	m.messages = append(m.messages, message)
-	m.forget()
+	m.keep(message)
 	if m.file == "" {
 		return nil
 	}
@@ -75,27 +87,6 @@ func (m *memory) add(message string) error {
 	}
 	_, err = f.Write(append(line, '\n'))
 	return errors.Join(err, f.Chmod(0o600), f.Close())
-}
-
-func (m *memory) forget() {
-	m.messages = slices.Delete(m.messages, 0, max(0, len(m.messages)-maxMessages))
-}
-
-// rewrite makes the file as short as the memory.
-func (m *memory) rewrite() error {
-	var all []byte
-	for _, message := range m.messages {
-		line, err := json.Marshal(message)
-		if err != nil {
-			return err
-		}
-		all = append(append(all, line...), '\n')
-	}
-	next := m.file + ".new"
-	if err := os.WriteFile(next, all, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, m.file)
 }
 
 // Add keeps nothing: the editor calls it for each line, before one knows

@@ -9,16 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"usher/runtime"
-	"usher/runtime/telemetry"
-	"usher/venue"
-	"usher/venue/config"
 )
 
 // Exit statuses.
@@ -40,19 +35,6 @@ type Program struct {
 	// the command, and in a chat the turn. Where it is false, ctx says when to
 	// end.
 	Interrupts bool
-}
-
-// streams is where a command reads and writes.
-type streams struct {
-	program *Program
-	in      io.Reader
-	out     io.Writer
-	err     io.Writer
-	paint   paint // for out
-	notes   paint // for err
-
-	interrupts *interrupts
-	telemetry  telemetry.Options // of the commands that run turns; see observe
 }
 
 type command struct {
@@ -87,40 +69,39 @@ func Misuse(err error) error { return misuse{err} }
 // Run runs the command with its arguments, without the program's name, and
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {
-	io := p.streams()
-	ctx, io.interrupts = listen(ctx, p.Interrupts)
-	defer io.interrupts.stop()
+	s := p.streams()
+	ctx, s.interrupts = listen(ctx, p.Interrupts)
+	defer s.interrupts.stop()
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	var cmd command
 	if args[0] == "--version" {
-		fmt.Fprintln(io.out, "usher", version())
+		fmt.Fprintln(s.out, "usher", version())
 		return ExitOK
 	}
 	exited, status := false, ExitOK
-	parser, err := kong.New(&cmd,
+	parser, err := kong.New(new(command),
 		kong.Name("usher"),
 		kong.Description("Runs LLM agents whose every tool call must show its ticket."),
-		kong.Writers(io.out, io.err),
+		kong.Writers(s.out, s.err),
 		kong.Exit(func(code int) { exited, status = true, code }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(io),
+		kong.Bind(s),
 	)
 	if err != nil {
-		return io.fail(err)
+		return s.fail(err)
 	}
 	parsed, err := parser.Parse(args)
 	if exited {
 		return status
 	}
 	if err != nil {
-		return io.fail(misuse{err})
+		return s.fail(misuse{err})
 	}
 	if err := parsed.Run(); err != nil {
-		return io.fail(err)
+		return s.fail(err)
 	}
 	return ExitOK
 }
@@ -131,131 +112,4 @@ func version() string {
 		return info.Main.Version
 	}
 	return "(unknown version)"
-}
-
-func (p *Program) streams() *streams {
-	s := &streams{program: p, in: p.Stdin, out: p.Stdout, err: p.Stderr}
-	if s.in == nil {
-		s.in = os.Stdin
-	}
-	if s.out == nil {
-		s.out = os.Stdout
-	}
-	if s.err == nil {
-		s.err = os.Stderr
-	}
-	s.paint, s.notes = paintFor(s.out), paintFor(s.err)
-	return s
-}
-
-// fail tells an error and returns the exit status that it means.
-func (s *streams) fail(err error) int {
-	if !errors.Is(err, errQuiet) {
-		s.tell(err)
-	}
-	var m misuse
-	if errors.As(err, &m) {
-		return ExitMisuse
-	}
-	return ExitFailed
-}
-
-// tell prints an error, which may repeat what a model or a tool said.
-func (s *streams) tell(err error) {
-	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(err.Error()))
-}
-
-// fromConfig is the flag of every command that works on a venue.
-type fromConfig struct {
-	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file, or a folder of them."`
-	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
-
-	dir    string         // the data folder of the venue that is open; empty in memory
-	config *config.Config // that it was opened with
-}
-
-// load reads the configuration.
-func (f *fromConfig) load() (*config.Config, error) {
-	c, err := config.Load(f.Config)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, misusef("there is no configuration %s: name one with -c, or make a project with usher init", f.Config)
-	}
-	if err != nil {
-		return nil, misuse{err}
-	}
-	return c, nil
-}
-
-// open opens the venue of the configuration, for its user.
-func (f *fromConfig) open(ctx context.Context, io *streams) (*venue.Venue, *venue.User, error) {
-	c, err := f.load()
-	if err != nil {
-		return nil, nil, err
-	}
-	f.config = c
-	if f.dir = f.Data; f.dir == "" {
-		f.dir = c.StoreDir()
-	}
-	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: io.program.Providers, Telemetry: io.telemetry})
-	if err != nil {
-		return nil, nil, f.unopened(ctx, io, c, err)
-	}
-	for _, id := range v.Strays() {
-		fmt.Fprintf(io.err, "%s agent %s is not in the configuration any more, and still there: end it with usher agents delete %s\n", io.notes.warn("note:"), id, id)
-	}
-	for _, kept := range v.Kept() {
-		fmt.Fprintf(io.err, "%s %s\n", io.notes.warn("note:"), io.notes.safe(f.kept(kept)))
-	}
-	u, err := v.User(ctx, c.User)
-	if err != nil {
-		return nil, nil, errors.Join(err, v.Close())
-	}
-	return v, u, nil
-}
-
-// unopened is why the venue did not open. A fault in the configuration is one of
-// how the command was called, and lint may know of more.
-func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config, err error) error {
-	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) {
-		err = fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
-	}
-	if _, fault := errors.AsType[*config.Error](err); fault {
-		return misuse{err}
-	}
-	return err
-}
-
-// withVenue runs fn with the venue of the configuration, and closes it.
-func (f *fromConfig) withVenue(ctx context.Context, io *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
-	v, u, err := f.open(ctx, io)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	return fn(v, u)
-}
-
-// argument returns s itself, or the content of the file that "@FILE" names.
-func argument(s string) (string, error) {
-	name, isFile := strings.CutPrefix(s, "@")
-	if !isFile {
-		return s, nil
-	}
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		return "", misuse{err}
-	}
-	return string(raw), nil
-}
-
-// source opens a file to read, or standard input for "-".
-func (s *streams) source(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(s.in), nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, misuse{err}
-	}
-	return f, nil
 }

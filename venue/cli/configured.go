@@ -5,16 +5,100 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/config"
 )
 
-// mainSession is where messages and conversations go that name no session.
+// mainSession is the session of messages and conversations that name none.
 const mainSession = "main"
 
-// command is a command of ours for a person to type, on the same venue.
+// fromConfig is the flag of every command that works on a venue.
+type fromConfig struct {
+	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file, or a folder of them."`
+	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
+
+	dir    string         // the data folder of the venue that is open; empty in memory
+	config *config.Config // that it was opened with
+}
+
+// load reads the configuration.
+func (f *fromConfig) load() (*config.Config, error) {
+	c, err := config.Load(f.Config)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, misusef("there is no configuration %s: name one with -c, or make a project with usher init", f.Config)
+	}
+	if err != nil {
+		return nil, misuse{err}
+	}
+	return c, nil
+}
+
+// open opens the venue of the configuration, for its user.
+func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue.User, error) {
+	c, err := f.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	f.config = c
+	if f.dir = f.Data; f.dir == "" {
+		f.dir = c.StoreDir()
+	}
+	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: s.program.Providers, Telemetry: s.telemetry})
+	if err != nil {
+		return nil, nil, f.unopened(ctx, s, c, err)
+	}
+	for _, id := range v.Strays() {
+		s.warn(fmt.Sprintf("agent %s has left the configuration and is still there: end it with usher agents delete %[1]s", id))
+	}
+	for _, k := range v.Kept() {
+		s.warn(f.unwritten(k))
+	}
+	u, err := v.User(ctx, c.User)
+	if err != nil {
+		return nil, nil, errors.Join(err, v.Close())
+	}
+	return v, u, nil
+}
+
+// unopened is why the venue did not open. A fault in the configuration is one of
+// how the command was called, and lint may know of more.
+func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config, err error) error {
+	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) {
+		err = fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
+	}
+	if _, fault := errors.AsType[*config.Error](err); fault {
+		return misuse{err}
+	}
+	return err
+}
+
+// withVenue runs fn with the venue of the configuration, and closes it.
+func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
+	v, u, err := f.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return fn(v, u)
+}
+
+// withAgent is [fromConfig.withVenue] for a command on an agent of the user.
+func (f *fromConfig) withAgent(ctx context.Context, s *streams, id string, fn func(*venue.User, *venue.Agent) error) error {
+	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		agent, err := u.Agent(ctx, id)
+		if err != nil {
+			return f.unknownAgent(ctx, u, err)
+		}
+		return fn(u, agent)
+	})
+}
+
+// command is a command for a person to type, on the same venue.
 func (f *fromConfig) command(rest string) string {
 	if f.Config != "usher.yaml" {
 		rest += " -c " + f.Config
@@ -27,19 +111,18 @@ func (f *fromConfig) command(rest string) string {
 
 // entry is the configuration's agent of the id.
 func (f *fromConfig) entry(id string) (spec agents.Spec, ok bool) {
-	for _, spec := range f.config.Agents {
-		if spec.ID == id {
-			return spec, true
-		}
+	i := slices.IndexFunc(f.config.Agents, func(spec agents.Spec) bool { return spec.ID == id })
+	if i < 0 {
+		return spec, false
 	}
-	return agents.Spec{}, false
+	return f.config.Agents[i], true
 }
 
 // unknownAgent adds to an error about a missing agent how to get it back, where
-// the configuration has it, or else which there are.
+// the configuration has it, or else which agents there are.
 func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error) error {
-	var missing *venue.NoAgentError
-	if !errors.As(err, &missing) {
+	missing, ok := errors.AsType[*venue.NoAgentError](err)
+	if !ok {
 		return err
 	}
 	if _, ok := f.entry(missing.ID); ok {
@@ -56,37 +139,37 @@ func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error)
 	return misusef("%w; there are: %s", err, strings.Join(names, ", "))
 }
 
-// explain says of an agent that has ended how it comes back, with no more than
-// somebody says it may do.
+// explain adds to an error of an agent that has ended how to bring it back, with
+// no more capabilities than somebody has written down.
 func (f *fromConfig) explain(agent *venue.Agent, err error) error {
 	if err == nil || !agent.Ended() {
 		return err
 	}
 	again := f.command("agents create " + agent.ID() + " --overwrite")
 	if _, ok := f.entry(agent.ID()); ok {
-		return fmt.Errorf("agent %s is TERMINATED: %s makes it anew as %s says, without its sessions", agent.ID(), again, f.Config)
+		return fmt.Errorf("agent %s is TERMINATED: %s makes it anew from %s, without its sessions", agent.ID(), again, f.Config)
 	}
-	return fmt.Errorf("agent %s is TERMINATED: %s --spec @FILE makes another in its place, without its sessions; the file says its caps", agent.ID(), again)
+	return fmt.Errorf("agent %s is TERMINATED: %s --spec @FILE puts a new one in its place, without its sessions; its caps belong in the file", agent.ID(), again)
 }
 
-// outlived says that the configuration has an agent that was ended.
+// outlived warns that the configuration still has an agent that was ended.
 func (f *fromConfig) outlived(s *streams, id string, removed bool) {
 	if _, ok := f.entry(id); !ok {
 		return
 	}
 	if f.dir == "" {
-		s.note(fmt.Sprintf("%s still has it, and keeps nothing on disk: with the next command %s is back", f.Config, id))
+		s.note(fmt.Sprintf("%s still has %s, and this venue keeps nothing on disk: the next command brings it back", f.Config, id))
 		return
 	}
 	again := "agents create " + id
 	if !removed {
 		again += " --overwrite"
 	}
-	s.note(fmt.Sprintf("%s still has it; it stays ended until its entry there changes, or %s brings it back: take the entry out if it should not", f.Config, f.command(again)))
+	s.note(fmt.Sprintf("%s still has %s: take the entry out. It stays ended until the entry changes; %s brings it back", f.Config, id, f.command(again)))
 }
 
-// kept says of an entry of data that was not written how it gets there.
-func (f *fromConfig) kept(k venue.Kept) string {
+// unwritten says why an entry of data was not written, and how to write it.
+func (f *fromConfig) unwritten(k venue.Kept) string {
 	at, how := k.Path, `invoke covia:write '{"path":%s,"value":…}'`
 	if k.Below != "" {
 		at, how = k.Below, `invoke covia:delete '{"path":%s}'`
@@ -96,20 +179,4 @@ func (f *fromConfig) kept(k venue.Kept) string {
 		return k.String()
 	}
 	return fmt.Sprintf("%s (%s)", k, f.command(fmt.Sprintf(how, path)))
-}
-
-// waiting says that messages wait.
-func waiting(n int) string {
-	if n == 1 {
-		return "1 message waits"
-	}
-	return many(n, "message") + " wait"
-}
-
-// it stands for n messages.
-func it(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
 }

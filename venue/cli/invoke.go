@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 
 	"usher/tools"
 	"usher/venue"
@@ -26,9 +24,12 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	if err := checkObject(input); err != nil {
+		return err
+	}
 	defer s.observe(ctx)()
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := u.Invoke(ctx, c.Operation, input)
+		out, err := ask[json.RawMessage](ctx, u, c.Operation, input)
 		if err != nil {
 			return interrupted(ctx, c.uninvoked(ctx, u, err))
 		}
@@ -38,20 +39,11 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 
 // input reads the operation's input.
 func (c *invokeCmd) input(ctx context.Context, s *streams) (json.RawMessage, error) {
-	text, err := argument(c.Input)
-	if err != nil {
-		return nil, err
-	}
-	raw := []byte(text)
 	if c.Input == "-" {
-		in, done := cancellable(ctx, s.in)
-		raw, err = io.ReadAll(in)
-		done()
-		if err != nil {
-			return nil, interrupted(ctx, fmt.Errorf("read input: %w", err))
-		}
+		return s.piped(ctx, "input")
 	}
-	return raw, checkObject(raw)
+	text, err := argument(c.Input)
+	return json.RawMessage(text), err
 }
 
 // checkObject says what to write where something is no JSON object, and does
@@ -75,10 +67,9 @@ func checkObject(raw []byte) error {
 // uninvoked is the error of an operation; one that another name or another input
 // would mend is misuse.
 func (c *invokeCmd) uninvoked(ctx context.Context, u *venue.User, err error) error {
-	if _, ok := errors.AsType[*tools.NotFoundError](err); ok {
-		return misuse{err}
-	}
-	if _, ok := errors.AsType[*tools.InputError](err); ok {
+	_, unknown := errors.AsType[*tools.NotFoundError](err)
+	_, invalid := errors.AsType[*tools.InputError](err)
+	if unknown || invalid {
 		return misuse{err}
 	}
 	return c.unknownAgent(ctx, u, err)

@@ -16,46 +16,37 @@ type runCmd struct {
 	Message string `arg:"" optional:"" default:"-" help:"What to say to it; - reads standard input."`
 	Session string `placeholder:"ID" help:"Go on in this session; otherwise a new one."`
 	JSON    bool   `name:"json" help:"Print each event as a line of JSON."`
-
-	fresh bool // no session had the id that was given
 }
 
 func (c *runCmd) Run(ctx context.Context, s *streams) error {
-	text := c.Message
-	if text == "-" {
-		in, done := cancellable(ctx, s.in)
-		raw, err := io.ReadAll(in)
-		done()
+	if c.Message == "-" {
+		raw, err := s.piped(ctx, "message")
 		if err != nil {
-			return interrupted(ctx, fmt.Errorf("read message: %w", err))
+			return err
 		}
-		text = string(raw)
+		c.Message = string(raw)
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(c.Message) == "" {
 		return misusef("the message is empty: say something to %s", c.Agent)
 	}
 	defer s.observe(ctx)()
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		agent, err := u.Agent(ctx, c.Agent)
-		if err != nil {
-			return c.unknownAgent(ctx, u, err)
-		}
-		c.fresh = c.Session != "" && unused(ctx, agent, c.Session)
+	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
+		fresh := c.Session != "" && unused(ctx, agent, c.Session)
 		session := ""
-		turn := started(agent.ChatIn(ctx, c.Session, text), func(id string) { session = id })
-		err = s.showAnswer(turn, c.JSON)
+		turn := started(agent.ChatIn(ctx, c.Session, c.Message), func(id string) { session = id })
+		err := s.showAnswer(turn, c.JSON)
 		if !c.JSON && session != "" {
-			c.after(ctx, s, agent, session)
+			c.after(ctx, s, agent, session, fresh)
 		}
 		return interrupted(ctx, c.explain(agent, err))
 	})
 }
 
-// after says how to go on once a turn is over: in the session that was opened
-// for it, and with messages that wait elsewhere.
-func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, session string) {
+// after says how to go on once a turn is over: in a session that it opened, and
+// with messages that wait in the main one.
+func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, session string, fresh bool) {
 	switch {
-	case c.fresh:
+	case fresh:
 		s.note("new session " + session)
 	case c.Session == "":
 		s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", session))
@@ -63,9 +54,15 @@ func (c *runCmd) after(ctx context.Context, s *streams, agent *venue.Agent, sess
 	if session == mainSession {
 		return
 	}
-	if n, err := agent.Waiting(ctx, mainSession); err == nil && n > 0 { // what cannot be counted fails no turn
-		s.note(fmt.Sprintf("%s in session %s: %s hears %s", waiting(n), mainSession, c.command("chat "+c.Agent), it(n)))
+	n, err := agent.Waiting(ctx, mainSession)
+	if err != nil || n == 0 { // what cannot be counted fails no turn
+		return
 	}
+	wait, them := many(n, "message")+" wait", "them"
+	if n == 1 {
+		wait, them = "1 message waits", "it"
+	}
+	s.note(fmt.Sprintf("%s in session %s: %s hears %s", wait, mainSession, c.command("chat "+c.Agent), them))
 }
 
 // unused reports whether nothing has happened in a session. One that cannot be
@@ -76,7 +73,19 @@ func unused(ctx context.Context, agent *venue.Agent, session string) bool {
 	return !began
 }
 
-// interrupted says so where that is what an error comes from.
+// piped reads standard input to its end, or until ctx ends.
+func (s *streams) piped(ctx context.Context, what string) ([]byte, error) {
+	in, done := cancellable(ctx, s.in)
+	defer done()
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return nil, interrupted(ctx, fmt.Errorf("read %s: %w", what, err))
+	}
+	return raw, nil
+}
+
+// interrupted is err, or that a person or a signal ended the command where err
+// comes of that.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errInterrupted

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ type secretsSetCmd struct {
 
 func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 	if len(c.Value) > 0 {
-		return misusef("a value does not belong on the command line, where the shell's history keeps it: leave it out to be asked, or use --from FILE|-")
+		return misusef("a value does not belong on the command line, where the shell's history keeps it: leave it out and you are asked, or use --from FILE|-")
 	}
 	if err := checkSecretName(c.Name); err != nil {
 		return err
@@ -151,19 +150,17 @@ func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := u.Invoke(ctx, "secret:delete", map[string]string{"name": c.Name})
-		if err != nil {
+		done, err := ask[struct {
+			Name    string `json:"name"`
+			Deleted bool   `json:"deleted"`
+		}](ctx, u, "secret:delete", map[string]string{"name": c.Name})
+		switch {
+		case err != nil:
 			return err
-		}
-		var done struct{ Deleted bool }
-		if err := json.Unmarshal(out, &done); err != nil {
-			return err
-		}
-		if !done.Deleted {
+		case !done.Deleted:
 			return noSuchSecret(ctx, u, c.Name)
-		}
-		if c.JSON {
-			return s.printJSON(out)
+		case c.JSON:
+			return s.printJSON(done)
 		}
 		fmt.Fprintf(s.out, "%s is deleted\n", c.Name)
 		return nil
@@ -171,12 +168,8 @@ func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func secretsOf(ctx context.Context, u *venue.User) ([]secrets.Secret, error) {
-	out, err := u.Invoke(ctx, "secret:list", struct{}{})
-	if err != nil {
-		return nil, err
-	}
-	var list struct{ Secrets []secrets.Secret }
-	return list.Secrets, json.Unmarshal(out, &list)
+	out, err := ask[struct{ Secrets []secrets.Secret }](ctx, u, "secret:list", struct{}{})
+	return out.Secrets, err
 }
 
 // checkSecretName says what is wrong with a name, and why it is not repeated.
@@ -188,7 +181,7 @@ func checkSecretName(name string) error {
 	case name == "":
 		return misuse{err}
 	}
-	return misusef("%w (it is not repeated here: what stands in its place by mistake is often the value)", err)
+	return misusef("%w (the name is not repeated here: by mistake it is often the value)", err)
 }
 
 func noSuchSecret(ctx context.Context, u *venue.User, name string) error {

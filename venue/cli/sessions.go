@@ -14,18 +14,10 @@ type sessionsCmd struct {
 	Show sessionsShowCmd `cmd:"" help:"Print what was said in a session, and what was done."`
 }
 
-type sessionsListCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"The agent's id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-}
+type sessionsListCmd struct{ onAgent }
 
 func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		agent, err := u.Agent(ctx, c.Agent)
-		if err != nil {
-			return c.unknownAgent(ctx, u, err)
-		}
+	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
 		list, err := agent.Sessions(ctx)
 		if err != nil {
 			return err
@@ -37,7 +29,7 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 			fmt.Fprintf(s.err, "%s has no sessions; usher chat %s begins one\n", c.Agent, c.Agent)
 			return nil
 		}
-		const enough = 50 // columns of what was said first
+		const enough = 50 // columns of the first message
 		rows := [][]string{{"SESSION", "BEGAN", "LAST", "TURNS", "FIRST WORDS"}}
 		for _, ses := range list {
 			rows = append(rows, []string{ses.ID, minute(ses.Began), minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
@@ -56,11 +48,7 @@ type sessionsShowCmd struct {
 }
 
 func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		agent, err := u.Agent(ctx, c.Agent)
-		if err != nil {
-			return c.unknownAgent(ctx, u, err)
-		}
+	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
 		entries, err := logOf(ctx, agent, c.Session)
 		if err != nil {
 			return err

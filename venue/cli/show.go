@@ -10,15 +10,11 @@ import (
 )
 
 // show prints a turn while it happens: the answer to standard output, what
-// leads to it to standard error. The turn waits for whoever reads.
+// leads to it to standard error.
 func (s *streams) show(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
-	if asJSON {
-		return s.showJSON(turn)
+	if !asJSON {
+		return s.view().show(turn)
 	}
-	return s.view().show(turn)
-}
-
-func (s *streams) showJSON(turn iter.Seq2[runtime.Event, error]) error {
 	for ev, err := range turn {
 		if err != nil {
 			return err
@@ -32,6 +28,18 @@ func (s *streams) showJSON(turn iter.Seq2[runtime.Event, error]) error {
 		}
 	}
 	return nil
+}
+
+// showAnswer prints the answer of a turn. A person sees it come; a file or a
+// pipe gets the answer alone, and only of a turn that ended well, so that what
+// reads it never takes a word on the way, or half an answer, for the whole.
+func (s *streams) showAnswer(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
+	if asJSON || s.paint.tty != nil {
+		return s.show(turn, asJSON)
+	}
+	v := s.view()
+	v.whole = true
+	return v.show(turn)
 }
 
 // started calls fn with the turn's session, once the turn has begun.
@@ -48,25 +56,12 @@ func started(turn iter.Seq2[runtime.Event, error], fn func(session string)) iter
 	}
 }
 
-// note prints a quiet line, over what a terminal may have echoed of keys that
-// were pressed meanwhile.
-func (s *streams) note(text string) {
-	if s.notes.live() {
-		fmt.Fprint(s.err, "\r\x1b[K")
-	}
-	fmt.Fprintln(s.err, s.notes.dim(s.notes.safe(text)))
-}
-
-// rejected says why the model was asked for its answer once more.
-func (s *streams) rejected(ev runtime.OutputRejected) {
-	fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
-}
-
 // view shows the events of one turn.
 type view struct {
 	*streams
-	text     io.WriteCloser // the answer that the model is writing; nil between two
-	held     *heldAnswer    // keeps it back until the turn has ended well; nil does not
+	whole    bool            // the answer is printed when the turn has ended well
+	unshown  strings.Builder // what the model has said and nobody has been shown
+	text     io.WriteCloser  // the answer that the model is writing; nil between two
 	midLine  bool
 	answered bool // the model, at least once
 	status   status
@@ -94,22 +89,12 @@ func (v *view) show(turn iter.Seq2[runtime.Event, error]) error {
 
 func (v *view) event(ev runtime.Event) error {
 	switch ev := ev.(type) {
-	case runtime.TurnStarted:
-		v.underWay()
-	case runtime.ContextMissing:
-		v.status.clear()
-		v.missing(ev)
-		v.underWay()
 	case runtime.TextDelta:
 		return v.say(ev.Text)
 	case runtime.ReasoningDelta:
 		return v.think(ev.Text)
 	case runtime.ToolCallDelta:
 		return v.write(ev)
-	case runtime.ModelDelayed:
-		v.status.clear()
-		v.note(late(ev))
-		v.underWay()
 	case runtime.Answered:
 		v.answered = true
 		clear(v.writing)
@@ -118,26 +103,36 @@ func (v *view) event(ev runtime.Event) error {
 			v.aside()
 		}
 		return v.endText()
+	case runtime.TurnFinished:
+		v.final = &ev
+	case runtime.TurnStarted:
+		v.underWay()
 	case runtime.ToolStarted:
 		v.running = append(v.running, ev.Call)
 		v.underWay()
-	case runtime.ToolFinished:
-		v.status.clear()
-		v.tool(ev, v.ended(ev.CallID).Arguments)
-		v.underWay()
-	case runtime.OutputRejected:
-		v.status.clear()
-		v.aside()
-		v.rejected(ev)
-		v.underWay()
-	case runtime.Compacted:
-		v.status.clear()
-		v.note("the conversation is long: the model has a summary of its beginning from here on")
-		v.underWay()
-	case runtime.TurnFinished:
-		v.final = &ev
+	case runtime.ContextMissing, runtime.ModelDelayed, runtime.ToolFinished, runtime.OutputRejected, runtime.Compacted:
+		v.line(ev)
 	}
 	return nil
+}
+
+// line prints an event that is told in a line of its own.
+func (v *view) line(ev runtime.Event) {
+	v.status.clear()
+	switch ev := ev.(type) {
+	case runtime.ContextMissing:
+		v.missing(ev)
+	case runtime.ModelDelayed:
+		v.note(late(ev))
+	case runtime.ToolFinished:
+		v.tool(ev, v.ended(ev.CallID).Arguments)
+	case runtime.OutputRejected:
+		v.aside()
+		v.rejected(ev)
+	case runtime.Compacted:
+		v.note("the conversation is long: from here on a summary stands for its beginning")
+	}
+	v.underWay()
 }
 
 // end closes the turn, which failed with err where that is not nil.
@@ -146,7 +141,7 @@ func (v *view) end(err error) error {
 	if err == nil {
 		err = closeErr
 	}
-	if v.held != nil && err == nil {
+	if v.whole && err == nil {
 		err = v.deliver()
 	}
 	v.aside()
@@ -164,9 +159,9 @@ func (v *view) end(err error) error {
 
 // say prints a piece of the answer.
 func (v *view) say(text string) error {
-	if v.held != nil {
-		v.held.WriteString(text)
-		v.status.set("answering … %s", size(v.held.Len()))
+	if v.whole {
+		v.unshown.WriteString(text)
+		v.status.set("answering … %s", size(v.unshown.Len()))
 		return nil
 	}
 	v.status.clear()
@@ -191,4 +186,34 @@ func (v *view) endText() error {
 	}
 	v.midLine = false
 	return err
+}
+
+// deliver prints the answer of a turn that ended well.
+func (v *view) deliver() error {
+	v.unshown.Reset()
+	if v.final == nil {
+		return nil
+	}
+	text := v.final.Text
+	if v.final.Output != nil {
+		text = string(v.final.Output)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(v.out, strings.TrimSuffix(text, "\n"))
+	return err
+}
+
+// aside shows what the model said that is not the answer, with a mark before
+// each line: a model could write one like ours.
+func (v *view) aside() {
+	if v.unshown.Len() == 0 {
+		return
+	}
+	v.status.clear()
+	for line := range strings.Lines(strings.TrimRight(v.unshown.String(), "\n")) {
+		v.note("| " + strings.TrimSuffix(line, "\n"))
+	}
+	v.unshown.Reset()
 }

@@ -41,7 +41,7 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 	e := new(export)
 	end = func() {
 		if err := e.end(ctx); err != nil {
-			fmt.Fprintf(s.err, "%s telemetry was not delivered: %s\n", s.notes.warn("note:"), s.notes.safe(err.Error()))
+			s.warn("telemetry was not delivered: " + err.Error())
 		}
 	}
 	if err := checkExport(); err != nil {

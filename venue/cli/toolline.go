@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools"
 )
 
 // tool prints a tool call as one calm line, and why it was refused or failed.
@@ -89,6 +90,11 @@ func (s *streams) missing(ev runtime.ContextMissing) {
 	fmt.Fprintf(s.err, "%s without its context %s: %s\n", s.notes.warn("!"), s.notes.safe(ev.Label), s.notes.safe(ev.Reason))
 }
 
+// rejected says why the model was asked for its answer once more.
+func (s *streams) rejected(ev runtime.OutputRejected) {
+	fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
+}
+
 // late is why the model's answer does not come yet, as one line.
 func late(ev runtime.ModelDelayed) string {
 	wait := max(time.Duration(ev.Wait)*time.Millisecond, 100*time.Millisecond).Round(100 * time.Millisecond)
@@ -111,10 +117,7 @@ func spent(ev *runtime.TurnFinished) string {
 }
 
 func used(calls int, u runtime.Usage) string {
-	parts := []string{grouped(calls) + " model calls"}
-	if calls == 1 {
-		parts[0] = "1 model call"
-	}
+	parts := []string{many(calls, "model call")}
 	if u.Input > 0 || u.Output > 0 {
 		in := grouped(u.Input) + " in"
 		if u.CacheRead > 0 {
@@ -123,7 +126,7 @@ func used(calls int, u runtime.Usage) string {
 		parts = append(parts, in, grouped(u.Output)+" out")
 	}
 	if u.Cost > 0 {
-		parts = append(parts, money(u.Cost))
+		parts = append(parts, tools.Money(u.Cost).String())
 	}
 	return strings.Join(parts, " · ")
 }
@@ -135,16 +138,6 @@ func grouped(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// money writes millionths, exactly and with two decimals at least.
-func money(micros int64) string {
-	s := fmt.Sprintf("%d.%06d", micros/1e6, micros%1e6)
-	end := len(s)
-	for least := len(s) - 4; end > least && s[end-1] == '0'; {
-		end--
-	}
-	return s[:end]
 }
 
 // size writes a number of bytes.

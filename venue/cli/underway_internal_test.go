@@ -72,7 +72,7 @@ func TestStatus(t *testing.T) {
 // An answer that is held back is seen to grow.
 func TestStatusOfAHeldAnswer(t *testing.T) {
 	v := liveView(t)
-	v.held = new(heldAnswer)
+	v.whole = true
 	for _, want := range []string{"answering … 4 bytes", "answering … 8 bytes"} {
 		if err := v.event(runtime.TextDelta{Text: "four"}); err != nil || v.status.shown != want {
 			t.Errorf("the status is %q, %v; want %q", v.status.shown, err, want)

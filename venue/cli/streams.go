@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"usher/runtime/telemetry"
+)
+
+// streams is where a command reads and writes.
+type streams struct {
+	program *Program
+	in      io.Reader
+	out     io.Writer
+	err     io.Writer
+	paint   paint // for out
+	notes   paint // for err
+
+	interrupts *interrupts
+	telemetry  telemetry.Options // of the commands that run turns; see observe
+}
+
+func (p *Program) streams() *streams {
+	s := &streams{program: p, in: p.Stdin, out: p.Stdout, err: p.Stderr}
+	if s.in == nil {
+		s.in = os.Stdin
+	}
+	if s.out == nil {
+		s.out = os.Stdout
+	}
+	if s.err == nil {
+		s.err = os.Stderr
+	}
+	s.paint, s.notes = paintFor(s.out), paintFor(s.err)
+	return s
+}
+
+// interactive reports whether a person types the input.
+func (s *streams) interactive() bool { return terminal(s.in) != nil }
+
+// argument returns text itself, or the content of the file that "@FILE" names.
+func argument(text string) (string, error) {
+	name, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return text, nil
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return "", misuse{err}
+	}
+	return string(raw), nil
+}
+
+// source opens a file to read, or standard input for "-".
+func (s *streams) source(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(s.in), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, misuse{err}
+	}
+	return f, nil
+}
+
+// fail tells an error and returns the exit status that it means.
+func (s *streams) fail(err error) int {
+	if !errors.Is(err, errQuiet) {
+		s.tell(err)
+	}
+	if _, misused := errors.AsType[misuse](err); misused {
+		return ExitMisuse
+	}
+	return ExitFailed
+}
+
+// tell prints an error, which may repeat what a model or a tool said.
+func (s *streams) tell(err error) {
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(err.Error()))
+}
+
+// warn prints what a person should know of the venue.
+func (s *streams) warn(text string) {
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.warn("note:"), s.notes.safe(text))
+}
+
+// note prints a quiet line, over what a terminal may have echoed of keys that
+// were pressed meanwhile.
+func (s *streams) note(text string) {
+	if s.notes.live() {
+		fmt.Fprint(s.err, "\r\x1b[K")
+	}
+	fmt.Fprintln(s.err, s.notes.dim(s.notes.safe(text)))
+}
+
+// printJSON writes a value as one readable JSON document.
+func (s *streams) printJSON(value any) error { return s.encode(value, "  ") }
+
+// printLine writes a value as one line of JSON.
+func (s *streams) printLine(value any) error { return s.encode(value, "") }
+
+func (s *streams) encode(value any, indent string) error {
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", indent)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.out, s.paint.safeJSON(text.String()))
+	return err
+}
+
+// inCell keeps what ends a cell or a row out of one.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ", "\r", " ")
+
+// table writes aligned rows; the cells carry no colour, which would count.
+func (s *streams) table(rows [][]string) error {
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = inCell.Replace(cell)
+		}
+		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(cells, "\t"))); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
