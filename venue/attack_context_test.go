@@ -61,8 +61,8 @@ func TestAContextCannotAskItsOwnAgent(t *testing.T) {
 			if n > 4 {
 				t.Errorf("%d model calls came of one message", n)
 			}
-			if !strings.Contains(strings.Join(h.q.told, "\n"), "loading its context") {
-				t.Errorf("the model is not told why: %q", h.q.told)
+			if !strings.Contains(strings.Join(h.q.Systems(), "\n"), "loading its context") {
+				t.Errorf("the model is not told why: %q", h.q.Systems())
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestADenialIsToldToWhomItConcerns(t *testing.T) {
 func TestNamesInATraceAreBounded(t *testing.T) {
 	kept := tracetest.NewInMemoryExporter()
 	n := 0
-	m := modelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 		return func(yield func(runtime.Chunk, error) bool) {
 			if n++; n > 1 {
 				yield(runtime.Chunk{Text: "x", Finish: strings.Repeat("f", 200_000), Model: strings.Repeat("m", 200_000)}, nil)

@@ -18,6 +18,7 @@ import (
 	"usher/venue"
 	"usher/venue/cli"
 	"usher/venue/store"
+	"usher/venue/venuetest"
 )
 
 func stranger(t testing.TB) ucan.Key {
@@ -248,7 +249,7 @@ func TestAttackALongResourceIsNotCompared(t *testing.T) {
 // Below an independent agent, in its own namespace, anybody can be made that has
 // its id: the ledger and the sessions do not tell the two apart.
 func TestAttackATwinOfAnIndependentAgent(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	s := spec("carol", "", "")

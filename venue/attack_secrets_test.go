@@ -263,18 +263,12 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 	}
 }
 
-type modelFunc func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error]
-
-func (f modelFunc) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return f(ctx, req)
-}
-
 // The log says that a turn failed, and quotes nothing unless content is asked for.
 func TestTheLogQuotesNoAnswers(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		t.Run(fmt.Sprint("content ", content), func(t *testing.T) {
 			var out strings.Builder
-			m := modelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+			m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 				return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: `"` + value + `"`}, nil) }
 			})
 			v := open(t, &venue.Options{

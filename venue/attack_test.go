@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -19,44 +18,10 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/venuetest"
 )
 
-// parrot makes the calls that it is given, and then repeats all that it was
-// ever told: what it has seen, whoever asks it learns.
-type parrot struct {
-	mu    sync.Mutex
-	calls []runtime.CallDelta
-}
-
-func (p *parrot) ask(tool, arguments string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls = append(p.calls, runtime.CallDelta{Name: tool, Arguments: arguments})
-}
-
-func (p *parrot) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var all strings.Builder
-	for _, m := range req.Messages {
-		all.WriteString(m.Text + "\n")
-	}
-	chunk := runtime.Chunk{Text: all.String()}
-	if len(p.calls) > 0 {
-		chunk = runtime.Chunk{Call: &p.calls[0]}
-		p.calls = p.calls[1:]
-	}
-	return func(yield func(runtime.Chunk, error) bool) { yield(chunk, nil) }
-}
-
-func agentOf(t testing.TB, u *venue.User, id string) *venue.Agent {
-	t.Helper()
-	a, err := u.Agent(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
+var agentOf = venuetest.Agent
 
 // An agent that works for a narrower one changes its own config: the check
 // against the caller's capabilities is skipped for "oneself".
@@ -210,7 +175,7 @@ func TestAttackOldJobActsAsTheNextAgentOfThatID(t *testing.T) {
 
 // Forking with the timeline hands over what a wider agent has read.
 func TestAttackForkReadsTheSourcesPast(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	invoke(t, alice, "covia:write", `{"path":"w/vault","value":"PIN-4711"}`)
@@ -230,7 +195,7 @@ func TestAttackForkReadsTheSourcesPast(t *testing.T) {
 // A fork onto an agent that is there changes nothing of it, and so is not
 // checked; the timeline is copied into it all the same.
 func TestAttackForkPlantsAPastInAWiderAgent(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[{"with":"w/","can":"crud"}]`))
@@ -246,7 +211,7 @@ func TestAttackForkPlantsAPastInAWiderAgent(t *testing.T) {
 
 // A request into somebody else's session reads that conversation.
 func TestAttackRequestJoinsTheOwnersConversation(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	invoke(t, alice, "covia:write", `{"path":"w/vault","value":"PIN-4711"}`)
@@ -472,7 +437,7 @@ func TestAttackForkBomb(t *testing.T) {
 
 // A turn that outlives its agent writes into the past of the next one.
 func TestAttackRemovedAgentsPastComesBack(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	invoke(t, alice, "covia:write", `{"path":"w/vault","value":"PIN-4711"}`)
@@ -498,7 +463,7 @@ func TestAttackRemovedAgentsPastComesBack(t *testing.T) {
 
 // Agents of one user are changed, narrowed, asked and removed all at once.
 func TestAttackConcurrentChanges(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	create(t, alice, spec("boss", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`))
@@ -634,9 +599,7 @@ func TestAttackSessionsStayInMemory(t *testing.T) {
 	for range 400 {
 		ask()
 	}
-	p.mu.Lock()
-	p.told = nil
-	p.mu.Unlock()
+	p.Forget()
 	if after := heap(); after > before+30<<20 {
 		t.Errorf("after 400 finished requests of 100 KiB in sessions of their own, %d MiB more are in memory", (after-before)>>20)
 	}
@@ -681,7 +644,7 @@ func TestAttackJobWaitsForItself(t *testing.T) {
 
 // A turn does not tell the model who asks, and a message can pretend.
 func TestAttackWhoSpeaksIsNotTold(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
 	alice := user(t, v, "alice")
 	create(t, alice, spec("carol", "", `[]`))

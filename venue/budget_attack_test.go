@@ -63,7 +63,7 @@ func TestAttackABudgetIsNotRaisedFromBelow(t *testing.T) {
 					t.Errorf("budgets of %s (-before +after):\n%s\nthe model was told %s", a.agent.ID(), diff, outcome)
 				}
 			}
-			told := strings.Join(append(h.p.heard, h.q.heard...), "\n")
+			told := strings.Join(append(h.p.Results(), h.q.Results()...), "\n")
 			if !strings.Contains(told, `"budget_raise_denied"`) || !strings.Contains(told, "an agent cannot raise or remove a budget that binds it") {
 				t.Errorf("the model was told %s", told)
 			}
@@ -267,7 +267,7 @@ func TestAttackABudgetIsNotRaisedForAnother(t *testing.T) {
 				want = 50
 			}
 			if got := about(t, target).Config.Budgets.Agent.Calls; got != want {
-				t.Errorf("the target may make %d calls, want %d\n%s", got, want, strings.Join(h.q.heard, "\n"))
+				t.Errorf("the target may make %d calls, want %d\n%s", got, want, strings.Join(h.q.Results(), "\n"))
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"usher/tools/agents"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/venuetest"
 )
 
 // house is a venue with a boss and a kid, each with a model of its own. The kid
@@ -65,16 +66,7 @@ func (h *house) open(t *testing.T, dir string) {
 
 func calls(n int64) agents.Limits { return agents.Limits{Calls: n} }
 
-// turnIn runs a turn and returns how it ended and what its tool calls came to.
-func turnIn(ctx context.Context, a *venue.Agent, session, text string) (results []runtime.ToolFinished, err error) {
-	for ev, failure := range a.ChatIn(ctx, session, text) {
-		if done, ok := ev.(runtime.ToolFinished); ok {
-			results = append(results, done)
-		}
-		err = failure
-	}
-	return results, err
-}
+var turnIn = venuetest.Turn
 
 func spentBudget(t *testing.T, err error, want wrap.BudgetError) {
 	t.Helper()
@@ -126,14 +118,7 @@ func TestAChildStopsAtWhatIsLeftOfItsParentsRun(t *testing.T) {
 	}
 }
 
-func about(t *testing.T, a *venue.Agent) agents.Info {
-	t.Helper()
-	info, err := a.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
+var about = venuetest.Info
 
 // At its end a turn tells what it led to, others' work included, and its log
 // keeps that.
@@ -158,7 +143,7 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHouse(t, nil, nil)
-			h.p.usage, h.q.usage = &runtime.Usage{Input: 100, Output: 10}, &runtime.Usage{Input: 10, Output: 2}
+			h.p.Usage, h.q.Usage = &runtime.Usage{Input: 100, Output: 10}, &runtime.Usage{Input: 10, Output: 2}
 			h.p.ask(tc.tool, tc.arguments)
 			h.q.ask("covia_write", `{"path":"w/first","value":1}`)
 			var told runtime.TurnFinished
@@ -307,7 +292,7 @@ func TestASpentParentStopsItsChildren(t *testing.T) {
 }
 
 func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
-	p := new(parrot)
+	p := &puppet{venuetest.Model{Gossip: true}}
 	alice := user(t, open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}}), "alice")
 	with := spec("boss", "", forAgents)
 	with.Budgets = &agents.Budgets{Session: calls(2)}

@@ -33,7 +33,7 @@ func TestAnOperationInAContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	chat(t, carol, "What is new?")
-	told := p.told[len(p.told)-1]
+	told := p.Systems()[len(p.Systems())-1]
 	for _, want := range []string{
 		"Inbox", `"one"`,
 		"(not available: Capability denied: v/ops/covia/read requires crud/read on w/secret/plan.",
@@ -90,7 +90,7 @@ func TestAValueTooLongForAContext(t *testing.T) {
 	carol := create(t, alice, s)
 	const want = "w/policy holds 1200015 bytes, too many for a context"
 	chat(t, carol, "hi")
-	if told := p.told[0]; !strings.Contains(told, "(not available: "+want+")") {
+	if told := p.Systems()[0]; !strings.Contains(told, "(not available: "+want+")") {
 		t.Errorf("the system message lacks %q:\n%.2000s", want, told)
 	}
 	invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"context":[{"path":"w/policy","required":true}]}}`)

@@ -150,7 +150,7 @@ func TestTheAgentsOwnCapsBoundADelegationToo(t *testing.T) {
 			t.Errorf("read %s: %s, want %s", arguments, done.Outcome, want)
 		}
 	}
-	if sys := p.told[len(p.told)-1]; !strings.Contains(sys, "- crud/read on "+his+"/w/a (from "+his+", until ") || strings.Contains(sys, "crud on "+his) {
+	if sys := p.Systems()[len(p.Systems())-1]; !strings.Contains(sys, "- crud/read on "+his+"/w/a (from "+his+", until ") || strings.Contains(sys, "crud on "+his) {
 		t.Errorf("the disclosure shows more or less than holds:\n%s", sys)
 	}
 }
@@ -201,7 +201,7 @@ func TestIndependentAgents(t *testing.T) {
 	if done := attempt(t, carol, p, "covia_read", `{"path":"`+his+`/w/in/a"}`); done.Outcome != runtime.ToolOK {
 		t.Errorf("read by bob's delegation: %s", done.Result)
 	}
-	if sys := p.told[len(p.told)-1]; !strings.Contains(sys, "You act as "+carolDID) || !strings.Contains(sys, "- crud on "+hers+"/w/reports (from "+hers+", until ") {
+	if sys := p.Systems()[len(p.Systems())-1]; !strings.Contains(sys, "You act as "+carolDID) || !strings.Contains(sys, "- crud on "+hers+"/w/reports (from "+hers+", until ") {
 		t.Errorf("the disclosure lacks what is delegated:\n%s", sys)
 	}
 
@@ -246,13 +246,13 @@ func TestChildrenOfIndependentAgents(t *testing.T) {
 		}
 		return done
 	}
-	if done := ask(); !strings.Contains(p.heard[len(p.heard)-2], "written") {
-		t.Errorf("the child's write: %v, %s", p.heard, done.Result)
+	if done := ask(); !strings.Contains(p.Results()[len(p.Results())-2], "written") {
+		t.Errorf("the child's write: %v, %s", p.Results(), done.Result)
 	}
 	invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"caps":[{"with":"w/","can":"crud/read"},{"with":"g/","can":"agent"}]}}`)
 	ask()
-	if !strings.Contains(p.heard[len(p.heard)-2], "Capability denied") {
-		t.Errorf("after its creator was narrowed the child's write: %s", p.heard[len(p.heard)-2])
+	if !strings.Contains(p.Results()[len(p.Results())-2], "Capability denied") {
+		t.Errorf("after its creator was narrowed the child's write: %s", p.Results()[len(p.Results())-2])
 	}
 }
 

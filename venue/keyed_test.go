@@ -16,7 +16,7 @@ import (
 	"usher/runtime"
 	"usher/tools/secrets"
 	"usher/venue"
-	"usher/venue/config"
+	"usher/venue/venuetest"
 )
 
 // keyholder is a provider whose models answer with the key that they were made with.
@@ -49,32 +49,10 @@ func (sayer) About() runtime.About { return runtime.About{Window: 1000} }
 // say has the agent asked, and returns its answer or why there is none.
 func say(t testing.TB, u *venue.User, id string) (string, error) {
 	t.Helper()
-	a, err := u.Agent(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ev, err := range a.Chat(t.Context(), "hello") {
-		if err != nil {
-			return "", err
-		}
-		if done, ok := ev.(runtime.TurnFinished); ok {
-			if done.Error != "" {
-				return "", errors.New(done.Error)
-			}
-			return done.Text, nil
-		}
-	}
-	return "", errors.New("the turn did not end")
+	return venuetest.Answer(t.Context(), agentOf(t, u, id), "hello")
 }
 
-func parse(t testing.TB, text string) *config.Config {
-	t.Helper()
-	c, err := config.Parse("usher.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+var parse = venuetest.Config
 
 // A model's key is a secret of the configuration's user. The venue opens
 // before it is there, and the model follows it while the venue runs.

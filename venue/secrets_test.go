@@ -232,7 +232,7 @@ func TestAgentsAndSecrets(t *testing.T) {
 					}
 				}
 			}
-			if told := strings.Join(p.told, "\n"); strings.Contains(told, value) {
+			if told := strings.Join(p.Systems(), "\n"); strings.Contains(told, value) {
 				t.Errorf("the prompt discloses the value: %s", told)
 			}
 		})

@@ -31,7 +31,7 @@ func TestATraceHoldsNoSecret(t *testing.T) {
 	p.ask("secret_extract", `{"name":"A"}`)
 	p.ask("covia_read", `{"path":"w/plain"}`)
 	chat(t, carol, "go")
-	if heard := strings.Join(p.heard, "\n"); !strings.Contains(heard, value) {
+	if heard := strings.Join(p.Results(), "\n"); !strings.Contains(heard, value) {
 		t.Fatalf("the agent did not get the secret: %s", heard)
 	}
 	var all strings.Builder
@@ -82,7 +82,7 @@ func TestATraceHoldsNoShortSecret(t *testing.T) {
 			chat(t, carol, turn)
 		}
 	})
-	if heard := strings.Join(p.heard, "\n"); !strings.Contains(heard, short) {
+	if heard := strings.Join(p.Results(), "\n"); !strings.Contains(heard, short) {
 		t.Fatalf("the agent did not get the secret: %s", heard)
 	}
 	if strings.Contains(got, short) {
@@ -93,7 +93,7 @@ func TestATraceHoldsNoShortSecret(t *testing.T) {
 // Nor does it stand in what an answer says beside the call, or asks for.
 func TestATraceHoldsNoSecretBesideItsCall(t *testing.T) {
 	asked := 0
-	m := modelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 		asked++
 		chunks := []runtime.Chunk{{Text: "done"}}
 		if asked == 1 {

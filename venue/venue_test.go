@@ -1,13 +1,10 @@
 package venue_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +14,7 @@ import (
 	"usher/runtime"
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/venuetest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,116 +24,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// puppet is a model that a test moves: it makes the calls that it is given,
-// one answer each, and then says what came back last.
-type puppet struct {
-	mu    sync.Mutex
-	calls []runtime.CallDelta
-	heard []string // tool results
-	told  []string // system messages
-	usage *runtime.Usage
-}
+// What the tests here begin with, by short names.
+var (
+	open   = venuetest.Open
+	user   = venuetest.User
+	spec   = venuetest.Spec
+	create = venuetest.Create
+	chat   = venuetest.Chat
+	invoke = venuetest.Invoke
+	read   = venuetest.Read
+)
 
-func (p *puppet) ask(tool, arguments string) {
-	p.calls = append(p.calls, runtime.CallDelta{Name: tool, Arguments: arguments})
-}
+// puppet is a model that a test moves.
+type puppet struct{ venuetest.Model }
 
-func (p *puppet) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.told = append(p.told, req.System)
-	last := req.Messages[len(req.Messages)-1]
-	if last.Role == runtime.RoleTool {
-		p.heard = append(p.heard, last.Text)
-	}
-	chunk := runtime.Chunk{Text: last.Text, Usage: p.usage}
-	if len(p.calls) > 0 {
-		chunk = runtime.Chunk{Call: &p.calls[0], Usage: p.usage}
-		p.calls = p.calls[1:]
-	}
-	return func(yield func(runtime.Chunk, error) bool) { yield(chunk, nil) }
-}
+func (p *puppet) ask(tool, arguments string) { p.Ask(tool, arguments) }
 
-func open(t testing.TB, opts *venue.Options) *venue.Venue {
-	t.Helper()
-	v, err := venue.Open(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return v
-}
-
-func user(t testing.TB, v *venue.Venue, name string) *venue.User {
-	t.Helper()
-	u, err := v.User(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
-// spec is an agent with every tool, so that the gate alone decides.
-func spec(id, model, held string) agents.Spec {
-	s := agents.Spec{ID: id, Model: model, Tools: []string{"covia:*", "agent:*", "grid:*", "json:*", "schema:*"}}
-	if held != "" {
-		if err := json.Unmarshal([]byte(held), &s.Caps); err != nil {
-			panic(err)
-		}
-	}
-	return s
-}
-
-func create(t testing.TB, u *venue.User, s agents.Spec) *venue.Agent {
-	t.Helper()
-	a, err := u.CreateAgent(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func chat(t testing.TB, a *venue.Agent, text string) []runtime.Event {
-	t.Helper()
-	var events []runtime.Event
-	for ev, err := range a.Chat(t.Context(), text) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, ev)
-	}
-	return events
-}
-
-func invoke(t testing.TB, u *venue.User, operation, input string) string {
-	t.Helper()
-	out, err := u.Invoke(t.Context(), operation, json.RawMessage(input))
-	if err != nil {
-		t.Fatalf("%s %s: %v", operation, input, err)
-	}
-	return string(out)
-}
-
-func read(t testing.TB, u *venue.User, path string) string {
-	t.Helper()
-	return invoke(t, u, "covia:read", fmt.Sprintf(`{"path":%q}`, path))
-}
-
-// attempt lets the agent make one call and returns the outcome of it.
 func attempt(t testing.TB, a *venue.Agent, p *puppet, tool, arguments string) runtime.ToolFinished {
 	t.Helper()
-	p.ask(tool, arguments)
-	for _, ev := range chat(t, a, "go") {
-		if done, ok := ev.(runtime.ToolFinished); ok {
-			return done
-		}
-	}
-	t.Fatalf("%s was not called", tool)
-	return runtime.ToolFinished{}
+	return venuetest.Attempt(t, a, &p.Model, tool, arguments)
 }
 
 func TestAgentWorksWithinItsCapabilities(t *testing.T) {
@@ -158,7 +65,7 @@ func TestAgentWorksWithinItsCapabilities(t *testing.T) {
 	if got := read(t, alice, "w/audits/INV-1"); got != `{"exists":false}` {
 		t.Errorf("the refused write left %s", got)
 	}
-	sys := p.told[0]
+	sys := p.Systems()[0]
 	if !strings.HasSuffix(sys, "## Your capabilities (caps)\n- crud/read on w/\n- crud on w/decisions/\nTool calls outside these capabilities will fail with a \"Capability denied\" error.\nRetrying the same call does not help — the denial is structural.") {
 		t.Errorf("the system message ends:\n%s", sys)
 	}
@@ -270,8 +177,8 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 	if diff := cmp.Diff([]string{runtime.ToolOK, runtime.ToolDenied}, outcomes); diff != "" {
 		t.Errorf("the child's two writes (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(p.told[len(p.told)-1], "- crud/read on w/\n") {
-		t.Errorf("the child's model is told:\n%s", p.told[len(p.told)-1])
+	if !strings.Contains(p.Systems()[len(p.Systems())-1], "- crud/read on w/\n") {
+		t.Errorf("the child's model is told:\n%s", p.Systems()[len(p.Systems())-1])
 	}
 
 	// Without its parent's record a child would hold nothing, so it is kept.

@@ -1,0 +1,171 @@
+// Package venuetest has what the tests of a venue and of its faces begin with:
+// [Open] a venue, whose agents a [Model] moves, make its users and agents, and
+// run turns. What fails ends the test.
+package venuetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+// Open opens a venue that the test closes at its end.
+func Open(t testing.TB, opts *venue.Options) *venue.Venue {
+	t.Helper()
+	v, err := venue.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+// With is a venue in memory whose agents have the model.
+func With(m runtime.Model) *venue.Options {
+	return &venue.Options{Models: map[string]runtime.Model{"default": m}}
+}
+
+// Config reads a configuration.
+func Config(t testing.TB, yaml string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("usher.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// User is the venue's user of the name.
+func User(t testing.TB, v *venue.Venue, name string) *venue.User {
+	t.Helper()
+	u, err := v.User(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Spec is an agent with every tool, so that the gate alone decides. caps is
+// JSON; empty says nothing of them.
+func Spec(id, model, caps string) agents.Spec {
+	s := agents.Spec{ID: id, Model: model, Tools: []string{"covia:*", "agent:*", "grid:*", "json:*", "schema:*"}}
+	if caps != "" {
+		if err := json.Unmarshal([]byte(caps), &s.Caps); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// Create makes an agent of the user.
+func Create(t testing.TB, u *venue.User, s agents.Spec) *venue.Agent {
+	t.Helper()
+	a, err := u.CreateAgent(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Agent is the user's agent of the id.
+func Agent(t testing.TB, u *venue.User, id string) *venue.Agent {
+	t.Helper()
+	a, err := u.Agent(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Info describes the agent.
+func Info(t testing.TB, a *venue.Agent) agents.Info {
+	t.Helper()
+	info, err := a.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// Invoke runs an operation for the user. Input and output are JSON.
+func Invoke(t testing.TB, u *venue.User, operation, input string) string {
+	t.Helper()
+	out, err := u.Invoke(t.Context(), operation, json.RawMessage(input))
+	if err != nil {
+		t.Fatalf("%s %s: %v", operation, input, err)
+	}
+	return string(out)
+}
+
+// Read is what covia:read answers the user for a path.
+func Read(t testing.TB, u *venue.User, path string) string {
+	t.Helper()
+	return Invoke(t, u, "covia:read", fmt.Sprintf(`{"path":%q}`, path))
+}
+
+// Chat runs a turn in the agent's main session, and returns what happened.
+func Chat(t testing.TB, a *venue.Agent, text string) []runtime.Event {
+	t.Helper()
+	var events []runtime.Event
+	for ev, err := range a.Chat(t.Context(), text) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	return events
+}
+
+// Turn runs a turn that may fail, and returns how it ended and what its tool
+// calls came to.
+func Turn(ctx context.Context, a *venue.Agent, session, text string) (results []runtime.ToolFinished, err error) {
+	for ev, failure := range a.ChatIn(ctx, session, text) {
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			results = append(results, done)
+		}
+		err = failure
+	}
+	return results, err
+}
+
+// Answer is the text that a turn in the agent's main session ends with, or why
+// there is none.
+func Answer(ctx context.Context, a *venue.Agent, text string) (string, error) {
+	for ev, err := range a.Chat(ctx, text) {
+		if err != nil {
+			return "", err
+		}
+		switch done, ok := ev.(runtime.TurnFinished); {
+		case ok && done.Error != "":
+			return "", errors.New(done.Error)
+		case ok:
+			return done.Text, nil
+		}
+	}
+	return "", errors.New("the turn did not end")
+}
+
+// Attempt lets the agent, which m moves, make one call and returns what came of
+// it.
+func Attempt(t testing.TB, a *venue.Agent, m *Model, tool, arguments string) runtime.ToolFinished {
+	t.Helper()
+	m.Ask(tool, arguments)
+	for _, ev := range Chat(t, a, "go") {
+		if done, ok := ev.(runtime.ToolFinished); ok {
+			return done
+		}
+	}
+	t.Fatalf("%s was not called", tool)
+	return runtime.ToolFinished{}
+}
