@@ -56,19 +56,7 @@ func BenchmarkChain(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			i, err := OpenInvocation(inv)
-			if err != nil {
-				b.Fatal(err)
-			}
-			tokens := make([]*Link, 0, depth)
-			for _, raw := range raws {
-				l, err := Open(raw)
-				if err != nil {
-					b.Fatal(err)
-				}
-				tokens = append(tokens, l)
-			}
-			if _, err := w.v.examine(b.Context(), i, request, tokens); err != nil {
+			if err := w.cold(raws, inv, request); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -121,6 +109,37 @@ func BenchmarkChain(b *testing.B) {
 			}
 		}
 	})
+}
+
+// cold opens a chain and its invocation from the wire and decides it.
+func (w *world) cold(raws [][]byte, inv []byte, request caps.Request) error {
+	i, err := OpenInvocation(inv)
+	if err != nil {
+		return err
+	}
+	tokens := make([]*Link, len(raws))
+	for j, raw := range raws {
+		if tokens[j], err = Open(raw); err != nil {
+			return err
+		}
+	}
+	_, err = w.v.examine(w.t.Context(), i, request, tokens)
+	return err
+}
+
+// TestColdChainAllocations holds the other: 450 at most.
+func TestColdChainAllocations(t *testing.T) {
+	w := newWorld(t)
+	raws, _, inv := benchChain(w, 5)
+	request := caps.Need("crud/read", w.url(w.alice, "w/x"))
+	n := testing.AllocsPerRun(10, func() {
+		if err := w.cold(raws, inv, request); err != nil {
+			t.Error(err)
+		}
+	})
+	if n > 450 {
+		t.Errorf("%v allocations", n)
+	}
 }
 
 // TestWarmAuthorizeAllocatesNothing holds the benchmark's promise in the tests.

@@ -193,8 +193,10 @@ func (w *walk) policiesHold() bool {
 			maps.Copy(args, w.args)
 			args["with"] = absolute(w.need.owner, w.need.path)
 		}
-		if ok, detail := l.policy.hold(args); !ok {
-			return w.fail(ErrPolicy, l, detail)
+		for j := range l.policy {
+			if l.policy[j].match(args) != isTrue {
+				return w.fail(ErrPolicy, l, "")
+			}
 		}
 	}
 	return true

@@ -229,7 +229,7 @@ func TestPolicyFixtures(t *testing.T) {
 	}
 	var f struct{ Valid, Invalid cases }
 	loadJSON(t, "rs-ucan/policy.json", &f)
-	count, refused := 0, 0
+	count := 0
 	run := func(list cases, want bool) {
 		for i, c := range list {
 			for j, pol := range c.Policies {
@@ -247,42 +247,14 @@ func TestPolicyFixtures(t *testing.T) {
 				if ok != want {
 					t.Errorf("case %d, policy %d: %v matches %v: %v; want %v", i, j, pol, c.Args, ok, want)
 				}
-				if held := holds(t, pol, c.Args); held && !want {
-					t.Errorf("case %d, policy %d: %v holds for %v", i, j, pol, c.Args)
-				} else if !held && want {
-					refused++
-				}
 			}
 		}
 	}
 	run(f.Valid, true)
 	run(f.Invalid, false)
-	// go-ucan, whose word it takes too, has no "all" of a map.
-	if count != 25 || refused != 1 {
-		t.Errorf("%d policies, %d refused; expected 25 and 1", count, refused)
+	if count != 25 {
+		t.Errorf("%d policies; expected 25", count)
 	}
-}
-
-// holds asks both matchers.
-func holds(t *testing.T, pol []any, args map[string]any) bool {
-	t.Helper()
-	var w cborWriter
-	if err := w.value(intify(pol), maxNesting); err != nil {
-		t.Fatal(err)
-	}
-	_, beyond, err := readPolicy(w.b, DID{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newConditions(beyond, w.b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ok, detail := c.hold(intify(args).(map[string]any))
-	if detail != "" {
-		t.Error(detail)
-	}
-	return ok
 }
 
 // intify makes the whole numbers of encoding/json integers.

@@ -18,11 +18,13 @@ func TestJWTHeader(t *testing.T) {
 		name, header string
 		want         error
 	}{
-		{"plain", jwtHeader, nil},
+		{"plain", plainHeader, nil},
 		{"any order and spaces", `{ "typ": "JWT", "alg": "EdDSA" }`, nil},
 		{"version 0.8", `{"alg":"EdDSA","typ":"JWT","ucv":"0.8.1"}`, nil},
 		{"kid is the issuer", `{"alg":"EdDSA","typ":"JWT","kid":"` + iss + `"}`, nil},
 		{"kid is the issuer's key", `{"alg":"EdDSA","typ":"JWT","kid":"` + iss + "#" + frag + `"}`, nil},
+		{"kid is the bare key", `{"alg":"EdDSA","typ":"JWT","kid":"` + frag + `","ucv":"0.10.0"}`, nil},
+		{"kid is another's bare key", `{"alg":"EdDSA","typ":"JWT","kid":"` + strings.TrimPrefix(w.bob.DID().s, "did:key:") + `"}`, ErrKeyID},
 		{"kid of another", `{"alg":"EdDSA","typ":"JWT","kid":"` + w.bob.DID().s + `"}`, ErrKeyID},
 		{"kid with another fragment", `{"alg":"EdDSA","typ":"JWT","kid":"` + iss + `#key-1"}`, ErrKeyID},
 		{"kid empty", `{"alg":"EdDSA","typ":"JWT","kid":""}`, ErrKeyID},
@@ -44,7 +46,7 @@ func TestJWTHeader(t *testing.T) {
 		{"version 1.0", `{"alg":"EdDSA","typ":"JWT","ucv":"1.0.0"}`, ErrVersion},
 		{"version without patch", `{"alg":"EdDSA","typ":"JWT","ucv":"0.8"}`, ErrVersion},
 		{"not JSON", `{"alg":"EdDSA","typ":"JWT"`, ErrMalformed},
-		{"two objects", jwtHeader + jwtHeader, ErrMalformed},
+		{"two objects", plainHeader + plainHeader, ErrMalformed},
 		{"list", `["EdDSA"]`, ErrMalformed},
 		{"not UTF-8", "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"kid\":\"\xff\"}", ErrMalformed},
 	} {
@@ -112,7 +114,7 @@ func TestJWTClaims(t *testing.T) {
 		{"deep facts", []byte(`{"fct":[` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `]}`), ErrTooDeep},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			header := jwtHeader
+			header := plainHeader
 			if c.name == "versions differ" {
 				header = `{"alg":"EdDSA","typ":"JWT","ucv":"0.8.1"}`
 			}
@@ -123,7 +125,7 @@ func TestJWTClaims(t *testing.T) {
 	for _, key := range []string{"iss", "aud", "exp", "att"} {
 		m := with(good, "nnc", "")
 		delete(m, key)
-		_, err := Open([]byte(signJWT(t, w.alice, jwtHeader, m)))
+		_, err := Open([]byte(signJWT(t, w.alice, plainHeader, m)))
 		wantErr(t, err, ErrMalformed)
 	}
 }

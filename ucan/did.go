@@ -127,6 +127,9 @@ func (d DID) PublicKey() ed25519.PublicKey {
 	return key[2:]
 }
 
+// multikey is the key alone, "z6Mk…".
+func (d DID) multikey() string { return d.s[len(didKey):] }
+
 // String returns "did:key:z6Mk…", or "" for the zero DID.
 func (d DID) String() string { return d.s }
 

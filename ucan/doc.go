@@ -40,29 +40,17 @@
 // a new CID. A JWT is read and signed here, with strict base64url and every key
 // once.
 //
-// go-ucan decodes, signs and matches policies, behind a guard:
+// One reader reads sealed tokens: strict DAG-CBOR, bounded in size and nesting,
+// one signature header, the known fields and Ed25519 keys; it refuses delegations
+// without a subject ("powerlines"), and selectors that are optional or slices.
+// Policies beyond a resource are matched here, by the specification: numbers by
+// value, a missing key as null, "all" and "any" over lists and maps.
 //
-//   - The guard's reader comes first. It bounds size and nesting, takes strict
-//     DAG-CBOR, one signature header, the known fields and Ed25519 keys, and
-//     refuses delegations without a subject ("powerlines"), optional selectors and
-//     slices.
-//   - go-ucan then decodes the token and verifies its signature, once. The token
-//     has to come out the same when it is written again, and go-ucan has to read
-//     what the reader read, policy and arguments to the byte; a difference, an
-//     error or a panic refuses the token. Thus an argument or a piece of metadata
-//     that is null is refused, since go-ucan does not read it.
-//   - Delegations and invocations are written and sealed by go-ucan, with a signer
-//     that keeps the secret, and opened as above before they leave.
-//   - A policy that says more than its resource is matched by go-ucan when a call
-//     is decided; the guard's own matcher has to agree, where go-ucan would let the
-//     caller choose an argument that passes. Either alone denies.
-//
-// Two things are done here: go-ucan knows the tag of release candidate 1, so the
-// signature under a released tag ("ucan/dlg@1.0.0") is checked by crypto/ed25519,
-// and so is that of a token from the [Store], which was confirmed before it was
-// stored. go-ucan does not authorise, since its own verdict has faults that the
-// tests list; it is the oracle of the folder oracle, where nothing that it refuses
-// is allowed here.
+// go-ucan writes the tokens that are issued here, with a signer that keeps the
+// secret, and they are opened like everybody else's before they leave. It does not
+// read or authorise, since its own verdict has faults that the tests list; it is
+// the oracle of the folder oracle: what is read here is read there, and nothing
+// that it refuses is allowed here.
 //
 // A link on its own grants nothing. The walker verifies, of each token of a chain:
 // signature, time, lifetime, revocation; that it was made out to the issuer of the

@@ -1,14 +1,12 @@
 package ucan
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"unicode/utf8"
 
 	"github.com/ipfs/go-cid"
-	"github.com/ipld/go-ipld-prime/codec/dagcbor"
 	"github.com/ipld/go-ipld-prime/datamodel"
 	cidlink "github.com/ipld/go-ipld-prime/linking/cid"
 	"github.com/ipld/go-ipld-prime/node/basicnode"
@@ -102,20 +100,4 @@ func assembleLink(to datamodel.NodeAssembler, b []byte) error {
 		return fmt.Errorf("a link does not hold a CID: %w", err)
 	}
 	return to.AssignLink(cidlink.Link{Cid: c})
-}
-
-// readNode reads DAG-CBOR that the reader has bounded.
-func readNode(b []byte) (datamodel.Node, error) {
-	nb := basicnode.Prototype.Any.NewBuilder()
-	if err := dagcbor.Decode(nb, bytes.NewReader(b)); err != nil {
-		return nil, err
-	}
-	return nb.Build(), nil
-}
-
-// writesAs reports whether n is b in DAG-CBOR.
-func writesAs(n datamodel.Node, b []byte) bool {
-	var again bytes.Buffer
-	again.Grow(len(b))
-	return dagcbor.Encode(n, &again) == nil && bytes.Equal(again.Bytes(), b)
 }

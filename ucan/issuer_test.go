@@ -2,6 +2,7 @@ package ucan
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -281,6 +282,21 @@ func TestDelegateByVenue(t *testing.T) {
 		if !errors.Is(err, ErrNotHeld) {
 			t.Errorf("a venue issued for somebody else: %v", err)
 		}
+	}
+}
+
+// TestIssuedHeader: other libraries ask a JWT for the issuer's key and a version.
+func TestIssuedHeader(t *testing.T) {
+	w := newWorld(t)
+	links, err := w.delegate(w.alice, w.bob.DID(), JWT, "w", "crud")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(links[0].Bytes()), ".")
+	raw, err := b64.DecodeString(head)
+	want := `{"alg":"EdDSA","typ":"JWT","kid":"` + strings.TrimPrefix(w.alice.DID().String(), "did:key:") + `","ucv":"0.10.0"}`
+	if err != nil || string(raw) != want {
+		t.Errorf("the header is %s, %v; want %s", raw, err, want)
 	}
 }
 

@@ -61,7 +61,7 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 	if err := l.readPayload(link, decoded[1], headerVersion, depth); err != nil {
 		return nil, err
 	}
-	if kid != "" && kid != link.iss.s && kid != link.iss.s+"#"+link.iss.s[len(didKey):] {
+	if key := link.iss.multikey(); kid != "" && kid != key && kid != link.iss.s && kid != link.iss.s+"#"+key {
 		return nil, &VerifyError{Err: ErrKeyID, CID: link.cid, Detail: quoteShort(kid)}
 	}
 	if link.complete() {

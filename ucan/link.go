@@ -42,7 +42,7 @@ type Link struct {
 	sub      DID // native only: the principal that the chain is about
 	issKey   ed25519.PublicKey
 	grants   []grant
-	policy   *conditions // native only: what the recognised resource leaves over; nil is nothing
+	policy   []statement // native only: what the recognised resource leaves over
 	nbf, exp int64       // Unix seconds; nbf 0 is none
 	eternal  bool        // no expiry
 	nonce    []byte
@@ -81,9 +81,6 @@ func Open(raw []byte) (*Link, error) { return Limits{}.Open(raw) }
 
 // Open is the package's Open within l.
 func (l Limits) Open(raw []byte) (*Link, error) {
-	if len(raw) > 0 && raw[0] == envelopeHead {
-		return l.openDelegation(raw)
-	}
 	link, err := l.decode(raw)
 	if err != nil {
 		return nil, err
@@ -101,8 +98,7 @@ func (l Limits) decode(raw []byte) (*Link, error) {
 	case len(raw) == 0:
 		return nil, malformed("it is empty")
 	case raw[0] == envelopeHead:
-		link, _, err := l.decodeDelegation(raw)
-		return link, err
+		return l.decodeDelegation(raw)
 	case raw[0] == 'e': // base64url of `{"`
 		return l.decodeJWT(raw, 1)
 	}
@@ -174,7 +170,7 @@ func (l *Link) Namespace() DID {
 
 // Conditional reports whether the token carries policy statements beyond its
 // resource, so that it grants less than [Link.Capabilities] shows.
-func (l *Link) Conditional() bool { return l.policy != nil }
+func (l *Link) Conditional() bool { return len(l.policy) > 0 }
 
 // Expires returns the last second in which the token is valid; ok is false for a
 // token that never expires.

@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ipld/go-ipld-prime/datamodel"
-	"github.com/ucan-wg/go-ucan/token/delegation"
-	"github.com/ucan-wg/go-ucan/token/invocation"
-
 	"usher/caps"
 )
 
@@ -17,13 +13,13 @@ import (
 const (
 	envelopeHead = 0x82 // a list of two
 
-	tagDelegation = delegation.Tag // release candidate 1
-	tagInvocation = invocation.Tag
+	tagDelegation = "ucan/dlg@1.0.0-rc.1" // release candidate 1, which is what gets written
+	tagInvocation = "ucan/inv@1.0.0-rc.1"
 	// The released tags of the specification. The payloads are the same.
 	tagDelegation1 = "ucan/dlg@1.0.0"
 	tagInvocation1 = "ucan/inv@1.0.0"
 
-	minNonce, maxNonce = 12, 64
+	minNonce = 12
 )
 
 // varsig is the one signature header that is taken: Ed25519 over DAG-CBOR with
@@ -31,12 +27,11 @@ const (
 var varsig = []byte{0x34, 0x01, 0xed, 0x01, 0xed, 0x01, 0x13, 0x71}
 
 // envelope is a sealed token taken apart: the signature covers signed, which is
-// a slice of the bytes that came, as free is: the policy of a delegation, the
-// arguments of an invocation.
+// a slice of the bytes that came.
 type envelope struct {
-	sig, signed, free []byte
-	tag               string
-	payload           cborReader
+	sig, signed []byte
+	tag         string
+	payload     cborReader
 }
 
 func (l Limits) openEnvelope(raw []byte) (*envelope, error) {
@@ -68,37 +63,22 @@ func (l Limits) openEnvelope(raw []byte) (*envelope, error) {
 	return &envelope{sig: sig, signed: raw[start:], tag: string(tag), payload: r}, nil
 }
 
-// openDelegation reads a sealed delegation and has go-ucan confirm it.
-func (l Limits) openDelegation(raw []byte) (*Link, error) {
-	link, env, err := l.decodeDelegation(raw)
-	if err != nil {
-		return nil, err
-	}
-	if err := env.confirm(link.raw, link.cid, link.issKey, func(n datamodel.Node) error {
-		return link.compare(n, env.free)
-	}); err != nil {
-		return nil, err
-	}
-	link.verified.Store(true)
-	return link, nil
-}
-
-// decodeDelegation is the guard: it reads a sealed delegation, all but its
-// signature, and refuses what go-ucan must not see.
-func (l Limits) decodeDelegation(raw []byte) (*Link, *envelope, error) {
+// decodeDelegation reads a sealed delegation, all but its signature.
+func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 	raw = bytes.Clone(raw)
 	env, err := l.openEnvelope(raw)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch env.tag {
 	case tagDelegation, tagDelegation1:
 	case tagInvocation, tagInvocation1:
-		return nil, nil, malformed("it is an invocation; a delegation is wanted")
+		return nil, malformed("it is an invocation; a delegation is wanted")
 	default:
-		return nil, nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
+		return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
 	}
 	link := &Link{format: Native, raw: raw, signed: env.signed, sig: env.sig}
+	var pol []byte
 	var cmd string
 	var seen fieldSet
 	r := &env.payload
@@ -119,14 +99,11 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, *envelope, error) {
 		case "cmd":
 			cmd = string(r.text())
 		case "pol":
-			env.free = r.value()
+			pol = r.value()
 		case "nonce":
 			link.nonce = r.nonce()
 		case "meta":
-			if r.i < len(r.b) && r.b[r.i]>>5 != cborMap {
-				r.fail("meta is a map")
-			}
-			r.skip(maxNesting)
+			r.entries("meta")
 		case "nbf":
 			link.nbf = r.int()
 		case "exp":
@@ -138,36 +115,31 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, *envelope, error) {
 		}
 	})
 	if err := r.end(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !seen.has("sub") {
-		return nil, nil, ErrPowerline
+		return nil, ErrPowerline
 	}
 	if err := seen.need("iss", "aud", "cmd", "pol", "nonce", "exp"); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	can, err := abilityOf(cmd)
 	if err != nil {
-		return nil, nil, malformed("%w", err)
+		return nil, malformed("%w", err)
 	}
-	g, rest, err := readPolicy(env.free, link.sub)
+	g, rest, err := readPolicy(pol, link.sub)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if len(rest) > 0 {
-		if link.policy, err = newConditions(rest, env.free); err != nil {
-			return nil, nil, err
-		}
-	}
-	g.can = can
+	link.policy, g.can = rest, can
 	if g.shown, err = caps.NewCapability(absolute(g.owner, g.path), string(can)); err != nil {
-		return nil, nil, malformed("%w", err)
+		return nil, malformed("%w", err)
 	}
 	link.grants = []grant{g}
 	link.cid = cidOf(codecDagCBOR, raw)
 	link.size = len(raw)
 	link.resolved.Store(&resolved{grants: link.grants, bareOwner: link.sub, depth: 1, count: 1})
-	return link, env, nil
+	return link, nil
 }
 
 // keyed reads a DID.
@@ -185,10 +157,30 @@ func (r *cborReader) keyed(field string) keyed {
 
 func (r *cborReader) nonce() []byte {
 	n := r.bytes()
-	if r.err == nil && (len(n) < minNonce || len(n) > maxNonce) {
-		r.fail("the nonce has %d bytes; it needs %d to %d", len(n), minNonce, maxNonce)
+	if r.err == nil && len(n) < minNonce {
+		r.fail("the nonce has %d bytes; it needs %d", len(n), minNonce)
 	}
 	return n
+}
+
+// entries checks a map of arguments or metadata and returns its bytes. A null at
+// its top says nothing that leaving the entry out does not, and other readers
+// stumble over it, so it is refused.
+func (r *cborReader) entries(what string) []byte {
+	start := r.i
+	if start < len(r.b) && r.b[start]>>5 != cborMap {
+		r.fail("%s is a map", what)
+	}
+	r.fields(func(key string) {
+		if r.null() {
+			r.fail("%s: %s is null; leave it out", what, quoteShort(key))
+		}
+		r.skip(maxNesting - 1)
+	})
+	if r.err != nil {
+		return nil
+	}
+	return r.b[start:r.i]
 }
 
 // fieldSet remembers which fields a payload had; maps have each once.

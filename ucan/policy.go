@@ -9,11 +9,10 @@ import (
 )
 
 // statement is one condition of a UCAN 1.0 policy (delegation specification,
-// "Policy"). Delegations that Usher issues hold none: their resource is read
-// apart from the policy. Those of others are matched against the arguments of the
-// call by go-ucan, and here by the guard that holds it to them, see conditions.
-// Every doubt denies: an argument that is missing denies even under "not" and
-// before the other branches of an "or" are looked at.
+// "Policy"), matched against the arguments of a call. Delegations that Usher
+// issues hold none: their resource is read apart from the policy. Numbers are
+// equal by value whatever their type; a key that is missing is null; a selector
+// that leads through something else denies, also under "not".
 type statement struct {
 	op    string
 	sel   selector

@@ -175,17 +175,17 @@ func TestAuthorizeJWT(t *testing.T) {
 		{"empty with outside the issuer's namespace", w.jwt(w.bob, c, cap1("", "*")), nil, ErrBareResource},
 		{"bare with of a venue", w.jwt(w.host, c, cap1("w/", "crud")), nil, ErrBareResource},
 		{"a venue for an owner it does not host", w.jwt(w.host, c, cap1(aw("w/"), "crud")), nil, ErrForeignRoot},
-		{"expired", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.Unix()-1)), nil, ErrExpired},
-		{"last second", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.Unix())), nil, nil},
-		{"not yet valid", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "nbf", noon.Unix()+1)), nil, ErrNotYetValid},
-		{"life above the maximum", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.AddDate(2, 0, 0).Unix())), nil, ErrLifetime},
-		{"milliseconds for seconds", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.UnixMilli())), nil, ErrLifetime},
-		{"eternal", signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", nil)), nil, ErrLifetime},
-		{"outlives its proof", signJWT(t, w.bob, jwtHeader, with(w.claims(w.bob, c, cap1("w/", "crud"), root("w/", "crud")), "exp", w.exp()+1)), ErrTimeBounds, nil},
-		{"begins before its proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "nbf", noon.Unix()-5))), ErrTimeBounds, nil},
+		{"expired", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.Unix()-1)), nil, ErrExpired},
+		{"last second", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.Unix())), nil, nil},
+		{"not yet valid", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "nbf", noon.Unix()+1)), nil, ErrNotYetValid},
+		{"life above the maximum", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.AddDate(2, 0, 0).Unix())), nil, ErrLifetime},
+		{"milliseconds for seconds", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", noon.UnixMilli())), nil, ErrLifetime},
+		{"eternal", signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w/", "crud")), "exp", nil)), nil, ErrLifetime},
+		{"outlives its proof", signJWT(t, w.bob, plainHeader, with(w.claims(w.bob, c, cap1("w/", "crud"), root("w/", "crud")), "exp", w.exp()+1)), ErrTimeBounds, nil},
+		{"begins before its proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "nbf", noon.Unix()-5))), ErrTimeBounds, nil},
 		{"bare below proofs of two owners", w.jwt(w.bob, c, cap1("w/reports", "crud/read"), root("w/", "crud"), w.jwt(w.dan, b, cap1("w/", "crud"))), ErrBareResource, nil},
-		{"below an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "exp", nil))), nil, ErrLifetime},
-		{"beside an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), root("w/", "crud"), signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("n/", "crud")), "exp", nil))), nil, ErrLifetime},
+		{"below an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, b, cap1("w/", "crud")), "exp", nil))), nil, ErrLifetime},
+		{"beside an eternal proof", w.jwt(w.bob, c, cap1("w/", "crud"), root("w/", "crud"), signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, b, cap1("n/", "crud")), "exp", nil))), nil, ErrLifetime},
 		{"missing proof", w.jwt(w.bob, c, cap1("w/", "crud"), cidOf(codecRaw, []byte("gone")).String()), nil, ErrMissingProof},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestTooLarge(t *testing.T) {
 	a, c := w.alice.DID(), w.carol.DID()
 	_, err := Open(w.nativeRaw(w.alice, c, a, "crud", "", map[string]any{"meta": map[string]any{"x": strings.Repeat("x", 8<<10)}}))
 	wantErr(t, err, ErrTooLarge)
-	_, err = Open([]byte(signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, c, cap1("w", "crud")), "fct", []any{att{"x": strings.Repeat("x", 64<<10)}}))))
+	_, err = Open([]byte(signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, c, cap1("w", "crud")), "fct", []any{att{"x": strings.Repeat("x", 64<<10)}}))))
 	wantErr(t, err, ErrTooLarge)
 	var many []any
 	for range 65 {
@@ -387,10 +387,10 @@ func TestTampered(t *testing.T) {
 	_, err = Open([]byte(parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(sig)))
 	wantErr(t, err, ErrSignature)
 	// Signed by another key than the issuer's.
-	_, err = Open([]byte(signJWT(t, w.mallory, jwtHeader, w.claims(w.alice, c, cap1("w", "crud")))))
+	_, err = Open([]byte(signJWT(t, w.mallory, plainHeader, w.claims(w.alice, c, cap1("w", "crud")))))
 	wantErr(t, err, ErrSignature)
 	// Inside, as a proof.
-	bad := signJWT(t, w.mallory, jwtHeader, w.claims(w.alice, w.bob.DID(), cap1("w", "crud")))
+	bad := signJWT(t, w.mallory, plainHeader, w.claims(w.alice, w.bob.DID(), cap1("w", "crud")))
 	_, err = Open([]byte(w.jwt(w.bob, c, cap1("w", "crud"), bad)))
 	wantErr(t, err, ErrSignature)
 }
@@ -468,7 +468,7 @@ func TestProofBombs(t *testing.T) {
 		for i := range 4 {
 			claims := w.claims(w.bob, w.bob.DID(), cap1(w.url(w.bob, "w"), "crud"), last...)
 			claims["nnc"] = string(rune('a'+level)) + string(rune('a'+i))
-			l := mustOpen(t, signJWT(t, w.bob, jwtHeader, claims))
+			l := mustOpen(t, signJWT(t, w.bob, plainHeader, claims))
 			if err := w.store.Put(t.Context(), l); err != nil {
 				wantErr(t, errors.Unwrap(err), ErrBudget)
 				refused = true
@@ -494,7 +494,7 @@ func TestProofBombs(t *testing.T) {
 	for i := range maxChain + 1 {
 		claims := w.claims(w.bob, w.bob.DID(), cap1(w.url(w.bob, "w"), "crud"), prf...)
 		claims["nnc"] = string(rune('a' + i))
-		l := mustOpen(t, signJWT(t, w.bob, jwtHeader, claims))
+		l := mustOpen(t, signJWT(t, w.bob, plainHeader, claims))
 		err := w.store.Put(t.Context(), l)
 		if i < maxChain {
 			wantErr(t, err, nil)

@@ -14,8 +14,9 @@ import (
 // revokeAbility is the command of a revocation and what one may delegate.
 const revokeAbility caps.Ability = "ucan/revoke"
 
-// revokeArg names the token in the arguments of a revocation.
-const revokeArg = "ucan"
+// revokeArg names the token in the arguments of a revocation; olderArg is how
+// earlier drafts do.
+const revokeArg, olderArg = "revoke", "ucan"
 
 // Revocation is a signed statement that a token is no longer good: an invocation
 // of /ucan/revoke. It counts for those who issued the token or one above it in
@@ -34,8 +35,15 @@ func OpenRevocation(raw []byte) (*Revocation, error) {
 	if inv.can != revokeAbility {
 		return nil, malformed("it invokes %s; a revocation invokes %s", inv.can, revokeAbility)
 	}
-	l, _ := inv.args[revokeArg].(link)
-	target, ok := cidFromBytes([]byte(l))
+	named, _ := inv.args[revokeArg].(link)
+	older, _ := inv.args[olderArg].(link)
+	switch {
+	case named == "":
+		named = older
+	case older != "" && older != named:
+		return nil, malformed("its arguments %q and %q name two tokens", revokeArg, olderArg)
+	}
+	target, ok := cidFromBytes([]byte(named))
 	if !ok {
 		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
 	}

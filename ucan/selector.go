@@ -8,8 +8,7 @@ import (
 
 // selector finds one value in the arguments of a call: ".", ".field",
 // `["field"]`, "[3]", "[-1]", "[]" and runs of them. Optional segments ("?") and
-// slices are refused when the token is read: a condition that a missing argument
-// satisfies is none.
+// slices are refused when the token is read.
 type selector []segment
 
 type segment struct {
@@ -82,15 +81,17 @@ func validField(s string) bool {
 	return s != ""
 }
 
-// find returns the value; ok is false where the path leads nowhere.
+// find returns the value, null for a key that a map lacks; ok is false where the
+// path leads through something else than it says.
 func (sel selector) find(v any) (found any, ok bool) {
 	for _, s := range sel {
 		switch s.kind {
 		case 'f':
 			m, isMap := v.(map[string]any)
-			if v, ok = m[s.field]; !isMap || !ok {
+			if !isMap {
 				return nil, false
 			}
+			v = m[s.field] // a key that is missing is null
 		case 'i':
 			list, _ := v.([]any)
 			i := s.index

@@ -25,7 +25,11 @@ type attenuation struct {
 	Can  string `json:"can"`
 }
 
-const jwtHeader = `{"alg":"EdDSA","typ":"JWT"}`
+// jwtHeader names the issuer's key and the version of UCAN, which other libraries
+// ask for.
+func jwtHeader(iss DID) string {
+	return `{"alg":"EdDSA","typ":"JWT","kid":"` + iss.multikey() + `","ucv":"0.10.0"}`
+}
 
 func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
 	nonce, err := nonceOr(nil, is.Rand)
@@ -72,7 +76,7 @@ func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write claims: %w", err)
 	}
-	signed := b64.AppendEncode(nil, []byte(jwtHeader))
+	signed := b64.AppendEncode(nil, []byte(jwtHeader(claims.Iss)))
 	signed = b64.AppendEncode(append(signed, '.'), body)
 	sig := is.Key.Sign(signed)
 	if sig == nil {

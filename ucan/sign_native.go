@@ -8,6 +8,7 @@ import (
 	"github.com/MetaMask/go-did-it"
 	"github.com/MetaMask/go-did-it/crypto"
 	"github.com/MetaMask/go-did-it/crypto/ed25519"
+	_ "github.com/MetaMask/go-did-it/verifiers/did-key" // the one DID method, which calls nobody
 	"github.com/ipfs/go-cid"
 	"github.com/ucan-wg/go-ucan/pkg/command"
 	"github.com/ucan-wg/go-ucan/token/delegation"
@@ -29,6 +30,16 @@ func (s signer) SignToBytes(msg []byte, _ ...crypto.SigningOption) ([]byte, erro
 		return nil, errors.New("the key is zero or erased")
 	}
 	return sig, nil
+}
+
+// guarded makes a panic inside go-ucan an error.
+func guarded(call func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("go-ucan panicked: %v", r)
+		}
+	}()
+	return call()
 }
 
 // signNative has go-ucan write and seal a delegation. It does not check the key

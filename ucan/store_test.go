@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,7 +151,7 @@ func TestForgedOnDisk(t *testing.T) {
 	_, err := w.ask(w.bob, "crud", "w", nil)
 	wantErr(t, err, ErrSignature)
 
-	root := forge([]byte(signJWT(t, w.mallory, jwtHeader, w.claims(w.alice, b, cap1("", "*")))))
+	root := forge([]byte(signJWT(t, w.mallory, plainHeader, w.claims(w.alice, b, cap1("", "*")))))
 	leaf := mustOpen(t, w.jwt(w.bob, c, cap1("w", "crud"), root.CID().String()))
 	_, err = w.ask(w.carol, "crud", "w", nil, leaf)
 	wantErr(t, err, ErrSignature)
@@ -355,10 +356,13 @@ func TestDelegatedRevocation(t *testing.T) {
 
 func TestOpenRevocationRefuses(t *testing.T) {
 	w := newWorld(t)
+	one, two := cidOf(codecRaw, nil), cidOf(codecRaw, []byte{1})
 	for name, c := range map[string]Call{
 		"another command": {Can: "crud", Args: map[string]any{revokeArg: cidOf(codecRaw, nil)}},
 		"no target":       {Can: revokeAbility},
 		"target a text":   {Can: revokeAbility, Args: map[string]any{revokeArg: "bafy"}},
+		"target a list":   {Can: revokeAbility, Args: map[string]any{revokeArg: []any{one}, olderArg: []any{one}}},
+		"two targets":     {Can: revokeAbility, Args: map[string]any{revokeArg: one, olderArg: two}},
 	} {
 		c.Subject, c.Expires = w.alice.DID(), noon
 		i, err := w.alice.Invoke(c, w.rand)
@@ -369,6 +373,46 @@ func TestOpenRevocationRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestRevocationForms: the target stands under "revoke", or under "ucan" as in
+// earlier drafts, and the nonce of what does the same each time may be empty.
+func TestRevocationForms(t *testing.T) {
+	w := newWorld(t)
+	target := cidOf(codecRaw, nil)
+	r, err := w.alice.Revocation(target, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := decodeValue(r.Bytes()).([]any)[1].(map[string]any)[tagInvocation].(map[string]any)["args"]; !reflect.DeepEqual(got, map[string]any{"revoke": link(target.Bytes())}) {
+		t.Errorf("it is written with %v", got)
+	}
+	for name, args := range map[string]map[string]any{
+		"written here": {"revoke": target}, "earlier drafts": {"ucan": target}, "both": {"revoke": target, "ucan": target},
+		"with a path": {"revoke": target, "path": []any{target}},
+	} {
+		for _, nonce := range [][]byte{{}, make([]byte, 12)} {
+			raw, err := w.alice.seal(tagInvocation, map[string]any{
+				"iss": w.alice.DID().s, "sub": w.alice.DID().s, "cmd": "/ucan/revoke", "args": args,
+				"prf": []any{}, "nonce": nonce, "exp": noon.Unix(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := OpenRevocation(raw); err != nil || r.Target() != target {
+				t.Errorf("%s, a nonce of %d bytes: %v, %v", name, len(nonce), r, err)
+			}
+		}
+	}
+	raw, err := w.alice.seal(tagInvocation, map[string]any{
+		"iss": w.alice.DID().s, "sub": w.alice.DID().s, "cmd": "/crud", "args": map[string]any{},
+		"prf": []any{}, "nonce": []byte{}, "exp": noon.Unix(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenInvocation(raw)
+	wantErr(t, err, ErrMalformed)
 }
 
 // TestNewTokenIsSeen issues after a search found nothing.
@@ -412,7 +456,7 @@ func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.alice.DID(), w.bob.DID()
 	old := w.native(w.alice, b, a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
-	jwtOld := mustOpen(t, signJWT(t, w.alice, jwtHeader, with(w.claims(w.alice, b, cap1("w", "crud")), "exp", noon.Unix()+10)))
+	jwtOld := mustOpen(t, signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, b, cap1("w", "crud")), "exp", noon.Unix()+10)))
 	w.put(old, jwtOld)
 	child := w.native(w.bob, w.carol.DID(), a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
 	if err := w.store.Put(t.Context(), child, old.CID()); err != nil {

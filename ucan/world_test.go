@@ -140,6 +140,9 @@ func (w *world) put(links ...*Link) []CID {
 	return cids
 }
 
+// plainHeader is the least that a JWT says.
+const plainHeader = `{"alg":"EdDSA","typ":"JWT"}`
+
 type att = map[string]any
 
 func cap1(with, can string) []any { return []any{att{"with": with, "can": can}} }
@@ -167,7 +170,7 @@ func signJWT(t testing.TB, k Key, header string, claims any) string {
 }
 
 func (w *world) jwt(iss Key, aud DID, list []any, proofs ...string) string {
-	return signJWT(w.t, iss, jwtHeader, w.claims(iss, aud, list, proofs...))
+	return signJWT(w.t, iss, jwtHeader(iss.DID()), w.claims(iss, aud, list, proofs...))
 }
 
 func with(m map[string]any, key string, v any) map[string]any {
