@@ -28,7 +28,7 @@ func (a *assembly) add(chunk *Chunk) {
 		a.addCall(chunk.Call)
 	}
 	if chunk.Usage != nil {
-		a.answer.Usage = chunk.Usage.sane()
+		a.answer.Usage = chunk.Usage.Sane()
 	}
 	if chunk.Finish != "" {
 		a.answer.Finish = chunk.Finish

@@ -46,7 +46,7 @@ func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context,
 
 // observedAnswer is an answer for the span of its model call.
 func (t *turn) observedAnswer(ctx context.Context, span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
-	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: telemetry.Usage(a.Usage)}
+	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: a.Usage}
 	if span.Content() {
 		out.Message = observedMessage(&Message{Text: a.Text, Calls: a.Calls})
 		t.sealCalls(ctx, &out.Message)

@@ -217,7 +217,7 @@ func (t *turn) show(chunk *Chunk) {
 		t.shown = true
 	}
 	if chunk.Usage != nil {
-		t.emit(UsageDelta{chunk.Usage.sane()})
+		t.emit(UsageDelta{chunk.Usage.Sane()})
 	}
 	if d := chunk.Delay; d != nil {
 		t.emit(ModelDelayed{Reason: d.Reason, Wait: d.Wait.Milliseconds(), Model: d.Next, Try: d.Try, Tries: d.Tries})
@@ -292,7 +292,7 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 			err = errors.Join(err, logErr)
 		}
 	}
-	t.span.End(ctx, t.calls, telemetry.Usage(t.usage), classed(err))
+	t.span.End(ctx, t.calls, t.usage, classed(err))
 	for _, ev := range closing {
 		t.emit(ev)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/tools/spend"
 )
 
 // typeSchemas describes the types that inference cannot know.
@@ -36,7 +37,7 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		Types:       []string{"array", "null"},
 		Description: "capabilities, a list of {with, can}; [] is none",
 	},
-	reflect.TypeFor[Money](): {Type: "number", Description: "an amount of money with at most six decimal places"},
+	reflect.TypeFor[spend.Money](): {Type: "number", Description: "an amount of money with at most six decimal places"},
 }
 
 // schemaFor infers the schema of T; nil when T is any value.

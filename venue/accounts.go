@@ -6,43 +6,50 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	"weak"
 
-	"usher/runtime/wrap"
+	"usher/tools/spend"
 	"usher/venue/store"
 )
 
-// accounts keeps what agents and their sessions have spent. It is stored after
-// each model call, so that a venue which is killed forgets at most what the
-// calls spent that ran at that moment.
+// accounts keeps what agents and their sessions have spent. There is one budget
+// in memory for each account, as long as anything can charge it: turns and
+// background work share it, so that nothing is spent twice. It is reached by a
+// weak pointer, as nobody knows when the last of them has ended.
 //
-// There is one budget in memory for each account, as long as anything can
-// charge it: turns and background work share it, so that nothing is spent
-// twice. It is reached by a weak pointer, as nobody knows when the last of them
-// has ended.
+// Totals are stored with the log entry that the spending belongs to. What
+// limits something is stored before each model call too, with what the call may
+// cost: a process that is killed has spent it.
 type accounts struct {
-	space *store.Space
+	space *store.Space // the one that the logs of sessions are in
 	log   *slog.Logger
 
 	mu   sync.Mutex
-	open map[string]weak.Pointer[wrap.Budget] // by account
+	open map[string]*account // by name
+}
+
+// account is an account that something in this process can charge.
+type account struct {
+	key    string
+	budget weak.Pointer[spend.Budget]
+
+	// Guarded by accounts.mu:
+	total   spend.Amount // that was stored last, or is on its way
+	writes  int          // on their way with a total of the account
+	unclear bool         // which of two totals that were on their way together was stored last
 }
 
 func newAccounts(space *store.Space, log *slog.Logger) *accounts {
-	return &accounts{space: space, log: log, open: make(map[string]weak.Pointer[wrap.Budget])}
+	return &accounts{space: space, log: log, open: make(map[string]*account)}
 }
 
-// spent is a stored account.
-type spent struct {
-	Calls  int64 `json:"calls"`
-	Tokens int64 `json:"tokens"`
-	Money  int64 `json:"money"` // millionths
-}
+// accountKey is where an account is stored.
+func accountKey(name string) string { return "acc/" + name }
 
 // longestWait is for room that other calls hold: an agent that has started work
 // in the background is not refused because that has a budget's rest in hand.
@@ -50,106 +57,91 @@ const longestWait = time.Minute
 
 // budget returns the budget of an account. limits is asked under the lock, by
 // which the newest counts, and counts for whoever has the budget already.
-func (s *accounts) budget(ctx context.Context, account, name string, limits func() wrap.BudgetLimits) (*wrap.Budget, error) {
+func (s *accounts) budget(ctx context.Context, name, called string, limits func() spend.Limits) (*spend.Budget, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.open[account].Value(); b != nil {
+	if b := s.used(name); b != nil {
 		b.SetLimits(limits())
 		return b, nil
 	}
-	past, err := s.read(ctx, account)
+	past, err := s.read(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("read what %s has spent: %w", name, err)
+		return nil, fmt.Errorf("read what %s has spent: %w", called, err)
 	}
-	b := wrap.NewBudget(name, limits())
+	b := spend.NewAccount(name, called, limits(), past)
 	b.Wait(longestWait)
-	b.Resume(past)
-	entry := weak.Make(b)
-	b.OnSpent(func(done, held wrap.Spent) { s.write(account, entry, done.Plus(held)) })
-	s.open[account] = entry
-	runtime.AddCleanup(b, func(entry weak.Pointer[wrap.Budget]) { s.forget(account, entry) }, entry)
+	a := &account{key: accountKey(name), budget: weak.Make(b), total: past}
+	s.open[name] = a
+	goruntime.AddCleanup(b, func(a *account) { s.forget(name, a) }, a)
 	return b, nil
+}
+
+// used is the budget of an account that something can charge, or nil. The
+// caller holds mu.
+func (s *accounts) used(name string) *spend.Budget {
+	if a := s.open[name]; a != nil {
+		return a.budget.Value()
+	}
+	return nil
+}
+
+func (s *accounts) forget(name string, a *account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[name] == a {
+		delete(s.open, name)
+	}
 }
 
 // limit gives new limits to those budgets of an agent and its sessions that are
 // in use.
-func (s *accounts) limit(of bound, agent, session func() wrap.BudgetLimits) {
+func (s *accounts) limit(of bound, agent, session func() spend.Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for account, entry := range s.open {
-		switch b := entry.Value(); {
+	for name, a := range s.open {
+		switch b := a.budget.Value(); {
 		case b == nil:
-		case account == of.String():
+		case name == of.String():
 			b.SetLimits(agent())
-		case strings.HasPrefix(account, accountOf(of, "")):
+		case strings.HasPrefix(name, accountOf(of, "")):
 			b.SetLimits(session())
 		}
 	}
 }
 
 // spent returns what an account has spent.
-func (s *accounts) spent(ctx context.Context, account string) (wrap.Spent, error) {
+func (s *accounts) spent(ctx context.Context, name string) (spend.Amount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.open[account].Value(); b != nil {
+	if b := s.used(name); b != nil {
 		return b.Spent(), nil
 	}
-	return s.read(ctx, account)
+	return s.read(ctx, name)
 }
 
-func (s *accounts) forget(account string, entry weak.Pointer[wrap.Budget]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[account] == entry {
-		delete(s.open, account)
-	}
-}
-
-func (s *accounts) read(ctx context.Context, account string) (wrap.Spent, error) {
-	raw, _, err := s.space.Get(ctx, []byte(account))
+func (s *accounts) read(ctx context.Context, name string) (past spend.Amount, err error) {
+	raw, _, err := s.space.Get(ctx, []byte(accountKey(name)))
 	if err != nil || raw == nil {
-		return wrap.Spent{}, err
+		return past, err
 	}
-	var past spent
-	if err := json.Unmarshal(raw, &past); err != nil {
-		return wrap.Spent{}, err
-	}
-	return wrap.Spent(past), nil
-}
-
-// write stores the total, unless the account was removed meanwhile. It has what
-// running calls hold in it, so that a process that is killed forgets none of
-// them. An answer has been paid for: it is not withheld because this fails.
-func (s *accounts) write(account string, entry weak.Pointer[wrap.Budget], total wrap.Spent) {
-	s.mu.Lock()
-	kept := s.open[account] == entry
-	s.mu.Unlock()
-	if !kept {
-		return
-	}
-	raw, err := json.Marshal(spent(total))
-	if err == nil {
-		_, err = s.space.Apply(context.Background(), nil, map[string][]byte{account: raw}, nil)
-	}
-	if err != nil {
-		s.log.Error("what was spent is not stored", "account", account, "error", err)
-	}
+	err = json.Unmarshal(raw, &past)
+	return past, err
 }
 
 // remove forgets an agent's account, and those of its sessions.
 func (s *accounts) remove(ctx context.Context, of bound) error {
 	s.mu.Lock()
-	maps.DeleteFunc(s.open, func(account string, _ weak.Pointer[wrap.Budget]) bool {
-		return account == of.String() || strings.HasPrefix(account, accountOf(of, ""))
+	maps.DeleteFunc(s.open, func(name string, _ *account) bool {
+		return name == of.String() || strings.HasPrefix(name, accountOf(of, ""))
 	})
 	s.mu.Unlock()
 	stored, err := s.sessions(ctx, of)
 	if err != nil {
 		return err
 	}
-	del := []string{of.String()}
+	del := []string{accountKey(of.String())}
 	for session := range stored {
-		del = append(del, accountOf(of, session))
+		del = append(del, accountKey(accountOf(of, session)))
 	}
 	for batch := range slices.Chunk(del, 1000) {
 		if _, err := s.space.Apply(ctx, nil, nil, batch); err != nil {
@@ -164,8 +156,8 @@ func (s *accounts) remove(ctx context.Context, of bound) error {
 func (s *accounts) copySessions(ctx context.Context, from, to bound) error {
 	stored, err := s.sessions(ctx, from)
 	for session, raw := range stored {
-		account := accountOf(to, session)
-		if _, err := s.space.Apply(ctx, map[string]uint64{account: 0}, map[string][]byte{account: raw}, nil); err != nil {
+		key := accountKey(accountOf(to, session))
+		if _, err := s.space.Apply(ctx, map[string]uint64{key: 0}, map[string][]byte{key: raw}, nil); err != nil {
 			return err
 		}
 	}
@@ -175,7 +167,7 @@ func (s *accounts) copySessions(ctx context.Context, from, to bound) error {
 // sessions returns the stored accounts of an agent's sessions.
 func (s *accounts) sessions(ctx context.Context, of bound) (map[string][]byte, error) {
 	out := make(map[string][]byte)
-	prefix := accountOf(of, "")
+	prefix := accountKey(accountOf(of, ""))
 	err := s.space.Scan(ctx, []byte(prefix), nil, func(key, raw []byte) (bool, error) {
 		out[string(key[len(prefix):])] = slices.Clone(raw)
 		return true, nil

@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"weak"
 
 	usher "usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 	"usher/venue/store"
 )
 
@@ -38,22 +38,25 @@ func newTestAccounts(t *testing.T) *accounts {
 	return newAccounts(st.Under("b/"), slog.New(slog.DiscardHandler))
 }
 
-func unlimited() wrap.BudgetLimits { return wrap.BudgetLimits{} }
+func unlimited() spend.Limits { return spend.Limits{} }
 
-func ask(t *testing.T, b *wrap.Budget) {
+// ask makes a call of a model as a turn does, which stores what it spent.
+func ask(t *testing.T, s *accounts, b *spend.Budget) {
 	t.Helper()
-	for _, err := range wrap.Metered(answering{}, "m", nil).Generate(wrap.WithBudget(t.Context(), b), &usher.Request{}) {
+	ctx := usher.WithKeeper(usher.WithBudgets(t.Context(), b), s.hold)
+	for _, err := range wrap.Metered(answering{}, "m", nil).Generate(ctx, &usher.Request{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	s.save(ctx, nil)
 }
 
 // While anything can charge a budget it is the only one of its account, and
 // when nothing can any more it is kept in the store alone.
 func TestOneBudgetForEachAccount(t *testing.T) {
 	s := newTestAccounts(t)
-	get := func() *wrap.Budget {
+	get := func() *spend.Budget {
 		t.Helper()
 		b, err := s.budget(t.Context(), "a", "agent a", unlimited)
 		if err != nil {
@@ -63,7 +66,7 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 	}
 	func() {
 		b := get()
-		ask(t, b)
+		ask(t, s, b)
 		runtime.GC()
 		if get() != b {
 			t.Error("there are two budgets of one account")
@@ -84,7 +87,7 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 	if inUse() != 0 {
 		t.Error("a budget that nobody uses is kept in memory")
 	}
-	if got := get().Spent(); got != (wrap.Spent{Calls: 1, Tokens: 7}) {
+	if got := get().Spent(); got != (spend.Amount{Calls: 1, Tokens: 7}) {
 		t.Errorf("read again it has spent %+v", got)
 	}
 }
@@ -92,28 +95,28 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 func TestRemovedAccountsStayRemoved(t *testing.T) {
 	s := newTestAccounts(t)
 	of := bound{agentKey{id: "a"}, "1"}
-	var budgets []*wrap.Budget
+	var budgets []*spend.Budget
 	for _, account := range []string{of.String(), accountOf(of, "main"), accountOf(of, "other"), of.String() + "2"} {
 		b, err := s.budget(t.Context(), account, account, unlimited)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask(t, b)
+		ask(t, s, b)
 		budgets = append(budgets, b)
 	}
 	if err := s.remove(t.Context(), of); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range budgets {
-		ask(t, b) // of turns that had begun
+		ask(t, s, b) // of turns that had begun
 	}
 	for i, b := range budgets {
-		want := wrap.Spent{}
+		want := spend.Amount{}
 		if i == 3 {
-			want = wrap.Spent{Calls: 2, Tokens: 14}
+			want = spend.Amount{Calls: 2, Tokens: 14}
 		}
-		if got, err := s.read(t.Context(), b.Name()); err != nil || got != want {
-			t.Errorf("%s has spent %+v, %v, want %+v", b.Name(), got, err, want)
+		if got, err := s.read(t.Context(), b.Account()); err != nil || got != want {
+			t.Errorf("%s has spent %+v, %v, want %+v", b.Account(), got, err, want)
 		}
 	}
 }
@@ -123,10 +126,10 @@ func TestRemovedAccountsStayRemoved(t *testing.T) {
 func TestLimitsOfAccounts(t *testing.T) {
 	s := newTestAccounts(t)
 	of := bound{agentKey{id: "a"}, "1"}
-	n := func(calls int64) func() wrap.BudgetLimits {
-		return func() wrap.BudgetLimits { return wrap.BudgetLimits{Calls: calls} }
+	n := func(calls int64) func() spend.Limits {
+		return func() spend.Limits { return spend.Limits{Calls: calls} }
 	}
-	var budgets []*wrap.Budget
+	var budgets []*spend.Budget
 	for _, account := range []string{of.String(), accountOf(of, "main"), of.String() + "2", accountOf(bound{agentKey{id: "b"}, "1"}, "main")} {
 		b, err := s.budget(t.Context(), account, account, n(1))
 		if err != nil {
@@ -156,7 +159,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 // What an account has spent and cannot be read is not nothing.
 func TestAnAccountThatCannotBeRead(t *testing.T) {
 	s := newTestAccounts(t)
-	if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{"a": []byte("{")}, nil); err != nil {
+	if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{accountKey("a"): []byte("{")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := s.budget(t.Context(), "a", "agent a", unlimited); err == nil || b != nil {
@@ -177,11 +180,88 @@ func TestAnAccountThatCannotBeStored(t *testing.T) {
 	if err := errors.Join(err, st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ask(t, b)
-	for _, want := range []string{"level=ERROR", "what was spent is not stored", "account=acme", store.ErrClosed.Error()} {
+	ask(t, s, b)
+	for _, want := range []string{"level=ERROR", "what was spent is not stored", "account=acc/acme", store.ErrClosed.Error()} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, log.String())
 		}
+	}
+}
+
+// Of two batches that are on their way together the first total may be stored
+// last: then the newest is stored once more.
+func TestTotalsThatOvertakeEachOther(t *testing.T) {
+	for name, order := range map[string][2]int{"in order": {0, 1}, "overtaken": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestAccounts(t)
+			b, err := s.budget(t.Context(), "a", "agent a", unlimited)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := usher.WithBudgets(t.Context(), b)
+			var puts [2]map[string][]byte
+			var drafts [2][]*account
+			for i := range puts {
+				charge(t, b)
+				puts[i] = make(map[string][]byte)
+				drafts[i] = s.draft(ctx, puts[i], nil)
+			}
+			for _, i := range order {
+				if _, err := s.space.Apply(ctx, nil, puts[i], nil); err != nil {
+					t.Fatal(err)
+				}
+				s.written(ctx, drafts[i], true)
+			}
+			if got, err := s.read(ctx, "a"); err != nil || got.Calls != 2 {
+				t.Errorf("stored is %+v, %v, want 2 calls", got, err)
+			}
+			if drafts := s.draft(ctx, puts[0], nil); len(drafts) > 0 {
+				t.Error("there is more to store")
+			}
+		})
+	}
+}
+
+// charge makes a call that nobody stores.
+func charge(t *testing.T, b *spend.Budget) {
+	t.Helper()
+	hold, err := spend.Take(t.Context(), []*spend.Budget{b}, spend.Call{Input: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold.Settle(spend.Usage{Input: 3, Output: 4})
+}
+
+// Before a call only what limits something is stored; what a batch lost is in
+// the next one.
+func TestWhatIsStoredWhen(t *testing.T) {
+	s := newTestAccounts(t)
+	free, err := s.budget(t.Context(), "free", "agent free", unlimited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := s.budget(t.Context(), "bound", "agent bound", func() spend.Limits { return spend.Limits{Calls: 9} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := usher.WithBudgets(t.Context(), free, bound)
+	hold, err := spend.Take(ctx, usher.Budgets(ctx), spend.Call{Input: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hold(ctx)
+	for account, want := range map[string]int64{"free": 0, "bound": 1} {
+		if got, err := s.read(ctx, account); err != nil || got.Calls != want {
+			t.Errorf("before the call %s has spent %+v, %v, want %d calls", account, got, err, want)
+		}
+	}
+	hold.Settle(spend.Usage{Input: 3, Output: 4})
+	lost := make(map[string][]byte)
+	s.written(ctx, s.draft(ctx, lost, nil), false)
+	put := make(map[string][]byte)
+	s.written(ctx, s.draft(ctx, put, nil), true)
+	if len(lost) != 2 || len(put) != 2 {
+		t.Errorf("%d totals went with the batch that failed and %d with the next, want 2 each", len(lost), len(put))
 	}
 }
 
@@ -192,13 +272,11 @@ func TestForgetLeavesTheNextBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := wrap.NewBudget("agent a", wrap.BudgetLimits{})
-	s.forget("a", weak.Make(gone))
+	s.forget("a", new(account))
 	if again, err := s.budget(t.Context(), "a", "agent a", unlimited); err != nil || again != b {
 		t.Errorf("there are two budgets of one account, %v", err)
 	}
 	runtime.KeepAlive(b)
-	runtime.KeepAlive(gone)
 }
 
 // Copied sessions have spent what the first ones had; what one has spent itself
@@ -208,7 +286,7 @@ func TestCopiedSessionsKeepWhatTheySpent(t *testing.T) {
 	from, to := bound{agentKey{id: "a"}, "1"}, bound{agentKey{id: "b"}, "1"}
 	put := func(account string, calls string) {
 		t.Helper()
-		if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{account: []byte(`{"calls":` + calls + `}`)}, nil); err != nil {
+		if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{accountKey(account): []byte(`{"calls":` + calls + `}`)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

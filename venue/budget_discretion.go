@@ -9,14 +9,14 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
-	"usher/runtime/wrap"
 	"usher/tools"
+	"usher/tools/spend"
 )
 
 // ofAgent begins the name of the budget that an agent has for its life.
 const ofAgent = "agent "
 
-// budgetHiddenError stands for a [wrap.BudgetError] where an agent is told of
+// budgetHiddenError stands for a [spend.BudgetError] where an agent is told of
 // it that may not read the one whose budget it is: neither its name nor its
 // numbers.
 type budgetHiddenError struct {
@@ -31,12 +31,12 @@ func (e *budgetHiddenError) Error() string {
 }
 
 // Code is that of the error that it stands for.
-func (e *budgetHiddenError) Code() string { return new(wrap.BudgetError).Code() }
+func (e *budgetHiddenError) Code() string { return new(spend.BudgetError).Code() }
 
 // hidden is what may be told of a budget to one that knows only the agents of
 // which known says so; nil is all of it. What an agent may spend in one run or
 // session, whoever gave it the task may know.
-func hidden(spent *wrap.BudgetError, agent string, known func(id string) bool) *budgetHiddenError {
+func hidden(spent *spend.BudgetError, agent string, known func(id string) bool) *budgetHiddenError {
 	id, life := strings.CutPrefix(spent.Budget, ofAgent)
 	if !life || known(id) {
 		return nil
@@ -67,7 +67,7 @@ func (v *Venue) mayKnowOf(ctx context.Context, call tools.Call) func(id string) 
 
 // discreet is the error of a task as whoever gave it may know it.
 func (v *Venue) discreet(ctx context.Context, call tools.Call, agent string, err error) error {
-	spent, ok := errors.AsType[*wrap.BudgetError](err)
+	spent, ok := errors.AsType[*spend.BudgetError](err)
 	if !ok {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/runtime"
-	"usher/runtime/wrap"
 	"usher/tools/agents"
+	"usher/tools/spend"
 	"usher/venue"
 )
 
@@ -169,7 +169,7 @@ func TestAnAgentKnowsItsOwnBudget(t *testing.T) {
 	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
 	h.q.ask("covia_read", `{"path":"w/x"}`)
 	results, err := turnIn(t.Context(), poor, "main", "go")
-	spentBudget(t, err, wrap.BudgetError{Budget: "agent poor", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent poor", Kind: "calls", Spent: 2, Limit: 2})
 	if len(results) != 1 || !strings.Contains(results[0].Result, `"budget":"agent poor"`) {
 		t.Errorf("it was told %+v", results)
 	}
@@ -190,7 +190,7 @@ func TestAttackAnIndependentAgentReadsWhoeverIsAbove(t *testing.T) {
 	h.q.ask("agent_info", `{"agentId":"low"}`)
 	h.q.ask("agent_request", `{"agentId":"low","input":"work"}`)
 	results, err := turnIn(t.Context(), carol, "main", "go")
-	spentBudget(t, err, wrap.BudgetError{Budget: "agent root", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent root", Kind: "calls", Spent: 3, Limit: 3})
 	if len(results) != 3 || !strings.Contains(results[2].Result, "agent low or of one above it") {
 		t.Errorf("it was told %+v", results)
 	}
@@ -221,7 +221,7 @@ func TestAttackTurnsAtOnceDoNotOverspend(t *testing.T) {
 	m := &waiting{asked: make(chan struct{}, turns), let: make(chan struct{})}
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": m}})
 	s := spec("boss", "", `[]`)
-	s.Budgets = &agents.Budgets{Agent: agents.Limits{Tokens: 20_000}}
+	s.Budgets = &agents.Budgets{Agent: spend.Limits{Tokens: 20_000}}
 	boss := create(t, user(t, v, "alice"), s)
 	var work sync.WaitGroup
 	ended := make(chan error, turns)

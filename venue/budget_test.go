@@ -15,6 +15,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/wrap"
 	"usher/tools/agents"
+	"usher/tools/spend"
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/venuetest"
@@ -58,19 +59,19 @@ func newHouse(t *testing.T, boss, kid *agents.Budgets) *house {
 func (h *house) open(t *testing.T, dir string) {
 	t.Helper()
 	h.kidModel = &held{Model: h.q}
-	price := &wrap.Price{Input: 1, Output: 1}
+	price := &spend.Price{Input: 1, Output: 1}
 	boss, kid := wrap.Metered(h.p, "boss", price), wrap.Metered(h.kidModel, "kid", price)
 	h.v = open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"boss": boss, "kid": kid, "default": boss}})
 	h.alice = user(t, h.v, "alice")
 }
 
-func calls(n int64) agents.Limits { return agents.Limits{Calls: n} }
+func calls(n int64) spend.Limits { return spend.Limits{Calls: n} }
 
 var turnIn = venuetest.Turn
 
-func spentBudget(t *testing.T, err error, want wrap.BudgetError) {
+func spentBudget(t *testing.T, err error, want spend.BudgetError) {
 	t.Helper()
-	got, ok := errors.AsType[*wrap.BudgetError](err)
+	got, ok := errors.AsType[*spend.BudgetError](err)
 	if !ok {
 		t.Fatalf("error %v, want that budget %q is spent", err, want.Budget)
 	}
@@ -87,14 +88,14 @@ func TestAChildStopsAtWhatIsLeftOfItsParentsRun(t *testing.T) {
 	h.q.ask("covia_write", `{"path":"w/third","value":3}`)
 
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
-	want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
 	spentBudget(t, err, want)
 
 	var told struct {
 		Error     string
 		Retryable bool
 		Message   string
-		Details   wrap.BudgetError
+		Details   spend.BudgetError
 	}
 	if len(results) != 1 || json.Unmarshal([]byte(results[0].Result), &told) != nil {
 		t.Fatalf("the boss was told %+v", results)
@@ -222,7 +223,7 @@ func TestABudgetReachesThroughOrchestrationsAndJobs(t *testing.T) {
 		h.q.ask("covia_read", `{"path":"w/x"}`)
 	}
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
-	spentBudget(t, err, wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3})
 	if len(results) != 1 || !strings.Contains(results[0].Result, `"error":"budget_spent"`) {
 		t.Errorf("the boss was told %+v", results)
 	}
@@ -255,7 +256,7 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 			if err := json.Unmarshal([]byte(results[0].Result), &job); err != nil {
 				t.Fatal(err)
 			}
-			want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+			want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
 			_, err = h.alice.Invoke(t.Context(), "grid:jobResult", map[string]string{"id": job.ID})
 			spentBudget(t, err, want)
 			rec, err := h.alice.Job(t.Context(), job.ID)
@@ -272,7 +273,7 @@ func TestASpentParentStopsItsChildren(t *testing.T) {
 	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
 		t.Fatal(err)
 	}
-	want := wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 2, Limit: 2}
+	want := spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 2, Limit: 2}
 	for _, id := range []string{"boss", "kid", "made"} {
 		_, err := turnIn(t.Context(), agentOf(t, h.alice, id), "main", "hello")
 		spentBudget(t, err, want)
@@ -300,7 +301,7 @@ func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
 	p.ask("covia_write", `{"path":"w/x","value":"the first"}`)
 	p.ask("covia_read", `{"path":"w/x"}`)
 	_, err := turnIn(t.Context(), boss, "main", "remember 42")
-	spentBudget(t, err, wrap.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
 	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
 		t.Errorf("another session has a budget of its own: %v", err)
 	}
@@ -342,12 +343,12 @@ func TestWhatWasSpentOutlivesTheVenue(t *testing.T) {
 		t.Errorf("spent (-before +after):\n%s", diff)
 	}
 	_, err = turnIn(t.Context(), boss, "main", "hello")
-	spentBudget(t, err, wrap.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
 	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = turnIn(t.Context(), boss, "third", "hello")
-	spentBudget(t, err, wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
 
 	// Removing the agent removes what it spent.
 	invoke(t, h.alice, "agent:delete", `{"agentId":"boss","remove":true}`)
@@ -378,7 +379,7 @@ func TestTheJobKeepsItsBudgetErrorOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := map[string]string{"id": job.ID}
-	want := wrap.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 1, Limit: 1}
+	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 1, Limit: 1}
 	_, err = alice.Invoke(t.Context(), "grid:jobResult", result)
 	spentBudget(t, err, want)
 	if err := v.Close(); err != nil {
@@ -407,7 +408,7 @@ func (c *costly) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 
 func TestMoneyIsCountedExactly(t *testing.T) {
 	m := &costly{usage: runtime.Usage{Input: 1000, Output: 100}}
-	priced := wrap.Metered(m, "default", &wrap.Price{Input: 2_500_000, Output: 10_000_000}) // 0.0035 a call
+	priced := wrap.Metered(m, "default", &spend.Price{Input: 2_500_000, Output: 10_000_000}) // 0.0035 a call
 	c, err := config.Parse("usher.yaml", []byte(`
 agents:
   - {id: carol, caps: [], budgets: {session: {money: 0.007}}}
@@ -423,22 +424,22 @@ agents:
 		chat(t, carol, "hello")
 	}
 	_, err = turnIn(t.Context(), carol, "main", "hello")
-	spentBudget(t, err, wrap.BudgetError{Budget: "session main of carol", Kind: "money", Spent: 7000, Limit: 7000})
-	if diff := cmp.Diff(agents.Spent{Calls: 2, Tokens: 2200, Money: 7000}, about(t, carol).Spent); diff != "" {
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of carol", Kind: "money", Spent: 7000, Limit: 7000})
+	if diff := cmp.Diff(spend.Amount{Calls: 2, Tokens: 2200, Money: 7000}, about(t, carol).Spent); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
 	_, err = turnIn(t.Context(), agentOf(t, alice, "dave"), "main", "hello")
-	if _, ok := errors.AsType[*wrap.PriceError](err); !ok {
+	if _, ok := errors.AsType[*spend.PriceError](err); !ok {
 		t.Errorf("a model without a price under a budget in money: %v", err)
 	}
 }
 
 func TestAnEmbeddersBudgetHolds(t *testing.T) {
 	h := newHouse(t, nil, nil)
-	ctx := wrap.WithBudget(t.Context(), wrap.NewBudget("this request", wrap.BudgetLimits{Calls: 2}))
+	ctx := runtime.WithBudgets(t.Context(), spend.NewBudget("this request", spend.Limits{Calls: 2}))
 	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
 	h.q.ask("covia_read", `{"path":"w/x"}`)
-	want := wrap.BudgetError{Budget: "this request", Kind: "calls", Spent: 2, Limit: 2}
+	want := spend.BudgetError{Budget: "this request", Kind: "calls", Spent: 2, Limit: 2}
 	_, err := turnIn(ctx, h.boss, "main", "go")
 	spentBudget(t, err, want)
 	_, err = h.alice.Invoke(ctx, "agent:request", map[string]any{"agentId": "kid", "input": "go", "timeout": 10_000})
@@ -468,7 +469,7 @@ func TestTurnsAtOnceSpendOneBudget(t *testing.T) {
 	for err := range done {
 		if err == nil {
 			ok++
-		} else if _, spent := errors.AsType[*wrap.BudgetError](err); !spent {
+		} else if _, spent := errors.AsType[*spend.BudgetError](err); !spent {
 			t.Errorf("a turn failed otherwise: %v", err)
 		}
 	}

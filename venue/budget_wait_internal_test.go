@@ -9,11 +9,12 @@ import (
 	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/spend"
 )
 
 // Where only what others hold leaves no room, a call waits: of whatever budget.
 func TestACallWaitsForWhatOthersHold(t *testing.T) {
-	one := agents.Limits{Calls: 1}
+	one := spend.Limits{Calls: 1}
 	for name, bound := range map[string]func() context.Context{
 		"run": func() context.Context {
 			v, err := Open(t.Context(), &Options{Models: map[string]runtime.Model{"default": answering{}}})
@@ -42,11 +43,11 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 			return ofTask(t.Context(), tools.Call{}, agents.Task{Agent: "kid", Budget: one})
 		},
 		"account": func() context.Context {
-			b, err := newTestAccounts(t).budget(t.Context(), "a", "agent a", func() wrap.BudgetLimits { return limitsOf(one) })
+			b, err := newTestAccounts(t).budget(t.Context(), "a", "agent a", func() spend.Limits { return one })
 			if err != nil {
 				t.Fatal(err)
 			}
-			return wrap.WithBudget(t.Context(), b)
+			return runtime.WithBudgets(t.Context(), b)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 				}
 			}
 			for _, err := range m.Generate(ctx, &runtime.Request{}) {
-				if _, spent := errors.AsType[*wrap.BudgetError](err); !spent {
+				if _, spent := errors.AsType[*spend.BudgetError](err); !spent {
 					t.Errorf("after it: %v, want that the budget is spent", err)
 				}
 			}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"usher/runtime/wrap"
+	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/spend"
 )
 
 // account is where what the agent spends is counted: the same for all lives of
@@ -20,17 +21,13 @@ func (r *record) budgets() agents.Budgets {
 	return *r.Config.Budgets
 }
 
-func limitsOf(l agents.Limits) wrap.BudgetLimits {
-	return wrap.BudgetLimits{Calls: l.Calls, Tokens: l.Tokens, Money: int64(l.Money)}
-}
-
 // agentLimits and sessionLimits are an agent's limits as they are when asked.
-func agentLimits(a *agent) func() wrap.BudgetLimits {
-	return func() wrap.BudgetLimits { return limitsOf(a.rec.Load().budgets().Agent) }
+func agentLimits(a *agent) func() spend.Limits {
+	return func() spend.Limits { return a.rec.Load().budgets().Agent }
 }
 
-func sessionLimits(a *agent) func() wrap.BudgetLimits {
-	return func() wrap.BudgetLimits { return limitsOf(a.rec.Load().budgets().Session) }
+func sessionLimits(a *agent) func() spend.Limits {
+	return func() spend.Limits { return a.rec.Load().budgets().Session }
 }
 
 // bounded returns ctx with the budgets that bind one turn of an agent: those of
@@ -48,6 +45,7 @@ func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.
 	if err != nil {
 		return nil, err
 	}
+	var budgets []*spend.Budget
 	slices.Reverse(above) // of several that are spent, the highest is named
 	for _, at := range above {
 		rec := at.rec.Load()
@@ -58,33 +56,33 @@ func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.
 		if err != nil {
 			return nil, err
 		}
-		ctx = wrap.WithBudget(ctx, b)
+		budgets = append(budgets, b)
 	}
 	b, err := v.accounts.budget(ctx, accountOf(rec.account(a.key), session), "session "+session+" of "+a.key.id, sessionLimits(a))
 	if err != nil {
 		return nil, err
 	}
-	ctx = wrap.WithBudget(ctx, b)
-	if run := rec.budgets().Run; run != (agents.Limits{}) {
-		b := wrap.NewBudget("run of "+a.key.id, limitsOf(run))
+	budgets = append(budgets, b)
+	if run := rec.budgets().Run; run != (spend.Limits{}) {
+		b := spend.NewBudget("run of "+a.key.id, run)
 		b.Wait(longestWait)
-		ctx = wrap.WithBudget(ctx, b)
+		budgets = append(budgets, b)
 	}
-	return ctx, nil
+	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), v.accounts.hold), nil
 }
 
 // ofTask returns ctx with the budget of a task, where it has one of its own.
 func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Context {
-	if task.Budget == (agents.Limits{}) {
+	if task.Budget == (spend.Limits{}) {
 		return ctx
 	}
 	name := "task for " + task.Agent
 	if by := call.Actor(); by != "" {
 		name = "task of " + by + " for " + task.Agent
 	}
-	b := wrap.NewBudget(name, limitsOf(task.Budget))
+	b := spend.NewBudget(name, task.Budget)
 	b.Wait(longestWait)
-	return wrap.WithBudget(ctx, b)
+	return runtime.WithBudgets(ctx, b)
 }
 
 // newLimits lets changed budgets count at once, for turns that run too; those
@@ -125,7 +123,7 @@ func (b *agentBook) above(ctx context.Context, key agentKey) ([]*agent, error) {
 
 // budgetsOf tells an agent's budgets and those of the agents above it that are
 // known.
-func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bool) (list []agents.Budget, own agents.Spent, err error) {
+func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bool) (list []agents.Budget, own spend.Amount, err error) {
 	above, err := v.agents.above(ctx, a.key)
 	if err != nil {
 		return nil, own, err
@@ -135,11 +133,10 @@ func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bo
 		if rec == nil || at != a && !known(at.key) {
 			continue
 		}
-		total, err := v.accounts.spent(ctx, rec.account(at.key).String())
+		spent, err := v.accounts.spent(ctx, rec.account(at.key).String())
 		if err != nil {
 			return nil, own, err
 		}
-		spent := agents.Spent{Calls: total.Calls, Tokens: total.Tokens, Money: tools.Money(total.Money)}
 		b, of := rec.budgets(), at.key.id
 		if at == a {
 			own, of = spent, ""
@@ -153,7 +150,7 @@ func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bo
 // appendLimited appends the budgets that limit anything.
 func appendLimited(list []agents.Budget, more ...agents.Budget) []agents.Budget {
 	for _, b := range more {
-		if b.Limits != (agents.Limits{}) {
+		if b.Limits != (spend.Limits{}) {
 			list = append(list, b)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"usher/runtime"
-	"usher/runtime/wrap"
 	"usher/tools/agents"
+	"usher/tools/spend"
 	"usher/venue"
 )
 
@@ -100,7 +100,7 @@ func silent(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, er
 func askAndWait(ctx context.Context, alice *venue.User) {
 	bob, err := alice.Agent(ctx, "bob")
 	if missing := (*venue.NoAgentError)(nil); errors.As(err, &missing) {
-		bob, err = alice.CreateAgent(ctx, agents.Spec{ID: "bob", Budgets: &agents.Budgets{Agent: agents.Limits{Calls: 2}}})
+		bob, err = alice.CreateAgent(ctx, agents.Spec{ID: "bob", Budgets: &agents.Budgets{Agent: spend.Limits{Calls: 2}}})
 	}
 	if err != nil {
 		panic(err)
@@ -151,7 +151,7 @@ func TestKillWithinACallOfTheModel(t *testing.T) {
 		}
 		if begun == 2 {
 			_, err := turnIn(t.Context(), bob, "main", "go on")
-			spentBudget(t, err, wrap.BudgetError{Budget: "agent bob", Kind: "calls", Spent: 2, Limit: 2})
+			spentBudget(t, err, spend.BudgetError{Budget: "agent bob", Kind: "calls", Spent: 2, Limit: 2})
 		}
 		if err := v.Close(); err != nil {
 			t.Fatal(err)

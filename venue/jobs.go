@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"usher/caps"
-	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
+	"usher/tools/spend"
 	"usher/ucan"
 	"usher/venue/store"
 )
@@ -43,7 +43,7 @@ type Job struct {
 	Session string             `json:"session,omitempty"`
 	Output  json.RawMessage    `json:"output,omitempty"`
 	Error   string             `json:"error,omitempty"`
-	Budget  *wrap.BudgetError  `json:"budget,omitempty"` // that ended it
+	Budget  *spend.BudgetError `json:"budget,omitempty"` // that ended it
 	Steps   []orchestrate.Step `json:"steps,omitempty"`
 
 	// Sealed says that what went in and came out is left out, as it holds or may
@@ -57,12 +57,12 @@ type NoJobError struct{ ID string }
 func (e *NoJobError) Error() string { return fmt.Sprintf("there is no job %q", e.ID) }
 
 // JobError says that a job whose result was asked for has none. Where a budget
-// ended it, the error unwraps to a [*wrap.BudgetError].
+// ended it, the error unwraps to a [*spend.BudgetError].
 type JobError struct {
 	ID     string
 	Status string
 	Reason string
-	Budget *wrap.BudgetError // nil for any other reason
+	Budget *spend.BudgetError // nil for any other reason
 }
 
 func (e *JobError) Error() string {
@@ -201,7 +201,7 @@ func (j *job) end(ctx context.Context, output json.RawMessage, failure error) er
 	j.rec.Status, j.rec.Output, j.output, j.err = JobComplete, output, output, failure
 	if failure != nil {
 		j.rec.Status, j.rec.Output, j.output, j.rec.Error = endStatus(failure), nil, nil, tools.Cut(failure.Error())
-		j.rec.Budget, _ = errors.AsType[*wrap.BudgetError](failure)
+		j.rec.Budget, _ = errors.AsType[*spend.BudgetError](failure)
 	}
 	j.mu.Unlock()
 	err := j.save(ctx)

@@ -17,7 +17,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/offline"
-	"usher/runtime/wrap"
+	"usher/tools/spend"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -105,7 +105,7 @@ func TestModelsThatCannotBe(t *testing.T) {
 
 // The budgets of a context hold for a model that the program brings.
 func TestAProgramsModelIsMetered(t *testing.T) {
-	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+	run := spend.NewBudget("run", spend.Limits{Calls: 1})
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
 	bob, err := user(t, v, "alice").CreateAgent(t.Context(), spec("bob", "", "[]"))
 	if err != nil {
@@ -113,11 +113,11 @@ func TestAProgramsModelIsMetered(t *testing.T) {
 	}
 	var failed error
 	for range 2 {
-		for _, err := range bob.Chat(wrap.WithBudget(t.Context(), run), "hello") {
+		for _, err := range bob.Chat(runtime.WithBudgets(t.Context(), run), "hello") {
 			failed = err
 		}
 	}
-	if spent, ok := errors.AsType[*wrap.BudgetError](failed); !ok || spent.Budget != "run" || run.Spent().Calls != 1 {
+	if spent, ok := errors.AsType[*spend.BudgetError](failed); !ok || spent.Budget != "run" || run.Spent().Calls != 1 {
 		t.Errorf("got %v; spent %+v", failed, run.Spent())
 	}
 }

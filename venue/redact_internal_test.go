@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"usher/runtime/wrap"
 	"usher/tools/orchestrate"
+	"usher/tools/spend"
 )
 
 // What may hold a secret is taken out of the record that is shown, and stays in
@@ -48,12 +48,12 @@ func TestRedact(t *testing.T) {
 // Who may not read the agent whose budget ended a job is told neither its name
 // nor its numbers, in no part of the record.
 func TestADiscreetJob(t *testing.T) {
-	spent := &wrap.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 41, Limit: 42}
-	full := func(by *wrap.BudgetError) Job {
+	spent := &spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 41, Limit: 42}
+	full := func(by *spend.BudgetError) Job {
 		text := "agent kid: " + by.Error()
 		return Job{ID: "j", Error: text, Budget: by, Steps: []orchestrate.Step{{Error: "step 1: " + text}, {Error: "other"}}}
 	}
-	run := &wrap.BudgetError{Budget: "run of kid", Kind: "calls", Spent: 41, Limit: 42}
+	run := &spend.BudgetError{Budget: "run of kid", Kind: "calls", Spent: 41, Limit: 42}
 	for _, tc := range []struct {
 		name   string
 		job    Job

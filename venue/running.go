@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"usher/runtime"
-	"usher/runtime/telemetry"
-	"usher/runtime/wrap"
 )
 
 // runJob runs a job that has begun. With no timeout the caller waits, and its
@@ -78,6 +76,6 @@ func (v *Venue) background(from context.Context, fn func(context.Context)) {
 		defer v.work.Done()
 		ctx, cancel := context.WithTimeoutCause(v.closing, jobTime, ErrJobTime)
 		defer cancel()
-		fn(runtime.CarryTally(wrap.CarryBudgets(telemetry.Carry(ctx, from), from), from))
+		fn(runtime.Carry(ctx, from))
 	}()
 }

@@ -30,7 +30,7 @@ func (l sessionLog) entryKey(session string, seq uint64) string {
 
 func (l sessionLog) Append(ctx context.Context, session string, entries ...runtime.Entry) error {
 	expect := make(map[string]uint64, len(entries))
-	put := make(map[string][]byte, len(entries))
+	put := make(map[string][]byte, len(entries)+2)
 	for _, e := range entries {
 		raw, err := json.Marshal(e)
 		if err != nil {
@@ -39,7 +39,9 @@ func (l sessionLog) Append(ctx context.Context, session string, entries ...runti
 		k := l.entryKey(session, e.Seq)
 		expect[k], put[k] = 0, raw
 	}
+	spending := l.v.accounts.draft(ctx, put, nil)
 	applied, err := l.v.agents.space.Apply(ctx, expect, put, nil)
+	l.v.accounts.written(ctx, spending, applied)
 	if err == nil && !applied {
 		err = fmt.Errorf("event %d is there already: another process writes this session", entries[0].Seq)
 	}

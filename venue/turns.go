@@ -14,10 +14,10 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
-	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/schema"
+	"usher/tools/spend"
 	"usher/ucan"
 )
 
@@ -144,6 +144,7 @@ func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *run
 			yield(nil, err)
 			return
 		}
+		defer v.accounts.save(ctx, nil) // what no log entry took with it
 		a.busy.Add(1)
 		defer a.busy.Add(-1)
 		for ev, err := range v.runner.Turn(ctx, actor, s, say) {
@@ -228,7 +229,7 @@ func toldTo(call tools.Call, id string, err error) error {
 	if _, denied := errors.AsType[*caps.Denial](err); denied {
 		return fmt.Errorf("agent %s could not begin: something that it requires was refused; its owner can see what in the audit ledger", id)
 	}
-	if _, spent := errors.AsType[*wrap.BudgetError](err); spent {
+	if _, spent := errors.AsType[*spend.BudgetError](err); spent {
 		return err // whose name it may hear is decided where budgets are told
 	}
 	if _, context := errors.AsType[*runtime.ContextError](err); context {

@@ -93,7 +93,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.jobs, err = openJobs(ctx, v.store.Under("j/"), v.now); err != nil {
 		return err
 	}
-	v.accounts = newAccounts(v.store.Under("b/"), v.log)
+	v.accounts = newAccounts(v.agents.space, v.log)
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Ledger: v.ledger, Chains: v.verifier, MaxDepth: o.Limits.CallDepth, Logger: v.log,

@@ -19,6 +19,7 @@ import (
 	"usher/runtime/endpoint"
 	"usher/runtime/openai"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 	"usher/venue/cli"
 )
 
@@ -221,8 +222,8 @@ func TestOfOneAnswer(t *testing.T) {
 		{"unreachable", endpoint.Unreached(io.EOF, strings.TrimSpace), false},
 		{"too slow", endpoint.TimedOut(1), false},
 		{"connection broke", endpoint.Cut(io.ErrUnexpectedEOF), false},
-		{"spent budget", &wrap.BudgetError{}, false},
-		{"no price", &wrap.PriceError{}, false},
+		{"spent budget", &spend.BudgetError{}, false},
+		{"no price", &spend.PriceError{}, false},
 		{"unknown to the replay", &wrap.UnknownRequestError{}, false},
 		{"recorded failure", cassette("the server answers 401"), false},
 		{"another error", errors.New("out of order"), false},

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"usher/runtime"
-	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 // used is what an agent used of the model. Some servers do not say what an
@@ -97,7 +97,7 @@ func (c *count) see(chunk *runtime.Chunk, err error) {
 	}
 	c.passed = c.passed || chunk.Text != "" || chunk.Reasoning != "" || chunk.Call != nil
 	if err != nil {
-		_, spent := errors.AsType[*wrap.BudgetError](err)
+		_, spent := errors.AsType[*spend.BudgetError](err)
 		c.failed, c.refused = true, spent && !c.passed
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"usher/runtime"
@@ -263,21 +264,6 @@ func TestBrokenAnswers(t *testing.T) {
 			nil, anthropic.ErrRefused, "the model refuses to answer (cyber): It could harm.; say it in other words", false,
 		},
 		{"refusal without details", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end), nil, anthropic.ErrRefused, "the model refuses to answer; say", false},
-		{"silence", func(w http.ResponseWriter, r *http.Request) {
-			events(64, begin, ping)(w, r)
-			<-r.Context().Done()
-		}, func(o *anthropic.Options) { o.Timeout = 30 * time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true},
-		{"signs of life without end", func(w http.ResponseWriter, r *http.Request) {
-			events(64, begin)(w, r)
-			for r.Context().Err() == nil {
-				_, _ = io.WriteString(w, ": alive\n\nevent: ping\ndata: "+ping+"\n\n")
-				w.(http.Flusher).Flush()
-			}
-		}, func(o *anthropic.Options) { o.Timeout = 50 * time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 50ms", true},
-		{
-			"silence before a whole answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			func(o *anthropic.Options) { o.NoStream, o.Timeout = true, 30*time.Millisecond }, anthropic.ErrTimeout, "no complete answer after 30ms", true,
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)
@@ -298,6 +284,59 @@ func TestBrokenAnswers(t *testing.T) {
 			hidesKey(t, err)
 		})
 	}
+}
+
+// A server that does not come to an end is not waited for for ever, in virtual
+// time.
+func TestTimeout(t *testing.T) {
+	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		whole  bool
+	}{
+		{"silence", func(w http.ResponseWriter, r *http.Request) {
+			events(64, begin, ping)(w, r)
+			<-r.Context().Done()
+		}, false},
+		{"signs of life without end", func(w http.ResponseWriter, r *http.Request) {
+			events(64, begin)(w, r)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, ": alive\n\nevent: ping\ndata: "+ping+"\n\n")
+				w.(http.Flusher).Flush()
+				time.Sleep(time.Second)
+			}
+		}, false},
+		{"silence before a whole answer", silent, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serveInBubble(t, tc.answer)
+				m, began := s.model(t, func(o *anthropic.Options) { o.NoStream, o.Timeout = tc.whole, time.Minute }), time.Now()
+				_, err := ask(t, m, say("Hi"))
+				checkTimeout(t, s, err, began)
+			})
+		})
+	}
+	t.Run("silence before a count", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := serveInBubble(t, silent)
+			m, began := s.model(t, func(o *anthropic.Options) { o.Timeout = time.Minute }), time.Now()
+			_, err := m.CountTokens(t.Context(), say("Hi"))
+			checkTimeout(t, s, err, began)
+		})
+	})
+}
+
+func checkTimeout(t *testing.T, s *api, err error, began time.Time) {
+	t.Helper()
+	if took := time.Since(began); !errors.Is(err, anthropic.ErrTimeout) || !strings.Contains(err.Error(), "after 1m0s") || took != time.Minute {
+		t.Fatalf("after %s: %v, want that no answer came after a minute", took, err)
+	}
+	if temporary, _, _ := verdict(err); !temporary || s.requests() != 1 {
+		t.Errorf("%v: temporary %v, after %d requests, want 1", err, temporary, s.requests())
+	}
+	hidesKey(t, err)
 }
 
 // A conversation that is too long is known as such, whatever came of it before.

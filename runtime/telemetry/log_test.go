@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"usher/runtime/telemetry"
+	"usher/tools/spend"
 )
 
 // lines reads what a JSON handler wrote.
@@ -41,7 +42,7 @@ func TestLogLinesNameTheirSpan(t *testing.T) {
 	log.With("a", 1).WithGroup("g").InfoContext(t.Context(), "outside", "b", 2)
 	oneTurn(t.Context(), tel)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol", Session: "main"})
-	turn.End(ctx, 2, telemetry.Usage{Input: 3, Output: 4}, nil)
+	turn.End(ctx, 2, spend.Usage{Input: 3, Output: 4}, nil)
 	all := kept.GetSpans()
 	at := func(i int, line fields) fields {
 		line["level"], line["agent"], line["session"] = "DEBUG", "Carol", "main"
@@ -77,7 +78,7 @@ func TestLoggersBelowNameTheirSpan(t *testing.T) {
 	ids := fields{"trace_id": span.TraceID().String(), "span_id": span.SpanID().String()}
 	log.With("a", 1).InfoContext(ctx, "with")
 	log.WithGroup("g").InfoContext(ctx, "group")
-	turn.End(ctx, 0, telemetry.Usage{}, nil)
+	turn.End(ctx, 0, spend.Usage{}, nil)
 	want := []fields{
 		{"level": "INFO", "msg": "with", "a": 1.0, "trace_id": ids["trace_id"], "span_id": ids["span_id"]},
 		{"level": "INFO", "msg": "group", "g": ids},

@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+
+	"usher/tools/spend"
 )
 
 // meters are the instruments of model calls.
@@ -34,10 +36,10 @@ func newMeters(meter metric.Meter) (m meters, err error) {
 }
 
 // spent counts what a model call cost.
-func (m *meters) spent(ctx context.Context, u Usage, provider string, set attributes) {
+func (m *meters) spent(ctx context.Context, u spend.Usage, provider string, set attributes) {
 	if u.Cost == 0 {
 		return
 	}
 	set = append(set[:len(set):len(set)], semconv.GenAIProviderNameKey.String(provider))
-	m.cost.Add(ctx, u.cost(), metric.WithAttributes(set...))
+	m.cost.Add(ctx, cost(u), metric.WithAttributes(set...))
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"usher/runtime/telemetry"
+	"usher/tools/spend"
 )
 
 // point is what a test compares of one point of a metric.
@@ -81,7 +82,7 @@ func TestMetricsAreTheConventions(t *testing.T) {
 			}
 			call.End(ctx, answer, err)
 		}
-		ask(telemetry.Answer{Model: "gpt-5-mini-2026", Finish: "stop", Usage: telemetry.Usage{Input: 100, Output: 20, Cost: 1500}}, nil)
+		ask(telemetry.Answer{Model: "gpt-5-mini-2026", Finish: "stop", Usage: spend.Usage{Input: 100, Output: 20, Cost: 1500}}, nil)
 		ask(telemetry.Answer{}, classed{errors.New("no")})
 	})
 	seconds := []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}

@@ -12,6 +12,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
+
+	"usher/tools/spend"
 )
 
 // unknownProvider stands where a model does not say whose it is: the
@@ -113,7 +115,7 @@ func (s *ModelSpan) Delay(d Delay) {
 type Answer struct {
 	Model  string // which model answered, in the provider's word
 	Finish string // why the answer ended, in the provider's word
-	Usage  Usage
+	Usage  spend.Usage
 
 	Message Message // recorded where [Options.Content] asks for it
 }

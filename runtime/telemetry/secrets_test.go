@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"usher/runtime/telemetry"
+	"usher/tools/spend"
 )
 
 // What is concealed in a turn stands in none of its spans, however it is
@@ -33,14 +34,14 @@ func TestConcealed(t *testing.T) {
 			ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
 			below, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "Kid"})
 			telemetry.Conceal(below, tc.value)
-			child.End(below, 1, telemetry.Usage{}, errors.New("quoting "+tc.said))
+			child.End(below, 1, spend.Usage{}, errors.New("quoting "+tc.said))
 			asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{Agent: "Carol"})
 			message := telemetry.Message{Role: "assistant", Text: tc.said, Calls: []telemetry.MessageCall{{ID: "c1", Name: "x", Arguments: tc.said}}}
 			model.Input(tc.said, []telemetry.Message{message, {Role: "tool", CallID: "c1", Text: tc.said}})
 			model.End(asking, telemetry.Answer{Message: message}, nil)
 			calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: tc.said})
 			tool.End(calling, "ok", tc.said, nil)
-			turn.End(ctx, 1, telemetry.Usage{}, errors.New("quoting "+tc.said))
+			turn.End(ctx, 1, spend.Usage{}, errors.New("quoting "+tc.said))
 			if message.Text != tc.said || message.Calls[0].Arguments != tc.said {
 				t.Error("the conversation itself was changed")
 			}
@@ -68,7 +69,7 @@ func TestASealedCall(t *testing.T) {
 		tool.Seal()
 		tool.End(calling, "ok", secret, err)
 	}
-	turn.End(ctx, 1, telemetry.Usage{}, nil)
+	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()
 	if text := fmt.Sprintf("%+v", all); strings.Contains(text, "Kestrel") || !strings.Contains(text, "capability_denied") {
 		t.Errorf("the spans are %s", text)
@@ -103,7 +104,7 @@ func TestConcealedLater(t *testing.T) {
 			}
 		}
 	}
-	turn.End(ctx, 1, telemetry.Usage{}, errors.New("quoting "+said))
+	turn.End(ctx, 1, spend.Usage{}, errors.New("quoting "+said))
 	if line := out.String(); !strings.Contains(line, "quoting [redacted], [redacted] and [redacted]") {
 		t.Errorf("the log says %s", line)
 	}
@@ -118,7 +119,7 @@ func TestTooManyToConceal(t *testing.T) {
 	}
 	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
 	tool.End(calling, "ok", "harmless", nil)
-	turn.End(ctx, 1, telemetry.Usage{}, nil)
+	turn.End(ctx, 1, spend.Usage{}, nil)
 	if text := fmt.Sprint(kept()[0].Attributes); strings.Contains(text, "harmless") || strings.Count(text, "[redacted]") != 2 {
 		t.Errorf("the span tells %s", text)
 	}

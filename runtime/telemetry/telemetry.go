@@ -25,6 +25,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"usher/tools/spend"
 )
 
 // Options says where telemetry goes. The zero value is nowhere.
@@ -90,16 +92,6 @@ const (
 	costKey      = attribute.Key("usher.model.cost") // in the unit of the price table
 )
 
-// Usage counts tokens, and what they cost where that is known. The fields are
-// those of the runtime's Usage.
-type Usage struct {
-	Input      int // all of the request, what a cache held included
-	Output     int
-	CacheRead  int   // of Input: taken from the provider's cache
-	CacheWrite int   // of Input: put into it
-	Cost       int64 // millionths of the unit of the prices
-}
-
 // attributes collects what is known: an empty value is not recorded.
 type attributes []attribute.KeyValue
 
@@ -120,7 +112,7 @@ func brief(name string) string {
 	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
 
-func (a *attributes) usage(u Usage) {
+func (a *attributes) usage(u spend.Usage) {
 	if u.Input == 0 && u.Output == 0 {
 		return // the provider does not say
 	}
@@ -132,8 +124,9 @@ func (a *attributes) usage(u Usage) {
 		*a = append(*a, semconv.GenAIUsageCacheCreationInputTokens(u.CacheWrite))
 	}
 	if u.Cost > 0 {
-		*a = append(*a, costKey.Float64(u.cost()))
+		*a = append(*a, costKey.Float64(cost(u)))
 	}
 }
 
-func (u Usage) cost() float64 { return float64(u.Cost) / 1e6 }
+// cost is in the unit of the prices.
+func cost(u spend.Usage) float64 { return float64(u.Cost) / 1e6 }

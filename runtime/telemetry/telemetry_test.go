@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"usher/runtime/telemetry"
+	"usher/tools/spend"
 )
 
 // spans returns telemetry that keeps its spans, and a function to look at them.
@@ -74,7 +75,7 @@ func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 	})
 	model.Chunk()
 	model.Chunk()
-	usage := telemetry.Usage{Input: 100, Output: 20, CacheRead: 60, CacheWrite: 10, Cost: 2_500_000}
+	usage := spend.Usage{Input: 100, Output: 20, CacheRead: 60, CacheWrite: 10, Cost: 2_500_000}
 	model.End(asking, telemetry.Answer{
 		Model: "gpt-5-mini-2026", Finish: "tool_calls", Usage: usage,
 		Message: telemetry.Message{Text: secret, Calls: []telemetry.MessageCall{{ID: "c1", Name: "covia_write", Arguments: "{" + secret}}},
@@ -227,7 +228,7 @@ func TestUnknownsAreLeftOut(t *testing.T) {
 	model.End(asking, telemetry.Answer{}, context.DeadlineExceeded)
 	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{})
 	tool.End(calling, "failed", "", context.Canceled)
-	turn.End(ctx, 0, telemetry.Usage{}, nil)
+	turn.End(ctx, 0, spend.Usage{}, nil)
 	var got []shape
 	for _, s := range kept() {
 		got = append(got, shapeOf(s))
@@ -270,7 +271,7 @@ func TestErrorsHaveAClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tel, kept := spans(t, false)
 			ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
-			turn.End(ctx, 0, telemetry.Usage{}, c.err)
+			turn.End(ctx, 0, spend.Usage{}, c.err)
 			if got := shapeOf(kept()[0]).Fields["error.type"]; got != c.want {
 				t.Errorf("error.type of %v is %v, want %s", c.err, got, c.want)
 			}
@@ -281,9 +282,9 @@ func TestErrorsHaveAClass(t *testing.T) {
 func TestCarryKeepsTheTrace(t *testing.T) {
 	tel, kept := spans(t, false)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
-	turn.End(ctx, 0, telemetry.Usage{}, nil)
+	turn.End(ctx, 0, spend.Usage{}, nil)
 	later, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "B"})
-	child.End(later, 0, telemetry.Usage{}, nil)
+	child.End(later, 0, spend.Usage{}, nil)
 	all := kept()
 	if a, b := byName(t, all, "invoke_agent A"), byName(t, all, "invoke_agent B"); b.Parent.SpanID() != a.SpanContext.SpanID() {
 		t.Error("work that goes on later is not below what started it")
@@ -305,10 +306,10 @@ func TestOffCostsNothing(t *testing.T) {
 			t.Error("it wants content")
 		}
 		model.Chunk()
-		model.End(asking, telemetry.Answer{Model: "m", Usage: telemetry.Usage{Input: 1}}, nil)
+		model.End(asking, telemetry.Answer{Model: "m", Usage: spend.Usage{Input: 1}}, nil)
 		calling, tool := tel.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
 		tool.End(calling, "failed", "", failure)
-		turn.End(turning, 1, telemetry.Usage{}, failure)
+		turn.End(turning, 1, spend.Usage{}, failure)
 	})
 	if got != 0 {
 		t.Errorf("a turn without telemetry makes %.0f allocations for it", got)
@@ -337,7 +338,7 @@ func TestWordsOfOthersAreCut(t *testing.T) {
 	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{coded: true})
 	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{ID: word})
 	tool.End(calling, "ok", "", long{})
-	turn.End(ctx, 1, telemetry.Usage{}, nil)
+	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()
 	for span, keys := range map[string][]string{
 		"chat":         {"gen_ai.response.model", "gen_ai.response.finish_reasons", "error.type"},

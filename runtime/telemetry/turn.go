@@ -6,6 +6,8 @@ import (
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"usher/tools/spend"
 )
 
 // Turn is a turn of an agent. Empty fields are not recorded.
@@ -55,7 +57,7 @@ func (t *Telemetry) StartTurn(ctx context.Context, turn Turn) (context.Context, 
 
 // End closes the turn with what its model calls used together. err is why it
 // failed, or nil.
-func (s *TurnSpan) End(ctx context.Context, calls int, usage Usage, err error) {
+func (s *TurnSpan) End(ctx context.Context, calls int, usage spend.Usage, err error) {
 	if s == nil {
 		return
 	}

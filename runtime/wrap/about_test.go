@@ -30,10 +30,7 @@ func TestWrappersUnwrap(t *testing.T) {
 		"limit":    func(m runtime.Model) runtime.Model { return wrap.Limit(m, wrap.LimitOptions{PerMinute: 1}) },
 		"timeout":  func(m runtime.Model) runtime.Model { return wrap.Timeout(m, wrap.TimeoutOptions{Total: time.Second}) },
 		"metered":  func(m runtime.Model) runtime.Model { return wrap.Metered(m, "m", nil) },
-		"budget": func(m runtime.Model) runtime.Model {
-			return wrap.NewBudget("b", wrap.BudgetLimits{}).Model(m, "m", price)
-		},
-		"cache": func(m runtime.Model) runtime.Model { return wrap.Cache(m, nil) },
+		"cache":    func(m runtime.Model) runtime.Model { return wrap.Cache(m, nil) },
 	}
 	all := runtime.Model(vendor{play(act{})})
 	for _, wrapped := range wrappers {

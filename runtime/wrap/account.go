@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // account is what is known of a call's usage.
@@ -34,7 +35,7 @@ func (a *account) add(c *runtime.Chunk, err error) {
 // usage is what the call has used as far as can be known, at the model's price
 // where there is one. Each part that was not reported, or as nothing, is
 // estimated: a server that counts requests only would give answers away.
-func (a *account) usage(ctx context.Context, price *Price) runtime.Usage {
+func (a *account) usage(ctx context.Context, price *spend.Price) runtime.Usage {
 	_, late := errors.AsType[*TimeoutError](a.err)
 	if a.err != nil && !a.begun && !late && ctx.Err() == nil {
 		return runtime.Usage{} // refused before it was worked on
@@ -50,7 +51,7 @@ func (a *account) usage(ctx context.Context, price *Price) runtime.Usage {
 		u.Input = a.input
 	}
 	if price != nil && u != a.known {
-		u.Cost = max(u.Cost, price.cost(u))
+		u.Cost = max(u.Cost, price.Cost(u))
 	}
 	return u
 }

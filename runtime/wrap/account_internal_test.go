@@ -3,10 +3,10 @@ package wrap
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // What a call has used, from what is known of it.
@@ -62,28 +62,9 @@ func TestAccountUsage(t *testing.T) {
 			for _, p := range tc.pieces {
 				a.add(&p.chunk, p.err)
 			}
-			if got := a.usage(ctx, &Price{Input: 1_000_000, Output: 10_000_000}); got != tc.want {
+			if got := a.usage(ctx, &spend.Price{Input: 1_000_000, Output: 10_000_000}); got != tc.want {
 				t.Errorf("usage = %+v, want %+v", got, tc.want)
 			}
 		})
-	}
-}
-
-// No count is a refund, and no sum wraps around into one.
-func TestSpentIsNeverARefund(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		got, want Spent
-	}{
-		{"a negative charge", charge(runtime.Usage{Input: -5, Output: -5, Cost: -5}), Spent{Calls: 1}},
-		{"a charge", charge(runtime.Usage{Input: 5, Output: 6, Cost: 7}), Spent{Calls: 1, Tokens: 11, Money: 7}},
-		{"a charge beyond measure", charge(runtime.Usage{Input: math.MaxInt, Output: 1}), Spent{Calls: 1, Tokens: math.MaxInt64}},
-		{"a sum", Spent{1, 2, 3}.Plus(Spent{4, 5, 6}), Spent{5, 7, 9}},
-		{"a sum beyond measure", Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64 - 1}.Plus(Spent{1, 1, 1}), Spent{math.MaxInt64, math.MaxInt64, math.MaxInt64}},
-		{"more back than there is", Spent{1, 2, 3}.minus(Spent{2, 3, 4}), Spent{}},
-	} {
-		if tc.got != tc.want {
-			t.Errorf("%s = %+v, want %+v", tc.name, tc.got, tc.want)
-		}
 	}
 }

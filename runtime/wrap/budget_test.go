@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"strings"
 	"sync"
@@ -15,9 +16,18 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
-var price = &wrap.Price{Input: 2_500_000, Output: 10_000_000, CacheRead: 250_000, CacheWrite: 3_125_000}
+// charged is a metered model whose calls the budgets are charged with.
+func charged(m runtime.Model, price *spend.Price, budgets ...*spend.Budget) runtime.Model {
+	m = wrap.Metered(m, "m", price)
+	return runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+		return m.Generate(runtime.WithBudgets(ctx, budgets...), req)
+	})
+}
+
+var price = &spend.Price{Input: 2_500_000, Output: 10_000_000, CacheRead: 250_000, CacheWrite: 3_125_000}
 
 func TestBudgetCharges(t *testing.T) {
 	x := strings.Repeat("x", 400) // 100 tokens, and one for "user"
@@ -26,25 +36,24 @@ func TestBudgetCharges(t *testing.T) {
 		name  string
 		act   act
 		leave bool // after the first chunk
-		want  wrap.Spent
+		want  spend.Amount
 	}{
-		{name: "as reported", act: act{chunks: append(say("hi"), used(1000, 100))}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
-		{name: "the last report counts", act: act{chunks: append([]runtime.Chunk{used(1000, 1)}, append(say("hi"), used(1000, 100))...)}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
-		{name: "not reported", act: act{chunks: say(x)}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
-		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
-		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: wrap.Spent{Calls: 1, Tokens: 109, Money: 310}},
-		{name: "the answer reported as nothing", act: act{chunks: append(say(x), used(1000, 0))}, want: wrap.Spent{Calls: 1, Tokens: 1100, Money: 3500}},
-		{name: "the request reported as nothing", act: act{chunks: append(say(x), used(0, 5))}, want: wrap.Spent{Calls: 1, Tokens: 109, Money: 310}},
-		{name: "no answer, and reported so", act: act{chunks: []runtime.Chunk{used(1000, 0)}}, want: wrap.Spent{Calls: 1, Tokens: 1000, Money: 2500}},
-		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: wrap.Spent{Calls: 1, Tokens: 600, Money: 2250}},
-		{name: "left", act: act{chunks: say(x)}, leave: true, want: wrap.Spent{Calls: 1, Tokens: 204, Money: 1260}},
-		{name: "failed before it answered", act: act{err: cut}, want: wrap.Spent{Calls: 1}},
-		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: wrap.Spent{Calls: 1, Tokens: 104, Money: 260}},
+		{name: "as reported", act: act{chunks: append(say("hi"), used(1000, 100))}, want: spend.Amount{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "the last report counts", act: act{chunks: append([]runtime.Chunk{used(1000, 1)}, append(say("hi"), used(1000, 100))...)}, want: spend.Amount{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "not reported", act: act{chunks: say(x)}, want: spend.Amount{Calls: 1, Tokens: 204, Money: 1260}},
+		{name: "reported as nothing", act: act{chunks: append(say(x), used(0, 0))}, want: spend.Amount{Calls: 1, Tokens: 204, Money: 1260}},
+		{name: "a negative report is no refund", act: act{chunks: append(say(x), used(-1_000_000, 5))}, want: spend.Amount{Calls: 1, Tokens: 109, Money: 310}},
+		{name: "the answer reported as nothing", act: act{chunks: append(say(x), used(1000, 0))}, want: spend.Amount{Calls: 1, Tokens: 1100, Money: 3500}},
+		{name: "the request reported as nothing", act: act{chunks: append(say(x), used(0, 5))}, want: spend.Amount{Calls: 1, Tokens: 109, Money: 310}},
+		{name: "no answer, and reported so", act: act{chunks: []runtime.Chunk{used(1000, 0)}}, want: spend.Amount{Calls: 1, Tokens: 1000, Money: 2500}},
+		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: spend.Amount{Calls: 1, Tokens: 600, Money: 2250}},
+		{name: "left", act: act{chunks: say(x)}, leave: true, want: spend.Amount{Calls: 1, Tokens: 204, Money: 1260}},
+		{name: "failed before it answered", act: act{err: cut}, want: spend.Amount{Calls: 1}},
+		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: spend.Amount{Calls: 1, Tokens: 104, Money: 260}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			parent := wrap.NewBudget("run", wrap.BudgetLimits{})
-			b := parent.Child("agent", wrap.BudgetLimits{Money: 1_000_000})
-			m := b.Model(play(tc.act), "m", price)
+			run, b := spend.NewBudget("run", spend.Limits{}), spend.NewBudget("agent", spend.Limits{Money: 1_000_000})
+			m := charged(play(tc.act), price, run, b)
 			if tc.leave {
 				for range m.Generate(t.Context(), &runtime.Request{Messages: []runtime.Message{{Role: "user", Text: x}}}) {
 					break
@@ -52,8 +61,8 @@ func TestBudgetCharges(t *testing.T) {
 			} else {
 				ask(t.Context(), m, x)
 			}
-			if diff := cmp.Diff([]wrap.Spent{tc.want, tc.want}, []wrap.Spent{b.Spent(), parent.Spent()}); diff != "" {
-				t.Errorf("child and parent (-want +got):\n%s", diff)
+			if diff := cmp.Diff([]spend.Amount{tc.want, tc.want}, []spend.Amount{b.Spent(), run.Spent()}); diff != "" {
+				t.Errorf("agent and run (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -65,21 +74,21 @@ func TestBudgetRefuses(t *testing.T) {
 	full := act{chunks: append(say("hi"), used(1000, 100))}
 	for _, tc := range []struct {
 		name   string
-		limits wrap.BudgetLimits
-		price  *wrap.Price
+		limits spend.Limits
+		price  *spend.Price
 		calls  int // that are admitted
 		err    string
 	}{
-		{"calls", wrap.BudgetLimits{Calls: 2}, nil, 2, `budget "b" is spent: 2 of 2 calls` + more},
-		{"tokens, beyond by one call", wrap.BudgetLimits{Tokens: 1101}, nil, 2, `budget "b" is spent: 2200 of 1101 tokens` + more},
-		{"tokens, exactly", wrap.BudgetLimits{Tokens: 1100}, nil, 1, `budget "b" is spent: 1100 of 1100 tokens` + more},
-		{"money", wrap.BudgetLimits{Money: 7000}, price, 2, `budget "b" is spent: 0.007 of 0.007 money` + more},
-		{"no price", wrap.BudgetLimits{Money: 7000}, nil, 0, `budget "b" limits money, and model "m" has no price: add price to the model`},
-		{"nothing at all", wrap.BudgetLimits{Tokens: -1}, nil, 0, `budget "b" is spent: 0 of 0 tokens` + more},
+		{"calls", spend.Limits{Calls: 2}, nil, 2, `budget "b" is spent: 2 of 2 calls` + more},
+		{"tokens, beyond by one call", spend.Limits{Tokens: 1101}, nil, 2, `budget "b" is spent: 2200 of 1101 tokens` + more},
+		{"tokens, exactly", spend.Limits{Tokens: 1100}, nil, 1, `budget "b" is spent: 1100 of 1100 tokens` + more},
+		{"money", spend.Limits{Money: 7000}, price, 2, `budget "b" is spent: 0.007 of 0.007 money` + more},
+		{"no price", spend.Limits{Money: 7000}, nil, 0, `budget "b" limits money, and model "m" has no price: add price to the model`},
+		{"nothing at all", spend.Limits{Tokens: -1}, nil, 0, `budget "b" is spent: 0 of 0 tokens` + more},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inner := play(full)
-			m := wrap.Retry(wrap.NewBudget("b", tc.limits).Model(inner, "m", tc.price), nil)
+			m := wrap.Retry(charged(inner, tc.price, spend.NewBudget("b", tc.limits)), nil)
 			var got answer
 			for range 5 {
 				got = ask(t.Context(), m, "x")
@@ -91,12 +100,14 @@ func TestBudgetRefuses(t *testing.T) {
 	}
 }
 
-func TestBudgetOfParentHolds(t *testing.T) {
-	parent := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 3})
-	a, b := parent.Child("a", wrap.BudgetLimits{Calls: 100}), parent.Child("b", wrap.BudgetLimits{Calls: 1})
+// Of several budgets each holds, and a call that one refuses is taken back from
+// those that had admitted it.
+func TestEachBudgetHolds(t *testing.T) {
+	run := spend.NewBudget("run", spend.Limits{Calls: 3})
+	a, b := spend.NewBudget("a", spend.Limits{Calls: 100}), spend.NewBudget("b", spend.Limits{Calls: 1})
 	inner := play(act{chunks: say("hi")})
 	for _, tc := range []struct {
-		of   *wrap.Budget
+		of   *spend.Budget
 		want string
 	}{
 		{b, ""},
@@ -105,47 +116,35 @@ func TestBudgetOfParentHolds(t *testing.T) {
 		{a, ""},
 		{a, `budget "run" is spent: 3 of 3 calls` + more},
 	} {
-		if got := ask(t.Context(), tc.of.Model(inner, "m", nil), "x"); message(got.err) != tc.want {
-			t.Errorf("call of %s: %v, want %q", tc.of.Name(), got.err, tc.want)
+		if got := ask(t.Context(), charged(inner, nil, tc.of, run), "x"); message(got.err) != tc.want {
+			t.Errorf("call of %+v: %v, want %q", tc.of.Limits(), got.err, tc.want)
 		}
 	}
-	// A refused call is taken back from those that had admitted it.
-	if a.Spent().Calls != 2 || b.Spent().Calls != 1 || parent.Spent().Calls != 3 {
-		t.Errorf("a, b and parent spent %v, %v, %v", a.Spent(), b.Spent(), parent.Spent())
+	if a.Spent().Calls != 2 || b.Spent().Calls != 1 || run.Spent().Calls != 3 {
+		t.Errorf("a, b and run spent %v, %v, %v", a.Spent(), b.Spent(), run.Spent())
 	}
 }
 
-func TestBudgetOfContext(t *testing.T) {
-	run := wrap.NewBudget("run", wrap.BudgetLimits{})
-	own := wrap.NewBudget("model", wrap.BudgetLimits{})
+// A model is metered once, however often that is asked for, and each budget is
+// charged once.
+func TestMeteredOnce(t *testing.T) {
+	b := spend.NewBudget("b", spend.Limits{})
 	inner := play(act{chunks: append(say("hi"), used(10, 1))})
-	ctx := wrap.WithBudget(t.Context(), run)
-	child := wrap.BudgetFrom(ctx).Child("child", wrap.BudgetLimits{})
-	other := wrap.NewBudget("other", wrap.BudgetLimits{})
-
-	ask(wrap.WithBudget(ctx, child), wrap.Metered(inner, "m", nil), "x")                                      // run once, through child
-	ask(ctx, own.Model(inner, "m", nil), "x")                                                                 // own and run
-	ask(ctx, own.Model(wrap.Metered(run.Model(inner, "m", nil), "m", nil), "m", nil), "x")                    // each once however often it is stacked
-	ask(wrap.WithBudget(wrap.WithBudget(ctx, other), nil), wrap.Metered(inner, "m", nil), "x")                // other does not replace run
-	ask(t.Context(), wrap.Metered(inner, "m", nil), "x")                                                      // nobody's
-	if got := wrap.BudgetFrom(t.Context()); got != nil || got.Child("c", wrap.BudgetLimits{}).Name() != "c" { // nil has children
-		t.Errorf("BudgetFrom(no budget) = %v", got)
+	m := wrap.Metered(wrap.Retry(wrap.Metered(inner, "m", price), nil), "outer", nil)
+	got := ask(t.Context(), charged(m, nil, b, b), "x")
+	if want := (spend.Amount{Calls: 1, Tokens: 11, Money: 35}); b.Spent() != want || got.usage.Cost != 35 {
+		t.Errorf("spent %+v, want %+v; the answer cost %d", b.Spent(), want, got.usage.Cost)
 	}
-	for _, tc := range []struct {
-		of    *wrap.Budget
-		calls int64
-	}{{run, 4}, {child, 1}, {own, 2}, {other, 1}} {
-		if want := (wrap.Spent{Calls: tc.calls, Tokens: 11 * tc.calls}); tc.of.Spent() != want {
-			t.Errorf("%s spent %+v, want %+v", tc.of.Name(), tc.of.Spent(), want)
-		}
+	if got := ask(t.Context(), m, "x"); got.err != nil || b.Spent().Calls != 1 {
+		t.Errorf("a call of nobody's: %v; spent %+v", got.err, b.Spent())
 	}
 }
 
 func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 25_000})
+		b := spend.NewBudget("b", spend.Limits{Tokens: 25_000})
 		inner := play(act{before: time.Second, chunks: append(say("hi"), used(99, 1))})
-		m := b.Model(inner, "m", nil)
+		m := charged(inner, nil, b)
 		x := strings.Repeat("x", 384) // 100 tokens with what frames a message
 		var wg sync.WaitGroup
 		for range 10 {
@@ -160,7 +159,7 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 			t.Errorf("got %v, want %s", got.err, want)
 		}
 		wg.Wait()
-		if want := (wrap.Spent{Calls: 3, Tokens: 300}); b.Spent() != want {
+		if want := (spend.Amount{Calls: 3, Tokens: 300}); b.Spent() != want {
 			t.Errorf("spent %+v, want %+v", b.Spent(), want)
 		}
 	})
@@ -171,28 +170,28 @@ func TestBudgetHoldsForCallsThatRun(t *testing.T) {
 func TestBudgetHoldsAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		limits wrap.BudgetLimits
+		limits spend.Limits
 		before int // tokens of the answer to an earlier call
 		at     int // calls that are admitted at once
 	}{
-		{"no answer is known", wrap.BudgetLimits{Tokens: 40_000}, 0, 4},
-		{"a small one is known", wrap.BudgetLimits{Tokens: 40_000}, 10, 4},
-		{"a large one is known", wrap.BudgetLimits{Tokens: 40_000}, 16_000, 2},
-		{"money", wrap.BudgetLimits{Money: 400_000}, 0, 4},
-		{"smaller than one answer", wrap.BudgetLimits{Tokens: 1000}, 0, 1},
-		{"hardly anything is left", wrap.BudgetLimits{Tokens: 16_003}, 16_000, 1},
-		{"nothing is limited", wrap.BudgetLimits{}, 16_000, 32},
+		{"no answer is known", spend.Limits{Tokens: 40_000}, 0, 4},
+		{"a small one is known", spend.Limits{Tokens: 40_000}, 10, 4},
+		{"a large one is known", spend.Limits{Tokens: 40_000}, 16_000, 2},
+		{"money", spend.Limits{Money: 400_000}, 0, 4},
+		{"smaller than one answer", spend.Limits{Tokens: 1000}, 0, 1},
+		{"hardly anything is left", spend.Limits{Tokens: 16_003}, 16_000, 1},
+		{"nothing is limited", spend.Limits{}, 16_000, 32},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := wrap.NewBudget("b", tc.limits)
+				b := spend.NewBudget("b", tc.limits)
 				if tc.before > 0 {
-					ask(t.Context(), b.Model(play(act{chunks: append(say("hi"), used(1, tc.before))}), "m", price), "x")
+					ask(t.Context(), charged(play(act{chunks: append(say("hi"), used(1, tc.before))}), price, b), "x")
 				}
 				inner := play(act{before: time.Second, chunks: append(say("hi"), used(1, 1))})
 				var wg sync.WaitGroup
 				for range 32 {
-					wg.Go(func() { ask(t.Context(), b.Model(inner, "m", price), "x") })
+					wg.Go(func() { ask(t.Context(), charged(inner, price, b), "x") })
 				}
 				synctest.Wait()
 				if inner.count() != tc.at {
@@ -227,28 +226,29 @@ func TestBudgetWaits(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := wrap.NewBudget("b", wrap.BudgetLimits{Tokens: 10_000})
+				b := spend.NewBudget("b", spend.Limits{Tokens: 10_000})
 				b.Wait(tc.longest)
-				other := wrap.NewBudget("other", wrap.BudgetLimits{})
-				m := b.Model(play(act{before: time.Second, chunks: append(say("hi"), used(1, tc.output))}), "m", nil)
+				other := spend.NewBudget("other", spend.Limits{})
+				inner := play(act{before: time.Second, chunks: append(say("hi"), used(1, tc.output))})
+				m := charged(inner, nil, b)
 				var work sync.WaitGroup
 				work.Go(func() { ask(t.Context(), m, "x") })
 				synctest.Wait()
-				ctx, began := wrap.WithBudget(t.Context(), other), time.Now()
+				ctx, began := t.Context(), time.Now()
 				if tc.leave > 0 {
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithTimeout(ctx, tc.leave)
 					defer cancel()
 				}
 				work.Go(func() {
-					next := wrap.Metered(m, "m", nil) // so that other is asked first, and holds nothing meanwhile
+					next := charged(inner, nil, other, b) // other is asked first, and holds nothing meanwhile
 					if got := ask(ctx, next, "x"); message(got.err) != tc.err || time.Since(began) != tc.after {
 						t.Errorf("after %v: %v; want %q after %v", time.Since(began), got.err, tc.err, tc.after)
 					}
 				})
 				synctest.Wait()
 				if tc.raise {
-					b.SetLimits(wrap.BudgetLimits{Tokens: 100_000})
+					b.SetLimits(spend.Limits{Tokens: 100_000})
 				}
 				work.Wait()
 			})
@@ -256,19 +256,18 @@ func TestBudgetWaits(t *testing.T) {
 	}
 }
 
-// A call that the parent refuses leaves nothing held in the child.
+// A call that one budget refuses leaves nothing held in the others.
 func TestBudgetRefusedCallHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := strings.Repeat("x", 384) // 100 tokens with what frames a message
-		parent := wrap.NewBudget("run", wrap.BudgetLimits{Tokens: 100})
-		child := parent.Child("child", wrap.BudgetLimits{Tokens: 150})
-		m := child.Model(play(act{chunks: append(say("hi"), used(10, 0))}), "m", nil)
+		run, agent := spend.NewBudget("run", spend.Limits{Tokens: 100}), spend.NewBudget("agent", spend.Limits{Tokens: 150})
+		m := charged(play(act{chunks: append(say("hi"), used(10, 0))}), nil, agent, run)
 		var wg sync.WaitGroup
-		wg.Go(func() { ask(t.Context(), parent.Model(play(act{before: time.Second, err: errPlain}), "m", nil), x) })
+		wg.Go(func() { ask(t.Context(), charged(play(act{before: time.Second, err: errPlain}), nil, run), x) })
 		synctest.Wait()
 		for range 3 {
 			if got := ask(t.Context(), m, x); !strings.HasPrefix(message(got.err), `budget "run" is spent`) {
-				t.Errorf("while the parent is held: %v", got.err)
+				t.Errorf("while the run's is held: %v", got.err)
 			}
 		}
 		wg.Wait()
@@ -279,46 +278,43 @@ func TestBudgetRefusedCallHoldsNothing(t *testing.T) {
 }
 
 func TestBudgetDoesNotOverflow(t *testing.T) {
-	b := wrap.NewBudget("b", wrap.BudgetLimits{Money: math.MaxInt64})
-	m := b.Model(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), "m", &wrap.Price{Input: math.MaxInt64, Output: math.MaxInt64})
+	b := spend.NewBudget("b", spend.Limits{Money: math.MaxInt64})
+	m := charged(play(act{chunks: append(say("hi"), used(math.MaxInt64, math.MaxInt64))}), &spend.Price{Input: math.MaxInt64, Output: math.MaxInt64}, b)
 	ask(t.Context(), m, "x")
 	if got := ask(t.Context(), m, "x"); got.err == nil || b.Spent().Money != math.MaxInt64 {
 		t.Errorf("second call: %v; spent %+v", got.err, b.Spent())
 	}
 }
 
-// One call after the other, no budget of a family goes beyond its limit by
-// more than one call, and a parent has spent what its children have.
+// One call after the other, no budget goes beyond its limit by more than one
+// call, and each has spent what its calls did.
 func TestBudgetProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := rapid.Custom(func(t *rapid.T) wrap.BudgetLimits {
-			return wrap.BudgetLimits{
+		limits := rapid.Custom(func(t *rapid.T) spend.Limits {
+			return spend.Limits{
 				Calls: rapid.Int64Range(0, 8).Draw(t, "calls"), Tokens: rapid.Int64Range(0, 5000).Draw(t, "tokens"),
-				Money: rapid.Int64Range(0, 20000).Draw(t, "money"),
+				Money: spend.Money(rapid.Int64Range(0, 20000).Draw(t, "money")),
 			}
 		})
-		all := []wrap.BudgetLimits{limits.Draw(t, "run")}
-		family := []*wrap.Budget{wrap.NewBudget("run", all[0])}
-		parents := []int{-1}
-		for range rapid.IntRange(0, 5).Draw(t, "children") {
-			at := rapid.IntRange(0, len(family)-1).Draw(t, "parent")
+		var all []spend.Limits
+		var family []*spend.Budget
+		for range rapid.IntRange(1, 6).Draw(t, "budgets") {
 			l := limits.Draw(t, "limits")
-			all, parents = append(all, l), append(parents, at)
-			family = append(family, family[at].Child("child", l))
+			all, family = append(all, l), append(family, spend.NewBudget("b", l))
 		}
-		sums := make([]wrap.Spent, len(family))
-		most := wrap.Spent{} // of one call
+		sums := make([]spend.Amount, len(family))
+		most := spend.Amount{} // of one call
 		for range rapid.IntRange(1, 20).Draw(t, "turns") {
 			in, out := rapid.IntRange(1, 2000).Draw(t, "in"), rapid.IntRange(1, 500).Draw(t, "out")
-			at := rapid.IntRange(0, len(family)-1).Draw(t, "of")
-			got := ask(context.Background(), family[at].Model(play(act{chunks: append(say("hi"), used(in, out))}), "m", price), "x")
+			first := rapid.IntRange(0, len(family)-1).Draw(t, "first")
+			of := family[first:]
+			got := ask(context.Background(), charged(play(act{chunks: append(say("hi"), used(in, out))}), price, of...), "x")
 			if got.err != nil {
 				continue
 			}
-			cost := wrap.Spent{Calls: 1, Tokens: int64(in + out), Money: (int64(in)*25 + 9) / 10}
-			cost.Money += int64(out) * 10
-			most = wrap.Spent{Calls: 1, Tokens: max(most.Tokens, cost.Tokens), Money: max(most.Money, cost.Money)}
-			for i := at; i >= 0; i = parents[i] {
+			cost := spend.Amount{Calls: 1, Tokens: int64(in + out), Money: spend.Money((in*25+9)/10 + out*10)}
+			most = spend.Amount{Calls: 1, Tokens: max(most.Tokens, cost.Tokens), Money: max(most.Money, cost.Money)}
+			for i := first; i < len(sums); i++ {
 				sums[i].Calls++
 				sums[i].Tokens += cost.Tokens
 				sums[i].Money += cost.Money
@@ -339,9 +335,9 @@ func TestBudgetProperty(t *testing.T) {
 // What ends gives back its own hold and no other's.
 func TestBudgetHoldsOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 2})
+		b := spend.NewBudget("run", spend.Limits{Calls: 2})
 		inner := play(act{before: time.Hour, chunks: say("slow")}, act{chunks: say("quick")})
-		m := b.Model(inner, "m", nil)
+		m := charged(inner, nil, b)
 		done := make(chan answer, 1)
 		go func() { done <- ask(t.Context(), m, "x") }()
 		synctest.Wait()
@@ -361,9 +357,9 @@ func TestBudgetHoldsOneByOne(t *testing.T) {
 // than it may in all.
 func TestBudgetWaitsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+		b := spend.NewBudget("run", spend.Limits{Calls: 1})
 		b.Wait(time.Minute)
-		m := b.Model(play(act{hang: true}), "m", nil)
+		m := charged(play(act{hang: true}), nil, b)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{}, 2)
 		go func() { ask(ctx, m, "x"); done <- struct{}{} }()
@@ -371,13 +367,13 @@ func TestBudgetWaitsOnce(t *testing.T) {
 		go func() { // raises it to what it was
 			for range 4 {
 				time.Sleep(40 * time.Second)
-				b.SetLimits(wrap.BudgetLimits{Calls: 1})
+				b.SetLimits(spend.Limits{Calls: 1})
 			}
 			done <- struct{}{}
 		}()
 		began := time.Now()
 		got := ask(t.Context(), m, "x")
-		if _, ok := errors.AsType[*wrap.BudgetError](got.err); !ok || time.Since(began) != time.Minute {
+		if _, ok := errors.AsType[*spend.BudgetError](got.err); !ok || time.Since(began) != time.Minute {
 			t.Errorf("after %s: %v", time.Since(began), got.err)
 		}
 		stop()
@@ -386,32 +382,23 @@ func TestBudgetWaitsOnce(t *testing.T) {
 	})
 }
 
-func TestResumeSetsWhatWasSpent(t *testing.T) {
-	b := wrap.NewBudget("run", wrap.BudgetLimits{})
-	b.Resume(wrap.Spent{Calls: 5, Tokens: 50, Money: 500})
-	b.Resume(wrap.Spent{Calls: 2, Tokens: 20, Money: 200})
-	if want := (wrap.Spent{Calls: 2, Tokens: 20, Money: 200}); b.Spent() != want {
-		t.Errorf("spent %+v, want %+v", b.Spent(), want)
-	}
-}
-
 // Contexts that come of one have each its own budgets beside those of that one.
 func TestBudgetsOfContextsStayApart(t *testing.T) {
-	var budgets []*wrap.Budget
+	var budgets []*spend.Budget
 	ctx := t.Context()
 	for range 3 {
-		budgets = append(budgets, wrap.NewBudget("both", wrap.BudgetLimits{}))
-		ctx = wrap.WithBudget(ctx, budgets[len(budgets)-1])
+		budgets = append(budgets, spend.NewBudget("both", spend.Limits{}))
+		ctx = runtime.WithBudgets(ctx, budgets[len(budgets)-1])
 	}
-	left, right := wrap.NewBudget("left", wrap.BudgetLimits{}), wrap.NewBudget("right", wrap.BudgetLimits{})
-	one, other := wrap.WithBudget(ctx, left), wrap.WithBudget(ctx, right)
+	left, right := spend.NewBudget("left", spend.Limits{}), spend.NewBudget("right", spend.Limits{})
+	one, other := runtime.WithBudgets(ctx, left), runtime.WithBudgets(ctx, right)
 	m := wrap.Metered(play(act{chunks: say("hi")}), "m", nil)
 	ask(one, m, "x")
 	ask(one, m, "x")
 	ask(other, m, "x")
 	for i, b := range append(budgets, left, right) {
 		if want := []int64{3, 3, 3, 2, 1}[i]; b.Spent().Calls != want {
-			t.Errorf("budget %d, %s, has spent %d calls, want %d", i, b.Name(), b.Spent().Calls, want)
+			t.Errorf("budget %d has spent %d calls, want %d", i, b.Spent().Calls, want)
 		}
 	}
 }

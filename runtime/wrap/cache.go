@@ -81,7 +81,6 @@ func (c *cache) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 		for {
 			chunks, f, first := c.join(ctx, k, req)
 			if f == nil {
-				waive(ctx)
 				for _, chunk := range chunks {
 					if !yield(share(chunk, false), nil) {
 						return
@@ -197,9 +196,6 @@ func (c *cache) follow(ctx context.Context, f *flight, first bool, yield func(ru
 		fresh, done, err, news := f.chunks[at:], f.done, f.err, f.news
 		c.mu.Unlock()
 		again := done && err != nil && final(err) && !first && !begun && !slices.ContainsFunc(fresh, answers)
-		if !first && !again {
-			waive(ctx)
-		}
 		for _, chunk := range fresh {
 			if !yield(share(chunk, first), nil) {
 				return false

@@ -14,6 +14,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 func TestCacheKeepsCompleteAnswers(t *testing.T) {
@@ -110,11 +111,11 @@ func TestCacheForgets(t *testing.T) {
 func TestCacheSharesOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := play(act{before: time.Second, chunks: append([]runtime.Chunk{{Text: "a"}, {Text: "b"}, used(7, 2)}, say("c")...)})
-		run := wrap.NewBudget("run", wrap.BudgetLimits{})
+		run := spend.NewBudget("run", spend.Limits{})
 		m := wrap.Cache(wrap.Metered(inner, "m", nil), nil)
 		answers := make([]answer, 5)
 		var wg sync.WaitGroup
-		leader, leave := context.WithCancel(wrap.WithBudget(t.Context(), run))
+		leader, leave := context.WithCancel(runtime.WithBudgets(t.Context(), run))
 		wg.Go(func() { answers[0] = ask(leader, m, "x") })
 		synctest.Wait()
 		for i := range 3 {
@@ -132,7 +133,7 @@ func TestCacheSharesOneCall(t *testing.T) {
 				t.Errorf("follower %d got %q, %+v, %v", i, a.text, a.usage, a.err)
 			}
 		}
-		if want := (wrap.Spent{Calls: 1, Tokens: 9}); inner.calls != 1 || run.Spent() != want {
+		if want := (spend.Amount{Calls: 1, Tokens: 9}); inner.calls != 1 || run.Spent() != want {
 			t.Errorf("%d calls, spent %+v", inner.calls, run.Spent())
 		}
 	})
@@ -163,14 +164,14 @@ func TestCacheDoesNotShareBudgets(t *testing.T) {
 			pause(ctx, time.Second) // so that the second finds the first's call
 			return inside.Generate(ctx, req)
 		}), nil)
-		poor := wrap.WithBudget(t.Context(), wrap.NewBudget("poor", wrap.BudgetLimits{Calls: -1}))
+		poor := runtime.WithBudgets(t.Context(), spend.NewBudget("poor", spend.Limits{Calls: -1}))
 		var first, second answer
 		var wg sync.WaitGroup
 		wg.Go(func() { first = ask(poor, m, "x") })
 		synctest.Wait()
 		wg.Go(func() { second = ask(t.Context(), m, "x") })
 		wg.Wait()
-		if _, ok := errors.AsType[*wrap.BudgetError](first.err); !ok {
+		if _, ok := errors.AsType[*spend.BudgetError](first.err); !ok {
 			t.Errorf("who has nothing left got %v", first.err)
 		}
 		if second.text != "a" || second.err != nil {

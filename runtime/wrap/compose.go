@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/spend"
 )
 
 // Settings of a model in a configuration that this package takes, in the
@@ -59,7 +61,7 @@ func Rest(all map[string]any) map[string]any {
 // got, whoever it came from. The budget also bounds the models that fallback
 // names, which have to be in models already (see [Order]); it lasts as long
 // as the returned model. Every composed model charges the budgets of its
-// calls' contexts ([WithBudget]), whatever the settings.
+// calls' contexts ([runtime.WithBudgets]), whatever the settings.
 //
 //	retry: {tries: 4, first: 500ms, max: 30s, max_retry_after: 60s}
 //	fallback: small                       # or a list
@@ -108,15 +110,10 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 		}
 		return &described{player, m, p.window}, nil
 	}
-	var own *Budget
-	if p.budget != nil {
-		own = NewBudget("model "+name, *p.budget)
-		own.Wait(modelWait)
-	}
 	if p.timeouts != nil {
 		m = Timeout(m, *p.timeouts)
 	}
-	m = own.Model(m, name, p.price)
+	m = Metered(m, name, p.price)
 	if p.limit != nil {
 		m = Limit(m, *p.limit)
 	}
@@ -124,11 +121,16 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 		m = Retry(m, p.retry)
 	}
 	if len(p.fallback) > 0 {
-		others, err := p.fallbacks(own, models)
+		others, err := p.fallbacks(models)
 		if err != nil {
 			return nil, err
 		}
 		m = Fallback(append([]runtime.Model{m}, others...)...)
+	}
+	if p.budget != nil {
+		own := spend.NewBudget("model "+name, *p.budget)
+		own.Wait(modelWait)
+		m = bounded{m, own}
 	}
 	if p.cache != nil {
 		m = Cache(m, p.cache)
@@ -142,24 +144,29 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 	return m, nil
 }
 
-// fallbacks returns the models that fallback names, bounded by the model's own
-// budget.
-func (p *composition) fallbacks(own *Budget, models map[string]runtime.Model) ([]runtime.Model, error) {
+// modelWait is for room in the budget that a model is configured with.
+const modelWait = time.Minute
+
+// fallbacks returns the models that fallback names.
+func (p *composition) fallbacks(models map[string]runtime.Model) ([]runtime.Model, error) {
 	var all []runtime.Model
 	for _, name := range p.fallback {
 		m, ok := models[name]
 		switch {
 		case !ok:
 			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))}
-		case replays(m): // and costs nothing, at no price
-		case p.budget != nil && p.budget.Money != 0 && priceOf(m) == nil:
+		case p.budget != nil && p.budget.Money != 0 && !replays(m) && !priced(m):
 			return nil, &runtime.SettingError{Setting: settingBudget, Err: fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)}
-		default:
-			m = own.Model(m, name, nil)
 		}
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// priced says that m says what it costs.
+func priced(m runtime.Model) bool {
+	at, ok := runtime.As[*metered](m)
+	return ok && at.price != nil
 }
 
 // replays says that m answers from a cassette.

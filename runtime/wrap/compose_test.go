@@ -15,6 +15,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 type settings = map[string]any
@@ -128,13 +129,13 @@ func TestComposeOrder(t *testing.T) {
 }
 
 func TestComposedModelsChargeTheRun(t *testing.T) {
-	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
-	ctx := wrap.WithBudget(t.Context(), run)
+	run := spend.NewBudget("run", spend.Limits{Calls: 1})
+	ctx := runtime.WithBudgets(t.Context(), run)
 	inner := play(act{chunks: say("hi")})
 	m := compose(t, nil, inner, nil)
 	ask(ctx, m, "x")
 	got := ask(ctx, m, "x")
-	if spent, ok := errors.AsType[*wrap.BudgetError](got.err); !ok || spent.Budget != "run" || inner.calls != 1 {
+	if spent, ok := errors.AsType[*spend.BudgetError](got.err); !ok || spent.Budget != "run" || inner.calls != 1 {
 		t.Errorf("got %v after %d calls", got.err, inner.calls)
 	}
 }
@@ -261,18 +262,18 @@ func TestComposeFallbackPrices(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		fallback string
-		want     wrap.Spent
+		want     spend.Amount
 	}{
-		{"small", wrap.Spent{Calls: 2, Tokens: 1_000_000, Money: 1_000_000}},
-		{"replayed", wrap.Spent{Calls: 1}},
-		{"untold", wrap.Spent{Calls: 2, Tokens: 6, Money: 6_000_000}},
+		{"small", spend.Amount{Calls: 2, Tokens: 1_000_000, Money: 1_000_000}},
+		{"replayed", spend.Amount{Calls: 1}},
+		{"untold", spend.Amount{Calls: 2, Tokens: 6, Money: 6_000_000}},
 	} {
 		t.Run(tc.fallback, func(t *testing.T) {
 			m := compose(t, models, play(act{err: errPlain}), settings{
 				"fallback": tc.fallback, "price": settings{"input": number("5"), "output": number("5")}, "budget": settings{"money": number("3")},
 			})
-			run := wrap.NewBudget("run", wrap.BudgetLimits{Money: 3_000_000})
-			got := ask(wrap.WithBudget(t.Context(), run), m, "x")
+			run := spend.NewBudget("run", spend.Limits{Money: 3_000_000})
+			got := ask(runtime.WithBudgets(t.Context(), run), m, "x")
 			if got.text != "hi" || got.err != nil || run.Spent() != tc.want {
 				t.Errorf("got %q, %v; spent %+v, want %+v", got.text, got.err, run.Spent(), tc.want)
 			}

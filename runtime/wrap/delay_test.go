@@ -11,6 +11,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 // delays lists what a consumer was told of waits.
@@ -85,7 +86,7 @@ func TestDelaysAreTold(t *testing.T) {
 			name: "by whatever stands around",
 			model: func(t *testing.T) runtime.Model {
 				m := wrap.Retry(play(act{err: busy}, act{chunks: say("hi")}), &wrap.RetryOptions{Rand: middle})
-				m = wrap.NewBudget("b", wrap.BudgetLimits{Calls: 5}).Model(wrap.Timeout(m, wrap.TimeoutOptions{Total: time.Hour}), "m", nil)
+				m = charged(wrap.Timeout(m, wrap.TimeoutOptions{Total: time.Hour}), nil, spend.NewBudget("b", spend.Limits{Calls: 5}))
 				return wrap.Cache(wrap.Fallback(wrap.Limit(m, wrap.LimitOptions{Concurrent: 1})), nil)
 			},
 			want: []runtime.Delay{{Reason: "busy", Wait: 500 * time.Millisecond, Try: 2, Tries: 4}},

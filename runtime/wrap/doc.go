@@ -1,12 +1,12 @@
 // Package wrap has Models over a Model: each adds one thing to the model that
 // it is given, and is a [runtime.Model] itself, so that they stack in any
 // order. Programs call them by name ([Retry], [Fallback], [Limit], [Timeout],
-// [Budget.Model], [Cache], [Record]; [Replay] stands in for a model);
+// [Metered], [Cache], [Record]; [Replay] stands in for a model);
 // configurations have them through [Compose], which states the one order that
 // it stacks them in.
 //
-// What a call costs stands on the usage that passes the metered model which
-// knows the [Price]; budgets charge it, and whoever shows it reads it there.
+// What a call costs stands on the usage that passes the metered model, which
+// knows the [spend.Price]; budgets charge it, and whoever shows it reads it there.
 //
 // Two rules hold throughout. Nothing is tried again or elsewhere once the
 // consumer could have acted on a part of the answer: text, reasoning, a piece
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // Delayer is what an error implements that knows when to try again, such as a
@@ -37,10 +38,10 @@ type Temporary interface {
 
 // final says that err is a bound of the caller's and not a failure of a model.
 func final(err error) bool {
-	if _, ok := errors.AsType[*BudgetError](err); ok {
+	if _, ok := errors.AsType[*spend.BudgetError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*PriceError](err); ok {
+	if _, ok := errors.AsType[*spend.PriceError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*unrecordedError](err); ok {

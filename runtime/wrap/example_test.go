@@ -9,15 +9,16 @@ import (
 	"usher/runtime"
 	"usher/runtime/offline"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 func Example() {
-	run := wrap.NewBudget("run", wrap.BudgetLimits{Calls: 1})
+	run := spend.NewBudget("run", spend.Limits{Calls: 1})
 	var cassette bytes.Buffer
 	model := wrap.Record(wrap.Retry(wrap.Metered(wrap.Timeout(offline.Model{},
 		wrap.TimeoutOptions{FirstChunk: 30 * time.Second}), "offline", nil), nil), &cassette, nil)
 
-	ctx := wrap.WithBudget(context.Background(), run)
+	ctx := runtime.WithBudgets(context.Background(), run)
 	req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "read w/notes"}}}
 	for range 2 {
 		for chunk, err := range model.Generate(ctx, req) {

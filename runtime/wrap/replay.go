@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // again is what to do about a cassette that has entries: what is recorded is
@@ -45,7 +46,7 @@ func (e *UnknownRequestError) Error() string {
 func (e *UnknownRequestError) Temporary() bool { return false }
 
 // ReplayedError is an error that was recorded. It reads as it did, and is a
-// [runtime.ErrWindow], a [BudgetError] or another [runtime.Coded] where it was.
+// [runtime.ErrWindow], a [spend.BudgetError] or another [runtime.Coded] where it was.
 type ReplayedError struct {
 	message   string
 	class     string
@@ -159,7 +160,6 @@ func (p *Player) Left() int {
 // Generate gives the next recorded answer to the request.
 func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		waive(ctx)
 		e, err := p.next(ctx, req)
 		if err != nil {
 			yield(runtime.Chunk{}, err)
@@ -202,7 +202,7 @@ func (e *recordedError) replayed() *ReplayedError {
 // coded is the error that had the code: a budget's as it was, so that whoever
 // tells a spent budget from a failure does so in a replay too.
 func (e *recordedError) coded() runtime.Coded {
-	for _, own := range []runtime.Coded{new(BudgetError), new(PriceError)} {
+	for _, own := range []runtime.Coded{new(spend.BudgetError), new(spend.PriceError)} {
 		if own.Code() == string(e.Code) && json.Unmarshal([]byte(e.Details), own) == nil {
 			return own
 		}

@@ -15,6 +15,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 // Everything that a model says comes back.
@@ -74,7 +75,7 @@ func (quota) Error() string { return "no quota is left" }
 func (quota) Code() string  { return "quota" }
 
 func TestReplayOfErrors(t *testing.T) {
-	spent := &wrap.BudgetError{Budget: "run", Kind: "calls", Spent: 3, Limit: 3}
+	spent := &spend.BudgetError{Budget: "run", Kind: "calls", Spent: 3, Limit: 3}
 	for _, tc := range []struct {
 		name    string
 		err     error
@@ -87,7 +88,7 @@ func TestReplayOfErrors(t *testing.T) {
 		{"a spent budget", fmt.Errorf("after 2 tries: %w", spent), false, "budget_spent", `{"budget":"run","kind":"calls","spent":3,"limit":3}`},
 		{"another's code", quota{}, false, "quota", `{"left":0}`},
 		{"a code without details", mute{}, false, "mute", "{}"},
-		{"both", errors.Join(runtime.ErrWindow, &wrap.PriceError{Budget: "b", Model: "m"}), true, "no_price", `{"budget":"b","model":"m"}`},
+		{"both", errors.Join(runtime.ErrWindow, &spend.PriceError{Budget: "b", Model: "m"}), true, "no_price", `{"budget":"b","model":"m"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var cassette bytes.Buffer
@@ -107,8 +108,8 @@ func TestReplayOfErrors(t *testing.T) {
 			if tc.code == "" {
 				return
 			}
-			_, want := errors.AsType[*wrap.BudgetError](tc.err)
-			if _, ok := errors.AsType[*wrap.BudgetError](got); ok != want {
+			_, want := errors.AsType[*spend.BudgetError](tc.err)
+			if _, ok := errors.AsType[*spend.BudgetError](got); ok != want {
 				t.Errorf("a BudgetError: %t, want %t", ok, want)
 			}
 			details, err := json.Marshal(coded)

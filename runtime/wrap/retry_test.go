@@ -10,6 +10,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/spend"
 )
 
 func middle() float64 { return 0.5 }
@@ -114,7 +115,7 @@ func TestRetryStopsWithItsConsumer(t *testing.T) {
 }
 
 func TestFallback(t *testing.T) {
-	spent := wrap.NewBudget("b", wrap.BudgetLimits{Calls: -1})
+	spent := spend.NewBudget("b", spend.Limits{Calls: -1})
 	for _, tc := range []struct {
 		name   string
 		models []runtime.Model
@@ -127,8 +128,8 @@ func TestFallback(t *testing.T) {
 		{name: "one with a larger window answers", models: []runtime.Model{play(act{err: errOverlong}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "cut in the middle", models: []runtime.Model{play(act{chunks: []runtime.Chunk{{Text: "a"}}, err: errPlain}), play(act{chunks: say("b")})}, text: "a", err: "no such model"},
 		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), wrap.Metered(play(act{err: fault{text: "busy"}}), "spare", nil)}, err: "all 2 models failed: a model without a name: no such model; spare: busy"},
-		{name: "a spent budget is final", models: []runtime.Model{spent.Model(play(act{}), "", nil), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls` + more},
-		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), spent.Model(play(act{}), "", nil), play(act{chunks: say("c")})}, err: "2 of 3 models failed, the others were not asked: a model without a name: no such model; a model without a name: budget \"b\" is spent: 0 of 0 calls" + more},
+		{name: "a spent budget is final", models: []runtime.Model{charged(play(act{}), nil, spent), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls` + more},
+		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), charged(play(act{}), nil, spent), play(act{chunks: say("c")})}, err: "2 of 3 models failed, the others were not asked: a model without a name: no such model; a model without a name: budget \"b\" is spent: 0 of 0 calls" + more},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ask(t.Context(), wrap.Fallback(tc.models...), "x")
@@ -153,9 +154,9 @@ func TestFallbackEndsWithItsContext(t *testing.T) {
 func TestRetryDoesNotGoRoundABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := play(act{err: fault{text: "busy", temporary: true}})
-		spent := wrap.NewBudget("b", wrap.BudgetLimits{Calls: -1}).Model(play(act{}), "m", nil)
+		spent := charged(play(act{}), nil, spend.NewBudget("b", spend.Limits{Calls: -1}))
 		got := ask(t.Context(), wrap.Retry(wrap.Fallback(busy, spent), nil), "x")
-		if _, ok := errors.AsType[*wrap.BudgetError](got.err); !ok || busy.calls != 1 {
+		if _, ok := errors.AsType[*spend.BudgetError](got.err); !ok || busy.calls != 1 {
 			t.Errorf("%v after %d calls, want a BudgetError after 1", got.err, busy.calls)
 		}
 	})

@@ -2,15 +2,14 @@ package wrap
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // section reads the values of one mapping. The errors are kept, so that reading
@@ -158,8 +157,8 @@ func (s *section) duration(key string) time.Duration {
 	return d
 }
 
-// money reads an amount above 0 in units, as micro-units.
-func (s *section) money(key string) int64 {
+// money reads an amount above 0 in units, as money.
+func (s *section) money(key string) spend.Money {
 	before := len(s.errs)
 	n := s.amount(key)
 	if _, given := s.values[key]; given && n == 0 && len(s.errs) == before {
@@ -168,7 +167,7 @@ func (s *section) money(key string) int64 {
 	return n
 }
 
-func (s *section) amount(key string) int64 {
+func (s *section) amount(key string) spend.Money {
 	v, ok := s.get(key)
 	if !ok {
 		return 0
@@ -180,24 +179,15 @@ func (s *section) amount(key string) int64 {
 	case string:
 		text = v
 	}
-	n, err := micro(text)
+	n, err := spend.ParseMoney(text)
 	if err != nil {
 		s.fail(s.at(key), ": want an amount such as 2.50, with at most six decimals, not %s", shown(v))
 	}
 	return n
 }
 
-// micro reads a decimal amount exactly: binary fractions are not money.
-func micro(text string) (int64, error) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	if whole == "" || len(fraction) > 6 || strings.Trim(whole+fraction, "0123456789") != "" {
-		return 0, errors.New("no amount")
-	}
-	return strconv.ParseInt(whole+fraction+"000000"[len(fraction):], 10, 64)
-}
-
 // price reads what a million tokens cost.
-func (s *section) price(key string) *Price {
+func (s *section) price(key string) *spend.Price {
 	sub, ok := s.section(key, false)
 	if !ok {
 		return nil
@@ -208,7 +198,7 @@ func (s *section) price(key string) *Price {
 			break
 		}
 	}
-	p := &Price{Input: sub.amount("input"), Output: sub.amount("output"), CacheRead: sub.amount("cache_read"), CacheWrite: sub.amount("cache_write")}
+	p := &spend.Price{Input: sub.amount("input"), Output: sub.amount("output"), CacheRead: sub.amount("cache_read"), CacheWrite: sub.amount("cache_write")}
 	if _, given := sub.values["cache_read"]; !given {
 		p.CacheRead = p.Input
 	}

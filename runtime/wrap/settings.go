@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"usher/runtime"
+	"usher/tools/spend"
 )
 
 // composition is what the settings of a model say, parsed; nil and empty
@@ -17,8 +18,8 @@ type composition struct {
 	fallback       []string
 	limit          *LimitOptions
 	timeouts       *TimeoutOptions
-	budget         *BudgetLimits
-	price          *Price
+	budget         *spend.Limits
+	price          *spend.Price
 	cache          *CacheOptions
 	record, replay string
 	window         int
@@ -52,7 +53,7 @@ func parse(settings map[string]any) (*composition, error) {
 		s.done(sub)
 	}
 	if sub, ok := s.section(settingBudget, false); ok {
-		p.budget = &BudgetLimits{Calls: sub.count64("calls"), Tokens: sub.count64("tokens"), Money: sub.money("money")}
+		p.budget = &spend.Limits{Calls: sub.count64("calls"), Tokens: sub.count64("tokens"), Money: sub.money("money")}
 		s.done(sub)
 	}
 	if sub, ok := s.section(settingCache, true); ok {

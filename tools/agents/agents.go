@@ -19,6 +19,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/spend"
 )
 
 // Statuses of an agent.
@@ -137,18 +138,18 @@ type Deleted struct {
 
 // Info answers agent:info.
 type Info struct {
-	AgentID  string   `json:"agentId"`
-	Status   string   `json:"status"`
-	DID      string   `json:"did"` // whom it acts as
-	Config   Spec     `json:"config"`
-	Caps     caps.Set `json:"effectiveCaps"` // after every creator above it; null is unrestricted
-	Creators []string `json:"creators,omitempty"`
-	Budgets  []Budget `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
-	Spent    Spent    `json:"spent"`             // since it was made
-	Sessions int      `json:"sessions"`
-	Inbox    int      `json:"inbox"`
-	Created  int64    `json:"created"` // ms
-	Updated  int64    `json:"updated"` // ms
+	AgentID  string       `json:"agentId"`
+	Status   string       `json:"status"`
+	DID      string       `json:"did"` // whom it acts as
+	Config   Spec         `json:"config"`
+	Caps     caps.Set     `json:"effectiveCaps"` // after every creator above it; null is unrestricted
+	Creators []string     `json:"creators,omitempty"`
+	Budgets  []Budget     `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
+	Spent    spend.Amount `json:"spent"`             // since it was made
+	Sessions int          `json:"sessions"`
+	Inbox    int          `json:"inbox"`
+	Created  int64        `json:"created"` // ms
+	Updated  int64        `json:"updated"` // ms
 }
 
 // Summary is an agent in agent:list.
@@ -165,7 +166,7 @@ type Task struct {
 	Output  json.RawMessage // JSON Schema of the answer; nil is the agent's own
 	Session string          // empty is a new one
 	Timeout time.Duration   // how long the caller waits; 0 is until the task is done
-	Budget  Limits          // what it may spend of what the caller has left; the zero value is all of it
+	Budget  spend.Limits    // what it may spend of what the caller has left; the zero value is all of it
 }
 
 // Answer is what came of a [Task]: its job, complete or still running.

@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/spend"
 )
 
 // Operations returns the agent operations over s.
@@ -170,7 +171,7 @@ type messageInput struct {
 
 // budget is what the task may spend; null is as good as nothing, as models
 // write what they leave out.
-func (in requestInput) budget() (l Limits, err error) {
+func (in requestInput) budget() (l spend.Limits, err error) {
 	if len(in.Budget) == 0 || string(in.Budget) == "null" {
 		return l, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"usher/tools/agents"
+	"usher/tools/spend"
 )
 
 // budgetRows tells what an agent may spend, and what it has spent.
@@ -17,7 +18,7 @@ func budgetRows(info agents.Info) [][]string {
 			label = "budget of " + b.Of
 		}
 		if b.Spent != nil {
-			of = amounts(agents.Limits(*b.Spent))
+			of = amounts(spend.Limits(*b.Spent))
 		}
 		var parts []string
 		for i, limit := range amounts(b.Limits) {
@@ -32,11 +33,11 @@ func budgetRows(info agents.Info) [][]string {
 		}
 		rows = append(rows, []string{label, strings.Join(parts, ", ")})
 	}
-	if info.Spent == (agents.Spent{}) {
+	if info.Spent == (spend.Amount{}) {
 		return rows
 	}
 	var parts []string
-	for i, amount := range amounts(agents.Limits(info.Spent)) {
+	for i, amount := range amounts(spend.Limits(info.Spent)) {
 		if i == 2 && info.Spent.Money == 0 && !moneyLimited(info) {
 			continue // no price is known, as a rule
 		}
@@ -60,6 +61,6 @@ func unit(kind int, amount string) string {
 }
 
 // amounts are calls, tokens and money in digits.
-func amounts(l agents.Limits) []string {
+func amounts(l spend.Limits) []string {
 	return []string{strconv.FormatInt(l.Calls, 10), strconv.FormatInt(l.Tokens, 10), l.Money.String()}
 }

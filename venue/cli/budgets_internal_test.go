@@ -6,25 +6,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/tools/agents"
+	"usher/tools/spend"
 )
 
 func TestBudgetRows(t *testing.T) {
-	limited := []agents.Budget{{For: "run", Limits: agents.Limits{Money: 500_000}}}
+	limited := []agents.Budget{{For: "run", Limits: spend.Limits{Money: 500_000}}}
 	for _, tc := range []struct {
 		name string
 		info agents.Info
 		want [][]string
 	}{
 		{"nothing", agents.Info{}, nil},
-		{"no price", agents.Info{Spent: agents.Spent{Calls: 1, Tokens: 20}}, [][]string{{"spent", "1 call, 20 tokens"}}},
+		{"no price", agents.Info{Spent: spend.Amount{Calls: 1, Tokens: 20}}, [][]string{{"spent", "1 call, 20 tokens"}}},
 		{
 			"a price",
-			agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20, Money: 10_000}},
+			agents.Info{Spent: spend.Amount{Calls: 2, Tokens: 20, Money: 10_000}},
 			[][]string{{"spent", "2 calls, 20 tokens, 0.01 in money"}},
 		},
 		{
 			"a limit of money, and none spent",
-			agents.Info{Spent: agents.Spent{Calls: 2, Tokens: 20}, Budgets: limited},
+			agents.Info{Spent: spend.Amount{Calls: 2, Tokens: 20}, Budgets: limited},
 			[][]string{{"run budget", "0.50 in money"}, {"spent", "2 calls, 20 tokens, 0.00 in money"}},
 		},
 	} {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"usher/runtime"
-	"usher/tools"
+	"usher/tools/spend"
 )
 
 // tool prints a tool call as one calm line, and why it was refused or failed.
@@ -126,7 +126,7 @@ func used(calls int, u runtime.Usage) string {
 		parts = append(parts, in, grouped(u.Output)+" out")
 	}
 	if u.Cost > 0 {
-		parts = append(parts, tools.Money(u.Cost).String())
+		parts = append(parts, spend.Money(u.Cost).String())
 	}
 	return strings.Join(parts, " · ")
 }

@@ -1,6 +1,9 @@
 package config
 
-import "usher/tools/agents"
+import (
+	"usher/tools/agents"
+	"usher/tools/spend"
+)
 
 var (
 	budgetKeys = []string{"run", "session", "agent"}
@@ -48,7 +51,7 @@ func (r *reader) budgets(o object, id string) *agents.Budgets {
 
 // spend reads one limit. Its number is taken as it is written, so that money is
 // exact.
-func (o object) spend(kind string, n *node, into *agents.Limits) {
+func (o object) spend(kind string, n *node, into *spend.Limits) {
 	want, example := "a whole number above 0", "20"
 	if kind == "money" {
 		want, example = "an amount above 0", "0.50"

@@ -18,6 +18,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/agents"
+	"usher/tools/spend"
 )
 
 var example = &Config{
@@ -56,9 +57,9 @@ var example = &Config{
 				caps.MustCapability("o/ap-pipeline", "invoke"), caps.MustCapability("g/Alice", "agent/request"),
 			)),
 			Budgets: &agents.Budgets{
-				Run:     agents.Limits{Calls: 20, Money: 500_000},
-				Session: agents.Limits{Money: 2_000_000},
-				Agent:   agents.Limits{Tokens: 1_000_000},
+				Run:     spend.Limits{Calls: 20, Money: 500_000},
+				Session: spend.Limits{Money: 2_000_000},
+				Agent:   spend.Limits{Tokens: 1_000_000},
 			},
 		},
 		{ID: "Clerk", Tools: []string{"covia:read"}, Parent: "Carol"},

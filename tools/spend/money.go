@@ -1,4 +1,4 @@
-package tools
+package spend
 
 import (
 	"fmt"

@@ -1,12 +1,10 @@
-package wrap
+package spend
 
 import (
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"usher/runtime"
 )
 
 // BudgetError says that a budget admits no further call. Trying again is
@@ -21,12 +19,6 @@ type BudgetError struct {
 	Held   int64 // by calls that run now
 	Limit  int64
 }
-
-const (
-	kindCalls  = "calls"
-	kindTokens = "tokens"
-	kindMoney  = "money"
-)
 
 func (e *BudgetError) Error() string {
 	kind := e.Kind
@@ -43,7 +35,7 @@ func (e *BudgetError) Error() string {
 // show is an amount of the budget's kind.
 func (e *BudgetError) show(n int64) string {
 	if e.Kind == kindMoney {
-		return money(n)
+		return Money(n).String()
 	}
 	return strconv.FormatInt(n, 10)
 }
@@ -51,13 +43,8 @@ func (e *BudgetError) show(n int64) string {
 // Temporary is false.
 func (e *BudgetError) Temporary() bool { return false }
 
-// Unasked is true.
+// Unasked is true: no model was asked.
 func (e *BudgetError) Unasked() bool { return true }
-
-var (
-	_ runtime.Coded   = (*BudgetError)(nil)
-	_ runtime.Unasked = (*BudgetError)(nil)
-)
 
 // Code is "budget_spent".
 func (e *BudgetError) Code() string { return "budget_spent" }
@@ -97,10 +84,10 @@ func (e *BudgetError) UnmarshalJSON(data []byte) error {
 		digits := string(amount.text)
 		if in.Kind == kindMoney {
 			whole, fraction, _ := strings.Cut(digits, ".")
-			if len(fraction) > microPlaces {
-				return fmt.Errorf("budget error: %s has more than %d decimal places", digits, microPlaces)
+			if len(fraction) > moneyPlaces {
+				return fmt.Errorf("budget error: %s has more than %d decimal places", digits, moneyPlaces)
 			}
-			digits = whole + fraction + strings.Repeat("0", microPlaces-len(fraction))
+			digits = whole + fraction + strings.Repeat("0", moneyPlaces-len(fraction))
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {

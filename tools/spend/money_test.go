@@ -1,4 +1,4 @@
-package tools_test
+package spend_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"usher/tools"
+	"usher/tools/spend"
 )
 
 func TestParseMoney(t *testing.T) {
 	for _, tt := range []struct {
 		text, print string
-		want        tools.Money
+		want        spend.Money
 	}{
 		{"0", "0.00", 0},
 		{"2", "2.00", 2_000_000},
@@ -25,7 +25,7 @@ func TestParseMoney(t *testing.T) {
 		{"0.000001", "0.000001", 1},
 		{"999999999999.999999", "999999999999.999999", 999_999_999_999_999_999},
 	} {
-		got, err := tools.ParseMoney(tt.text)
+		got, err := spend.ParseMoney(tt.text)
 		if err != nil || got != tt.want || got.String() != tt.print {
 			t.Errorf("ParseMoney(%q) = %d (%s), %v, want %d (%s)", tt.text, got, got, err, tt.want, tt.print)
 		}
@@ -36,23 +36,23 @@ func TestParseMoney(t *testing.T) {
 		"٣": "is not an amount", `"1"`: "is not an amount", "null": "is not an amount",
 		"0.0000001": "at most 6", "1234567890123": "at most 12 digits",
 	} {
-		if got, err := tools.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := spend.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseMoney(%q) = %d, %v, want an error with %q", text, got, err, want)
 		}
 	}
-	if got := tools.Money(math.MinInt64).String(); got != "-9223372036854.775808" {
+	if got := spend.Money(math.MinInt64).String(); got != "-9223372036854.775808" {
 		t.Errorf("the least amount prints as %s", got)
 	}
 }
 
 func TestMoneyIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := tools.Money(rapid.Int64Range(0, 999_999_999_999_999_999).Draw(t, "micro"))
+		want := spend.Money(rapid.Int64Range(0, 999_999_999_999_999_999).Draw(t, "micro"))
 		raw, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got tools.Money
+		var got spend.Money
 		if err := json.Unmarshal(raw, &got); err != nil || got != want {
 			t.Errorf("%d came back from %s as %d, %v", want, raw, got, err)
 		}

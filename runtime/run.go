@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"usher/runtime/telemetry"
+	"usher/tools/spend"
+)
+
+// Run is what a turn hands down, by its context, to all that comes of it, also
+// through tools that know nothing of turns. It bounds and counts: whoever drops
+// or forges one gains no capability. The zero value bounds nothing.
+type Run struct {
+	budgets []*spend.Budget
+	keep    func(context.Context)
+	tally   *tally
+}
+
+type runKey struct{}
+
+func runOf(ctx context.Context) Run {
+	r, _ := ctx.Value(runKey{}).(Run)
+	return r
+}
+
+func (r Run) in(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
+
+// WithBudgets returns ctx with its model calls charged to the budgets too,
+// beside those that it has already: a bound is added to and never shed.
+func WithBudgets(ctx context.Context, budgets ...*spend.Budget) context.Context {
+	r := runOf(ctx)
+	r.budgets = slices.Clip(r.budgets)
+	for _, b := range budgets {
+		if !slices.Contains(r.budgets, b) {
+			r.budgets = append(r.budgets, b)
+		}
+	}
+	return r.in(ctx)
+}
+
+// Budgets returns the budgets of ctx, the one added first before the others.
+func Budgets(ctx context.Context) []*spend.Budget { return runOf(ctx).budgets }
+
+// WithKeeper returns ctx with keep called before each model call, when its
+// budgets hold what it may cost: for budgets that outlive the process.
+func WithKeeper(ctx context.Context, keep func(context.Context)) context.Context {
+	r := runOf(ctx)
+	r.keep = keep
+	return r.in(ctx)
+}
+
+// Keep has whoever keeps the budgets of ctx write down what they hold.
+func Keep(ctx context.Context) {
+	if keep := runOf(ctx).keep; keep != nil {
+		keep(ctx)
+	}
+}
+
+// Carry returns to with the run and the span of from: for work that goes on when
+// what started it has ended, and is bounded, counted and paid for with it.
+func Carry(to, from context.Context) context.Context {
+	r, old := runOf(from), runOf(to)
+	to = telemetry.Carry(r.in(to), from)
+	return WithBudgets(to, old.budgets...)
+}
+
+// tally counts the model calls of a turn and of those that it led to.
+type tally struct {
+	above *tally // of the turn that led to this one
+
+	mu    sync.Mutex
+	spent Spending
+}
+
+// below begins t under the tally of ctx.
+func (t *tally) below(ctx context.Context) context.Context {
+	r := runOf(ctx)
+	t.above, r.tally = r.tally, t
+	return r.in(ctx)
+}
+
+// add counts a call, for the turn and for all above it.
+func (t *tally) add(used Usage) {
+	for ; t != nil; t = t.above {
+		t.mu.Lock()
+		t.spent.Calls++
+		t.spent.Usage = t.spent.Usage.Plus(used)
+		t.mu.Unlock()
+	}
+}
+
+func (t *tally) total() Spending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spent
+}
