@@ -32,7 +32,7 @@ var rooms = []struct {
 // only says which package alone may import a module: the one that hides it.
 var only = map[string]string{
 	"github.com/ucan-wg/go-ucan":           "usher/ucan",
-	"github.com/dgraph-io/badger":          "usher/venue/store",
+	"github.com/dgraph-io/badger":          "usher/venue/store/badger",
 	"github.com/sashabaranov/go-openai":    "usher/runtime/openai",
 	"github.com/anthropics":                "usher/runtime/anthropic",
 	"github.com/ipld":                      "usher/ucan",

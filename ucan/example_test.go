@@ -10,17 +10,14 @@ import (
 
 	"usher/caps"
 	"usher/ucan"
-	"usher/venue/store"
+	"usher/venue/store/memory"
 )
 
 // Alice lets Bob work in her reports, Bob passes reading on to Carol, and Alice
 // takes it back.
 func Example() {
 	ctx := context.Background()
-	kv, err := store.Open("", nil)
-	if err != nil {
-		panic(err)
-	}
+	kv := memory.Open()
 	defer kv.Close()
 	tokens, err := ucan.OpenStore(ctx, kv, nil)
 	if err != nil {

@@ -18,7 +18,7 @@ type memKV struct {
 	fail  error // returned by Apply, when set
 	stuck error // returned by Sync, when set
 
-	scanned func() // called at the end of Scan, when set
+	scanned func() // called with the last page, when set
 }
 
 type memValue struct {
@@ -30,40 +30,41 @@ var _ KV = (*memKV)(nil)
 
 func newMemKV() *memKV { return &memKV{data: map[string]memValue{}} }
 
-func (m *memKV) Get(_ context.Context, key []byte) ([]byte, uint64, error) {
+func (m *memKV) Get(_ context.Context, key string) ([]byte, uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := m.data[string(key)]
+	v := m.data[key]
 	return bytes.Clone(v.value), v.rev, nil
 }
 
-func (m *memKV) Scan(_ context.Context, prefix, start []byte, fn func(key, value []byte) (bool, error)) error {
+func (m *memKV) PageKeys(_ context.Context, prefix, from string, limit int) (keys []string, next string, err error) {
 	m.mu.Lock()
-	data := maps.Clone(m.data)
+	all := slices.Sorted(maps.Keys(m.data))
 	m.mu.Unlock()
-	for _, k := range slices.Sorted(maps.Keys(data)) {
-		if !strings.HasPrefix(k, string(prefix)) || k < string(start) {
-			continue
-		}
-		if more, err := fn([]byte(k), data[k].value); err != nil || !more {
-			return err
+	for _, k := range all {
+		switch {
+		case !strings.HasPrefix(k, prefix) || k < from:
+		case len(keys) == limit:
+			return keys, k, nil
+		default:
+			keys = append(keys, k)
 		}
 	}
 	if m.scanned != nil {
 		m.scanned()
 	}
-	return nil
+	return keys, "", nil
 }
 
-func (m *memKV) Apply(_ context.Context, expect map[string]uint64, put map[string][]byte, del []string) (bool, error) {
+func (m *memKV) Apply(_ context.Context, expect map[string]uint64, put map[string][]byte, del []string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
-		return false, m.fail
+		return "", m.fail
 	}
 	for k, rev := range expect {
 		if m.data[k].rev != rev {
-			return false, nil
+			return k, nil
 		}
 	}
 	m.last++
@@ -73,7 +74,7 @@ func (m *memKV) Apply(_ context.Context, expect map[string]uint64, put map[strin
 	for _, k := range del {
 		delete(m.data, k)
 	}
-	return true, nil
+	return "", nil
 }
 
 func (m *memKV) Sync(context.Context) error {

@@ -18,14 +18,14 @@ func (s *Store) use(ctx context.Context, inv *Invocation) error {
 	digest := sha256.Sum256(inv.nonce)
 	place := inv.iss.key() + string(digest[:])
 	used := s.prefix + keyUsed + place
-	applied, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{
+	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{
 		used: {},
 		s.prefix + keyUsedByExpiry + timeKey(expiry) + place: {},
 	}, nil)
 	if err != nil {
 		return fmt.Errorf("mark invocation %s as used: %w", inv.cid, err)
 	}
-	if !applied {
+	if moved != "" {
 		return &VerifyError{Err: ErrReplayed, CID: inv.cid}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (s *Store) expired(ctx context.Context, index string, before int64) ([]stri
 // tokenKeys lists every key of a token, the one by expiry excepted.
 func (s *Store) tokenKeys(ctx context.Context, place string) ([]string, error) {
 	keys := []string{keyToken + place}
-	raw, rev, err := s.kv.Get(ctx, []byte(s.prefix+keyToken+place))
+	raw, rev, err := s.kv.Get(ctx, s.prefix+keyToken+place)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}

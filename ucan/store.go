@@ -13,13 +13,13 @@ import (
 type KV interface {
 	// Get returns the value of key and its revision, which every write changes.
 	// Revision 0 says that the key is absent.
-	Get(ctx context.Context, key []byte) (value []byte, rev uint64, err error)
-	// Scan calls fn for the keys with prefix in byte order, from start if that is
-	// larger, until it returns false or an error. The slices are valid in fn only.
-	Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
+	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	// PageKeys returns at most limit of the keys with prefix that are not below
+	// from, in byte order, and where the next page begins: "" when nothing follows.
+	PageKeys(ctx context.Context, prefix, from string, limit int) (keys []string, next string, err error)
 	// Apply puts and deletes in one transaction if every key of expect still has
-	// its revision, and reports whether it did. Nothing is written otherwise.
-	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (applied bool, err error)
+	// its revision. Otherwise nothing is written, and it returns a key that moved.
+	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
 	// Sync returns once everything applied before is on disk.
 	Sync(ctx context.Context) error
 }
@@ -114,9 +114,21 @@ func (s *Store) Refresh(ctx context.Context) error {
 // scan gives the keys below prefix without it.
 func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (more bool, err error)) error {
 	full := s.prefix + prefix
-	return s.kv.Scan(ctx, []byte(full), nil, func(key, _ []byte) (bool, error) {
-		return fn(string(key[len(full):]))
-	})
+	for next := ""; ; {
+		var keys []string
+		var err error
+		if keys, next, err = s.kv.PageKeys(ctx, full, next, 256); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if more, err := fn(key[len(full):]); !more || err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+	}
 }
 
 // Put stores tokens, each with all its indexes in one transaction. The proofs
@@ -138,13 +150,13 @@ func (s *Store) Put(ctx context.Context, link *Link, parents ...CID) error {
 	for _, k := range link.indexKeys(parents) {
 		put[s.prefix+k] = nil
 	}
-	applied, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
+	moved, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
 	if err != nil {
 		return fmt.Errorf("store token %s: %w", link.cid, err)
 	}
-	if !applied {
+	if moved != "" {
 		// The key is the hash of the value: whoever wrote it wrote the same.
-		if _, rev, err := s.kv.Get(ctx, []byte(token)); err != nil || rev == 0 {
+		if _, rev, err := s.kv.Get(ctx, token); err != nil || rev == 0 {
 			return fmt.Errorf("store token %s: %w", link.cid, errors.Join(err, errors.New("another transaction won; try again")))
 		}
 	}
@@ -176,7 +188,7 @@ func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
 	if link != nil {
 		return link, nil
 	}
-	raw, rev, err := s.kv.Get(ctx, []byte(s.prefix+keyToken+c.short()))
+	raw, rev, err := s.kv.Get(ctx, s.prefix+keyToken+c.short())
 	if err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)
 	}

@@ -120,7 +120,7 @@ func (s *accounts) spent(ctx context.Context, name string) (spend.Amount, error)
 }
 
 func (s *accounts) read(ctx context.Context, name string) (past spend.Amount, err error) {
-	raw, _, err := s.space.Get(ctx, []byte(accountKey(name)))
+	raw, _, err := s.space.Get(ctx, accountKey(name))
 	if err != nil || raw == nil {
 		return past, err
 	}
@@ -168,11 +168,13 @@ func (s *accounts) copySessions(ctx context.Context, from, to bound) error {
 func (s *accounts) sessions(ctx context.Context, of bound) (map[string][]byte, error) {
 	out := make(map[string][]byte)
 	prefix := accountKey(accountOf(of, ""))
-	err := s.space.Scan(ctx, []byte(prefix), nil, func(key, raw []byte) (bool, error) {
-		out[string(key[len(prefix):])] = slices.Clone(raw)
-		return true, nil
-	})
-	return out, err
+	for row, err := range store.Rows(ctx, s.space, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		out[row.Key[len(prefix):]] = row.Value
+	}
+	return out, nil
 }
 
 // accountOf is the account of a session. The agent's own is of.String().

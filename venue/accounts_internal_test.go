@@ -13,6 +13,7 @@ import (
 	"usher/runtime/wrap"
 	"usher/tools/spend"
 	"usher/venue/store"
+	"usher/venue/store/memory"
 )
 
 // answering is a model that answers at once.
@@ -26,10 +27,7 @@ func (answering) Generate(context.Context, *usher.Request) iter.Seq2[usher.Chunk
 
 func newTestAccounts(t *testing.T) *accounts {
 	t.Helper()
-	st, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := memory.Open()
 	t.Cleanup(func() {
 		if err := st.Close(); err != nil {
 			t.Error(err)
@@ -170,10 +168,7 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 // Where what was spent cannot be stored the answer, which is paid for, is given
 // all the same, and the log says so.
 func TestAnAccountThatCannotBeStored(t *testing.T) {
-	st, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := memory.Open()
 	var log strings.Builder
 	s := newAccounts(st.Under("b/"), slog.New(slog.NewTextHandler(&log, nil)))
 	b, err := s.budget(t.Context(), "acme", "agent a", unlimited)

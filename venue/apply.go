@@ -9,6 +9,7 @@ import (
 
 	"usher/tools/agents"
 	"usher/venue/config"
+	"usher/venue/store"
 )
 
 // defaultUser owns what a configuration holds that names no user.
@@ -80,12 +81,11 @@ func (v *Venue) Strays() []string { return v.strays }
 func (v *Venue) findStrays(ctx context.Context, u *User, c *config.Config) error {
 	prefix := u.DID().String() + "/agent/"
 	var ids []string
-	err := v.store.Under("c/").ScanKeys(ctx, []byte(prefix), nil, func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(prefix):]))
-		return true, nil
-	})
-	if err != nil {
-		return err
+	for key, err := range store.Keys(ctx, v.store.Under("c/"), prefix, "") {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, key[len(prefix):])
 	}
 	for _, id := range ids {
 		if slices.ContainsFunc(c.Agents, func(s agents.Spec) bool { return s.ID == id }) {
@@ -121,7 +121,7 @@ func (v *Venue) applyAgent(ctx context.Context, u *User, spec agents.Spec) error
 func (v *Venue) once(ctx context.Context, u *User, name string, entry []byte, apply func() error) error {
 	space := v.store.Under("c/")
 	key := u.DID().String() + "/" + name
-	last, _, err := space.Get(ctx, []byte(key))
+	last, _, err := space.Get(ctx, key)
 	if err != nil || bytes.Equal(last, entry) {
 		return err
 	}

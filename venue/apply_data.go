@@ -116,7 +116,7 @@ func (v *Venue) remember(ctx context.Context, key string, a applied) error {
 }
 
 func (v *Venue) lastApplied(ctx context.Context, key string) (applied, error) {
-	raw, _, err := v.store.Under("c/").Get(ctx, []byte(key))
+	raw, _, err := v.store.Under("c/").Get(ctx, key)
 	if err != nil || raw == nil {
 		return applied{}, err
 	}

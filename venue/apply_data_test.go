@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/venue"
-	"usher/venue/store"
+	"usher/venue/store/badger"
 )
 
 // during opens the venue of a folder with a configuration's data, runs do, and
@@ -115,13 +115,13 @@ func remembered(t *testing.T, dir, path, now string) string {
 	t.Helper()
 	var did string
 	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { did = u.DID().String() })
-	st, err := store.Open(dir, nil)
+	st, err := badger.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
 	key := did + "/data/" + path
-	raw, _, err := st.Under("c/").Get(t.Context(), []byte(key))
+	raw, _, err := st.Under("c/").Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"usher/ucan"
 	"usher/venue"
 	"usher/venue/cli"
-	"usher/venue/store"
+	"usher/venue/store/badger"
 	"usher/venue/venuetest"
 )
 
@@ -411,12 +411,12 @@ func TestAttackAnUnreadableDIDMakesTheAgentItsOwner(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(dir, nil)
+	st, err := badger.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	space := st.Under("g/")
-	raw, _, err := space.Get(t.Context(), []byte(key))
+	raw, _, err := space.Get(t.Context(), key)
 	if err != nil || !bytes.Contains(raw, []byte(info.DID)) {
 		t.Fatal(err, string(raw))
 	}

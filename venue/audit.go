@@ -63,7 +63,7 @@ const headKey = "head"
 
 func openLedger(ctx context.Context, space *store.Space, now func() time.Time) (*ledger, error) {
 	l := &ledger{space: space, now: now}
-	raw, _, err := space.Get(ctx, []byte(headKey))
+	raw, _, err := space.Get(ctx, headKey)
 	if err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
 	}
@@ -113,13 +113,13 @@ func (l *ledger) add(ctx context.Context, row Row) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	applied, err := l.space.Apply(context.WithoutCancel(ctx),
+	moved, err := l.space.Apply(context.WithoutCancel(ctx),
 		map[string]uint64{rowKey(row.Seq): 0},
 		map[string][]byte{rowKey(row.Seq): raw, headKey: rawHead}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("write audit row: %w", err)
 	}
-	if !applied {
+	if moved != "" {
 		return 0, fmt.Errorf("write audit row %d: it exists already: another process writes this ledger", row.Seq)
 	}
 	l.head = next
@@ -142,22 +142,23 @@ func rowKey(seq uint64) string {
 func (v *Venue) Audit(ctx context.Context, from uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		c := chain{want: max(from, 1), head: v.ledger.last()}
-		stopped := false
-		err := v.ledger.space.Scan(ctx, []byte("row/"), []byte(rowKey(c.want)), func(_, raw []byte) (bool, error) {
-			row, err := c.next(raw)
+		for stored, err := range store.Rows(ctx, v.ledger.space, "row/", rowKey(c.want)) {
+			var row Row
+			if err == nil {
+				row, err = c.next(stored.Value)
+			}
 			if err != nil {
-				return false, err
+				yield(Row{}, err)
+				return
 			}
 			if row.Seq > c.head.Seq { // written since
-				return false, nil
+				break
 			}
-			stopped = !yield(row, nil)
-			return !stopped, nil
-		})
-		if err == nil && !stopped {
-			err = c.end()
+			if !yield(row, nil) {
+				return
+			}
 		}
-		if err != nil && !stopped {
+		if err := c.end(); err != nil {
 			yield(Row{}, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"usher/tools/secrets"
 	"usher/tools/workspace"
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // builtin returns the operations that every venue has. They are complete in
@@ -160,11 +161,13 @@ func (v *Venue) showJobs(ctx context.Context, owner string, segs []string) (any,
 	if len(segs) == 0 {
 		out := map[string]any{}
 		prefix := jobKey("rec", did, "")
-		err := v.jobs.space.ScanKeys(ctx, []byte(prefix), nil, func(key, _ []byte) (bool, error) {
-			out[string(key[len(prefix):])] = map[string]any{}
-			return true, nil
-		})
-		return out, true, err
+		for key, err := range store.Keys(ctx, v.jobs.space, prefix, "") {
+			if err != nil {
+				return nil, false, err
+			}
+			out[key[len(prefix):]] = map[string]any{}
+		}
+		return out, true, nil
 	}
 	rec, err := v.jobs.find(ctx, did, segs[0])
 	if _, missing := errors.AsType[*NoJobError](err); missing {

@@ -56,15 +56,17 @@ func openKeyring(ctx context.Context, space *store.Space, file string, random io
 	if err != nil {
 		return nil, err
 	}
-	err = space.Scan(ctx, nil, nil, func(name, raw []byte) (bool, error) {
-		var sealed sealedKey
-		if err := json.Unmarshal(raw, &sealed); err != nil {
-			return false, fmt.Errorf("read key of %s: %w", name, err)
+	for row, err := range store.Rows(ctx, space, "", "") {
+		if err != nil {
+			return nil, err
 		}
-		k.host(string(name), sealed.DID)
-		return true, nil
-	})
-	return k, err
+		var sealed sealedKey
+		if err := json.Unmarshal(row.Value, &sealed); err != nil {
+			return nil, fmt.Errorf("read key of %s: %w", row.Key, err)
+		}
+		k.host(row.Key, sealed.DID)
+	}
+	return k, nil
 }
 
 // lost says that the key file is gone. A new one in its place would open
@@ -73,7 +75,7 @@ func (k *keyring) lost(ctx context.Context, file string) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return nil // there, or for others to complain about
 	}
-	sealed, _, err := k.space.Get(ctx, []byte(venueKey))
+	sealed, _, err := k.space.Get(ctx, venueKey)
 	if err != nil || sealed == nil {
 		return err
 	}
@@ -129,7 +131,7 @@ type sealedKey struct {
 // key returns the key of the name, made on first use.
 func (k *keyring) key(ctx context.Context, name string) (ucan.Key, error) {
 	for {
-		raw, _, err := k.space.Get(ctx, []byte(name))
+		raw, _, err := k.space.Get(ctx, name)
 		if err != nil {
 			return ucan.Key{}, err
 		}
@@ -163,12 +165,12 @@ func (k *keyring) create(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Not applied means that another made it first: that one counts.
-	applied, err := k.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil)
+	// Moved means that another made it first: that one counts.
+	moved, err := k.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil)
 	if err != nil {
 		return fmt.Errorf("store key of %s: %w", name, err)
 	}
-	if applied {
+	if moved == "" {
 		k.host(name, key.DID())
 	}
 	return k.space.Sync(ctx)

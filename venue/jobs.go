@@ -111,16 +111,15 @@ func jobKey(kind string, owner ucan.DID, id string) string {
 func openJobs(ctx context.Context, space *store.Space, now func() time.Time) (*jobBook, error) {
 	b := &jobBook{space: space, now: now, running: make(map[string]*job)}
 	var open []string
-	err := space.ScanKeys(ctx, []byte("run/"), nil, func(key, _ []byte) (bool, error) {
-		open = append(open, string(key))
-		return true, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open jobs: %w", err)
+	for mark, err := range store.Keys(ctx, space, "run/", "") {
+		if err != nil {
+			return nil, fmt.Errorf("open jobs: %w", err)
+		}
+		open = append(open, mark)
 	}
 	for _, mark := range open {
 		k := "rec/" + strings.TrimPrefix(mark, "run/")
-		raw, _, err := space.Get(ctx, []byte(k))
+		raw, _, err := space.Get(ctx, k)
 		if err != nil {
 			return nil, fmt.Errorf("open jobs: %w", err)
 		}
@@ -293,7 +292,7 @@ func (b *jobBook) find(ctx context.Context, owner ucan.DID, id string) (Job, err
 	if j := b.live(owner, id); j != nil {
 		return j.record(), nil
 	}
-	raw, _, err := b.space.Get(ctx, []byte(jobKey("rec", owner, id)))
+	raw, _, err := b.space.Get(ctx, jobKey("rec", owner, id))
 	if err != nil {
 		return Job{}, err
 	}

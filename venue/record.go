@@ -111,7 +111,7 @@ func (b *agentBook) entry(key agentKey) *agent {
 func recordKey(key agentKey) string { return "rec/" + key.String() }
 
 func (b *agentBook) read(ctx context.Context, key agentKey) (*record, uint64, error) {
-	raw, rev, err := b.space.Get(ctx, []byte(recordKey(key)))
+	raw, rev, err := b.space.Get(ctx, recordKey(key))
 	if err != nil || raw == nil {
 		return nil, rev, err
 	}
@@ -197,11 +197,11 @@ func (b *agentBook) change(ctx context.Context, key agentKey, f func(old *record
 		if err != nil {
 			return nil, err
 		}
-		applied, err := b.put(ctx, key, rev, next)
+		moved, err := b.put(ctx, key, rev, next)
 		if err != nil {
 			return nil, err
 		}
-		if !applied {
+		if moved != "" {
 			continue
 		}
 		a.rec.Store(next)
@@ -210,14 +210,14 @@ func (b *agentBook) change(ctx context.Context, key agentKey, f func(old *record
 	}
 }
 
-func (b *agentBook) put(ctx context.Context, key agentKey, rev uint64, rec *record) (applied bool, err error) {
+func (b *agentBook) put(ctx context.Context, key agentKey, rev uint64, rec *record) (moved string, err error) {
 	k := recordKey(key)
 	if rec == nil {
 		return b.space.Apply(ctx, map[string]uint64{k: rev}, nil, []string{k})
 	}
 	raw, err := json.Marshal(rec)
 	if err != nil {
-		return false, fmt.Errorf("write agent %s: %w", key.id, err)
+		return "", fmt.Errorf("write agent %s: %w", key.id, err)
 	}
 	return b.space.Apply(ctx, map[string]uint64{k: rev}, map[string][]byte{k: raw}, nil)
 }
@@ -284,12 +284,18 @@ func (b *agentBook) live(a *agent, life string) func() caps.Set {
 // list returns the records of a user's agents in the order of their ids.
 func (b *agentBook) list(ctx context.Context, owner ucan.DID, fn func(id string, rec *record) error) error {
 	prefix := recordKey(agentKey{owner, ""})
-	return b.space.Scan(ctx, []byte(prefix), nil, func(key, raw []byte) (bool, error) {
-		id := string(key[len(prefix):])
-		rec := new(record)
-		if err := json.Unmarshal(raw, rec); err != nil {
-			return false, fmt.Errorf("read agent %s: %w", id, err)
+	for row, err := range store.Rows(ctx, b.space, prefix, "") {
+		if err != nil {
+			return err
 		}
-		return true, fn(id, rec)
-	})
+		id := row.Key[len(prefix):]
+		rec := new(record)
+		if err := json.Unmarshal(row.Value, rec); err != nil {
+			return fmt.Errorf("read agent %s: %w", id, err)
+		}
+		if err := fn(id, rec); err != nil {
+			return err
+		}
+	}
+	return nil
 }

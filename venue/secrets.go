@@ -63,7 +63,7 @@ func (b *secretBook) get(ctx context.Context, owner ucan.DID, name string) (secr
 		return "", 0, err
 	}
 	key := secretKey(owner, name)
-	raw, rev, err := b.space.Get(ctx, []byte(key))
+	raw, rev, err := b.space.Get(ctx, key)
 	if err != nil {
 		return "", 0, fmt.Errorf("read secret %s: %w", name, err)
 	}
@@ -84,7 +84,7 @@ func (b *secretBook) get(ctx context.Context, owner ucan.DID, name string) (secr
 
 // revision is that of a secret as it is stored now; 0 where there is none.
 func (b *secretBook) revision(ctx context.Context, owner ucan.DID, name string) (uint64, error) {
-	_, rev, err := b.space.Get(ctx, []byte(secretKey(owner, name)))
+	_, rev, err := b.space.Get(ctx, secretKey(owner, name))
 	return rev, err
 }
 
@@ -92,16 +92,18 @@ func (b *secretBook) revision(ctx context.Context, owner ucan.DID, name string) 
 func (b *secretBook) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, error) {
 	prefix := secretKey(owner, "")
 	var out []secrets.Secret
-	err := b.space.Scan(ctx, []byte(prefix), nil, func(key, raw []byte) (bool, error) {
+	for row, err := range store.Rows(ctx, b.space, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
 		var sealed sealedSecret
-		name := string(key[len(prefix):])
-		if err := json.Unmarshal(raw, &sealed); err != nil {
-			return false, fmt.Errorf("read secret %s: %w", name, err)
+		name := row.Key[len(prefix):]
+		if err := json.Unmarshal(row.Value, &sealed); err != nil {
+			return nil, fmt.Errorf("read secret %s: %w", name, err)
 		}
 		out = append(out, secrets.Secret{Name: name, Updated: sealed.Updated})
-		return true, nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // Delete removes a secret, durably.
@@ -112,12 +114,12 @@ func (b *secretBook) Delete(ctx context.Context, owner ucan.DID, name string) (d
 		if err != nil || rev == 0 {
 			return false, err
 		}
-		// Not applied means that another replaced or deleted it first.
-		deleted, err := b.space.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
+		// Moved means that another replaced or deleted it first.
+		moved, err := b.space.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
 		if err != nil {
 			return false, fmt.Errorf("delete secret %s: %w", name, err)
 		}
-		if deleted {
+		if moved == "" {
 			return true, b.space.Sync(ctx)
 		}
 	}

@@ -13,12 +13,11 @@ import (
 
 	"usher/tools/secrets"
 	"usher/ucan"
-	"usher/venue/store"
 )
 
 func newTestSecrets(t *testing.T, dir string) *secretBook {
 	t.Helper()
-	st, err := store.Open(dir, nil)
+	st, err := openStore(&Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func TestABoxOpensInItsPlaceAlone(t *testing.T) {
 	if err := b.Set(t.Context(), alice, "A", "hunter2"); err != nil {
 		t.Fatal(err)
 	}
-	raw, _, err := b.space.Get(t.Context(), []byte(secretKey(alice, "A")))
+	raw, _, err := b.space.Get(t.Context(), secretKey(alice, "A"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"usher/tools/secrets"
 	"usher/ucan"
 	"usher/venue"
-	"usher/venue/store"
+	"usher/venue/store/badger"
 )
 
 // value is a secret that nothing else in a venue looks like.
@@ -293,12 +293,12 @@ func TestSwappedBoxesAreDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	st, err := store.Open(dir, nil)
+	st, err := badger.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	space := st.Under("s/")
-	high, _, err := space.Get(t.Context(), []byte(alice.DID().String()+"/HIGH"))
+	high, _, err := space.Get(t.Context(), alice.DID().String()+"/HIGH")
 	if err != nil || high == nil {
 		t.Fatalf("the box of alice's secret is not where it was: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"usher/runtime"
+	"usher/venue/store"
 )
 
 // sessionLog keeps the sessions of one life of an agent: each event under a
@@ -40,9 +41,9 @@ func (l sessionLog) Append(ctx context.Context, session string, entries ...runti
 		expect[k], put[k] = 0, raw
 	}
 	spending := l.v.accounts.draft(ctx, put, nil)
-	applied, err := l.v.agents.space.Apply(ctx, expect, put, nil)
-	l.v.accounts.written(ctx, spending, applied)
-	if err == nil && !applied {
+	moved, err := l.v.agents.space.Apply(ctx, expect, put, nil)
+	l.v.accounts.written(ctx, spending, err == nil && moved == "")
+	if err == nil && moved != "" {
 		err = fmt.Errorf("event %d is there already: another process writes this session", entries[0].Seq)
 	}
 	return err
@@ -127,34 +128,33 @@ func (v *Venue) session(ctx context.Context, a *agent, life, actor, id string, m
 func (v *Venue) events(ctx context.Context, of bound, session string) ([]runtime.Entry, error) {
 	var entries []runtime.Entry
 	prefix := sessionLog{v, of}.prefix(session) + "/"
-	err := v.agents.space.Scan(ctx, []byte(prefix), nil, func(_, raw []byte) (bool, error) {
+	for row, err := range store.Rows(ctx, v.agents.space, prefix, "") {
+		if err != nil {
+			return nil, err
+		}
 		var e runtime.Entry
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return false, err
+		if err := json.Unmarshal(row.Value, &e); err != nil {
+			return nil, err
 		}
 		entries = append(entries, e)
-		return true, nil
-	})
-	return entries, err
+	}
+	return entries, nil
 }
 
 // eachSession calls fn for each session of an agent, seeking from one to the next.
 func (v *Venue) eachSession(ctx context.Context, of bound, fn func(id string) error) error {
 	prefix := sessionLog{v, of}.prefix("")
-	start := []byte(nil)
+	start := ""
 	for {
-		id := ""
-		err := v.agents.space.ScanKeys(ctx, []byte(prefix), start, func(k, _ []byte) (bool, error) {
-			id = string(k[len(prefix) : len(k)-9]) // "/" and the sequence number
-			return false, nil
-		})
-		if err != nil || id == "" {
+		keys, _, err := v.agents.space.PageKeys(ctx, prefix, start, 1)
+		if err != nil || len(keys) == 0 {
 			return err
 		}
+		id := keys[0][len(prefix) : len(keys[0])-9] // "/" and the sequence number
 		if err := fn(id); err != nil {
 			return err
 		}
-		start = []byte(prefix + id + "0") // '0' follows '/'
+		start = prefix + id + "0" // '0' follows '/'
 	}
 }
 
@@ -197,17 +197,16 @@ func (v *Venue) copySessions(ctx context.Context, from, to bound) error {
 // still runs then writes where nobody looks.
 func (v *Venue) removeSessions(ctx context.Context, of bound) error {
 	return v.eachSession(ctx, of, func(id string) error {
-		var keys []string
 		prefix := sessionLog{v, of}.prefix(id) + "/"
-		err := v.agents.space.ScanKeys(ctx, []byte(prefix), nil, func(k, _ []byte) (bool, error) {
-			keys = append(keys, string(k))
-			return true, nil
-		})
-		for err == nil && len(keys) > 0 {
-			batch := keys[:min(len(keys), 1000)]
-			_, err = v.agents.space.Apply(ctx, nil, nil, batch)
-			keys = keys[len(batch):]
+		for next := ""; ; {
+			var keys []string
+			var err error
+			if keys, next, err = v.agents.space.PageKeys(ctx, prefix, next, 1000); err != nil {
+				return err
+			}
+			if _, err := v.agents.space.Apply(ctx, nil, nil, keys); err != nil || next == "" {
+				return err
+			}
 		}
-		return err
 	})
 }

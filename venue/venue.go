@@ -18,6 +18,8 @@ import (
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/store"
+	"usher/venue/store/badger"
+	"usher/venue/store/memory"
 )
 
 // Venue is an open venue. It is safe for concurrent use.
@@ -62,7 +64,7 @@ var ErrClosed = errors.New("venue is closed")
 // left; what Options.Config adds to it is added.
 func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	o := opts.filled()
-	st, err := store.Open(o.Dir, &store.Options{Logger: o.Logger})
+	st, err := openStore(&o)
 	if err != nil {
 		return nil, fmt.Errorf("open venue: %w", err)
 	}
@@ -75,6 +77,13 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 		return nil, errors.Join(fmt.Errorf("open venue: %w", err), v.Close())
 	}
 	return v, nil
+}
+
+func openStore(o *Options) (*store.Store, error) {
+	if o.Dir == "" {
+		return memory.Open(), nil
+	}
+	return badger.Open(o.Dir, &badger.Options{Logger: o.Logger})
 }
 
 func (v *Venue) start(ctx context.Context, o *Options) (err error) {

@@ -101,17 +101,17 @@ func (e *emitter) flush(ctx context.Context) error {
 		b.marker = markerKey(b.node.id)
 		b.puts[b.marker] = []byte(markBuilding)
 	}
-	applied, err := e.t.store.Apply(ctx, map[string]uint64{b.marker: b.markerRev}, b.puts, nil)
+	moved, err := e.t.store.Apply(ctx, map[string]uint64{b.marker: b.markerRev}, b.puts, nil)
 	if err != nil {
 		return err
 	}
-	if !applied {
+	if moved != "" {
 		return errTaken
 	}
 	b.puts, e.bytes = map[string][]byte{}, 0
 	if first {
 		var mark []byte
-		mark, b.markerRev, err = e.t.store.Get(ctx, []byte(b.marker))
+		mark, b.markerRev, err = e.t.store.Get(ctx, b.marker)
 		if err == nil && string(mark) != markBuilding {
 			return errTaken
 		}

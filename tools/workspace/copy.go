@@ -87,13 +87,14 @@ func (t *Tree) duplicate(ctx context.Context, n node) (*built, error) {
 // duplicateBranch emits the entries of branch src under dst, and then the branches below them.
 func (t *Tree) duplicateBranch(ctx context.Context, e *emitter, src branchID, dst node) error {
 	type below struct {
-		key, value []byte // the source's entry
-		src        branchID
-		dst        node
+		key   string
+		value []byte // the source's entry
+		src   branchID
+		dst   node
 	}
 	var branches []below
 	count := uint64(0)
-	err := t.store.Scan(ctx, entryPrefix(src), nil, func(key, value []byte) (bool, error) {
+	err := t.scan(ctx, entryPrefix(src), "", func(key string, value []byte) (bool, error) {
 		count++
 		n, err := decodeNode(value)
 		if err != nil {
@@ -102,9 +103,9 @@ func (t *Tree) duplicateBranch(ctx context.Context, e *emitter, src branchID, ds
 		if n.stored() {
 			from := n.id
 			n.id = newID()
-			branches = append(branches, below{append([]byte(nil), key...), append([]byte(nil), value...), from, n})
+			branches = append(branches, below{key, value, from, n})
 		}
-		return true, e.put(ctx, entryKey(dst.id, string(key[prefixLen:])), n.encode())
+		return true, e.put(ctx, entryKey(dst.id, key[prefixLen:]), n.encode())
 	})
 	if err != nil {
 		return err

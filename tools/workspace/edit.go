@@ -192,12 +192,12 @@ func (e *edit) store(key string, v any) error {
 }
 
 func (e *edit) apply(ctx context.Context) (bool, error) {
-	applied, err := e.t.store.Apply(ctx, e.expect, e.put, e.del)
+	moved, err := e.t.store.Apply(ctx, e.expect, e.put, e.del)
 	if err != nil {
 		return false, fmt.Errorf("write %s: %w", join(e.segs), err)
 	}
-	if applied && e.node.stored() {
+	if moved == "" && e.node.stored() {
 		e.t.wakeSweeper()
 	}
-	return applied, nil
+	return moved == "", nil
 }

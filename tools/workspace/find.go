@@ -43,7 +43,7 @@ func (t *Tree) find(ctx context.Context, owner string, segs []string, whole bool
 			}
 			s.key = elementKey(s.branch, index)
 		}
-		data, rev, err := t.store.Get(ctx, []byte(s.key))
+		data, rev, err := t.store.Get(ctx, s.key)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", join(segs[:s.depth]), err)
 		}
@@ -69,12 +69,13 @@ func (t *Tree) unchanged(ctx context.Context, links []link) (bool, error) {
 	for _, l := range links {
 		expect[l.key] = l.rev
 	}
-	return t.store.Apply(ctx, expect, nil, nil)
+	moved, err := t.store.Apply(ctx, expect, nil, nil)
+	return moved == "", err
 }
 
 // count reads how many entries a branch has.
 func (t *Tree) count(ctx context.Context, id branchID) (n, rev uint64, err error) {
-	data, rev, err := t.store.Get(ctx, []byte(countKey(id)))
+	data, rev, err := t.store.Get(ctx, countKey(id))
 	if err != nil {
 		return 0, 0, fmt.Errorf("read count: %w", err)
 	}

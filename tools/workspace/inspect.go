@@ -122,7 +122,7 @@ func (r renderer) size(ctx context.Context, n node) (int, error) {
 func (r renderer) scalar(ctx context.Context, n node, budget int) (string, error) {
 	text, size := n.leaf, fmt.Sprintf(" /* %d bytes */", len(n.leaf))
 	if n.kind == chunkKind {
-		err := r.t.store.Scan(ctx, entryPrefix(n.id), nil, func(_, value []byte) (bool, error) {
+		err := r.t.scan(ctx, entryPrefix(n.id), "", func(_ string, value []byte) (bool, error) {
 			piece, err := decodeNode(value)
 			text, size = append([]byte(nil), piece.leaf...), " /* long */"
 			return false, err

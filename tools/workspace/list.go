@@ -132,22 +132,19 @@ func (t *Tree) children(ctx context.Context, n node, offset int, keysOnly bool, 
 	if err != nil {
 		return 0, err
 	}
-	scan, start := t.store.Scan, []byte(nil)
-	if keysOnly {
-		scan = t.store.ScanKeys
-	}
+	start := ""
 	skip := offset
 	if n.kind == vectorKind {
-		start, skip = []byte(elementKey(n.id, uint64(offset))), 0
+		start, skip = elementKey(n.id, uint64(offset)), 0
 	}
-	err = scan(ctx, entryPrefix(n.id), start, func(key, value []byte) (bool, error) {
+	err = t.scan(ctx, entryPrefix(n.id), start, func(key string, value []byte) (bool, error) {
 		if skip > 0 {
 			skip--
 			return true, nil
 		}
 		c := childNode{check: func() error { return nil }}
 		if n.kind == mapKind {
-			c.key = string(key[prefixLen:])
+			c.key = key[prefixLen:]
 		}
 		if !keysOnly {
 			var err error

@@ -116,15 +116,15 @@ func (n node) typeName() string {
 	}
 }
 
-func entryPrefix(id branchID) []byte { return append([]byte{'d'}, id[:]...) }
+func entryPrefix(id branchID) string { return "d" + string(id[:]) }
 func countKey(id branchID) string    { return "n" + string(id[:]) }
 func markerKey(id branchID) string   { return "x" + string(id[:]) }
 
 const (
 	markerPrefix = "x"
 	prefixLen    = 1 + len(branchID{})
-	// maxKey bounds the keys of stored maps; the store has a bound for its keys.
-	maxKey = 16 << 10
+	// maxKey bounds the keys of stored maps; a store has a bound of 2 KiB for its keys.
+	maxKey = 2000
 )
 
 // entryKey is the key of a map's entry.
@@ -135,7 +135,7 @@ func entryKey(id branchID, segment string) string {
 
 // elementKey is the key of an array's entry.
 func elementKey(id branchID, index uint64) string {
-	return string(binary.BigEndian.AppendUint64(entryPrefix(id), index))
+	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(id)), index))
 }
 
 // parseIndex reads an array index as paths spell it: decimal, without leading zeros.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/tools/workspace"
-	"usher/venue/store"
+	"usher/venue/store/memory"
 )
 
 func binaryCount(n uint64) []byte { return binary.AppendUvarint(nil, n) }
@@ -28,14 +28,14 @@ type meddler struct {
 	n      int
 }
 
-func (m *meddler) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (bool, error) {
+func (m *meddler) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (string, error) {
 	if err := m.act(); err != nil {
-		return false, err
+		return "", err
 	}
 	return m.Store.Apply(ctx, expect, put, del)
 }
 
-func (m *meddler) Get(ctx context.Context, key []byte) ([]byte, uint64, error) {
+func (m *meddler) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if m.every {
 		if err := m.act(); err != nil {
 			return nil, 0, err
@@ -44,13 +44,13 @@ func (m *meddler) Get(ctx context.Context, key []byte) ([]byte, uint64, error) {
 	return m.Store.Get(ctx, key)
 }
 
-func (m *meddler) Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (bool, error)) error {
+func (m *meddler) Page(ctx context.Context, prefix, from string, limit int) ([]workspace.Row, string, error) {
 	if m.every {
 		if err := m.act(); err != nil {
-			return err
+			return nil, "", err
 		}
 	}
-	return m.Store.Scan(ctx, prefix, start, fn)
+	return m.Store.Page(ctx, prefix, from, limit)
 }
 
 func (m *meddler) act() error {
@@ -74,10 +74,7 @@ func (m *meddler) rest() {
 // the reading and the writing of an operation. The outcome must be that of one order or the other.
 func TestLostRaces(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s, err := store.Open("", nil)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		s := memory.Open()
 		defer s.Close()
 		opts := &workspace.Options{LeafLimit: rapid.IntRange(2, 40).Draw(rt, "leaf limit")}
 		other := workspace.NewTree(s, opts)
@@ -203,10 +200,7 @@ func orders(before twin, a, b op) []outcome {
 // meddle runs b before the access of a with that number, and reports whether there was one.
 func meddle(t *testing.T, opts *workspace.Options, doc any, a, b op, point int) (ran bool) {
 	t.Helper()
-	s, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memory.Open()
 	defer s.Close()
 	other := workspace.NewTree(s, opts)
 	defer other.Close()
@@ -358,10 +352,7 @@ func TestCrashAnywhere(t *testing.T) {
 // TestManyAtOnce races all operations on one collection.
 func TestManyAtOnce(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memory.Open()
 	defer s.Close()
 	opts := &workspace.Options{LeafLimit: 64}
 	trees := []*workspace.Tree{workspace.NewTree(s, opts), workspace.NewTree(s, opts)}

@@ -152,14 +152,14 @@ func (t *Tree) stream(ctx context.Context, n node, out *sink) error {
 	out.write([]byte(open))
 	var scratch []byte
 	first := true
-	err := t.store.Scan(ctx, entryPrefix(n.id), nil, func(key, value []byte) (bool, error) {
+	err := t.scan(ctx, entryPrefix(n.id), "", func(key string, value []byte) (bool, error) {
 		scratch = scratch[:0]
 		if !first && n.kind != chunkKind {
 			scratch = append(scratch, ',')
 		}
 		first = false
 		if n.kind == mapKind {
-			scratch = append(appendString(scratch, string(key[prefixLen:])), ':')
+			scratch = append(appendString(scratch, key[prefixLen:]), ':')
 		}
 		out.write(scratch)
 		c, err := decodeNode(value)
@@ -173,7 +173,7 @@ func (t *Tree) stream(ctx context.Context, n node, out *sink) error {
 }
 
 // streamChild streams one child of a branch that is being scanned.
-func (t *Tree) streamChild(ctx context.Context, key, value []byte, c node, out *sink) error {
+func (t *Tree) streamChild(ctx context.Context, key string, value []byte, c node, out *sink) error {
 	if err := t.stream(ctx, c, out); err != nil || !c.stored() {
 		return err
 	}
@@ -182,7 +182,7 @@ func (t *Tree) streamChild(ctx context.Context, key, value []byte, c node, out *
 
 // stillLinked fails with errMoved unless the entry of a branch is as it was, so that what was read
 // below it was not being swept.
-func (t *Tree) stillLinked(ctx context.Context, key, value []byte) error {
+func (t *Tree) stillLinked(ctx context.Context, key string, value []byte) error {
 	now, _, err := t.store.Get(ctx, key)
 	if err == nil && !bytes.Equal(now, value) {
 		return errMoved

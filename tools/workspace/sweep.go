@@ -33,7 +33,7 @@ func (t *Tree) sweepUntil(ctx context.Context) {
 func (t *Tree) sweepAll(ctx context.Context) error {
 	for again := true; again; {
 		again = false
-		for start := []byte(markerPrefix); ; {
+		for start := markerPrefix; ; {
 			ids, err := t.marked(ctx, start)
 			if err != nil {
 				return err
@@ -48,19 +48,19 @@ func (t *Tree) sweepAll(ctx context.Context) error {
 				}
 			}
 			// Going on behind the last one spares the store a walk over what it just removed.
-			start = append([]byte(markerKey(ids[len(ids)-1])), 0)
+			start = markerKey(ids[len(ids)-1]) + "\x00"
 		}
 	}
 	return nil
 }
 
 // marked returns some branches that are garbage, from a marker upwards.
-func (t *Tree) marked(ctx context.Context, start []byte) (ids []branchID, err error) {
-	err = t.store.ScanKeys(ctx, []byte(markerPrefix), start, func(key, _ []byte) (bool, error) {
+func (t *Tree) marked(ctx context.Context, start string) (ids []branchID, err error) {
+	err = t.scan(ctx, markerPrefix, start, func(key string, _ []byte) (bool, error) {
 		if len(key) != prefixLen {
 			return false, errBadNode
 		}
-		id := branchID(key[1:])
+		id := branchID([]byte(key[1:]))
 		t.mu.Lock()
 		_, building := t.building[id]
 		t.mu.Unlock()
@@ -78,12 +78,12 @@ func (t *Tree) sweep(ctx context.Context, id branchID) error {
 	// Claiming the marker makes a builder fail that runs elsewhere; where the marker is gone or
 	// changed, the branch has been linked or swept.
 	marker := markerKey(id)
-	_, rev, err := t.store.Get(ctx, []byte(marker))
+	_, rev, err := t.store.Get(ctx, marker)
 	if err != nil || rev == 0 {
 		return err
 	}
-	claimed, err := t.store.Apply(ctx, map[string]uint64{marker: rev}, map[string][]byte{marker: []byte(markSwept)}, nil)
-	if err != nil || !claimed {
+	moved, err := t.store.Apply(ctx, map[string]uint64{marker: rev}, map[string][]byte{marker: []byte(markSwept)}, nil)
+	if err != nil || moved != "" {
 		return err
 	}
 	for {
@@ -105,7 +105,7 @@ func (t *Tree) sweep(ctx context.Context, id branchID) error {
 func (t *Tree) sweepBatch(ctx context.Context, id branchID) (put map[string][]byte, del []string, err error) {
 	put = map[string][]byte{}
 	size := 0
-	err = t.store.Scan(ctx, entryPrefix(id), nil, func(key, value []byte) (bool, error) {
+	err = t.scan(ctx, entryPrefix(id), "", func(key string, value []byte) (bool, error) {
 		n, err := decodeNode(value)
 		if err != nil {
 			return false, err
@@ -113,7 +113,7 @@ func (t *Tree) sweepBatch(ctx context.Context, id branchID) (put map[string][]by
 		if n.stored() {
 			put[markerKey(n.id)] = []byte(markGarbage)
 		}
-		del = append(del, string(key))
+		del = append(del, key)
 		size += len(key) + prefixLen
 		return len(del) < batchKeys/2 && size < batchBytes, nil
 	})

@@ -15,13 +15,37 @@ import (
 // Store is the storage that a tree needs: ordered keys, revisions and atomic steps. Revision 0 is
 // a key that does not exist, and each write of a key gives it another revision.
 type Store interface {
-	Get(ctx context.Context, key []byte) (value []byte, rev uint64, err error)
-	// Scan and ScanKeys call fn for the keys that begin with prefix and are not below start, in
-	// order, as they were at one moment. The slices are valid until fn returns.
-	Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
-	ScanKeys(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error
-	// Apply reports false and writes nothing when a key of expect is not at its revision any more.
-	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (applied bool, err error)
+	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	// Page returns rows whose keys begin with prefix and are not below from, in order, at most
+	// limit of them, and where the next page begins: "" when nothing follows.
+	Page(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	// Apply writes nothing when a key of expect is not at its revision any more, and returns it.
+	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
+}
+
+// Row is a key with its value and its revision.
+type Row = struct {
+	Key   string
+	Value []byte
+	Rev   uint64
+}
+
+// scan calls fn for the rows below prefix, from a key on, as long as it says so.
+func (t *Tree) scan(ctx context.Context, prefix, from string, fn func(key string, value []byte) (more bool, err error)) error {
+	for {
+		rows, next, err := t.store.Page(ctx, prefix, from, 256)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if more, err := fn(r.Key, r.Value); !more || err != nil {
+				return err
+			}
+		}
+		if from = next; from == "" {
+			return nil
+		}
+	}
 }
 
 // ErrBusy says that a value changed each time between reading and writing it.

@@ -230,7 +230,7 @@ func TestBounds(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"long key", map[string]any{strings.Repeat("k", 16<<10+1): 1}, "an object key has 16385 bytes: at most 16384 are possible"},
+		{"long key", map[string]any{strings.Repeat("k", 2000+1): strings.Repeat("v", 4096)}, "an object key has 2001 bytes: at most 2000 are possible"},
 		{"deep", json.RawMessage(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "nests deeper than 128 levels"},
 		{"not JSON", json.RawMessage(`{"a":`), "parse value"},
 		{"two values", json.RawMessage(`1 2`), "more than one JSON value"},
@@ -244,7 +244,7 @@ func TestBounds(t *testing.T) {
 			}
 		})
 	}
-	mustPut(t, tree, "w/x", map[string]any{strings.Repeat("k", 16<<10): 1, "dup": json.RawMessage(`{"a":1,"a":2}`)})
+	mustPut(t, tree, "w/x", map[string]any{strings.Repeat("k", 2000): strings.Repeat("v", 4096), "dup": json.RawMessage(`{"a":1,"a":2}`)})
 	if got := get(t, tree, alice, "w/x/dup"); got != `{"a":2}` {
 		t.Errorf("a key that comes twice = %s, want the last", got)
 	}
@@ -256,14 +256,14 @@ type sweepWatch struct {
 	swept chan struct{}
 }
 
-func (w *sweepWatch) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (bool, error) {
-	ok, err := w.Store.Apply(ctx, expect, put, del)
+func (w *sweepWatch) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (string, error) {
+	moved, err := w.Store.Apply(ctx, expect, put, del)
 	for _, key := range del {
-		if ok && key[0] == 'x' {
+		if moved == "" && key[0] == 'x' {
 			w.swept <- struct{}{}
 		}
 	}
-	return ok, err
+	return moved, err
 }
 
 // TestSweeper: nobody has to ask for garbage to be removed, neither now nor what a crash left.

@@ -16,6 +16,7 @@ import (
 	"usher/caps"
 	"usher/tools/workspace"
 	"usher/venue/store"
+	"usher/venue/store/memory"
 )
 
 const alice, bob = "did:key:zAlice", "did:key:zBob"
@@ -31,10 +32,7 @@ func at(t testing.TB, path string) caps.Resource {
 
 func newStore(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memory.Open()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -293,10 +291,7 @@ func drawOp(t *rapid.T) op {
 // TestAgreesWithTwin runs random operations on the tree and on the twin.
 func TestAgreesWithTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s, err := store.Open("", nil)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		s := memory.Open()
 		defer s.Close()
 		tree := workspace.NewTree(s, &workspace.Options{LeafLimit: rapid.IntRange(2, 60).Draw(rt, "leaf limit")})
 		defer tree.Close()
@@ -373,12 +368,11 @@ func checkSame(rt rapid.TB, t *testing.T, tree *workspace.Tree, w twin, path str
 func checkStore(rt rapid.TB, t *testing.T, s workspace.Store) {
 	rt.Helper()
 	all := map[string]string{}
-	err := s.Scan(t.Context(), nil, nil, func(k, v []byte) (bool, error) {
-		all[string(k)] = string(v)
-		return true, nil
-	})
-	if err != nil {
-		rt.Fatal(err)
+	for row, err := range store.Rows(t.Context(), s, "", "") {
+		if err != nil {
+			rt.Fatal(err)
+		}
+		all[row.Key] = string(row.Value)
 	}
 	keys := slices.Sorted(maps.Keys(all))
 	var walk func(id [16]byte, counted bool)

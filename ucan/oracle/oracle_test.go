@@ -27,7 +27,7 @@ import (
 
 	"usher/caps"
 	"usher/ucan"
-	"usher/venue/store"
+	"usher/venue/store/memory"
 )
 
 // person has one key in both implementations.
@@ -58,10 +58,7 @@ func newPerson(t testing.TB, name string) person {
 
 func newVerifier(t testing.TB, self ucan.DID) *ucan.Verifier {
 	t.Helper()
-	kv, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kv := memory.Open()
 	t.Cleanup(func() {
 		if err := kv.Close(); err != nil {
 			t.Error(err)

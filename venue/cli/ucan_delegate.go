@@ -14,7 +14,7 @@ import (
 	"usher/caps"
 	"usher/ucan"
 	"usher/venue"
-	"usher/venue/store"
+	inmemory "usher/venue/store/memory"
 )
 
 type ucanDelegateCmd struct {
@@ -130,10 +130,7 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, g grant) (mad
 	if err != nil {
 		return nil, fmt.Errorf("--proof %w", err)
 	}
-	kv, err := store.Open("", nil)
-	if err != nil {
-		return nil, err
-	}
+	kv := inmemory.Open()
 	defer func() { err = errors.Join(err, kv.Close()) }()
 	held, err := ucan.OpenStore(ctx, kv, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"usher/caps"
 	"usher/ucan"
 	"usher/venue/cli"
-	"usher/venue/store"
+	inmemory "usher/venue/store/memory"
 )
 
 // noon is when the tokens of these tests are made.
@@ -82,10 +82,7 @@ func keyOf(t testing.TB, seed byte) ucan.Key {
 // turns JWT and native.
 func chain(t *testing.T, keys ...ucan.Key) []*ucan.Link {
 	t.Helper()
-	kv, err := store.Open("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kv := inmemory.Open()
 	t.Cleanup(func() { _ = kv.Close() })
 	held, err := ucan.OpenStore(t.Context(), kv, nil)
 	if err != nil {

@@ -1,92 +1,113 @@
-package store
+package store_test
 
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"usher/venue/store"
 )
 
-func BenchmarkGet(b *testing.B) {
-	for _, kind := range []string{"disk", "memory"} {
-		b.Run(kind, func(b *testing.B) {
-			s := filled(b, kind)
-			var key [8]byte
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				binary.BigEndian.PutUint64(key[:], uint64(i*7919%50_000))
-				if _, rev, err := s.Get(b.Context(), key[:]); rev == 0 || err != nil {
-					b.Fatal(rev, err)
-				}
-			}
-		})
+func eachEngineBench(b *testing.B, run func(b *testing.B, s *store.Store)) {
+	for _, e := range engines {
+		s := filled(b, closing(b, e.open(b)))
+		b.Run(e.name, func(b *testing.B) { run(b, s) })
 	}
 }
 
-func BenchmarkScan1000(b *testing.B) {
-	s := filled(b, "disk")
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		err := s.Scan(b.Context(), nil, nil, func(_, _ []byte) (bool, error) { n++; return n < 1000, nil })
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkApply(b *testing.B) {
-	for _, kind := range []string{"disk", "memory"} {
-		b.Run(kind, func(b *testing.B) {
-			s := filled(b, kind)
-			value := make([]byte, 128)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				key := fmt.Sprintf("new%d", i)
-				ok, err := s.Apply(b.Context(), map[string]uint64{key: 0}, map[string][]byte{key: value}, nil)
-				if !ok || err != nil {
-					b.Fatal(ok, err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkSync is one acknowledged write that must not be forgotten, two and 16 writers at once (on two
-// processors).
-func BenchmarkSync(b *testing.B) {
-	for _, writers := range []int{2, 16} {
-		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			s := filled(b, "disk")
-			value := make([]byte, 128)
-			b.SetParallelism(writers / 2)
-			b.RunParallel(func(pb *testing.PB) {
-				for i := 0; pb.Next(); i++ {
-					key := fmt.Sprintf("%p%d", pb, i)
-					if _, err := s.Apply(b.Context(), nil, map[string][]byte{key: value}, nil); err != nil {
-						b.Error(err)
-					}
-					if err := s.Sync(b.Context()); err != nil {
-						b.Error(err)
-					}
-				}
-			})
-		})
-	}
-}
-
-func filled(b *testing.B, kind string) *Store {
+func filled(b *testing.B, s *store.Store) *store.Store {
 	b.Helper()
-	dir := ""
-	if kind == "disk" {
-		dir = b.TempDir()
-	}
-	s := open(b, dir)
 	for i := 0; i < 50_000; i += 5_000 {
 		put := make(map[string][]byte, 5_000)
 		for j := range 5_000 {
-			put[string(binary.BigEndian.AppendUint64(nil, uint64(i+j)))] = make([]byte, 128)
+			put[benchKey(i+j)] = make([]byte, 128)
 		}
-		mustApply(b, s, nil, put)
+		apply(b, s, nil, put)
 	}
 	return s
+}
+
+func benchKey(i int) string {
+	return string(binary.BigEndian.AppendUint64([]byte("filled/"), uint64(i)))
+}
+
+func BenchmarkGet(b *testing.B) {
+	keys := make([]string, 1024)
+	for i := range keys {
+		keys[i] = benchKey(i * 7919 % 50_000)
+	}
+	eachEngineBench(b, func(b *testing.B, s *store.Store) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, rev, err := s.Get(b.Context(), keys[i%len(keys)]); rev == 0 || err != nil {
+				b.Fatal(rev, err)
+			}
+		}
+	})
+}
+
+// BenchmarkPage is a page of 100 rows out of the midst of 50,000.
+func BenchmarkPage(b *testing.B) {
+	eachEngineBench(b, func(b *testing.B, s *store.Store) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if rows, _, err := s.Page(b.Context(), "filled/", benchKey(25_000), 100); len(rows) != 100 || err != nil {
+				b.Fatal(len(rows), err)
+			}
+		}
+	})
+}
+
+func BenchmarkApply(b *testing.B) {
+	var n atomic.Int64 // over all runs, so that every key is new
+	value := make([]byte, 128)
+	eachEngineBench(b, func(b *testing.B, s *store.Store) {
+		b.ReportAllocs()
+		for b.Loop() {
+			key := fmt.Sprint("new", n.Add(1))
+			moved, err := s.Apply(b.Context(), map[string]uint64{key: 0}, map[string][]byte{key: value}, nil)
+			if moved != "" || err != nil {
+				b.Fatal(moved, err)
+			}
+		}
+	})
+}
+
+// BenchmarkSync is one acknowledged write that survives a loss of power, by 1, 16 and 64 writers.
+func BenchmarkSync(b *testing.B) {
+	s := filled(b, closing(b, engines[0].open(b)))
+	value := make([]byte, 128)
+	var n atomic.Int64
+	for _, writers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			work := make(chan struct{}, b.N)
+			for range b.N {
+				work <- struct{}{}
+			}
+			close(work)
+			done := make(chan error, writers)
+			b.ResetTimer()
+			for range writers {
+				go func() {
+					var err error
+					for range work {
+						if _, err = s.Apply(b.Context(), nil, map[string][]byte{fmt.Sprint("new", n.Add(1)): value}, nil); err != nil {
+							break
+						}
+						if err = s.Sync(b.Context()); err != nil {
+							break
+						}
+					}
+					done <- err
+				}()
+			}
+			for range writers {
+				if err := <-done; err != nil {
+					b.Error(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+		})
+	}
 }

@@ -1,143 +1,129 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/dgraph-io/badger/v4"
+	"strings"
 )
+
+// Snapshot reads what a space held at one moment, by the methods of [Space]. Close it with a defer:
+// as long as it is open, nothing that it can see is reclaimed. Closing it twice does nothing. One
+// snapshot serves one goroutine.
+type Snapshot = interface {
+	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	Page(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	PageBack(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	PageKeys(ctx context.Context, prefix, from string, limit int) (keys []string, next string, err error)
+	Close()
+}
+
+// reader is what a space and a snapshot have in common.
+type reader struct {
+	gate   *gate
+	prefix string
+	of     *moment // nil: as it is now
+}
+
+// moment is the view of a snapshot, nil once that is closed.
+type moment struct{ view EngineSnapshot }
+
+var errSnapshotClosed = errors.New("snapshot is closed")
+
+// enter is [gate.enter] for reading.
+func (r *reader) enter(ctx context.Context) (View, error) {
+	if r.of == nil {
+		return r.gate.enter(ctx)
+	}
+	if r.of.view == nil {
+		return nil, errSnapshotClosed
+	}
+	_, err := r.gate.enter(ctx)
+	return r.of.view, err
+}
 
 // Get returns the value of key and its revision. A key that does not exist has no value and
 // revision 0; that is not an error. The value belongs to the caller.
-func (s *Store) Get(ctx context.Context, key []byte) (value []byte, rev uint64, err error) {
-	if err := s.begin(ctx); err != nil {
+func (r *reader) Get(ctx context.Context, key string) (value []byte, rev uint64, err error) {
+	v, err := r.enter(ctx)
+	if err != nil {
 		return nil, 0, err
 	}
-	defer s.running.Done()
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
-	item, err := txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, 0, nil
-	}
-	if err != nil {
+	defer r.gate.leave()
+	if value, rev, err = v.Get(r.prefix + key); err != nil {
 		return nil, 0, fmt.Errorf("get %q: %w", key, err)
 	}
-	value, err = item.ValueCopy(nil)
+	return value, rev, nil
+}
+
+// Page returns the rows whose keys begin with prefix and are not below from, in the order of their
+// bytes: limit of them at most, and fewer once they have [MaxPageBytes]. next is where the next
+// page begins, "" when nothing follows. An empty from means the first key.
+func (r *reader) Page(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error) {
+	return r.page(ctx, Walk{Prefix: prefix, From: from, Limit: limit})
+}
+
+// PageBack is Page downwards: from the key from, or from the last key that begins with prefix when
+// from is empty.
+func (r *reader) PageBack(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error) {
+	return r.page(ctx, Walk{Prefix: prefix, From: from, Limit: limit, Back: true})
+}
+
+// PageKeys is Page without the values, and none is fetched.
+func (r *reader) PageKeys(ctx context.Context, prefix, from string, limit int) (keys []string, next string, err error) {
+	rows, next, err := r.page(ctx, Walk{Prefix: prefix, From: from, Limit: limit, Keys: true})
 	if err != nil {
-		return nil, 0, fmt.Errorf("get %q: %w", key, err)
+		return nil, "", err
 	}
-	return value, item.Version(), nil
-}
-
-// Scan calls fn for each key that begins with prefix and is not below start, in the order of
-// their bytes, until fn returns false or an error; the error is returned as it is. An empty start
-// means the first key. The slices are valid until fn returns. Keep fn short: as long as a scan
-// runs, no old version of anything can be reclaimed.
-func (s *Store) Scan(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error {
-	return s.scan(ctx, walk{prefix: prefix, start: start, values: true}, fn)
-}
-
-// ScanBack is Scan downwards: from start, or from the last key that begins with prefix when start
-// is empty.
-func (s *Store) ScanBack(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error {
-	return s.scan(ctx, walk{prefix: prefix, start: start, values: true, back: true}, fn)
-}
-
-// ScanKeys is Scan without the values: fn gets nil in their place, and none is fetched.
-func (s *Store) ScanKeys(ctx context.Context, prefix, start []byte, fn func(key, value []byte) (more bool, err error)) error {
-	return s.scan(ctx, walk{prefix: prefix, start: start}, fn)
-}
-
-// walk is one way through the keys.
-type walk struct {
-	prefix, start []byte
-	values, back  bool
-}
-
-func (s *Store) scan(ctx context.Context, w walk, fn func(key, value []byte) (bool, error)) error {
-	if err := s.begin(ctx); err != nil {
-		return err
+	keys = make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.Key
 	}
-	defer s.running.Done()
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
-	it := txn.NewIterator(w.options())
-	defer it.Close()
-
-	var key []byte
-	var more bool
-	visit := func(value []byte) (err error) { // one closure for the whole walk
-		more, err = fn(key, value)
-		return err
-	}
-	w.seek(it)
-	for n := 0; it.ValidForPrefix(w.prefix); it.Next() {
-		// Asking a context takes a lock; 64 keys are a fraction of a millisecond.
-		if n++; n%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		item := it.Item()
-		key = item.Key()
-		var err error
-		if w.values {
-			err = item.Value(visit)
-		} else {
-			err = visit(nil)
-		}
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	return keys, next, nil
 }
 
-func (w walk) options() badger.IteratorOptions {
-	// Badger's prefetching starts a goroutine for each value, which costs more than it saves for
-	// values that stand beside their keys.
-	o := badger.IteratorOptions{Reverse: w.back}
-	if !w.back {
-		// Downwards, Badger would hide the key that follows the prefix, where seek begins.
-		o.Prefix = w.prefix
+func (r *reader) page(ctx context.Context, w Walk) ([]Row, string, error) {
+	if w.Limit < 1 {
+		return nil, "", fmt.Errorf("page of %d rows: ask for 1 or more", w.Limit)
 	}
-	return o
+	w.Prefix = r.prefix + w.Prefix
+	if w.From != "" {
+		w.From = r.prefix + w.From
+	}
+	v, err := r.enter(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer r.gate.leave()
+	rows, next, err := v.Page(w)
+	if err != nil {
+		return nil, "", fmt.Errorf("page %q: %w", w.Prefix, err)
+	}
+	for i := range rows {
+		rows[i].Key = rows[i].Key[len(r.prefix):]
+	}
+	return rows, strings.TrimPrefix(next, r.prefix), nil
 }
 
-// seek brings the iterator to the first key of the walk.
-func (w walk) seek(it *badger.Iterator) {
-	if !w.back {
-		if bytes.Compare(w.start, w.prefix) > 0 {
-			it.Seek(w.start)
-		} else {
-			it.Rewind()
-		}
+// Snapshot opens a view of this moment.
+func (s *Space) Snapshot(ctx context.Context) (Snapshot, error) {
+	e, err := s.gate.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.gate.leave()
+	return &snapshot{reader{s.gate, s.prefix, &moment{e.Snapshot()}}}, nil
+}
+
+type snapshot struct{ reader }
+
+func (s *snapshot) Close() {
+	if s.of.view == nil {
 		return
 	}
-	end := after(w.prefix)
-	if len(w.start) > 0 && (end == nil || bytes.Compare(w.start, end) < 0) {
-		it.Seek(w.start)
-		return
+	if _, err := s.gate.enter(context.Background()); err == nil {
+		s.of.view.End()
+		s.gate.leave()
 	}
-	if end == nil {
-		it.Rewind()
-		return
-	}
-	it.Seek(end)
-	if it.Valid() && bytes.Equal(it.Item().Key(), end) {
-		it.Next() // end itself is beyond the prefix
-	}
-}
-
-// after returns the first key that follows every key with this prefix; nil when none can.
-func after(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] < 0xff {
-			end := bytes.Clone(prefix[:i+1])
-			end[i]++
-			return end
-		}
-	}
-	return nil
+	s.of.view = nil
 }

@@ -1,4 +1,4 @@
-package store
+package badger
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"usher/venue/store"
 )
 
 func TestSetAside(t *testing.T) {
@@ -50,9 +52,14 @@ func TestFsync(t *testing.T) {
 // TestSyncWhileLogsRotate writes past several memtables and value logs between the syncs.
 func TestSyncWhileLogsRotate(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir)
+	e, err := openEngine(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(e)
+	defer s.Close()
 	for range 120 {
-		mustApply(t, s, nil, map[string][]byte{"k": make([]byte, 1_000_000)})
+		mustApply(t, s, map[string][]byte{"k": make([]byte, 1_000_000)})
 		if err := s.Sync(t.Context()); err != nil {
 			t.Fatalf("Sync() = %v", err)
 		}
@@ -61,10 +68,10 @@ func TestSyncWhileLogsRotate(t *testing.T) {
 	if err != nil || len(logs) < 2 {
 		t.Fatalf("%d value logs, %v; the test needs two", len(logs), err)
 	}
-	if got := s.sync.settled[".vlog"]; got == "" {
+	if got := e.sync.settled[".vlog"]; got == "" {
 		t.Error("no full value log was synced")
 	}
-	if _, err := os.Stat(filepath.Join(dir, s.sync.settled[".vlog"])); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, e.sync.settled[".vlog"])); err != nil {
 		t.Error(err)
 	}
 }

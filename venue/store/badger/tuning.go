@@ -1,4 +1,4 @@
-package store
+package badger
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // tuned is Badger for a program that is mostly something else: tens of megabytes instead of
 // hundreds. Smaller memtables than these cost more than they save.
 func tuned(dir string, logger *slog.Logger) badger.Options {
-	o := badger.DefaultOptions(dir).
+	return badger.DefaultOptions(dir).
 		WithMemTableSize(8 << 20).
 		WithNumMemtables(2).
 		WithBlockCacheSize(8 << 20).
@@ -29,11 +29,6 @@ func tuned(dir string, logger *slog.Logger) badger.Options {
 		WithValueThreshold(1 << 10).
 		WithMetricsEnabled(false).
 		WithLogger(badgerLog{logger})
-	if dir == "" {
-		// There is no value log in memory, and Badger refuses values above the threshold there.
-		o = o.WithInMemory(true).WithValueThreshold(MaxApplyBytes)
-	}
-	return o
 }
 
 // openError turns Badger's refusals into something that a person can act on.
@@ -56,11 +51,8 @@ func openError(dir string, err error) error {
 
 // collect runs the value log's garbage collection until ctx ends. Values up to 1 KiB are not in
 // the value log, so there is seldom much to do.
-func (s *Store) collect(ctx context.Context, interval time.Duration) {
-	defer close(s.doneGC)
-	if s.dir == "" {
-		return
-	}
+func (e *engine) collect(ctx context.Context, interval time.Duration) {
+	defer close(e.doneGC)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -68,17 +60,17 @@ func (s *Store) collect(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.collectOnce(ctx); err != nil {
-				s.log.LogAttrs(ctx, slog.LevelWarn, "value log collection failed", slog.Any("error", err))
+			if err := e.collectOnce(ctx); err != nil {
+				e.log.LogAttrs(ctx, slog.LevelWarn, "value log collection failed", slog.Any("error", err))
 			}
 		}
 	}
 }
 
 // collectOnce rewrites value-log files of which half or more is garbage, until none is left.
-func (s *Store) collectOnce(ctx context.Context) error {
+func (e *engine) collectOnce(ctx context.Context) error {
 	for ctx.Err() == nil {
-		err := s.db.RunValueLogGC(0.5)
+		err := e.db.RunValueLogGC(0.5)
 		if errors.Is(err, badger.ErrNoRewrite) {
 			return nil
 		}
@@ -87,23 +79,4 @@ func (s *Store) collectOnce(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// badgerLog hands Badger's log on. Badger reports its routine as "info": here that is debug.
-type badgerLog struct{ log *slog.Logger }
-
-var _ badger.Logger = badgerLog{}
-
-func (l badgerLog) Errorf(format string, args ...any)   { l.emit(slog.LevelError, format, args) }
-func (l badgerLog) Warningf(format string, args ...any) { l.emit(slog.LevelWarn, format, args) }
-func (l badgerLog) Infof(format string, args ...any)    { l.emit(slog.LevelDebug, format, args) }
-func (l badgerLog) Debugf(string, ...any)               {}
-
-func (l badgerLog) emit(level slog.Level, format string, args []any) {
-	ctx := context.Background()
-	if !l.log.Enabled(ctx, level) {
-		return
-	}
-	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	l.log.LogAttrs(ctx, level, "badger", slog.String("text", text))
 }

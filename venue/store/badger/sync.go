@@ -1,4 +1,4 @@
-package store
+package badger
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,17 +16,9 @@ import (
 
 // Sync returns when everything that was applied before the call is on disk, safe from a loss of
 // power. Concurrent callers share one fsync: while one runs, those that arrive wait for the next
-// and have it together. In memory it does nothing. When ctx ends while it waits, the caller does
-// not know whether the data is on disk.
-func (s *Store) Sync(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.running.Done()
-	if s.dir == "" {
-		return nil
-	}
-	if err := s.sync.do(ctx, s.flush); err != nil {
+// and have it together.
+func (e *engine) Sync(ctx context.Context) error {
+	if err := e.sync.do(ctx, e.flush); err != nil {
 		return fmt.Errorf("sync store: %w", err)
 	}
 	return nil
@@ -35,22 +28,22 @@ func (s *Store) Sync(ctx context.Context) error {
 // that are written now, but not those that were full and set aside a moment ago, which hold
 // acknowledged writes too; these files are synced here. Tables need nothing: Badger syncs them
 // before it deletes the log that they were made from.
-func (s *Store) flush() error {
-	if err := s.db.Sync(); err != nil {
+func (e *engine) flush() error {
+	if err := e.db.Sync(); err != nil {
 		return err
 	}
-	names, err := readNames(s.dir)
+	names, err := readNames(e.dir)
 	if err != nil {
 		return err
 	}
 	for _, ext := range []string{".mem", ".vlog"} {
-		files, settled := setAside(names, ext, s.sync.settled[ext])
+		files, settled := setAside(names, ext, e.sync.settled[ext])
 		for _, name := range files {
-			if err := fsync(filepath.Join(s.dir, name)); err != nil {
+			if err := fsync(filepath.Join(e.dir, name)); err != nil {
 				return err
 			}
 		}
-		s.sync.settled[ext] = settled
+		e.sync.settled[ext] = settled
 	}
 	return nil
 }
@@ -95,6 +88,19 @@ func fsync(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncFolder makes the names of a folder's files survive too.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if runtime.GOOS == "windows" {
+		err = nil // folders cannot be synced there
+	}
+	return errors.Join(err, d.Close())
 }
 
 // syncer makes rounds of callers: who comes before a round starts belongs to it. The first that

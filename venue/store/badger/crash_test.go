@@ -1,4 +1,4 @@
-package store
+package badger
 
 import (
 	"bufio"
@@ -47,8 +47,8 @@ func writeUntilKilled(dir string) {
 				// long enough for the value log.
 				value := binary.BigEndian.AppendUint64(make([]byte, 2000*(n%4)/3), uint64(n))
 				put := map[string][]byte{pairKey(writer, n, "a"): value, pairKey(writer, n, "b"): value}
-				if ok, err := s.Apply(ctx, nil, put, nil); !ok || err != nil {
-					fmt.Println("error apply", ok, err)
+				if moved, err := s.Apply(ctx, nil, put, nil); moved != "" || err != nil {
+					fmt.Println("error apply", moved, err)
 					return
 				}
 				say("applied", writer, n)

@@ -1,0 +1,140 @@
+// Package memory is the engine of a store that is gone with its process: an ordered map, without
+// goroutines and without a disk. Call [Open].
+package memory
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"usher/venue/store"
+)
+
+// Open returns an empty store in memory.
+func Open() *store.Store { return store.New(&engine{}) }
+
+// engine keeps the rows in a tree that is copied on write where a snapshot holds a part of it.
+type engine struct {
+	mu   sync.RWMutex
+	rows rows
+	rev  uint64    // of the last batch
+	last *snapshot // of the rows as they are; nil after a write
+}
+
+var _ store.Engine = (*engine)(nil)
+
+// rows is the ordered map. Values in it are never written to.
+type rows struct{ btree.Map[string, held] }
+
+type held struct {
+	value []byte
+	rev   uint64
+}
+
+func (e *engine) Get(key string) ([]byte, uint64, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.rows.get(key)
+}
+
+func (e *engine) Page(w store.Walk) ([]store.Row, string, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.rows.page(w)
+}
+
+func (e *engine) Apply(batch []store.Op) (moved string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, op := range batch {
+		if op.Kind != store.OpExpect {
+			continue
+		}
+		if row, _ := e.rows.Map.Get(op.Key); row.rev != op.Rev {
+			return op.Key, nil
+		}
+	}
+	e.rev++
+	for _, op := range batch {
+		switch op.Kind {
+		case store.OpPut:
+			e.rows.Set(op.Key, held{append(make([]byte, 0, len(op.Value)), op.Value...), e.rev})
+			e.last = nil
+		case store.OpDelete:
+			e.rows.Delete(op.Key)
+			e.last = nil
+		}
+	}
+	return "", nil
+}
+
+// Sync has nothing to do.
+func (e *engine) Sync(context.Context) error { return nil }
+
+// Snapshot copies the tree, which costs nothing until the next write, or shares the last copy.
+func (e *engine) Snapshot() store.EngineSnapshot {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last == nil {
+		e.last = &snapshot{rows{*e.rows.Copy()}}
+	}
+	return e.last
+}
+
+func (e *engine) Close() error { return nil }
+
+type snapshot struct{ rows rows }
+
+func (s *snapshot) Get(key string) ([]byte, uint64, error)         { return s.rows.get(key) }
+func (s *snapshot) Page(w store.Walk) ([]store.Row, string, error) { return s.rows.page(w) }
+func (s *snapshot) End()                                           {}
+
+func (r *rows) get(key string) ([]byte, uint64, error) {
+	row, ok := r.Map.Get(key)
+	if !ok {
+		return nil, 0, nil
+	}
+	return append(make([]byte, 0, len(row.value)), row.value...), row.rev, nil
+}
+
+func (r *rows) page(w store.Walk) (page []store.Row, next string, err error) {
+	size := 0
+	visit := func(key string, row held) bool {
+		if !strings.HasPrefix(key, w.Prefix) {
+			return false
+		}
+		if w.IsFull(len(page), size) {
+			next = key
+			return false
+		}
+		out := store.Row{Key: key, Rev: row.rev}
+		if !w.Keys {
+			out.Value = bytes.Clone(row.value)
+		}
+		size += len(key) + len(out.Value)
+		page = append(page, out)
+		return true
+	}
+	if w.Back {
+		r.descend(w, visit)
+	} else {
+		r.Ascend(max(w.Prefix, w.From), visit)
+	}
+	return page, next, nil
+}
+
+// descend goes down from where the walk begins.
+func (r *rows) descend(w store.Walk, visit func(string, held) bool) {
+	end, from := store.After(w.Prefix), w.From
+	switch {
+	case from != "" && (end == "" || from < end):
+		r.Descend(from, visit)
+	case end == "":
+		r.Reverse(visit)
+	default:
+		r.Descend(end, func(key string, row held) bool { return key == end || visit(key, row) })
+	}
+}
