@@ -28,35 +28,36 @@ func ParseAbility(s string) (Ability, error) {
 	if len(s) > maxAbilityBytes {
 		return "", fmt.Errorf("ability %s is %d bytes long: use at most %d", excerpt(s), len(s), maxAbilityBytes)
 	}
-	if bad := malformedAt(s); bad >= 0 {
-		return "", abilityError(s, bad)
+	if s == string(anyAbility) {
+		return anyAbility, nil
 	}
-	if n := strings.Count(s, "/") + 1; n > maxAbilitySegments {
-		return "", fmt.Errorf("ability %s has %d segments: use at most %d", excerpt(s), n, maxAbilitySegments)
+	segments, bad := abilitySegments(s)
+	switch {
+	case bad >= 0:
+		return "", abilityError(s, bad)
+	case segments > maxAbilitySegments:
+		return "", fmt.Errorf("ability %s has %d segments: use at most %d", excerpt(s), segments, maxAbilitySegments)
 	}
 	return Ability(s), nil
 }
 
-// malformedAt returns the first byte of s that no ability has there, len(s)
-// where something is missing at the end, or -1.
-func malformedAt(s string) int {
-	if s == string(anyAbility) {
-		return -1
-	}
+// abilitySegments counts the segments of s. bad is the first byte that no ability
+// but "*" has there, len(s) where something is missing at the end, or -1.
+func abilitySegments(s string) (segments, bad int) {
 	start := 0 // of the segment
 	for i := range len(s) {
 		switch c := s[i]; {
 		case isLower(c), isDigit(c), c == '_', c == '-':
 		case c == '/' && i > start:
-			start = i + 1
+			segments, start = segments+1, i+1
 		default:
-			return i
+			return 0, i
 		}
 	}
 	if start == len(s) {
-		return start
+		return 0, start
 	}
-	return -1
+	return segments + 1, -1
 }
 
 // abilityError says what is wrong at byte i of s and, where it can be guessed,
@@ -72,10 +73,9 @@ func abilityError(s string, i int) error {
 		what = "abilities are lower case"
 	}
 	guess := strings.Trim(strings.ToLower(s), "/* \t")
-	switch {
-	case guess == "":
+	if guess == "" {
 		guess = string(anyAbility)
-	case malformedAt(guess) >= 0:
+	} else if _, bad := abilitySegments(guess); bad >= 0 {
 		guess = "crud/read" // nothing near: an example
 	}
 	return fmt.Errorf("ability %s is malformed at byte %d (%s): write e.g. %q", excerpt(s), i, what, guess)
@@ -84,16 +84,16 @@ func abilityError(s string, i int) error {
 // Covers reports whether a grants b: a is "*", equal to b, or made of b's first
 // segments.
 func (a Ability) Covers(b Ability) bool {
-	switch {
-	case a == "" || b == "":
-		return false
-	case a == anyAbility:
-		return true
+	if a == anyAbility {
+		return b != ""
 	}
-	return coversText(string(a), string(b))
+	return a != "" && coversText(string(a), string(b))
 }
 
 // coversText reports whether prefix is text or a run of its leading segments.
 func coversText(prefix, text string) bool {
-	return strings.HasPrefix(text, prefix) && (len(text) == len(prefix) || text[len(prefix)] == '/')
+	if len(prefix) == len(text) {
+		return prefix == text
+	}
+	return len(prefix) < len(text) && text[len(prefix)] == '/' && text[:len(prefix)] == prefix
 }

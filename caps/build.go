@@ -8,49 +8,37 @@ import (
 	"strings"
 )
 
-// entry is a bit under a key, and what stands behind it.
-type entry struct {
-	key   string
-	bit   uint8
-	owner uint32
-}
-
 // builder makes a radix. It takes time near linear in the bytes of the keys.
 type builder struct {
-	tree   radix
-	heads  []byte
-	labels strings.Builder
-	keys   []keyed
+	tree  radix
+	heads []byte
+	keys  []keyed
 }
 
-// keyed is a key with its mask; owner is where in the tree's owners its lowest
-// bit stands.
+// keyed is a key with its mask; leaf is that of its lowest bit.
 type keyed struct {
-	text  string
-	mask  uint64
-	owner uint32
+	text string
+	mask uint64
+	leaf uint32
 }
 
-// newRadix builds the tree of entries, which it sorts. Of two entries with the
-// same key and bit, that of the lower owner stands.
-func newRadix(entries []entry) radix {
-	slices.SortFunc(entries, func(a, b entry) int {
+// newRadix builds the tree of leaves, which it takes over. Of two with the same
+// key and bit, that of the lower owner stands.
+func newRadix(leaves []leaf) radix {
+	slices.SortFunc(leaves, func(a, b leaf) int {
 		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.bit, b.bit), cmp.Compare(a.owner, b.owner))
 	})
-	b := &builder{keys: make([]keyed, 0, len(entries))}
-	for i, e := range entries {
-		if i == 0 || e.key != entries[i-1].key {
-			b.keys = append(b.keys, keyed{text: e.key, owner: uint32(len(b.tree.owners))})
+	leaves = slices.CompactFunc(leaves, func(a, b leaf) bool { return a.key == b.key && a.bit == b.bit })
+	b := &builder{tree: radix{leaves: leaves}}
+	for i, e := range leaves {
+		if i == 0 || e.key != leaves[i-1].key {
+			b.keys = append(b.keys, keyed{text: e.key, leaf: uint32(i)})
 		}
-		k := &b.keys[len(b.keys)-1]
-		if k.mask&(1<<e.bit) == 0 {
-			k.mask |= 1 << e.bit
-			b.tree.owners = append(b.tree.owners, e.owner)
-		}
+		b.keys[len(b.keys)-1].mask |= 1 << e.bit
 	}
 	b.grow(1)
 	b.fill(0, 0, 0, b.keys)
-	b.tree.heads, b.tree.labels = string(b.heads), b.labels.String()
+	b.tree.heads = string(b.heads)
 	b.tree.nodes = slices.Clip(b.tree.nodes)
 	return b.tree
 }
@@ -69,21 +57,20 @@ func (b *builder) grow(n int) int {
 // fill writes node at, whose label begins at byte from of every key in keys, and
 // ends at byte end or where the keys part, whichever comes later.
 func (b *builder) fill(at, from, end int, keys []keyed) {
-	n := node{label: uint32(b.labels.Len())}
-	if len(keys) > 0 && end > from {
+	n := node{}
+	if len(keys) > 0 {
+		n.leaf = keys[0].leaf
+	}
+	if end > from {
 		end += commonPrefix(keys[0].text[end:], keys[len(keys)-1].text[end:])
-		if b.labels.Len()+end-from > math.MaxUint32 {
-			panic("caps: a set of more than 4 GiB of text")
-		}
-		b.labels.WriteString(keys[0].text[from:end])
 		b.heads[at], n.size = keys[0].text[from], uint16(end-from)
 	}
 	if len(keys) > 0 && len(keys[0].text) == end {
-		n.mask, n.owner, keys = keys[0].mask, keys[0].owner, keys[1:]
+		n.mask, keys = keys[0].mask, keys[1:]
 	}
 	n.sub = n.mask
 	groups := groupByByte(keys, end)
-	n.kids = uint16(len(groups))
+	n.kids, n.low = uint8(len(groups)), low(groups, end)
 	n.first = uint32(b.grow(len(groups)))
 	for i, group := range groups {
 		child := int(n.first) + i
@@ -103,6 +90,19 @@ func groupByByte(keys []keyed, at int) [][]keyed {
 		groups, keys = append(groups, keys[:n]), keys[n:]
 	}
 	return groups
+}
+
+// low returns the byte at of the first group where those of the others follow
+// it without a gap, as digits often do, and that of a single one; otherwise 0.
+func low(groups [][]keyed, at int) byte {
+	if len(groups) == 0 {
+		return 0
+	}
+	first, last := groups[0][0].text[at], groups[len(groups)-1][0].text[at]
+	if int(last-first) != len(groups)-1 {
+		return 0
+	}
+	return first
 }
 
 func commonPrefix(a, b string) int {

@@ -7,23 +7,30 @@ package caps
 // resource is decided by its ability alone, of a capability that is not about
 // another principal's namespace: what runs without a resource runs at home.
 func (s Set) Check(r Request) Decision {
-	d := Decision{request: r, set: s}
+	return Decision{r, s, s.c.decide(r.can, r.on.text, r.kind)}
+}
+
+// decide is [Set.Check] without what a [Decision] carries beside the verdict.
+func (c *compiled) decide(can Ability, on string, kind requestKind) verdict {
 	switch {
-	case s.c == nil:
-	case s.c == unrestricted:
-		d.allowed = r.kind == onResource || r.kind == onAbility
-	case r.kind == onResource:
-		d.by, d.allowed = s.c.find(r.can, r.on.text)
-	case r.kind == onAbility:
-		ids := s.c.covering(r.can)
+	case c == nil:
+	case c == unrestricted:
+		return verdict{allowed: kind == onResource || kind == onAbility}
+	case kind == onResource && len(c.names) <= fewAbilities:
+		by, ok := c.resources[0].lookup(on, c.compare(can))
+		return verdict{by, ok}
+	case kind == onResource:
+		by, ok := c.search(can, on)
+		return verdict{by, ok}
+	case kind == onAbility:
+		ids := c.covering(can)
 		for _, id := range ids.id[:ids.n] {
-			if by := s.c.holders[id]; by != nobody {
-				d.by, d.allowed = by, true
-				break
+			if by := c.holders[id]; by != nobody {
+				return verdict{by, true}
 			}
 		}
 	}
-	return d
+	return verdict{}
 }
 
 // Covers reports whether t is nowhere wider than s. An unrestricted t needs an
@@ -69,9 +76,5 @@ func (s Set) Equal(t Set) bool { return s.Covers(t) && t.Covers(s) }
 // holds reports whether one capability of the restricted s covers c. What covers
 // c's own resource and ability covers all below them.
 func (s Set) holds(c Capability) bool {
-	if s.c == nil {
-		return false
-	}
-	_, ok := s.c.find(c.can, c.Resource().text)
-	return ok
+	return s.c.decide(c.can, c.Resource().text, onResource).allowed
 }

@@ -142,10 +142,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 // Shapes that would be slow if a step of compiling were not near linear: a key
 // at every depth, an ability of its own for each capability, one key for all.
 func TestCompileOfUnkindSets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
-	const n = 20_000
+	n := rounds(20_000)
 	deep := strings.TrimSuffix(strings.Repeat("a/", 512), "/")
 	for name, capability := range map[string]func(i int) Capability{
 		"a key at every depth":    func(i int) Capability { return MustCapability(deep[:2*(i%512)+1], fmt.Sprintf("a%d", i%64)) },

@@ -17,6 +17,7 @@ const maskBits = 64
 type compiled struct {
 	list      []Capability
 	names     []Ability // by id, sorted
+	chains    []uint64  // by id: the bits of the abilities that cover it, where there are few
 	holders   []uint32  // by id: the first capability of that ability at home, or [nobody]
 	abilities radix     // one bit; the owner of a key is its id
 	resources []radix   // by id/64; the owner of a bit is an index of list
@@ -43,29 +44,39 @@ func compile(list []Capability) *compiled {
 		}
 	}
 	slices.Sort(c.names)
-	names := make([]entry, len(c.names))
+	names := make([]leaf, len(c.names))
 	for id, name := range c.names {
 		ids[name] = uint32(id)
-		names[id] = entry{key: strings.TrimPrefix(string(name), string(anyAbility)), owner: uint32(id)}
+		names[id] = leaf{key: strings.TrimPrefix(string(name), string(anyAbility)), owner: uint32(id)}
 	}
 	c.abilities = newRadix(names)
+	if len(c.names) <= fewAbilities {
+		c.chains = make([]uint64, len(c.names))
+		for id, name := range c.names {
+			for over := range id + 1 {
+				if c.names[over].Covers(name) {
+					c.chains[id] |= 1 << over
+				}
+			}
+		}
+	}
 
 	c.holders = make([]uint32, len(c.names))
 	for id := range c.holders {
 		c.holders[id] = nobody
 	}
-	chunks := make([][]entry, (len(c.names)+maskBits-1)/maskBits)
+	chunks := make([][]leaf, (len(c.names)+maskBits-1)/maskBits)
 	for i := len(list) - 1; i >= 0; i-- {
 		id := ids[list[i].can]
 		if list[i].Resource().DID() == "" {
 			c.holders[id] = uint32(i)
 		}
 		chunk := &chunks[id/maskBits]
-		*chunk = append(*chunk, entry{key: list[i].Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
+		*chunk = append(*chunk, leaf{key: list[i].Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
 	}
 	c.resources = make([]radix, len(chunks))
-	for i, entries := range chunks {
-		c.resources[i] = newRadix(entries)
+	for i, leaves := range chunks {
+		c.resources[i] = newRadix(leaves)
 	}
 	return c
 }
@@ -81,7 +92,7 @@ type coverIDs struct {
 func (c *compiled) covering(can Ability) (ids coverIDs) {
 	t := &c.abilities
 	t.covering(string(can), 1, func(n *node, _ uint64) bool {
-		ids.id[ids.n] = t.owners[n.owner]
+		ids.id[ids.n] = t.leaves[n.leaf].owner
 		ids.n++
 		return true
 	})
@@ -97,11 +108,8 @@ func (ids *coverIDs) next(from int) (tree uint32, need uint64, to int) {
 	return tree, need, to
 }
 
-// find returns the index of a capability that covers can on the resource text.
-func (c *compiled) find(can Ability, text string) (uint32, bool) {
-	if len(c.names) <= fewAbilities {
-		return c.resources[0].lookup(text, c.compare(can))
-	}
+// search returns the index of a capability that covers can on the resource text.
+func (c *compiled) search(can Ability, text string) (uint32, bool) {
 	ids := c.covering(can)
 	for i := 0; i < ids.n; {
 		tree, need, next := ids.next(i)
@@ -117,12 +125,13 @@ func (c *compiled) find(can Ability, text string) (uint32, bool) {
 const fewAbilities = 6
 
 // compare returns the mask of the abilities that cover can, of a set that has
-// few.
+// few. Those that do begin each other, so the last one in the order of text
+// stands for all.
 func (c *compiled) compare(can Ability) (need uint64) {
-	for id, name := range c.names {
-		if name.Covers(can) {
-			need |= 1 << id
+	for id := len(c.names) - 1; id >= 0; id-- {
+		if c.names[id].Covers(can) {
+			return c.chains[id]
 		}
 	}
-	return need
+	return 0
 }

@@ -5,6 +5,10 @@ package caps
 type Decision struct {
 	request Request
 	set     Set
+	verdict
+}
+
+type verdict struct {
 	by      uint32 // index in the set, where allowed and restricted
 	allowed bool
 }

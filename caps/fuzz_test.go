@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
 )
 
 func FuzzParseResource(f *testing.F) {
@@ -18,6 +19,7 @@ func FuzzParseResource(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		checkPlain(t, s)
 		r, err := ParseResource(s)
 		if err != nil {
 			checkPrintable(t, err)
@@ -30,7 +32,7 @@ func FuzzParseResource(f *testing.F) {
 		if again, err := ParseResource(text); err != nil || again != r {
 			t.Fatalf("ParseResource(%q) = %q, which parses as %q, %v", s, text, again, err)
 		}
-		if !norm.NFC.IsNormalString(text) && !strings.ContainsFunc(text, func(r rune) bool { return combiningClass(r) != 0 }) {
+		if norm.NFC.String(text) != text {
 			t.Fatalf("ParseResource(%q) is not NFC", s)
 		}
 		for seg := range slices.Values(r.Segments()) {
@@ -53,6 +55,36 @@ func FuzzParseResource(f *testing.F) {
 			t.Fatalf("a capability on %q does not allow %q", s, s)
 		}
 	})
+}
+
+// checkPlain holds the fast way of reading a resource to the slow one.
+func checkPlain(t interface{ Fatalf(string, ...any) }, s string) {
+	if !isPlain(s) {
+		return
+	}
+	if r, err := parseCanonical(s); err != nil || r.text != s {
+		t.Fatalf("%q is plain, and reads as %q, %v", s, r, err)
+	}
+}
+
+func TestPlainTextIsCanonical(t *testing.T) {
+	plain := 0
+	text := rapid.StringOf(rapid.SampledFrom([]rune("aZ0_- ///..:%2f*?#\\\x00\x1f\x7f\u0080é")))
+	rapid.Check(t, func(t *rapid.T) {
+		s := text.Draw(t, "text")
+		checkPlain(t, s)
+		if isPlain(s) {
+			plain++
+		}
+	})
+	if plain < 20 {
+		t.Errorf("only %d texts were plain", plain)
+	}
+	for _, s := range []string{"w/notes/today", "w/Acme Corp", "w/a.b", "a", strings.Repeat("a", maxResourceBytes)} {
+		if !isPlain(s) {
+			t.Errorf("%.20q goes the slow way", s)
+		}
+	}
 }
 
 func FuzzParseSet(f *testing.F) {

@@ -61,7 +61,7 @@ func (t *radix) near(text string, need uint64) *node {
 			break
 		}
 		n = child
-		if !strings.HasPrefix(text[at:], t.label(n)) {
+		if !strings.HasPrefix(text[at:], t.label(n, at)) {
 			break
 		}
 		at += int(n.size)

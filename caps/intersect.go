@@ -66,8 +66,8 @@ func (c *compiled) meet(d *compiled, found func(i, j uint32) (more bool)) {
 	narrower := map[Ability][]treeMask{}
 	for i, a := range c.list {
 		text := a.Resource().text
-		if j, ok := d.find(a.can, text); ok {
-			if !found(uint32(i), j) {
+		if v := d.decide(a.can, text, onResource); v.allowed {
+			if !found(uint32(i), v.by) {
 				return
 			}
 			continue

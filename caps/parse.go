@@ -22,7 +22,11 @@ func ParseResource(s string) (Resource, error) {
 	if text == "" {
 		return Resource{}, nil
 	}
-	r, err := parseCanonical(strings.TrimSuffix(text, "/"))
+	text = strings.TrimSuffix(text, "/")
+	if isPlain(text) {
+		return Resource{text}, nil
+	}
+	r, err := parseCanonical(text)
 	if err != nil {
 		return Resource{}, fmt.Errorf("resource %s: %w", excerpt(s), err)
 	}

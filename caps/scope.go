@@ -95,7 +95,7 @@ func (s Set) CouldAllow(sc Scope) bool {
 		}
 		// One below it covers what of the scope is below that.
 		v := scopeVisit{c: s.c, t: t, need: need, scope: sc, base: under.depth()}
-		if n, label, ok := t.locate(under.text); ok && v.any(n, label, strings.Count(under.text, "/")) {
+		if n, end, ok := t.locate(under.text); ok && v.any(n, end, len(under.text), strings.Count(under.text, "/")) {
 			return true
 		}
 		i = next
@@ -146,11 +146,11 @@ type scopeVisit struct {
 	base  int // depth of the scope's root
 }
 
-// any reports whether a key at or below n leads into the scope. label is what of
-// n's label is new, slashes how many of them stand before it: what lies below is
-// at least that deep, which bounds the search.
-func (v scopeVisit) any(n *node, label string, slashes int) bool {
-	slashes += strings.Count(label, "/")
+// any reports whether a key at or below n, whose label ends at byte end, leads
+// into the scope. The text up to byte seen holds that many slashes: what lies
+// below is at least as deep, which bounds the search.
+func (v scopeVisit) any(n *node, end, seen, slashes int) bool {
+	slashes += strings.Count(v.t.leaves[n.leaf].key[seen:end], "/")
 	most := v.scope.MaxDepth
 	if most == 0 {
 		most = math.MaxInt - v.base
@@ -167,7 +167,7 @@ func (v scopeVisit) any(n *node, label string, slashes int) bool {
 	}
 	for i := range uint32(n.kids) {
 		child := &v.t.nodes[n.first+i]
-		if v.any(child, v.t.label(child), slashes) {
+		if v.any(child, end+int(child.size), end, slashes) {
 			return true
 		}
 	}
@@ -175,26 +175,18 @@ func (v scopeVisit) any(n *node, label string, slashes int) bool {
 }
 
 // locate returns the node at or below which all keys strictly below text stand,
-// with the part of its label that follows text.
-func (t *radix) locate(text string) (n *node, label string, ok bool) {
+// and where its label ends.
+func (t *radix) locate(text string) (n *node, end int, ok bool) {
 	n = &t.nodes[0]
 	if text == "" {
-		return n, "", true
+		return n, 0, true
 	}
 	text += "/"
-	for at := 0; at < len(text); {
-		if n = t.branch(n, text[at]); n == nil {
-			return nil, "", false
+	for end < len(text) {
+		if n = t.branch(n, text[end]); n == nil {
+			return nil, 0, false
 		}
-		label = t.label(n)
-		rest := text[at:]
-		shared := min(len(label), len(rest))
-		if label[:shared] != rest[:shared] {
-			return nil, "", false
-		}
-		at += shared
-		label = label[shared:]
+		end += int(n.size)
 	}
-	// The slash that was added counts with what is new.
-	return n, "/" + label, true
+	return n, end, strings.HasPrefix(t.leaves[n.leaf].key, text)
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // checkText refuses the characters that would let two texts mean one place, or
 // look alike without being so.
 func checkText(s string) error {
-	compose := false // a rune from U+0300 on: below that, all text is NFC
+	marks := false // a rune from U+0300 on: below that, all text is NFC
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -29,11 +31,11 @@ func checkText(s string) error {
 		case isInvisible(r):
 			return fmt.Errorf("%s at byte %d: leave it out", invisibleName(r), i)
 		}
-		compose = compose || r >= 0x300
+		marks = marks || r >= 0x300
 		i += size
 	}
-	if compose && !isNFC(s) {
-		return errors.New("not in Unicode normal form NFC: write the composed characters")
+	if marks && !norm.NFC.IsNormalString(s) {
+		return errors.New("not in Unicode normal form NFC: write the composed characters, with at most 30 marks each")
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func mustResource(s string) Resource {
 func TestCheckAgreesWithOracle(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(13, 7))
 	allowed, checked := 0, 0
-	for round := range 4000 {
+	for round := range rounds(1200) {
 		wide := round%4 == 0
 		size := rnd.IntN(8)
 		if wide {
