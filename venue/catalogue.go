@@ -15,7 +15,7 @@ import (
 	"usher/tools/grid"
 	"usher/tools/jsonop"
 	"usher/tools/orchestrate"
-	"usher/tools/schema"
+	"usher/tools/schemaop"
 	"usher/tools/secrets"
 	"usher/tools/workspace"
 	"usher/ucan"
@@ -32,7 +32,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, delegation.Operations(delegationService{v})...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, jsonop.Operations()...)
-	ops = append(ops, schema.Operations()...)
+	ops = append(ops, schemaop.Operations()...)
 	return ops
 }
 

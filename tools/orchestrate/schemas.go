@@ -2,6 +2,7 @@ package orchestrate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -93,7 +94,8 @@ func oneDialect(v any) error {
 // an input that it could not judge in time never gets there.
 func (p *Plan) needs(input json.RawMessage) []caps.Request {
 	if p.input != nil {
-		if err := p.input.Affordable(input); err != nil {
+		var misfit *schema.Error
+		if err := p.input.Validate(input); err != nil && !errors.As(err, &misfit) {
 			return []caps.Request{caps.Invalid(err)}
 		}
 	}

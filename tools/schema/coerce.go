@@ -1,9 +1,8 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Coerce returns value in the form that the schema asks for: strings become
@@ -12,188 +11,132 @@ import (
 // does not fit is an error, as [Schema.Validate] gives it. A value that fits
 // changes by its defaults alone. An empty value takes the schema's default.
 func (s *Schema) Coerce(value json.RawMessage) (json.RawMessage, error) {
+	return s.CoerceFor(context.Background(), value, nil)
+}
+
+// CoerceFor is [Schema.Coerce] that is charged for, and that ends with ctx.
+func (s *Schema) CoerceFor(ctx context.Context, value json.RawMessage, charge Charge) (json.RawMessage, error) {
+	c := coercion{judge: newJudge(ctx, charge)}
 	var v any
-	if len(value) == 0 {
-		given := defaultOf(s.root, 0)
-		if given == nil {
-			value = json.RawMessage("null")
-		} else {
-			v = copyOf(*given)
-		}
-	}
 	if len(value) > 0 {
 		var err error
 		if v, err = decode(value, maxValueDepth); err != nil {
 			return nil, err
 		}
+	} else if d := defaultOf(s.root, 0); d != nil {
+		v = copyOf(*d)
 	}
-	c := coercion{meter: meter{maxSteps}}
-	v, err := c.to(s.root, v, 0)
-	if err != nil {
-		return nil, err
+	v = c.to(s.root, v, 0)
+	if c.err != nil {
+		return nil, c.err
 	}
 	if err := vet(v, maxValueDepth); err != nil {
 		return nil, err
 	}
-	if err := s.validate(v); err != nil {
+	if err := newJudge(ctx, charge).judge(s.root, v); err != nil {
 		return nil, err
 	}
 	return encode(v)
 }
 
-// coercion works under a meter of its own: a default may hold what asks for
-// the same default again.
+// coercion changes a value step by step, as a judge goes through it. It counts
+// its work as it goes: a default may hold what asks for the same default again.
 type coercion struct {
-	meter meter
+	*judge
 	depth int // of the value at hand
 }
 
-func (c *coercion) to(s *jsonschema.Schema, v any, chain int) (any, error) {
-	if chain > maxChain {
-		return nil, errCircular
+func (c *coercion) to(p *part, v any, chain int) any {
+	if chain > maxChain && c.err == nil {
+		c.err = errCircular
 	}
-	if err := c.meter.spend(1); err != nil {
-		return nil, err
+	if !c.spend(1) {
+		return v
 	}
-	var err error
-	if s.Ref != nil {
-		if v, err = c.to(s.Ref, v, chain+1); err != nil {
-			return nil, err
-		}
+	for _, sub := range p.all {
+		v = c.to(sub, v, chain+1)
 	}
-	for _, sub := range s.AllOf {
-		if v, err = c.to(sub, v, chain+1); err != nil {
-			return nil, err
-		}
+	if p.types != nil {
+		v = convert(v, p.types)
 	}
-	if s.Types != nil {
-		v = convert(v, s.Types.ToStrings())
-	}
-	for _, choice := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		if v, err = c.choose(choice, v, chain+1); err != nil {
-			return nil, err
-		}
-	}
+	v = c.choose(p.oneOf, c.choose(p.anyOf, v, chain+1), chain+1)
 	switch v := v.(type) {
 	case map[string]any:
-		return c.object(s, v, chain)
+		c.fields(p, v, chain)
 	case []any:
-		return c.array(s, v)
+		for i, item := range v {
+			sub := p.items
+			if i < len(p.first) {
+				sub = p.first[i]
+			}
+			v[i] = c.inside(sub, item)
+		}
 	}
-	return v, nil
+	return v
 }
 
 // choose coerces to the first alternative that fits as it is, else to the
 // first that can be made to fit, else not at all.
-func (c *coercion) choose(choice []*jsonschema.Schema, v any, chain int) (any, error) {
+func (c *coercion) choose(choice []*part, v any, chain int) any {
 	for _, sub := range choice {
-		fits, err := c.fits(sub, v)
-		if err != nil {
-			return nil, err
-		}
-		if fits {
+		if c.judge.fits(sub, v, chain, nil) {
 			return c.to(sub, v, chain)
 		}
 	}
 	for _, sub := range choice {
-		if err := c.meter.weigh(v); err != nil {
-			return nil, err
+		if !c.weigh(v) {
+			return v
 		}
-		made, err := c.to(sub, copyOf(v), chain)
-		if err != nil {
-			return nil, err
-		}
-		fits, err := c.fits(sub, made)
-		if err != nil {
-			return nil, err
-		}
-		if fits {
-			return made, nil
+		if made := c.to(sub, copyOf(v), chain); c.judge.fits(sub, made, chain, nil) {
+			return made
 		}
 	}
-	return v, nil
+	return v
 }
 
-func (c *coercion) fits(s *jsonschema.Schema, v any) (bool, error) {
-	if err := c.meter.at(s, v, 0); err != nil {
-		return false, err
-	}
-	return s.Validate(v) == nil, nil
-}
-
-func (c *coercion) object(s *jsonschema.Schema, v map[string]any, chain int) (any, error) {
-	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
-	for key, sub := range s.Properties {
+func (c *coercion) fields(p *part, v map[string]any, chain int) {
+	for key, sub := range p.properties {
 		if _, given := v[key]; given {
 			continue
 		}
-		if d := defaultOf(sub, chain); d != nil {
-			if err := c.meter.weigh(*d); err != nil {
-				return nil, err
-			}
+		if d := defaultOf(sub, chain); d != nil && c.weigh(*d) {
 			v[key] = copyOf(*d)
 		}
 	}
 	for key, item := range v {
-		subs := []*jsonschema.Schema{s.Properties[key]}
-		for re, sub := range s.PatternProperties {
-			if err := c.meter.spend(matchCost(re, key)); err != nil {
-				return nil, err
+		sub := p.properties[key]
+		known := sub != nil
+		item = c.inside(sub, item)
+		for _, by := range p.patterns {
+			if c.spend(by.pattern.cost(key)) && by.pattern.MatchString(key) {
+				known = true
+				item = c.inside(by.part, item)
 			}
-			if re.MatchString(key) {
-				subs = append(subs, sub)
-			}
 		}
-		if len(subs) == 1 && subs[0] == nil {
-			subs[0] = additional
+		if !known {
+			item = c.inside(p.additional, item)
 		}
-		made, err := c.all(item, subs)
-		if err != nil {
-			return nil, err
-		}
-		v[key] = made
+		v[key] = item
 	}
-	return v, nil
 }
 
-func (c *coercion) array(s *jsonschema.Schema, v []any) (any, error) {
-	tuple, rest := itemsOf(s)
-	for i, item := range v {
-		sub := rest
-		if i < len(tuple) {
-			sub = tuple[i]
-		}
-		made, err := c.all(item, []*jsonschema.Schema{sub})
-		if err != nil {
-			return nil, err
-		}
-		v[i] = made
+// inside coerces a part of the value at hand.
+func (c *coercion) inside(p *part, v any) any {
+	if p == nil {
+		return v
 	}
-	return v, nil
-}
-
-func (c *coercion) all(v any, subs []*jsonschema.Schema) (any, error) {
-	c.depth++
-	defer func() { c.depth-- }()
-	if c.depth > maxValueDepth {
-		return nil, errTooDeep
+	if c.depth++; c.depth > maxValueDepth && c.err == nil {
+		c.err = errTooDeep
 	}
-	for _, sub := range subs {
-		if sub == nil {
-			continue
-		}
-		var err error
-		if v, err = c.to(sub, v, 0); err != nil {
-			return nil, err
-		}
-	}
-	return v, nil
+	v = c.to(p, v, 0)
+	c.depth--
+	return v
 }
 
 // defaultOf finds the default of a schema, its own or that of what it refers to.
-func defaultOf(s *jsonschema.Schema, chain int) *any {
-	if s.Default != nil || s.Ref == nil || chain > maxChain {
-		return s.Default
+func defaultOf(p *part, chain int) *any {
+	if p.defaultTo != nil || !p.refs || chain > maxChain {
+		return p.defaultTo
 	}
-	return defaultOf(s.Ref, chain+1)
+	return defaultOf(p.all[0], chain+1)
 }

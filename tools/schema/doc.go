@@ -7,6 +7,6 @@
 // size, its depth and the work that it may cause are bounded, so that a hostile
 // one is an error and never a stall.
 //
-// [Operations] offers the same to agents: schema:validate, schema:validateAll,
-// schema:infer, schema:coerce and schema:check.
+// Whoever runs foreign work under a budget calls [CompileFor],
+// [Schema.ValidateFor] and [Schema.CoerceFor], which are charged as they go.
 package schema

@@ -2,61 +2,102 @@ package schema
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
+// explain puts misfits in order, each once.
+func explain(found misfits) *Error {
+	slices.SortStableFunc(found, func(a, b misfit) int {
+		return cmp.Or(slices.CompareFunc(a.at, b.at, func(x, y step) int {
+			return cmp.Or(cmp.Compare(x.index, y.index), strings.Compare(x.key, y.key))
+		}), strings.Compare(a.problem, b.problem))
+	})
+	e := new(Error)
+	for _, f := range found {
+		v := Violation{Place: place(f.at), Problem: f.problem}
+		if n := len(e.Violations); f.problem != "" && (n == 0 || e.Violations[n-1] != v) {
+			e.Violations = append(e.Violations, v)
+		}
+	}
+	return e
+}
 
 // place writes a location as people do: lines[2].amount.
-func place(at []string, value any) string {
+func place(at []step) string {
 	var b strings.Builder
-	for _, step := range at {
-		_, inArray := value.([]any)
+	for _, s := range at {
 		switch {
-		case inArray:
-			b.WriteString("[" + step + "]")
-		case plainKey.MatchString(step):
+		case s.index >= 0:
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		case isPlain(s.key):
 			if b.Len() > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteString(step)
+			b.WriteString(s.key)
 		default:
-			b.WriteString("[" + strconv.Quote(step) + "]")
+			b.WriteString("[" + strconv.Quote(s.key) + "]")
 		}
-		value = lookUp([]string{step}, value)
 	}
 	return b.String()
 }
 
-func lookUp(at []string, value any) any {
-	for _, step := range at {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			value = v[i]
-		default:
-			return nil
-		}
-	}
-	return value
+// isPlain reports whether a key needs no quotes.
+func isPlain(key string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$"
+	return strings.Trim(key, letters+"0123456789-") == "" && key != "" && strings.IndexByte(letters, key[0]) >= 0
 }
 
-// comparePlaces orders indexes by their number and keys by their text.
-func comparePlaces(a, b []string) int {
-	return slices.CompareFunc(a, b, func(x, y string) int {
-		i, errI := strconv.Atoi(x)
-		j, errJ := strconv.Atoi(y)
-		if errI == nil && errJ == nil {
-			return cmp.Compare(i, j)
+var (
+	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaper = strings.NewReplacer("~0", "~", "~1", "/")
+)
+
+// escape writes a name as it stands in a JSON pointer.
+func escape(name string) string { return escaper.Replace(name) }
+
+// pointerNames are the names in a JSON pointer.
+func pointerNames(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	names := strings.Split(pointer[1:], "/")
+	for i, name := range names {
+		names[i] = unescaper.Replace(name)
+	}
+	return names
+}
+
+// follow returns what a pointer leads to.
+func follow(v any, pointer string) (any, bool) {
+	for _, name := range pointerNames(pointer) {
+		found := false
+		switch in := v.(type) {
+		case map[string]any:
+			v, found = in[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if found = err == nil && i >= 0 && i < len(in); found {
+				v = in[i]
+			}
 		}
-		return strings.Compare(x, y)
-	})
+		if !found {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// pointerPlace is the place that a pointer of the compiler leads to.
+func pointerPlace(pointer string) string {
+	var at []step
+	for _, name := range pointerNames(pointer) {
+		s := step{name, -1}
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 {
+			s.index = i
+		}
+		at = append(at, s)
+	}
+	return place(at)
 }

@@ -82,7 +82,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"file", `{"$ref":"file:///etc/passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"relative", `{"$id":"file:///etc/x","$ref":"passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"sibling", `{"$ref":"other.json"}`, `schema refers to "other.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"own draft", `{"$schema":"http://example.com/draft"}`, `schema refers to "http://example.com/draft", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"own draft", `{"$schema":"http://example.com/draft"}`, `schema is written for "http://example.com/draft", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
 		{"too deep", strings.Repeat(`{"not":`, 70) + "true" + strings.Repeat("}", 70), "schema: it is nested too deeply: make it flatter"},
 		{"too large", `"` + strings.Repeat("x", MaxBytes) + `"`, "schema of 262146 bytes is larger than 262144: make it smaller"},
 		{"vast number", `{"minimum":1e999999}`, "schema: the number 1e999999 is out of range: exponents go from -400 to 400"},
@@ -133,16 +133,13 @@ func TestHostileSchemas(t *testing.T) {
 		{"doubling references", doubling.String(), `1`},
 		{"doubling by depth", `{"properties":{"x":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200)},
 		{"long text", `{"allOf":[` + strings.Repeat(`{"pattern":"(a|b|c)*(x{500})$"},`, 50) + `true]}`, `"` + strings.Repeat("abc", 100_000) + `"`},
-		{"large constants", `{"items":{"enum":[[` + strings.Repeat("1,", 50_000) + `1]]}}`, "[" + strings.Repeat("[],", 1000) + "1]"},
+		{"large constants", `{"allOf":[` + strings.Repeat(`{"const":1},`, 2000) + `true]}`, "[" + strings.Repeat("[],", 1000) + "1]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := Compile(json.RawMessage(tt.schema))
 			if err != nil {
 				t.Fatal(err)
-			}
-			if err := s.Affordable(json.RawMessage(tt.value)); !errors.Is(err, errTooCostly) {
-				t.Errorf("Affordable = %v, want %v", err, errTooCostly)
 			}
 			if err := s.Validate(json.RawMessage(tt.value)); !errors.Is(err, errTooCostly) {
 				t.Errorf("Validate = %v, want %v", err, errTooCostly)

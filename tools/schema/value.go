@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -111,4 +114,78 @@ func article(v any) string {
 	default:
 		return "a " + kind
 	}
+}
+
+// keyOf is the same text for values that are equal as JSON, and for no others.
+func keyOf(v any) string {
+	var b strings.Builder
+	writeKey(&b, v)
+	return b.String()
+}
+
+func writeKey(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case json.Number:
+		b.WriteString(ratOf(v).RatString())
+	case string:
+		b.WriteString(strconv.Quote(v))
+	case []any:
+		b.WriteByte('[')
+		for _, item := range v {
+			writeKey(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(strconv.Quote(key) + ":")
+			writeKey(b, v[key])
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	default:
+		fmt.Fprint(b, v)
+	}
+}
+
+func listed(values []any) string {
+	const most = 12
+	var parts []string
+	for i, v := range values {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("… (%d in all)", len(values)))
+			break
+		}
+		parts = append(parts, short(v))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// short prints a value as JSON, cut where it is long.
+func short(v any) string {
+	const most = 60
+	raw, err := encode(v)
+	if err != nil {
+		return kindOf(v)
+	}
+	if text := []rune(string(raw)); len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(raw)
+}
+
+func isOf(v any, kind string) bool {
+	if n, ok := v.(json.Number); ok {
+		return kind == "number" || kind == "integer" && isWhole(n)
+	}
+	return kindOf(v) == kind
+}
+
+func isWhole(n json.Number) bool {
+	if _, err := n.Int64(); err == nil {
+		return true
+	}
+	r, ok := new(big.Rat).SetString(n.String())
+	return ok && r.IsInt()
 }

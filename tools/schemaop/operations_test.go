@@ -1,4 +1,4 @@
-package schema
+package schemaop
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/schema"
 	"usher/ucan"
 )
 
@@ -42,9 +43,9 @@ func TestOperations(t *testing.T) {
 		{"check", "schema:check", `{"schema":{"type":"string"}}`, `{"valid":true}`},
 		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/<name>"}`},
 	}
-	outputs := make(map[string]*Schema)
+	outputs := make(map[string]*schema.Schema)
 	for _, op := range Operations() {
-		s, err := Compile(op.OutputSchema())
+		s, err := schema.Compile(op.OutputSchema())
 		if err != nil {
 			t.Fatal(err)
 		}

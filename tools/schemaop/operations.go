@@ -1,4 +1,4 @@
-package schema
+package schemaop
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/schema"
 )
 
-// Operations returns schema:validate, schema:validateAll, schema:infer,
-// schema:coerce and schema:check. They touch no resource: the ability invoke
-// is all that they need.
+// Operations returns all five. They touch no resource: the ability invoke is all
+// that they need.
 func Operations() []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("schema:validate",
@@ -72,59 +72,56 @@ type coerced struct {
 	Value json.RawMessage `json:"value"`
 }
 
-func validate(_ context.Context, _ tools.Call, in against) (verdict, error) {
-	return judge(in)
-}
-
-// judge tells a value that does not fit, which is a verdict, from a schema or
-// a value that cannot be judged, which is an error.
-func judge(in against) (verdict, error) {
-	s, err := Compile(in.Schema)
-	if err != nil {
-		return verdict{}, err
-	}
-	err = s.Validate(in.value())
-	var misfit *Error
-	if errors.As(err, &misfit) {
+func validate(ctx context.Context, _ tools.Call, in against) (verdict, error) {
+	misfit, err := judge(ctx, in)
+	if misfit != nil {
 		return verdict{Error: misfit.Error()}, nil
 	}
 	return verdict{Valid: err == nil}, err
 }
 
-func validateAll(_ context.Context, _ tools.Call, in against) (verdicts, error) {
-	s, err := Compile(in.Schema)
+// judge tells a value that does not fit from a schema or a value that cannot be
+// judged, which is an error.
+func judge(ctx context.Context, in against) (misfit *schema.Error, err error) {
+	s, err := schema.CompileFor(ctx, in.Schema, nil)
 	if err != nil {
-		return verdicts{}, err
+		return nil, err
 	}
-	err = s.Validate(in.value())
-	var misfit *Error
-	if errors.As(err, &misfit) {
-		list := make([]string, len(misfit.Violations))
-		for i, v := range misfit.Violations {
-			list[i] = v.String()
-		}
-		return verdicts{Errors: list}, nil
+	if err = s.ValidateFor(ctx, in.value(), nil); errors.As(err, &misfit) {
+		err = nil
 	}
-	return verdicts{Valid: err == nil, Errors: []string{}}, err
+	return misfit, err
+}
+
+func validateAll(ctx context.Context, _ tools.Call, in against) (verdicts, error) {
+	misfit, err := judge(ctx, in)
+	if err != nil || misfit == nil {
+		return verdicts{Valid: err == nil, Errors: []string{}}, err
+	}
+	var out verdicts
+	for _, v := range misfit.Violations {
+		out.Errors = append(out.Errors, v.String())
+	}
+	return out, nil
 }
 
 func infer(_ context.Context, _ tools.Call, in inferInput) (inferred, error) {
-	doc, err := Infer(against{Value: in.Value}.value())
+	doc, err := schema.Infer(against{Value: in.Value}.value())
 	return inferred{doc}, err
 }
 
-func coerce(_ context.Context, _ tools.Call, in against) (coerced, error) {
-	s, err := Compile(in.Schema)
+func coerce(ctx context.Context, _ tools.Call, in against) (coerced, error) {
+	s, err := schema.CompileFor(ctx, in.Schema, nil)
 	if err != nil {
 		return coerced{}, err
 	}
-	value, err := s.Coerce(in.Value)
+	value, err := s.CoerceFor(ctx, in.Value, nil)
 	return coerced{value}, err
 }
 
-func check(_ context.Context, _ tools.Call, in checkInput) (verdict, error) {
-	if _, err := Compile(in.Schema); err != nil {
-		return verdict{Error: err.Error()}, nil //nolint:nilerr // that the schema is bad is the answer
+func check(ctx context.Context, _ tools.Call, in checkInput) (verdict, error) {
+	if _, err := schema.CompileFor(ctx, in.Schema, nil); err != nil && ctx.Err() == nil {
+		return verdict{Error: err.Error()}, nil // that the schema is bad is the answer
 	}
-	return verdict{Valid: true}, nil
+	return verdict{Valid: ctx.Err() == nil}, ctx.Err()
 }

@@ -1,0 +1,196 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// drafts are the versions of JSON Schema by what $schema says of them.
+var drafts = map[string]int{
+	"http://json-schema.org/draft-04/schema":       4,
+	"http://json-schema.org/draft-06/schema":       6,
+	"http://json-schema.org/draft-07/schema":       7,
+	"https://json-schema.org/draft/2019-09/schema": 2019,
+	"https://json-schema.org/draft/2020-12/schema": 2020,
+}
+
+// compiler makes the parts of one document. The first error ends its work.
+type compiler struct {
+	ctx      context.Context
+	charge   Charge
+	draft    int
+	document any
+	parts    map[string]*part  // by JSON pointer
+	ids      map[string]string // absolute address, or that with #anchor, to JSON pointer
+	pending  []reference
+	patterns int // bytes
+	err      error
+}
+
+// reference is a $ref that is not resolved yet.
+type reference struct {
+	from *part
+	to   string
+	base *url.URL
+}
+
+var always, never = new(part), &part{never: true}
+
+// newCompiler returns a compiler of draft 2020-12.
+func newCompiler(ctx context.Context, document any, charge Charge) *compiler {
+	return &compiler{ctx: ctx, charge: charge, draft: 2020, document: document, parts: make(map[string]*part), ids: make(map[string]string)}
+}
+
+func compile(ctx context.Context, document any, charge Charge) (*part, error) {
+	if err := newJudge(ctx, charge).judge(metaPart(), document); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	c := newCompiler(ctx, document, charge)
+	if m, ok := document.(map[string]any); ok && m["$schema"] != nil {
+		name, _ := m["$schema"].(string)
+		name = strings.Replace(strings.TrimSuffix(name, "#"), "https://json-schema.org/draft-", "http://json-schema.org/draft-", 1)
+		if c.draft = drafts[name]; c.draft == 0 {
+			return nil, fmt.Errorf(`schema is written for %s, which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`, short(m["$schema"]))
+		}
+	}
+	return c.root()
+}
+
+func (c *compiler) root() (*part, error) {
+	base := &url.URL{Scheme: "schema", Path: "/document"}
+	c.ids[base.String()] = ""
+	root := c.part(c.document, "", base)
+	for len(c.pending) > 0 && c.err == nil {
+		r := c.pending[0]
+		c.pending = c.pending[1:]
+		r.from.all[0] = c.resolve(r)
+	}
+	return root, c.err
+}
+
+func (c *compiler) fail(at, format string, args ...any) {
+	if c.err == nil {
+		problem := &Error{[]Violation{{pointerPlace(at), fmt.Sprintf(format, args...)}}}
+		c.err = fmt.Errorf("schema: %w", problem)
+	}
+}
+
+// part compiles the schema at a JSON pointer.
+func (c *compiler) part(raw any, at string, base *url.URL) *part {
+	m, ok := raw.(map[string]any)
+	switch {
+	case raw == false:
+		return never
+	case !ok || c.err != nil:
+		return always
+	case c.parts[at] != nil:
+		return c.parts[at]
+	case len(c.parts) == MaxParts:
+		c.fail(at, "there are more than %d schemas: write fewer", MaxParts)
+		return always
+	}
+	if c.draft == 4 {
+		m = modern(m)
+	}
+	p := new(part)
+	c.parts[at] = p
+	if len(c.parts)%unit == 0 {
+		c.pay(1, 0)
+	}
+	k := &keywords{c, m, at, c.identify(m, at, base)}
+	k.fill(p)
+	return p
+}
+
+// pay charges for steps, or for a pattern.
+func (c *compiler) pay(steps, patterns int) {
+	if c.patterns += patterns; c.patterns > MaxPatterns {
+		c.err = fmt.Errorf("schema: its patterns take more than %d bytes: write fewer or smaller ones", MaxPatterns)
+	}
+	if c.err == nil {
+		c.err = paid(c.ctx, c.charge, steps, patterns)
+	}
+}
+
+func paid(ctx context.Context, charge Charge, steps, patterns int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if charge == nil {
+		return nil
+	}
+	return charge(ctx, int64(steps), int64(patterns))
+}
+
+// identify notes the names that a schema gives itself, and returns its base.
+func (c *compiler) identify(raw map[string]any, at string, base *url.URL) *url.URL {
+	if _, ref := raw["$ref"]; ref && c.draft <= 7 {
+		return base // which hides what stands beside it
+	}
+	name := "$id"
+	if c.draft == 4 {
+		name = "id"
+	}
+	if id, ok := raw[name].(string); ok {
+		u, err := base.Parse(id)
+		if err != nil {
+			c.fail(at+"/"+name, "%v", err)
+			return base
+		}
+		if u.Fragment == "" {
+			base = u
+		}
+		c.ids[strings.TrimSuffix(u.String(), "#")] = at
+	}
+	for _, name := range []string{"$anchor", "$dynamicAnchor"} {
+		if anchor, ok := raw[name].(string); ok && c.draft >= 2019 {
+			u := *base
+			u.Fragment = anchor
+			c.ids[u.String()] = at
+		}
+	}
+	return base
+}
+
+func (c *compiler) resolve(r reference) *part {
+	u, err := r.base.Parse(r.to)
+	if err != nil {
+		c.err = fmt.Errorf("schema: $ref %q: %w", r.to, err)
+		return nil
+	}
+	if at, ok := c.ids[u.String()]; ok {
+		return c.at(at, u)
+	}
+	pointer := u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	start, ok := c.ids[u.String()]
+	if !ok {
+		c.err = fmt.Errorf("schema refers to %q, which is not part of it: copy what it needs below $defs and write #/$defs/<name>",
+			strings.TrimPrefix(u.String(), "schema:///"))
+		return nil
+	}
+	if pointer != "" && pointer[0] != '/' {
+		c.err = fmt.Errorf("schema refers to #%s, but has no such $anchor", pointer)
+		return nil
+	}
+	return c.at(start+pointer, u)
+}
+
+// at compiles what a pointer leads to, if that is not done yet.
+func (c *compiler) at(pointer string, base *url.URL) *part {
+	if known := c.parts[pointer]; known != nil {
+		return known
+	}
+	value, found := follow(c.document, pointer)
+	if !found {
+		c.err = fmt.Errorf("schema refers to #%s, where nothing is", pointer)
+		return nil
+	}
+	if !slices.Contains([]string{"object", "boolean"}, kindOf(value)) {
+		c.fail(pointer, "expected a schema, an object or true or false, got %s", kindOf(value))
+	}
+	return c.part(value, pointer, base)
+}

@@ -1,0 +1,301 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxChain bounds the schemas that apply to one and the same value in a row.
+const maxChain = 256
+
+var (
+	errTooCostly = errors.New("checking this value against this schema would take too long: make either simpler")
+	errCircular  = errors.New("schema refers to itself without an end at the same value: let the reference be below properties or items")
+)
+
+// judge applies schemas to one value. The first error ends its work: what it
+// found until then counts for nothing.
+type judge struct {
+	ctx    context.Context
+	charge Charge
+	spent  int
+	quiet  int    // above 0 it only matters whether the value fits
+	told   int    // misfits
+	at     []step // of the value at hand
+	err    error
+}
+
+// step leads from a value to one within it.
+type step struct {
+	key   string
+	index int // -1 for a key
+}
+
+// misfit is one way in which a value does not fit.
+type misfit struct {
+	at      []step
+	problem string
+	types   []string // where only these types would fit
+}
+
+// misfits are empty where a value fits. In quiet they say nothing.
+type misfits []misfit
+
+func newJudge(ctx context.Context, charge Charge) *judge { return &judge{ctx: ctx, charge: charge} }
+
+func (j *judge) judge(p *part, v any) error {
+	found := j.apply(p, v, 0, nil)
+	if j.err == nil && len(found) > 0 {
+		return explain(found)
+	}
+	return j.err
+}
+
+// fits reports whether v fits, and adds what was evaluated of it.
+func (j *judge) fits(p *part, v any, chain int, e evaluated) bool {
+	var own evaluated
+	if e != nil {
+		own = make(evaluated)
+	}
+	j.quiet++
+	found := j.apply(p, v, chain, own)
+	j.quiet--
+	if len(found) > 0 || j.err != nil {
+		return false
+	}
+	maps.Copy(e, own)
+	return true
+}
+
+func (j *judge) spend(checks int) bool {
+	before := j.spent / unit
+	if j.spent += checks; j.err == nil && j.spent > maxSteps {
+		j.err = errTooCostly
+	}
+	if steps := j.spent/unit - before; j.err == nil && steps > 0 {
+		j.err = paid(j.ctx, j.charge, steps, 0)
+	}
+	return j.err == nil
+}
+
+// maxTold bounds the misfits that are put into words.
+const maxTold = 1000
+
+func (j *judge) misfit(format string, args ...any) misfits {
+	if j.told++; j.quiet > 0 || j.told > maxTold {
+		return misfits{{}}
+	}
+	return misfits{{at: slices.Clone(j.at), problem: fmt.Sprintf(format, args...)}}
+}
+
+func (j *judge) mistyped(want []string, v any) misfits {
+	found := j.misfit("expected %s, got %s", strings.Join(want, " or "), kindOf(v))
+	if _, number := v.(json.Number); number && len(want) == 1 && want[0] == "integer" {
+		found = j.misfit("expected integer, got a number with a fraction")
+	}
+	found[0].types = want
+	return found
+}
+
+// settled reports whether nothing more can change that the value does not fit.
+func (j *judge) settled(found misfits) bool { return j.err != nil || j.quiet > 0 && len(found) > 0 }
+
+// apply checks v against p. chain counts the schemas that were applied to v
+// before it. What is evaluated of v goes to e, where that is not nil.
+func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
+	if chain > maxChain && j.err == nil {
+		j.err = errCircular
+	}
+	if !j.spend(1) {
+		return nil
+	}
+	if p.never {
+		return j.misfit("no value is allowed here")
+	}
+	if p.types != nil && !slices.ContainsFunc(p.types, func(t string) bool { return isOf(v, t) }) {
+		return j.mistyped(p.types, v)
+	}
+	if e == nil && (p.otherFields != nil || p.otherItems != nil) {
+		e = make(evaluated)
+	}
+	found = j.whole(p, v)
+	for _, sub := range p.all {
+		found = append(found, j.apply(sub, v, chain+1, e)...)
+	}
+	if j.settled(found) {
+		return found
+	}
+	found = append(found, j.alternatives(p, v, chain+1, e)...)
+	switch v := v.(type) {
+	case map[string]any:
+		found = append(found, j.object(p, v, chain+1, e)...)
+	case []any:
+		found = append(found, j.array(p, v, e)...)
+	case string:
+		if p.pattern != nil && j.spend(p.pattern.cost(v)) && !p.pattern.MatchString(v) {
+			found = append(found, j.misfit("%s does not match the pattern %s", short(v), p.pattern)...)
+		}
+	}
+	return found
+}
+
+// whole checks v by rules that do not look into its parts.
+func (j *judge) whole(p *part, v any) (found misfits) {
+	n, number := v.(json.Number)
+	if number && (p.numbers != nil || p.types != nil) {
+		j.spend(digits(n))
+	}
+	for _, one := range p.values {
+		if j.weigh(v) && !one.keys[keyOf(v)] {
+			found = append(found, j.misfit("%s, got %s", one.words, short(v))...)
+		}
+	}
+	if number && p.numbers != nil {
+		r := ratOf(n)
+		for _, b := range p.numbers {
+			if !b.fits(r, b.bound) {
+				found = append(found, j.misfit("expected %s, got %s", b.words, n)...)
+			}
+		}
+	}
+	if len(p.sizes) == 0 {
+		return found
+	}
+	kind, size := kindOf(v), 0
+	switch v := v.(type) {
+	case string:
+		size = utf8.RuneCountInString(v)
+	case []any:
+		size = len(v)
+	case map[string]any:
+		size = len(v)
+	}
+	for _, s := range p.sizes {
+		switch {
+		case s.kind != kind:
+		case s.least && size < s.n:
+			found = append(found, j.misfit("expected at least %d %s, got %d", s.n, units[kind], size)...)
+		case !s.least && size > s.n:
+			found = append(found, j.misfit("expected at most %d %s, got %d", s.n, units[kind], size)...)
+		}
+	}
+	return found
+}
+
+func (j *judge) alternatives(p *part, v any, chain int, e evaluated) (found misfits) {
+	if p.anyOf != nil {
+		fits := 0
+		for _, sub := range p.anyOf { // all, for what they evaluate
+			if j.fits(sub, v, chain, e) {
+				fits++
+			}
+		}
+		if fits == 0 {
+			found = append(found, j.none(p.anyOf, v, chain)...)
+		}
+	}
+	if p.oneOf != nil {
+		var fits []int
+		for i, sub := range p.oneOf {
+			if j.fits(sub, v, chain, e) {
+				fits = append(fits, i+1)
+			}
+		}
+		switch {
+		case len(fits) == 0:
+			found = append(found, j.none(p.oneOf, v, chain)...)
+		case len(fits) > 1:
+			found = append(found, j.misfit("fits the alternatives %d and %d, where exactly one may fit", fits[0], fits[1])...)
+		}
+	}
+	if p.not != nil && j.fits(p.not, v, chain, nil) {
+		found = append(found, j.misfit("fits what the schema excludes")...)
+	}
+	if p.when != nil {
+		next := p.otherwise
+		if j.fits(p.when, v, chain, e) {
+			next = p.then
+		}
+		if next != nil {
+			found = append(found, j.apply(next, v, chain, e)...)
+		}
+	}
+	return found
+}
+
+// none explains a value that fits none of several schemas: by their types where
+// these alone decide, else by the one that comes closest.
+func (j *judge) none(subs []*part, v any, chain int) misfits {
+	if j.quiet > 0 || j.err != nil {
+		return misfits{{}}
+	}
+	var types []string
+	var closest misfits
+	for _, sub := range subs {
+		found := j.apply(sub, v, chain, nil)
+		if len(found) == 1 && found[0].types != nil && len(found[0].at) == len(j.at) {
+			for _, t := range found[0].types {
+				if !slices.Contains(types, t) {
+					types = append(types, t)
+				}
+			}
+		} else if closest == nil || len(found) < len(closest) {
+			closest = found
+		}
+	}
+	switch {
+	case len(closest) > 0:
+		return closest
+	case types == nil:
+		return j.misfit("fits none of the alternatives")
+	}
+	return j.mistyped(types, v)
+}
+
+// weigh pays for comparing v as a whole.
+func (j *judge) weigh(v any) bool {
+	j.spend(1)
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			if !j.weigh(item) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !j.weigh(item) {
+				return false
+			}
+		}
+	case string:
+		j.spend(len(v) / unit)
+	case json.Number:
+		j.spend(digits(v))
+	}
+	return j.err == nil
+}
+
+// digits is what exact arithmetic on a number costs.
+func digits(n json.Number) int {
+	if strings.ContainsAny(n.String(), "eE") {
+		return 16 + len(n)/8
+	}
+	return len(n) / 8
+}
+
+// evaluated are the fields and items of a value that some schema spoke of; nil
+// where nobody asks.
+type evaluated map[any]bool
+
+func (e evaluated) note(at any) {
+	if e != nil {
+		e[at] = true
+	}
+}
