@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path"
-	"slices"
+	"strings"
 
 	"usher/caps"
 	"usher/tools"
@@ -15,57 +15,78 @@ import (
 // group when it could see what a call of the group does, or undo it: who asks
 // for a write and a read of the same path in one answer means them in that
 // order.
-func (t *turn) batches(ctx context.Context, calls []ToolCall) [][]wish {
+func (t *turn) batches(ctx context.Context, calls []ToolCall) ([][]wish, error) {
 	all := make([]wish, len(calls))
 	for i, call := range calls {
 		all[i].ToolCall = call
 		all[i].op, all[i].err = t.tool(call.Name)
 	}
 	if len(all) == 1 {
-		return [][]wish{all}
+		return [][]wish{all}, nil
 	}
+	var (
+		out   [][]wish
+		group reach // of the calls from start on
+		start int
+	)
 	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var mine reach
 		if all[i].op != nil {
-			all[i].reach = t.reach(ctx, all[i].op, json.RawMessage(all[i].Arguments), 0)
+			t.foresee(ctx, &mine, tools.Invocation{Operation: all[i].op.Path(), Input: json.RawMessage(all[i].Arguments)}, 0)
 		}
-	}
-	start := 0
-	var out [][]wish
-	for i := range all {
-		if slices.ContainsFunc(all[start:i], all[i].after) {
-			out = append(out, all[start:i])
-			start = i
+		if i > start && group.meets(&mine) {
+			out, start, group = append(out, all[start:i]), i, reach{}
 		}
+		group.add(&mine)
 	}
-	return append(out, all[start:])
+	return append(out, all[start:]), nil
 }
 
-// wish is a tool call with what it would touch.
+// wish is a tool call with the operation that it means.
 type wish struct {
 	ToolCall
-	op    *tools.Operation // nil where there is none of that name
-	err   error            // why there is none
-	reach reach
+	op  *tools.Operation // nil where there is none of that name
+	err error            // why there is none
 }
 
-// after reports whether w has to wait for the call before it.
-func (w wish) after(before wish) bool { return w.reach.meets(before.reach) }
-
-// reach is what a call touches, as far as it can be known beforehand. The zero
+// reach is what calls touch, as far as it can be known beforehand. The zero
 // value touches nothing.
 type reach struct {
-	alone bool   // it may touch anything, or bear on what others may do
-	lane  string // calls of one lane, such as a session, follow on each other
-	on    []caps.Request
+	alone bool            // it may touch anything, or bear on what others may do
+	lanes map[string]bool // calls of one lane, such as a session, follow on each other
+	on    map[string]use  // resources
+	above map[string]use  // of all that lies below a resource: what is done there
 }
 
-func (r reach) meets(other reach) bool {
-	if r.alone || other.alone || r.lane != "" && r.lane == other.lane {
+// use is what is done with a resource.
+type use uint8
+
+const (
+	looks   use = 1 << iota // leaves it as it is: any number of such calls may run at once
+	changes                 // anything else
+)
+
+func (u use) meets(other use) bool { return u != 0 && other != 0 && (u|other)&changes != 0 }
+
+// meets reports whether what other touches has to wait for r.
+func (r *reach) meets(other *reach) bool {
+	if r.alone || other.alone {
 		return true
 	}
-	for _, a := range r.on {
-		for _, b := range other.on {
-			if !(uses(a) && uses(b)) && overlap(a.Resource(), b.Resource()) {
+	for lane := range other.lanes {
+		if r.lanes[lane] {
+			return true
+		}
+	}
+	for resource, u := range other.on {
+		if u.meets(r.on[resource] | r.above[resource]) {
+			return true
+		}
+		for at := range ancestors(resource) {
+			if u.meets(r.on[at]) {
 				return true
 			}
 		}
@@ -73,57 +94,93 @@ func (r reach) meets(other reach) bool {
 	return false
 }
 
+func (r *reach) add(other *reach) {
+	r.alone = r.alone || other.alone
+	for lane := range other.lanes {
+		r.lane(lane)
+	}
+	for resource, u := range other.on {
+		r.touch(resource, u)
+	}
+}
+
+func (r *reach) lane(lane string) {
+	if r.lanes == nil {
+		r.lanes = make(map[string]bool)
+	}
+	r.lanes[lane] = true
+}
+
+func (r *reach) touch(resource string, u use) {
+	if r.on == nil {
+		r.on, r.above = make(map[string]use), make(map[string]use)
+	}
+	r.on[resource] |= u
+	for at := range ancestors(resource) {
+		r.above[at] |= u
+	}
+}
+
+// ancestors yields what lies above a resource, the root last.
+func ancestors(resource string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for at := resource; at != ""; {
+			at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
 // maxNesting is how deep operations that start others are seen through; what
 // lies deeper may touch anything.
 const maxNesting = 4
 
-// reach finds what a call touches: nothing where the gate will refuse the
-// input, as nothing then runs. One that starts another operation touches what
-// that one does.
-func (t *turn) reach(ctx context.Context, op *tools.Operation, input json.RawMessage, depth int) (r reach) {
+// foresee adds what a call would touch: nothing where the gate refuses it now, as
+// nothing then runs. One that starts others touches what those do.
+func (t *turn) foresee(ctx context.Context, r *reach, inv tools.Invocation, depth int) {
 	defer func() {
-		if recover() != nil {
-			r = reach{alone: true}
+		if recover() != nil { // the operation's own code
+			r.alone = true
 		}
 	}()
-	if op.Exclusive() || depth == maxNesting {
-		return reach{alone: true}
+	ruling, err := t.gate.Decide(ctx, t.agent.Authority, inv)
+	op := ruling.Operation()
+	switch {
+	case err != nil || op == nil || ruling.Verdict() == tools.Deny:
+		return
+	case op.Exclusive() || depth == maxNesting:
+		r.alone = true
+		return
 	}
-	needs, err := op.Requirements(input)
-	if err != nil {
-		return reach{}
+	if lane := op.Lane(ruling.Input()); lane != "" {
+		r.lane(lane)
 	}
-	r.lane = op.Lane(input)
-	owner := t.agent.Authority.Owner()
-	for _, need := range needs {
+	for need := range ruling.Needs() {
 		if need.HasResource() {
-			r.on = append(r.on, need.In(owner.String()))
+			r.touch(need.Resource().String(), useOf(need))
 		}
 	}
-	if reference, inner, ok := op.Starts(input); ok {
-		started, err := t.gate.Registry().Resolve(ctx, owner, reference)
-		if err != nil {
-			return r // it will be refused
-		}
-		below := t.reach(ctx, started, inner, depth+1)
-		r.alone, r.on = below.alone, append(r.on, below.on...)
-		if r.lane == "" {
-			r.lane = below.lane
-		}
+	starts, known := ruling.Starts()
+	if !known {
+		r.alone = true
+		return
 	}
-	return r
+	for _, inner := range starts {
+		t.foresee(ctx, r, inner, depth+1)
+	}
 }
 
-// uses reports whether the requirement leaves the resource as it is: any number
-// of such calls may run at once.
-func uses(need caps.Request) bool {
+// useOf says what a requirement does with its resource.
+func useOf(need caps.Request) use {
 	switch can := string(need.Ability()); can {
 	case "invoke", "agent/request", "agent/message":
-		return true
+		return looks
 	default:
-		last := path.Base(can)
-		return last == "read" || last == "get" || last == "list"
+		if last := path.Base(can); last == "read" || last == "get" || last == "list" {
+			return looks
+		}
+		return changes
 	}
 }
-
-func overlap(a, b caps.Resource) bool { return a.Covers(b) || b.Covers(a) }

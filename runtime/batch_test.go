@@ -53,7 +53,7 @@ func (f *fixture) slow(t *testing.T, name, can string, opts ...tools.Option) (lo
 			}
 			return "did " + in.Key, nil
 		}, opts...)
-	if err := f.gate.Registry().Register(op); err != nil {
+	if err := f.ops.Register(op); err != nil {
 		t.Fatal(err)
 	}
 	f.agent.Tools = append(f.agent.Tools, op)
@@ -110,13 +110,13 @@ func TestCallsOfOneAnswerRunSideBySide(t *testing.T) {
 
 // What a call would touch is known whichever way it is asked for.
 func TestCallsThatMeetKeepTheirOrder(t *testing.T) {
-	inner := func(input json.RawMessage) (string, json.RawMessage) {
+	inner := func(input json.RawMessage) []tools.Invocation {
 		var in struct {
 			Key, Operation string
 			Input          json.RawMessage
 		}
 		_ = json.Unmarshal(input, &in)
-		return in.Operation, in.Input
+		return []tools.Invocation{{Operation: in.Operation, Input: in.Input}}
 	}
 	session := func(json.RawMessage) string { return "g/kid/main" }
 	for _, tc := range []struct {
@@ -167,13 +167,13 @@ func TestCallsThatMeetKeepTheirOrder(t *testing.T) {
 // A call that starts others meets what these would: one that runs alone, one
 // of a lane, and whatever lies too deep to be seen or cannot be told.
 func TestCallsThatStartOthersMeetWhatTheseDo(t *testing.T) {
-	inner := func(input json.RawMessage) (string, json.RawMessage) {
+	inner := func(input json.RawMessage) []tools.Invocation {
 		var in slowInput
 		_ = json.Unmarshal(input, &in)
 		if in.Operation == "panic" {
 			panic("no")
 		}
-		return in.Operation, in.Input
+		return []tools.Invocation{{Operation: in.Operation, Input: in.Input}}
 	}
 	run := func(path, operation, input string) string {
 		return fmt.Sprintf(`{"key":%q,"operation":%q,"input":%s}`, path, operation, input)

@@ -87,7 +87,7 @@ var ErrContextOfItself = errors.New("the agent is loading its context, which ask
 
 // contextAuthority is what an agent's context is read with.
 func contextAuthority(a *Agent, session string) (tools.Authority, error) {
-	auth := a.Authority.InSession(session)
+	auth := a.Authority.InSession(session).AsInner()
 	if !slices.ContainsFunc(a.Context, func(c ContextEntry) bool { return c.Operation != "" }) {
 		return auth, nil
 	}
@@ -95,7 +95,7 @@ func contextAuthority(a *Agent, session string) (tools.Authority, error) {
 	if auth.Within(key) {
 		return auth, fmt.Errorf("agent %s: %w", a.ID, ErrContextOfItself)
 	}
-	return auth.InTurn(key), nil
+	return auth.InTurn(key).AsInner(), nil
 }
 
 // acts reports whether asking for an entry may change something.
@@ -103,7 +103,7 @@ func (r *Runner) acts(ctx context.Context, auth tools.Authority, c *ContextEntry
 	if c.Operation == "" {
 		return false
 	}
-	op, err := r.gate.Registry().Resolve(ctx, auth.Owner(), c.Operation)
+	op, err := r.gate.Resolve(ctx, auth, c.Operation)
 	return err == nil && !op.ReadOnly()
 }
 

@@ -15,7 +15,7 @@ func (t *turn) observed(ctx context.Context) context.Context {
 		return ctx
 	}
 	ctx, t.span = tel.StartTurn(ctx, telemetry.Turn{
-		Agent: t.agent.ID, Owner: auth.Owner().String(), Session: t.session.id, Job: auth.Job(),
+		Agent: t.agent.ID, Owner: auth.Owner().String(), Session: t.session.id, Job: auth.Run(),
 		Provider: Describe(t.agent.Model).Provider,
 	})
 	return ctx

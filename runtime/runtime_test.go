@@ -19,6 +19,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/schema"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -67,6 +68,7 @@ type keyInput struct {
 // fixture is an agent with a map for a workspace.
 type fixture struct {
 	gate   *tools.Gate
+	ops    *tools.Registry
 	agent  *runtime.Agent
 	model  *script
 	mu     sync.Mutex
@@ -95,15 +97,15 @@ func newFixture(t testing.TB, held caps.Set, answers ...[]runtime.Chunk) *fixtur
 	if err := registry.Register(read, write); err != nil {
 		t.Fatal(err)
 	}
-	gate, mint := tools.NewGate(registry, nil)
+	gate, mint := toolstest.NewGate(registry, nil)
 	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.gate = gate
+	f.gate, f.ops = gate, registry
 	f.agent = &runtime.Agent{
 		ID: "bob", Model: f.model, Prompt: "You are Bob.", Tools: []*tools.Operation{read, write},
-		Authority: mint.Agent(key.DID(), "bob", "bob", f.caps),
+		Authority: mint.Agent(key.DID(), "bob", f.caps),
 	}
 	return f
 }

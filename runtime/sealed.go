@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"usher/runtime/telemetry"
@@ -29,7 +28,7 @@ func (t *turn) observedMessages(ctx context.Context, messages []Message) []telem
 		// Ids are unique in one answer only.
 		for j, call := range m.Calls {
 			result := slices.IndexFunc(results, func(r Message) bool { return r.CallID == call.ID })
-			if result >= 0 && results[result].Sealed || t.seals(ctx, call.Name, call.Arguments) {
+			if result >= 0 && results[result].Sealed || t.seals(call.Name) {
 				telemetry.Conceal(ctx, call.Arguments)
 				out[i].Calls[j].Arguments = redacted
 			}
@@ -43,17 +42,17 @@ func (t *turn) observedMessages(ctx context.Context, messages []Message) []telem
 func (t *turn) sealCalls(ctx context.Context, m *telemetry.Message) {
 	for i := range m.Calls {
 		call := &m.Calls[i]
-		if t.seals(ctx, call.Name, call.Arguments) {
+		if t.seals(call.Name) {
 			telemetry.Conceal(ctx, call.Arguments)
 			call.Arguments = redacted
 		}
 	}
 }
 
-// seals reports whether a call that the model asks for would hold a secret.
-func (t *turn) seals(ctx context.Context, tool, arguments string) bool {
+// seals reports whether a tool gives or takes a secret.
+func (t *turn) seals(tool string) bool {
 	op, err := t.tool(tool)
-	return err == nil && t.gate.Seals(ctx, t.agent.Authority.Owner(), op, json.RawMessage(arguments))
+	return err == nil && op.Sealed()
 }
 
 // notesOnSecrets reports whether the request is one for a summary of what may

@@ -18,7 +18,11 @@ import (
 // callTools runs the calls of one answer, side by side where that makes no
 // difference. The results come in the order of the calls.
 func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
-	for _, batch := range t.batches(ctx, calls) {
+	batches, err := t.batches(ctx, calls)
+	if err != nil {
+		return err
+	}
+	for _, batch := range batches {
 		for _, w := range batch {
 			if err := t.record(ctx, ToolStarted{Call: w.ToolCall}); err != nil {
 				return err
@@ -96,7 +100,9 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
 			Operation: w.op.Path(), Input: json.RawMessage(w.Arguments), ID: w.ID,
 		})
-		done.Sealed = done.Sealed || res.Sealed
+		if done.Sealed {
+			telemetry.Conceal(ctx, w.Arguments, string(res.Output))
+		}
 		if err == nil {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)
 			return done, nil
@@ -118,9 +124,6 @@ func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Inv
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout))
 	defer cancel()
 	res, err := r.gate.Invoke(ctx, auth, inv)
-	if res.Sealed {
-		telemetry.Conceal(ctx, string(inv.Input), string(res.Output))
-	}
 	if err != nil && errors.Is(context.Cause(ctx), ErrToolTimeout) {
 		return res, context.Cause(ctx)
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -8,179 +9,272 @@ import (
 	"usher/ucan"
 )
 
-// Authority says for whom a call is made, by which agent, within which
-// capabilities, and on whose behalf. It is immutable. Only a [Mint] makes one;
-// everything derived from it is narrower. The zero value can do nothing.
+// Authority says who acts, for whom, and within what. It is plain data: a JSON
+// form of it can be stored, and [Mint.Open] takes it back. Only a [Mint] makes
+// one; everything derived from it is narrower. What it allows is computed by the
+// gate at each call, from the lives of the agents as they are then. The zero
+// value can do nothing.
 type Authority struct {
-	mint   *Mint
-	owner  ucan.DID
-	actor  string
-	live   func() caps.Set
-	bounds []string
-	via    []string
-	turns  []string
-	budget *budget
-	depth  int
-	job    string
-	sess   string
-	mark   *mark
+	*lineage
+	trail Trail
+	meter *Meter
 }
 
-// Mint makes authorities for one gate. Whoever holds it decides who acts, so
-// it stays with the venue.
-type Mint struct{ calls int } // that may come of one first call; not empty: two mints have two addresses
+// lineage is the part of an authority that bounds it. It is immutable.
+type lineage struct {
+	mint   *Mint
+	owner  ucan.DID
+	chain  []Actor // the first caller first; the last one acts
+	bound  Bound   // of the whole chain
+	proofs []*ucan.Link
+
+	memo atomic.Pointer[liveSet]
+}
+
+// liveSet is what a lineage allows under one epoch of authority.
+type liveSet struct {
+	epoch uint64
+	set   caps.Set
+}
+
+// Actor is one link of an authority: an agent, or a user in person.
+type Actor struct {
+	Owner ucan.DID `json:"owner"`           // principal in whose namespace it acts
+	Agent Life     `json:"agent,omitempty"` // empty is the owner in person
+	Own   bool     `json:"own,omitempty"`   // it acts on its own: its callers bound nothing
+	Bound Bound    `json:"bound,omitzero"`  // narrowings, and the authors of stored programs that run for it
+}
+
+// Trail says where in the work of a venue a call belongs.
+type Trail struct {
+	Run     string   `json:"run,omitempty"`    // id of the run that makes the call
+	Parent  string   `json:"parent,omitempty"` // id of the run that started it
+	Session string   `json:"session,omitempty"`
+	Depth   int      `json:"depth,omitempty"` // operations that started operations
+	Inner   bool     `json:"inner,omitempty"` // an operation makes the call, not the actor itself
+	Turns   []string `json:"turns,omitempty"` // that wait for the call
+}
+
+// Mint makes authorities for one gate. Whoever has it decides who acts, so it
+// stays with the venue.
+type Mint struct {
+	lives  Lives
+	limits Limits
+	key    []byte // of seals
+}
 
 // User is the authority of owner in person: unrestricted within the own
 // namespace.
 func (m *Mint) User(owner ucan.DID) Authority {
-	return Authority{mint: m, owner: owner, live: caps.Unrestricted}
+	return Authority{lineage: newLineage(m, owner, []Actor{{Owner: owner}}, nil)}
 }
 
-// Agent is the authority of an agent that acts as the principal owner. bound
-// names the agent beyond doubt, for what it hands on. live returns the agent's
-// effective capabilities as they are now; it is asked at every call.
-func (m *Mint) Agent(owner ucan.DID, agent, bound string, live func() caps.Set) Authority {
-	return Authority{mint: m, owner: owner, actor: agent, bounds: []string{bound}, live: live}
+// Agent is the authority of an agent that acts as the principal owner, called by
+// nobody. Its capabilities are those of the life at each call.
+func (m *Mint) Agent(owner ucan.DID, life Life) Authority {
+	if life == "" {
+		return Authority{}
+	}
+	return Authority{lineage: newLineage(m, owner, []Actor{{Owner: owner, Agent: life}}, nil)}
+}
+
+func newLineage(m *Mint, owner ucan.DID, chain []Actor, proofs []*ucan.Link) *lineage {
+	l := &lineage{mint: m, owner: owner, chain: chain, proofs: proofs}
+	for i := len(chain) - 1; i >= 0; i-- {
+		if a := chain[i]; a.Agent != "" {
+			l.bound = l.bound.And(Bound{Lives: []Life{a.Agent}})
+		}
+		if l.bound = l.bound.And(chain[i].Bound); chain[i].Own {
+			break
+		}
+	}
+	return l
+}
+
+// valid reports whether the authority is one of the mint.
+func (a Authority) valid(m *Mint) bool {
+	return a.lineage != nil && a.mint == m && m != nil && !a.owner.IsZero() && len(a.chain) > 0
 }
 
 // Owner is the principal whose namespace the call works in.
-func (a Authority) Owner() ucan.DID { return a.owner }
+func (a Authority) Owner() ucan.DID {
+	if a.lineage == nil {
+		return ucan.DID{}
+	}
+	return a.owner
+}
 
 // Actor is the id of the agent that acts; empty for the owner in person.
-func (a Authority) Actor() string { return a.actor }
+func (a Authority) Actor() string { return a.Life().Agent() }
+
+// Life is the life of the agent that acts; empty for the owner in person.
+func (a Authority) Life() Life {
+	if a.lineage == nil {
+		return ""
+	}
+	return a.chain[len(a.chain)-1].Agent
+}
 
 // Via lists the agents on whose behalf the actor works, the first caller first.
-func (a Authority) Via() []string { return slices.Clone(a.via) }
+func (a Authority) Via() []string {
+	if a.lineage == nil {
+		return nil
+	}
+	var ids []string
+	for _, c := range a.chain[:len(a.chain)-1] {
+		if c.Agent != "" {
+			ids = append(ids, c.Agent.Agent())
+		}
+	}
+	return ids
+}
 
-// Bounds names the agents whose capabilities bound the authority: the actor,
-// and those on whose behalf it acts. What is handed on by it stays bound by
-// all of them.
-func (a Authority) Bounds() []string { return slices.Clone(a.bounds) }
+// Bound is what bounds the authority: the actor's life, those on whose behalf it
+// acts, narrowings, and the authors of stored programs. What it makes that lasts
+// stays bounded by it.
+func (a Authority) Bound() Bound {
+	if a.lineage == nil {
+		return Bound{}
+	}
+	return a.bound
+}
 
-// Job is the id of the job that the call belongs to, if any.
-func (a Authority) Job() string { return a.job }
+// Run is the id of the run that makes the calls; empty for a call by itself.
+func (a Authority) Run() string { return a.trail.Run }
 
-// Session is the id of the session that the call belongs to, if any.
-func (a Authority) Session() string { return a.sess }
+// Trail says where the call belongs.
+func (a Authority) Trail() Trail { return a.trail }
 
-// Caps returns the effective capabilities as they are now.
+// Caps returns the effective capabilities as they are now, as the owner writes
+// them.
 func (a Authority) Caps() caps.Set {
-	if a.live == nil {
+	if a.lineage == nil {
 		return caps.Set{}
 	}
-	return a.live()
+	set, _ := a.live(context.Background())
+	return set
 }
 
-// Narrow returns the authority reduced to what set allows too.
+// live computes the capabilities, once an epoch.
+func (l *lineage) live(ctx context.Context) (set caps.Set, epoch uint64) {
+	if l.mint == nil {
+		return caps.Set{}, 0
+	}
+	epoch = l.mint.lives.Epoch()
+	if m := l.memo.Load(); m != nil && m.epoch == epoch {
+		return m.set, epoch
+	}
+	set = l.bound.Live(ctx, l.mint.lives, l.owner)
+	if ctx.Err() == nil {
+		l.memo.Store(&liveSet{epoch, set})
+	}
+	return set, epoch
+}
+
+// derive returns the authority with another last link.
+func (a Authority) derive(change func(last *Actor)) Authority {
+	if a.lineage == nil {
+		return a
+	}
+	chain := slices.Clone(a.chain)
+	change(&chain[len(chain)-1])
+	a.lineage = newLineage(a.mint, a.owner, chain, a.proofs)
+	return a
+}
+
+// Narrow returns the authority reduced to what set allows too, as the owner
+// writes it.
 func (a Authority) Narrow(set caps.Set) Authority {
-	a.live = meet(a.live, func() caps.Set { return set })
+	if set.IsUnrestricted() {
+		return a
+	}
+	return a.derive(func(last *Actor) {
+		last.Bound = last.Bound.And(Bound{Within: []Narrow{{set, a.owner}}})
+	})
+}
+
+// WrittenBy returns the authority reduced to what the authors of a stored
+// program may do.
+func (a Authority) WrittenBy(authors Bound) Authority {
+	if authors.IsZero() {
+		return a
+	}
+	return a.derive(func(last *Actor) { last.Bound = last.Bound.And(authors) })
+}
+
+// WithProofs returns the authority with tokens that the caller brought along,
+// beside those that the venue stores.
+func (a Authority) WithProofs(tokens ...*ucan.Link) Authority {
+	if a.lineage == nil || len(tokens) == 0 {
+		return a
+	}
+	a.lineage = newLineage(a.mint, a.owner, a.chain, append(slices.Clone(a.proofs), tokens...))
 	return a
 }
 
-// OnBehalfOf returns the authority reduced to what the caller may do, as it is
-// at each call, with the caller in its lineage.
-func (a Authority) OnBehalfOf(caller Authority) Authority {
-	a = a.CalledBy(caller)
-	a.bounds = append(slices.Clone(a.bounds), caller.bounds...)
-	a.live = meet(a.live, caller.seenBy(a.owner))
-	return a
+// CalledBy returns the authority of an agent that caller asked: within the
+// caller's own, as both are at each call, unless the agent acts on its own. The
+// trail of the caller goes on.
+func (a Authority) CalledBy(caller Authority, own bool) Authority {
+	if !a.valid(a.minted()) || !caller.valid(a.mint) {
+		return Authority{}
+	}
+	chain := append(slices.Clone(caller.chain), a.chain...)
+	chain[len(caller.chain)].Own = own
+	proofs := caller.proofs
+	if own {
+		proofs = nil
+	}
+	return Authority{lineage: newLineage(a.mint, a.owner, chain, proofs), trail: caller.trail, meter: caller.meter}
 }
 
-// seenBy returns the live capabilities as another principal writes them: a bare
-// resource of one is another resource to the other.
-func (a Authority) seenBy(other ucan.DID) func() caps.Set {
-	if a.owner == other || a.live == nil {
-		return a.live
+func (a Authority) minted() *Mint {
+	if a.lineage == nil {
+		return nil
 	}
-	type memo struct{ own, seen caps.Set }
-	var last atomic.Pointer[memo]
-	return func() caps.Set {
-		own := a.live()
-		m := last.Load()
-		if m == nil || m.own != own {
-			m = &memo{own, own.SeenBy(other.String(), a.owner.String())}
-			last.Store(m)
-		}
-		return m.seen
-	}
+	return a.mint
 }
 
-// CalledBy records the caller in the lineage, with its depth, its seal and its
-// budget of calls, without taking the caller's capabilities: for agents that their owner
-// lets act on their own.
-func (a Authority) CalledBy(caller Authority) Authority {
-	via := slices.Clone(caller.via)
-	if caller.actor != "" {
-		via = append(via, caller.actor)
+// InRun returns the same authority for a run that its present run starts.
+func (a Authority) InRun(id string) Authority {
+	if id != a.trail.Run {
+		a.trail.Parent, a.trail.Run = a.trail.Run, id
 	}
-	a.via = via
-	a.turns = append(slices.Clone(a.turns), caller.turns...)
-	a.depth = max(a.depth, caller.depth)
-	if a.budget == nil {
-		a.budget = caller.budget
-	}
-	if a.job == "" {
-		a.job = caller.job
-	}
-	if a.mark == nil {
-		a.mark = caller.mark
-	}
-	return a
-}
-
-// InJob returns the same authority, its calls recorded under the job.
-func (a Authority) InJob(id string) Authority {
-	a.job = id
 	return a
 }
 
 // InSession returns the same authority, its calls recorded under the session.
 func (a Authority) InSession(id string) Authority {
-	a.sess = id
+	a.trail.Session = id
 	return a
 }
 
-// InTurn returns the same authority with a turn in its lineage: what it starts
-// knows that the turn may be waiting for it. All calls of the turn have one
-// budget of calls, that of whoever started it or else one of its own.
+// InTurn returns the same authority for the calls of a turn, which the actor
+// makes itself. What they start knows that the turn may be waiting for it.
 func (a Authority) InTurn(key string) Authority {
-	a.turns = append(slices.Clone(a.turns), key)
-	if a.budget == nil && a.mint != nil {
-		a.budget = newBudget(a.mint.calls)
-	}
-	a.mark = &mark{above: a.mark}
+	a.trail.Turns = append(slices.Clone(a.trail.Turns), key)
+	a.trail.Inner = false
+	return a.metered()
+}
+
+// AsInner returns the same authority for calls that the actor does not make
+// itself: sealed operations do not answer them.
+func (a Authority) AsInner() Authority {
+	a.trail.Inner = true
 	return a
 }
 
-// Within reports whether the authority was derived inside the turn.
-func (a Authority) Within(turn string) bool { return slices.Contains(a.turns, turn) }
+// Within reports whether the turn of the key waits for the authority's calls.
+func (a Authority) Within(turn string) bool { return slices.Contains(a.trail.Turns, turn) }
 
-// budget counts the calls that come of one first call, however they branch.
-type budget struct{ left atomic.Int64 }
-
-func newBudget(calls int) *budget {
-	b := new(budget)
-	b.left.Store(int64(calls))
-	return b
+// metered returns the authority with the meter of its call tree, which begins
+// here where there is none.
+func (a Authority) metered() Authority {
+	if a.meter == nil && a.lineage != nil && a.mint != nil {
+		a.meter = NewMeter(a.mint.limits)
+	}
+	return a
 }
 
-func (b *budget) take() bool { return b.left.Add(-1) >= 0 }
-
-// meet intersects two live sets. The result is kept until one of them changes,
-// so a check costs two pointer comparisons more.
-func meet(a, b func() caps.Set) func() caps.Set {
-	if a == nil || b == nil {
-		return nil
-	}
-	type memo struct{ a, b, both caps.Set }
-	var last atomic.Pointer[memo]
-	return func() caps.Set {
-		x, y := a(), b()
-		if m := last.Load(); m != nil && m.a == x && m.b == y {
-			return m.both
-		}
-		m := &memo{x, y, x.Intersect(y)}
-		last.Store(m)
-		return m.both
-	}
-}
+// Meter is what counts for the call tree; nil before the first call.
+func (a Authority) Meter() *Meter { return a.meter }

@@ -13,18 +13,16 @@ import (
 type Call struct{ ticket *ticket }
 
 type ticket struct {
-	gate  *Gate
-	auth  Authority
-	op    *Operation
-	id    string
-	input json.RawMessage
+	Ruling
+	gate *Gate
+	id   string
 }
 
 // Owner is the principal whose namespace the call works in.
-func (c Call) Owner() ucan.DID { return c.Authority().owner }
+func (c Call) Owner() ucan.DID { return c.Authority().Owner() }
 
 // Actor is the id of the calling agent; empty for the owner in person.
-func (c Call) Actor() string { return c.Authority().actor }
+func (c Call) Actor() string { return c.Authority().Actor() }
 
 // Caps returns the caller's effective capabilities as they are now.
 func (c Call) Caps() caps.Set { return c.Authority().Caps() }
@@ -54,14 +52,35 @@ func (c Call) Authority() Authority {
 	return c.ticket.auth
 }
 
-// InJob returns the call with what it starts recorded under the job.
-func (c Call) InJob(id string) Call {
+// InRun returns the call with what it starts recorded under the run.
+func (c Call) InRun(id string) Call {
 	if c.ticket == nil {
 		return c
 	}
 	t := *c.ticket
-	t.auth = t.auth.InJob(id)
+	t.auth = t.auth.InRun(id)
 	return Call{&t}
+}
+
+// Charge counts what the call costs. The error says which limit all that came of
+// the first call has reached, or why ctx has ended: stop, and return it.
+func (c Call) Charge(ctx context.Context, kind Kind, n int64) error {
+	return c.Authority().meter.Charge(ctx, kind, n)
+}
+
+// Again checks the requirements of the call once more, against the authority as
+// it is now: for a handler whose effect is conditional on what it read, after it
+// read it. The error is the [*caps.Denial] that a call made now would get.
+func (c Call) Again(ctx context.Context) error {
+	if c.ticket == nil {
+		return ErrForeignAuthority
+	}
+	again := Ruling{auth: c.ticket.auth, op: c.ticket.op, input: c.ticket.input, call: c.ticket.call}
+	set, _ := again.auth.live(ctx)
+	if c.ticket.gate.check(ctx, &again, set); again.denial != nil {
+		return again.denial
+	}
+	return nil
 }
 
 // Resolve finds the operation that a reference means for the caller, as
@@ -70,7 +89,7 @@ func (c Call) Resolve(ctx context.Context, reference string) (*Operation, error)
 	if c.ticket == nil {
 		return nil, ErrForeignAuthority
 	}
-	return c.ticket.gate.resolve(ctx, c.ticket.auth, reference, nil)
+	return c.ticket.gate.Resolve(ctx, c.ticket.auth, reference)
 }
 
 // Invoke runs another operation with the caller's own authority. It goes

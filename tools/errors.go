@@ -13,8 +13,8 @@ var (
 	ErrForeignAuthority = errors.New("authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
 	ErrTooDeep = errors.New("call depth limit reached: operations start operations too deeply")
-	// ErrTooMany: the calls that came of one first call reached their limit.
-	ErrTooMany = errors.New("call limit reached: too many calls come of one")
+	// ErrDirect: a sealed operation was asked for by another operation.
+	ErrDirect = errors.New("answers direct calls only, no step, job or context entry: a secret would flow through records")
 	// ErrTooLarge: the input of a call is over the limit.
 	ErrTooLarge = errors.New("input is too large")
 )

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"usher/caps"
 	"usher/ucan"
 )
 
@@ -23,18 +23,21 @@ type Gate struct {
 	mint     *Mint
 	ledger   Ledger
 	chains   *ucan.Verifier
+	guards   []Guard
 	maxDepth int
-	maxCalls int
 	log      *slog.Logger
 	watch    *watch
 }
 
 // GateOptions adjusts a gate. The zero value is valid.
 type GateOptions struct {
+	Lives    Lives          // nil knows no agents: only users may act
 	Ledger   Ledger         // nil keeps no record
 	Chains   *ucan.Verifier // verifies delegations between principals; nil lets nobody into another's namespace
+	Guards   []Guard        // asked in this order of calls that the capabilities allow
+	Limits   Limits         // of all that comes of one first call
 	MaxDepth int            // operations that start operations; 0 is 16
-	MaxCalls int            // calls that come of one first call, however they branch; 0 is 10,000
+	Key      []byte         // seals stored authorities; nil is one that ends with the process
 	Logger   *slog.Logger   // nil discards
 
 	Tracer trace.TracerProvider // a span for each decision; nil makes none
@@ -42,27 +45,34 @@ type GateOptions struct {
 }
 
 // NewGate returns the gate before the operations of registry, and the one mint
-// whose authorities it takes.
+// whose authorities it takes. A registry has one gate: NewGate panics where it
+// has one already.
 func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
+	if registry.gated.Swap(true) {
+		panic("tools: the registry has a gate already, and a second one would be a way around it")
+	}
 	if opts == nil {
 		opts = &GateOptions{}
 	}
-	g := &Gate{registry: registry, mint: &Mint{}, ledger: opts.Ledger, chains: opts.Chains, maxDepth: opts.MaxDepth, maxCalls: opts.MaxCalls, log: opts.Logger, watch: newWatch(opts)}
+	g := &Gate{
+		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, maxDepth: opts.MaxDepth, log: opts.Logger, watch: newWatch(opts),
+		mint: &Mint{lives: opts.Lives, limits: opts.Limits, key: opts.Key},
+	}
 	if g.maxDepth == 0 {
 		g.maxDepth = 16
 	}
-	if g.maxCalls == 0 {
-		g.maxCalls = 10_000
-	}
-	g.mint.calls = g.maxCalls
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	if g.mint.lives == nil {
+		g.mint.lives = nobodyLives{}
+	}
+	if len(g.mint.key) == 0 {
+		g.mint.key = make([]byte, 32)
+		_, _ = rand.Read(g.mint.key) // never fails
+	}
 	return g, g.mint
 }
-
-// Registry is the operations that the gate stands before.
-func (g *Gate) Registry() *Registry { return g.registry }
 
 // Invocation asks for one run of an operation.
 type Invocation struct {
@@ -75,73 +85,82 @@ type Invocation struct {
 type Result struct {
 	Operation string          // catalogue path of what ran
 	Output    json.RawMessage // JSON
-
-	// Sealed says that a sealed operation ran in the call, or could have: what
-	// went in and came out is not to be recorded. It holds beside an error, too.
-	Sealed bool
 }
 
-// Invoke runs the operation that inv names with auth, if auth allows it. The
-// error is a [*caps.Denial], an [*InputError], a [*NotFoundError], one of the
-// errors of this package, or what the handler returned.
-//
-// The order is that of DESIGN: resolve, validate, ask for all requirements,
-// check each, record, run, record.
+// Invoke runs the operation that inv names with auth, if auth allows it: it
+// decides as [Gate.Decide] does, records the decision, runs the operation, and
+// records the outcome. The error is one of those of Decide, a [*caps.Denial], a
+// [*GuardError], or what the handler returned.
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
+	t := &ticket{gate: g, id: inv.ID}
+	r := &t.Ruling
 	deciding, span := g.watch.start(ctx)
-	auth.mark = &mark{above: auth.mark}
-	r, err := g.rule(deciding, auth, inv)
-	passSeal(&r, err)
-	g.show(deciding, span, &r, err)
-	if err != nil {
-		return Result{Sealed: auth.mark.hides()}, err
+	r.auth = auth.metered()
+	err := g.charge(ctx, r.auth, inv)
+	var seq uint64
+	if err == nil {
+		seq, err = g.admit(deciding, inv, r)
 	}
-	op := r.op
-	r.auth.depth++
-	out, runErr := g.run(ctx, r.call, Call{&ticket{gate: g, auth: r.auth, op: op, id: inv.ID, input: r.input}})
+	g.show(deciding, span, r, err)
+	if err != nil {
+		return Result{}, err
+	}
+	t.auth.trail.Depth++
+	t.auth.trail.Inner = true
+	t.auth = t.auth.WrittenBy(r.op.authors)
+	out, runErr := g.run(ctx, r.call, Call{t})
+	if runErr == nil {
+		_ = t.auth.meter.Charge(ctx, Bytes, int64(len(out))) // what is beyond stops the next call
+	}
 	if g.ledger != nil {
 		// The outcome is recorded even when the caller has gone.
-		if err := g.ledger.Finished(context.WithoutCancel(ctx), r.seq, auth.mark.told(runErr)); err != nil {
-			return Result{Sealed: auth.mark.hides()}, fmt.Errorf("record the outcome of %s: %w", op.path, err)
+		if err := g.ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
+			return Result{}, fmt.Errorf("record the outcome of %s: %w", r.op.path, err)
 		}
 	}
 	if runErr != nil {
-		return Result{Sealed: auth.mark.hides()}, runErr
+		return Result{}, runErr
 	}
-	return Result{Operation: op.path, Output: out, Sealed: auth.mark.hides()}, nil
+	return Result{Operation: r.op.path, Output: out}, nil
 }
 
-// ruling is what the gate makes of an invocation. Where there is an error it
-// has what was known by then.
-type ruling struct {
-	auth   Authority
-	op     *Operation
-	input  json.RawMessage
-	call   prepared
-	needs  []Requirement // how each was decided, where anybody wants to know
-	reason string        // of a denial
-	seq    uint64        // of the ledger
+// charge counts a call before anything is spent on it.
+func (g *Gate) charge(ctx context.Context, auth Authority, inv Invocation) error {
+	err := g.acceptable(ctx, auth, inv)
+	if err == nil {
+		err = auth.meter.Charge(ctx, Calls, 1)
+	}
+	if err == nil {
+		err = auth.meter.Charge(ctx, Bytes, int64(len(inv.Input)))
+	}
+	return err
 }
 
-// rule goes from the invocation to the decision on it.
-func (g *Gate) rule(ctx context.Context, auth Authority, inv Invocation) (r ruling, err error) {
-	r = ruling{auth: auth, input: inv.Input}
-	if r.auth, err = g.admit(ctx, auth, inv); err != nil {
-		return r, err
+// admit decides and records, until a decision stands under the authority that it
+// was made under.
+func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64, err error) {
+	for try := 0; ; try++ {
+		err = g.decide(ctx, r.auth, inv, r)
+		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch || try == maxTries {
+			break
+		}
 	}
-	if r.op, err = g.resolve(ctx, r.auth, inv.Operation, inv.Input); err != nil {
-		return r, err
+	switch {
+	case err != nil && r.denial == nil && r.guard == nil:
+		return 0, err
+	case g.ledger == nil:
+		return 0, err
 	}
-	if len(r.input) == 0 {
-		r.input = emptyObject
+	seq, recordErr := g.record(ctx, r)
+	if recordErr != nil {
+		return 0, recordErr
 	}
-	g.seal(ctx, &r)
-	if r.call, err = g.prepare(ctx, r.op, r.input); err != nil {
-		return r, err
-	}
-	err = g.decide(ctx, &r)
-	return r, err
+	return seq, err
 }
+
+// maxTries bounds how often a call is decided again because authority changed
+// while it was decided.
+const maxTries = 8
 
 // prepare decodes the input and asks for the requirements.
 func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage) (p prepared, err error) {
@@ -149,7 +168,7 @@ func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage
 	return op.decode(input)
 }
 
-// recovered makes an error of a panic in an operation's own code.
+// recovered makes an error of a panic in somebody else's code.
 func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	if v := recover(); v != nil {
 		if op.sealed {
@@ -160,113 +179,19 @@ func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	}
 }
 
-var emptyObject = json.RawMessage("{}")
-
-// decide checks every requirement and records the verdict. Denials come before
-// complaints about the rest of the input: who may not call learns no more.
-func (g *Gate) decide(ctx context.Context, r *ruling) error {
-	needs := r.call.needs
-	if len(needs) == 0 {
-		return fmt.Errorf("operation %s: %w", r.op.path, ErrNoRequirements)
-	}
-	for _, need := range needs {
-		if err := need.Err(); err != nil {
-			return &InputError{Operation: r.op.path, Err: err}
-		}
-	}
-	denial := g.check(ctx, r, needs)
-	if denial == nil {
-		if err := r.op.validate(r.input); err != nil {
-			return err
-		}
-	}
-	if g.ledger != nil {
-		var err error
-		if r.seq, err = g.record(ctx, r.auth, r.op, r.input, r.needs, r.reason); err != nil {
-			return err
-		}
-	}
-	if denial != nil {
-		return denial
-	}
-	return nil
-}
-
-// check holds the requirements against what the caller has, and notes each for
-// the ledger and the trace. It returns the denial that is due, or nil.
-func (g *Gate) check(ctx context.Context, r *ruling, needs []caps.Request) (denial *caps.Denial) {
-	held := r.auth.Caps()
-	owner := r.auth.owner.String()
-	noted := g.ledger != nil || g.watch != nil
-	if noted {
-		r.needs = make([]Requirement, 0, len(needs))
-	}
-	for _, need := range needs {
-		need = need.In(owner)
-		d := held.Check(need)
-		row := RequirementOf(d)
-		switch {
-		case denial != nil:
-		case !d.Allowed():
-			denial = d.Denial(r.op.path)
-			if need.HandsOn() {
-				denial.Why = "An agent can hand on at most what it holds itself."
-			}
-			r.reason, row.Unmet = denial.Error(), true
-		case need.Resource().DID() != "":
-			var err error
-			row.Proofs, err = g.prove(ctx, r.auth, need)
-			// What is only handed on must be proved when it is signed.
-			if err != nil && !need.HandsOn() {
-				denial, r.reason, row.Unmet = foreign(r.op.path, need, held), err.Error(), true
-			}
-		}
-		if noted {
-			r.needs = append(r.needs, row)
-		}
-	}
-	return denial
-}
-
-// errNoChains is why nobody gets into another's namespace of a gate that
-// verifies no delegations.
-var errNoChains = errors.New("this gate verifies no delegations")
-
-// prove finds the chain of delegations by which the caller may do what it asks
-// in another principal's namespace, from the store of tokens.
-func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (chain []string, err error) {
-	if g.chains == nil {
-		return nil, errNoChains
-	}
-	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need})
-	if err != nil {
-		return nil, err
-	}
-	for _, cid := range grant.Chain() {
-		chain = append(chain, cid.String())
-	}
-	return chain, nil
-}
-
-// foreign is what a caller is told who has no chain for another principal's
-// resource: the same whatever the chain lacks, and whether or not anything is
-// there. The ledger has the reason.
-func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
-	return &caps.Denial{
-		Operation: op, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: held,
-		Why: "The resource belongs to another user, who has delegated nothing for this call.",
-	}
-}
-
-func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input json.RawMessage, rows []Requirement, denied string) (uint64, error) {
+func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
+	auth, op := r.auth, r.op
 	e := Entry{
-		Owner: auth.owner.String(), Actor: auth.actor, Via: auth.via,
-		Operation: op.path, Verdict: Allowed, Digest: op.digest(input),
-		Effects: !op.readOnly, Job: auth.job, Session: auth.sess,
+		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(),
+		Operation: op.path, Verdict: r.Verdict().String(), Digest: op.digest(r.input),
+		Effects: !op.readOnly, Job: auth.trail.Run, Session: auth.trail.Session,
 	}
-	e.Needs, e.Omitted = shown(rows)
-	if denied != "" {
-		e.Verdict, e.Reason = Denied, Cut(denied)
+	e.Needs, e.Omitted = shown(r.Requirements())
+	switch {
+	case r.denial != nil:
+		e.Reason = Cut(r.reason)
+	case r.guard != nil:
+		e.Reason = Cut(r.guard.Error())
 	}
 	seq, err := g.ledger.Decided(ctx, e)
 	if err != nil {
@@ -276,8 +201,8 @@ func (g *Gate) record(ctx context.Context, auth Authority, op *Operation, input 
 }
 
 func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
-	op := call.ticket.op.path
-	defer g.recovered(ctx, call.ticket.op, &err)
+	op := call.ticket.op
+	defer g.recovered(ctx, op, &err)
 	value, err := p.run(ctx, call)
 	if err != nil {
 		return nil, err
@@ -286,7 +211,7 @@ func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMess
 		return raw, nil
 	}
 	if out, err = encode(value); err != nil {
-		return nil, fmt.Errorf("encode the output of %s: %w", op, err)
+		return nil, fmt.Errorf("encode the output of %s: %w", op.path, err)
 	}
 	return out, nil
 }
@@ -301,3 +226,9 @@ func encode(value any) (json.RawMessage, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// errNoChains is why nobody gets into another's namespace of a gate that
+// verifies no delegations.
+var errNoChains = errors.New("this gate verifies no delegations")
+
+var emptyObject = json.RawMessage("{}")

@@ -13,6 +13,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -67,13 +68,13 @@ func owner(t testing.TB, seed byte) ucan.DID {
 	return key.DID()
 }
 
-func gate(t testing.TB, ledger tools.Ledger, ops ...*tools.Operation) (*tools.Gate, *tools.Mint) {
+func gate(t testing.TB, ledger tools.Ledger, ops ...*tools.Operation) (*tools.Gate, *toolstest.Mint) {
 	t.Helper()
 	registry := new(tools.Registry)
 	if err := registry.Register(ops...); err != nil {
 		t.Fatal(err)
 	}
-	return tools.NewGate(registry, &tools.GateOptions{Ledger: ledger})
+	return toolstest.NewGate(registry, &tools.GateOptions{Ledger: ledger})
 }
 
 func fixed(list ...caps.Capability) func() caps.Set {
@@ -118,7 +119,7 @@ func TestInvoke(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var wrote []string
 			g, mint := gate(t, nil, writer(&wrote))
-			auth := mint.Agent(owner(t, 1), "bob", "bob", tc.live)
+			auth := mint.Agent(owner(t, 1), "bob", tc.live)
 			res, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: tc.operation, Input: json.RawMessage(tc.input)})
 			if tc.want == "" {
 				if err != nil || string(res.Output) != `{"by":"bob"}` || len(wrote) != 1 {
@@ -143,7 +144,7 @@ func TestAuthorityOfAnotherGate(t *testing.T) {
 	for name, auth := range map[string]tools.Authority{
 		"another mint's":      other.User(owner(t, 1)),
 		"the zero value":      {},
-		"a mint of one's own": new(tools.Mint).User(owner(t, 1)),
+		"a mint of one's own": (&tools.Mint{}).User(owner(t, 1)),
 	} {
 		_, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:write", Input: json.RawMessage(`{"path":"w/a"}`)})
 		if !errors.Is(err, tools.ErrForeignAuthority) {
@@ -227,7 +228,7 @@ func TestEveryRequirementCounts(t *testing.T) {
 			return true, nil
 		})
 	g, mint := gate(t, nil, copies)
-	auth := mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out", "crud/write")))
+	auth := mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/", "crud/read"), caps.MustCapability("w/out", "crud/write")))
 	for input, want := range map[string]string{
 		`{"from":"w/a","to":"w/out/a"}`: "",
 		`{"from":"w/a","to":"w/a2"}`:    "requires crud/write on w/a2",
@@ -244,7 +245,7 @@ func TestCapsAreReadAtEachCall(t *testing.T) {
 	var wrote []string
 	g, mint := gate(t, nil, writer(&wrote))
 	held := caps.Of(caps.MustCapability("w/", "crud"))
-	auth := mint.Agent(owner(t, 1), "bob", "bob", func() caps.Set { return held })
+	auth := mint.Agent(owner(t, 1), "bob", func() caps.Set { return held })
 	inv := tools.Invocation{Operation: "test:write", Input: json.RawMessage(`{"path":"w/a"}`)}
 	if _, err := g.Invoke(t.Context(), auth, inv); err != nil {
 		t.Fatal(err)
@@ -262,10 +263,10 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 	reads := caps.MustCapability("w/", "crud/read")
 	all := caps.MustCapability("w/", "crud")
 	callerCaps := caps.Of(reads)
-	caller := mint.Agent(me, "dave", "dave", func() caps.Set { return callerCaps })
-	carol := mint.Agent(me, "carol", "carol", fixed(all))
+	caller := mint.Agent(me, "dave", func() caps.Set { return callerCaps })
+	carol := mint.Agent(me, "carol", fixed(all))
 
-	bounded := carol.OnBehalfOf(caller)
+	bounded := carol.CalledBy(caller, false)
 	if got := bounded.Caps(); !got.Equal(caps.Of(reads)) {
 		t.Errorf("on behalf of a reader: %v, want %v", got, reads)
 	}
@@ -279,10 +280,10 @@ func TestDerivedAuthorityOnlyNarrows(t *testing.T) {
 	if got := mint.User(me).Narrow(caps.Of(reads)).Caps(); !got.Equal(caps.Of(reads)) {
 		t.Errorf("Narrow of an unrestricted authority: %v, want %v", got, reads)
 	}
-	if got := carol.CalledBy(caller).Caps(); !got.Equal(caps.Of(all)) {
+	if got := carol.CalledBy(caller, true).Caps(); !got.Equal(caps.Of(all)) {
 		t.Errorf("CalledBy: %v, want the agent's own %v", got, all)
 	}
-	if got := (tools.Authority{}).OnBehalfOf(mint.User(me)).Caps(); !got.IsEmpty() {
+	if got := (tools.Authority{}).CalledBy(mint.User(me), false).Caps(); !got.IsEmpty() {
 		t.Errorf("the zero authority on behalf of a user: %v, want (none)", got)
 	}
 }
@@ -296,7 +297,7 @@ func TestInnerCallsAreGated(t *testing.T) {
 		})
 	ledger := new(memoryLedger)
 	g, mint := gate(t, ledger, writer(&wrote), outer)
-	auth := mint.Agent(owner(t, 1), "dave", "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/", "crud/read")))
+	auth := mint.Agent(owner(t, 1), "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/", "crud/read")))
 	_, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:outer"})
 	denial, denied := errors.AsType[*caps.Denial](err)
 	if !denied || denial.Operation != "v/ops/test/write" || len(wrote) != 0 {
@@ -337,7 +338,7 @@ func TestDepthIsBounded(t *testing.T) {
 
 // However calls branch, what comes of one first call shares one budget.
 func TestCallsAreCounted(t *testing.T) {
-	ran := 0
+	ran, tooMany := 0, error(&tools.LimitError{Kind: tools.Calls, Limit: 50})
 	branch := tools.New("test:branch", "", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
 		func(ctx context.Context, call tools.Call, _ struct{}) (bool, error) {
 			ran++
@@ -349,12 +350,12 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := registry.Register(branch); err != nil {
 		t.Fatal(err)
 	}
-	g, mint := tools.NewGate(registry, &tools.GateOptions{MaxCalls: 50})
+	g, mint := toolstest.NewGate(registry, &tools.GateOptions{Limits: tools.Limits{Calls: 50}})
 	_, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"})
-	if !errors.Is(err, tools.ErrTooMany) || ran != 50 {
-		t.Errorf("Invoke ran %d calls and ended with %v, want 50 and %v", ran, err, tools.ErrTooMany)
+	if !errors.Is(err, tooMany) || ran != 50 {
+		t.Errorf("Invoke ran %d calls and ended with %v, want 50 and %v", ran, err, tooMany)
 	}
-	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"}); !errors.Is(err, tools.ErrTooMany) || ran != 100 {
+	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"}); !errors.Is(err, tooMany) || ran != 100 {
 		t.Errorf("the next first call has a budget of its own: ran %d, %v", ran, err)
 	}
 }
@@ -372,18 +373,18 @@ func TestLedger(t *testing.T) {
 	var wrote []string
 	ledger := new(memoryLedger)
 	g, mint := gate(t, ledger, writer(&wrote))
-	auth := mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/notes/", "crud"))).InJob("job-1").InSession("ses-1")
+	auth := mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud"))).InRun("job-1").InSession("ses-1")
 	for _, path := range []string{"w/notes/a", "w/other"} {
 		raw, _ := json.Marshal(pathInput{Path: path})
 		_, _ = g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:write", Input: raw})
 	}
 	want := []tools.Entry{
 		{
-			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: tools.Allowed, Effects: true, Job: "job-1", Session: "ses-1",
+			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "allow", Effects: true, Job: "job-1", Session: "ses-1",
 			Needs: []tools.Requirement{{Ability: "crud/write", Resource: "w/notes/a", By: "crud on w/notes/"}},
 		},
 		{
-			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: tools.Denied, Effects: true, Job: "job-1", Session: "ses-1",
+			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "deny", Effects: true, Job: "job-1", Session: "ses-1",
 			Needs:  []tools.Requirement{{Ability: "crud/write", Resource: "w/other", Unmet: true}},
 			Reason: "Capability denied: v/ops/test/write requires crud/write on w/other. Your capabilities are: crud on w/notes/. Retrying the same call will not succeed — the denial is structural.",
 		},
@@ -445,7 +446,7 @@ func TestHandOnIsARequirement(t *testing.T) {
 		) (bool, error) {
 			return true, nil
 		}))
-	auth := mint.Agent(owner(t, 1), "dave", "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/a", "crud/read")))
+	auth := mint.Agent(owner(t, 1), "dave", fixed(caps.MustCapability("", "invoke"), caps.MustCapability("w/a", "crud/read")))
 	for input, want := range map[string]string{
 		`{"caps":[{"with":"w/a/b","can":"crud/read"}]}`: "",
 		`{"caps":[{"with":"w/","can":"crud/read"}]}`:    "at most what it holds",

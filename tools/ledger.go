@@ -22,6 +22,7 @@ type Ledger interface {
 // Verdicts of an [Entry].
 const (
 	Allowed = "allow"
+	Asked   = "ask" // a person has to approve first
 	Denied  = "deny"
 )
 

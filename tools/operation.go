@@ -24,8 +24,8 @@ type Operation struct {
 	idempotent  bool
 	exclusive   bool
 	lane        func(json.RawMessage) string
-	starts      func(json.RawMessage) (operation string, input json.RawMessage)
-	steps       func(json.RawMessage) []Invocation
+	starts      func(json.RawMessage) []Invocation
+	forwards    bool // its input holds the inputs of the calls that it starts
 	sealed      bool
 	undigested  bool
 	input       *jsonschema.Resolved
@@ -33,6 +33,8 @@ type Operation struct {
 	output      json.RawMessage
 	groups      [][]caps.Scope
 	prepare     func(json.RawMessage) (prepared, error)
+	authors     Bound     // who wrote it, where it is a stored program
+	home        *Registry // that it was registered in, or came out of
 	fault       error
 }
 
@@ -75,36 +77,11 @@ func (o *Operation) Lane(input json.RawMessage) string {
 	return o.lane(input)
 }
 
-// Starts returns the operation that a call would start, as it names it, and its
-// input; false for one that starts none, or none that can be told.
-func (o *Operation) Starts(input json.RawMessage) (operation string, inner json.RawMessage, ok bool) {
-	if o.starts == nil {
-		return "", nil, false
-	}
-	operation, inner = o.starts(input)
-	return operation, inner, operation != ""
-}
-
 // InputSchema is the JSON Schema of the input.
 func (o *Operation) InputSchema() json.RawMessage { return o.inputJSON }
 
 // OutputSchema is the JSON Schema of the output; nil when any value may come out.
 func (o *Operation) OutputSchema() json.RawMessage { return o.output }
-
-// Requirements says what a call with this input needs, without the rest of the
-// validation and without running anything. The error is an [*InputError].
-func (o *Operation) Requirements(input json.RawMessage) ([]caps.Request, error) {
-	p, err := o.decode(input)
-	if err != nil {
-		return nil, err
-	}
-	for _, need := range p.needs {
-		if err := need.Err(); err != nil {
-			return nil, &InputError{Operation: o.path, Err: err}
-		}
-	}
-	return p.needs, nil
-}
 
 // CouldAllow reports whether set would allow the operation on any input at all:
 // a tool is offered to a model if and only if it does.
@@ -188,10 +165,10 @@ func InLane(lane func(input json.RawMessage) string) Option {
 	return func(o *Operation) { o.lane = lane }
 }
 
-// Starting declares that the operation runs another, and which: what that one
-// touches is then known before it runs.
-func Starting(which func(input json.RawMessage) (operation string, inner json.RawMessage)) Option {
-	return func(o *Operation) { o.starts = which }
+// Starting declares that the operation runs others, and which, with the input of
+// each as far as it is known beforehand; nil where that cannot be told.
+func Starting(which func(input json.RawMessage) []Invocation) Option {
+	return func(o *Operation) { o.starts, o.forwards = which, true }
 }
 
 // New makes an operation from a typed function with its needs beside it. The
@@ -275,16 +252,18 @@ type Definition struct {
 	Scopes [][]caps.Scope
 	// ReadOnly and Exclusive are the options of these names.
 	ReadOnly, Exclusive bool
-	// Steps returns what a call with that input starts, with the input of each as
-	// far as it is known beforehand; nil for an operation that starts nothing.
-	Steps func(input json.RawMessage) []Invocation
+	// Starts is that of [Starting]; nil for an operation that starts nothing.
+	Starts func(input json.RawMessage) []Invocation
+	// Authors are who wrote a stored program: it does at most what they may do
+	// when it runs.
+	Authors Bound
 
 	Run func(ctx context.Context, call Call, input json.RawMessage) (any, error)
 }
 
 // Define makes an operation from d; see [New] for operations known beforehand.
 func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes, readOnly: d.ReadOnly, exclusive: d.Exclusive, steps: d.Steps}
+	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes, readOnly: d.ReadOnly, exclusive: d.Exclusive, starts: d.Starts, authors: d.Authors}
 	if o.toolName == "" {
 		o.toolName = toolName(d.Path)
 	}

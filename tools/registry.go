@@ -19,6 +19,7 @@ type Registry struct {
 	mu      sync.Mutex // serialises writers
 	byPath  atomic.Pointer[map[string]*Operation]
 	resolve atomic.Pointer[Resolver]
+	gated   atomic.Bool // a gate stands before it
 }
 
 // Resolver finds operations that users keep in their own namespace, below o/.
@@ -44,10 +45,22 @@ func (r *Registry) Register(ops ...*Operation) error {
 		if _, taken := next[op.path]; taken {
 			return fmt.Errorf("register operation %q: %s is taken: choose another name", op.name, op.path)
 		}
-		next[op.path] = op
+		if op.home != nil && op.home != r {
+			return fmt.Errorf("register operation %q: it came out of another registry, whose gate it would go around: make it anew", op.name)
+		}
+		next[op.path] = r.own(op)
 	}
 	r.byPath.Store(&next)
 	return nil
+}
+
+// own returns the operation as one of this registry. What comes out of a registry
+// can be registered in no other: behind another gate its handler would run on
+// anybody's authority.
+func (r *Registry) own(op *Operation) *Operation {
+	mine := *op
+	mine.home = r
+	return &mine
 }
 
 // SetResolver names the source of operations below o/.
@@ -86,7 +99,10 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 			if op.fault != nil {
 				return nil, fmt.Errorf("operation %s cannot be used: %w", at, op.fault)
 			}
-			return op, nil
+			if op.home == r {
+				return op, nil
+			}
+			return r.own(op), nil
 		}
 	}
 	return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}

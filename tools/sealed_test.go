@@ -11,6 +11,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 )
 
 // What a sealed operation was given stands nowhere: not in the ledger, by
@@ -44,9 +45,9 @@ func TestSealed(t *testing.T) {
 			}
 			ledger := new(memoryLedger)
 			var log strings.Builder
-			g, mint := tools.NewGate(registry, &tools.GateOptions{Ledger: ledger, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			g, mint := toolstest.NewGate(registry, &tools.GateOptions{Ledger: ledger, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			held := caps.Of(caps.MustCapability("w/", "crud"))
-			auth := mint.Agent(owner(t, 1), "Ann", "Ann", func() caps.Set { return held })
+			auth := mint.Agent(owner(t, 1), "Ann", func() caps.Set { return held })
 			for path, panics := range map[string]bool{"w/a": true, "o/a": false} { // allowed, denied
 				_, err := g.Invoke(t.Context(), auth, tools.Invocation{
 					Operation: "test:keep", Input: json.RawMessage(`{"path":"` + path + `","value":"` + secret + `"}`),

@@ -78,10 +78,10 @@ func (w *watch) start(ctx context.Context) (context.Context, trace.Span) {
 }
 
 // show tells how the gate ruled.
-func (g *Gate) show(ctx context.Context, span trace.Span, r *ruling, err error) {
+func (g *Gate) show(ctx context.Context, span trace.Span, r *Ruling, err error) {
 	denial, _ := errors.AsType[*caps.Denial](err)
 	verdict, operation := "", ""
-	if r.op != nil {
+	if r.op != nil && r.op.home != nil { // a name that means nothing is anybody's text
 		operation = r.op.path
 	}
 	switch {
@@ -93,14 +93,14 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *ruling, err error) 
 	if g.log.Enabled(ctx, slog.LevelDebug) {
 		g.log.LogAttrs(ctx, slog.LevelDebug, "gate decided",
 			slog.String("operation", operation), slog.String("verdict", verdict), slog.String("failure", ErrorType(err)),
-			slog.String("agent", r.auth.actor), slog.String("session", r.auth.sess), slog.String("job", r.auth.job))
+			slog.String("agent", r.auth.Actor()), slog.String("session", r.auth.trail.Session), slog.String("job", r.auth.trail.Run))
 	}
 	if g.watch == nil {
 		return
 	}
 	if verdict != "" {
 		set := []attribute.KeyValue{keyVerdict.String(verdict)}
-		if operation != "" { // a name that resolves to nothing is anybody's text
+		if operation != "" {
 			set = append(set, keyOperation.String(operation))
 		}
 		g.watch.decisions.Add(ctx, 1, metric.WithAttributes(set...))
@@ -115,30 +115,28 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *ruling, err error) 
 	span.End()
 }
 
-func (r *ruling) describe(span trace.Span, verdict string, denial *caps.Denial) {
+func (r *Ruling) describe(span trace.Span, verdict string, denial *caps.Denial) {
 	set := make([]attribute.KeyValue, 0, 12)
 	text := func(key attribute.Key, value string) {
 		if value != "" {
 			set = append(set, key.String(value))
 		}
 	}
-	rows, reason := r.needs, r.reason
-	switch {
-	case r.op != nil:
-		span.SetName("usher.gate.decide " + r.op.path)
+	rows, reason := r.Requirements(), r.reason
+	if r.op != nil {
 		text(keyOperation, r.op.path)
-	case denial != nil: // refused by its name alone
-		text(keyOperation, denial.Operation)
-		rows, reason = []Requirement{{Ability: string(denial.Ability), Resource: denial.Resource, Unmet: true}}, denial.Error()
+		if r.op.home != nil {
+			span.SetName("usher.gate.decide " + r.op.path)
+		}
 	}
 	text(keyVerdict, verdict)
-	text(keyOwner, r.auth.owner.String())
-	text(keyAgent, r.auth.actor)
-	text(keySession, r.auth.sess)
-	text(keyJob, r.auth.job)
+	text(keyOwner, r.auth.Owner().String())
+	text(keyAgent, r.auth.Actor())
+	text(keySession, r.auth.trail.Session)
+	text(keyJob, r.auth.trail.Run)
 	text(keyReason, Cut(reason))
-	if len(r.auth.via) > 0 {
-		set = append(set, keyVia.StringSlice(r.auth.via))
+	if via := r.auth.Via(); len(via) > 0 {
+		set = append(set, keyVia.StringSlice(via))
 	}
 	span.SetAttributes(append(set, requirementAttributes(rows)...)...)
 }
@@ -183,6 +181,15 @@ func ErrorType(err error) string {
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		return "not_found"
 	}
+	if _, ok := errors.AsType[*LimitError](err); ok {
+		return "limit_reached"
+	}
+	if guard, ok := errors.AsType[*GuardError](err); ok {
+		if guard.Verdict == Ask {
+			return "approval_required"
+		}
+		return "refused"
+	}
 	if _, ok := errors.AsType[*PanicError](err); ok {
 		return "panic"
 	}
@@ -201,7 +208,7 @@ var classes = []struct {
 	{ErrNoRequirements, "no_requirements"},
 	{ErrForeignAuthority, "foreign_authority"},
 	{ErrTooDeep, "too_deep"},
-	{ErrTooMany, "too_many_calls"},
+	{ErrDirect, "direct_only"},
 	{ErrTooLarge, "too_large"},
 	{context.Canceled, "canceled"},
 	{context.DeadlineExceeded, "timeout"},

@@ -11,7 +11,7 @@ func TestUnwatchedDecisionsCostNothing(t *testing.T) {
 	g, _ := NewGate(new(Registry), nil)
 	ctx := t.Context()
 	denial := error(&caps.Denial{})
-	var r ruling
+	var r Ruling
 	got := testing.AllocsPerRun(100, func() {
 		deciding, span := g.watch.start(ctx)
 		g.show(deciding, span, &r, nil)

@@ -18,12 +18,13 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 )
 
 // watched is a gate whose decisions a test sees.
 type watched struct {
 	*tools.Gate
-	mint  *tools.Mint
+	mint  *toolstest.Mint
 	spans *tracetest.InMemoryExporter
 	meter *sdkmetric.ManualReader
 	tp    *sdktrace.TracerProvider
@@ -37,7 +38,7 @@ func watch(t *testing.T, ops ...*tools.Operation) *watched {
 	}
 	w := &watched{spans: tracetest.NewInMemoryExporter(), meter: sdkmetric.NewManualReader()}
 	w.tp = sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))
-	w.Gate, w.mint = tools.NewGate(registry, &tools.GateOptions{
+	w.Gate, w.mint = toolstest.NewGate(registry, &tools.GateOptions{
 		Tracer: w.tp, Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.meter)),
 	})
 	return w
@@ -112,8 +113,8 @@ func TestDecisionsAreTraced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var wrote []string
 			g := watch(t, writer(&wrote), copier)
-			auth := g.mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/notes/", "crud"), caps.MustCapability("w/", "crud/read"))).
-				InSession("main").InJob("j1").CalledBy(g.mint.Agent(owner(t, 1), "ann", "ann", caps.Unrestricted))
+			auth := g.mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud"), caps.MustCapability("w/", "crud/read"))).
+				CalledBy(g.mint.Agent(owner(t, 1), "ann", caps.Unrestricted), true).InSession("main").InRun("j1")
 			ctx, turn := g.tp.Tracer("test").Start(t.Context(), "turn")
 			_, _ = g.Invoke(ctx, auth, tools.Invocation{Operation: tc.operation, Input: json.RawMessage(tc.input)})
 			turn.End()
@@ -179,7 +180,7 @@ func TestTheHandlerRunsBelowTheCaller(t *testing.T) {
 func TestDecisionsAreCounted(t *testing.T) {
 	var wrote []string
 	g := watch(t, writer(&wrote))
-	auth := g.mint.Agent(owner(t, 1), "bob", "bob", fixed(caps.MustCapability("w/notes/", "crud")))
+	auth := g.mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud")))
 	for _, inv := range []tools.Invocation{
 		{Operation: "test:write", Input: json.RawMessage(`{"path":"w/notes/a"}`)},
 		{Operation: "test:write", Input: json.RawMessage(`{"path":"w/notes/b"}`)},

@@ -14,13 +14,13 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/telemetry"
+	"usher/tools"
 	"usher/venue"
 )
 
-// A secret that is set or taken out at any depth of a job is in the record of
-// none of the jobs around it, which crud/read on j/ shows to agents without
-// secret/decrypt. Whoever waits for the job gets it all the same.
-func TestNoJobKeepsASecretOfAnyDepth(t *testing.T) {
+// Secrets answer direct calls only: no job, no step, and whatever leads to one,
+// is given a secret, and what was sent to keep one that way is recorded nowhere.
+func TestSecretsAnswerDirectCallsOnly(t *testing.T) {
 	const (
 		extract = `{"op":"secret:extract","input":{"name":["const","OPENAI"]}}`
 		within  = `{"operation":"secret:extract","input":{"name":"OPENAI"}}`
@@ -28,60 +28,48 @@ func TestNoJobKeepsASecretOfAnyDepth(t *testing.T) {
 	flow := func(steps, result string) string {
 		return `{"operation":{"adapter":"orchestrator","steps":[` + steps + `],"result":` + result + `}}`
 	}
-	for name, tc := range map[string]struct {
-		start string
-		gives bool // the value, to whoever waits
-	}{
-		"set within run":             {start: `{"operation":"grid:run","input":{"operation":"secret:set","input":{"name":"OPENAI","value":"` + value + `"}}}`},
-		"set within run, as a text":  {start: `{"operation":"grid:run","input":"{\"operation\":\"secret:set\",\"input\":\"{\\\"name\\\":\\\"OPENAI\\\",\\\"value\\\":\\\"` + value + `\\\"}\"}"}`},
-		"set by a name that is not":  {start: `{"operation":"grid:run","input":{"operation":"grid:run","input":{"operation":"secret:sett","input":{"value":"` + value + `"}}}}`},
-		"set with an error":          {start: `{"operation":"grid:run","input":{"operation":"secret:set","input":{"name":"OPENAI","value":"x","` + value + `":1}}}`},
-		"extract within run":         {start: `{"operation":"grid:run","input":` + within + `}`, gives: true},
-		"the next step":              {start: `{"operation":"o/use"}`},
-		"the result of a run":        {start: `{"operation":"o/give"}`, gives: true},
-		"a step that runs":           {start: `{"operation":"o/wrapped"}`},
-		"a step that names it":       {start: `{"operation":"o/named","input":{"op":"secret:set","value":"` + value + `"}}`},
-		"a step found on the way":    {start: `{"operation":"o/found","input":{"value":"` + value + `"}}`},
-		"a job that the next begins": {start: `{"operation":"o/passed"}`},
+	for name, start := range map[string]string{
+		"set in a job":              `{"operation":"secret:set","input":{"name":"OTHER","value":"` + value + `"}}`,
+		"set in a job, as a text":   `{"operation":"secret:set","input":"{\"name\":\"OTHER\",\"value\":\"` + value + `\"}"}`,
+		"set within run":            `{"operation":"grid:run","input":{"operation":"secret:set","input":{"name":"OTHER","value":"` + value + `"}}}`,
+		"set within run, as a text": `{"operation":"grid:run","input":"{\"operation\":\"secret:set\",\"input\":\"{\\\"name\\\":\\\"OTHER\\\",\\\"value\\\":\\\"` + value + `\\\"}\"}"}`,
+		"set by its path":           `{"operation":"v/ops/secret/set","input":{"name":"OTHER","value":"` + value + `"}}`,
+		"extract in a job":          within,
+		"extract within run":        `{"operation":"grid:run","input":` + within + `}`,
+		"a step":                    `{"operation":"o/give"}`,
+		"a step and the next":       `{"operation":"o/use"}`,
+		"a step that runs it":       `{"operation":"o/wrapped"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := new(puppet)
 			dir := t.TempDir()
-			v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": p}})
+			v, err := venue.Open(t.Context(), &venue.Options{Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
 			alice := user(t, v, "alice")
 			setSecret(t, alice, "OPENAI", value)
 			for path, doc := range map[string]string{
-				"w/which":   `"secret:set"`,
-				"o/use":     flow(extract+`,{"op":"covia:read","input":{"path":["const","w/x"],"note":[0,"value"]}}`, `{"done":["const",true]}`),
+				"o/use":     flow(extract+`,{"op":"covia:write","input":{"path":["const","w/x"],"value":[0,"value"]}}`, `{"done":["const",true]}`),
 				"o/give":    flow(extract, `[0]`),
-				"o/wrapped": flow(`{"op":"grid:run","input":{"operation":["const","secret:extract"],"input":["const",{"name":"OPENAI"}]}}`, `{"done":["const",true]}`),
-				"o/named":   flow(`{"op":"grid:run","input":{"operation":["input","op"],"input":{"name":["const","OPENAI"],"value":["input","value"]}}}`, `{"done":["const",true]}`),
-				"o/found": flow(`{"op":"covia:read","input":{"path":["const","w/which"]}},`+
-					`{"op":"grid:run","input":{"operation":[0,"value"],"input":{"name":["const","OPENAI"],"value":["input","value"]}}}`, `{"done":["const",true]}`),
-				"o/passed": flow(extract+`,{"op":"grid:run","input":{"operation":["const","json:merge"],"input":{"values":["const",[{}]],"note":[0,"value"]}}}`, `{"done":["const",true]}`),
+				"o/wrapped": flow(`{"op":"grid:run","input":{"operation":["const","secret:extract"],"input":["const",{"name":"OPENAI"}]}}`, `[0]`),
 			} {
 				invoke(t, alice, "covia:write", `{"path":"`+path+`","value":`+doc+`}`)
 			}
-			spy := create(t, alice, spec("spy", "", `[{"with":"j/","can":"crud/read"}]`))
-			var started struct{ ID string }
-			if err := json.Unmarshal([]byte(invoke(t, alice, "grid:invoke", tc.start)), &started); err != nil {
-				t.Fatal(err)
-			}
-			_, _ = alice.Invoke(t.Context(), "grid:jobResult", json.RawMessage(`{"id":"`+started.ID+`","timeout":5000}`))
-			for _, tool := range []string{"grid_jobStatus", "grid_jobResult"} {
-				if done := attempt(t, spy, p, tool, `{"id":"`+started.ID+`"}`); strings.Contains(done.Result, value) {
-					t.Errorf("an agent without secret/decrypt is told by %s: %s", tool, done.Result)
+			for _, op := range []string{"grid:run", "grid:invoke"} {
+				out, err := alice.Invoke(t.Context(), op, json.RawMessage(start))
+				if err == nil {
+					var started struct{ ID string }
+					if err := json.Unmarshal(out, &started); err != nil {
+						t.Fatal(err)
+					}
+					out, err = alice.Invoke(t.Context(), "grid:jobResult", json.RawMessage(`{"id":"`+started.ID+`","timeout":5000}`))
+				}
+				if err == nil || !strings.Contains(err.Error(), tools.ErrDirect.Error()) {
+					t.Errorf("%s answers %s, %v; want a refusal", op, out, err)
 				}
 			}
-			job, err := alice.Job(t.Context(), started.ID)
-			if err != nil || !job.Sealed {
-				t.Errorf("the job is not sealed: %+v, %v", job, err)
-			}
-			if out, _ := alice.Invoke(t.Context(), "grid:run", json.RawMessage(tc.start)); strings.Contains(string(out), value) != tc.gives {
-				t.Errorf("who waits is given %s", out)
+			if list := invoke(t, alice, "secret:list", `{}`); strings.Contains(list, "OTHER") {
+				t.Errorf("it was kept: %s", list)
 			}
 			if err := v.Close(); err != nil {
 				t.Fatal(err)
@@ -90,49 +78,6 @@ func TestNoJobKeepsASecretOfAnyDepth(t *testing.T) {
 				t.Errorf("the value stands in %v", found)
 			}
 		})
-	}
-}
-
-// Jobs with nothing sealed in them keep their records, also beside one that has.
-func TestOtherJobsKeepTheirRecords(t *testing.T) {
-	v := open(t, nil)
-	alice := user(t, v, "alice")
-	setSecret(t, alice, "A", value)
-	invoke(t, alice, "covia:write", `{"path":"o/plain","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:run","input":{"operation":["const","covia:read"],"input":{"path":["input","path"]}}}]}}}`)
-	invoke(t, alice, "grid:run", `{"operation":"secret:extract","input":{"name":"A"}}`)
-	var started struct{ ID string }
-	if err := json.Unmarshal([]byte(invoke(t, alice, "grid:invoke", `{"operation":"o/plain","input":{"path":"w/kept"}}`)), &started); err != nil {
-		t.Fatal(err)
-	}
-	invoke(t, alice, "grid:jobResult", `{"id":"`+started.ID+`","timeout":5000}`)
-	job, err := alice.Job(t.Context(), started.ID)
-	if err != nil || job.Sealed || !strings.Contains(string(job.Input), "w/kept") || !strings.Contains(string(job.Output), "exists") ||
-		len(job.Steps) != 1 || !strings.Contains(string(job.Steps[0].Input), "w/kept") {
-		t.Errorf("the record is %+v, %v", job, err)
-	}
-}
-
-// A task in which the agent takes a secret out is sealed, and answers whoever
-// waits for it.
-func TestATaskThatTakesASecretOutIsSealed(t *testing.T) {
-	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
-	alice := user(t, v, "alice")
-	setSecret(t, alice, "A", value)
-	s := spec("carol", "", `[{"with":"s/","can":"secret"}]`)
-	s.Tools = []string{"secret:*"}
-	create(t, alice, s)
-	p.ask("secret_extract", `{"name":"A"}`)
-	var answer struct {
-		ID     string
-		Output string
-	}
-	if err := json.Unmarshal([]byte(invoke(t, alice, "agent:request", `{"agentId":"carol","input":"take it out"}`)), &answer); err != nil {
-		t.Fatal(err)
-	}
-	job, err := alice.Job(t.Context(), answer.ID)
-	if err != nil || !job.Sealed || string(job.Output) != `"[redacted]"` || string(job.Input) != `"[redacted]"` || answer.Output == "[redacted]" {
-		t.Errorf("the record is %+v, %v; the answer %q", job, err, answer.Output)
 	}
 }
 
@@ -154,17 +99,6 @@ func (m *tight) About() runtime.About { return runtime.About{Window: m.window} }
 // What is left out of the messages of a trace stands in no other part of it.
 func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 	for name, attack := range map[string]func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet){
-		"within another operation": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("grid_run", `{"operation":"secret:extract","input":{"name":"A"}}`)
-			p.ask("grid_run", `{"operation":"secret:set","input":"{\"name\":\"A\",\"value\":\"`+value+`\"}"}`)
-			p.ask("covia_read", `{"path":"w/plain","note":"`+value+`"}`)
-			chat(t, carol, "go")
-			chat(t, carol, "go on")
-		},
-		"the system message": func(t *testing.T, alice *venue.User, carol *venue.Agent, _ *puppet) {
-			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"context":[{"op":"secret:extract","input":{"name":"A"}}]}}`)
-			chat(t, carol, "go")
-		},
 		"a summary's request": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
 			p.ask("secret_extract", `{"name":"A"}`)
 			p.ask("covia_read", `{"path":"w/plain"}`)
@@ -220,10 +154,6 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 			for range 3 {
 				chat(t, carol, strings.Repeat("hello ", 1500))
 			}
-		},
-		"stored by the context, and said": func(t *testing.T, alice *venue.User, carol *venue.Agent, _ *puppet) {
-			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"context":[{"op":"secret:set","input":{"name":"A","value":"`+value+`"}},{"op":"secret:list"}]}}`)
-			chat(t, carol, "is it "+value+"?")
 		},
 		"an error of the input": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
 			p.ask("secret_set", `{"name":"A","value":"x","`+value+`":1}`)

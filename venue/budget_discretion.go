@@ -46,7 +46,7 @@ func hidden(spent *spend.BudgetError, agent string, known func(id string) bool) 
 
 // mayKnow reports whether the caller may read an agent, or is it.
 func mayKnow(call tools.Call, key agentKey) bool {
-	if by := call.Authority().Bounds(); len(by) > 0 && parseBound(by[0]).key == key {
+	if life := call.Authority().Life(); life != "" && parseBound(string(life)).key == key {
 		return true
 	}
 	return key.owner == call.Owner() && call.Caps().Check(caps.Need("agent/read", "g/"+key.id)).Allowed()

@@ -36,7 +36,7 @@ func (e *BudgetRaiseError) Code() string { return "budget_raise_denied" }
 // has set, where they bind neither itself nor anyone on whose behalf it acts.
 // Whoever lowers what another set does not become the one who set it.
 func (s agentService) setBudgets(ctx context.Context, call tools.Call, key agentKey, old, next *record) error {
-	by := call.Authority().Bounds() // the actor, and those on whose behalf it acts
+	self := string(call.Authority().Life())
 	switch {
 	case old != nil && old.budgets() == next.budgets():
 		next.BudgetsBy = old.BudgetsBy
@@ -44,7 +44,7 @@ func (s agentService) setBudgets(ctx context.Context, call tools.Call, key agent
 	case next.Config.Budgets == nil || call.Actor() == "":
 		next.BudgetsBy = "" // nobody, or the owner
 	case old == nil || old.Config.Budgets == nil:
-		next.BudgetsBy = by[0]
+		next.BudgetsBy = self
 	default:
 		next.BudgetsBy = old.BudgetsBy
 	}
@@ -71,13 +71,12 @@ func (s agentService) mayLoosen(ctx context.Context, call tools.Call, key agentK
 	if call.Actor() == "" || limit == "" {
 		return nil
 	}
-	by := call.Authority().Bounds()
-	may, err := s.v.agents.hasSet(ctx, parseBound(by[0]), parseBound(old.BudgetsBy))
+	may, err := s.v.agents.hasSet(ctx, parseBound(string(call.Authority().Life())), parseBound(old.BudgetsBy))
 	if err != nil {
 		return err
 	}
-	for _, b := range by {
-		binds, err := s.v.agents.isAbove(ctx, key, parseBound(b).key)
+	for _, life := range call.Authority().Bound().Lives { // the actor's, and of those on whose behalf it acts
+		binds, err := s.v.agents.isAbove(ctx, key, parseBound(string(life)).key)
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 		if err != nil {
 			return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 		}
-		return plan.Operation(jobService{c.v}), nil
+		return plan.Operation(jobService{c.v}, tools.Bound{}), nil
 	}
 	if strings.Contains(doc.Operation.Adapter, "/") {
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)

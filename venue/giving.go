@@ -25,7 +25,8 @@ func held(spec agents.Spec, set caps.Set, principal, giver ucan.DID) caps.Set {
 // itself.
 func addGivers(givers []string, call tools.Call, key agentKey) []string {
 	givers = slices.Clone(givers)
-	for _, b := range call.Authority().Bounds() {
+	for _, life := range call.Authority().Bound().Lives {
+		b := string(life)
 		if parseBound(b).key != key && !slices.Contains(givers, b) {
 			givers = append(givers, b)
 		}

@@ -45,10 +45,6 @@ type Job struct {
 	Error   string             `json:"error,omitempty"`
 	Budget  *spend.BudgetError `json:"budget,omitempty"` // that ended it
 	Steps   []orchestrate.Step `json:"steps,omitempty"`
-
-	// Sealed says that what went in and came out is left out, as it holds or may
-	// hold a secret: a sealed operation ran in the job.
-	Sealed bool `json:"sealed,omitempty"`
 }
 
 // NoJobError says that a user has no job of an id: also when another has.
@@ -81,7 +77,6 @@ type job struct {
 	book  *jobBook
 	owner ucan.DID
 	auth  tools.Authority // of the call that it is the job of
-	under bool            // what it was begun in was sealed by then
 	done  chan struct{}   // closed when it has ended
 
 	mu      sync.Mutex
@@ -146,10 +141,10 @@ func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (
 	}
 	now := v.now().UnixMilli()
 	return &job{
-		book: v.jobs, owner: auth.Owner(), auth: auth, under: auth.UnderSeal(), done: make(chan struct{}),
+		book: v.jobs, owner: auth.Owner(), auth: auth, done: make(chan struct{}),
 		rec: Job{
 			ID: id, Op: op, Status: JobStarted, Created: now, Updated: now, Input: input,
-			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Job(),
+			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(),
 		},
 	}, nil
 }
@@ -223,7 +218,7 @@ func (j *job) save(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rec.Updated = j.book.now().UnixMilli()
-	raw, err := j.shown().encode()
+	raw, err := j.rec.encode()
 	if err != nil {
 		return err
 	}
@@ -282,7 +277,7 @@ func (j *job) result() json.RawMessage {
 func (j *job) record() Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.shown()
+	return j.rec
 }
 
 func (j *job) status() grid.Status { return statusOf(j.record()) }

@@ -21,15 +21,7 @@ type jobService struct{ v *Venue }
 var (
 	_ grid.Jobs        = jobService{}
 	_ orchestrate.Jobs = jobService{}
-
-	_ orchestrate.Catalogue = jobService{}
 )
-
-// Resolve finds the operation of a step, whose output schema a strict step is
-// held to.
-func (s jobService) Resolve(ctx context.Context, owner ucan.DID, reference string) (*tools.Operation, error) {
-	return s.v.registry.Resolve(ctx, owner, reference)
-}
 
 func statusOf(j Job) grid.Status {
 	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error}
@@ -50,7 +42,7 @@ func (s jobService) prepare(ctx context.Context, call tools.Call, operation stri
 		return nil, nil, err
 	}
 	run := func(ctx context.Context) (json.RawMessage, error) {
-		res, err := call.InJob(j.rec.ID).Invoke(ctx, op.Path(), input)
+		res, err := call.InRun(j.rec.ID).Invoke(ctx, op.Path(), input)
 		return res.Output, err
 	}
 	return j, run, nil
@@ -111,7 +103,7 @@ func (b *jobBook) within(owner ucan.DID, id, whole string) bool {
 
 func (s jobService) Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
 	if j := s.v.jobs.live(call.Owner(), id); j != nil {
-		if s.v.jobs.within(call.Owner(), call.Authority().Job(), id) {
+		if s.v.jobs.within(call.Owner(), call.Authority().Run(), id) {
 			return nil, fmt.Errorf("job %s: %w", id, ErrJobWaitsForItself)
 		}
 		if timeout > 0 {
@@ -125,9 +117,6 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 			return nil, context.Cause(ctx)
 		}
 		if output := j.result(); output != nil {
-			if j.sealed() {
-				return redacted, nil // whoever waits here need not be who may have it
-			}
 			return output, nil
 		}
 	}
@@ -145,7 +134,7 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 // for it, or else a new one.
 func (s jobService) Begin(ctx context.Context, call tools.Call, op string, input json.RawMessage) (string, error) {
 	auth := call.Authority()
-	if j := s.v.jobs.live(auth.Owner(), auth.Job()); j != nil && j.claim(op) {
+	if j := s.v.jobs.live(auth.Owner(), auth.Run()); j != nil && j.claim(op) {
 		return j.rec.ID, nil
 	}
 	j, err := s.v.newJob(auth, op, input)
@@ -188,7 +177,7 @@ func (s jobService) Step(ctx context.Context, call tools.Call, id string, step o
 // End closes the job that Begin made; one that was started for the run is
 // closed by whoever started it.
 func (s jobService) End(ctx context.Context, call tools.Call, id string, output json.RawMessage, failure error) error {
-	if call.Authority().Job() == id {
+	if call.Authority().Run() == id {
 		return nil
 	}
 	j := s.v.jobs.live(call.Owner(), id)

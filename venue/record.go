@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/agents"
 	"usher/ucan"
 	"usher/venue/store"
@@ -145,6 +146,8 @@ type bound struct {
 // String is "did:key:…/id#life".
 func (b bound) String() string { return b.key.String() + "#" + b.life }
 
+func (b bound) name() tools.Life { return tools.NewLife(b.key.owner, b.key.id, b.life) }
+
 // parseBound reads what String makes; what it cannot read is nobody's, who
 // gives nothing.
 func parseBound(s string) bound {
@@ -268,17 +271,25 @@ func (b *agentBook) compute(a *agent) (caps.Set, error) {
 	return set, nil
 }
 
-// live returns the effective capabilities of one life of an agent as a source
-// for its authority. They are nothing from the moment when it is suspended,
-// ended or removed, also for what it had begun.
-func (b *agentBook) live(a *agent, life string) func() caps.Set {
-	return func() caps.Set {
-		rec := a.rec.Load()
-		if rec == nil || rec.Life != life || rec.Status != agents.Sleeping {
-			return caps.Set{}
-		}
-		return b.effective(a)
+var _ tools.Lives = (*agentBook)(nil)
+
+// Epoch is raised whenever any record changes.
+func (b *agentBook) Epoch() uint64 { return b.epoch.Load() }
+
+// Live returns the effective capabilities of one life of an agent. They are
+// nothing from the moment when it is suspended, ended or removed, also for what
+// it had begun.
+func (b *agentBook) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
+	of := parseBound(string(life))
+	a, err := b.get(ctx, of.key)
+	if err != nil || a == nil {
+		return caps.Set{}, ucan.DID{}
 	}
+	rec := a.rec.Load()
+	if rec == nil || rec.Life != of.life || rec.Status != agents.Sleeping {
+		return caps.Set{}, ucan.DID{}
+	}
+	return b.effective(a), rec.principal(a.key)
 }
 
 // list returns the records of a user's agents in the order of their ids.

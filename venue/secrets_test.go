@@ -64,24 +64,9 @@ func TestASecretIsKeptSealed(t *testing.T) {
 	}
 	alice := user(t, v, "alice")
 	setSecret(t, alice, "OPENAI", value)
-	set, extract := `{"name":"OPENAI","value":"`+value+`"}`, `{"name":"OPENAI"}`
+	set := `{"name":"OPENAI","value":"` + value + `"}`
 	if got := invoke(t, alice, "secret:set", set); got != `{"name":"OPENAI","stored":true}` {
 		t.Errorf("secret:set: %s", got)
-	}
-	if got := invoke(t, alice, "grid:run", `{"operation":"secret:set","input":`+set+`}`); got != `{"name":"OPENAI","stored":true}` {
-		t.Errorf("secret:set as a job: %s", got)
-	}
-	if got := invoke(t, alice, "grid:run", `{"operation":"secret:extract","input":`+extract+`}`); got != `{"name":"OPENAI","value":"`+value+`"}` {
-		t.Errorf("secret:extract as a job: %s", got)
-	}
-	invoke(t, alice, "covia:write", `{"path":"o/peek","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"secret:extract","input":{"name":["const","OPENAI"]}}],"result":{"done":["const",true]}}}}`)
-	invoke(t, alice, "grid:run", `{"operation":"o/peek"}`)
-	var started struct{ ID string }
-	if err := json.Unmarshal([]byte(invoke(t, alice, "grid:invoke", `{"operation":"secret:extract","input":`+extract+`}`)), &started); err != nil {
-		t.Fatal(err)
-	}
-	if got := invoke(t, alice, "grid:jobResult", `{"id":"`+started.ID+`"}`); got != `"[redacted]"` {
-		t.Errorf("who waits for another's job is given %s", got)
 	}
 	var told strings.Builder
 	for op, input := range map[string]string{
@@ -118,7 +103,7 @@ func TestASecretIsKeptSealed(t *testing.T) {
 			}
 		}
 	}
-	if rows < 10 {
+	if rows < 3 {
 		t.Errorf("%d decisions on secrets in the ledger", rows)
 	}
 	if strings.Contains(told.String(), value) {
@@ -136,16 +121,16 @@ func TestASecretIsKeptSealed(t *testing.T) {
 	}
 
 	alice = user(t, open(t, opts), "alice")
-	if got := invoke(t, alice, "secret:extract", extract); got != `{"name":"OPENAI","value":"`+value+`"}` {
+	if got := invoke(t, alice, "secret:extract", `{"name":"OPENAI"}`); got != `{"name":"OPENAI","value":"`+value+`"}` {
 		t.Errorf("after the restart: %s", got)
 	}
 	if got := invoke(t, alice, "secret:list", `{}`); got != `{"secrets":[{"name":"OPENAI","updated":1800000000000}]}` {
 		t.Errorf("secret:list: %s", got)
 	}
-	if got := invoke(t, alice, "secret:delete", extract); got != `{"name":"OPENAI","deleted":true}` {
+	if got := invoke(t, alice, "secret:delete", `{"name":"OPENAI"}`); got != `{"name":"OPENAI","deleted":true}` {
 		t.Errorf("secret:delete: %s", got)
 	}
-	if got := invoke(t, alice, "secret:delete", extract); got != `{"name":"OPENAI","deleted":false}` {
+	if got := invoke(t, alice, "secret:delete", `{"name":"OPENAI"}`); got != `{"name":"OPENAI","deleted":false}` {
 		t.Errorf("secret:delete again: %s", got)
 	}
 	if got := invoke(t, alice, "secret:list", `{}`); got != `{"secrets":[]}` {

@@ -88,12 +88,8 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	if err != nil {
 		return nil, err
 	}
-	auth := v.mint.Agent(rec.principal(a.key), a.key.id, bound{a.key, rec.Life}.String(), v.agents.live(a, rec.Life))
-	if rec.Config.Authority == agents.AuthorityOwn {
-		auth = auth.CalledBy(caller)
-	} else {
-		auth = auth.OnBehalfOf(caller)
-	}
+	auth := v.mint.Agent(rec.principal(a.key), bound{a.key, rec.Life}.name()).
+		CalledBy(caller, rec.Config.Authority == agents.AuthorityOwn)
 	out := &runtime.Agent{
 		ID: a.key.id, Authority: auth, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: v.name,
 	}
@@ -188,7 +184,7 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 		release()
 		return agents.Answer{}, err
 	}
-	actor.Authority = actor.Authority.InJob(job.rec.ID)
+	actor.Authority = actor.Authority.InRun(job.rec.ID)
 	say := runtime.Say{From: caller(call), Text: text}
 	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
 		defer release()

@@ -105,7 +105,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.accounts = newAccounts(v.agents.space, v.log)
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.ledger, Chains: v.verifier, MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.ledger, Chains: v.verifier, Lives: v.agents, MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {

@@ -13,6 +13,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/anthropic"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -31,7 +32,7 @@ func TestTurn(t *testing.T) {
 	if err := registry.Register(read); err != nil {
 		t.Fatal(err)
 	}
-	gate, mint := tools.NewGate(registry, nil)
+	gate, mint := toolstest.NewGate(registry, nil)
 	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func TestTurn(t *testing.T) {
 	agent := &runtime.Agent{
 		ID: "Carol", Prompt: "You are Carol.", Tools: []*tools.Operation{read},
 		Model:     s.model(t, func(o *anthropic.Options) { o.ThinkingBudget = 2048 }),
-		Authority: mint.Agent(key.DID(), "Carol", "Carol", func() caps.Set { return held }),
+		Authority: mint.Agent(key.DID(), "Carol", func() caps.Set { return held }),
 	}
 	runner := runtime.New(gate, &runtime.Options{Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }})
 	var outcomes []string

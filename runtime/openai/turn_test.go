@@ -12,6 +12,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -33,7 +34,7 @@ func bob(t *testing.T, m runtime.Model) (*runtime.Runner, *runtime.Agent, *int) 
 	if err := registry.Register(read); err != nil {
 		t.Fatal(err)
 	}
-	gate, mint := tools.NewGate(registry, nil)
+	gate, mint := toolstest.NewGate(registry, nil)
 	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func bob(t *testing.T, m runtime.Model) (*runtime.Runner, *runtime.Agent, *int) 
 	held := caps.Of(caps.MustCapability("w/a", "crud/read"))
 	return runtime.New(gate, nil), &runtime.Agent{
 		ID: "bob", Model: m, Prompt: "You are Bob.", Tools: []*tools.Operation{read},
-		Authority: mint.Agent(key.DID(), "bob", "bob", func() caps.Set { return held }),
+		Authority: mint.Agent(key.DID(), "bob", func() caps.Set { return held }),
 	}, reads
 }
 

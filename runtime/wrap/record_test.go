@@ -20,6 +20,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/wrap"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -42,14 +43,14 @@ func runOn(t *testing.T, m runtime.Model, prompt string, day time.Time) (events 
 	if err := registry.Register(read); err != nil {
 		t.Fatal(err)
 	}
-	gate, mint := tools.NewGate(registry, nil)
+	gate, mint := toolstest.NewGate(registry, nil)
 	key, err := ucan.KeyFromSeed([]byte(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	agent := &runtime.Agent{
 		ID: "bob", Model: m, Prompt: prompt, Tools: []*tools.Operation{read},
-		Authority: mint.Agent(key.DID(), "bob", "bob", func() caps.Set { return caps.Of(caps.MustCapability("w/", "crud/read")) }),
+		Authority: mint.Agent(key.DID(), "bob", func() caps.Set { return caps.Of(caps.MustCapability("w/", "crud/read")) }),
 	}
 	r := runtime.New(gate, &runtime.Options{Now: func() time.Time { return day }})
 	for ev, turnErr := range r.Turn(t.Context(), agent, runtime.NewSession("s", nil), runtime.Say{From: "did:key:zAlice", Text: "read it"}) {

@@ -12,6 +12,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -65,8 +66,8 @@ func invoke(t *testing.T, d *desk, held caps.Set, op, input string) (string, err
 	if err := registry.Register(append(Operations(d), read)...); err != nil {
 		t.Fatal(err)
 	}
-	g, mint := tools.NewGate(registry, nil)
-	auth := mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
+	g, mint := toolstest.NewGate(registry, nil)
+	auth := mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
 	result, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: op, Input: json.RawMessage(input)})
 	return string(result.Output), err
 }

@@ -85,12 +85,12 @@ func (in runInput) needs() []caps.Request {
 }
 
 // inside is the operation that a call runs, and its input.
-func inside(input json.RawMessage) (string, json.RawMessage) {
+func inside(input json.RawMessage) []tools.Invocation {
 	var in runInput
 	if json.Unmarshal(input, &in) != nil {
-		return "", nil
+		return nil
 	}
-	return in.Operation, in.object()
+	return []tools.Invocation{{Operation: in.Operation, Input: in.object()}}
 }
 
 // object is the input as the operation inside gets it; needs has refused what

@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -24,8 +25,8 @@ func gate(t *testing.T, held caps.Set) (*tools.Gate, tools.Authority) {
 	if err := registry.Register(Operations()...); err != nil {
 		t.Fatal(err)
 	}
-	g, mint := tools.NewGate(registry, nil)
-	return g, mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
+	g, mint := toolstest.NewGate(registry, nil)
+	return g, mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
 }
 
 func TestOperations(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"usher/tools"
 )
 
 func TestCompileRefuses(t *testing.T) {
@@ -122,7 +124,7 @@ func FuzzCompile(f *testing.F) {
 				t.Fatalf("step %d of %s waits for %v", n, doc, s.needs)
 			}
 		}
-		if p.Operation(&book{}).Path() != "o/plan" {
+		if p.Operation(&book{}, tools.Bound{}).Path() != "o/plan" {
 			t.Fatal("the operation is called otherwise")
 		}
 	})

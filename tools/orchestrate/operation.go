@@ -11,8 +11,9 @@ import (
 )
 
 // Operation makes the plan callable. It needs invoke on the path of the plan;
-// what the steps need is checked at each step.
-func (p *Plan) Operation(jobs Jobs) *tools.Operation {
+// what the steps need is checked at each step, within what the authors of the plan
+// may do then.
+func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
 	// Both schemas were decoded once by Compile, so they decode again.
 	input, _ := gateSchema(p.input)
 	output, _ := gateSchema(p.output)
@@ -24,7 +25,8 @@ func (p *Plan) Operation(jobs Jobs) *tools.Operation {
 		Needs:       p.needs,
 		Exclusive:   true, // its steps may touch anything
 		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
-		Steps:       p.foretold,
+		Starts:      p.foretold,
+		Authors:     authors,
 		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
 			return p.execute(ctx, call, jobs, input)
 		},

@@ -13,6 +13,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -20,8 +21,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // book keeps the records of runs in memory.
 type book struct {
-	*tools.Registry // its Catalogue
-
 	mu       sync.Mutex
 	steps    map[int]Step
 	history  []string // "0 STARTED"
@@ -70,13 +69,14 @@ func (b *book) statuses() []string {
 
 // house is a real gate with a few operations, and an orchestration at o/plan.
 type house struct {
-	gate  *tools.Gate
-	mint  *tools.Mint
-	owner ucan.DID
-	book  *book
-	meet  chan struct{} // test:meet sends on it or receives from it
-	began chan struct{} // test:block tells that it runs
-	ran   *sync.Map     // operations that ran, to what job they belong
+	registry *tools.Registry
+	gate     *tools.Gate
+	mint     *toolstest.Mint
+	owner    ucan.DID
+	book     *book
+	meet     chan struct{} // test:meet sends on it or receives from it
+	began    chan struct{} // test:block tells that it runs
+	ran      *sync.Map     // operations that ran, to what job they belong
 }
 
 type anyInput struct {
@@ -109,12 +109,12 @@ func openPlan(t *testing.T, plan *Plan) *house {
 		t.Fatal(err)
 	}
 	registry := new(tools.Registry)
-	h := &house{owner: key.DID(), meet: make(chan struct{}), began: make(chan struct{}), ran: new(sync.Map)}
-	h.book = &book{Registry: registry}
-	h.gate, h.mint = tools.NewGate(registry, nil)
+	h := &house{registry: registry, owner: key.DID(), meet: make(chan struct{}), began: make(chan struct{}), ran: new(sync.Map)}
+	h.book = new(book)
+	h.gate, h.mint = toolstest.NewGate(registry, nil)
 	registry.SetResolver(func(_ context.Context, _ ucan.DID, at caps.Resource) (*tools.Operation, error) {
 		if at.String() == "o/plan" {
-			return plan.Operation(h.book), nil
+			return plan.Operation(h.book, tools.Bound{}), nil
 		}
 		return nil, nil
 	})
@@ -130,7 +130,7 @@ func (h *house) operations() []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("test:echo", "Return the value.", free,
 			func(_ context.Context, call tools.Call, in anyInput) (anyOutput, error) {
-				h.ran.Store(call.Operation(), call.Authority().Job())
+				h.ran.Store(call.Operation(), call.Authority().Run())
 				return anyOutput(in), nil
 			}),
 		tools.New("test:give", "Wait for test:take.", none,
@@ -167,7 +167,7 @@ func (h *house) operations() []*tools.Operation {
 		tools.New("test:secret", "Write what few may write.",
 			func(noInput) []caps.Request { return []caps.Request{caps.Need("crud/write", "w/secret")} },
 			func(_ context.Context, call tools.Call, _ noInput) (anyOutput, error) {
-				h.ran.Store(call.Operation(), call.Authority().Job())
+				h.ran.Store(call.Operation(), call.Authority().Run())
 				return anyOutput{}, nil
 			}),
 		tools.New("test:count", "Return a count.", none,
@@ -191,7 +191,7 @@ func (h *house) run(ctx context.Context, input string, held ...caps.Capability) 
 	auth := h.mint.User(h.owner)
 	if len(held) > 0 {
 		set := caps.Of(held...)
-		auth = h.mint.Agent(h.owner, "Ann", "Ann", func() caps.Set { return set })
+		auth = h.mint.Agent(h.owner, "Ann", func() caps.Set { return set })
 	}
 	result, err := h.gate.Invoke(ctx, auth, tools.Invocation{Operation: "o/plan", Input: json.RawMessage(input)})
 	return string(result.Output), err

@@ -3,22 +3,11 @@ package orchestrate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"usher/tools"
 	"usher/tools/schema"
-	"usher/ucan"
 )
-
-// Catalogue finds operations; a [tools.Registry] is one. A strict step needs
-// its operation's output schema, so Jobs that run plans with strict steps have
-// this method too. Without it a strict step fails: it never runs unchecked.
-type Catalogue interface {
-	Resolve(ctx context.Context, owner ucan.DID, reference string) (*tools.Operation, error)
-}
-
-var _ Catalogue = (*tools.Registry)(nil)
 
 // work runs one step through the gate. It changes nothing of the run.
 func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outcome) {
@@ -34,7 +23,7 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 			return o
 		}
 	}
-	result, err := r.call.InJob(r.job).Invoke(ctx, s.op, input)
+	result, err := r.call.InRun(r.job).Invoke(ctx, s.op, input)
 	if err != nil {
 		o.err = err
 		return o
@@ -58,11 +47,7 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 // outputSchema is asked for before the step runs, so that a step that cannot
 // be checked has no effect.
 func (r *run) outputSchema(ctx context.Context, reference string) (*schema.Schema, error) {
-	catalogue, ok := r.jobs.(Catalogue)
-	if !ok {
-		return nil, errors.New(`strict: this venue keeps no output schemas for orchestrations: leave "strict" out`)
-	}
-	op, err := catalogue.Resolve(ctx, r.call.Owner(), reference)
+	op, err := r.call.Resolve(ctx, reference)
 	if err != nil {
 		return nil, err
 	}

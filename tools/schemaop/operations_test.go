@@ -8,6 +8,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/schema"
+	"usher/tools/toolstest"
 	"usher/ucan"
 )
 
@@ -21,8 +22,8 @@ func invokeAs(t *testing.T, held caps.Set, op, input string) (json.RawMessage, e
 	if err := registry.Register(Operations()...); err != nil {
 		t.Fatal(err)
 	}
-	g, mint := tools.NewGate(registry, nil)
-	auth := mint.Agent(key.DID(), "Ann", "Ann", func() caps.Set { return held })
+	g, mint := toolstest.NewGate(registry, nil)
+	auth := mint.Agent(key.DID(), "Ann", func() caps.Set { return held })
 	result, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: op, Input: json.RawMessage(input)})
 	return result.Output, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/toolstest"
 	"usher/tools/workspace"
 	"usher/ucan"
 )
@@ -21,9 +22,10 @@ import (
 // desk is a gate with the operations on a real store, for one owner.
 type desk struct {
 	gate  *tools.Gate
-	mint  *tools.Mint
+	mint  *toolstest.Mint
 	owner ucan.DID
 	tree  *workspace.Tree
+	ops   *tools.Registry
 }
 
 func newDesk(t testing.TB, opts *workspace.Options) desk {
@@ -47,18 +49,18 @@ func newDesk(t testing.TB, opts *workspace.Options) desk {
 	if err := registry.Register(workspace.Operations(tree, mounts)...); err != nil {
 		t.Fatal(err)
 	}
-	gate, mint := tools.NewGate(&registry, nil)
+	gate, mint := toolstest.NewGate(&registry, nil)
 	key, err := ucan.KeyFromSeed(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return desk{gate, mint, key.DID(), tree}
+	return desk{gate, mint, key.DID(), tree, &registry}
 }
 
 // call runs one operation; the result is its output, or the error's text.
 func (d desk) call(t testing.TB, set caps.Set, name, input string) string {
 	t.Helper()
-	auth := d.mint.Agent(d.owner, "Carol", "Carol", func() caps.Set { return set })
+	auth := d.mint.Agent(d.owner, "Carol", func() caps.Set { return set })
 	input = strings.ReplaceAll(input, "OWNER", d.owner.String())
 	res, err := d.gate.Invoke(t.Context(), auth, tools.Invocation{Operation: name, Input: json.RawMessage(input)})
 	if err != nil {
@@ -259,7 +261,7 @@ func TestOffered(t *testing.T) {
 	for _, tt := range tests {
 		set := caps.Of(caps.MustCapability(tt.with, tt.can))
 		var got []string
-		for _, op := range d.gate.Registry().All() {
+		for _, op := range d.ops.All() {
 			if op.CouldAllow(set) {
 				got = append(got, op.Name())
 			}

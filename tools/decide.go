@@ -1,0 +1,230 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+// Bounds of what a call can bring.
+const (
+	MaxInput     = 4 << 20 // bytes of input
+	MaxReference = 1 << 10 // bytes of a reference to an operation
+)
+
+// Decide returns what [Gate.Invoke] would make of the call now. It runs nothing,
+// records nothing and counts nothing. A denial, or a guard that asks or denies,
+// is part of the ruling and no error. The error is an [*InputError], a
+// [*NotFoundError] or another one of this package.
+//
+// The order is the cheapest first: resolve the reference, decode the input, ask
+// for all requirements, check each, validate the rest of the input, ask the
+// guards. Who may not call learns no more than that.
+func (g *Gate) Decide(ctx context.Context, auth Authority, inv Invocation) (*Ruling, error) {
+	r := new(Ruling)
+	err := g.decide(ctx, auth, inv, r)
+	if r.denial != nil || r.guard != nil {
+		return r, nil
+	}
+	return r, err
+}
+
+// decide fills the ruling. Its error is the denial or the guard's, too.
+func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ruling) error {
+	*r = Ruling{auth: auth, input: inv.Input}
+	if err := g.acceptable(ctx, auth, inv); err != nil {
+		return err
+	}
+	var set caps.Set
+	set, r.epoch = auth.live(ctx)
+	if len(r.input) == 0 {
+		r.input = emptyObject
+	}
+	if err := g.resolve(ctx, r, set, inv.Operation); err != nil {
+		return err
+	}
+	if r.op.sealed && auth.trail.Inner {
+		return fmt.Errorf("%s %w", r.op.path, ErrDirect)
+	}
+	var err error
+	if r.call, err = g.prepare(ctx, r.op, r.input); err != nil {
+		return err
+	}
+	if len(r.call.needs) == 0 {
+		return fmt.Errorf("operation %s: %w", r.op.path, ErrNoRequirements)
+	}
+	for _, need := range r.call.needs {
+		if err := need.Err(); err != nil {
+			return &InputError{Operation: r.op.path, Err: err}
+		}
+	}
+	if g.check(ctx, r, set); r.denial != nil {
+		return r.denial
+	}
+	if err := r.op.validate(r.input); err != nil {
+		return err
+	}
+	if err := g.direct(ctx, r, set); err != nil {
+		return err
+	}
+	err = g.guard(ctx, r)
+	r.guard, _ = errors.AsType[*GuardError](err)
+	return err
+}
+
+// direct refuses a call that would only pass a call of a sealed operation on,
+// whose secret would then stand in the records of both.
+func (g *Gate) direct(ctx context.Context, r *Ruling, set caps.Set) error {
+	at := Ruling{auth: r.auth, op: r.op, input: r.input}
+	for range g.maxDepth {
+		if !at.op.forwards {
+			return nil
+		}
+		calls, _ := at.Starts()
+		if len(calls) != 1 {
+			return nil
+		}
+		if err := g.resolve(ctx, &at, set, calls[0].Operation); err != nil {
+			return nil // what is told of it is told when it is called
+		}
+		if at.input = calls[0].Input; at.op.sealed {
+			return fmt.Errorf("%s %w", at.op.path, ErrDirect)
+		}
+	}
+	return nil
+}
+
+// acceptable checks what needs no operation: whose authority it is, and limits.
+func (g *Gate) acceptable(ctx context.Context, auth Authority, inv Invocation) error {
+	switch {
+	case !auth.valid(g.mint):
+		return ErrForeignAuthority
+	case auth.trail.Depth >= g.maxDepth:
+		return fmt.Errorf("%w (%d)", ErrTooDeep, g.maxDepth)
+	case len(inv.Input) > MaxInput:
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(inv.Input), MaxInput)
+	}
+	return context.Cause(ctx)
+}
+
+// Resolve returns the operation that a reference means for auth: what [Gate.Decide]
+// would decide on. The error is a [*NotFoundError] or, of a name below o/ that
+// auth may neither run nor read, a [*caps.Denial].
+func (g *Gate) Resolve(ctx context.Context, auth Authority, reference string) (*Operation, error) {
+	if !auth.valid(g.mint) {
+		return nil, ErrForeignAuthority
+	}
+	r := Ruling{auth: auth}
+	set, _ := auth.live(ctx)
+	if err := g.resolve(ctx, &r, set, reference); err != nil {
+		return nil, err
+	}
+	return r.op, nil
+}
+
+// resolve finds the operation. What lies below o/ in the owner's namespace is
+// data, too: who may neither run nor read it is told the same whether or not
+// anything is there.
+func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference string) (err error) {
+	if at, below := ownOperation(r.auth.owner, reference); below {
+		run := set.Check(caps.NeedOn("invoke", at))
+		if !run.Allowed() && !set.Check(caps.NeedOn("crud/read", at)).Allowed() {
+			r.op = &Operation{path: at.String(), undigested: true}
+			r.denial = run.Denial(r.op.path)
+			r.reason = r.denial.Error()
+			r.found = []decision{{Decision: run, unmet: true}}
+			return r.denial
+		}
+	}
+	r.op, err = g.registry.Resolve(ctx, r.auth.owner, reference)
+	return err
+}
+
+// ownOperation parses a reference to an operation that a user keeps below o/.
+func ownOperation(owner ucan.DID, reference string) (at caps.Resource, ok bool) {
+	if len(reference) > MaxReference {
+		return at, false
+	}
+	at, err := caps.ParseResource(reference)
+	if err != nil {
+		return at, false
+	}
+	at = at.In(owner.String())
+	return at, strings.HasPrefix(at.String(), "o/")
+}
+
+// check holds the requirements against what the caller may do, and notes what
+// met each. After the first that nothing meets, no chain is searched any more.
+func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
+	owner := r.auth.owner.String()
+	r.found = r.inline[:0]
+	for _, need := range r.call.needs {
+		need = need.In(owner)
+		f := decision{Decision: set.Check(need)}
+		switch {
+		case r.denial != nil:
+		case !f.Allowed():
+			f.unmet = true
+			r.denial = f.Denial(r.op.path)
+			if need.HandsOn() {
+				r.denial.Why = "An agent can hand on at most what it holds itself."
+			}
+			r.reason = r.denial.Error()
+		case need.Resource().DID() != "":
+			var err error
+			f.proofs, err = g.prove(ctx, r.auth, need)
+			// What is only handed on must be proved when it is signed.
+			if err != nil && !need.HandsOn() {
+				f.unmet, r.denial, r.reason = true, foreign(r.op.path, need, set), err.Error()
+			}
+		}
+		r.found = append(r.found, f)
+	}
+}
+
+// prove finds the chain of delegations by which the caller may do what it asks
+// in another principal's namespace: from the store of tokens, and from those
+// that the caller brought along.
+func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (chain []string, err error) {
+	if g.chains == nil {
+		return nil, errNoChains
+	}
+	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs})
+	if err != nil {
+		return nil, err
+	}
+	for _, cid := range grant.Chain() {
+		chain = append(chain, cid.String())
+	}
+	return chain, nil
+}
+
+// foreign is what a caller is told who has no chain for another principal's
+// resource: the same whatever the chain lacks, and whether or not anything is
+// there. The ledger has the reason.
+func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
+	return &caps.Denial{
+		Operation: op, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: held,
+		Why: "The resource belongs to another user, who has delegated nothing for this call.",
+	}
+}
+
+// Requirements says what a call with this input would need of whoever makes it:
+// the same as [Gate.Decide] asks for, without a caller.
+func (o *Operation) Requirements(input json.RawMessage) ([]caps.Request, error) {
+	p, err := o.decode(input)
+	if err != nil {
+		return nil, err
+	}
+	for _, need := range p.needs {
+		if err := need.Err(); err != nil {
+			return nil, &InputError{Operation: o.path, Err: err}
+		}
+	}
+	return p.needs, nil
+}

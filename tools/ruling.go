@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"encoding/json"
+	"iter"
+
+	"usher/caps"
+)
+
+// Ruling is what the gate makes of a call, and why. It has no effect. Where the
+// gate could not come to a verdict, it holds what was known by then.
+type Ruling struct {
+	auth   Authority
+	op     *Operation
+	input  json.RawMessage
+	call   prepared
+	found  []decision
+	inline [2]decision // the first of found
+	denial *caps.Denial
+	reason string // of the denial, for the ledger: more than the caller is told
+	guard  *GuardError
+	epoch  uint64
+}
+
+// decision is one requirement with what met it.
+type decision struct {
+	caps.Decision
+	unmet  bool
+	proofs []string
+}
+
+// Authority is whose call it is.
+func (r *Ruling) Authority() Authority { return r.auth }
+
+// Operation is what the reference means for the caller; nil where it means
+// nothing.
+func (r *Ruling) Operation() *Operation { return r.op }
+
+// Input is the call's input as it came.
+func (r *Ruling) Input() json.RawMessage { return r.input }
+
+// Verdict says whether the call may run.
+func (r *Ruling) Verdict() Verdict {
+	switch {
+	case r.denial != nil:
+		return Deny
+	case r.guard != nil:
+		return r.guard.Verdict
+	}
+	return Allow
+}
+
+// Denial is why the capabilities do not allow the call; nil where they do.
+func (r *Ruling) Denial() *caps.Denial { return r.denial }
+
+// Needs yields what the call requires, as the owner writes it.
+func (r *Ruling) Needs() iter.Seq[caps.Request] {
+	return func(yield func(caps.Request) bool) {
+		for i := range r.found {
+			if !yield(r.found[i].Request()) {
+				return
+			}
+		}
+	}
+}
+
+// Requirements describes what the call requires, each with what met it.
+func (r *Ruling) Requirements() []Requirement {
+	rows := make([]Requirement, len(r.found))
+	for i := range r.found {
+		f := &r.found[i]
+		rows[i] = RequirementOf(f.Decision)
+		rows[i].Unmet, rows[i].Proofs = f.unmet, f.proofs
+	}
+	return rows
+}
+
+// Starts returns the calls that this one would make, with the input of each as
+// far as it is known beforehand. ok is false where that cannot be told.
+func (r *Ruling) Starts() (calls []Invocation, ok bool) {
+	if r.op == nil || r.op.starts == nil {
+		return nil, true
+	}
+	defer func() {
+		if recover() != nil { // the operation's own code
+			calls, ok = nil, false
+		}
+	}()
+	calls = r.op.starts(r.input)
+	return calls, calls != nil
+}

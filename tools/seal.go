@@ -1,0 +1,86 @@
+package tools
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"usher/ucan"
+)
+
+// ErrSealBroken: a stored authority is not one that this venue sealed.
+var ErrSealBroken = errors.New("the seal of a stored authority is broken: this venue did not store it as it is")
+
+type sealedJSON struct {
+	Authority json.RawMessage `json:"authority"`
+	Seal      []byte          `json:"seal"` // HMAC-SHA256 of authority, by the key of the mint
+}
+
+type authorityJSON struct {
+	Owner  ucan.DID `json:"owner"`
+	Chain  []Actor  `json:"chain"`
+	Proofs []string `json:"proofs,omitempty"`
+	Trail  Trail    `json:"trail,omitzero"`
+	Meter  *Spent   `json:"spent,omitempty"`
+}
+
+// MarshalJSON writes the authority under the seal of its mint, for [Mint.Open].
+func (a Authority) MarshalJSON() ([]byte, error) {
+	if a.lineage == nil || a.mint == nil {
+		return nil, fmt.Errorf("store authority: %w", ErrForeignAuthority)
+	}
+	out := authorityJSON{Owner: a.owner, Chain: a.chain, Trail: a.trail}
+	for _, l := range a.proofs {
+		out.Proofs = append(out.Proofs, l.String())
+	}
+	if a.meter != nil {
+		spent := a.meter.Spent()
+		out.Meter = &spent
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("store authority: %w", err)
+	}
+	return json.Marshal(sealedJSON{raw, a.mint.seal(raw)})
+}
+
+func (m *Mint) seal(raw []byte) []byte {
+	mac := hmac.New(sha256.New, m.key)
+	mac.Write([]byte("usher authority\n"))
+	mac.Write(raw)
+	return mac.Sum(nil)
+}
+
+// Open returns a stored authority, if this mint or one of the same key sealed
+// it. It allows what the agents in it may do now, as if it had never been
+// stored.
+func (m *Mint) Open(stored []byte) (Authority, error) {
+	var sealed sealedJSON
+	if err := json.Unmarshal(stored, &sealed); err != nil || len(m.key) == 0 || !hmac.Equal(sealed.Seal, m.seal(sealed.Authority)) {
+		return Authority{}, ErrSealBroken
+	}
+	var in authorityJSON
+	if err := json.Unmarshal(sealed.Authority, &in); err != nil {
+		return Authority{}, fmt.Errorf("open authority: %w", err)
+	}
+	if in.Owner.IsZero() || len(in.Chain) == 0 || slices.ContainsFunc(in.Chain, func(a Actor) bool { return a.Owner.IsZero() }) {
+		return Authority{}, ErrSealBroken
+	}
+	var proofs []*ucan.Link
+	for _, text := range in.Proofs {
+		l, err := ucan.OpenText(text)
+		if err != nil {
+			return Authority{}, fmt.Errorf("open authority: its proofs: %w", err)
+		}
+		proofs = append(proofs, l)
+	}
+	a := Authority{lineage: newLineage(m, in.Owner, in.Chain, proofs), trail: in.Trail}
+	if in.Meter != nil {
+		a.meter = NewMeter(m.limits)
+		a.meter.add(*in.Meter)
+	}
+	return a, nil
+}
