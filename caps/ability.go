@@ -3,6 +3,8 @@ package caps
 import (
 	"fmt"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // Bounds of an [Ability].
@@ -26,7 +28,7 @@ func ParseAbility(s string) (Ability, error) {
 		return "", fmt.Errorf(`ability "" is empty: write a name such as "crud/read", or "*" for every ability`)
 	}
 	if len(s) > maxAbilityBytes {
-		return "", fmt.Errorf("ability %s is %d bytes long: use at most %d", excerpt(s), len(s), maxAbilityBytes)
+		return "", fmt.Errorf("ability %s is %d bytes long: use at most %d", value.Quote(s), len(s), maxAbilityBytes)
 	}
 	if s == string(anyAbility) {
 		return anyAbility, nil
@@ -36,7 +38,7 @@ func ParseAbility(s string) (Ability, error) {
 	case bad >= 0:
 		return "", abilityError(s, bad)
 	case segments > maxAbilitySegments:
-		return "", fmt.Errorf("ability %s has %d segments: use at most %d", excerpt(s), segments, maxAbilitySegments)
+		return "", fmt.Errorf("ability %s has %d segments: use at most %d", value.Quote(s), segments, maxAbilitySegments)
 	}
 	return Ability(s), nil
 }
@@ -78,7 +80,7 @@ func abilityError(s string, i int) error {
 	} else if _, bad := abilitySegments(guess); bad >= 0 {
 		guess = "crud/read" // nothing near: an example
 	}
-	return fmt.Errorf("ability %s is malformed at byte %d (%s): write e.g. %q", excerpt(s), i, what, guess)
+	return fmt.Errorf("ability %s is malformed at byte %d (%s): write e.g. %q", value.Quote(s), i, what, guess)
 }
 
 // Covers reports whether a grants b: a is "*", equal to b, or made of b's first

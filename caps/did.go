@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // checkAbsolute checks did:<method>:<id>[/path]. Only lower-case "did" and
@@ -41,7 +43,7 @@ func checkDID(did string) error {
 		case c == '%' && i+2 < len(id) && isHex(id[i+1]) && isHex(id[i+2]):
 			i += 2 // checkText has refused the escapes of separators
 		default:
-			return fmt.Errorf("DID id %s: only letters, digits, . _ : - and %%XX escapes are allowed", excerpt(id))
+			return fmt.Errorf("DID id %s: only letters, digits, . _ : - and %%XX escapes are allowed", value.Quote(id))
 		}
 	}
 	return nil

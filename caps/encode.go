@@ -2,26 +2,29 @@ package caps
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"usher/caps/value"
 )
 
 // ParseSet reads a set from JSON: null is unrestricted, [] is nothing, and a
 // list holds {"with","can"} objects with exactly these keys. Anything else is an
 // error, and the set that comes with it denies everything.
 func ParseSet(data []byte) (Set, error) {
-	value, err := decodeJSON(data)
+	v, err := value.Decode(data, maxNesting)
 	if err != nil {
 		return Set{}, prefixed(err)
 	}
-	return toSet(value)
+	return toSet(v)
 }
 
-// prefixed puts the name of the list before an error of the decoder.
+// prefixed puts the name of the list before the place of an error.
 func prefixed(err error) error {
-	if text := err.Error(); text[0] == '[' {
-		return fmt.Errorf("caps%w", err)
+	if e, ok := errors.AsType[*value.Error](err); ok {
+		return &value.Error{At: "caps" + e.At, Err: e.Err}
 	}
-	return fmt.Errorf("caps: %w", err)
+	return err
 }
 
 // wire is a capability as it is written.
@@ -66,11 +69,11 @@ func yamlList(s Set) any {
 // everything.
 func (s *Set) UnmarshalYAML(unmarshal func(any) error) (err error) {
 	*s = Set{}
-	var value any
-	if err := unmarshal(&value); err != nil {
+	var v any
+	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	*s, err = toSet(value)
+	*s, err = toSet(v)
 	return err
 }
 
@@ -82,11 +85,11 @@ func (c Capability) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads {"with":…,"can":…}, both of them and nothing else.
 func (c *Capability) UnmarshalJSON(data []byte) error {
 	*c = Capability{}
-	value, err := decodeJSON(data)
+	v, err := value.Decode(data, maxNesting)
 	if err != nil {
 		return fmt.Errorf("capability: %w", err)
 	}
-	*c, err = toCapability(value)
+	*c, err = toCapability(v)
 	return err
 }
 
@@ -96,10 +99,10 @@ func (c Capability) MarshalYAML() (any, error) { return wire{c.with, string(c.ca
 // UnmarshalYAML reads a mapping of with and can, both of them and nothing else.
 func (c *Capability) UnmarshalYAML(unmarshal func(any) error) (err error) {
 	*c = Capability{}
-	var value any
-	if err := unmarshal(&value); err != nil {
+	var v any
+	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	*c, err = toCapability(value)
+	*c, err = toCapability(v)
 	return err
 }

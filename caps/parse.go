@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // maxResourceBytes bounds the canonical text of a resource.
@@ -28,7 +30,7 @@ func ParseResource(s string) (Resource, error) {
 	}
 	r, err := parseCanonical(text)
 	if err != nil {
-		return Resource{}, fmt.Errorf("resource %s: %w", excerpt(s), err)
+		return Resource{}, fmt.Errorf("resource %s: %w", value.Quote(s), err)
 	}
 	return r, nil
 }
@@ -42,7 +44,7 @@ func ParseSegments(segs []string) (Resource, error) {
 		case seg == "":
 			return Resource{}, fmt.Errorf("resource segment %d is empty: leave it out", i)
 		case strings.Contains(seg, "/"):
-			return Resource{}, fmt.Errorf("resource segment %d, %s, holds a slash: write one array element for each segment", i, excerpt(seg))
+			return Resource{}, fmt.Errorf("resource segment %d, %s, holds a slash: write one array element for each segment", i, value.Quote(seg))
 		}
 	}
 	if len(segs) == 0 {
@@ -51,7 +53,7 @@ func ParseSegments(segs []string) (Resource, error) {
 	text := strings.Join(segs, "/")
 	r, err := parseCanonical(text)
 	if err != nil {
-		return Resource{}, fmt.Errorf("resource %s: %w", excerpt(text), err)
+		return Resource{}, fmt.Errorf("resource %s: %w", value.Quote(text), err)
 	}
 	return r, nil
 }
@@ -113,14 +115,4 @@ func checkSegments(path string) error {
 // hasFold reports whether s begins with the lower-case ASCII prefix in any case.
 func hasFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
-}
-
-// excerpt quotes what was read for an error message: escaped, so that control
-// characters never reach a terminal or a model, and cut where it is long.
-func excerpt(s string) string {
-	const most = 96
-	if len(s) <= most {
-		return fmt.Sprintf("%q", s)
-	}
-	return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"usher/caps/value"
 )
 
 // ErrNoPath is what [Path.Resource] returns where no path was given.
@@ -41,7 +43,7 @@ func (p Path) Resource() (Resource, error) {
 // malformed.
 func (p Path) String() string {
 	if p.err != nil {
-		return excerpt(string(p.raw))
+		return value.Quote(string(p.raw))
 	}
 	return p.resource.String()
 }
@@ -77,11 +79,11 @@ func (p Path) MarshalJSON() ([]byte, error) {
 }
 
 func decodePath(data []byte) (Resource, error) {
-	value, err := decodeJSON(data)
+	v, err := value.Decode(data, maxNesting)
 	if err != nil {
 		return Resource{}, fmt.Errorf("path: %w", err)
 	}
-	switch v := value.(type) {
+	switch v := v.(type) {
 	case string:
 		return ParseResource(v)
 	case []any:
@@ -89,11 +91,11 @@ func decodePath(data []byte) (Resource, error) {
 		for i, elem := range v {
 			seg, ok := elem.(string)
 			if !ok {
-				return Resource{}, fmt.Errorf("path segment %d is %s: write it as a string", i, kindOf(elem))
+				return Resource{}, fmt.Errorf("path segment %d is %s: write it as a string", i, value.A(elem))
 			}
 			segs[i] = seg
 		}
 		return ParseSegments(segs)
 	}
-	return Resource{}, fmt.Errorf("path is %s: give a string or an array of segments", kindOf(value))
+	return Resource{}, fmt.Errorf("path is %s: give a string or an array of segments", value.A(v))
 }

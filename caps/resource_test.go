@@ -308,7 +308,7 @@ func TestPath(t *testing.T) {
 		{`{"p":{"with":"w"}}`, "", "path is an object", true},
 		{`{"p":"w/../s"}`, "", `".."`, true},
 		{`{"p":"w/\u0000"}`, "", "control", true},
-		{`{"p":"w/\ud800"}`, "", "U+FFFD", true},
+		{`{"p":"w/\ufffd"}`, "", "U+FFFD", true},
 		{"{\"p\":\"w/\xff\"}", "", "UTF-8", true},
 		{`{"p":[[[[[[[[[[[]]]]]]]]]]]}`, "", "nested", true},
 	} {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // checkURI checks scheme://segment/segment. rest is what follows "scheme:/": it
@@ -46,19 +48,19 @@ func notSchemeRune(c rune) bool {
 // reach the same server; one of them is canonical.
 func checkAuthority(scheme, authority string) error {
 	if strings.Contains(authority, "@") {
-		return fmt.Errorf("a user name in %s: write the host alone", excerpt(authority))
+		return fmt.Errorf("a user name in %s: write the host alone", value.Quote(authority))
 	}
 	var host, port string
 	var hasPort bool
 	if strings.HasPrefix(authority, "[") {
 		end := strings.LastIndexByte(authority, ']')
 		if end < 0 {
-			return fmt.Errorf("host %s: close the bracket", excerpt(authority))
+			return fmt.Errorf("host %s: close the bracket", value.Quote(authority))
 		}
 		host, port = authority[:end+1], authority[end+1:]
 		port, hasPort = strings.CutPrefix(port, ":")
 		if !hasPort && port != "" {
-			return fmt.Errorf("host %s: only a port may follow the bracket", excerpt(authority))
+			return fmt.Errorf("host %s: only a port may follow the bracket", value.Quote(authority))
 		}
 	} else {
 		host, port, hasPort = strings.Cut(authority, ":")
@@ -75,7 +77,7 @@ func checkPort(scheme, port string) error {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
 	case err != nil || n == 0 || strconv.FormatUint(n, 10) != port:
-		return fmt.Errorf("port %s: write a number from 1 to 65535 without leading zeros", excerpt(port))
+		return fmt.Errorf("port %s: write a number from 1 to 65535 without leading zeros", value.Quote(port))
 	case scheme == "http" && n == 80, scheme == "https" && n == 443:
 		return fmt.Errorf("port %s is the default of %s: leave it out", port, scheme)
 	}
@@ -88,9 +90,9 @@ func checkHost(host string) error {
 		addr, err := netip.ParseAddr(inner)
 		switch {
 		case err != nil || !addr.Is6() || addr.Zone() != "":
-			return fmt.Errorf("host %s: write an IPv6 address without a zone in the brackets", excerpt(host))
+			return fmt.Errorf("host %s: write an IPv6 address without a zone in the brackets", value.Quote(host))
 		case addr.String() != inner:
-			return fmt.Errorf("host %s: write [%s]", excerpt(host), addr)
+			return fmt.Errorf("host %s: write [%s]", value.Quote(host), addr)
 		}
 		return nil
 	}
@@ -98,20 +100,20 @@ func checkHost(host string) error {
 		switch {
 		case isLower(c), isDigit(c), c == '-', c == '.', c == '_':
 		case c >= 'A' && c <= 'Z':
-			return fmt.Errorf("host %s: write %q", excerpt(host), strings.ToLower(host))
+			return fmt.Errorf("host %s: write %q", value.Quote(host), strings.ToLower(host))
 		case c >= 0x80:
-			return fmt.Errorf("host %s: write its ASCII form (xn--…)", excerpt(host))
+			return fmt.Errorf("host %s: write its ASCII form (xn--…)", value.Quote(host))
 		default:
-			return fmt.Errorf("host %s: only a-z, 0-9, - and . are allowed", excerpt(host))
+			return fmt.Errorf("host %s: only a-z, 0-9, - and . are allowed", value.Quote(host))
 		}
 	}
 	switch {
 	case host == "":
 		return errors.New("an address without a host: write the host first")
 	case strings.HasSuffix(host, "."):
-		return fmt.Errorf("host %s: leave the trailing dot out", excerpt(host))
+		return fmt.Errorf("host %s: leave the trailing dot out", value.Quote(host))
 	case strings.HasPrefix(host, "."), strings.Contains(host, ".."):
-		return fmt.Errorf("host %s: two dots meet, or one begins it: write the plain host name", excerpt(host))
+		return fmt.Errorf("host %s: two dots meet, or one begins it: write the plain host name", value.Quote(host))
 	}
 	return nil
 }
