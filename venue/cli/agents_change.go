@@ -12,10 +12,10 @@ import (
 type agentsCreateCmd struct {
 	fromConfig
 	Agent string `arg:"" help:"Id of the new agent."`
-	Spec  string `name:"spec" placeholder:"JSON|@FILE" help:"prompt, model, tools, context, output and caps. Without it, an agent of the configuration is made as it stands there."`
+	Spec  string `name:"spec" placeholder:"JSON|@FILE" help:"The agent: prompt, model, tools, context, output and caps. Without it, the configuration's agent of that id."`
 	JSON  bool   `name:"json" help:"Print as JSON."`
 
-	Overwrite bool `help:"Replace an agent that has this id, also one that has ended."`
+	Overwrite bool `help:"Replace an agent of this id, even one that has ended."`
 }
 
 func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {

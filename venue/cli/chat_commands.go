@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -11,21 +10,22 @@ import (
 	"usher/runtime"
 )
 
-const chatHelp = `/help     this
-/history  what was said in this session
-/caps     what the agent may do now
-/session  which session this is
+const chatHelp = `/help     show this list
+/history  show what was said in this session
+/caps     show what the agent may do now
+/session  show which session this is
 /new      begin a new session
 /quit     leave; Ctrl-D does too
-A line that ends in \ goes on in the next one, and so does Alt-Enter.
-Ctrl-C stops a turn; twice, it leaves. /etc/hosts, or a line that begins with a space, is said as it is.`
+A line that ends in \ goes on in the next one; Alt-Enter begins a new line too.
+Ctrl-C stops a turn; twice, it leaves.
+A path such as /etc/hosts, or a line that begins with a space, goes to the agent.`
 
-// commandForm leaves paths to the model.
-var commandForm = regexp.MustCompile(`^/[a-z]*\s*$`)
-
-// chatCommand reports whether the message is a command of the chat.
+// chatCommand reports whether the message is a command of the chat. Paths go to
+// the model.
 func chatCommand(text string) (name string, ok bool) {
-	return strings.TrimSpace(text), commandForm.MatchString(text)
+	name = strings.TrimSpace(text)
+	word, slash := strings.CutPrefix(strings.TrimRight(text, " \t\r\n"), "/")
+	return name, slash && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // command runs a command; /quit is for whoever reads the input.
@@ -47,21 +47,21 @@ func (c *chat) command(ctx context.Context, name string) error {
 		}
 		c.transcript(entries)
 	default:
-		return fmt.Errorf("there is no %s: /help says what there is", name)
+		return fmt.Errorf("there is no command %s: /help lists them", name)
 	}
 	return nil
 }
 
 func (c *chat) where() string {
 	if c.session == "" {
-		return "a new session, which gets its id when you say something"
+		return "a new session, which gets its id with your first message"
 	}
 	return "session " + c.session
 }
 
 // greet says with whom one talks, and what there is of a past.
 func (c *chat) greet(ctx context.Context) {
-	c.note("Talking with " + c.agent.ID() + ", " + c.where() + ". /help says what else there is.")
+	c.note("Talking with " + c.agent.ID() + ", " + c.where() + ". /help lists the commands.")
 	turns, last := 0, time.Time{}
 	for e, err := range c.agent.History(ctx, c.session) {
 		if err != nil {

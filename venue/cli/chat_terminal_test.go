@@ -255,7 +255,7 @@ func TestChatOnATerminal(t *testing.T) {
 	s.see("crud on w/notes/", "structural")
 	s.ready()
 	s.press("/nonsense\r")
-	s.see("there is no /nonsense: /help says")
+	s.see("there is no command /nonsense: /help lists")
 	s.ready()
 	s.press("/help\r")
 	s.see("/history", "Ctrl-C stops a turn")

@@ -38,8 +38,8 @@ type Program struct {
 }
 
 type command struct {
-	Demo     demoCmd     `cmd:"" help:"See the gate at work: agents process invoices, and some try what they may not."`
-	Init     initCmd     `cmd:"" help:"Make a project to begin with."`
+	Demo     demoCmd     `cmd:"" help:"Watch the gate at work: agents process invoices, and some try what they may not."`
+	Init     initCmd     `cmd:"" help:"Make a new project."`
 	Run      runCmd      `cmd:"" help:"Run one turn of an agent and print its answer."`
 	Chat     chatCmd     `cmd:"" help:"Talk with an agent."`
 	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
@@ -47,9 +47,9 @@ type command struct {
 	Sessions sessionsCmd `cmd:"" help:"List an agent's sessions, and read them."`
 	Invoke   invokeCmd   `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
 	Audit    auditCmd    `cmd:"" help:"Read the audit ledger."`
-	Secrets  secretsCmd  `cmd:"" help:"Keep keys and other secrets, sealed."`
+	Secrets  secretsCmd  `cmd:"" help:"Store keys and other secrets, sealed."`
 	Ucan     ucanCmd     `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
-	Lint     lintCmd     `cmd:"" help:"Say what is wrong in a configuration before it runs."`
+	Lint     lintCmd     `cmd:"" help:"Find mistakes in a configuration before it runs."`
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }
 

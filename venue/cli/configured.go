@@ -19,7 +19,7 @@ const mainSession = "main"
 
 // fromConfig is the flag of every command that works on a venue.
 type fromConfig struct {
-	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file, or a folder of them."`
+	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file or a folder."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
 
 	dir    string         // the data folder of the venue that is open; empty in memory

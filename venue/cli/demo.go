@@ -45,12 +45,12 @@ type DemoModel struct {
 }
 
 type demoCmd struct {
-	Name    string  `arg:"" optional:"" default:"ap" help:"Which one: ap (accounts payable) or delegation (chains of authority)."`
-	Invoice *string `placeholder:"FILE|-" help:"Process this invoice instead of the demonstration's own."`
-	Model   *string `placeholder:"NAME" help:"Put a model of your configuration behind the agents of ap. The exit status is then 0 where the gate held and the model came to the policy's outcomes."`
-	Config  string  `short:"c" placeholder:"FILE" help:"Configuration that has the model: a file, or a folder of them (default: usher.yaml)."`
-	Data    string  `placeholder:"DIR" help:"Keep the data there; otherwise nothing is kept."`
-	JSON    bool    `name:"json" help:"Print the same as data."`
+	Name    string  `arg:"" optional:"" default:"ap" help:"The demo: ap (accounts payable) or delegation (chains of authority)."`
+	Invoice *string `placeholder:"FILE|-" help:"Process this invoice instead of the built-in ones."`
+	Model   *string `placeholder:"NAME" help:"Let a model of your configuration play the agents of ap. The exit status is then 0 if the gate held and the model came to the policy's outcomes."`
+	Config  string  `short:"c" placeholder:"FILE" help:"Configuration of the model: a file or a folder (default: usher.yaml)."`
+	Data    string  `placeholder:"DIR" help:"Data folder; without it, nothing is kept."`
+	JSON    bool    `name:"json" help:"Print the report as JSON."`
 }
 
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
@@ -92,7 +92,8 @@ func (s *streams) invoice(name string) (io.ReadCloser, error) {
 	return s.source(name)
 }
 
-// noDemo says what there is instead. Who names a file wants it processed.
+// noDemo is an error about an unknown demonstration. Who names a file wants it
+// processed.
 func noDemo(name string, known []string) error {
 	hint := ""
 	if _, err := os.Stat(name); err == nil {

@@ -13,8 +13,8 @@ import (
 type invokeCmd struct {
 	fromConfig
 	Operation string `arg:"" help:"The operation: covia:read, v/ops/covia/read, or one of yours such as o/greet."`
-	Input     string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE|-" help:"Its input, a JSON object; @FILE reads a file and - standard input, where what is secret belongs."`
-	JSON      bool   `name:"json" help:"Print as JSON, as it does without."`
+	Input     string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE|-" help:"Its input, a JSON object; @FILE reads it from a file, - from standard input. Give secrets that way."`
+	JSON      bool   `name:"json" help:"Print as JSON, which is the default."`
 }
 
 // Run prints what the operation returned. A secret is printed too: its owner

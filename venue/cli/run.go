@@ -13,8 +13,8 @@ import (
 type runCmd struct {
 	fromConfig
 	Agent   string `arg:"" help:"The agent's id."`
-	Message string `arg:"" optional:"" default:"-" help:"What to say to it; - reads standard input."`
-	Session string `placeholder:"ID" help:"Go on in this session; otherwise a new one."`
+	Message string `arg:"" optional:"" default:"-" help:"The message; - reads it from standard input."`
+	Session string `placeholder:"ID" help:"The session to go on in; without it, a new one."`
 	JSON    bool   `name:"json" help:"Print each event as a line of JSON."`
 }
 

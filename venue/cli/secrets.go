@@ -17,15 +17,15 @@ import (
 )
 
 type secretsCmd struct {
-	Set    secretsSetCmd    `cmd:"" help:"Keep a secret, such as the key of a model, sealed in the venue."`
+	Set    secretsSetCmd    `cmd:"" help:"Store a secret, such as the key of a model, sealed in the venue."`
 	List   secretsListCmd   `cmd:"" help:"List the names of the secrets."`
 	Delete secretsDeleteCmd `cmd:"" help:"Delete a secret."`
 }
 
 type secretsSetCmd struct {
 	fromConfig
-	Name string `arg:"" help:"Name to keep it by; a model uses it as key: secret:NAME."`
-	From string `placeholder:"FILE|-" help:"Take the value from a file or standard input, less one newline at its end. Without it, a terminal is asked."`
+	Name string `arg:"" help:"The secret's name; a model names it as key: secret:NAME."`
+	From string `placeholder:"FILE|-" help:"Read the value from a file or standard input; one newline at its end is dropped. Without this flag, you are asked at the terminal."`
 	JSON bool   `name:"json" help:"Print as JSON."`
 
 	// Taken so that an error can say why not, without repeating it.
@@ -44,7 +44,7 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.Data == "" && conf.StoreDir() == "" {
-		return misusef("%s keeps nothing on disk, so a secret would be gone at once: name a data folder with --data, or as store in the configuration", c.Config)
+		return misusef("%s keeps nothing on disk, so a secret would be gone at once: name a data folder with --data, or under store in the configuration", c.Config)
 	}
 	value, err := c.value(s)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *secretsSetCmd) value(s *streams) (string, error) {
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
 	if value == "" && c.From == "" {
-		return "", misusef("nothing came on standard input: pipe the value into the command, or name a file with --from FILE")
+		return "", misusef("standard input is empty: pipe the value into the command, or name a file with --from FILE")
 	}
 	return value, nil
 }
@@ -128,7 +128,7 @@ func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 			return s.printJSON(list)
 		}
 		if len(list) == 0 {
-			fmt.Fprintln(s.err, "there are no secrets; usher secrets set keeps one")
+			fmt.Fprintln(s.err, "there are no secrets; usher secrets set stores one")
 			return nil
 		}
 		rows := [][]string{{"SECRET", "STORED"}}
@@ -190,7 +190,7 @@ func noSuchSecret(ctx context.Context, u *venue.User, name string) error {
 		return err
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("there is no secret %q, and no other", name)
+		return fmt.Errorf("there is no secret %q, nor any other", name)
 	}
 	names := make([]string, len(list))
 	for i, secret := range list {

@@ -76,7 +76,7 @@ func unknownSession(ctx context.Context, agent *venue.Agent, id string) error {
 		return err
 	}
 	if len(list) == 0 {
-		return misusef("agent %s has no session %q, and no other", agent.ID(), id)
+		return misusef("agent %s has no session %q, nor any other", agent.ID(), id)
 	}
 	const few = 5
 	var names []string

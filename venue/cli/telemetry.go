@@ -69,7 +69,7 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 // the middle of the screen. An address may have a password in it.
 func checkExport() error {
 	if os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc" {
-		return errors.New("it goes by HTTP: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf, and the endpoint to the collector's for HTTP, often port 4318")
+		return errors.New("it is sent over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf, and the endpoint to the collector's HTTP port, often 4318")
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"} {
 		value := os.Getenv(name)
@@ -77,7 +77,7 @@ func checkExport() error {
 			continue
 		}
 		if to, err := url.Parse(value); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-			return fmt.Errorf("%s is no address: give one like http://localhost:4318", name)
+			return fmt.Errorf("%s is not an address: write one such as http://localhost:4318", name)
 		}
 	}
 	return nil
@@ -112,10 +112,10 @@ type export struct {
 	first error
 }
 
+var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime}
+
 func (e *export) traces(ctx context.Context, res *resource.Resource) error {
-	to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime,
-	}))
+	to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,7 @@ func (e *export) traces(ctx context.Context, res *resource.Resource) error {
 }
 
 func (e *export) metrics(ctx context.Context, res *resource.Resource) error {
-	to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{
-		Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime,
-	}))
+	to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)))
 	if err != nil {
 		return err
 	}

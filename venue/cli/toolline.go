@@ -25,33 +25,22 @@ func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
 	case runtime.ToolDenied:
 		mark = s.notes.bad("✗")
 	}
+	var told struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(ev.Result), &told) != nil || told.Message == "" {
+		told.Message = ev.Result
+	}
 	shown := brief(arguments)
-	if wrongInput(ev) { // it may be the names that are wrong
+	if ev.Outcome == runtime.ToolFailed && told.Error == "invalid_input" { // the names may be wrong
 		shown = arguments
 	}
 	fmt.Fprintln(s.err, mark, s.notes.line(name+" "+shown, s.notes.width()-3))
 	if ev.Outcome != runtime.ToolOK {
-		reason := strings.ReplaceAll(strings.TrimSpace(s.notes.safe(messageOf(ev.Result))), "\n", "\n  ")
+		reason := strings.ReplaceAll(strings.TrimSpace(s.notes.safe(told.Message)), "\n", "\n  ")
 		fmt.Fprintf(s.err, "  %s\n", s.notes.dim(reason))
 	}
-}
-
-// wrongInput reports whether the call's arguments are what it failed for.
-func wrongInput(ev runtime.ToolFinished) bool {
-	var r struct {
-		Error string `json:"error"`
-	}
-	return ev.Outcome == runtime.ToolFailed && json.Unmarshal([]byte(ev.Result), &r) == nil && r.Error == "invalid_input"
-}
-
-func messageOf(result string) string {
-	var r struct {
-		Message string `json:"message"`
-	}
-	if json.Unmarshal([]byte(result), &r) != nil || r.Message == "" {
-		return result
-	}
-	return r.Message
 }
 
 // brief returns the arguments of a call as a person would write them: texts

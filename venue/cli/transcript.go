@@ -43,7 +43,7 @@ func (s *streams) transcript(entries []runtime.Entry) {
 		case runtime.ContextMissing:
 			s.missing(ev)
 		case runtime.Received:
-			s.note("left by " + ev.From + ":")
+			s.note("message from " + ev.From + ":")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Text))
 		case runtime.Answered:
 			if model != "" && ev.Model != "" && ev.Model != model {
@@ -60,7 +60,7 @@ func (s *streams) transcript(entries []runtime.Entry) {
 		case runtime.OutputRejected:
 			s.rejected(ev)
 		case runtime.Compacted:
-			s.note("what stands above the model has as a summary:")
+			s.note("from here on, this summary stands for all that is above:")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Summary))
 		case runtime.TurnFinished:
 			switch {
