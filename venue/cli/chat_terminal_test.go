@@ -85,17 +85,12 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 // project makes a project whose clerk has this model.
 func (m *model) project(t *testing.T) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	text := fmt.Sprintf(`user: me
+	return filepath.Dir(project(t, fmt.Sprintf(`user: me
 store: .usher
 models: {default: {provider: openai, model: test, base_url: %s/v1}}
 agents:
   - {id: clerk, tools: [covia:read, covia:write], caps: [{with: w/notes/, can: crud}, {with: w/rules, can: crud/read}]}
-`, m.URL)
-	if err := os.WriteFile(filepath.Join(dir, "usher.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+`, m.URL)))
 }
 
 // screen is a person at a terminal, on which the command runs.
@@ -122,7 +117,7 @@ func chat(t *testing.T, dir string, change func(*exec.Cmd), args ...string) *scr
 	cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
 	keys, tty, err := pty.Open()
 	if err != nil {
-		t.Skipf("no terminal to be had: %v", err)
+		t.Fatalf("open a terminal: %v", err)
 	}
 	if err := pty.Setsize(keys, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)

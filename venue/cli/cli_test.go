@@ -3,14 +3,18 @@ package cli_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"usher/runtime"
 	"usher/venue/cli"
 )
 
@@ -27,6 +31,25 @@ func TestMain(m *testing.M) {
 			os.Exit(status)
 		},
 	})
+}
+
+// project writes a configuration and returns its name.
+func project(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "usher.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// modelled is the command with a provider "test", whose model is m. Its standard
+// input says hello.
+func modelled(m runtime.Model, out, notes io.Writer) *cli.Program {
+	return &cli.Program{
+		Providers: runtime.Providers{"test": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return m, nil }},
+		Stdin:     strings.NewReader("hello\n"), Stdout: out, Stderr: notes,
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -1,20 +1,13 @@
 package cli_test
 
 import (
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"usher/venue/cli"
 )
 
 func TestInvokeStatus(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "usher.yaml")
-	if err := os.WriteFile(file, []byte("user: me\nstore: memory\nmodels: {default: {provider: offline}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := project(t, "user: me\nstore: memory\nmodels: {default: {provider: offline}}\n")
 	for _, tc := range []struct {
 		name, operation, input string
 		want                   int
@@ -29,10 +22,8 @@ func TestInvokeStatus(t *testing.T) {
 		{"no input that it takes", "covia:read", `{}`, cli.ExitMisuse},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var log strings.Builder
-			p := cli.Program{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &log}
-			if got := p.Run(t.Context(), []string{"invoke", tc.operation, tc.input, "-c", file}); got != tc.want {
-				t.Errorf("invoke %s %s = %d, want %d\n%s", tc.operation, tc.input, got, tc.want, log.String())
+			if got, _, notes := usher(t, "", "invoke", tc.operation, tc.input, "-c", file); got != tc.want {
+				t.Errorf("invoke %s %s = %d, want %d\n%s", tc.operation, tc.input, got, tc.want, notes)
 			}
 		})
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,17 +35,10 @@ func (s *scripted) Generate(context.Context, *runtime.Request) iter.Seq2[runtime
 	}
 }
 
-func (s *scripted) project(t *testing.T, output string) (p *cli.Program, file string) {
+// clerk is a configuration whose one agent has the scripted model.
+func clerk(t *testing.T, output string) (file string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "usher.yaml")
-	yaml := "user: me\nstore: memory\nmodels: {default: {provider: scripted}}\nagents: [{id: clerk, tools: [covia:read], caps: [{with: w/, can: crud/read}]" + output + "}]\n"
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return &cli.Program{
-		Providers: runtime.Providers{"scripted": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return s, nil }},
-		Stdin:     strings.NewReader("hi\n"),
-	}, file
+	return project(t, "user: me\nstore: memory\nmodels: {default: {provider: test}}\nagents: [{id: clerk, tools: [covia:read], caps: [{with: w/, can: crud/read}]"+output+"}]\n")
 }
 
 // What reads the output of a run gets the answer and nothing else; what was
@@ -76,11 +67,8 @@ func TestWhatAPipeGets(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for command, want := range map[string]string{"run": tc.run, "chat": tc.chat} {
-				m := &scripted{tc.answers}
-				p, file := m.project(t, tc.output)
 				var out, log strings.Builder
-				p.Stdout, p.Stderr = &out, &log
-				if status := p.Run(t.Context(), []string{command, "clerk", "-c", file}); status != tc.status {
+				if status := modelled(&scripted{tc.answers}, &out, &log).Run(t.Context(), []string{command, "clerk", "-c", clerk(t, tc.output)}); status != tc.status {
 					t.Errorf("%s: status %d, want %d\n%s", command, status, tc.status, log.String())
 				}
 				if out.String() != want {
@@ -109,9 +97,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
 // An answer that nobody could be given is a failure.
 func TestAnAnswerThatCannotBeWritten(t *testing.T) {
-	p, file := (&scripted{[]string{"Hello."}}).project(t, "")
-	p.Stdout, p.Stderr = full{}, io.Discard
-	if status := p.Run(t.Context(), []string{"run", "clerk", "-c", file}); status != cli.ExitFailed {
+	if status := modelled(&scripted{[]string{"Hello."}}, full{}, io.Discard).Run(t.Context(), []string{"run", "clerk", "-c", clerk(t, "")}); status != cli.ExitFailed {
 		t.Errorf("status %d, want %d", status, cli.ExitFailed)
 	}
 }

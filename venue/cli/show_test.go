@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,15 +46,8 @@ func (a *ahead) Write(p []byte) (int, error) {
 
 func (a *ahead) run(t *testing.T, args ...string) int {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "usher.yaml")
-	if err := os.WriteFile(file, []byte("user: me\nstore: memory\nmodels: {default: {provider: ahead}}\nagents: [{id: clerk, caps: []}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := cli.Program{
-		Providers: runtime.Providers{"ahead": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return a, nil }},
-		Stdin:     strings.NewReader("hello\n"), Stdout: a, Stderr: io.Discard,
-	}
-	return p.Run(t.Context(), append(args, "clerk", "-c", file))
+	file := project(t, "user: me\nstore: memory\nmodels: {default: {provider: test}}\nagents: [{id: clerk, caps: []}]\n")
+	return modelled(a, a, io.Discard).Run(t.Context(), append(args, "clerk", "-c", file))
 }
 
 // streaming are the commands that write an answer while it is made. `usher run`
@@ -117,21 +108,13 @@ func TestAWaitIsShown(t *testing.T) {
 		{"another is asked, as JSON", "fallback: spare", "--json", `"waitMs":0,"model":"spare"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "usher.yaml")
-			yaml := "user: me\nstore: memory\nmodels: {default: {provider: slow, " + tc.settings + "}, spare: {provider: slow}}\nagents: [{id: clerk, caps: []}]\n"
-			if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			one, args := new(slow), []string{"run", "clerk", "hi", "-c", file}
+			file := project(t, "user: me\nstore: memory\nmodels: {default: {provider: test, "+tc.settings+"}, spare: {provider: test}}\nagents: [{id: clerk, caps: []}]\n")
+			args := []string{"run", "clerk", "hi", "-c", file}
 			if tc.json != "" {
 				args = append(args, tc.json)
 			}
 			var out, log strings.Builder
-			p := cli.Program{
-				Providers: runtime.Providers{"slow": func(context.Context, runtime.ModelConfig) (runtime.Model, error) { return one, nil }},
-				Stdout:    &out, Stderr: &log,
-			}
-			if status := p.Run(t.Context(), args); status != cli.ExitOK {
+			if status := modelled(new(slow), &out, &log).Run(t.Context(), args); status != cli.ExitOK {
 				t.Fatalf("status %d\n%s", status, log.String())
 			}
 			shown := log.String()

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -150,16 +149,6 @@ agents:
     tools: [covia:read, covia:write]
     caps: [{with: w/, can: crud/read}, {with: w/decisions/, can: crud}]
 `
-
-// project writes a configuration and returns its name.
-func project(t *testing.T, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "usher.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // The turn that the README shows is the one that comes.
 func TestRunExportsTheTurnOfTheReadme(t *testing.T) {
