@@ -4,7 +4,6 @@
 package prompt
 
 import (
-	"regexp"
 	"strings"
 
 	"usher/caps"
@@ -44,27 +43,18 @@ func System(in Input) string {
 			sections = append(sections, s)
 		}
 	}
-	add(in.Identity)
+	add(instruction(in.Identity))
 	add(setting(in))
 	for _, entry := range in.Context {
-		add("[Context: " + oneLine.Replace(entry.Label) + "]\n" + material(entry.Text))
+		add("[Context: " + name(entry.Label) + "]\n" + material(entry.Text))
 	}
 	if in.Output != "" {
-		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + in.Output)
+		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + instruction(in.Output))
 	}
 	add(delegations(in))
 	add(Disclosure(in.Caps))
 	return strings.Join(sections, "\n\n")
 }
-
-var (
-	oneLine = strings.NewReplacer("\n", " ", "\r", " ", "]", ")")
-	headers = regexp.MustCompile(`(^|[\n\r\v\f\x{85}\x{2028}\x{2029}])([ \t]*)(\[Context: |## Your capabilities|## Delegated to you)`)
-)
-
-// material is a text of anybody's. What looks like the head of another section
-// in it is marked, so that none can begin there.
-func material(text string) string { return headers.ReplaceAllString(text, `$1$2\$3`) }
 
 func setting(in Input) string {
 	var facts []string
@@ -72,7 +62,7 @@ func setting(in Input) string {
 		{"Current date", in.Date}, {"Venue", in.Venue}, {"Model", in.Model},
 	} {
 		if fact.value != "" {
-			facts = append(facts, fact.name+": "+fact.value+".")
+			facts = append(facts, fact.name+": "+name(fact.value)+".")
 		}
 	}
 	return strings.Join(facts, " ")
