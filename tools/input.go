@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/tools/form"
 	"usher/tools/spend"
 )
 
@@ -46,7 +47,25 @@ func schemaFor[T any]() (*jsonschema.Schema, error) {
 	if t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]() {
 		return nil, nil
 	}
-	return jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
+	types := maps.Clone(typeSchemas)
+	addForms(types, t, map[reflect.Type]bool{})
+	return jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: types})
+}
+
+// addForms describes the forms among the fields of a type by themselves.
+func addForms(types map[reflect.Type]*jsonschema.Schema, t reflect.Type, seen map[reflect.Type]bool) {
+	switch {
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+		addForms(types, t.Elem(), seen)
+	case t.Kind() != reflect.Struct || types[t] != nil || seen[t]:
+	case form.Is(t):
+		types[t] = form.Schema(t, form.JSON)
+	default:
+		seen[t] = true
+		for f := range t.Fields() {
+			addForms(types, f.Type, seen)
+		}
+	}
 }
 
 func (o *Operation) inferSchemas(in, out func() (*jsonschema.Schema, error)) error {
@@ -90,13 +109,10 @@ func (o *Operation) setSchemas(input, output *jsonschema.Schema) error {
 // others.
 const maxFields = 1000
 
-// checkObject refuses input that is not one JSON object with each top key
-// once: of two keys of one name, a check and a handler could see either.
-func checkObject(raw json.RawMessage) error { return CheckKeys(raw, nil) }
-
-// CheckKeys says what is wrong with the top keys of a JSON object: one that
-// occurs twice in any case, or one that is not among known, where given.
-func CheckKeys(raw json.RawMessage, known []string) error {
+// CheckObject refuses input that is not one JSON object with each top key
+// once, in whatever case: of two keys of one name, a check and a handler could
+// see either.
+func CheckObject(raw json.RawMessage) error {
 	trimmed := bytes.TrimLeft(raw, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) {
 		return errors.New("the input is not a JSON object: send one, for example {}")
@@ -124,22 +140,12 @@ func CheckKeys(raw json.RawMessage, known []string) error {
 						return fmt.Errorf("the input has the field %q twice: send it once", key)
 					}
 				}
-				if known != nil && !slices.Contains(known, key) {
-					return unknownKey(key, known)
-				}
 				seen = append(seen, key)
 			}
 			i = end - 1
 		}
 	}
 	return nil
-}
-
-func unknownKey(key string, known []string) error {
-	if near := Nearest(key, known); near != "" {
-		return fmt.Errorf("unknown key %q: did you mean %q?", key, near)
-	}
-	return fmt.Errorf("unknown key %q: the keys are %s", key, strings.Join(known, ", "))
 }
 
 // stringEnd returns the index after the JSON string that begins at i, in

@@ -114,7 +114,7 @@ func anyScope(set caps.Set, alternatives []caps.Scope) bool {
 }
 
 func (o *Operation) decode(input json.RawMessage) (prepared, error) {
-	if err := checkObject(input); err != nil {
+	if err := CheckObject(input); err != nil {
 		return prepared{}, &InputError{Operation: o.path, Err: err}
 	}
 	p, err := o.prepare(input)

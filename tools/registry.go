@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"usher/caps"
+	"usher/tools/form"
 	"usher/ucan"
 )
 
@@ -136,34 +137,5 @@ func (r *Registry) nearest(reference string) string {
 	return Nearest(strings.Replace(name, "/", ":", 1), known)
 }
 
-// Nearest returns the known name closest to name, or "" when none is close.
-func Nearest(name string, known []string) string {
-	best, bestAt := "", max(2, 1+len(name)/4)
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
-			best, bestAt = k, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
+// Nearest is [form.Nearest].
+func Nearest(name string, known []string) string { return form.Nearest(name, known) }

@@ -115,11 +115,11 @@ func TestContextEntriesThatAreWrong(t *testing.T) {
 	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
 	alice := user(t, v, "alice")
 	for entry, want := range map[string]string{
-		`{"op":"covia:list","path":"w/a"}`:    "give one of path, text and op",
-		`{"label":"x"}`:                       "give one of path, text and op",
+		`{"op":"covia:list","path":"w/a"}`:    "one of path, text and op",
+		`{"label":"x"}`:                       "one of path, text and op",
 		`{"text":"x","input":{}}`:             "input is for op",
-		`{"op":"covia:list","input":["w"]}`:   "input is not an object",
-		`{"op":"covia:list","input":null}`:    "input is not an object",
+		`{"op":"covia:list","input":["w"]}`:   "input is a list",
+		`{"op":"covia:list","input":null}`:    "input is null",
 		`{"op":"covia:*"}`:                    "means several operations",
 		`{"path":"w/../s"}`:                   `".." segment`,
 		`{"op":"covia:list","inptu":{"a":1}}`: "inptu",

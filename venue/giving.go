@@ -8,6 +8,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/form"
 	"usher/ucan"
 )
 
@@ -108,27 +109,10 @@ func bare(spec agents.Spec) agents.Spec {
 	return spec
 }
 
-// merge returns the config with what changes says in its place.
+// merge returns the config with what changes says in its place. What an agent
+// may do stands apart from it.
 func merge(base, changes agents.Spec) agents.Spec {
-	out := base
+	out := form.Over(base, changes)
 	out.Caps = changes.Caps
-	out.Description = either(changes.Description, base.Description)
-	out.Model = either(changes.Model, base.Model)
-	out.Prompt = either(changes.Prompt, base.Prompt)
-	out.Authority = either(changes.Authority, base.Authority)
-	out.Identity = either(changes.Identity, base.Identity)
-	out.Parent = either(changes.Parent, base.Parent)
-	if changes.Tools != nil {
-		out.Tools = changes.Tools
-	}
-	if changes.Context != nil {
-		out.Context = changes.Context
-	}
-	if changes.Output != nil {
-		out.Output = changes.Output
-	}
-	if changes.Budgets != nil {
-		out.Budgets = changes.Budgets
-	}
 	return out
 }

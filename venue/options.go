@@ -9,6 +9,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/form"
 	"usher/venue/config"
 )
 
@@ -30,14 +31,7 @@ type Options struct {
 
 // Limits bounds turns and calls. A zero field takes the configuration's value,
 // then the default.
-type Limits struct {
-	ModelCalls  int           // of a turn; default 20
-	ToolTimeout time.Duration // of a tool call; default 300 s
-	ToolsAtOnce int           // calls of one answer that run side by side; default 8
-	ToolResult  int           // bytes of a tool's result to the model; default 256 KiB
-	OutputTries int           // answers until one fits an output schema; default 3
-	CallDepth   int           // operations that start operations; default 16
-}
+type Limits = config.Limits
 
 func (o *Options) filled() Options {
 	var out Options
@@ -56,10 +50,7 @@ func (o *Options) filled() Options {
 		out.Rand = rand.Reader
 	}
 	if c := out.Config; c != nil {
-		out.Limits = out.Limits.or(Limits{
-			ModelCalls: c.Limits.ModelCalls, ToolTimeout: c.Limits.ToolTimeout, ToolResult: c.Limits.ToolResult, ToolsAtOnce: c.Limits.ToolsAtOnce,
-			OutputTries: c.Limits.OutputTries, CallDepth: c.Limits.CallDepth,
-		})
+		out.Limits = form.Over(c.Limits, out.Limits)
 		if out.Name == "" {
 			out.Name = c.Name
 		}
@@ -68,14 +59,6 @@ func (o *Options) filled() Options {
 		out.Name = "usher"
 	}
 	return out
-}
-
-func (l Limits) or(m Limits) Limits {
-	return Limits{
-		ModelCalls: either(l.ModelCalls, m.ModelCalls), ToolTimeout: either(l.ToolTimeout, m.ToolTimeout),
-		ToolResult: either(l.ToolResult, m.ToolResult), OutputTries: either(l.OutputTries, m.OutputTries),
-		CallDepth: either(l.CallDepth, m.CallDepth), ToolsAtOnce: either(l.ToolsAtOnce, m.ToolsAtOnce),
-	}
 }
 
 func either[T comparable](a, b T) T {

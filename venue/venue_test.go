@@ -389,12 +389,12 @@ func TestWhatAnAgentCannotBe(t *testing.T) {
 		{"unknown model", `{"agentId":"a","config":{"model":"gpt"}}`, `no model "gpt"`},
 		{"unknown tool", `{"agentId":"a","config":{"tools":["covia:wirte"]}}`, "did you mean covia:write"},
 		{"unknown key", `{"agentId":"a","config":{"cap":[]}}`, `did you mean "caps"`},
-		{"caps in two cases", `{"agentId":"a","config":{"caps":[],"CAPS":null}}`, "twice"},
+		{"caps in two cases", `{"agentId":"a","config":{"caps":[],"CAPS":null}}`, `unknown key "CAPS"`},
 		{"caps as text", `{"agentId":"a","config":{"caps":"[]"}}`, "caps"},
 		{"a capability without with", `{"agentId":"a","config":{"caps":[{"can":"crud"}]}}`, "with"},
 		{"crud/*", `{"agentId":"a","config":{"caps":[{"with":"w/","can":"crud/*"}]}}`, "crud"},
 		{"bad schema", `{"agentId":"a","config":{"output":{"type":"objekt"}}}`, "schema"},
-		{"config as a list", `{"agentId":"a","config":[]}`, "not an object"},
+		{"config as a list", `{"agentId":"a","config":[]}`, "write an object"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := alice.Invoke(t.Context(), "agent:create", json.RawMessage(tc.input))

@@ -17,8 +17,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/form"
 	"usher/tools/spend"
 )
 
@@ -30,20 +33,22 @@ const (
 	Terminated = "TERMINATED"
 )
 
-// Spec is what a person or an agent writes to define an agent.
+// Spec is what a person or an agent writes to define an agent. It is a form: a
+// field stands here once, with all that readers, editors and models learn of it.
 type Spec struct {
-	ID          string          `json:"id,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Model       string          `json:"model,omitempty"`   // name of a model of the venue; empty is "default"
-	Prompt      string          `json:"prompt,omitempty"`  // who it is and what it should do
-	Tools       []string        `json:"tools,omitempty"`   // operations: names, catalogue paths, paths below o/, or adapter:*
-	Context     []ContextEntry  `json:"context,omitempty"` // material read at the start of each turn
-	Output      json.RawMessage `json:"output,omitempty"`  // JSON Schema of its answers
-	Caps        caps.Declared   `json:"caps,omitzero"`
-	Authority   string          `json:"authority,omitempty"` // AuthorityCaller or AuthorityOwn
-	Identity    string          `json:"identity,omitempty"`  // IdentityOwner or IdentityOwn
-	Parent      string          `json:"parent,omitempty"`    // agent that bounds it, beside whoever creates it
-	Budgets     *Budgets        `json:"budgets,omitempty"`   // nil is none, and in a change: as they are
+	_           struct{}        `noun:"an agent" text:"true" example:"{'id': 'Carol', 'prompt': '…', 'tools': ['covia:read'], 'caps': [{'with': 'w/', 'can': 'crud/read'}]}"`
+	ID          string          `json:"id,omitempty" example:"Carol" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" jsonschema:"Name of the agent, kept at g/<id>."`
+	Description string          `json:"description,omitempty" example:"Approves payments." jsonschema:"What the agent is for, as others are told."`
+	Model       string          `json:"model,omitempty" example:"default" jsonschema:"Name of a model under models. Default: default."`
+	Prompt      string          `json:"prompt,omitempty" example:"You approve payments." jsonschema:"Who the agent is and what it should do."`
+	Tools       []string        `json:"tools,omitempty" noun:"a tool" each:"its name" example:"['covia:read', 'json:*']" jsonschema:"Operations that the agent may ask for, within its capabilities: names (covia:read), all of an adapter (json:*), or orchestrations (o/pipeline)."`
+	Context     []ContextEntry  `json:"context,omitempty" example:"[{'path': 'w/docs/policy', 'label': 'Policy'}]" jsonschema:"Material that the agent has before it at each turn."`
+	Output      json.RawMessage `json:"output,omitempty" kind:"object" want:"a JSON Schema" example:"{'type': 'object'}" jsonschema:"JSON Schema of the agent's answers."`
+	Authority   string          `json:"authority,omitempty" enum:"caller|own" want:"caller (bounded by whoever asks) or own" example:"caller" jsonschema:"caller: what it does for another agent is bounded by that agent's capabilities too (default). own: it uses its own for whoever may ask."`
+	Identity    string          `json:"identity,omitempty" enum:"owner|own" want:"owner (it acts as its owner) or own (by a key of its own)" example:"own" jsonschema:"owner: it acts as its owner (default). own: it acts by a key and DID of its own, in a namespace of its own, and elsewhere by what is delegated to it."`
+	Caps        caps.Declared   `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]" jsonschema:"What the agent may do. [] is nothing; left out, what its creator or its parent may; null is everything."`
+	Parent      string          `json:"parent,omitempty" example:"Dave" jsonschema:"The agent that this one has its authority from: it can do at most what the parent can at that moment."`
+	Budgets     *Budgets        `json:"budgets,omitempty" form:"budgets" example:"{'run': {'calls': 20, 'money': 0.50}}" jsonschema:"What the agent's model calls may spend, and those of all that it has others do. What is left out has no limit."`
 }
 
 // Whom an agent acts as.
@@ -67,21 +72,13 @@ const (
 // ContextEntry is material in an agent's context: a text, what a path holds, or
 // what an operation answers.
 type ContextEntry struct {
-	Path     string          `json:"path,omitempty"`
-	Text     string          `json:"text,omitempty"`
-	Op       string          `json:"op,omitempty"`    // any reference that the agent may resolve
-	Input    json.RawMessage `json:"input,omitempty"` // of Op: an object
-	Label    string          `json:"label,omitempty"`
-	Required bool            `json:"required,omitempty"`
-}
-
-// UnmarshalJSON refuses fields that it does not know.
-func (c *ContextEntry) UnmarshalJSON(raw []byte) error {
-	if err := tools.CheckKeys(raw, []string{"path", "text", "op", "input", "label", "required"}); err != nil {
-		return fmt.Errorf("context: %w", err)
-	}
-	type plain ContextEntry
-	return json.Unmarshal(raw, (*plain)(c))
+	_        struct{}        `noun:"a context entry" example:"{'path': 'w/docs/policy', 'label': 'Policy'}"`
+	Path     string          `json:"path,omitempty" example:"w/docs/policy" jsonschema:"What is stored there is read at the start of each turn, with the agent's own capabilities."`
+	Text     string          `json:"text,omitempty" example:"Payments run on Fridays." jsonschema:"The material itself."`
+	Op       string          `json:"op,omitempty" example:"covia:list" jsonschema:"An operation that is asked at the start of each turn, with the agent's own capabilities: covia:list."`
+	Input    json.RawMessage `json:"input,omitempty" kind:"object" want:"the operation's fields" example:"{'path': 'w/inbox'}" jsonschema:"What op is given: {path: w/inbox}."`
+	Label    string          `json:"label,omitempty" example:"Policy" jsonschema:"Heading. Default: the path, or the operation."`
+	Required bool            `json:"required,omitempty" example:"true" jsonschema:"A turn without it fails. Default: false."`
 }
 
 // Check says what is wrong with the entry itself.
@@ -93,25 +90,26 @@ func (c *ContextEntry) Check() error {
 		}
 	}
 	if given != 1 {
-		return errors.New("give one of path, text and op")
+		return errors.New("a context entry has one of path, text and op: write one of them")
 	}
 	if strings.HasSuffix(c.Op, ":*") {
-		return fmt.Errorf("op %s means several operations: name one", c.Op)
+		return form.In("op", fmt.Errorf("op %s means several operations: name one", c.Op))
 	}
 	if c.Path != "" {
 		if _, err := caps.ParseResource(c.Path); err != nil {
-			return err
+			return form.In("path", err)
 		}
 	}
-	var object map[string]json.RawMessage
-	switch {
-	case len(c.Input) == 0:
-	case c.Op == "":
-		return errors.New("input is for op: remove it, or name the operation")
-	case json.Unmarshal(c.Input, &object) != nil || object == nil:
-		return errors.New("input is not an object: write the operation's fields")
+	if len(c.Input) > 0 && c.Op == "" {
+		return form.In("input", errors.New("input is for op: remove it, or name the operation"))
 	}
 	return nil
+}
+
+// Refine adds the rules of Check that a schema can say.
+func (*ContextEntry) Refine(s *jsonschema.Schema) {
+	s.OneOf = form.OneOf("path", "text", "op")
+	s.DependentRequired = map[string][]string{"input": {"op"}}
 }
 
 // Created answers agent:create and agent:fork.

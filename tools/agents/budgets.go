@@ -1,20 +1,13 @@
 package agents
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-
-	"usher/tools"
-	"usher/tools/spend"
-)
+import "usher/tools/spend"
 
 // Budgets bound what an agent's model calls may spend, and with them those of
 // all that it has others do. The zero value bounds nothing.
 type Budgets struct {
-	Run     spend.Limits `json:"run,omitzero"`     // one turn and everything that comes of it
-	Session spend.Limits `json:"session,omitzero"` // all turns of one session
-	Agent   spend.Limits `json:"agent,omitzero"`   // as long as the agent lives; binds those below it too
+	Run     spend.Limits `json:"run,omitzero" form:"the run budget" required:"*" example:"{'calls': 20, 'money': 0.50}" jsonschema:"One turn and everything that comes of it."`
+	Session spend.Limits `json:"session,omitzero" form:"the session budget" required:"*" example:"{'calls': 20, 'money': 0.50}" jsonschema:"All turns of one session."`
+	Agent   spend.Limits `json:"agent,omitzero" form:"the agent budget" required:"*" example:"{'calls': 20, 'money': 0.50}" jsonschema:"As long as the agent lives. It binds the agents below it too."`
 }
 
 // Budget is a budget that binds an agent, as agent:info tells it.
@@ -55,27 +48,4 @@ func (b *Budgets) Looser(old *Budgets) string {
 		}
 	}
 	return ""
-}
-
-// UnmarshalJSON reads strictly, as [spend.Limits] do.
-func (b *Budgets) UnmarshalJSON(data []byte) error {
-	*b = Budgets{}
-	if data[0] != '{' {
-		return errors.New(`budgets: it is not an object: write for example {"run": {"calls": 20, "money": 0.50}}`)
-	}
-	if err := tools.CheckKeys(data, budgetNames); err != nil {
-		return fmt.Errorf("budgets: %w", err)
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	for _, name := range budgetNames {
-		if raw, ok := fields[name]; ok {
-			if err := json.Unmarshal(raw, b.Named(name)); err != nil {
-				return fmt.Errorf("budgets.%s: %w", name, err)
-			}
-		}
-	}
-	return nil
 }

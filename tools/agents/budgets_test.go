@@ -11,9 +11,14 @@ import (
 	"usher/tools/spend"
 )
 
+func decodeSpec(text string) (spec Spec, err error) {
+	err = json.Unmarshal([]byte(text), &spec)
+	return spec, err
+}
+
 func TestDecodeBudgets(t *testing.T) {
 	const written = `{"run":{"calls":20,"money":0.50},"session":{"money":2.00},"agent":{"tokens":1000000}}`
-	spec, err := decodeSpec("carol", json.RawMessage(`{"budgets":`+written+`}`))
+	spec, err := decodeSpec(`{"budgets":` + written + `}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +30,7 @@ func TestDecodeBudgets(t *testing.T) {
 		t.Errorf("printed as %s, %v, want %s", raw, err, written)
 	}
 	for text, want := range map[string]*Budgets{`{}`: nil, `{"budgets":{}}`: {}, `{"budgets":{"run":{"money":1}}}`: {Run: spend.Limits{Money: 1_000_000}}} {
-		if spec, err := decodeSpec("carol", json.RawMessage(text)); err != nil || !cmp.Equal(want, spec.Budgets) {
+		if spec, err := decodeSpec(text); err != nil || !cmp.Equal(want, spec.Budgets) {
 			t.Errorf("decodeSpec(%s) = %+v, %v, want %+v", text, spec.Budgets, err, want)
 		}
 	}
@@ -33,20 +38,20 @@ func TestDecodeBudgets(t *testing.T) {
 
 func TestDecodeBudgetsRefuses(t *testing.T) {
 	for budgets, want := range map[string]string{
-		`null`:                          "budgets is null: write {} for none",
-		`5`:                             "budgets: it is not an object",
-		`[]`:                            "budgets: it is not an object",
+		`null`:                          "budgets is null here: write an object",
+		`5`:                             "budgets is a number here: write an object",
+		`[]`:                            "budgets is a list here: write an object",
 		`{"sesion":{"calls":1}}`:        `did you mean "session"?`,
-		`{"run":null}`:                  "budgets.run: it is not an object",
-		`{"run":{}}`:                    "budgets.run: it is empty",
-		`{"run":{"token":1}}`:           `unknown key "token": write calls, tokens or money`,
+		`{"run":null}`:                  "budgets: the run budget is null here: write an object",
+		`{"run":{}}`:                    "budgets: the run budget is empty: write for example run: ",
+		`{"run":{"token":1}}`:           `did you mean "tokens"?`,
 		`{"run":{"Calls":1}}`:           `unknown key "Calls"`,
 		`{"run":{"calls":0}}`:           "budgets.run: calls is 0: write a whole number above 0",
 		`{"run":{"calls":-1}}`:          "calls is -1",
 		`{"run":{"calls":-0}}`:          "calls is -0",
 		`{"run":{"calls":1.0}}`:         "calls is 1.0",
 		`{"run":{"calls":1e2}}`:         "calls is 1e2",
-		`{"run":{"calls":"1"}}`:         `calls is "1"`,
+		`{"run":{"calls":"1"}}`:         "calls is text: write a whole number above 0",
 		`{"run":{"calls":null}}`:        "calls is null",
 		`{"run":{"calls":1,"calls":2}}`: "twice",
 		`{"agent":{"tokens":9999999999999999999}}`:   "tokens is 9999999999999999999",
@@ -57,7 +62,7 @@ func TestDecodeBudgetsRefuses(t *testing.T) {
 		`{"agent":{"money":0.0000001}}`:              "at most 6",
 		`{"agent":{"money":99999999999999999999.0}}`: "at most 12 digits",
 	} {
-		_, err := decodeSpec("carol", json.RawMessage(`{"budgets":`+budgets+`}`))
+		_, err := decodeSpec(`{"budgets":` + budgets + `}`)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("budgets %s: %v, want an error with %q", budgets, err, want)
 		}

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/form"
 	"usher/tools/spend"
 )
 
@@ -19,22 +19,22 @@ func Operations(s Service) []*tools.Operation {
 }
 
 type createInput struct {
-	AgentID   string          `json:"agentId" jsonschema:"id of the new agent"`
-	Config    json.RawMessage `json:"config,omitempty" jsonschema:"prompt, model, tools, context, output, caps and budgets; caps left out are the creator's"`
-	Overwrite bool            `json:"overwrite,omitempty" jsonschema:"replace an agent that has this id"`
+	AgentID   string `json:"agentId" jsonschema:"id of the new agent"`
+	Config    Spec   `json:"config,omitzero" jsonschema:"what the agent is; caps left out are the creator's"`
+	Overwrite bool   `json:"overwrite,omitempty" jsonschema:"replace an agent that has this id"`
 }
 
 type forkInput struct {
-	SourceID        string          `json:"sourceId" jsonschema:"agent to copy"`
-	AgentID         string          `json:"agentId" jsonschema:"id of the copy"`
-	Config          json.RawMessage `json:"config,omitempty" jsonschema:"what differs from the source"`
-	IncludeTimeline bool            `json:"includeTimeline,omitempty" jsonschema:"copy the source's sessions too"`
-	Overwrite       bool            `json:"overwrite,omitempty"`
+	SourceID        string `json:"sourceId" jsonschema:"agent to copy"`
+	AgentID         string `json:"agentId" jsonschema:"id of the copy"`
+	Config          Spec   `json:"config,omitzero" jsonschema:"what differs from the source"`
+	IncludeTimeline bool   `json:"includeTimeline,omitempty" jsonschema:"copy the source's sessions too"`
+	Overwrite       bool   `json:"overwrite,omitempty"`
 }
 
 type updateInput struct {
-	AgentID string          `json:"agentId"`
-	Config  json.RawMessage `json:"config,omitempty" jsonschema:"the fields to replace"`
+	AgentID string `json:"agentId"`
+	Config  Spec   `json:"config,omitzero" jsonschema:"the fields to replace"`
 }
 
 type deleteInput struct {
@@ -56,58 +56,51 @@ type listOutput struct {
 
 // configured are the needs of a call that writes a config: the ability on the
 // agent, everything that the config hands on, and what the parent has to say.
-func configured(base caps.Request, id string, config json.RawMessage) []caps.Request {
+func configured(base caps.Request, id string, config *Spec) []caps.Request {
 	if base.Err() != nil {
 		return []caps.Request{base}
 	}
-	spec, err := decodeSpec(id, config)
-	if err != nil {
-		return []caps.Request{caps.Invalid(err)}
+	if config.ID != "" && config.ID != id {
+		return []caps.Request{caps.Invalid(fmt.Errorf("config: id %q is not agentId %q: leave it out", config.ID, id))}
 	}
-	needs := append([]caps.Request{base}, handOn(&spec)...)
-	if spec.Parent != "" {
-		needs = append(needs, Below(spec.Parent))
+	needs := append([]caps.Request{base}, handOn(config)...)
+	if config.Parent != "" {
+		needs = append(needs, Below(config.Parent))
 	}
 	return needs
+}
+
+// of is the config of the agent that the call names.
+func (s Spec) of(id string) Spec {
+	s.ID = id
+	return s
 }
 
 func manage(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agent:create", "Create an agent. Its capabilities can be at most your own.",
 			func(in createInput) []caps.Request {
-				return configured(on("agent/create", "agentId", in.AgentID), in.AgentID, in.Config)
+				return configured(on("agent/create", "agentId", in.AgentID), in.AgentID, &in.Config)
 			},
 			func(ctx context.Context, call tools.Call, in createInput) (Created, error) {
-				spec, err := decodeSpec(in.AgentID, in.Config)
-				if err != nil {
-					return Created{}, err
-				}
-				return s.Create(ctx, call, spec, in.Overwrite)
+				return s.Create(ctx, call, in.Config.of(in.AgentID), in.Overwrite)
 			}, within("agent/create"), tools.Exclusive()),
 
 		tools.New("agent:fork", "Copy an agent under a new id. Its capabilities can be at most your own.",
 			func(in forkInput) []caps.Request {
 				return append([]caps.Request{on("agent/fork", "sourceId", in.SourceID)},
-					configured(on("agent/fork", "agentId", in.AgentID), in.AgentID, in.Config)...)
+					configured(on("agent/fork", "agentId", in.AgentID), in.AgentID, &in.Config)...)
 			},
 			func(ctx context.Context, call tools.Call, in forkInput) (Created, error) {
-				spec, err := decodeSpec(in.AgentID, in.Config)
-				if err != nil {
-					return Created{}, err
-				}
-				return s.Fork(ctx, call, in.SourceID, spec, in.IncludeTimeline, in.Overwrite)
+				return s.Fork(ctx, call, in.SourceID, in.Config.of(in.AgentID), in.IncludeTimeline, in.Overwrite)
 			}, within("agent/fork"), tools.Exclusive()),
 
 		tools.New("agent:update", "Replace fields of an agent's config. What it holds afterwards can be at most what you hold.",
 			func(in updateInput) []caps.Request {
-				return configured(on("agent/update", "agentId", in.AgentID), in.AgentID, in.Config)
+				return configured(on("agent/update", "agentId", in.AgentID), in.AgentID, &in.Config)
 			},
 			func(ctx context.Context, call tools.Call, in updateInput) (State, error) {
-				spec, err := decodeSpec(in.AgentID, in.Config)
-				if err != nil {
-					return State{}, err
-				}
-				return s.Update(ctx, call, spec)
+				return s.Update(ctx, call, in.Config.of(in.AgentID))
 			}, within("agent/update"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:delete", "End an agent; with remove, its record too.",
@@ -157,7 +150,7 @@ type requestInput struct {
 	Timeout        *int64          `json:"timeout,omitempty" jsonschema:"milliseconds to wait for the answer; left out, until it is there"`
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty" jsonschema:"JSON Schema that the answer must fit"`
 	SessionID      string          `json:"sessionId,omitempty"`
-	Budget         json.RawMessage `json:"budget,omitempty" jsonschema:"the most that the task may spend of what you have left: calls of a model, tokens, money, for example {\"calls\": 5, \"money\": 0.10}"`
+	Budget         *spend.Limits   `json:"budget,omitempty" jsonschema:"the most that the task may spend of what you have left: calls of a model, tokens, money, for example {\"calls\": 5, \"money\": 0.10}"`
 }
 
 // MaxMessage bounds a message that is left for an agent, in bytes.
@@ -167,18 +160,6 @@ type messageInput struct {
 	AgentID   string `json:"agentId"`
 	Message   string `json:"message"`
 	SessionID string `json:"sessionId,omitempty"`
-}
-
-// budget is what the task may spend; null is as good as nothing, as models
-// write what they leave out.
-func (in requestInput) budget() (l spend.Limits, err error) {
-	if len(in.Budget) == 0 || string(in.Budget) == "null" {
-		return l, nil
-	}
-	if err := json.Unmarshal(in.Budget, &l); err != nil {
-		return l, fmt.Errorf("budget: %w", err)
-	}
-	return l, nil
 }
 
 // sessionLane is the session that a task goes on in. Tasks without one get a
@@ -195,9 +176,6 @@ func talk(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agent:request", "Give an agent a task and wait for its answer.",
 			func(in requestInput) []caps.Request {
-				if _, err := in.budget(); err != nil {
-					return []caps.Request{caps.Invalid(err)}
-				}
 				return []caps.Request{on("agent/request", "agentId", in.AgentID)}
 			},
 			func(ctx context.Context, call tools.Call, in requestInput) (Answer, error) {
@@ -208,9 +186,8 @@ func talk(s Service) []*tools.Operation {
 					}
 					task.Timeout = time.Duration(*in.Timeout) * time.Millisecond
 				}
-				var err error
-				if task.Budget, err = in.budget(); err != nil {
-					return Answer{}, err
+				if in.Budget != nil {
+					task.Budget = *in.Budget
 				}
 				return s.Request(ctx, call, task)
 			}, within("agent/request"), tools.InLane(sessionLane)),
@@ -231,70 +208,26 @@ func talk(s Service) []*tools.Operation {
 	}
 }
 
-// decodeSpec reads a config strictly: a key that is not understood could be a
-// bound that is then not enforced.
-func decodeSpec(id string, config json.RawMessage) (Spec, error) {
-	var spec Spec
-	config = bytes.TrimSpace(config)
-	if len(config) == 0 || string(config) == "null" {
-		spec.ID = id
-		return spec, nil
+// UnmarshalJSON reads strictly: a key that is not understood could be a bound
+// that is then not enforced. Null is nothing written.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	*s = Spec{}
+	if string(data) == "null" {
+		return nil
 	}
-	if config[0] == '"' {
-		var text string
-		if err := json.Unmarshal(config, &text); err != nil {
-			return Spec{}, fmt.Errorf("config: %w", err)
-		}
-		config = json.RawMessage(text)
+	if err := form.Unmarshal(data, s); err != nil {
+		return fmt.Errorf("config: %w", err)
 	}
-	if len(config) == 0 || config[0] != '{' {
-		return Spec{}, errors.New(`config is not an object: write for example {"prompt": "…", "tools": ["covia:read"], "caps": [{"with": "w/", "can": "crud/read"}]}`)
-	}
-	if err := tools.CheckKeys(config, specKeys); err != nil {
-		return Spec{}, fmt.Errorf("config: %w", err)
-	}
-	var written struct{ Budgets json.RawMessage }
-	if err := json.Unmarshal(config, &written); err != nil {
-		return Spec{}, fmt.Errorf("config: %w", err)
-	}
-	if string(written.Budgets) == "null" {
-		return Spec{}, errors.New("config: budgets is null: write {} for none, or leave it out to keep what they are")
-	}
-	if err := json.Unmarshal(config, &spec); err != nil {
-		return Spec{}, fmt.Errorf("config: %w", err)
-	}
-	if spec.ID != "" && spec.ID != id {
-		return Spec{}, fmt.Errorf("config: id %q is not agentId %q: leave it out", spec.ID, id)
-	}
-	spec.ID = id
-	return spec, spec.Check()
+	return nil
 }
-
-var specKeys = []string{"id", "description", "model", "prompt", "tools", "context", "output", "caps", "authority", "identity", "parent", "budgets"}
 
 // Check says what is wrong with the spec itself.
 func (s *Spec) Check() error {
-	if err := CheckID(s.ID); err != nil {
-		return err
-	}
-	switch s.Authority {
-	case "", AuthorityCaller, AuthorityOwn:
-	default:
-		return fmt.Errorf("authority %q: write caller (bounded by whoever asks) or own", s.Authority)
-	}
-	switch s.Identity {
-	case "", IdentityOwner, IdentityOwn:
-	default:
-		return fmt.Errorf("identity %q: write owner (it acts as its owner) or own (by a key of its own)", s.Identity)
-	}
-	if s.Parent != "" {
-		if err := CheckID(s.Parent); err != nil {
-			return fmt.Errorf("parent: %w", err)
-		}
-	}
-	for i, c := range s.Context {
-		if err := c.Check(); err != nil {
-			return fmt.Errorf("context[%d]: %w", i, err)
+	for key, id := range map[string]string{"id": s.ID, "parent": s.Parent} {
+		if id != "" {
+			if err := CheckID(id); err != nil {
+				return form.In(key, err)
+			}
 		}
 	}
 	return nil

@@ -1,13 +1,12 @@
 package orchestrate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"usher/tools"
+	"usher/tools/form"
 )
 
 // Limits of a document.
@@ -21,52 +20,45 @@ const (
 const Adapter = "orchestrator"
 
 type document struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Type        string          `json:"type"`
-	Operation   json.RawMessage `json:"operation"`
+	_           struct{}  `noun:"an orchestration" required:"operation"`
+	Name        string    `json:"name"`
+	Description string    `json:"description"`
+	Type        string    `json:"type" enum:"orchestration" want:"\"orchestration\""`
+	Operation   operation `json:"operation" form:"operation" example:"{'adapter': 'orchestrator', 'steps': […]}"`
 }
 
-type body struct {
-	Adapter string            `json:"adapter"`
-	Input   json.RawMessage   `json:"input"`
-	Output  json.RawMessage   `json:"output"`
-	Steps   []json.RawMessage `json:"steps"`
-	Result  json.RawMessage   `json:"result"`
+type operation struct {
+	Adapter string `json:"adapter" example:"orchestrator"`
+	Body
 }
 
-type stepDocument struct {
-	Op     string          `json:"op"`
-	Input  json.RawMessage `json:"input"`
-	Name   string          `json:"name"`
-	Strict bool            `json:"strict"`
-	After  []int           `json:"after"`
+// Body is what an orchestration does.
+type Body struct {
+	Input  json.RawMessage `json:"input,omitempty" jsonschema:"JSON Schema of its input."`
+	Output json.RawMessage `json:"output,omitempty" jsonschema:"JSON Schema of its result."`
+	Steps  []StepForm      `json:"steps" example:"[{'op': 'covia:read', 'input': {'path': ['input', 'path']}}]"`
+	Result json.RawMessage `json:"result,omitempty" jsonschema:"Made like a step's input. Default: the result of the last step."`
 }
 
-var (
-	documentKeys = []string{"name", "description", "type", "operation"}
-	bodyKeys     = []string{"adapter", "input", "output", "steps", "result"}
-	stepKeys     = []string{"op", "input", "name", "strict", "after"}
-)
+// StepForm is a step as it is written; what it means is known when it is compiled.
+type StepForm struct {
+	_      struct{}        `noun:"a step" required:"op" example:"{'op': 'covia:read', 'input': {'path': ['input', 'path']}}"`
+	Name   string          `json:"name,omitempty" example:"scan"`
+	Op     string          `json:"op" example:"covia:read" jsonschema:"Operation to run, for example agent:request."`
+	Input  json.RawMessage `json:"input,omitempty" jsonschema:"[input, path…] is from the input, [0, path…] from step 0, [const, v] is v, [concat, …] joins; scalars are themselves."`
+	Strict bool            `json:"strict,omitempty" example:"true" jsonschema:"Check the result against the operation's output schema. Default: false."`
+	After  []int           `json:"after,omitempty" noun:"an entry of after" each:"the number of an earlier step, the first is 0" min:"0" example:"[0]" jsonschema:"Steps to wait for beside those whose results are used."`
+}
 
 func parse(doc json.RawMessage) (*Plan, error) {
 	if len(doc) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes, %d is the most: split it into several", len(doc), MaxBytes)
 	}
 	var d document
-	if err := strict(doc, "", documentKeys, &d); err != nil {
+	if err := form.Unmarshal(doc, &d); err != nil {
 		return nil, err
 	}
-	if d.Type != "" && d.Type != "orchestration" {
-		return nil, fmt.Errorf(`type: is %q: write "orchestration"`, d.Type)
-	}
-	if len(d.Operation) == 0 {
-		return nil, errors.New(`operation: is missing: write {"adapter":"orchestrator","steps":[…]}`)
-	}
-	var b body
-	if err := strict(d.Operation, "operation", bodyKeys, &b); err != nil {
-		return nil, err
-	}
+	b := d.Operation
 	if b.Adapter != Adapter {
 		return nil, fmt.Errorf("operation.adapter: is %q: write %q", b.Adapter, Adapter)
 	}
@@ -77,31 +69,13 @@ func parse(doc json.RawMessage) (*Plan, error) {
 		return nil, fmt.Errorf("operation.steps: there are %d, %d is the most: move some into an orchestration of their own", len(b.Steps), MaxSteps)
 	}
 	p := &Plan{title: d.Name, description: d.Description}
-	if err := p.schemas(b); err != nil {
+	if err := p.schemas(b.Body); err != nil {
 		return nil, err
 	}
 	if err := p.readSteps(b.Steps); err != nil {
 		return nil, err
 	}
 	return p, p.readResult(b.Result)
-}
-
-// strict decodes an object that may have the known keys alone, each once.
-func strict(raw json.RawMessage, at string, known []string, into any) error {
-	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) {
-		return prefix(at, errors.New("it is not a JSON object"))
-	}
-	if err := tools.CheckKeys(raw, known); err != nil {
-		return prefix(at, err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		var typeErr *json.UnmarshalTypeError
-		if errors.As(err, &typeErr) && typeErr.Field != "" {
-			return prefix(join(at, typeErr.Field), fmt.Errorf("a JSON %s does not fit here", typeErr.Value))
-		}
-		return prefix(at, err)
-	}
-	return nil
 }
 
 func prefix(at string, err error) error {

@@ -92,17 +92,10 @@ func Check(doc json.RawMessage) error {
 	return nil
 }
 
-func (p *Plan) readSteps(list []json.RawMessage) error {
+func (p *Plan) readSteps(list []StepForm) error {
 	named := make(map[string]int)
-	for n, raw := range list {
+	for n, d := range list {
 		at := fmt.Sprintf("operation.steps[%d]", n)
-		var d stepDocument
-		if err := strict(raw, at, stepKeys, &d); err != nil {
-			return err
-		}
-		if d.Op == "" {
-			return fmt.Errorf(`%s.op: is missing: write the operation to run, for example "covia:read"`, at)
-		}
 		if other, taken := named[d.Name]; taken && d.Name != "" {
 			return fmt.Errorf("%s.name: step %d is called %q already: choose another name", at, other, d.Name)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // schemas takes the schemas of the operation, where given.
-func (p *Plan) schemas(b body) (err error) {
+func (p *Plan) schemas(b Body) (err error) {
 	if p.input, err = readSchema(b.Input, "operation.input"); err != nil {
 		return err
 	}

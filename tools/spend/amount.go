@@ -1,14 +1,10 @@
 package spend
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
-	"regexp"
-	"slices"
-	"strconv"
+
+	"usher/tools/form"
 )
 
 // Amount is what calls of models used together.
@@ -39,9 +35,9 @@ func plus(a, b int64) int64 {
 // Limits are what may be spent, of each kind. 0 is no limit of that kind; a
 // negative limit admits nothing.
 type Limits struct {
-	Calls  int64 `json:"calls,omitempty"`
-	Tokens int64 `json:"tokens,omitempty"`
-	Money  Money `json:"money,omitempty"`
+	Calls  int64 `json:"calls,omitempty" example:"20" jsonschema:"Calls of a model."`
+	Tokens int64 `json:"tokens,omitempty" example:"20" jsonschema:"Input and output together."`
+	Money  Money `json:"money,omitempty" kind:"number" want:"an amount above 0" example:"0.50" jsonschema:"In the currency of the models' prices, with at most six decimal places: 0.50."`
 }
 
 var kinds = []string{kindCalls, kindTokens, kindMoney}
@@ -62,68 +58,15 @@ func (l Limits) Looser(old Limits) string {
 	return ""
 }
 
-// countForm has at most 18 digits, which always fit.
-var countForm = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
-
-// SetText sets the limit of a kind from a number as it was written. It is above
-// 0: what may spend nothing needs no budget.
-func (l *Limits) SetText(kind, text string) (err error) {
-	switch kind {
-	case kindCalls:
-		l.Calls, err = count(kind, text)
-	case kindTokens:
-		l.Tokens, err = count(kind, text)
-	case kindMoney:
-		if l.Money, err = ParseMoney(text); err != nil {
-			return fmt.Errorf("money: %w", err)
-		}
-		if l.Money == 0 {
-			return fmt.Errorf("money is %s: write an amount above 0, for example money: 0.50", text)
-		}
-	}
-	return err
-}
-
-func count(kind, text string) (int64, error) {
-	if !countForm.MatchString(text) {
-		return 0, fmt.Errorf("%s is %s: write a whole number above 0, for example %s: 20", kind, text, kind)
-	}
-	return strconv.ParseInt(text, 10, 64)
-}
-
 // UnmarshalJSON reads strictly: a limit that is not understood would not be
 // enforced.
 func (l *Limits) UnmarshalJSON(data []byte) error {
-	const example = `{"calls": 20, "money": 0.50}`
 	*l = Limits{}
-	fields := json.NewDecoder(bytes.NewReader(data))
-	if open, err := fields.Token(); err != nil || open != json.Delim('{') {
-		return errors.New("it is not an object: write for example " + example)
-	}
-	var seen []string
-	for fields.More() {
-		key, err := fields.Token()
-		if err != nil {
-			return err
-		}
-		kind := key.(string) // the decoder has seen to it
-		switch {
-		case !slices.Contains(kinds, kind):
-			return fmt.Errorf("unknown key %q: write calls, tokens or money", kind)
-		case slices.Contains(seen, kind):
-			return fmt.Errorf("it has %q twice: write it once", kind)
-		}
-		var value json.RawMessage
-		if err := fields.Decode(&value); err != nil {
-			return err
-		}
-		if err := l.SetText(kind, string(value)); err != nil {
-			return err
-		}
-		seen = append(seen, kind)
+	if err := form.Unmarshal(data, l); err != nil {
+		return err
 	}
 	if *l == (Limits{}) {
-		return errors.New("it is empty: write for example " + example + ", or leave it out")
+		return errors.New(`it is empty: write for example {"calls": 20, "money": 0.50}, or leave it out`)
 	}
 	return nil
 }

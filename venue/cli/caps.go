@@ -14,6 +14,7 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/tools"
+	"usher/tools/form"
 	"usher/ucan"
 	"usher/venue"
 )
@@ -122,7 +123,7 @@ func readQuestion(line []byte) (q question, err error) {
 	if err := json.Unmarshal(line, &q); err != nil {
 		return q, fmt.Errorf("it is not a JSON object of id, caps, operation and input: %w", err)
 	}
-	if err := tools.CheckKeys(line, nil); err != nil {
+	if err := tools.CheckObject(line); err != nil {
 		return q, err
 	}
 	var keys map[string]json.RawMessage
@@ -130,7 +131,7 @@ func readQuestion(line []byte) (q question, err error) {
 		return q, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if near := tools.Nearest(key, questionKeys); near != "" && near != key {
+		if near := form.Nearest(key, questionKeys); near != "" && near != key {
 			return q, fmt.Errorf("unknown key %q: did you mean %q?", key, near)
 		}
 	}

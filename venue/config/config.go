@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"usher/tools/agents"
 )
@@ -22,20 +21,11 @@ type Config struct {
 	Models         map[string]Model // by name
 	Data           []Datum          // written when it changes, but not over what others changed
 	Agents         []agents.Spec
-	Parents        map[string]string // agent id to the id of the agent that its authority comes from
 	Orchestrations []Orchestration
 	Limits         Limits
 	Dir            string // of the configuration; empty when it came from bytes
 
-	places map[string]place
-}
-
-// Model is an entry of models: a provider and that provider's settings. Files
-// that they name are in the configuration's folder, where they were relative.
-// It logs the names of its settings only, since a key may be among them.
-type Model struct {
-	Provider string
-	Settings map[string]any // text, bool, json.Number, []any and map[string]any
+	entries map[subject]entry
 }
 
 // LogValue keeps the settings' values out of logs.
@@ -60,16 +50,6 @@ type Orchestration struct {
 
 // Path is where the orchestration is kept, and the reference that runs it.
 func (o Orchestration) Path() string { return "o/" + o.ID }
-
-// Limits bounds turns and calls. A zero field was not written.
-type Limits struct {
-	ModelCalls  int           // of a turn
-	ToolTimeout time.Duration // of a tool call
-	ToolsAtOnce int           // tool calls of one answer that run side by side
-	ToolResult  int           // bytes of a tool's result to the model
-	OutputTries int           // answers until one fits the output schema
-	CallDepth   int           // operations that start operations
-}
 
 // StoreDir is the data folder, or "" when the venue keeps nothing.
 func (c *Config) StoreDir() string {

@@ -5,41 +5,49 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"usher/tools/form"
 )
 
-// converter makes nodes of what the parser found.
+// converter makes nodes of what the parser found. Aliases become the node that
+// they mean, so a node may hang in several places; merges are done.
 type converter struct {
 	src     *source
-	anchors map[string]*node // nil while the value of the anchor is being read
+	anchors map[string]*form.Node // nil while the value of the anchor is being read
+	sizes   map[*form.Node]int    // values in a list or an object, itself included
 }
 
-func (c *converter) at(tk *token.Token) place {
+func (c *converter) at(tk *token.Token) form.Pos {
 	if tk == nil || tk.Position == nil {
-		return place{File: c.src.name}
+		return form.Pos{}
 	}
-	return c.src.at(tk.Position.Line, tk.Position.Column)
+	return posOf(tk)
 }
 
-func (c *converter) node(n ast.Node, depth int) (*node, error) {
+func posOf(tk *token.Token) form.Pos {
+	return form.Pos{Line: tk.Position.Line, Column: max(tk.Position.Column, 1)}
+}
+
+func (c *converter) node(n ast.Node, depth int) (*form.Node, error) {
 	if n == nil {
-		return &node{at: place{File: c.src.name}, size: 1}, nil
+		return &form.Node{}, nil
 	}
 	at := c.at(n.GetToken())
 	if depth > maxNesting {
-		return nil, fault{at, fmt.Sprintf("values nest more than %d levels deep: write it flatter", maxNesting)}
+		return nil, c.fault(at, fmt.Sprintf("values nest more than %d levels deep: write it flatter", maxNesting))
 	}
 	switch n := n.(type) {
 	case *ast.NullNode:
-		return &node{at: at, size: 1}, nil
+		return &form.Node{At: at}, nil
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return plain(n.GetToken().Value, at)
+		return c.plain(n.GetToken().Value, at)
 	case *ast.StringNode:
 		if n.Token.Type == token.StringType {
-			return plain(n.Value, at)
+			return c.plain(n.Value, at)
 		}
-		return &node{kind: text, text: n.Value, at: at, size: 1}, nil
+		return &form.Node{Kind: form.Text, Text: n.Value, At: at}, nil
 	case *ast.LiteralNode:
-		return &node{kind: text, text: n.Value.Value, at: at, size: 1}, nil
+		return &form.Node{Kind: form.Text, Text: n.Value.Value, At: at}, nil
 	case *ast.SequenceNode:
 		return c.list(n, at, depth)
 	case *ast.MappingNode:
@@ -56,28 +64,28 @@ func (c *converter) node(n ast.Node, depth int) (*node, error) {
 	case *ast.TagNode:
 		return c.tagged(n, at, depth)
 	}
-	return nil, fault{at, fmt.Sprintf("%s cannot stand here: write plain values", n.Type().YAMLName())}
+	return nil, c.fault(at, fmt.Sprintf("%s cannot stand here: write plain values", n.Type().YAMLName()))
 }
 
-func (c *converter) list(n *ast.SequenceNode, at place, depth int) (*node, error) {
-	out := &node{kind: list, at: at, size: 1}
+func (c *converter) list(n *ast.SequenceNode, at form.Pos, depth int) (*form.Node, error) {
+	out := &form.Node{Kind: form.List, At: at}
 	for _, v := range n.Values {
 		item, err := c.node(v, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		out.items = append(out.items, item)
-		if err := out.grow(item); err != nil {
+		out.Items = append(out.Items, item)
+		if err := c.grow(out, item); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (c *converter) mapping(values []*ast.MappingValueNode, at place, depth int) (*node, error) {
-	out := &node{kind: mapping, at: at, size: 1}
-	written := make(map[string]place, len(values))
-	var merged *node
+func (c *converter) mapping(values []*ast.MappingValueNode, at form.Pos, depth int) (*form.Node, error) {
+	out := &form.Node{Kind: form.Object, At: at}
+	written := make(map[string]form.Pos, len(values))
+	var merged *form.Node
 	for _, v := range values {
 		value, err := c.node(v.Value, depth+1)
 		if err != nil {
@@ -85,14 +93,14 @@ func (c *converter) mapping(values []*ast.MappingValueNode, at place, depth int)
 		}
 		keyAt := c.at(v.Key.GetToken())
 		if _, ok := v.Value.(*ast.NullNode); ok || v.Value == nil {
-			value.at = keyAt
+			value.At = keyAt
 		}
-		if err := out.grow(value); err != nil {
+		if err := c.grow(out, value); err != nil {
 			return nil, err
 		}
 		if v.Key.IsMergeKey() {
 			if merged != nil {
-				return nil, fault{keyAt, "the key << stands twice: merge a list, for example <<: [*a, *b]"}
+				return nil, c.fault(keyAt, "the key << stands twice: merge a list, for example <<: [*a, *b]")
 			}
 			merged = value
 			continue
@@ -102,22 +110,22 @@ func (c *converter) mapping(values []*ast.MappingValueNode, at place, depth int)
 			return nil, err
 		}
 		if first, twice := written[key]; twice {
-			return nil, fault{keyAt, fmt.Sprintf("key %q stands twice, first on line %d: write it once", key, first.Line)}
+			return nil, c.fault(keyAt, fmt.Sprintf("key %q stands twice, first on line %d: write it once", key, first.Line))
 		}
 		written[key] = keyAt
-		out.fields = append(out.fields, field{key, keyAt, value})
+		out.Fields = append(out.Fields, form.Field{Key: key, At: keyAt, Value: value})
 	}
 	if merged == nil {
 		return out, nil
 	}
-	if err := out.merge(merged, written); err != nil {
+	if err := c.merge(out, merged, written); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // key reads a key. One that is not text would have to be made into some.
-func (c *converter) key(k ast.Node, at place) (string, error) {
+func (c *converter) key(k ast.Node, at form.Pos) (string, error) {
 	if m, ok := k.(*ast.MappingKeyNode); ok {
 		k = m.Value
 	}
@@ -125,72 +133,79 @@ func (c *converter) key(k ast.Node, at place) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n.kind != text {
-		what := n.kind.String()
-		if n.kind == number || n.kind == boolean {
-			return "", fault{at, fmt.Sprintf("key %s is %s: keys are text, write %q", n.text, what, n.text)}
+	if n.Kind != form.Text {
+		what := kindOf(n)
+		if n.Kind == form.Number || n.Kind == form.Boolean {
+			return "", c.fault(at, fmt.Sprintf("key %s is %s: keys are text, write %q", n.Text, what, n.Text))
 		}
-		return "", fault{at, fmt.Sprintf("a key is %s: keys are text", what)}
+		return "", c.fault(at, fmt.Sprintf("a key is %s: keys are text", what))
 	}
-	return n.text, nil
+	return n.Text, nil
 }
 
 // merge takes over the fields of m that were not written (the merge key, <<).
-func (n *node) merge(m *node, written map[string]place) error {
-	switch m.kind {
-	case mapping:
-		for _, f := range m.fields {
-			if _, ok := written[f.key]; !ok {
-				written[f.key] = f.at
-				n.fields = append(n.fields, f)
+func (c *converter) merge(n, m *form.Node, written map[string]form.Pos) error {
+	switch m.Kind {
+	case form.Object:
+		for _, f := range m.Fields {
+			if _, ok := written[f.Key]; !ok {
+				written[f.Key] = f.At
+				n.Fields = append(n.Fields, f)
 			}
 		}
 		return nil
-	case list:
-		for _, item := range m.items {
-			if item.kind != mapping {
-				return fault{item.at, "<< merges mappings, and this is " + item.kind.String()}
+	case form.List:
+		for _, item := range m.Items {
+			if item.Kind != form.Object {
+				return c.fault(item.At, "<< merges mappings, and this is "+kindOf(item))
 			}
-			if err := n.merge(item, written); err != nil {
+			if err := c.merge(n, item, written); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return fault{m.at, "<< merges mappings, and this is " + m.kind.String() + ": write for example <<: *defaults"}
+	return c.fault(m.At, "<< merges mappings, and this is "+kindOf(m)+": write for example <<: *defaults")
 }
 
-func (c *converter) anchor(n *ast.AnchorNode, at place, depth int) (*node, error) {
+func (c *converter) anchor(n *ast.AnchorNode, at form.Pos, depth int) (*form.Node, error) {
 	name := n.Name.GetToken().Value
 	c.anchors[name] = nil
 	value, err := c.node(n.Value, depth)
 	if err != nil {
 		return nil, err
 	}
-	if value.kind == null {
-		value.at = at
+	if value.Kind == form.Null {
+		value.At = at
 	}
 	c.anchors[name] = value
 	return value, nil
 }
 
-func (c *converter) alias(n *ast.AliasNode, at place) (*node, error) {
+func (c *converter) alias(n *ast.AliasNode, at form.Pos) (*form.Node, error) {
 	name := n.Value.GetToken().Value
 	value, known := c.anchors[name]
 	switch {
 	case !known:
-		return nil, fault{at, fmt.Sprintf("*%s means nothing yet: an anchor &%s has to stand before it", name, name)}
+		return nil, c.fault(at, fmt.Sprintf("*%s means nothing yet: an anchor &%s has to stand before it", name, name))
 	case value == nil:
-		return nil, fault{at, fmt.Sprintf("*%s stands inside &%s itself: a value cannot contain itself", name, name)}
+		return nil, c.fault(at, fmt.Sprintf("*%s stands inside &%s itself: a value cannot contain itself", name, name))
 	}
 	return value, nil
 }
 
 // grow counts item into n, so that aliases of aliases cannot make a small file
 // into an endless value.
-func (n *node) grow(item *node) error {
-	if n.size += item.size; n.size > maxValues {
-		return fault{n.at, fmt.Sprintf("this holds more than %d values once its aliases are written out: use fewer", maxValues)}
+func (c *converter) grow(n, item *form.Node) error {
+	c.sizes[n] = max(c.sizes[n], 1) + max(c.sizes[item], 1)
+	if c.sizes[n] > maxValues {
+		return c.fault(n.At, fmt.Sprintf("this holds more than %d values once its aliases are written out: use fewer", maxValues))
 	}
 	return nil
+}
+
+func (c *converter) fault(at form.Pos, message string) error { return fault{c.src.at(at), message} }
+
+func kindOf(n *form.Node) string {
+	return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[n.Kind]
 }

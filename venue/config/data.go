@@ -10,38 +10,22 @@ import (
 	"unicode/utf8"
 
 	"usher/caps"
+	"usher/tools/form"
 )
 
-var datumKeys = []string{"path", "value", "file"}
-
-func (r *reader) datum(n *node) {
-	o, ok := r.object(n, "an entry of data", datumKeys, "{path: w/docs/policy, file: policy.md}")
-	if !ok {
-		return
+func (r *reader) datum(e entry, d *datum) {
+	at := e.src.at(e.at)
+	where, raw, ok := "", d.Value, true
+	if d.Path != "" {
+		where = r.dataPath(d.Path, at)
 	}
-	at := n.at
-	where := o.required("path", "w/docs/policy")
-	if p := o.get("path"); p != nil {
-		at = p.at
-	}
-	if where != "" {
-		where = r.dataPath(where, at)
-	}
-	value, file := o.get("value"), o.get("file")
-	if (value == nil) == (file == nil) {
-		r.add(at, "an entry of data has either value or file: write one of them")
-		return
-	}
-	var raw json.RawMessage
-	if file != nil {
-		raw, ok = r.fileValue(o.text("file", "policy.md"), file.at)
-	} else {
-		raw, ok = r.json(value)
+	if d.File != "" && d.Value == nil {
+		raw, ok = r.fileValue(d.File, e.src.at(posOfKey(e.node, "file")))
 	}
 	if where == "" || !ok || !r.first(where, at) || !r.apart(where, at) {
 		return
 	}
-	r.cfg.places[subject("data", where)] = at
+	r.cfg.entries[subject{"data", where}] = e
 	r.cfg.Data = append(r.cfg.Data, Datum{Path: where, Value: raw})
 }
 
@@ -54,7 +38,7 @@ func (r *reader) apart(where string, at place) bool {
 			whole, part = part, whole
 		}
 		if strings.HasPrefix(part, whole+"/") {
-			r.add(at, "%s lies below %s, and both are entries (the other at %s): put the part into the whole, or write only the parts", part, whole, r.cfg.places[subject("data", d.Path)])
+			r.add(at, "%s lies below %s, and both are entries (the other at %s): put the part into the whole, or write only the parts", part, whole, r.cfg.at("data", d.Path))
 			return false
 		}
 	}
@@ -105,9 +89,17 @@ func (r *reader) fileValue(name string, at place) (json.RawMessage, bool) {
 		if n == nil {
 			return nil, false
 		}
-		return r.json(n)
+		return r.json(n, at)
 	}
-	return quote(string(data)), true
+	return r.json(&form.Node{Kind: form.Text, Text: string(data)}, at)
+}
+
+func (r *reader) json(n *form.Node, at place) (json.RawMessage, bool) {
+	raw, err := n.JSON()
+	if err != nil {
+		r.add(at, "%v", err)
+	}
+	return raw, err == nil
 }
 
 // file reads a file that the configuration names.

@@ -14,6 +14,7 @@ import (
 	"usher/runtime/endpoint"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/form"
 	"usher/tools/schema"
 )
 
@@ -84,14 +85,6 @@ func (l *linter) report(level string, at place, subject, message, advice string)
 	l.found = append(l.found, Finding{level, at.File, at.Line, at.Column, subject, message, advice})
 }
 
-// at is where a part of something stands, or where the thing itself does.
-func (l *linter) at(kind, id string, part ...string) place {
-	if p, ok := l.config.places[subject(append([]string{kind, id}, part...)...)]; ok {
-		return p
-	}
-	return l.config.places[subject(kind, id)]
-}
-
 func (l *linter) agent(a *agents.Spec) {
 	l.modelOf(a)
 	l.budgetsOf(a)
@@ -110,7 +103,7 @@ func (l *linter) agentIDs() {
 	folded := map[string]string{}
 	for i := range l.config.Agents {
 		a := &l.config.Agents[i]
-		name, at := "agent "+a.ID, l.at("agent", a.ID)
+		name, at := "agent "+a.ID, l.config.at("agent", a.ID)
 		if l.agents[a.ID] != nil {
 			l.report(LevelError, at, name, "this id is taken by an agent before it", "give each agent an id of its own")
 			continue
@@ -130,12 +123,12 @@ func (l *linter) modelOf(a *agents.Spec) {
 	}
 	known := slices.Sorted(maps.Keys(l.config.Models))
 	advice := "add it to models, for example " + name + ": {provider: offline}"
-	if near := nearest(name, known); near != "" {
+	if near := form.Nearest(name, known); near != "" {
 		advice = "did you mean " + near + "?"
 	} else if len(known) > 0 {
 		advice += ", or choose one of " + strings.Join(known, ", ")
 	}
-	l.report(LevelError, l.at("agent", a.ID, "model"), "agent "+a.ID, "there is no model "+strconv.Quote(name), advice)
+	l.report(LevelError, l.config.at("agent", a.ID, "model"), "agent "+a.ID, "there is no model "+strconv.Quote(name), advice)
 }
 
 func (l *linter) outputOf(a *agents.Spec) {
@@ -143,7 +136,7 @@ func (l *linter) outputOf(a *agents.Spec) {
 		return
 	}
 	if _, err := schema.Compile(a.Output); err != nil {
-		l.report(LevelError, l.at("agent", a.ID, "output"), "agent "+a.ID, "its output is no JSON Schema that can be used: "+err.Error(), "")
+		l.report(LevelError, l.config.at("agent", a.ID, "output"), "agent "+a.ID, "its output is no JSON Schema that can be used: "+err.Error(), "")
 	}
 }
 
@@ -175,10 +168,10 @@ func (l *linter) models() {
 		m := l.config.Models[name]
 		if l.providers != nil && !slices.Contains(l.providers, m.Provider) {
 			advice := "choose one of " + strings.Join(l.providers, ", ")
-			if near := nearest(m.Provider, l.providers); near != "" {
+			if near := form.Nearest(m.Provider, l.providers); near != "" {
 				advice = "did you mean " + near + "?"
 			}
-			l.report(LevelError, l.at("model", name, "provider"), "model "+name, "there is no provider "+strconv.Quote(m.Provider), advice)
+			l.report(LevelError, l.config.at("model", name, "provider"), "model "+name, "there is no provider "+strconv.Quote(m.Provider), advice)
 		}
 		literal := l.settingsOf(name)
 		for _, setting := range slices.Sorted(maps.Keys(m.Settings)) {
@@ -190,7 +183,7 @@ func (l *linter) models() {
 			if variable := endpoint.Variable(value); variable != "" {
 				message, advice = "names a variable of the environment as a shell would", "write "+setting+": env:"+variable
 			}
-			l.report(LevelWarning, l.at("model", name, setting), "model "+name, setting+" "+message, advice)
+			l.report(LevelWarning, l.config.at("model", name, setting), "model "+name, setting+" "+message, advice)
 		}
 	}
 }

@@ -27,9 +27,9 @@ func (l *linter) budgetsOf(a *agents.Spec) {
 // an agent above it.
 func (l *linter) moneyLimit(a *agents.Spec) (string, place) {
 	if a.Budgets != nil {
-		for _, name := range budgetKeys {
+		for _, name := range [...]string{"run", "session", "agent"} {
 			if a.Budgets.Named(name).Money != 0 {
-				return "its " + name + " budget", l.at("agent", a.ID, "budgets", name)
+				return "its " + name + " budget", l.config.at("agent", a.ID, "budgets", name)
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func (l *linter) moneyLimit(a *agents.Spec) (string, place) {
 	for id, more := l.parent(a.ID); more && !seen[id]; id, more = l.parent(id) {
 		seen[id] = true
 		if above := l.agents[id]; above != nil && above.Budgets != nil && above.Budgets.Agent.Money != 0 {
-			return "the budget of its parent " + id, l.at("agent", a.ID, "parent")
+			return "the budget of its parent " + id, l.config.at("agent", a.ID, "parent")
 		}
 	}
 	return "", place{}

@@ -30,8 +30,10 @@ func (l *linter) held(id string) caps.Set {
 }
 
 func (l *linter) parent(id string) (string, bool) {
-	parent, ok := l.config.Parents[id]
-	return parent, ok
+	if a := l.agents[id]; a != nil && a.Parent != "" {
+		return a.Parent, true
+	}
+	return "", false
 }
 
 // written is what stands at an agent's caps; absent and null restrict nothing.
@@ -47,11 +49,11 @@ func written(a *agents.Spec) caps.Set {
 func (l *linter) parents() {
 	for i := range l.config.Agents {
 		a := &l.config.Agents[i]
-		parent, ok := l.config.Parents[a.ID]
+		parent, ok := l.parent(a.ID)
 		if !ok {
 			continue
 		}
-		name, at := "agent "+a.ID, l.at("agent", a.ID, "parent")
+		name, at := "agent "+a.ID, l.config.at("agent", a.ID, "parent")
 		switch {
 		case l.agents[parent] == nil:
 			l.report(LevelError, at, name, "its parent "+strconv.Quote(parent)+" is no agent of the configuration", l.nearestAgent(parent))
@@ -81,7 +83,7 @@ func (l *linter) wider(a *agents.Spec, parent string) {
 	if limit.Covers(set) {
 		return
 	}
-	name, at := "agent "+a.ID, l.at("agent", a.ID, "caps")
+	name, at := "agent "+a.ID, l.config.at("agent", a.ID, "caps")
 	if set.IsUnrestricted() {
 		l.report(LevelError, at, name, "its caps are null, which asks for everything, and its parent "+parent+" holds "+limit.String()+" only",
 			"leave caps out to take the parent's, or list what it needs")
@@ -100,7 +102,7 @@ func (l *linter) wider(a *agents.Spec, parent string) {
 func (l *linter) capPlace(a *agents.Spec, c caps.Capability) place {
 	set, _ := a.Caps.Set()
 	i := slices.IndexFunc(slices.Collect(set.All()), c.Equal)
-	return l.at("agent", a.ID, "cap", strconv.Itoa(i))
+	return l.config.at("agent", a.ID, "caps", strconv.Itoa(i))
 }
 
 // restriction finds agents that nothing bounds.
@@ -108,9 +110,9 @@ func (l *linter) restriction(a *agents.Spec) {
 	if !l.held(a.ID).IsUnrestricted() {
 		return
 	}
-	message, at := "it has no caps, so it may do everything that its user may", l.at("agent", a.ID)
+	message, at := "it has no caps, so it may do everything that its user may", l.config.at("agent", a.ID)
 	if a.Caps.IsNull() {
-		message, at = "its caps are null, so it may do everything that its user may", l.at("agent", a.ID, "caps")
+		message, at = "its caps are null, so it may do everything that its user may", l.config.at("agent", a.ID, "caps")
 	}
 	l.report(LevelWarning, at, "agent "+a.ID, message, "list what it needs, for example caps: [{with: w/, can: crud/read}], or [] for nothing")
 }
@@ -125,7 +127,7 @@ func (l *linter) redundancy(a *agents.Spec) {
 			if i == j || !other.Covers(c) || c.Equal(other) && i < j {
 				continue
 			}
-			l.report(LevelWarning, l.at("agent", a.ID, "cap", strconv.Itoa(i)), "agent "+a.ID,
+			l.report(LevelWarning, l.config.at("agent", a.ID, "caps", strconv.Itoa(i)), "agent "+a.ID,
 				c.String()+" adds nothing: "+other.String()+" covers it", "remove one of them")
 			break
 		}
@@ -153,6 +155,6 @@ func (l *linter) lending(a *agents.Spec) {
 			}
 			message += ": " + strings.Join(list, ", ")
 		}
-		l.report(LevelNote, l.at("agent", a.ID), "agent "+a.ID, message, "write authority: caller if that is not meant")
+		l.report(LevelNote, l.config.at("agent", a.ID), "agent "+a.ID, message, "write authority: caller if that is not meant")
 	}
 }

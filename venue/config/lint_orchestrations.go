@@ -35,7 +35,7 @@ func (l *linter) orchestrations() {
 			err = fault
 		}
 		if err != nil {
-			l.report(LevelError, l.at("orchestration", o.ID), "orchestration "+o.ID, err.Error(), "")
+			l.report(LevelError, l.config.at("orchestration", o.ID), "orchestration "+o.ID, err.Error(), "")
 			continue
 		}
 		good = append(good, o)
@@ -43,7 +43,7 @@ func (l *linter) orchestrations() {
 	for _, o := range good {
 		steps := l.operations[o.Path()].steps
 		for i, step := range steps {
-			at, name := l.at("orchestration", o.ID, "step", strconv.Itoa(i)), "orchestration "+o.ID
+			at, name := l.config.at("orchestration", o.ID, "steps", strconv.Itoa(i)), "orchestration "+o.ID
 			t, err := l.resolve(step.Op)
 			if err != nil || len(t.ops) > 1 || strings.HasSuffix(step.Op, ":*") {
 				advice := "name one operation"
@@ -69,7 +69,7 @@ func (l *linter) callable(d Datum) {
 	}
 	l.operations[d.Path] = orchestrated{steps}
 	if err := orchestrate.Check(d.Value); err != nil {
-		l.report(LevelError, l.at("data", d.Path), "data "+d.Path, err.Error(), "")
+		l.report(LevelError, l.config.at("data", d.Path), "data "+d.Path, err.Error(), "")
 	}
 }
 

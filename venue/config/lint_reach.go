@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/agents"
+	"usher/tools/form"
 )
 
 // reach is everything that an agent's capabilities can be of use in: its own
@@ -135,7 +136,11 @@ func (l *linter) contextOf(a *agents.Spec) {
 		if entry.Text != "" {
 			continue
 		}
-		at := l.at("agent", a.ID, "context", strconv.Itoa(i))
+		source := "path"
+		if entry.Op != "" {
+			source = "op"
+		}
+		at := l.config.at("agent", a.ID, "context", strconv.Itoa(i), source)
 		if l.unreadable(a, entry, set, at) || entry.Path == "" || l.filled(entry.Path) {
 			continue
 		}
@@ -204,7 +209,7 @@ func (l *linter) nearestAgent(id string) string {
 	for i := range l.config.Agents {
 		known = append(known, l.config.Agents[i].ID)
 	}
-	if near := nearest(id, known); near != "" {
+	if near := form.Nearest(id, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "add it to agents"

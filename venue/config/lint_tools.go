@@ -11,6 +11,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/form"
 	"usher/ucan"
 )
 
@@ -28,7 +29,7 @@ type tool struct {
 func (l *linter) toolsOf(a *agents.Spec) []tool {
 	var out []tool
 	for i, ref := range a.Tools {
-		at := l.at("agent", a.ID, "tool", strconv.Itoa(i))
+		at := l.config.at("agent", a.ID, "tools", strconv.Itoa(i))
 		t, err := l.resolve(ref)
 		if err != nil {
 			l.report(LevelError, at, "agent "+a.ID, fmt.Sprintf("there is no tool %q", ref), err.Error())
@@ -58,7 +59,7 @@ func (l *linter) resolve(ref string) (tool, error) {
 	if err == nil {
 		return tool{ref: ref, ops: []*tools.Operation{op}}, nil
 	}
-	if near := nearest(ref, l.operationNames()); near != "" {
+	if near := form.Nearest(ref, l.operationNames()); near != "" {
 		return tool{}, errors.New("did you mean " + near + "?")
 	}
 	return tool{}, errors.New("write the name of an operation, adapter:* for all of an adapter, or o/ and the id of an orchestration")
@@ -77,7 +78,7 @@ func (l *linter) family(ref, adapter string) (tool, error) {
 	if len(t.ops) > 0 {
 		return t, nil
 	}
-	if near := nearest(adapter, adapters); near != "" {
+	if near := form.Nearest(adapter, adapters); near != "" {
 		return tool{}, fmt.Errorf("did you mean %s:*?", near)
 	}
 	return tool{}, errors.New("the adapters are " + strings.Join(slices.Compact(adapters), ", "))
@@ -176,7 +177,7 @@ func (l *linter) unused(a *agents.Spec, listed []tool) {
 		if near := l.nearestAbility(c.Can()); near != "" {
 			advice = fmt.Sprintf("no operation needs %s: did you mean %s?", c.Can(), near)
 		}
-		l.report(LevelWarning, l.at("agent", a.ID, "cap", strconv.Itoa(i)), "agent "+a.ID, "none of its tools uses "+c.String(), advice)
+		l.report(LevelWarning, l.config.at("agent", a.ID, "caps", strconv.Itoa(i)), "agent "+a.ID, "none of its tools uses "+c.String(), advice)
 	}
 }
 
@@ -194,5 +195,5 @@ func (l *linter) nearestAbility(can caps.Ability) string {
 			}
 		}
 	}
-	return tools.Nearest(string(can), known)
+	return form.Nearest(string(can), known)
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"usher/runtime/wrap"
+	"usher/tools/form"
 )
 
 // Load reads a configuration: the file at path, or all *.yaml and *.yml files
@@ -80,7 +81,7 @@ type reader struct {
 func newReader(fsys fs.FS, shown func(string) string) *reader {
 	return &reader{
 		cfg: &Config{
-			Models: map[string]Model{}, Parents: map[string]string{}, places: map[string]place{},
+			Models: map[string]Model{}, entries: map[subject]entry{},
 		},
 		fsys: fsys, shown: shown, written: map[string]place{},
 	}
@@ -164,14 +165,14 @@ func (r *reader) source(name string, data []byte) {
 		r.add(place{File: name}, "the file is not UTF-8: save it as UTF-8")
 		return
 	}
-	root := r.parse(newSource(name, string(data)), data)
-	if root != nil {
-		r.root(root)
+	src := newSource(name, string(data))
+	if root := r.parse(src, data); root != nil {
+		r.root(src, root)
 	}
 }
 
 // parse returns the content of a file, or nil when there is none or a fault.
-func (r *reader) parse(src *source, data []byte) *node {
+func (r *reader) parse(src *source, data []byte) *form.Node {
 	if len(data) > maxSourceBytes {
 		r.add(place{File: src.name}, "the file is above %d MiB: split it, or put large values into .json files and name these under data", maxSourceBytes>>20)
 		return nil

@@ -64,7 +64,6 @@ var example = &Config{
 		},
 		{ID: "Clerk", Tools: []string{"covia:read"}, Parent: "Carol"},
 	},
-	Parents: map[string]string{"Clerk": "Carol"},
 	Orchestrations: []Orchestration{{"ap-pipeline", json.RawMessage(`{"name":"ap-pipeline","description":"Reads an invoice.","type":"orchestration",` +
 		`"operation":{"adapter":"orchestrator","input":{"type":"object","required":["text"]},"steps":[` +
 		`{"name":"scan","op":"agent:request","input":{"agentId":"Alice","input":{"text":["input","text"]}}},` +

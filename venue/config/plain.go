@@ -57,7 +57,7 @@ func joinPlain(src *source, tokens token.Tokens) (token.Tokens, error) {
 }
 
 func unclearColon(src *source, tk *token.Token) error {
-	return fault{src.at(tk.Position.Line, tk.Position.Column), "it is not clear which colon here ends a key: write one space after that one, and text with a colon in quotes"}
+	return fault{src.at(posOf(tk)), "it is not clear which colon here ends a key: write one space after that one, and text with a colon in quotes"}
 }
 
 // isPlain reports whether a token is a scalar without quotes.

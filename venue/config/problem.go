@@ -6,6 +6,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"usher/tools/form"
 )
 
 // Error is one fault of a configuration. [Load], [LoadFS] and [Parse] join all
@@ -57,7 +59,7 @@ func newSource(name, text string) *source {
 	return &source{name: name, lines: lines}
 }
 
-func (s *source) at(line, column int) place { return place{s.name, line, max(column, 1), s} }
+func (s *source) at(at form.Pos) place { return place{s.name, at.Line, at.Column, s} }
 
 // excerpt shows the line of p below the one before it, and a caret.
 func (p place) excerpt() string {

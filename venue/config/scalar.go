@@ -5,6 +5,8 @@ import (
 	"regexp"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"usher/tools/form"
 )
 
 var (
@@ -18,21 +20,21 @@ var (
 // plain reads a scalar that is not quoted, by YAML 1.2. Numbers that only some
 // readers take for numbers, or for other ones, are refused rather than guessed:
 // 007 is 7 for one reader and text or octal for another.
-func plain(s string, at place) (*node, error) {
-	n := &node{kind: text, text: s, at: at, size: 1}
+func (c *converter) plain(s string, at form.Pos) (*form.Node, error) {
+	n := &form.Node{Kind: form.Text, Text: s, At: at}
 	switch s {
 	case "", "~", "null", "Null", "NULL":
-		n.kind, n.text = null, ""
+		n.Kind, n.Text = form.Null, ""
 	case "true", "True", "TRUE":
-		n.kind, n.text = boolean, "true"
+		n.Kind, n.Text = form.Boolean, "true"
 	case "false", "False", "FALSE":
-		n.kind, n.text = boolean, "false"
+		n.Kind, n.Text = form.Boolean, "false"
 	default:
 		switch {
 		case jsonNumber.MatchString(s):
-			n.kind = number
+			n.Kind = form.Number
 		case someNumber.MatchString(s):
-			return nil, fault{at, "this is a number to some readers of YAML, and text or another number to others: write it in plain decimal digits, or in quotes as text"}
+			return nil, c.fault(at, "this is a number to some readers of YAML, and text or another number to others: write it in plain decimal digits, or in quotes as text")
 		}
 	}
 	return n, nil
@@ -40,18 +42,18 @@ func plain(s string, at place) (*node, error) {
 
 // tagged reads a value with one of YAML's own tags, which may only say what the
 // value is anyway, or that a scalar is text.
-func (c *converter) tagged(t *ast.TagNode, at place, depth int) (*node, error) {
+func (c *converter) tagged(t *ast.TagNode, at form.Pos, depth int) (*form.Node, error) {
 	tag := t.Start.Value
 	if scalar, ok := t.Value.(ast.ScalarNode); ok && (tag == "!!str" || tag == "!!timestamp") {
-		n := &node{kind: text, at: at, size: 1}
+		n := &form.Node{Kind: form.Text, At: at}
 		switch s := scalar.(type) {
 		case *ast.StringNode:
-			n.text = s.Value
+			n.Text = s.Value
 		case *ast.LiteralNode:
-			n.text = s.Value.Value
+			n.Text = s.Value.Value
 		case *ast.NullNode: // nothing was written, which as text is ""
 		default:
-			n.text = scalar.GetToken().Value
+			n.Text = scalar.GetToken().Value
 		}
 		return n, nil
 	}
@@ -59,9 +61,11 @@ func (c *converter) tagged(t *ast.TagNode, at place, depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	fits := map[string]kind{"!!null": null, "!!bool": boolean, "!!int": number, "!!float": number, "!!str": text, "!!seq": list, "!!map": mapping}
-	if k, known := fits[tag]; !known || k != n.kind {
-		return nil, fault{at, fmt.Sprintf("the tag %s cannot stand here: write the plain value", tag)}
+	fits := map[string]form.Kind{
+		"!!null": form.Null, "!!bool": form.Boolean, "!!int": form.Number, "!!float": form.Number, "!!str": form.Text, "!!seq": form.List, "!!map": form.Object,
+	}
+	if k, known := fits[tag]; !known || k != n.Kind {
+		return nil, c.fault(at, fmt.Sprintf("the tag %s cannot stand here: write the plain value", tag))
 	}
 	return n, nil
 }

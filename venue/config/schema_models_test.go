@@ -19,7 +19,7 @@ import (
 // TestSchemaKnowsTheSettings: the schema and those who make models know the same
 // settings, those within settings too.
 func TestSchemaKnowsTheSettings(t *testing.T) {
-	_, defs := objects(t)
+	defs := objects(t)
 	every := append(wrap.Settings(), "provider")
 	defs["model"].knows(t, "model", every)
 	if defs["model"].Closed != nil {

@@ -78,16 +78,16 @@ type shape struct {
 	Closed     any            `json:"additionalProperties"` // false, or nil
 }
 
-func objects(t *testing.T) (root shape, defs map[string]shape) {
+// objects are the definitions of the schema.
+func objects(t *testing.T) (defs map[string]shape) {
 	t.Helper()
 	var s struct {
-		shape
 		Defs map[string]shape `json:"$defs"`
 	}
 	if err := json.Unmarshal(Schema(), &s); err != nil {
 		t.Fatal(err)
 	}
-	return s.shape, s.Defs
+	return s.Defs
 }
 
 // knows compares the keys of an object of the schema with those of the code.
@@ -99,30 +99,17 @@ func (o shape) knows(t *testing.T, name string, known []string) {
 	}
 }
 
-// TestSchemaKnowsTheKeys: the schema and the reader know the same keys.
-func TestSchemaKnowsTheKeys(t *testing.T) {
-	root, defs := objects(t)
-	for name, known := range map[string][]string{
-		"": rootKeys, "agent": agentKeys, "context": contextKeys, "capability": capabilityKeys, "datum": datumKeys,
-		"orchestration": orchestrationKeys, "step": stepKeys, "limits": limitKeys,
-		"budgets": budgetKeys, "spend": spendKeys,
-	} {
-		o := root
-		if name != "" {
-			o = defs[name]
-		}
-		o.knows(t, name, known)
-	}
-}
-
 var testdata = os.DirFS("testdata")
 
 func asJSON(t *testing.T, text string) json.RawMessage {
 	t.Helper()
-	r := newReader(nil, nil)
-	raw, ok := r.json(r.parse(newSource("usher.yaml", text), []byte(text)))
-	if !ok {
-		t.Fatal(r.err())
+	n, err := parse(newSource("usher.yaml", text), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := n.JSON()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return raw
 }

@@ -1,163 +1,153 @@
 package config
 
 import (
-	"regexp"
-	"strconv"
-	"time"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"usher/caps"
+	"usher/tools/agents"
+	"usher/tools/form"
 )
 
-var rootKeys = []string{"name", "user", "store", "models", "data", "agents", "orchestrations", "limits"}
+// entry is where something of the configuration stands.
+type entry struct {
+	src  *source
+	node *form.Node
+	at   form.Pos // of its name
+}
 
-const rootExample = `agents: [{id: Carol, prompt: "…", tools: ["covia:read"], caps: [{with: w/, can: crud/read}]}]`
+// subject is the key of an entry: its kind, and its name.
+type subject struct{ kind, id string }
+
+// at is where a part of something stands, or else the nearest around it: its
+// path are keys, and numbers of entries.
+func (c *Config) at(kind, id string, path ...string) place {
+	e, ok := c.entries[subject{kind, id}]
+	if !ok {
+		return place{}
+	}
+	at := e.at
+	for n, i := e.node, 0; i < len(path); i++ {
+		if n = n.Part(path[i]); n == nil {
+			break
+		}
+		at = n.At
+	}
+	return e.src.at(at)
+}
 
 // root reads what a file holds.
-func (r *reader) root(n *node) {
-	o, ok := r.object(n, "the configuration", rootKeys, rootExample)
-	if !ok {
-		return
+func (r *reader) root(src *source, n *form.Node) {
+	f := file{Limits: r.cfg.Limits}
+	if err := form.Decode(n, &f, form.YAML); err != nil {
+		faults, _ := errors.AsType[form.Faults](err)
+		for _, fault := range faults {
+			r.add(src.at(fault.At), "%s", fault.Message)
+		}
 	}
-	for _, f := range n.fields {
-		at := f.at
-		switch f.key {
+	for _, field := range n.Fields {
+		at := src.at(field.At)
+		switch field.Key {
 		case "name":
-			r.scalar(o, at, &r.cfg.Name, "name", "acme-ap")
+			r.once(at, "name", &r.cfg.Name, f.Name)
 		case "user":
-			r.scalar(o, at, &r.cfg.User, "user", "acme")
+			r.once(at, "user", &r.cfg.User, f.User)
 		case "store":
-			r.scalar(o, at, &r.cfg.Store, "store", ".usher")
+			r.once(at, "store", &r.cfg.Store, f.Store)
 		case "models":
-			r.models(o, f.value)
+			for _, m := range field.Value.Fields {
+				if r.first("model "+m.Key, src.at(m.At)) {
+					r.cfg.Models[m.Key] = f.Models[m.Key]
+					r.cfg.entries[subject{"model", m.Key}] = entry{src, m.Value, m.At}
+				}
+			}
 		case "data":
-			for _, item := range o.list("data", "[{path: w/docs/policy, file: policy.md}]") {
-				r.datum(item)
+			for i := range f.Data {
+				r.datum(entry{src, field.Value.Items[i], posOfKey(field.Value.Items[i], "path")}, &f.Data[i])
 			}
 		case "agents":
-			for _, item := range o.list("agents", "[{id: Carol, tools: [\"covia:read\"]}]") {
-				r.agent(item)
+			for i := range f.Agents {
+				r.agent(entry{src, field.Value.Items[i], posOfKey(field.Value.Items[i], "id")}, &f.Agents[i])
 			}
 		case "orchestrations":
-			for _, item := range o.list("orchestrations", "[{id: pipeline, steps: […]}]") {
-				r.orchestration(item)
+			for i := range f.Orchestrations {
+				r.orchestration(entry{src, field.Value.Items[i], posOfKey(field.Value.Items[i], "id")}, &f.Orchestrations[i])
 			}
 		case "limits":
-			r.limits(f.value)
+			for _, l := range field.Value.Fields {
+				r.first("limits."+l.Key, src.at(l.At))
+			}
+			r.cfg.Limits = f.Limits
 		}
 	}
 }
 
-func (r *reader) scalar(o object, at place, to *string, key, example string) {
+// posOfKey is where the value of a key stands, or else the whole.
+func posOfKey(n *form.Node, key string) form.Pos {
+	if v := n.Get(key); v != nil {
+		return v.At
+	}
+	return n.At
+}
+
+func (r *reader) once(at place, key string, to *string, value string) {
 	if r.first(key, at) {
-		*to = o.text(key, example)
-		r.cfg.places[key] = at
+		*to = value
 	}
 }
 
-func (r *reader) models(o object, n *node) {
-	if n.kind != mapping {
-		o.wrong("models", n, "models by name", "{default: {provider: offline}}")
+func (r *reader) agent(e entry, a *agent) {
+	at := e.src.at(e.at)
+	if a.ID == "" || agents.CheckID(a.ID) != nil || !r.first("agent "+a.ID, at) {
 		return
 	}
-	for _, f := range n.fields {
-		if !r.first("model "+f.key, f.at) {
-			continue
-		}
-		m, ok := r.object(f.value, "model "+f.key, nil, "{provider: offline}")
-		if !ok {
-			continue
-		}
-		model := Model{Provider: m.required("provider", "offline")}
-		for _, setting := range f.value.fields {
-			if setting.key == "provider" {
-				continue
-			}
-			if model.Settings == nil {
-				model.Settings = map[string]any{}
-			}
-			model.Settings[setting.key] = setting.value.any()
-			r.cfg.places[subject("model", f.key, setting.key)] = setting.value.at
-			for _, part := range setting.value.fields {
-				r.cfg.places[subject("model", f.key, setting.key+"."+part.key)] = part.value.at
-			}
-		}
-		r.cfg.Models[f.key] = model
-		r.cfg.places[subject("model", f.key)] = f.at
-		if p := m.get("provider"); p != nil {
-			r.cfg.places[subject("model", f.key, "provider")] = p.at
+	r.cfg.entries[subject{"agent", a.ID}] = e
+	if a.PromptFile != "" && a.Prompt == "" {
+		at := e.src.at(posOfKey(e.node, "prompt_file"))
+		data, ok := r.file(a.PromptFile, at)
+		if a.Prompt = strings.TrimSpace(string(data)); ok && a.Prompt == "" {
+			r.add(at, "prompt_file %s is empty: write the prompt into it, or remove the key", a.PromptFile)
 		}
 	}
+	r.cfg.Agents = append(r.cfg.Agents, a.Spec)
 }
 
-var limitKeys = []string{"model_calls", "tool_timeout", "tool_result", "tools_at_once", "output_tries", "call_depth"}
-
-func (r *reader) limits(n *node) {
-	o, ok := r.object(n, "limits", limitKeys, "{model_calls: 20}")
-	if !ok {
+func (r *reader) orchestration(e entry, o *orchestration) {
+	if o.ID == "" {
 		return
 	}
-	for _, f := range n.fields {
-		if !r.first("limits."+f.key, f.at) {
-			continue
-		}
-		l := &r.cfg.Limits
-		switch f.key {
-		case "model_calls":
-			l.ModelCalls = o.count(f.key, "20")
-		case "tools_at_once":
-			l.ToolsAtOnce = o.count(f.key, "8")
-		case "output_tries":
-			l.OutputTries = o.count(f.key, "3")
-		case "call_depth":
-			l.CallDepth = o.count(f.key, "16")
-		case "tool_timeout":
-			l.ToolTimeout = o.duration(f.key, "300s")
-		case "tool_result":
-			l.ToolResult = o.bytes(f.key, "256KiB")
-		}
-	}
-}
-
-// most bounds counts and sizes: what is above it is a slip of the pen.
-const most = 1 << 30
-
-func (o object) count(key, example string) int {
-	n := o.get(key)
-	v, err := strconv.Atoi(n.text)
-	if n.kind != number || err != nil || v < 1 || v > most {
-		o.outOfRange(key, n, "a whole number above 0", example)
-		return 0
-	}
-	return v
-}
-
-func (o object) duration(key, example string) time.Duration {
-	n := o.get(key)
-	v, err := time.ParseDuration(n.text)
-	if n.kind != text || err != nil || v <= 0 {
-		o.outOfRange(key, n, "a time with its unit", example)
-		return 0
-	}
-	return v
-}
-
-var sizeForm = regexp.MustCompile(`^([0-9]{1,10})(B|KiB|MiB)?$`)
-
-func (o object) bytes(key, example string) int {
-	n := o.get(key)
-	if m := sizeForm.FindStringSubmatch(n.text); m != nil && (n.kind == text || n.kind == number) {
-		unit := map[string]int{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
-		if v, err := strconv.Atoi(m[1]); err == nil && v > 0 && v <= most/unit {
-			return v * unit
-		}
-	}
-	o.outOfRange(key, n, "a size up to 1024MiB", example)
-	return 0
-}
-
-// outOfRange reports a value that has the right form or a near one.
-func (o object) outOfRange(key string, n *node, want, example string) {
-	if n.kind != number && n.kind != text {
-		o.wrong(key, n, want, example)
+	at := e.src.at(e.at)
+	res, err := caps.ParseResource("o/" + o.ID)
+	if err != nil {
+		r.add(at, "%v", err)
 		return
 	}
-	o.problems.add(n.at, "%s is %q: write %s, for example %s: %s", key, n.text, want, key, example)
+	if !r.first(res.String(), at) {
+		return
+	}
+	id := strings.TrimPrefix(res.String(), "o/")
+	r.cfg.entries[subject{"orchestration", id}] = e
+	if doc, err := o.document(id, e.node); err != nil {
+		r.add(at, "%v", err)
+	} else {
+		r.cfg.Orchestrations = append(r.cfg.Orchestrations, Orchestration{ID: id, Document: doc})
+	}
+}
+
+// document makes what is stored at o/<id>. The steps are as they were written.
+func (o *orchestration) document(id string, n *form.Node) (json.RawMessage, error) {
+	text := func(s string) *form.Node { return &form.Node{Kind: form.Text, Text: s} }
+	op := &form.Node{Kind: form.Object, Fields: []form.Field{{Key: "adapter", Value: text("orchestrator")}}}
+	for _, key := range []string{"input", "output", "steps", "result"} {
+		if v := n.Get(key); v != nil {
+			op.Fields = append(op.Fields, form.Field{Key: key, Value: v})
+		}
+	}
+	doc := &form.Node{Kind: form.Object, Fields: []form.Field{{Key: "name", Value: text(id)}}}
+	if o.Description != "" {
+		doc.Fields = append(doc.Fields, form.Field{Key: "description", Value: text(o.Description)})
+	}
+	doc.Fields = append(doc.Fields, form.Field{Key: "type", Value: text("orchestration")}, form.Field{Key: "operation", Value: op})
+	return doc.JSON()
 }

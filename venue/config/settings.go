@@ -38,13 +38,9 @@ func withoutModel(name string, err error) string {
 // not known, where the nearest around it does.
 func (c *Config) settingAt(model string, err error) place {
 	if setting, ok := errors.AsType[*runtime.SettingError](err); ok {
-		for name := setting.Setting; name != ""; name = name[:max(0, strings.LastIndexByte(name, '.'))] {
-			if at, ok := c.places[subject("model", model, name)]; ok {
-				return at
-			}
-		}
+		return c.at("model", model, strings.Split(setting.Setting, ".")...)
 	}
-	return c.places[subject("model", model)]
+	return c.at("model", model)
 }
 
 // apart returns the errors that err joins, each on its own.

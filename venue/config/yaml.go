@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"usher/tools/form"
 )
 
 // Bounds of a file. The parser takes time in the square of a mapping's keys, so
@@ -21,49 +23,8 @@ const (
 	maxValues      = 1 << 20 // with aliases written out
 )
 
-type kind uint8
-
-const (
-	null kind = iota
-	boolean
-	number
-	text
-	list
-	mapping
-)
-
-func (k kind) String() string {
-	return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[k]
-}
-
-// node is a value as it stands in a file. Aliases are resolved to the node that
-// they mean, so a node may hang in several places; merges are done.
-type node struct {
-	kind   kind
-	text   string // of a scalar: true or false, the number as written, the text
-	items  []*node
-	fields []field
-	at     place
-	size   int // values in it, itself included
-}
-
-type field struct {
-	key   string
-	at    place
-	value *node
-}
-
-func (n *node) field(key string) *field {
-	for i := range n.fields {
-		if n.fields[i].key == key {
-			return &n.fields[i]
-		}
-	}
-	return nil
-}
-
 // parse reads one document. It returns nil for a file without any content.
-func parse(src *source, data []byte) (root *node, err error) {
+func parse(src *source, data []byte) (root *form.Node, err error) {
 	defer func() {
 		// The lexer and the parser index into what they read; a fault in them is
 		// a file that cannot be read, not the end of the program.
@@ -87,7 +48,7 @@ func parse(src *source, data []byte) (root *node, err error) {
 	if err != nil || body == nil {
 		return nil, err
 	}
-	c := converter{src: src, anchors: map[string]*node{}}
+	c := converter{src: src, anchors: map[string]*form.Node{}, sizes: map[*form.Node]int{}}
 	return c.node(body, 0)
 }
 
@@ -104,7 +65,7 @@ func oneDocument(src *source, docs []*ast.DocumentNode) (ast.Node, error) {
 		if began {
 			at := place{File: src.name}
 			if doc.Start != nil {
-				at = src.at(doc.Start.Position.Line, doc.Start.Position.Column)
+				at = src.at(posOf(doc.Start))
 			}
 			return nil, fault{at, "a second document begins here: put everything into one, or into several files of a folder"}
 		}
@@ -127,7 +88,7 @@ func syntaxFault(src *source, err error) error {
 	if errors.As(err, &e) {
 		message = e.GetMessage()
 		if tk := e.GetToken(); tk != nil && tk.Position != nil {
-			at = src.at(tk.Position.Line, tk.Position.Column)
+			at = src.at(posOf(tk))
 		}
 	}
 	return fault{at, "this is not YAML: " + strings.TrimSpace(message)}
@@ -151,7 +112,7 @@ func checkNesting(src *source, tokens token.Tokens) error {
 			onLine++
 		}
 		if flow > maxNesting || onLine > maxNesting && flow == 0 || tk.Position.IndentLevel > maxNesting {
-			return fault{src.at(tk.Position.Line, tk.Position.Column), fmt.Sprintf("values nest more than %d levels deep: write it flatter", maxNesting)}
+			return fault{src.at(posOf(tk)), fmt.Sprintf("values nest more than %d levels deep: write it flatter", maxNesting)}
 		}
 	}
 	return nil

@@ -1,0 +1,373 @@
+package form
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"usher/caps"
+)
+
+// Unmarshal reads raw into the form that v points to. What does not fit is a
+// [Faults].
+func Unmarshal(raw []byte, v any) error {
+	n, err := Parse(raw)
+	if err != nil {
+		return err
+	}
+	return Decode(n, v, JSON)
+}
+
+// Decode reads n into the form that v points to. Only the fields that stand in
+// n change. What does not fit is a [Faults], in the style's words.
+func Decode(n *Node, v any, style Style) error {
+	d := decoder{style: style}
+	at := reflect.ValueOf(v).Elem()
+	d.object(n, at, spot{}.ofForm(at.Type()))
+	if len(d.faults) > 0 {
+		return d.faults
+	}
+	return nil
+}
+
+type decoder struct {
+	style  Style
+	faults Faults
+}
+
+// spot is where a value is read to, and how to speak of it.
+type spot struct {
+	parent, path string // of the object around it, and its own
+	key          string // empty for the entries of lists and maps
+	noun         string
+	want         string
+	example      string // as in a tag
+	tag          reflect.StructTag
+}
+
+func (s spot) name() string {
+	if s.key != "" {
+		return s.key
+	}
+	return s.noun
+}
+
+func (s spot) of(m member) spot {
+	out := spot{
+		parent: s.path, path: m.key, key: m.key, noun: m.tag.Get("noun"), want: m.tag.Get("want"), example: m.tag.Get("example"), tag: m.tag,
+	}
+	if s.path != "" {
+		out.path = s.path + "." + m.key
+	}
+	return out
+}
+
+var (
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	declaredType = reflect.TypeFor[caps.Declared]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// value reads n into v.
+func (d *decoder) value(n *Node, v reflect.Value, s spot) {
+	switch t := v.Type(); {
+	case d.leftOut(n, v, s):
+	case t == declaredType:
+		d.declared(n, v, s)
+	case t == rawType:
+		d.raw(n, v, s)
+	case t == durationType:
+		d.duration(n, v, s)
+	case t.Kind() == reflect.Pointer:
+		to := reflect.New(t.Elem())
+		d.value(n, to.Elem(), s)
+		v.Set(to)
+	case Is(t) || s.tag.Get("form") != "":
+		d.object(n, v, s.ofForm(t))
+	case t.Kind() == reflect.Interface:
+		v.Set(reflect.ValueOf(n.Any()))
+	case v.CanInterface() && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		d.own(n, v, s)
+	case t.Kind() == reflect.String:
+		d.text(n, v, s)
+	case t.Kind() == reflect.Bool:
+		if n.Kind != Boolean {
+			d.wrong(n, s, "true or false")
+			return
+		}
+		v.SetBool(n.Text == "true")
+	case v.CanInt():
+		d.count(n, v, s)
+	case t.Kind() == reflect.Slice:
+		d.list(n, v, s)
+	case t.Kind() == reflect.Map:
+		d.entries(n, v, s)
+	default:
+		panic("form: a field of type " + t.String() + " cannot be read")
+	}
+}
+
+// leftOut reports whether a value of JSON stands for none, as models write what
+// they leave out. Capabilities are never left out like that, nor are limits: a
+// null there could be meant as none or as no bound.
+func (d *decoder) leftOut(n *Node, v reflect.Value, s spot) bool {
+	if d.style != JSON || v.Type() == declaredType || v.Type() == rawType || s.tag.Get("empty") != "" {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return n.Kind == Null || n.Kind == Text && n.Text == "" && v.Type() == reflect.TypeFor[string]()
+	case reflect.Slice, reflect.Bool:
+		return n.Kind == Null
+	}
+	return false
+}
+
+func (s spot) ofForm(t reflect.Type) spot {
+	l := layoutOf(t)
+	s.noun = cmp.Or(s.tag.Get("form"), s.noun, l.noun, s.key, "it")
+	if s.example == "" {
+		s.example = l.example
+	}
+	return s
+}
+
+// object reads an object into a struct.
+func (d *decoder) object(n *Node, v reflect.Value, s spot) {
+	l := layoutOf(v.Type())
+	if l.text && n.Kind == Text && d.style == JSON {
+		if spelt, err := Parse([]byte(n.Text)); err == nil {
+			n = spelt
+		}
+	}
+	if n.Kind != Object {
+		key := s.key
+		s.key = ""
+		d.wrong(n, s, d.kind(Object))
+		s.key = key
+		return
+	}
+	for _, f := range n.Fields {
+		if !slices.Contains(l.keys, f.Key) {
+			d.other(f, v, s, l)
+		}
+	}
+	before := len(d.faults)
+	for _, key := range l.required {
+		if n.Get(key) == nil {
+			i := slices.IndexFunc(l.fields, func(m member) bool { return m.key == key })
+			d.fault(s.path, n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].tag.Get("example")))
+		}
+	}
+	if (l.some || s.tag.Get("required") == "*") && len(n.Fields) == 0 {
+		d.fault(s.parent, n.At, "%s is empty: write for example %s: %s, or %s", s.noun, s.key, d.example(s.example), d.leaveOut())
+		return
+	}
+	for _, m := range l.fields {
+		if value := n.Get(m.key); value != nil {
+			d.value(value, v.FieldByIndex(m.index), s.of(m))
+		}
+	}
+	if c, ok := v.Addr().Interface().(Checker); ok && len(d.faults) == before {
+		if err := c.Check(); err != nil {
+			d.checked(n, s.path, err)
+		}
+	}
+}
+
+// other reads a key that no field has.
+func (d *decoder) other(f Field, v reflect.Value, s spot, l *layout) {
+	if l.rest == nil {
+		d.unknown(f, s, l.keys)
+		return
+	}
+	rest := v.FieldByIndex(l.rest)
+	if rest.IsNil() {
+		rest.Set(reflect.MakeMap(rest.Type()))
+	}
+	value := reflect.New(rest.Type().Elem()).Elem()
+	d.value(f.Value, value, spot{parent: s.path, path: s.path, key: f.Key})
+	rest.SetMapIndex(reflect.ValueOf(f.Key), value)
+}
+
+func (d *decoder) text(n *Node, v reflect.Value, s spot) {
+	switch {
+	case n.Kind == Number || n.Kind == Boolean:
+		if s.key == "" {
+			d.wrong(n, s, "text")
+			return
+		}
+		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), d.kind(n.Kind), s.key, n.Text)
+	case n.Kind != Text:
+		d.wrong(n, s, "text")
+	case strings.TrimSpace(n.Text) == "" && s.tag.Get("empty") == "":
+		d.misfit(&Node{At: n.At}, s, "empty", "text")
+	default:
+		if enum := s.tag.Get("enum"); enum != "" && !slices.Contains(strings.Split(enum, "|"), n.Text) {
+			d.fault(s.parent, n.At, "%s %q: write %s", s.name(), n.Text, s.want)
+			return
+		}
+		v.SetString(n.Text)
+	}
+}
+
+// most bounds counts and sizes: what is above it is a slip of the pen.
+const most = 1 << 30
+
+// countForm has at most 18 digits, which always fit.
+var countForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`)
+
+func (d *decoder) count(n *Node, v reflect.Value, s spot) {
+	if s.tag.Get("unit") == "bytes" {
+		d.size(n, v, s)
+		return
+	}
+	want, least := "a whole number above 0", int64(1)
+	if s.tag.Get("min") == "0" {
+		want, least = "a whole number", 0
+	}
+	i, err := strconv.ParseInt(n.Text, 10, 64)
+	if n.Kind != Number || err != nil || !countForm.MatchString(n.Text) || i < least || v.Kind() != reflect.Int64 && i > most {
+		d.outOfRange(n, s, want)
+		return
+	}
+	v.SetInt(i)
+}
+
+var sizeForm = regexp.MustCompile(`^([0-9]{1,10})(B|KiB|MiB)?$`)
+
+func (d *decoder) size(n *Node, v reflect.Value, s spot) {
+	if m := sizeForm.FindStringSubmatch(n.Text); m != nil && (n.Kind == Text || n.Kind == Number) {
+		unit := map[string]int{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
+		if i, err := strconv.Atoi(m[1]); err == nil && i > 0 && i <= most/unit {
+			v.SetInt(int64(i * unit))
+			return
+		}
+	}
+	d.quoted(n, s, "a size up to 1024MiB")
+}
+
+func (d *decoder) duration(n *Node, v reflect.Value, s spot) {
+	t, err := time.ParseDuration(n.Text)
+	if n.Kind != Text || err != nil || t <= 0 {
+		d.quoted(n, s, "a time with its unit")
+		return
+	}
+	v.SetInt(int64(t))
+}
+
+// quoted is [decoder.outOfRange] for what is written as text.
+func (d *decoder) quoted(n *Node, s spot, want string) {
+	if n.Kind == Text {
+		d.misfit(n, s, strconv.Quote(n.Text), want)
+		return
+	}
+	d.outOfRange(n, s, want)
+}
+
+// own lets a type read itself.
+func (d *decoder) own(n *Node, v reflect.Value, s spot) {
+	if s.tag.Get("kind") == "number" && n.Kind != Number {
+		d.wrong(n, s, "a number")
+		return
+	}
+	raw, err := n.JSON()
+	if err == nil {
+		err = v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(raw)
+	}
+	if err != nil {
+		d.fault(s.parent, n.At, "%s: %v", s.name(), err)
+	} else if s.tag.Get("kind") == "number" && v.IsZero() {
+		d.outOfRange(n, s, "a number above 0")
+	}
+}
+
+func (d *decoder) raw(n *Node, v reflect.Value, s spot) {
+	if s.tag.Get("kind") == "object" && n.Kind != Object {
+		d.wrong(n, s, d.kind(Object))
+		return
+	}
+	raw, err := n.JSON()
+	if err != nil {
+		d.fault(s.parent, n.At, "%s: %v", s.name(), err)
+		return
+	}
+	v.SetBytes(raw)
+}
+
+func (d *decoder) list(n *Node, v reflect.Value, s spot) {
+	if n.Kind != List {
+		d.wrong(n, s, "a list")
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		d.value(item, out.Index(i), d.entry(s, "["+strconv.Itoa(i)+"]"))
+	}
+	v.Set(out)
+}
+
+// entry is the spot of an entry of a list or a map.
+func (d *decoder) entry(s spot, at string) spot {
+	out := spot{parent: s.path + at, path: s.path + at, noun: s.noun, want: s.tag.Get("each"), tag: s.tag}
+	if example, err := Parse([]byte(strings.ReplaceAll(s.example, "'", `"`))); err == nil && len(example.Items) > 0 {
+		out.example = example.Items[0].Text
+	}
+	return out
+}
+
+func (d *decoder) entries(n *Node, v reflect.Value, s spot) {
+	if n.Kind != Object {
+		d.wrong(n, s, d.kind(Object))
+		return
+	}
+	out := reflect.MakeMap(v.Type())
+	for _, f := range n.Fields {
+		value, at := reflect.New(v.Type().Elem()).Elem(), d.entry(s, "."+f.Key)
+		at.noun += " " + f.Key
+		d.value(f.Value, value, at)
+		out.SetMapIndex(reflect.ValueOf(f.Key), value)
+	}
+	v.Set(out)
+}
+
+// capability is a capability as it is written.
+type capability struct {
+	_    struct{} `noun:"a capability" required:"with,can" example:"{'with': 'w/', 'can': 'crud/read'}"`
+	With string   `json:"with" want:"a resource, or \"\" for everything" example:"w/" empty:"true" jsonschema:"A resource, and all below it: w/, w/decisions, g/Carol. \"\" is the whole namespace."`
+	Can  string   `json:"can" want:"an ability, or \"*\" for every one" example:"crud/read" pattern:"^(\\*|[a-z0-9_-]+(/[a-z0-9_-]+){0,7})$" jsonschema:"An ability, and all below it: crud, crud/read, agent/request, invoke. * is every one."`
+}
+
+// Check says which part of the capability is malformed.
+func (c *capability) Check() error {
+	if _, err := caps.ParseResource(c.With); err != nil {
+		return In("with", err)
+	}
+	if _, err := caps.ParseAbility(c.Can); err != nil {
+		return In("can", err)
+	}
+	return nil
+}
+
+// declared reads capabilities: absent, null and a list are three things. The
+// entries are read one by one, so that a fault is shown where it stands.
+func (d *decoder) declared(n *Node, v reflect.Value, s spot) {
+	before := len(d.faults)
+	switch n.Kind {
+	case Null:
+	case List:
+		var entries []capability
+		s.noun, s.want, s.example = "", "", ""
+		d.list(n, reflect.ValueOf(&entries).Elem(), s)
+	default:
+		d.wrong(n, s, "a list, or [] for nothing")
+	}
+	if len(d.faults) == before {
+		d.own(n, v, s)
+	}
+}

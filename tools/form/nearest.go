@@ -1,0 +1,52 @@
+package form
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest returns the known name closest to name, or "" when none is close. One
+// of the same letters is, whatever their order: two that changed places are the
+// commonest slip.
+func Nearest(name string, known []string) string {
+	letters := sorted(name)
+	for _, k := range known {
+		if sorted(k) == letters {
+			return k
+		}
+	}
+	best, bestAt := "", max(2, 1+len(name)/4)
+	for _, k := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
+			best, bestAt = k, d
+		}
+	}
+	return best
+}
+
+func sorted(s string) string {
+	b := []byte(strings.ToLower(s))
+	slices.Sort(b)
+	return string(b)
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

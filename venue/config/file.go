@@ -1,0 +1,93 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/tools/agents"
+	"usher/tools/form"
+	"usher/tools/orchestrate"
+)
+
+// file is what a file of a configuration holds.
+type file struct {
+	_              struct{}         `noun:"the configuration" example:"'agents': [{'id': 'Carol', 'prompt': '…', 'tools': ['covia:read'], 'caps': [{'with': 'w/', 'can': 'crud/read'}]}]"`
+	Name           string           `json:"name,omitempty" example:"acme-ap" jsonschema:"Name of the venue, as models are told. Default: the folder's name."`
+	User           string           `json:"user,omitempty" example:"acme" jsonschema:"In whose namespace agents and data live. Default: owner."`
+	Store          string           `json:"store,omitempty" example:".usher" jsonschema:"Data folder, relative to the configuration. memory keeps nothing. Default: .usher."`
+	Models         map[string]Model `json:"models,omitempty" noun:"model" want:"models by name" example:"{'default': {'provider': 'offline'}}" jsonschema:"Models by name. Agents that name none use the one named default."`
+	Data           []datum          `json:"data,omitempty" example:"[{'path': 'w/docs/policy', 'file': 'policy.md'}]" jsonschema:"Values to write. One that changes here is written again, unless what is stored was changed or deleted there since."`
+	Agents         []agent          `json:"agents,omitempty" example:"[{'id': 'Carol', 'tools': ['covia:read']}]"`
+	Orchestrations []orchestration  `json:"orchestrations,omitempty" example:"[{'id': 'pipeline', 'steps': […]}]"`
+	Limits         Limits           `json:"limits,omitzero"`
+}
+
+// Model is an entry of models: a provider and that provider's settings. Files
+// that they name are in the configuration's folder, where they were relative.
+// It logs the names of its settings only, since a key may be among them.
+type Model struct {
+	_        struct{}       `noun:"a model" required:"provider" example:"{'provider': 'offline'}"`
+	Provider string         `json:"provider" example:"offline" jsonschema:"openai (every endpoint that speaks Chat Completions), anthropic, offline, or a provider that the program brings. Settings that are not any model's are the provider's."`
+	Settings map[string]any `json:"-" rest:"true"` // text, bool, json.Number, []any and map[string]any
+}
+
+// datum is an entry of data as it is written.
+type datum struct {
+	_     struct{}        `noun:"an entry of data" required:"path" example:"{'path': 'w/docs/policy', 'file': 'policy.md'}"`
+	Path  string          `json:"path" example:"w/docs/policy" pattern:"^/?[wo]/" jsonschema:"Where the value belongs, below w/ or o/."`
+	Value json.RawMessage `json:"value,omitempty" jsonschema:"The value itself."`
+	File  string          `json:"file,omitempty" example:"policy.md" jsonschema:"A file in the configuration's folder: .json and .yaml give the value they hold, others their text."`
+}
+
+// Check says that an entry has one source.
+func (d *datum) Check() error {
+	if (d.Value == nil) == (d.File == "") {
+		return form.In("path", errors.New("an entry of data has either value or file: write one of them"))
+	}
+	return nil
+}
+
+// Refine adds the rule of Check.
+func (*datum) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("value", "file") }
+
+// agent is an agent as it is written: its prompt may stand in a file.
+type agent struct {
+	_ struct{} `required:"id"`
+	agents.Spec
+	PromptFile string `json:"prompt_file,omitempty" example:"carol.md" jsonschema:"A file in the configuration's folder that holds the prompt."`
+}
+
+// Check says what is wrong with the agent itself.
+func (a *agent) Check() error {
+	if a.Prompt != "" && a.PromptFile != "" {
+		return form.In("prompt_file", errors.New("an agent has either prompt or prompt_file: write one of them"))
+	}
+	return a.Spec.Check()
+}
+
+// Refine adds the rule of Check.
+func (*agent) Refine(s *jsonschema.Schema) {
+	s.Not = &jsonschema.Schema{Required: []string{"prompt", "prompt_file"}}
+}
+
+// orchestration is an orchestration as it is written.
+type orchestration struct {
+	_           struct{} `noun:"an orchestration" required:"id,steps" example:"{'id': 'pipeline', 'steps': [{'op': 'covia:read', 'input': {'path': ['input', 'path']}}]}"`
+	ID          string   `json:"id" example:"pipeline" jsonschema:"Kept at o/<id>, which is the reference that runs it."`
+	Description string   `json:"description,omitempty" example:"Reads an invoice and decides on it."`
+	orchestrate.Body
+}
+
+// Limits bounds turns and calls. A zero field was not written.
+type Limits struct {
+	_           struct{}      `noun:"limits" example:"{'model_calls': 20}"`
+	ModelCalls  int           `json:"model_calls,omitempty" example:"20" jsonschema:"Model calls of a turn. Default: 20."`
+	ToolTimeout time.Duration `json:"tool_timeout,omitempty" example:"300s" jsonschema:"Time of a tool call, for example 300s, which is the default."`
+	ToolResult  int           `json:"tool_result,omitempty" unit:"bytes" example:"256KiB" jsonschema:"Size of a tool's result to the model. Default: 256KiB."`
+	ToolsAtOnce int           `json:"tools_at_once,omitempty" example:"8" jsonschema:"Tool calls of one answer that run side by side. Default: 8."`
+	OutputTries int           `json:"output_tries,omitempty" example:"3" jsonschema:"Answers until one fits the output schema. Default: 3."`
+	CallDepth   int           `json:"call_depth,omitempty" example:"16" jsonschema:"Operations that start operations. Default: 16."`
+}
