@@ -2,12 +2,13 @@ package runtime
 
 import (
 	"context"
-	"errors"
+
+	"usher/tools/fault"
 )
 
 // ErrWindow is what a Model's error wraps when the request and its answer do
 // not fit the model's window. The turn then shortens the conversation.
-var ErrWindow = errors.New("the conversation does not fit the model's window")
+var ErrWindow = fault.New(fault.Window, "the conversation does not fit the model's window")
 
 // About is what is known of a model. Any part may be empty.
 type About struct {

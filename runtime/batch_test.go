@@ -15,6 +15,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 type slowInput struct {
@@ -414,8 +415,9 @@ type codedError struct {
 	Budget string `json:"budget"`
 }
 
-func (codedError) Error() string { return "the budget is spent" }
-func (codedError) Code() string  { return "budget_spent" }
+func (codedError) Error() string    { return "the budget is spent" }
+func (codedError) Code() fault.Code { return fault.BudgetSpent }
+func (e codedError) Details() any   { return e }
 
 func TestACodedErrorReachesTheModel(t *testing.T) {
 	f := newFixture(t, reader(), calls("map_read", key("w/a")), text("done"))

@@ -3,13 +3,13 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"usher/prompt"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // ContextEntry is material in an agent's context: a text, what a path holds, or
@@ -83,7 +83,7 @@ func (e *ContextError) Unwrap() error { return e.Err }
 
 // ErrContextOfItself: what an agent's context asks for would start a turn of
 // the agent, which would ask for its context again.
-var ErrContextOfItself = errors.New("the agent is loading its context, which asks for this very turn: take what asks the agent out of its context")
+var ErrContextOfItself = fault.New(fault.WaitsForItself, "the agent is loading its context, which asks for this very turn: take what asks the agent out of its context")
 
 // contextAuthority is what an agent's context is read with.
 func contextAuthority(a *Agent, session string) (tools.Authority, error) {
@@ -160,3 +160,6 @@ func asText(raw json.RawMessage) (string, bool) {
 	}
 	return strings.TrimSpace(text), true
 }
+
+// Code is [fault.Context].
+func (e *ContextError) Code() fault.Code { return fault.Context }

@@ -32,10 +32,10 @@ var _ Model = ModelFunc(nil)
 
 // Request is one request to a model. A Model must not change or keep it.
 type Request struct {
-	System   string          // system message, the capability disclosure last
-	Messages []Message       // the conversation, oldest first
-	Tools    []Tool          // what the model may ask for; already bounded by the agent's capabilities
-	Output   json.RawMessage // JSON Schema of the answer; nil for free text
+	System   string          `json:"system,omitempty"`   // system message, the capability disclosure last
+	Messages []Message       `json:"messages,omitempty"` // the conversation, oldest first
+	Tools    []Tool          `json:"tools,omitempty"`    // what the model may ask for; already bounded by the agent's capabilities
+	Output   json.RawMessage `json:"output,omitempty"`   // JSON Schema of the answer; nil for free text
 }
 
 // Roles of a [Message].
@@ -47,18 +47,18 @@ const (
 
 // Message is one message of a conversation.
 type Message struct {
-	Role  string
-	Text  string
-	Calls []ToolCall // of an assistant: the tools that it asked for
+	Role  string     `json:"role"`
+	Text  string     `json:"text,omitempty"`
+	Calls []ToolCall `json:"calls,omitempty"` // of an assistant: the tools that it asked for
 
 	// Reasoning is what led an assistant to its calls, where the provider shows
 	// it: some models are to get it back with the results.
-	Reasoning string
+	Reasoning string `json:"reasoning,omitempty"`
 
-	CallID string // of a tool: the call that this is the result of
-	Name   string // of a tool: its name
-	Failed bool   // of a tool: the call was refused, or came to nothing
-	Sealed bool   // of a tool: what went in or came out holds a secret
+	CallID string `json:"callId,omitempty"` // of a tool: the call that this is the result of
+	Name   string `json:"name,omitempty"`   // of a tool: its name
+	Failed bool   `json:"failed,omitempty"` // of a tool: the call was refused, or came to nothing
+	Sealed bool   `json:"-"`                // of a tool: what went in or came out holds a secret
 }
 
 // ToolCall is a model's wish to call a tool. Arguments are the bytes that came.
@@ -70,20 +70,20 @@ type ToolCall struct {
 
 // Tool is an operation as it is offered to a model.
 type Tool struct {
-	Name        string
-	Description string
-	Input       json.RawMessage // JSON Schema
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"` // JSON Schema
 }
 
 // Chunk is a piece of an answer. Any of its parts may be absent.
 type Chunk struct {
-	Text      string
-	Reasoning string
-	Call      *CallDelta
-	Usage     *Usage // the request's total so far
-	Finish    string // why the answer ended, in the provider's word
-	Model     string // which model answers, in the provider's word; once is enough
-	Delay     *Delay // why the answer does not come yet; it stands alone and is no part of the answer
+	Text      string     `json:"text,omitempty"`
+	Reasoning string     `json:"reasoning,omitempty"`
+	Call      *CallDelta `json:"call,omitempty"`
+	Usage     *Usage     `json:"usage,omitempty"`  // the request's total so far
+	Finish    string     `json:"finish,omitempty"` // why the answer ended, in the provider's word
+	Model     string     `json:"model,omitempty"`  // which model answers, in the provider's word; once is enough
+	Delay     *Delay     `json:"-"`                // why the answer does not come yet; it stands alone and is no part of the answer
 }
 
 // Unasked is what an error implements that knows whether a model was asked before
@@ -106,10 +106,10 @@ type Delay struct {
 // CallDelta is a piece of a tool call. Pieces with one index belong to one
 // call: the id and name come once, the arguments are appended.
 type CallDelta struct {
-	Index     int
-	ID        string
-	Name      string
-	Arguments string
+	Index     int    `json:"index"`
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // Usage counts tokens, and what they cost where the model's price is known.

@@ -2,10 +2,8 @@ package runtime
 
 import (
 	"context"
-	"errors"
 
 	"usher/runtime/telemetry"
-	"usher/tools"
 )
 
 // observed starts the turn's span.
@@ -84,53 +82,8 @@ func endTool(ctx context.Context, span *telemetry.ToolSpan, w *wish, done *ToolF
 	if ctx.Err() != nil {
 		outcome = ToolStopped // as the turn was
 	}
-	if w.op == nil {
-		err = &classedError{err, "not_found"}
-	}
 	if done.Sealed {
 		span.Seal()
 	}
-	span.End(ctx, outcome, done.Result, classed(err))
+	span.End(ctx, outcome, done.Result, err)
 }
-
-// classed gives an error the class that it has in traces and metrics. The
-// words are those that a model is told, where it is told one.
-func classed(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, done := errors.AsType[*classedError](err); done {
-		return err
-	}
-	for _, c := range classes {
-		if errors.Is(err, c.err) {
-			return &classedError{err, c.name}
-		}
-	}
-	if class := tools.ErrorType(err); class != unclassed {
-		return &classedError{err, class}
-	}
-	return err
-}
-
-// unclassed is what [tools.ErrorType] says of an error that it does not know.
-const unclassed = "_OTHER"
-
-var classes = []struct {
-	err  error
-	name string
-}{
-	{ErrModelCalls, "model_calls"},
-	{ErrOutput, "output"},
-	{ErrStopped, "stopped"},
-	{ErrWindow, "window"},
-	{ErrToolTimeout, "timeout"},
-}
-
-type classedError struct {
-	error
-	class string
-}
-
-func (e *classedError) Unwrap() error     { return e.error }
-func (e *classedError) ErrorType() string { return e.class }

@@ -13,6 +13,7 @@ import (
 	"usher/caps"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // callTools runs the calls of one answer, side by side where that makes no
@@ -117,7 +118,7 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 }
 
 // ErrToolTimeout: a tool call took longer than the limit.
-var ErrToolTimeout = errors.New("tool call timed out")
+var ErrToolTimeout = fault.New(fault.Timeout, "tool call timed out")
 
 // invoke takes one call to the gate, within the time of a tool call.
 func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Invocation) (tools.Result, error) {
@@ -146,16 +147,9 @@ func (t *turn) tool(name string) (*tools.Operation, error) {
 	slices.Sort(names)
 	text := fmt.Sprintf("there is no tool %q here; ", name)
 	if len(names) == 0 {
-		return nil, errors.New(text + "you have no tools: answer in text")
+		return nil, fault.New(fault.NotFound, text+"you have no tools: answer in text")
 	}
-	return nil, errors.New(text + "the tools are " + strings.Join(names, ", "))
-}
-
-// Coded is what an error implements that models and programs are to know by a
-// word, such as a spent budget. Its JSON form goes with it.
-type Coded interface {
-	error
-	Code() string
+	return nil, fault.New(fault.NotFound, text+"the tools are "+strings.Join(names, ", "))
 }
 
 // explain is the structured message that a model gets for an error. A denial
@@ -166,25 +160,15 @@ func explain(err error) json.RawMessage {
 			return raw
 		}
 	}
-	type explanation struct {
-		Error     string `json:"error"`
-		Message   string `json:"message"`
-		Retryable bool   `json:"retryable"`
-		Details   any    `json:"details,omitempty"`
-	}
-	out := explanation{Error: "failed", Message: err.Error()}
-	var input *tools.InputError
-	var notFound *tools.NotFoundError
-	var coded Coded
-	switch {
-	case errors.As(err, &input):
-		out.Error, out.Retryable = "invalid_input", true
-	case errors.As(err, &notFound):
-		out.Error, out.Retryable = "not_found", true
-	case errors.Is(err, ErrToolTimeout):
-		out.Error, out.Retryable = "timeout", true
-	case errors.As(err, &coded):
-		out.Error, out.Details = coded.Code(), coded
+	code := fault.Of(err)
+	out := struct {
+		Error     fault.Code `json:"error"`
+		Message   string     `json:"message"`
+		Retryable bool       `json:"retryable"`
+		Details   any        `json:"details,omitempty"`
+	}{Error: code, Message: err.Error(), Retryable: code.Retryable()}
+	if detailed, ok := errors.AsType[fault.Detailed](err); ok && detailed.Code() == code {
+		out.Details = detailed.Details()
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {

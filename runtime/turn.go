@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,15 +11,16 @@ import (
 
 	"usher/prompt"
 	"usher/runtime/telemetry"
+	"usher/tools/fault"
 )
 
 var (
 	// ErrModelCalls: the turn used all its model calls without an answer.
-	ErrModelCalls = errors.New("model call limit of the turn reached")
+	ErrModelCalls = fault.New(fault.ModelCalls, "model call limit of the turn reached")
 	// ErrOutput: no answer fitted the agent's output schema.
-	ErrOutput = errors.New("the answer does not fit the agent's output schema")
+	ErrOutput = fault.New(fault.Output, "the answer does not fit the agent's output schema")
 	// ErrStopped: whoever listened to the turn stopped listening.
-	ErrStopped = errors.New("turn stopped")
+	ErrStopped = fault.New(fault.Stopped, "turn stopped")
 )
 
 // finishStopped is why an answer ended that was stopped in its middle.
@@ -162,7 +162,7 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
-	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), classed(err))
+	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)
 	if refused, ok := errors.AsType[Unasked](err); ok && refused.Unasked() && !got.came {
 		t.calls--
@@ -281,9 +281,9 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 		final.Caused = &caused
 	}
 	if err != nil {
-		final.Error, final.Code = err.Error(), cmp.Or(telemetry.ErrorClass(classed(err)), "failed")
+		final.Error, final.Code = err.Error(), string(fault.Of(err))
 		if errors.Is(err, context.Canceled) {
-			final.Error, final.Code = ErrStopped.Error(), "stopped"
+			final.Error, final.Code = ErrStopped.Error(), string(fault.Stopped)
 		}
 	}
 	closing = append(closing, final)
@@ -292,7 +292,7 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 			err = errors.Join(err, logErr)
 		}
 	}
-	t.span.End(ctx, t.calls, t.usage, classed(err))
+	t.span.End(ctx, t.calls, t.usage, err)
 	for _, ev := range closing {
 		t.emit(ev)
 	}

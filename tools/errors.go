@@ -1,22 +1,23 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"strings"
+
+	"usher/tools/fault"
 )
 
 var (
 	// ErrNoRequirements: an operation without declared requirements cannot register.
-	ErrNoRequirements = errors.New("it declares no requirements: give the abilities and resources that a call needs")
+	ErrNoRequirements = fault.New(fault.NoRequirements, "it declares no requirements: give the abilities and resources that a call needs")
 	// ErrForeignAuthority: the authority was not made by this gate's mint.
-	ErrForeignAuthority = errors.New("authority is not of this venue: use one that its own mint made")
+	ErrForeignAuthority = fault.New(fault.ForeignAuthority, "authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
-	ErrTooDeep = errors.New("call depth limit reached: operations start operations too deeply")
+	ErrTooDeep = fault.New(fault.TooDeep, "call depth limit reached: operations start operations too deeply")
 	// ErrDirect: a sealed operation was asked for by another operation.
-	ErrDirect = errors.New("answers direct calls only, no step, job or context entry: a secret would flow through records")
+	ErrDirect = fault.New(fault.DirectOnly, "answers direct calls only, no step, job or context entry: a secret would flow through records")
 	// ErrTooLarge: the input of a call is over the limit.
-	ErrTooLarge = errors.New("input is too large")
+	ErrTooLarge = fault.New(fault.TooLarge, "input is too large")
 )
 
 // InputError says that the input of a call cannot be used. It is not a denial:
@@ -56,4 +57,24 @@ type PanicError struct {
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s failed inside (panic: %v): this is a fault of the tool, not of the call", e.Operation, e.Value)
+}
+
+// Code is [fault.InvalidInput].
+func (e *InputError) Code() fault.Code { return fault.InvalidInput }
+
+// Code is [fault.NotFound].
+func (e *NotFoundError) Code() fault.Code { return fault.NotFound }
+
+// Code is [fault.Panic].
+func (e *PanicError) Code() fault.Code { return fault.Panic }
+
+// Code is [fault.LimitReached].
+func (e *LimitError) Code() fault.Code { return fault.LimitReached }
+
+// Code is [fault.ApprovalRequired] where a person may allow it.
+func (e *GuardError) Code() fault.Code {
+	if e.Verdict == Ask {
+		return fault.ApprovalRequired
+	}
+	return fault.Refused
 }

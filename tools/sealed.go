@@ -48,5 +48,5 @@ func (o *Operation) discreet(failure error) error {
 
 type discreetError struct{ error }
 
-func (e *discreetError) Error() string { return fmt.Sprintf("%s (%s)", redacted, ErrorType(e.error)) }
+func (e *discreetError) Error() string { return fmt.Sprintf("%s (%s)", redacted, class(e.error)) }
 func (e *discreetError) Unwrap() error { return e.error }

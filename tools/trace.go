@@ -14,6 +14,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"usher/caps"
+	"usher/tools/fault"
 )
 
 // Attributes of a decision. Requirements are three lists side by side: the
@@ -92,7 +93,7 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *Ruling, err error) 
 	}
 	if g.log.Enabled(ctx, slog.LevelDebug) {
 		g.log.LogAttrs(ctx, slog.LevelDebug, "gate decided",
-			slog.String("operation", operation), slog.String("verdict", verdict), slog.String("failure", ErrorType(err)),
+			slog.String("operation", operation), slog.String("verdict", verdict), slog.String("failure", class(err)),
 			slog.String("agent", r.auth.Actor()), slog.String("session", r.auth.trail.Session), slog.String("job", r.auth.trail.Run))
 	}
 	if g.watch == nil {
@@ -108,7 +109,7 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *Ruling, err error) 
 	if span.IsRecording() {
 		r.describe(span, verdict, denial)
 		if err != nil && denial == nil {
-			span.SetAttributes(semconv.ErrorTypeKey.String(ErrorType(err)))
+			span.SetAttributes(semconv.ErrorTypeKey.String(class(err)))
 			span.SetStatus(codes.Error, "") // its text may quote the input
 		}
 	}
@@ -165,51 +166,11 @@ func requirementAttributes(rows []Requirement) []attribute.KeyValue {
 	return set
 }
 
-// ErrorType is the class of what ended a call, for traces and metrics: one of a
-// few words that quote nothing. It is "_OTHER" for an error of the handler's
-// own, and empty for none.
-func ErrorType(err error) string {
-	if err == nil {
-		return ""
-	}
-	if _, ok := errors.AsType[*caps.Denial](err); ok {
-		return "capability_denied"
-	}
-	if _, ok := errors.AsType[*InputError](err); ok {
-		return "invalid_input"
-	}
-	if _, ok := errors.AsType[*NotFoundError](err); ok {
-		return "not_found"
-	}
-	if _, ok := errors.AsType[*LimitError](err); ok {
-		return "limit_reached"
-	}
-	if guard, ok := errors.AsType[*GuardError](err); ok {
-		if guard.Verdict == Ask {
-			return "approval_required"
-		}
-		return "refused"
-	}
-	if _, ok := errors.AsType[*PanicError](err); ok {
-		return "panic"
-	}
-	for _, c := range classes {
-		if errors.Is(err, c.err) {
-			return c.name
-		}
+// class is an error's code, as the conventions of traces spell it: one that has
+// none is "_OTHER".
+func class(err error) string {
+	if code := fault.Of(err); code != fault.Failed {
+		return string(code)
 	}
 	return semconv.ErrorTypeOther.Value.AsString()
-}
-
-var classes = []struct {
-	err  error
-	name string
-}{
-	{ErrNoRequirements, "no_requirements"},
-	{ErrForeignAuthority, "foreign_authority"},
-	{ErrTooDeep, "too_deep"},
-	{ErrDirect, "direct_only"},
-	{ErrTooLarge, "too_large"},
-	{context.Canceled, "canceled"},
-	{context.DeadlineExceeded, "timeout"},
 }

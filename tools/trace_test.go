@@ -3,7 +3,6 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -203,22 +202,5 @@ func TestDecisionsAreCounted(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int64{"allowed v/ops/test/write": 2, "denied v/ops/test/write": 1, "denied ": 1}, got); diff != "" || counter.Name != "usher.gate.decisions" {
 		t.Errorf("%s: %s", counter.Name, diff)
-	}
-}
-
-func TestErrorType(t *testing.T) {
-	for want, err := range map[string]error{
-		"":                  nil,
-		"capability_denied": &caps.Denial{},
-		"invalid_input":     fmt.Errorf("x: %w", &tools.InputError{Err: errors.New("y")}),
-		"not_found":         &tools.NotFoundError{},
-		"panic":             &tools.PanicError{},
-		"too_deep":          fmt.Errorf("%w (16)", tools.ErrTooDeep),
-		"timeout":           context.DeadlineExceeded,
-		"_OTHER":            errors.New("x"),
-	} {
-		if got := tools.ErrorType(err); got != want {
-			t.Errorf("ErrorType(%v) = %q, want %q", err, got, want)
-		}
 	}
 }

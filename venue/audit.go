@@ -14,6 +14,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/venue/store"
 )
 
@@ -39,7 +40,7 @@ const (
 )
 
 // ErrLedger: the hash chain of the audit ledger is broken.
-var ErrLedger = errors.New("audit ledger does not hold: a row was changed or removed")
+var ErrLedger = fault.New(fault.NoLedger, "audit ledger does not hold: a row was changed or removed")
 
 // ledger writes rows in one chain. It is the gate's [tools.Ledger].
 type ledger struct {

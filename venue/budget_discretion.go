@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"usher/caps"
-	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/spend"
 )
 
@@ -24,14 +24,15 @@ type budgetHiddenError struct {
 	Kind   string `json:"kind"`
 }
 
-var _ runtime.Coded = (*budgetHiddenError)(nil)
-
 func (e *budgetHiddenError) Error() string {
 	return fmt.Sprintf("the budget of %s is spent, in %s: whoever set it can raise it", e.Budget, e.Kind)
 }
 
 // Code is that of the error that it stands for.
-func (e *budgetHiddenError) Code() string { return new(spend.BudgetError).Code() }
+func (e *budgetHiddenError) Code() fault.Code { return fault.BudgetSpent }
+
+// Details are the error's own JSON form.
+func (e *budgetHiddenError) Details() any { return e }
 
 // hidden is what may be told of a budget to one that knows only the agents of
 // which known says so; nil is all of it. What an agent may spend in one run or

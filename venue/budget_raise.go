@@ -8,6 +8,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 )
 
 // BudgetRaiseError says that an agent tried to loosen a budget that is not its
@@ -27,8 +28,11 @@ func (e *BudgetRaiseError) Error() string {
 		"nor one that neither it nor an agent below it has set: ask the owner", e.Limit, e.Agent)
 }
 
-// Code is "budget_raise_denied".
-func (e *BudgetRaiseError) Code() string { return "budget_raise_denied" }
+// Code is [fault.BudgetRaise].
+func (e *BudgetRaiseError) Code() fault.Code { return fault.BudgetRaise }
+
+// Details are the error's own fields.
+func (e *BudgetRaiseError) Details() any { return e }
 
 // setBudgets notes who set the budgets of next, which replaces old (nil for a
 // new agent), and refuses that an agent gets out of one by writing it anew. The

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
 	"usher/tools/spend"
@@ -153,7 +153,7 @@ func (v *Venue) newJob(auth tools.Authority, op string, input json.RawMessage) (
 const maxRunning = 64
 
 // ErrTooManyJobs: an owner has as many jobs running as may run at once.
-var ErrTooManyJobs = errors.New("too many jobs run at once: wait for some to end")
+var ErrTooManyJobs = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end")
 
 // begin stores the job as running.
 func (j *job) begin(ctx context.Context) error {
@@ -205,10 +205,10 @@ func (j *job) end(ctx context.Context, output json.RawMessage, failure error) er
 }
 
 func endStatus(failure error) string {
-	if _, denied := errors.AsType[*caps.Denial](failure); denied {
+	switch fault.Of(failure) {
+	case fault.Denied:
 		return JobRejected
-	}
-	if errors.Is(failure, context.Canceled) {
+	case fault.Canceled, fault.Stopped:
 		return JobCancelled
 	}
 	return JobFailed

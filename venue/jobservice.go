@@ -3,11 +3,11 @@ package venue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
 	"usher/ucan"
@@ -81,10 +81,10 @@ func (s jobService) Status(ctx context.Context, call tools.Call, id string) (gri
 }
 
 // ErrJobTimeout: a job did not end within the time that its result was waited for.
-var ErrJobTimeout = errors.New("the job has not ended in that time: ask again later")
+var ErrJobTimeout = fault.New(fault.Timeout, "the job has not ended in that time: ask again later")
 
 // ErrJobWaitsForItself: the result of a job is waited for within the job.
-var ErrJobWaitsForItself = errors.New("the job cannot wait for its own result")
+var ErrJobWaitsForItself = fault.New(fault.WaitsForItself, "the job cannot wait for its own result")
 
 // within reports whether the job is, or is part of, the job whole.
 func (b *jobBook) within(owner ucan.DID, id, whole string) bool {

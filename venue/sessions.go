@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"usher/runtime"
+	"usher/tools/fault"
 	"usher/venue/store"
 )
 
@@ -56,7 +56,7 @@ func badSession(id string) error {
 }
 
 // ErrNoSession says that an agent has no session of an id, for this caller.
-var ErrNoSession = errors.New("there is no such session")
+var ErrNoSession = fault.New(fault.NotFound, "there is no such session")
 
 // sessionName is the id of a session as a caller means it. An agent talks in
 // sessions of its own, "<agent>~<id>", and reaches no others; the owner in

@@ -16,6 +16,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/schema"
 	"usher/tools/spend"
 	"usher/ucan"
@@ -124,7 +125,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 }
 
 // ErrWaitsForItself: a turn would wait for the session that it runs in.
-var ErrWaitsForItself = errors.New("the session is in a turn that waits for this very call: use another session")
+var ErrWaitsForItself = fault.New(fault.WaitsForItself, "the session is in a turn that waits for this very call: use another session")
 
 // turn runs one turn of the agent, within the budgets that bound it.
 func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) iter.Seq2[runtime.Event, error] {

@@ -47,7 +47,7 @@ func (f *failure) Unwrap() []error {
 // settings, a spent budget or an unknown request to a replay, are of the model.
 func ofOneAnswer(err error) bool {
 	if e, ok := errors.AsType[*openai.Error](err); ok {
-		switch e.Code {
+		switch e.Reason {
 		case "tool_use_failed", "json_validate_failed": // some servers read the model's answer themselves
 			return true
 		}

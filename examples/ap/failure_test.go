@@ -86,7 +86,7 @@ func TestDemoStopsWhereTheModelFails(t *testing.T) {
 			}
 			file := e.configuration(tt.more)
 			t.Chdir(filepath.Dir(file))
-			for name, text := range map[string]string{"invoice.txt": foreign, "other.yaml": "---\nrequest: {system: Somebody else.}\n"} {
+			for name, text := range map[string]string{"invoice.txt": foreign, "other.yaml": `{"request":{"system":"Somebody else."}}`} {
 				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -200,7 +200,7 @@ func TestDemoTellsOfDelays(t *testing.T) {
 
 func TestOfOneAnswer(t *testing.T) {
 	cassette := func(words string) error {
-		text := "---\nrequest: {}\nerror: {message: " + fmt.Sprintf("%q", words) + "}\n"
+		text := fmt.Sprintf(`{"request":{},"error":{"message":%q}}`, words)
 		player, err := wrap.Replay(strings.NewReader(text), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +231,7 @@ func TestOfOneAnswer(t *testing.T) {
 		{"answer too long", fmt.Errorf("%w: max_tokens is used up", endpoint.ErrCut), true},
 		{"declined", fmt.Errorf("%w: no", endpoint.ErrRefused), true},
 		{"filtered", fmt.Errorf("%w: for hate", openai.ErrFiltered), true},
-		{"tool call that the server cannot read", &openai.Error{Status: 400, Code: "tool_use_failed"}, true},
+		{"tool call that the server cannot read", &openai.Error{Status: 400, Reason: "tool_use_failed"}, true},
 		{"declined in the recording", cassette(endpoint.ErrRefused.Error() + ": no"), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

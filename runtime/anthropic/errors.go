@@ -16,6 +16,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
+	"usher/tools/fault"
 )
 
 var (
@@ -25,7 +26,7 @@ var (
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
 	ErrCut = endpoint.ErrCut
 	// ErrFormat: the server's answer is not in the form of the Messages API.
-	ErrFormat = errors.New("the model's server does not speak the Messages API")
+	ErrFormat = fault.New(fault.Format, "the model's server does not speak the Messages API")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
 	ErrTimeout = endpoint.ErrTimeout
 
@@ -91,12 +92,15 @@ func (e *Error) window() bool {
 	return strings.Contains(e.Message, "prompt is too long") || strings.Contains(e.Message, "exceed context limit")
 }
 
-// ErrorType is the error's class in traces: its status, where it has one.
-func (e *Error) ErrorType() string {
-	if e.Status == 0 {
-		return ""
+// Code is the status, where it has one and nothing says it better.
+func (e *Error) Code() fault.Code {
+	switch {
+	case e.window():
+		return fault.Window
+	case e.Status == 0:
+		return fault.Failed
 	}
-	return strconv.Itoa(e.Status)
+	return fault.Status(e.Status)
 }
 
 // RetryAfter is how long the server asks to wait, if it does.

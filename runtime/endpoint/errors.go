@@ -1,20 +1,21 @@
 package endpoint
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"usher/tools/fault"
 )
 
 var (
 	// ErrRefused: the model, or the provider for it, declined to answer.
-	ErrRefused = errors.New("the model refuses to answer")
+	ErrRefused = fault.New(fault.Refused, "the model refuses to answer")
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
-	ErrCut = errors.New("the model's answer is incomplete")
+	ErrCut = fault.New(fault.Cut, "the model's answer is incomplete")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
-	ErrTimeout = errors.New("the model took too long")
+	ErrTimeout = fault.New(fault.Timeout, "the model took too long")
 )
 
 // Transient is a failure that says nothing about the request itself: the same
@@ -35,17 +36,6 @@ func (e *Transient) Unwrap() error { return e.err }
 
 // Temporary is true.
 func (e *Transient) Temporary() bool { return true }
-
-// ErrorType is the failure's class in traces, where it is one of those above.
-func (e *Transient) ErrorType() string {
-	switch {
-	case errors.Is(e.err, ErrTimeout):
-		return "timeout"
-	case errors.Is(e.err, ErrCut):
-		return "cut"
-	}
-	return ""
-}
 
 // Cut is an [ErrCut] by a connection that broke, or by a server that stopped.
 func Cut(why error) error {

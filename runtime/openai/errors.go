@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,17 +8,18 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
+	"usher/tools/fault"
 )
 
 var (
 	// ErrRefused: the model declined to answer; its words follow.
 	ErrRefused = endpoint.ErrRefused
 	// ErrFiltered: a content filter of the provider stopped the request or the answer.
-	ErrFiltered = errors.New("the provider's content filter stopped it")
+	ErrFiltered = fault.New(fault.Refused, "the provider's content filter stopped it")
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
 	ErrCut = endpoint.ErrCut
 	// ErrFormat: the server's answer is not in the Chat Completions format.
-	ErrFormat = errors.New("the model's server does not speak the Chat Completions format")
+	ErrFormat = fault.New(fault.Format, "the model's server does not speak the Chat Completions format")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
 	ErrTimeout = endpoint.ErrTimeout
 )
@@ -29,7 +29,7 @@ var (
 // conversation that is too long a [runtime.ErrWindow].
 type Error struct {
 	Status    int    // of HTTP; 0 where the error came in the middle of an answer without one
-	Code      string // the provider's code, for example "rate_limit_exceeded"; may be empty
+	Reason    string // the provider's code, for example "rate_limit_exceeded"; may be empty
 	Type      string // the provider's type, for example "invalid_request_error"; may be empty
 	Param     string // what of the request is wrong; may be empty
 	Message   string
@@ -52,8 +52,8 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(" with an error")
 	}
-	if e.Code != "" {
-		b.WriteString(" (" + e.Code + ")")
+	if e.Reason != "" {
+		b.WriteString(" (" + e.Reason + ")")
 	}
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
@@ -82,12 +82,17 @@ func (e *Error) Is(target error) bool {
 	return target == ErrFiltered && e.filter || target == runtime.ErrWindow && e.window()
 }
 
-// ErrorType is the error's class in traces: its status, where it has one.
-func (e *Error) ErrorType() string {
-	if e.Status == 0 {
-		return ""
+// Code is the status, where it has one and nothing says it better.
+func (e *Error) Code() fault.Code {
+	switch {
+	case e.window():
+		return fault.Window
+	case e.filter:
+		return fault.Refused
+	case e.Status == 0:
+		return fault.Failed
 	}
-	return strconv.Itoa(e.Status)
+	return fault.Status(e.Status)
 }
 
 // RetryAfter is how long the server asks to wait, if it does.
@@ -97,13 +102,13 @@ func (e *Error) RetryAfter() (time.Duration, bool) { return e.wait, e.waits }
 // without money is not a matter of time, though its status is 429, nor is a
 // conversation that is too long, though some servers say 500 to it.
 func (e *Error) Temporary() bool {
-	if e.filter || e.window() || e.Code == "insufficient_quota" || e.Type == "insufficient_quota" {
+	if e.filter || e.window() || e.Reason == "insufficient_quota" || e.Type == "insufficient_quota" {
 		return false
 	}
 	if e.Status != 0 {
 		return endpoint.Temporary(e.Status)
 	}
-	for _, word := range []string{e.Code, e.Type} {
+	for _, word := range []string{e.Reason, e.Type} {
 		switch word {
 		case "server_error", "internal_server_error", "rate_limit_exceeded", "overloaded", "overloaded_error", "service_unavailable", "timeout":
 			return true

@@ -62,7 +62,7 @@ func (m *Model) serverError(body []byte) *Error {
 	case json.Unmarshal(inner, &said) == nil:
 		e.Message, e.Type = said.Message, said.Type
 		if said.Code != nil && said.Code != 0 { // the library reads null as 0
-			e.Code = fmt.Sprint(said.Code)
+			e.Reason = fmt.Sprint(said.Code)
 		}
 		if said.Param != nil {
 			e.Param = *said.Param
@@ -71,9 +71,9 @@ func (m *Model) serverError(body []byte) *Error {
 	default:
 		e.Message = string(inner)
 	}
-	e.Code, e.Type, e.Param, e.Message = m.clip(e.Code), m.clip(e.Type), m.clip(e.Param), m.clip(e.Message)
-	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 && status <= 599 {
-		e.Status, e.Code = status, ""
+	e.Reason, e.Type, e.Param, e.Message = m.clip(e.Reason), m.clip(e.Type), m.clip(e.Param), m.clip(e.Message)
+	if status, err := strconv.Atoi(e.Reason); err == nil && status >= 400 && status <= 599 {
+		e.Status, e.Reason = status, ""
 	}
 	return e
 }
@@ -90,7 +90,7 @@ func (e *Error) more(raw []byte) {
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(raw, &in) // the rest of the error stands without it
-	if e.Code == "content_filter" || in.InnerError.Code == "ResponsibleAIPolicyViolation" {
+	if e.Reason == "content_filter" || in.InnerError.Code == "ResponsibleAIPolicyViolation" {
 		e.filter = true
 		if found := filtered(in.InnerError.Results); found != "" {
 			e.Message = "for " + found + ": " + e.Message

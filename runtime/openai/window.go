@@ -35,9 +35,9 @@ var windowTexts = []string{
 // limit on tokens a minute, which some report in like words, is none.
 func (e *Error) window() bool {
 	switch {
-	case e.Code == "rate_limit_exceeded":
+	case e.Reason == "rate_limit_exceeded":
 		return false
-	case slices.Contains(windowCodes, e.Code), slices.Contains(windowCodes, e.Type):
+	case slices.Contains(windowCodes, e.Reason), slices.Contains(windowCodes, e.Type):
 		return true
 	case e.Status != 0 && e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge && e.Status < 500:
 		return false

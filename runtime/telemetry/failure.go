@@ -1,15 +1,14 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
 	"log/slog"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"usher/tools/fault"
 )
 
 // fail marks the span as failed and returns the error's class. What the error
@@ -34,37 +33,11 @@ func (t *Telemetry) failure(err error, s *secrets) []slog.Attr {
 	return set
 }
 
-// ErrorClass is the class that an error has in traces, where that is a word of
-// its own and not the name of a Go type; "" otherwise.
-func ErrorClass(err error) string {
-	if err == nil {
-		return ""
-	}
-	class := errorType(err).Value.AsString()
-	if strings.HasPrefix(class, "*") || class == semconv.ErrorTypeOther.Value.AsString() {
-		return ""
-	}
-	return class
-}
-
-// errorType is the class of an error: what its method ErrorType or Code says,
-// or the name of its Go type. There are few of them, and none quotes anything.
+// errorType is the code of an error, as the conventions spell it: one that has
+// none is "_OTHER".
 func errorType(err error) attribute.KeyValue {
-	var classed interface{ ErrorType() string }
-	var coded interface{ Code() string }
-	switch {
-	case errors.As(err, &classed) && classed.ErrorType() != "":
-		return semconv.ErrorTypeKey.String(brief(classed.ErrorType()))
-	case errors.As(err, &coded) && coded.Code() != "":
-		return semconv.ErrorTypeKey.String(brief(coded.Code()))
-	case errors.Is(err, context.Canceled):
-		return semconv.ErrorTypeKey.String("canceled")
-	case errors.Is(err, context.DeadlineExceeded):
-		return semconv.ErrorTypeKey.String("timeout")
+	if code := fault.Of(err); code != fault.Failed {
+		return semconv.ErrorTypeKey.String(brief(string(code)))
 	}
-	name := semconv.ErrorType(err)
-	if text := name.Value.AsString(); strings.HasPrefix(text, "*errors.") || strings.HasPrefix(text, "*fmt.") {
-		return semconv.ErrorTypeOther // a type that says nothing
-	}
-	return name
+	return semconv.ErrorTypeOther
 }

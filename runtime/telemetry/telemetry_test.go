@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"usher/runtime/telemetry"
+	"usher/tools/fault"
 	"usher/tools/spend"
 )
 
@@ -94,7 +95,7 @@ func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 
 type classed struct{ error }
 
-func (classed) ErrorType() string { return "capability_denied" }
+func (classed) Code() fault.Code { return fault.Denied }
 
 func TestSpansAreTheConventions(t *testing.T) {
 	tel, kept := spans(t, false)
@@ -251,8 +252,8 @@ func TestUnknownsAreLeftOut(t *testing.T) {
 
 type coded struct{}
 
-func (*coded) Error() string { return secret }
-func (*coded) Code() string  { return "budget_spent" }
+func (*coded) Error() string    { return secret }
+func (*coded) Code() fault.Code { return fault.BudgetSpent }
 
 type plain struct{}
 
@@ -265,8 +266,8 @@ func TestErrorsHaveAClass(t *testing.T) {
 	}{
 		"a class of its own":  {fmt.Errorf("x: %w", classed{errors.New("y")}), "capability_denied"},
 		"a code":              {fmt.Errorf("x: %w", &coded{}), "budget_spent"},
-		"a type":              {fmt.Errorf("x: %w", &plain{}), "*telemetry_test.plain"},
-		"no type to speak of": {errors.Join(errors.New("x"), errors.New("y")), "_OTHER"},
+		"a type without one":  {fmt.Errorf("x: %w", &plain{}), "_OTHER"},
+		"several without one": {errors.Join(errors.New("x"), errors.New("y")), "_OTHER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tel, kept := spans(t, false)
@@ -317,25 +318,19 @@ func TestOffCostsNothing(t *testing.T) {
 }
 
 // long is an error whose class is as long as its author likes.
-type long struct{ coded bool }
+type long struct{}
 
 func (long) Error() string { return "x" }
 
-func (e long) ErrorType() string {
-	if e.coded {
-		return ""
-	}
-	return strings.Repeat("y", 127) + "é"
-}
-func (long) Code() string { return strings.Repeat("y", 127) + "é" }
+func (long) Code() fault.Code { return fault.Code(strings.Repeat("y", 127) + "é") }
 
 // Words that somebody else has given are cut, between characters.
 func TestWordsOfOthersAreCut(t *testing.T) {
 	tel, kept := spans(t, false)
-	word, want := long{}.Code(), strings.Repeat("y", 127)+"…"
+	word, want := string(long{}.Code()), strings.Repeat("y", 127)+"…"
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
 	asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{})
-	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{coded: true})
+	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{})
 	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{ID: word})
 	tool.End(calling, "ok", "", long{})
 	turn.End(ctx, 1, spend.Usage{}, nil)

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools/fault"
 )
 
 // CacheOptions adjusts [Cache]. The zero value is valid.
@@ -23,7 +23,7 @@ type CacheOptions struct {
 }
 
 // ErrAnswerSize says that an answer exceeded [CacheOptions].MaxAnswer.
-var ErrAnswerSize = errors.New("answer exceeds the cache's limit")
+var ErrAnswerSize = fault.New(fault.TooLarge, "answer exceeds the cache's limit")
 
 // Cache returns m with its answers kept, by the whole request. Equal requests
 // at one time share one call, whose pieces all of them get as they come; the
@@ -77,7 +77,12 @@ func (c *cache) Unwrap() runtime.Model { return c.model }
 
 func (c *cache) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		k := fingerprint(req)
+		raw, err := canonical(req)
+		if err != nil { // no JSON: the model says what is wrong
+			c.model.Generate(ctx, req)(yield)
+			return
+		}
+		k := sha256.Sum256(raw)
 		for {
 			chunks, f, first := c.join(ctx, k, req)
 			if f == nil {
@@ -277,4 +282,19 @@ func chunkSize(c *runtime.Chunk) int {
 		n += len(c.Call.ID) + len(c.Call.Name) + len(c.Call.Arguments)
 	}
 	return n
+}
+
+// clone copies a request for use beyond the call that it came with.
+func clone(req *runtime.Request) *runtime.Request {
+	out := &runtime.Request{
+		System: req.System, Messages: slices.Clone(req.Messages),
+		Tools: slices.Clone(req.Tools), Output: slices.Clone(req.Output),
+	}
+	for i := range out.Messages {
+		out.Messages[i].Calls = slices.Clone(out.Messages[i].Calls)
+	}
+	for i := range out.Tools {
+		out.Tools[i].Input = slices.Clone(out.Tools[i].Input)
+	}
+	return out
 }

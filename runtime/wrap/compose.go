@@ -2,9 +2,7 @@ package wrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -81,17 +79,13 @@ func Rest(all map[string]any) map[string]any {
 //
 // Files are relative to the working directory (see [Located]); a recording is
 // added to what its file holds, and a replay whose file is not there yet fails
-// when it is asked ([Unrecorded]). A cassette is of no day and place: the date
-// and names that [prompt.System] writes are left out ([Unset]), and ids that
-// each run gives out anew count by their place. Keys and header values among
+// when it is asked ([Unrecorded]). Keys and header values among
 // the settings are secrets to it, as they are when the answer is given. With
 // replay, m may be nil.
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
 	parsed, err := parse(cfg.Settings)
 	if err == nil {
-		m, err = parsed.stack(cfg.Name, m, models, &CassetteOptions{
-			Fresh: func(ctx context.Context) []string { return secrets(ctx, cfg) }, Normalise: Unset, FreshIDs: true,
-		})
+		m, err = parsed.stack(cfg.Name, m, models, func(ctx context.Context) []string { return secrets(ctx, cfg) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
@@ -99,12 +93,9 @@ func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime
 	return m, nil
 }
 
-func (p *composition) stack(name string, m runtime.Model, models map[string]runtime.Model, opts *CassetteOptions) (runtime.Model, error) {
+func (p *composition) stack(name string, m runtime.Model, models map[string]runtime.Model, secrets func(context.Context) []string) (runtime.Model, error) {
 	if p.replay != "" {
-		player, err := open(p.replay, opts)
-		if errors.Is(err, fs.ErrNotExist) {
-			return &described{&unrecorded{file: p.replay, opts: opts}, m, p.window}, nil
-		}
+		player, err := replayFile(p.replay, secrets)
 		if err != nil {
 			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.replay, err)}
 		}
@@ -136,7 +127,7 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 		m = Cache(m, p.cache)
 	}
 	if p.record != "" {
-		m = Record(m, appendingFile(p.record), opts)
+		m = Record(m, appendingFile(p.record), secrets)
 	}
 	if p.window != 0 {
 		m = &described{m, m, p.window}
@@ -174,11 +165,8 @@ func replays(m runtime.Model) bool {
 	if d, ok := m.(*described); ok {
 		m = d.Model
 	}
-	switch m.(type) {
-	case *Player, *unrecorded:
-		return true
-	}
-	return false
+	_, ok := m.(*Player)
+	return ok
 }
 
 // Order returns the names of the models in an order in which each comes after

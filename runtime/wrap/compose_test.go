@@ -81,7 +81,7 @@ func TestRestIsTheProviders(t *testing.T) {
 
 // Each setting does its part, and they stand in the documented order.
 func TestComposeOrder(t *testing.T) {
-	busy := act{err: fault{text: "busy", temporary: true}}
+	busy := act{err: outage{text: "busy", temporary: true}}
 	hi := act{chunks: append(say("hi"), used(999_996, 1))}
 	price := settings{"input": number("2.50"), "output": "10"}
 	for _, tc := range []struct {
@@ -144,7 +144,7 @@ func TestComposeRecordsAndReplays(t *testing.T) {
 	t.Setenv("WRAP_TEST_KEY", "a-key-of-no-known-form")
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	in := settings{"record": file, "retry": settings{"first": "1ms"}, "key": "env:WRAP_TEST_KEY", "headers": settings{"X-Token": "Token another-secret"}}
-	inner := play(act{err: fault{text: "busy", temporary: true}}, act{chunks: say("a-key-of-no-known-form, another-secret")})
+	inner := play(act{err: outage{text: "busy", temporary: true}}, act{chunks: say("a-key-of-no-known-form, another-secret")})
 	m := compose(t, nil, inner, in)
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there is a file before anything was asked: %v", err)
@@ -167,7 +167,7 @@ func TestComposeRecordsAndReplays(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, got.text, got.err)
 		}
 	}
-	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request; nearest is entry 1: ask what was recorded, or remove the cassette (or record into another file) and record it again:\n") {
+	if got := ask(t.Context(), player, "z"); !strings.Contains(message(got.err), "does not know this request; next is entry 2: ask what was recorded, or remove the cassette (or record into another file) and record it again:\n") {
 		t.Errorf("z: got %v", got.err)
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"usher/runtime"
-	"usher/tools/spend"
 )
 
 // Delayer is what an error implements that knows when to try again, such as a
@@ -38,17 +37,8 @@ type Temporary interface {
 
 // final says that err is a bound of the caller's and not a failure of a model.
 func final(err error) bool {
-	if _, ok := errors.AsType[*spend.BudgetError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*spend.PriceError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*unrecordedError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[*UnknownRequestError](err)
-	return ok
+	refused, ok := errors.AsType[runtime.Unasked](err)
+	return ok && refused.Unasked()
 }
 
 // acted says that the consumer of c could have acted on it.

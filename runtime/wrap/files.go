@@ -55,13 +55,3 @@ func (name appendingFile) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// open reads a cassette's file.
-func open(name string, opts *CassetteOptions) (*Player, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Replay(f, opts)
-}

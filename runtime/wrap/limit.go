@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"usher/runtime"
+	"usher/tools/fault"
 )
 
 // LimitOptions are the limits of [Limit]. A negative one admits nothing.
@@ -129,3 +130,6 @@ func (l *limited) turn(ctx context.Context, yield func(runtime.Chunk, error) boo
 	}
 	return false, nil
 }
+
+// Code is [fault.RateLimited].
+func (e *LimitError) Code() fault.Code { return fault.RateLimited }

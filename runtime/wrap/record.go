@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,77 +11,25 @@ import (
 	"slices"
 	"sync"
 
-	"usher/prompt"
 	"usher/runtime"
-	"usher/runtime/telemetry"
+	"usher/tools/fault"
 )
 
-// CassetteOptions adjusts [Record] and [Replay]; both ends of one cassette
-// need the same. The zero value is valid.
-//
-// Nothing of a request is left out of the comparison on its own account. A
-// system message with today's date in it is refused tomorrow: take the date
-// out with Normalise, as [Unset] does for those that agents get.
-type CassetteOptions struct {
-	// Secrets are replaced wherever they occur, beside everything that has the
-	// form of a key, a token or an Authorization header.
-	Secrets []string
-	// Fresh returns more of them, asked anew for each request: keys change. Nil is none.
-	Fresh func(context.Context) []string
-	// FreshIDs takes the ids of jobs and sessions (ULIDs), which differ from run
-	// to run, for the same where they stand in the same places. A replayed answer
-	// that names one names the one of its own run.
-	FreshIDs bool
-	// Normalise changes the copy of a request that is written and compared; nil changes nothing.
-	Normalise func(*runtime.Request)
-}
-
-// Unset is a Normalise that takes out the date and the names of the venue and the
-// model which [prompt.System] writes.
-func Unset(req *runtime.Request) { req.System = prompt.Unset(req.System) }
-
-// recorded returns the request as it is written and compared.
-func (o *CassetteOptions) recorded(req *runtime.Request, s scrubber) recordedRequest {
-	if o != nil && o.Normalise != nil {
-		req = clone(req)
-		o.Normalise(req)
-	}
-	out := recordRequest(req)
-	out.scrubWith(s)
-	return out
-}
-
-// comparable is the request as it is compared, and the ids that were taken out.
-func (o *CassetteOptions) comparable(r *recordedRequest) (text string, ids []string) {
-	text = r.canonical()
-	if o != nil && o.FreshIDs {
-		return numbered(text)
-	}
-	return text, nil
-}
-
-// scrubber finds the secrets as they are now.
-func (o *CassetteOptions) scrubber(ctx context.Context) scrubber {
-	switch {
-	case o == nil:
-		return newScrubber(nil)
-	case o.Fresh == nil:
-		return newScrubber(o.Secrets)
-	}
-	return newScrubber(append(slices.Clip(o.Secrets), o.Fresh(ctx)...))
-}
-
 // Record returns m with every request and its answer written to w, in one
-// Write each: YAML documents, with secrets scrubbed before anything is
-// written. Entries stand in the order in which the answers ended. An answer
-// that cannot be written ends with an error.
-func Record(m runtime.Model, w io.Writer, opts *CassetteOptions) runtime.Model {
-	return &recorder{model: m, opts: opts, w: w}
+// Write each: a line of JSON, in the order in which the answers ended. What has
+// the form of a key, a token or an Authorization header is left out, and so is
+// what secrets returns, which is asked anew for each request; nil returns none.
+// An answer that cannot be written ends with an error.
+//
+// A line is of no day and place: the date and the names of the venue and the
+// model that [prompt.System] writes are left out.
+func Record(m runtime.Model, w io.Writer, secrets func(context.Context) []string) runtime.Model {
+	return &recorder{model: m, secrets: secrets, w: w}
 }
 
 type recorder struct {
-	model runtime.Model
-	opts  *CassetteOptions
+	model   runtime.Model
+	secrets func(context.Context) []string
 
 	mu sync.Mutex // guards w
 	w  io.Writer
@@ -104,41 +53,55 @@ func (r *recorder) CountTokens(context.Context, *runtime.Request) (int, error) {
 
 func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		scrub := r.opts.scrubber(ctx)
-		e := episode{Request: r.opts.recorded(req, scrub)}
+		scrub := scrubberOf(ctx, r.secrets)
+		var e entry
+		var failed error
+		if e.Request, failed = comparable(req, scrub); failed != nil {
+			yield(runtime.Chunk{}, fmt.Errorf("write cassette: %w", failed))
+			return
+		}
+		var got recording
 		for chunk, err := range r.model.Generate(ctx, req) {
-			if err != nil {
-				e.Left = ctx.Err() != nil
-				if !e.Left {
-					e.Error = recordError(err)
-				}
-				if failed := r.write(&e, scrub); failed != nil {
-					err = errors.Join(err, failed)
-				}
-				yield(chunk, err)
-				return
+			if failed = err; failed != nil {
+				break
 			}
-			e.Chunks = append(e.Chunks, recordChunk(&chunk))
-			if !yield(chunk, nil) {
-				e.Left = true
-				_ = r.write(&e, scrub) // the consumer is gone; an entry that is missing is refused on replay
-				return
+			got.add(&chunk)
+			if e.Left = !yield(chunk, nil); e.Left {
+				break
 			}
 		}
-		e.Left = ctx.Err() != nil
+		left := e.Left
+		e.Chunks, e.Left = got.chunks(), left || ctx.Err() != nil
+		if failed != nil && !e.Left {
+			e.Error = failureOf(failed)
+		}
 		if err := r.write(&e, scrub); err != nil {
-			yield(runtime.Chunk{}, err)
+			failed = errors.Join(failed, err) // one who left is told nothing: an entry that is missing is refused on replay
+		}
+		if failed != nil && !left {
+			yield(runtime.Chunk{}, failed)
 		}
 	}
 }
 
-func (r *recorder) write(e *episode, scrub scrubber) error {
-	e.scrubWith(scrub)
-	text, err := e.print()
+// scrubberOf finds the secrets as they are now.
+func scrubberOf(ctx context.Context, secrets func(context.Context) []string) scrubber {
+	if secrets == nil {
+		return newScrubber(nil)
+	}
+	return newScrubber(secrets(ctx))
+}
+
+func (r *recorder) write(e *entry, s scrubber) error {
+	scrubbed, err := e.rewritten(s.scrub)
+	var line []byte
+	if err == nil {
+		line, err = encode(entry{e.Request, scrubbed})
+	}
 	if err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		_, err = io.WriteString(r.w, text)
+		_, err = r.w.Write(append(line, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write cassette: %w", err)
@@ -146,25 +109,72 @@ func (r *recorder) write(e *episode, scrub scrubber) error {
 	return nil
 }
 
-func recordError(err error) *recordedError {
-	out := &recordedError{Message: exact(err.Error()), Window: errors.Is(err, runtime.ErrWindow), Class: exact(telemetry.ErrorClass(err))}
-	var coded runtime.Coded
-	if errors.As(err, &coded) {
-		out.Code = exact(coded.Code())
-		if details, err := json.Marshal(coded); err == nil {
-			out.Details = exact(details)
+// recording is an answer that is put together from its pieces. Waits are no part
+// of it.
+type recording struct {
+	text, reasoning string
+	calls           []runtime.CallDelta
+	last            runtime.Chunk // with usage, finish and model
+}
+
+func (a *recording) add(c *runtime.Chunk) {
+	a.text += c.Text
+	a.reasoning += c.Reasoning
+	if c.Call != nil {
+		i := slices.IndexFunc(a.calls, func(other runtime.CallDelta) bool { return other.Index == c.Call.Index })
+		if i < 0 {
+			i = len(a.calls)
+			a.calls = append(a.calls, runtime.CallDelta{Index: c.Call.Index})
 		}
+		call := &a.calls[i]
+		call.ID, call.Name, call.Arguments = call.ID+c.Call.ID, call.Name+c.Call.Name, call.Arguments+c.Call.Arguments
 	}
-	var temporary Temporary
-	if errors.As(err, &temporary) {
-		t := temporary.Temporary()
-		out.Temporary = &t
+	if c.Usage != nil {
+		used := *c.Usage
+		a.last.Usage = &used
 	}
-	var delayer Delayer
-	if errors.As(err, &delayer) {
+	a.last.Finish, a.last.Model = cmp.Or(c.Finish, a.last.Finish), cmp.Or(c.Model, a.last.Model)
+}
+
+func (a *recording) chunks() (out []runtime.Chunk) {
+	if a.reasoning != "" {
+		out = append(out, runtime.Chunk{Reasoning: a.reasoning})
+	}
+	if a.text != "" {
+		out = append(out, runtime.Chunk{Text: a.text})
+	}
+	for i := range a.calls {
+		out = append(out, runtime.Chunk{Call: &a.calls[i]})
+	}
+	if a.last != (runtime.Chunk{}) {
+		out = append(out, a.last)
+	}
+	return out
+}
+
+func failureOf(err error) *failure {
+	out := &failure{Message: err.Error(), Code: fault.Of(err)}
+	if errors.Is(err, runtime.ErrWindow) {
+		out.Code = fault.Window
+	}
+	if detailed, ok := errors.AsType[fault.Detailed](err); ok {
+		out.Details, _ = json.Marshal(detailed.Details()) // without them the code is still told
+	}
+	if delayer, ok := errors.AsType[interface {
+		error
+		Delayer
+	}](err); ok {
 		if wait, known := delayer.RetryAfter(); known {
-			out.RetryAfter = exact(wait.String())
+			out.RetryAfter = &wait
 		}
+	}
+	// An error that says only when to come back is worth coming back for.
+	out.Temporary = out.RetryAfter != nil
+	if temporary, ok := errors.AsType[interface {
+		error
+		Temporary
+	}](err); ok {
+		out.Temporary = temporary.Temporary()
 	}
 	return out
 }

@@ -5,9 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/wrap"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/toolstest"
 	"usher/ucan"
 )
@@ -67,9 +67,9 @@ func runOn(t *testing.T, m runtime.Model, prompt string, day time.Time) (events 
 }
 
 // overloaded is known in traces by its status.
-type overloaded struct{ fault }
+type overloaded struct{ outage }
 
-func (overloaded) ErrorType() string { return "529" }
+func (overloaded) Code() fault.Code { return fault.Status(529) }
 
 func reading(end act) *script {
 	return play(act{chunks: []runtime.Chunk{
@@ -86,9 +86,9 @@ func TestReplayOfARun(t *testing.T) {
 		name string
 		end  act
 	}{
-		{"answered", act{chunks: []runtime.Chunk{{Text: "It "}, {Text: "says\n  \"value\".\n"}, {}, used(20, 9), {Finish: "stop"}}}},
-		{"failed", act{chunks: []runtime.Chunk{{Text: "It "}}, err: fault{text: "overloaded", temporary: true, after: time.Second}}},
-		{"failed with a word for it", act{err: overloaded{fault{text: "overloaded"}}}},
+		{"answered", act{chunks: []runtime.Chunk{{Text: "It "}, {Text: "says\n  \"value\".\n"}, {}, used(20, 9), {Finish: "stop", Model: "v-1"}}}},
+		{"failed", act{chunks: []runtime.Chunk{{Text: "It "}}, err: outage{text: "overloaded", temporary: true, after: time.Second}}},
+		{"failed with a word for it", act{err: overloaded{outage{text: "overloaded"}}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var cassette bytes.Buffer
@@ -98,17 +98,20 @@ func TestReplayOfARun(t *testing.T) {
 				t.Fatalf("%v\n%s", err, cassette.String())
 			}
 			got, gotErr := run(t, player, "You are Bob.")
-			if diff := cmp.Diff(want, got); diff != "" || message(wantErr) != message(gotErr) {
-				t.Errorf("events (-recorded +replayed):\n%s%v, %v", diff, wantErr, gotErr)
+			if diff := cmp.Diff(logged(want), logged(got)); diff != "" || message(wantErr) != message(gotErr) {
+				t.Errorf("log (-recorded +replayed):\n%s%v, %v", diff, wantErr, gotErr)
 			}
 			if _, classed := errors.AsType[overloaded](tc.end.err); classed && !strings.Contains(strings.Join(got, "\n"), `"errorCode":"529"`) {
 				t.Errorf("no event has the error's class:\n%s", strings.Join(got, "\n"))
 			}
-			if player.Left() != 0 {
-				t.Errorf("%d answers were not asked for", player.Left())
-			}
 		})
 	}
+}
+
+// logged is what of the events is in the log: an answer is recorded whole, and
+// not in the pieces in which it came.
+func logged(events []string) []string {
+	return slices.DeleteFunc(slices.Clone(events), func(ev string) bool { return strings.Contains(ev[:30], "_delta") })
 }
 
 // What was scrubbed from an answer comes back in the next request, which has
@@ -137,7 +140,7 @@ func TestReplayOfARunWithASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(recorded) != len(replayed) || !strings.Contains(strings.Join(replayed, "\n"), "The key is [redacted]") {
+	if len(logged(recorded)) != len(logged(replayed)) || !strings.Contains(strings.Join(replayed, "\n"), "The key is [redacted]") {
 		t.Errorf("replayed %s", strings.Join(replayed, "\n"))
 	}
 }
@@ -157,19 +160,19 @@ func TestReplayRefusesAChangedPrompt(t *testing.T) {
 	if !ok || unknown.Entry != 1 {
 		t.Fatalf("got %v, want an UnknownRequestError near entry 1", err)
 	}
-	for _, line := range []string{"--- recorded (entry 1)\n", "+++ asked\n", "\n-    You are Bob.\n", "\n+    You are Rob.\n"} {
+	for _, line := range []string{"--- recorded (entry 1)\n", "+++ asked\n", "\n-  \"system\": \"You are Bob.\n", "\n+  \"system\": \"You are Rob.\n"} {
 		if !strings.Contains(err.Error(), line) {
 			t.Errorf("the error does not have the line %q:\n%v", line, err)
 		}
 	}
-	if player.Left() != 2 {
-		t.Errorf("a refused request used an answer up: %d left, want 2", player.Left())
+	if _, err := run(t, player, "You are Bob."); err != nil {
+		t.Errorf("a refused request used an answer up: %v", err)
 	}
 }
 
 func TestReplayInOrder(t *testing.T) {
 	var cassette bytes.Buffer
-	m := wrap.Record(play(act{chunks: say("one")}, act{chunks: say("other")}, act{err: fault{text: "busy", temporary: true, after: 2 * time.Second}}), &cassette, nil)
+	m := wrap.Record(play(act{chunks: say("one")}, act{chunks: say("other")}, act{err: outage{text: "busy", temporary: true, after: 2 * time.Second}}), &cassette, nil)
 	ask(t.Context(), m, "x")
 	ask(t.Context(), m, "y")
 	ask(t.Context(), m, "x")
@@ -210,38 +213,6 @@ func TestRecordOfAnAnswerThatWasLeft(t *testing.T) {
 	}
 }
 
-func TestNormalise(t *testing.T) {
-	undated := &wrap.CassetteOptions{Normalise: func(r *runtime.Request) {
-		before, _, _ := strings.Cut(r.System, "Today is ")
-		r.System = before
-		r.Messages[0].Text = strings.ToLower(r.Messages[0].Text)
-	}}
-	today := func(day string) *runtime.Request {
-		return &runtime.Request{System: "Be brief. Today is " + day, Messages: []runtime.Message{{Role: "user", Text: "Hi"}}}
-	}
-	for _, tc := range []struct {
-		name  string
-		opts  *wrap.CassetteOptions
-		known bool
-	}{{"a date is not ignored", nil, false}, {"unless the program says so", undated, true}} {
-		t.Run(tc.name, func(t *testing.T) {
-			var cassette bytes.Buffer
-			req := today("Friday")
-			send(t.Context(), wrap.Record(play(act{chunks: say("a")}), &cassette, tc.opts), req)
-			if diff := cmp.Diff(today("Friday"), req); diff != "" {
-				t.Errorf("the model's own request was changed:\n%s", diff)
-			}
-			player, err := wrap.Replay(&cassette, tc.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := send(t.Context(), player, today("Saturday")); (got.err == nil) != tc.known {
-				t.Errorf("got %v, want known = %t", got.err, tc.known)
-			}
-		})
-	}
-}
-
 func TestNoSecretReachesACassette(t *testing.T) {
 	const key = "hunter2/\"<é"
 	secrets := []string{
@@ -270,8 +241,8 @@ func TestNoSecretReachesACassette(t *testing.T) {
 			err: leaking{"provider said: " + secret},
 		})
 		var cassette bytes.Buffer
-		opts := &wrap.CassetteOptions{Secrets: []string{key}}
-		got := send(t.Context(), wrap.Record(inner, &cassette, opts), &runtime.Request{
+		known := func(context.Context) []string { return []string{key} }
+		got := send(t.Context(), wrap.Record(inner, &cassette, known), &runtime.Request{
 			System: "use " + secret,
 			Messages: []runtime.Message{
 				{Role: "assistant", Text: secret, Reasoning: secret, Calls: []runtime.ToolCall{{ID: secret, Name: secret, Arguments: string(asJSON)}}},
@@ -287,7 +258,7 @@ func TestNoSecretReachesACassette(t *testing.T) {
 				t.Errorf("%q is in the cassette of %q:\n%s", leak, secret, cassette.String())
 			}
 		}
-		if _, err := wrap.Replay(&cassette, opts); err != nil {
+		if _, err := wrap.Replay(&cassette, known); err != nil {
 			t.Error(err)
 		}
 	}
@@ -298,18 +269,9 @@ type leaking struct {
 	Said string `json:"said"`
 }
 
-func (e leaking) Error() string { return e.Said }
-func (leaking) Code() string    { return "leaking" }
-
-// Secrets are found beside those that are asked for anew at each request.
-func TestFreshSecretsComeBesideTheOthers(t *testing.T) {
-	var cassette bytes.Buffer
-	opts := &wrap.CassetteOptions{Secrets: []string{"hunter2"}, Fresh: func(context.Context) []string { return []string{"swordfish"} }}
-	ask(t.Context(), wrap.Record(play(act{chunks: say("hunter2, swordfish")}), &cassette, opts), "x")
-	if !strings.Contains(cassette.String(), `"[redacted], [redacted]"`) {
-		t.Errorf("the cassette is\n%s", cassette.String())
-	}
-}
+func (e leaking) Error() string  { return e.Said }
+func (leaking) Code() fault.Code { return fault.Refused }
+func (e leaking) Details() any   { return e }
 
 // slowFile takes a while to write, and must be written by one at a time.
 type slowFile struct {
@@ -370,7 +332,7 @@ func TestRecordOfAnAnswerThatWasStopped(t *testing.T) {
 			stop()
 			want, said := wrap.ErrLeft, "ab"
 			if leaves {
-				want, said = context.Canceled, "a"
+				want = context.Canceled
 			}
 			if !errors.Is(last, want) || text != said {
 				t.Errorf("replay = %q, %v, want %q, %v", text, last, said, want)
@@ -399,10 +361,10 @@ func TestRecordSaysWhatItCannotWrite(t *testing.T) {
 
 func TestReplayReadsStrictly(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
-		{"---\nrequest:\n  sytem: a\n", "entry 1"},
-		{"---\nrequest:\n  system: a\n---\nrequest: 3\n", "entry 2"},
-		{"---\nrequest:\n  system: {base64: '*'}\n", "entry 1"},
-		{"---\nrequest:\n  system: a\nerror: {message: a, retry_after: soon}\n", "retry_after"},
+		{`{"reqest":{}}` + "\n", "line 1"},
+		{`{"request":{}}` + "\n" + `{"request":{},"chunks":3}` + "\n", "line 2"},
+		{`{"request":`, "line 1"},
+		{"---\nrequest: {}\n", "line 1"},
 	} {
 		if _, err := wrap.Replay(strings.NewReader(tc.text), nil); !strings.Contains(message(err), tc.want) {
 			t.Errorf("Replay(%q): %v, want %q", tc.text, err, tc.want)
@@ -417,23 +379,14 @@ func TestReplayReadsStrictly(t *testing.T) {
 	}
 }
 
-// The cassette reads well; change testdata/run.yaml only on purpose.
-func TestCassetteReads(t *testing.T) {
-	var cassette bytes.Buffer
-	if _, err := run(t, wrap.Record(reading(act{chunks: say("It says \"value\".\nThat is all.")}), &cassette, nil), "You are Bob."); err != nil {
-		t.Fatal(err)
-	}
-	golden := filepath.Join("testdata", "run.yaml")
-	if os.Getenv("WRITE_GOLDEN") != "" {
-		if err := os.WriteFile(golden, cassette.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
+// FuzzReplay reads whatever there is in a file without a panic.
+func FuzzReplay(f *testing.F) {
+	f.Add(`{"request":{"system":"a"},"chunks":[{"text":"b","usage":{"input":1}}],"error":{"message":"c"}}`)
+	f.Add(`{"request":3,"left":true}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		player, err := wrap.Replay(strings.NewReader(text), nil)
+		if err == nil {
+			ask(t.Context(), player, "x")
 		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), cassette.String()); diff != "" {
-		t.Errorf("cassette (-want +got):\n%s", diff)
-	}
+	})
 }

@@ -1,12 +1,14 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -14,22 +16,189 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"usher/runtime"
+	"usher/tools/fault"
 	"usher/tools/spend"
 )
+
+// Player is a model that answers from a cassette.
+type Player struct {
+	file    string // that was not there when the player was made; "" where there is none
+	secrets func(context.Context) []string
+
+	mu      sync.Mutex // guards what follows
+	entries []*known
+}
+
+// known is an entry, as it is compared.
+type known struct {
+	entry
+	request string // numbered
+	ids     []string
+	played  bool
+}
+
+var _ runtime.Model = (*Player)(nil)
+
+// Replay reads a cassette that [Record] wrote and returns a model that gives its
+// answers, and its errors as they read. Equal requests get their answers in the
+// cassette's order, each once; ids of jobs and sessions (ULIDs), which differ
+// from run to run, are the same where they stand in the same places. Any other
+// request is refused with an *[UnknownRequestError], and never sent anywhere.
+// Usage is what it was, and charged to nobody again. secrets are those of Record.
+func Replay(r io.Reader, secrets func(context.Context) []string) (*Player, error) {
+	entries, err := readCassette(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &Player{secrets: secrets}
+	for _, e := range entries {
+		k := &known{entry: e}
+		k.request, k.ids = numbered(e.Request)
+		p.entries = append(p.entries, k)
+	}
+	return p, nil
+}
+
+// replayFile is Replay of a file, which may be there only later.
+func replayFile(name string, secrets func(context.Context) []string) (*Player, error) {
+	p := &Player{file: name, secrets: secrets}
+	if err := p.open(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return p, nil
+}
+
+// open reads the player's file, if that is to be done yet.
+func (p *Player) open() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(p.file)
+	if err != nil {
+		return &unrecordedError{p.file, err}
+	}
+	from, err := Replay(bytes.NewReader(raw), nil)
+	if err != nil {
+		return err
+	}
+	p.file, p.entries = "", from.entries
+	return nil
+}
+
+// Unrecorded returns why a model of [Compose] cannot replay yet, where that is
+// because its cassette is not there, and nil of any other model.
+func Unrecorded(m runtime.Model) error {
+	if p, ok := runtime.As[*Player](m); ok {
+		return p.open()
+	}
+	return nil
+}
+
+// Generate gives the next recorded answer to the request.
+func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		a, err := p.next(ctx, req)
+		if err != nil {
+			yield(runtime.Chunk{}, err)
+			return
+		}
+		for _, chunk := range a.Chunks {
+			if ctx.Err() != nil {
+				break
+			}
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			yield(runtime.Chunk{}, context.Cause(ctx))
+		case a.Error != nil:
+			yield(runtime.Chunk{}, &ReplayedError{*a.Error})
+		case a.Left:
+			yield(runtime.Chunk{}, ErrLeft)
+		}
+	}
+}
+
+func (p *Player) next(ctx context.Context, req *runtime.Request) (answer, error) {
+	if err := p.open(); err != nil {
+		return answer{}, err
+	}
+	asked, err := comparable(req, scrubberOf(ctx, p.secrets))
+	if err != nil {
+		return answer{}, fmt.Errorf("replay: %w", err)
+	}
+	text, ids := numbered(asked)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	nearest, first, times := len(p.entries)-1, 0, 0
+	for i, k := range p.entries {
+		if k.request != text {
+			if !k.played {
+				nearest = min(nearest, i)
+			}
+			continue
+		}
+		if !k.played {
+			k.played = true
+			return k.in(ids)
+		}
+		if times++; times == 1 {
+			first = i + 1
+		}
+	}
+	switch {
+	case times > 0:
+		return answer{}, &UnknownRequestError{Entry: first, Times: times}
+	case nearest < 0:
+		return answer{}, &UnknownRequestError{}
+	}
+	return answer{}, &UnknownRequestError{Entry: nearest + 1, Diff: difference(nearest+1, p.entries[nearest].Request, asked)}
+}
+
+// in is the answer with the ids of the run that it is played in.
+func (k *known) in(ids []string) (answer, error) {
+	pairs := make([]string, 0, 2*len(ids))
+	for i := range ids { // equal requests have as many
+		pairs = append(pairs, k.ids[i], ids[i])
+	}
+	return k.rewritten(strings.NewReplacer(pairs...).Replace)
+}
+
+// difference shows what was asked beside what was recorded, a line of text on a
+// line of its own.
+func difference(entry int, recorded, asked []byte) string {
+	readable := func(raw []byte) []byte {
+		var b bytes.Buffer
+		_ = json.Indent(&b, raw, "", "  ") // of JSON
+		return []byte(strings.ReplaceAll(b.String(), `\n`, "\n    ") + "\n")
+	}
+	d := string(diff.Diff(fmt.Sprintf("recorded (entry %d)", entry), readable(recorded), "asked", readable(asked)))
+	_, d, _ = strings.Cut(d, "\n") // the line that repeats the command
+	const most = 60                // keeps an error readable where a request has little in common with any
+	lines := strings.SplitAfter(strings.TrimSuffix(d, "\n"), "\n")
+	if len(lines) <= most {
+		return strings.Join(lines, "")
+	}
+	return strings.Join(lines[:most], "") + fmt.Sprintf("[%d more lines of difference]", len(lines)-most)
+}
 
 // again is what to do about a cassette that has entries: what is recorded is
 // added at its end, and the first answer to a request is the one that is given.
 const again = "remove the cassette (or record into another file) and record it again"
 
 // ErrLeft says that a recorded answer stops where its consumer left it.
-var ErrLeft = errors.New("the recorded answer stops here: its consumer left, or was stopped; " + again + " to the end")
+var ErrLeft = fault.New(fault.NotRecorded, "the recorded answer stops here: its consumer left, or was stopped; "+again+" to the end")
 
 // UnknownRequestError says that a request is not in a cassette, or not once
 // more.
 type UnknownRequestError struct {
-	Entry int    // number of the nearest entry, from 1; 0 in an empty cassette
+	Entry int    // number of the first entry that was not asked for yet, from 1; 0 in an empty cassette
 	Times int    // how often the cassette answers just this request; all have been used
-	Diff  string // unified, from the nearest entry's request to the one that was asked; secrets scrubbed
+	Diff  string // unified, from that entry's request to the one that was asked; secrets scrubbed
 }
 
 func (e *UnknownRequestError) Error() string {
@@ -39,245 +208,77 @@ func (e *UnknownRequestError) Error() string {
 	case e.Times > 0:
 		return fmt.Sprintf("replay: the cassette answers this request %d times (first in entry %d) and it was asked once more: %s", e.Times, e.Entry, again)
 	}
-	return fmt.Sprintf("replay: the cassette does not know this request; nearest is entry %d: ask what was recorded, or %s:\n%s", e.Entry, again, e.Diff)
+	return fmt.Sprintf("replay: the cassette does not know this request; next is entry %d: ask what was recorded, or %s:\n%s", e.Entry, again, e.Diff)
 }
 
-// Temporary is false.
-func (e *UnknownRequestError) Temporary() bool { return false }
+// Unasked is true: a replay never leads to a model that is asked.
+func (e *UnknownRequestError) Unasked() bool { return true }
 
-// ReplayedError is an error that was recorded. It reads as it did, and is a
-// [runtime.ErrWindow], a [spend.BudgetError] or another [runtime.Coded] where it was.
-type ReplayedError struct {
-	message   string
-	class     string
-	temporary bool
-	after     time.Duration
-	known     bool
-	cause     error // what errors.Is and errors.As find beside it; may be nil
+// Code is [fault.NotRecorded].
+func (e *UnknownRequestError) Code() fault.Code { return fault.NotRecorded }
+
+type unrecordedError struct {
+	file  string
+	cause error
 }
 
-func (e *ReplayedError) Error() string { return e.message }
+func (e *unrecordedError) Error() string {
+	return fmt.Sprintf("replay %s: %v; record it first, with record in place of replay", e.file, e.cause)
+}
 
-// ErrorType is the class that the recorded error had in traces.
-func (e *ReplayedError) ErrorType() string { return e.class }
+func (e *unrecordedError) Unwrap() error    { return e.cause }
+func (e *unrecordedError) Unasked() bool    { return true }
+func (e *unrecordedError) Code() fault.Code { return fault.NotRecorded }
 
-// Temporary is what the recorded error said.
-func (e *ReplayedError) Temporary() bool { return e.temporary }
-
-// RetryAfter is what the recorded error said.
-func (e *ReplayedError) RetryAfter() (time.Duration, bool) { return e.after, e.known }
-
-// Unwrap returns what the error was beside its text, or nil.
-func (e *ReplayedError) Unwrap() error { return e.cause }
+// ReplayedError is an error that was recorded. It reads as it did, has the code
+// that it had, and is a [runtime.ErrWindow] or a [spend.BudgetError] where it was.
+type ReplayedError struct{ failure failure }
 
 var (
-	_ Temporary = (*ReplayedError)(nil)
-	_ Delayer   = (*ReplayedError)(nil)
+	_ Temporary      = (*ReplayedError)(nil)
+	_ Delayer        = (*ReplayedError)(nil)
+	_ fault.Detailed = (*ReplayedError)(nil)
 )
 
-// replayedCode is a recorded [runtime.Coded] that is not this package's.
-type replayedCode struct {
-	message, code string
-	details       json.RawMessage
-}
+func (e *ReplayedError) Error() string { return e.failure.Message }
 
-func (e *replayedCode) Error() string { return e.message }
-func (e *replayedCode) Code() string  { return e.code }
+// Code is what the recorded error had.
+func (e *ReplayedError) Code() fault.Code { return e.failure.Code }
 
-func (e *replayedCode) MarshalJSON() ([]byte, error) {
-	if !json.Valid(e.details) {
-		return []byte("{}"), nil // scrubbed, or never there
+// Details are what the recorded error had.
+func (e *ReplayedError) Details() any {
+	if e.failure.Details == nil {
+		return nil
 	}
-	return e.details, nil
+	return e.failure.Details
 }
 
-var _ runtime.Coded = (*replayedCode)(nil)
+// Temporary is what the recorded error said.
+func (e *ReplayedError) Temporary() bool { return e.failure.Temporary }
 
-// Player is a model that answers from a cassette.
-type Player struct {
-	opts  *CassetteOptions
-	known []*known          // in the cassette's order
-	asked map[string]*known // by request
-
-	mu   sync.Mutex // guards left, and played of each known request
-	left int
-}
-
-// known is one distinct request and its answers in order.
-type known struct {
-	entry   int    // of the first answer
-	request string // numbered, if ids count by their place
-	lines   map[string]int
-	answers []answer
-	played  int
-}
-
-// answer is an episode with the ids in its request.
-type answer struct {
-	episode
-	ids []string
-}
-
-var _ runtime.Model = (*Player)(nil)
-
-// Replay reads a cassette and returns a model that gives its answers: the
-// pieces as they came, the errors as they read. Equal requests get their
-// answers in the cassette's order, each once. Any other request is refused
-// with an *[UnknownRequestError], and never sent anywhere. Usage is what it
-// was, and charged to nobody again.
-func Replay(r io.Reader, opts *CassetteOptions) (*Player, error) {
-	episodes, err := parseCassette(r)
-	if err != nil {
-		return nil, err
+// RetryAfter is what the recorded error said.
+func (e *ReplayedError) RetryAfter() (time.Duration, bool) {
+	if e.failure.RetryAfter == nil {
+		return 0, false
 	}
-	p := &Player{opts: opts, asked: make(map[string]*known), left: len(episodes)}
-	for i := range episodes {
-		e := &episodes[i]
-		if e.Error != nil && e.Error.RetryAfter != "" {
-			if _, err := time.ParseDuration(string(e.Error.RetryAfter)); err != nil {
-				return nil, fmt.Errorf("read cassette: entry %d: retry_after: %w", i+1, err)
-			}
-		}
-		text, ids := opts.comparable(&e.Request)
-		k := p.asked[text]
-		if k == nil {
-			k = &known{entry: i + 1, request: text, lines: countLines(text)}
-			p.known = append(p.known, k)
-			p.asked[text] = k
-		}
-		k.answers = append(k.answers, answer{*e, ids})
-	}
-	return p, nil
+	return *e.failure.RetryAfter, true
 }
 
-// Left returns how many answers have not been given yet.
-func (p *Player) Left() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.left
-}
-
-// Generate gives the next recorded answer to the request.
-func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
-		e, err := p.next(ctx, req)
-		if err != nil {
-			yield(runtime.Chunk{}, err)
-			return
+// Unwrap returns what the error was beside its text, or nil.
+func (e *ReplayedError) Unwrap() error {
+	switch e.failure.Code {
+	case fault.Window:
+		return runtime.ErrWindow
+	case fault.BudgetSpent:
+		spent := new(spend.BudgetError)
+		if json.Unmarshal(e.failure.Details, spent) == nil {
+			return spent
 		}
-		for i := range e.Chunks {
-			if ctx.Err() != nil {
-				yield(runtime.Chunk{}, context.Cause(ctx))
-				return
-			}
-			if !yield(e.Chunks[i].chunk(), nil) {
-				return
-			}
-		}
-		switch {
-		case e.Error != nil:
-			yield(runtime.Chunk{}, e.Error.replayed())
-		case e.Left:
-			yield(runtime.Chunk{}, ErrLeft)
+	case fault.NoPrice:
+		unpriced := new(spend.PriceError)
+		if json.Unmarshal(e.failure.Details, unpriced) == nil {
+			return unpriced
 		}
 	}
-}
-
-func (e *recordedError) replayed() *ReplayedError {
-	out := &ReplayedError{message: string(e.Message), class: string(e.Class), known: e.RetryAfter != ""}
-	// An error that said only when to come back was worth coming back for.
-	out.temporary = e.Temporary != nil && *e.Temporary || e.Temporary == nil && out.known
-	out.after, _ = time.ParseDuration(string(e.RetryAfter)) // Replay has checked it
-	var causes []error
-	if e.Window {
-		causes = append(causes, runtime.ErrWindow)
-	}
-	if e.Code != "" {
-		causes = append(causes, e.coded())
-	}
-	out.cause = errors.Join(causes...)
-	return out
-}
-
-// coded is the error that had the code: a budget's as it was, so that whoever
-// tells a spent budget from a failure does so in a replay too.
-func (e *recordedError) coded() runtime.Coded {
-	for _, own := range []runtime.Coded{new(spend.BudgetError), new(spend.PriceError)} {
-		if own.Code() == string(e.Code) && json.Unmarshal([]byte(e.Details), own) == nil {
-			return own
-		}
-	}
-	return &replayedCode{string(e.Message), string(e.Code), json.RawMessage(e.Details)}
-}
-
-func (p *Player) next(ctx context.Context, req *runtime.Request) (*episode, error) {
-	asked := p.opts.recorded(req, p.opts.scrubber(ctx))
-	text, ids := p.opts.comparable(&asked)
-	k := p.asked[text]
-	if k == nil {
-		return nil, p.unknown(text)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if k.played == len(k.answers) {
-		return nil, &UnknownRequestError{Entry: k.entry, Times: len(k.answers)}
-	}
-	k.played++
-	p.left--
-	next := &k.answers[k.played-1]
-	return next.translated(next.ids, ids), nil
-}
-
-// unknown explains a request by the known one that shares the most lines with it.
-func (p *Player) unknown(text string) error {
-	if len(p.known) == 0 {
-		return &UnknownRequestError{}
-	}
-	asked := countLines(text)
-	var nearest *known
-	best := -1.0
-	for _, k := range p.known {
-		if l := likeness(asked, k.lines); l > best {
-			nearest, best = k, l
-		}
-	}
-	recorded := fmt.Sprintf("recorded (entry %d)", nearest.entry)
-	d := string(diff.Diff(recorded, []byte(readable(nearest.request)), "asked", []byte(readable(text))))
-	_, d, _ = strings.Cut(d, "\n") // the line that repeats the command
-	return &UnknownRequestError{Entry: nearest.entry, Diff: cutDiff(d)}
-}
-
-// maxDiff keeps an error readable where a request has little in common with any.
-const maxDiff = 60
-
-func cutDiff(d string) string {
-	lines := strings.SplitAfter(strings.TrimSuffix(d, "\n"), "\n")
-	if len(lines) <= maxDiff {
-		return strings.Join(lines, "")
-	}
-	return strings.Join(lines[:maxDiff], "") + fmt.Sprintf("[%d more lines of difference]", len(lines)-maxDiff)
-}
-
-func countLines(text string) map[string]int {
-	lines := make(map[string]int)
-	for l := range strings.Lines(text) {
-		lines[l]++
-	}
-	return lines
-}
-
-// likeness is the share of lines that two texts have in common.
-func likeness(a, b map[string]int) float64 {
-	shared, all := 0, 0
-	for l, n := range a {
-		shared += min(n, b[l])
-		all += n
-	}
-	for _, n := range b {
-		all += n
-	}
-	if all == 0 {
-		return 0
-	}
-	return 2 * float64(shared) / float64(all)
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,16 +14,27 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools/fault"
 	"usher/tools/spend"
 )
 
 // Everything that a model says comes back.
 func TestReplayOfAllParts(t *testing.T) {
+	usage := &runtime.Usage{Input: 100, Output: 1, CacheRead: 60, CacheWrite: 30, Cost: 1234}
 	chunks := []runtime.Chunk{
-		{Reasoning: "hm", Model: "v-1-2026"},
-		{Text: "a", Usage: &runtime.Usage{Input: 100, Output: 1, CacheRead: 60, CacheWrite: 30, Cost: 1234}},
-		{Call: &runtime.CallDelta{Index: 2, ID: "c", Name: "t", Arguments: "{}"}},
+		{Reasoning: "h", Model: "v-1-2026", Usage: &runtime.Usage{Input: 100}},
+		{Reasoning: "m", Text: "a"},
+		{Call: &runtime.CallDelta{Index: 2, ID: "c", Name: "t", Arguments: "{"}},
+		{Call: &runtime.CallDelta{Index: 0, ID: "d", Name: "u"}},
+		{Call: &runtime.CallDelta{Index: 2, Arguments: "}"}, Usage: usage},
 		{Finish: "stop"},
+	}
+	want := []runtime.Chunk{
+		{Reasoning: "hm"},
+		{Text: "a"},
+		{Call: &runtime.CallDelta{Index: 2, ID: "c", Name: "t", Arguments: "{}"}},
+		{Call: &runtime.CallDelta{Index: 0, ID: "d", Name: "u"}},
+		{Finish: "stop", Model: "v-1-2026", Usage: usage},
 	}
 	request := func(failed bool) *runtime.Request {
 		return &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleTool, CallID: "c", Name: "t", Text: "no", Failed: failed}}}
@@ -35,28 +45,12 @@ func TestReplayOfAllParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := send(t.Context(), player, request(false)); !strings.Contains(message(got.err), "-      failed: true\n") {
+	if got := send(t.Context(), player, request(false)); !strings.Contains(message(got.err), "-      \"failed\": true,\n") {
 		t.Errorf("a call that did not fail: %v", got.err)
 	}
 	got := send(t.Context(), player, request(true))
-	if diff := cmp.Diff(chunks, got.chunks); diff != "" || got.err != nil {
+	if diff := cmp.Diff(want, got.chunks); diff != "" || got.err != nil {
 		t.Errorf("%v (-recorded +replayed):\n%s", got.err, diff)
-	}
-}
-
-// The golden cassette is one of before there were prices.
-func TestOldCassettesRead(t *testing.T) {
-	f, err := os.Open(filepath.Join("testdata", "run.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	player, err := wrap.Replay(f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run(t, player, "You are Bob."); err != nil || player.Left() != 0 {
-		t.Errorf("%v, %d answers left", err, player.Left())
 	}
 }
 
@@ -68,11 +62,13 @@ type quota struct {
 // mute is one whose JSON cannot be written.
 type mute struct{ C chan int }
 
-func (mute) Error() string { return "no words" }
-func (mute) Code() string  { return "mute" }
+func (mute) Error() string    { return "no words" }
+func (mute) Code() fault.Code { return fault.RateLimited }
+func (m mute) Details() any   { return m }
 
-func (quota) Error() string { return "no quota is left" }
-func (quota) Code() string  { return "quota" }
+func (quota) Error() string    { return "no quota is left" }
+func (quota) Code() fault.Code { return fault.RateLimited }
+func (q quota) Details() any   { return q }
 
 func TestReplayOfErrors(t *testing.T) {
 	spent := &spend.BudgetError{Budget: "run", Kind: "calls", Spent: 3, Limit: 3}
@@ -80,15 +76,15 @@ func TestReplayOfErrors(t *testing.T) {
 		name    string
 		err     error
 		window  bool
-		code    string
+		code    fault.Code
 		details string
 	}{
-		{"plain", errPlain, false, "", ""},
-		{"beyond the window", fmt.Errorf("400: %w", runtime.ErrWindow), true, "", ""},
-		{"a spent budget", fmt.Errorf("after 2 tries: %w", spent), false, "budget_spent", `{"budget":"run","kind":"calls","spent":3,"limit":3}`},
-		{"another's code", quota{}, false, "quota", `{"left":0}`},
-		{"a code without details", mute{}, false, "mute", "{}"},
-		{"both", errors.Join(runtime.ErrWindow, &spend.PriceError{Budget: "b", Model: "m"}), true, "no_price", `{"budget":"b","model":"m"}`},
+		{"plain", errPlain, false, "failed", "null"},
+		{"beyond the window", fmt.Errorf("400: %w", runtime.ErrWindow), true, "window", "null"},
+		{"a spent budget", fmt.Errorf("after 2 tries: %w", spent), false, "budget_spent", `{"budget":"run","kind":"calls","limit":3,"spent":3}`},
+		{"no price", &spend.PriceError{Budget: "b", Model: "m"}, false, "no_price", `{"budget":"b","model":"m"}`},
+		{"another's code", quota{}, false, "rate_limited", `{"left":0}`},
+		{"a code without details", mute{}, false, "rate_limited", "null"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var cassette bytes.Buffer
@@ -101,20 +97,14 @@ func TestReplayOfErrors(t *testing.T) {
 			if message(got) != tc.err.Error() || errors.Is(got, runtime.ErrWindow) != tc.window {
 				t.Errorf("got %v, of the window %t; want %v, %t", got, errors.Is(got, runtime.ErrWindow), tc.err, tc.window)
 			}
-			var coded runtime.Coded
-			if errors.As(got, &coded) != (tc.code != "") {
-				t.Fatalf("%v has a code: %t", got, coded != nil)
-			}
-			if tc.code == "" {
-				return
-			}
 			_, want := errors.AsType[*spend.BudgetError](tc.err)
 			if _, ok := errors.AsType[*spend.BudgetError](got); ok != want {
 				t.Errorf("a BudgetError: %t, want %t", ok, want)
 			}
-			details, err := json.Marshal(coded)
-			if coded.Code() != tc.code || string(details) != tc.details || err != nil {
-				t.Errorf("code %s, details %s, %v; want %s, %s", coded.Code(), details, err, tc.code, tc.details)
+			replayed, _ := errors.AsType[*wrap.ReplayedError](got)
+			details, err := json.Marshal(replayed.Details())
+			if code := fault.Of(got); code != tc.code || string(details) != tc.details || err != nil {
+				t.Errorf("code %s, details %s, %v; want %s, %s", code, details, err, tc.code, tc.details)
 			}
 		})
 	}
@@ -154,7 +144,7 @@ func TestReplayOnAnotherDay(t *testing.T) {
 	for _, tc := range []struct{ name, prompt, refused string }{
 		{"nothing else differs", prompt, ""},
 		{"a date of one's own differs", "You are Bob.\n\nCurrent date: 2026-11-21.", "-    Current date: 2026-11-20.\n+    Current date: 2026-11-21.\n"},
-		{"the prompt differs", strings.Replace(prompt, "Bob", "Rob", 1), "-    You are Bob.\n+    You are Rob.\n"},
+		{"the prompt differs", strings.Replace(prompt, "Bob", "Rob", 1), "-  \"system\": \"You are Bob.\n+  \"system\": \"You are Rob.\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := runOn(t, compose(t, nil, nil, settings{"replay": file}), tc.prompt, yesterday.AddDate(0, 0, 1))
@@ -164,8 +154,8 @@ func TestReplayOnAnotherDay(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%v; events (-recorded +replayed):\n%s", err, diff)
+			if diff := cmp.Diff(logged(want), logged(got)); diff != "" || err != nil {
+				t.Errorf("%v; log (-recorded +replayed):\n%s", err, diff)
 			}
 		})
 	}

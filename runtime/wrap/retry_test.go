@@ -16,7 +16,7 @@ import (
 func middle() float64 { return 0.5 }
 
 func TestRetry(t *testing.T) {
-	busy := fault{text: "busy", temporary: true}
+	busy := outage{text: "busy", temporary: true}
 	for _, tc := range []struct {
 		name  string
 		acts  []act
@@ -32,9 +32,9 @@ func TestRetry(t *testing.T) {
 		{name: "backoff has a top", acts: []act{{err: busy}, {err: busy}, {err: busy}, {chunks: say("hi")}}, opts: wrap.RetryOptions{First: 4 * time.Second, Max: 5 * time.Second}, calls: 4, took: 14 * time.Second, text: "hi"},
 		{name: "tries are bounded", acts: []act{{err: busy}}, calls: 4, took: 3500 * time.Millisecond, err: "after 4 tries: busy"},
 		{name: "one try", acts: []act{{err: busy}}, opts: wrap.RetryOptions{Tries: 1}, calls: 1, err: "busy"},
-		{name: "retry-after wins", acts: []act{{err: fault{text: "slow down", temporary: true, after: 7 * time.Second}}, {chunks: say("hi")}}, calls: 2, took: 7 * time.Second, text: "hi"},
-		{name: "retry-after too long", acts: []act{{err: fault{text: "come tomorrow", temporary: true, after: 24 * time.Hour}}}, calls: 1, err: "come tomorrow"},
-		{name: "said not to be temporary", acts: []act{{err: fault{text: "bad request", after: time.Second}}}, calls: 1, err: "bad request"},
+		{name: "retry-after wins", acts: []act{{err: outage{text: "slow down", temporary: true, after: 7 * time.Second}}, {chunks: say("hi")}}, calls: 2, took: 7 * time.Second, text: "hi"},
+		{name: "retry-after too long", acts: []act{{err: outage{text: "come tomorrow", temporary: true, after: 24 * time.Hour}}}, calls: 1, err: "come tomorrow"},
+		{name: "said not to be temporary", acts: []act{{err: outage{text: "bad request", after: time.Second}}}, calls: 1, err: "bad request"},
 		{name: "says nothing", acts: []act{{err: errPlain}}, calls: 1, err: "no such model"},
 		{name: "never fits the window", acts: []act{{err: errOverlong}}, calls: 1, err: "too long: the conversation does not fit the model's window"},
 		{name: "cut after text", acts: []act{{chunks: []runtime.Chunk{{Text: "half"}}, err: busy}}, calls: 1, text: "half", err: "busy"},
@@ -64,7 +64,7 @@ func TestRetry(t *testing.T) {
 }
 
 // errOverlong says that it could be tried again, and is wrong.
-var errOverlong = fmt.Errorf("%w: %w", fault{text: "too long", temporary: true}, runtime.ErrWindow)
+var errOverlong = fmt.Errorf("%w: %w", outage{text: "too long", temporary: true}, runtime.ErrWindow)
 
 func message(err error) string {
 	if err == nil {
@@ -74,7 +74,7 @@ func message(err error) string {
 }
 
 func TestRetryEndsWithItsContext(t *testing.T) {
-	busy := fault{text: "busy", temporary: true, after: 10 * time.Second}
+	busy := outage{text: "busy", temporary: true, after: 10 * time.Second}
 	for _, tc := range []struct {
 		name string
 		ctx  func(context.Context) (context.Context, context.CancelFunc)
@@ -105,7 +105,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 }
 
 func TestRetryStopsWithItsConsumer(t *testing.T) {
-	inner := play(act{chunks: []runtime.Chunk{used(1, 0)}, err: fault{temporary: true}})
+	inner := play(act{chunks: []runtime.Chunk{used(1, 0)}, err: outage{temporary: true}})
 	for range wrap.Retry(inner, nil).Generate(t.Context(), &runtime.Request{}) {
 		break
 	}
@@ -127,7 +127,7 @@ func TestFallback(t *testing.T) {
 		{name: "the second answers", models: []runtime.Model{play(act{err: errPlain}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "one with a larger window answers", models: []runtime.Model{play(act{err: errOverlong}), play(act{chunks: say("b")})}, text: "b"},
 		{name: "cut in the middle", models: []runtime.Model{play(act{chunks: []runtime.Chunk{{Text: "a"}}, err: errPlain}), play(act{chunks: say("b")})}, text: "a", err: "no such model"},
-		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), wrap.Metered(play(act{err: fault{text: "busy"}}), "spare", nil)}, err: "all 2 models failed: a model without a name: no such model; spare: busy"},
+		{name: "all fail", models: []runtime.Model{play(act{err: errPlain}), wrap.Metered(play(act{err: outage{text: "busy"}}), "spare", nil)}, err: "all 2 models failed: a model without a name: no such model; spare: busy"},
 		{name: "a spent budget is final", models: []runtime.Model{charged(play(act{}), nil, spent), play(act{chunks: say("b")})}, err: `budget "b" is spent: 0 of 0 calls` + more},
 		{name: "a spent budget is final later too", models: []runtime.Model{play(act{err: errPlain}), charged(play(act{}), nil, spent), play(act{chunks: say("c")})}, err: "2 of 3 models failed, the others were not asked: a model without a name: no such model; a model without a name: budget \"b\" is spent: 0 of 0 calls" + more},
 	} {
@@ -153,7 +153,7 @@ func TestFallbackEndsWithItsContext(t *testing.T) {
 // The failure before it was temporary; the budget that ended the search is not.
 func TestRetryDoesNotGoRoundABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		busy := play(act{err: fault{text: "busy", temporary: true}})
+		busy := play(act{err: outage{text: "busy", temporary: true}})
 		spent := charged(play(act{}), nil, spend.NewBudget("b", spend.Limits{Calls: -1}))
 		got := ask(t.Context(), wrap.Retry(wrap.Fallback(busy, spent), nil), "x")
 		if _, ok := errors.AsType[*spend.BudgetError](got.err); !ok || busy.calls != 1 {
@@ -165,7 +165,7 @@ func TestRetryDoesNotGoRoundABudget(t *testing.T) {
 // No wait of its own choosing is longer than the longest, however it is spread.
 func TestRetryWaitsNoLongerThanItMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := wrap.Retry(play(act{err: fault{text: "busy", temporary: true}}), &wrap.RetryOptions{
+		m := wrap.Retry(play(act{err: outage{text: "busy", temporary: true}}), &wrap.RetryOptions{
 			Tries: 4, First: time.Second, Max: 3 * time.Second, Rand: func() float64 { return 0.9 },
 		})
 		began := time.Now()

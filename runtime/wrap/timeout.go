@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools/fault"
 )
 
 // TimeoutOptions are the times that [Timeout] gives a call; 0 is no bound.
@@ -126,3 +127,6 @@ func (a alarm) stop() {
 		a.timer.Stop()
 	}
 }
+
+// Code is [fault.Timeout].
+func (e *TimeoutError) Code() fault.Code { return fault.Timeout }

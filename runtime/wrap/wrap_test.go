@@ -131,15 +131,15 @@ func send(ctx context.Context, m runtime.Model, req *runtime.Request) answer {
 	return a
 }
 
-// fault is a provider's error.
-type fault struct {
+// outage is a provider's error.
+type outage struct {
 	text      string
 	temporary bool
 	after     time.Duration
 }
 
-func (e fault) Error() string                     { return e.text }
-func (e fault) Temporary() bool                   { return e.temporary }
-func (e fault) RetryAfter() (time.Duration, bool) { return e.after, e.after > 0 }
+func (e outage) Error() string                     { return e.text }
+func (e outage) Temporary() bool                   { return e.temporary }
+func (e outage) RetryAfter() (time.Duration, bool) { return e.after, e.after > 0 }
 
 var errPlain = errors.New("no such model")

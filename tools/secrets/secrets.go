@@ -23,6 +23,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"usher/tools/fault"
 	"usher/ucan"
 )
 
@@ -101,3 +102,6 @@ func CheckValue(value Value) error {
 	}
 	return nil
 }
+
+// Code is [fault.NotFound].
+func (e *NoSecretError) Code() fault.Code { return fault.NotFound }

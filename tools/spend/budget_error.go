@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"usher/tools/fault"
 )
 
 // BudgetError says that a budget admits no further call. Trying again is
@@ -40,14 +42,14 @@ func (e *BudgetError) show(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Temporary is false.
-func (e *BudgetError) Temporary() bool { return false }
-
 // Unasked is true: no model was asked.
 func (e *BudgetError) Unasked() bool { return true }
 
-// Code is "budget_spent".
-func (e *BudgetError) Code() string { return "budget_spent" }
+// Code is [fault.BudgetSpent].
+func (e *BudgetError) Code() fault.Code { return fault.BudgetSpent }
+
+// Details are the error's own JSON form.
+func (e *BudgetError) Details() any { return e }
 
 // writtenBudgetError is the JSON form.
 type writtenBudgetError struct {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"usher/tools/fault"
 )
 
 // Price is what a million tokens of a model cost. Nothing is filled in: where a
@@ -46,11 +48,11 @@ func (e *PriceError) Error() string {
 	return fmt.Sprintf("budget %q limits money, and model %q has no price: add price to the model", e.Budget, e.Model)
 }
 
-// Temporary is false.
-func (e *PriceError) Temporary() bool { return false }
-
 // Unasked is true: no model was asked.
 func (e *PriceError) Unasked() bool { return true }
 
-// Code is "no_price".
-func (e *PriceError) Code() string { return "no_price" }
+// Code is [fault.NoPrice].
+func (e *PriceError) Code() fault.Code { return fault.NoPrice }
+
+// Details are the error's own JSON form.
+func (e *PriceError) Details() any { return e }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"usher/tools/fault"
 )
 
 // The functions here follow a path inside one decoded value. at is the path of the value itself,
@@ -154,3 +156,6 @@ func appendError(at []string, typeName string) error {
 
 // errTooLong is for values below o/, which are always written whole.
 var errTooLong = errors.New("a value below o/ may have at most 256 KiB of JSON")
+
+// Code is [fault.InTheWay].
+func (e *InTheWayError) Code() fault.Code { return fault.InTheWay }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"sync"
 
 	"usher/caps"
+	"usher/tools/fault"
 )
 
 // Store is the storage that a tree needs: ordered keys, revisions and atomic steps. Revision 0 is
@@ -49,7 +49,7 @@ func (t *Tree) scan(ctx context.Context, prefix, from string, fn func(key string
 }
 
 // ErrBusy says that a value changed each time between reading and writing it.
-var ErrBusy = errors.New("the value is being changed by others all the time: try again")
+var ErrBusy = fault.New(fault.Busy, "the value is being changed by others all the time: try again")
 
 // Options tune a tree. Nil and the zero value are valid.
 type Options struct {

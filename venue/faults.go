@@ -1,0 +1,11 @@
+package venue
+
+import (
+	"usher/tools/fault"
+)
+
+// Code is [fault.NotFound].
+func (e *NoAgentError) Code() fault.Code { return fault.NotFound }
+
+// Code is [fault.NotFound].
+func (e *NoJobError) Code() fault.Code { return fault.NotFound }
