@@ -3,19 +3,28 @@ package ucan
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 
 	"usher/caps"
 )
 
-// audience holds the tokens made out to one principal by what they grant, so that
-// a search looks at the few that can matter, however many there are. Store.mu
-// guards it.
+// audience holds the tokens made out to one principal that are not revoked for
+// good, by what they grant, those that end last first: a search looks at the few
+// that can matter, and never at what ran out. Store.mu guards it; its lists are
+// replaced whole, so that a list which was taken stays as it was.
 type audience struct {
-	ready bool // everything stored has been added
-	has   map[CID]bool
-	by    map[place][]ref
+	ready  bool // everything stored has been added
+	has    map[CID]bool
+	by     map[place][]ref
+	passes []ref // those that hand on what their proof gives, wherever that is
+
+	revoked []*Link // some that are revoked for good, to say so
 }
+
+// maxTold bounds the revoked tokens that are kept to say so.
+const maxTold = 64
 
 // place is a resource in a namespace, without slashes at its end.
 type place struct {
@@ -27,19 +36,75 @@ type place struct {
 type ref struct {
 	link  *Link
 	grant int
+	exp   int64
+}
+
+func later(a, b ref) int {
+	switch {
+	case a.exp != b.exp:
+		return int(max(-1, min(1, b.exp-a.exp)))
+	default:
+		return slices.Compare(a.link.cid.hash[:], b.link.cid.hash[:])
+	}
+}
+
+// lists calls fn for each list that a token is in.
+func (a *audience) lists(l *Link, fn func(list *[]ref, r ref)) {
+	grants := l.resolved.Load().grants
+	for i := range grants {
+		g, r := &grants[i], ref{l, i, l.expiry()}
+		if g.passes {
+			fn(&a.passes, r)
+			continue
+		}
+		p := place{g.owner, pathKey(g.path)}
+		list := a.by[p]
+		if fn(&list, r); len(list) == 0 {
+			delete(a.by, p)
+		} else {
+			a.by[p] = list
+		}
+	}
 }
 
 func (a *audience) add(l *Link) {
-	r := l.resolved.Load()
-	if a.has[l.cid] || r == nil || r.err != nil {
+	if r := l.resolved.Load(); a.has[l.cid] || r == nil || r.err != nil {
 		return
 	}
 	a.has[l.cid] = true
-	for i := range r.grants {
-		g := &r.grants[i]
-		p := place{g.owner, pathKey(g.path)}
-		a.by[p] = append(a.by[p], ref{l, i})
+	a.lists(l, func(list *[]ref, r ref) {
+		if !a.ready {
+			*list = append(*list, r) // nobody has taken it, and it is sorted at the end
+			return
+		}
+		i, _ := slices.BinarySearchFunc(*list, r, later)
+		*list = slices.Insert(slices.Clone(*list), i, r)
+	})
+}
+
+func (a *audience) drop(l *Link) {
+	if !a.has[l.cid] {
+		return
 	}
+	delete(a.has, l.cid)
+	a.tell(l)
+	a.lists(l, func(list *[]ref, _ ref) {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(r ref) bool { return r.link.cid == l.cid })
+	})
+}
+
+func (a *audience) tell(l *Link) {
+	if len(a.revoked) < maxTold {
+		a.revoked = append(a.revoked, l)
+	}
+}
+
+func (a *audience) sort() {
+	for _, list := range a.by {
+		slices.SortFunc(list, later)
+	}
+	slices.SortFunc(a.passes, later)
+	a.ready = true
 }
 
 // pathKey is the text of a path; its prefixes up to a slash are the keys of the
@@ -58,12 +123,48 @@ func above(key string) (up string, ok bool) {
 	return strings.TrimRight(key[:i], "/"), true
 }
 
-// loadAudience reads the tokens made out to aud into memory. Tokens stored while
-// it reads are added by Put, because the entry is there before the scan begins.
-func (s *Store) loadAudience(ctx context.Context, aud DID) error {
-	s.mu.Lock()
+// refs appends the lists of what is made out to a on a resource and on those above
+// it.
+func (s *Store) refs(a *audience, p place, lists [][]ref) [][]ref {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for more := true; more; p.path, more = above(p.path) {
+		if list := a.by[p]; len(list) > 0 {
+			lists = append(lists, list)
+		}
+	}
+	if len(a.passes) > 0 {
+		lists = append(lists, a.passes)
+	}
+	return lists
+}
+
+// tellRevoked returns a revoked token that would have covered what is asked, if one
+// is remembered.
+func (s *Store) tellRevoked(a *audience, child *grant) *Link {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, l := range a.revoked {
+		if slices.ContainsFunc(l.resolved.Load().grants, func(g grant) bool { return g.covers(child) }) {
+			return l
+		}
+	}
+	return nil
+}
+
+// audience returns what is made out to a principal, from memory, or else from the
+// disk. Tokens stored while it reads are added by Put, because the entry is there
+// before the scan begins.
+func (s *Store) audience(ctx context.Context, aud DID) (*audience, error) {
+	s.mu.RLock()
 	a := s.audiences[aud]
-	if a == nil {
+	ready := a != nil && a.ready
+	s.mu.RUnlock()
+	if ready {
+		return a, nil
+	}
+	s.mu.Lock()
+	if a = s.audiences[aud]; a == nil {
 		if len(s.audiences) >= s.maxAudiences {
 			for d := range s.audiences {
 				delete(s.audiences, d)
@@ -75,26 +176,58 @@ func (s *Store) loadAudience(ctx context.Context, aud DID) error {
 	}
 	s.mu.Unlock()
 
-	cids, err := s.cids(ctx, keyAudience+aud.key())
+	links, err := s.read(ctx, keyAudience+aud.key(), math.MaxInt)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	links := make([]*Link, 0, len(cids))
-	for _, c := range cids {
-		link, err := s.Get(ctx, c)
-		if errors.Is(err, ErrMissingProof) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		links = append(links, link)
+	revoked, err := s.read(ctx, keyRetired+aud.key(), maxTold)
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range links {
-		a.add(l)
+	if a.ready {
+		return a, nil
 	}
-	a.ready = true
-	return nil
+	for _, l := range append(links, revoked...) {
+		if s.dead(l) {
+			a.tell(l)
+		} else {
+			a.add(l)
+		}
+	}
+	a.sort()
+	return a, nil
+}
+
+// read reads the tokens whose CIDs end the keys below prefix, at most so many.
+func (s *Store) read(ctx context.Context, prefix string, most int) ([]*Link, error) {
+	var links []*Link
+	cids, err := s.cids(ctx, prefix)
+	for _, c := range cids[:min(most, len(cids))] {
+		link, err := s.Get(ctx, c)
+		if errors.Is(err, ErrMissingProof) {
+			continue // swept since
+		}
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link)
+	}
+	return links, err
+}
+
+// dead reports whether a token is revoked for good, whatever chain it stands in:
+// by its issuer, or by the owner of all that it grants. s.mu is held.
+func (s *Store) dead(l *Link) bool {
+	return slices.ContainsFunc(s.revoked[l.cid], l.endsBy)
+}
+
+// endsBy reports whether a revocation by d ends the token in every chain.
+func (l *Link) endsBy(d DID) bool {
+	if d == l.iss || d == l.sub {
+		return true
+	}
+	r := l.resolved.Load()
+	return r != nil && len(r.grants) > 0 && !slices.ContainsFunc(r.grants, func(g grant) bool { return g.owner != d })
 }

@@ -70,7 +70,7 @@ func TestGoUCANChains(t *testing.T) {
 		{"first not issued to invoker", all, "", []int{0, 1, 2}, nominal, nil, ErrAudience},
 		{"proof chain expands command", all, "InvalidExpandedCommand", nil, nominal, nil, ErrWidenedAbility},
 		{"invocation expands command", all, "", nil, expanded, nil, ErrNotCovered},
-		{"inconsistent subject", all, "InvalidSubject", nil, nominal, nil, ErrNotCovered},
+		{"inconsistent subject", all, "InvalidSubject", nil, nominal, nil, ErrSubject},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			chain := goUCANChain(t, c.people, c.variant)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -26,9 +25,9 @@ type Delegation struct {
 	// Expires is when it ends, in whole seconds. Required, unless Limits.Life is
 	// negative.
 	Expires time.Time
-	// Shorten lets it end with the proofs where these end before Expires, instead
-	// of being refused.
-	Shorten bool
+	// Shorten is how much sooner it may end, with the proofs, where these end before
+	// Expires, instead of being refused; negative is any time.
+	Shorten time.Duration
 	// Proofs names the tokens by which the issuer holds what it hands on. With
 	// none the store is searched. An owner needs none; where nothing rests on those
 	// that are named, another namespace was meant, and they are refused.
@@ -39,8 +38,9 @@ type Delegation struct {
 	// Inline puts the proofs of a JWT inside it, where they are JWTs, so that it
 	// can be shown elsewhere. Otherwise they are named by CID.
 	Inline bool
-	// Facts are statements of a JWT's "fct" that grant nothing; nil leaves it out.
-	Facts map[string]any
+	// Agents names the lives of the agents that sign with the issuer's key: the
+	// tokens say so, and count as far as [Verifier.Signer] says that these go.
+	Agents []string
 }
 
 // Issuer signs delegations with one key.
@@ -60,15 +60,15 @@ type Issuer struct {
 // lives as long. Anything more is refused with [ErrNotHeld], which names the
 // capability and wraps the reason.
 func (is *Issuer) Delegate(ctx context.Context, d Delegation) ([]*Link, error) {
-	links, parents, err := is.delegate(ctx, &d)
+	links, err := is.delegate(ctx, &d)
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)
 	}
 	if is.Verifier.Store == nil {
 		return links, nil
 	}
-	for i, l := range links {
-		if err := is.Verifier.Store.Put(ctx, l, parents[i]...); err != nil {
+	for _, l := range links {
+		if err := is.Verifier.Store.Put(ctx, l); err != nil {
 			return nil, fmt.Errorf("delegate: %w", err)
 		}
 	}
@@ -82,56 +82,51 @@ type holding struct {
 	sub   DID   // whom a native chain is about
 }
 
-func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, parents [][]CID, err error) {
+func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, err error) {
 	limits := is.Verifier.Limits
 	switch {
 	case is.Key.IsZero():
-		return nil, nil, errors.New("the issuer has no key")
+		return nil, errors.New("the issuer has no key")
 	case d.Audience.IsZero():
-		return nil, nil, errors.New("the audience is missing; give the DID of who receives the authority")
+		return nil, errors.New("the audience is missing; give the DID of who receives the authority")
 	case len(d.Capabilities) == 0:
-		return nil, nil, errors.New("there is no capability to delegate")
+		return nil, errors.New("there is no capability to delegate")
 	case len(d.Capabilities) > limits.capabilities():
-		return nil, nil, fmt.Errorf("%w: %d capabilities, at most %d (Limits.Capabilities)", ErrTooLarge, len(d.Capabilities), limits.capabilities())
+		return nil, fmt.Errorf("%w: %d capabilities, at most %d (Limits.Capabilities)", ErrTooLarge, len(d.Capabilities), limits.capabilities())
 	}
 	if err := is.checkTimes(d); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	held := make([]holding, 0, len(d.Capabilities))
 	for _, c := range d.Capabilities {
 		h, err := is.hold(ctx, d, c)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		held = append(held, h)
 	}
 	if len(d.Proofs) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
-		return nil, nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("the issuer needs none for %s: to hand on what another owns, name that owner", d.Capabilities[0])}
+		return nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("the issuer needs none for %s: to hand on what another owns, name that owner", d.Capabilities[0])}
 	}
 	// What it rests on may have moved its bounds.
 	if err := is.checkTimes(d); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if d.Format == JWT {
 		l, err := is.signJWT(d, held)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return []*Link{l}, [][]CID{nil}, nil // a JWT names its proofs itself
+		return []*Link{l}, nil
 	}
 	for i := range held {
 		l, err := is.signNative(d, &held[i])
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		links = append(links, l)
-		var up []CID
-		if p := held[i].proof; p != nil {
-			up = []CID{p.cid}
-		}
-		parents = append(parents, up)
 	}
-	return links, parents, nil
+	return links, nil
 }
 
 func (is *Issuer) checkTimes(d *Delegation) error {
@@ -200,17 +195,18 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 // d may be shortened, one for as long as that has.
 func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, error) {
 	q := Query{
-		Caller: is.Key.DID(), Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs, until: math.MaxInt64,
+		Caller: is.Key.DID(), Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs, until: never,
 	}
 	if !d.Expires.IsZero() {
 		q.until = d.Expires.Unix()
 	}
 	chain, err := is.Verifier.Authorize(ctx, q)
-	var refused *VerifyError
-	if !d.Shorten || !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*VerifyError](err); d.Shorten == 0 || !refused {
 		return chain, err
 	}
-	q.until = 0
+	if q.until = 0; d.Shorten > 0 && !d.Expires.IsZero() {
+		q.until = d.Expires.Add(-d.Shorten).Unix()
+	}
 	chain, err = is.Verifier.Authorize(ctx, q)
 	if ends, ok := chain.Expires(); ok && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
 		d.Expires = ends

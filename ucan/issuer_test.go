@@ -45,20 +45,6 @@ func TestDelegate(t *testing.T) {
 			}
 			_, err = w.ask(w.carol, "crud/read", "w/reports/x", nil)
 			wantErr(t, err, nil)
-			for _, l := range links {
-				up := collect(t, w.store.ByAudience(t.Context(), b))
-				found := 0
-				for _, p := range up {
-					for _, child := range collect(t, w.store.Children(t.Context(), p)) {
-						if child == l.CID() {
-							found++
-						}
-					}
-				}
-				if found == 0 {
-					t.Errorf("%v is no child of what it was made from", l)
-				}
-			}
 			// In a third format's chain: the other way of writing on top of this.
 			_, err = w.delegate(w.carol, w.dan.DID(), Native+JWT-format, "w/reports/q3", "crud/read")
 			if err != nil {
@@ -82,26 +68,28 @@ func TestDelegateShortens(t *testing.T) {
 			name     string
 			proofs   []int // how long Bob's tokens live
 			ask      int
-			shorten  bool
+			shorten  time.Duration
 			notAfter int // 0: refused
 		}{
-			{"longer than its proof", []int{60}, 61, false, 0},
-			{"shortened", []int{60}, 61, true, 60},
-			{"not longer than was asked", []int{60}, 30, true, 30},
-			{"the longer proof came first", []int{60, 10}, 60, false, 60},
-			{"the longer proof came last", []int{10, 60}, 60, false, 60},
-			{"shortened to the first that is long enough", []int{10, 60}, 45, true, 45},
+			{"longer than its proof", []int{60}, 61, 0, 0},
+			{"a second ticked", []int{60}, 61, time.Minute, 60},
+			{"too much later", []int{60}, 62, time.Minute, 0},
+			{"shortened", []int{60}, 61, -1, 60},
+			{"not longer than was asked", []int{60}, 30, -1, 30},
+			{"the longer proof came first", []int{60, 10}, 60, 0, 60},
+			{"the longer proof came last", []int{10, 60}, 60, 0, 60},
+			{"shortened to the first that is long enough", []int{10, 60}, 45, -1, 45},
 		} {
 			t.Run(format.String()+"/"+tc.name, func(t *testing.T) {
 				w := newWorld(t)
-				hand := func(k Key, to DID, ends time.Time, shorten bool) ([]*Link, error) {
+				hand := func(k Key, to DID, ends time.Time, shorten time.Duration) ([]*Link, error) {
 					return w.issuer(k).Delegate(t.Context(), Delegation{
 						Audience: to, Owner: w.alice.DID(), Format: format, Expires: ends, Shorten: shorten,
 						Capabilities: []caps.Capability{caps.MustCapability("w/", "crud")},
 					})
 				}
 				for _, n := range tc.proofs {
-					if _, err := hand(w.alice, w.bob.DID(), minutes(n), false); err != nil {
+					if _, err := hand(w.alice, w.bob.DID(), minutes(n), 0); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -147,7 +135,7 @@ func TestShortenNeverLengthens(t *testing.T) {
 				return noon.Add(time.Second)
 			}
 			links, err := w.issuer(w.bob).Delegate(t.Context(), Delegation{
-				Audience: w.carol.DID(), Owner: w.alice.DID(), Format: format, Expires: asked, Shorten: true,
+				Audience: w.carol.DID(), Owner: w.alice.DID(), Format: format, Expires: asked, Shorten: -1,
 				Capabilities: []caps.Capability{caps.MustCapability("w", "crud/read")},
 			})
 			if err != nil {
@@ -307,7 +295,7 @@ func TestDelegateInline(t *testing.T) {
 	}
 	links, err := w.issuer(w.bob).Delegate(t.Context(), Delegation{
 		Audience: w.carol.DID(), Owner: w.alice.DID(), Format: JWT, Inline: true, Expires: noon.Add(time.Minute),
-		Capabilities: []caps.Capability{caps.MustCapability("w/x", "crud/read")}, Facts: map[string]any{"why": "test"},
+		Capabilities: []caps.Capability{caps.MustCapability("w/x", "crud/read")}, Agents: []string{"did:key:z/a#1"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -394,9 +382,10 @@ func TestHeld(t *testing.T) {
 	)
 	want := func(can ...caps.Capability) {
 		t.Helper()
-		got, err := w.v.Held(t.Context(), w.bob.DID(), w.alice.DID())
+		list, err := w.v.Delegated(t.Context(), w.bob.DID(), w.alice.DID())
+		got := caps.Of(list...)
 		if err != nil || !got.In(w.alice.DID().s).Equal(caps.Of(can...)) {
-			t.Errorf("Held = %v, %v; want %v", got, err, caps.Of(can...))
+			t.Errorf("Held = %v, %v; want %v", list, err, caps.Of(can...))
 		}
 	}
 	wk, n, s := caps.MustCapability("w", "crud"), caps.MustCapability("n", "crud/read"), caps.MustCapability("s", "secret")
@@ -405,9 +394,6 @@ func TestHeld(t *testing.T) {
 	want(wk, n)
 	w.now = noon.Add(2 * time.Hour)
 	want()
-	if set, err := w.v.Held(t.Context(), w.alice.DID(), w.alice.DID()); err != nil || !set.IsUnrestricted() {
-		t.Errorf("the owner holds %v, %v", set, err)
-	}
 }
 
 // TestAuthorityNeverGrows builds random chains hop by hop, whatever Delegate

@@ -158,7 +158,18 @@ func (l Limits) readPayload(link *Link, data []byte, headerVersion string, depth
 	}
 	link.nonce = []byte(nnc)
 	switch fct := p["fct"].(type) {
-	case []any, map[string]any:
+	case []any:
+		for _, item := range fct {
+			agents, err := readAgents(item)
+			if err != nil {
+				return err
+			}
+			link.agents = append(link.agents, agents...)
+		}
+	case map[string]any:
+		if link.agents, err = readAgents(fct); err != nil {
+			return err
+		}
 	default:
 		if _, ok := p["fct"]; ok {
 			return malformed("fct is %T; it must be an object or a list of objects", fct)

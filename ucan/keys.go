@@ -11,27 +11,25 @@ import (
 //
 //	t/<cid>                    the token
 //	a/<audience><expiry><cid>  tokens made out to somebody
+//	r/<audience><expiry><cid>  those of them that are revoked for good
 //	i/<issuer><cid>            tokens issued by somebody
-//	s/<subject><issuer><cid>   native tokens about somebody
-//	c/<parent><child>          what was delegated from a token
-//	p/<child><parent>          the same, to find it when the child goes
 //	x/<expiry><cid>            tokens by expiry
 //	v/<cid><revoker>           a signed revocation
 //	w/<expiry><cid><revoker>   revocations by the expiry of what they revoke
 //	n/<issuer><sha256 nonce>   an invocation that was used
 //	y/<expiry><issuer><nonce>  the same by expiry
+//	swept                      up to when the last sweep was to go, in seconds
 const (
 	keyToken        = "t/"
 	keyAudience     = "a/"
+	keyRetired      = "r/"
 	keyIssuer       = "i/"
-	keySubject      = "s/"
-	keyChild        = "c/"
-	keyParent       = "p/"
 	keyExpiry       = "x/"
 	keyRevocation   = "v/"
 	keyRevExpiry    = "w/"
 	keyUsed         = "n/"
 	keyUsedByExpiry = "y/"
+	keySwept        = "swept"
 
 	shortCID = 1 + sha256.Size
 	keySize  = 32
@@ -64,19 +62,12 @@ func (l *Link) expiry() int64 {
 	return l.exp
 }
 
-// indexKeys lists every key that holds nothing but the token's place.
-func (l *Link) indexKeys(parents []CID) []string {
+// audiencePlace is the token's place below keyAudience or keyRetired.
+func (l *Link) audiencePlace() string { return l.aud.key() + timeKey(l.expiry()) + l.cid.short() }
+
+// indexKeys lists the keys that hold nothing but the token's place, the one by its
+// audience excepted.
+func (l *Link) indexKeys() [2]string {
 	c := l.cid.short()
-	keys := []string{
-		keyAudience + l.aud.key() + timeKey(l.expiry()) + c,
-		keyIssuer + l.iss.key() + c,
-		keyExpiry + timeKey(l.expiry()) + c,
-	}
-	if !l.sub.IsZero() {
-		keys = append(keys, keySubject+l.sub.key()+l.iss.key()+c)
-	}
-	for _, p := range parents {
-		keys = append(keys, keyChild+p.short()+c, keyParent+c+p.short())
-	}
-	return keys
+	return [2]string{keyIssuer + l.iss.key() + c, keyExpiry + timeKey(l.expiry()) + c}
 }

@@ -10,8 +10,8 @@ type Limits struct {
 	ChainDepth   int // tokens in a chain; 0 is 16, which is also the most
 	JWTDepth     int // tokens in a chain of JWT proofs; 0 is 8
 	Capabilities int // capabilities of one token; 0 is 64
-	Proofs       int // proofs that one JWT or one query names; 0 is 16, at most 64
-	Search       int // tokens looked into by one proof search; 0 is 64
+	Proofs       int // proofs that one JWT or one query names; 0 is 16
+	Search       int // stored tokens that one proof search looks at; 0 is 1,048,576
 
 	// Life is how far in the future a delegation may expire. 0 is 366 days.
 	// Negative sets no bound and takes tokens that never expire.
@@ -26,7 +26,6 @@ type Limits struct {
 
 const (
 	maxChain = 16
-	maxPool  = 64
 	// maxNesting bounds values inside a token (CBOR and JSON alike).
 	maxNesting = 32
 )
@@ -43,8 +42,8 @@ func (l Limits) jwtBytes() int     { return orDefault(l.JWTBytes, 64<<10) }
 func (l Limits) chainDepth() int   { return min(orDefault(l.ChainDepth, maxChain), maxChain) }
 func (l Limits) jwtDepth() int     { return min(orDefault(l.JWTDepth, 8), l.chainDepth()) }
 func (l Limits) capabilities() int { return orDefault(l.Capabilities, 64) }
-func (l Limits) proofs() int       { return min(orDefault(l.Proofs, 16), maxPool) }
-func (l Limits) search() int       { return orDefault(l.Search, 64) }
+func (l Limits) proofs() int       { return orDefault(l.Proofs, 16) }
+func (l Limits) search() int       { return orDefault(l.Search, 1<<20) }
 
 func (l Limits) life() time.Duration {
 	if l.Life == 0 {

@@ -46,9 +46,10 @@ type Link struct {
 	nbf, exp int64       // Unix seconds; nbf 0 is none
 	eternal  bool        // no expiry
 	nonce    []byte
-	prf      []CID   // JWT only: its proofs, inline ones included
-	inline   []*Link // JWT only: those that it carries
-	size     int     // bytes of signatures and tokens below, for budgets
+	prf      []CID    // JWT only: its proofs, inline ones included
+	inline   []*Link  // JWT only: those that it carries
+	agents   []string // the lives of the agents that signed it, see Delegation.Agents
+	size     int      // bytes of signatures and tokens below, for budgets
 
 	raw, signed, sig []byte
 	verified         atomic.Bool
@@ -63,6 +64,10 @@ type grant struct {
 	owner DID
 	path  caps.Resource
 	can   caps.Ability
+
+	// passes says that a native link names no resource: it hands on that of its
+	// proof, whatever it is. The owner and the path are then not its own.
+	passes bool
 }
 
 // covers reports whether g, as a proof, grants all that c grants.
@@ -71,7 +76,7 @@ func (g *grant) covers(c *grant) bool {
 }
 
 func (g *grant) coversResource(c *grant) bool {
-	return g.owner == c.owner && !g.owner.IsZero() && g.path.Covers(c.path)
+	return g.passes || g.owner == c.owner && !g.owner.IsZero() && g.path.Covers(c.path)
 }
 
 // Open reads a delegation in either format, within the default [Limits], and

@@ -13,6 +13,7 @@ import (
 type memKV struct {
 	mu    sync.Mutex
 	data  map[string]memValue
+	keys  []string // sorted; nil after a change
 	last  uint64
 	syncs int
 	fail  error // returned by Apply, when set
@@ -39,16 +40,20 @@ func (m *memKV) Get(_ context.Context, key string) ([]byte, uint64, error) {
 
 func (m *memKV) PageKeys(_ context.Context, prefix, from string, limit int) (keys []string, next string, err error) {
 	m.mu.Lock()
-	all := slices.Sorted(maps.Keys(m.data))
+	if m.keys == nil {
+		m.keys = slices.Sorted(maps.Keys(m.data))
+	}
+	all := m.keys
 	m.mu.Unlock()
-	for _, k := range all {
-		switch {
-		case !strings.HasPrefix(k, prefix) || k < from:
-		case len(keys) == limit:
-			return keys, k, nil
-		default:
-			keys = append(keys, k)
+	first, _ := slices.BinarySearch(all, max(prefix, from))
+	for _, k := range all[first:] {
+		if !strings.HasPrefix(k, prefix) {
+			break
 		}
+		if len(keys) == limit {
+			return keys, k, nil
+		}
+		keys = append(keys, k)
 	}
 	if m.scanned != nil {
 		m.scanned()
@@ -68,6 +73,7 @@ func (m *memKV) Apply(_ context.Context, expect map[string]uint64, put map[strin
 		}
 	}
 	m.last++
+	m.keys = nil
 	for k, v := range put {
 		m.data[k] = memValue{bytes.Clone(v), m.last}
 	}

@@ -78,7 +78,7 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 		return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
 	}
 	link := &Link{format: Native, raw: raw, signed: env.signed, sig: env.sig}
-	var pol []byte
+	var pol, meta []byte
 	var cmd string
 	var seen fieldSet
 	r := &env.payload
@@ -103,7 +103,7 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 		case "nonce":
 			link.nonce = r.nonce()
 		case "meta":
-			r.entries("meta")
+			meta = r.entries("meta")
 		case "nbf":
 			link.nbf = r.int()
 		case "exp":
@@ -131,7 +131,11 @@ func (l Limits) decodeDelegation(raw []byte) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if link.agents, err = readMeta(meta); err != nil {
+		return nil, err
+	}
 	link.policy, g.can = rest, can
+	g.passes = g.passes && link.sub != link.iss // a root has nothing to pass on but its own
 	if g.shown, err = caps.NewCapability(absolute(g.owner, g.path), string(can)); err != nil {
 		return nil, malformed("%w", err)
 	}

@@ -49,7 +49,7 @@ func readPolicy(pol []byte, sub DID) (g grant, rest []statement, err error) {
 		rest = append(rest, s)
 	}
 	if !found {
-		g.owner = sub
+		g.owner, g.passes = sub, true
 	}
 	return g, rest, nil
 }

@@ -44,10 +44,42 @@ func TestAuthorizeNative(t *testing.T) {
 			w.native(w.bob, c, a, "crud", aw("w"), nil),
 			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
 		}, "crud/read", "w/reports/q3", ErrWidenedResource},
-		{"widened to the namespace", []*Link{
+		{"passed on", []*Link{
 			w.native(w.bob, c, a, "crud", "", nil),
 			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3", nil},
+		{"passed on twice", []*Link{
+			w.native(w.dan, c, a, "crud/read", "", nil),
+			w.native(w.bob, d, a, "crud", "", nil),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3", nil},
+		{"passed on, beyond what the proof gives", []*Link{
+			w.native(w.bob, c, a, "crud", "", nil),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/other", ErrWidenedResource},
+		{"passed on, and narrowed below", []*Link{
+			w.native(w.dan, c, a, "crud/read", aw("w/reports/q3"), nil),
+			w.native(w.bob, d, a, "crud", "", nil),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3/x", nil},
+		{"passed on, and widened below", []*Link{
+			w.native(w.dan, c, a, "crud/read", aw("w"), nil),
+			w.native(w.bob, d, a, "crud", "", nil),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
 		}, "crud/read", "w/reports/q3", ErrWidenedResource},
+		{"passed on with more ability", []*Link{
+			w.native(w.bob, c, a, "crud", "", nil),
+			w.native(w.alice, b, a, "crud/read", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3", ErrWidenedAbility},
+		{"passed on under a condition", []*Link{
+			w.native(w.bob, c, a, "crud", "", map[string]any{"pol": []any{[]any{"like", ".with", "*/q3"}}}),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3", nil},
+		{"passed on under another condition", []*Link{
+			w.native(w.bob, c, a, "crud", "", map[string]any{"pol": []any{[]any{"like", ".with", "*/q4"}}}),
+			w.native(w.alice, b, a, "crud", aw("w/reports"), nil),
+		}, "crud/read", "w/reports/q3", ErrPolicy},
+		{"passed on by who holds nothing", []*Link{w.native(w.bob, c, a, "crud", "", nil)}, "crud/read", "w/x", ErrForeignRoot},
 		{"widened ability", []*Link{
 			w.native(w.bob, c, a, "crud", aw("w/reports"), nil),
 			w.native(w.alice, b, a, "crud/read", aw("w/reports"), nil),
@@ -103,7 +135,7 @@ func TestAuthorizeNative(t *testing.T) {
 			w.native(w.bob, c, a, "crud", aw("w"), nil),
 			w.native(w.dan, b, a, "crud", aw("w"), nil),
 			w.native(w.bob, d, a, "crud", aw("w"), nil),
-		}, "crud/read", "w/x", ErrCycle},
+		}, "crud/read", "w/x", ErrForeignRoot},
 		{"a policy that is not satisfied", []*Link{w.native(w.alice, c, a, "crud", "", map[string]any{"pol": []any{[]any{"==", ".status", "draft"}}})}, "crud/read", "w/x", ErrPolicy},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -351,17 +383,17 @@ func TestSearchBudget(t *testing.T) {
 			}
 		}
 	}
-	begin := time.Now()
 	_, err := w.ask(w.carol, "crud/read", "w/x", nil)
+	wantErr(t, err, ErrForeignRoot)
+	// What is cut short says so, whatever else it met.
+	w.v.Limits.Search = 20
+	_, err = w.ask(w.carol, "crud/read", "w/x", nil)
 	wantErr(t, err, ErrBudget)
-	if spent := time.Since(begin); spent > 5*time.Second {
-		t.Errorf("the search took %v", spent)
-	}
 	// A cycle of two ends by itself.
 	w = newWorld(t)
 	w.put(w.native(w.bob, w.carol.DID(), a, "crud", w.url(w.alice, "w"), nil), w.native(w.carol, w.bob.DID(), a, "crud", w.url(w.alice, "w"), nil))
 	_, err = w.ask(w.carol, "crud/read", "w/x", nil)
-	wantErr(t, err, ErrCycle)
+	wantErr(t, err, ErrForeignRoot)
 }
 
 func TestTampered(t *testing.T) {

@@ -3,6 +3,7 @@ package ucan
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"time"
 )
@@ -37,8 +38,14 @@ const sweepBatch = 500
 // Sweep removes the tokens, used invocations and revocations of tokens that
 // expired before a time, with all their indexes, and returns how many entries
 // went. Give it a time that is earlier than now by the skew of [Limits] at least:
-// what is swept is forgotten, that it was used or revoked included.
+// what is swept is forgotten, that it was used or revoked included. So it goes no
+// further than the sweep before was told to, and one wrong reading of the clock
+// makes nothing forgotten.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
+	agreed, err := s.agree(ctx, before.Unix())
+	if err != nil {
+		return 0, err
+	}
 	total := 0
 	for _, kind := range []struct {
 		index string
@@ -53,7 +60,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 			return []string{keyRevocation + place}, nil
 		}, s.forgetRevocation},
 	} {
-		places, err := s.expired(ctx, kind.index, before.Unix())
+		places, err := s.expired(ctx, kind.index, agreed)
 		if err != nil {
 			return total, err
 		}
@@ -96,6 +103,23 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return total, nil
 }
 
+// agree returns the earlier of before and what the last sweep was told, which it
+// replaces.
+func (s *Store) agree(ctx context.Context, before int64) (int64, error) {
+	key := s.prefix + keySwept
+	last, _, err := s.kv.Get(ctx, key)
+	if err == nil {
+		_, err = s.kv.Apply(ctx, nil, map[string][]byte{key: []byte(timeKey(max(before, 0)))}, nil)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sweep: %w", err)
+	}
+	if len(last) != 8 {
+		return 0, nil
+	}
+	return min(before, int64(binary.BigEndian.Uint64(last))), nil
+}
+
 // expired lists the keys of an index by expiry, without the index's name: eight
 // bytes of time and the place.
 func (s *Store) expired(ctx context.Context, index string, before int64) ([]string, error) {
@@ -128,11 +152,8 @@ func (s *Store) tokenKeys(ctx context.Context, place string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
-	parents, err := s.cids(ctx, keyParent+place)
-	if err != nil {
-		return nil, err
-	}
-	return append(keys, l.indexKeys(parents)...), nil
+	index := l.indexKeys()
+	return append(append(keys, index[:]...), keyAudience+l.audiencePlace(), keyRetired+l.audiencePlace()), nil
 }
 
 func (s *Store) forgetToken(place string) {

@@ -19,6 +19,8 @@ type Query struct {
 	Proofs []CID
 	// Tokens are proofs that came with the call, from [Open].
 	Tokens []*Link
+	// Search also searches the store where Proofs or Tokens are given.
+	Search bool
 	// Args are the arguments of an invocation, for policies; "with" is always set
 	// from the request. Values as encoding/json gives them, integers as int64.
 	Args map[string]any

@@ -85,20 +85,19 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", ErrNoStore)
 	}
-	expiry := int64(unknownExpiry)
 	revoker := r.Issuer()
 	target, err := v.Store.Get(ctx, r.target)
 	switch {
 	case errors.Is(err, ErrMissingProof):
+		target = nil
 	case err != nil:
 		return fmt.Errorf("revoke: %w", err)
 	default:
-		expiry = target.expiry()
 		if revoker, err = v.revokerOf(ctx, target, r.Issuer()); err != nil {
 			return fmt.Errorf("revoke %s: %w", r.target, err)
 		}
 	}
-	return v.Store.revoke(ctx, r, revoker, expiry)
+	return v.Store.revoke(ctx, r, revoker, target)
 }
 
 // revokerOf returns in whose name issuer may revoke target.
@@ -148,8 +147,8 @@ func (l *Link) issuedWithin(d DID) bool {
 
 // revoke writes, takes effect, and syncs, in that order: an error after the first
 // step leaves the token revoked, never the reverse.
-func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
-	if err := s.applyRevocation(ctx, r, revoker, expiry); err != nil {
+func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *Link) error {
+	if err := s.applyRevocation(ctx, r, revoker, target); err != nil {
 		return err
 	}
 	if err := s.kv.Sync(ctx); err != nil {
@@ -158,38 +157,50 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, expiry i
 	return nil
 }
 
-func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, expiry int64) error {
+// applyRevocation is revoke without the sync. target is nil where it is not stored.
+func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, target *Link) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	s.mu.RLock()
 	known, unbound := slices.Contains(s.revoked[r.target], revoker), s.unbound[revoker]
 	s.mu.RUnlock()
-	if !known && expiry == unknownExpiry && unbound >= s.maxUnbound {
+	if !known && target == nil && unbound >= s.maxUnbound {
 		return &VerifyError{Err: ErrBudget, CID: r.target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, unbound)}
 	}
+	expiry, ends := int64(unknownExpiry), target != nil && target.endsBy(revoker)
+	if target != nil {
+		expiry = target.expiry()
+	}
 	place := r.target.short() + revoker.key()
-	_, err := s.kv.Apply(ctx, nil, map[string][]byte{
+	put := map[string][]byte{
 		s.prefix + keyRevocation + place:                  r.inv.raw,
 		s.prefix + keyRevExpiry + timeKey(expiry) + place: {},
-	}, nil)
-	if err != nil {
+	}
+	var del []string
+	if ends { // no search meets it again
+		put[s.prefix+keyRetired+target.audiencePlace()] = nil
+		del = []string{s.prefix + keyAudience + target.audiencePlace()}
+	}
+	if _, err := s.kv.Apply(ctx, nil, put, del); err != nil {
 		return fmt.Errorf("store revocation of %s: %w", r.target, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !known {
 		s.revoked[r.target] = append(slices.Clip(s.revoked[r.target]), revoker)
-		if expiry == unknownExpiry {
+		if target == nil {
 			s.unbound[revoker]++
 		}
+	}
+	if ends && s.audiences[target.aud] != nil {
+		s.audiences[target.aud].drop(target)
 	}
 	return nil
 }
 
-// Revokers lists who revoked a token. Whether that counts is for the chain to
-// say, see [Verifier.Authorize].
-func (s *Store) Revokers(c CID) []DID {
+// revokersOf lists who revoked a token. Whether that counts is for the chain to say.
+func (s *Store) revokersOf(c CID) []DID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Clone(s.revoked[c])
+	return s.revoked[c]
 }

@@ -48,8 +48,8 @@ func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
 	if !d.NotBefore.IsZero() {
 		claims.Nbf = d.NotBefore.Unix()
 	}
-	if d.Facts != nil {
-		claims.Fct = []map[string]any{d.Facts}
+	if len(d.Agents) > 0 {
+		claims.Fct = []map[string]any{{agentsKey: d.Agents}}
 	}
 	var proofs []*Link
 	for i := range held {

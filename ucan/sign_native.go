@@ -59,6 +59,9 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if !d.NotBefore.IsZero() {
 		opts = append(opts, bound(d.NotBefore, delegation.WithNotBefore, delegation.WithNotBeforeIn))
 	}
+	if len(d.Agents) > 0 {
+		opts = append(opts, delegation.WithMeta(agentsKey, d.Agents))
+	}
 	var raw []byte
 	err = guarded(func() error {
 		ids, err := theirDIDs(is.Key.DID(), d.Audience, h.sub)

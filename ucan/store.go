@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 )
 
@@ -28,7 +27,7 @@ type KV interface {
 // and read again when it is needed.
 const (
 	maxCachedTokens    = 1 << 16 // tokens by CID
-	maxCachedAudiences = 1 << 12 // principals, with all that is made out to them
+	maxCachedAudiences = 1 << 16 // principals, with all that is made out to them
 	// Revocations of tokens that are not stored stay for ever, since nothing says
 	// when they are over, so each revoker may leave this many.
 	maxUnboundRevocations = 1000
@@ -46,8 +45,9 @@ type Store struct {
 
 	maxTokens, maxAudiences, maxUnbound int
 
-	// changes makes a change of the revocations on disk and in memory one step, so
-	// that a Refresh cannot overlook one between the two. It is taken before mu.
+	// changes makes a change of the tokens or the revocations on disk and in memory
+	// one step, so that neither overlooks the other between the two. It is taken
+	// before mu.
 	changes sync.Mutex
 
 	// mu guards what follows. It is never held during a call to kv.
@@ -131,24 +131,29 @@ func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (mo
 	}
 }
 
-// Put stores tokens, each with all its indexes in one transaction. The proofs
-// that a JWT names must be inside it or stored already. parents are the tokens
-// that a native delegation was made from, for [Store.Children]; they may be left
-// out. Storing a token again is no error.
-func (s *Store) Put(ctx context.Context, link *Link, parents ...CID) error {
+// Put stores a token with all its indexes in one transaction. The proofs that a
+// JWT names must be inside it or stored already. Storing a token again is no error.
+func (s *Store) Put(ctx context.Context, link *Link) error {
 	if !link.verified.Load() {
 		return &VerifyError{Err: ErrSignature, CID: link.cid, Detail: "it was never verified"}
 	}
 	if _, err := link.resolve(s.finder(ctx)); err != nil {
 		return fmt.Errorf("store token: %w", err)
 	}
-	parents = append(slices.Clone(link.prf), parents...)
-	slices.SortFunc(parents, func(a, b CID) int { return slices.Compare(a.Bytes(), b.Bytes()) })
-	parents = slices.Compact(parents)
 	token := s.prefix + keyToken + link.cid.short()
 	put := map[string][]byte{token: link.raw}
-	for _, k := range link.indexKeys(parents) {
+	for _, k := range link.indexKeys() {
 		put[s.prefix+k] = nil
+	}
+	s.changes.Lock() // a revocation comes before or after
+	defer s.changes.Unlock()
+	s.mu.RLock()
+	dead := s.dead(link)
+	s.mu.RUnlock()
+	if dead {
+		put[s.prefix+keyRetired+link.audiencePlace()] = nil
+	} else {
+		put[s.prefix+keyAudience+link.audiencePlace()] = nil
 	}
 	moved, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
 	if err != nil {
@@ -163,7 +168,7 @@ func (s *Store) Put(ctx context.Context, link *Link, parents ...CID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cache(link)
-	if a := s.audiences[link.aud]; a != nil {
+	if a := s.audiences[link.aud]; a != nil && !dead {
 		a.add(link)
 	}
 	return nil
@@ -217,9 +222,10 @@ func (s *Store) finder(ctx context.Context) func(CID) (*Link, error) {
 	return func(c CID) (*Link, error) { return s.Get(ctx, c) }
 }
 
-// ByAudience lists the tokens made out to a principal, soonest expiry first.
+// ByAudience lists the tokens made out to a principal, soonest expiry first, and
+// after them those that are revoked for good.
 func (s *Store) ByAudience(ctx context.Context, aud DID) iter.Seq2[*Link, error] {
-	return s.list(ctx, keyAudience+aud.key())
+	return s.list(ctx, keyAudience+aud.key(), keyRetired+aud.key())
 }
 
 // ByIssuer lists the tokens that a principal issued.
@@ -227,25 +233,18 @@ func (s *Store) ByIssuer(ctx context.Context, iss DID) iter.Seq2[*Link, error] {
 	return s.list(ctx, keyIssuer+iss.key())
 }
 
-// BySubject lists the native tokens of the chains about a principal.
-func (s *Store) BySubject(ctx context.Context, sub DID) iter.Seq2[*Link, error] {
-	return s.list(ctx, keySubject+sub.key())
-}
-
-// Children lists the tokens that are known to be made from a token: those whose
-// proofs name it, and those stored with it as a parent.
-func (s *Store) Children(ctx context.Context, parent CID) iter.Seq2[*Link, error] {
-	return s.list(ctx, keyChild+parent.short())
-}
-
-// list reads the tokens whose CIDs end the keys below prefix. The CIDs are read
-// first, so the loop's body may write to the store.
-func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*Link, error] {
+// list reads the tokens whose CIDs end the keys below the prefixes. The CIDs are
+// read first, so the loop's body may write to the store.
+func (s *Store) list(ctx context.Context, prefixes ...string) iter.Seq2[*Link, error] {
 	return func(yield func(*Link, error) bool) {
-		cids, err := s.cids(ctx, prefix)
-		if err != nil {
-			yield(nil, err)
-			return
+		var cids []CID
+		for _, prefix := range prefixes {
+			more, err := s.cids(ctx, prefix)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			cids = append(cids, more...)
 		}
 		for _, c := range cids {
 			link, err := s.Get(ctx, c)

@@ -1,8 +1,11 @@
 package ucan
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"usher/caps"
@@ -19,11 +22,14 @@ type Verifier struct {
 	// token that it issued must name the owner of each resource.
 	Self DID
 	// Roots reports whether issuer may begin a chain in owner's namespace, beside
-	// the owner: a venue may for the principals that it hosts. nil is never. It is
-	// called under a lock of the store and must not call back into it.
+	// the owner: a venue may for the principals that it hosts. nil is never.
 	Roots func(owner, issuer DID) bool
 	// Store holds tokens and revocations; nil verifies Query.Tokens alone.
 	Store *Store
+	// Signer returns what an agent that signed a token holds now, in the words of a
+	// principal: such a token counts as far as that goes. It is given the name of the
+	// agent's life, see [Delegation.Agents]. nil takes every agent to hold all.
+	Signer func(agent string) (principal DID, set caps.Set)
 	// Limits bounds chains and lifetimes; the zero value holds the defaults.
 	Limits Limits
 }
@@ -83,13 +89,27 @@ func (g Grant) Root() DID {
 	return g.chain[g.n-1].link.iss
 }
 
-// By is the capability of the caller's own token that allowed the request; ok is
-// false where the caller is the owner.
+// By is the capability that the chain gives the caller: the resource is that of the
+// nearest token which names one. ok is false where the caller is the owner.
 func (g Grant) By() (c caps.Capability, ok bool) {
 	if g.n == 0 {
 		return c, false
 	}
-	return g.chain[0].link.grants[g.chain[0].grant].shown, true
+	own := &g.chain[0].link.grants[g.chain[0].grant]
+	for i := range g.n {
+		from := &g.chain[i].link.resolved.Load().grants[g.chain[i].grant]
+		if from.passes {
+			continue
+		}
+		if i == 0 {
+			return own.shown, true
+		}
+		if c, err := caps.NewCapability(absolute(from.owner, from.path), string(own.can)); err == nil {
+			return c, true
+		}
+		break
+	}
+	return own.shown, true
 }
 
 // Expires returns when the first token of the chain expires; ok is false where
@@ -123,55 +143,61 @@ func (v *Verifier) Authorize(ctx context.Context, q Query) (Grant, error) {
 	if q.Caller == n.owner {
 		return Grant{owner: n.owner}, nil
 	}
-	w := walk{v: v, need: n, caller: q.Caller, args: q.Args, until: q.until}
-	w.start()
-	if len(q.Proofs)+len(q.Tokens) > 0 {
-		if err := w.gather(ctx, &q); err != nil {
-			return Grant{}, err
-		}
-		return w.decide()
+	search := v.newSearch(&q, n)
+	defer search.release()
+	if err := search.gather(ctx); err != nil {
+		return Grant{}, err
 	}
-	if v.Store == nil {
+	switch named := len(q.Proofs)+len(q.Tokens) > 0; {
+	case named && !q.Search && len(search.pool) == 0:
+		return Grant{}, search.failure()
+	case named && !q.Search:
+	case v.Store == nil:
 		return Grant{}, &VerifyError{Err: ErrMissingProof, Detail: "no proof is named and there is no store to search"}
+	default:
+		search.stored = true
 	}
-	w.search = true
-	// Each round that fails for an audience that is not in memory reads one.
-	for range v.Limits.search() {
-		g, err := w.decide()
-		if w.missing.IsZero() {
-			return g, err
-		}
-		if err := v.Store.loadAudience(ctx, w.missing); err != nil {
-			return Grant{}, fmt.Errorf("search proofs: %w", err)
-		}
-		w.missing = DID{}
-		w.start()
+	g, found, err := search.run(ctx)
+	if err == nil && !found {
+		err = search.failure()
 	}
-	return Grant{}, &VerifyError{Err: ErrBudget}
+	return g, err
 }
 
-// gather collects the tokens that the query names.
-func (w *walk) gather(ctx context.Context, q *Query) error {
-	if n := len(q.Proofs) + len(q.Tokens); n > w.v.Limits.proofs() {
-		return &VerifyError{Err: ErrBudget, Detail: fmt.Sprintf("%d proofs are named, at most %d are taken (Limits.Proofs)", n, w.v.Limits.proofs())}
+// gather collects the tokens that the query names. One whose proofs are missing is
+// set aside: the others may do without it.
+func (s *search) gather(ctx context.Context) error {
+	q, v := s.query, s.v
+	if n := len(q.Proofs) + len(q.Tokens); n > v.Limits.proofs() {
+		return &VerifyError{Err: ErrBudget, Detail: fmt.Sprintf("%d proofs are named, at most %d are taken (Limits.Proofs)", n, v.Limits.proofs())}
 	}
-	for _, l := range q.Tokens {
-		w.add(l)
-	}
-	for _, c := range q.Proofs {
-		l, err := w.v.proof(ctx, c, q.Tokens)
+	add := func(c CID, l *Link, err error) error {
+		if err == nil && l.resolved.Load() == nil {
+			if _, err = l.resolve(func(c CID) (*Link, error) { return v.proof(ctx, c, q.Tokens) }); l.resolved.Load() != nil {
+				err = nil // what is wrong with it comes up when it is used
+			}
+		}
+		if refused, ok := errors.AsType[*VerifyError](err); ok {
+			s.fail(refused.Err, l, "the proof "+cmp.Or(refused.CID, c).String()+" is neither among the tokens nor stored", 0)
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("read proofs: %w", err)
 		}
-		w.add(l)
-	}
-	for i := range w.poolSize {
-		if w.pool[i].resolved.Load() != nil {
-			continue // the error, if any, comes up when the token is used
+		if !slices.ContainsFunc(s.pool, func(p *Link) bool { return p.cid == l.cid }) {
+			s.pool = append(s.pool, l)
 		}
-		_, err := w.pool[i].resolve(func(c CID) (*Link, error) { return w.v.proof(ctx, c, q.Tokens) })
-		if err != nil && w.pool[i].resolved.Load() == nil {
-			return fmt.Errorf("read proofs: %w", err)
+		return nil
+	}
+	for _, l := range q.Tokens {
+		if err := add(l.cid, l, nil); err != nil {
+			return err
+		}
+	}
+	for _, c := range q.Proofs {
+		l, err := v.proof(ctx, c, q.Tokens)
+		if err := add(c, l, err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -199,17 +225,16 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 	if err != nil {
 		return err
 	}
-	w := walk{v: v}
-	w.start()
-	w.lock()
-	defer w.unlock()
-	if w.push(l, 0) && w.proofsHold(l) {
+	search := &search{v: v, times: v.times(0)}
+	if search.holds(l, 0) && search.sealed(l, 0) {
 		return nil
 	}
-	return w.failure()
+	return search.failure()
 }
 
-func (g *Grant) conditional() bool {
+// Conditional reports whether a token of the chain carries conditions beyond its
+// resource, so that it gives less than [Grant.By] says.
+func (g Grant) Conditional() bool {
 	for i := range g.n {
 		if g.chain[i].link.Conditional() {
 			return true

@@ -26,6 +26,7 @@ type world struct {
 	now                                   time.Time
 	rand                                  *counter
 	alice, bob, carol, dan, mallory, host Key
+	first                                 *Link
 }
 
 // counter is a source of bytes that are never the same twice.

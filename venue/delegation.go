@@ -231,7 +231,7 @@ func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delega
 	if !namesOthers(set) {
 		return nil, nil
 	}
-	holdings, err := v.verifier.Holdings(ctx, auth.Owner(), maxHeld)
+	holdings, err := v.verifier.Holdings(ctx, auth.Owner(), ucan.DID{}, maxHeld)
 	if err != nil {
 		return nil, err
 	}

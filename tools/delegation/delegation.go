@@ -34,8 +34,8 @@ type Request struct {
 	Capabilities []caps.Capability
 	NotBefore    time.Time // zero is at once
 	Expires      time.Time
-	Shorten      bool       // ends with its proofs, where these end before Expires
-	Proofs       []ucan.CID // none: found in the store
+	Shorten      time.Duration // how much sooner it may end, with its proofs; negative is any time
+	Proofs       []ucan.CID    // none: found in the store
 	Format       ucan.Format
 	Inline       bool // put the proofs of a JWT inside it
 }

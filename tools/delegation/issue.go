@@ -110,9 +110,9 @@ func (in *delegateInput) request(now time.Time) (Request, error) {
 		if err != nil || ttl <= 0 {
 			return Request{}, fmt.Errorf("ttl %q: write a duration such as 24h or 30m", in.TTL)
 		}
-		r.Expires = now.Add(ttl)
+		r.Expires, r.Shorten = now.Add(ttl), Ticks
 	default:
-		r.Expires, r.Shorten = now.Add(DefaultLife), true
+		r.Expires, r.Shorten = now.Add(DefaultLife), -1
 	}
 	if in.NotBefore != "" {
 		if r.NotBefore, err = parseTime("notBefore", in.NotBefore); err != nil {
@@ -128,6 +128,10 @@ func (in *delegateInput) request(now time.Time) (Request, error) {
 	}
 	return r, nil
 }
+
+// Ticks is how much sooner than asked a token may end that was to live as long as
+// the one it rests on: time passes between the two.
+const Ticks = time.Minute
 
 func parseTime(field, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)

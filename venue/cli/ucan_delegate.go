@@ -198,8 +198,11 @@ func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, g grant) ([]i
 	input := map[string]any{
 		"audience": g.audience, "capabilities": g.capabilities, "format": c.Format, "inline": c.Inline,
 	}
-	if !g.shorten {
+	switch {
+	case c.Expires != "":
 		input["expires"] = stamp(g.expires)
+	case c.TTL != "":
+		input["ttl"] = g.ttl.String()
 	}
 	var cids []ucan.CID
 	var files []string

@@ -26,7 +26,8 @@ type grant struct {
 	audience     ucan.DID
 	capabilities []caps.Capability
 	expires      time.Time
-	shorten      bool // nobody asked for this expiry: it ends with its proofs at the latest
+	ttl          time.Duration // as asked for; zero where nobody did
+	shorten      time.Duration // how much sooner it may end, with its proofs; negative is any time
 }
 
 // parse reads the flags; every error is a misuse.
@@ -62,8 +63,13 @@ func (g *granting) parse(now time.Time) (grant, error) {
 	if len(out.capabilities) == 0 {
 		return grant{}, misusef("there is no capability to hand on: say which with --cap, for example --cap 'crud/read on w/shared'")
 	}
-	out.expires, err = g.end(now)
-	out.shorten = g.Expires == "" && g.TTL == ""
+	switch out.expires, err = g.end(now); {
+	case g.TTL != "" && err == nil:
+		out.shorten = delegation.Ticks
+		out.ttl, err = parseTTL(g.TTL)
+	case g.Expires == "":
+		out.shorten = -1
+	}
 	return out, err
 }
 
@@ -79,14 +85,15 @@ func (g *granting) end(now time.Time) (time.Time, error) {
 		}
 		return t.Truncate(time.Second), err
 	}
-	ttl := delegation.DefaultLife
-	if g.TTL != "" {
-		var err error
-		if ttl, err = parseTTL(g.TTL); err != nil {
-			return time.Time{}, err
-		}
+	ttl, err := g.life()
+	return now.Add(ttl).Truncate(time.Second), err
+}
+
+func (g *granting) life() (time.Duration, error) {
+	if g.TTL == "" {
+		return delegation.DefaultLife, nil
 	}
-	return now.Add(ttl).Truncate(time.Second), nil
+	return parseTTL(g.TTL)
 }
 
 // parseTTL reads Go's durations, and days, which those lack.

@@ -124,7 +124,7 @@ func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {
 }
 
 // maxQuery is how many tokens one query takes at most.
-const maxQuery = 64
+const maxQuery = 1 << 14
 
 // stepsOf describes a chain, whose tokens are among the links or inside them.
 func stepsOf(chain []ucan.CID, links []*ucan.Link) []step {

@@ -1,0 +1,157 @@
+package ucan
+
+import (
+	"slices"
+	"time"
+
+	"usher/caps"
+)
+
+// times are those of one decision, in seconds: expiry is compared with the ceiling
+// of now and not-before with its floor, so that a fraction never makes a token
+// valid.
+type times struct {
+	floor, ceil, horizon int64
+	bounded              bool  // horizon holds
+	until                int64 // up to when the chain must hold; 0 is now
+	least                int64 // expiry below which a token is of no use
+}
+
+func (v *Verifier) times(until int64) times {
+	now := v.now()
+	skew := int64(v.Limits.Skew / time.Second)
+	t := times{floor: now.Unix() + skew, ceil: now.Unix() - skew, until: until}
+	if now.Nanosecond() > 0 {
+		t.ceil++
+	}
+	life := v.Limits.life()
+	t.bounded = life >= 0
+	t.horizon = now.Unix() + int64(life/time.Second) + skew
+	t.least = max(t.ceil, until)
+	return t
+}
+
+// holds checks a token, and all that a JWT names as its proofs, used or not:
+// COG-13 verifies each parent, recursively.
+func (s *search) holds(l *Link, height int) bool {
+	if !s.inTime(l, height) {
+		return false
+	}
+	for _, d := range s.revokedBy(l) {
+		if d == l.iss || d == l.sub || d == s.need.owner || l.issuedWithin(d) {
+			return s.fail(ErrRevoked, l, "", height)
+		}
+	}
+	if slices.Contains(s.forged, l) {
+		return false
+	}
+	r := l.resolved.Load()
+	if r.err != nil {
+		return s.failWith(r.err, l, height)
+	}
+	if l.format == JWT && r.depth > s.v.Limits.jwtDepth() {
+		return s.fail(ErrTooDeep, l, "the chain has too many tokens (Limits.JWTDepth)", height)
+	}
+	for _, p := range r.parents {
+		if !s.holds(p, height+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// counts checks the conditions of a token that stands in the chain itself: its
+// policy, and what the agents that signed it hold.
+func (s *search) counts(l *Link, height int) bool {
+	for i := range l.policy {
+		if l.policy[i].match(s.policyArgs()) != isTrue {
+			return s.fail(ErrPolicy, l, "", height)
+		}
+	}
+	for _, agent := range l.agents {
+		if set, known := s.agents[agent]; known && !s.agentHolds(set) {
+			return s.fail(ErrAgent, l, agent, height)
+		}
+	}
+	return true
+}
+
+func (s *search) inTime(l *Link, height int) bool {
+	t := &s.times
+	switch {
+	case !l.eternal && t.ceil > l.exp:
+		return s.fail(ErrExpired, l, "", height)
+	case !l.eternal && t.until > l.exp:
+		return s.fail(ErrTimeBounds, l, "the proof ends at "+time.Unix(l.exp, 0).UTC().Format(time.RFC3339), height)
+	case l.nbf != 0 && t.floor < l.nbf:
+		return s.fail(ErrNotYetValid, l, "", height)
+	case t.bounded && l.eternal:
+		return s.fail(ErrLifetime, l, "it never expires (Limits.Life)", height)
+	case t.bounded && l.exp > t.horizon:
+		return s.fail(ErrLifetime, l, "it expires too far in the future (Limits.Life)", height)
+	}
+	return true
+}
+
+func (s *search) revokedBy(l *Link) []DID {
+	if s.v.Store == nil {
+		return nil
+	}
+	return s.v.Store.revokersOf(l.cid)
+}
+
+func (s *search) agentHolds(a agentSet) bool {
+	return a.set.Check(caps.Need(string(s.need.can), absolute(s.need.owner, s.need.path)).In(a.principal.s)).Allowed()
+}
+
+// doubt checks of a whole chain what is not checked of each token on the way. What
+// it finds wrong it notes for the search, which has to begin again.
+func (s *search) doubt(g *Grant) (again bool) {
+	for i := range g.n {
+		l := g.chain[i].link
+		if !s.sealed(l, i+1) || !s.askAgents(l, i+1) {
+			return true
+		}
+		for _, d := range s.revokedBy(l) {
+			for j := i; j < g.n; j++ {
+				if g.chain[j].link.issuedWithin(d) && !slices.Contains(s.revokers, d) {
+					s.revokers = append(s.revokers, d)
+					again = true
+				}
+			}
+		}
+	}
+	return again
+}
+
+// sealed checks the signatures of a token and its proofs.
+func (s *search) sealed(l *Link, height int) bool {
+	if !l.verify() {
+		s.forged = append(s.forged, l)
+		return s.fail(ErrSignature, l, "", height)
+	}
+	for _, p := range l.resolved.Load().parents {
+		if !s.sealed(p, height+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// askAgents finds out what the agents hold that signed a token.
+func (s *search) askAgents(l *Link, height int) bool {
+	for _, agent := range l.agents {
+		if _, known := s.agents[agent]; known {
+			continue
+		}
+		a := agentSet{set: caps.Unrestricted()}
+		if s.v.Signer != nil {
+			a.principal, a.set = s.v.Signer(agent)
+		}
+		if s.agents == nil {
+			s.agents = map[string]agentSet{}
+		}
+		s.agents[agent] = a
+	}
+	return s.counts(l, height)
+}
