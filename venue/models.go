@@ -22,6 +22,9 @@ func Providers() runtime.Providers {
 	}
 }
 
+// defaultUser owns what a configuration holds that names no user.
+const defaultUser = "owner"
+
 // fillModels makes the models of the configuration, and adds those that the
 // program brings, which win over them.
 func (v *Venue) fillModels(ctx context.Context, o *Options) error {

@@ -17,6 +17,7 @@ import (
 	"usher/tools"
 	"usher/tools/workspace"
 	"usher/ucan"
+	"usher/venue/apply"
 	"usher/venue/store"
 	"usher/venue/store/badger"
 	"usher/venue/store/memory"
@@ -37,8 +38,7 @@ type Venue struct {
 	runner   *runtime.Runner
 	models   map[string]runtime.Model
 	made     []runtime.Model // those of models that Close ends
-	strays   []string
-	kept     []Kept
+	applied  apply.Outcome
 	keys     *keyring
 	secrets  *secretBook
 	tokens   *ucan.Store
@@ -123,8 +123,14 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.fillModels(ctx, o); err != nil {
 		return err
 	}
-	if err := v.applyConfig(ctx, o.Config); err != nil {
-		return err
+	if c := o.Config; c != nil {
+		u, err := v.User(ctx, either(c.User, defaultUser))
+		if err != nil {
+			return err
+		}
+		if v.applied, err = apply.Config(ctx, c, u, v.store.Under("c/")); err != nil {
+			return err
+		}
 	}
 	v.work.Go(v.sweep)
 	return nil
@@ -173,6 +179,9 @@ func (v *Venue) DID() ucan.DID { return v.keys.venue.DID() }
 
 // Name is the venue's name.
 func (v *Venue) Name() string { return v.name }
+
+// Applied is what came of applying the configuration when the venue was opened.
+func (v *Venue) Applied() apply.Outcome { return v.applied }
 
 // Registry is the operations of the venue.
 func (v *Venue) Registry() *tools.Registry { return v.registry }

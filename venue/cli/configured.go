@@ -11,6 +11,7 @@ import (
 
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/apply"
 	"usher/venue/config"
 )
 
@@ -52,10 +53,14 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if err != nil {
 		return nil, nil, f.unopened(ctx, s, c, err)
 	}
-	for _, id := range v.Strays() {
+	applied := v.Applied()
+	for _, id := range applied.Agents {
 		s.warn(fmt.Sprintf("agent %s has left the configuration and is still there: end it with usher agents delete %[1]s", id))
 	}
-	for _, k := range v.Kept() {
+	for _, path := range applied.Orchestrations {
+		s.warn(fmt.Sprintf("orchestration %s has left the configuration and can still be run: remove it with %s", path, f.command(fmt.Sprintf(`invoke covia:delete '{"path":%q}'`, path))))
+	}
+	for _, k := range applied.Kept {
 		s.warn(f.unwritten(k))
 	}
 	u, err := v.User(ctx, c.User)
@@ -169,7 +174,7 @@ func (f *fromConfig) outlived(s *streams, id string, removed bool) {
 }
 
 // unwritten says why an entry of data was not written, and how to write it.
-func (f *fromConfig) unwritten(k venue.Kept) string {
+func (f *fromConfig) unwritten(k apply.Kept) string {
 	at, how := k.Path, `invoke covia:write '{"path":%s,"value":…}'`
 	if k.Below != "" {
 		at, how = k.Below, `invoke covia:delete '{"path":%s}'`

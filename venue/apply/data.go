@@ -1,12 +1,14 @@
-package venue
+package apply
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"usher/caps/value"
 	"usher/tools/workspace"
 	"usher/venue/config"
 )
@@ -33,12 +35,7 @@ const (
 	keptChanged = "was changed here since the configuration was applied"
 	keptDeleted = "was deleted here since the configuration was applied"
 	keptBefore  = "held something else before the configuration was applied"
-	keptUnknown = "is not what the configuration says, and an older version did not note what it wrote"
 )
-
-// Kept returns the entries of the configuration's data that were not written,
-// since others have changed or deleted what was there.
-func (v *Venue) Kept() []Kept { return v.kept }
 
 // applied is what is remembered of an entry of data, as digests: what it was
 // when it was written last, and what is about to be written. Either may be "".
@@ -47,54 +44,51 @@ type applied struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// unknownValue stands for a value that was not remembered. No digest is like it.
-const unknownValue = "?"
-
-// applyDatum writes an entry that is not what it was when it was applied last,
+// datum writes an entry that is not what it was when it was applied last,
 // unless somebody else has been at what is stored there.
 //
 // What is about to be written is remembered before it is written. So, after a
 // crash between writing and remembering, what is stored is known for the
 // configuration's own, also when the entry has changed once more.
-func (v *Venue) applyDatum(ctx context.Context, u *User, d config.Datum) error {
-	key := u.DID().String() + "/data/" + d.Path
-	want, err := valueDigest(workspace.Unwrapped(d.Value))
+func (r *room) datum(ctx context.Context, d config.Datum) error {
+	note := noteData + d.Path
+	want, err := digest(workspace.Unwrapped(d.Value))
 	if err != nil {
 		return err
 	}
-	last, err := v.lastApplied(ctx, key)
+	last, err := r.lastApplied(ctx, note)
 	if err != nil || last == (applied{Value: want}) {
 		return err
 	}
-	stored, err := u.storedDigest(ctx, d.Path)
+	stored, err := r.storedDigest(ctx, d.Path)
 	if err != nil {
 		return err
 	}
 	if last.Next != "" && stored == last.Next {
 		last.Value = last.Next
 	}
-	switch {
-	case stored == want:
-	case stored == last.Value: // as it was left, or nothing where nothing was
-		if err := v.remember(ctx, key, applied{last.Value, want}); err != nil {
+	switch stored {
+	case want:
+	case last.Value: // as it was left, or nothing where nothing was
+		if err := r.rememberDatum(ctx, note, applied{last.Value, want}); err != nil {
 			return err
 		}
-		_, err := u.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value})
+		_, err := r.user.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value})
 		if other, ok := errors.AsType[*workspace.InTheWayError](err); ok {
-			v.kept = append(v.kept, Kept{d.Path, "has " + other.At + " in its way, which is a " + other.Type, other.At})
+			r.keep(Kept{d.Path, "has " + other.At + " in its way, which is a " + other.Type, other.At})
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-	case last.Value == unknownValue:
-		v.kept = append(v.kept, Kept{Path: d.Path, Why: keptUnknown}) // once: from here on it is known
 	default:
-		v.kept = append(v.kept, Kept{Path: d.Path, Why: keptWhy(last.Value, stored)})
+		r.keep(Kept{Path: d.Path, Why: keptWhy(last.Value, stored)})
 		return nil
 	}
-	return v.remember(ctx, key, applied{Value: want})
+	return r.rememberDatum(ctx, note, applied{Value: want})
 }
+
+func (r *room) keep(k Kept) { r.out.Kept = append(r.out.Kept, k) }
 
 func keptWhy(last, stored string) string {
 	switch {
@@ -106,26 +100,21 @@ func keptWhy(last, stored string) string {
 	return keptChanged
 }
 
-func (v *Venue) remember(ctx context.Context, key string, a applied) error {
+func (r *room) rememberDatum(ctx context.Context, note string, a applied) error {
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	_, err = v.store.Under("c/").Apply(ctx, nil, map[string][]byte{key: raw}, nil)
-	return err
+	return r.remember(ctx, note, raw)
 }
 
-func (v *Venue) lastApplied(ctx context.Context, key string) (applied, error) {
-	raw, _, err := v.store.Under("c/").Get(ctx, key)
+func (r *room) lastApplied(ctx context.Context, note string) (a applied, err error) {
+	raw, err := r.note(ctx, note)
 	if err != nil || raw == nil {
-		return applied{}, err
-	}
-	var a applied
-	if bytes.Equal(raw, []byte("written")) { // as stores had it that wrote data once
-		return applied{Value: unknownValue}, nil
+		return a, err
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return applied{}, fmt.Errorf("read what was applied: %w", err)
+		return a, fmt.Errorf("read what was applied: %w", err)
 	}
 	return a, nil
 }
@@ -135,20 +124,29 @@ func (v *Venue) lastApplied(ctx context.Context, key string) (applied, error) {
 const largestStored = 16 << 20
 
 // storedDigest is the digest of what is stored at the path, or "".
-func (u *User) storedDigest(ctx context.Context, path string) (string, error) {
-	out, err := u.Invoke(ctx, "covia:read", map[string]any{"path": path, "maxSize": largestStored})
-	if err != nil {
-		return "", err
-	}
+func (r *room) storedDigest(ctx context.Context, path string) (string, error) {
 	var there struct {
 		Exists, Truncated bool
 		Value             json.RawMessage
 	}
-	if err := json.Unmarshal(out, &there); err != nil || !there.Exists {
+	err := r.ask(ctx, "covia:read", map[string]any{"path": path, "maxSize": largestStored}, &there)
+	if err != nil || !there.Exists {
 		return "", err
 	}
-	if there.Truncated {
-		return "too large", nil // for a configuration to have written it
+	stored, err := digest(there.Value)
+	if there.Truncated || err != nil {
+		return "other", nil // too large or too deep for a configuration to have written it
 	}
-	return valueDigest(there.Value)
+	return stored, nil
+}
+
+// digest is a digest of a value as it is stored, whatever the order of its keys.
+// Numbers count as they are written.
+func digest(raw json.RawMessage) (string, error) {
+	v, err := value.Decode(raw, value.MaxDepth)
+	if err != nil {
+		return "", fmt.Errorf("value: %w", err)
+	}
+	sum := sha256.Sum256(value.Append(nil, v))
+	return hex.EncodeToString(sum[:]), nil
 }

@@ -1,0 +1,196 @@
+// Package apply brings a venue to what its configuration says. Call [Config]
+// with somebody who acts for the configuration's user: everything is written
+// through the gate, as that user.
+//
+// An entry is written where it has changed since it was last applied, so that
+// what was changed while the venue ran stays. Notes of what was applied are kept
+// in a space of the store.
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"usher/tools/agents"
+	"usher/ucan"
+	"usher/venue/config"
+	"usher/venue/store"
+)
+
+// Invoker runs operations as one user.
+type Invoker interface {
+	DID() ucan.DID
+	Invoke(ctx context.Context, operation string, input any) (json.RawMessage, error)
+}
+
+// Outcome is what the configuration says and the venue does not, or the other
+// way round.
+type Outcome struct {
+	Kept           []Kept   // data that was not written, since others have changed or deleted what was there
+	Agents         []string // ids of agents that an earlier configuration made: still there, with all that they may do
+	Orchestrations []string // paths of orchestrations that an earlier configuration wrote: they can still be run
+}
+
+// Config applies c as the user, with its notes in the space.
+func Config(ctx context.Context, c *config.Config, user Invoker, notes *store.Space) (Outcome, error) {
+	r := &room{user: user, notes: notes, prefix: user.DID().String() + "/"}
+	for _, d := range c.Data {
+		if err := r.datum(ctx, d); err != nil {
+			return r.out, fmt.Errorf("apply data %s: %w", d.Path, err)
+		}
+	}
+	for _, o := range c.Orchestrations {
+		err := r.once(ctx, noteOrchestration+o.ID, o.Document, "covia:write", map[string]any{"path": o.Path(), "value": o.Document})
+		if err != nil {
+			return r.out, fmt.Errorf("apply orchestration %s: %w", o.ID, err)
+		}
+	}
+	for _, spec := range parentsFirst(c.Agents) {
+		entry, err := json.Marshal(spec)
+		if err == nil {
+			err = r.once(ctx, noteAgent+spec.ID, entry, "agent:create", map[string]any{"agentId": spec.ID, "config": spec, "overwrite": true})
+		}
+		if err != nil {
+			return r.out, fmt.Errorf("apply agent %s: %w", spec.ID, err)
+		}
+	}
+	return r.out, r.strays(ctx, c)
+}
+
+// room applies one configuration.
+type room struct {
+	user   Invoker
+	notes  *store.Space
+	prefix string // of the user's notes
+	out    Outcome
+}
+
+// Beginnings of the names of notes.
+const (
+	noteData          = "data/"
+	noteOrchestration = "orchestration/"
+	noteAgent         = "agent/"
+)
+
+// parentsFirst orders agents so that each comes after the one that bounds it,
+// as far as that can be: in a circle none can.
+func parentsFirst(list []agents.Spec) []agents.Spec {
+	var out []agents.Spec
+	placed := make(map[string]bool)
+	for len(out) < len(list) {
+		before := len(out)
+		for _, spec := range list {
+			waits := slices.ContainsFunc(list, func(p agents.Spec) bool { return p.ID == spec.Parent && p.ID != spec.ID })
+			if !placed[spec.ID] && (!waits || placed[spec.Parent]) {
+				placed[spec.ID] = true
+				out = append(out, spec)
+			}
+		}
+		if len(out) == before {
+			for _, spec := range list {
+				if !placed[spec.ID] {
+					out = append(out, spec)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// once runs an operation when the entry of the configuration differs from the
+// one that was applied last.
+func (r *room) once(ctx context.Context, note string, entry []byte, operation string, input any) error {
+	last, err := r.note(ctx, note)
+	if err != nil || bytes.Equal(last, entry) {
+		return err
+	}
+	if _, err := r.user.Invoke(ctx, operation, input); err != nil {
+		return err
+	}
+	return r.remember(ctx, note, entry)
+}
+
+func (r *room) note(ctx context.Context, name string) ([]byte, error) {
+	raw, _, err := r.notes.Get(ctx, r.prefix+name)
+	return raw, err
+}
+
+func (r *room) remember(ctx context.Context, name string, entry []byte) error {
+	_, err := r.notes.Apply(ctx, nil, map[string][]byte{r.prefix + name: entry}, nil)
+	return err
+}
+
+// strays finds what an earlier configuration made and this one does not have.
+func (r *room) strays(ctx context.Context, c *config.Config) error {
+	gone, err := r.noted(ctx, noteAgent, func(id string) bool {
+		return slices.ContainsFunc(c.Agents, func(s agents.Spec) bool { return s.ID == id })
+	})
+	if err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		var there struct{ Agents []agents.Summary }
+		if err := r.ask(ctx, "agent:list", struct{}{}, &there); err != nil {
+			return err
+		}
+		for _, a := range there.Agents {
+			if slices.Contains(gone, a.AgentID) {
+				r.out.Agents = append(r.out.Agents, a.AgentID)
+			}
+		}
+	}
+	gone, err = r.noted(ctx, noteOrchestration, func(id string) bool {
+		return slices.ContainsFunc(c.Orchestrations, func(o config.Orchestration) bool { return o.ID == id })
+	})
+	for _, id := range gone {
+		if err := r.strayOrchestration(ctx, id); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// strayOrchestration notes one that is still as the configuration wrote it: one
+// that others have written since is theirs.
+func (r *room) strayOrchestration(ctx context.Context, id string) error {
+	path := config.Orchestration{ID: id}.Path()
+	last, err := r.note(ctx, noteOrchestration+id)
+	if err != nil {
+		return err
+	}
+	was, err := digest(last)
+	if err != nil {
+		return err
+	}
+	is, err := r.storedDigest(ctx, path)
+	if err == nil && is == was {
+		r.out.Orchestrations = append(r.out.Orchestrations, path)
+	}
+	return err
+}
+
+// noted returns the names that there are notes of, but those that are there.
+func (r *room) noted(ctx context.Context, kind string, there func(id string) bool) (ids []string, err error) {
+	for key, err := range store.Keys(ctx, r.notes, r.prefix+kind, "") {
+		if err != nil {
+			return nil, err
+		}
+		if id := strings.TrimPrefix(key, r.prefix+kind); !there(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// ask reads the answer of an operation.
+func (r *room) ask(ctx context.Context, operation string, input, answer any) error {
+	out, err := r.user.Invoke(ctx, operation, input)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, answer)
+}
