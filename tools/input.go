@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -80,29 +81,41 @@ func (o *Operation) inferSchemas(in, out func() (*jsonschema.Schema, error)) err
 	if input == nil || input.Type != "object" {
 		return errors.New("its input is not a struct: tools take a JSON object")
 	}
-	return o.setSchemas(input, output)
+	o.schemas = sync.OnceValues(func() (schemas, error) { return resolve(input, output) })
+	return nil
 }
 
-func (o *Operation) setSchemas(input, output *jsonschema.Schema) error {
-	o.inputJSON = json.RawMessage(`{"type":"object"}`)
+// schemas are those of an operation: the input's to validate by, and both as
+// JSON. They are made when somebody asks for them first, since most commands ask
+// for none.
+type schemas struct {
+	input             *jsonschema.Resolved
+	inputJSON, output json.RawMessage
+}
+
+// schema makes the schemas; a faulty operation has none.
+func (o *Operation) schema() (schemas, error) {
+	if o.schemas == nil {
+		return schemas{}, o.fault
+	}
+	return o.schemas()
+}
+
+func resolve(input, output *jsonschema.Schema) (s schemas, err error) {
 	if input != nil {
-		raw, err := json.Marshal(input)
-		if err != nil {
-			return fmt.Errorf("encode its input schema: %w", err)
+		if s.inputJSON, err = json.Marshal(input); err != nil {
+			return s, fmt.Errorf("encode its input schema: %w", err)
 		}
-		if o.input, err = input.Resolve(nil); err != nil {
-			return fmt.Errorf("resolve its input schema: %w", err)
+		if s.input, err = input.Resolve(nil); err != nil {
+			return s, fmt.Errorf("resolve its input schema: %w", err)
 		}
-		o.inputJSON = raw
 	}
 	if output != nil {
-		raw, err := json.Marshal(output)
-		if err != nil {
-			return fmt.Errorf("encode its output schema: %w", err)
+		if s.output, err = json.Marshal(output); err != nil {
+			return s, fmt.Errorf("encode its output schema: %w", err)
 		}
-		o.output = raw
 	}
-	return nil
+	return s, nil
 }
 
 // maxFields bounds the top keys of an input, each of which is compared with the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -28,9 +29,7 @@ type Operation struct {
 	forwards    bool // its input holds the inputs of the calls that it starts
 	sealed      bool
 	undigested  bool
-	input       *jsonschema.Resolved
-	inputJSON   json.RawMessage
-	output      json.RawMessage
+	schemas     func() (schemas, error)
 	groups      [][]caps.Scope
 	prepare     func(json.RawMessage) (prepared, error)
 	authors     Bound     // who wrote it, where it is a stored program
@@ -78,10 +77,18 @@ func (o *Operation) Lane(input json.RawMessage) string {
 }
 
 // InputSchema is the JSON Schema of the input.
-func (o *Operation) InputSchema() json.RawMessage { return o.inputJSON }
+func (o *Operation) InputSchema() json.RawMessage {
+	if s, _ := o.schema(); s.inputJSON != nil {
+		return s.inputJSON
+	}
+	return json.RawMessage(`{"type":"object"}`)
+}
 
 // OutputSchema is the JSON Schema of the output; nil when any value may come out.
-func (o *Operation) OutputSchema() json.RawMessage { return o.output }
+func (o *Operation) OutputSchema() json.RawMessage {
+	s, _ := o.schema()
+	return s.output
+}
 
 // CouldAllow reports whether set would allow the operation on any input at all:
 // a tool is offered to a model if and only if it does.
@@ -125,14 +132,18 @@ func (o *Operation) decode(input json.RawMessage) (prepared, error) {
 }
 
 func (o *Operation) validate(input json.RawMessage) error {
-	if o.input == nil {
+	s, err := o.schema()
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	if s.input == nil {
 		return nil
 	}
 	var value any
 	if err := json.Unmarshal(input, &value); err != nil {
 		return &InputError{Operation: o.path, Err: err}
 	}
-	if err := o.input.Validate(value); err != nil {
+	if err := s.input.Validate(value); err != nil {
 		return &InputError{Operation: o.path, Err: schemaError(err)}
 	}
 	return nil
@@ -273,7 +284,8 @@ func Define(d Definition) *Operation {
 	case d.Run == nil:
 		o.fault = errors.New("it has no handler")
 	default:
-		o.fault = o.setSchemas(d.Input, d.Output)
+		o.schemas = sync.OnceValues(func() (schemas, error) { return resolve(d.Input, d.Output) })
+		_, o.fault = o.schemas()
 	}
 	o.prepare = func(raw json.RawMessage) (prepared, error) {
 		return prepared{
