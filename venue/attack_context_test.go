@@ -70,9 +70,6 @@ func TestAContextCannotAskItsOwnAgent(t *testing.T) {
 
 // All that a turn starts, its context included, has one budget of calls.
 func TestATurnHasOneBudgetOfCalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes ten thousand calls")
-	}
 	p := new(puppet)
 	made := 0
 	many := tools.New("test:many", "Call much.", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },

@@ -62,7 +62,7 @@ func TestSecretsAnswerDirectCallsOnly(t *testing.T) {
 					if err := json.Unmarshal(out, &started); err != nil {
 						t.Fatal(err)
 					}
-					out, err = alice.Invoke(t.Context(), "grid:jobResult", json.RawMessage(`{"id":"`+started.ID+`","timeout":5000}`))
+					out, err = alice.Invoke(t.Context(), "grid:jobResult", json.RawMessage(`{"id":"`+started.ID+`","timeout":60000}`))
 				}
 				if err == nil || !strings.Contains(err.Error(), tools.ErrDirect.Error()) {
 					t.Errorf("%s answers %s, %v; want a refusal", op, out, err)

@@ -333,6 +333,15 @@ func TestAttackDenialWithoutARow(t *testing.T) {
 	}
 }
 
+// rounds is how often a test repeats what it looks for: less often where little
+// time is given.
+func rounds(all, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return all
+}
+
 func heap() uint64 {
 	goruntime.GC()
 	debug.FreeOSMemory()
@@ -348,13 +357,14 @@ func TestAttackJobsThatCannotBeStoredStay(t *testing.T) {
 	input := map[string]any{"operation": "json:merge", "input": map[string]any{"values": []any{map[string]any{"a": strings.Repeat("x", 2<<20)}}}}
 	_, _ = alice.Invoke(t.Context(), "grid:run", input)
 	before := heap()
-	for range 30 {
+	calls := rounds(30, 6) // of 2 MiB each
+	for range calls {
 		if _, err := alice.Invoke(t.Context(), "grid:run", input); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if after := heap(); after > before+20<<20 {
-		t.Errorf("30 calls left %d MiB in memory", (after-before)>>20)
+	if after := heap(); after > before+uint64(calls)<<20*2/3 {
+		t.Errorf("%d calls left %d MiB in memory", calls, (after-before)>>20)
 	}
 }
 
@@ -596,12 +606,13 @@ func TestAttackSessionsStayInMemory(t *testing.T) {
 	}
 	ask()
 	before := heap()
-	for range 400 {
+	requests := rounds(400, 100)
+	for range requests {
 		ask()
 	}
 	p.Forget()
-	if after := heap(); after > before+30<<20 {
-		t.Errorf("after 400 finished requests of 100 KiB in sessions of their own, %d MiB more are in memory", (after-before)>>20)
+	if after := heap(); after > before+uint64(requests)*75<<10 {
+		t.Errorf("after %d finished requests of 100 KiB in sessions of their own, %d MiB more are in memory", requests, (after-before)>>20)
 	}
 }
 
@@ -625,7 +636,7 @@ func TestAttackNamesBelowOLeak(t *testing.T) {
 // What runs in the background has no time limit; a job can wait for itself.
 func TestAttackJobWaitsForItself(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}, Limits: venue.Limits{ToolTimeout: 200 * time.Millisecond}})
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}, })
 	alice := user(t, v, "alice")
 	dave := create(t, alice, spec("dave", "", `[{"with":"o/","can":"crud"},{"with":"j/","can":"crud/read"},{"with":"","can":"invoke"}]`))
 	attempt(t, dave, p, "covia_write", `{"path":"o/loop","value":{"type":"orchestration","operation":{"adapter":"orchestrator","steps":[{"op":"covia:list","input":{"path":"j"}},{"op":"grid:jobResult","input":{"id":[0,"keys",0]}}]}}}`)
@@ -634,11 +645,11 @@ func TestAttackJobWaitsForItself(t *testing.T) {
 	if err := json.Unmarshal([]byte(done.Result), &job); err != nil || job.ID == "" {
 		t.Fatal(done.Result)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // of real time, where it is not noticed
 	defer cancel()
 	_, _ = alice.Invoke(ctx, "grid:jobResult", map[string]any{"id": job.ID})
 	if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status == venue.JobStarted {
-		t.Errorf("with a tool timeout of 0.2 s the job is still %s after 3 s, and will be for ever (%v)", rec.Status, err)
+		t.Errorf("the job is still %s after 30 s, and will be for ever (%v)", rec.Status, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,13 +22,22 @@ import (
 	"usher/runtime/telemetry"
 )
 
-// flushTime bounds how long a command waits at its end for the collector. What
-// is refused is sent again for less, so that one hears what the collector says.
+// What is refused is sent again for less time than a command waits at its end,
+// so that one hears what the collector says.
 const (
 	flushTime = 3 * time.Second
 	retryTime = 2 * time.Second
 	retryWait = retryTime / 4
 )
+
+// patience is how long a command waits at its end for the collector:
+// OpenTelemetry's own variable says it, in milliseconds.
+func patience() time.Duration {
+	if ms, err := strconv.Atoi(os.Getenv("OTEL_EXPORTER_OTLP_TIMEOUT")); err == nil && ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return flushTime
+}
 
 // observe starts the export of traces and metrics that OpenTelemetry's
 // environment variables ask for, by OTLP over HTTP, and returns what ends it.
@@ -136,7 +146,8 @@ func (e *export) metrics(ctx context.Context, res *resource.Resource) error {
 
 // end sends what is left and returns the first error of all.
 func (e *export) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), flushTime, fmt.Errorf("the collector did not answer within %s", flushTime))
+	wait := patience()
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), wait, fmt.Errorf("the collector did not answer within %s", wait))
 	defer cancel()
 	var work sync.WaitGroup
 	for _, stop := range e.stops {

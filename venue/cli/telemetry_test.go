@@ -62,6 +62,7 @@ func collect(t *testing.T) *collector {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	t.Cleanup(c.server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60000") // on a machine that has other work
 	return c
 }
 
@@ -261,6 +262,7 @@ func TestACollectorThatIsOverloaded(t *testing.T) {
 	}))
 	defer busy.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", busy.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")
 	status, _, notes := usher(t, "", "run", "-c", project(t, observed), "Carol", "hello")
 	if status != cli.ExitOK || !strings.Contains(notes, "come back tomorrow") {
 		t.Errorf("usher run: %d %s", status, notes)
