@@ -152,7 +152,7 @@ agents:
 // task, as if that one had been refused it.
 func TestADenialIsToldToWhomItConcerns(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	kid := spec("kid", "", `[{"with":"w/payroll/2026/","can":"crud/read"}]`)
 	kid.Authority = agents.AuthorityOwn

@@ -18,7 +18,6 @@ import (
 	"usher/venue"
 	"usher/venue/cli"
 	"usher/venue/store/badger"
-	"usher/venue/venuetest"
 )
 
 func stranger(t testing.TB) ucan.Key {
@@ -115,7 +114,7 @@ func TestAttackRevokedTokensLockBobOut(t *testing.T) {
 // agents, as much as it likes: resources may be sentences.
 func TestAttackAStrangerSpeaksInBobsSystemMessage(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	bob, mallory := user(t, v, "bob"), user(t, v, "mallory")
 	clerk := create(t, bob, spec("clerk", "", ""))
 	brief := func() string {
@@ -213,7 +212,7 @@ func TestAttackTheListSaysRevokedOfATokenThatHolds(t *testing.T) {
 // as its owner was put in its place in between.
 func TestAttackARemovedAgentsKeyComesBack(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	own := spec("carol", "", "")
 	own.Identity = agents.IdentityOwn
@@ -233,7 +232,7 @@ func TestAttackARemovedAgentsKeyComesBack(t *testing.T) {
 // set that the check "at most what the caller holds" looks at.
 func TestAttackALongResourceIsNotCompared(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	long := "w/" + strings.Repeat("x", 1000)
 	s := spec("carol", "", `[{"with":"`+long+`","can":"crud"}]`)
@@ -249,8 +248,8 @@ func TestAttackALongResourceIsNotCompared(t *testing.T) {
 // Below an independent agent, in its own namespace, anybody can be made that has
 // its id: the ledger and the sessions do not tell the two apart.
 func TestAttackATwinOfAnIndependentAgent(t *testing.T) {
-	p := &puppet{venuetest.Model{Gossip: true}}
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	p := &puppet{Gossip: true}
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	s := spec("carol", "", "")
 	s.Identity = agents.IdentityOwn
@@ -266,18 +265,18 @@ func TestAttackATwinOfAnIndependentAgent(t *testing.T) {
 		}
 		return outcomes
 	}
-	p.ask("agent_create", `{"agentId":"helper","config":{"caps":[]}}`)
-	p.ask("agent_request", `{"agentId":"helper","input":"the PIN is 4711"}`)
+	p.Ask("agent_create", `{"agentId":"helper","config":{"caps":[]}}`)
+	p.Ask("agent_request", `{"agentId":"helper","input":"the PIN is 4711"}`)
 	outcomes := say(carol)
 	_, rest, _ := strings.Cut(outcomes[len(outcomes)-1], `"sessionId":"`)
 	session, _, _ := strings.Cut(rest, `"`)
-	p.ask("agent_create", `{"agentId":"eve","config":{"tools":["agent:*"],"caps":[{"with":"g/","can":"agent"}]}}`)
+	p.Ask("agent_create", `{"agentId":"eve","config":{"tools":["agent:*"],"caps":[{"with":"g/","can":"agent"}]}}`)
 	say(carol)
 	// eve, in carol's namespace, makes a "carol" and lets it ask.
-	p.ask("agent_request", `{"agentId":"eve","input":"go"}`)
-	p.ask("agent_create", `{"agentId":"carol","config":{"tools":["agent:*"]}}`)
-	p.ask("agent_request", `{"agentId":"carol","input":"go on"}`)
-	p.ask("agent_request", `{"agentId":"helper","sessionId":"`+session+`","input":"repeat all"}`)
+	p.Ask("agent_request", `{"agentId":"eve","input":"go"}`)
+	p.Ask("agent_create", `{"agentId":"carol","config":{"tools":["agent:*"]}}`)
+	p.Ask("agent_request", `{"agentId":"carol","input":"go on"}`)
+	p.Ask("agent_request", `{"agentId":"helper","sessionId":"`+session+`","input":"repeat all"}`)
 	told := say(carol)
 	got := map[string][]string{}
 	for row, err := range v.Audit(t.Context(), 1) {
@@ -367,7 +366,7 @@ func TestAttackHandingOnLeavesNoChainInTheLedger(t *testing.T) {
 // abilities without a resource at home.
 func TestAttackForeignCapabilitiesActAtHome(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	cid := delegate(t, alice, bob.DID().String(), "crud/read", "w/a")
 	s := spec("scribe", "", `[{"with":"`+bob.DID().String()+`/w/shared","can":"*"}]`)
@@ -381,7 +380,7 @@ func TestAttackForeignCapabilitiesActAtHome(t *testing.T) {
 // Naming a tool tells whether there is something of that name below o/.
 func TestAttackToolsOfANewAgentTellNamesBelowO(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	s := spec("seed", "", "")
 	create(t, alice, s)
@@ -433,7 +432,7 @@ func TestAttackAnUnreadableDIDMakesTheAgentItsOwner(t *testing.T) {
 	if err != nil {
 		return // refused: fine
 	}
-	p.ask("covia_write", `{"path":"w/evil","value":1}`)
+	p.Ask("covia_write", `{"path":"w/evil","value":1}`)
 	for range carol.Chat(t.Context(), "go") {
 	}
 	if got := read(t, alice, "w/evil"); got != `{"exists":false}` {
@@ -481,11 +480,11 @@ func (c *counting) Write(p []byte) (int, error) {
 func TestAttackATurnKeepsTheOldNamespaceAndGetsTheNewBounds(t *testing.T) {
 	for _, held := range []string{"", `[{"with":"w/","can":"crud"}]`} {
 		p := new(puppet)
-		v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+		v := open(t, with(p))
 		alice := user(t, v, "alice")
 		dave := create(t, alice, spec("dave", "", `[{"with":"w/open","can":"crud"}]`))
-		p.ask("covia_write", `{"path":"w/open/a","value":1}`)
-		p.ask("covia_write", `{"path":"w/evil","value":1}`)
+		p.Ask("covia_write", `{"path":"w/open/a","value":1}`)
+		p.Ask("covia_write", `{"path":"w/evil","value":1}`)
 		first := true
 		for ev, err := range dave.Chat(t.Context(), "go") {
 			if err != nil {
@@ -511,7 +510,7 @@ func TestAttackATurnKeepsTheOldNamespaceAndGetsTheNewBounds(t *testing.T) {
 // key is gone, so that nobody can ever take it back.
 func TestAttackARemovedAgentsDelegationsCannotBeRevoked(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	s := spec("carol", "", "")
 	s.Identity, s.Tools = agents.IdentityOwn, append(s.Tools, "ucan:*")
@@ -534,7 +533,7 @@ func TestAttackARemovedAgentsDelegationsCannotBeRevoked(t *testing.T) {
 // from being removed, as those in its owner's do.
 func TestAttackRemovalOrphansTheNamespaceOfAnIndependentAgent(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	s := spec("carol", "", "")
 	s.Identity = agents.IdentityOwn
@@ -551,7 +550,7 @@ func TestAttackRemovalOrphansTheNamespaceOfAnIndependentAgent(t *testing.T) {
 // its creator there; what the creator may do in a namespace of its own is no bound.
 func TestAttackTheBoundOfAChildMovesToAnotherNamespace(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	dave := create(t, alice, spec("dave", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`))
 	attempt(t, dave, p, "agent_create", `{"agentId":"kid","config":{"tools":["covia:*"]}}`)
@@ -571,7 +570,7 @@ func TestAttackTheBoundOfAChildMovesToAnotherNamespace(t *testing.T) {
 // What held.
 func TestAttackDelegationTricksThatHold(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
 	his, hers := alice.DID().String(), carol.DID().String()
 	venueDID := v.DID().String()

@@ -16,6 +16,7 @@ import (
 	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/venue"
+	"usher/venue/venuetest"
 )
 
 // Secrets answer direct calls only: no job, no step, and whatever leads to one,
@@ -100,33 +101,33 @@ func (m *tight) About() runtime.About { return runtime.About{Window: m.window} }
 func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 	for name, attack := range map[string]func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet){
 		"a summary's request": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_extract", `{"name":"A"}`)
-			p.ask("covia_read", `{"path":"w/plain"}`)
+			p.Ask("secret_extract", `{"name":"A"}`)
+			p.Ask("covia_read", `{"path":"w/plain"}`)
 			chat(t, carol, "go")
 			for range 3 {
 				chat(t, carol, strings.Repeat("hello ", 1500))
 			}
 		},
 		"a tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_extract", `{"name":"A"}`)
-			p.ask("covia_read", `{"path":"w/plain"}`)
+			p.Ask("secret_extract", `{"name":"A"}`)
+			p.Ask("covia_read", `{"path":"w/plain"}`)
 			chat(t, carol, "go")
 			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"tools":["covia:*"]}}`)
 			chat(t, carol, "go on")
 		},
 		"said again in a later turn": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_extract", `{"name":"A"}`) // and the puppet says what came
+			p.Ask("secret_extract", `{"name":"A"}`) // and the puppet says what came
 			chat(t, carol, "go")
 			chat(t, carol, "go on")
 		},
 		"stored by a tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			chat(t, carol, "go")
 			invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"tools":["covia:*"]}}`)
 			chat(t, carol, "go on")
 		},
 		"a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
 				if _, asked := ev.(runtime.Answered); asked || err != nil {
 					break
@@ -135,7 +136,7 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 			chat(t, carol, "go on")
 		},
 		"a call that was stopped, and its tool taken away": func(t *testing.T, alice *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
 				if _, asked := ev.(runtime.Answered); asked || err != nil {
 					break
@@ -145,7 +146,7 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 			chat(t, carol, "go on")
 		},
 		"a summary of a call that was stopped": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+			p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
 			for ev, err := range carol.Chat(t.Context(), "go") {
 				if _, asked := ev.(runtime.Answered); asked || err != nil {
 					break
@@ -156,8 +157,8 @@ func TestATraceHoldsNoSecretByOtherWays(t *testing.T) {
 			}
 		},
 		"an error of the input": func(t *testing.T, _ *venue.User, carol *venue.Agent, p *puppet) {
-			p.ask("secret_set", `{"name":"A","value":"x","`+value+`":1}`)
-			p.ask("covia_read", `{"path":"w/plain"}`)
+			p.Ask("secret_set", `{"name":"A","value":"x","`+value+`":1}`)
+			p.Ask("covia_read", `{"path":"w/plain"}`)
 			chat(t, carol, "go")
 		},
 	} {
@@ -198,9 +199,7 @@ func TestTheLogQuotesNoAnswers(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		t.Run(fmt.Sprint("content ", content), func(t *testing.T) {
 			var out strings.Builder
-			m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-				return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: `"` + value + `"`}, nil) }
-			})
+			m := venuetest.Says(`"` + value + `"`)
 			v := open(t, &venue.Options{
 				Models: map[string]runtime.Model{"default": m}, Logger: slog.New(slog.NewTextHandler(&out, nil)),
 				Telemetry: telemetry.Options{Content: content},

@@ -44,9 +44,9 @@ func TestAttackABudgetIsNotRaisedFromBelow(t *testing.T) {
 			if tc.by == "kid" {
 				p = h.q
 			}
-			p.ask(tc.tool, tc.arguments)
+			p.Ask(tc.tool, tc.arguments)
 			if tc.tool == "agent_request" { // whoever is asked is bound by the one that asks
-				h.p.ask("agent_update", `{"agentId":"kid","config":{"budgets":{}}}`)
+				h.p.Ask("agent_update", `{"agentId":"kid","config":{"budgets":{}}}`)
 			}
 			var outcome string
 			for _, ev := range chat(t, agentOf(t, h.alice, tc.by), "go") {
@@ -148,7 +148,7 @@ func TestAttackSpendingIsNotForgotten(t *testing.T) {
 				chat(t, h.boss, "hello")
 				chat(t, h.boss, "hello")
 			}
-			h.p.ask(tc.tool, tc.arguments)
+			h.p.Ask(tc.tool, tc.arguments)
 			_, err := turnIn(t.Context(), by, "main", "go")
 			if err != nil {
 				t.Fatalf("%s: %v", tc.tool, err)
@@ -173,7 +173,7 @@ func TestAttackSpendingIsNotForgotten(t *testing.T) {
 // session that was copied what the session had.
 func TestAttackACopySpendsTheOriginals(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Agent: calls(4), Session: calls(2)}, nil)
-	h.p.ask("agent_fork", `{"sourceId":"boss","agentId":"copy","includeTimeline":true,"config":{"budgets":{"session":{"calls":2}}}}`)
+	h.p.Ask("agent_fork", `{"sourceId":"boss","agentId":"copy","includeTimeline":true,"config":{"budgets":{"session":{"calls":2}}}}`)
 	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -198,15 +198,15 @@ func TestAttackALenderSpendsTheBorrowersBudget(t *testing.T) {
 	lender := spec("lender", "kid", forAgents)
 	lender.Authority = agents.AuthorityOwn
 	create(t, h.alice, lender)
-	h.p.ask("agent_request", `{"agentId":"lender","input":"work"}`)
-	h.q.ask("covia_read", `{"path":"w/x"}`)
+	h.p.Ask("agent_request", `{"agentId":"lender","input":"work"}`)
+	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	_, err := turnIn(t.Context(), h.boss, "main", "go")
 	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 2, Limit: 2})
 }
 
 func TestLowerLimitsCountForATurnThatRuns(t *testing.T) {
 	h := newHouse(t, nil, &agents.Budgets{Agent: calls(10)})
-	h.q.ask("covia_read", `{"path":"w/x"}`)
+	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	h.kidModel.before = func() {
 		h.kidModel.before = nil
 		invoke(t, h.alice, "agent:update", `{"agentId":"kid","config":{"budgets":{"agent":{"calls":1}}}}`)
@@ -257,9 +257,9 @@ func TestAttackABudgetIsNotRaisedForAnother(t *testing.T) {
 			begins := tc.acts
 			if tc.asks != "" {
 				begins = tc.asks
-				h.q.ask("agent_request", `{"agentId":"`+tc.acts+`","input":"raise it"}`)
+				h.q.Ask("agent_request", `{"agentId":"`+tc.acts+`","input":"raise it"}`)
 			}
-			h.q.ask("agent_update", raise)
+			h.q.Ask("agent_update", raise)
 			chat(t, agentOf(t, h.alice, begins), "go")
 			want := int64(5)
 			if tc.ok {

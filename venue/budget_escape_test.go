@@ -48,7 +48,7 @@ func TestAttackABudgetIsNotRemovedWithItsAgent(t *testing.T) {
 	invoke(t, h.alice, "agent:delete", remove)
 
 	// What an agent has set, it may take away.
-	h.p.ask("agent_create", `{"agentId":"made","config":{"model":"kid","budgets":{"run":{"calls":3}}}}`)
+	h.p.Ask("agent_create", `{"agentId":"made","config":{"model":"kid","budgets":{"run":{"calls":3}}}}`)
 	chat(t, h.boss, "go")
 	if done := attempt(t, free, h.p, "agent_delete", `{"agentId":"made","remove":true}`); !strings.Contains(done.Result, "budget_raise_denied") {
 		t.Errorf("by another than whoever set it: %s", done.Result)
@@ -166,8 +166,8 @@ func TestAnAgentKnowsItsOwnBudget(t *testing.T) {
 	s := spec("poor", "boss", `[{"with":"g/kid","can":"agent/request"}]`)
 	s.Budgets = &agents.Budgets{Agent: calls(2)}
 	poor := create(t, h.alice, s)
-	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
-	h.q.ask("covia_read", `{"path":"w/x"}`)
+	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	results, err := turnIn(t.Context(), poor, "main", "go")
 	spentBudget(t, err, spend.BudgetError{Budget: "agent poor", Kind: "calls", Spent: 2, Limit: 2})
 	if len(results) != 1 || !strings.Contains(results[0].Result, `"budget":"agent poor"`) {
@@ -186,9 +186,9 @@ func TestAttackAnIndependentAgentReadsWhoeverIsAbove(t *testing.T) {
 	s := spec("carol", "kid", forAgents)
 	s.Parent, s.Identity = "root", agents.IdentityOwn
 	carol := create(t, h.alice, s)
-	h.q.ask("agent_create", `{"agentId":"low","config":{"model":"kid","caps":[]}}`)
-	h.q.ask("agent_info", `{"agentId":"low"}`)
-	h.q.ask("agent_request", `{"agentId":"low","input":"work"}`)
+	h.q.Ask("agent_create", `{"agentId":"low","config":{"model":"kid","caps":[]}}`)
+	h.q.Ask("agent_info", `{"agentId":"low"}`)
+	h.q.Ask("agent_request", `{"agentId":"low","input":"work"}`)
 	results, err := turnIn(t.Context(), carol, "main", "go")
 	spentBudget(t, err, spend.BudgetError{Budget: "agent root", Kind: "calls", Spent: 3, Limit: 3})
 	if len(results) != 3 || !strings.Contains(results[2].Result, "agent low or of one above it") {
@@ -219,7 +219,7 @@ func (m *waiting) Generate(context.Context, *runtime.Request) iter.Seq2[runtime.
 func TestAttackTurnsAtOnceDoNotOverspend(t *testing.T) {
 	const turns = 32
 	m := &waiting{asked: make(chan struct{}, turns), let: make(chan struct{})}
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": m}})
+	v := open(t, with(m))
 	s := spec("boss", "", `[]`)
 	s.Budgets = &agents.Budgets{Agent: spend.Limits{Tokens: 20_000}}
 	boss := create(t, user(t, v, "alice"), s)

@@ -82,10 +82,10 @@ func spentBudget(t *testing.T, err error, want spend.BudgetError) {
 
 func TestAChildStopsAtWhatIsLeftOfItsParentsRun(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(3)}, nil)
-	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
-	h.q.ask("covia_write", `{"path":"w/first","value":1}`)
-	h.q.ask("covia_write", `{"path":"w/second","value":2}`)
-	h.q.ask("covia_write", `{"path":"w/third","value":3}`)
+	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.Ask("covia_write", `{"path":"w/first","value":1}`)
+	h.q.Ask("covia_write", `{"path":"w/second","value":2}`)
+	h.q.Ask("covia_write", `{"path":"w/third","value":3}`)
 
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
 	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
@@ -145,8 +145,8 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHouse(t, nil, nil)
 			h.p.Usage, h.q.Usage = &runtime.Usage{Input: 100, Output: 10}, &runtime.Usage{Input: 10, Output: 2}
-			h.p.ask(tc.tool, tc.arguments)
-			h.q.ask("covia_write", `{"path":"w/first","value":1}`)
+			h.p.Ask(tc.tool, tc.arguments)
+			h.q.Ask("covia_write", `{"path":"w/first","value":1}`)
 			var told runtime.TurnFinished
 			for ev, err := range h.boss.Chat(t.Context(), "go") {
 				if err != nil {
@@ -179,7 +179,7 @@ func TestATurnTellsWhatItCaused(t *testing.T) {
 // A call that a budget refuses was not made, and is not counted as one.
 func TestARefusedCallIsNone(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(1)}, nil)
-	h.p.ask("covia_write", `{"path":"w/x","value":1}`)
+	h.p.Ask("covia_write", `{"path":"w/x","value":1}`)
 	var end runtime.TurnFinished
 	for ev := range h.boss.Chat(t.Context(), "go") {
 		if ev, ok := ev.(runtime.TurnFinished); ok {
@@ -193,8 +193,8 @@ func TestARefusedCallIsNone(t *testing.T) {
 
 func TestATaskHasABudgetOfItsOwn(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(10)}, nil)
-	h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":{"calls":1}}`)
-	h.q.ask("covia_read", `{"path":"w/x"}`)
+	h.p.Ask("agent_request", `{"agentId":"kid","input":"work","budget":{"calls":1}}`)
+	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
 	if err != nil {
 		t.Fatalf("the boss, who has calls left: %v", err)
@@ -204,7 +204,7 @@ func TestATaskHasABudgetOfItsOwn(t *testing.T) {
 	}
 
 	for _, wrong := range []string{`{"call":1}`, `{"calls":0}`, `{"money":-1}`, `{}`, `5`} {
-		h.p.ask("agent_request", `{"agentId":"kid","input":"work","budget":`+wrong+`}`)
+		h.p.Ask("agent_request", `{"agentId":"kid","input":"work","budget":`+wrong+`}`)
 		if results, _ := turnIn(t.Context(), h.boss, "main", "go"); len(results) != 1 || !strings.Contains(results[0].Result, `"invalid_input"`) {
 			t.Errorf("budget %s: the boss was told %+v", wrong, results)
 		}
@@ -218,9 +218,9 @@ func TestABudgetReachesThroughOrchestrationsAndJobs(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Run: calls(3)}, nil)
 	invoke(t, h.alice, "covia:write", `{"path":"o/plan","value":{"type":"orchestration","operation":{"adapter":"orchestrator","steps":[
 		{"op":"grid:run","input":{"operation":["const","agent:request"],"input":{"agentId":["const","kid"],"input":["const","work"]}}}]}}}`)
-	h.p.ask("grid_run", `{"operation":"o/plan","input":{}}`)
+	h.p.Ask("grid_run", `{"operation":"o/plan","input":{}}`)
 	for range 3 {
-		h.q.ask("covia_read", `{"path":"w/x"}`)
+		h.q.Ask("covia_read", `{"path":"w/x"}`)
 	}
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
 	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3})
@@ -241,11 +241,11 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 				tool = "agent_request"
 			}
 			reached, goOn := make(chan struct{}), make(chan struct{})
-			h.q.ask("covia_read", `{"path":"w/x"}`)
-			h.q.ask("covia_read", `{"path":"w/x"}`)
+			h.q.Ask("covia_read", `{"path":"w/x"}`)
+			h.q.Ask("covia_read", `{"path":"w/x"}`)
 			var once sync.Once // the kid waits in its first call until the boss's turn has ended
 			h.kidModel.before = func() { once.Do(func() { close(reached); <-goOn }) }
-			h.p.ask(tool, start)
+			h.p.Ask(tool, start)
 			results, err := turnIn(t.Context(), h.boss, "main", "go")
 			if err != nil || len(results) != 1 {
 				t.Fatalf("the boss's turn: %v, %+v", err, results)
@@ -269,7 +269,7 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 
 func TestASpentParentStopsItsChildren(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Agent: calls(2)}, nil)
-	h.p.ask("agent_create", `{"agentId":"made","config":{"model":"kid"}}`)
+	h.p.Ask("agent_create", `{"agentId":"made","config":{"model":"kid"}}`)
 	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -293,13 +293,13 @@ func TestASpentParentStopsItsChildren(t *testing.T) {
 }
 
 func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
-	p := &puppet{venuetest.Model{Gossip: true}}
-	alice := user(t, open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}}), "alice")
+	p := &puppet{Gossip: true}
+	alice := user(t, open(t, with(p)), "alice")
 	with := spec("boss", "", forAgents)
 	with.Budgets = &agents.Budgets{Session: calls(2)}
 	boss := create(t, alice, with)
-	p.ask("covia_write", `{"path":"w/x","value":"the first"}`)
-	p.ask("covia_read", `{"path":"w/x"}`)
+	p.Ask("covia_write", `{"path":"w/x","value":"the first"}`)
+	p.Ask("covia_read", `{"path":"w/x"}`)
 	_, err := turnIn(t.Context(), boss, "main", "remember 42")
 	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
 	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
@@ -373,7 +373,7 @@ func TestTheJobKeepsItsBudgetErrorOverARestart(t *testing.T) {
 	s.Budgets = &agents.Budgets{Run: calls(1)}
 	alice := user(t, v, "alice")
 	create(t, alice, s)
-	p.ask("covia_read", `{"path":"w/x"}`)
+	p.Ask("covia_read", `{"path":"w/x"}`)
 	var job struct{ ID string }
 	if err := json.Unmarshal([]byte(invoke(t, alice, "grid:invoke", `{"operation":"agent:request","input":{"agentId":"boss","input":"go"}}`)), &job); err != nil {
 		t.Fatal(err)
@@ -437,8 +437,8 @@ agents:
 func TestAnEmbeddersBudgetHolds(t *testing.T) {
 	h := newHouse(t, nil, nil)
 	ctx := runtime.WithBudgets(t.Context(), spend.NewBudget("this request", spend.Limits{Calls: 2}))
-	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
-	h.q.ask("covia_read", `{"path":"w/x"}`)
+	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	want := spend.BudgetError{Budget: "this request", Kind: "calls", Spent: 2, Limit: 2}
 	_, err := turnIn(ctx, h.boss, "main", "go")
 	spentBudget(t, err, want)

@@ -5,17 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
-	"usher/venue"
 )
 
 // What an operation answers stands in an agent's context as far as the agent's
 // own capabilities reach, whoever wrote its config.
 func TestAnOperationInAContext(t *testing.T) {
 	p := &puppet{}
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	invoke(t, alice, "covia:write", `{"path":"w/inbox/one","value":"hello"}`)
 	invoke(t, alice, "covia:write", `{"path":"w/secret/plan","value":"buy Kestrel"}`)
@@ -26,7 +24,7 @@ func TestAnOperationInAContext(t *testing.T) {
 		{"op":"covia:lst"}
 	],"caps":[{"with":"w/inbox","can":"crud/read"}]}`
 	boss := create(t, alice, spec("boss", "", `[{"with":"g/","can":"agent"},{"with":"w/inbox","can":"crud/read"}]`))
-	p.ask("agent_create", `{"agentId":"carol","config":`+config+`}`)
+	p.Ask("agent_create", `{"agentId":"carol","config":`+config+`}`)
 	chat(t, boss, "Make Carol.")
 	carol, err := alice.Agent(t.Context(), "carol")
 	if err != nil {
@@ -62,7 +60,7 @@ func TestAnOperationInAContext(t *testing.T) {
 }
 
 func TestARequiredOperationInAContext(t *testing.T) {
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
+	v := open(t, with(&puppet{}))
 	s := spec("carol", "", `[]`)
 	s.Context = []agents.ContextEntry{{Op: "covia:list", Input: json.RawMessage(`{"path":"w/inbox"}`), Required: true}}
 	carol := create(t, user(t, v, "alice"), s)
@@ -80,7 +78,7 @@ func TestARequiredOperationInAContext(t *testing.T) {
 // What is too long to be read is missing from a context, not empty there.
 func TestAValueTooLongForAContext(t *testing.T) {
 	p := &puppet{}
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	for _, part := range []string{"a", "b"} {
 		invoke(t, alice, "covia:write", `{"path":"w/policy/`+part+`","value":"`+strings.Repeat("x", 600_000)+`"}`)
@@ -100,7 +98,7 @@ func TestAValueTooLongForAContext(t *testing.T) {
 }
 
 func TestAMessageIsBounded(t *testing.T) {
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
+	v := open(t, with(&puppet{}))
 	alice := user(t, v, "alice")
 	create(t, alice, spec("carol", "", `[]`))
 	for n, ok := range map[int]bool{agents.MaxMessage: true, agents.MaxMessage + 1: false} {
@@ -112,7 +110,7 @@ func TestAMessageIsBounded(t *testing.T) {
 }
 
 func TestContextEntriesThatAreWrong(t *testing.T) {
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": &puppet{}}})
+	v := open(t, with(&puppet{}))
 	alice := user(t, v, "alice")
 	for entry, want := range map[string]string{
 		`{"op":"covia:list","path":"w/a"}`:    "one of path, text and op",

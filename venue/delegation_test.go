@@ -71,7 +71,7 @@ func tokenCID(t testing.TB, out string) string {
 
 func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	his := bob.DID().String() + "/w/shared"
 	scribe := create(t, alice, spec("scribe", "", `[{"with":"`+his+`","can":"crud"}]`))
@@ -116,8 +116,8 @@ func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 	}
 
 	// Revoked between two calls of one turn.
-	p.ask("covia_write", write)
-	p.ask("covia_write", write)
+	p.Ask("covia_write", write)
+	p.Ask("covia_write", write)
 	var outcomes []string
 	for ev, err := range scribe.Chat(t.Context(), "write twice") {
 		if err != nil {
@@ -137,7 +137,7 @@ func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 
 func TestTheAgentsOwnCapsBoundADelegationToo(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	his := bob.DID().String()
 	delegate(t, bob, alice.DID().String(), "crud", "w/")
@@ -157,7 +157,7 @@ func TestTheAgentsOwnCapsBoundADelegationToo(t *testing.T) {
 
 func TestIndependentAgents(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	independent := func(u *venue.User, id string) (*venue.Agent, string) {
 		s := spec(id, "", "")
@@ -227,7 +227,7 @@ func TestIndependentAgents(t *testing.T) {
 
 func TestChildrenOfIndependentAgents(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	s := spec("carol", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`)
 	s.Identity = agents.IdentityOwn
@@ -236,8 +236,8 @@ func TestChildrenOfIndependentAgents(t *testing.T) {
 		t.Fatalf("create: %s", done.Result)
 	}
 	ask := func() runtime.ToolFinished {
-		p.ask("agent_request", `{"agentId":"kid","input":"go"}`)
-		p.ask("covia_write", `{"path":"w/kid","value":1}`)
+		p.Ask("agent_request", `{"agentId":"kid","input":"go"}`)
+		p.Ask("covia_write", `{"path":"w/kid","value":1}`)
 		var done runtime.ToolFinished
 		for _, ev := range chat(t, carol, "go") {
 			if ev, ok := ev.(runtime.ToolFinished); ok {
@@ -311,7 +311,7 @@ func TestIssue(t *testing.T) {
 
 func TestHandingOnTokensIsBoundedByCaps(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	s := spec("clerk", "", `[{"with":"w/a","can":"crud/read"},{"with":"","can":"ucan/delegate"}]`)
 	s.Tools = []string{"ucan:*"}

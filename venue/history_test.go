@@ -7,14 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"usher/caps"
-	"usher/runtime"
 	"usher/runtime/offline"
 	"usher/tools/agents"
 	"usher/venue"
 )
 
 func TestHistory(t *testing.T) {
-	v, err := venue.Open(t.Context(), &venue.Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
+	v, err := venue.Open(t.Context(), with(offline.Model{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -24,7 +23,7 @@ func keyholder(made *int) runtime.Provider {
 	return func(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 		name, ok := strings.CutPrefix(fmt.Sprint(cfg.Settings["key"]), "secret:")
 		if !ok {
-			return sayer("no key"), nil
+			return venuetest.Says("no key"), nil
 		}
 		key, err := cfg.Secret(ctx, name)
 		if err != nil {
@@ -34,17 +33,9 @@ func keyholder(made *int) runtime.Provider {
 			return nil, errors.New("temperature is too hot")
 		}
 		*made++
-		return sayer(key), nil
+		return venuetest.Says(key), nil
 	}
 }
-
-type sayer string
-
-func (s sayer) Generate(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: string(s)}, nil) }
-}
-
-func (sayer) About() runtime.About { return runtime.About{Window: 1000} }
 
 // say has the agent asked, and returns its answer or why there is none.
 func say(t testing.TB, u *venue.User, id string) (string, error) {

@@ -106,7 +106,7 @@ func TestModelsThatCannotBe(t *testing.T) {
 // The budgets of a context hold for a model that the program brings.
 func TestAProgramsModelIsMetered(t *testing.T) {
 	run := spend.NewBudget("run", spend.Limits{Calls: 1})
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
+	v := open(t, with(offline.Model{}))
 	bob, err := user(t, v, "alice").CreateAgent(t.Context(), spec("bob", "", "[]"))
 	if err != nil {
 		t.Fatal(err)

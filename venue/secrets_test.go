@@ -192,14 +192,14 @@ func TestAgentsAndSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(puppet)
-			v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+			v := open(t, with(p))
 			alice := user(t, v, "alice")
 			s := spec("carol", "", tc.caps)
 			s.Tools = []string{"secret:*"}
 			carol := create(t, alice, s)
 			for tool, arguments := range all {
 				setSecret(t, alice, "A", value)
-				p.ask(tool, arguments)
+				p.Ask(tool, arguments)
 				may := false
 				for _, name := range tc.may {
 					may = may || name == tool

@@ -27,9 +27,9 @@ func TestATraceHoldsNoSecret(t *testing.T) {
 	s := spec("carol", "", `[{"with":"","can":"*"}]`)
 	s.Tools = []string{"secret:*", "covia:*"}
 	carol := create(t, user(t, v, "alice"), s)
-	p.ask("secret_set", `{"name":"A","value":"`+value+`"}`)
-	p.ask("secret_extract", `{"name":"A"}`)
-	p.ask("covia_read", `{"path":"w/plain"}`)
+	p.Ask("secret_set", `{"name":"A","value":"`+value+`"}`)
+	p.Ask("secret_extract", `{"name":"A"}`)
+	p.Ask("covia_read", `{"path":"w/plain"}`)
 	chat(t, carol, "go")
 	if heard := strings.Join(p.Results(), "\n"); !strings.Contains(heard, value) {
 		t.Fatalf("the agent did not get the secret: %s", heard)
@@ -76,9 +76,9 @@ func TestATraceHoldsNoShortSecret(t *testing.T) {
 	p := new(puppet)
 	got := recorded(t, p, func(carol *venue.Agent) {
 		for _, turn := range []string{"go", "go on"} {
-			p.ask("secret_set", `{"name":"PIN","value":"`+short+`"}`)
-			p.ask("secret_extract", `{"name":"PIN"}`)
-			p.ask("covia_read", `{"path":"w/plain"}`) // the puppet says what came last
+			p.Ask("secret_set", `{"name":"PIN","value":"`+short+`"}`)
+			p.Ask("secret_extract", `{"name":"PIN"}`)
+			p.Ask("covia_read", `{"path":"w/plain"}`) // the puppet says what came last
 			chat(t, carol, turn)
 		}
 	})

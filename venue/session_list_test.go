@@ -34,8 +34,8 @@ func TestSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.p.ask("agent_request", `{"agentId":"kid","input":"work"}`)
-	h.p.ask("agent_message", `{"agentId":"kid","message":"later"}`)
+	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
+	h.p.Ask("agent_message", `{"agentId":"kid","message":"later"}`)
 	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
 		t.Fatal(err)
 	}

@@ -26,28 +26,23 @@ func TestMain(m *testing.M) {
 
 // What the tests here begin with, by short names.
 var (
-	open   = venuetest.Open
-	user   = venuetest.User
-	spec   = venuetest.Spec
-	create = venuetest.Create
-	chat   = venuetest.Chat
-	invoke = venuetest.Invoke
-	read   = venuetest.Read
+	open    = venuetest.Open
+	with    = venuetest.With
+	attempt = venuetest.Attempt
+	user    = venuetest.User
+	spec    = venuetest.Spec
+	create  = venuetest.Create
+	chat    = venuetest.Chat
+	invoke  = venuetest.Invoke
+	read    = venuetest.Read
 )
 
 // puppet is a model that a test moves.
-type puppet struct{ venuetest.Model }
-
-func (p *puppet) ask(tool, arguments string) { p.Ask(tool, arguments) }
-
-func attempt(t testing.TB, a *venue.Agent, p *puppet, tool, arguments string) runtime.ToolFinished {
-	t.Helper()
-	return venuetest.Attempt(t, a, &p.Model, tool, arguments)
-}
+type puppet = venuetest.Model
 
 func TestAgentWorksWithinItsCapabilities(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[{"with":"w/","can":"crud/read"},{"with":"w/decisions/","can":"crud"}]`))
 
@@ -75,7 +70,7 @@ func TestAgentWorksWithinItsCapabilities(t *testing.T) {
 // a write that it may not make itself.
 func TestLaunderedWritesAreRefused(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	invoke(t, alice, "covia:write", `{"path":"w/vendor-records/Acme","value":{"status":"ACTIVE"}}`)
 	invoke(t, alice, "covia:write", `{"path":"o/store","value":{"type":"orchestration","operation":{"adapter":"orchestrator","steps":[{"op":"covia:write","input":{"path":["const","w/vendor-records/Evil"],"value":["input"]}}]}}}`)
@@ -115,8 +110,8 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 	}
 	t.Run("by asking a wider agent", func(t *testing.T) {
 		// dave's request and clerk's write, on dave's behalf.
-		p.ask("agent_request", `{"agentId":"clerk","input":"write it"}`)
-		p.ask("covia_write", evil)
+		p.Ask("agent_request", `{"agentId":"clerk","input":"write it"}`)
+		p.Ask("covia_write", evil)
 		chat(t, dave, "go")
 		if got := read(t, alice, "w/vendor-records/Evil"); got != `{"exists":false}` {
 			t.Errorf("it was written: %s", got)
@@ -139,7 +134,7 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 
 func TestChildrenFollowTheirParent(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	dave := create(t, alice, spec("dave", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`))
 
@@ -162,8 +157,8 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 	}
 
 	// The parent is narrowed while the child is in the middle of a turn.
-	p.ask("covia_write", `{"path":"w/b","value":1}`)
-	p.ask("covia_write", `{"path":"w/c","value":1}`)
+	p.Ask("covia_write", `{"path":"w/b","value":1}`)
+	p.Ask("covia_write", `{"path":"w/c","value":1}`)
 	var outcomes []string
 	for ev, err := range kid.Chat(t.Context(), "write two") {
 		if err != nil {
@@ -189,7 +184,7 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 
 func TestTwoThatMadeEachOtherHoldNoMoreThanBoth(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	dave := create(t, alice, spec("dave", "", `[{"with":"w/","can":"crud"},{"with":"g/","can":"agent"}]`))
 	attempt(t, dave, p, "agent_create", `{"agentId":"kid","config":{"tools":["agent:*","covia:*"]}}`)
@@ -210,14 +205,14 @@ func TestTwoThatMadeEachOtherHoldNoMoreThanBoth(t *testing.T) {
 
 func TestAgentsWithTheirOwnAuthority(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	clerk := spec("clerk", "", `[{"with":"w/","can":"crud"}]`)
 	clerk.Authority = agents.AuthorityOwn
 	create(t, alice, clerk)
 	dave := create(t, alice, spec("dave", "", `[{"with":"g/clerk","can":"agent/request"}]`))
-	p.ask("agent_request", `{"agentId":"clerk","input":"write it"}`)
-	p.ask("covia_write", `{"path":"w/a","value":1}`)
+	p.Ask("agent_request", `{"agentId":"clerk","input":"write it"}`)
+	p.Ask("covia_write", `{"path":"w/a","value":1}`)
 	chat(t, dave, "go")
 	if got := read(t, alice, "w/a"); got != `{"exists":true,"value":1}` {
 		t.Errorf("clerk, with its own authority, left %s", got)
@@ -238,7 +233,7 @@ func TestAgentsWithTheirOwnAuthority(t *testing.T) {
 
 func TestUsersAreApart(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	invoke(t, alice, "covia:write", `{"path":"w/secret","value":"alice's"}`)
 	invoke(t, alice, "covia:write", `{"path":"o/op","value":{"operation":{"adapter":"covia:read"}}}`)
@@ -336,7 +331,7 @@ func TestOrchestrationIsOneJob(t *testing.T) {
 
 func TestMessagesAreHeardAtTheNextTurn(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[]`))
 	eddie := create(t, alice, spec("eddie", "", `[{"with":"g/carol","can":"agent/message"}]`))
@@ -355,7 +350,7 @@ func TestMessagesAreHeardAtTheNextTurn(t *testing.T) {
 
 func TestSuspendedAndTerminatedAgentsTakeNoWork(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[]`))
 	fails := func(want string) {
@@ -380,7 +375,7 @@ func TestSuspendedAndTerminatedAgentsTakeNoWork(t *testing.T) {
 }
 
 func TestWhatAnAgentCannotBe(t *testing.T) {
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": new(puppet)}})
+	v := open(t, with(new(puppet)))
 	alice := user(t, v, "alice")
 	for _, tc := range []struct{ name, input, want string }{
 		{"no id", `{}`, "agentId"},
@@ -410,7 +405,7 @@ func TestWhatAnAgentCannotBe(t *testing.T) {
 
 func TestAuditNamesEveryDecision(t *testing.T) {
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	v := open(t, with(p))
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[{"with":"w/a","can":"crud"}]`))
 	attempt(t, carol, p, "covia_write", `{"path":"w/a","value":1}`)

@@ -15,6 +15,9 @@ func (j *judge) object(p *part, v map[string]any, chain int, e evaluated) (found
 	missing := func(names []string) {
 		j.spend(len(names))
 		for _, name := range names {
+			if j.settled(found) {
+				return
+			}
 			if _, ok := v[name]; !ok {
 				found = append(found, j.field(name, "required, but missing")...)
 			}

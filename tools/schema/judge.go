@@ -103,8 +103,11 @@ func (j *judge) mistyped(want []string, v any) misfits {
 	return found
 }
 
-// settled reports whether nothing more can change that the value does not fit.
-func (j *judge) settled(found misfits) bool { return j.err != nil || j.quiet > 0 && len(found) > 0 }
+// settled reports whether nothing more can change that the value does not fit,
+// or would be put into words.
+func (j *judge) settled(found misfits) bool {
+	return j.err != nil || len(found) > 0 && (j.quiet > 0 || j.told > maxTold)
+}
 
 // apply checks v against p. chain counts the schemas that were applied to v
 // before it. What is evaluated of v goes to e, where that is not nil.
