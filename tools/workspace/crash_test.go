@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // version is a document that takes many steps to store, with the number all over it.
 func version(n int) []any {
-	doc := make([]any, 9000)
+	doc := make([]any, 6000)
 	for i := range doc {
 		doc[i] = map[string]any{"n": n, "text": strings.Repeat("x", 100)}
 	}
@@ -105,7 +105,7 @@ func checkAfterKill(t *testing.T, dir string, done int) {
 	if err := json.Unmarshal([]byte(get(t, tree, alice, "w/doc")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc) != 9000 || doc[0].N < done || doc[0].N > done+1 {
+	if len(doc) != 6000 || doc[0].N < done || doc[0].N > done+1 {
 		t.Fatalf("%d elements of version %d, acknowledged was %d", len(doc), doc[0].N, done)
 	}
 	for _, e := range doc {

@@ -2,7 +2,8 @@
 // covia:* operations on it.
 //
 // Call [NewTree] on a store first, then [Operations] to register; end with [Tree.Close]. The venue
-// reads and writes the same tree by [Tree.Get], [Tree.Put] and the methods beside them.
+// reads and writes the same tree by [Tree.Get], [Tree.Put] and the methods beside them;
+// [Tree.Metered] counts what they move.
 //
 // # How a tree is stored
 //
@@ -13,19 +14,20 @@
 //
 //	'd' id segment -> node    an entry of a branch: a key of a map, eight bytes of an array index
 //	'n' id         -> count   how many entries the branch has
-//	'x' id         -> -       the branch is garbage, or is being built
+//	'x' id         -> -       the branch is garbage
 //
 // The first byte of every key of this package is one of these three. A namespace of an owner is a
-// branch whose id is a hash of both.
+// branch whose id is a hash of both. What lies below o/ is looked at as a whole, and always one
+// leaf for each name.
 //
 // # What holds
 //
-//   - A write is one atomic step of the store, on condition that the entry that it replaces and
-//     every entry on the way to it are as they were read. Losing a race means to start again with
-//     fresh reads. No lock is needed for that; the one for each owner only keeps races rare.
-//   - A value too large for one step is built under fresh ids, marked 'x' until the step that
-//     links it. Replacing or deleting a branch marks it in the same step. The sweeper removes what
-//     is marked, after a crash too, and nothing else.
-//   - A reader never sees a half-written or half-swept value. A large value that is read while
-//     others write single records in it may show some of these writes and not others.
+//   - A read takes everything from one snapshot of the store.
+//   - A write is one batch, on condition that the entry that it replaces and every entry on the way
+//     to it are as they were read. Losing a race means to start again with fresh reads. No lock is
+//     needed for that; the queues of writers only keep races rare, and a turn in one is bounded by
+//     what one batch can hold. So one value has at most [MaxValue] bytes of JSON, while a
+//     collection that is written piece by piece has no bound.
+//   - Replacing or deleting a branch marks it in the same batch. The sweeper removes what is
+//     marked, after a crash too, in batches of its own.
 package workspace

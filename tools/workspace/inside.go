@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -111,6 +110,27 @@ func remove(v any, rest []string) bool {
 
 func typeOf(v any) string { return node{kind: leafKind, leaf: appendJSON(nil, v)}.typeName() }
 
+// arrayOn returns how many segments of rest lead to the first array that it goes through: -1 for
+// none.
+func arrayOn(v any, rest []string) int {
+	for i := range rest {
+		at, _ := lookup(v, rest[:i])
+		if _, is := at.([]any); is {
+			return i
+		}
+	}
+	return -1
+}
+
+// shapeError is an error that says what lies at a path.
+type shapeError struct {
+	at  []string
+	err error
+}
+
+func (e *shapeError) Error() string { return e.err.Error() }
+func (e *shapeError) Unwrap() error { return e.err }
+
 // InTheWayError says that a path goes on below something that has nothing below it.
 type InTheWayError struct {
 	At   string // path of what is in the way
@@ -121,19 +141,24 @@ func (e *InTheWayError) Error() string {
 	return fmt.Sprintf("%s is a %s, so nothing can be written below it: write a map there first, or use another path", e.At, e.Type)
 }
 
-func throughError(at []string, typeName string) error { return &InTheWayError{join(at), typeName} }
+// Code is [fault.InTheWay].
+func (e *InTheWayError) Code() fault.Code { return fault.InTheWay }
+
+func throughError(at []string, typeName string) error {
+	return &shapeError{at, &InTheWayError{join(at), typeName}}
+}
 
 // indexError says why segment names no element of the array at a path.
 func indexError(at []string, segment string, length uint64) error {
 	i, ok := parseIndex(segment)
+	err := fmt.Errorf("%s is an array of length %d: name an element by its index, not %q", join(at), length, segment)
 	switch {
 	case ok && i == length:
-		return fmt.Errorf("%s/%s is just behind the end of the array: use covia:append on %s to add an element", join(at), segment, join(at))
+		err = fmt.Errorf("%s/%s is just behind the end of the array: use covia:append on %s to add an element", join(at), segment, join(at))
 	case ok:
-		return fmt.Errorf("%s/%s is out of bounds: the array has length %d", join(at), segment, length)
-	default:
-		return fmt.Errorf("%s is an array of length %d: name an element by its index, not %q", join(at), length, segment)
+		err = fmt.Errorf("%s/%s is out of bounds: the array has length %d", join(at), segment, length)
 	}
+	return &shapeError{at, err}
 }
 
 // appendTo is the change that adds item to an array, or makes one.
@@ -151,11 +176,5 @@ func appendTo(at []string, item any) func(any, bool) (any, error) {
 }
 
 func appendError(at []string, typeName string) error {
-	return fmt.Errorf("%s is a %s: only an array can be appended to", join(at), typeName)
+	return &shapeError{at, fmt.Errorf("%s is a %s: only an array can be appended to", join(at), typeName)}
 }
-
-// errTooLong is for values below o/, which are always written whole.
-var errTooLong = errors.New("a value below o/ may have at most 256 KiB of JSON")
-
-// Code is [fault.InTheWay].
-func (e *InTheWayError) Code() fault.Code { return fault.InTheWay }

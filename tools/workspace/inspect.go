@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 // renderer prints a value as JSON5 for reading: as much of it as a budget of bytes allows, with
 // comments for what is left out. Of a large collection it reads only what it prints.
 type renderer struct {
-	t       *Tree
+	view
 	compact bool
 }
 
@@ -24,20 +25,24 @@ const (
 
 // render prints n in at most budget bytes.
 func (r renderer) render(ctx context.Context, n node, budget, depth int) (string, error) {
-	if n.kind == leafKind && len(n.leaf) <= 2*budget {
-		// Quotes around keys are what JSON5 saves, so a text that is a little longer may fit.
-		v, err := parse(n.leaf)
+	// Quotes around keys are what JSON5 saves, so a text that is a little longer may fit.
+	out := &sink{limit: 2 * int64(budget), short: true}
+	switch err := r.stream(ctx, n, out); {
+	case err == nil:
+		v, err := parse(out.buf)
 		if err != nil {
 			return "", err
 		}
 		if text := r.whole(v, depth); len(text) <= budget {
 			return text, nil
 		}
+	case !errors.Is(err, errOver):
+		return "", err
 	}
 	if n.container() {
 		return r.container(ctx, n, budget, depth)
 	}
-	return r.scalar(ctx, n, budget)
+	return r.scalar(n, budget), nil
 }
 
 // whole prints a decoded value without leaving anything out.
@@ -60,83 +65,60 @@ func (r renderer) whole(v any, depth int) string {
 }
 
 func (r renderer) container(ctx context.Context, n node, budget, depth int) (string, error) {
-	var parts []string
 	vector := n.isVector()
-	left := budget - 2
-	skipped := false
 	count, err := r.size(ctx, n)
 	if err != nil {
 		return "", err
+	}
+	if budget < 2*moreReserve {
+		return clip(placeholder(count, vector), budget), nil
 	}
 	overhead := 2
 	if !r.compact {
 		overhead = 2 + 2*(depth+1)
 	}
-	if budget >= 2*moreReserve {
-		_, err = r.t.children(ctx, n, 0, false, func(c childNode) (bool, error) {
-			rest := count - len(parts)
-			room := left
-			if rest > 1 {
-				room -= moreReserve
-			}
-			head := label(c.key, vector)
-			room -= len(head) + overhead
-			if room < smallest && (c.node.stored() || len(c.node.leaf) > room) {
-				skipped = true
-				return false, nil
-			}
-			// Half of what is left: a record shown in full says more than five cut short.
-			share := min(room, max(smallest, left/min(rest, 2)-len(head)-overhead))
-			text, err := r.render(ctx, c.node, share, depth+1)
-			if err != nil {
-				return false, err
-			}
-			left -= len(head) + len(text) + overhead
-			parts = append(parts, head+text)
-			return true, c.check()
-		})
+	var parts []string
+	left := budget - 2
+	for c, err := range r.children(ctx, n, 0) {
 		if err != nil {
 			return "", err
 		}
-	} else {
-		skipped = count > 0
-	}
-	if skipped {
-		if len(parts) == 0 {
-			return clip(placeholder(count, vector), budget), nil
+		rest := count - len(parts)
+		room := left
+		if rest > 1 {
+			room -= moreReserve
 		}
+		head := label(c.key, vector)
+		room -= len(head) + overhead
+		if room < smallest && (c.node.stored() || len(c.node.leaf) > room) {
+			break
+		}
+		// Half of what is left: a record shown in full says more than five cut short.
+		share := min(room, max(smallest, left/min(rest, 2)-len(head)-overhead))
+		text, err := r.render(ctx, c.node, share, depth+1)
+		if err != nil {
+			return "", err
+		}
+		left -= len(head) + len(text) + overhead
+		parts = append(parts, head+text)
+	}
+	switch {
+	case len(parts) == 0:
+		return clip(placeholder(count, vector), budget), nil
+	case len(parts) < count:
 		parts = append(parts, fmt.Sprintf("/* +%d more */", count-len(parts)))
 	}
 	return clip(r.frame(vector, parts, depth), budget), nil
 }
 
-// size is the number of children of a container.
-func (r renderer) size(ctx context.Context, n node) (int, error) {
-	if n.stored() {
-		count, _, err := r.t.count(ctx, n.id)
-		return int(count), err
-	}
-	return leafChildren(n, 0, func(childNode) (bool, error) { return false, nil })
-}
-
-func (r renderer) scalar(ctx context.Context, n node, budget int) (string, error) {
-	text, size := n.leaf, fmt.Sprintf(" /* %d bytes */", len(n.leaf))
-	if n.kind == chunkKind {
-		err := r.t.scan(ctx, entryPrefix(n.id), "", func(_ string, value []byte) (bool, error) {
-			piece, err := decodeNode(value)
-			text, size = append([]byte(nil), piece.leaf...), " /* long */"
-			return false, err
-		})
-		if err != nil {
-			return "", err
-		}
-	}
+func (r renderer) scalar(n node, budget int) string {
+	text, size := string(n.leaf), fmt.Sprintf(" /* %d bytes */", len(n.leaf))
 	keep := budget - len(size) - len(`…"`)
 	if keep < smallest {
-		return clip(string(text), budget), nil
+		return clip(text, budget)
 	}
-	cut := strings.TrimRight(clipTo(string(text), keep), `\`) // not in the middle of an escape
-	return cut + `…"` + size, nil
+	cut := strings.TrimRight(clipTo(text, keep), `\`) // not in the middle of an escape
+	return cut + `…"` + size
 }
 
 // frame puts the brackets around printed children.

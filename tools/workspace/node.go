@@ -30,28 +30,20 @@ const (
 	leafKind   kind = 'j' // followed by compact JSON
 	mapKind    kind = 'm' // followed by the branch's id
 	vectorKind kind = 'v' // followed by the branch's id
-	// chunkKind is a scalar too long for one entry: a branch of pieces of its JSON, numbered like
-	// the elements of an array and tagged as leaves. The id is followed by the JSON's first byte.
-	chunkKind kind = 'c'
 )
 
 // node is what an entry holds.
 type node struct {
-	kind  kind
-	leaf  []byte   // of leafKind
-	id    branchID // of the others
-	first byte     // of chunkKind
+	kind kind
+	leaf []byte   // of leafKind
+	id   branchID // of the others
 }
 
 func (n node) encode() []byte {
-	switch n.kind {
-	case leafKind:
+	if n.kind == leafKind {
 		return append([]byte{byte(leafKind)}, n.leaf...)
-	case chunkKind:
-		return append(append([]byte{byte(chunkKind)}, n.id[:]...), n.first)
-	default:
-		return append([]byte{byte(n.kind)}, n.id[:]...)
 	}
+	return append([]byte{byte(n.kind)}, n.id[:]...)
 }
 
 var errBadNode = errors.New("the stored entry is damaged")
@@ -69,9 +61,6 @@ func decodeNode(data []byte) (node, error) {
 	case (n.kind == mapKind || n.kind == vectorKind) && len(rest) == len(n.id):
 		n.id = branchID(rest)
 		return n, nil
-	case n.kind == chunkKind && len(rest) == len(n.id)+1:
-		n.id, n.first = branchID(rest[:len(n.id)]), rest[len(n.id)]
-		return n, nil
 	}
 	return node{}, errBadNode
 }
@@ -80,9 +69,7 @@ func decodeNode(data []byte) (node, error) {
 func (n node) stored() bool { return n.kind != leafKind }
 
 // container reports whether paths go on below the node.
-func (n node) container() bool {
-	return n.kind == mapKind || n.kind == vectorKind || n.kind == leafKind && (n.leaf[0] == '{' || n.leaf[0] == '[')
-}
+func (n node) container() bool { return n.stored() || n.leaf[0] == '{' || n.leaf[0] == '[' }
 
 // isVector reports whether the node is an array, stored in either way.
 func (n node) isVector() bool {
@@ -91,16 +78,13 @@ func (n node) isVector() bool {
 
 // typeName is the name of the node's type in operation outputs.
 func (n node) typeName() string {
-	first := n.first
-	switch n.kind {
-	case mapKind:
-		first = '{'
-	case vectorKind:
-		first = '['
-	case leafKind:
-		first = n.leaf[0]
+	if n.kind == vectorKind {
+		return "Vector"
 	}
-	switch first {
+	if n.kind == mapKind {
+		return "Map"
+	}
+	switch n.leaf[0] {
 	case '{':
 		return "Map"
 	case '[':

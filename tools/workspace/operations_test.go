@@ -2,9 +2,7 @@ package workspace_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,22 +29,8 @@ type desk struct {
 func newDesk(t testing.TB, opts *workspace.Options) desk {
 	t.Helper()
 	tree := newTree(t, newStore(t), opts)
-	agents := map[string]any{"Carol": map[string]any{"status": "SLEEPING", "turns": 3}}
-	mounts := map[string]workspace.Mount{
-		"g": func(_ context.Context, _ string, segs []string) (any, bool, error) {
-			if segs == nil {
-				return agents, true, nil
-			}
-			v, ok := agents[segs[0]]
-			return v, ok && len(segs) == 1, nil
-		},
-		"j": func(context.Context, string, []string) (any, bool, error) {
-			return nil, false, errors.New("jobs are away")
-		},
-		"s": func(context.Context, string, []string) (any, bool, error) { return "a secret", true, nil },
-	}
 	var registry tools.Registry
-	if err := registry.Register(workspace.Operations(tree, mounts)...); err != nil {
+	if err := registry.Register(workspace.Operations(tree)...); err != nil {
 		t.Fatal(err)
 	}
 	gate, mint := toolstest.NewGate(&registry, nil)
@@ -113,8 +97,8 @@ func TestOperations(t *testing.T) {
 			{"covia:read", `{"path":"w/x"}`, `{"exists":false}`},
 		}},
 		{"list and slice", []step{
-			{"covia:list", `{}`, `{"exists":true,"type":"Map","count":4,"keys":["g","j","o","w"]}`},
-			{"covia:list", `{"path":""}`, `{"exists":true,"type":"Map","count":4,"keys":["g","j","o","w"]}`},
+			{"covia:list", `{}`, `{"exists":true,"type":"Map","count":2,"keys":["o","w"]}`},
+			{"covia:list", `{"path":""}`, `{"exists":true,"type":"Map","count":2,"keys":["o","w"]}`},
 			{"covia:list", `{"path":"w"}`, `{"exists":true,"type":"Map","count":0,"keys":[]}`},
 			{"covia:write", `{"path":"w/m","value":{"b":2,"a":1,"c":[]}}`, `{"written":true}`},
 			{"covia:list", `{"path":"w/"}`, `{"exists":true,"type":"Map","count":1,"keys":["m"]}`},
@@ -132,19 +116,18 @@ func TestOperations(t *testing.T) {
 			{"covia:write", `{"path":"w/a","value":{"x":{"y":1}}}`, `{"written":true}`},
 			{"covia:copy", `{"from":"w/a","to":"w/a/x/again"}`, `{"copied":true}`},
 			{"covia:read", `{"path":"w/a"}`, `{"exists":true,"value":{"x":{"again":{"x":{"y":1}},"y":1}}}`},
-			{"covia:copy", `{"from":"g/Carol","to":"w/carol"}`, `{"copied":true}`},
-			{"covia:read", `{"path":"w/carol"}`, `{"exists":true,"value":{"status":"SLEEPING","turns":3}}`},
+			{"covia:copy", `{"from":"g/Carol","to":"w/carol"}`, "invalid input for v/ops/covia/copy: g/Carol is no workspace data: g/ holds agents: agent:list and agent:info show them"},
 			{"covia:copy", `{"from":"w/none","to":"w/b"}`, "source not found: there is nothing at w/none"},
-			{"covia:copy", `{"from":"g/none","to":"w/b"}`, "source not found: there is nothing at g/none"},
 			{"covia:copy", `{"from":"w/a"}`, "invalid input for v/ops/covia/copy: to is missing"},
 		}},
-		{"mounts", []step{
-			{"covia:read", `{"path":"g/Carol"}`, `{"exists":true,"value":{"status":"SLEEPING","turns":3}}`},
-			{"covia:list", `{"path":"g"}`, `{"exists":true,"type":"Map","count":1,"keys":["Carol"]}`},
-			{"covia:read", `{"path":"g/Bob"}`, `{"exists":false}`},
-			{"covia:read", `{"path":"j/1"}`, "read j/1: jobs are away"},
-			{"covia:read", `{"path":"h/1"}`, `invalid input for v/ops/covia/read: path: there is no namespace "h": use one of g/, j/, o/, w/`},
-			{"covia:read", `{"path":""}`, "invalid input for v/ops/covia/read: path names no namespace: begin with one of g/, j/, o/, w/"},
+		{"what others keep", []step{
+			{"covia:read", `{"path":"g/Carol"}`, "invalid input for v/ops/covia/read: g/Carol is no workspace data: g/ holds agents: agent:list and agent:info show them"},
+			{"covia:list", `{"path":"g"}`, "invalid input for v/ops/covia/list: g is no workspace data: g/ holds agents"},
+			{"covia:slice", `{"path":"j"}`, "invalid input for v/ops/covia/slice: j is no workspace data: j/ holds jobs: grid:jobStatus and grid:jobResult show them"},
+			{"covia:inspect", `{"paths":["w/a","v/ops"]}`, "invalid input for v/ops/covia/inspect: v/ops is no workspace data: v/ holds the venue's operations"},
+			{"covia:read", `{"path":"a/1"}`, "invalid input for v/ops/covia/read: a/1 is no workspace data: a/ holds assets"},
+			{"covia:read", `{"path":"h/1"}`, `invalid input for v/ops/covia/read: path: there is no namespace "h": use w/ or o/`},
+			{"covia:read", `{"path":""}`, "invalid input for v/ops/covia/read: path names no namespace: begin with w/ or o/"},
 		}},
 		{"inspect", []step{
 			{"covia:write", `{"path":"w/a","value":{"name":"Acme & Co","two words":[1,2]}}`, `{"written":true}`},
@@ -255,7 +238,7 @@ func TestOffered(t *testing.T) {
 		{"", "crud/read", []string{"covia:inspect", "covia:list", "covia:read", "covia:slice"}},
 		{"g/Carol", "crud", []string{"covia:inspect", "covia:list", "covia:read", "covia:slice"}},
 		{"s", "*", nil},
-		{"a", "*", nil},
+		{"a", "*", []string{"covia:inspect", "covia:list", "covia:read", "covia:slice"}},
 		{"w/x", "*", []string{"covia:append", "covia:copy", "covia:delete", "covia:inspect", "covia:list", "covia:read", "covia:slice", "covia:write"}},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,7 @@
 package workspace
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,69 +9,85 @@ import (
 
 const (
 	defaultLeafLimit = 4 << 10
-	// chunkLimit is the longest scalar that is one entry, and the length of the pieces of longer
-	// ones. Several fit into one step of the store.
-	chunkLimit = 256 << 10
+	// MaxValue is the largest JSON of one value that is written, in bytes.
+	MaxValue = 1_000_000
+	// maxCallable is that of a value below o/, which is always written whole.
+	maxCallable = 256 << 10
+
+	// One batch of a store takes 1 MiB and 10,000 keys; these leave room for the entry that links
+	// a value and what goes with it.
+	batchBytes = 1<<20 - 8<<10
+	batchKeys  = 9_900
+)
+
+var (
+	errValueTooLarge    = fmt.Errorf("the value is too large for one write: at most %d bytes of JSON are possible: write its parts one by one, under paths of their own or with covia:append", MaxValue)
+	errCallableTooLarge = errors.New("a value below o/ may have at most 256 KiB of JSON")
 )
 
 // plan says how a value will be stored: as a leaf, or as a branch with the plans of its children.
 type plan struct {
 	node     node
-	children []child // of a map or vector branch
-	chunks   []byte  // of a chunked scalar: its JSON
-	built    *built  // the branch is there already, or waits in built
+	children []part
 }
 
-type child struct {
+type part struct {
 	segment string // of a map
 	plan    *plan
 }
 
-// planner decides what becomes a leaf and what a branch.
-type planner struct{ leafLimit int }
-
-// plan plans a normal value, in which a [*built] may stand for a part that was built before.
-func (pl planner) plan(v any) (*plan, error) {
-	switch v := v.(type) {
-	case *built:
-		if v.node.stored() {
-			return &plan{node: v.node, built: v}, nil
+// plan decides what of a normal value becomes a leaf and what a branch, so that it all fits into
+// one batch. Containers of very many small parts become larger leaves for that: those alone, since
+// what is added to a leaf later writes it whole; and only at last all of the value.
+func (t *Tree) plan(v any) (*plan, error) {
+	for limit, part := t.leafLimit, t.leafLimit; ; limit *= 16 {
+		p, err := packing{limit, part}.plan(v)
+		if err != nil {
+			return nil, err
 		}
-		return &plan{node: v.node}, nil
-	case map[string]any:
-		children := make([]child, 0, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			p, err := pl.plan(v[k])
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child{k, p})
+		size, keys := p.extent()
+		switch {
+		case size <= batchBytes && keys <= batchKeys:
+			return p, nil
+		case part > batchBytes:
+			return nil, errValueTooLarge
+		case limit > batchBytes:
+			part = 1 << 20
 		}
-		return pl.join(mapKind, children)
-	case []any:
-		children := make([]child, 0, len(v))
-		for _, c := range v {
-			p, err := pl.plan(c)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, child{"", p})
-		}
-		return pl.join(vectorKind, children)
-	case nil, bool, string, json.Number:
-		text := appendJSON(nil, v)
-		if len(text) > chunkLimit {
-			return &plan{node: node{kind: chunkKind, id: newID(), first: text[0]}, chunks: text}, nil
-		}
-		return &plan{node: node{kind: leafKind, leaf: text}}, nil
-	default:
-		return nil, fmt.Errorf("plan value: %T is not JSON", v)
 	}
 }
 
-// join makes one leaf of the children if it is small enough, else a branch.
-func (pl planner) join(k kind, children []child) (*plan, error) {
-	if leaf, ok := pl.joinLeaf(k, children); ok {
+// packing says which containers become leaves: up to a size in bytes, if no part is above another.
+type packing struct{ leaf, part int }
+
+func (k packing) plan(v any) (*plan, error) {
+	var children []part
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			p, err := k.plan(v[key])
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, part{key, p})
+		}
+		return k.join(mapKind, children)
+	case []any:
+		for _, c := range v {
+			p, err := k.plan(c)
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, part{"", p})
+		}
+		return k.join(vectorKind, children)
+	}
+	return &plan{node: node{kind: leafKind, leaf: appendJSON(nil, v)}}, nil
+}
+
+// join makes one leaf of the children if it may be one, else a branch.
+func (k packing) join(as kind, children []part) (*plan, error) {
+	if leaf, ok := k.joinLeaf(as, children); ok {
 		return &plan{node: node{kind: leafKind, leaf: leaf}}, nil
 	}
 	for _, c := range children {
@@ -79,21 +95,21 @@ func (pl planner) join(k kind, children []child) (*plan, error) {
 			return nil, fmt.Errorf("an object key has %d bytes: at most %d are possible", len(c.segment), maxKey)
 		}
 	}
-	return &plan{node: node{kind: k, id: newID()}, children: children}, nil
+	return &plan{node{kind: as, id: newID()}, children}, nil
 }
 
-func (pl planner) joinLeaf(k kind, children []child) ([]byte, bool) {
+func (k packing) joinLeaf(as kind, children []part) ([]byte, bool) {
 	size := 2
 	for _, c := range children {
-		if c.plan.node.stored() {
+		if c.plan.node.stored() || len(c.plan.node.leaf) > k.part {
 			return nil, false
 		}
-		if size += len(c.plan.node.leaf) + len(c.segment) + 1; size > pl.leafLimit {
+		if size += len(c.plan.node.leaf) + len(c.segment) + 1; size > k.leaf {
 			return nil, false
 		}
 	}
 	open, end := byte('{'), byte('}')
-	if k == vectorKind {
+	if as == vectorKind {
 		open, end = '[', ']'
 	}
 	leaf := append(make([]byte, 0, size+2*len(children)), open)
@@ -101,58 +117,40 @@ func (pl planner) joinLeaf(k kind, children []child) ([]byte, bool) {
 		if i > 0 {
 			leaf = append(leaf, ',')
 		}
-		if k == mapKind {
+		if as == mapKind {
 			leaf = append(appendString(leaf, c.segment), ':')
 		}
 		leaf = append(leaf, c.plan.node.leaf...)
 	}
 	leaf = append(leaf, end)
-	return leaf, len(leaf) <= pl.leafLimit
+	return leaf, len(leaf) <= k.leaf
 }
 
-// emit puts the entries of the plan's branches, but not the entry that links the plan itself. A
-// branch's own entries come before those of the branches below it: whatever is put is reachable
-// from what was put before.
-func (p *plan) emit(put func(key string, value []byte) error) error {
-	if p.built != nil || !p.node.stored() {
-		return nil
+// extent is the size of what emit puts, with the entry of the plan itself.
+func (p *plan) extent() (size, keys int) {
+	size, keys = prefixLen+1+len(p.node.leaf), 1
+	if p.node.stored() {
+		size, keys = 2*prefixLen+len(p.node.id)+16, 2
 	}
-	for i := 0; i*chunkLimit < len(p.chunks); i++ {
-		// A piece is tagged as a leaf: nothing that somebody wrote can pass for a link.
-		piece := node{kind: leafKind, leaf: p.chunks[i*chunkLimit : min(len(p.chunks), (i+1)*chunkLimit)]}
-		if err := put(elementKey(p.node.id, uint64(i)), piece.encode()); err != nil {
-			return err
-		}
+	for _, c := range p.children {
+		s, k := c.plan.extent()
+		size, keys = size+s+max(len(c.segment), 8), keys+k
 	}
-	if p.chunks != nil {
-		return nil
+	return size, keys
+}
+
+// emit puts the entries of the plan's branches, but not the entry that links the plan itself.
+func (p *plan) emit(put map[string][]byte) {
+	if !p.node.stored() {
+		return
 	}
-	if err := put(countKey(p.node.id), encodeCount(uint64(len(p.children)))); err != nil {
-		return err
-	}
+	put[countKey(p.node.id)] = encodeCount(uint64(len(p.children)))
 	for i, c := range p.children {
 		key := elementKey(p.node.id, uint64(i))
 		if p.node.kind == mapKind {
 			key = entryKey(p.node.id, c.segment)
 		}
-		if err := put(key, c.plan.node.encode()); err != nil {
-			return err
-		}
-	}
-	for _, c := range p.children {
-		if err := c.plan.emit(put); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// parts calls fn for each part of the plan that was built before.
-func (p *plan) parts(fn func(*built)) {
-	if p.built != nil {
-		fn(p.built)
-	}
-	for _, c := range p.children {
-		c.plan.parts(fn)
+		put[key] = c.plan.node.encode()
+		c.plan.emit(put)
 	}
 }

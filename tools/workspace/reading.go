@@ -34,26 +34,23 @@ type readOut struct {
 	Size      int64           `json:"size,omitempty"`
 }
 
-func (s *space) read(ctx context.Context, call tools.Call, in readIn) (out readOut, err error) {
+func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, error) {
 	if err := bounded("maxSize", &in.MaxSize, defaultMaxSize, 1, largestMaxSize); err != nil {
 		return readOut{}, err
 	}
-	err = s.view(ctx, call, in.Path, func(_ string, v view) error {
-		out = readOut{Exists: v.rev != 0}
-		if v.rev == 0 {
-			return nil
-		}
-		text := &sink{limit: in.MaxSize}
-		if err := s.tree.stream(ctx, v.node, text); err != nil {
-			return err
-		}
-		out.Value = text.buf
-		if text.over() {
-			out = readOut{Exists: true, Value: json.RawMessage("null"), Truncated: true, Size: text.size}
-		}
-		return nil
-	})
-	return out, err
+	r, err := source(call, in.Path)
+	if err != nil {
+		return readOut{}, err
+	}
+	text := &sink{limit: in.MaxSize}
+	rev, err := s.charged(call).get(ctx, call.Owner().String(), r, text)
+	switch {
+	case err != nil || rev == 0:
+		return readOut{}, err
+	case text.over():
+		return readOut{Exists: true, Value: json.RawMessage("null"), Truncated: true, Size: text.size}, nil
+	}
+	return readOut{Exists: true, Value: text.buf}, nil
 }
 
 type listIn struct {
@@ -85,7 +82,7 @@ func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listOut, 
 			return out, err
 		}
 	}
-	names := s.namespaces()
+	names := []string{"o", "w"}
 	count := len(names)
 	return listOut{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
 }
@@ -100,7 +97,7 @@ func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listOut
 	return s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultValues, pairs: true})
 }
 
-func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (out listOut, err error) {
+func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (listOut, error) {
 	if err := bounded("limit", &limit, int64(p.limit), 1, largestLimit); err != nil {
 		return listOut{}, err
 	}
@@ -108,22 +105,19 @@ func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offse
 		return listOut{}, err
 	}
 	p.offset, p.limit = int(offset), int(limit)
-	err = s.view(ctx, call, path, func(at string, v view) error {
-		out = listOut{}
-		if v.rev == 0 {
-			return nil
-		}
-		l, err := s.tree.listNode(ctx, at, v.node, p)
-		if err != nil {
-			return err
-		}
-		out = listOut{Exists: true, Type: l.Type, Keys: l.Keys, Values: l.Values}
-		if v.node.container() {
-			out.Count, out.Offset = &l.Count, &l.Offset
-		}
-		return nil
-	})
-	return out, err
+	r, err := source(call, path)
+	if err != nil {
+		return listOut{}, err
+	}
+	l, err := s.charged(call).list(ctx, call.Owner().String(), r, p)
+	if err != nil || !l.Exists {
+		return listOut{}, err
+	}
+	out := listOut{Exists: true, Type: l.Type, Keys: l.Keys, Values: l.Values}
+	if l.Keys != nil || l.Values != nil {
+		out.Count, out.Offset = &l.Count, &l.Offset
+	}
+	return out, nil
 }
 
 type inspectIn struct {
@@ -144,19 +138,23 @@ func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (ins
 	if err != nil {
 		return inspectOut{}, err
 	}
-	r := renderer{t: s.tree, compact: in.Compact == nil || *in.Compact}
+	v, err := s.charged(call).look(ctx)
+	if err != nil {
+		return inspectOut{}, err
+	}
+	defer v.close()
 	share := max(smallestBudget, int(in.Budget)/len(paths))
 	texts := make(map[string]string, len(paths))
 	for _, p := range paths {
-		text := ""
-		err := s.view(ctx, call, p, func(_ string, v view) (err error) {
-			if v.rev == 0 {
-				text = "/* nothing here */"
-				return nil
-			}
-			text, err = r.render(ctx, v.node, share, 0)
-			return err
-		})
+		r, err := source(call, p)
+		if err != nil {
+			return inspectOut{}, err
+		}
+		n, rev, err := v.resolve(ctx, call.Owner().String(), r)
+		text := "/* nothing here */"
+		if err == nil && rev != 0 {
+			text, err = renderer{v, in.Compact == nil || *in.Compact}.render(ctx, n, share, 0)
+		}
 		if err != nil {
 			return inspectOut{}, err
 		}

@@ -1,47 +1,20 @@
 package workspace
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"usher/caps"
 )
-
-// Mount makes a namespace readable that is kept elsewhere. It returns what lies at segs below the
-// namespace, all of it when segs is nil, in any form that encoding/json takes.
-type Mount func(ctx context.Context, owner string, segs []string) (value any, exists bool, err error)
-
-// space is all that paths can name: the tree and the mounts.
-type space struct {
-	tree   *Tree
-	mounts map[string]Mount
-}
-
-// namespaces are those that can be read, sorted.
-func (s *space) namespaces() []string {
-	return slices.Sorted(maps.Keys(s.all()))
-}
-
-func (s *space) all() map[string]bool {
-	all := map[string]bool{"w": true, "o": true}
-	for ns := range s.mounts {
-		all[ns] = true
-	}
-	delete(all, "s")
-	return all
-}
 
 func missing(field string) caps.Request {
 	return caps.Invalid(fmt.Errorf("%s is missing: give a path such as w/notes, as a string or as an array of segments", field))
 }
 
 // needRead is what reading a path requires. Without a path, or at the root, only a list can read.
-func (s *space) needRead(field string, p caps.Path, rootToo bool) caps.Request {
+func needRead(field string, p caps.Path, rootToo bool) caps.Request {
 	if !p.Given() && !rootToo {
 		return missing(field)
 	}
@@ -57,26 +30,23 @@ func (s *space) needRead(field string, p caps.Path, rootToo bool) caps.Request {
 	case len(segs) == 0 && rootToo:
 		return caps.NeedOn("crud/read", r)
 	case len(segs) == 0:
-		return caps.Invalid(fmt.Errorf("%s names no namespace: begin with one of %s", field, s.spelled()))
+		return caps.Invalid(fmt.Errorf("%s names no namespace: begin with w/ or o/", field))
 	case segs[0] == "s":
 		return caps.Never("crud/read", r.String(), "s/ can never be read, whatever the capabilities hold: secrets are used by the secret operations only.")
-	case !s.all()[segs[0]]:
-		return caps.Invalid(fmt.Errorf("%s: there is no namespace %q: use one of %s", field, segs[0], s.spelled()))
+	case !isStored(segs[0]) && elsewhere[segs[0]].read == "":
+		return caps.Invalid(fmt.Errorf("%s: there is no namespace %q: use w/ or o/", field, segs[0]))
 	}
 	return caps.NeedOn("crud/read", r)
 }
 
-func (s *space) spelled() string {
-	return strings.Join(s.namespaces(), "/, ") + "/"
-}
-
-// guarded says who writes the namespaces that these operations do not (DESIGN, 4.8).
-var guarded = map[string]string{
-	"g": "g/ is written by agent operations only, whatever the capabilities hold.",
-	"s": "s/ is written by secret operations only, whatever the capabilities hold.",
-	"j": "j/ is written by running operations only, whatever the capabilities hold.",
-	"a": "a/ is written by asset operations only, whatever the capabilities hold.",
-	"v": "v/ is the venue's own and is written by nobody else, whatever the capabilities hold.",
+// elsewhere is the namespaces that other operations keep (DESIGN, 4.8): how they are read, which
+// these operations leave to those that know what a caller may be shown, and who writes them.
+var elsewhere = map[string]struct{ read, written string }{
+	"g": {"g/ holds agents: agent:list and agent:info show them", "g/ is written by agent operations only, whatever the capabilities hold."},
+	"j": {"j/ holds jobs: grid:jobStatus and grid:jobResult show them", "j/ is written by running operations only, whatever the capabilities hold."},
+	"v": {"v/ holds the venue's operations: those that you may call are among your tools", "v/ is the venue's own and is written by nobody else, whatever the capabilities hold."},
+	"a": {"a/ holds assets: asset operations show them", "a/ is written by asset operations only, whatever the capabilities hold."},
+	"s": {"", "s/ is written by secret operations only, whatever the capabilities hold."},
 }
 
 // needWrite is what changing a path requires: never anything outside w/ and o/.
@@ -93,8 +63,8 @@ func needWrite(can caps.Ability, field string, p caps.Path) caps.Request {
 	case len(segs) == 0:
 		return caps.Never(string(can), r.String(), "A write needs a key below w/ or o/, for example w/my-key.")
 	case !isStored(segs[0]):
-		why, ok := guarded[segs[0]]
-		if !ok {
+		why := elsewhere[segs[0]].written
+		if why == "" {
 			why = "Only w/ and o/ can be written, whatever the capabilities hold."
 		}
 		return caps.Never(string(can), r.String(), why)
@@ -134,22 +104,22 @@ const maxPaths = 64 // as many as a row of the ledger shows
 
 var errPaths = errors.New("paths must be a string or an array of strings, each one a path")
 
-func (s *space) needInspect(data json.RawMessage) []caps.Request {
+func needInspect(data json.RawMessage) []caps.Request {
 	paths, err := pathList(data)
 	if err != nil {
 		return []caps.Request{caps.Invalid(err)}
 	}
 	needs := make([]caps.Request, len(paths))
 	for i, p := range paths {
-		needs[i] = s.needRead("paths", p, false)
+		needs[i] = needRead("paths", p, false)
 	}
 	return needs
 }
 
 // readScopes are the places that reading can reach, for deciding whether to offer it.
-func (s *space) readScopes() []caps.Scope {
+func readScopes() []caps.Scope {
 	var scopes []caps.Scope
-	for _, ns := range append([]string{"w"}, s.namespaces()...) { // w/ first: what people mean
+	for _, ns := range []string{"w", "o", "a", "g", "j", "v"} { // w/ first: what people mean
 		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0), caps.ScopeForeign("crud/read", ns, 0, 0))
 	}
 	return scopes

@@ -12,15 +12,26 @@ import (
 	"usher/tools/fault"
 )
 
-// Store is the storage that a tree needs: ordered keys, revisions and atomic steps. Revision 0 is
+// Store is the storage that a tree needs: ordered keys, revisions and atomic batches. Revision 0 is
 // a key that does not exist, and each write of a key gives it another revision.
 type Store interface {
-	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
-	// Page returns rows whose keys begin with prefix and are not below from, in order, at most
-	// limit of them, and where the next page begins: "" when nothing follows.
-	Page(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	// Snapshot shows the store as it is at this moment until it is closed.
+	Snapshot(ctx context.Context) (Snapshot, error)
+	// PageKeys is that of [Snapshot], now.
+	PageKeys(ctx context.Context, prefix, from string, limit int) (keys []string, next string, err error)
 	// Apply writes nothing when a key of expect is not at its revision any more, and returns it.
 	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
+}
+
+// Snapshot reads what a store held at one moment. A page has at most limit of the keys that begin
+// with prefix and are not below from, in order, and says where the next one begins: "" when nothing
+// follows. A page back goes down from there.
+type Snapshot = interface {
+	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	Page(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	PageBack(ctx context.Context, prefix, from string, limit int) (rows []Row, next string, err error)
+	PageKeys(ctx context.Context, prefix, from string, limit int) (keys []string, next string, err error)
+	Close()
 }
 
 // Row is a key with its value and its revision.
@@ -30,23 +41,9 @@ type Row = struct {
 	Rev   uint64
 }
 
-// scan calls fn for the rows below prefix, from a key on, as long as it says so.
-func (t *Tree) scan(ctx context.Context, prefix, from string, fn func(key string, value []byte) (more bool, err error)) error {
-	for {
-		rows, next, err := t.store.Page(ctx, prefix, from, 256)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if more, err := fn(r.Key, r.Value); !more || err != nil {
-				return err
-			}
-		}
-		if from = next; from == "" {
-			return nil
-		}
-	}
-}
+// Meter is told of the bytes that are read from the store and written to it. Its error ends what
+// is being done. Nil counts nothing.
+type Meter func(ctx context.Context, bytes int64) error
 
 // ErrBusy says that a value changed each time between reading and writing it.
 var ErrBusy = fault.New(fault.Busy, "the value is being changed by others all the time: try again")
@@ -67,17 +64,22 @@ type Options struct {
 
 // Tree is the JSON trees of all owners, in the namespaces w and o. It is safe for concurrent use.
 type Tree struct {
-	store   Store
-	onWrite func(ctx context.Context, owner string, segs []string, value any) error
-	log     *slog.Logger
-	planner planner
+	*forest
+	meter Meter
+	sees  func(segs []string) bool // nil: everything
+}
 
-	// An owner's writes queue here, so that they seldom fail each other's conditions.
-	queues [64]chan struct{}
+// forest is what all handles of a tree share.
+type forest struct {
+	store     Store
+	onWrite   func(ctx context.Context, owner string, segs []string, value any) error
+	log       *slog.Logger
+	leafLimit int
+	positions positions
+
+	// Writers to one collection queue here, so that they seldom fail each other's conditions.
+	queues [256]chan struct{}
 	seed   maphash.Seed
-
-	mu       sync.Mutex
-	building map[branchID]struct{} // marked, but not garbage
 
 	wake     chan struct{}
 	stop     context.CancelFunc
@@ -90,20 +92,19 @@ func NewTree(store Store, opts *Options) *Tree {
 	if opts == nil {
 		opts = &Options{}
 	}
-	t := &Tree{
-		store:    store,
-		onWrite:  opts.OnWrite,
-		log:      opts.Logger,
-		planner:  planner{leafLimit: opts.LeafLimit},
-		seed:     maphash.MakeSeed(),
-		building: map[branchID]struct{}{},
-		wake:     make(chan struct{}, 1),
-	}
+	t := &Tree{forest: &forest{
+		store:     store,
+		onWrite:   opts.OnWrite,
+		log:       opts.Logger,
+		leafLimit: opts.LeafLimit,
+		seed:      maphash.MakeSeed(),
+		wake:      make(chan struct{}, 1),
+	}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
-	if t.planner.leafLimit <= 0 {
-		t.planner.leafLimit = defaultLeafLimit
+	if t.leafLimit <= 0 {
+		t.leafLimit = defaultLeafLimit
 	}
 	for i := range t.queues {
 		t.queues[i] = make(chan struct{}, 1)
@@ -114,6 +115,23 @@ func NewTree(store Store, opts *Options) *Tree {
 	t.sweeping.Go(func() { t.sweepUntil(ctx) })
 	return t
 }
+
+// Metered returns the tree with all that is done by it charged to m.
+func (t *Tree) Metered(m Meter) *Tree {
+	with := *t
+	with.meter = m
+	return &with
+}
+
+// seenBy returns the tree for a writer who may read only where sees says so: no outcome depends on
+// the length of an array elsewhere, and no error says what is there.
+func (t *Tree) seenBy(sees func(segs []string) bool) *Tree {
+	with := *t
+	with.sees = sees
+	return &with
+}
+
+func (t *Tree) shows(segs []string) bool { return t.sees == nil || t.sees(segs) }
 
 // Close stops the sweeper and waits for it. What it has not removed yet, it removes after the
 // next NewTree.
@@ -150,22 +168,9 @@ func locateKey(owner string, r caps.Resource) (string, []string, error) {
 
 func join(segs []string) string { return strings.Join(segs, "/") }
 
-// attempts bounds how often a lost race is run again.
-const attempts = 100
-
-// retry runs attempt until it reports true, in the owner's queue.
-func (t *Tree) retry(ctx context.Context, owner string, segs []string, attempt func() (bool, error)) error {
-	queue := t.queues[maphash.String(t.seed, owner)%uint64(len(t.queues))]
-	select {
-	case queue <- struct{}{}:
-		defer func() { <-queue }()
-	case <-ctx.Done():
-		return ctx.Err()
+func (t *Tree) charge(ctx context.Context, bytes int) error {
+	if t.meter == nil {
+		return nil
 	}
-	for range attempts {
-		if done, err := attempt(); done || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("write %s: %w", join(segs), ErrBusy)
+	return t.meter(ctx, int64(bytes))
 }

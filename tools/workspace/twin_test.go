@@ -365,7 +365,7 @@ func checkSame(rt rapid.TB, t *testing.T, tree *workspace.Tree, w twin, path str
 
 // checkStore walks everything that is reachable: the counts must be right, and nothing else may be
 // in the store.
-func checkStore(rt rapid.TB, t *testing.T, s workspace.Store) {
+func checkStore(rt rapid.TB, t *testing.T, s *store.Store) {
 	rt.Helper()
 	all := map[string]string{}
 	for row, err := range store.Rows(t.Context(), s, "", "") {

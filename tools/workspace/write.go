@@ -2,7 +2,8 @@ package workspace
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"hash/maphash"
 
 	"usher/caps"
 )
@@ -11,63 +12,122 @@ import (
 // (json.RawMessage) or anything that encoding/json takes. Writing below a scalar or beyond the end
 // of an array is an error.
 func (t *Tree) Put(ctx context.Context, owner string, r caps.Resource, value any) error {
-	owner, segs, err := locateKey(owner, r)
-	if err != nil {
-		return err
-	}
 	v, err := normal(value)
 	if err != nil {
 		return err
 	}
-	return t.place(ctx, owner, segs, v, (*edit).set)
+	return t.place(ctx, owner, r, v, (*edit).set)
 }
 
 // Append adds value to the end of the array at r, which is made when there is nothing.
 func (t *Tree) Append(ctx context.Context, owner string, r caps.Resource, value any) error {
-	owner, segs, err := locateKey(owner, r)
-	if err != nil {
-		return err
-	}
 	v, err := normal(value)
 	if err != nil {
 		return err
 	}
-	return t.place(ctx, owner, segs, v, (*edit).add)
-}
-
-// place builds the value v where it may be large, and runs step with it until it wins.
-func (t *Tree) place(ctx context.Context, owner string, segs []string, v any, step func(*edit, context.Context, any) (bool, error)) error {
-	item := v
-	if segs[0] != "o" {
-		b, err := t.build(ctx, v)
-		if err != nil {
-			return err
-		}
-		defer t.release(b)
-		item = b
-	}
-	return t.link(ctx, owner, segs, item, step)
-}
-
-func (t *Tree) link(ctx context.Context, owner string, segs []string, item any, step func(*edit, context.Context, any) (bool, error)) error {
-	return t.retry(ctx, owner, segs, func() (bool, error) {
-		e, err := t.begin(ctx, owner, segs)
-		if err != nil {
-			return false, err
-		}
-		done, err := step(e, ctx, item)
-		if errors.Is(err, errMoved) {
-			return false, nil
-		}
-		return done, err
-	})
+	return t.place(ctx, owner, r, v, (*edit).add)
 }
 
 // Delete removes what lies at r; in an array it leaves null. Nothing there is no error.
 func (t *Tree) Delete(ctx context.Context, owner string, r caps.Resource) error {
+	return t.place(ctx, owner, r, nil, (*edit).remove)
+}
+
+// attempts bounds how often a lost race is run again.
+const attempts = 100
+
+// place runs change with fresh reads until its batch is applied.
+func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, change func(*edit, context.Context, item) error) error {
 	owner, segs, err := locateKey(owner, r)
 	if err != nil {
 		return err
 	}
-	return t.link(ctx, owner, segs, nil, (*edit).remove)
+	it, err := t.prepare(segs, v)
+	if err != nil {
+		return err
+	}
+	queue := t.queue(owner, segs)
+	select {
+	case queue <- struct{}{}:
+		defer func() { <-queue }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range attempts {
+		if moved, err := t.attempt(ctx, owner, segs, it, change); err != nil || moved == "" {
+			return err
+		}
+	}
+	return fmt.Errorf("write %s: %w", join(segs), ErrBusy)
+}
+
+// item is a value to write, and its plan where it may become an entry of its own.
+type item struct {
+	value any
+	plan  *plan
+}
+
+// prepare plans a value. What lies below o/ is always one leaf.
+func (t *Tree) prepare(segs []string, v any) (item, error) {
+	if segs[0] != "o" {
+		p, err := t.plan(v)
+		return item{v, p}, err
+	}
+	leaf := appendJSON(nil, v)
+	if len(leaf) > maxCallable {
+		return item{}, errCallableTooLarge
+	}
+	return item{v, &plan{node: node{kind: leafKind, leaf: leaf}}}, nil
+}
+
+// queue is where the writers to one collection wait for each other. What they write is ready by
+// then, so that nobody waits long.
+func (t *Tree) queue(owner string, segs []string) chan struct{} {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	_, _ = h.WriteString(owner)
+	for _, s := range segs[:2] {
+		_ = h.WriteByte('/')
+		_, _ = h.WriteString(s)
+	}
+	return t.queues[h.Sum64()%uint64(len(t.queues))]
+}
+
+func (t *Tree) attempt(ctx context.Context, owner string, segs []string, it item, change func(*edit, context.Context, item) error) (moved string, err error) {
+	e, err := t.read(ctx, owner, segs, it, change)
+	if err != nil || len(e.put)+len(e.del) == 0 {
+		return "", err
+	}
+	size := 0
+	for key, value := range e.put {
+		size += len(key) + len(value)
+	}
+	for _, key := range e.del {
+		size += len(key)
+	}
+	if err := t.charge(ctx, size); err != nil {
+		return "", err
+	}
+	if moved, err = t.store.Apply(ctx, e.expect, e.put, e.del); err != nil {
+		return "", fmt.Errorf("write %s: %w", join(segs), err)
+	}
+	if moved == "" && e.node.stored() {
+		t.wakeSweeper()
+	}
+	return moved, nil
+}
+
+// read collects the batch of one attempt, from one moment.
+func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, change func(*edit, context.Context, item) error) (*edit, error) {
+	at, err := t.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	s, err := at.find(ctx, owner, segs)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{view: at, owner: owner, spot: s, expect: s.links, put: map[string][]byte{}}
+	return e, change(e, ctx, it)
 }

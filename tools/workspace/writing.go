@@ -20,11 +20,11 @@ type writeOut struct {
 }
 
 func (s *space) write(ctx context.Context, call tools.Call, in writeIn) (writeOut, error) {
-	r, err := target(in.Path, in.Value)
+	r, err := placeOf(in.Path, in.Value)
 	if err != nil {
 		return writeOut{}, err
 	}
-	if err := s.tree.Put(ctx, call.Owner().String(), r, Unwrapped(in.Value)); err != nil {
+	if err := s.target(call, r).Put(ctx, call.Owner().String(), r, Unwrapped(in.Value)); err != nil {
 		return writeOut{}, err
 	}
 	return writeOut{true}, nil
@@ -54,11 +54,11 @@ type appendOut struct {
 }
 
 func (s *space) append(ctx context.Context, call tools.Call, in appendIn) (appendOut, error) {
-	r, err := target(in.Path, in.Value)
+	r, err := placeOf(in.Path, in.Value)
 	if err != nil {
 		return appendOut{}, err
 	}
-	if err := s.tree.Append(ctx, call.Owner().String(), r, in.Value); err != nil {
+	if err := s.target(call, r).Append(ctx, call.Owner().String(), r, in.Value); err != nil {
 		return appendOut{}, err
 	}
 	return appendOut{true}, nil
@@ -77,7 +77,7 @@ func (s *space) delete(ctx context.Context, call tools.Call, in deleteIn) (delet
 	if err != nil {
 		return deleteOut{}, err
 	}
-	if err := s.tree.Delete(ctx, call.Owner().String(), r); err != nil {
+	if err := s.target(call, r).Delete(ctx, call.Owner().String(), r); err != nil {
 		return deleteOut{}, err
 	}
 	return deleteOut{true}, nil
@@ -93,7 +93,7 @@ type copyOut struct {
 }
 
 func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, error) {
-	from, err := in.From.Resource()
+	from, err := source(call, in.From)
 	if err != nil {
 		return copyOut{}, err
 	}
@@ -102,27 +102,13 @@ func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, 
 		return copyOut{}, err
 	}
 	owner := call.Owner().String()
-	if isStored(from.Segments()[0]) {
-		err = s.tree.Copy(ctx, owner, from, owner, to)
-	} else {
-		err = s.copyMounted(ctx, call, in.From, from, to)
-	}
-	if err != nil {
+	if err := s.target(call, to).Copy(ctx, owner, from, owner, to); err != nil {
 		return copyOut{}, err
 	}
 	return copyOut{true}, nil
 }
 
-func (s *space) copyMounted(ctx context.Context, call tools.Call, path caps.Path, from, to caps.Resource) error {
-	return s.view(ctx, call, path, func(_ string, v view) error {
-		if v.rev == 0 {
-			return sourceError(from)
-		}
-		return s.tree.Put(ctx, call.Owner().String(), to, json.RawMessage(v.node.leaf))
-	})
-}
-
-func target(path caps.Path, value json.RawMessage) (caps.Resource, error) {
+func placeOf(path caps.Path, value json.RawMessage) (caps.Resource, error) {
 	if len(value) == 0 {
 		return caps.Resource{}, errors.New("value is missing: give any JSON value, null included")
 	}

@@ -1,0 +1,149 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+
+	"usher/caps"
+)
+
+// view is the tree at one moment. Whoever opens it closes it.
+type view struct {
+	t    *Tree
+	snap Snapshot
+}
+
+func (t *Tree) look(ctx context.Context) (view, error) {
+	snap, err := t.store.Snapshot(ctx)
+	return view{t, snap}, err
+}
+
+func (v view) close() { v.snap.Close() }
+
+func (v view) get(ctx context.Context, key string) ([]byte, uint64, error) {
+	value, rev, err := v.snap.Get(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	return value, rev, v.t.charge(ctx, len(key)+len(value))
+}
+
+func (v view) page(ctx context.Context, prefix, from string, limit int) ([]Row, string, error) {
+	rows, next, err := v.snap.Page(ctx, prefix, from, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	size := 0
+	for _, r := range rows {
+		size += len(r.Key) + len(r.Value)
+	}
+	return rows, next, v.t.charge(ctx, size)
+}
+
+func (v view) pageKeys(ctx context.Context, prefix, from string, limit int) ([]string, string, error) {
+	keys, next, err := v.snap.PageKeys(ctx, prefix, from, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	size := 0
+	for _, k := range keys {
+		size += len(k)
+	}
+	return keys, next, v.t.charge(ctx, size)
+}
+
+// count reads how many entries a branch has, and the revision of that: it changes with each entry
+// that is added or removed, and with no other write.
+func (v view) count(ctx context.Context, id branchID) (n, rev uint64, err error) {
+	data, rev, err := v.get(ctx, countKey(id))
+	if err != nil {
+		return 0, 0, fmt.Errorf("read count: %w", err)
+	}
+	n, err = decodeCount(data)
+	return n, rev, err
+}
+
+// spot is where a path leads: the entry that holds its value, or would hold it.
+type spot struct {
+	segs  []string
+	depth int               // segs[:depth] is the path of the entry itself
+	links map[string]uint64 // the revision of every entry on the way, the spot's own included
+
+	branch   branchID // holds the entry
+	inVector bool     // the branch is an array
+	array    int      // segs[:array] is the first array on the way to the entry; 0: there is none
+	key      string   // "" when the branch is an array and the segment no index
+	node     node
+	rev      uint64 // 0: there is no such entry
+}
+
+// rest is the part of the path that goes on inside the entry's leaf.
+func (s *spot) rest() []string { return s.segs[s.depth:] }
+
+// find follows segs, a namespace and at least one key, as far as entries go.
+func (v view) find(ctx context.Context, owner string, segs []string) (*spot, error) {
+	s := &spot{segs: segs, branch: rootID(owner, segs[0]), links: make(map[string]uint64, len(segs))}
+	for s.depth = 1; ; {
+		segment := segs[s.depth]
+		s.depth++
+		s.key = entryKey(s.branch, segment)
+		if s.inVector {
+			index, ok := parseIndex(segment)
+			if !ok {
+				s.key, s.rev, s.node = "", 0, node{}
+				return s, nil
+			}
+			s.key = elementKey(s.branch, index)
+		}
+		data, rev, err := v.get(ctx, s.key)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", join(segs[:s.depth]), err)
+		}
+		s.links[s.key], s.rev, s.node = rev, rev, node{}
+		if rev == 0 {
+			return s, nil
+		}
+		if s.node, err = decodeNode(data); err != nil {
+			return nil, fmt.Errorf("read %s: %w", join(segs[:s.depth]), err)
+		}
+		if s.depth == len(segs) || !s.node.stored() {
+			return s, nil
+		}
+		s.branch, s.inVector = s.node.id, s.node.kind == vectorKind
+		if s.inVector && s.array == 0 {
+			s.array = s.depth
+		}
+	}
+}
+
+// resolve returns what lies at r, and its revision: 0 when there is nothing.
+func (v view) resolve(ctx context.Context, owner string, r caps.Resource) (node, uint64, error) {
+	owner, segs, err := locate(owner, r)
+	if err != nil {
+		return node{}, 0, err
+	}
+	if len(segs) == 1 {
+		id := rootID(owner, segs[0])
+		_, rev, err := v.count(ctx, id)
+		return node{kind: mapKind, id: id}, max(rev, 1), err
+	}
+	s, err := v.find(ctx, owner, segs)
+	if err != nil || s.rev == 0 {
+		return node{}, 0, err
+	}
+	if len(s.rest()) == 0 {
+		return s.node, s.rev, nil
+	}
+	if !s.node.container() {
+		return node{}, 0, nil
+	}
+	whole, err := parse(s.node.leaf)
+	if err != nil {
+		return node{}, 0, fmt.Errorf("read %s: %w", join(segs), err)
+	}
+	part, ok := lookup(whole, s.rest())
+	if !ok {
+		return node{}, 0, nil
+	}
+	return node{kind: leafKind, leaf: appendJSON(nil, part)}, s.rev, nil
+}
