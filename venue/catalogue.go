@@ -3,7 +3,6 @@ package venue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,14 +18,13 @@ import (
 	"usher/tools/secrets"
 	"usher/tools/workspace"
 	"usher/ucan"
-	"usher/venue/store"
 )
 
 // builtin returns the operations that every venue has. They are complete in
 // what they require; those over a venue that is not open cannot run.
 func builtin(v *Venue) []*tools.Operation {
 	var ops []*tools.Operation
-	ops = append(ops, workspace.Operations(v.tree, v.mounts())...)
+	ops = append(ops, workspace.Operations(v.tree)...)
 	ops = append(ops, agents.Operations(agentService{v})...)
 	ops = append(ops, grid.Operations(jobService{v})...)
 	ops = append(ops, delegation.Operations(delegationService{v})...)
@@ -126,98 +124,4 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)
 	}
 	return c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter)
-}
-
-// mounts are the namespaces that show what others keep.
-func (v *Venue) mounts() map[string]workspace.Mount {
-	return map[string]workspace.Mount{"g": v.showAgents, "j": v.showJobs, "v": v.showCatalogue}
-}
-
-func (v *Venue) showAgents(ctx context.Context, owner string, segs []string) (any, bool, error) {
-	did, err := ucan.ParseDID(owner)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(segs) == 0 {
-		out := map[string]any{}
-		err := v.agents.list(ctx, did, func(id string, rec *record) error {
-			out[id] = rec
-			return nil
-		})
-		return out, true, err
-	}
-	a, err := v.agents.get(ctx, agentKey{did, segs[0]})
-	if err != nil || a == nil {
-		return nil, false, err
-	}
-	return within(a.rec.Load(), segs[1:])
-}
-
-func (v *Venue) showJobs(ctx context.Context, owner string, segs []string) (any, bool, error) {
-	did, err := ucan.ParseDID(owner)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(segs) == 0 {
-		out := map[string]any{}
-		prefix := jobKey("rec", did, "")
-		for key, err := range store.Keys(ctx, v.jobs.space, prefix, "") {
-			if err != nil {
-				return nil, false, err
-			}
-			out[key[len(prefix):]] = map[string]any{}
-		}
-		return out, true, nil
-	}
-	rec, err := v.jobs.find(ctx, did, segs[0])
-	if _, missing := errors.AsType[*NoJobError](err); missing {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	// Who reads is not known here.
-	return within(rec.discreet(func(string) bool { return false }), segs[1:])
-}
-
-func (v *Venue) showCatalogue(_ context.Context, _ string, segs []string) (any, bool, error) {
-	out := map[string]any{}
-	for _, op := range v.registry.All() {
-		path := strings.Split(strings.TrimPrefix(op.Path(), "v/"), "/")
-		at := out
-		for _, seg := range path[:len(path)-1] {
-			next, ok := at[seg].(map[string]any)
-			if !ok {
-				next = map[string]any{}
-				at[seg] = next
-			}
-			at = next
-		}
-		at[path[len(path)-1]] = map[string]any{
-			"name": op.Name(), "tool": op.ToolName(), "description": op.Description(), "input": op.InputSchema(),
-		}
-	}
-	return within(out, segs)
-}
-
-// within returns what value, as JSON, holds below segs.
-func within(value any, segs []string) (any, bool, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, false, err
-	}
-	var at any
-	if err := json.Unmarshal(raw, &at); err != nil {
-		return nil, false, err
-	}
-	for _, seg := range segs {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil, false, nil
-		}
-		if at, ok = m[seg]; !ok {
-			return nil, false, nil
-		}
-	}
-	return at, at != nil, nil
 }

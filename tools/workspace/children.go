@@ -13,10 +13,17 @@ type child struct {
 	node node
 }
 
-// entries goes through the children of a branch, from the entry with the key from on.
-func (v view) entries(ctx context.Context, n node, from string) iter.Seq2[child, error] {
+// A walk through a branch begins with a small page where its reader may soon have enough.
+const (
+	firstPage = 16
+	nextPages = 256
+)
+
+// entries goes through the children of a branch, from the entry with the key from on. Its first
+// page has so many.
+func (v view) entries(ctx context.Context, n node, from string, first int) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		for limit, next := firstPage, from; ; limit = nextPages {
+		for limit, next := first, from; ; limit = nextPages {
 			var rows []Row
 			var err error
 			if rows, next, err = v.page(ctx, entryPrefix(n.id), next, limit); err != nil {
@@ -41,7 +48,7 @@ func (v view) entries(ctx context.Context, n node, from string) iter.Seq2[child,
 }
 
 // children goes through the children of a container, stored in either way, from offset on.
-func (v view) children(ctx context.Context, n node, offset int) iter.Seq2[child, error] {
+func (v view) children(ctx context.Context, n node, offset, first int) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
 		if !n.stored() {
 			all, err := leafChildren(n)
@@ -62,7 +69,7 @@ func (v view) children(ctx context.Context, n node, offset int) iter.Seq2[child,
 			return
 		}
 		if ok {
-			v.entries(ctx, n, from)(yield)
+			v.entries(ctx, n, from, first)(yield)
 		}
 	}
 }

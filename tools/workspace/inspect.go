@@ -79,7 +79,7 @@ func (r renderer) container(ctx context.Context, n node, budget, depth int) (str
 	}
 	var parts []string
 	left := budget - 2
-	for c, err := range r.children(ctx, n, 0) {
+	for c, err := range r.children(ctx, n, 0, firstPage) {
 		if err != nil {
 			return "", err
 		}

@@ -71,7 +71,7 @@ func (v view) fill(ctx context.Context, l *Listing, n node, p page) (err error) 
 		return err
 	}
 	l.Values = []json.RawMessage{}
-	for c, err := range v.children(ctx, n, p.offset) {
+	for c, err := range v.children(ctx, n, p.offset, min(p.limit, nextPages)) {
 		if err != nil {
 			return err
 		}

@@ -70,12 +70,6 @@ func (t *Tree) Revision(ctx context.Context, owner string, r caps.Resource) (rev
 	return rev, err
 }
 
-// A walk through a branch begins with a small page, since its reader may soon have enough.
-const (
-	firstPage = 16
-	nextPages = 256
-)
-
 // stream writes the JSON of n. The children of a branch come in the order of their keys, which is
 // that of sorted JSON.
 func (v view) stream(ctx context.Context, n node, out *sink) error {
@@ -91,7 +85,7 @@ func (v view) stream(ctx context.Context, n node, out *sink) error {
 	}
 	var scratch []byte
 	first := true
-	for c, err := range v.entries(ctx, n, "") {
+	for c, err := range v.entries(ctx, n, "", firstPage) {
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ agents:
 // operations stands for those of a venue: its Registry method returns them.
 func operations() *tools.Registry {
 	reg := new(tools.Registry)
-	if err := reg.Register(workspace.Operations(nil, nil)...); err != nil {
+	if err := reg.Register(workspace.Operations(nil)...); err != nil {
 		panic(err)
 	}
 	return reg

@@ -99,7 +99,7 @@ func TestLint(t *testing.T) {
 func registry(t *testing.T) *tools.Registry {
 	reg := new(tools.Registry)
 	for _, ops := range [][]*tools.Operation{
-		workspace.Operations(nil, nil), agents.Operations(nil), grid.Operations(nil), jsonop.Operations(),
+		workspace.Operations(nil), agents.Operations(nil), grid.Operations(nil), jsonop.Operations(),
 	} {
 		if err := reg.Register(ops...); err != nil {
 			t.Fatal(err)

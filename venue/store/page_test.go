@@ -145,7 +145,7 @@ func TestPageBytes(t *testing.T) {
 func TestWriteWhileReading(t *testing.T) {
 	eachEngine(t, func(t *testing.T, s *store.Store) {
 		put := map[string][]byte{}
-		for i := range 600 {
+		for i := range 700 {
 			put[fmt.Sprintf("k%03d", i)] = nil
 		}
 		apply(t, s, nil, put)
@@ -157,8 +157,8 @@ func TestWriteWhileReading(t *testing.T) {
 			n++
 			apply(t, s, nil, map[string][]byte{"copy/" + row.Key: make([]byte, 100_000)}, row.Key)
 		}
-		if n != 600 {
-			t.Errorf("saw %d rows, want 600", n)
+		if n != 700 {
+			t.Errorf("saw %d rows, want 700", n)
 		}
 		n = 0
 		for _, err := range store.Rows(t.Context(), s, "copy/", "") {
