@@ -160,7 +160,7 @@ func TestPagingIsLinear(t *testing.T) {
 		if seen != n {
 			t.Errorf("%s saw %d of %d", name, seen, n)
 		}
-		if read := s.keys.Load(); read > 10*n {
+		if read := s.keys.Load(); read > 6*n {
 			t.Errorf("%s read %d keys for %d records", name, read, n)
 		}
 	}

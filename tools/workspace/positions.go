@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// positions remembers which key of a map stands at every 1024th place, so that paging through a
+// positions remembers which key of a map stands at every 256th place, so that paging through a
 // large one by offset does not walk from its start each time. What it says of a branch holds for
 // one revision of the branch's count: whoever adds or removes an entry writes that, and nothing
 // else moves a place.
@@ -21,7 +21,7 @@ type places struct {
 }
 
 const (
-	step         = 1024
+	step         = 256
 	maxPositions = 4 << 20 // bytes; beyond that all is forgotten and learned again
 )
 
