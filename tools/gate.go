@@ -183,7 +183,7 @@ func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
 	auth, op := r.auth, r.op
 	e := Entry{
 		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(),
-		Operation: op.path, Verdict: r.Verdict().String(), Digest: op.digest(r.input),
+		Operation: op.path, Verdict: r.Verdict().String(), Input: op.digested(r.input),
 		Effects: !op.readOnly, Job: auth.trail.Run, Session: auth.trail.Session,
 	}
 	e.Needs, e.Omitted = shown(r.Requirements())

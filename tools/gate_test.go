@@ -391,9 +391,9 @@ func TestLedger(t *testing.T) {
 	}
 	for i := range want {
 		if i < len(ledger.entries) {
-			want[i].Digest = ledger.entries[i].Digest
-			if len(want[i].Digest) != 64 {
-				t.Errorf("entry %d: digest %q is no SHA-256", i, want[i].Digest)
+			want[i].Input = ledger.entries[i].Input
+			if len(want[i].Input) == 0 {
+				t.Errorf("entry %d has no input to make a digest of", i)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -37,10 +38,14 @@ type Entry struct {
 	Omitted   int           `json:"needsOmitted,omitempty"`
 	Verdict   string        `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
-	Digest    string        `json:"inputSha256,omitempty"` // empty where the operation is [Sealed] or [Undigested]
+	Digest    string        `json:"inputHmac,omitempty"` // of Input, made by the ledger under a key of its own
 	Effects   bool          `json:"effects,omitempty"`
 	Job       string        `json:"job,omitempty"`
 	Session   string        `json:"session,omitempty"`
+
+	// Input is what the ledger makes the digest of, and keeps nothing else of:
+	// nil where the operation is [Sealed] or [Undigested].
+	Input json.RawMessage `json:"-"`
 }
 
 // Bounds of an entry, so that it can always be written.

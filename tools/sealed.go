@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -25,13 +23,12 @@ func Undigested() Option { return func(o *Operation) { o.undigested = true } }
 // Sealed reports whether what goes in and comes out may not be recorded.
 func (o *Operation) Sealed() bool { return o.sealed }
 
-// digest is what the ledger keeps of an input.
-func (o *Operation) digest(input []byte) string {
+// digested is what the ledger makes a digest of.
+func (o *Operation) digested(input []byte) []byte {
 	if o.undigested {
-		return ""
+		return nil
 	}
-	sum := sha256.Sum256(input)
-	return hex.EncodeToString(sum[:])
+	return input
 }
 
 // discreet is a failure as the ledger keeps it: of a sealed operation only what

@@ -61,8 +61,8 @@ func TestSealed(t *testing.T) {
 				}
 			}
 			for _, e := range ledger.entries {
-				if (e.Digest != "") != tc.digested {
-					t.Errorf("the row of %s, %s, has the digest %q", e.Operation, e.Verdict, e.Digest)
+				if (e.Input != nil) != tc.digested {
+					t.Errorf("the row of %s, %s, has a digest of %q", e.Operation, e.Verdict, e.Input)
 				}
 			}
 			if len(ledger.entries) != 2 {

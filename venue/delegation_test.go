@@ -12,6 +12,7 @@ import (
 	"usher/tools/delegation"
 	"usher/ucan"
 	"usher/venue"
+	"usher/venue/ledger"
 )
 
 // delegate hands on authority and returns the CID of the token.
@@ -93,7 +94,7 @@ func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 	if got := read(t, bob, "w/shared/note"); got != `{"exists":true,"value":"hi"}` {
 		t.Errorf("bob reads %s", got)
 	}
-	var last venue.Row
+	var last ledger.Row
 	var reasons []string
 	for row, err := range v.Audit(t.Context(), 1) {
 		if err != nil {

@@ -23,6 +23,11 @@ type Options struct {
 	Providers runtime.Providers        // model providers by name, beside the built-in "offline"
 	Tools     []*tools.Operation       // operations beside the built-in ones
 	Limits    Limits
+
+	// Checkpoints are files and URLs outside the data folder that each
+	// checkpoint of the ledger goes to, beside those of the configuration.
+	Checkpoints []string
+
 	Logger    *slog.Logger      // nil discards
 	Telemetry telemetry.Options // OpenTelemetry's traces and metrics; zero makes none
 	Now       func() time.Time  // nil is time.Now

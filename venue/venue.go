@@ -18,6 +18,7 @@ import (
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/apply"
+	"usher/venue/ledger"
 	"usher/venue/store"
 	"usher/venue/store/badger"
 	"usher/venue/store/memory"
@@ -31,7 +32,7 @@ type Venue struct {
 	random   io.Reader
 	store    *store.Store
 	tree     *workspace.Tree
-	ledger   *ledger
+	ledger   *ledger.Ledger
 	registry *tools.Registry
 	gate     *tools.Gate
 	mint     *tools.Mint
@@ -87,11 +88,14 @@ func openStore(o *Options) (*store.Store, error) {
 }
 
 func (v *Venue) start(ctx context.Context, o *Options) (err error) {
+	if err := v.createLedger(ctx); err != nil {
+		return err
+	}
 	if v.keys, err = openKeyring(ctx, v.store.Under("k/"), keyFile(o.Dir), v.random); err != nil {
 		return err
 	}
 	v.secrets = &secretBook{v.store.Under("s/"), v.keys.sealer, v.now}
-	if v.ledger, err = openLedger(ctx, v.store.Under("l/"), v.now); err != nil {
+	if err := v.openLedger(ctx, o); err != nil {
 		return err
 	}
 	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/"), nil); err != nil {
@@ -170,6 +174,9 @@ func (v *Venue) Close() error {
 	err := v.closeModels()
 	if v.tree != nil {
 		err = errors.Join(err, v.tree.Close())
+	}
+	if v.ledger != nil {
+		err = errors.Join(err, v.ledger.Close())
 	}
 	return errors.Join(err, v.store.Close())
 }

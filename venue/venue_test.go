@@ -14,6 +14,7 @@ import (
 	"usher/runtime"
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/ledger"
 	"usher/venue/venuetest"
 )
 
@@ -217,7 +218,7 @@ func TestAgentsWithTheirOwnAuthority(t *testing.T) {
 	if got := read(t, alice, "w/a"); got != `{"exists":true,"value":1}` {
 		t.Errorf("clerk, with its own authority, left %s", got)
 	}
-	var last venue.Row
+	var last ledger.Row
 	for row, err := range v.Audit(t.Context(), 1) {
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
-	"usher/venue"
+	"usher/venue/ledger"
 )
 
 // What must hold whatever the models do is looked for afterwards, in what is
@@ -37,7 +37,7 @@ func (h *house) guarded(ctx context.Context, r *report, work func() error) error
 
 // beyond returns the first need of an allowed call that the agent's mandate
 // does not cover: the gate's verdict found again from the ledger.
-func beyond(mandates []mandate, row *venue.Row) (need tools.Requirement, found bool) {
+func beyond(mandates []mandate, row *ledger.Row) (need tools.Requirement, found bool) {
 	i := slices.IndexFunc(mandates, func(m mandate) bool { return m.Agent == row.Actor })
 	if i < 0 || row.Verdict != tools.Allowed {
 		return need, false
@@ -67,7 +67,7 @@ type refusal struct {
 }
 
 // refused adds the denial of a row to those of the same kind.
-func refused(list []refusal, row *venue.Row) []refusal {
+func refused(list []refusal, row *ledger.Row) []refusal {
 	out := refusal{Agent: row.Actor, Operation: row.Operation, Times: 1}
 	if out.Agent == "" {
 		out.Agent = inPerson

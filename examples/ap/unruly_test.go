@@ -15,8 +15,8 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
-	"usher/venue"
 	"usher/venue/cli"
+	"usher/venue/ledger"
 )
 
 // approveAll is an approver without a policy. It may say that it recorded what
@@ -214,13 +214,13 @@ func TestDemoShowsUnrulyModels(t *testing.T) {
 // found in the ledger, whatever the gate said.
 func TestLedgerIsJudgedAgain(t *testing.T) {
 	bob := []mandate{{Agent: "Bob", set: caps.Of(caps.MustCapability("w/invoices/", "crud"))}}
-	row := func(actor, verdict string, needs ...tools.Requirement) *venue.Row {
-		return &venue.Row{Entry: &tools.Entry{Actor: actor, Verdict: verdict, Needs: needs}}
+	row := func(actor, verdict string, needs ...tools.Requirement) *ledger.Row {
+		return &ledger.Row{Entry: &tools.Entry{Actor: actor, Verdict: verdict, Needs: needs}}
 	}
 	within, outside := tools.Requirement{Ability: "crud/read", Resource: "w/invoices/7"}, tools.Requirement{Ability: "crud/read", Resource: "w/invoices-old"}
 	for _, tt := range []struct {
 		name string
-		row  *venue.Row
+		row  *ledger.Row
 		want bool
 	}{
 		{"within", row("Bob", tools.Allowed, within), false},

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"usher/tools"
-	"usher/venue"
+	audit "usher/venue/ledger"
 )
 
 // ledger is what the audit ledger says of the calls into another's namespace,
@@ -54,7 +54,7 @@ func (s *stage) audit(ctx context.Context) error {
 }
 
 // across reports whether a decision was on another's data, or on a revocation.
-func across(r venue.Row) bool {
+func across(r audit.Row) bool {
 	if r.Operation == "v/ops/ucan/revoke" {
 		return true
 	}
@@ -71,7 +71,7 @@ func (s *stage) compare(did []tried) {
 	}
 	for i, t := range did {
 		r := rows[i]
-		verdict, outcome := tools.Allowed, venue.OutcomeOK
+		verdict, outcome := tools.Allowed, audit.OutcomeOK
 		if t.step.want == denied {
 			verdict, outcome = tools.Denied, ""
 		}

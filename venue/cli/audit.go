@@ -3,96 +3,98 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
+	"os"
+	"strconv"
 
-	"usher/tools"
 	"usher/venue"
+	"usher/venue/ledger"
 )
 
 type auditCmd struct {
-	List auditListCmd `cmd:"" help:"List the decisions of the gate, and check the hash chain."`
+	List   auditListCmd   `cmd:"" help:"List the decisions of the gate, the newest last."`
+	Verify auditVerifyCmd `cmd:"" help:"Check that no row was changed, removed or put back to what it was."`
+	Export auditExportCmd `cmd:"" help:"Write all rows and a checkpoint over them, as lines of JSON."`
+	Prove  auditProveCmd  `cmd:"" help:"Prove to others that a row is in the ledger."`
 }
 
-type auditListCmd struct {
+// withLedger runs fn with the ledger of the configuration, also where it is
+// broken.
+func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger.Reader) error) error {
+	c, err := f.load()
+	if err != nil {
+		return err
+	}
+	f.config = c
+	if f.dir = f.Data; f.dir == "" {
+		f.dir = c.StoreDir()
+	}
+	if f.dir == "" {
+		return f.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error { return fn(&v.Ledger().Reader) })
+	}
+	if _, err := os.Stat(f.dir); err != nil {
+		return misusef("there is no data folder %s: nothing has run with %s yet", f.dir, f.Config)
+	}
+	r, shut, err := venue.ReadLedger(ctx, f.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = shut() }() // only read
+	return fn(r)
+}
+
+type auditProveCmd struct {
 	fromConfig
-	Agent  string `placeholder:"ID" help:"Only decisions on this agent's calls."`
-	Denied bool   `help:"Only denials."`
-	Limit  int    `default:"0" placeholder:"N" help:"Only the last N."`
-	JSON   bool   `name:"json" help:"Print every row as a line of JSON."`
+	Row  string `arg:"" help:"The row's number, as audit list shows it."`
+	JSON bool   `name:"json" help:"Print the proof as JSON."`
 }
 
-func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
-	if c.Limit < 0 {
-		return misusef("--limit is %d: give a positive number", c.Limit)
+func (c *auditProveCmd) Run(ctx context.Context, s *streams) error {
+	seq, err := strconv.ParseUint(c.Row, 10, 64)
+	if err != nil || seq == 0 {
+		return misusef("%q is no number of a row: audit list shows them", c.Row)
 	}
 	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error {
-		var rows []venue.Row
-		denied := make(map[uint64]string) // by handlers, after the decision
-		for row, err := range v.Audit(ctx, 1) {
-			if err != nil {
-				return err
-			}
-			if row.Outcome == venue.OutcomeDenied {
-				denied[row.Of] = row.Error
-			}
-			rows = append(rows, row)
+		proof, err := v.Ledger().Prove(ctx, seq)
+		if err != nil {
+			return err
 		}
-		kept := rows[:0]
-		for _, row := range rows {
-			if row.Entry == nil {
-				if c.JSON && c.Agent == "" && !c.Denied {
-					kept = append(kept, row)
-				}
-				continue
-			}
-			if reason, late := denied[row.Seq]; late {
-				row.Verdict, row.Reason = tools.Denied, reason
-			}
-			if (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied) {
-				kept = append(kept, row)
-			}
+		if c.JSON {
+			return s.printJSON(proof)
 		}
-		if c.Limit > 0 && len(kept) > c.Limit {
-			kept = kept[len(kept)-c.Limit:]
-		}
-		fmt.Fprintln(s.err, s.notes.dim(fmt.Sprintf("%d rows, decisions and outcomes; the chain of hashes holds", len(rows))))
-		return s.printRows(kept, c.JSON)
+		_, err = fmt.Fprint(s.out, proof.Text())
+		return err
 	})
 }
 
-func (s *streams) printRows(rows []venue.Row, asJSON bool) error {
-	if asJSON {
-		for _, row := range rows {
-			if err := s.printLine(row); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY"}}
-	for _, row := range rows {
-		actor := row.Actor
-		if actor == "" {
-			actor = "(owner)"
-		}
-		required, met := "", ""
-		for i, need := range row.Needs {
-			if i > 0 {
-				required, met = required+", ", met+", "
-			}
-			required += need.Ability + " on " + need.Resource
-			met += orDash(need.By)
-		}
-		out = append(out, []string{
-			fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), row.Verdict, actor, row.Operation, required, met,
-		})
-	}
-	return s.table(out)
+type auditExportCmd struct {
+	fromConfig
+	Out  string `default:"-" placeholder:"FILE" help:"Where to write it, instead of standard output."`
+	JSON bool   `name:"json" help:"Write JSON, as it does without."`
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) (err error) {
+		out := s.out
+		if c.Out != "-" {
+			f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if os.IsExist(err) {
+				return misusef("%s is there already: name a new file", c.Out)
+			}
+			if err != nil {
+				return misuse{err}
+			}
+			defer func() {
+				if closing := f.Close(); err == nil {
+					err = closing
+				}
+			}()
+			out = f
+		}
+		report, err := v.Ledger().Export(ctx, out)
+		if err != nil {
+			return err
+		}
+		s.note(fmt.Sprintf("%s, signed by %s", many(int(report.Rows), "row"), v.DID()))
+		return nil
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"usher/tools/agents"
 )
@@ -23,6 +24,7 @@ type Config struct {
 	Agents         []agents.Spec
 	Orchestrations []Orchestration
 	Limits         Limits
+	Ledger         Ledger
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[subject]entry
@@ -60,4 +62,15 @@ func (c *Config) StoreDir() string {
 		return c.Store
 	}
 	return filepath.Join(c.Dir, c.Store)
+}
+
+// CheckpointPlaces are the places of [Ledger], with files as paths of their own.
+func (c *Config) CheckpointPlaces() []string {
+	places := slices.Clone(c.Ledger.Checkpoints)
+	for i, place := range places {
+		if !strings.Contains(place, "://") && !filepath.IsAbs(place) {
+			places[i] = filepath.Join(c.Dir, place)
+		}
+	}
+	return places
 }

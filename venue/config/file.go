@@ -10,6 +10,7 @@ import (
 	"usher/tools/agents"
 	"usher/tools/form"
 	"usher/tools/orchestrate"
+	"usher/venue/ledger"
 )
 
 // file is what a file of a configuration holds.
@@ -23,6 +24,7 @@ type file struct {
 	Agents         []agent          `json:"agents,omitempty" example:"[{'id': 'Carol', 'tools': ['covia:read']}]"`
 	Orchestrations []orchestration  `json:"orchestrations,omitempty" example:"[{'id': 'pipeline', 'steps': […]}]"`
 	Limits         Limits           `json:"limits,omitzero"`
+	Ledger         Ledger           `json:"ledger,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files
@@ -90,4 +92,20 @@ type Limits struct {
 	ToolsAtOnce int           `json:"tools_at_once,omitempty" example:"8" jsonschema:"Tool calls of one answer that run side by side. Default: 8."`
 	OutputTries int           `json:"output_tries,omitempty" example:"3" jsonschema:"Answers until one fits the output schema. Default: 3."`
 	CallDepth   int           `json:"call_depth,omitempty" example:"16" jsonschema:"Operations that start operations. Default: 16."`
+}
+
+// Ledger says what becomes of the audit ledger.
+type Ledger struct {
+	_           struct{} `noun:"the ledger" example:"{'checkpoints': ['/mnt/elsewhere/checkpoints']}"`
+	Checkpoints []string `json:"checkpoints,omitempty" example:"['/mnt/elsewhere/checkpoints', 'https://log.example.org/add']" jsonschema:"Where each signed checkpoint goes beside the data folder: files, which it is appended to, relative to the configuration, and http or https URLs, which it is posted to."`
+}
+
+// Check says which place is none.
+func (l *Ledger) Check() error {
+	for _, place := range l.Checkpoints {
+		if err := ledger.CheckPlace(place); err != nil {
+			return form.In("checkpoints", err)
+		}
+	}
+	return nil
 }

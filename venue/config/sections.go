@@ -74,6 +74,10 @@ func (r *reader) root(src *source, n *form.Node) {
 			for i := range f.Orchestrations {
 				r.orchestration(entry{src, field.Value.Items[i], posOfKey(field.Value.Items[i], "id")}, &f.Orchestrations[i])
 			}
+		case "ledger":
+			if r.first("ledger", at) {
+				r.cfg.Ledger = f.Ledger
+			}
 		case "limits":
 			for _, l := range field.Value.Fields {
 				r.first("limits."+l.Key, src.at(l.At))

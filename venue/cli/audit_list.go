@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/tools"
+	"usher/venue/ledger"
+)
+
+type auditListCmd struct {
+	fromConfig
+	Agent  string `placeholder:"ID" help:"Only decisions on this agent's calls."`
+	Denied bool   `help:"Only denials."`
+	Limit  int    `default:"100" placeholder:"N" help:"Only the last N; 0 is all."`
+	Before uint64 `placeholder:"ROW" help:"Only what stands before this row."`
+	JSON   bool   `name:"json" help:"Print every row as a line of JSON."`
+}
+
+const defaultLimit = 100
+
+func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
+	if c.Limit < 0 {
+		return misusef("--limit is %d: give a positive number", c.Limit)
+	}
+	return c.withLedger(ctx, s, func(r *ledger.Reader) error {
+		rows, outcomes, err := c.read(ctx, r)
+		if err != nil {
+			return err
+		}
+		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > 1 {
+			s.note("there may be more: " + c.command(c.earlier(rows[0].Seq)))
+		}
+		if !c.JSON {
+			return s.printDecisions(rows, outcomes)
+		}
+		for _, row := range rows {
+			if err := s.printLine(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// earlier is the command for what stands before a row.
+func (c *auditListCmd) earlier(row uint64) string {
+	line := fmt.Sprintf("audit list --before %d", row)
+	if c.Agent != "" {
+		line += " --agent " + c.Agent
+	}
+	if c.Denied {
+		line += " --denied"
+	}
+	if c.Limit != defaultLimit {
+		line += fmt.Sprintf(" --limit %d", c.Limit)
+	}
+	return line
+}
+
+// read goes back from the last row until there are enough, and returns them in
+// their order, with the outcomes of the decisions among them.
+func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Row, outcomes map[uint64]ledger.Row, err error) {
+	outcomes = make(map[uint64]ledger.Row)
+	if c.Before > 0 {
+		if err := c.later(ctx, r, outcomes); err != nil {
+			return nil, nil, err
+		}
+	}
+	for row, err := range r.Last(ctx, c.Before) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if row.Entry == nil {
+			outcomes[row.Of] = row
+		} else if late := outcomes[row.Seq]; late.Outcome == ledger.OutcomeDenied {
+			row.Verdict, row.Reason = tools.Denied, late.Error
+		}
+		if c.wants(row) {
+			rows = append(rows, row)
+		}
+		if c.Limit > 0 && len(rows) == c.Limit {
+			break
+		}
+	}
+	slices.Reverse(rows)
+	return rows, outcomes, nil
+}
+
+func (c *auditListCmd) wants(row ledger.Row) bool {
+	if row.Entry == nil {
+		return c.JSON && c.Agent == "" && !c.Denied
+	}
+	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
+}
+
+// later looks beyond what is listed for outcomes of what is, as far as most
+// calls take.
+func (c *auditListCmd) later(ctx context.Context, r *ledger.Reader, outcomes map[uint64]ledger.Row) error {
+	for row, err := range r.Rows(ctx, c.Before) {
+		if err != nil {
+			return err
+		}
+		if row.Entry == nil && row.Of < c.Before {
+			outcomes[row.Of] = row
+		}
+		if row.Seq-c.Before > 10_000 {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *streams) printDecisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) error {
+	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
+	for _, row := range rows {
+		by := row.Actor
+		if by == "" {
+			by = "(owner)"
+		}
+		if len(row.Via) > 0 {
+			by += " via " + strings.Join(row.Via, ", ")
+		}
+		required, met := make([]string, len(row.Needs)), make([]string, len(row.Needs))
+		for i, need := range row.Needs {
+			required[i] = need.Ability + " on " + need.Resource
+			met[i] = orDash(need.By)
+			if len(need.Proofs) > 0 {
+				met[i] += " by " + strings.Join(need.Proofs, ", ")
+			}
+		}
+		out = append(out, []string{
+			fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), row.Verdict, by, row.Operation,
+			strings.Join(required, ", "), strings.Join(met, ", "), orDash(outcomes[row.Seq].Outcome),
+		})
+	}
+	return s.table(out)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"usher/ucan"
+	"usher/venue"
+	"usher/venue/ledger"
+)
+
+type auditVerifyCmd struct {
+	fromConfig
+	Export     string   `placeholder:"FILE" help:"Check what audit export wrote, instead of a data folder; - reads standard input. It needs --venue and nothing else."`
+	Venue      string   `placeholder:"DID" help:"The venue that must have signed it."`
+	Checkpoint []string `placeholder:"FILE" help:"Compare with the checkpoints in this file, too: the ledger must continue each of them."`
+	JSON       bool     `name:"json" help:"Print what was found as JSON."`
+}
+
+// holding is what audit verify prints as JSON.
+type holding struct {
+	Holds   bool     `json:"holds"`
+	Venue   ucan.DID `json:"venue"`
+	Problem string   `json:"problem,omitempty"`
+	*ledger.Report
+}
+
+func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
+	var out holding
+	if c.Venue != "" {
+		var err error
+		if out.Venue, err = ucan.ParseDID(c.Venue); err != nil {
+			return misusef("--venue: %w", err)
+		}
+	}
+	against := make([]string, len(c.Checkpoint))
+	for i, name := range c.Checkpoint {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			return misuse{err}
+		}
+		against[i] = string(raw)
+	}
+	var report ledger.Report
+	var err error
+	if c.Export != "" {
+		report, err = c.export(s, out.Venue, against)
+	} else {
+		err = c.withLedger(ctx, s, func(r *ledger.Reader) (err error) {
+			report, err = c.folder(ctx, r, &out.Venue, against)
+			return err
+		})
+	}
+	broken := errors.Is(err, ledger.ErrBroken)
+	if err != nil && (!broken || !c.JSON) {
+		return err
+	}
+	if out.Holds = !broken; out.Holds {
+		out.Report = &report
+	} else {
+		out.Problem = err.Error()
+	}
+	if c.JSON {
+		if err := s.printJSON(out); err != nil || out.Holds {
+			return err
+		}
+		return errQuiet
+	}
+	fmt.Fprintln(s.out, s.paint.good("holds:"), many(int(report.Rows), "row")+",", report.Signed, "of them signed by", out.Venue)
+	if report.Unfinished > 0 {
+		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(int(report.Unfinished), "call")))
+	}
+	return nil
+}
+
+func (c *auditVerifyCmd) export(s *streams, by ucan.DID, against []string) (ledger.Report, error) {
+	if by.IsZero() {
+		return ledger.Report{}, misusef("--export needs --venue DID: who must have signed it (usher ucan whoami prints it)")
+	}
+	in, err := s.source(c.Export)
+	if err != nil {
+		return ledger.Report{}, err
+	}
+	defer in.Close()
+	return ledger.VerifyExport(in, by, against...)
+}
+
+// folder checks a data folder, also against the checkpoints that lie beside the
+// store and in the files that the configuration names.
+func (c *auditVerifyCmd) folder(ctx context.Context, r *ledger.Reader, by *ucan.DID, against []string) (ledger.Report, error) {
+	if !by.IsZero() && *by != r.Venue() {
+		return ledger.Report{}, fmt.Errorf("%w: it is the ledger of %s, not of %s", ledger.ErrBroken, r.Venue(), *by)
+	}
+	*by = r.Venue()
+	files := c.config.CheckpointPlaces()
+	if c.dir != "" {
+		files = append(files, venue.CheckpointFile(c.dir))
+	}
+	for _, file := range files {
+		if strings.Contains(file, "://") {
+			continue
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ledger.Report{}, err
+		}
+		against = append(against, r.Signed(string(raw))...)
+	}
+	return r.Verify(ctx, against...)
+}

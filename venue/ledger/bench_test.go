@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"usher/venue/store"
+	"usher/venue/store/badger"
+	inmemory "usher/venue/store/memory"
+)
+
+func opened(b *testing.B, st *store.Store) *Ledger {
+	b.Helper()
+	create(b, st)
+	l := open(b, st)
+	b.Cleanup(func() { l.Close(); st.Close() })
+	return l
+}
+
+func onDisk(b *testing.B) *store.Store {
+	b.Helper()
+	st, err := badger.Open(b.TempDir(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return st
+}
+
+// BenchmarkCall is the two rows of a call.
+func BenchmarkCall(b *testing.B) {
+	for _, kind := range []struct {
+		name string
+		open func(*testing.B) *store.Store
+	}{
+		{"memory", func(*testing.B) *store.Store { return inmemory.Open() }},
+		{"disk", onDisk},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			l := opened(b, kind.open(b))
+			e := entry(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				seq, err := l.Decided(b.Context(), e)
+				if err == nil {
+					err = l.Finished(b.Context(), seq, nil)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(kind.name+"/64", func(b *testing.B) {
+			l := opened(b, kind.open(b))
+			e := entry(1)
+			b.SetParallelism(32)
+			var failed atomic.Int64
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					seq, err := l.Decided(b.Context(), e)
+					if err == nil {
+						err = l.Finished(b.Context(), seq, nil)
+					}
+					if err != nil {
+						failed.Add(1)
+					}
+				}
+			})
+			if failed.Load() > 0 {
+				b.Error(failed.Load(), "calls failed")
+			}
+		})
+	}
+}

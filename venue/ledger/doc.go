@@ -1,0 +1,23 @@
+// Package ledger keeps the audit ledger of a venue: a transparency log of the
+// gate's decisions and of what came of them. Call [Open] first and
+// [Ledger.Close] last; the gate calls [Ledger.Decided] and [Ledger.Finished],
+// readers call [Reader.Rows], [Reader.Last] and [Reader.Verify].
+//
+// The rows are the leaves of a Merkle tree (RFC 6962, as golang.org/x/mod's
+// sumdb/tlog computes it). A [Checkpoint] is the tree's size and root, signed
+// by the venue's key as a C2SP signed note. Whoever holds one finds any change,
+// loss or exchange of a row that it covers, and any older state put in place:
+// in the data folder, in an export ([VerifyExport]), or of one row by a proof
+// ([Ledger.Prove]). Checkpoints are made every [CheckpointRows] rows, after
+// [CheckpointEvery] at the latest, when the ledger closes, and on demand.
+//
+// What the store holds, below "l/":
+//
+//	head        the size of the tree (8 bytes, big endian), and the roots of its complete subtrees
+//	row/<seq>   a row as JSON, behind the hashes of the subtrees that it completes
+//	sign/<size> a checkpoint as a signed note
+//
+// Rows that are written at the same time go into one batch, on condition that
+// the row after the last does not exist: two writers of one store never fork
+// the ledger, each continues what the other wrote.
+package ledger

@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"usher/tools"
+	"usher/tools/fault"
+)
+
+// ErrBroken says that the ledger is not what was written or signed: a row, a
+// hash, the head or a checkpoint was changed or removed, or the whole of it was
+// rolled back.
+var ErrBroken = fault.New(fault.NoLedger, "the audit ledger does not hold")
+
+// Row is one row: a decision of the gate, or the outcome of a call that it let
+// through.
+type Row struct {
+	Seq  uint64    `json:"seq"` // 1 for the first; no number is left out
+	Time time.Time `json:"time"`
+
+	*tools.Entry        // of a decision
+	Of           uint64 `json:"of,omitempty"`      // of an outcome: the decision's Seq
+	Outcome      string `json:"outcome,omitempty"` // of an outcome: ok, failed or denied
+	Error        string `json:"error,omitempty"`
+}
+
+// Outcomes of a [Row].
+const (
+	OutcomeOK     = "ok"
+	OutcomeFailed = "failed"
+	OutcomeDenied = "denied" // the handler found that the caller may not
+)
+
+// The keys of the store.
+const (
+	prefix     = "l/"
+	headKey    = prefix + "head"
+	rowPrefix  = prefix + "row/"
+	signPrefix = prefix + "sign/"
+)
+
+// rowKey sorts as the sequence does.
+func rowKey(seq uint64) string { return numbered(rowPrefix, seq) }
+
+func signKey(size uint64) string { return numbered(signPrefix, size) }
+
+func numbered(prefix string, n uint64) string {
+	var key [len(signPrefix) + 8]byte
+	return string(binary.BigEndian.AppendUint64(append(key[:0], prefix...), n))
+}
+
+func seqOf(key string) (uint64, error) {
+	if len(key) != len(rowPrefix)+8 {
+		return 0, fmt.Errorf("%w: there is a row under the key %q", ErrBroken, key)
+	}
+	return binary.BigEndian.Uint64([]byte(key[len(rowPrefix):])), nil
+}
+
+// decodeRow reads the JSON of the row that stands at seq.
+func decodeRow(seq uint64, raw []byte) (Row, error) {
+	var row Row
+	if err := json.Unmarshal(raw, &row); err != nil {
+		return row, fmt.Errorf("%w: row %d cannot be read: %w", ErrBroken, seq, err)
+	}
+	if row.Seq != seq {
+		return row, fmt.Errorf("%w: where row %d should stand is one that says %d", ErrBroken, seq, row.Seq)
+	}
+	return row, nil
+}

@@ -1,0 +1,345 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"usher/caps"
+	"usher/tools"
+)
+
+var _ tools.Ledger = (*Ledger)(nil)
+
+// Batch is what else is written in one step with a row, under keys of the whole
+// store.
+type Batch struct {
+	Expect map[string]uint64 // revisions that must hold, otherwise neither is written
+	Put    map[string][]byte
+	Del    []string
+}
+
+// MovedError says that a key of a [Batch] did not stand at the revision that
+// was expected: neither the row nor the batch was written.
+type MovedError struct{ Key string }
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("write audit row: %q has changed in the meantime", e.Key)
+}
+
+// Decided writes a decision. What does not run survives a loss of power when it returns;
+// a permission survives the death of the process, and more with its outcome.
+func (l *Ledger) Decided(ctx context.Context, e tools.Entry) (seq uint64, err error) {
+	return l.DecidedWith(ctx, e, Batch{})
+}
+
+// DecidedWith is [Ledger.Decided], and writes a batch in the same step. Where
+// the batch's conditions do not hold, the error is a [*MovedError].
+func (l *Ledger) DecidedWith(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
+	p := l.begin(with)
+	defer l.reuse(p)
+	e.Digest = l.digests.of(&e)
+	p.body = appendDecision(p.body, &e)
+	if seq, err = l.add(ctx, p); err == nil && e.Verdict != tools.Allowed {
+		err = l.store.Sync(ctx)
+	}
+	return seq, err
+}
+
+// Finished writes the outcome of the decision seq. Both survive a loss of power
+// when it returns.
+func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error) error {
+	return l.FinishedWith(ctx, seq, failure, Batch{})
+}
+
+// FinishedWith is [Ledger.Finished], and writes a batch in the same step.
+func (l *Ledger) FinishedWith(ctx context.Context, seq uint64, failure error, with Batch) error {
+	p := l.begin(with)
+	defer l.reuse(p)
+	outcome, text := OutcomeOK, ""
+	if failure != nil {
+		outcome, text = OutcomeFailed, tools.Cut(failure.Error())
+		if _, denied := errors.AsType[*caps.Denial](failure); denied {
+			outcome = OutcomeDenied
+		}
+	}
+	p.body = appendOutcome(p.body, seq, outcome, text)
+	if _, err := l.add(ctx, p); err != nil {
+		return err
+	}
+	return l.store.Sync(ctx)
+}
+
+// pending is a row that waits to be written.
+type pending struct {
+	body []byte // after its number and its time
+	with Batch
+
+	turn chan bool // true: lead; false: done
+	seq  uint64    // valid when done
+	err  error
+}
+
+func (l *Ledger) begin(with Batch) *pending {
+	p, ok := l.spare.Get().(*pending)
+	if !ok {
+		p = &pending{turn: make(chan bool, 1)}
+	}
+	p.body, p.with, p.seq, p.err = p.body[:0], with, 0, nil
+	return p
+}
+
+func (l *Ledger) reuse(p *pending) {
+	p.with = Batch{}
+	if cap(p.body) <= 16<<10 {
+		l.spare.Put(p)
+	}
+}
+
+// add has the row written. Rows that come while others are written wait, and
+// the first of them then writes all that wait.
+func (l *Ledger) add(ctx context.Context, p *pending) (uint64, error) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return 0, errClosed
+	}
+	l.queue = append(l.queue, p)
+	if l.leading {
+		l.mu.Unlock()
+		if lead := <-p.turn; !lead {
+			return p.seq, p.err
+		}
+		l.mu.Lock()
+	}
+	l.leading = true
+	group := l.take()
+	l.mu.Unlock()
+
+	// The row is written even when the caller has gone.
+	l.write(context.WithoutCancel(ctx), group)
+
+	for _, other := range group {
+		if other != p {
+			other.turn <- false
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mark()
+	if l.leading = len(l.queue) > 0; l.leading {
+		l.queue[0].turn <- true
+	}
+	return p.seq, p.err
+}
+
+// The bounds of a group, well within those of one batch of the store.
+const (
+	maxGroupRows  = 256
+	maxGroupBytes = 256 << 10
+)
+
+// take takes the rows that are written next: no more than until a checkpoint is
+// due, and none whose batch meets another's.
+func (l *Ledger) take() []*pending {
+	w := &l.writer
+	clear(w.claims)
+	limit := min(maxGroupRows, CheckpointRows-int(l.written.size-l.marked))
+	n, size := 0, 0
+	for _, p := range l.queue {
+		size += len(p.body) + p.with.size()
+		if n > 0 && (n >= limit || size > maxGroupBytes || !w.claim(&p.with)) {
+			break
+		}
+		if n == 0 {
+			w.claim(&p.with)
+		}
+		n++
+	}
+	w.group = append(w.group[:0], l.queue[:n]...)
+	l.queue = append(l.queue[:0], l.queue[n:]...)
+	return w.group
+}
+
+func (b *Batch) size() (n int) {
+	for key, value := range b.Put {
+		n += len(key) + len(value)
+	}
+	return n
+}
+
+func (b *Batch) expects(key string) bool {
+	_, found := b.Expect[key]
+	return found
+}
+
+// claim notes the keys of a batch for it, unless another batch of the group
+// writes one of them or expects it at another revision.
+func (w *writer) claim(b *Batch) bool {
+	for key, rev := range b.Expect {
+		if by, taken := w.claims[key]; taken && (by.written || by.rev != rev) {
+			return false
+		}
+	}
+	for key := range b.Put {
+		if _, taken := w.claims[key]; taken {
+			return false
+		}
+	}
+	for _, key := range b.Del {
+		if _, taken := w.claims[key]; taken {
+			return false
+		}
+	}
+	if w.claims == nil {
+		w.claims = make(map[string]claim)
+	}
+	for key, rev := range b.Expect {
+		w.claims[key] = claim{rev: rev}
+	}
+	for key := range b.Put {
+		w.claims[key] = claim{written: true}
+	}
+	for _, key := range b.Del {
+		w.claims[key] = claim{written: true}
+	}
+	return true
+}
+
+// claim is what the batches of a group do with a key.
+type claim struct {
+	rev     uint64
+	written bool
+}
+
+// writer is what writing needs, used again and again by whoever leads.
+type writer struct {
+	tree  tree // of what is written
+	next  tree // with the group
+	stale bool // whether the last group was written is not known
+
+	group  []*pending
+	claims map[string]claim
+	buffer []byte
+	expect map[string]uint64
+	put    map[string][]byte
+}
+
+// write writes a group. Each of it has its number then, or an error.
+func (l *Ledger) write(ctx context.Context, group []*pending) {
+	for len(group) > 0 {
+		err := l.tryWrite(ctx, group)
+		moved, isMoved := errors.AsType[*MovedError](err)
+		if err != nil && !isMoved && len(group) > 1 { // one alone may be at fault
+			for i := range group {
+				l.write(ctx, group[i:i+1])
+			}
+			return
+		}
+		var rest []*pending // goes without those whose batch expected the key
+		for _, p := range group {
+			if isMoved && !p.with.expects(moved.Key) {
+				rest = append(rest, p)
+			} else {
+				p.err = err
+			}
+		}
+		group = rest
+	}
+}
+
+func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
+	w := &l.writer
+	for {
+		if w.stale {
+			t, err := l.reload(ctx)
+			if err != nil {
+				return fmt.Errorf("write audit row: %w", err)
+			}
+			w.tree, w.stale = *t, false
+		}
+		first := rowKey(w.tree.size + 1)
+		del := w.lay(group, first, l.now().UTC())
+		moved, err := l.store.Apply(ctx, w.expect, w.put, del)
+		if err != nil {
+			w.stale = true
+			if !l.landed(ctx, first) {
+				return fmt.Errorf("write audit row: %w", err)
+			}
+			w.stale = false
+		}
+		switch moved {
+		case "":
+			w.tree, w.next = w.next, w.tree
+			l.mu.Lock()
+			l.written.set(&w.tree)
+			l.mu.Unlock()
+			return nil
+		case first: // another process writes this ledger: go on behind its rows
+			w.stale = true
+		default:
+			return &MovedError{moved}
+		}
+	}
+}
+
+// landed finds out whether a group was written of which the store cannot tell.
+func (l *Ledger) landed(ctx context.Context, first string) bool {
+	raw, _, err := l.store.Get(ctx, first)
+	return err == nil && raw != nil && string(raw) == string(l.writer.put[first])
+}
+
+// lay lays the batch of a group out, with the rows numbered from that of the
+// key first on.
+func (w *writer) lay(group []*pending, first string, now time.Time) (del []string) {
+	if w.put == nil {
+		w.put, w.expect = make(map[string][]byte), make(map[string]uint64)
+	}
+	clear(w.put)
+	clear(w.expect)
+	w.next.set(&w.tree)
+	w.expect[first] = 0
+
+	size := 0
+	for _, p := range group {
+		size += len(p.body) + maxStart
+	}
+	if cap(w.buffer) < size {
+		w.buffer = make([]byte, 0, size*2)
+	}
+	b := w.buffer[:0]
+	for _, p := range group {
+		p.seq = w.next.size + 1
+		start := len(b)
+		above := completed(p.seq)
+		b = append(b, zeros[:above]...)
+		b = appendStart(b, p.seq, now)
+		b = append(b, p.body...)
+		record := b[start:len(b):len(b)]
+		w.next.add(tlog.RecordHash(record[above:]), record[:0])
+		key := first
+		if p != group[0] {
+			key = rowKey(p.seq)
+		}
+		w.put[key] = record
+		for key, rev := range p.with.Expect {
+			w.expect[key] = rev
+		}
+		for key, value := range p.with.Put {
+			w.put[key] = value
+		}
+		del = append(del, p.with.Del...)
+	}
+	w.put[headKey] = w.next.append(b[len(b):])
+	w.buffer = b[:0]
+	return del
+}
+
+// maxStart is the longest that stands before the body of a row, and its share
+// of the head.
+const maxStart = 64*tlog.HashSize + 128
+
+var zeros [64 * tlog.HashSize]byte
