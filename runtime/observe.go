@@ -12,26 +12,26 @@ func (t *turn) observed(ctx context.Context) context.Context {
 	if tel == nil {
 		return ctx
 	}
+	r := runOf(ctx)
 	ctx, t.span = tel.StartTurn(ctx, telemetry.Turn{
 		Agent: t.agent.ID, Owner: auth.Owner().String(), Session: t.session.id, Job: auth.Run(),
-		Provider: Describe(t.agent.Model).Provider,
+		Provider: Describe(t.agent.Model).Provider, Secrets: r.secrets,
 	})
-	return ctx
+	r.secrets = t.span.Secrets()
+	return r.in(ctx)
 }
 
 // observeModel starts the span of a model call.
 func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context, *telemetry.ModelSpan) {
-	tel := t.opts.Telemetry
-	if tel == nil {
+	if t.span == nil {
 		return ctx, nil
 	}
 	about := Describe(t.agent.Model)
-	ctx, span := tel.StartModelCall(ctx, telemetry.ModelCall{
-		Agent: t.agent.ID, Session: t.session.id,
+	ctx, span := t.span.StartModelCall(ctx, telemetry.ModelCall{
 		Provider: about.Provider, Model: about.Model, Server: about.Server, JSON: len(req.Output) > 0,
 	})
 	if span.Content() {
-		conversation := t.observedMessages(ctx, req.Messages)
+		conversation := t.observedMessages(req.Messages)
 		if t.notesOnSecrets(req) {
 			for i := range conversation {
 				conversation[i].Text = redacted
@@ -43,11 +43,11 @@ func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context,
 }
 
 // observedAnswer is an answer for the span of its model call.
-func (t *turn) observedAnswer(ctx context.Context, span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
+func (t *turn) observedAnswer(span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
 	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: a.Usage}
 	if span.Content() {
 		out.Message = observedMessage(&Message{Text: a.Text, Calls: a.Calls})
-		t.sealCalls(ctx, &out.Message)
+		t.sealCalls(&out.Message)
 		if t.notesOnSecrets(req) {
 			out.Message.Text = redacted
 		}
@@ -66,11 +66,11 @@ func observedMessage(m *Message) telemetry.Message {
 // observeTool starts the span of a tool call. A name that no tool has is the
 // model's text.
 func (t *turn) observeTool(ctx context.Context, w *wish) (context.Context, *telemetry.ToolSpan) {
-	call := telemetry.ToolCall{Agent: t.agent.ID, Session: t.session.id, ID: w.ID, Arguments: w.Arguments}
+	call := telemetry.ToolCall{ID: w.ID, Arguments: w.Arguments}
 	if w.op != nil {
 		call.Name, call.Operation = w.op.ToolName(), w.op.Path()
 	}
-	return t.opts.Telemetry.StartToolCall(ctx, call)
+	return t.span.StartToolCall(ctx, call)
 }
 
 // endTool ends the span of a tool call.

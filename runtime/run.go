@@ -9,23 +9,24 @@ import (
 	"usher/tools/spend"
 )
 
-// Run is what a turn hands down, by its context, to all that comes of it, also
+// run is what a turn hands down, by its context, to all that comes of it, also
 // through tools that know nothing of turns. It bounds and counts: whoever drops
 // or forges one gains no capability. The zero value bounds nothing.
-type Run struct {
+type run struct {
 	budgets []*spend.Budget
 	keep    func(context.Context)
 	tally   *tally
+	secrets *telemetry.Secrets
 }
 
 type runKey struct{}
 
-func runOf(ctx context.Context) Run {
-	r, _ := ctx.Value(runKey{}).(Run)
+func runOf(ctx context.Context) run {
+	r, _ := ctx.Value(runKey{}).(run)
 	return r
 }
 
-func (r Run) in(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
+func (r run) in(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
 
 // WithBudgets returns ctx with its model calls charged to the budgets too,
 // beside those that it has already: a bound is added to and never shed.

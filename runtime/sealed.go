@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"slices"
 
 	"usher/runtime/telemetry"
@@ -12,13 +11,13 @@ const redacted = `"[redacted]"`
 
 // observedMessages is a conversation for a trace, without what sealed
 // operations were given and gave.
-func (t *turn) observedMessages(ctx context.Context, messages []Message) []telemetry.Message {
+func (t *turn) observedMessages(messages []Message) []telemetry.Message {
 	out := make([]telemetry.Message, len(messages))
 	for i := range messages {
 		m := &messages[i]
 		out[i] = observedMessage(m)
 		if m.Sealed {
-			telemetry.Conceal(ctx, m.Text)
+			t.span.Conceal(m.Text)
 			out[i].Text = redacted
 		}
 		results := messages[i+1:]
@@ -29,7 +28,7 @@ func (t *turn) observedMessages(ctx context.Context, messages []Message) []telem
 		for j, call := range m.Calls {
 			result := slices.IndexFunc(results, func(r Message) bool { return r.CallID == call.ID })
 			if result >= 0 && results[result].Sealed || t.seals(call.Name) {
-				telemetry.Conceal(ctx, call.Arguments)
+				t.span.Conceal(call.Arguments)
 				out[i].Calls[j].Arguments = redacted
 			}
 		}
@@ -39,11 +38,11 @@ func (t *turn) observedMessages(ctx context.Context, messages []Message) []telem
 
 // sealCalls takes the arguments of sealed operations out of an answer, before
 // any of its calls runs.
-func (t *turn) sealCalls(ctx context.Context, m *telemetry.Message) {
+func (t *turn) sealCalls(m *telemetry.Message) {
 	for i := range m.Calls {
 		call := &m.Calls[i]
 		if t.seals(call.Name) {
-			telemetry.Conceal(ctx, call.Arguments)
+			t.span.Conceal(call.Arguments)
 			call.Arguments = redacted
 		}
 	}

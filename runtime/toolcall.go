@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"usher/caps"
-	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/fault"
 )
@@ -102,7 +101,7 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 			Operation: w.op.Path(), Input: json.RawMessage(w.Arguments), ID: w.ID,
 		})
 		if done.Sealed {
-			telemetry.Conceal(ctx, w.Arguments, string(res.Output))
+			t.span.Conceal(w.Arguments, string(res.Output))
 		}
 		if err == nil {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)

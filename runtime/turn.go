@@ -162,7 +162,7 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
-	span.End(ctx, t.observedAnswer(ctx, span, req, &answer), err)
+	span.End(ctx, t.observedAnswer(span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)
 	if refused, ok := errors.AsType[Unasked](err); ok && refused.Unasked() && !got.came {
 		t.calls--

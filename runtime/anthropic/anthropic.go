@@ -1,5 +1,5 @@
-// Package anthropic asks models of Anthropic's Messages API, over the vendor's
-// own Go SDK.
+// Package anthropic asks models of Anthropic's Messages API, in the types of the
+// vendor's own Go SDK.
 //
 // Configurations name it "anthropic" and start at [Provider]; programs start at
 // [New]. One call of [Model.Generate] is one HTTP request. Nothing is tried
@@ -18,12 +18,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
-	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
+	"strings"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -38,12 +34,8 @@ type Model struct {
 	opts     Options // without the key and the headers
 	url      string
 	about    runtime.About
-	messages sdk.MessageService
-	http     *http.Client
+	server   *endpoint.Server
 	thoughts thoughts
-
-	// Functions, so that nothing that prints or walks a Model finds a secret.
-	clip, cleanID func(string) string
 }
 
 var (
@@ -62,27 +54,7 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	o.fill()
-	m := &Model{url: base.String(), about: o.about(base), http: o.client(base), clip: endpoint.Cleaner(o.Key, o.SecretHeaders), cleanID: endpoint.IDCleaner(o.Key, o.SecretHeaders)}
-	// The SDK would read keys, profiles and addresses from the environment, emit
-	// spans to whatever the process registers, and try again on its own.
-	opts := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(),
-		option.WithMaxRetries(0),
-		option.WithHTTPClient(m.http),
-		option.WithBaseURL(m.url),
-		option.WithRequestTimeout(o.Timeout),
-	}
-	if o.Key != "" {
-		opts = append(opts, option.WithAPIKey(string(o.Key)))
-	}
-	for name, value := range o.Headers {
-		opts = append(opts, option.WithHeader(name, value))
-	}
-	for name, value := range o.SecretHeaders {
-		opts = append(opts, option.WithHeader(name, string(value)))
-	}
-	m.messages = sdk.NewClient(opts...).Messages
+	m := &Model{url: strings.TrimRight(base.String(), "/") + "/v1/messages", about: o.about(base), server: o.server(base)}
 	o.Key, o.Headers, o.SecretHeaders = "", nil, nil
 	m.opts = o
 	return m, nil
@@ -105,7 +77,7 @@ func (o *Options) about(base *url.URL) runtime.About {
 
 // Close ends the idle connections to the server. The model stays usable.
 func (m *Model) Close() error {
-	m.http.CloseIdleConnections()
+	m.server.Close()
 	return nil
 }
 
@@ -115,7 +87,10 @@ func (m *Model) Close() error {
 // the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{yield: yield, thoughts: &m.thoughts, clip: m.clip, cleanID: m.cleanID, cleanName: endpoint.CalledName(req.Tools, m.cleanID)}
+		a := &answer{
+			yield: yield, thoughts: &m.thoughts, clip: m.server.Clean, cleanID: m.server.CleanID,
+			cleanName: endpoint.CalledName(req.Tools, m.server.CleanID),
+		}
 		if err := m.ask(ctx, req, a); err != nil && !a.gone {
 			yield(runtime.Chunk{}, err)
 		}
@@ -128,65 +103,22 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 		return fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
 	a.tool = answerTool
-	ctx, cancel := context.WithTimeoutCause(ctx, m.opts.Timeout, endpoint.TimedOut(m.opts.Timeout))
-	defer cancel()
+	due, orElse := streamType, ", or try stream: false"
 	if m.opts.NoStream {
-		err = m.whole(ctx, params, a)
-	} else {
-		err = m.stream(ctx, params, a)
+		due, orElse = wholeType, ", or try stream: true"
 	}
-	if err == nil {
-		err = a.finish()
-	}
-	if err != nil {
-		return m.failed(ctx, err)
-	}
-	return nil
-}
-
-// drainTime is how long a server may take to end a stream after its last event.
-const drainTime = 100 * time.Millisecond
-
-// stream reads the answer event by event.
-func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream := m.messages.NewStreaming(ctx, params, option.WithMiddleware(expect(streamType, ", or try stream: false")),
-		option.WithHeader("Accept", "text/event-stream"),
-		option.WithHeader("Accept-Encoding", "identity")) // compression would hold pieces back
-	if err := stream.Err(); err != nil {
-		return err
-	}
-	defer func() { _ = stream.Close() }() // what was read is what counts
-	for stream.Next() {
-		ev := stream.Current()
-		if err := a.event(&ev); err != nil {
+	return m.post(ctx, "", params, !m.opts.NoStream, func(kind string, body io.Reader) (err error) {
+		switch {
+		case kind == wholeType, kind == "" && m.opts.NoStream:
+			err = m.whole(body, a, due, orElse)
+		case kind != "" && kind != due:
+			return unexpected(kind, due, orElse)
+		default:
+			err = m.stream(body, a)
+		}
+		if err != nil {
 			return err
 		}
-		if a.gone {
-			return nil
-		}
-		if a.complete {
-			// A body that is read to its end leaves its connection for the next
-			// request, but a server that holds it open must not hold the answer up.
-			defer time.AfterFunc(drainTime, cancel).Stop()
-			stream.Next()
-			return nil
-		}
-	}
-	return cut(stream.Err())
-}
-
-// whole takes the answer in one piece.
-func (m *Model) whole(ctx context.Context, params sdk.MessageNewParams, a *answer) error {
-	message, err := m.messages.New(ctx, params, option.WithMiddleware(expect(wholeType, ", or try stream: true")))
-	switch {
-	case ended(err):
-		return cut(io.ErrUnexpectedEOF)
-	case err != nil:
-		return err
-	case message != nil && message.Type == "error":
-		return m.told(message.RawJSON())
-	}
-	return a.message(message)
+		return a.finish()
+	})
 }

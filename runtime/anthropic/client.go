@@ -1,6 +1,10 @@
 package anthropic
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -8,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go/option"
+	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime/endpoint"
 )
@@ -20,63 +24,48 @@ var form = endpoint.Form{
 	Query:    "headers",
 }
 
-// base returns the address that the SDK starts from.
+// base returns the address that the API's paths are below.
 func (o *Options) base() (*url.URL, error) {
 	u, err := form.Base(o.BaseURL, o.AllowHTTP)
 	if err != nil {
 		return nil, err
 	}
-	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), "" // the SDK adds it
+	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), ""
 	return u, nil
 }
 
-// client is the common one, with bounded answers.
-func (o *Options) client(base *url.URL) *http.Client {
-	c := endpoint.Client(base, o.AllowHTTP, o.Transport)
-	c.Transport = bounded{c.Transport}
-	return c
+// apiVersion is the version of the API, by its documentation.
+const apiVersion = "2023-06-01"
+
+// server is the server at base.
+func (o *Options) server(base *url.URL) *endpoint.Server {
+	own := http.Header{"Anthropic-Version": {apiVersion}}
+	if o.Key != "" {
+		own.Set("X-Api-Key", string(o.Key))
+	}
+	return endpoint.NewServer(endpoint.Access{
+		To: base, AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout,
+		Key: o.Key, Secrets: o.SecretHeaders, Headers: o.Headers, Own: own,
+	})
 }
 
-// maxAnswer bounds the body of an answer on the wire: bytes. The longest that
-// the API gives today streams in about 20 MiB.
-const maxAnswer = 64 << 20
-
-// bounded bounds the bodies of answers: the SDK reads them to their end.
-type bounded struct{ next http.RoundTripper }
-
-func (t bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := t.next.RoundTrip(req)
+// post makes a request with the parameters and hands the answer to read, as a
+// stream where it is one.
+func (m *Model) post(ctx context.Context, path string, params any, stream bool, read func(kind string, body io.Reader) error) error {
+	body, err := json.Marshal(params)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
-	endpoint.Plain(res)
-	res.Body = &boundedBody{res.Body, maxAnswer, errTooLong}
-	if res.StatusCode >= 400 {
-		res.Body = &boundedBody{res.Body, endpoint.MaxErrorBody, io.EOF}
+	if stream {
+		body = append(body[:len(body)-1], `,"stream":true}`...)
 	}
-	return res, nil
-}
-
-// CloseIdleConnections lets [http.Client] reach the transport's.
-func (t bounded) CloseIdleConnections() {
-	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int
-	end  error // after that
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, b.end
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
+	return m.server.Ask(ctx, endpoint.Exchange{
+		URL: m.url + path, Body: body, Stream: stream, Refused: m.refused,
+		Read: func(res *http.Response) error {
+			kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+			return m.meant(read(kind, res.Body))
+		},
+	})
 }
 
 const (
@@ -84,40 +73,66 @@ const (
 	streamType = "text/event-stream"
 )
 
-// expect refuses a success of another form: the SDK would find no events in it,
-// and the answer would look cut. What to do about it comes after "check base_url".
-func expect(mediaType, orElse string) option.Middleware {
-	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		res, err := next(req)
-		if err != nil || res.StatusCode >= 400 {
-			return res, err
-		}
-		if res.StatusCode >= 300 {
-			res.Body.Close()
-			return nil, fmt.Errorf("%w: it redirects (%s): set base_url to the final address", ErrFormat, res.Status)
-		}
-		got, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+// stream reads the answer event by event.
+func (m *Model) stream(body io.Reader, a *answer) error {
+	events := endpoint.NewEvents(bufio.NewReaderSize(body, 32<<10), ErrFormat)
+	for {
+		data, err := events.Next()
 		switch {
-		case got == mediaType, got == "":
-			if mediaType == streamType {
-				res.Body = newEvents(res.Body)
-			}
-		case got == wholeType && mediaType == streamType:
-			body, err := io.ReadAll(res.Body)
-			res.Body.Close()
-			if err != nil {
-				return nil, cut(err)
-			}
-			if res.Body = oneEvent(body); res.Body == nil {
-				return nil, unexpected(got, mediaType, orElse)
-			}
-		default:
-			res.Body.Close()
-			return nil, unexpected(got, mediaType, orElse)
+		case errors.Is(err, io.EOF):
+			return endpoint.Cut(errors.New("the stream ended early"))
+		case errors.Is(err, ErrFormat):
+			return err
+		case err != nil:
+			return m.server.Broken(err)
 		}
-		res.Header.Set("Content-Type", mediaType) // where there is none, the SDK would not read it
-		return res, nil
+		if data[0] != '{' {
+			continue // of a server that ends its streams as other formats do
+		}
+		var ev sdk.MessageStreamEventUnion
+		if err := json.Unmarshal(data, &ev); err != nil {
+			return err
+		}
+		if ev.Type == "error" || events.Mistake {
+			return m.told(string(data))
+		}
+		if err := a.event(&ev); err != nil {
+			return err
+		}
+		if a.gone {
+			return endpoint.ErrLeft
+		}
+		if a.complete {
+			return nil
+		}
 	}
+}
+
+// whole takes the answer in one piece, which may come although a stream is due.
+func (m *Model) whole(body io.Reader, a *answer, due, orElse string) error {
+	message := new(sdk.Message)
+	raw, err := m.value(body, message)
+	switch {
+	case err != nil:
+		return err
+	case message.Type == "error":
+		return m.told(string(raw))
+	case message.Type != "message" && due != wholeType:
+		return unexpected(wholeType, due, orElse)
+	}
+	return a.message(message)
+}
+
+// value reads an answer that is one JSON value.
+func (m *Model) value(body io.Reader, into any) ([]byte, error) {
+	raw, err := m.server.Whole(body, ErrFormat)
+	if err != nil {
+		return nil, err
+	}
+	if endpoint.Half(raw) {
+		return nil, endpoint.Cut(io.ErrUnexpectedEOF)
+	}
+	return raw, json.Unmarshal(raw, into)
 }
 
 func unexpected(got, due, orElse string) error {

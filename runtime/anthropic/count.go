@@ -6,7 +6,6 @@ import (
 	"io"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -20,19 +19,24 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, m.opts.Timeout, endpoint.TimedOut(m.opts.Timeout))
-	defer cancel()
-	count, err := m.messages.CountTokens(ctx, counted(&params), option.WithMiddleware(expect(wholeType, "")))
-	switch {
-	case ended(err):
-		err = cut(io.ErrUnexpectedEOF)
-	case err == nil && (count == nil || !count.JSON.InputTokens.Valid()): // nil: the body was null
-		err = fmt.Errorf("%w: its answer is no count of tokens", ErrFormat)
-	}
-	if err != nil {
-		return 0, m.failed(ctx, err)
-	}
-	return endpoint.Tokens(int(count.InputTokens)), nil
+	n := 0
+	err = m.post(ctx, "/count_tokens", counted(&params), false, func(kind string, body io.Reader) error {
+		if kind != "" && kind != wholeType {
+			return unexpected(kind, wholeType, "")
+		}
+		var count struct {
+			InputTokens *int `json:"input_tokens"`
+		}
+		if _, err := m.value(body, &count); err != nil {
+			return err
+		}
+		if count.InputTokens == nil {
+			return fmt.Errorf("%w: its answer is no count of tokens", ErrFormat)
+		}
+		n = endpoint.Tokens(*count.InputTokens)
+		return nil
+	})
+	return n, err
 }
 
 // counted is what of a request counts: all but how the answer is sampled.

@@ -1,18 +1,12 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -29,8 +23,6 @@ var (
 	ErrFormat = fault.New(fault.Format, "the model's server does not speak the Messages API")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
 	ErrTimeout = endpoint.ErrTimeout
-
-	errTooLong = fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
 )
 
 // Error is what the server says is wrong. Its texts are the server's, with the
@@ -125,25 +117,6 @@ func (e *Error) Temporary() bool {
 	return false
 }
 
-// cut is how a stream ended that did not come to its last event.
-func cut(err error) error {
-	if err == nil {
-		return endpoint.Cut(errors.New("the stream ended early"))
-	}
-	if _, said := errors.AsType[*sdk.Error](err); said || isForm(err) {
-		return err
-	}
-	return endpoint.Cut(err)
-}
-
-// ended says whether an answer ended before it was whole, or began.
-func ended(err error) bool {
-	if _, unreached := errors.AsType[*url.Error](err); unreached {
-		return false
-	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
 func isForm(err error) bool {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return true
@@ -154,37 +127,20 @@ func isForm(err error) bool {
 	return errors.Is(err, ErrFormat)
 }
 
-// failed is what err means: when ctx has ended, that is the reason for whatever
-// went wrong. The SDK's errors end here: they carry the request, and the key in it.
-func (m *Model) failed(ctx context.Context, err error) error {
-	if errors.Is(err, errUnfinished) {
+// meant is an error of an answer with nothing in its text that may not be shown.
+func (m *Model) meant(err error) error {
+	if err == nil || errors.Is(err, errUnfinished) || errors.Is(err, endpoint.ErrLeft) {
 		return err
 	}
-	if errors.Is(err, ErrRefused) {
-		return &hidden{m.clip(err.Error()), ErrRefused}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		return m.said(api)
-	}
-	if said, ok := errors.AsType[*Error](err); ok {
-		return said
-	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	switch text := m.clip(err.Error()); {
+	switch {
+	case errors.Is(err, ErrRefused):
+		return &hidden{m.server.Clean(err.Error()), ErrRefused}
 	case errors.Is(err, ErrFormat):
-		return &hidden{text, ErrFormat}
+		return &hidden{m.server.Clean(err.Error()), ErrFormat}
 	case isForm(err):
-		return &hidden{ErrFormat.Error() + ": " + text, ErrFormat}
-	case errors.Is(err, ErrCut):
-		return endpoint.NewTransient(text, ErrCut)
-	default:
-		return endpoint.Unreached(err, m.clip)
+		return &hidden{m.server.Clean(ErrFormat.Error() + ": " + err.Error()), ErrFormat}
 	}
+	return err
 }
 
 // hidden is an error of which only the clean text and the sentinel are left.

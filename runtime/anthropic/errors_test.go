@@ -15,7 +15,6 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
-	"usher/runtime/endpoint"
 )
 
 // verdict is what wrappers ask an error.
@@ -136,12 +135,12 @@ func TestErrorBodyIsBounded(t *testing.T) {
 		read := &meter{}
 		s := serve(t, reply(500, http.Header{"Content-Type": {"text/html"}}, strings.Repeat("<p>x</p> ", 1<<20)))
 		_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream, o.Transport = whole, read }), say("Hi"))
-		if err == nil || !strings.Contains(err.Error(), "500 Internal Server Error: <p>x</p>") || read.bytes > 2*endpoint.MaxErrorBody {
-			t.Errorf("%d bytes are read for %v, want at most about %d", read.bytes, err, endpoint.MaxErrorBody)
+		if err == nil || !strings.Contains(err.Error(), "500 Internal Server Error: <p>x</p>") || read.bytes > 2*maxErrorBody {
+			t.Errorf("%d bytes are read for %v, want at most about %d", read.bytes, err, maxErrorBody)
 		}
 	}
 	// Half a key at the end of what is read would not be found in it.
-	s := serve(t, reply(401, http.Header{"Content-Type": {"text/plain"}}, "bad"+strings.Repeat(" ", endpoint.MaxErrorBody-13)+testKey))
+	s := serve(t, reply(401, http.Header{"Content-Type": {"text/plain"}}, "bad"+strings.Repeat(" ", maxErrorBody-13)+testKey))
 	if _, err := ask(t, s.model(t), say("Hi")); err == nil || strings.Contains(err.Error(), testKey[:5]) {
 		t.Errorf("error %v", err)
 	}
@@ -169,6 +168,9 @@ func (m *meter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// maxErrorBody bounds what is read of an answer that is an error.
+const maxErrorBody = 64 << 10
+
 // hidesKey looks for the key in all that hangs on an error.
 func hidesKey(t *testing.T, err error) {
 	t.Helper()
@@ -191,7 +193,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		events(1<<20, begin, text0)(w, r)
-		big := "event: content_block_delta\ndata: " + delta0(strings.Repeat("x", 1<<20)) + "\n\n"
+		big := ": " + strings.Repeat("alive ", 1<<18) + "\n\n"
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, big); err != nil {
 				return

@@ -2,31 +2,24 @@ package anthropic
 
 import (
 	"encoding/json"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
+	"fmt"
+	"net/http"
 
 	"usher/runtime/endpoint"
 )
 
-// said is what the server says is wrong, instead of an answer or in its middle.
-func (m *Model) said(api *sdk.Error) *Error {
-	raw := api.RawJSON()
-	if api.StatusCode >= 400 {
-		raw = string(endpoint.ErrorBody([]byte(raw), true))
+// refused is what the server says is wrong, instead of an answer.
+func (m *Model) refused(res *http.Response, body []byte) error {
+	if res.StatusCode < 400 {
+		return fmt.Errorf("%w: it redirects (%s): set base_url to the final address", ErrFormat, res.Status)
 	}
-	e := m.told(raw)
-	if api.RequestID != "" {
-		e.RequestID = m.clip(api.RequestID)
+	e := m.told(string(body))
+	if id := res.Header.Get("Request-Id"); id != "" {
+		e.RequestID = m.server.Clean(id)
 	}
-	if api.StatusCode < 400 { // in the middle of an answer that began well
-		return e
-	}
-	e.Status = api.StatusCode
-	if api.Response != nil {
-		h := api.Response.Header
-		e.again = h.Get("X-Should-Retry")
-		e.wait, e.waits = endpoint.RetryAfter(h, m.opts.Now())
-	}
+	e.Status = res.StatusCode
+	e.again = res.Header.Get("X-Should-Retry")
+	e.wait, e.waits = endpoint.RetryAfter(res.Header, m.opts.Now())
 	return e
 }
 
@@ -40,7 +33,7 @@ func (m *Model) told(raw string) *Error {
 		RequestID string `json:"request_id"`
 	}
 	if json.Unmarshal([]byte(raw), &body) != nil || body.Error.Type == "" {
-		return &Error{Message: m.clip(raw), RequestID: m.clip(body.RequestID)}
+		return &Error{Message: m.server.Clean(raw), RequestID: m.server.Clean(body.RequestID)}
 	}
-	return &Error{Type: m.clip(body.Error.Type), Message: m.clip(body.Error.Message), RequestID: m.clip(body.RequestID)}
+	return &Error{Type: m.server.Clean(body.Error.Type), Message: m.server.Clean(body.Error.Message), RequestID: m.server.Clean(body.RequestID)}
 }

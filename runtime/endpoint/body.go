@@ -10,10 +10,10 @@ import (
 	"unicode"
 )
 
-// Plain makes the body of res what its server meant to say: without a byte order
+// plain makes the body of res what its server meant to say: without a byte order
 // mark, and unpacked where it was packed although nobody asked for that. Bounds
 // on what is read belong above it.
-func Plain(res *http.Response) {
+func plain(res *http.Response) {
 	res.Body = &plainBody{ReadCloser: res.Body, packed: strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip")}
 }
 
@@ -42,13 +42,13 @@ func (p *plainBody) Read(to []byte) (int, error) {
 
 const byteOrderMark = "\uFEFF"
 
-// MaxErrorBody bounds what is read of an answer that is an error: bytes.
-const MaxErrorBody = 64 << 10
+// maxErrorBody bounds what is read of an answer that is an error: bytes.
+const maxErrorBody = 64 << 10
 
-// ErrorBody is what was read of an error, up to [MaxErrorBody] bytes. Where that
+// errorBody is what was read of an error, up to maxErrorBody bytes. Where that
 // may not be all, its last word goes: half a key would not be found in it.
-func ErrorBody(read []byte, all bool) []byte {
-	if all && len(read) < MaxErrorBody {
+func errorBody(read []byte, all bool) []byte {
+	if all && len(read) < maxErrorBody {
 		return read
 	}
 	return bytes.TrimRightFunc(read, func(r rune) bool { return !unicode.IsSpace(r) })

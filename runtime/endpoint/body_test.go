@@ -31,20 +31,20 @@ func TestPlain(t *testing.T) {
 		{"another encoding", "identity", "hello", "hello"},
 	} {
 		res := &http.Response{Header: http.Header{"Content-Encoding": {tt.encoding}}, Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.sent)))}
-		Plain(res)
+		plain(res)
 		if got, err := io.ReadAll(res.Body); err != nil || string(got) != tt.want {
 			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.want)
 		}
 	}
 	res := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, Body: io.NopCloser(strings.NewReader("not packed at all"))}
-	Plain(res)
+	plain(res)
 	if got, err := io.ReadAll(res.Body); err == nil {
 		t.Errorf("what is not packed reads as %q", got)
 	}
 }
 
 func TestErrorBody(t *testing.T) {
-	cut := strings.Repeat("x", MaxErrorBody-10) + " " + "sk-half-k"
+	cut := strings.Repeat("x", maxErrorBody-10) + " " + "sk-half-k"
 	for _, tt := range []struct {
 		name, read string
 		all        bool
@@ -54,7 +54,7 @@ func TestErrorBody(t *testing.T) {
 		{"torn", "bad ke", false, 4},
 		{"cut", cut, true, len(cut) - 9},
 	} {
-		if got := ErrorBody([]byte(tt.read), tt.all); string(got) != tt.read[:tt.want] {
+		if got := errorBody([]byte(tt.read), tt.all); string(got) != tt.read[:tt.want] {
 			t.Errorf("%s: %d bytes are left, want %d", tt.name, len(got), tt.want)
 		}
 	}

@@ -17,18 +17,17 @@ const (
 	maxWord    = 100
 )
 
-// Cleaner returns what makes a server's text fit to be shown: one line of valid
+// cleanerOf returns what makes a server's text fit to be shown: one line of valid
 // characters, without the secrets, which servers do repeat in their errors, and
 // not too long. It is a function so that nothing that prints or walks its
 // holder finds a secret.
-func Cleaner(key Secret, headers map[string]Secret) func(string) string {
+func cleanerOf(key Secret, headers map[string]Secret) func(string) string {
 	clean := cleaner(key, headers, MaxMessage)
 	return func(text string) string { return clean(unescaped(text)) }
 }
 
-// IDCleaner is [Cleaner] for ids of a server's, which go back to it and are long
-// sometimes.
-func IDCleaner(key Secret, headers map[string]Secret) func(string) string {
+// idCleaner is cleanerOf for ids.
+func idCleaner(key Secret, headers map[string]Secret) func(string) string {
 	return cleaner(key, headers, maxID)
 }
 
@@ -47,7 +46,7 @@ func unescaped(text string) string {
 }
 
 // Word returns what a server says that should be a word, such as why an answer
-// ended. Clean is what [Cleaner] returns.
+// ended. Clean is [Server].Clean.
 func Word(said string, clean func(string) string) string {
 	said = clean(said)
 	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")

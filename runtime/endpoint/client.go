@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Client makes the HTTP client for requests to base. It follows no redirect: a
+// newClient makes the HTTP client for requests to base. It follows no redirect: a
 // redirect would take the conversation, and headers that are keys, to a host
 // that nobody named. A nil transport is one of the client's own, which for an
 // http address connects to this machine alone unless allowHTTP is set.
-func Client(base *url.URL, allowHTTP bool, transport http.RoundTripper) *http.Client {
+func newClient(base *url.URL, allowHTTP bool, transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		transport = ownTransport(base.Scheme == "http" && !allowHTTP)
 	}

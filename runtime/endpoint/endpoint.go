@@ -4,8 +4,8 @@
 // the models above.
 //
 // A provider reads its configuration with [Read], checks where it leads with
-// [Form.Base], sends through [Client], and takes the secrets out of whatever a
-// server says with [Cleaner].
+// [Form.Base], and asks through a [Server], which takes the secrets out of
+// whatever the other side says. A stream comes as [Events].
 package endpoint
 
 import (

@@ -76,7 +76,7 @@ func TestPlainHTTPStaysHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := Client(base, false, nil).Transport.(*http.Transport)
+	transport := newClient(base, false, nil).Transport.(*http.Transport)
 	if conn, err := transport.DialContext(t.Context(), "tcp", "192.0.2.1:80"); err == nil {
 		_ = conn.Close()
 		t.Error("it connects to another machine")
@@ -86,7 +86,7 @@ func TestPlainHTTPStaysHere(t *testing.T) {
 	if transport.Proxy != nil {
 		t.Error("it goes through a proxy")
 	}
-	if free := Client(base, true, nil).Transport.(*http.Transport); free.Proxy == nil {
+	if free := newClient(base, true, nil).Transport.(*http.Transport); free.Proxy == nil {
 		t.Error("with allow_http, the proxy of the environment is left out")
 	}
 }
@@ -101,7 +101,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := Client(base, false, nil)
+	client := newClient(base, false, nil)
 	defer client.CloseIdleConnections()
 	resp, err := client.Post(base.String(), "text/plain", strings.NewReader("x"))
 	if err != nil {
@@ -165,9 +165,9 @@ func TestTransient(t *testing.T) {
 		{Cut(io.ErrUnexpectedEOF), ErrCut, "the model's answer is incomplete: unexpected EOF"},
 		{Cut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF, "the model's answer is incomplete: unexpected EOF"},
 		{TimedOut(time.Minute), ErrTimeout, "the model took too long: no complete answer after 1m0s, its timeout"},
-		{Unreached(fmt.Errorf("dial %s: %w", testKey, io.EOF), Cleaner(testKey, nil)), io.EOF, "reach the model's server: dial [redacted]: EOF"},
+		{Unreached(fmt.Errorf("dial %s: %w", testKey, io.EOF), cleanerOf(testKey, nil)), io.EOF, "reach the model's server: dial [redacted]: EOF"},
 	} {
-		transient, ok := errors.AsType[*Transient](tt.err)
+		transient, ok := errors.AsType[*transient](tt.err)
 		if !ok || !transient.Temporary() || !errors.Is(tt.err, tt.is) || tt.err.Error() != tt.text {
 			t.Errorf("%v is temporary: %t, want a temporary %v that reads %s", tt.err, ok, tt.is, tt.text)
 		}

@@ -18,40 +18,40 @@ var (
 	ErrTimeout = fault.New(fault.Timeout, "the model took too long")
 )
 
-// Transient is a failure that says nothing about the request itself: the same
+// transient is a failure that says nothing about the request itself: the same
 // one may succeed.
-type Transient struct {
+type transient struct {
 	text string
 	err  error
 }
 
-// NewTransient makes a failure that reads as text and is an err.
-func NewTransient(text string, err error) *Transient { return &Transient{text, err} }
+// newTransient makes a failure that reads as text and is an err.
+func newTransient(text string, err error) *transient { return &transient{text, err} }
 
 // Error is the text.
-func (e *Transient) Error() string { return e.text }
+func (e *transient) Error() string { return e.text }
 
 // Unwrap returns what failed.
-func (e *Transient) Unwrap() error { return e.err }
+func (e *transient) Unwrap() error { return e.err }
 
 // Temporary is true.
-func (e *Transient) Temporary() bool { return true }
+func (e *transient) Temporary() bool { return true }
 
 // Cut is an [ErrCut] by a connection that broke, or by a server that stopped.
 func Cut(why error) error {
 	err := fmt.Errorf("%w: %w", ErrCut, why)
-	return &Transient{err.Error(), err}
+	return &transient{err.Error(), err}
 }
 
 // TimedOut is the [ErrTimeout] of a request that may take limit.
 func TimedOut(limit time.Duration) error {
 	err := fmt.Errorf("%w: no complete answer after %s, its timeout", ErrTimeout, limit)
-	return &Transient{err.Error(), err}
+	return &transient{err.Error(), err}
 }
 
-// Unreached is a failure to reach the server. Clean is what [Cleaner] returns.
+// Unreached is a failure to reach the server. Clean is [Server].Clean.
 func Unreached(err error, clean func(string) string) error {
-	return &Transient{"reach the model's server: " + clean(err.Error()), err}
+	return &transient{"reach the model's server: " + clean(err.Error()), err}
 }
 
 // Temporary says of a status of HTTP whether the same request may succeed later.

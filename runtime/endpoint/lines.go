@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// Lines reads the lines of a stream of server-sent events, which end in LF, CR
+// lines reads the lines of a stream of server-sent events, which end in LF, CR
 // or both.
-type Lines struct {
+type lines struct {
 	In   *bufio.Reader
 	Most int // bytes of a line
 
@@ -20,7 +20,7 @@ type Lines struct {
 // Next returns the next line without its end; it holds until the next call. The
 // last line may lack its end. After it comes io.EOF, and for a line that is too
 // long [bufio.ErrTooLong].
-func (l *Lines) Next() ([]byte, error) {
+func (l *lines) Next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
 		if _, err := l.In.Peek(1); err != nil {

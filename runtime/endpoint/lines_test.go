@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func readLines(l *Lines) (lines []string, err error) {
+func readLines(l *lines) (lines []string, err error) {
 	for {
 		line, err := l.Next()
 		if err != nil {
@@ -33,7 +33,7 @@ func TestLines(t *testing.T) {
 			want = want[:len(want)-1]
 		}
 		for name, in := range map[string]io.Reader{"at once": strings.NewReader(sent), "byte by byte": iotest.OneByteReader(strings.NewReader(sent))} {
-			got, err := readLines(&Lines{In: bufio.NewReaderSize(in, 16), Most: 1000})
+			got, err := readLines(&lines{In: bufio.NewReaderSize(in, 16), Most: 1000})
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || !errors.Is(err, io.EOF) {
 				t.Fatalf("%q %s (-want +got), %v:\n%s", sent, name, err, diff)
 			}
@@ -46,7 +46,7 @@ func TestLinesDoNotWait(t *testing.T) {
 	in, out := io.Pipe()
 	defer in.Close()
 	go func() { _, _ = io.WriteString(out, "a\r") }() // ends when it is read
-	l := Lines{In: bufio.NewReader(in), Most: 10}
+	l := lines{In: bufio.NewReader(in), Most: 10}
 	if line, err := l.Next(); err != nil || string(line) != "a" {
 		t.Errorf("Next() = %q, %v, want a", line, err)
 	}
@@ -62,7 +62,7 @@ func TestLinesAreBounded(t *testing.T) {
 		{strings.Repeat("x", 41), bufio.ErrTooLong},
 		{strings.Repeat("x\r", 41), io.EOF},
 	} {
-		if _, err := readLines(&Lines{In: bufio.NewReaderSize(strings.NewReader(tt.sent), 16), Most: 40}); !errors.Is(err, tt.want) {
+		if _, err := readLines(&lines{In: bufio.NewReaderSize(strings.NewReader(tt.sent), 16), Most: 40}); !errors.Is(err, tt.want) {
 			t.Errorf("%d bytes: %v, want %v", len(tt.sent), err, tt.want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestLinesAreBounded(t *testing.T) {
 // What broke the connection is said, once the lines before it are read.
 func TestLinesBreak(t *testing.T) {
 	in := io.MultiReader(strings.NewReader("a\nhalf"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if lines, err := readLines(&Lines{In: bufio.NewReader(in), Most: 10}); len(lines) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if lines, err := readLines(&lines{In: bufio.NewReader(in), Most: 10}); len(lines) != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %q, %v, want one line and %v", lines, err, io.ErrUnexpectedEOF)
 	}
 }

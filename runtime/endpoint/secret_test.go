@@ -159,7 +159,7 @@ func TestCheckHeaders(t *testing.T) {
 }
 
 func TestCleaner(t *testing.T) {
-	clean := Cleaner("sk-one", map[string]Secret{
+	clean := cleanerOf("sk-one", map[string]Secret{
 		"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three", "X-B": "Basic " + Secret(base64.StdEncoding.EncodeToString([]byte("bob:tok/4+="))),
 	})
 	for _, tt := range []struct{ said, want string }{
@@ -173,14 +173,14 @@ func TestCleaner(t *testing.T) {
 			t.Errorf("%q is shown as %q, want %q", tt.said, got, tt.want)
 		}
 	}
-	if got := Cleaner("", nil)("a  b"); got != "a b" {
+	if got := cleanerOf("", nil)("a  b"); got != "a b" {
 		t.Errorf("without secrets, %q", got)
 	}
 }
 
 // An id goes back to its server as it came.
 func TestIDCleanerKeepsEscapes(t *testing.T) {
-	if got := IDCleaner(testKey, nil)(`call\/\u002b`); got != `call\/\u002b` {
+	if got := idCleaner(testKey, nil)(`call\/\u002b`); got != `call\/\u002b` {
 		t.Errorf("an id becomes %s", got)
 	}
 }
@@ -190,7 +190,7 @@ func TestIDCleanerKeepsEscapes(t *testing.T) {
 func TestIDsAndWords(t *testing.T) {
 	id := strings.Repeat("x", 64<<10)
 	for _, tt := range []struct{ said, want string }{{id, id}, {id + "y", id + " …"}, {"a sk-one", "a [redacted]"}} {
-		if got := IDCleaner("sk-one", nil)(tt.said); got != tt.want {
+		if got := idCleaner("sk-one", nil)(tt.said); got != tt.want {
 			t.Errorf("an id of %d bytes becomes one of %d, want %d", len(tt.said), len(got), len(tt.want))
 		}
 	}
@@ -200,7 +200,7 @@ func TestIDsAndWords(t *testing.T) {
 		{strings.Repeat("x", 99) + "é", strings.Repeat("x", 99)},
 		{"sk-one", "[redacted]"},
 	} {
-		if got := Word(tt.said, Cleaner("sk-one", nil)); got != tt.want {
+		if got := Word(tt.said, cleanerOf("sk-one", nil)); got != tt.want {
 			t.Errorf("Word(%q) = %q, want %q", tt.said, got, tt.want)
 		}
 	}

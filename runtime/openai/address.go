@@ -3,7 +3,6 @@ package openai
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"usher/runtime/endpoint"
@@ -53,28 +52,18 @@ func (o *Options) address() (*url.URL, error) {
 	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
 }
 
-// authorizer returns what puts the key and the extra headers into a request.
-func (o *Options) authorizer() func(http.Header) {
-	set := make(http.Header)
+// ownHeaders are those of the format, with the key.
+func (o *Options) ownHeaders() http.Header {
+	own := make(http.Header)
 	if o.Organization != "" {
-		set.Set("OpenAI-Organization", o.Organization)
+		own.Set("OpenAI-Organization", o.Organization)
 	}
 	switch {
 	case o.Key == "":
 	case o.APIType == APIAzure:
-		set.Set("Api-Key", string(o.Key))
+		own.Set("Api-Key", string(o.Key))
 	default:
-		set.Set("Authorization", "Bearer "+string(o.Key))
+		own.Set("Authorization", "Bearer "+string(o.Key))
 	}
-	for name, value := range o.Headers {
-		set.Set(name, value)
-	}
-	for name, value := range o.SecretHeaders {
-		set.Set(name, string(value))
-	}
-	return func(h http.Header) {
-		for name, values := range set {
-			h[name] = slices.Clone(values)
-		}
-	}
+	return own
 }

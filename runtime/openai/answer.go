@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,49 +36,31 @@ type answer struct {
 
 // stream reads an answer from server-sent events.
 func (a *answer) stream(in *bufio.Reader) error {
-	lines := &events{in: endpoint.Lines{In: in, Most: maxLine}}
+	events := endpoint.NewEvents(in, ErrFormat)
 	var r reply
-	var part []byte // of an event whose data goes over several lines
-	parts := 0
 	for {
-		data, err := lines.next()
+		data, err := events.Next()
 		switch {
-		case errors.Is(err, io.EOF):
-			// Some servers end without [DONE]; then the finish reason must have come.
-			if len(part) > 0 || a.finish == "" {
-				if lines.strange != "" && !a.begun {
-					return a.notJSON([]byte(lines.strange))
-				}
-				return endpoint.Cut(io.ErrUnexpectedEOF)
+		case errors.Is(err, io.EOF) && a.finish != "" || string(data) == "[DONE]":
+			return a.end() // some servers end without [DONE]; then the finish reason must have come
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if events.Strange != "" && !a.begun {
+				return a.notJSON([]byte(events.Strange))
 			}
-			return a.end()
+			return endpoint.Cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, ErrFormat):
 			return err
 		case err != nil:
-			return a.model.cut(err)
-		case data == nil && len(part) > 0:
-			return a.notJSON(part)
-		case data == nil:
-			continue
-		case len(part) > 0:
-			data = slices.Concat(part, []byte("\n"), data)
-		case string(data) == "[DONE]":
-			return a.end()
+			return a.model.server.Broken(err)
 		}
 		r.reset()
 		err = json.Unmarshal(data, &r)
-		syntax, broken := errors.AsType[*json.SyntaxError](err)
 		switch {
-		case broken && syntax.Offset >= int64(len(data)) && parts < maxParts && len(data) <= maxLine:
-			part = bytes.Clone(data)
-			parts++
-			continue
-		case lines.mistake, bool(r.Mistake):
+		case events.Mistake, bool(r.Mistake):
 			return a.model.serverError(data)
 		case err != nil:
 			return a.notJSON(data)
 		}
-		part, parts = nil, 0
 		if err := a.take(&r); err != nil {
 			return err
 		}
@@ -88,12 +69,9 @@ func (a *answer) stream(in *bufio.Reader) error {
 
 // whole reads an answer that is one JSON value.
 func (a *answer) whole(in io.Reader) error {
-	body, err := io.ReadAll(in)
+	body, err := a.model.server.Whole(in, ErrFormat)
 	if err != nil {
-		return a.model.cut(err)
-	}
-	if len(body) > maxAnswer {
-		return fmt.Errorf("%w: its answer is longer than %d bytes", ErrFormat, maxAnswer)
+		return err
 	}
 	var r reply
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -101,7 +79,7 @@ func (a *answer) whole(in io.Reader) error {
 		if json.Unmarshal(body, &list) == nil {
 			return a.model.serverError(body)
 		}
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset >= int64(len(body)) {
+		if endpoint.Half(body) {
 			return endpoint.Cut(io.ErrUnexpectedEOF)
 		}
 		return a.notJSON(body)
@@ -110,7 +88,7 @@ func (a *answer) whole(in io.Reader) error {
 		return a.model.serverError(body)
 	}
 	if len(r.Choices) == 0 && !present(r.Error) {
-		return fmt.Errorf("%w: no choices in its answer: %s", ErrFormat, a.model.clip(string(body)))
+		return fmt.Errorf("%w: no choices in its answer: %s", ErrFormat, a.model.server.Clean(string(body)))
 	}
 	if err := a.take(&r); err != nil {
 		return err
@@ -119,7 +97,7 @@ func (a *answer) whole(in io.Reader) error {
 }
 
 func (a *answer) notJSON(data []byte) error {
-	return fmt.Errorf("%w: it sent %s", ErrFormat, a.model.clip(string(data)))
+	return fmt.Errorf("%w: it sent %s", ErrFormat, a.model.server.Clean(string(data)))
 }
 
 // take passes on what a reply holds.
@@ -149,7 +127,7 @@ func (a *answer) take(r *reply) error {
 		}
 		if len(c.Filter) > 2 {
 			if found := filtered(c.Filter); found != "" {
-				a.filtered = a.model.clip(found)
+				a.filtered = a.model.server.Clean(found)
 			}
 		}
 	}
@@ -195,7 +173,7 @@ func (a *answer) takeMessage(m *message) error {
 func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
-		d.ID, d.Name = a.model.cleanID(d.ID), a.name(d.Name)
+		d.ID, d.Name = a.model.server.CleanID(d.ID), a.name(d.Name)
 		if err := a.send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}
@@ -213,10 +191,10 @@ func (a *answer) say(c runtime.Chunk) error {
 
 func (a *answer) send(c runtime.Chunk) error {
 	if !a.named && a.who != "" {
-		a.named, c.Model = true, a.model.clip(string(a.who))
+		a.named, c.Model = true, a.model.server.Clean(string(a.who))
 	}
 	if !a.yield(c, nil) {
-		return errStopped
+		return endpoint.ErrLeft
 	}
 	return nil
 }
@@ -249,7 +227,7 @@ func (a *answer) end() error {
 	finish := strings.ToLower(string(a.finish)) // some gateways shout
 	switch {
 	case a.refusal.Len() > 0:
-		return fmt.Errorf("%w: %s", ErrRefused, a.model.clip(a.refusal.String()))
+		return fmt.Errorf("%w: %s", ErrRefused, a.model.server.Clean(a.refusal.String()))
 	case finish == "refusal": // Anthropic
 		return ErrRefused
 	case slices.Contains(filters, finish):
@@ -275,9 +253,9 @@ func (a *answer) end() error {
 		name, half := a.calls.half()
 		switch {
 		case half && a.finish == "":
-			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.clip(name)))
+			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.server.Clean(name)))
 		case half:
-			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.clip(name), a.reason())
+			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.server.Clean(name), a.reason())
 		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
 			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", ErrCut)
 		}
@@ -295,4 +273,4 @@ func (a *answer) end() error {
 }
 
 // reason is why the answer ended, as it may be shown.
-func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.model.clip) }
+func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.model.server.Clean) }

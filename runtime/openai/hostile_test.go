@@ -100,7 +100,7 @@ func TestNoErrorHoldsTheKey(t *testing.T) {
 		"escapes in an error":             body(400, `{"error":{"message":{"t":"`+escaped+`"}}}`),
 		"escapes in a text in an error":   body(400, `{"error":{"message":"m","metadata":{"raw":`+strconv.Quote(escaped)+`}}}`),
 		"half of it where a line is cut":  body(200, "x"+strings.Repeat(" ", 2*endpoint.MaxMessage-20)+key+"\n"),
-		"half of it where a body is cut":  body(401, "x"+strings.Repeat(" ", endpoint.MaxErrorBody-20)+key),
+		"half of it where a body is cut":  body(401, "x"+strings.Repeat(" ", 64<<10-20)+key),
 		"half of it where a body is torn": raw("HTTP/1.1 401 No\r\nContent-Length: 100\r\n\r\nbad key " + key[:20]),
 		"user and password":               body(401, "no "+user+" here"),
 		"the password":                    body(401, "no pass+word/1 here"),

@@ -16,7 +16,6 @@ package openai
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"time"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -33,32 +31,15 @@ import (
 // Name is the provider's name in configurations.
 const Name = "openai"
 
-// DefaultTimeout is how long one request may take, the answer included, where
-// nothing else is set.
-const DefaultTimeout = 5 * time.Minute
-
-// Limits on what a server may send.
-const (
-	maxAnswer = 64 << 20 // bytes of one answer on the wire
-	maxParts  = 64       // lines of one event; each is tried with those before it
-	maxCalls  = 1024     // tool calls of one answer
-	drainTime = 100 * time.Millisecond
-)
+const maxCalls = 1024 // tool calls of one answer
 
 // Model is a model behind one endpoint. It is safe for concurrent use. It
 // prints without its key.
 type Model struct {
-	url     string
-	about   runtime.About
-	opts    Options // without the key and the headers
-	client  *http.Client
-	timeout time.Duration
-	now     func() time.Time
-
-	// Functions, so that nothing that prints or walks a Model finds a secret.
-	authorize func(http.Header)
-	clip      func(string) string
-	cleanID   func(string) string
+	url    string
+	about  runtime.About
+	opts   Options // without the key and the headers
+	server *endpoint.Server
 }
 
 var (
@@ -83,7 +64,7 @@ func (o *Options) about(to *url.URL) runtime.About {
 
 // Close ends the idle connections to the server. The model stays usable.
 func (m *Model) Close() error {
-	m.client.CloseIdleConnections()
+	m.server.Close()
 	return nil
 }
 
@@ -93,80 +74,34 @@ func (m *Model) Close() error {
 // failure to reach the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		err := m.ask(ctx, req, yield)
-		if err != nil && !errors.Is(err, errStopped) {
+		body, err := m.body(req)
+		if err == nil {
+			err = m.server.Ask(ctx, endpoint.Exchange{
+				URL: m.url, Body: body, Stream: !m.opts.NoStream, Refused: m.statusError,
+				Read: func(res *http.Response) error { return m.receive(res, req, yield) },
+			})
+		}
+		if err != nil && !errors.Is(err, endpoint.ErrLeft) {
 			yield(runtime.Chunk{}, err)
 		}
 	}
 }
 
-// errStopped: the consumer left, so that nothing may be yielded any more.
-var errStopped = errors.New("consumer stopped")
-
-func (m *Model) ask(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) error {
-	body, err := m.body(req)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, m.timeout, endpoint.TimedOut(m.timeout))
-	defer cancel()
-	resp, err := m.send(ctx, body)
-	if err != nil {
-		return failed(ctx, endpoint.Unreached(err, m.clip))
-	}
-	defer resp.Body.Close()
-	endpoint.Plain(resp)
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return failed(ctx, m.statusError(resp))
-	}
-	if err := m.receive(resp, req, yield); err != nil {
-		return failed(ctx, err)
-	}
-	// A body that is read to its end leaves its connection for the next request,
-	// but a server that holds it open must not hold the answer up.
-	defer time.AfterFunc(drainTime, cancel).Stop()
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
-	return nil
-}
-
-func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	h := hr.Header
-	h.Set("Content-Type", "application/json")
-	h.Set("User-Agent", "usher")
-	h.Set("Accept", "application/json")
-	if !m.opts.NoStream {
-		h.Set("Accept", "text/event-stream")
-		h.Set("Accept-Encoding", "identity") // compression would hold pieces back
-	}
-	m.authorize(h)
-	return m.client.Do(hr)
-}
-
 // receive reads an answer. Whether it is one value or a stream is for the
 // server to say: some do not do what was asked.
 func (m *Model) receive(resp *http.Response, req *runtime.Request, yield func(runtime.Chunk, error) bool) error {
-	in := bufio.NewReaderSize(io.LimitReader(resp.Body, maxAnswer+1), 32<<10)
-	a := &answer{model: m, yield: yield, name: endpoint.CalledName(req.Tools, m.cleanID)}
+	in := bufio.NewReaderSize(io.LimitReader(resp.Body, endpoint.MaxAnswer+1), 32<<10)
+	a := &answer{model: m, yield: yield, name: endpoint.CalledName(req.Tools, m.server.CleanID)}
 	first, err := firstByte(in)
 	switch {
 	case err != nil:
-		return m.cut(err)
+		return m.server.Broken(err)
 	case first == '{' || first == '[':
 		return a.whole(in)
 	case first == '<':
 		return fmt.Errorf("%w: it sent a web page: base_url is not the address of an API (many end in /v1)", ErrFormat)
 	}
 	return a.stream(in)
-}
-
-// cut is an [ErrCut] by a connection that broke. Of what broke it the clean text
-// is left: it may repeat what the server sent, such as a trailer that is none.
-func (m *Model) cut(why error) error {
-	return endpoint.NewTransient(m.clip(endpoint.Cut(why).Error()), ErrCut)
 }
 
 // firstByte skips white space, which servers send to keep a connection alive.
@@ -180,13 +115,4 @@ func firstByte(in *bufio.Reader) (byte, error) {
 			return c, in.UnreadByte()
 		}
 	}
-}
-
-// failed is what err means: when ctx has ended, that is the reason for
-// whatever went wrong.
-func failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(err, errStopped) {
-		return context.Cause(ctx)
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 var update = flag.Bool("update", false, "write what was got as what is wanted")
@@ -206,7 +208,11 @@ func replay(t *testing.T, archive *txtar.Archive, size int) string {
 		}
 	})
 	if size == 1 {
-		m.client.Transport = byByte{m.client.Transport}
+		to, err := url.Parse(m.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.server = endpoint.NewServer(endpoint.Access{To: to, Transport: byByte{http.DefaultTransport}})
 	}
 	c, err := collect(t.Context(), m, hello)
 	out := c.String()

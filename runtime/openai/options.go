@@ -46,7 +46,7 @@ type Options struct {
 
 	NoStream      bool          // ask for the answer in one piece
 	NoStreamUsage bool          // do not ask for usage in streams, for servers that refuse stream_options
-	Timeout       time.Duration // of one request, its answer included; 0 is DefaultTimeout
+	Timeout       time.Duration // of one request, its answer included; 0 is [endpoint.DefaultTimeout]
 
 	// Transport carries the requests; nil is one of the model's own, which for an
 	// http address connects to this machine alone unless AllowHTTP is set.
@@ -64,17 +64,14 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{
-		url: to.String(), about: o.about(to), timeout: o.Timeout, now: o.Now,
-		client:    endpoint.Client(to, o.AllowHTTP, o.Transport),
-		authorize: o.authorizer(),
-		clip:      endpoint.Cleaner(o.Key, o.SecretHeaders),
-		cleanID:   endpoint.IDCleaner(o.Key, o.SecretHeaders),
+		url: to.String(), about: o.about(to),
+		server: endpoint.NewServer(endpoint.Access{
+			To: to, AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout,
+			Key: o.Key, Secrets: o.SecretHeaders, Headers: o.Headers, Own: o.ownHeaders(),
+		}),
 	}
-	if m.timeout == 0 {
-		m.timeout = DefaultTimeout
-	}
-	if m.now == nil {
-		m.now = time.Now
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Output == "" {
 		o.Output = OutputSchema

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,18 +16,13 @@ import (
 )
 
 // statusError makes an error of an answer whose status is one.
-func (m *Model) statusError(resp *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxErrorBody))
-	if err != nil && len(body) == 0 {
-		return m.cut(err)
-	}
-	body = endpoint.ErrorBody(body, err == nil)
+func (m *Model) statusError(resp *http.Response, body []byte) error {
 	e := m.serverError(body)
 	e.Status = resp.StatusCode
-	e.RequestID = m.clip(cmp.Or(resp.Header.Get("X-Request-Id"), resp.Header.Get("Apim-Request-Id")))
-	e.wait, e.waits = endpoint.RetryAfter(resp.Header, m.now())
+	e.RequestID = m.server.Clean(cmp.Or(resp.Header.Get("X-Request-Id"), resp.Header.Get("Apim-Request-Id")))
+	e.wait, e.waits = endpoint.RetryAfter(resp.Header, m.opts.Now())
 	if to, err := resp.Location(); err == nil && resp.StatusCode < 400 {
-		e.Message = m.clip("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
+		e.Message = m.server.Clean("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
 	}
 	return e
 }
@@ -71,7 +65,7 @@ func (m *Model) serverError(body []byte) *Error {
 	default:
 		e.Message = string(inner)
 	}
-	e.Reason, e.Type, e.Param, e.Message = m.clip(e.Reason), m.clip(e.Type), m.clip(e.Param), m.clip(e.Message)
+	e.Reason, e.Type, e.Param, e.Message = m.server.Clean(e.Reason), m.server.Clean(e.Type), m.server.Clean(e.Param), m.server.Clean(e.Message)
 	if status, err := strconv.Atoi(e.Reason); err == nil && status >= 400 && status <= 599 {
 		e.Status, e.Reason = status, ""
 	}

@@ -20,7 +20,7 @@ type MessageCall struct{ ID, Name, Arguments string }
 
 // Content reports whether the call records what is said. Only then is it worth
 // making a [ModelSpan.Input] of it.
-func (s *ModelSpan) Content() bool { return s != nil && s.t.content }
+func (s *ModelSpan) Content() bool { return s != nil && s.turn.t.content }
 
 // Input records what the model is sent, where [Options.Content] asks for it.
 func (s *ModelSpan) Input(system string, conversation []Message) {
@@ -29,11 +29,11 @@ func (s *ModelSpan) Input(system string, conversation []Message) {
 	}
 	var set attributes
 	if system != "" {
-		set.text(semconv.GenAISystemInstructionsKey, asJSON([]part{textPart(s.secrets.scrub(system))}))
+		set.text(semconv.GenAISystemInstructionsKey, asJSON([]part{textPart(s.turn.secrets.scrub(system))}))
 	}
 	messages := make([]message, len(conversation))
 	for i := range conversation {
-		m := s.secrets.scrubMessage(conversation[i])
+		m := s.turn.secrets.scrubMessage(conversation[i])
 		messages[i] = message{Role: m.Role, Parts: m.parts()}
 	}
 	set.text(semconv.GenAIInputMessagesKey, asJSON(messages))
@@ -42,7 +42,7 @@ func (s *ModelSpan) Input(system string, conversation []Message) {
 
 func (s *ModelSpan) outputJSON(a *Answer) string {
 	finish := a.Finish // a copy: where nothing is recorded the answer stays off the heap
-	m := s.secrets.scrubMessage(a.Message)
+	m := s.turn.secrets.scrubMessage(a.Message)
 	return asJSON([]message{{Role: "assistant", Parts: m.parts(), Finish: &finish}})
 }
 

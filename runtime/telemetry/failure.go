@@ -13,7 +13,7 @@ import (
 
 // fail marks the span as failed and returns the error's class. What the error
 // says is content.
-func (t *Telemetry) fail(span trace.Span, err error, s *secrets) attribute.KeyValue {
+func (t *Telemetry) fail(span trace.Span, err error, s *Secrets) attribute.KeyValue {
 	class := errorType(err)
 	description := ""
 	if t.content {
@@ -25,7 +25,7 @@ func (t *Telemetry) fail(span trace.Span, err error, s *secrets) attribute.KeyVa
 }
 
 // failure tells an error to the log, as fail does to a span.
-func (t *Telemetry) failure(err error, s *secrets) []slog.Attr {
+func (t *Telemetry) failure(err error, s *Secrets) []slog.Attr {
 	set := []slog.Attr{slog.String("failure", errorType(err).Value.AsString())}
 	if t.content {
 		set = append(set, slog.String("error", s.scrub(err.Error())))

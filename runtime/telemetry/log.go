@@ -32,11 +32,8 @@ func (h spanHandler) WithGroup(name string) slog.Handler {
 	return spanHandler{h.Handler.WithGroup(name)}
 }
 
-// Carry returns to with the span of from as the current one, and with what is
-// concealed there: for work that goes on when what started it has ended.
+// Carry returns to with the span of from as the current one: for work that goes
+// on when what started it has ended.
 func Carry(to, from context.Context) context.Context {
-	if s := secretsOf(from); s != nil {
-		to = context.WithValue(to, secretsKey{}, s)
-	}
 	return trace.ContextWithSpanContext(to, trace.SpanContextFromContext(from))
 }

@@ -73,7 +73,8 @@ func TestMetricsAreTheConventions(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ask := func(answer telemetry.Answer, err error) {
-			ctx, call := tel.StartModelCall(t.Context(), telemetry.ModelCall{Provider: "openai", Model: "gpt-5-mini", Server: "localhost:8080", Agent: "Carol"})
+			ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{})
+			ctx, call := turn.StartModelCall(ctx, telemetry.ModelCall{Provider: "openai", Model: "gpt-5-mini", Server: "localhost:8080"})
 			time.Sleep(250 * time.Millisecond) // virtual
 			if err == nil {
 				call.Chunk()

@@ -22,8 +22,6 @@ const unknownProvider = "_OTHER"
 
 // ModelCall is one request to a model. Empty fields are not recorded.
 type ModelCall struct {
-	Agent    string
-	Session  string
 	Provider string // by the conventions' names, for example "openai"
 	Model    string // as it is asked for
 	Server   string // host, or host:port; the port of https may be left out
@@ -33,33 +31,31 @@ type ModelCall struct {
 // ModelSpan is a model call while it runs. Nil is valid. It belongs to one
 // goroutine.
 type ModelSpan struct {
-	t      *Telemetry
+	turn   *TurnSpan // that it belongs to
 	span   trace.Span
 	call   ModelCall
 	began  time.Time
 	first  time.Duration // until the first chunk
 	chunks int
-
-	secrets *secrets
 }
 
 // StartModelCall begins the span "chat MODEL". The request belongs below the
 // context that it returns.
-func (t *Telemetry) StartModelCall(ctx context.Context, call ModelCall) (context.Context, *ModelSpan) {
-	if t == nil {
+func (s *TurnSpan) StartModelCall(ctx context.Context, call ModelCall) (context.Context, *ModelSpan) {
+	if s == nil {
 		return ctx, nil
 	}
 	if call.Provider == "" {
 		call.Provider = unknownProvider
 	}
 	set := append(attributes{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(call.Provider)}, call.target()...)
-	set.text(semconv.GenAIConversationIDKey, call.Session)
-	set.text(semconv.GenAIAgentNameKey, call.Agent)
+	set.text(semconv.GenAIConversationIDKey, s.about.Session)
+	set.text(semconv.GenAIAgentNameKey, s.about.Agent)
 	if call.JSON {
 		set = append(set, semconv.GenAIOutputTypeJSON)
 	}
-	ctx, span := t.tracer.Start(ctx, named("chat", call.Model), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindClient))
-	return ctx, &ModelSpan{t: t, span: span, call: call, began: time.Now(), secrets: secretsOf(ctx)}
+	ctx, span := s.t.tracer.Start(ctx, named("chat", call.Model), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindClient))
+	return ctx, &ModelSpan{turn: s, span: span, call: call, began: time.Now()}
 }
 
 // target is which model is asked and where, for the span and the metrics.
@@ -142,9 +138,9 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 	}
 	s.span.SetAttributes(set...)
 	s.measure(ctx, &answer, took, err)
-	if s.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.t.log.LogAttrs(ctx, slog.LevelDebug, "model asked",
-			slog.String("agent", s.call.Agent), slog.String("session", s.call.Session), slog.String("model", s.call.Model),
+	if s.turn.t.log.Enabled(ctx, slog.LevelDebug) {
+		s.turn.t.log.LogAttrs(ctx, slog.LevelDebug, "model asked",
+			slog.String("agent", s.turn.about.Agent), slog.String("session", s.turn.about.Session), slog.String("model", s.call.Model),
 			slog.Duration("took", took), slog.Int("input", answer.Usage.Input), slog.Int("output", answer.Usage.Output), slog.Bool("failed", err != nil))
 	}
 	s.span.End()
@@ -152,7 +148,7 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 
 // measure marks the span where the call failed, and records the metrics.
 func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Duration, err error) {
-	m, chat, provider := &s.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)
+	m, chat, provider := &s.turn.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)
 	set := s.call.target()
 	set.text(semconv.GenAIResponseModelKey, answer.Model)
 	if s.streamed() {
@@ -164,7 +160,7 @@ func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Durat
 		m.spent(ctx, u, s.call.Provider, set)
 	}
 	if err != nil {
-		set = append(set, s.t.fail(s.span, err, s.secrets))
+		set = append(set, s.turn.t.fail(s.span, err, s.turn.secrets))
 	}
 	m.duration.Record(ctx, took.Seconds(), chat, provider, set...)
 }

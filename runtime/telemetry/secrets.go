@@ -3,7 +3,6 @@ package telemetry
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,30 +18,23 @@ const (
 	secretDepth = 16     // of JSON within texts of JSON
 )
 
-// secrets are texts that a turn met and that its spans must not tell. Nil has
-// none. It is safe for concurrent use.
-type secrets struct {
+// Secrets are texts that a turn, or one that came of it, met and that no span of
+// theirs may tell. Nil has none. They are safe for concurrent use.
+type Secrets struct {
 	mu    sync.Mutex
 	texts map[string]bool
 	out   *strings.Replacer // nil where it is to be made anew
 }
 
-type secretsKey struct{}
-
-func secretsOf(ctx context.Context) *secrets {
-	s, _ := ctx.Value(secretsKey{}).(*secrets)
-	return s
-}
-
-// Conceal leaves the values of JSON texts out of all that the turn of ctx
-// records from now on, and the turns that it starts: for what sealed operations
-// are given and give. Names of fields stay, and values of less than four bytes.
-// It does nothing where content is not recorded.
-func Conceal(ctx context.Context, values ...string) {
-	s := secretsOf(ctx)
-	if s == nil {
+// Conceal leaves the values of JSON texts out of all that the turn records from
+// now on, and the turns that it starts: for what sealed operations are given and
+// give. Names of fields stay, and values of less than four bytes. It does nothing
+// where content is not recorded.
+func (t *TurnSpan) Conceal(values ...string) {
+	if t == nil || t.secrets == nil {
 		return
 	}
+	s := t.secrets
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.texts)
@@ -55,7 +47,7 @@ func Conceal(ctx context.Context, values ...string) {
 }
 
 // add takes the values of a JSON text, or the text where it is none.
-func (s *secrets) add(text string, depth int) {
+func (s *Secrets) add(text string, depth int) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var value any
@@ -66,7 +58,7 @@ func (s *secrets) add(text string, depth int) {
 	s.addValue(value, depth)
 }
 
-func (s *secrets) addValue(value any, depth int) {
+func (s *Secrets) addValue(value any, depth int) {
 	switch value := value.(type) {
 	case string:
 		s.addText(value)
@@ -88,7 +80,7 @@ func (s *secrets) addValue(value any, depth int) {
 
 // addText takes each line by itself: a text that is quoted has something
 // between them.
-func (s *secrets) addText(text string) {
+func (s *Secrets) addText(text string) {
 	if s.texts == nil {
 		s.texts = make(map[string]bool)
 	}
@@ -105,7 +97,7 @@ func (s *secrets) addText(text string) {
 }
 
 // scrub takes the secrets out of a text.
-func (s *secrets) scrub(text string) string {
+func (s *Secrets) scrub(text string) string {
 	if s == nil || text == "" {
 		return text
 	}
@@ -124,7 +116,7 @@ func (s *secrets) scrub(text string) string {
 }
 
 // replacer tries the longest first: one may begin another.
-func (s *secrets) replacer() *strings.Replacer {
+func (s *Secrets) replacer() *strings.Replacer {
 	texts := make([]string, 0, len(s.texts))
 	for text := range s.texts {
 		texts = append(texts, text)
@@ -137,7 +129,7 @@ func (s *secrets) replacer() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-func (s *secrets) scrubMessage(m Message) Message {
+func (s *Secrets) scrubMessage(m Message) Message {
 	m.Text = s.scrub(m.Text)
 	m.Calls = slices.Clone(m.Calls)
 	for i := range m.Calls {

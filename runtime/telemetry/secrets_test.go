@@ -32,14 +32,14 @@ func TestConcealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tel, kept := spans(t, true)
 			ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
-			below, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "Kid"})
-			telemetry.Conceal(below, tc.value)
+			below, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "Kid", Secrets: turn.Secrets()})
+			child.Conceal(tc.value)
 			child.End(below, 1, spend.Usage{}, errors.New("quoting "+tc.said))
-			asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{Agent: "Carol"})
+			asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 			message := telemetry.Message{Role: "assistant", Text: tc.said, Calls: []telemetry.MessageCall{{ID: "c1", Name: "x", Arguments: tc.said}}}
 			model.Input(tc.said, []telemetry.Message{message, {Role: "tool", CallID: "c1", Text: tc.said}})
 			model.End(asking, telemetry.Answer{Message: message}, nil)
-			calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: tc.said})
+			calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: tc.said})
 			tool.End(calling, "ok", tc.said, nil)
 			turn.End(ctx, 1, spend.Usage{}, errors.New("quoting "+tc.said))
 			if message.Text != tc.said || message.Calls[0].Arguments != tc.said {
@@ -65,7 +65,7 @@ func TestASealedCall(t *testing.T) {
 	tel, kept := spans(t, true)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
 	for _, err := range []error{nil, classed{errors.New(secret)}} {
-		calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: secret})
+		calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: secret})
 		tool.Seal()
 		tool.End(calling, "ok", secret, err)
 	}
@@ -92,10 +92,10 @@ func TestConcealedLater(t *testing.T) {
 		{`"abc"`, "[redacted], [redacted] and abc1"}, // too short to be told from other text
 		{`"abc1"`, "[redacted], [redacted] and [redacted]"},
 	} {
-		telemetry.Conceal(ctx, step.conceal)
-		calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x"})
+		turn.Conceal(step.conceal)
+		calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x"})
 		tool.End(calling, "ok", said, nil)
-		asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{})
+		asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 		model.End(asking, telemetry.Answer{Message: telemetry.Message{Calls: []telemetry.MessageCall{{Name: said}}}}, nil)
 		all := kept.GetSpans()
 		for _, s := range all[len(all)-2:] {
@@ -115,9 +115,9 @@ func TestTooManyToConceal(t *testing.T) {
 	tel, kept := spans(t, true)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
 	for i := range 10_001 {
-		telemetry.Conceal(ctx, fmt.Sprintf(`"secret-%d"`, i))
+		turn.Conceal(fmt.Sprintf(`"secret-%d"`, i))
 	}
-	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
+	calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
 	tool.End(calling, "ok", "harmless", nil)
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	if text := fmt.Sprint(kept()[0].Attributes); strings.Contains(text, "harmless") || strings.Count(text, "[redacted]") != 2 {

@@ -37,7 +37,7 @@ type Options struct {
 	// Content records what is said: system messages, conversations, tool
 	// arguments and results, the texts of errors, those in the log included. It is
 	// as sensitive as the data of the venue. What sealed operations were given and
-	// gave is left out (see [Conceal]). False records none of it.
+	// gave is left out (see [TurnSpan.Conceal]). False records none of it.
 	Content bool
 }
 

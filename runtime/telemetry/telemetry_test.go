@@ -66,8 +66,8 @@ const secret = "the invoice of Kestrel"
 // oneTurn is a turn with a model call, an allowed tool call and a denied one.
 func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 	ctx, turn := tel.StartTurn(ctx, telemetry.Turn{Agent: "Carol", Owner: "did:key:z1", Session: "main", Job: "j1", Provider: "openai"})
-	asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{
-		Agent: "Carol", Session: "main", Provider: "openai", Model: "gpt-5-mini", Server: "localhost:8080", JSON: true,
+	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{
+		Provider: "openai", Model: "gpt-5-mini", Server: "localhost:8080", JSON: true,
 	})
 	model.Input("You keep "+secret, []telemetry.Message{
 		{Role: "user", Text: secret},
@@ -85,8 +85,8 @@ func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 		id, outcome string
 		err         error
 	}{{"c1", "ok", nil}, {"c2", "denied", classed{errors.New(secret)}}} {
-		calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{
-			Agent: "Carol", Session: "main", Name: "covia_write", Operation: "v/ops/covia/write", ID: c.id, Arguments: `{"value":"` + secret + `"}`,
+		calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{
+			Name: "covia_write", Operation: "v/ops/covia/write", ID: c.id, Arguments: `{"value":"` + secret + `"}`,
 		})
 		tool.End(calling, c.outcome, secret, c.err)
 	}
@@ -156,7 +156,8 @@ func TestSpansAreTheConventions(t *testing.T) {
 // A wait is an event of its call, and no piece of the answer.
 func TestADelayIsAnEvent(t *testing.T) {
 	tel, kept := spans(t, false)
-	ctx, model := tel.StartModelCall(t.Context(), telemetry.ModelCall{Model: "m"})
+	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{})
+	ctx, model := turn.StartModelCall(ctx, telemetry.ModelCall{Model: "m"})
 	model.Delay(telemetry.Delay{Wait: 1500 * time.Millisecond, Try: 2})
 	model.Delay(telemetry.Delay{Next: "claude"})
 	model.End(ctx, telemetry.Answer{}, nil)
@@ -224,10 +225,10 @@ func TestContentWhereItIsAskedFor(t *testing.T) {
 func TestUnknownsAreLeftOut(t *testing.T) {
 	tel, kept := spans(t, false)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{})
-	asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{Server: "api.openai.com"})
+	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{Server: "api.openai.com"})
 	model.Chunk()
 	model.End(asking, telemetry.Answer{}, context.DeadlineExceeded)
-	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{})
+	calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{})
 	tool.End(calling, "failed", "", context.Canceled)
 	turn.End(ctx, 0, spend.Usage{}, nil)
 	var got []shape
@@ -302,13 +303,13 @@ func TestOffCostsNothing(t *testing.T) {
 	failure := errors.New("x")
 	got := testing.AllocsPerRun(100, func() {
 		turning, turn := tel.StartTurn(ctx, telemetry.Turn{Agent: "Carol", Session: "main"})
-		asking, model := tel.StartModelCall(turning, telemetry.ModelCall{Agent: "Carol", Model: "m", Server: "localhost:1"})
+		asking, model := turn.StartModelCall(turning, telemetry.ModelCall{Model: "m", Server: "localhost:1"})
 		if model.Content() {
 			t.Error("it wants content")
 		}
 		model.Chunk()
 		model.End(asking, telemetry.Answer{Model: "m", Usage: spend.Usage{Input: 1}}, nil)
-		calling, tool := tel.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
+		calling, tool := turn.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
 		tool.End(calling, "failed", "", failure)
 		turn.End(turning, 1, spend.Usage{}, failure)
 	})
@@ -329,9 +330,9 @@ func TestWordsOfOthersAreCut(t *testing.T) {
 	tel, kept := spans(t, false)
 	word, want := string(long{}.Code()), strings.Repeat("y", 127)+"…"
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
-	asking, model := tel.StartModelCall(ctx, telemetry.ModelCall{})
+	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{})
-	calling, tool := tel.StartToolCall(ctx, telemetry.ToolCall{ID: word})
+	calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{ID: word})
 	tool.End(calling, "ok", "", long{})
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()

@@ -12,8 +12,6 @@ import (
 // ToolCall is one tool call that a model asked for. Empty fields are not
 // recorded.
 type ToolCall struct {
-	Agent     string
-	Session   string
 	Name      string // of a tool that there is: what else a model writes there is its text
 	Operation string // catalogue path
 	ID        string // the call's id
@@ -22,28 +20,27 @@ type ToolCall struct {
 
 // ToolSpan is a tool call while it runs. Nil is valid.
 type ToolSpan struct {
-	t       *Telemetry
-	span    trace.Span
-	call    ToolCall
-	secrets *secrets
-	sealed  bool
+	turn   *TurnSpan // that it belongs to
+	span   trace.Span
+	call   ToolCall
+	sealed bool
 }
 
 // StartToolCall begins the span "execute_tool TOOL". The gate's decision and
 // what the tool does belong below the context that it returns.
-func (t *Telemetry) StartToolCall(ctx context.Context, call ToolCall) (context.Context, *ToolSpan) {
-	if t == nil {
+func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (context.Context, *ToolSpan) {
+	if s == nil {
 		return ctx, nil
 	}
 	set := attributes{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolType("function")}
 	set.text(semconv.GenAIToolNameKey, call.Name)
 	call.ID = brief(call.ID)
 	set.text(semconv.GenAIToolCallIDKey, call.ID)
-	set.text(semconv.GenAIConversationIDKey, call.Session)
-	set.text(semconv.GenAIAgentNameKey, call.Agent)
+	set.text(semconv.GenAIConversationIDKey, s.about.Session)
+	set.text(semconv.GenAIAgentNameKey, s.about.Agent)
 	set.text(operationKey, call.Operation)
-	ctx, span := t.tracer.Start(ctx, named("execute_tool", call.Name), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
-	return ctx, &ToolSpan{t: t, span: span, call: call, secrets: secretsOf(ctx)}
+	ctx, span := s.t.tracer.Start(ctx, named("execute_tool", call.Name), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
+	return ctx, &ToolSpan{turn: s, span: span, call: call}
 }
 
 // Seal leaves out what the call was given and what came of it, of which no part
@@ -62,7 +59,7 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	set := attributes{outcomeKey.String(outcome)}
-	if s.t.content {
+	if s.turn.t.content {
 		set.text(semconv.GenAIToolCallArgumentsKey, s.shown(s.call.Arguments))
 	}
 	switch {
@@ -70,14 +67,14 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 		s.span.SetAttributes(errorType(err))
 		s.span.SetStatus(codes.Error, "")
 	case err != nil:
-		s.t.fail(s.span, err, s.secrets)
-	case s.t.content: // by the conventions a result is one of success
+		s.turn.t.fail(s.span, err, s.turn.secrets)
+	case s.turn.t.content: // by the conventions a result is one of success
 		set.text(semconv.GenAIToolCallResultKey, s.shown(result))
 	}
 	s.span.SetAttributes(set...)
-	if s.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.t.log.LogAttrs(ctx, slog.LevelDebug, "tool called",
-			slog.String("agent", s.call.Agent), slog.String("session", s.call.Session), slog.String("operation", s.call.Operation),
+	if s.turn.t.log.Enabled(ctx, slog.LevelDebug) {
+		s.turn.t.log.LogAttrs(ctx, slog.LevelDebug, "tool called",
+			slog.String("agent", s.turn.about.Agent), slog.String("session", s.turn.about.Session), slog.String("operation", s.call.Operation),
 			slog.String("call", s.call.ID), slog.String("outcome", outcome))
 	}
 	s.span.End()
@@ -87,5 +84,5 @@ func (s *ToolSpan) shown(text string) string {
 	if s.sealed {
 		return redacted
 	}
-	return s.secrets.scrub(text)
+	return s.turn.secrets.scrub(text)
 }

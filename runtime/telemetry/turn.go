@@ -17,14 +17,16 @@ type Turn struct {
 	Session  string
 	Job      string
 	Provider string // of its model
+
+	Secrets *Secrets // of the turn that started it; nil has none
 }
 
 // TurnSpan is a turn while it runs. Nil is valid.
 type TurnSpan struct {
 	t       *Telemetry
 	span    trace.Span
-	turn    Turn
-	secrets *secrets
+	about   Turn
+	secrets *Secrets
 }
 
 // StartTurn begins the span "invoke_agent AGENT". What the turn does belongs
@@ -44,15 +46,22 @@ func (t *Telemetry) StartTurn(ctx context.Context, turn Turn) (context.Context, 
 	set.text(ownerKey, turn.Owner)
 	set.text(jobKey, turn.Job)
 	ctx, span := t.tracer.Start(ctx, named("invoke_agent", turn.Agent), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
-	s := &TurnSpan{t: t, span: span, turn: turn, secrets: secretsOf(ctx)}
+	s := &TurnSpan{t: t, span: span, about: turn, secrets: turn.Secrets}
 	if t.content && s.secrets == nil {
-		s.secrets = new(secrets)
-		ctx = context.WithValue(ctx, secretsKey{}, s.secrets)
+		s.secrets = new(Secrets)
 	}
 	if t.log.Enabled(ctx, slog.LevelDebug) {
 		t.log.LogAttrs(ctx, slog.LevelDebug, "turn started", turn.ids()...)
 	}
 	return ctx, s
+}
+
+// Secrets are those of the turn, for the turns that it starts.
+func (s *TurnSpan) Secrets() *Secrets {
+	if s == nil {
+		return nil
+	}
+	return s.secrets
 }
 
 // End closes the turn with what its model calls used together. err is why it
@@ -67,9 +76,9 @@ func (s *TurnSpan) End(ctx context.Context, calls int, usage spend.Usage, err er
 	s.span.SetAttributes(set...)
 	if err != nil {
 		s.t.fail(s.span, err, s.secrets)
-		s.t.log.LogAttrs(ctx, slog.LevelWarn, "turn failed", append(s.turn.ids(), s.t.failure(err, s.secrets)...)...)
+		s.t.log.LogAttrs(ctx, slog.LevelWarn, "turn failed", append(s.about.ids(), s.t.failure(err, s.secrets)...)...)
 	} else if s.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.t.log.LogAttrs(ctx, slog.LevelDebug, "turn finished", append(s.turn.ids(),
+		s.t.log.LogAttrs(ctx, slog.LevelDebug, "turn finished", append(s.about.ids(),
 			slog.Int("calls", calls), slog.Int("input", usage.Input), slog.Int("output", usage.Output))...)
 	}
 	s.span.End()
