@@ -134,8 +134,5 @@ func (r *Registry) nearest(reference string) string {
 		known[i] = op.name
 	}
 	name := strings.TrimPrefix(reference, "v/ops/")
-	return Nearest(strings.Replace(name, "/", ":", 1), known)
+	return form.Nearest(strings.Replace(name, "/", ":", 1), known)
 }
-
-// Nearest is [form.Nearest].
-func Nearest(name string, known []string) string { return form.Nearest(name, known) }

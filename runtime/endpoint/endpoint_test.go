@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var form = Form{Default: "https://api.example/v1", Example: "https://host/v1", Endpoint: "/chat", Query: "headers"}
+var wanted = Form{Default: "https://api.example/v1", Example: "https://host/v1", Endpoint: "/chat", Query: "headers"}
 
 func TestBase(t *testing.T) {
 	for _, tt := range []struct {
@@ -45,7 +45,7 @@ func TestBase(t *testing.T) {
 		{"https://host#pa55word", false, "ends in a query or fragment: remove it, and use headers"},
 		{"https://host/v1/chat/", false, "names the endpoint itself: remove /chat"},
 	} {
-		u, err := form.Base(tt.text, tt.allowHTTP)
+		u, err := wanted.Base(tt.text, tt.allowHTTP)
 		if address := strings.Contains(tt.want, "://") && !strings.Contains(tt.want, " "); address != (err == nil) {
 			t.Errorf("Base(%q, %t) = %v, %v, want %s", tt.text, tt.allowHTTP, u, err, tt.want)
 		} else if err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "pa55word")) || err == nil && u.String() != tt.want {
@@ -72,7 +72,7 @@ func TestHost(t *testing.T) {
 
 // A name that says loopback and resolves to something else.
 func TestPlainHTTPStaysHere(t *testing.T) {
-	base, err := form.Base("HTTP://localhost:1", false)
+	base, err := wanted.Base("HTTP://localhost:1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	defer other.Close()
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusPermanentRedirect))
 	defer server.Close()
-	base, err := form.Base(server.URL, false)
+	base, err := wanted.Base(server.URL, false)
 	if err != nil {
 		t.Fatal(err)
 	}

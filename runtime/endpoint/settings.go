@@ -13,7 +13,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
-	"usher/tools"
+	"usher/tools/form"
 )
 
 // Setting puts a value of a configuration where it belongs, or says what is
@@ -65,21 +65,14 @@ func Bad(setting, format string, args ...any) error {
 	return &runtime.SettingError{Setting: setting, Err: fmt.Errorf(setting+" "+format, args...)}
 }
 
-// nearest is [tools.Nearest], but takes two letters that changed places, the
-// commonest slip, as one mistake, baseURL for base_url, and api_key for key.
+// nearest is [form.Nearest], but takes baseURL for base_url, and api_key for key.
 func nearest(name string, known []string) string {
 	for _, k := range known {
 		if letters(k) == letters(name) {
 			return k
 		}
 	}
-	for i := range len(name) - 1 {
-		swapped := name[:i] + name[i+1:i+2] + name[i:i+1] + name[i+2:]
-		if slices.Contains(known, swapped) {
-			return swapped
-		}
-	}
-	if near := tools.Nearest(name, known); near != "" {
+	if near := form.Nearest(name, known); near != "" {
 		return near
 	}
 	if last := name[strings.LastIndexAny(name, "_-")+1:]; slices.Contains(known, last) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"usher/runtime"
-	"usher/tools"
+	"usher/tools/form"
 	"usher/tools/spend"
 )
 
@@ -212,7 +212,7 @@ func Order(models map[string]map[string]any, from ...string) ([]string, error) {
 
 // unknown says what there is instead of a name that is not.
 func unknown(kind, name string, known []string) string {
-	if near := tools.Nearest(name, known); near != "" {
+	if near := form.Nearest(name, known); near != "" {
 		return fmt.Sprintf("there is no %s %q: did you mean %q?", kind, name, near)
 	}
 	if len(known) == 0 {

@@ -182,7 +182,7 @@ func sign(s Service) []*tools.Operation {
 				}
 				d := Describe(link, true)
 				return issueOutput{Token: d.Token, CID: d.CID, Issuer: d.Issuer, Expires: d.Expires}, nil
-			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive()),
+			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
 
 		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
 			func(in delegateInput) []caps.Request { return handOn(canDelegate, in.Capabilities) },
@@ -200,7 +200,7 @@ func sign(s Service) []*tools.Operation {
 					out.Tokens[i] = Describe(l, true)
 				}
 				return out, nil
-			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive()),
+			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
 
 		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
 			func(in revokeInput) []caps.Request {

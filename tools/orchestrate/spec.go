@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"usher/tools"
+	"usher/tools/form"
 )
 
 // spec is one compiled value of a document.
@@ -86,7 +86,7 @@ func (r *reader) list(v []any, at string, depth int) (spec, error) {
 		case "concat":
 			return r.concat(v[1:], at, depth)
 		}
-		if near := tools.Nearest(head, heads); near != "" {
+		if near := form.Nearest(head, heads); near != "" {
 			return nil, fmt.Errorf("%s: unknown %q: did you mean [%q,…]?", at, head, near)
 		}
 		return nil, fmt.Errorf(`%s: unknown %q: a list begins with "input", "const", "concat" or the number of a step%s`, at, head, asConst)

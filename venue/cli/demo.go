@@ -13,7 +13,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/runtime/wrap"
-	"usher/tools"
+	"usher/tools/form"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -98,7 +98,7 @@ func noDemo(name string, known []string) error {
 	hint := ""
 	if _, err := os.Stat(name); err == nil {
 		hint = fmt.Sprintf("; to process an invoice: usher demo --invoice %s", name)
-	} else if m := tools.Nearest(strings.ToLower(name), known); m != "" {
+	} else if m := form.Nearest(strings.ToLower(name), known); m != "" {
 		hint = "; did you mean " + m + "?"
 	}
 	return misusef("there is no demo %q; there are: %s%s", name, strings.Join(known, ", "), hint)
@@ -136,7 +136,7 @@ func noModel(file, name string, models map[string]config.Model) error {
 		return misusef("%s has no models: add one below models, for example %s: {provider: openai, model: gpt-5-mini, key: env:OPENAI_API_KEY}", file, name)
 	}
 	near := ""
-	if m := tools.Nearest(name, known); m != "" {
+	if m := form.Nearest(name, known); m != "" {
 		near = "did you mean " + m + "? "
 	}
 	return misusef("%s has no model %q: %sthere are %s", file, name, near, strings.Join(known, ", "))

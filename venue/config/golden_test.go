@@ -13,6 +13,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
 	"usher/tools/workspace"
@@ -99,7 +100,7 @@ func TestLint(t *testing.T) {
 func registry(t *testing.T) *tools.Registry {
 	reg := new(tools.Registry)
 	for _, ops := range [][]*tools.Operation{
-		workspace.Operations(nil), agents.Operations(nil), grid.Operations(nil), jsonop.Operations(),
+		workspace.Operations(nil), agents.Operations(nil), grid.Operations(nil), jsonop.Operations(), delegation.Operations(nil),
 	} {
 		if err := reg.Register(ops...); err != nil {
 			t.Fatal(err)

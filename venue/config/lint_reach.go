@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/form"
 )
@@ -22,13 +23,6 @@ type reach struct {
 	everything bool // it can start any operation, or hand capabilities on
 	seen       []string
 }
-
-// Operations through which a caller's capabilities serve for others.
-var (
-	startsAny = []string{"v/ops/grid/run", "v/ops/grid/invoke"}
-	handsOn   = []string{"v/ops/agent/create", "v/ops/agent/update", "v/ops/agent/fork"}
-	asks      = []string{"v/ops/agent/request", "v/ops/agent/message", "v/ops/agent/chat"}
-)
 
 func (l *linter) reach(a *agents.Spec, listed []tool) *reach {
 	r := &reach{}
@@ -64,11 +58,10 @@ func (r *reach) add(l *linter, t tool) {
 		}
 	}
 	for _, op := range t.ops {
-		switch {
-		case slices.Contains(startsAny, op.Path()), slices.Contains(handsOn, op.Path()):
+		switch op.Reach() {
+		case tools.ReachAny:
 			r.everything = true
-		case slices.Contains(asks, op.Path()) && !slices.Contains(r.seen, "agents"):
-			r.seen = append(r.seen, "agents")
+		case tools.ReachAgents:
 			r.others(l)
 		}
 	}
@@ -77,6 +70,10 @@ func (r *reach) add(l *linter, t tool) {
 // others takes in what the agents do that may be asked and work within the
 // caller's capabilities.
 func (r *reach) others(l *linter) {
+	if slices.Contains(r.seen, "agents") {
+		return
+	}
+	r.seen = append(r.seen, "agents")
 	for i := range l.config.Agents {
 		other := &l.config.Agents[i]
 		if other.Authority == agents.AuthorityOwn {
