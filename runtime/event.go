@@ -147,6 +147,18 @@ type Received struct {
 	Text string `json:"text"`
 }
 
+// Step says how a step of an orchestration stands. It is logged whenever that
+// changes.
+type Step struct {
+	N      int             `json:"n"`
+	Name   string          `json:"name,omitempty"`
+	Op     string          `json:"op"`
+	Status string          `json:"status"` // PENDING, STARTED, COMPLETE, FAILED or CANCELLED
+	Input  json.RawMessage `json:"input,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
 func (TurnStarted) Kind() string    { return "turn_started" }
 func (ContextMissing) Kind() string { return "context_missing" }
 func (TextDelta) Kind() string      { return "text_delta" }
@@ -162,6 +174,8 @@ func (TurnFinished) Kind() string   { return "turn_finished" }
 func (Received) Kind() string       { return "received" }
 func (Compacted) Kind() string      { return "compacted" }
 
+func (Step) Kind() string { return "step" }
+
 func (TurnStarted) event()    {}
 func (ContextMissing) event() {}
 func (TextDelta) event()      {}
@@ -176,28 +190,36 @@ func (OutputRejected) event() {}
 func (TurnFinished) event()   {}
 func (Received) event()       {}
 func (Compacted) event()      {}
+func (Step) event()           {}
 
-// Entry is one event in a session's log.
+// Entry is an event in its envelope: as it stands in the log of a run or a
+// session, and as whoever follows a run gets it.
 type Entry struct {
-	Seq   uint64 // 1 for the first
-	Time  time.Time
-	Event Event
+	Seq    uint64 // in its log: 1 for the first; 0 for an event that is not logged
+	Time   time.Time
+	Run    string // id of the run; empty for what happens between runs
+	Agent  string // id of the agent whose turn it is, or that started the run
+	Parent string // id of the run that started the run
+	Event  Event
 }
 
 type entryJSON struct {
-	Seq  uint64          `json:"seq"`
-	Time time.Time       `json:"time"`
-	Type string          `json:"type"`
-	Body json.RawMessage `json:"event"`
+	Seq    uint64          `json:"seq"`
+	Time   time.Time       `json:"time"`
+	Run    string          `json:"run,omitempty"`
+	Agent  string          `json:"agent,omitempty"`
+	Parent string          `json:"parent,omitempty"`
+	Type   string          `json:"type"`
+	Body   json.RawMessage `json:"event"`
 }
 
-// MarshalJSON writes {"seq","time","type","event"}.
+// MarshalJSON writes {"seq","time","run","agent","parent","type","event"}.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	body, err := json.Marshal(e.Event)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(entryJSON{e.Seq, e.Time, e.Event.Kind(), body})
+	return json.Marshal(entryJSON{e.Seq, e.Time, e.Run, e.Agent, e.Parent, e.Event.Kind(), body})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -214,7 +236,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("read session log: event %d: %w", in.Seq, err)
 	}
-	*e = Entry{in.Seq, in.Time, ev}
+	*e = Entry{in.Seq, in.Time, in.Run, in.Agent, in.Parent, ev}
 	return nil
 }
 
@@ -228,6 +250,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	TurnFinished{}.Kind():   decodeEvent[TurnFinished],
 	Received{}.Kind():       decodeEvent[Received],
 	Compacted{}.Kind():      decodeEvent[Compacted],
+	Step{}.Kind():           decodeEvent[Step],
 }
 
 func decodeEvent[T Event](raw json.RawMessage) (Event, error) {

@@ -66,6 +66,7 @@ type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+	Sealed    bool   `json:"sealed,omitempty"` // the tool gives or takes a secret: no record has the arguments
 }
 
 // Tool is an operation as it is offered to a model.

@@ -58,7 +58,7 @@ func (t *turn) observedAnswer(span *telemetry.ModelSpan, req *Request, a *Answer
 func observedMessage(m *Message) telemetry.Message {
 	out := telemetry.Message{Role: m.Role, Text: m.Text, CallID: m.CallID}
 	for _, c := range m.Calls {
-		out.Calls = append(out.Calls, telemetry.MessageCall(c))
+		out.Calls = append(out.Calls, telemetry.MessageCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	return out
 }

@@ -48,6 +48,43 @@ func (t *turn) sealCalls(m *telemetry.Message) {
 	}
 }
 
+// redactedInput stands in a log for the arguments of a sealed operation.
+const redactedInput = `{"redacted":true}`
+
+// Discreet returns the entry as it may be recorded and shown: without what sealed
+// operations were given, and gave.
+func (e Entry) Discreet() Entry {
+	switch ev := e.Event.(type) {
+	case Answered:
+		if slices.ContainsFunc(ev.Calls, func(c ToolCall) bool { return c.Sealed }) {
+			ev.Calls = slices.Clone(ev.Calls)
+			for i := range ev.Calls {
+				ev.Calls[i] = ev.Calls[i].discreet()
+			}
+			e.Event = ev
+		}
+	case ToolStarted:
+		ev.Call = ev.Call.discreet()
+		e.Event = ev
+	case ToolFinished:
+		switch {
+		case ev.Sealed && ev.Outcome == ToolOK:
+			ev.Result = redacted
+		case ev.Sealed && ev.Outcome == ToolFailed: // an error may quote what it was given
+			ev.Result = `{"error":"failed","message":"[redacted]"}`
+		}
+		e.Event = ev
+	}
+	return e
+}
+
+func (c ToolCall) discreet() ToolCall {
+	if c.Sealed {
+		c.Arguments = redactedInput
+	}
+	return c
+}
+
 // seals reports whether a tool gives or takes a secret.
 func (t *turn) seals(tool string) bool {
 	op, err := t.tool(tool)

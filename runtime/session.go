@@ -8,9 +8,26 @@ import (
 	"time"
 )
 
-// Log keeps the events of sessions. What Append has returned nil for is kept.
+// Log keeps the events of sessions. What Append has returned nil for is kept, unless
+// the log is a [Flusher].
 type Log interface {
 	Append(ctx context.Context, session string, entries ...Entry) error
+}
+
+// Flusher is a [Log] that may let events wait for what belongs to them. Flush
+// returns when all that was appended is kept; it is called before each model call.
+type Flusher interface {
+	Flush(ctx context.Context) error
+}
+
+// flush has the log keep what waits.
+func (s *Session) flush(ctx context.Context) error {
+	if f, ok := s.log.(Flusher); ok {
+		if err := f.Flush(ctx); err != nil {
+			return fmt.Errorf("write session log: %w", err)
+		}
+	}
+	return nil
 }
 
 // Session is one conversation with an agent: an append-only log of events and
@@ -76,7 +93,7 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 	if s.log != nil {
 		entries := make([]Entry, len(events))
 		for i, ev := range events {
-			entries[i] = Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}
+			entries[i] = Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.Discreet()
 		}
 		if err := s.log.Append(ctx, s.id, entries...); err != nil {
 			return fmt.Errorf("write session log: %w", err)

@@ -67,7 +67,7 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 func (t *turn) guarded(ctx context.Context, w wish) (done ToolFinished) {
 	defer func() {
 		if v := recover(); v != nil {
-			done = ToolFinished{CallID: w.ID, Name: w.Name, Outcome: ToolFailed, Sealed: true, Result: string(explain(errors.New("the tool failed inside")))}
+			done = ToolFinished{CallID: w.ID, Name: w.Name, Outcome: ToolFailed, Sealed: w.op != nil && w.op.Sealed(), Result: string(explain(errors.New("the tool failed inside")))}
 		}
 	}()
 	return t.callTool(ctx, w)

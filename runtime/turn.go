@@ -155,6 +155,9 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	if t.calls == t.opts.MaxModelCalls {
 		return Answered{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", ErrModelCalls, t.opts.MaxModelCalls)
 	}
+	if err := t.session.flush(ctx); err != nil {
+		return Answered{}, err
+	}
 	t.calls++
 	t.shown = false
 	got := &t.got
@@ -162,6 +165,9 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
+	for i := range answer.Calls {
+		answer.Calls[i].Sealed = t.seals(answer.Calls[i].Name)
+	}
 	span.End(ctx, t.observedAnswer(span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)
 	if refused, ok := errors.AsType[Unasked](err); ok && refused.Unasked() && !got.came {
@@ -255,7 +261,7 @@ func (t *turn) record(ctx context.Context, ev Event) error {
 	if err := t.session.append(ctx, t.opts.Now(), ev); err != nil {
 		return err
 	}
-	t.emit(ev)
+	t.emit(Entry{Event: ev}.Discreet().Event)
 	if t.gone {
 		return ErrStopped
 	}

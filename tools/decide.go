@@ -134,7 +134,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 	if at, below := ownOperation(r.auth.owner, reference); below {
 		run := set.Check(caps.NeedOn("invoke", at))
 		if !run.Allowed() && !set.Check(caps.NeedOn("crud/read", at)).Allowed() {
-			r.op = &Operation{path: at.String(), undigested: true}
+			r.op = Unseen(at.String())
 			r.denial = run.Denial(r.op.path)
 			r.reason = r.denial.Error()
 			r.found = []decision{{Decision: run, unmet: true}}

@@ -184,7 +184,7 @@ func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
 	e := Entry{
 		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(),
 		Operation: op.path, Verdict: r.Verdict().String(), Input: op.digested(r.input),
-		Effects: !op.readOnly, Job: auth.trail.Run, Session: auth.trail.Session,
+		Effects: !op.readOnly, Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
 	}
 	e.Needs, e.Omitted = shown(r.Requirements())
 	switch {

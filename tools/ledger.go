@@ -46,6 +46,8 @@ type Entry struct {
 	// Input is what the ledger makes the digest of, and keeps nothing else of:
 	// nil where the operation is [Sealed] or [Undigested].
 	Input json.RawMessage `json:"-"`
+	// Inner says that an operation makes the call, not the actor itself.
+	Inner bool `json:"-"`
 }
 
 // Bounds of an entry, so that it can always be written.

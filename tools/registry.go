@@ -67,6 +67,12 @@ func (r *Registry) own(op *Operation) *Operation {
 // SetResolver names the source of operations below o/.
 func (r *Registry) SetResolver(f Resolver) { r.resolve.Store(&f) }
 
+// Unseen stands for what a reference below o/ means to whoever may neither run nor
+// read it, whether or not anything is there: a call of it is denied by its name.
+func Unseen(path string) *Operation {
+	return &Operation{name: path, path: path, toolName: toolName(path), undigested: true, groups: [][]caps.Scope{{caps.ScopeExactly("invoke", path)}}}
+}
+
 // All returns the registered operations, sorted by path.
 func (r *Registry) All() []*Operation {
 	return slices.SortedFunc(maps.Values(r.snapshot()), func(a, b *Operation) int { return strings.Compare(a.path, b.path) })

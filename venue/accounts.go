@@ -26,7 +26,7 @@ import (
 // limits something is stored before each model call too, with what the call may
 // cost: a process that is killed has spent it.
 type accounts struct {
-	space *store.Space // the one that the logs of sessions are in
+	space *store.Space // of the whole venue: a total is written with the log entry that it belongs to
 	log   *slog.Logger
 
 	mu   sync.Mutex
@@ -49,7 +49,7 @@ func newAccounts(space *store.Space, log *slog.Logger) *accounts {
 }
 
 // accountKey is where an account is stored.
-func accountKey(name string) string { return "acc/" + name }
+func accountKey(name string) string { return "b/" + name }
 
 // longestWait is for room that other calls hold: an agent that has started work
 // in the background is not refused because that has a budget's rest in hand.

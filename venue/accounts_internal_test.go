@@ -176,7 +176,7 @@ func TestAnAccountThatCannotBeStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, s, b)
-	for _, want := range []string{"level=ERROR", "what was spent is not stored", "account=acc/acme", store.ErrClosed.Error()} {
+	for _, want := range []string{"level=ERROR", "what was spent is not stored", "account=b/acme", store.ErrClosed.Error()} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, log.String())
 		}

@@ -7,6 +7,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/spend"
+	"usher/venue/runs"
 )
 
 // draft adds to put the totals of the budgets of ctx that are not stored as they
@@ -35,6 +36,17 @@ func (s *accounts) draft(ctx context.Context, put map[string][]byte, of func(*sp
 		drafts = append(drafts, a)
 	}
 	return drafts
+}
+
+var _ runs.Spending = (*accounts)(nil)
+
+// Draft adds the totals of all that ctx is charged to.
+func (s *accounts) Draft(ctx context.Context, put map[string][]byte) (written func(stored bool)) {
+	drafts := s.draft(ctx, put, nil)
+	if len(drafts) == 0 {
+		return nil
+	}
+	return func(stored bool) { s.written(ctx, drafts, stored) }
 }
 
 // written says how a batch with drafts ended.

@@ -68,8 +68,8 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	all, principal := s.v.agents.effective(from), src.principal(from.key)
 	inherits := all.SeenBy(call.Owner().String(), principal.String())
 	if history {
-		// Its past holds what it could read.
-		if err := s.atMost(call, source, all, principal); err != nil {
+		// Its past holds what it could read, also before a giver was narrowed.
+		if err := s.atMost(call, source, src.Caps, principal); err != nil {
 			return agents.Created{}, err
 		}
 	}
@@ -79,7 +79,7 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 	}
 	if history && (created.Created || created.Updated) {
 		key := keyOf(call, spec.ID)
-		if err := s.v.copySessions(ctx, bound{from.key, src.Life}, bound{key, rec.Life}); err != nil {
+		if err := s.v.runs.Sessions().Copy(ctx, bound{from.key, src.Life}.name(), bound{key, rec.Life}.name()); err != nil {
 			return agents.Created{}, err
 		}
 		if err := s.v.accounts.copySessions(ctx, src.account(from.key), rec.account(key)); err != nil {
@@ -111,7 +111,7 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 		return out, nil, err
 	}
 	var past *record // the one whose place is taken
-	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
+	rec, err := s.v.agents.change(ctx, call, key, func(old *record) (*record, error) {
 		out.Created, out.Updated, past = old == nil || old.Status == agents.Terminated, false, nil
 		if old != nil && !overwrite {
 			out.Created = false
@@ -128,6 +128,7 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 			out.Updated = !out.Created && (old.DID != "") == (spec.Identity == agents.IdentityOwn)
 			if out.Updated {
 				rec.Life, rec.Created, rec.Account = old.Life, old.Created, old.Account
+				rec.Status = old.Status // one that is suspended is resumed, not replaced
 			} else {
 				out.Created, past = true, old
 			}
@@ -173,7 +174,7 @@ func (s agentService) Update(ctx context.Context, call tools.Call, changes agent
 		return agents.State{}, err
 	}
 	now := s.v.agents.effective(self)
-	rec, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
+	rec, err := s.v.agents.change(ctx, call, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{changes.ID}
 		}
@@ -242,7 +243,7 @@ func (s agentService) check(ctx context.Context, call tools.Call, spec *agents.S
 			// Below o/ things may be made later, and are not everybody's to know.
 			continue
 		}
-		_, err := s.v.toolsOf(ctx, call.Owner(), ref)
+		_, err := s.v.toolsOf(ctx, call.Authority(), ref)
 		if err != nil {
 			return fmt.Errorf("tools of agent %s: %w", spec.ID, err)
 		}

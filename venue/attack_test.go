@@ -18,6 +18,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
 
@@ -124,14 +125,10 @@ func TestAttackEndedAgentGoesOnActing(t *testing.T) {
 			dave := create(t, alice, spec("dave", "", `[{"with":"w/","can":"crud"}]`))
 			p.Ask("covia_write", `{"path":"w/a","value":1}`)
 			p.Ask("covia_write", `{"path":"w/evil","value":1}`)
-			first := true
-			for ev, err := range dave.Chat(t.Context(), "write two") {
+			p.Between(func() { invoke(t, alice, op, `{"agentId":"dave"}`) })
+			for _, err := range dave.Chat(t.Context(), "write two") {
 				if err != nil {
 					break // a turn that is stopped is fine
-				}
-				if _, ok := ev.(runtime.ToolFinished); ok && first {
-					first = false
-					invoke(t, alice, op, `{"agentId":"dave"}`)
 				}
 			}
 			if got := read(t, alice, "w/evil"); got != `{"exists":false}` {
@@ -437,8 +434,8 @@ func TestAttackForkBomb(t *testing.T) {
 	for ; started < 1000 && last == nil; started++ {
 		last = start(alice)
 	}
-	if !errors.Is(last, venue.ErrTooManyJobs) || started > 100 {
-		t.Errorf("after %d jobs that run at once: %v, want %v", started, last, venue.ErrTooManyJobs)
+	if !errors.Is(last, runs.ErrTooMany) || started > 100 {
+		t.Errorf("after %d jobs that run at once: %v, want %v", started, last, runs.ErrTooMany)
 	}
 	if err := start(bob); err != nil {
 		t.Errorf("another user's job: %v", err)
@@ -648,7 +645,7 @@ func TestAttackJobWaitsForItself(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // of real time, where it is not noticed
 	defer cancel()
 	_, _ = alice.Invoke(ctx, "grid:jobResult", map[string]any{"id": job.ID})
-	if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status == venue.JobStarted {
+	if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status == runs.Started {
 		t.Errorf("the job is still %s after 30 s, and will be for ever (%v)", rec.Status, err)
 	}
 }

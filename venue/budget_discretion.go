@@ -78,9 +78,8 @@ func (v *Venue) discreet(ctx context.Context, call tools.Call, agent string, err
 	return err
 }
 
-// discreet is the record as one may know it that knows only the agents of which
-// known says so.
-func (j Job) discreet(known func(id string) bool) Job {
+// discreetJob is a record without the names of agents that known does not admit.
+func discreetJob(j Job, known func(id string) bool) Job {
 	if j.Budget == nil {
 		return j
 	}

@@ -18,6 +18,7 @@ import (
 	"usher/tools/spend"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
 
@@ -260,7 +261,7 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 			_, err = h.alice.Invoke(t.Context(), "grid:jobResult", map[string]string{"id": job.ID})
 			spentBudget(t, err, want)
 			rec, err := h.alice.Job(t.Context(), job.ID)
-			if err != nil || rec.Status != venue.JobFailed || rec.Budget == nil || *rec.Budget != want || !strings.Contains(rec.Error, "run of boss") {
+			if err != nil || rec.Status != runs.Failed || rec.Budget == nil || *rec.Budget != want || !strings.Contains(rec.Error, "run of boss") {
 				t.Errorf("the job is %+v, %v", rec, err)
 			}
 		})

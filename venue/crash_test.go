@@ -16,6 +16,7 @@ import (
 	"usher/tools/agents"
 	"usher/tools/spend"
 	"usher/venue"
+	"usher/venue/runs"
 )
 
 const (
@@ -223,7 +224,7 @@ func TestKill(t *testing.T) {
 		}
 		for _, id := range jobs {
 			job, err := alice.Job(t.Context(), id)
-			if err != nil || job.Status == venue.JobStarted {
+			if err != nil || job.Status == runs.Started {
 				t.Errorf("acknowledged job %s: %s, %v; want it there, and not running", id, job.Status, err)
 			}
 		}

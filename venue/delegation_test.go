@@ -119,15 +119,14 @@ func TestACallAcrossUsersNeedsAChain(t *testing.T) {
 	// Revoked between two calls of one turn.
 	p.Ask("covia_write", write)
 	p.Ask("covia_write", write)
+	p.Between(func() { invoke(t, bob, "ucan:revoke", `{"cid":"`+cid+`"}`) })
 	var outcomes []string
 	for ev, err := range scribe.Chat(t.Context(), "write twice") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if done, ok := ev.(runtime.ToolFinished); ok {
-			if outcomes = append(outcomes, done.Outcome); len(outcomes) == 1 {
-				invoke(t, bob, "ucan:revoke", `{"cid":"`+cid+`"}`)
-			}
+			outcomes = append(outcomes, done.Outcome)
 		}
 	}
 	if got := strings.Join(outcomes, " "); got != "ok denied" {

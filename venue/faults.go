@@ -6,6 +6,3 @@ import (
 
 // Code is [fault.NotFound].
 func (e *NoAgentError) Code() fault.Code { return fault.NotFound }
-
-// Code is [fault.NotFound].
-func (e *NoJobError) Code() fault.Code { return fault.NotFound }

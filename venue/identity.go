@@ -2,6 +2,7 @@ package venue
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,6 +122,13 @@ func (k *keyring) forget(ctx context.Context, name string, did ucan.DID) error {
 	k.hosted.Delete(did)
 	_, err := k.space.Apply(ctx, nil, nil, []string{name})
 	return err
+}
+
+// secret derives a key of the venue for one purpose. The signature that it comes
+// of is given to nobody.
+func (k *keyring) secret(purpose string) []byte {
+	sum := sha256.Sum256(k.venue.Sign([]byte("usher: key for " + purpose)))
+	return sum[:]
 }
 
 type sealedKey struct {

@@ -6,12 +6,37 @@ import (
 	"fmt"
 	"time"
 
+	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
-	"usher/ucan"
+	"usher/tools/spend"
+	"usher/venue/runs"
 )
+
+// Job is the record of a run, as its owner may read it.
+type Job = runs.Record
+
+// JobError says that a job whose result was asked for has none. Where a budget
+// ended it, the error unwraps to a [*spend.BudgetError].
+type JobError struct {
+	ID     string
+	Status string
+	Reason string
+	Budget *spend.BudgetError // nil for any other reason
+}
+
+func (e *JobError) Error() string {
+	return fmt.Sprintf("job %s ended %s: %s", e.ID, e.Status, e.Reason)
+}
+
+func (e *JobError) Unwrap() error {
+	if e.Budget == nil {
+		return nil // not a nil pointer in an error
+	}
+	return e.Budget
+}
 
 // jobService answers the grid operations, and keeps the record of an
 // orchestration's run. What it starts goes through the gate with the
@@ -31,53 +56,45 @@ func statusOf(j Job) grid.Status {
 	return st
 }
 
-// prepare makes the job of an operation that is named by reference.
-func (s jobService) prepare(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (*job, func(context.Context) (json.RawMessage, error), error) {
+// job is the run of an operation that is named by reference.
+func (s jobService) job(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (runs.Spec, runs.Work, error) {
 	op, err := call.Resolve(ctx, operation)
 	if err != nil {
-		return nil, nil, err
+		return runs.Spec{}, nil, err
 	}
-	j, err := s.v.newJob(call.Authority(), op.Path(), input)
-	if err != nil {
-		return nil, nil, err
-	}
-	run := func(ctx context.Context) (json.RawMessage, error) {
-		res, err := call.InRun(j.rec.ID).Invoke(ctx, op.Path(), input)
+	spec := runs.Spec{Kind: runs.Job, Op: op.Path(), Input: input}
+	return spec, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		res, err := call.InRun(r.ID()).Invoke(ctx, op.Path(), input)
 		return res.Output, err
-	}
-	return j, run, nil
+	}, nil
 }
 
 func (s jobService) Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error) {
-	j, run, err := s.prepare(ctx, call, operation, input)
+	spec, work, err := s.job(ctx, call, operation, input)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.begin(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.v.runJob(ctx, j, 0, run); err != nil {
-		return nil, err
-	}
-	return j.result(), nil
+	return s.v.runs.Here(ctx, call.Authority(), spec, work)
 }
 
 func (s jobService) Start(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (grid.Status, error) {
-	j, run, err := s.prepare(ctx, call, operation, input)
+	spec, work, err := s.job(ctx, call, operation, input)
 	if err != nil {
 		return grid.Status{}, err
 	}
-	if err := j.begin(ctx); err != nil {
+	spec.Background = true
+	r, err := s.v.runs.Start(ctx, call.Authority(), spec, work)
+	if err != nil {
 		return grid.Status{}, err
 	}
-	started := j.status()
-	s.v.background(ctx, func(ctx context.Context) { _ = s.v.finishJob(ctx, j, run) })
-	return started, nil
+	st := statusOf(r.Record())
+	st.Status, st.Output, st.Error = runs.Started, nil, "" // however quickly it ended
+	return st, nil
 }
 
 func (s jobService) Status(ctx context.Context, call tools.Call, id string) (grid.Status, error) {
-	rec, err := s.v.jobs.find(ctx, call.Owner(), id)
-	return statusOf(rec.discreet(s.v.mayKnowOf(ctx, call))), err
+	rec, err := s.v.runs.Find(ctx, call.Owner(), id)
+	return statusOf(discreetJob(rec, s.v.mayKnowOf(ctx, call))), err
 }
 
 // ErrJobTimeout: a job did not end within the time that its result was waited for.
@@ -86,24 +103,9 @@ var ErrJobTimeout = fault.New(fault.Timeout, "the job has not ended in that time
 // ErrJobWaitsForItself: the result of a job is waited for within the job.
 var ErrJobWaitsForItself = fault.New(fault.WaitsForItself, "the job cannot wait for its own result")
 
-// within reports whether the job is, or is part of, the job whole.
-func (b *jobBook) within(owner ucan.DID, id, whole string) bool {
-	for range 64 { // deeper than calls can nest
-		if id == whole {
-			return true
-		}
-		j := b.live(owner, id)
-		if j == nil {
-			return false
-		}
-		id = j.rec.Parent
-	}
-	return true
-}
-
 func (s jobService) Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
-	if j := s.v.jobs.live(call.Owner(), id); j != nil {
-		if s.v.jobs.within(call.Owner(), call.Authority().Run(), id) {
+	if r := s.v.runs.Live(call.Owner(), id); r != nil {
+		if s.v.runs.Within(call.Owner(), call.Authority().Run(), id) {
 			return nil, fmt.Errorf("job %s: %w", id, ErrJobWaitsForItself)
 		}
 		if timeout > 0 {
@@ -111,78 +113,37 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 			ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrJobTimeout)
 			defer cancel()
 		}
-		select {
-		case <-j.done:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		if output := j.result(); output != nil {
+		output, err := r.Wait(ctx)
+		if err == nil {
 			return output, nil
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
-	rec, err := s.v.jobs.find(ctx, call.Owner(), id)
+	rec, err := s.v.runs.Find(ctx, call.Owner(), id)
 	if err != nil {
 		return nil, err
 	}
-	if rec = rec.discreet(s.v.mayKnowOf(ctx, call)); rec.Status != JobComplete {
+	if rec = discreetJob(rec, s.v.mayKnowOf(ctx, call)); rec.Status != runs.Complete {
 		return nil, &JobError{ID: id, Status: rec.Status, Reason: rec.Error, Budget: rec.Budget}
 	}
 	return rec.Output, nil
 }
 
-// Begin returns the job of an orchestration's run: the one that was started
-// for it, or else a new one.
-func (s jobService) Begin(ctx context.Context, call tools.Call, op string, input json.RawMessage) (string, error) {
-	auth := call.Authority()
-	if j := s.v.jobs.live(auth.Owner(), auth.Run()); j != nil && j.claim(op) {
-		return j.rec.ID, nil
+// Orchestrate keeps the record of an orchestration: in the run that was started for it,
+// or else in one of its own.
+func (s jobService) Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work orchestrate.Work) (json.RawMessage, error) {
+	in := func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		return work(ctx, call.InRun(r.ID()), func(ctx context.Context, st orchestrate.Step) error {
+			return r.Step(ctx, runtime.Step(st))
+		})
 	}
-	j, err := s.v.newJob(auth, op, input)
-	if err != nil {
-		return "", err
+	if r := runs.From(ctx); r != nil && r.Claim(op) {
+		return in(ctx, r)
 	}
-	j.claimed = true
-	return j.rec.ID, j.begin(ctx)
-}
-
-// claim takes the job for the run of op, once: a run inside the run gets a job
-// of its own.
-func (j *job) claim(op string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.claimed || j.rec.Op != op {
-		return false
-	}
-	j.claimed = true
-	return true
-}
-
-// Step notes how a step stands.
-func (s jobService) Step(ctx context.Context, call tools.Call, id string, step orchestrate.Step) error {
-	j := s.v.jobs.live(call.Owner(), id)
-	if j == nil {
-		return &NoJobError{id}
-	}
-	j.mu.Lock()
-	steps := append([]orchestrate.Step(nil), j.rec.Steps...) // records given out keep theirs
-	for len(steps) <= step.N {
-		steps = append(steps, orchestrate.Step{N: len(steps)})
-	}
-	steps[step.N] = step
-	j.rec.Steps = steps
-	j.mu.Unlock()
-	return j.save(context.WithoutCancel(ctx))
-}
-
-// End closes the job that Begin made; one that was started for the run is
-// closed by whoever started it.
-func (s jobService) End(ctx context.Context, call tools.Call, id string, output json.RawMessage, failure error) error {
-	if call.Authority().Run() == id {
-		return nil
-	}
-	j := s.v.jobs.live(call.Owner(), id)
-	if j == nil {
-		return &NoJobError{id}
-	}
-	return j.end(context.WithoutCancel(ctx), output, failure)
+	return s.v.runs.Here(ctx, call.Authority(), runs.Spec{Kind: runs.Orchestration, Op: op, Input: input}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		r.Claim(op)
+		return in(ctx, r)
+	})
 }

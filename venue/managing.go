@@ -19,7 +19,7 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 		}
 	}
 	var past *record
-	_, err := s.v.agents.change(ctx, key, func(old *record) (*record, error) {
+	_, err := s.v.agents.change(ctx, call, key, func(old *record) (*record, error) {
 		if old == nil {
 			return nil, &NoAgentError{id}
 		}
@@ -57,7 +57,7 @@ func (v *Venue) bury(ctx context.Context, key agentKey, past *record, kept bound
 			return err
 		}
 	}
-	return v.removeSessions(ctx, of)
+	return v.runs.Sessions().Remove(ctx, of.name())
 }
 
 // noChildren keeps the record of an agent that others have their capabilities
@@ -86,7 +86,7 @@ func (s agentService) noChildren(ctx context.Context, call tools.Call, id string
 }
 
 func (s agentService) SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (agents.State, error) {
-	rec, err := s.v.agents.change(ctx, keyOf(call, id), func(old *record) (*record, error) {
+	rec, err := s.v.agents.change(ctx, call, keyOf(call, id), func(old *record) (*record, error) {
 		switch {
 		case old == nil:
 			return nil, &NoAgentError{id}

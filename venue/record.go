@@ -12,6 +12,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/ucan"
 	"usher/venue/store"
 )
@@ -30,6 +31,8 @@ type record struct {
 	Givers    []string    `json:"givers,omitempty"`    // bounds of those it has its capabilities from: see bound
 	Created   int64       `json:"created"`             // ms
 	Updated   int64       `json:"updated"`             // ms
+
+	rev uint64 // of the stored row
 }
 
 // agentKey names an agent: ids are unique within one user's namespace only.
@@ -43,14 +46,10 @@ func (k agentKey) String() string { return k.owner.String() + "/" + k.id }
 // agent is a known agent: its record as an immutable snapshot, and what of it
 // lives in memory.
 type agent struct {
-	key   agentKey
-	write sync.Mutex // held while the record is replaced
-	rec   atomic.Pointer[record]
-	eff   atomic.Pointer[effective]
-	busy  atomic.Int32 // turns that run now
-
-	mu       sync.Mutex
-	sessions map[string]*openSession // by place in the log
+	key  agentKey
+	rec  atomic.Pointer[record] // nil once the agent was removed
+	eff  atomic.Pointer[effective]
+	busy atomic.Int32 // turns that run now
 }
 
 type effective struct {
@@ -58,11 +57,11 @@ type effective struct {
 	caps  caps.Set
 }
 
-// agentBook holds the agents of all users. A record is read from the store
-// once and then served from memory; writing replaces both.
+// agentBook holds the agents of all users. What is in memory is a cache of the
+// records under the epoch: [agentBook.refresh] brings one up to date.
 type agentBook struct {
 	space *store.Space
-	epoch atomic.Uint64 // raised whenever any record changes
+	epoch atomic.Uint64 // another number after any change of authority
 
 	mu     sync.Mutex
 	agents map[agentKey]*agent
@@ -77,19 +76,39 @@ func (b *agentBook) get(ctx context.Context, key agentKey) (*agent, error) {
 	if a := b.known(key); a != nil && a.rec.Load() != nil {
 		return a, nil
 	}
-	// Ids that nobody has are not kept in memory: anyone can ask for them.
-	if rec, _, err := b.read(ctx, key); err != nil || rec == nil {
-		return nil, err
+	return b.refresh(ctx, key)
+}
+
+// refresh reads the agent's record into memory and returns the agent, or nil
+// where there is none. What it returns is at least as new as the call.
+func (b *agentBook) refresh(ctx context.Context, key agentKey) (*agent, error) {
+	for {
+		a := b.known(key)
+		var old *record
+		if a != nil {
+			old = a.rec.Load()
+		}
+		rec, err := b.read(ctx, key)
+		switch {
+		case err != nil:
+			return nil, err
+		case rec == nil && old == nil: // ids that nobody has are not kept in memory: anyone can ask for them
+			return nil, nil
+		case rec != nil && old != nil && rec.rev == old.rev:
+			return a, nil
+		case a == nil:
+			a = b.entry(key)
+		}
+		if !a.rec.CompareAndSwap(old, rec) {
+			continue // somebody was faster; whose record is newer is not known
+		}
+		b.epoch.Add(1)
+		if rec == nil {
+			b.drop(a)
+			return nil, nil
+		}
+		return a, nil
 	}
-	a := b.lock(key)
-	defer a.write.Unlock()
-	defer b.drop(a)
-	rec, _, err := b.read(ctx, key)
-	if err != nil || rec == nil {
-		return nil, err
-	}
-	a.rec.CompareAndSwap(nil, rec)
-	return a, nil
 }
 
 func (b *agentBook) known(key agentKey) *agent {
@@ -103,7 +122,7 @@ func (b *agentBook) entry(key agentKey) *agent {
 	defer b.mu.Unlock()
 	a, ok := b.agents[key]
 	if !ok {
-		a = &agent{key: key, sessions: make(map[string]*openSession)}
+		a = &agent{key: key}
 		b.agents[key] = a
 	}
 	return a
@@ -111,21 +130,21 @@ func (b *agentBook) entry(key agentKey) *agent {
 
 func recordKey(key agentKey) string { return "rec/" + key.String() }
 
-func (b *agentBook) read(ctx context.Context, key agentKey) (*record, uint64, error) {
+func (b *agentBook) read(ctx context.Context, key agentKey) (*record, error) {
 	raw, rev, err := b.space.Get(ctx, recordKey(key))
 	if err != nil || raw == nil {
-		return nil, rev, err
+		return nil, err
 	}
-	rec := new(record)
+	rec := &record{rev: rev}
 	if err := json.Unmarshal(raw, rec); err != nil {
 		// A record whose capabilities cannot be read is one that holds none.
-		return nil, rev, fmt.Errorf("read agent %s: %w", key.id, err)
+		return nil, fmt.Errorf("read agent %s: %w", key.id, err)
 	}
 	if _, err := ucan.ParseDID(rec.DID); rec.DID != "" && err != nil {
-		return nil, rev, fmt.Errorf("read agent %s: who it acts as: %w", key.id, err)
+		return nil, fmt.Errorf("read agent %s: who it acts as: %w", key.id, err)
 	}
 	rec.Caps = rec.Caps.In(rec.principal(key).String())
-	return rec, rev, nil
+	return rec, nil
 }
 
 // principal is whom the agent acts as: its owner, or itself where it is
@@ -160,74 +179,114 @@ func parseBound(s string) bound {
 	return bound{agentKey{did, id}, life}
 }
 
-// lock returns the agent's entry with its write lock held.
-func (b *agentBook) lock(key agentKey) *agent {
-	for {
-		a := b.entry(key)
-		a.write.Lock()
-		if b.known(key) == a {
-			return a
-		}
-		a.write.Unlock() // it was dropped meanwhile
-	}
-}
-
-// drop forgets an entry that stands for nobody. The caller holds its write lock.
+// drop forgets an entry that stands for nobody.
 func (b *agentBook) drop(a *agent) {
-	if a.rec.Load() != nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.agents[a.key] == a {
+	if a.rec.Load() == nil && b.agents[a.key] == a {
 		delete(b.agents, a.key)
 	}
 }
 
+// maxChanges bounds how often a change is decided again because others changed
+// what it rests on.
+const maxChanges = 100
+
+// ErrChanging: what a change rests on was changed by others again and again.
+var ErrChanging = fault.New(fault.Busy, "others keep changing what this rests on, so nothing was changed: try again")
+
 // change replaces the record of an agent by what f makes of it; f gets nil
-// where there is none, and returns nil to remove it. When change returns, the
+// where there is none, and returns nil to remove it. It is one transaction,
+// conditional on the revisions of the record, of the caller's and of all that
+// either has its capabilities from: where one of them changes meanwhile, the
+// call's requirements are checked and f is asked again. When change returns, the
 // new record counts at every agent's next call and survives a crash.
-func (b *agentBook) change(ctx context.Context, key agentKey, f func(old *record) (*record, error)) (*record, error) {
-	a := b.lock(key)
-	defer a.write.Unlock()
-	defer b.drop(a)
-	for {
-		old, rev, err := b.read(ctx, key)
+func (b *agentBook) change(ctx context.Context, call tools.Call, key agentKey, f func(old *record) (*record, error)) (*record, error) {
+	for range maxChanges {
+		expect, err := b.basis(ctx, call, key)
 		if err != nil {
 			return nil, err
+		}
+		if err := call.Again(ctx); err != nil {
+			return nil, err
+		}
+		var old *record
+		if a := b.known(key); a != nil {
+			old = a.rec.Load()
+		}
+		if rev := expect[recordKey(key)]; (old == nil) != (rev == 0) || old != nil && old.rev != rev {
+			continue
 		}
 		next, err := f(old)
 		if err != nil {
 			return nil, err
 		}
-		moved, err := b.put(ctx, key, rev, next)
+		moved, err := b.put(ctx, expect, key, next)
 		if err != nil {
 			return nil, err
 		}
 		if moved != "" {
 			continue
 		}
-		a.rec.Store(next)
-		b.epoch.Add(1)
+		if _, err := b.refresh(ctx, key); err != nil {
+			return nil, err
+		}
 		return next, b.space.Sync(ctx)
 	}
+	return nil, ErrChanging
 }
 
-func (b *agentBook) put(ctx context.Context, key agentKey, rev uint64, rec *record) (moved string, err error) {
+// basis reads what a change of an agent rests on: its record, those of all who
+// bound the call, and of all above them. It returns their revisions.
+func (b *agentBook) basis(ctx context.Context, call tools.Call, key agentKey) (map[string]uint64, error) {
+	expect := make(map[string]uint64)
+	todo := []agentKey{key}
+	for _, life := range call.Authority().Bound().Lives {
+		todo = append(todo, parseBound(string(life)).key)
+	}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		k := recordKey(at)
+		if _, seen := expect[k]; seen || at == (agentKey{}) {
+			continue
+		}
+		expect[k] = 0
+		a, err := b.refresh(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			continue
+		}
+		rec := a.rec.Load()
+		if rec == nil {
+			continue
+		}
+		expect[k] = rec.rev
+		for _, giver := range rec.Givers {
+			todo = append(todo, parseBound(giver).key)
+		}
+	}
+	return expect, nil
+}
+
+func (b *agentBook) put(ctx context.Context, expect map[string]uint64, key agentKey, rec *record) (moved string, err error) {
 	k := recordKey(key)
 	if rec == nil {
-		return b.space.Apply(ctx, map[string]uint64{k: rev}, nil, []string{k})
+		return b.space.Apply(ctx, expect, nil, []string{k})
 	}
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return "", fmt.Errorf("write agent %s: %w", key.id, err)
 	}
-	return b.space.Apply(ctx, map[string]uint64{k: rev}, map[string][]byte{k: raw}, nil)
+	return b.space.Apply(ctx, expect, map[string][]byte{k: raw}, nil)
 }
 
-// effective returns what an agent may do now: its own capabilities and those
-// of everyone whom it has them from, directly or not, all at once. It is
-// recomputed when any record has changed since, and otherwise two loads.
+// effective returns what an agent may do while it is SLEEPING or RUNNING: its own
+// capabilities and those of everyone whom it has them from, directly or not, all
+// at once. A giver that is suspended or has ended gives nothing. It is recomputed
+// when any record has changed since, and otherwise two loads.
 func (b *agentBook) effective(a *agent) caps.Set {
 	epoch := b.epoch.Load()
 	if e := a.eff.Load(); e != nil && e.epoch == epoch {
@@ -258,8 +317,8 @@ func (b *agentBook) compute(a *agent) (caps.Set, error) {
 			return caps.Set{}, nil // who is no more gives nothing
 		}
 		rec := at.rec.Load()
-		if rec == nil || rec.Life != seen[i].life {
-			return caps.Set{}, nil
+		if rec == nil || rec.Life != seen[i].life || i > 0 && rec.Status != agents.Sleeping {
+			return caps.Set{}, nil // who is suspended or has ended gives nothing
 		}
 		set = set.Intersect(rec.Caps.SeenBy(reader, rec.principal(at.key).String()))
 		for _, name := range rec.Givers {

@@ -212,8 +212,11 @@ func TestAgentsAndSecrets(t *testing.T) {
 					if (done.Outcome == runtime.ToolOK) != may || !may && done.Outcome != runtime.ToolDenied {
 						t.Errorf("%s: %s %s", tool, done.Outcome, done.Result)
 					}
-					if strings.Contains(done.Result, value) != (may && tool == "secret_extract") {
-						t.Errorf("%s gives %s", tool, done.Result)
+					if strings.Contains(done.Result, value) {
+						t.Errorf("%s shows %s to whoever listens", tool, done.Result)
+					}
+					if told := p.Results(); strings.Contains(told[len(told)-1], value) != (may && tool == "secret_extract") {
+						t.Errorf("%s gives the model %s", tool, told[len(told)-1])
 					}
 				}
 			}

@@ -7,17 +7,18 @@ import (
 
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/runs"
 )
 
 func TestSessions(t *testing.T) {
 	h := newHouse(t, nil, nil)
-	list := func(a *venue.Agent) map[string]venue.SessionSummary {
+	list := func(a *venue.Agent) map[string]runs.Head {
 		t.Helper()
 		all, err := a.Sessions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		byID := make(map[string]venue.SessionSummary)
+		byID := make(map[string]runs.Head)
 		for i, s := range all {
 			if byID[s.ID] = s; s.Began.IsZero() || s.Last.Before(s.Began) || i > 0 && s.Last.After(all[i-1].Last) {
 				t.Errorf("session %d of %v is out of order, or its times are", i, all)
@@ -40,7 +41,7 @@ func TestSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := list(h.kid)
-	for id, want := range map[string]venue.SessionSummary{
+	for id, want := range map[string]runs.Head{
 		"main":  {Turns: 2, First: "hello", Waiting: 1},
 		"other": {Turns: 1, First: strings.Repeat("é", 200)},
 	} {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 	"usher/tools/fault"
 	"usher/tools/schema"
 	"usher/tools/spend"
-	"usher/ucan"
+	"usher/venue/runs"
 )
 
 // model returns the model that a spec names.
@@ -35,11 +34,16 @@ func (v *Venue) model(spec *agents.Spec) (runtime.Model, error) {
 	return nil, fmt.Errorf("agent %s: there is no model %q; there are %s", spec.ID, name, strings.Join(known, ", "))
 }
 
-// toolsOf returns the operations that one entry of a spec's tools means.
-func (v *Venue) toolsOf(ctx context.Context, owner ucan.DID, ref string) ([]*tools.Operation, error) {
+// toolsOf returns the operations that one entry of a spec's tools means for auth.
+// A name below o/ that auth may neither run nor read means an operation that is
+// never offered and whose calls are denied, whether or not anything is there.
+func (v *Venue) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([]*tools.Operation, error) {
 	adapter, all := strings.CutSuffix(ref, ":*")
 	if !all {
-		op, err := v.registry.Resolve(ctx, owner, ref)
+		op, err := v.gate.Resolve(ctx, auth, ref)
+		if denial, denied := errors.AsType[*caps.Denial](err); denied {
+			op, err = tools.Unseen(denial.Operation), nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +110,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	}
 	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return v.held(ctx, auth) }
 	for _, ref := range rec.Config.Tools {
-		ops, err := v.toolsOf(ctx, auth.Owner(), ref)
+		ops, err := v.toolsOf(ctx, auth, ref)
 		var missing *tools.NotFoundError
 		if errors.As(err, &missing) {
 			v.log.WarnContext(ctx, "tool of agent is not there", "agent", a.key.id, "tool", ref)
@@ -127,32 +131,49 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 // ErrWaitsForItself: a turn would wait for the session that it runs in.
 var ErrWaitsForItself = fault.New(fault.WaitsForItself, "the session is in a turn that waits for this very call: use another session")
 
-// turn runs one turn of the agent, within the budgets that bound it.
-func (v *Venue) turn(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) iter.Seq2[runtime.Event, error] {
-	return func(yield func(runtime.Event, error) bool) {
-		key := a.key.String() + "/" + s.ID()
-		if actor.Authority.Within(key) {
-			yield(nil, fmt.Errorf("agent %s, session %s: %w", a.key.id, s.ID(), ErrWaitsForItself))
-			return
+// conversation is a turn that is ready to run.
+type conversation struct {
+	agent   *agent
+	actor   *runtime.Agent
+	session *runs.Session
+	say     runtime.Say
+}
+
+// turn runs one turn as the work of a run, within the budgets that bound it.
+func (v *Venue) turn(c conversation) runs.Work {
+	return func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		key := c.agent.key.String() + "/" + c.session.ID()
+		if c.actor.Authority.Within(key) {
+			return nil, fmt.Errorf("agent %s, session %s: %w", c.agent.key.id, c.session.ID(), ErrWaitsForItself)
 		}
-		actor.Authority = actor.Authority.InTurn(key)
-		ctx, err := v.bounded(ctx, a, s.ID())
+		c.actor.Authority = c.actor.Authority.InRun(r.ID()).InTurn(key)
+		ctx, err := v.bounded(ctx, c.agent, c.session.ID())
 		if err != nil {
-			yield(nil, err)
-			return
+			return nil, err
 		}
 		defer v.accounts.save(ctx, nil) // what no log entry took with it
-		a.busy.Add(1)
-		defer a.busy.Add(-1)
-		for ev, err := range v.runner.Turn(ctx, actor, s, say) {
-			if !yield(ev, err) {
-				return
+		c.agent.busy.Add(1)
+		defer c.agent.busy.Add(-1)
+		var last runtime.TurnFinished
+		for ev, err := range v.runner.Turn(ctx, c.actor, c.session.Session, c.say) {
+			if err != nil {
+				return nil, err
+			}
+			switch ev := ev.(type) {
+			case runtime.TurnFinished:
+				last = ev
+			case runtime.TextDelta, runtime.ReasoningDelta, runtime.ToolCallDelta, runtime.UsageDelta, runtime.ModelDelayed:
+				r.Show(ev)
 			}
 		}
+		if last.Output != nil {
+			return last.Output, nil
+		}
+		return json.Marshal(last.Text)
 	}
 }
 
-// Request runs a task on an agent, as a job.
+// Request runs a task on an agent, as a run of its own.
 func (s agentService) Request(ctx context.Context, call tools.Call, task agents.Task) (agents.Answer, error) {
 	a, rec, err := s.find(ctx, call, task.Agent)
 	if err != nil {
@@ -171,49 +192,36 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	session, release, err := s.v.session(ctx, a, rec.Life, call.Actor(), task.Session, true)
+	session, release, err := s.v.session(ctx, bound{a.key, rec.Life}.name(), call.Actor(), task.Session, true)
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	job, err := s.v.newJob(call.Authority(), call.Operation(), task.Input)
-	if err != nil {
-		release()
-		return agents.Answer{}, err
-	}
-	job.rec.Session = session.ID()
-	if err := job.begin(ctx); err != nil {
-		release()
-		return agents.Answer{}, err
-	}
-	actor.Authority = actor.Authority.InRun(job.rec.ID)
-	say := runtime.Say{From: caller(call), Text: text}
-	err = s.v.runJob(ctx, job, task.Timeout, func(ctx context.Context) (json.RawMessage, error) {
+	turn := s.v.turn(conversation{a, actor, session, runtime.Say{From: caller(call), Text: text}})
+	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: task.Input, Agent: task.Agent, Session: session, Background: task.Timeout > 0}
+	r, err := s.v.runs.Start(ofTask(ctx, call, task), call.Authority(), spec, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		defer release()
-		out, err := s.v.answer(ofTask(ctx, call, task), a, actor, session, say)
-		return out, toldTo(call, task.Agent, err)
+		output, err := turn(ctx, r)
+		if err != nil {
+			err = fmt.Errorf("agent %s: %w", task.Agent, err)
+		}
+		return output, toldTo(call, task.Agent, err)
 	})
 	if err != nil {
-		return agents.Answer{}, s.v.discreet(ctx, call, task.Agent, err)
+		release()
+		return agents.Answer{}, err
 	}
-	st := job.status()
-	return agents.Answer{ID: st.ID, Status: st.Status, AgentID: task.Agent, SessionID: session.ID(), Output: job.result()}, nil
-}
-
-// answer runs a turn to its end and returns the answer as JSON.
-func (v *Venue) answer(ctx context.Context, a *agent, actor *runtime.Agent, s *runtime.Session, say runtime.Say) (json.RawMessage, error) {
-	var last runtime.TurnFinished
-	for ev, err := range v.turn(ctx, a, actor, s, say) {
-		if err != nil {
-			return nil, fmt.Errorf("agent %s: %w", a.key.id, err)
+	answer := agents.Answer{ID: r.ID(), Status: runs.Complete, AgentID: task.Agent, SessionID: session.ID()}
+	if task.Timeout > 0 {
+		output, ended, err := r.Timeout(ctx, task.Timeout)
+		if answer.Output = output; !ended {
+			answer.Status = runs.Started
 		}
-		if done, ok := ev.(runtime.TurnFinished); ok {
-			last = done
-		}
+		return answer, s.v.discreet(ctx, call, task.Agent, err)
 	}
-	if last.Output != nil {
-		return last.Output, nil
-	}
-	return json.Marshal(last.Text)
+	// Whoever waits and leaves stops the task.
+	defer context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })()
+	answer.Output, err = r.Wait(context.WithoutCancel(ctx))
+	return answer, s.v.discreet(ctx, call, task.Agent, err)
 }
 
 // toldTo is a failure of the agent id as the caller may hear it. Another agent
@@ -244,7 +252,7 @@ func (s agentService) Message(ctx context.Context, call tools.Call, id, session,
 	if rec.Status == agents.Terminated {
 		return agents.Delivered{}, errNotWorking(id, rec.Status)
 	}
-	ses, release, err := s.v.messageSession(ctx, a, rec.Life, call.Actor(), session)
+	ses, release, err := s.v.messageSession(ctx, bound{a.key, rec.Life}.name(), call.Actor(), session)
 	if err != nil {
 		return agents.Delivered{}, err
 	}
@@ -258,11 +266,11 @@ func (s agentService) Message(ctx context.Context, call tools.Call, id, session,
 // messageSession is where a message goes: the session that it names, of the
 // caller's own, or else the agent's main one, which is the owner's. Leaving a
 // message there is what agent/message allows; it is heard as a quotation.
-func (v *Venue) messageSession(ctx context.Context, a *agent, life, actor, id string) (*runtime.Session, func(), error) {
+func (v *Venue) messageSession(ctx context.Context, of tools.Life, actor, id string) (*runs.Session, func(), error) {
 	if id == "" {
-		return v.session(ctx, a, life, "", mainSession, false)
+		return v.session(ctx, of, "", mainSession, false)
 	}
-	return v.session(ctx, a, life, actor, id, true)
+	return v.session(ctx, of, actor, id, true)
 }
 
 // mainSession is where messages and conversations go that name no session.

@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/ucan"
+	"usher/venue/runs"
 )
 
 // User is a principal of the venue with a namespace of its own. What is done
@@ -92,7 +93,7 @@ func (u *User) Agents(ctx context.Context) ([]agents.Summary, error) {
 
 // Job returns the record of a job of the user.
 func (u *User) Job(ctx context.Context, id string) (Job, error) {
-	return u.v.jobs.find(ctx, u.DID(), id)
+	return u.v.runs.Find(ctx, u.DID(), id)
 }
 
 // Agent is one agent of a user.
@@ -105,7 +106,9 @@ type Agent struct {
 func (a *Agent) ID() string { return a.agent.key.id }
 
 // Chat says something to the agent in its main session, which goes on from
-// turn to turn, and yields what happens. See [runtime.Runner.Turn].
+// turn to turn, and yields what happens. It starts a run, follows it, and stops
+// it when the caller leaves. A turn that fails ends with its error, after a
+// [runtime.TurnFinished] that carries it too. See [runtime.Runner.Turn].
 func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, error] {
 	return a.ChatIn(ctx, mainSession, text)
 }
@@ -114,30 +117,51 @@ func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, 
 // empty is a new one.
 func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
-		v := a.user.v
-		actor, err := v.actor(ctx, a.agent, a.user.auth)
+		r, err := a.Start(ctx, session, text)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		rec := a.agent.rec.Load()
-		if rec == nil {
-			yield(nil, &NoAgentError{a.ID()})
-			return
-		}
-		s, release, err := v.session(ctx, a.agent, rec.Life, "", session, false)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer release()
-		say := runtime.Say{From: a.user.DID().String(), Text: text}
-		for ev, err := range v.turn(ctx, a.agent, actor, s, say) {
-			if !yield(ev, err) {
+		defer context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })()
+		here := context.WithoutCancel(ctx) // a turn that is stopped says how it ended
+		for e := range r.Events(here, 0) {
+			if !yield(e.Event, nil) {
+				r.Stop(runtime.ErrStopped)
+				_, _ = r.Wait(here) // nothing of it happens any more
 				return
 			}
 		}
+		if _, err := r.Wait(here); err != nil {
+			yield(nil, err)
+		}
 	}
+}
+
+// Start says something to the agent in a session, made on first use; empty is a
+// new one. The turn goes on whoever follows it: see [runs.Run.Events].
+func (a *Agent) Start(ctx context.Context, session, text string) (*runs.Run, error) {
+	v := a.user.v
+	actor, err := v.actor(ctx, a.agent, a.user.auth)
+	if err != nil {
+		return nil, err
+	}
+	of, err := a.life()
+	if err != nil {
+		return nil, err
+	}
+	s, release, err := v.session(ctx, of, "", session, false)
+	if err != nil {
+		return nil, err
+	}
+	turn := v.turn(conversation{a.agent, actor, s, runtime.Say{From: a.user.DID().String(), Text: text}})
+	r, err := v.runs.Start(ctx, a.user.auth, runs.Spec{Kind: runs.Turn, Agent: a.ID(), Session: s}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		defer release()
+		return turn(ctx, r)
+	})
+	if err != nil {
+		release()
+	}
+	return r, err
 }
 
 // Brief returns what the agent's model is told now, beside the conversation:

@@ -19,6 +19,7 @@ import (
 	"usher/ucan"
 	"usher/venue/apply"
 	"usher/venue/ledger"
+	"usher/venue/runs"
 	"usher/venue/store"
 	"usher/venue/store/badger"
 	"usher/venue/store/memory"
@@ -45,7 +46,7 @@ type Venue struct {
 	tokens   *ucan.Store
 	verifier *ucan.Verifier
 	agents   *agentBook
-	jobs     *jobBook
+	runs     *runs.Book
 	accounts *accounts
 
 	idMu sync.Mutex
@@ -53,13 +54,9 @@ type Venue struct {
 
 	closing context.Context // ends when Close begins
 	stop    context.CancelFunc
-	life    sync.Mutex // guards closed, and work against it
-	closed  bool
-	work    sync.WaitGroup // background jobs
+	work    sync.WaitGroup // beside the runs
+	ended   sync.Once
 }
-
-// ErrClosed says that the venue was used after Close.
-var ErrClosed = errors.New("venue is closed")
 
 // Open opens a venue. A folder that holds one already is opened as it was
 // left; what Options.Config adds to it is added.
@@ -103,13 +100,14 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Store: v.tokens}
 	v.agents = newAgentBook(v.store.Under("g/"))
-	if v.jobs, err = openJobs(ctx, v.store.Under("j/"), v.now); err != nil {
+	v.accounts = newAccounts(v.store.Under(""), v.log)
+	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: v.accounts, Now: v.now, NewID: v.newID, Logger: v.log})
+	if err != nil {
 		return err
 	}
-	v.accounts = newAccounts(v.agents.space, v.log)
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.ledger, Chains: v.verifier, Lives: v.agents, MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.runs, Chains: v.verifier, Lives: v.agents, Key: v.keys.secret("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
@@ -160,16 +158,18 @@ func (v *Venue) sweep() {
 	}
 }
 
-// Close stops the background work, waits for it, and closes the store.
-func (v *Venue) Close() error {
-	v.life.Lock()
-	again := v.closed
-	v.closed = true
-	v.life.Unlock()
-	if again {
-		return nil
-	}
+// Close stops the runs, waits for them and for the work in the background, and
+// closes the store.
+func (v *Venue) Close() (err error) {
+	v.ended.Do(func() { err = v.close() })
+	return err
+}
+
+func (v *Venue) close() error {
 	v.stop()
+	if v.runs != nil {
+		v.runs.Close()
+	}
 	v.work.Wait()
 	err := v.closeModels()
 	if v.tree != nil {
@@ -189,9 +189,6 @@ func (v *Venue) Name() string { return v.name }
 
 // Applied is what came of applying the configuration when the venue was opened.
 func (v *Venue) Applied() apply.Outcome { return v.applied }
-
-// Registry is the operations of the venue.
-func (v *Venue) Registry() *tools.Registry { return v.registry }
 
 // newID returns an id that no one can guess and that sorts by time.
 func (v *Venue) newID() (string, error) {

@@ -15,6 +15,7 @@ import (
 	"usher/tools/agents"
 	"usher/venue"
 	"usher/venue/ledger"
+	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
 
@@ -127,7 +128,7 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 		if out, err := alice.Invoke(t.Context(), "grid:jobResult", map[string]any{"id": job.ID}); err == nil {
 			t.Errorf("the job's result is %s, want that it was refused", out)
 		}
-		if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status != venue.JobRejected {
+		if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status != runs.Rejected {
 			t.Errorf("job = %+v, %v; want REJECTED", rec, err)
 		}
 	})
@@ -158,6 +159,9 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 	}
 
 	// The parent is narrowed while the child is in the middle of a turn.
+	p.Between(func() {
+		invoke(t, alice, "agent:update", `{"agentId":"dave","config":{"caps":[{"with":"w/","can":"crud/read"}]}}`)
+	})
 	p.Ask("covia_write", `{"path":"w/b","value":1}`)
 	p.Ask("covia_write", `{"path":"w/c","value":1}`)
 	var outcomes []string
@@ -167,7 +171,6 @@ func TestChildrenFollowTheirParent(t *testing.T) {
 		}
 		if done, ok := ev.(runtime.ToolFinished); ok {
 			outcomes = append(outcomes, done.Outcome)
-			invoke(t, alice, "agent:update", `{"agentId":"dave","config":{"caps":[{"with":"w/","can":"crud/read"}]}}`)
 		}
 	}
 	if diff := cmp.Diff([]string{runtime.ToolOK, runtime.ToolDenied}, outcomes); diff != "" {
@@ -314,7 +317,7 @@ func TestOrchestrationIsOneJob(t *testing.T) {
 	for _, s := range job.Steps {
 		steps = append(steps, s.Name+" "+s.Status)
 	}
-	if diff := cmp.Diff([]string{"put COMPLETE", "get COMPLETE"}, steps); diff != "" || job.Op != "o/two" || job.Status != venue.JobComplete {
+	if diff := cmp.Diff([]string{"put COMPLETE", "get COMPLETE"}, steps); diff != "" || job.Op != "o/two" || job.Status != runs.Complete {
 		t.Errorf("job %s %s, steps (-want +got):\n%s", job.Op, job.Status, diff)
 	}
 	for name, doc := range map[string]string{

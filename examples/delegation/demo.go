@@ -38,14 +38,15 @@ func Demo(ctx context.Context, opts cli.DemoOptions) error {
 }
 
 func demo(ctx context.Context, p plan, opts cli.DemoOptions) (err error) {
+	follows := &model{Model: offline.Model{}}
 	v, err := venue.Open(ctx, &venue.Options{
-		Dir: opts.Dir, Models: map[string]runtime.Model{"default": offline.Model{}}, Telemetry: opts.Telemetry,
+		Dir: opts.Dir, Models: map[string]runtime.Model{"default": follows}, Telemetry: opts.Telemetry,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	s := &stage{v: v, plan: p, dir: opts.Dir, report: &report{Unexpected: []string{}}}
+	s := &stage{v: v, model: follows, plan: p, dir: opts.Dir, report: &report{Unexpected: []string{}}}
 	if err := s.run(ctx); err != nil {
 		return err
 	}

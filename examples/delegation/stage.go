@@ -14,6 +14,7 @@ import (
 // stage is where the story is played.
 type stage struct {
 	v      *venue.Venue
+	model  *model
 	plan   plan
 	dir    string
 	cids   []string          // of the plan's links
@@ -65,9 +66,12 @@ func (s *stage) delegate(ctx context.Context) error {
 }
 
 // act has one agent take the steps in one turn, and calls between, which may
-// be nil, after each but the last.
+// be nil, after the first.
 func (s *stage) act(ctx context.Context, between func() error, steps ...step) ([]tried, error) {
 	agent := s.member(steps[0].agent).agent
+	if between != nil {
+		s.model.between.Store(&between)
+	}
 	var say []string
 	for _, st := range steps {
 		say = append(say, s.toDID.Replace(st.say))
@@ -87,11 +91,6 @@ func (s *stage) act(ctx context.Context, between func() error, steps ...step) ([
 			}
 			st := steps[len(out)]
 			out = append(out, attempt(st, call, ev))
-			if between != nil && len(out) < len(steps) {
-				if err := between(); err != nil {
-					return nil, err
-				}
-			}
 		}
 	}
 	if len(out) != len(steps) {

@@ -3,7 +3,6 @@ package orchestrate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"usher/caps"
@@ -44,29 +43,21 @@ func (p *Plan) describe() string {
 	}
 }
 
-// execute runs the plan and keeps its record. Whatever happens after Begin,
-// End is called.
+// execute runs the plan and keeps its record.
 func (p *Plan) execute(ctx context.Context, call tools.Call, jobs Jobs, input json.RawMessage) (json.RawMessage, error) {
 	value, err := decode(input)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
-	job, err := jobs.Begin(ctx, call, p.path, input)
-	if err != nil {
-		return nil, fmt.Errorf("record the start of %s: %w", p.path, err)
-	}
-	r := &run{
-		plan: p, call: call, jobs: jobs, job: job,
-		input:   value,
-		outputs: make([]any, len(p.steps)),
-		records: make([]Step, len(p.steps)),
-	}
-	output, failure := r.guarded(ctx)
-	// The outcome is recorded even when the caller has gone.
-	if err := jobs.End(context.WithoutCancel(ctx), call, job, output, failure); err != nil {
-		return nil, errors.Join(failure, fmt.Errorf("record the end of %s: %w", p.path, err))
-	}
-	return output, failure
+	return jobs.Orchestrate(ctx, call, p.path, input, func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error) {
+		r := &run{
+			plan: p, call: call, write: record,
+			input:   value,
+			outputs: make([]any, len(p.steps)),
+			records: make([]Step, len(p.steps)),
+		}
+		return r.guarded(ctx)
+	})
 }
 
 func (r *run) guarded(ctx context.Context) (output json.RawMessage, err error) {

@@ -31,11 +31,19 @@ type book struct {
 	beginErr error
 }
 
-func (b *book) Begin(context.Context, tools.Call, string, json.RawMessage) (string, error) {
-	return "job-1", b.beginErr
+func (b *book) Orchestrate(ctx context.Context, call tools.Call, _ string, _ json.RawMessage, work Work) (json.RawMessage, error) {
+	if b.beginErr != nil {
+		return nil, b.beginErr
+	}
+	output, failure := work(ctx, call.InRun("job-1"), b.step)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.output, b.failure = string(output), failure
+	b.ended++
+	return output, failure
 }
 
-func (b *book) Step(_ context.Context, _ tools.Call, job string, s Step) error {
+func (b *book) step(_ context.Context, s Step) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stepErr != nil {
@@ -48,14 +56,6 @@ func (b *book) Step(_ context.Context, _ tools.Call, job string, s Step) error {
 	}
 	b.steps[s.N] = s
 	b.history = append(b.history, compact(s.N)+" "+s.Status)
-	return nil
-}
-
-func (b *book) End(_ context.Context, _ tools.Call, _ string, output json.RawMessage, failure error) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.output, b.failure = string(output), failure
-	b.ended++
 	return nil
 }
 

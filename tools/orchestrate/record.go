@@ -8,17 +8,17 @@ import (
 	"usher/tools"
 )
 
-// Jobs keeps the records of runs. The methods are called by one goroutine of a
-// run at a time.
+// Jobs keeps the records of runs.
 type Jobs interface {
-	// Begin returns the job of this run. An enclosing job for this very
-	// operation is reused.
-	Begin(ctx context.Context, call tools.Call, op string, input json.RawMessage) (id string, err error)
-	// Step writes the record of step s.N, or replaces it.
-	Step(ctx context.Context, call tools.Call, job string, s Step) error
-	// End writes the outcome. It is called once for each Begin.
-	End(ctx context.Context, call tools.Call, job string, output json.RawMessage, failure error) error
+	// Orchestrate has work run as a run of the operation op, and keeps its steps
+	// and how it ended.
+	Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work Work) (json.RawMessage, error)
 }
+
+// Work runs the steps of a plan with the call of its run. It records each change
+// of a step, from one goroutine at a time: a step that cannot be recorded does
+// not run.
+type Work func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error)
 
 // Statuses of a [Step].
 const (

@@ -16,10 +16,9 @@ const maxParallel = 8
 // run is one run of a plan. One goroutine decides and records; the workers do
 // nothing but invoke, so records need no lock and start in the order of steps.
 type run struct {
-	plan *Plan
-	call tools.Call
-	jobs Jobs
-	job  string
+	plan  *Plan
+	call  tools.Call
+	write func(context.Context, Step) error
 
 	input   any
 	outputs []any
@@ -99,6 +98,9 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 	}
 	rec := &r.records[s.number]
 	input, err := r.build(s.input)
+	if err == nil {
+		err = r.call.Charge(ctx, tools.Steps, 1)
+	}
 	if err != nil {
 		r.failStep(ctx, s, within("input", err))
 		return nil, false
@@ -160,7 +162,7 @@ func (r *run) abandon(ctx context.Context) {
 // record writes the record of a step, also when the caller has gone. A record
 // that cannot be written ends the run: nothing runs unrecorded.
 func (r *run) record(ctx context.Context, n int) bool {
-	err := r.jobs.Step(context.WithoutCancel(ctx), r.call, r.job, r.records[n])
+	err := r.write(context.WithoutCancel(ctx), r.records[n])
 	if err == nil {
 		return true
 	}

@@ -23,7 +23,7 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 			return o
 		}
 	}
-	result, err := r.call.InRun(r.job).Invoke(ctx, s.op, input)
+	result, err := r.call.Invoke(ctx, s.op, input)
 	if err != nil {
 		o.err = err
 		return o

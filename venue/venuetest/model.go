@@ -17,6 +17,7 @@ type Model struct {
 	Gossip bool           // it says all that it was ever told, not the last alone
 
 	mu      sync.Mutex // guards what follows
+	between []func()
 	calls   []runtime.CallDelta
 	results []string
 	systems []string
@@ -29,6 +30,30 @@ func (m *Model) Ask(tool, arguments string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, runtime.CallDelta{Name: tool, Arguments: arguments})
+}
+
+// Between has f happen when the result of the next call has come, before the model
+// goes on. Called n times, it has something happen after each of n results.
+func (m *Model) Between(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.between = append(m.between, f)
+}
+
+// happen does what is to happen between two calls.
+func (m *Model) happen(req *runtime.Request) {
+	if req.Messages[len(req.Messages)-1].Role != runtime.RoleTool {
+		return
+	}
+	m.mu.Lock()
+	var f func()
+	if len(m.between) > 0 {
+		f, m.between = m.between[0], m.between[1:]
+	}
+	m.mu.Unlock()
+	if f != nil {
+		f()
+	}
 }
 
 // Results are the results of its calls, as it was told them.
@@ -54,6 +79,7 @@ func (m *Model) Forget() {
 
 // Generate makes the next call, or answers.
 func (m *Model) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	m.happen(req)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.systems = append(m.systems, req.System)

@@ -1,0 +1,268 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/ucan"
+	"usher/venue/ledger"
+	"usher/venue/store"
+)
+
+// Options says what a book works with. Every field is needed.
+type Options struct {
+	Store    *store.Space   // of the whole venue
+	Ledger   *ledger.Ledger // that the gate's decisions go to
+	Spending Spending
+	Now      func() time.Time
+	NewID    func() (string, error)
+	Logger   *slog.Logger
+}
+
+// Spending stores what was spent with the log entry that it belongs to.
+type Spending interface {
+	// Draft adds to put, under keys of the whole store, the totals that are not
+	// stored yet of all that ctx is charged to. It returns what to call with the
+	// outcome of the write; nil where there is nothing to write.
+	Draft(ctx context.Context, put map[string][]byte) (written func(stored bool))
+}
+
+// Book keeps the runs of a venue. It is safe for concurrent use.
+type Book struct {
+	opts     Options
+	sessions Sessions
+	closing  context.Context
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+
+	mu     sync.Mutex
+	live   map[string]*Run // by id
+	busy   map[place]int   // background runs that execute now
+	closed bool
+}
+
+// place is whom a background run counts for.
+type place struct {
+	owner ucan.DID
+	agent string // empty: all of the owner
+}
+
+// Bounds of background runs.
+const (
+	MaxBackground = 64                // that execute at once, of one principal
+	MaxOfAgent    = MaxBackground / 4 // of one agent
+	MaxTime       = time.Hour
+)
+
+var (
+	// ErrTooMany: as many runs of a principal execute in the background as may.
+	ErrTooMany = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end")
+	// ErrTime: a run in the background took longer than the limit.
+	ErrTime = fault.New(fault.Timeout, fmt.Sprintf("the job ran longer than the limit of %s", MaxTime))
+	// ErrClosed: the venue closes and starts nothing more.
+	ErrClosed = fault.New(fault.Stopped, "the venue closes: nothing more is started")
+	// ErrInterrupted: the venue stopped while the run executed.
+	ErrInterrupted = fault.New(fault.Stopped, "interrupted: the venue stopped while the job ran; what it had done by then is in the audit ledger")
+)
+
+const prefix = "r/"
+
+func runKey(owner ucan.DID, id string) string  { return prefix + "run/" + owner.String() + "/" + id }
+func openKey(owner ucan.DID, id string) string { return prefix + "open/" + owner.String() + "/" + id }
+
+// Open opens the book and ends the runs that a crash left open.
+func Open(ctx context.Context, opts Options) (*Book, error) {
+	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
+	b.sessions.init(b)
+	b.closing, b.stop = context.WithCancel(context.WithoutCancel(ctx))
+	const marks = prefix + "open/"
+	for mark, err := range store.Keys(ctx, opts.Store, marks, "") {
+		if err == nil {
+			err = b.interrupt(ctx, strings.TrimPrefix(mark, marks))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open runs: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// interrupt ends a run that nobody drives any more. of is "<owner>/<id>".
+func (b *Book) interrupt(ctx context.Context, of string) error {
+	key := prefix + "run/" + of
+	raw, _, err := b.opts.Store.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	put := make(map[string][]byte)
+	if raw != nil {
+		var rec Record
+		if err := json.Unmarshal(raw, &rec); err != nil {
+			return fmt.Errorf("read run %s: %w", of, err)
+		}
+		if rec.Steps, err = b.steps(ctx, of); err != nil {
+			return err
+		}
+		rec.Status, rec.Error, rec.Updated = Failed, ErrInterrupted.Error(), b.opts.Now().UnixMilli()
+		if put[key], err = rec.encode(); err != nil {
+			return err
+		}
+	}
+	_, err = b.opts.Store.Apply(ctx, nil, put, []string{prefix + "open/" + of})
+	return err
+}
+
+// steps reads the steps of an orchestration from its log, as each stood last.
+func (b *Book) steps(ctx context.Context, of string) (steps []runtime.Step, err error) {
+	for row, err := range store.Rows(ctx, b.opts.Store, prefix+"log/"+of+"/", "") {
+		if err != nil {
+			return nil, err
+		}
+		var e runtime.Entry
+		if err := json.Unmarshal(row.Value, &e); err != nil {
+			return nil, err
+		}
+		if s, ok := e.Event.(runtime.Step); ok {
+			steps = place1(steps, s)
+		}
+	}
+	return steps, nil
+}
+
+// Close stops all runs and waits for them.
+func (b *Book) Close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.work.Wait()
+}
+
+// admit takes the run in, if there is room for it.
+func (b *Book) admit(r *Run) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	for _, p := range r.places {
+		limit := MaxBackground
+		if p.agent != "" {
+			limit = MaxOfAgent
+		}
+		if b.busy[p] >= limit {
+			if p.agent != "" {
+				return fmt.Errorf("%w (%d of agent %s)", ErrTooMany, limit, p.agent)
+			}
+			return fmt.Errorf("%w (%d)", ErrTooMany, limit)
+		}
+	}
+	for _, p := range r.places {
+		b.busy[p]++
+	}
+	b.live[r.rec.ID] = r
+	b.work.Add(1)
+	return nil
+}
+
+func (b *Book) leave(r *Run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range r.places {
+		if b.busy[p]--; b.busy[p] == 0 {
+			delete(b.busy, p)
+		}
+	}
+	delete(b.live, r.rec.ID)
+	b.work.Done()
+}
+
+// Live returns the owner's run of the id while it executes, or nil.
+func (b *Book) Live(owner ucan.DID, id string) *Run {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.live[id]; r != nil && r.owner == owner {
+		return r
+	}
+	return nil
+}
+
+// Find returns the record of a run. Another owner's looks like none.
+func (b *Book) Find(ctx context.Context, owner ucan.DID, id string) (Record, error) {
+	if r := b.Live(owner, id); r != nil {
+		return r.Record(), nil
+	}
+	raw, _, err := b.opts.Store.Get(ctx, runKey(owner, id))
+	if err != nil {
+		return Record{}, err
+	}
+	if raw == nil {
+		return Record{}, &NoRunError{id}
+	}
+	var rec Record
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return Record{}, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return rec, nil
+}
+
+// List returns the owner's runs, the latest first: those before the id before,
+// if one is given, limit of them at most. more is where the next page begins,
+// empty when nothing follows.
+func (b *Book) List(ctx context.Context, owner ucan.DID, before string, limit int) (list []Record, more string, err error) {
+	all := runKey(owner, "")
+	from := ""
+	if before != "" {
+		from = all + before
+	}
+	rows, next, err := b.opts.Store.PageBack(ctx, all, from, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range rows {
+		id := row.Key[len(all):]
+		if id == before {
+			continue
+		}
+		if len(list) == limit {
+			return list, list[limit-1].ID, nil
+		}
+		rec, err := b.Find(ctx, owner, id)
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, rec)
+	}
+	if next != "" && len(list) > 0 {
+		more = list[len(list)-1].ID
+	}
+	return list, more, nil
+}
+
+// Within reports whether the run id is, or is part of, the run whole.
+func (b *Book) Within(owner ucan.DID, id, whole string) bool {
+	for range 64 { // deeper than calls can nest
+		if id == whole {
+			return true
+		}
+		r := b.Live(owner, id)
+		if r == nil {
+			return false
+		}
+		id = r.rec.Parent
+	}
+	return true
+}
+
+// Sessions returns the conversations.
+func (b *Book) Sessions() *Sessions { return &b.sessions }
+
+var _ tools.Ledger = (*Book)(nil)

@@ -1,0 +1,164 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"usher/runtime"
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// maxDeltas bounds the deltas that wait for a slow listener; more are dropped.
+// Entries of the log never are.
+const maxDeltas = 256
+
+// listener is one who follows a run.
+type listener struct {
+	ready chan struct{}
+
+	mu     sync.Mutex
+	queue  []runtime.Entry
+	deltas int // in the queue
+}
+
+// put lets the listener have an event. It never waits.
+func (l *listener) put(e runtime.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Seq == 0 {
+		if l.deltas >= maxDeltas {
+			return
+		}
+		l.deltas++
+	}
+	l.queue = append(l.queue, e)
+	l.wake()
+}
+
+func (l *listener) wake() {
+	select {
+	case l.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (l *listener) take() []runtime.Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	got := l.queue
+	l.queue, l.deltas = nil, 0
+	return got
+}
+
+// publish shows an event to all listeners. The caller holds r.mu.
+func (r *Run) publish(e runtime.Entry) {
+	if e.Seq > 0 {
+		r.entries = append(r.entries, e)
+	}
+	for _, l := range r.listeners {
+		l.put(e)
+	}
+}
+
+// Show shows listeners an event that is not logged, such as a piece of an answer.
+func (r *Run) Show(ev runtime.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.listeners) > 0 {
+		r.publish(runtime.Entry{Time: r.book.opts.Now(), Run: r.rec.ID, Agent: r.rec.Agent, Parent: r.rec.Parent, Event: ev})
+	}
+}
+
+// Events follows the run: it yields the events of its log after the number
+// after, and then those that come, deltas among them, until the run has ended or
+// ctx ends. Deltas have the number 0 and may be missing.
+func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		l := r.listen(after)
+		defer r.unlisten(l)
+		for {
+			ended := false
+			select {
+			case <-r.done:
+				ended = true
+			default:
+			}
+			for _, e := range l.take() {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if ended {
+				return
+			}
+			select {
+			case <-l.ready:
+			case <-ctx.Done():
+				yield(runtime.Entry{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+func (r *Run) listen(after uint64) *listener {
+	l := &listener{ready: make(chan struct{}, 1)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		if e.Seq > after {
+			l.queue = append(l.queue, e)
+		}
+	}
+	r.listeners = append(r.listeners, l)
+	return l
+}
+
+func (r *Run) unlisten(l *listener) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners = slices.DeleteFunc(r.listeners, func(other *listener) bool { return other == l })
+}
+
+// Events follows a run by its id, also one that has ended.
+func (b *Book) Events(ctx context.Context, owner ucan.DID, id string, after uint64) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		if r := b.Live(owner, id); r != nil {
+			r.Events(ctx, after)(yield)
+			return
+		}
+		rec, err := b.Find(ctx, owner, id)
+		if err != nil {
+			yield(runtime.Entry{}, err)
+			return
+		}
+		below, from := fmt.Sprintf("%slog/%s/%s/", prefix, owner, id), ""
+		if rec.Session != "" {
+			below = entryPrefix(rec.Of, rec.Session)
+			from = entryKey(rec.Of, rec.Session, max(rec.From, after+1))
+		}
+		for row, err := range store.Rows(ctx, b.opts.Store, below, from) {
+			var e runtime.Entry
+			if err == nil {
+				err = json.Unmarshal(row.Value, &e)
+			}
+			switch {
+			case err != nil:
+				yield(e, err)
+				return
+			case e.Seq <= after || e.Run != id && e.Run != "":
+			case e.Run == "" && rec.Session != "": // left between turns
+			case !yield(e, nil):
+				return
+			}
+			if _, last := e.Event.(runtime.TurnFinished); last && e.Run == id {
+				return
+			}
+		}
+	}
+}

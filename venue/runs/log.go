@@ -1,0 +1,325 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/venue/ledger"
+)
+
+// sessionLog is the log of an open session. What belongs together is written
+// together: an answer and the intent to call its tools with the decision on the
+// first of them, a result with the outcome in the ledger, the end of a turn with
+// what was spent and the record of the run. Nothing is asked of a model, and
+// nothing has an effect, before what led to it is written.
+type sessionLog struct {
+	book *Book
+	of   tools.Life
+	id   string
+
+	mu       sync.Mutex // held while a batch is written, so that batches keep their order
+	run      *Run       // that has the turn
+	head     Head
+	waiting  map[string][]byte // entries that the next batch takes along
+	size     int               // of them, in bytes
+	total    int               // bytes of the log that are in memory
+	outcomes map[uint64]error  // of direct calls by their decision: written with their results
+	direct   map[uint64]bool   // decisions on direct calls that have no outcome yet
+	failed   error             // why a batch could not be written: the log takes nothing more
+}
+
+var (
+	_ runtime.Log     = (*sessionLog)(nil)
+	_ runtime.Flusher = (*sessionLog)(nil)
+)
+
+// enter lets the run have the log for its turn. It does not wait: the turn itself
+// waits for the one before.
+func (l *sessionLog) enter(ctx context.Context, r *Run) (release func(), err error) {
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.run == r {
+			if err := l.flush(context.WithoutCancel(ctx)); err != nil {
+				l.book.opts.Logger.ErrorContext(ctx, "the end of a turn is not stored", "run", r.ID(), "error", err)
+			}
+			l.run = nil
+		}
+	}, ctx.Err()
+}
+
+func (l *sessionLog) now() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+func (l *sessionLog) bytes() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total
+}
+
+func (l *sessionLog) broken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed != nil
+}
+
+// maxWaiting bounds the bytes that wait for the next batch.
+const maxWaiting = 256 << 10
+
+// Append takes events into the log. Those that lead to nothing by themselves
+// wait for the batch that they belong to.
+func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	r := From(ctx)
+	waits := true
+	for _, e := range entries {
+		if _, left := e.Event.(runtime.Received); !left && r != nil && r.session != nil && r.session.log == l {
+			l.run = r
+			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
+		}
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		if l.waiting == nil {
+			l.waiting = make(map[string][]byte, 4)
+		}
+		l.waiting[entryKey(l.of, l.id, e.Seq)] = raw
+		l.size += len(raw)
+		l.total += len(raw)
+		l.head.add(&e)
+		if e.Run != "" {
+			r.logged(&e)
+		}
+		waits = waits && waitsForBatch(e.Event)
+	}
+	if waits && l.size < maxWaiting {
+		return nil
+	}
+	return l.flush(ctx)
+}
+
+// waitsForBatch reports whether an event may wait: the decision on the call, the
+// next request, or the end of the turn takes it along.
+func waitsForBatch(ev runtime.Event) bool {
+	switch ev.(type) {
+	case runtime.Answered, runtime.ToolStarted, runtime.ContextMissing:
+		return true
+	}
+	return false
+}
+
+// add brings the head up to an event.
+func (h *Head) add(e *runtime.Entry) {
+	h.Seq, h.Last = e.Seq, e.Time
+	if h.Began.IsZero() {
+		h.Began, h.From = e.Time, e.Seq
+	}
+	said := ""
+	switch ev := e.Event.(type) {
+	case runtime.TurnStarted:
+		said = ev.Text
+		h.Turns++
+		h.Waiting = 0
+	case runtime.Received:
+		said = ev.Text
+		h.Waiting++
+	case runtime.Compacted:
+		h.From = ev.Through + 1
+	}
+	if h.First == "" {
+		h.First = beginning(said)
+	}
+}
+
+// logged notes an event of the run's turn, and shows it.
+func (r *Run) logged(e *runtime.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch ev := e.Event.(type) {
+	case runtime.TurnStarted:
+		r.rec.From = e.Seq
+	case runtime.TurnFinished:
+		if r.rec.Kind == Turn {
+			r.ended(&ev)
+		}
+	}
+	r.publish(*e)
+}
+
+// ended notes the end of a turn in its record, which is stored with it. What the
+// turn answered is in the log.
+func (r *Run) ended(end *runtime.TurnFinished) {
+	switch {
+	case end.Error == "":
+		r.rec.Status = Complete
+	case end.Code == "stopped":
+		r.rec.Status, r.rec.Error = Cancelled, end.Error
+	default:
+		r.rec.Status, r.rec.Error = Failed, tools.Cut(end.Error)
+	}
+	spent := r.auth.Meter().Spent()
+	r.rec.Spent = &spent
+}
+
+// batch lays out what waits. The caller holds mu.
+func (l *sessionLog) batch(ctx context.Context) (b ledger.Batch, written func(bool), err error) {
+	b = ledger.Batch{Expect: make(map[string]uint64, len(l.waiting)), Put: make(map[string][]byte, len(l.waiting)+4)}
+	written = func(bool) {}
+	if len(l.waiting) > 0 {
+		for key := range l.waiting {
+			b.Expect[key] = 0
+		}
+		maps.Copy(b.Put, l.waiting)
+		if b.Put[headKey(l.of, l.id)], err = json.Marshal(l.head); err != nil {
+			return b, written, err
+		}
+	}
+	if r := l.run; r != nil && r.rec.Kind == Turn && r.unsaved() {
+		if b.Del, err = r.draft(b.Put); err != nil {
+			return b, written, err
+		}
+	}
+	if done := l.book.opts.Spending.Draft(ctx, b.Put); done != nil {
+		written = done
+	}
+	return b, written, nil
+}
+
+// unsaved reports whether the record of a turn is to be written: at its beginning
+// and at its end.
+func (r *Run) unsaved() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rec.Status == r.saved {
+		return false
+	}
+	r.saved = r.rec.Status
+	return true
+}
+
+// settle says how a batch went. The caller holds mu.
+func (l *sessionLog) settle(err error, written func(bool)) error {
+	written(err == nil)
+	if err != nil {
+		l.failed = fmt.Errorf("write session log: %w", err)
+		return l.failed
+	}
+	clear(l.waiting)
+	l.size = 0
+	return nil
+}
+
+// flush writes what waits, with the outcomes of the calls whose results are
+// among it. The caller holds mu.
+func (l *sessionLog) flush(ctx context.Context) error {
+	if l.failed != nil {
+		return l.failed
+	}
+	b, written, err := l.batch(ctx)
+	if err != nil {
+		return err
+	}
+	if len(b.Put) == 0 && len(b.Del) == 0 && len(l.outcomes) == 0 {
+		return nil
+	}
+	if len(l.outcomes) == 0 {
+		moved, err := l.book.opts.Store.Apply(ctx, b.Expect, b.Put, b.Del)
+		return l.settle(told(moved, err), written)
+	}
+	for seq, failure := range l.outcomes {
+		err = errors.Join(err, l.book.opts.Ledger.FinishedWith(ctx, seq, failure, b))
+		b = ledger.Batch{}
+	}
+	clear(l.outcomes)
+	return l.settle(err, written)
+}
+
+func told(moved string, err error) error {
+	if err == nil && moved != "" {
+		return errors.New("an event is there already: another process writes this session")
+	}
+	return err
+}
+
+// Flush writes what waits.
+func (l *sessionLog) Flush(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 && len(l.outcomes) == 0 {
+		return l.failed
+	}
+	return l.flush(ctx)
+}
+
+// Decided writes a decision of the gate; of a call that a turn makes itself
+// together with the events that led to it.
+func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
+	r := From(ctx)
+	if r == nil || r.session == nil || e.Inner {
+		return b.opts.Ledger.Decided(ctx, e)
+	}
+	l := r.session.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.run != r {
+		return b.opts.Ledger.Decided(ctx, e)
+	}
+	if l.failed != nil {
+		return 0, l.failed
+	}
+	if len(l.outcomes) > 0 {
+		if err := l.flush(ctx); err != nil {
+			return 0, err
+		}
+	}
+	batch, written, err := l.batch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	seq, err := b.opts.Ledger.DecidedWith(ctx, e, batch)
+	if err := l.settle(err, written); err != nil {
+		return 0, err
+	}
+	if e.Verdict == tools.Allowed {
+		if l.direct == nil {
+			l.direct = make(map[uint64]bool)
+		}
+		l.direct[seq] = true
+	}
+	return seq, nil
+}
+
+// Finished writes the outcome of a call; of one that a turn makes itself it
+// waits for the result in the log, and is written with it.
+func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
+	r := From(ctx)
+	if r == nil || r.session == nil {
+		return b.opts.Ledger.Finished(ctx, seq, failure)
+	}
+	l := r.session.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.direct[seq] {
+		return b.opts.Ledger.Finished(ctx, seq, failure)
+	}
+	delete(l.direct, seq)
+	if l.outcomes == nil {
+		l.outcomes = make(map[uint64]error)
+	}
+	l.outcomes[seq] = failure
+	return nil
+}

@@ -1,0 +1,114 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/tools/spend"
+)
+
+// Kinds of a run.
+const (
+	Turn          = "turn"
+	Task          = "task"
+	Job           = "job"
+	Orchestration = "orchestration"
+)
+
+// Statuses of a run.
+const (
+	Started   = "STARTED"
+	Complete  = "COMPLETE"
+	Failed    = "FAILED"
+	Cancelled = "CANCELLED"
+	Rejected  = "REJECTED" // the gate refused it
+)
+
+// Record is what is kept of a run beside its log.
+type Record struct {
+	ID      string             `json:"id"`
+	Kind    string             `json:"kind"`
+	Op      string             `json:"op,omitempty"` // catalogue path; of a turn none
+	Status  string             `json:"status"`
+	Created int64              `json:"created"`           // ms
+	Updated int64              `json:"updated"`           // ms
+	Agent   string             `json:"agent,omitempty"`   // whose turn it is
+	Input   json.RawMessage    `json:"input,omitempty"`   // of a turn none: it is in the log
+	Caller  string             `json:"caller,omitempty"`  // the agent that started it; empty for the owner
+	Via     []string           `json:"via,omitempty"`     // agents on whose behalf, the first caller first
+	Parent  string             `json:"parent,omitempty"`  // the run that it is part of
+	Session string             `json:"session,omitempty"` // that it is a turn of
+	Of      tools.Life         `json:"of,omitempty"`      // whose session that is
+	From    uint64             `json:"from,omitempty"`    // number of its first event in the session
+	Output  json.RawMessage    `json:"output,omitempty"`
+	Error   string             `json:"error,omitempty"`
+	Budget  *spend.BudgetError `json:"budget,omitempty"` // that ended it
+	Steps   []runtime.Step     `json:"steps,omitempty"`
+	Spent   *tools.Spent       `json:"spent,omitempty"` // by all that came of the first call, when it ended
+
+	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
+}
+
+// NoRunError says that a user has no run of an id: also when another has.
+type NoRunError struct{ ID string }
+
+// Code is [fault.NotFound].
+func (e *NoRunError) Code() fault.Code { return fault.NotFound }
+
+func (e *NoRunError) Error() string { return fmt.Sprintf("there is no job %q", e.ID) }
+
+// maxRecord bounds the stored record of a run, in bytes.
+const maxRecord = 512 << 10
+
+// encode returns the record as it is stored. What is too large for it is
+// replaced by its size: the steps' values first, then the input, then the output.
+func (r Record) encode() ([]byte, error) {
+	raw, err := json.Marshal(r)
+	for cut := 0; err == nil && len(raw) > maxRecord && cut < 3; cut++ {
+		switch cut {
+		case 0:
+			r.Steps = slices.Clone(r.Steps)
+			for i := range r.Steps {
+				r.Steps[i].Input, r.Steps[i].Output = tooLarge(r.Steps[i].Input), tooLarge(r.Steps[i].Output)
+			}
+		case 1:
+			r.Input = tooLarge(r.Input)
+		case 2:
+			r.Output = tooLarge(r.Output)
+		}
+		raw, err = json.Marshal(r)
+	}
+	return raw, err
+}
+
+func tooLarge(value json.RawMessage) json.RawMessage {
+	if len(value) < 1<<10 {
+		return value
+	}
+	return json.RawMessage(fmt.Sprintf(`{"truncated":true,"size":%d}`, len(value)))
+}
+
+// end notes how the run ended.
+func (r *Record) end(output json.RawMessage, failure error) {
+	r.Status, r.Output = Complete, output
+	if failure == nil {
+		return
+	}
+	r.Status, r.Output, r.Error = statusOf(failure), nil, tools.Cut(failure.Error())
+	r.Budget, _ = errors.AsType[*spend.BudgetError](failure)
+}
+
+func statusOf(failure error) string {
+	switch fault.Of(failure) {
+	case fault.Denied:
+		return Rejected
+	case fault.Canceled, fault.Stopped:
+		return Cancelled
+	}
+	return Failed
+}

@@ -1,0 +1,312 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// Spec says what a run is for.
+type Spec struct {
+	Kind       string
+	Op         string // catalogue path
+	Input      json.RawMessage
+	Agent      string   // whose turn it is
+	Session    *Session // that it is a turn of; nil for none
+	Background bool     // it may outlive the call that starts it
+}
+
+// Work is what a run does. Its context ends when the run is stopped.
+type Work func(ctx context.Context, r *Run) (json.RawMessage, error)
+
+// Run is a piece of work while it executes, and afterwards for whoever still
+// has it.
+type Run struct {
+	book    *Book
+	owner   ucan.DID
+	auth    tools.Authority // of what the run starts
+	session *Session
+	places  []place
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when it has ended
+
+	mu        sync.Mutex
+	rec       Record
+	output    json.RawMessage // of a run that is complete, whole
+	err       error           // how it ended
+	seq       uint64          // of its own log
+	entries   []runtime.Entry
+	listeners []*listener
+	claimed   bool   // an orchestration has its steps here
+	saved     string // status that was stored last
+}
+
+type runKeyType struct{}
+
+// From returns the run that ctx belongs to, or nil. What is done in a run is
+// recorded with it; a context gives no authority.
+func From(ctx context.Context) *Run {
+	r, _ := ctx.Value(runKeyType{}).(*Run)
+	return r
+}
+
+// make prepares a run that auth starts.
+func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
+	id, err := b.opts.NewID()
+	if err != nil {
+		return nil, err
+	}
+	now := b.opts.Now().UnixMilli()
+	r := &Run{
+		book: b, owner: auth.Owner(), auth: auth.InRun(id), session: spec.Session, done: make(chan struct{}),
+		rec: Record{
+			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input,
+			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(),
+		},
+	}
+	if spec.Kind != Turn {
+		r.places = []place{{owner: r.owner}}
+		if actor := auth.Actor(); actor != "" {
+			r.places = append(r.places, place{r.owner, actor})
+		}
+		if err := auth.Meter().Charge(b.closing, tools.Runs, 1); err != nil {
+			return nil, err
+		}
+	}
+	if s := spec.Session; s != nil {
+		r.rec.Session, r.rec.Of = s.ID(), s.log.of
+	}
+	if r.rec.Authority, err = json.Marshal(r.auth); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Start starts a run by auth in a goroutine of the book. It goes on when ctx has
+// ended, with the values of ctx.
+func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work Work) (*Run, error) {
+	r, err := b.begin(ctx, auth, spec)
+	if err != nil {
+		return nil, err
+	}
+	inner := context.WithoutCancel(ctx)
+	var cancelTime context.CancelFunc = func() {}
+	if spec.Background {
+		inner, cancelTime = context.WithTimeoutCause(inner, MaxTime, ErrTime)
+	}
+	inner, r.cancel = context.WithCancelCause(inner)
+	stopped := context.AfterFunc(b.closing, func() { r.cancel(ErrInterrupted) })
+	go func() {
+		defer cancelTime()
+		defer r.cancel(nil)
+		defer stopped()
+		output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
+		r.finish(context.WithoutCancel(ctx), output, err)
+	}()
+	return r, nil
+}
+
+// Here runs work in the calling goroutine, as a run of its own.
+func (b *Book) Here(ctx context.Context, auth tools.Authority, spec Spec, work Work) (json.RawMessage, error) {
+	r, err := b.begin(ctx, auth, spec)
+	if err != nil {
+		return nil, err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	r.cancel = cancel
+	defer cancel(nil)
+	defer context.AfterFunc(b.closing, func() { cancel(ErrInterrupted) })()
+	output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
+	return output, errors.Join(err, r.finish(context.WithoutCancel(ctx), output, err))
+}
+
+// begin takes the run in and stores it, unless it is a turn: that is stored with
+// its first event.
+func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run, error) {
+	r, err := b.make(auth, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.admit(r); err != nil {
+		return nil, err
+	}
+	if spec.Kind != Turn {
+		if err := r.save(ctx); err != nil {
+			b.leave(r)
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// safely runs work and makes an error of a panic: a model or a tool of somebody
+// else's must not take the venue with it.
+func (r *Run) safely(ctx context.Context, work Work) (output json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.book.opts.Logger.ErrorContext(ctx, "run panicked", "run", r.rec.ID, "panic", p, "stack", string(debug.Stack()))
+			output, err = nil, fmt.Errorf("the job failed inside (panic: %v)", p)
+		}
+	}()
+	if r.session != nil {
+		release, err := r.session.log.enter(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	return work(ctx, r)
+}
+
+// finish stores how the run ended and lets everybody know.
+func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error) error {
+	r.mu.Lock()
+	stored := r.rec.Status != Started // with the end of its turn
+	if !stored {
+		r.rec.end(output, failure)
+	}
+	r.output, r.err = output, failure
+	spent := r.auth.Meter().Spent()
+	r.rec.Spent = &spent
+	r.mu.Unlock()
+	var err error
+	if !stored {
+		if err = r.save(ctx); err != nil {
+			r.book.opts.Logger.ErrorContext(ctx, "run not stored", "run", r.rec.ID, "error", err)
+		}
+	}
+	r.book.leave(r)
+	close(r.done)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.listeners {
+		l.wake()
+	}
+	return err
+}
+
+// save stores the record as it is now.
+func (r *Run) save(ctx context.Context) error {
+	put := make(map[string][]byte, 2)
+	del, err := r.draft(put)
+	if err != nil {
+		return err
+	}
+	if _, err := r.book.opts.Store.Apply(ctx, nil, put, del); err != nil {
+		return fmt.Errorf("store job %s: %w", r.rec.ID, err)
+	}
+	return nil
+}
+
+// draft adds the record as it is now to a batch.
+func (r *Run) draft(put map[string][]byte) (del []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rec.Updated = r.book.opts.Now().UnixMilli()
+	if put[runKey(r.owner, r.rec.ID)], err = r.rec.encode(); err != nil {
+		return nil, err
+	}
+	mark := openKey(r.owner, r.rec.ID)
+	if r.rec.Status != Started {
+		return []string{mark}, nil
+	}
+	put[mark] = []byte{}
+	return nil, nil
+}
+
+// ID names the run.
+func (r *Run) ID() string { return r.rec.ID }
+
+// Authority is that of the calls that the run makes.
+func (r *Run) Authority() tools.Authority { return r.auth }
+
+// Record returns the run's record as it is now.
+func (r *Run) Record() Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rec
+}
+
+// Stop asks the run to end, for a reason. It does not wait.
+func (r *Run) Stop(cause error) { r.cancel(cause) }
+
+// Wait returns the output of the run when it has ended, or the error that it
+// failed with, or the cause why ctx ended first.
+func (r *Run) Wait(ctx context.Context) (json.RawMessage, error) {
+	select {
+	case <-r.done:
+		return r.output, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Claim takes the run for the steps of the orchestration op, once: a run of it
+// inside the run gets one of its own.
+func (r *Run) Claim(op string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.claimed || r.rec.Op != op {
+		return false
+	}
+	r.claimed = true
+	return true
+}
+
+// Step notes how a step of an orchestration stands: as one event, however many
+// steps there are.
+func (r *Run) Step(ctx context.Context, s runtime.Step) error {
+	r.mu.Lock()
+	r.seq++
+	e := runtime.Entry{Seq: r.seq, Time: r.book.opts.Now(), Run: r.rec.ID, Agent: r.rec.Caller, Parent: r.rec.Parent, Event: s}
+	r.rec.Steps = place1(slices.Clone(r.rec.Steps), s) // records given out keep theirs
+	r.publish(e)
+	r.mu.Unlock()
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("%slog/%s/%s/%08x", prefix, r.owner, r.rec.ID, e.Seq)
+	if len(raw) > maxRecord {
+		s.Input, s.Output = tooLarge(s.Input), tooLarge(s.Output)
+		e.Event = s
+		if raw, err = json.Marshal(e); err != nil {
+			return err
+		}
+	}
+	_, err = r.book.opts.Store.Apply(ctx, nil, map[string][]byte{key: raw}, nil)
+	return err
+}
+
+// place1 puts a step in its place among the steps.
+func place1(steps []runtime.Step, s runtime.Step) []runtime.Step {
+	for len(steps) <= s.N {
+		steps = append(steps, runtime.Step{N: len(steps)})
+	}
+	steps[s.N] = s
+	return steps
+}
+
+// Timeout waits at most that long for the run's end. ended is false where the
+// time was up first.
+func (r *Run) Timeout(ctx context.Context, d time.Duration) (output json.RawMessage, ended bool, err error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+		return r.output, true, r.err
+	case <-timer.C:
+		return nil, false, nil
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,318 @@
+package runs
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/venue/store"
+)
+
+// Sessions keeps conversations: each a head and the pages of one log.
+type Sessions struct {
+	book *Book
+
+	mu   sync.Mutex
+	open map[string]*Session // by head key
+	idle []*Session          // that nobody uses, the longest idle first
+	held int                 // bytes of the logs of the idle ones
+}
+
+func (s *Sessions) init(b *Book) { s.book, s.open = b, make(map[string]*Session) }
+
+// Bounds of the sessions that stay in memory when nobody uses them.
+const (
+	MaxIdle      = 1024
+	MaxIdleBytes = 16 << 20 // of their logs, as far as they are in memory
+)
+
+// Session is a conversation that is open.
+type Session struct {
+	*runtime.Session
+	log   *sessionLog
+	users int // guarded by Sessions.mu
+	size  int // of its log while it is idle
+}
+
+// Head is a session in few words.
+type Head struct {
+	ID      string    `json:"sessionId"`
+	Began   time.Time `json:"began"`
+	Last    time.Time `json:"last"`    // event
+	Turns   int       `json:"turns"`   // that began
+	First   string    `json:"first"`   // that was said, the first 200 characters of it
+	Waiting int       `json:"waiting"` // messages that the next turn hears
+	Seq     uint64    `json:"seq"`     // of the last event
+	From    uint64    `json:"from"`    // first event that the next request needs
+}
+
+const maxFirst = 200 // characters
+
+func headPrefix(of tools.Life) string         { return prefix + "head/" + string(of) + "/" }
+func headKey(of tools.Life, id string) string { return headPrefix(of) + id }
+func entryPrefix(of tools.Life, id string) string {
+	return prefix + "ses/" + string(of) + "/" + id + "/"
+}
+
+func entryKey(of tools.Life, id string, seq uint64) string {
+	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(of, id)), seq))
+}
+
+// NoSessionError says that an agent has no session of an id.
+type NoSessionError struct{ Agent, ID string }
+
+// Code is [fault.NotFound].
+func (e *NoSessionError) Code() fault.Code { return fault.NotFound }
+
+func (e *NoSessionError) Error() string {
+	return fmt.Sprintf("there is no such session: agent %s has none called %q", e.Agent, e.ID)
+}
+
+// Open returns the session id of a life of an agent, and a function to call when
+// done with it. A session that does not exist is made, or is a [*NoSessionError]
+// where mustExist says so.
+func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist bool) (*Session, func(), error) {
+	key := headKey(of, id)
+	if open := s.use(key); open != nil {
+		return open, func() { s.release(key, open) }, nil
+	}
+	head, err := s.head(ctx, of, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if head.Seq == 0 && mustExist {
+		return nil, nil, &NoSessionError{of.Agent(), id}
+	}
+	past, size, err := s.past(ctx, of, id, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	log := &sessionLog{book: s.book, of: of, id: id, head: head, total: size}
+	log.head.ID = id
+	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
+	open := s.add(key, made)
+	return open, func() { s.release(key, open) }, nil
+}
+
+// past reads what the next request needs of a session, and how many bytes that is.
+func (s *Sessions) past(ctx context.Context, of tools.Life, id string, head Head) (past []runtime.Entry, size int, err error) {
+	if head.Seq == 0 {
+		return nil, 0, nil
+	}
+	for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(of, id), entryKey(of, id, head.From)) {
+		var e runtime.Entry
+		if err == nil {
+			err = json.Unmarshal(row.Value, &e)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		past, size = append(past, e), size+len(row.Value)
+	}
+	return past, size, nil
+}
+
+func (s *Sessions) use(key string) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := s.open[key]
+	if open != nil {
+		s.take(open)
+	}
+	return open
+}
+
+// take counts one more user. The caller holds mu.
+func (s *Sessions) take(open *Session) {
+	if open.users++; open.users == 1 {
+		for i, other := range s.idle {
+			if other == open {
+				s.idle = append(s.idle[:i], s.idle[i+1:]...)
+				s.held -= open.size
+				break
+			}
+		}
+	}
+}
+
+// add keeps a session that was read, unless another reader was faster.
+func (s *Sessions) add(key string, made *Session) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open := s.open[key]; open != nil {
+		s.take(open)
+		return open
+	}
+	made.users = 1
+	s.open[key] = made
+	return made
+}
+
+func (s *Sessions) release(key string, open *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open.users--; open.users > 0 || s.open[key] != open {
+		return
+	}
+	if open.log.broken() {
+		delete(s.open, key) // what is in memory is not what is stored
+		return
+	}
+	open.size = open.log.bytes()
+	s.idle, s.held = append(s.idle, open), s.held+open.size
+	for len(s.idle) > MaxIdle || s.held > MaxIdleBytes {
+		oldest := s.idle[0]
+		s.idle, s.held = s.idle[1:], s.held-oldest.size
+		delete(s.open, headKey(oldest.log.of, oldest.ID()))
+	}
+}
+
+// forget drops the sessions of a life from memory.
+func (s *Sessions) forget(of tools.Life) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.idle[:0]
+	for _, open := range s.idle {
+		if open.log.of == of {
+			s.held -= open.size
+		} else {
+			kept = append(kept, open)
+		}
+	}
+	clear(s.idle[len(kept):])
+	s.idle = kept
+	for key, open := range s.open {
+		if open.log.of == of {
+			delete(s.open, key)
+		}
+	}
+}
+
+func (s *Sessions) head(ctx context.Context, of tools.Life, id string) (h Head, err error) {
+	raw, _, err := s.book.opts.Store.Get(ctx, headKey(of, id))
+	if err != nil || raw == nil {
+		return h, err
+	}
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return h, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return h, nil
+}
+
+// Head returns a session in few words; its Seq is 0 where there is none.
+func (s *Sessions) Head(ctx context.Context, of tools.Life, id string) (Head, error) {
+	s.mu.Lock()
+	open := s.open[headKey(of, id)]
+	s.mu.Unlock()
+	if open != nil {
+		return open.log.now(), nil
+	}
+	return s.head(ctx, of, id)
+}
+
+// Heads yields the sessions of a life in the order of their ids.
+func (s *Sessions) Heads(ctx context.Context, of tools.Life) iter.Seq2[Head, error] {
+	return func(yield func(Head, error) bool) {
+		for row, err := range store.Rows(ctx, s.book.opts.Store, headPrefix(of), "") {
+			var h Head
+			if err == nil {
+				err = json.Unmarshal(row.Value, &h)
+			}
+			if !yield(h, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Entries yields the log of a session from the number from on.
+func (s *Sessions) Entries(ctx context.Context, of tools.Life, id string, from uint64) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(of, id), entryKey(of, id, from)) {
+			var e runtime.Entry
+			if err == nil {
+				err = json.Unmarshal(row.Value, &e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Copy lets another life begin with the sessions of one.
+func (s *Sessions) Copy(ctx context.Context, from, to tools.Life) error {
+	for h, err := range s.Heads(ctx, from) {
+		if err != nil {
+			return err
+		}
+		put := make(map[string][]byte)
+		size := 0
+		write := func() error {
+			_, err := s.book.opts.Store.Apply(ctx, nil, put, nil)
+			clear(put)
+			size = 0
+			return err
+		}
+		for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(from, h.ID), "") {
+			if err != nil {
+				return err
+			}
+			if size += len(row.Value) + len(row.Key); size > store.MaxApplyBytes/2 || len(put) >= 1000 {
+				if err := write(); err != nil {
+					return err
+				}
+			}
+			put[entryPrefix(to, h.ID)+strings.TrimPrefix(row.Key, entryPrefix(from, h.ID))] = row.Value
+		}
+		raw, err := json.Marshal(h)
+		if err != nil {
+			return err
+		}
+		put[headKey(to, h.ID)] = raw
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove removes the sessions of a life, in pages: a turn that still runs writes
+// into a past that nobody reads.
+func (s *Sessions) Remove(ctx context.Context, of tools.Life) error {
+	s.forget(of)
+	for _, below := range []string{headPrefix(of), prefix + "ses/" + string(of) + "/"} {
+		for {
+			keys, _, err := s.book.opts.Store.PageKeys(ctx, below, "", 1000)
+			if err != nil {
+				return err
+			}
+			if len(keys) == 0 {
+				break
+			}
+			if _, err := s.book.opts.Store.Apply(ctx, nil, nil, keys); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beginning cuts a text to what a head shows of it.
+func beginning(text string) string {
+	n := 0
+	for i := range text {
+		if n++; n > maxFirst {
+			return text[:i]
+		}
+	}
+	return text
+}
