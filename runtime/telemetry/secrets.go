@@ -30,11 +30,13 @@ type Secrets struct {
 // now on, and the turns that it starts: for what sealed operations are given and
 // give. Names of fields stay, and values of less than four bytes. It does nothing
 // where content is not recorded.
-func (t *TurnSpan) Conceal(values ...string) {
-	if t == nil || t.secrets == nil {
-		return
+func (s *TurnSpan) Conceal(values ...string) {
+	if s != nil && s.secrets != nil {
+		s.secrets.conceal(values)
 	}
-	s := t.secrets
+}
+
+func (s *Secrets) conceal(values []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.texts)
