@@ -68,6 +68,11 @@ func (c Call) Charge(ctx context.Context, kind Kind, n int64) error {
 	return c.Authority().meter.Charge(ctx, kind, n)
 }
 
+// ChargeSchema is [Meter.ChargeSchema] for the call.
+func (c Call) ChargeSchema(ctx context.Context, steps, patterns int64) error {
+	return c.Authority().meter.ChargeSchema(ctx, steps, patterns)
+}
+
 // Again checks the requirements of the call once more, against the authority as
 // it is now: for a handler whose effect is conditional on what it read, after it
 // read it. The error is the [*caps.Denial] that a call made now would get.

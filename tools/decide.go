@@ -66,7 +66,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 	if g.check(ctx, r, set); r.denial != nil {
 		return r.denial
 	}
-	if err := r.op.validate(r.input); err != nil {
+	if err := r.op.validate(ctx, r.input, auth.meter); err != nil {
 		return err
 	}
 	if err := g.direct(ctx, r, set); err != nil {

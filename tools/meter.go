@@ -77,6 +77,14 @@ func (m *Meter) Charge(ctx context.Context, kind Kind, n int64) error {
 	return nil
 }
 
+// ChargeSchema counts the work of checking values against schemas.
+func (m *Meter) ChargeSchema(ctx context.Context, steps, patterns int64) error {
+	if err := m.Charge(ctx, Steps, steps); err != nil {
+		return err
+	}
+	return m.Charge(ctx, Patterns, patterns)
+}
+
 // Spent is what a meter has counted.
 type Spent struct {
 	Calls    int64 `json:"calls,omitempty"`

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"usher/caps"
+	"usher/tools/schema"
 )
 
 // Operation is one thing that can be done. It is immutable; its handler can be
@@ -30,7 +29,7 @@ type Operation struct {
 	reach       Reach
 	sealed      bool
 	undigested  bool
-	schemas     func() (schemas, error)
+	schemas     func() (schemas, error) // made when first asked for
 	groups      [][]caps.Scope
 	prepare     func(json.RawMessage) (prepared, error)
 	authors     Bound     // who wrote it, where it is a stored program
@@ -79,16 +78,18 @@ func (o *Operation) Lane(input json.RawMessage) string {
 
 // InputSchema is the JSON Schema of the input.
 func (o *Operation) InputSchema() json.RawMessage {
-	if s, _ := o.schema(); s.inputJSON != nil {
-		return s.inputJSON
+	if s, _ := o.made(); s.input != nil {
+		return s.input.JSON()
 	}
 	return json.RawMessage(`{"type":"object"}`)
 }
 
 // OutputSchema is the JSON Schema of the output; nil when any value may come out.
 func (o *Operation) OutputSchema() json.RawMessage {
-	s, _ := o.schema()
-	return s.output
+	if s, _ := o.made(); s.output != nil {
+		return s.output.JSON()
+	}
+	return nil
 }
 
 // CouldAllow reports whether set would allow the operation on any input at all:
@@ -132,20 +133,14 @@ func (o *Operation) decode(input json.RawMessage) (prepared, error) {
 	return p, nil
 }
 
-func (o *Operation) validate(input json.RawMessage) error {
-	s, err := o.schema()
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
+// validate checks the input against its schema, at the expense of the meter.
+func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *Meter) error {
+	s, err := o.made()
+	if err != nil || s.input == nil {
+		return err
 	}
-	if s.input == nil {
-		return nil
-	}
-	var value any
-	if err := json.Unmarshal(input, &value); err != nil {
+	if err := s.input.ValidateInput(ctx, input, meter.ChargeSchema); err != nil {
 		return &InputError{Operation: o.path, Err: err}
-	}
-	if err := s.input.Validate(value); err != nil {
-		return &InputError{Operation: o.path, Err: schemaError(err)}
 	}
 	return nil
 }
@@ -223,9 +218,7 @@ func New[In, Out any](
 	if o.fault != nil {
 		return o
 	}
-	if o.fault = o.inferSchemas(schemaFor[In], schemaFor[Out]); o.fault != nil {
-		return o
-	}
+	o.schemas = sync.OnceValues(inferSchemas[In, Out])
 	o.prepare = func(raw json.RawMessage) (prepared, error) {
 		var in In
 		if err := json.Unmarshal(raw, &in); err != nil {
@@ -274,7 +267,7 @@ type Definition struct {
 	ToolName    string
 	Description string
 	// Input and Output are JSON Schemas; nil takes any object and any value.
-	Input, Output *jsonschema.Schema
+	Input, Output *schema.Schema
 	// Needs returns everything that a call with that input requires.
 	Needs func(input json.RawMessage) []caps.Request
 	// Scopes declares the requirements as [Within] does, one group each.
@@ -301,10 +294,8 @@ func Define(d Definition) *Operation {
 		o.fault = ErrNoRequirements
 	case d.Run == nil:
 		o.fault = errors.New("it has no handler")
-	default:
-		o.schemas = sync.OnceValues(func() (schemas, error) { return resolve(d.Input, d.Output) })
-		_, o.fault = o.schemas()
 	}
+	o.schemas = func() (schemas, error) { return schemas{d.Input, d.Output}, nil }
 	o.prepare = func(raw json.RawMessage) (prepared, error) {
 		return prepared{
 			needs: d.Needs(raw),

@@ -30,6 +30,17 @@ type Resolver func(ctx context.Context, owner ucan.DID, at caps.Resource) (*Oper
 // Register adds operations, or none of them when one is faulty: no
 // requirements, a bad name, a schema that cannot be made, a name taken.
 func (r *Registry) Register(ops ...*Operation) error {
+	for _, op := range ops {
+		if op != nil && op.fault == nil {
+			_, op.fault = op.made()
+		}
+	}
+	return r.Declare(ops...)
+}
+
+// Declare is [Registry.Register] for operations whose schemas can certainly be
+// made: they are made when somebody asks for them.
+func (r *Registry) Declare(ops ...*Operation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := maps.Clone(r.snapshot())

@@ -38,12 +38,12 @@ func builtin(v *Venue) []*tools.Operation {
 // they require of a caller can be asked, for example to check capabilities.
 func Catalogue() (*tools.Registry, error) {
 	registry := new(tools.Registry)
-	return registry, registry.Register(builtin(&Venue{registry: registry})...)
+	return registry, registry.Declare(builtin(&Venue{registry: registry})...)
 }
 
 func (v *Venue) fillRegistry(more []*tools.Operation) error {
 	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log})
-	if err := v.registry.Register(builtin(v)...); err != nil {
+	if err := v.registry.Declare(builtin(v)...); err != nil {
 		return err
 	}
 	if err := v.registry.Register(more...); err != nil {

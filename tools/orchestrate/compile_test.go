@@ -48,7 +48,6 @@ func TestCompileRefuses(t *testing.T) {
 		{"result of no step", plan(`[{"op":"a:b"}]`, `[1]`), `operation.result: there is no step 1: refer to step 0`},
 		{"bad schema", `{"operation":{"adapter":"orchestrator","input":{"type":"objekt"},"steps":[{"op":"a:b"}]}}`, `operation.input: schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "objekt"`},
 		{"remote schema", `{"operation":{"adapter":"orchestrator","output":{"$ref":"http://x/y"},"steps":[{"op":"a:b"}]}}`, `operation.output: schema refers to "http://x/y", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"older draft", `{"operation":{"adapter":"orchestrator","input":{"$defs":{"a":{"$schema":"http://json-schema.org/draft-07/schema#"}}},"steps":[{"op":"a:b"}]}}`, `operation.input: $schema is "http://json-schema.org/draft-07/schema#": write "https://json-schema.org/draft/2020-12/schema", or leave it out`},
 		{"input of another type", `{"operation":{"adapter":"orchestrator","input":{"type":"string"},"steps":[{"op":"a:b"}]}}`, `operation.input: its type is "string": an operation takes an object: write "type":"object"`},
 		{"too large", `{"name":"` + strings.Repeat("x", MaxBytes) + `"}`, "it has 262155 bytes, 262144 is the most: split it into several"},
 	}

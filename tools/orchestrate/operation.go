@@ -13,15 +13,12 @@ import (
 // what the steps need is checked at each step, within what the authors of the plan
 // may do then.
 func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
-	// Both schemas were decoded once by Compile, so they decode again.
-	input, _ := gateSchema(p.input)
-	output, _ := gateSchema(p.output)
 	return tools.Define(tools.Definition{
 		Path:        p.path,
 		Description: p.describe(),
-		Input:       input,
-		Output:      output,
-		Needs:       p.needs,
+		Input:       p.input,
+		Output:      p.output,
+		Needs:       func(json.RawMessage) []caps.Request { return []caps.Request{caps.Need("invoke", p.path)} },
 		Exclusive:   true, // its steps may touch anything
 		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
 		Starts:      p.foretold,

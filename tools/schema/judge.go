@@ -121,7 +121,7 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 	if p.never {
 		return j.misfit("no value is allowed here")
 	}
-	if p.types != nil && !slices.ContainsFunc(p.types, func(t string) bool { return isOf(v, t) }) {
+	if p.types != nil && !slices.ContainsFunc(p.types, func(t string) bool { return j.isOf(v, t) }) {
 		return j.mistyped(p.types, v)
 	}
 	if e == nil && (p.otherFields != nil || p.otherItems != nil) {
@@ -151,8 +151,8 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 // whole checks v by rules that do not look into its parts.
 func (j *judge) whole(p *part, v any) (found misfits) {
 	n, number := v.(json.Number)
-	if number && (p.numbers != nil || p.types != nil) {
-		j.spend(digits(n))
+	if number && p.numbers != nil && !j.exact(n) {
+		return nil
 	}
 	for _, one := range p.values {
 		if j.weigh(v) && !one.keys[keyOf(v)] {
@@ -280,17 +280,21 @@ func (j *judge) weigh(v any) bool {
 	case string:
 		j.spend(len(v) / unit)
 	case json.Number:
-		j.spend(digits(v))
+		j.exact(v)
 	}
 	return j.err == nil
 }
 
-// digits is what exact arithmetic on a number costs.
-func digits(n json.Number) int {
-	if strings.ContainsAny(n.String(), "eE") {
-		return 16 + len(n)/8
+// exact pays for exact arithmetic on a number.
+func (j *judge) exact(n json.Number) bool {
+	if err := vetNumber(n.String()); err != nil && j.err == nil {
+		j.err = err
 	}
-	return len(n) / 8
+	checks := len(n) / 8
+	if strings.ContainsAny(n.String(), "eE") {
+		checks += 16
+	}
+	return j.spend(checks)
 }
 
 // evaluated are the fields and items of a value that some schema spoke of; nil
@@ -301,4 +305,18 @@ func (e evaluated) note(at any) {
 	if e != nil {
 		e[at] = true
 	}
+}
+
+func (j *judge) isOf(v any, kind string) bool {
+	if n, ok := v.(json.Number); ok {
+		return kind == "number" || kind == "integer" && j.isWhole(n)
+	}
+	return kindOf(v) == kind
+}
+
+func (j *judge) isWhole(n json.Number) bool {
+	if _, err := n.Int64(); err == nil {
+		return true
+	}
+	return j.exact(n) && ratOf(n).IsInt()
 }

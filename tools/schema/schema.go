@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // Limits of a schema document. Those of values are in value.go.
@@ -66,8 +65,9 @@ func CompileFor(ctx context.Context, doc json.RawMessage, charge Charge) (*Schem
 	return &Schema{root, text.Bytes()}, nil
 }
 
-// JSON returns the document as it was given, without white space.
-func (s *Schema) JSON() json.RawMessage { return slices.Clone(s.text) }
+// JSON returns the document as it was given, without white space. Nobody may
+// change it.
+func (s *Schema) JSON() json.RawMessage { return s.text }
 
 // Validate returns nil when value fits, an [*Error] that lists what does not,
 // or an error that says why value cannot be judged: it is not JSON, it is
@@ -79,6 +79,16 @@ func (s *Schema) Validate(value json.RawMessage) error {
 // ValidateFor is [Schema.Validate] that is charged for, and that ends with ctx.
 func (s *Schema) ValidateFor(ctx context.Context, value json.RawMessage, charge Charge) error {
 	v, err := decode(value, maxValueDepth)
+	if err != nil {
+		return err
+	}
+	return newJudge(ctx, charge).judge(s.root, v)
+}
+
+// ValidateInput is [Schema.ValidateFor] for a value of any depth and with any
+// numbers, as long as no rule of the schema is about those beyond the limits.
+func (s *Schema) ValidateInput(ctx context.Context, value json.RawMessage, charge Charge) error {
+	v, err := parse(value)
 	if err != nil {
 		return err
 	}

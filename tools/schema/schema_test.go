@@ -284,10 +284,6 @@ func TestJSON(t *testing.T) {
 	if got, want := string(s.JSON()), `{"type":"string"}`; got != want {
 		t.Errorf("JSON() = %s, want %s", got, want)
 	}
-	s.JSON()[0] = 'x'
-	if got := s.JSON(); got[0] != '{' {
-		t.Errorf("JSON() = %s after a caller wrote to its copy", got)
-	}
 }
 
 func FuzzCompile(f *testing.F) {

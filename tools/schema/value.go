@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +20,18 @@ const (
 
 var errTooDeep = errors.New("it is nested too deeply: make it flatter")
 
-// decode reads one JSON value and keeps the text of its numbers. Numbers are
-// bounded because comparing them is exact: 1e1000000 would take a megabyte.
+// decode reads one JSON value within bounds. Numbers are bounded because
+// comparing them is exact: 1e1000000 would take a megabyte.
 func decode(raw json.RawMessage, depth int) (any, error) {
+	v, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return v, vet(v, depth)
+}
+
+// parse reads one JSON value and keeps the text of its numbers.
+func parse(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
@@ -36,7 +44,7 @@ func decode(raw json.RawMessage, depth int) (any, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it is more than one JSON value: send one")
 	}
-	return v, vet(v, depth)
+	return v, nil
 }
 
 func vet(v any, depth int) error {
@@ -173,19 +181,4 @@ func short(v any) string {
 		return string(text[:most]) + "…"
 	}
 	return string(raw)
-}
-
-func isOf(v any, kind string) bool {
-	if n, ok := v.(json.Number); ok {
-		return kind == "number" || kind == "integer" && isWhole(n)
-	}
-	return kindOf(v) == kind
-}
-
-func isWhole(n json.Number) bool {
-	if _, err := n.Int64(); err == nil {
-		return true
-	}
-	r, ok := new(big.Rat).SetString(n.String())
-	return ok && r.IsInt()
 }

@@ -72,8 +72,8 @@ type coerced struct {
 	Value json.RawMessage `json:"value"`
 }
 
-func validate(ctx context.Context, _ tools.Call, in against) (verdict, error) {
-	misfit, err := judge(ctx, in)
+func validate(ctx context.Context, call tools.Call, in against) (verdict, error) {
+	misfit, err := judge(ctx, call, in)
 	if misfit != nil {
 		return verdict{Error: misfit.Error()}, nil
 	}
@@ -82,19 +82,19 @@ func validate(ctx context.Context, _ tools.Call, in against) (verdict, error) {
 
 // judge tells a value that does not fit from a schema or a value that cannot be
 // judged, which is an error.
-func judge(ctx context.Context, in against) (misfit *schema.Error, err error) {
-	s, err := schema.CompileFor(ctx, in.Schema, nil)
+func judge(ctx context.Context, call tools.Call, in against) (misfit *schema.Error, err error) {
+	s, err := schema.CompileFor(ctx, in.Schema, call.ChargeSchema)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.ValidateFor(ctx, in.value(), nil); errors.As(err, &misfit) {
+	if err = s.ValidateFor(ctx, in.value(), call.ChargeSchema); errors.As(err, &misfit) {
 		err = nil
 	}
 	return misfit, err
 }
 
-func validateAll(ctx context.Context, _ tools.Call, in against) (verdicts, error) {
-	misfit, err := judge(ctx, in)
+func validateAll(ctx context.Context, call tools.Call, in against) (verdicts, error) {
+	misfit, err := judge(ctx, call, in)
 	if err != nil || misfit == nil {
 		return verdicts{Valid: err == nil, Errors: []string{}}, err
 	}
@@ -110,18 +110,23 @@ func infer(_ context.Context, _ tools.Call, in inferInput) (inferred, error) {
 	return inferred{doc}, err
 }
 
-func coerce(ctx context.Context, _ tools.Call, in against) (coerced, error) {
-	s, err := schema.CompileFor(ctx, in.Schema, nil)
+func coerce(ctx context.Context, call tools.Call, in against) (coerced, error) {
+	s, err := schema.CompileFor(ctx, in.Schema, call.ChargeSchema)
 	if err != nil {
 		return coerced{}, err
 	}
-	value, err := s.CoerceFor(ctx, in.Value, nil)
+	value, err := s.CoerceFor(ctx, in.Value, call.ChargeSchema)
 	return coerced{value}, err
 }
 
-func check(ctx context.Context, _ tools.Call, in checkInput) (verdict, error) {
-	if _, err := schema.CompileFor(ctx, in.Schema, nil); err != nil && ctx.Err() == nil {
+func check(ctx context.Context, call tools.Call, in checkInput) (verdict, error) {
+	_, err := schema.CompileFor(ctx, in.Schema, call.ChargeSchema)
+	var limit *tools.LimitError
+	if errors.As(err, &limit) || ctx.Err() != nil {
+		return verdict{}, err
+	}
+	if err != nil {
 		return verdict{Error: err.Error()}, nil // that the schema is bad is the answer
 	}
-	return verdict{Valid: ctx.Err() == nil}, ctx.Err()
+	return verdict{Valid: true}, nil
 }

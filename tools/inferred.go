@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/caps"
+	"usher/tools/form"
+	"usher/tools/schema"
+	"usher/tools/spend"
+)
+
+// schemas are those of an operation; a nil one takes any object, or any value.
+type schemas struct{ input, output *schema.Schema }
+
+// made returns the schemas; a faulty operation has none.
+func (o *Operation) made() (schemas, error) {
+	if o.schemas == nil {
+		return schemas{}, o.fault
+	}
+	return o.schemas()
+}
+
+// typeSchemas describes the types that inference cannot know.
+var typeSchemas = map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[caps.Path](): {
+		AnyOf: []*jsonschema.Schema{
+			{Type: "string"},
+			{Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+		},
+		Description: "a path such as w/notes/today, or the array of its segments",
+	},
+	reflect.TypeFor[caps.Capability](): {
+		Type: "object",
+		Properties: map[string]*jsonschema.Schema{
+			"with": {Type: "string", Description: "resource: a path, and all below it"},
+			"can":  {Type: "string", Description: "ability, for example crud/read"},
+		},
+		Required: []string{"with", "can"},
+	},
+	reflect.TypeFor[caps.Declared](): {
+		Types:       []string{"array", "null"},
+		Description: "capabilities, a list of {with, can}; [] is none",
+	},
+	reflect.TypeFor[spend.Money](): {Type: "number", Description: "an amount of money with at most six decimal places"},
+}
+
+// inferSchemas makes the schemas of a typed operation.
+func inferSchemas[In, Out any]() (s schemas, err error) {
+	if kind := reflect.TypeFor[In]().Kind(); kind != reflect.Struct && kind != reflect.Map {
+		return s, errors.New("its input is not a struct: tools take a JSON object")
+	}
+	if s.input, err = inferSchema[In](); err != nil {
+		return s, fmt.Errorf("infer its input schema: %w", err)
+	}
+	if s.output, err = inferSchema[Out](); err != nil {
+		return s, fmt.Errorf("infer its output schema: %w", err)
+	}
+	return s, nil
+}
+
+// inferSchema infers the schema of T; nil where T is any value.
+func inferSchema[T any]() (*schema.Schema, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]() {
+		return nil, nil
+	}
+	types := maps.Clone(typeSchemas)
+	addForms(types, t, map[reflect.Type]bool{})
+	inferred, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(inferred)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Compile(raw)
+}
+
+// addForms describes the forms among the fields of a type by themselves.
+func addForms(types map[reflect.Type]*jsonschema.Schema, t reflect.Type, seen map[reflect.Type]bool) {
+	switch {
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+		addForms(types, t.Elem(), seen)
+	case t.Kind() != reflect.Struct || types[t] != nil || seen[t]:
+	case form.Is(t):
+		types[t] = form.Schema(t, form.JSON)
+	default:
+		seen[t] = true
+		for f := range t.Fields() {
+			addForms(types, f.Type, seen)
+		}
+	}
+}
