@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -80,7 +82,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return ExitOK
 	}
 	exited, status := false, ExitOK
-	parser, err := kong.New(new(command),
+	parser, err := kong.New(grammar(args[0]),
 		kong.Name("usher"),
 		kong.Description("Runs LLM agents whose every tool call must show its ticket."),
 		kong.Writers(s.out, s.err),
@@ -104,6 +106,18 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return s.fail(err)
 	}
 	return ExitOK
+}
+
+// grammar is what kong is to know: of a command that is named at once only that
+// one, since to know all takes most of the time of a short command.
+func grammar(name string) any {
+	all := reflect.TypeFor[command]()
+	for i := range all.NumField() {
+		if one := all.Field(i); strings.ToLower(one.Name) == name {
+			return reflect.New(reflect.StructOf([]reflect.StructField{one})).Interface()
+		}
+	}
+	return new(command)
 }
 
 // version is what the build knows of itself.
