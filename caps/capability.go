@@ -59,17 +59,6 @@ func (c Capability) Equal(d Capability) bool {
 	return c.can == d.can && c.Resource() == d.Resource()
 }
 
-// Allows reports whether c alone allows r.
-func (c Capability) Allows(r Request) bool {
-	switch r.kind {
-	case onResource:
-		return c.can.Covers(r.can) && c.Resource().Covers(r.on)
-	case onAbility:
-		return c.can.Covers(r.can)
-	}
-	return false
-}
-
 // String returns e.g. "crud/read on w/decisions/"; the root prints "(any)".
 func (c Capability) String() string {
 	return string(c.can) + " on " + orAny(c.with)

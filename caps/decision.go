@@ -1,5 +1,7 @@
 package caps
 
+import "fmt"
+
 // Decision is the outcome of [Set.Check], with what it rests on. The zero value
 // is a denial.
 type Decision struct {
@@ -45,6 +47,8 @@ func (d Decision) Denial(operation string) *Denial {
 		denial.Why = "The request is invalid: " + d.request.Err().Error() + "."
 	case d.request.fault != nil:
 		denial.Why = d.request.fault.why
+	case d.set.c == crowded:
+		denial.Why = fmt.Sprintf("What bounds this call has more than %d capabilities in common, so none of them counts: write fewer or wider ones.", maxIntersection)
 	default:
 		denial.Hint = d.set.hint(d.request)
 	}

@@ -45,37 +45,3 @@ func (d *Declared) UnmarshalJSON(data []byte) error {
 	*d = Declared{present: true}
 	return d.set.UnmarshalJSON(data)
 }
-
-// MarshalYAML returns the list, or null.
-func (d Declared) MarshalYAML() (any, error) {
-	if !d.present {
-		return nil, nil
-	}
-	return d.set.MarshalYAML()
-}
-
-// UnmarshalYAML reads null or a list. It is the shape that goccy/go-yaml calls,
-// but for a plain null, which leaves a field as absent as it was: see
-// [Declared.FindNull].
-func (d *Declared) UnmarshalYAML(unmarshal func(any) error) error {
-	*d = Declared{present: true}
-	return d.set.UnmarshalYAML(unmarshal)
-}
-
-// FindNull tells a null from an absent key in YAML. goccy/go-yaml calls no
-// method of a field whose value is null; so the struct around d has an
-// UnmarshalYAML that first decodes the fields and then calls this with the same
-// function, and the key of d.
-func (d *Declared) FindNull(unmarshal func(any) error, key string) error {
-	if d.present {
-		return nil
-	}
-	var fields map[string]any
-	if err := unmarshal(&fields); err != nil {
-		return err
-	}
-	if value, ok := fields[key]; ok && value == nil {
-		*d = Declare(Unrestricted())
-	}
-	return nil
-}

@@ -8,10 +8,6 @@ import (
 	"usher/caps/value"
 )
 
-// object is a decoded JSON object. Nothing but JSON values come out of a YAML
-// decoder, too.
-type object = map[string]any
-
 // maxNesting is how deep a value may nest. Capabilities need two.
 const maxNesting = 8
 
@@ -37,7 +33,7 @@ func toSet(v any) (Set, error) {
 }
 
 func toCapability(v any) (Capability, error) {
-	obj, ok := v.(object)
+	obj, ok := v.(map[string]any)
 	if !ok {
 		return Capability{}, fmt.Errorf(`a capability is {"with": …, "can": …}, not %s`, value.A(v))
 	}
@@ -57,7 +53,7 @@ func toCapability(v any) (Capability, error) {
 	return NewCapability(with, can)
 }
 
-func stringField(obj object, key string) (string, error) {
+func stringField(obj map[string]any, key string) (string, error) {
 	v, ok := obj[key]
 	if !ok {
 		return "", fmt.Errorf(`%q is missing: write both "with" and "can"`, key)

@@ -1,7 +1,6 @@
 package caps
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -29,8 +28,8 @@ func prefixed(err error) error {
 
 // wire is a capability as it is written.
 type wire struct {
-	With string `json:"with" yaml:"with"`
-	Can  string `json:"can" yaml:"can"`
+	With string `json:"with"`
+	Can  string `json:"can"`
 }
 
 // wireList is nil, and so null, for an unrestricted set only.
@@ -45,41 +44,21 @@ func wireList(s Set) []wire {
 	return list
 }
 
-// MarshalJSON writes null, [] or the list.
-func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(wireList(s)) }
+// MarshalJSON writes null for an unrestricted set, [] for one that holds nothing,
+// the zero value among them, and otherwise the list, in order and as it was
+// written. [ParseSet] reads back a set that decides and prints alike.
+func (s Set) MarshalJSON() ([]byte, error) { return value.Encode(wireList(s)) }
 
-// UnmarshalJSON reads as [ParseSet] does. After an error s denies everything.
+// UnmarshalJSON reads as [ParseSet] does. After an error s denies everything, and
+// so does a field that the JSON leaves out.
 func (s *Set) UnmarshalJSON(data []byte) (err error) {
 	*s, err = ParseSet(data)
 	return err
 }
 
-// MarshalYAML returns null, [] or the list.
-func (s Set) MarshalYAML() (any, error) { return yamlList(s), nil }
-
-// yamlList is an untyped nil where s is unrestricted, which encodes as null.
-func yamlList(s Set) any {
-	if s.IsUnrestricted() {
-		return nil
-	}
-	return wireList(s)
-}
-
-// UnmarshalYAML reads what [ParseSet] reads from JSON. After an error s denies
-// everything.
-func (s *Set) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	*s = Set{}
-	var v any
-	if err := unmarshal(&v); err != nil {
-		return err
-	}
-	*s, err = toSet(v)
-	return err
-}
-
 // MarshalJSON writes {"with":…,"can":…}.
 func (c Capability) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wire{c.with, string(c.can)})
+	return value.Encode(wire{c.with, string(c.can)})
 }
 
 // UnmarshalJSON reads {"with":…,"can":…}, both of them and nothing else.
@@ -88,20 +67,6 @@ func (c *Capability) UnmarshalJSON(data []byte) error {
 	v, err := value.Decode(data, maxNesting)
 	if err != nil {
 		return fmt.Errorf("capability: %w", err)
-	}
-	*c, err = toCapability(v)
-	return err
-}
-
-// MarshalYAML returns a mapping of with and can.
-func (c Capability) MarshalYAML() (any, error) { return wire{c.with, string(c.can)}, nil }
-
-// UnmarshalYAML reads a mapping of with and can, both of them and nothing else.
-func (c *Capability) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	*c = Capability{}
-	var v any
-	if err := unmarshal(&v); err != nil {
-		return err
 	}
 	*c, err = toCapability(v)
 	return err

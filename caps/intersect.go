@@ -7,38 +7,45 @@ import (
 )
 
 // Intersect returns the set that allows, on resources, exactly what both s and t
-// allow: of each pair the longer resource with the longer ability, where one
-// covers the other in both parts. Capabilities that another one covers are left
-// out; the order follows s, then t. An unrestricted set changes nothing.
+// allow. An unrestricted set changes nothing, and where one of them covers the
+// other, the other is returned as it is. Otherwise it is of each pair the longer
+// resource with the longer ability, where one covers the other in both parts;
+// capabilities that another one covers are left out, and the order follows s,
+// then t.
 //
 // A request without a resource may be allowed by both and not by the
 // intersection: s and t may hold the ability in places that do not meet.
 //
-// Two sets can have as much in common as the product of their lengths. An
-// intersection of more than [MaxIntersection] capabilities holds nothing.
+// Two sets can have as much in common as the product of their lengths. What is
+// more than 4096 and more than the sum of their lengths holds nothing, and its
+// denials say so.
 func (s Set) Intersect(t Set) Set {
 	switch {
-	case s.IsUnrestricted():
-		return t
-	case t.IsUnrestricted():
+	case s.c == t.c, t.IsUnrestricted(), s.IsEmpty():
 		return s
-	case s.IsEmpty() || t.IsEmpty():
-		return Set{}
+	case s.IsUnrestricted(), t.IsEmpty():
+		return t
+	case t.Covers(s):
+		return s
+	case s.Covers(t):
+		return t
 	}
+	s.c, t.c = s.c.minimal(), t.c.minimal()
 	var meets []meet
+	most := max(maxIntersection, s.Len()+t.Len())
 	s.c.meet(t.c, func(i, j uint32) bool {
 		meets = append(meets, meet{i, j, Capability{s.c.list[i].with, longer(s.c.list[i].can, t.c.list[j].can)}})
-		return len(meets) <= MaxIntersection
+		return len(meets) <= most
 	})
 	t.c.meet(s.c, func(j, i uint32) bool {
 		a, b := s.c.list[i], t.c.list[j]
 		if a.Resource() != b.Resource() { // the equal ones were found above
 			meets = append(meets, meet{i, j, Capability{b.with, longer(a.can, b.can)}})
 		}
-		return len(meets) <= MaxIntersection
+		return len(meets) <= most
 	})
-	if len(meets) > MaxIntersection {
-		return Set{}
+	if len(meets) > most {
+		return Set{crowded}
 	}
 	slices.SortFunc(meets, func(a, b meet) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
 	list := make([]Capability, len(meets))
@@ -48,9 +55,13 @@ func (s Set) Intersect(t Set) Set {
 	return Set{compile(list).minimal()}
 }
 
-// MaxIntersection is the most capabilities that [Set.Intersect] finds in common,
-// those counted that others make redundant.
-const MaxIntersection = 1 << 16
+// maxIntersection is how many capabilities [Set.Intersect] may find in common in
+// sets that are shorter.
+const maxIntersection = 4096
+
+// crowded stands for an intersection that was too large: it holds nothing. It is
+// compared by address.
+var crowded = &compiled{abilities: newRadix(nil), resources: []radix{newRadix(nil)}}
 
 // meet is what capability i of one set and j of another have in common.
 type meet struct {

@@ -9,8 +9,7 @@ import (
 	"usher/caps/value"
 )
 
-// ErrNoPath is what [Path.Resource] returns where no path was given.
-var ErrNoPath = errors.New("path is missing: give it as a string or as an array of segments")
+var errNoPath = errors.New("path is missing: give it as a string or as an array of segments")
 
 // Path is a [Resource] as the input of an operation spells it: a JSON string, a
 // JSON array of segments, or absent, which null means too. A path that is not
@@ -31,10 +30,10 @@ func (p Path) Given() bool { return p.given }
 func (p Path) IsZero() bool { return !p.given }
 
 // Resource returns the resource meant. It is an error where the path is
-// malformed, and [ErrNoPath] where there is none.
+// malformed, and where there is none.
 func (p Path) Resource() (Resource, error) {
 	if !p.given {
-		return Resource{}, ErrNoPath
+		return Resource{}, errNoPath
 	}
 	return p.resource, p.err
 }

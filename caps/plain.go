@@ -8,7 +8,7 @@ func isPlain(text string) bool {
 	if len(text) > maxResourceBytes {
 		return false
 	}
-	bad, refused := byte(0), byte(slash|dot|special) // as after a slash
+	bad, refused := byte(0), slash|dot|special // as after a slash
 	for i := range len(text) {
 		class := plainClasses[text[i]]
 		bad |= class & refused

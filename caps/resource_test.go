@@ -323,7 +323,7 @@ func TestPath(t *testing.T) {
 		if r.String() != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: Resource() = %q, %v, want %q, %q", c.json, r, err, c.want, c.err)
 		}
-		if in.P.Given() != c.given || errors.Is(err, ErrNoPath) == c.given {
+		if in.P.Given() != c.given || errors.Is(err, errNoPath) == c.given {
 			t.Errorf("%s: Given() = %v, want %v (%v)", c.json, in.P.Given(), c.given, err)
 		}
 		again, err := json.Marshal(in.P)

@@ -1,7 +1,6 @@
 package caps_test
 
 import (
-	"fmt"
 	"testing"
 
 	"usher/caps"
@@ -35,23 +34,5 @@ func TestSeenBy(t *testing.T) {
 	}
 	if got := (caps.Set{}).SeenBy(bob, alice); !got.IsEmpty() {
 		t.Errorf("nothing seen by another = %v", got)
-	}
-}
-
-// Sets whose intersection is their product deny, rather than fill the memory.
-func TestIntersectionIsBounded(t *testing.T) {
-	product := func(n int) caps.Set {
-		var abilities, places []caps.Capability
-		for i := range n {
-			abilities = append(abilities, caps.MustCapability("w/", fmt.Sprintf("crud/a%d", i)))
-			places = append(places, caps.MustCapability(fmt.Sprintf("w/p%d", i), "crud"))
-		}
-		return caps.Of(abilities...).Intersect(caps.Of(places...))
-	}
-	if got := product(100).Len(); got != 100*100 {
-		t.Errorf("100 by 100 have %d in common, want 10000", got)
-	}
-	if got := product(300); !got.IsEmpty() {
-		t.Errorf("300 by 300 have %d in common, want nothing beyond %d", got.Len(), caps.MaxIntersection)
 	}
 }

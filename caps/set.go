@@ -32,7 +32,7 @@ func (s Set) IsUnrestricted() bool { return s.c == unrestricted }
 
 // IsEmpty reports whether s is restricted and holds nothing: it denies
 // everything.
-func (s Set) IsEmpty() bool { return s.c == nil }
+func (s Set) IsEmpty() bool { return s.c == nil || s.c == crowded }
 
 // Len returns the number of capabilities; 0 for an unrestricted set.
 func (s Set) Len() int { return len(s.list()) }

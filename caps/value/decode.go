@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,7 +20,7 @@ var ErrTooDeep = errors.New("nested too deep")
 
 // Error says what is wrong with a JSON text, and where.
 type Error struct {
-	At  string // the place in the value, e.g. "[1].name"; "" for the value itself
+	At  string // the place in the value, e.g. "[1].name" or ".name"; "" for the value itself
 	Err error
 }
 
@@ -28,7 +29,7 @@ func (e *Error) Error() string {
 	if e.At == "" {
 		return e.Err.Error()
 	}
-	return e.At + ": " + e.Err.Error()
+	return strings.TrimPrefix(e.At, ".") + ": " + e.Err.Error()
 }
 
 // Unwrap returns what is wrong.

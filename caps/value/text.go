@@ -116,10 +116,14 @@ func Quote(text string) string {
 	return strconv.Quote(strings.TrimSuffix(Cut(text, most), "…")) + "…"
 }
 
-// Show writes a value into a message: as JSON, cut where it is long.
+// Show writes a Go value into a message: as JSON, cut where it is long.
 func Show(v any) string {
 	const most = 64
-	return Cut(string(Append(nil, v)), most)
+	raw, err := Encode(v)
+	if err != nil {
+		return A(v)
+	}
+	return Cut(string(raw), most)
 }
 
 // Redacted stands wherever a secret would.
