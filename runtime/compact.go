@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"usher/caps/value"
 )
 
 // How a conversation is made to fit a window.
@@ -86,7 +88,7 @@ func (t *turn) compact(ctx context.Context, req *Request) error {
 		return fmt.Errorf("shorten the conversation: %w", err)
 	}
 	return t.record(ctx, Compacted{
-		Through: through, Summary: shorten(summary, maxSummary), Kept: kept, Sealed: slices.ContainsFunc(old, func(m Message) bool { return m.Sealed }), Calls: t.calls - calls, Usage: t.usage.Minus(usage),
+		Through: through, Summary: value.Cut(summary, maxSummary), Kept: kept, Sealed: slices.ContainsFunc(old, func(m Message) bool { return m.Sealed }), Calls: t.calls - calls, Usage: t.usage.Minus(usage),
 	})
 }
 
@@ -146,7 +148,7 @@ func pieceEnd(text string, most int) int {
 // said is quoted, so that nothing in it can pass for somebody else's.
 func transcript(messages []Message) string {
 	var b strings.Builder
-	say := func(who, text string, most int) { b.WriteString(who + ":\n" + quote(shorten(text, most)) + "\n\n") }
+	say := func(who, text string, most int) { b.WriteString(who + ":\n" + quote(value.Cut(text, most)) + "\n\n") }
 	for _, m := range messages {
 		switch m.Role {
 		case RoleAssistant:

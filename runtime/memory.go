@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // Kinds of [Kept].
@@ -66,7 +68,7 @@ func (m *memory) finish(end TurnFinished) {
 	}
 	done := m.kept[i].Text
 	m.drop(func(k Kept) bool {
-		return k.Kind == KeptTask && (k.Text == done || k.Text == shorten(done, maxKeptTask))
+		return k.Kind == KeptTask && (k.Text == done || k.Text == value.Cut(done, maxKeptTask))
 	})
 }
 
@@ -84,7 +86,7 @@ func (m *memory) called(seq uint64, call ToolCall, done ToolFinished) {
 	case done.Outcome == ToolDenied:
 		m.add(Kept{Kind: KeptDenial, Event: seq, Text: refusal(done.Result)})
 	case done.Outcome == ToolStopped:
-		m.add(Kept{Kind: KeptOpen, Event: seq, Text: done.Name + " " + shorten(call.Arguments, 500) + ": stopped, its effect is unknown"})
+		m.add(Kept{Kind: KeptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, 500) + ": stopped, its effect is unknown"})
 	case done.Outcome != ToolOK: // a job that was asked for in vain goes on
 	case done.Operation == opJobResult:
 		m.drop(func(k Kept) bool { return k.Job != "" && strings.Contains(call.Arguments, k.Job) })
@@ -110,7 +112,7 @@ func (m *memory) until(through uint64) []Kept {
 		case k.Event > through:
 		case k.Kind == KeptTask:
 			if k.Event != m.turn {
-				k.Text = shorten(k.Text, maxKeptTask)
+				k.Text = value.Cut(k.Text, maxKeptTask)
 			}
 			tasks = append(tasks, k)
 		case k.Kind == KeptDenial:
@@ -187,19 +189,11 @@ func refusal(result string) string {
 		Resource  string `json:"resource"`
 	}
 	if json.Unmarshal([]byte(result), &d) != nil || d.Operation == "" {
-		return shorten(result, 500)
+		return value.Cut(result, 500)
 	}
 	text := "Capability denied: " + d.Operation + " requires " + d.Ability
 	if d.Resource != "" {
 		text += " on " + d.Resource
 	}
 	return text + "."
-}
-
-// shorten keeps the beginning of a text, in whole characters.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
 }

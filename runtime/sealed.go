@@ -3,11 +3,12 @@ package runtime
 import (
 	"slices"
 
+	"usher/caps/value"
 	"usher/runtime/telemetry"
 )
 
 // redacted stands in a trace for what a sealed operation was given, and gave.
-const redacted = `"[redacted]"`
+const redacted = `"` + value.Redacted + `"`
 
 // observedMessages is a conversation for a trace, without what sealed
 // operations were given and gave.

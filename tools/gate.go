@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"usher/caps/value"
 	"usher/ucan"
 )
 
@@ -203,28 +203,17 @@ func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
 func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
 	op := call.ticket.op
 	defer g.recovered(ctx, op, &err)
-	value, err := p.run(ctx, call)
+	result, err := p.run(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	if raw, ok := value.(json.RawMessage); ok {
+	if raw, ok := result.(json.RawMessage); ok {
 		return raw, nil
 	}
-	if out, err = encode(value); err != nil {
+	if out, err = value.Encode(result); err != nil {
 		return nil, fmt.Errorf("encode the output of %s: %w", op.path, err)
 	}
 	return out, nil
-}
-
-// encode leaves <, > and & as they are: outputs are for models and programs.
-func encode(value any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // errNoChains is why nobody gets into another's namespace of a gate that

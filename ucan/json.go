@@ -1,82 +1,26 @@
 package ucan
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
+
+	"usher/caps/value"
 )
 
 // jsonObject reads a JSON object strictly. encoding/json alone takes a key twice,
 // takes "ISS" for "iss", and replaces what is not UTF-8: three ways to show two
 // readers two different tokens under one signature. Numbers stay json.Number.
 func jsonObject(data []byte) (map[string]any, error) {
-	if !utf8.Valid(data) {
-		return nil, malformed("the JSON is not UTF-8")
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := jsonValue(dec, maxNesting)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, malformed("something follows the JSON object")
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, malformed("the JSON is not an object")
+	m, err := value.Object(data, maxNesting)
+	switch {
+	case errors.Is(err, value.ErrTooDeep):
+		return nil, fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
+	case err != nil:
+		return nil, malformed("%w", err)
 	}
 	return m, nil
-}
-
-func jsonValue(dec *json.Decoder, depth int) (any, error) {
-	if depth == 0 {
-		return nil, fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
-	}
-	tok, err := dec.Token()
-	if err != nil {
-		return nil, malformed("JSON: %w", err)
-	}
-	switch tok {
-	case json.Delim('{'):
-		m := map[string]any{}
-		for dec.More() {
-			key, err := dec.Token()
-			if err != nil {
-				return nil, malformed("JSON: %w", err)
-			}
-			name := key.(string) // the decoder gives nothing else before a colon
-			if _, twice := m[name]; twice {
-				return nil, malformed("the JSON key %s stands twice", quoteShort(name))
-			}
-			if m[name], err = jsonValue(dec, depth-1); err != nil {
-				return nil, err
-			}
-		}
-		_, err = dec.Token()
-		if err != nil {
-			return nil, malformed("JSON: %w", err)
-		}
-		return m, nil
-	case json.Delim('['):
-		list := []any{}
-		for dec.More() {
-			v, err := jsonValue(dec, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err = dec.Token()
-		if err != nil {
-			return nil, malformed("JSON: %w", err)
-		}
-		return list, nil
-	}
-	return tok, nil
 }
 
 // exactKeys refuses a key that another reader could take for one of known

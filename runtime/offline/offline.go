@@ -6,13 +6,13 @@
 package offline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
 
+	"usher/caps/value"
 	"usher/runtime"
 )
 
@@ -155,11 +155,7 @@ func jsonValue(field, s string) json.RawMessage {
 	if field == "value" && json.Valid([]byte(s)) {
 		return json.RawMessage(s)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string cannot fail to encode
-	return b.Bytes()
+	return value.AppendString(nil, s)
 }
 
 // report tells what came of the calls, a line each.

@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	vendor "github.com/sashabaranov/go-openai"
 
+	"usher/caps/value"
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
@@ -81,13 +81,11 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	if f := out.ResponseFormat; f != nil && f.Type == vendor.ChatCompletionResponseFormatTypeJSONObject {
 		tellSchema(&out, req)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	raw, err := value.Encode(out)
+	if err != nil {
 		return nil, fmt.Errorf("encode request to model %s: %w", o.Model, err)
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return raw, nil
 }
 
 // messages writes the conversation, the system message first. What led to the

@@ -1,10 +1,11 @@
 package telemetry
 
 import (
-	"bytes"
 	"encoding/json"
 
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	"usher/caps/value"
 )
 
 // Message is one message of a conversation.
@@ -69,18 +70,18 @@ func (m *Message) parts() []part {
 	parts := make([]part, 0, 1+len(m.Calls))
 	switch {
 	case m.CallID != "":
-		parts = append(parts, part{Type: "tool_call_response", ID: m.CallID, Response: value(m.Text)})
+		parts = append(parts, part{Type: "tool_call_response", ID: m.CallID, Response: jsonOf(m.Text)})
 	case m.Text != "":
 		parts = append(parts, textPart(m.Text))
 	}
 	for _, c := range m.Calls {
-		parts = append(parts, part{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: value(c.Arguments)})
+		parts = append(parts, part{Type: "tool_call", ID: c.ID, Name: c.Name, Arguments: jsonOf(c.Arguments)})
 	}
 	return parts
 }
 
-// value is JSON as it is, and any other text as a string.
-func value(text string) json.RawMessage {
+// jsonOf is JSON as it is, and any other text as a string.
+func jsonOf(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
@@ -89,11 +90,9 @@ func value(text string) json.RawMessage {
 
 // asJSON leaves <, > and & as they are: people read it.
 func asJSON(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := value.Encode(v)
+	if err != nil {
 		return "" // not of the types above
 	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return string(raw)
 }

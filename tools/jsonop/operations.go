@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 )
 
@@ -45,11 +46,11 @@ func runMerge(_ context.Context, _ tools.Call, in mergeInput) (result, error) {
 			return result{}, err
 		}
 		if _, ok := v.(map[string]any); !ok {
-			return result{}, fmt.Errorf("values[%d] is %s: merge takes objects", i, kindOf(v))
+			return result{}, fmt.Errorf("values[%d] is %s: merge takes objects", i, value.A(v))
 		}
 		merged = patch(merged, v)
 	}
-	return encode(merged)
+	return result{value.Append(nil, merged)}, nil
 }
 
 type condInput struct {
@@ -94,21 +95,21 @@ func runAssoc(_ context.Context, _ tools.Call, in assocInput) (result, error) {
 	switch target.(type) {
 	case nil, map[string]any:
 	default:
-		return result{}, fmt.Errorf("target is %s: give an object", kindOf(target))
+		return result{}, fmt.Errorf("target is %s: give an object", value.A(target))
 	}
 	path, err := parsePath(in.Path)
 	if err != nil {
 		return result{}, err
 	}
-	value, err := decode(in.Value)
+	v, err := decode(in.Value)
 	if err != nil {
 		return result{}, err
 	}
-	set, err := assoc(target, path, 0, value)
+	set, err := assoc(target, path, 0, v)
 	if err != nil {
 		return result{}, err
 	}
-	return encode(set)
+	return result{value.Append(nil, set)}, nil
 }
 
 type selectInput struct {

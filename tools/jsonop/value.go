@@ -1,13 +1,13 @@
 package jsonop
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // patch applies p to v (RFC 7396, "MergePatch"). It may change v.
@@ -55,11 +55,11 @@ func parsePath(raw json.RawMessage) ([]string, error) {
 			case json.Number:
 				path = append(path, element.String())
 			default:
-				return nil, fmt.Errorf("path[%d] is %s: a path is made of keys and indexes", i, kindOf(element))
+				return nil, fmt.Errorf("path[%d] is %s: a path is made of keys and indexes", i, value.A(element))
 			}
 		}
 	default:
-		return nil, fmt.Errorf(`path is %s: write a text such as a/b, or an array of keys and indexes`, kindOf(v))
+		return nil, fmt.Errorf(`path is %s: write a text such as a/b, or an array of keys and indexes`, value.A(v))
 	}
 	if len(path) == 0 {
 		return nil, errors.New("path is empty: name at least one key")
@@ -70,68 +70,43 @@ func parsePath(raw json.RawMessage) ([]string, error) {
 	return path, nil
 }
 
-// assoc returns v with value set at path, of which the first at keys are done.
+// assoc returns v with a value set at path, of which the first at keys are done.
 // It may change v.
-func assoc(v any, path []string, at int, value any) (any, error) {
+func assoc(v any, path []string, at int, set any) (any, error) {
 	if at == len(path) {
-		return value, nil
+		return set, nil
 	}
 	key := path[at]
 	switch v := v.(type) {
 	case nil:
-		made, err := assoc(nil, path, at+1, value)
+		made, err := assoc(nil, path, at+1, set)
 		return map[string]any{key: made}, err
 	case map[string]any:
-		made, err := assoc(v[key], path, at+1, value)
+		made, err := assoc(v[key], path, at+1, set)
 		v[key] = made
 		return v, err
 	case []any:
-		i, err := strconv.Atoi(key)
-		if err != nil || i < 0 || i > len(v) || strconv.Itoa(i) != key {
+		i, ok := value.Index(key)
+		if !ok || i > len(v) {
 			return nil, fmt.Errorf("%s is an array of %d: %q is no index of it; 0 to %d are, the last one to append", written(path[:at]), len(v), key, len(v))
 		}
 		if i == len(v) {
 			v = append(v, nil)
 		}
-		v[i], err = assoc(v[i], path, at+1, value)
+		var err error
+		v[i], err = assoc(v[i], path, at+1, set)
 		return v, err
 	default:
-		return nil, fmt.Errorf("%s is %s and holds no %q: set a value there first, or choose another path", written(path[:at]), kindOf(v), key)
+		return nil, fmt.Errorf("%s is %s and holds no %q: set a value there first, or choose another path", written(path[:at]), value.A(v), key)
 	}
 }
 
 func written(path []string) string { return strings.Join(path, "/") }
 
-// decode reads one JSON value that was checked to be JSON; absent is null.
+// decode reads one JSON value; absent is null.
 func decode(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return v, err
-}
-
-func encode(v any) (result, error) {
-	raw, err := json.Marshal(v)
-	return result{raw}, err
-}
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case string:
-		return "a string"
-	case []any:
-		return "an array"
-	case map[string]any:
-		return "an object"
-	default:
-		return "a number"
-	}
+	return value.Decode(raw, value.MaxDepth)
 }

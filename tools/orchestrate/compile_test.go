@@ -22,7 +22,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"too many steps", plan(`[`+strings.Repeat(`{"op":"a:b"},`, 256)+`{"op":"a:b"}]`, ""), "operation.steps: there are 257, 256 is the most: move some into an orchestration of their own"},
 		{"step is no object", plan(`["a"]`, ""), `operation.steps[0]: a step is text here: write an object, for example {"op": "covia:read", "input": {"path": ["input", "path"]}}`},
 		{"unknown step key", echo(`"inpt":{}`), `operation.steps[1]: unknown key "inpt" in a step: did you mean "input"?`},
-		{"key twice", echo(`"op":"x"`), `.operation.steps[1]: key "op" stands twice: write it once`},
+		{"key twice", echo(`"op":"x"`), `operation.steps[1]: key "op" stands twice: write it once`},
 		{"no op", plan(`[{}]`, ""), `operation.steps[0]: a step lacks "op": write for example op: covia:read`},
 		{"op from data", plan(`[{"op":["input","op"]}]`, ""), `operation.steps[0]: op is a list: write text, for example op: covia:read`},
 		{"duplicate name", plan(`[{"op":"a:b","name":"x"},{"op":"a:b","name":"x"}]`, ""), `operation.steps[1].name: step 0 is called "x" already: choose another name`},

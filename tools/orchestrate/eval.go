@@ -1,15 +1,15 @@
 package orchestrate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // maxInput bounds what one step or the result is put together to, in bytes: a
@@ -56,9 +56,9 @@ func (s reference) eval(r *run) (any, error) {
 		v = r.outputs[s.step]
 	}
 	for _, element := range s.path {
-		next, ok := child(v, element)
+		next, ok := value.At(v, fmt.Sprint(element))
 		if !ok {
-			return nil, fmt.Errorf("%s is missing: there is no %s in %s", s, compact(element), s.source())
+			return nil, fmt.Errorf("%s is missing: there is no %s in %s", s, value.Show(element), s.source())
 		}
 		v = next
 	}
@@ -70,7 +70,7 @@ func (s reference) String() string {
 	if s.step != fromInput {
 		head = s.step
 	}
-	return compact(append([]any{head}, s.path...))
+	return value.Show(append([]any{head}, s.path...))
 }
 
 func (s reference) source() string {
@@ -78,24 +78,6 @@ func (s reference) source() string {
 		return "the input"
 	}
 	return fmt.Sprintf("what step %d returned", s.step)
-}
-
-// child follows one element of a path: a key into an object, an index into an
-// array, each in the spelling of the other too.
-func child(v, element any) (any, bool) {
-	text := fmt.Sprint(element)
-	switch v := v.(type) {
-	case map[string]any:
-		next, ok := v[text]
-		return next, ok
-	case []any:
-		i, err := strconv.Atoi(text)
-		if err != nil || i < 0 || i >= len(v) || strconv.Itoa(i) != text {
-			return nil, false
-		}
-		return v[i], true
-	}
-	return nil, false
 }
 
 func (c concat) eval(r *run) (any, error) {
@@ -131,7 +113,7 @@ func (c concat) eval(r *run) (any, error) {
 		case bool:
 			b.WriteString(strconv.FormatBool(part))
 		default:
-			return nil, within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, kindOf(part)))
+			return nil, within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, value.A(part)))
 		}
 	}
 	return b.String(), nil
@@ -171,29 +153,14 @@ func (r *run) build(s spec) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(v)
-}
-
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return value.Encode(v)
 }
 
 // decode reads one JSON value; numbers keep their text.
 func decode(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("it is not JSON: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it is more than one JSON value")
+	v, err := value.Decode(raw, value.MaxDepth)
+	if err != nil {
+		return nil, fmt.Errorf("it is no value: %w", err)
 	}
 	return v, nil
 }

@@ -3,23 +3,24 @@ package orchestrate
 import (
 	"encoding/json"
 
+	"usher/caps/value"
 	"usher/tools"
 )
 
 // foretold returns what a run on the input would start. Of the inputs of steps
 // it has what does not come of other steps, and null in the place of the rest.
 func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
-	value, err := decode(input)
+	whole, err := decode(input)
 	if err != nil {
 		return nil
 	}
-	r := &run{plan: p, input: value, outputs: make([]any, len(p.steps))}
+	r := &run{plan: p, input: whole, outputs: make([]any, len(p.steps))}
 	out := make([]tools.Invocation, len(p.steps))
 	for i := range p.steps {
 		s := &p.steps[i]
 		r.left = maxInput
 		// What fails here fails in the run, too, before the step starts.
-		given, _ := encode(known(r, s.input))
+		given, _ := value.Encode(known(r, s.input))
 		out[i] = tools.Invocation{Operation: s.op, Input: given}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/toolstest"
 	"usher/ucan"
@@ -55,7 +56,7 @@ func (b *book) step(_ context.Context, s Step) error {
 		b.steps = make(map[int]Step)
 	}
 	b.steps[s.N] = s
-	b.history = append(b.history, compact(s.N)+" "+s.Status)
+	b.history = append(b.history, value.Show(s.N)+" "+s.Status)
 	return nil
 }
 

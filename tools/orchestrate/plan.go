@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/schema"
 )
 
@@ -134,7 +135,7 @@ func (r *reader) input(raw json.RawMessage, at string) (spec, error) {
 	switch s := s.(type) {
 	case constant:
 		if _, ok := s.value.(map[string]any); !ok {
-			return nil, fmt.Errorf(`%s: it is %s: an operation takes an object: write {"field":spec}`, at, kindOf(s.value))
+			return nil, fmt.Errorf(`%s: it is %s: an operation takes an object: write {"field":spec}`, at, value.A(s.value))
 		}
 	case concat:
 		return nil, fmt.Errorf(`%s: "concat" makes no object: write {"field":["concat",…]}`, at)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"usher/caps/value"
 	"usher/tools/schema"
 )
 
@@ -20,7 +21,7 @@ func (p *Plan) schemas(b Body) (err error) {
 	}
 	var head struct{ Type any }
 	if json.Unmarshal(p.input.JSON(), &head) == nil && head.Type != nil && head.Type != "object" {
-		return fmt.Errorf(`operation.input: its type is %s: an operation takes an object: write "type":"object"`, compact(head.Type))
+		return fmt.Errorf(`operation.input: its type is %s: an operation takes an object: write "type":"object"`, value.Show(head.Type))
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -91,7 +91,7 @@ func (r *reader) list(v []any, at string, depth int) (spec, error) {
 		}
 		return nil, fmt.Errorf(`%s: unknown %q: a list begins with "input", "const", "concat" or the number of a step%s`, at, head, asConst)
 	default:
-		return nil, fmt.Errorf(`%s: a list begins with "input", "const", "concat" or the number of a step, not with %s%s`, at, kindOf(head), asConst)
+		return nil, fmt.Errorf(`%s: a list begins with "input", "const", "concat" or the number of a step, not with %s%s`, at, value.A(head), asConst)
 	}
 }
 
@@ -113,7 +113,7 @@ func (r *reader) reference(step int, v []any, at string) (spec, error) {
 				continue
 			}
 		}
-		return nil, fmt.Errorf("%s[%d]: a path is made of keys and array indexes, not of %s", at, i+1, compact(element))
+		return nil, fmt.Errorf("%s[%d]: a path is made of keys and array indexes, not of %s", at, i+1, value.Show(element))
 	}
 	return reference{step, v[1:]}, nil
 }
@@ -152,33 +152,4 @@ func (r *reader) concat(parts []any, at string, depth int) (spec, error) {
 		}
 	}
 	return c, nil
-}
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "a boolean"
-	case string:
-		return "a string"
-	case []any:
-		return "an array"
-	case map[string]any:
-		return "an object"
-	default:
-		return "a number"
-	}
-}
-
-func compact(v any) string {
-	raw, err := encode(v)
-	if err != nil {
-		return kindOf(v)
-	}
-	const most = 60
-	if text := []rune(string(raw)); len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return strings.TrimSpace(string(raw))
 }

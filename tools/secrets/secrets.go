@@ -23,6 +23,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"usher/caps/value"
 	"usher/tools/fault"
 	"usher/ucan"
 )
@@ -41,13 +42,11 @@ var (
 	_ slog.LogValuer = Value("")
 )
 
-const redacted = "[redacted]"
-
 // Format prints [redacted], for every verb.
-func (Value) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+func (Value) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(value.Redacted)) }
 
 // LogValue is [redacted].
-func (Value) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (Value) LogValue() slog.Value { return slog.StringValue(value.Redacted) }
 
 // Secret is what may be told of a secret to whoever may list it.
 type Secret struct {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"usher/caps/value"
 	"usher/runtime/telemetry"
 )
 
@@ -104,15 +106,17 @@ func (s *streams) printJSON(value any) error { return s.encode(value, "  ") }
 // printLine writes a value as one line of JSON.
 func (s *streams) printLine(value any) error { return s.encode(value, "") }
 
-func (s *streams) encode(value any, indent string) error {
-	var text strings.Builder
-	enc := json.NewEncoder(&text)
-	enc.SetIndent("", indent)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+func (s *streams) encode(v any, indent string) error {
+	raw, err := value.Encode(v)
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(s.out, s.paint.safeJSON(text.String()))
+	if indent != "" {
+		var text bytes.Buffer
+		_ = json.Indent(&text, raw, "", indent) // it is JSON
+		raw = text.Bytes()
+	}
+	_, err = io.WriteString(s.out, s.paint.safeJSON(string(raw)+"\n"))
 	return err
 }
 
