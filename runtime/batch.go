@@ -35,7 +35,7 @@ func (t *turn) batches(ctx context.Context, calls []ToolCall) ([][]wish, error) 
 		}
 		var mine reach
 		if all[i].op != nil {
-			t.foresee(ctx, &mine, tools.Invocation{Operation: all[i].op.Path(), Input: json.RawMessage(all[i].Arguments)}, 0)
+			t.foresee(ctx, &mine, tools.Invocation{Operation: all[i].op.Reference(), Input: json.RawMessage(all[i].Arguments)}, 0)
 		}
 		if i > start && group.meets(&mine) {
 			out, start, group = append(out, all[start:i]), i, reach{}

@@ -98,7 +98,7 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 		done.Operation, done.Sealed = w.op.Path(), w.op.Sealed()
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
-			Operation: w.op.Path(), Input: json.RawMessage(w.Arguments), ID: w.ID,
+			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), ID: w.ID,
 		})
 		if done.Sealed {
 			t.span.Conceal(w.Arguments, string(res.Output))

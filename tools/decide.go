@@ -48,6 +48,10 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 	if err := g.resolve(ctx, r, set, inv.Operation); err != nil {
 		return err
 	}
+	if r.op.bounded {
+		r.auth = r.auth.WrittenBy(r.op.authors)
+		set, r.epoch = r.auth.live(ctx)
+	}
 	if r.op.sealed && auth.trail.Inner {
 		return fmt.Errorf("%s %w", r.op.path, ErrDirect)
 	}

@@ -33,6 +33,8 @@ type Operation struct {
 	groups      [][]caps.Scope
 	prepare     func(json.RawMessage) (prepared, error)
 	authors     Bound     // who wrote it, where it is a stored program
+	reference   string    // the name that is pinned to it, where it was found by one
+	bounded     bool      // the authors bound the call itself, and not what it starts alone
 	home        *Registry // that it was registered in, or came out of
 	fault       error
 }

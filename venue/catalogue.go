@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -77,8 +78,8 @@ type callableKey struct {
 }
 
 type callable struct {
-	rev uint64
-	op  *tools.Operation
+	rev, signed uint64 // of the value, and of the record of its authors
+	op          *tools.Operation
 }
 
 func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resource) (*tools.Operation, error) {
@@ -86,25 +87,33 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if err != nil || rev == 0 {
 		return nil, err
 	}
+	author, signed, err := c.v.tree.Authors(ctx, owner.String(), at)
+	if err != nil {
+		return nil, err
+	}
 	key := callableKey{owner, at.String()}
-	if known, ok := c.byID.Load(key); ok && known.(callable).rev == rev {
+	if known, ok := c.byID.Load(key); ok && known.(callable).rev == rev && known.(callable).signed == signed {
 		return known.(callable).op, nil
 	}
 	raw, rev, err := c.v.tree.Get(ctx, owner.String(), at)
 	if err != nil || rev == 0 {
 		return nil, err
 	}
-	op, err := c.compile(ctx, owner, at.String(), raw)
+	// Who wrote is read before and after: what is compiled is what they wrote.
+	if _, now, err := c.v.tree.Authors(ctx, owner.String(), at); err != nil || now != signed {
+		return nil, errors.Join(err, workspace.ErrBusy)
+	}
+	op, err := c.compile(ctx, owner, at.String(), raw, author.In(owner))
 	if err != nil {
 		return nil, err
 	}
-	c.byID.Store(key, callable{rev, op})
+	c.byID.Store(key, callable{rev, signed, op})
 	return op, nil
 }
 
 // compile makes the operation that a stored value means: an orchestration, or
 // another operation that it pins a name to, which then is what is called.
-func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, raw json.RawMessage) (*tools.Operation, error) {
+func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, raw json.RawMessage, authors tools.Bound) (*tools.Operation, error) {
 	var doc struct {
 		Operation struct {
 			Adapter string `json:"adapter"`
@@ -118,10 +127,14 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 		if err != nil {
 			return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 		}
-		return plan.Operation(jobService{c.v}, tools.Bound{}), nil
+		return plan.Operation(jobService{c.v}, authors), nil
 	}
 	if strings.Contains(doc.Operation.Adapter, "/") {
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)
 	}
-	return c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter)
+	op, err := c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter)
+	if err != nil {
+		return nil, err
+	}
+	return op.Pinned(path, authors), nil
 }

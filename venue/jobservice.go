@@ -64,7 +64,7 @@ func (s jobService) job(ctx context.Context, call tools.Call, operation string, 
 	}
 	spec := runs.Spec{Kind: runs.Job, Op: op.Path(), Input: input}
 	return spec, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		res, err := call.InRun(r.ID()).Invoke(ctx, op.Path(), input)
+		res, err := call.InRun(r.ID()).Invoke(ctx, op.Reference(), input)
 		return res.Output, err
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 )
 
 func (s agentService) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
@@ -105,6 +106,29 @@ func (s agentService) SetSuspended(ctx context.Context, call tools.Call, id stri
 	}
 	return agents.State{AgentID: id, Status: s.v.status(keyOf(call, id), rec)}, nil
 }
+
+// Adopt lets what others made stand below the owner alone. What it may do stays
+// what it was given.
+func (s agentService) Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (agents.Adopted, error) {
+	if call.Actor() != "" || !call.Authority().Bound().IsZero() {
+		return agents.Adopted{}, errAdopt
+	}
+	if id == "" {
+		return agents.Adopted{Path: program.String(), Adopted: true}, s.v.tree.Adopt(ctx, call.Owner(), program)
+	}
+	_, err := s.v.agents.change(ctx, call, keyOf(call, id), func(old *record) (*record, error) {
+		if old == nil {
+			return nil, &NoAgentError{id}
+		}
+		next := *old
+		next.Givers, next.Updated = nil, s.v.now().UnixMilli()
+		next.Config.Parent = ""
+		return &next, nil
+	})
+	return agents.Adopted{AgentID: id, Adopted: err == nil}, err
+}
+
+var errAdopt = fault.New(fault.Refused, "only the owner in person adopts: an agent that did could take what it made out of its own bounds")
 
 func (s agentService) Info(ctx context.Context, call tools.Call, id string) (agents.Info, error) {
 	a, rec, err := s.find(ctx, call, id)

@@ -134,6 +134,13 @@ type Deleted struct {
 	Removed bool   `json:"removed"`
 }
 
+// Adopted answers agent:adopt.
+type Adopted struct {
+	AgentID string `json:"agentId,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Adopted bool   `json:"adopted"`
+}
+
 // Info answers agent:info.
 type Info struct {
 	AgentID  string       `json:"agentId"`
@@ -191,6 +198,9 @@ type Service interface {
 	Update(ctx context.Context, call tools.Call, spec Spec) (State, error)
 	Delete(ctx context.Context, call tools.Call, id string, remove bool) (Deleted, error)
 	SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (State, error)
+	// Adopt puts an agent that others created, or the program at a path below o/
+	// that others wrote, below its owner. Only the owner in person may.
+	Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (Adopted, error)
 	Info(ctx context.Context, call tools.Call, id string) (Info, error)
 	List(ctx context.Context, call tools.Call, terminated bool) ([]Summary, error)
 	Request(ctx context.Context, call tools.Call, task Task) (Answer, error)

@@ -127,6 +127,16 @@ func manage(s Service) []*tools.Operation {
 				return s.SetSuspended(ctx, call, in.AgentID, false)
 			}, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 
+		tools.New("agent:adopt", "Put an agent that others created, or a program below o/ that others wrote, below its owner, so that it works when they are suspended or ended. Only the owner in person may.",
+			adoptInput.needs,
+			func(ctx context.Context, call tools.Call, in adoptInput) (Adopted, error) {
+				program, err := in.program()
+				if err != nil {
+					return Adopted{}, err
+				}
+				return s.Adopt(ctx, call, in.AgentID, program)
+			}, tools.Within(caps.ScopeUnder("agent/manage", "g", 1, 1), caps.ScopeUnder("crud/write", "o", 1, 0)), tools.Idempotent(), tools.Exclusive()),
+
 		tools.New("agent:info", "Show an agent: status, config and effective capabilities.",
 			func(in agentInput) []caps.Request {
 				return []caps.Request{on("agent/read", "agentId", in.AgentID)}
@@ -142,6 +152,40 @@ func manage(s Service) []*tools.Operation {
 				return listOutput{list}, err
 			}, tools.Within(caps.ScopeExactly("agent/read", "g")), tools.ReadOnly()),
 	}
+}
+
+type adoptInput struct {
+	AgentID string    `json:"agentId,omitempty" jsonschema:"the agent; or give path"`
+	Path    caps.Path `json:"path,omitzero" jsonschema:"the program, below o/; or give agentId"`
+}
+
+func (in adoptInput) needs() []caps.Request {
+	program, err := in.program()
+	switch {
+	case err != nil:
+		return []caps.Request{caps.Invalid(err)}
+	case in.AgentID != "":
+		return []caps.Request{on("agent/manage", "agentId", in.AgentID)}
+	}
+	return []caps.Request{caps.NeedOn("crud/write", program)}
+}
+
+// program is the path of a program; the zero resource where an agent is named.
+func (in adoptInput) program() (r caps.Resource, err error) {
+	path := in.Path.String()
+	if (path == "") == (in.AgentID == "") {
+		return r, errors.New("give one of agentId and path")
+	}
+	if path == "" {
+		return r, nil
+	}
+	if r, err = in.Path.Resource(); err != nil {
+		return r, err
+	}
+	if segs := r.Segments(); len(segs) < 2 || segs[0] != "o" || r.DID() != "" {
+		return r, fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", r)
+	}
+	return r, nil
 }
 
 type requestInput struct {

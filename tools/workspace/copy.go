@@ -26,5 +26,13 @@ func (t *Tree) Copy(ctx context.Context, fromOwner string, from caps.Resource, t
 	if err != nil {
 		return err
 	}
-	return t.place(ctx, toOwner, to, value, (*edit).set)
+	writer := t
+	if t.author != nil {
+		author, _, err := t.Authors(ctx, fromOwner, from)
+		if err != nil {
+			return err
+		}
+		writer = t.By(t.author.And(author))
+	}
+	return writer.place(ctx, toOwner, to, value, replaces)
 }

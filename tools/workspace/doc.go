@@ -15,8 +15,9 @@
 //	'd' id segment -> node    an entry of a branch: a key of a map, eight bytes of an array index
 //	'n' id         -> count   how many entries the branch has
 //	'x' id         -> -       the branch is garbage
+//	'a' owner name -> author  who wrote what lies at a name below o/
 //
-// The first byte of every key of this package is one of these three. A namespace of an owner is a
+// The first byte of every key of this package is one of these four. A namespace of an owner is a
 // branch whose id is a hash of both. What lies below o/ is looked at as a whole, and always one
 // leaf for each name.
 //

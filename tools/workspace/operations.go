@@ -67,7 +67,7 @@ func source(call tools.Call, path caps.Path) (caps.Resource, error) {
 func (s *space) target(call tools.Call, r caps.Resource) *Tree {
 	set := call.Caps()
 	own := r.DID() == "" || r.DID() == call.Owner().String()
-	return s.charged(call).seenBy(func(segs []string) bool {
+	return s.charged(call).By(call.Authority().Author()).seenBy(func(segs []string) bool {
 		at, err := caps.ParseResource(join(segs))
 		return err == nil && own && set.Check(caps.NeedOn("crud/read", at)).Allowed()
 	})

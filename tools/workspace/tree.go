@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/fault"
 )
 
@@ -65,8 +66,9 @@ type Options struct {
 // Tree is the JSON trees of all owners, in the namespaces w and o. It is safe for concurrent use.
 type Tree struct {
 	*forest
-	meter Meter
-	sees  func(segs []string) bool // nil: everything
+	meter  Meter
+	sees   func(segs []string) bool // nil: everything
+	author *tools.Author            // of what is written below o/; nil: nobody is noted
 }
 
 // forest is what all handles of a tree share.

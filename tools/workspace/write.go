@@ -16,7 +16,7 @@ func (t *Tree) Put(ctx context.Context, owner string, r caps.Resource, value any
 	if err != nil {
 		return err
 	}
-	return t.place(ctx, owner, r, v, (*edit).set)
+	return t.place(ctx, owner, r, v, replaces)
 }
 
 // Append adds value to the end of the array at r, which is made when there is nothing.
@@ -25,19 +25,19 @@ func (t *Tree) Append(ctx context.Context, owner string, r caps.Resource, value 
 	if err != nil {
 		return err
 	}
-	return t.place(ctx, owner, r, v, (*edit).add)
+	return t.place(ctx, owner, r, v, adds)
 }
 
 // Delete removes what lies at r; in an array it leaves null. Nothing there is no error.
 func (t *Tree) Delete(ctx context.Context, owner string, r caps.Resource) error {
-	return t.place(ctx, owner, r, nil, (*edit).remove)
+	return t.place(ctx, owner, r, nil, removes)
 }
 
 // attempts bounds how often a lost race is run again.
 const attempts = 100
 
-// place runs change with fresh reads until its batch is applied.
-func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, change func(*edit, context.Context, item) error) error {
+// place runs a write with fresh reads until its batch is applied.
+func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, how manner) error {
 	owner, segs, err := locateKey(owner, r)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 		return ctx.Err()
 	}
 	for range attempts {
-		if moved, err := t.attempt(ctx, owner, segs, it, change); err != nil || moved == "" {
+		if moved, err := t.attempt(ctx, owner, segs, it, how); err != nil || moved == "" {
 			return err
 		}
 	}
@@ -93,8 +93,8 @@ func (t *Tree) queue(owner string, segs []string) chan struct{} {
 	return t.queues[h.Sum64()%uint64(len(t.queues))]
 }
 
-func (t *Tree) attempt(ctx context.Context, owner string, segs []string, it item, change func(*edit, context.Context, item) error) (moved string, err error) {
-	e, err := t.read(ctx, owner, segs, it, change)
+func (t *Tree) attempt(ctx context.Context, owner string, segs []string, it item, how manner) (moved string, err error) {
+	e, err := t.read(ctx, owner, segs, it, how)
 	if err != nil || len(e.put)+len(e.del) == 0 {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func (t *Tree) attempt(ctx context.Context, owner string, segs []string, it item
 }
 
 // read collects the batch of one attempt, from one moment.
-func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, change func(*edit, context.Context, item) error) (*edit, error) {
+func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, how manner) (*edit, error) {
 	at, err := t.look(ctx)
 	if err != nil {
 		return nil, err
@@ -129,5 +129,16 @@ func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, c
 		return nil, err
 	}
 	e := &edit{view: at, owner: owner, spot: s, expect: s.links, put: map[string][]byte{}}
-	return e, change(e, ctx, it)
+	switch how {
+	case replaces:
+		err = e.set(ctx, it)
+	case adds:
+		err = e.add(ctx, it)
+	case removes:
+		err = e.remove(ctx, it)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, e.sign(ctx, segs, how)
 }

@@ -1,0 +1,70 @@
+package tools
+
+import (
+	"slices"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+// Author is who wrote something that is stored and executed later: what bounded
+// the writer, and the users who wrote in person. The zero value is nobody.
+type Author struct {
+	Bound
+	Users []ucan.DID `json:"users,omitempty"`
+}
+
+// Author is the authority as the author of what it stores.
+func (a Authority) Author() Author {
+	if a.lineage == nil {
+		return Author{}
+	}
+	out := Author{Bound: a.bound}
+	for i := len(a.chain) - 1; i >= 0; i-- {
+		if c := a.chain[i]; c.Agent == "" && !slices.Contains(out.Users, c.Owner) {
+			out.Users = append(out.Users, c.Owner)
+		}
+		if a.chain[i].Own {
+			break
+		}
+	}
+	return out
+}
+
+// And returns the authors of what both wrote.
+func (a Author) And(b Author) Author {
+	out := Author{Bound: a.Bound.And(b.Bound), Users: slices.Clone(a.Users)}
+	for _, u := range b.Users {
+		if !slices.Contains(out.Users, u) {
+			out.Users = append(out.Users, u)
+		}
+	}
+	return out
+}
+
+// In returns what bounds a program of the author in the namespace of owner. One
+// that another user wrote in person may do nothing there, until its owner adopts
+// it.
+func (a Author) In(owner ucan.DID) Bound {
+	if slices.ContainsFunc(a.Users, func(u ucan.DID) bool { return u != owner }) {
+		return a.And(Author{Bound: Bound{Within: []Narrow{{caps.Set{}, owner}}}}).Bound
+	}
+	return a.Bound
+}
+
+// Pinned returns the operation as what the name at, below o/, stands for by the
+// word of authors: they bound each call of it as they bound the caller.
+func (o *Operation) Pinned(at string, authors Bound) *Operation {
+	mine := *o
+	mine.reference, mine.authors, mine.bounded = at, mine.authors.And(authors), true
+	return &mine
+}
+
+// Reference is what calls the operation as it was found: its path, or the name
+// below o/ that is pinned to it.
+func (o *Operation) Reference() string {
+	if o.reference != "" {
+		return o.reference
+	}
+	return o.path
+}

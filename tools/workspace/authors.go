@@ -1,0 +1,112 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// authorsKey is where it is kept who wrote what lies at a name below o/.
+func authorsKey(owner, name string) string { return "a" + owner + "/" + name }
+
+// By returns the tree for a writer: what is written below o/ keeps who wrote it,
+// in the same batch. A name that is written whole has one author; whoever writes a
+// part of it, or takes a part away, is one more.
+func (t *Tree) By(author tools.Author) *Tree {
+	with := *t
+	with.author = &author
+	return &with
+}
+
+// Authors returns who wrote what lies at r, below o/: all who wrote a part of its
+// name since that was last written whole. rev is that of the record, 0 where there
+// is none and the owner of the namespace is the author.
+func (t *Tree) Authors(ctx context.Context, owner string, r caps.Resource) (author tools.Author, rev uint64, err error) {
+	owner, segs, err := locateKey(owner, r)
+	if err != nil || segs[0] != "o" {
+		return author, 0, err
+	}
+	at, err := t.look(ctx)
+	if err != nil {
+		return author, 0, err
+	}
+	defer at.close()
+	return at.authors(ctx, owner, segs[1])
+}
+
+func (v view) authors(ctx context.Context, owner, name string) (author tools.Author, rev uint64, err error) {
+	raw, rev, err := v.get(ctx, authorsKey(owner, name))
+	if err != nil || raw == nil {
+		return author, rev, err
+	}
+	if err := json.Unmarshal(raw, &author); err != nil {
+		return author, rev, fmt.Errorf("read who wrote o/%s: %w", name, err)
+	}
+	return author, rev, nil
+}
+
+// manner is what a write does with what was there.
+type manner int
+
+const (
+	replaces manner = iota
+	adds
+	removes
+)
+
+// sign adds to a batch who writes below o/.
+func (e *edit) sign(ctx context.Context, segs []string, how manner) error {
+	if segs[0] != "o" || e.t.author == nil || len(e.put)+len(e.del) == 0 {
+		return nil
+	}
+	key := authorsKey(e.owner, segs[1])
+	before, rev, err := e.authors(ctx, e.owner, segs[1])
+	if err != nil {
+		return err
+	}
+	e.expect[key] = rev
+	if len(segs) == 2 && how == removes {
+		if rev != 0 {
+			e.del = append(e.del, key)
+		}
+		return nil
+	}
+	after := *e.t.author
+	if how != replaces || len(segs) > 2 {
+		if rev == 0 && e.rev != 0 {
+			// What nobody signed is the owner's.
+			if owner, err := ucan.ParseDID(e.owner); err == nil {
+				before.Users = append(before.Users, owner)
+			}
+		}
+		after = after.And(before)
+	}
+	raw, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	e.put[key] = raw
+	return nil
+}
+
+// Adopt lets the owner of a namespace be the author of what lies at r, below o/.
+func (t *Tree) Adopt(ctx context.Context, owner ucan.DID, r caps.Resource) error {
+	_, rev, err := t.Authors(ctx, owner.String(), r)
+	if err != nil || rev == 0 {
+		return err
+	}
+	_, segs, err := locateKey(owner.String(), r)
+	if err != nil {
+		return err
+	}
+	key := authorsKey(owner.String(), segs[1])
+	moved, err := t.store.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
+	if err == nil && moved != "" {
+		err = fmt.Errorf("adopt %s: %w", r, ErrBusy)
+	}
+	return err
+}
