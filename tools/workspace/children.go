@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"usher/caps/value"
 )
 
 // child is one child of a container: its key, or "" in an array, and what is there.
@@ -100,7 +102,7 @@ func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, er
 func (v view) size(ctx context.Context, n node) (int, error) {
 	if n.stored() {
 		count, _, err := v.count(ctx, n.id)
-		return int(count), err
+		return count, err
 	}
 	all, err := leafChildren(n)
 	return len(all), err
@@ -113,7 +115,7 @@ func leafChildren(n node) ([]child, error) {
 	}
 	var all []child
 	add := func(key string, v any) {
-		all = append(all, child{key, node{kind: leafKind, leaf: appendJSON(nil, v)}})
+		all = append(all, child{key, node{kind: leafKind, leaf: value.Append(nil, v)}})
 	}
 	switch c := v.(type) {
 	case map[string]any:

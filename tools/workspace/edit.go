@@ -118,7 +118,7 @@ func (e *edit) remove(ctx context.Context, null item) error {
 	case e.inVector:
 		return e.replace(ctx, null)
 	}
-	if _, err := e.addCount(ctx, e.branch, ^uint64(0)); err != nil {
+	if _, err := e.addCount(ctx, e.branch, -1); err != nil {
 		return err
 	}
 	e.discard()
@@ -134,7 +134,7 @@ func (e *edit) discard() {
 }
 
 // addCount adds to a branch's number of entries and returns what it was.
-func (e *edit) addCount(ctx context.Context, id branchID, delta uint64) (uint64, error) {
+func (e *edit) addCount(ctx context.Context, id branchID, delta int) (int, error) {
 	n, rev, err := e.count(ctx, id)
 	if err != nil {
 		return 0, err

@@ -20,9 +20,6 @@ func (n node) Link() (id [16]byte, stored, counted bool) {
 	return n.id, n.stored(), n.stored()
 }
 
-// ParseIndex is how array indexes are read.
-var ParseIndex = parseIndex
-
 // Encode is the stored form.
 func (n node) Encode() []byte { return n.encode() }
 

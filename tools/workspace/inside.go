@@ -4,34 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"usher/caps/value"
 	"usher/tools/fault"
 )
 
 // The functions here follow a path inside one decoded value. at is the path of the value itself,
 // for messages.
-
-// lookup returns what lies at rest in v.
-func lookup(v any, rest []string) (any, bool) {
-	for _, segment := range rest {
-		switch c := v.(type) {
-		case map[string]any:
-			next, ok := c[segment]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, ok := parseIndex(segment)
-			if !ok || i >= uint64(len(c)) {
-				return nil, false
-			}
-			v = c[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
 
 // wrap puts item into new maps, one for each segment.
 func wrap(rest []string, item any) any {
@@ -58,9 +36,9 @@ func modify(v any, at, rest []string, change func(old any, exists bool) (any, er
 		c[rest[0]] = next
 		return c, nil
 	case []any:
-		i, ok := parseIndex(rest[0])
-		if !ok || i >= uint64(len(c)) {
-			return nil, indexError(at, rest[0], uint64(len(c)))
+		i, ok := value.Index(rest[0])
+		if !ok || i >= len(c) {
+			return nil, indexError(at, rest[0], len(c))
 		}
 		next, err := modify(c[i], here, below, change)
 		if err != nil {
@@ -88,7 +66,7 @@ func modifyOrMake(v any, exists bool, at, rest []string, change func(any, bool) 
 // anything to change.
 func remove(v any, rest []string) bool {
 	last := len(rest) - 1
-	parent, ok := lookup(v, rest[:last])
+	parent, ok := value.At(v, rest[:last]...)
 	if !ok {
 		return false
 	}
@@ -98,8 +76,8 @@ func remove(v any, rest []string) bool {
 		delete(c, rest[last])
 		return ok
 	case []any:
-		i, ok := parseIndex(rest[last])
-		if !ok || i >= uint64(len(c)) || c[i] == nil {
+		i, ok := value.Index(rest[last])
+		if !ok || i >= len(c) || c[i] == nil {
 			return false
 		}
 		c[i] = nil
@@ -108,13 +86,13 @@ func remove(v any, rest []string) bool {
 	return false
 }
 
-func typeOf(v any) string { return node{kind: leafKind, leaf: appendJSON(nil, v)}.typeName() }
+func typeOf(v any) string { return node{kind: leafKind, leaf: value.Append(nil, v)}.typeName() }
 
 // arrayOn returns how many segments of rest lead to the first array that it goes through: -1 for
 // none.
 func arrayOn(v any, rest []string) int {
 	for i := range rest {
-		at, _ := lookup(v, rest[:i])
+		at, _ := value.At(v, rest[:i]...)
 		if _, is := at.([]any); is {
 			return i
 		}
@@ -149,8 +127,8 @@ func throughError(at []string, typeName string) error {
 }
 
 // indexError says why segment names no element of the array at a path.
-func indexError(at []string, segment string, length uint64) error {
-	i, ok := parseIndex(segment)
+func indexError(at []string, segment string, length int) error {
+	i, ok := value.Index(segment)
 	err := fmt.Errorf("%s is an array of length %d: name an element by its index, not %q", join(at), length, segment)
 	switch {
 	case ok && i == length:

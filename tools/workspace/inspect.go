@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"usher/caps/value"
 )
 
 // renderer prints a value as JSON5 for reading: as much of it as a budget of bytes allows, with
@@ -60,7 +62,7 @@ func (r renderer) whole(v any, depth int) string {
 		}
 		return r.frame(true, parts, depth)
 	default:
-		return string(appendJSON(nil, v))
+		return string(value.Append(nil, v))
 	}
 }
 
@@ -155,7 +157,7 @@ func label(key string, vector bool) string {
 	case identifier.MatchString(key):
 		return key + ": "
 	default:
-		return string(appendString(nil, key)) + ": "
+		return string(value.AppendString(nil, key)) + ": "
 	}
 }
 

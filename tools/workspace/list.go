@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Listing is a page of what lies directly below a path.
@@ -92,7 +93,7 @@ func (v view) pageValue(ctx context.Context, pair bool, c child, limit int64) (j
 	out := &sink{limit: limit, short: true}
 	var err error
 	if pair {
-		err = out.write(append(appendString([]byte(`{"key":`), c.key), `,"value":`...))
+		err = out.write(append(value.AppendString([]byte(`{"key":`), c.key), `,"value":`...))
 	}
 	if err == nil {
 		err = v.stream(ctx, c.node, out)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // branchID names a branch in the store.
@@ -118,27 +117,13 @@ func entryKey(id branchID, segment string) string {
 }
 
 // elementKey is the key of an array's entry.
-func elementKey(id branchID, index uint64) string {
-	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(id)), index))
+func elementKey(id branchID, index int) string {
+	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(id)), uint64(index)))
 }
 
-// parseIndex reads an array index as paths spell it: decimal, without leading zeros.
-func parseIndex(segment string) (uint64, bool) {
-	if segment == "" || len(segment) > 1 && segment[0] == '0' {
-		return 0, false
-	}
-	for i := range len(segment) {
-		if segment[i] < '0' || segment[i] > '9' {
-			return 0, false
-		}
-	}
-	n, err := strconv.ParseUint(segment, 10, 63)
-	return n, err == nil
-}
+func encodeCount(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-func encodeCount(n uint64) []byte { return binary.AppendUvarint(nil, n) }
-
-func decodeCount(data []byte) (uint64, error) {
+func decodeCount(data []byte) (int, error) {
 	if len(data) == 0 {
 		return 0, nil
 	}
@@ -146,5 +131,5 @@ func decodeCount(data []byte) (uint64, error) {
 	if read != len(data) {
 		return 0, fmt.Errorf("read count: %w", errBadNode)
 	}
-	return n, nil
+	return int(n), nil
 }

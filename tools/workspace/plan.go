@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"usher/caps/value"
 )
 
 const (
@@ -82,7 +84,7 @@ func (k packing) plan(v any) (*plan, error) {
 		}
 		return k.join(vectorKind, children)
 	}
-	return &plan{node: node{kind: leafKind, leaf: appendJSON(nil, v)}}, nil
+	return &plan{node: node{kind: leafKind, leaf: value.Append(nil, v)}}, nil
 }
 
 // join makes one leaf of the children if it may be one, else a branch.
@@ -118,7 +120,7 @@ func (k packing) joinLeaf(as kind, children []part) ([]byte, bool) {
 			leaf = append(leaf, ',')
 		}
 		if as == mapKind {
-			leaf = append(appendString(leaf, c.segment), ':')
+			leaf = append(value.AppendString(leaf, c.segment), ':')
 		}
 		leaf = append(leaf, c.plan.node.leaf...)
 	}
@@ -144,9 +146,9 @@ func (p *plan) emit(put map[string][]byte) {
 	if !p.node.stored() {
 		return
 	}
-	put[countKey(p.node.id)] = encodeCount(uint64(len(p.children)))
+	put[countKey(p.node.id)] = encodeCount(len(p.children))
 	for i, c := range p.children {
-		key := elementKey(p.node.id, uint64(i))
+		key := elementKey(p.node.id, i)
 		if p.node.kind == mapKind {
 			key = entryKey(p.node.id, c.segment)
 		}

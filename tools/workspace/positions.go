@@ -60,13 +60,13 @@ func (p *positions) learn(id branchID, rev uint64, place int, key string) {
 // seek returns where the entry at offset begins, and whether there is one.
 func (v view) seek(ctx context.Context, n node, offset int) (from string, ok bool, err error) {
 	if n.kind == vectorKind {
-		return elementKey(n.id, uint64(offset)), true, nil
+		return elementKey(n.id, offset), true, nil
 	}
 	if offset == 0 {
 		return "", true, nil
 	}
 	count, rev, err := v.count(ctx, n.id)
-	if err != nil || uint64(offset) >= count {
+	if err != nil || offset >= count {
 		return "", false, err
 	}
 	place, from := v.t.positions.before(n.id, rev, offset)

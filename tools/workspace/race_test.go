@@ -365,7 +365,10 @@ func TestManyAtOnce(t *testing.T) {
 	defer s.Close()
 	opts := &workspace.Options{LeafLimit: 64}
 	trees := []*workspace.Tree{workspace.NewTree(s, opts), workspace.NewTree(s, opts)}
-	const writers, each = 6, 15
+	writers, each := 6, 15
+	if testing.Short() {
+		each = 4
+	}
 	version := func(n int) json.RawMessage {
 		list := make([]any, 100)
 		for i := range list {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // sink takes JSON up to a limit. Beyond it, it goes on counting, or ends with errOver.
@@ -95,7 +96,7 @@ func (v view) stream(ctx context.Context, n node, out *sink) error {
 		}
 		first = false
 		if n.kind == mapKind {
-			scratch = append(appendString(scratch, c.key), ':')
+			scratch = append(value.AppendString(scratch, c.key), ':')
 		}
 		if err := out.write(scratch); err != nil {
 			return err

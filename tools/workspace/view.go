@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // view is the tree at one moment. Whoever opens it closes it.
@@ -54,7 +55,7 @@ func (v view) pageKeys(ctx context.Context, prefix, from string, limit int) ([]s
 
 // count reads how many entries a branch has, and the revision of that: it changes with each entry
 // that is added or removed, and with no other write.
-func (v view) count(ctx context.Context, id branchID) (n, rev uint64, err error) {
+func (v view) count(ctx context.Context, id branchID) (n int, rev uint64, err error) {
 	data, rev, err := v.get(ctx, countKey(id))
 	if err != nil {
 		return 0, 0, fmt.Errorf("read count: %w", err)
@@ -88,7 +89,7 @@ func (v view) find(ctx context.Context, owner string, segs []string) (*spot, err
 		s.depth++
 		s.key = entryKey(s.branch, segment)
 		if s.inVector {
-			index, ok := parseIndex(segment)
+			index, ok := value.Index(segment)
 			if !ok {
 				s.key, s.rev, s.node = "", 0, node{}
 				return s, nil
@@ -141,9 +142,9 @@ func (v view) resolve(ctx context.Context, owner string, r caps.Resource) (node,
 	if err != nil {
 		return node{}, 0, fmt.Errorf("read %s: %w", join(segs), err)
 	}
-	part, ok := lookup(whole, s.rest())
+	part, ok := value.At(whole, s.rest()...)
 	if !ok {
 		return node{}, 0, nil
 	}
-	return node{kind: leafKind, leaf: appendJSON(nil, part)}, s.rev, nil
+	return node{kind: leafKind, leaf: value.Append(nil, part)}, s.rev, nil
 }

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Put stores value at r, and makes the maps that are missing on the way. value is raw JSON
@@ -73,7 +74,7 @@ func (t *Tree) prepare(segs []string, v any) (item, error) {
 		p, err := t.plan(v)
 		return item{v, p}, err
 	}
-	leaf := appendJSON(nil, v)
+	leaf := value.Append(nil, v)
 	if len(leaf) > maxCallable {
 		return item{}, errCallableTooLarge
 	}

@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -207,4 +208,22 @@ func TestNothingLeaks(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestUnknown: a write that was on its way when the engine failed is neither applied nor refused.
+func TestUnknown(t *testing.T) {
+	e, err := openEngine(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(e)
+	mustApply(t, s, map[string][]byte{"k": []byte("v")})
+	if err := e.db.Close(); err != nil { // as if the disk were gone
+		t.Fatal(err)
+	}
+	moved, err := s.Apply(t.Context(), nil, map[string][]byte{"k": []byte("w")}, nil)
+	if moved != "" || !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("Apply = %q, %v; want ErrUnknown", moved, err)
+	}
+	_ = s.Close()
 }
