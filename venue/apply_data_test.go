@@ -290,3 +290,18 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 		}
 	})
 }
+
+// What is nested too deep to be the configuration's does not keep a venue from
+// opening.
+func TestADeepValueIsSomebodyElses(t *testing.T) {
+	dir := t.TempDir()
+	deep := strings.Repeat("[", 127) + strings.Repeat("]", 127)
+	during(t, dir, "", func(_ *venue.Venue, u *venue.User) {
+		invoke(t, u, "covia:write", `{"path":"w/x/a/b/c/d","value":`+deep+`}`)
+	})
+	during(t, dir, "{path: w/x, value: 1}", func(v *venue.Venue, _ *venue.User) {
+		if len(v.Applied().Kept) != 1 {
+			t.Errorf("kept is %v, want w/x", v.Applied().Kept)
+		}
+	})
+}

@@ -252,9 +252,9 @@ func talk(s Service) []*tools.Operation {
 	}
 }
 
-// MaxConfig bounds a config, in bytes: more is not stored in one piece, and would
+// maxConfig bounds a config, in bytes: more is not stored in one piece, and would
 // cost much to read before it is known who may write it.
-const MaxConfig = 1 << 20
+const maxConfig = 1 << 20
 
 // UnmarshalJSON reads strictly: a key that is not understood could be a bound
 // that is then not enforced. Null is nothing written.
@@ -263,8 +263,8 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	if len(data) > MaxConfig {
-		return fmt.Errorf("config has %d bytes, at most %d: write long texts to the workspace, and name them under context", len(data), MaxConfig)
+	if len(data) > maxConfig {
+		return fmt.Errorf("config has %d bytes, at most %d: write long texts to the workspace, and name them under context", len(data), maxConfig)
 	}
 	if err := form.Unmarshal(data, s); err != nil {
 		return fmt.Errorf("config: %w", err)

@@ -72,7 +72,7 @@ func TestEveryFieldOfASpecIsMerged(t *testing.T) {
 }
 
 func TestConfigIsBounded(t *testing.T) {
-	for n, ok := range map[int]bool{MaxConfig: true, MaxConfig + 1: false} {
+	for n, ok := range map[int]bool{maxConfig: true, maxConfig + 1: false} {
 		text := `{"prompt":"` + strings.Repeat("x", n-len(`{"prompt":""}`)) + `"}`
 		if err := json.Unmarshal([]byte(text), new(Spec)); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "at most 1048576") {
 			t.Errorf("a config of %d bytes: %v", n, err)

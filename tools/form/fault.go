@@ -137,11 +137,11 @@ func (d *decoder) checked(n *Node, path string, err error) {
 }
 
 func (d *decoder) unknown(f Field, s spot, known []string) {
-	d.fault(s.path, f.At, "unknown key %q in %s: %s", f.Key, s.noun, Instead(f.Key, known))
+	d.fault(s.path, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead(f.Key, known))
 }
 
-// Instead says what may be meant by a name that is not known.
-func Instead(name string, known []string) string {
+// instead says what may be meant by a name that is not known.
+func instead(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

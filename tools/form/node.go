@@ -62,26 +62,26 @@ func (n *Node) Part(name string) *Node {
 	return n.Get(name)
 }
 
-// MaxJSON bounds what [Node.JSON] writes, in bytes: a value that stands in
+// maxJSON bounds what [Node.JSON] writes, in bytes: a value that stands in
 // several places is written out at each.
-const MaxJSON = 16 << 20
+const maxJSON = 16 << 20
 
-// ErrTooLarge says that a value is above [MaxJSON].
-var ErrTooLarge = fmt.Errorf("the value is above %d MiB: split it", MaxJSON>>20)
+// errTooLarge says that a value is above [maxJSON].
+var errTooLarge = fmt.Errorf("the value is above %d MiB: split it", maxJSON>>20)
 
 // JSON returns n as JSON, its keys in their order and its numbers as written.
-// The error is [ErrTooLarge].
+// The error is [errTooLarge].
 func (n *Node) JSON() (json.RawMessage, error) {
 	raw := n.append(nil)
-	if len(raw) > MaxJSON {
-		return nil, ErrTooLarge
+	if len(raw) > maxJSON {
+		return nil, errTooLarge
 	}
 	return raw, nil
 }
 
-// append writes n behind dst; it stops beyond MaxJSON.
+// append writes n behind dst; it stops beyond maxJSON.
 func (n *Node) append(dst []byte) []byte {
-	if len(dst) > MaxJSON {
+	if len(dst) > maxJSON {
 		return dst
 	}
 	switch n.Kind {

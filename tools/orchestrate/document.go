@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"usher/tools/form"
 )
@@ -36,12 +35,12 @@ type operation struct {
 type Body struct {
 	Input  json.RawMessage `json:"input,omitempty" jsonschema:"JSON Schema of its input."`
 	Output json.RawMessage `json:"output,omitempty" jsonschema:"JSON Schema of its result."`
-	Steps  []StepForm      `json:"steps" example:"[{'op': 'covia:read', 'input': {'path': ['input', 'path']}}]"`
+	Steps  []stepForm      `json:"steps" example:"[{'op': 'covia:read', 'input': {'path': ['input', 'path']}}]"`
 	Result json.RawMessage `json:"result,omitempty" jsonschema:"Made like a step's input. Default: the result of the last step."`
 }
 
-// StepForm is a step as it is written; what it means is known when it is compiled.
-type StepForm struct {
+// stepForm is a step as it is written; what it means is known when it is compiled.
+type stepForm struct {
 	_      struct{}        `noun:"a step" required:"op" example:"{'op': 'covia:read', 'input': {'path': ['input', 'path']}}"`
 	Name   string          `json:"name,omitempty" example:"scan"`
 	Op     string          `json:"op" example:"covia:read" jsonschema:"Operation to run, for example agent:request."`
@@ -76,15 +75,4 @@ func parse(doc json.RawMessage) (*Plan, error) {
 		return nil, err
 	}
 	return p, p.readResult(b.Result)
-}
-
-func prefix(at string, err error) error {
-	if at == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", at, err)
-}
-
-func join(at, field string) string {
-	return strings.TrimPrefix(at+"."+field, ".")
 }

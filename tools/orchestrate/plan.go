@@ -93,7 +93,7 @@ func Check(doc json.RawMessage) error {
 	return nil
 }
 
-func (p *Plan) readSteps(list []StepForm) error {
+func (p *Plan) readSteps(list []stepForm) error {
 	named := make(map[string]int)
 	for n, d := range list {
 		at := fmt.Sprintf("operation.steps[%d]", n)

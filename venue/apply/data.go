@@ -133,11 +133,14 @@ func (r *room) storedDigest(ctx context.Context, path string) (string, error) {
 	if err != nil || !there.Exists {
 		return "", err
 	}
-	stored, err := digest(there.Value)
-	if there.Truncated || err != nil {
-		return "other", nil // too large or too deep for a configuration to have written it
+	const others = "others" // what is too large or too deep for a configuration to have written it
+	if there.Truncated {
+		return others, nil
 	}
-	return stored, nil
+	if stored, err := digest(there.Value); err == nil {
+		return stored, nil
+	}
+	return others, nil
 }
 
 // digest is a digest of a value as it is stored, whatever the order of its keys.
