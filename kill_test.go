@@ -84,7 +84,7 @@ func TestKillDuringRun(t *testing.T) {
 		}
 	}
 	decisions := 0
-	for row, err := range v.Audit(t.Context(), 1) { // checks the hash chain
+	for row, err := range v.Audit(t.Context(), 1) { // checks the rows
 		if err != nil {
 			t.Fatal(err)
 		}

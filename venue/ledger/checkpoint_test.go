@@ -100,6 +100,36 @@ func TestCheckpointEveryThousandRows(t *testing.T) {
 	verify(t, open(t, store))
 }
 
+// A group of rows ends where a checkpoint is due.
+func TestGroupsEndAtCheckpoints(t *testing.T) {
+	l, store := fresh(t)
+	release := make(chan struct{})
+	var first sync.Once
+	store.hook(func(map[string][]byte) error { first.Do(func() { <-release }); return nil }, nil)
+	var wg sync.WaitGroup
+	const rows = 1100
+	for i := range rows {
+		wg.Go(func() {
+			if _, err := l.Decided(t.Context(), entry(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting < rows-1; {
+		l.mu.Lock()
+		waiting = len(l.queue)
+		l.mu.Unlock()
+	}
+	close(release)
+	wg.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := sizes(t, l); fmt.Sprint(got) != "[1000 1100]" {
+		t.Errorf("checkpoints of %d rows, want [1000 1100]", got)
+	}
+}
+
 // What fails is tried again, and holds up no row.
 func TestCheckpointIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,18 +38,21 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 		if err == nil {
 			err = v.row(raw)
 		}
+		if err == nil {
+			_, err = out.Write(append(raw, '\n'))
+		}
 		if err != nil {
 			return Report{}, err
 		}
-		out.Write(raw)
-		out.WriteByte('\n') // Flush has the error
 	}
 	last, err := json.Marshal(sealed{c.Note})
-	if err != nil {
-		return Report{}, err
+	if err == nil {
+		_, err = out.Write(append(last, '\n'))
 	}
-	out.Write(append(last, '\n'))
-	return finished(v, out.Flush())
+	if err == nil {
+		err = out.Flush()
+	}
+	return finished(v, err)
 }
 
 func finished(v *verification, err error) (Report, error) {

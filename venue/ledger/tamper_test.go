@@ -43,9 +43,9 @@ func TestTamperingIsFound(t *testing.T) {
 		case "flip":
 			m.flip(t, key)
 		case "cut":
-			m.set(key, m.rows[key].Value[:len(m.rows[key].Value)-1])
+			m.put(key, m.rows[key].Value[:len(m.rows[key].Value)-1])
 		case "lengthen":
-			m.set(key, append(slices.Clone(m.rows[key].Value), ' '))
+			m.put(key, append(slices.Clone(m.rows[key].Value), ' '))
 		case "drop":
 			delete(m.rows, key)
 		case "drop the rest":
@@ -53,11 +53,11 @@ func TestTamperingIsFound(t *testing.T) {
 		case "swap":
 			other := rapid.SampledFrom(keys).Filter(func(k string) bool { return k != key }).Draw(t, "with")
 			a, b := m.rows[key].Value, m.rows[other].Value
-			m.set(key, b)
-			m.set(other, a)
+			m.put(key, b)
+			m.put(other, a)
 		case "older record":
 			was := states[rapid.IntRange(0, older-1).Draw(t, "state")].rows[headKey]
-			m.set(headKey, was.Value)
+			m.put(headKey, was.Value)
 		case "older state":
 			m = states[rapid.IntRange(0, older-1).Draw(t, "state")]
 		case "sign":
@@ -71,13 +71,11 @@ func TestTamperingIsFound(t *testing.T) {
 	})
 }
 
-func (m *memory) set(key string, value []byte) { m.rows[key] = record{Key: key, Value: value, Rev: 1} }
-
 // flip changes a bit of a value.
 func (m *memory) flip(t *rapid.T, key string) {
 	value := slices.Clone(m.rows[key].Value)
 	value[rapid.IntRange(0, len(value)-1).Draw(t, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-	m.set(key, value)
+	m.put(key, value)
 }
 
 // A past that was written anew and signed by the same venue is found with the
@@ -165,4 +163,42 @@ func TestExportIsSealed(t *testing.T) {
 			t.Fatalf("VerifyExport = %+v, %v; want ErrBroken", report, err)
 		}
 	})
+}
+
+// What drawing seldom meets is found, too.
+func TestRareTamperingIsFound(t *testing.T) {
+	l, store := fresh(t)
+	call(t, l, 1)
+	c, err := l.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(t, l, 2)
+	for name, change := range map[string]func(*memory){
+		"a row beyond the head":               func(m *memory) { m.put(rowKey(5), []byte(`{"seq":5}`)) },
+		"a checkpoint under another size":     func(m *memory) { m.put(signKey(3), []byte(c.Note)) },
+		"another form of the same signature":  func(m *memory) { m.put(signKey(2), []byte(respelt(t, c.Note))) },
+		"a head of rows that cannot be there": func(m *memory) { m.put(headKey, bytes.Repeat([]byte{0xff}, 8+64*32)) },
+	} {
+		m := store.copied(t)
+		change(m)
+		if report, err := NewReader(m, l.venue).Verify(t.Context()); !errors.Is(err, ErrBroken) {
+			t.Errorf("%s: Verify = %+v, %v; want ErrBroken", name, report, err)
+		}
+	}
+}
+
+func (m *memory) put(key string, value []byte) { m.rows[key] = record{Key: key, Value: value, Rev: 1} }
+
+// respelt writes the signature of a note with other unused bits at its end,
+// which a decoder that is not strict takes for the same.
+func respelt(t *testing.T, text string) string {
+	t.Helper()
+	end := strings.LastIndexByte(text, '=') - 1
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	at := strings.IndexByte(digits, text[end])
+	if at < 0 || at%4 != 0 {
+		t.Fatalf("the note ends with %q", text[end:])
+	}
+	return text[:end] + digits[at+1:at+2] + text[end+1:]
 }
