@@ -216,9 +216,13 @@ func (c *checker) one(q question) verdict {
 			v.Decision, v.Message, v.Hint = verdictDeny, denial.Error(), denial.Hint
 		}
 	}
-	if v.Decision == verdictAllow {
-		v.Message = allowedText(op, v.Requirements)
+	if v.Decision == verdictDeny {
+		return v
 	}
+	if err := op.Takes(q.Input); err != nil {
+		return invalid(err)
+	}
+	v.Message = allowedText(op, v.Requirements)
 	return v
 }
 
