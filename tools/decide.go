@@ -184,7 +184,7 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 			f.proofs, err = g.prove(ctx, r.auth, need)
 			// What is only handed on must be proved when it is signed.
 			if err != nil && !need.HandsOn() {
-				f.unmet, r.denial, r.reason = true, foreign(r.op.path, need, set), err.Error()
+				f.unmet, r.denial, r.reason = true, g.foreign(ctx, r.op.path, need, r.auth.owner, set, err), err.Error()
 			}
 		}
 		r.found = append(r.found, f)
@@ -198,7 +198,7 @@ func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (ch
 	if g.chains == nil {
 		return nil, errNoChains
 	}
-	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs})
+	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs, Search: true})
 	if err != nil {
 		return nil, err
 	}
@@ -210,12 +210,26 @@ func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (ch
 
 // foreign is what a caller is told who has no chain for another principal's
 // resource: the same whatever the chain lacks, and whether or not anything is
-// there. The ledger has the reason.
-func foreign(op string, need caps.Request, held caps.Set) *caps.Denial {
-	return &caps.Denial{
+// there. It lists what the caller does have by delegation in that namespace. The
+// ledger has the reason.
+func (g *Gate) foreign(ctx context.Context, op string, need caps.Request, me ucan.DID, held caps.Set, err error) *caps.Denial {
+	d := &caps.Denial{
 		Operation: op, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: held,
 		Why: "The resource belongs to another user, who has delegated nothing for this call.",
 	}
+	if errors.Is(err, ucan.ErrBudget) {
+		d.Why = "The resource belongs to another user, and the search for a delegation was cut short: send the tokens along."
+	}
+	owner, err := ucan.ParseDID(need.Resource().DID())
+	if err != nil || g.chains == nil {
+		return d
+	}
+	// An error lists nothing, as having nothing does.
+	list, _ := g.chains.Delegated(ctx, me, owner)
+	if there := caps.Of(list...).Intersect(held); !there.IsEmpty() || held.IsUnrestricted() {
+		d.Capabilities = there
+	}
+	return d
 }
 
 // Requirements says what a call with this input would need of whoever makes it:

@@ -10,7 +10,7 @@ import (
 const agentsKey = "usher/agents"
 
 // maxAgents bounds the agents that one token names.
-const maxAgents = 16
+const maxAgents = 64
 
 // Agents names the lives of the agents that signed the token, as
 // [Delegation.Agents] says; nil where its issuer did in person.

@@ -39,7 +39,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 		chain, err := v.Authorize(ctx, Query{Caller: caller, Owner: grants[i].owner, Request: caps.NeedOn(grants[i].can, grants[i].path)})
 		if refused, ok := errors.AsType[*VerifyError](err); ok {
 			if refused.Err == ErrAgent { // it counts as far as the agent's own go
-				grants = v.within(grants, &grants[i], refused.Detail, caller)
+				grants = v.within(ctx, grants, &grants[i], refused.Detail, caller)
 			}
 			continue
 		}
@@ -67,25 +67,27 @@ func (v *Verifier) Delegated(ctx context.Context, audience, owner DID) ([]caps.C
 	return list, err
 }
 
-// Effective lists what a token gives, as far as stored tokens tell: for one that
+// Effective lists what a token gives, with the owners of the resources, as far as stored tokens tell: for one that
 // passes on what its proof gives, the resources of the tokens above it. Whether it
 // counts is for [Verifier.Authorize] to say.
 func (v *Verifier) Effective(ctx context.Context, l *Link) ([]caps.Capability, error) {
 	var grants []grant
 	r := l.resolved.Load()
-	for i := range l.grants {
-		g := &l.grants[i]
+	for i, g := range l.grants {
 		if r != nil && r.err == nil {
-			g = &r.grants[i]
+			g = r.grants[i]
 		}
-		if !g.passes || v.Store == nil {
-			grants = append(grants, grant{shown: l.grants[i].shown})
+		if g.passes && v.Store != nil {
+			var err error
+			if grants, err = v.sources(ctx, l, g.can, DID{}, grants, map[DID]bool{}); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		var err error
-		if grants, err = v.sources(ctx, l, g.can, DID{}, grants, map[DID]bool{}); err != nil {
-			return nil, err
+		if c, err := caps.NewCapability(absolute(g.owner, g.path), string(g.can)); err == nil && !g.owner.IsZero() {
+			g.shown = c
 		}
+		grants = append(grants, g)
 	}
 	list := make([]caps.Capability, len(grants))
 	for i := range grants {
@@ -175,8 +177,8 @@ func appendGrant(list []grant, g grant) []grant {
 }
 
 // within appends the parts of g that an agent holds.
-func (v *Verifier) within(list []grant, g *grant, agent string, caller DID) []grant {
-	principal, set := v.Signer(agent)
+func (v *Verifier) within(ctx context.Context, list []grant, g *grant, agent string, caller DID) []grant {
+	set, principal := v.Signer(ctx, agent)
 	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).SeenBy(caller.s, principal.s).All() {
 		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner {
 			list = appendGrant(list, part)

@@ -1,6 +1,7 @@
 package ucan
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -106,10 +107,10 @@ func (s *search) agentHolds(a agentSet) bool {
 
 // doubt checks of a whole chain what is not checked of each token on the way. What
 // it finds wrong it notes for the search, which has to begin again.
-func (s *search) doubt(g *Grant) (again bool) {
+func (s *search) doubt(ctx context.Context, g *Grant) (again bool) {
 	for i := range g.n {
 		l := g.chain[i].link
-		if !s.sealed(l, i+1) || !s.askAgents(l, i+1) {
+		if !s.sealed(l, i+1) || !s.askAgents(ctx, l, i+1) {
 			return true
 		}
 		for _, d := range s.revokedBy(l) {
@@ -139,14 +140,14 @@ func (s *search) sealed(l *Link, height int) bool {
 }
 
 // askAgents finds out what the agents hold that signed a token.
-func (s *search) askAgents(l *Link, height int) bool {
+func (s *search) askAgents(ctx context.Context, l *Link, height int) bool {
 	for _, agent := range l.agents {
 		if _, known := s.agents[agent]; known {
 			continue
 		}
 		a := agentSet{set: caps.Unrestricted()}
 		if s.v.Signer != nil {
-			a.principal, a.set = s.v.Signer(agent)
+			a.set, a.principal = s.v.Signer(ctx, agent)
 		}
 		if s.agents == nil {
 			s.agents = map[string]agentSet{}

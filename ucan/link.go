@@ -173,6 +173,10 @@ func (l *Link) Namespace() DID {
 	return DID{}
 }
 
+// Passes reports whether a native token names no resource, so that it hands on what
+// its proof gives, whatever that is.
+func (l *Link) Passes() bool { return l.format == Native && l.grants[0].passes }
+
 // Conditional reports whether the token carries policy statements beyond its
 // resource, so that it grants less than [Link.Capabilities] shows.
 func (l *Link) Conditional() bool { return len(l.policy) > 0 }

@@ -198,6 +198,26 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	return nil
 }
 
+// Revocations lists the signed revocations of a token.
+func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
+	var list []*Revocation
+	for _, d := range s.revokersOf(c) {
+		raw, rev, err := s.kv.Get(ctx, s.prefix+keyRevocation+c.short()+d.key())
+		if err != nil {
+			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
+		}
+		if rev == 0 {
+			continue // swept since
+		}
+		r, err := OpenRevocation(raw)
+		if err != nil {
+			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
 // revokersOf lists who revoked a token. Whether that counts is for the chain to say.
 func (s *Store) revokersOf(c CID) []DID {
 	s.mu.RLock()

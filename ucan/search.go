@@ -137,7 +137,7 @@ func (s *search) run(ctx context.Context) (g Grant, found bool, err error) {
 			return Grant{}, false, err
 		}
 		g := s.chain(root)
-		if again := s.doubt(&g); !again {
+		if again := s.doubt(ctx, &g); !again {
 			return g, true, nil
 		}
 		if len(s.revokers) > maxRevokers {

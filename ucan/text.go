@@ -12,7 +12,14 @@ func Text(l *Link) string {
 	if l.format == JWT {
 		return string(l.raw)
 	}
-	text, err := multibase.Encode(multibase.Base64url, l.raw)
+	return sealedText(l.raw)
+}
+
+// Text returns the revocation in base64url multibase.
+func (r *Revocation) Text() string { return sealedText(r.inv.raw) }
+
+func sealedText(raw []byte) string {
+	text, err := multibase.Encode(multibase.Base64url, raw)
 	if err != nil {
 		panic(err) // only for a base that does not exist
 	}
@@ -21,8 +28,25 @@ func Text(l *Link) string {
 
 // OpenText is [Open] for the text that [Text] makes.
 func OpenText(text string) (*Link, error) {
+	raw, err := readText(text)
+	if err != nil {
+		return nil, err
+	}
+	return Open(raw)
+}
+
+// OpenRevocationText is [OpenRevocation] for the text that [Revocation.Text] makes.
+func OpenRevocationText(text string) (*Revocation, error) {
+	raw, err := readText(text)
+	if err != nil {
+		return nil, err
+	}
+	return OpenRevocation(raw)
+}
+
+func readText(text string) ([]byte, error) {
 	if len(text) == 0 || text[0] != byte(multibase.Base64url) {
-		return Open([]byte(text))
+		return []byte(text), nil
 	}
 	if most := (Limits{}).tokenBytes(); len(text) > 2*most {
 		return nil, &VerifyError{Err: ErrTooLarge, Detail: fmt.Sprintf("%d characters", len(text))}
@@ -34,5 +58,5 @@ func OpenText(text string) (*Link, error) {
 	if again, err := multibase.Encode(base, raw); err != nil || again != text {
 		return nil, &VerifyError{Err: ErrNotCanonical, Detail: "the multibase text has another spelling"}
 	}
-	return Open(raw)
+	return raw, nil
 }

@@ -29,7 +29,7 @@ type Verifier struct {
 	// Signer returns what an agent that signed a token holds now, in the words of a
 	// principal: such a token counts as far as that goes. It is given the name of the
 	// agent's life, see [Delegation.Agents]. nil takes every agent to hold all.
-	Signer func(agent string) (principal DID, set caps.Set)
+	Signer func(ctx context.Context, agent string) (set caps.Set, principal DID)
 	// Limits bounds chains and lifetimes; the zero value holds the defaults.
 	Limits Limits
 }

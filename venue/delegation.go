@@ -32,6 +32,41 @@ func (v *Venue) mayRoot(owner, issuer ucan.DID) bool {
 	return issuer == v.DID() && v.keys.hosts(owner)
 }
 
+// signer returns what an agent holds that signed a token. Of another venue's agent
+// nothing is known here: its venue bounds it.
+func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
+	owner, err := ucan.ParseDID(tools.Life(agent).Owner())
+	if err != nil {
+		return caps.Set{}, ucan.DID{}
+	}
+	if !v.keys.hosts(owner) {
+		return caps.Unrestricted(), owner
+	}
+	return v.agents.Live(ctx, tools.Life(agent))
+}
+
+// byAgent bounds what an agent signs: the token names the agent, and those on whose
+// behalf it acts, and lives a day unless the owner allows more.
+func (s delegationService) byAgent(call tools.Call, r *delegation.Request) (agents []string, err error) {
+	for _, life := range call.Authority().Bound().Lives {
+		agents = append(agents, string(life))
+	}
+	if len(agents) == 0 {
+		return nil, nil
+	}
+	last := s.v.now().Add(s.v.delegationLife)
+	if r.Expires.After(last) && r.Shorten == 0 {
+		return nil, fmt.Errorf("what an agent hands on lives %s at most (limits.delegation of the configuration): let it end by %s", s.v.delegationLife, last.UTC().Format(time.RFC3339))
+	}
+	if r.Expires.After(last) && r.Shorten > 0 && r.Expires.Add(-r.Shorten).After(last) {
+		return nil, fmt.Errorf("what an agent hands on lives %s at most (limits.delegation of the configuration)", s.v.delegationLife)
+	}
+	if r.Expires.After(last) {
+		r.Expires = last
+	}
+	return agents, nil
+}
+
 // Issue signs with the venue's key. COG-13 limits it to the caller's own
 // namespace: the venue would root any other, too, and must not be talked into it.
 func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegation.Request) (*ucan.Link, error) {
@@ -41,9 +76,13 @@ func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegat
 			return nil, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
 		}
 	}
+	agents, err := s.byAgent(call, &r)
+	if err != nil {
+		return nil, err
+	}
 	issuer := ucan.Issuer{Key: s.v.keys.venue, Verifier: s.v.verifier, Rand: s.v.random}
 	links, err := issuer.Delegate(ctx, ucan.Delegation{
-		Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT,
+		Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT, Agents: agents,
 	})
 	if err != nil {
 		return nil, err
@@ -56,24 +95,104 @@ func (s delegationService) Delegate(ctx context.Context, call tools.Call, r dele
 	if err != nil {
 		return nil, err
 	}
+	agents, err := s.byAgent(call, &r)
+	if err != nil {
+		return nil, err
+	}
 	issuer := ucan.Issuer{Key: key, Verifier: s.v.verifier, Rand: s.v.random}
 	return issuer.Delegate(ctx, ucan.Delegation{
 		Audience: r.Audience, Capabilities: r.Capabilities, NotBefore: r.NotBefore, Expires: r.Expires, Shorten: r.Shorten,
-		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline,
+		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline, Agents: agents,
 	})
 }
 
-func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan.CID) error {
+func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan.CID) (known bool, err error) {
+	token, err := s.v.tokens.Get(ctx, cid)
+	if known = err == nil; !known && !errors.Is(err, ucan.ErrMissingProof) {
+		return false, err
+	}
+	if err := s.bounded(ctx, call, delegation.CanRevoke, token); err != nil {
+		return known, err
+	}
 	key, err := s.v.keys.of(ctx, call.Owner())
 	if err != nil {
-		return err
+		return known, err
 	}
 	revocation, err := key.Revocation(cid, s.v.now())
 	if err != nil {
-		return err
+		return known, err
 	}
-	return s.v.verifier.Revoke(ctx, revocation)
+	return known, s.v.verifier.Revoke(ctx, revocation)
 }
+
+// bounded refuses a call whose capabilities do not reach to all that a token gives;
+// nil is a token that is not known.
+func (s delegationService) bounded(ctx context.Context, call tools.Call, ability caps.Ability, token *ucan.Link) error {
+	var gives []caps.Capability
+	if token != nil {
+		var err error
+		if gives, err = s.v.verifier.Effective(ctx, token); err != nil {
+			return err
+		}
+	}
+	if denial := delegation.Bounded(call, ability, gives); denial != nil {
+		return denial
+	}
+	return nil
+}
+
+// Export gives a token to those whom it concerns: who issued it, received it, owns
+// what it gives, or has issued or received another token of the chain.
+func (s delegationService) Export(ctx context.Context, call tools.Call, cid ucan.CID) ([]string, error) {
+	token, err := s.v.tokens.Get(ctx, cid)
+	if errors.Is(err, ucan.ErrMissingProof) {
+		return nil, fmt.Errorf("no token %s is known here: ucan:list names yours", cid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	chain := []*ucan.Link{token}
+	gives, err := s.v.verifier.Effective(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range gives {
+		grant, err := s.v.verifier.Authorize(ctx, ucan.Query{
+			Caller: token.Audience(), Owner: token.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Proofs: []ucan.CID{cid}, Search: true,
+		})
+		if err != nil {
+			continue // what no longer holds goes alone
+		}
+		for _, c := range grant.Chain() {
+			if l, err := s.link(ctx, c, chain); err == nil && !slices.Contains(chain, l) {
+				chain = append(chain, l)
+			}
+		}
+	}
+	me := call.Owner()
+	mine := func(l *ucan.Link) bool { return l.Issuer() == me || l.Audience() == me || speaksFor(l, me) }
+	if !slices.ContainsFunc(chain, mine) {
+		return nil, fmt.Errorf("no token %s is known here: ucan:list names yours", cid)
+	}
+	if err := s.bounded(ctx, call, delegation.CanRead, token); err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, l := range chain {
+		texts = append(texts, ucan.Text(l))
+		revocations, err := s.v.tokens.Revocations(ctx, l.CID())
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range revocations {
+			texts = append(texts, r.Text())
+		}
+	}
+	return texts, nil
+}
+
+// Venue is the DID of the venue.
+func (s delegationService) Venue() ucan.DID { return s.v.DID() }
 
 // retire revokes what a principal has delegated, and forgets its key.
 func (v *Venue) retire(ctx context.Context, name string, did ucan.DID) error {
@@ -96,9 +215,14 @@ func (v *Venue) retire(ctx context.Context, name string, did ucan.DID) error {
 	return v.keys.forget(ctx, name, did)
 }
 
-// Import stores tokens that carry authority now. Others would only stand in the
-// way when a chain is searched for.
-func (s delegationService) Import(ctx context.Context, _ tools.Call, links []*ucan.Link) error {
+// Import puts revocations into effect, and stores tokens that carry authority now.
+// Others would only stand in the way when a chain is searched for.
+func (s delegationService) Import(ctx context.Context, _ tools.Call, links []*ucan.Link, revocations []*ucan.Revocation) error {
+	for _, r := range revocations {
+		if err := s.v.verifier.Revoke(ctx, r); err != nil {
+			return fmt.Errorf("import revocation: %w", err)
+		}
+	}
 	for len(links) > 0 {
 		var refused error
 		left := slices.DeleteFunc(slices.Clone(links), func(l *ucan.Link) bool {
@@ -126,8 +250,15 @@ func (s delegationService) carries(ctx context.Context, l *ucan.Link, others []*
 	if err := s.v.verifier.Check(ctx, l); err != nil {
 		return err
 	}
-	for c := range l.Capabilities() {
-		q := ucan.Query{Caller: l.Audience(), Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others}
+	gives, err := s.v.verifier.Effective(ctx, l)
+	if err != nil {
+		return err
+	}
+	if len(gives) == 0 && l.Passes() {
+		return errors.New("it passes on what its proof gives, and no proof of it is known here")
+	}
+	for _, c := range gives {
+		q := ucan.Query{Caller: l.Audience(), Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true}
 		if _, err := s.v.verifier.Authorize(ctx, q); err != nil {
 			return fmt.Errorf("it does not carry %s: %w", c, err)
 		}
@@ -177,17 +308,24 @@ func (s delegationService) link(ctx context.Context, cid ucan.CID, given []*ucan
 
 func (s delegationService) List(ctx context.Context, call tools.Call, received, issued bool) ([]delegation.Token, error) {
 	var out []delegation.Token
-	collect := func(direction string, l *ucan.Link) {
+	collect := func(direction string, l *ucan.Link) error {
+		gives, err := s.v.verifier.Effective(ctx, l)
+		if err != nil || delegation.Bounded(call, delegation.CanRead, gives) != nil {
+			return err
+		}
 		t := delegation.Describe(l, false)
-		t.Direction, t.Revoked = direction, errors.Is(s.v.verifier.Check(ctx, l), ucan.ErrRevoked)
+		t.Direction, t.Revoked, t.Capabilities = direction, errors.Is(s.v.verifier.Check(ctx, l), ucan.ErrRevoked), gives
 		out = append(out, t)
+		return nil
 	}
 	if received {
 		for l, err := range s.v.tokens.ByAudience(ctx, call.Owner()) {
 			if err != nil {
 				return nil, err
 			}
-			collect(delegation.Received, l)
+			if err := collect(delegation.Received, l); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if issued {
@@ -195,7 +333,9 @@ func (s delegationService) List(ctx context.Context, call tools.Call, received, 
 			if err != nil {
 				return nil, err
 			}
-			collect(delegation.Issued, l)
+			if err := collect(delegation.Issued, l); err != nil {
+				return nil, err
+			}
 		}
 		// The venue signs what ucan:issue makes for a principal.
 		for l, err := range s.v.tokens.ByIssuer(ctx, s.v.DID()) {
@@ -203,7 +343,9 @@ func (s delegationService) List(ctx context.Context, call tools.Call, received, 
 				return nil, err
 			}
 			if speaksFor(l, call.Owner()) {
-				collect(delegation.Issued, l)
+				if err := collect(delegation.Issued, l); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

@@ -353,3 +353,172 @@ func TestARevocationSurvivesTheProcess(t *testing.T) {
 		t.Errorf("alice is %s after reopening, was %s", got, hers)
 	}
 }
+
+// What an agent may revoke and list is bounded by the resources of its
+// capabilities, not by the ability alone.
+func TestRevokingAndListingAreBoundedByWith(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	s := spec("clerk", "", `[{"with":"w/clerk","can":"ucan"},{"with":"w/clerk","can":"crud"}]`)
+	s.Tools = []string{"ucan:*"}
+	clerk := create(t, alice, s)
+	mine := delegate(t, alice, bob.DID().String(), "crud/read", "w/clerk/notes")
+	other := delegate(t, alice, bob.DID().String(), "crud/read", "w/payroll")
+
+	if done := attempt(t, clerk, p, "ucan_revoke", `{"cid":"`+other+`"}`); done.Outcome != runtime.ToolDenied || !strings.Contains(done.Result, "ucan/revoke on w/payroll") {
+		t.Errorf("revoking what lies elsewhere: %s %s", done.Outcome, done.Result)
+	}
+	if done := attempt(t, clerk, p, "ucan_revoke", `{"cid":"bafyreiexf2seyzhdmsi6rgwepm5vuxbsqhznndbpprov7ypvemulovxunu"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("revoking what nobody knows: %s %s", done.Outcome, done.Result)
+	}
+	list := attempt(t, clerk, p, "ucan_list", `{}`)
+	if list.Outcome != runtime.ToolOK || !strings.Contains(list.Result, mine) || strings.Contains(list.Result, other) || strings.Contains(list.Result, "payroll") {
+		t.Errorf("the list is %s %s; want %s alone", list.Outcome, list.Result, mine)
+	}
+	if done := attempt(t, clerk, p, "ucan_export", `{"cid":"`+other+`"}`); done.Outcome != runtime.ToolDenied {
+		t.Errorf("exporting what lies elsewhere: %s %s", done.Outcome, done.Result)
+	}
+	if err := canRead(t, bob, alice.DID().String()+"/w/payroll/x"); err != nil {
+		t.Errorf("after the refusals: %v", err)
+	}
+	if done := attempt(t, clerk, p, "ucan_revoke", `{"cid":"`+mine+`"}`); done.Outcome != runtime.ToolOK {
+		t.Errorf("revoking what lies below: %s %s", done.Outcome, done.Result)
+	}
+	if err := canRead(t, bob, alice.DID().String()+"/w/clerk/notes"); err == nil {
+		t.Error("the revoked token still holds")
+	}
+}
+
+// What an agent signs, with its own or its owner's key or the venue's, names it,
+// lives a day, and counts as far as the agent's own capabilities go.
+func TestWhatAnAgentSignsEndsWithIt(t *testing.T) {
+	for _, op := range []string{"delegate", "issue"} {
+		t.Run(op, func(t *testing.T) {
+			p := new(puppet)
+			v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+			alice, bob := user(t, v, "alice"), user(t, v, "bob")
+			invoke(t, alice, "covia:write", `{"path":"w/a/x","value":1}`)
+			s := spec("clerk", "", `[{"with":"","can":"ucan"},{"with":"w","can":"crud"}]`)
+			s.Tools = []string{"ucan:*"}
+			clerk := create(t, alice, s)
+			sign := func(expires string) runtime.ToolFinished {
+				input := `{"audience":"` + bob.DID().String() + `","capabilities":[{"with":"w/a","can":"crud/read"}]` + expires + `}`
+				if op == "issue" {
+					input = `{"audience":"` + bob.DID().String() + `","attenuations":[{"with":"w/a","can":"crud/read"}]` + expires + `}`
+				}
+				return attempt(t, clerk, p, "ucan_"+op, input)
+			}
+			life := func(d time.Duration) string {
+				if op == "issue" {
+					return fmt.Sprintf(`,"exp":%d`, time.Now().Add(d).Unix())
+				}
+				return `,"expires":"` + time.Now().Add(d).UTC().Format(time.RFC3339) + `"`
+			}
+			if done := sign(life(48 * time.Hour)); done.Outcome == runtime.ToolOK || !strings.Contains(done.Result, "at most") {
+				t.Errorf("for two days: %s %s", done.Outcome, done.Result)
+			}
+			if done := sign(life(time.Hour)); done.Outcome != runtime.ToolOK {
+				t.Fatalf("for an hour: %s %s", done.Outcome, done.Result)
+			}
+			if list := invoke(t, alice, "ucan:list", `{"issued":true}`); !strings.Contains(list, `"agents":["`+alice.DID().String()+`/clerk#`) {
+				t.Errorf("the list names no agent: %s", list)
+			}
+			hers := alice.DID().String() + "/w/a/x"
+			holds := func(when string, want bool) {
+				t.Helper()
+				if err := canRead(t, bob, hers); (err == nil) != want {
+					t.Errorf("%s: %v", when, err)
+				}
+			}
+			holds("at once", true)
+			// What bob makes of it goes the same way.
+			carol := user(t, v, "carol")
+			delegate(t, bob, carol.DID().String(), "crud/read", hers)
+			below := func(when string, want bool) {
+				t.Helper()
+				if err := canRead(t, carol, hers); (err == nil) != want {
+					t.Errorf("below, %s: %v", when, err)
+				}
+			}
+			below("at once", true)
+			for _, step := range []struct {
+				op, input string
+				want      bool
+			}{
+				{"agent:update", `{"agentId":"clerk","config":{"caps":[{"with":"w/b","can":"crud"}]}}`, false},
+				{"agent:update", `{"agentId":"clerk","config":{"caps":[{"with":"w/a/x","can":"crud/read"}]}}`, true},
+				{"agent:suspend", `{"agentId":"clerk"}`, false},
+				{"agent:resume", `{"agentId":"clerk"}`, true},
+				{"agent:delete", `{"agentId":"clerk"}`, false},
+			} {
+				invoke(t, alice, step.op, step.input)
+				holds(step.op, step.want)
+				below(step.op, step.want)
+			}
+			invoke(t, alice, "agent:create", `{"agentId":"clerk","config":{},"overwrite":true}`)
+			holds("after another took its id", false)
+		})
+	}
+}
+
+// A denial across users lists what the caller has there, never "(unrestricted)".
+func TestADenialListsWhatWasDelegated(t *testing.T) {
+	v := open(t, nil)
+	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
+	delegate(t, alice, bob.DID().String(), "crud/read", "w/shared")
+	delegate(t, carol, bob.DID().String(), "crud/read", "w/hers")
+	text := func(path string) string {
+		err := canRead(t, bob, alice.DID().String()+"/"+path)
+		if err == nil {
+			t.Fatalf("%s is read", path)
+		}
+		return err.Error()
+	}
+	if got := text("w/other"); !strings.Contains(got, "Your capabilities are: crud/read on "+alice.DID().String()+"/w/shared.") {
+		t.Errorf("denied: %s", got)
+	}
+	if err := canRead(t, carol, alice.DID().String()+"/w/other"); err == nil || !strings.Contains(err.Error(), "Your capabilities are: (none).") {
+		t.Errorf("with nothing delegated: %v", err)
+	}
+}
+
+// Revocations come from elsewhere, too; one of what nobody knows says so.
+func TestRevocationsTravel(t *testing.T) {
+	v := open(t, nil)
+	bob := user(t, v, "bob")
+	ext := stranger(t)
+	text := forge(t, ext, bob.DID().String(), []attenuation{{ext.DID().String() + "/w/x", "crud/read"}}, time.Hour)
+	link, err := ucan.OpenText(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revocation, err := ext.Revocation(link.CID(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := func() bool {
+		return strings.Contains(invoke(t, bob, "ucan:verify", fmt.Sprintf(`{"caller":%q,"can":"crud/read","with":"%s/w/x"}`, bob.DID(), ext.DID())), `"allow"`)
+	}
+	if err := tryImport(bob, text); err != nil || !allowed() {
+		t.Fatalf("imported: %v, allowed %v", err, allowed())
+	}
+	if out := invoke(t, bob, "ucan:import", `{"tokens":["`+revocation.Text()+`","eyJ9"]}`); !strings.Contains(out, `"revoked":["`+link.CID().String()) || !strings.Contains(out, `"aside":[{"token":1,`) {
+		t.Errorf("imported %s", out)
+	}
+	if allowed() {
+		t.Error("the revoked token still holds")
+	}
+	if out := invoke(t, bob, "ucan:export", `{"cid":"`+link.CID().String()+`"}`); !strings.Contains(out, revocation.Text()) || !strings.Contains(out, text) {
+		t.Errorf("exported %s", out)
+	}
+	if out := invoke(t, bob, "ucan:revoke", `{"cid":"bafyreiexf2seyzhdmsi6rgwepm5vuxbsqhznndbpprov7ypvemulovxunu"}`); !strings.Contains(out, `"revoked":false`) || !strings.Contains(out, "no token of this name is known here") {
+		t.Errorf("an unknown one: %s", out)
+	}
+	if out := invoke(t, bob, "ucan:whoami", `{}`); !strings.Contains(out, bob.DID().String()) || !strings.Contains(out, v.DID().String()) {
+		t.Errorf("whoami: %s", out)
+	}
+	if _, err := user(t, v, "mallory").Invoke(t.Context(), "ucan:export", map[string]any{"cid": link.CID()}); err == nil {
+		t.Error("a stranger got the token")
+	}
+}

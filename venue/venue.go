@@ -15,6 +15,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/delegation"
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/apply"
@@ -48,6 +49,8 @@ type Venue struct {
 	agents   *agentBook
 	runs     *runs.Book
 	accounts *accounts
+
+	delegationLife time.Duration // of what agents hand on
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -98,7 +101,8 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/"), nil); err != nil {
 		return err
 	}
-	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Store: v.tokens}
+	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Signer: v.signer, Store: v.tokens}
+	v.delegationLife = either(o.Limits.Delegation, delegation.DefaultLife)
 	v.agents = newAgentBook(v.store.Under("g/"))
 	v.accounts = newAccounts(v.store.Under(""), v.log)
 	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: v.accounts, Now: v.now, NewID: v.newID, Logger: v.log})

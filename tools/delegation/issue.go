@@ -147,14 +147,24 @@ type revokeInput struct {
 
 type revokeOutput struct {
 	CID     string `json:"cid"`
-	Revoked bool   `json:"revoked"`
+	Revoked bool   `json:"revoked"` // false where the token is not known here
+	Note    string `json:"note,omitempty"`
 }
 
-func (in *revokeInput) cid() (ucan.CID, error) {
-	if in.CID == "" {
+func parseCID(text string) (ucan.CID, error) {
+	if text == "" {
 		return ucan.CID{}, errors.New("cid is missing: name the token")
 	}
-	return ucan.ParseCID(in.CID)
+	return ucan.ParseCID(text)
+}
+
+// needCID asks for the ability alone: what the token grants, which bounds the call,
+// is known when it is read.
+func needCID(cid, ability string) []caps.Request {
+	if _, err := parseCID(cid); err != nil {
+		return []caps.Request{caps.Invalid(err)}
+	}
+	return []caps.Request{caps.NeedAbility(ability)}
 }
 
 // Clock is a service that says what time it is, for lifetimes.
@@ -203,18 +213,18 @@ func sign(s Service) []*tools.Operation {
 			}, tools.Within(caps.ScopeAbility(canDelegate)), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
 
 		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
-			func(in revokeInput) []caps.Request {
-				if _, err := in.cid(); err != nil {
-					return []caps.Request{caps.Invalid(err)}
-				}
-				return []caps.Request{caps.NeedAbility(canRevoke)}
-			},
+			func(in revokeInput) []caps.Request { return needCID(in.CID, CanRevoke) },
 			func(ctx context.Context, call tools.Call, in revokeInput) (revokeOutput, error) {
-				cid, err := in.cid()
+				cid, err := parseCID(in.CID)
 				if err != nil {
 					return revokeOutput{}, err
 				}
-				return revokeOutput{CID: in.CID, Revoked: true}, s.Revoke(ctx, call, cid)
-			}, tools.Within(caps.ScopeAbility(canRevoke)), tools.Idempotent(), tools.Exclusive()),
+				known, err := s.Revoke(ctx, call, cid)
+				out := revokeOutput{CID: in.CID, Revoked: known}
+				if !known {
+					out.Note = "no token of this name is known here: the revocation counts from when one comes, if you stand in its chain"
+				}
+				return out, err
+			}, tools.Within(caps.ScopeAbility(CanRevoke)), tools.Idempotent(), tools.Exclusive()),
 	}
 }

@@ -25,6 +25,14 @@ type token struct {
 	err    error
 }
 
+// text is what the place holds, for a venue to read.
+func (t token) text() string {
+	if len(t.raw) > 0 && t.raw[0] == sealedHead {
+		return "u" + base64.RawURLEncoding.EncodeToString(t.raw)
+	}
+	return string(t.raw)
+}
+
 // readTokens reads the tokens of files, in their order. An unreadable file is an
 // error; a bad token is one of the tokens.
 func (s *streams) readTokens(names []string) ([]token, error) {
@@ -100,7 +108,7 @@ func openText(source, text string) token {
 		return openToken(source, []byte(text))
 	case strings.HasPrefix(text, "u"):
 		link, err := ucan.OpenText(text)
-		return token{source: source, link: link, err: err}
+		return token{source: source, raw: []byte(text), link: link, err: err}
 	}
 	raw, err := decodeMultibase(text)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,6 +26,8 @@ type ruling struct {
 	Decision string `json:"decision"`
 	Reason   string `json:"reason"`
 	Chain    []step `json:"chain"` // from the caller's token to the root's; empty when denied
+
+	Aside []string `json:"aside,omitempty"` // tokens that are not understood, and why
 }
 
 // step is one token of a chain.
@@ -70,19 +73,37 @@ func (c *ucanVerifyCmd) decide(ctx context.Context, s *streams) (ruling, error) 
 	if err != nil {
 		return ruling{}, err
 	}
-	links, err := linksOf(tokens)
+	// What is not understood is set aside; what is, and is forged or contradicts
+	// itself, is no proof of anything that came with it.
+	links, err := linksOf(slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
+		_, wrong := errors.AsType[*ucan.VerifyError](t.err)
+		return t.err != nil && !wrong
+	}))
 	if err != nil {
 		return denied(err), nil
 	}
-	grant, err := authorize(ctx, v, q, links)
-	if err != nil {
-		return denied(err), nil
+	if len(links) == 0 {
+		if _, err := linksOf(tokens); err != nil { // why there is none
+			return denied(err), nil
+		}
 	}
-	by, ok := grant.By()
-	if !ok {
-		return ruling{verdictAllow, "the caller owns the resource", []step{}}, nil
+	var r ruling
+	if grant, err := authorize(ctx, v, q, links); err != nil {
+		r = denied(err)
+	} else if by, ok := grant.By(); !ok {
+		r = ruling{Decision: verdictAllow, Reason: "the caller owns the resource", Chain: []step{}}
+	} else {
+		r = ruling{Decision: verdictAllow, Reason: "allowed by " + by.String(), Chain: stepsOf(grant.Chain(), links)}
+		if grant.Conditional() {
+			r.Reason += ", under conditions that the request satisfies"
+		}
 	}
-	return ruling{verdictAllow, "allowed by " + by.String(), stepsOf(grant.Chain(), links)}, nil
+	for _, t := range tokens {
+		if t.err != nil {
+			r.Aside = append(r.Aside, t.source+": "+t.err.Error())
+		}
+	}
+	return r, nil
 }
 
 func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {

@@ -91,6 +91,7 @@ type Limits struct {
 	ToolResult  int           `json:"tool_result,omitempty" unit:"bytes" example:"256KiB" jsonschema:"Size of a tool's result to the model. Default: 256KiB."`
 	ToolsAtOnce int           `json:"tools_at_once,omitempty" example:"8" jsonschema:"Tool calls of one answer that run side by side. Default: 8."`
 	OutputTries int           `json:"output_tries,omitempty" example:"3" jsonschema:"Answers until one fits the output schema. Default: 3."`
+	Delegation  time.Duration `json:"delegation,omitempty" example:"24h" jsonschema:"Life of what an agent hands on by ucan:delegate or ucan:issue. Default: 24h."`
 	CallDepth   int           `json:"call_depth,omitempty" example:"16" jsonschema:"Operations that start operations. Default: 16."`
 }
 
