@@ -41,6 +41,9 @@ type Delegation struct {
 	// Agents names the lives of the agents that sign with the issuer's key: the
 	// tokens say so, and count as far as [Verifier.Signer] says that these go.
 	Agents []string
+	// Latest is when what an agent hands on ends at the latest. More is refused, or
+	// cut as far as Shorten lets it; zero is no bound.
+	Latest time.Time
 }
 
 // Issuer signs delegations with one key.
@@ -107,6 +110,12 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, e
 	}
 	if len(d.Proofs) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
 		return nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("the issuer needs none for %s: to hand on what another owns, name that owner", d.Capabilities[0])}
+	}
+	if over := d.Expires.Sub(d.Latest); !d.Latest.IsZero() && over > 0 {
+		if d.Shorten >= 0 && over > d.Shorten {
+			return nil, &VerifyError{Err: ErrLifetime, Detail: "what an agent hands on may live until " + d.Latest.UTC().Format(time.RFC3339) + " at most"}
+		}
+		d.Expires = d.Latest
 	}
 	// What it rests on may have moved its bounds.
 	if err := is.checkTimes(d); err != nil {

@@ -47,24 +47,13 @@ func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
 
 // byAgent bounds what an agent signs: the token names the agent, and those on whose
 // behalf it acts, and lives a day unless the owner allows more.
-func (s delegationService) byAgent(call tools.Call, r *delegation.Request) (agents []string, err error) {
+func (s delegationService) byAgent(call tools.Call, d *ucan.Delegation) {
 	for _, life := range call.Authority().Bound().Lives {
-		agents = append(agents, string(life))
+		d.Agents = append(d.Agents, string(life))
 	}
-	if len(agents) == 0 {
-		return nil, nil
+	if len(d.Agents) > 0 {
+		d.Latest = s.v.now().Add(s.v.delegationLife)
 	}
-	last := s.v.now().Add(s.v.delegationLife)
-	if r.Expires.After(last) && r.Shorten == 0 {
-		return nil, fmt.Errorf("what an agent hands on lives %s at most (limits.delegation of the configuration): let it end by %s", s.v.delegationLife, last.UTC().Format(time.RFC3339))
-	}
-	if r.Expires.After(last) && r.Shorten > 0 && r.Expires.Add(-r.Shorten).After(last) {
-		return nil, fmt.Errorf("what an agent hands on lives %s at most (limits.delegation of the configuration)", s.v.delegationLife)
-	}
-	if r.Expires.After(last) {
-		r.Expires = last
-	}
-	return agents, nil
 }
 
 // Issue signs with the venue's key. COG-13 limits it to the caller's own
@@ -76,14 +65,10 @@ func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegat
 			return nil, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
 		}
 	}
-	agents, err := s.byAgent(call, &r)
-	if err != nil {
-		return nil, err
-	}
 	issuer := ucan.Issuer{Key: s.v.keys.venue, Verifier: s.v.verifier, Rand: s.v.random}
-	links, err := issuer.Delegate(ctx, ucan.Delegation{
-		Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT, Agents: agents,
-	})
+	d := ucan.Delegation{Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT}
+	s.byAgent(call, &d)
+	links, err := issuer.Delegate(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +80,13 @@ func (s delegationService) Delegate(ctx context.Context, call tools.Call, r dele
 	if err != nil {
 		return nil, err
 	}
-	agents, err := s.byAgent(call, &r)
-	if err != nil {
-		return nil, err
-	}
 	issuer := ucan.Issuer{Key: key, Verifier: s.v.verifier, Rand: s.v.random}
-	return issuer.Delegate(ctx, ucan.Delegation{
+	d := ucan.Delegation{
 		Audience: r.Audience, Capabilities: r.Capabilities, NotBefore: r.NotBefore, Expires: r.Expires, Shorten: r.Shorten,
-		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline, Agents: agents,
-	})
+		Proofs: r.Proofs, Format: r.Format, Inline: r.Inline,
+	}
+	s.byAgent(call, &d)
+	return issuer.Delegate(ctx, d)
 }
 
 func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan.CID) (known bool, err error) {

@@ -139,8 +139,8 @@ func TestDemoAsText(t *testing.T) {
 	for _, want := range []string{
 		"└─ auditor of bob (did:key:z6Mk…", "crud/read on alice/w/shipments/S-1042/status  narrower in resource, ability, time",
 		"| - crud on alice/w/shipments/S-1042 (from alice, until ",
-		"Capability denied: v/ops/covia/read requires crud/read on alice/w/shipments/S-1043.\n",
-		"Your capabilities are: (unrestricted). Retrying the same call will not succeed — the denial is structural. The resource belongs to another user, who has delegated nothing for this call.\n",
+		"Capability denied: v/ops/covia/read requires crud/read on alice/w/shipments/S-1043. Your capabilities are: crud on alice/w/shipments/S-1042.\n",
+		"Each denial goes on: Retrying the same call will not succeed — the denial is structural. The resource belongs to another user, who has delegated nothing for this call.\n",
 		"delegation is wider than what the issuer holds: crud/read on alice/w/shipments/:", "delegation lives longer than its proof",
 		"deny     token is revoked (token …", "chain of hashes verified",
 	} {

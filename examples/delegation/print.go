@@ -73,9 +73,10 @@ func (p *printer) outcome() string {
 	return strings.Join(parts, " ")
 }
 
-const denialEnd = ". Your capabilities are: "
+const denialEnd = ". Retrying the same call "
 
-// sentence parts a denial into what it is about, and the rest.
+// sentence parts a denial into what it is about and what the caller has there, and
+// the rest.
 func sentence(words string) (first, rest string) {
 	first, rest, cut := strings.Cut(words, denialEnd)
 	if !cut {
