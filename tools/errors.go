@@ -23,8 +23,9 @@ var (
 // InputError says that the input of a call cannot be used. It is not a denial:
 // a corrected call may succeed.
 type InputError struct {
-	Operation string // catalogue path
-	Err       error
+	Operation  string // catalogue path
+	Err        error
+	Incomplete bool // nothing is wrong but fields that are missing
 }
 
 func (e *InputError) Error() string { return "invalid input for " + e.Operation + ": " + e.Err.Error() }

@@ -142,30 +142,8 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 		return err
 	}
 	if err := s.input.ValidateInput(ctx, input, meter.ChargeSchema); err != nil {
-		return &InputError{Operation: o.path, Err: err}
-	}
-	return nil
-}
-
-// Takes says what the operation would not take of an input, which need not have
-// all its fields: whoever asks what a call requires may leave out the rest. The
-// error is an [*InputError].
-func (o *Operation) Takes(input json.RawMessage) error {
-	var form map[string]json.RawMessage
-	if err := json.Unmarshal(o.InputSchema(), &form); err != nil {
-		return err
-	}
-	delete(form, "required")
-	fields, err := json.Marshal(form)
-	if err != nil {
-		return err
-	}
-	takes, err := schema.Compile(fields)
-	if err != nil {
-		return err
-	}
-	if err := takes.ValidateInput(context.Background(), input, nil); err != nil {
-		return &InputError{Operation: o.path, Err: err}
+		unfit, ok := errors.AsType[*schema.Error](err)
+		return &InputError{Operation: o.path, Err: err, Incomplete: ok && unfit.Incomplete()}
 	}
 	return nil
 }

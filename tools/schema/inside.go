@@ -19,7 +19,7 @@ func (j *judge) object(p *part, v map[string]any, chain int, e evaluated) (found
 				return
 			}
 			if _, ok := v[name]; !ok {
-				found = append(found, j.field(name, "required, but missing")...)
+				found = append(found, j.field(name, isMissing)...)
 			}
 		}
 	}

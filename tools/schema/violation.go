@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,14 @@ func (v Violation) String() string {
 // Error says how a value does not fit a schema. There is at least one
 // violation; they are sorted by place.
 type Error struct{ Violations []Violation }
+
+// isMissing is the problem of a field that has to be there.
+const isMissing = "required, but missing"
+
+// Incomplete reports whether nothing is wrong but fields that are missing.
+func (e *Error) Incomplete() bool {
+	return !slices.ContainsFunc(e.Violations, func(v Violation) bool { return v.Problem != isMissing })
+}
 
 // maxShown bounds the violations in one text.
 const maxShown = 8

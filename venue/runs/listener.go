@@ -13,9 +13,12 @@ import (
 	"usher/venue/store"
 )
 
-// maxDeltas bounds the deltas that wait for a slow listener; more are dropped.
-// Entries of the log never are.
-const maxDeltas = 256
+// Bounds of what waits for a slow listener. Entries of the log are never dropped,
+// nor are the pieces of an answer: those that wait become fewer and longer ones.
+const (
+	maxDeltas = 256     // notes beside the answer; more are dropped
+	maxPiece  = 4 << 10 // bytes to which pieces grow together
+)
 
 // listener is one who follows a run.
 type listener struct {
@@ -23,7 +26,7 @@ type listener struct {
 
 	mu     sync.Mutex
 	queue  []runtime.Entry
-	deltas int // in the queue
+	deltas int // notes in the queue
 }
 
 // put lets the listener have an event. It never waits.
@@ -31,13 +34,47 @@ func (l *listener) put(e runtime.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Seq == 0 {
-		if l.deltas >= maxDeltas {
+		if n := len(l.queue); n > 0 && l.queue[n-1].Seq == 0 && merge(&l.queue[n-1].Event, e.Event) {
 			return
 		}
-		l.deltas++
+		switch e.Event.(type) {
+		case runtime.UsageDelta, runtime.ModelDelayed:
+			if l.deltas >= maxDeltas {
+				return
+			}
+			l.deltas++
+		}
 	}
 	l.queue = append(l.queue, e)
 	l.wake()
+}
+
+// merge puts a delta into the one before it, where both are pieces of one thing.
+func merge(last *runtime.Event, next runtime.Event) bool {
+	switch next := next.(type) {
+	case runtime.TextDelta:
+		if old, ok := (*last).(runtime.TextDelta); ok && len(old.Text) < maxPiece {
+			*last = runtime.TextDelta{Text: old.Text + next.Text}
+			return true
+		}
+	case runtime.ReasoningDelta:
+		if old, ok := (*last).(runtime.ReasoningDelta); ok && len(old.Text) < maxPiece {
+			*last = runtime.ReasoningDelta{Text: old.Text + next.Text}
+			return true
+		}
+	case runtime.ToolCallDelta:
+		if old, ok := (*last).(runtime.ToolCallDelta); ok && old.Index == next.Index && len(old.Arguments) < maxPiece {
+			old.Arguments += next.Arguments
+			*last = old
+			return true
+		}
+	case runtime.UsageDelta:
+		if _, ok := (*last).(runtime.UsageDelta); ok {
+			*last = next
+			return true
+		}
+	}
+	return false
 }
 
 func (l *listener) wake() {
