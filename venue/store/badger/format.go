@@ -66,7 +66,7 @@ func writeFormat(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already, unless something failed
 	_, err = fmt.Fprintf(f, formatText, Format)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 		if op.Kind != store.OpExpect {
 			continue
 		}
-		if row, _ := e.rows.Map.Get(op.Key); row.rev != op.Rev {
+		if row, _ := e.rows.Get(op.Key); row.rev != op.Rev {
 			return op.Key, nil
 		}
 	}
@@ -93,7 +93,7 @@ func (s *snapshot) Page(w store.Walk) ([]store.Row, string, error) { return s.ro
 func (s *snapshot) End()                                           {}
 
 func (r *rows) get(key string) ([]byte, uint64, error) {
-	row, ok := r.Map.Get(key)
+	row, ok := r.Get(key)
 	if !ok {
 		return nil, 0, nil
 	}
