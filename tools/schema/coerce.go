@@ -79,7 +79,7 @@ func (c *coercion) to(p *part, v any, chain int) any {
 // first that can be made to fit, else not at all.
 func (c *coercion) choose(choice []*part, v any, chain int) any {
 	for _, sub := range choice {
-		if c.judge.fits(sub, v, chain, nil) {
+		if c.fits(sub, v, chain, nil) {
 			return c.to(sub, v, chain)
 		}
 	}
@@ -87,7 +87,7 @@ func (c *coercion) choose(choice []*part, v any, chain int) any {
 		if !c.weigh(v) {
 			return v
 		}
-		if made := c.to(sub, copyOf(v), chain); c.judge.fits(sub, made, chain, nil) {
+		if made := c.to(sub, copyOf(v), chain); c.fits(sub, made, chain, nil) {
 			return made
 		}
 	}
