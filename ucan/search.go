@@ -104,11 +104,14 @@ func (s *search) release() {
 // fail notes why this way leads nowhere and returns false. Being cut short is the
 // reason before any other.
 func (s *search) fail(err error, at *Link, detail string, height int) bool {
-	if s.err == nil || err == ErrBudget || height > s.height && s.err != ErrBudget {
+	if s.err == nil || errors.Is(err, ErrBudget) || height > s.height && !s.cut() {
 		s.err, s.at, s.detail, s.height = err, at, detail, height
 	}
 	return false
 }
+
+// cut reports whether the search was cut short.
+func (s *search) cut() bool { return errors.Is(s.err, ErrBudget) }
 
 func (s *search) failWith(err error, at *Link, height int) bool {
 	if e, ok := errors.AsType[*VerifyError](err); ok {
@@ -155,7 +158,7 @@ func (s *search) climb(ctx context.Context) (root int, err error) {
 	if root, err = s.above(ctx, -1, &request, s.caller); root >= 0 || err != nil {
 		return root, err
 	}
-	for s.next < len(s.nodes) && s.err != ErrBudget {
+	for s.next < len(s.nodes) && !s.cut() {
 		at := s.next
 		s.next++
 		n := s.nodes[at]
@@ -164,7 +167,7 @@ func (s *search) climb(ctx context.Context) (root int, err error) {
 			continue
 		}
 		if n.link.format == JWT {
-			root, err = s.aboveJWT(at, &n)
+			root, err = s.aboveJWT(at, &n), nil
 		} else {
 			root, err = s.above(ctx, at, &n, n.link.iss)
 		}
@@ -189,21 +192,21 @@ func (s *search) asks(n *node) grant {
 }
 
 // aboveJWT tries the proofs that a JWT names.
-func (s *search) aboveJWT(at int, n *node) (root int, err error) {
+func (s *search) aboveJWT(at int, n *node) (root int) {
 	r := n.link.resolved.Load()
 	if len(r.parents) == 0 {
 		s.fail(ErrForeignRoot, n.link, "it was issued by "+n.link.iss.s, n.depth)
-		return -1, nil
+		return -1
 	}
 	child := s.asks(n)
 	for _, p := range r.parents {
 		for i := range p.resolved.Load().grants {
 			if root := s.try(p, i, at, n, &child); root >= 0 {
-				return root, nil
+				return root
 			}
 		}
 	}
-	return -1, nil
+	return -1
 }
 
 // above tries the tokens made out to aud that could be what n rests on, and
