@@ -17,6 +17,7 @@ type agentsCmd struct {
 	Suspend agentsSuspendCmd `cmd:"" help:"Suspend an agent: it takes no work."`
 	Resume  agentsResumeCmd  `cmd:"" help:"Resume a suspended agent."`
 	Delete  agentsDeleteCmd  `cmd:"" help:"End an agent."`
+	Adopt   agentsAdoptCmd   `cmd:"" help:"Put an agent that others created, or a program that others wrote, below you: it works on when they are suspended or ended."`
 }
 
 // onAgent is what commands on one agent take.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"usher/tools/agents"
 	"usher/venue"
@@ -93,6 +94,25 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 			a.Status = "removed"
 		}
 		return s.printStatus(a.AgentID, a.Status)
+	})
+}
+
+type agentsAdoptCmd struct {
+	fromConfig
+	Adopted string `arg:"" help:"The agent's id, or the path of a program such as o/report."`
+	JSON    bool   `name:"json" help:"Print as JSON."`
+}
+
+func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
+	input := map[string]string{"agentId": c.Adopted}
+	if strings.Contains(c.Adopted, "/") { // as no id does
+		input = map[string]string{"path": c.Adopted}
+	}
+	return change(ctx, s, &c.fromConfig, "agent:adopt", input, func(a agents.Adopted) error {
+		if c.JSON {
+			return s.printJSON(a)
+		}
+		return s.printStatus(c.Adopted, "adopted")
 	})
 }
 
