@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type node struct {
 	eternal          bool
 	proofs           []ucan.CID // JWT only
 	signed           bool       // the signature verifies
+	passes           bool       // it names no resource: it hands on that of its proof
 
 	parents, children []*node
 	bareOwner         ucan.DID // whose namespace bare resources of a JWT mean
@@ -51,7 +53,7 @@ func (c *claim) coversResource(d *claim) bool {
 func nodeOf(l *ucan.Link, source string) *node {
 	n := &node{
 		cid: l.CID(), source: source, format: l.Format(), issuer: l.Issuer(), audience: l.Audience(), subject: l.Subject(),
-		proofs: l.Proofs(), signed: true,
+		proofs: l.Proofs(), signed: true, passes: l.Passes(),
 	}
 	for c := range l.Capabilities() {
 		n.held = append(n.held, claim{Capability: c})
@@ -209,6 +211,7 @@ func (f *forest) searchProofs(n *node) {
 	switch {
 	case len(covering) > 0:
 		n.parents = covering
+		n.inherit()
 	case len(others) > 0:
 		n.parents = others
 	case subjects > 0:
@@ -218,7 +221,27 @@ func (f *forest) searchProofs(n *node) {
 	}
 }
 
+// inherit gives a token that names no resource those of its proofs.
+func (n *node) inherit() {
+	if !n.passes {
+		return
+	}
+	can, held := n.held[0].Can(), []claim(nil)
+	for _, p := range n.parents {
+		for i := range p.held {
+			g := &p.held[i]
+			if c, err := caps.NewCapability(g.With(), string(can)); err == nil && g.Can().Covers(can) {
+				held = append(held, claim{Capability: c, owner: g.owner})
+			}
+		}
+	}
+	n.held = held
+}
+
 func (f *forest) covers(p, n *node) bool {
+	if n.passes {
+		return slices.ContainsFunc(p.held, func(g claim) bool { return g.Can().Covers(n.held[0].Can()) })
+	}
 	for i := range n.held {
 		if p.covering(&n.held[i]) == nil {
 			return false

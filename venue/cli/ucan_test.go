@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,4 +292,39 @@ func cidOf(t *rapid.T, jwt string) string {
 		t.Fatalf("inspect %v: %s", err, out)
 	}
 	return seen.Tokens[len(seen.Tokens)-1].CID
+}
+
+// TestUcanInspectPassesOn: of a token that names no resource it shows what its proof
+// gives.
+func TestUcanInspectPassesOn(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "ucan", "testdata", "chains.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type vector struct {
+		Name   string
+		Tokens []string
+	}
+	var vectors []vector
+	if err := json.Unmarshal(raw, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(vectors, func(v vector) bool { return v.Name == "native, passed on" })
+	file := write(t, "chain", []byte(strings.Join(vectors[i].Tokens, "\n")))
+	status, out, notes := usher(t, "", "ucan", "inspect", "--json", "--at", "2026-11-20T12:00:00Z", file)
+	var report struct {
+		Tokens []struct {
+			Root         bool
+			Warnings     []string
+			Capabilities []struct{ With, Narrows string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || len(report.Tokens) != 2 {
+		t.Fatalf("%d, %v: %s%s", status, err, out, notes)
+	}
+	for _, n := range report.Tokens {
+		if len(n.Warnings) > 0 || len(n.Capabilities) != 1 || !strings.HasSuffix(n.Capabilities[0].With, "/w") {
+			t.Errorf("it shows %+v", n)
+		}
+	}
 }
