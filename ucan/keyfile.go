@@ -45,9 +45,9 @@ func (k Key) Export() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// ParseKey reads what [Key.Export] wrote; another spelling of the same key is
+// parseKey reads what [Key.Export] wrote; another spelling of the same key is
 // refused. Every error wraps [ErrKeyText], and none repeats the text.
-func ParseKey(text []byte) (Key, error) {
+func parseKey(text []byte) (Key, error) {
 	switch {
 	case len(text) == 0:
 		return Key{}, fmt.Errorf("%w: it is empty", ErrKeyText)
@@ -126,7 +126,7 @@ func ReadKeyFile(path string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("read key file: %w", err)
 	}
-	k, err := ParseKey(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))
+	k, err := parseKey(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))
 	if err != nil {
 		return Key{}, fmt.Errorf("read key file %s: %w", path, err)
 	}

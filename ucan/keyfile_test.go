@@ -27,9 +27,9 @@ func TestKeyExport(t *testing.T) {
 	if err != nil || enc != multibase.Base58BTC || !bytes.Equal(b, append([]byte{0x80, 0x26}, bytes.Repeat([]byte{7}, 32)...)) {
 		t.Errorf("Export decodes to %x, %c, %v", b, enc, err)
 	}
-	erased, err := ParseKey(text)
+	erased, err := parseKey(text)
 	if err != nil || !erased.Equal(k) {
-		t.Fatalf("ParseKey(Export) = %v, want the key", err)
+		t.Fatalf("parseKey(Export) = %v, want the key", err)
 	}
 	erased.Zero()
 	if _, err := erased.Export(); err == nil {
@@ -52,10 +52,10 @@ func TestKeyExportRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(text) > privText {
-			t.Fatalf("Export has %d characters, ParseKey takes %d", len(text), privText)
+			t.Fatalf("Export has %d characters, parseKey takes %d", len(text), privText)
 		}
-		if back, err := ParseKey(text); err != nil || !back.Equal(k) {
-			t.Fatalf("ParseKey(%s): %v", text, err)
+		if back, err := parseKey(text); err != nil || !back.Equal(k) {
+			t.Fatalf("parseKey(%s): %v", text, err)
 		}
 	})
 }
@@ -85,9 +85,9 @@ func TestParseKeyRefuses(t *testing.T) {
 		{"a space", good + " ", "not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := ParseKey([]byte(c.text))
+			_, err := parseKey([]byte(c.text))
 			if !errors.Is(err, ErrKeyText) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("ParseKey = %v, want %q", err, c.says)
+				t.Errorf("parseKey = %v, want %q", err, c.says)
 			}
 			if len(c.text) > 10 && err != nil && strings.Contains(err.Error(), c.text[4:10]) {
 				t.Errorf("the error repeats the text: %v", err)

@@ -26,8 +26,8 @@ type Revocation struct {
 	target CID
 }
 
-// OpenRevocation reads a revocation and verifies its signature.
-func OpenRevocation(raw []byte) (*Revocation, error) {
+// openRevocation reads a revocation and verifies its signature.
+func openRevocation(raw []byte) (*Revocation, error) {
 	inv, err := OpenInvocation(raw)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
 		if rev == 0 {
 			continue // swept since
 		}
-		r, err := OpenRevocation(raw)
+		r, err := openRevocation(raw)
 		if err != nil {
 			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
 		}

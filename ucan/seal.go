@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"sync"
 
-	"golang.org/x/crypto/argon2"
 	"golang.org/x/crypto/nacl/secretbox"
 )
 
@@ -24,11 +23,10 @@ import (
 var ErrSealed = errors.New("sealed box does not open; the key-encryption key or the name is another, or the box is damaged")
 
 const (
-	kekSize      = 32
-	nonceSize    = 24
-	boxVersion   = 1
-	boxOverhead  = 1 + nonceSize + secretbox.Overhead
-	saltMinBytes = 16
+	kekSize     = 32
+	nonceSize   = 24
+	boxVersion  = 1
+	boxOverhead = 1 + nonceSize + secretbox.Overhead
 )
 
 // Sealer encrypts secrets for storage with secretbox (XSalsa20-Poly1305) under
@@ -54,22 +52,6 @@ func newSealer(kek []byte, random io.Reader) (*Sealer, error) {
 	s := &Sealer{rand: random}
 	copy(s.kek[:], kek)
 	return s, nil
-}
-
-// SealerFromPassphrase derives the key-encryption key with Argon2id (RFC 9106,
-// the second recommended setting: 3 passes, 64 MiB, 4 lanes), which takes about
-// a tenth of a second. The salt is at least 16 random bytes, stored beside the
-// boxes; it is no secret.
-func SealerFromPassphrase(pass, salt []byte) (*Sealer, error) {
-	if len(pass) == 0 {
-		return nil, errors.New("new sealer: the passphrase is empty")
-	}
-	if len(salt) < saltMinBytes {
-		return nil, fmt.Errorf("new sealer: the salt has %d bytes; it needs at least %d random ones", len(salt), saltMinBytes)
-	}
-	kek := argon2.IDKey(pass, salt, 3, 64<<10, 4, kekSize)
-	defer clear(kek)
-	return NewSealer(kek)
 }
 
 // SealerFromFile reads the key-encryption key from a file of one line, 32 bytes

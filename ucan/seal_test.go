@@ -164,24 +164,3 @@ func TestSealerFromFileRace(t *testing.T) {
 		}
 	}
 }
-
-func TestSealerFromPassphrase(t *testing.T) {
-	salt := []byte("0123456789abcdef")
-	a, err := SealerFromPassphrase([]byte("correct horse"), salt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := SealerFromPassphrase([]byte("correct horse"), []byte("0123456789abcdeX"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.kek == b.kek {
-		t.Error("the salt has no part in the key")
-	}
-	if _, err := SealerFromPassphrase(nil, salt); err == nil {
-		t.Error("an empty passphrase was taken")
-	}
-	if _, err := SealerFromPassphrase([]byte("x"), salt[:15]); err == nil {
-		t.Error("a salt of 15 bytes was taken")
-	}
-}

@@ -36,8 +36,7 @@ const (
 // Store holds tokens, revocations and used invocations. All revocations, and the
 // tokens of the audiences asked about lately, are in memory as well, so that a
 // call touches the disk only for what is new. It expects to be the only writer of
-// its part of the KV; after another process has written there, call
-// [Store.Refresh]. Safe for concurrent use.
+// its part of the KV. Safe for concurrent use.
 type Store struct {
 	kv     KV
 	prefix string
@@ -72,14 +71,14 @@ func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
 			s.prefix = opts.Prefix
 		}
 	}
-	if err := s.Refresh(ctx); err != nil {
+	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("open token store: %w", err)
 	}
 	return s, nil
 }
 
-// Refresh reads the revocations again and forgets everything else that is cached.
-func (s *Store) Refresh(ctx context.Context) error {
+// refresh reads the revocations again and forgets everything else that is cached.
+func (s *Store) refresh(ctx context.Context) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	revoked := map[CID][]DID{}

@@ -116,7 +116,7 @@ func mustRevoke(t testing.TB, k Key, target CID) *Revocation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = OpenRevocation(r.Bytes()); err != nil {
+	if r, err = openRevocation(r.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -260,7 +260,7 @@ func TestRefreshAndRevoke(t *testing.T) {
 			w.store.changes.Unlock()
 		}
 	}
-	if err := w.store.Refresh(t.Context()); err != nil || calls == 0 {
+	if err := w.store.refresh(t.Context()); err != nil || calls == 0 {
 		t.Errorf("Refresh: %v, %d scans", err, calls)
 	}
 }
@@ -361,7 +361,7 @@ func TestOpenRevocationRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenRevocation(i.Bytes()); !errors.Is(err, ErrMalformed) {
+		if _, err := openRevocation(i.Bytes()); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -391,7 +391,7 @@ func TestRevocationForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := OpenRevocation(raw); err != nil || r.Target() != target {
+			if r, err := openRevocation(raw); err != nil || r.Target() != target {
 				t.Errorf("%s, a nonce of %d bytes: %v, %v", name, len(nonce), r, err)
 			}
 		}
@@ -682,7 +682,7 @@ func TestConcurrentUse(t *testing.T) {
 			if _, err := w.store.Sweep(context.Background(), noon); err != nil {
 				t.Error(err)
 			}
-			if err := w.store.Refresh(context.Background()); err != nil {
+			if err := w.store.refresh(context.Background()); err != nil {
 				t.Error(err)
 			}
 		}

@@ -35,13 +35,13 @@ func OpenText(text string) (*Link, error) {
 	return Open(raw)
 }
 
-// OpenRevocationText is [OpenRevocation] for the text that [Revocation.Text] makes.
+// OpenRevocationText is openRevocation for the text that [Revocation.Text] makes.
 func OpenRevocationText(text string) (*Revocation, error) {
 	raw, err := readText(text)
 	if err != nil {
 		return nil, err
 	}
-	return OpenRevocation(raw)
+	return openRevocation(raw)
 }
 
 func readText(text string) ([]byte, error) {
