@@ -331,6 +331,12 @@ func TestRevokeVenueRooted(t *testing.T) {
 	wantErr(t, ask(), nil)
 	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.dan, l.CID())), nil)
 	wantErr(t, ask(), ErrRevoked)
+	// The same of a token that comes along, and of one below it, whoever began it.
+	below := w.native(w.bob, w.carol.DID(), w.host.DID(), "crud", w.url(w.dan, "w"), nil)
+	for caller, tokens := range map[Key][]*Link{w.bob: {l}, w.carol: {below, l}} {
+		_, err := w.v.Authorize(t.Context(), Query{Caller: caller.DID(), Request: caps.Need("crud", w.url(w.dan, "w/x")), Tokens: tokens})
+		wantErr(t, err, ErrRevoked)
+	}
 }
 
 // TestDelegatedRevocation lets the holder of ucan/revoke revoke for the owner.
