@@ -173,7 +173,7 @@ func TestWhatIsKnownOfJobs(t *testing.T) {
 		}, nil},
 		{"a call that was stopped is cut", func(p *past) {
 			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
-		}, []string{"t " + strings.Repeat("y", 500) + " …: stopped, its effect is unknown"}},
+		}, []string{"t " + strings.Repeat("y", 497) + "…: stopped, its effect is unknown"}},
 		{"a result keeps a stopped call", func(p *past) {
 			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, "{}")
 			p.call(result, `{"id":"`+id+`"}`)
@@ -202,7 +202,7 @@ func TestAnAnswerForgetsEarlierTries(t *testing.T) {
 		want []string
 	}{
 		{"answered", runtime.TurnFinished{}, nil},
-		{"failed again", runtime.TurnFinished{Error: "no"}, []string{long[:8<<10] + " …", long[:8<<10] + " …"}},
+		{"failed again", runtime.TurnFinished{Error: "no"}, []string{long[:8<<10-3] + "…", long[:8<<10-3] + "…"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var p past
@@ -231,7 +231,7 @@ func TestARefusalIsKeptOnce(t *testing.T) {
 	_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
 	want := []string{
 		"Capability denied: v/ops/t requires crud/read on w/b.", "Capability denied: v/ops/t requires crud/read on w/a.",
-		strings.Repeat("x", 500) + " …", "Capability denied: v/ops/t requires invoke.",
+		strings.Repeat("x", 497) + "…", "Capability denied: v/ops/t requires invoke.",
 	}
 	if diff := cmp.Diff(want, textsOf(c, runtime.KeptDenial)); diff != "" {
 		t.Errorf("refusals (-want +got):\n%s", diff)

@@ -74,7 +74,7 @@ func (t *turn) observeTool(ctx context.Context, w *wish) (context.Context, *tele
 }
 
 // endTool ends the span of a tool call.
-func endTool(ctx context.Context, span *telemetry.ToolSpan, w *wish, done *ToolFinished, err error) {
+func endTool(ctx context.Context, span *telemetry.ToolSpan, done *ToolFinished, err error) {
 	if span == nil {
 		return
 	}

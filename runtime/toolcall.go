@@ -87,7 +87,7 @@ func (t *turn) called(ctx context.Context, done ToolFinished) error {
 func (t *turn) callTool(ctx context.Context, w wish) ToolFinished {
 	ctx, span := t.observeTool(ctx, &w)
 	done, err := t.attempt(ctx, &w)
-	endTool(ctx, span, &w, &done, err)
+	endTool(ctx, span, &done, err)
 	return done
 }
 

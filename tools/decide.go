@@ -27,11 +27,10 @@ const (
 // guards. Who may not call learns no more than that.
 func (g *Gate) Decide(ctx context.Context, auth Authority, inv Invocation) (*Ruling, error) {
 	r := new(Ruling)
-	err := g.decide(ctx, auth, inv, r)
-	if r.denial != nil || r.guard != nil {
-		return r, nil
+	if err := g.decide(ctx, auth, inv, r); r.Verdict() == Allow {
+		return r, err
 	}
-	return r, err
+	return r, nil
 }
 
 // decide fills the ruling. Its error is the denial or the guard's, too.
@@ -93,8 +92,8 @@ func (g *Gate) direct(ctx context.Context, r *Ruling, set caps.Set) error {
 		if len(calls) != 1 {
 			return nil
 		}
-		if err := g.resolve(ctx, &at, set, calls[0].Operation); err != nil {
-			return nil // what is told of it is told when it is called
+		if g.resolve(ctx, &at, set, calls[0].Operation) != nil {
+			return nil //nolint:nilerr // what is told of it is told when it is called
 		}
 		if at.input = calls[0].Input; at.op.sealed {
 			return fmt.Errorf("%s %w", at.op.path, ErrDirect)

@@ -107,7 +107,7 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *Ruling, err error) 
 		g.watch.decisions.Add(ctx, 1, metric.WithAttributes(set...))
 	}
 	if span.IsRecording() {
-		r.describe(span, verdict, denial)
+		r.describe(span, verdict)
 		if err != nil && denial == nil {
 			span.SetAttributes(semconv.ErrorTypeKey.String(class(err)))
 			span.SetStatus(codes.Error, "") // its text may quote the input
@@ -116,7 +116,7 @@ func (g *Gate) show(ctx context.Context, span trace.Span, r *Ruling, err error) 
 	span.End()
 }
 
-func (r *Ruling) describe(span trace.Span, verdict string, denial *caps.Denial) {
+func (r *Ruling) describe(span trace.Span, verdict string) {
 	set := make([]attribute.KeyValue, 0, 12)
 	text := func(key attribute.Key, value string) {
 		if value != "" {

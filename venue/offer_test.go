@@ -27,13 +27,14 @@ func universe() map[string][]string {
 			add("v/ops/covia/"+op, `{"path":%q,"value":1}`, p)
 		}
 		add("v/ops/covia/inspect", `{"paths":[%q]}`, p)
+		add("v/ops/agent/adopt", `{"path":%q}`, p)
 		for _, q := range paths {
 			add("v/ops/covia/copy", `{"from":%q,"to":%q}`, p, q)
 		}
 	}
 	add("v/ops/covia/list", `{}`)
 	for _, id := range ids {
-		for _, op := range []string{"create", "request", "message", "info", "update", "delete", "suspend", "resume"} {
+		for _, op := range []string{"create", "request", "message", "info", "update", "delete", "suspend", "resume", "adopt"} {
 			add("v/ops/agent/"+op, `{"agentId":%q,"message":"x","input":{}}`, id)
 		}
 		for _, other := range ids {
@@ -46,7 +47,7 @@ func universe() map[string][]string {
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
-	for _, op := range []string{"issue", "delegate", "import", "verify", "list"} {
+	for _, op := range []string{"issue", "delegate", "import", "export", "verify", "list"} {
 		add("v/ops/ucan/"+op, `{}`)
 	}
 	add("v/ops/ucan/revoke", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)

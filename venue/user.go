@@ -124,8 +124,8 @@ func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runt
 		}
 		defer context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })()
 		here := context.WithoutCancel(ctx) // a turn that is stopped says how it ended
-		for e := range r.Events(here, 0) {
-			if !yield(e.Event, nil) {
+		for e, err := range r.Events(here, 0) {
+			if err != nil || !yield(e.Event, nil) {
 				r.Stop(runtime.ErrStopped)
 				_, _ = r.Wait(here) // nothing of it happens any more
 				return

@@ -75,7 +75,8 @@ var (
 
 const prefix = "r/"
 
-func runKey(owner ucan.DID, id string) string  { return prefix + "run/" + owner.String() + "/" + id }
+func runKey(owner ucan.DID, id string) string { return prefix + "run/" + owner.String() + "/" + id }
+
 func openKey(owner ucan.DID, id string) string { return prefix + "open/" + owner.String() + "/" + id }
 
 // Open opens the book and ends the runs that a crash left open.

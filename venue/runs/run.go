@@ -110,7 +110,7 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 		defer r.cancel(nil)
 		defer stopped()
 		output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
-		r.finish(context.WithoutCancel(ctx), output, err)
+		_ = r.finish(context.WithoutCancel(ctx), output, err) // it is logged there
 	}()
 	return r, nil
 }
