@@ -47,9 +47,10 @@ func universe() map[string][]string {
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
-	for _, op := range []string{"issue", "delegate", "import", "export", "verify", "list"} {
+	for _, op := range []string{"issue", "delegate", "import", "verify", "list"} {
 		add("v/ops/ucan/"+op, `{}`)
 	}
+	add("v/ops/ucan/export", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)
 	add("v/ops/ucan/revoke", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)
 	for _, name := range ids {
 		add("v/ops/secret/set", `{"name":%q,"value":"x"}`, name)
