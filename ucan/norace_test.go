@@ -1,0 +1,5 @@
+//go:build !race
+
+package ucan
+
+const racing = false
