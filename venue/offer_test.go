@@ -47,7 +47,7 @@ func universe() map[string][]string {
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
-	for _, op := range []string{"issue", "delegate", "import", "verify", "list"} {
+	for _, op := range []string{"issue", "delegate", "import", "verify", "list", "whoami"} {
 		add("v/ops/ucan/"+op, `{}`)
 	}
 	add("v/ops/ucan/export", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)

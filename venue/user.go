@@ -117,7 +117,7 @@ func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, 
 // empty is a new one.
 func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
-		r, err := a.Start(ctx, session, text)
+		r, err := a.start(ctx, session, text, true)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -140,6 +140,10 @@ func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runt
 // Start says something to the agent in a session, made on first use; empty is a
 // new one. The turn goes on whoever follows it: see [runs.Run.Events].
 func (a *Agent) Start(ctx context.Context, session, text string) (*runs.Run, error) {
+	return a.start(ctx, session, text, false)
+}
+
+func (a *Agent) start(ctx context.Context, session, text string, followed bool) (*runs.Run, error) {
 	v := a.user.v
 	actor, err := v.actor(ctx, a.agent, a.user.auth)
 	if err != nil {
@@ -154,7 +158,7 @@ func (a *Agent) Start(ctx context.Context, session, text string) (*runs.Run, err
 		return nil, err
 	}
 	turn := v.turn(conversation{a.agent, actor, s, runtime.Say{From: a.user.DID().String(), Text: text}})
-	r, err := v.runs.Start(ctx, a.user.auth, runs.Spec{Kind: runs.Turn, Agent: a.ID(), Session: s}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+	r, err := v.runs.Start(ctx, a.user.auth, runs.Spec{Kind: runs.Turn, Agent: a.ID(), Session: s, Followed: followed}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		defer release()
 		return turn(ctx, r)
 	})

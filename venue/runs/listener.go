@@ -144,9 +144,13 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 }
 
 func (r *Run) listen(after uint64) *listener {
-	l := &listener{ready: make(chan struct{}, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if l := r.first; l != nil && after == 0 {
+		r.first = nil
+		return l
+	}
+	l := &listener{ready: make(chan struct{}, 1)}
 	for _, e := range r.entries {
 		if e.Seq > after {
 			l.queue = append(l.queue, e)

@@ -23,6 +23,7 @@ type Spec struct {
 	Agent      string   // whose turn it is
 	Session    *Session // that it is a turn of; nil for none
 	Background bool     // it may outlive the call that starts it
+	Followed   bool     // whoever starts it follows it from the beginning: the first [Run.Events] after 0 misses no piece
 }
 
 // Work is what a run does. Its context ends when the run is stopped.
@@ -46,8 +47,9 @@ type Run struct {
 	seq       uint64          // of its own log
 	entries   []runtime.Entry
 	listeners []*listener
-	claimed   bool   // an orchestration has its steps here
-	saved     string // status that was stored last
+	first     *listener // of who starts the run and follows it; nil once that began
+	claimed   bool      // an orchestration has its steps here
+	saved     string    // status that was stored last
 }
 
 type runKeyType struct{}
@@ -72,6 +74,10 @@ func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
 			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input,
 			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(),
 		},
+	}
+	if spec.Followed {
+		r.first = &listener{ready: make(chan struct{}, 1)}
+		r.listeners = []*listener{r.first}
 	}
 	if spec.Kind != Turn {
 		r.places = []place{{owner: r.owner}}
