@@ -33,7 +33,7 @@ type meter struct {
 	plugged *plugged
 	model   runtime.Model
 
-	mu   sync.Mutex // guards used, but for its agent
+	mu   sync.Mutex // guards used
 	used used
 }
 
@@ -55,16 +55,23 @@ func (m *meter) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 		for chunk, err := range m.model.Generate(ctx, req) {
 			c.see(&chunk, err)
 			if err != nil && ctx.Err() == nil {
-				m.plugged.fail(m.used.Agent, err)
+				m.plugged.fail(m.spent().Agent, err)
 			}
 			if chunk.Delay != nil {
-				m.plugged.delayed(m.used.Agent, chunk.Delay)
+				m.plugged.delayed(m.spent().Agent, chunk.Delay)
 			}
 			if !yield(chunk, err) {
 				return
 			}
 		}
 	}
+}
+
+// spent is what was used so far.
+func (m *meter) spent() used {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
 }
 
 func (m *meter) add(c *count) {

@@ -47,7 +47,7 @@ func plug(cfg *config.Config, name string, m cli.DemoModel, notes io.Writer) (*p
 
 // behind reports whether the model is behind an agent.
 func (p *plugged) behind(agent string) bool {
-	return p != nil && slices.ContainsFunc(p.meters, func(m *meter) bool { return m.used.Agent == agent })
+	return p != nil && slices.ContainsFunc(p.meters, func(m *meter) bool { return m.spent().Agent == agent })
 }
 
 // fail notes an error of the model. The first one that more requests would only
@@ -90,9 +90,7 @@ func (p *plugged) delayed(agent string, d *runtime.Delay) {
 func (p *plugged) used() []used {
 	var out []used
 	for _, m := range p.meters {
-		m.mu.Lock()
-		out = append(out, m.used)
-		m.mu.Unlock()
+		out = append(out, m.spent())
 	}
 	return out
 }
