@@ -14,6 +14,8 @@ var (
 	ErrForeignAuthority = fault.New(fault.ForeignAuthority, "authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
 	ErrTooDeep = fault.New(fault.TooDeep, "call depth limit reached: operations start operations too deeply")
+	// ErrUnsettled: authority changed each time while the call was decided.
+	ErrUnsettled = fault.New(fault.Busy, "authority keeps changing while the call is decided, so it did not run: try again")
 	// ErrDirect: a sealed operation was asked for by another operation.
 	ErrDirect = fault.New(fault.DirectOnly, "answers direct calls only, no step, job or context entry: a secret would flow through records")
 	// ErrTooLarge: the input of a call is over the limit.

@@ -141,8 +141,11 @@ func (g *Gate) charge(ctx context.Context, auth Authority, inv Invocation) error
 func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64, err error) {
 	for try := 0; ; try++ {
 		err = g.decide(ctx, r.auth, inv, r)
-		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch || try == maxTries {
+		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch {
 			break
+		}
+		if try == maxTries {
+			return 0, ErrUnsettled
 		}
 	}
 	switch {
