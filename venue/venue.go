@@ -185,6 +185,10 @@ func (v *Venue) close() error {
 	return errors.Join(err, v.store.Close())
 }
 
+// Executing returns the runs that execute now: jobs that were started and left to
+// themselves, after whoever started them is done. Close stops them.
+func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
+
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.venue.DID() }
 

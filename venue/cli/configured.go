@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if f.dir = f.Data; f.dir == "" {
 		f.dir = c.StoreDir()
 	}
-	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: s.program.Providers, Telemetry: s.telemetry})
+	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry})
 	if err != nil {
 		return nil, nil, f.unopened(ctx, s, c, err)
 	}
@@ -89,7 +90,30 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	return fn(v, u)
+	if err := fn(v, u); err != nil {
+		return err
+	}
+	return s.settle(ctx, v)
+}
+
+// settle waits for the jobs that the command, or an agent in it, has started and
+// that nobody waits for: they would end with the venue.
+func (s *streams) settle(ctx context.Context, v *venue.Venue) error {
+	for _, r := range v.Executing() {
+		job := fmt.Sprintf("job %s (%s)", r.ID(), r.Record().Op)
+		s.note(job + " runs on: waiting for it; Ctrl-C stops it")
+		if _, err := r.Wait(ctx); ctx.Err() != nil {
+			return errInterrupted
+		} else if err != nil {
+			s.note(job + " failed: " + err.Error())
+			continue
+		}
+		s.note(job + " is done")
+	}
+	if len(v.Executing()) > 0 { // what those have started
+		return s.settle(ctx, v)
+	}
+	return nil
 }
 
 // withAgent is [fromConfig.withVenue] for a command on an agent of the user.

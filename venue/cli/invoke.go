@@ -7,7 +7,9 @@ import (
 	"errors"
 
 	"usher/tools"
+	"usher/tools/grid"
 	"usher/venue"
+	"usher/venue/runs"
 )
 
 type invokeCmd struct {
@@ -29,12 +31,29 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 	}
 	defer s.observe(ctx)()
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[json.RawMessage](ctx, u, c.Operation, input)
+		out, err := u.Invoke(ctx, c.Operation, input)
+		if err == nil {
+			out, err = s.outcome(ctx, u, out)
+		}
 		if err != nil {
 			return interrupted(ctx, c.uninvoked(ctx, u, err))
 		}
 		return s.printJSON(out)
 	})
+}
+
+// outcome waits for the job that out says was started, which ends with the
+// command, and returns its output. Any other output is returned as it is.
+func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessage) (json.RawMessage, error) {
+	var job grid.Status
+	if json.Unmarshal(out, &job) != nil || job.Status != runs.Started {
+		return out, nil
+	}
+	if _, err := u.Job(ctx, job.ID); err != nil {
+		return out, nil //nolint:nilerr // it speaks of something else
+	}
+	s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
+	return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
 }
 
 // input reads the operation's input.

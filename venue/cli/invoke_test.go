@@ -1,8 +1,13 @@
 package cli_test
 
 import (
+	"context"
+	"io"
+	"iter"
+	"strings"
 	"testing"
 
+	"usher/runtime"
 	"usher/venue/cli"
 )
 
@@ -26,5 +31,35 @@ func TestInvokeStatus(t *testing.T) {
 				t.Errorf("invoke %s %s = %d, want %d\n%s", tc.operation, tc.input, got, tc.want, notes)
 			}
 		})
+	}
+}
+
+// waiting is a model that tells when it is asked, and answers nothing until the
+// turn is stopped.
+type waiting chan struct{}
+
+func (w waiting) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		close(w)
+		<-ctx.Done()
+		yield(runtime.Chunk{}, ctx.Err())
+	}
+}
+
+// Ctrl-C ends a command that waits for a job, and the job.
+func TestAJobIsStopped(t *testing.T) {
+	file := project(t, "user: me\nstore: memory\nmodels: {default: {provider: test}}\nagents: [{id: clerk, caps: []}]\n")
+	ctx, stop := context.WithCancel(t.Context())
+	asked := make(waiting)
+	go func() {
+		<-asked
+		stop()
+	}()
+	var notes strings.Builder
+	status := modelled(asked, io.Discard, &notes).Run(ctx, []string{
+		"invoke", "grid:invoke", `{"operation":"agent:request","input":{"agentId":"clerk","input":"hello"}}`, "-c", file,
+	})
+	if want := "runs: waiting for its outcome; Ctrl-C stops it\nusher: interrupted\n"; status != cli.ExitFailed || !strings.HasSuffix(notes.String(), want) {
+		t.Errorf("status %d, want %d with %q: %s", status, cli.ExitFailed, want, notes.String())
 	}
 }

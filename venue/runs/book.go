@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -194,6 +196,13 @@ func (b *Book) Live(owner ucan.DID, id string) *Run {
 		return r
 	}
 	return nil
+}
+
+// Executing returns the runs that execute now, in no order.
+func (b *Book) Executing() []*Run {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Values(b.live))
 }
 
 // Find returns the record of a run. Another owner's looks like none.
