@@ -297,14 +297,3 @@ func TestCopiedSessionsKeepWhatTheySpent(t *testing.T) {
 		}
 	}
 }
-
-// A model that stands in for a missing key is not to be found below.
-func TestAStandInIsNotUnwrapped(t *testing.T) {
-	k := new(keyed)
-	for _, standIn := range []bool{true, false} {
-		k.now.Store(&made{model: answering{}, standIn: standIn})
-		if _, ok := usher.As[answering](k); ok == standIn {
-			t.Errorf("with a stand-in %t, the model below is found: %t", standIn, ok)
-		}
-	}
-}

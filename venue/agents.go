@@ -103,7 +103,7 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 	if err := s.atMost(call, spec.ID, set, call.Owner()); err != nil {
 		return out, nil, err
 	}
-	if s.v.keys.independent(call.Owner()) == spec.ID {
+	if s.v.keys.Independent(call.Owner()).Agent() == spec.ID {
 		return out, nil, fmt.Errorf("%s is the agent whose namespace this is: choose another id", spec.ID)
 	}
 	// In memory, so that nothing waits for it while its record is replaced.
@@ -145,11 +145,11 @@ func (s agentService) put(ctx context.Context, call tools.Call, spec agents.Spec
 			return nil, err
 		}
 		if spec.Identity == agents.IdentityOwn {
-			own, err := s.v.keys.key(ctx, agentPrefix+bound{key, rec.Life}.String())
+			own, err := s.v.keys.Agent(ctx, bound{key, rec.Life}.name())
 			if err != nil {
 				return nil, err
 			}
-			rec.DID = own.DID().String()
+			rec.DID = own.String()
 		}
 		rec.Caps = held(spec, set, rec.principal(key), call.Owner())
 		return rec, nil

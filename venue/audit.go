@@ -2,7 +2,6 @@ package venue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"usher/venue/keys"
 	"usher/venue/ledger"
 	"usher/venue/store/badger"
 )
@@ -17,7 +17,7 @@ import (
 // createLedger begins the ledger of a new venue, before anything else is in its
 // store.
 func (v *Venue) createLedger(ctx context.Context) error {
-	if _, rev, err := v.store.Get(ctx, "k/"+venueKey); err != nil || rev != 0 {
+	if did, err := keys.VenueIn(ctx, v.store.Under("k/")); err != nil || !did.IsZero() {
 		return err
 	}
 	return ledger.Create(ctx, v.store)
@@ -33,7 +33,7 @@ func (v *Venue) openLedger(ctx context.Context, o *Options) (err error) {
 		places = append([]string{CheckpointFile(o.Dir)}, places...)
 	}
 	v.ledger, err = ledger.Open(ctx, v.store, ledger.Options{
-		Key: v.keys.venue, Checkpoints: places, Now: v.now, Logger: v.log,
+		Key: v.keys.Venue(), Checkpoints: places, Now: v.now, Logger: v.log,
 	})
 	return err
 }
@@ -59,18 +59,14 @@ func ReadLedger(ctx context.Context, dir string) (r *ledger.Reader, shut func() 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read ledger: %w", err)
 	}
-	raw, _, err := st.Get(ctx, "k/"+venueKey)
-	var key sealedKey
-	if err == nil && raw == nil {
+	did, err := keys.VenueIn(ctx, st.Under("k/"))
+	if err == nil && did.IsZero() {
 		err = fmt.Errorf("%s holds no venue", dir)
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &key)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("read ledger: %w", err), st.Close())
 	}
-	return ledger.NewReader(st, key.DID), st.Close, nil
+	return ledger.NewReader(st, did), st.Close, nil
 }
 
 // CheckpointFile is where the checkpoints of a data folder lie beside its

@@ -81,7 +81,7 @@ func TestASetterThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = v.Close() })
-	key := agentKey{testDID(t, "a"), "setter"}
+	key := agentKey{v.DID(), "setter"}
 	if _, err := v.agents.space.Apply(t.Context(), nil, map[string][]byte{recordKey(key): []byte("{")}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s delegationService) Now() time.Time { return s.v.now() }
 
 // mayRoot lets the venue speak for the principals whose keys it has.
 func (v *Venue) mayRoot(owner, issuer ucan.DID) bool {
-	return issuer == v.DID() && v.keys.hosts(owner)
+	return issuer == v.DID() && v.keys.Hosts(owner)
 }
 
 // signer returns what an agent holds that signed a token. Of another venue's agent
@@ -39,7 +39,7 @@ func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
 	if err != nil {
 		return caps.Set{}, ucan.DID{}
 	}
-	if !v.keys.hosts(owner) {
+	if !v.keys.Hosts(owner) {
 		return caps.Unrestricted(), owner
 	}
 	return v.agents.Live(ctx, tools.Life(agent))
@@ -65,7 +65,7 @@ func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegat
 			return nil, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
 		}
 	}
-	issuer := ucan.Issuer{Key: s.v.keys.venue, Verifier: s.v.verifier, Rand: s.v.random}
+	issuer := ucan.Issuer{Key: s.v.keys.Venue(), Verifier: s.v.verifier, Rand: s.v.random}
 	d := ucan.Delegation{Audience: r.Audience, Capabilities: r.Capabilities, Owner: owner, Expires: r.Expires, Format: ucan.JWT}
 	s.byAgent(call, &d)
 	links, err := issuer.Delegate(ctx, d)
@@ -76,7 +76,7 @@ func (s delegationService) Issue(ctx context.Context, call tools.Call, r delegat
 }
 
 func (s delegationService) Delegate(ctx context.Context, call tools.Call, r delegation.Request) ([]*ucan.Link, error) {
-	key, err := s.v.keys.of(ctx, call.Owner())
+	key, err := s.v.keys.Of(ctx, call.Owner())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s delegationService) Revoke(ctx context.Context, call tools.Call, cid ucan
 	if err := s.bounded(ctx, call, delegation.CanRevoke, token); err != nil {
 		return known, err
 	}
-	key, err := s.v.keys.of(ctx, call.Owner())
+	key, err := s.v.keys.Of(ctx, call.Owner())
 	if err != nil {
 		return known, err
 	}
@@ -177,9 +177,9 @@ func (s delegationService) Export(ctx context.Context, call tools.Call, cid ucan
 // Venue is the DID of the venue.
 func (s delegationService) Venue() ucan.DID { return s.v.DID() }
 
-// retire revokes what a principal has delegated, and forgets its key.
-func (v *Venue) retire(ctx context.Context, name string, did ucan.DID) error {
-	key, err := v.keys.of(ctx, did)
+// retire revokes what an independent agent has delegated, and forgets its key.
+func (v *Venue) retire(ctx context.Context, life tools.Life, did ucan.DID) error {
+	key, err := v.keys.Of(ctx, did)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (v *Venue) retire(ctx context.Context, name string, did ucan.DID) error {
 			return err
 		}
 	}
-	return v.keys.forget(ctx, name, did)
+	return v.keys.Forget(ctx, life, did)
 }
 
 // Import puts revocations into effect, and stores tokens that carry authority now.

@@ -54,7 +54,7 @@ func (v *Venue) bury(ctx context.Context, key agentKey, past *record, kept bound
 	}
 	of := bound{key, past.Life}
 	if past.DID != "" {
-		if err := v.retire(ctx, agentPrefix+of.String(), past.principal(key)); err != nil {
+		if err := v.retire(ctx, of.name(), past.principal(key)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"usher/runtime"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/models"
 )
 
 // lint returns what lint says of the models of a configuration, line:column first.
@@ -23,7 +24,7 @@ func lint(t *testing.T, text string) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, f := range c.Lint(registry, []string{"offline", "openai", "anthropic"}, venue.CheckModels(t.Context(), c.Models, nil)) {
+	for _, f := range c.Lint(registry, []string{"offline", "openai", "anthropic"}, models.Check(t.Context(), c.Models, nil)) {
 		out = append(out, strings.TrimPrefix(f.String(), "usher.yaml:"))
 	}
 	return out

@@ -12,8 +12,8 @@ import (
 
 	"usher/runtime/endpoint"
 	"usher/tools/schema"
-	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/models"
 )
 
 // asSchemaSees is the models of a configuration as JSON.
@@ -113,11 +113,11 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 		{"provider: offline, record: a, replay: b", false},
 		{"provider: offline, record: 1", false},
 	} {
-		models := parse(t, "models:\n  a: {"+tt.model+"}\n  b: {provider: offline}\n").Models
-		if err := s.Validate(asSchemaSees(t, models)); (err == nil) != tt.ok {
+		entries := parse(t, "models:\n  a: {"+tt.model+"}\n  b: {provider: offline}\n").Models
+		if err := s.Validate(asSchemaSees(t, entries)); (err == nil) != tt.ok {
 			t.Errorf("schema of {%s}: %v, want ok %v", tt.model, err, tt.ok)
 		}
-		err := venue.CheckModels(t.Context(), models, nil)("a")
+		err := models.Check(t.Context(), entries, nil)("a")
 		if _, missing := errors.AsType[*endpoint.MissingError](err); missing || (err == nil) != tt.ok {
 			t.Errorf("lint of {%s}: %v, want ok %v", tt.model, err, tt.ok)
 		}
@@ -157,7 +157,7 @@ func TestTheSchemaKnowsTheProviders(t *testing.T) {
 			closed = append(closed, name)
 		}
 	}
-	want := slices.Sorted(maps.Keys(venue.Providers()))
+	want := slices.Sorted(maps.Keys(models.Providers()))
 	for what, got := range map[string][]string{"the examples of provider": s.Defs.Model.Properties.Provider.Examples, "the rules": closed} {
 		if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 			t.Errorf("%s (-venue +schema):\n%s", what, diff)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,15 +22,11 @@ import (
 
 // model returns the model that a spec names.
 func (v *Venue) model(spec *agents.Spec) (runtime.Model, error) {
-	name := either(spec.Model, "default")
-	if m, ok := v.models[name]; ok {
-		return m, nil
+	m, err := v.models.Model(either(spec.Model, "default"))
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", spec.ID, err)
 	}
-	known := slices.Sorted(maps.Keys(v.models))
-	if len(known) == 0 {
-		return nil, fmt.Errorf("agent %s: this venue has no models: configure one under models, or give one in Options.Models", spec.ID)
-	}
-	return nil, fmt.Errorf("agent %s: there is no model %q; there are %s", spec.ID, name, strings.Join(known, ", "))
+	return m, nil
 }
 
 // toolsOf returns the operations that one entry of a spec's tools means for auth.

@@ -24,7 +24,7 @@ type User struct {
 
 // User returns the user of the name, who is made on first use.
 func (v *Venue) User(ctx context.Context, name string) (*User, error) {
-	did, err := v.keys.user(ctx, name)
+	did, err := v.keys.User(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("user %q: %w", name, err)
 	}
@@ -89,6 +89,14 @@ func (u *User) Agents(ctx context.Context) ([]agents.Summary, error) {
 	}
 	var list struct{ Agents []agents.Summary }
 	return list.Agents, json.Unmarshal(out, &list)
+}
+
+// SetSecret keeps a secret of the user under a name, in place of one that is
+// there. It is secret:set: models whose configuration says secret:NAME for the
+// user who owns it use it from their next call on.
+func (u *User) SetSecret(ctx context.Context, name, value string) error {
+	_, err := u.Invoke(ctx, "secret:set", map[string]string{"name": name, "value": value})
+	return err
 }
 
 // Job returns the record of a job of the user.

@@ -19,7 +19,9 @@ import (
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/apply"
+	"usher/venue/keys"
 	"usher/venue/ledger"
+	"usher/venue/models"
 	"usher/venue/runs"
 	"usher/venue/store"
 	"usher/venue/store/badger"
@@ -39,11 +41,10 @@ type Venue struct {
 	gate     *tools.Gate
 	mint     *tools.Mint
 	runner   *runtime.Runner
-	models   map[string]runtime.Model
-	made     []runtime.Model // those of models that Close ends
+	models   *models.Models
 	applied  apply.Outcome
-	keys     *keyring
-	secrets  *secretBook
+	keys     *keys.Ring
+	secrets  *keys.Secrets
 	tokens   *ucan.Store
 	verifier *ucan.Verifier
 	agents   *agentBook
@@ -71,7 +72,7 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	}
 	v := &Venue{
 		name: o.Name, log: o.Logger, now: o.Now, random: o.Rand, store: st,
-		models: make(map[string]runtime.Model), ids: ulid.Monotonic(o.Rand, 0),
+		ids: ulid.Monotonic(o.Rand, 0),
 	}
 	v.closing, v.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := v.start(ctx, &o); err != nil {
@@ -91,10 +92,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.createLedger(ctx); err != nil {
 		return err
 	}
-	if v.keys, err = openKeyring(ctx, v.store.Under("k/"), keyFile(o.Dir), v.random); err != nil {
+	if v.keys, err = keys.Open(ctx, v.store.Under("k/"), keyFile(o.Dir), v.random); err != nil {
 		return err
 	}
-	v.secrets = &secretBook{v.store.Under("s/"), v.keys.sealer, v.now}
+	v.secrets = v.keys.Secrets(v.store.Under("s/"), v.now)
 	if err := v.openLedger(ctx, o); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.runs, Chains: v.verifier, Lives: v.agents, Key: v.keys.secret("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.runs, Chains: v.verifier, Lives: v.agents, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
@@ -126,7 +127,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		ToolsAtOnce: o.Limits.ToolsAtOnce,
 		OutputTries: o.Limits.OutputTries, Now: v.now, Telemetry: observer,
 	})
-	if err := v.fillModels(ctx, o); err != nil {
+	if err := v.openModels(ctx, o); err != nil {
 		return err
 	}
 	if c := o.Config; c != nil {
@@ -140,6 +141,20 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.work.Go(v.sweep)
 	return nil
+}
+
+// defaultUser owns what a configuration holds that names no user.
+const defaultUser = "owner"
+
+func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
+	of := models.Options{Config: o.Config, Brought: o.Models, Providers: o.Providers, Secrets: v.secrets, Logger: v.log}
+	if o.Config != nil {
+		if of.Owner, err = v.keys.User(ctx, either(o.Config.User, defaultUser)); err != nil {
+			return err
+		}
+	}
+	v.models, err = models.Open(ctx, of)
+	return err
 }
 
 // sweepEvery is the time between two sweeps of expired tokens.
@@ -169,13 +184,15 @@ func (v *Venue) Close() (err error) {
 	return err
 }
 
-func (v *Venue) close() error {
+func (v *Venue) close() (err error) {
 	v.stop()
 	if v.runs != nil {
 		v.runs.Close()
 	}
 	v.work.Wait()
-	err := v.closeModels()
+	if v.models != nil {
+		err = v.models.Close()
+	}
 	if v.tree != nil {
 		err = errors.Join(err, v.tree.Close())
 	}
@@ -190,7 +207,7 @@ func (v *Venue) close() error {
 func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 
 // DID is the venue's own identity.
-func (v *Venue) DID() ucan.DID { return v.keys.venue.DID() }
+func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
 
 // Name is the venue's name.
 func (v *Venue) Name() string { return v.name }

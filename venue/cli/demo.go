@@ -14,8 +14,8 @@ import (
 	"usher/runtime/telemetry"
 	"usher/runtime/wrap"
 	"usher/tools/form"
-	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/models"
 )
 
 // Demo is a demonstration that `usher demo` can run.
@@ -115,7 +115,7 @@ func (c *demoCmd) open(ctx context.Context, s *streams) (DemoModel, error) {
 	if _, known := cfg.Models[*c.Model]; !known {
 		return DemoModel{}, noModel(from.Config, *c.Model, cfg.Models)
 	}
-	m, err := venue.Model(ctx, cfg.Models, *c.Model, s.program.Providers)
+	m, err := models.One(ctx, cfg.Models, *c.Model, s.program.Providers)
 	return DemoModel{m, priced(cfg.Models, *c.Model)}, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/models"
 )
 
 type lintCmd struct {
@@ -50,8 +51,8 @@ func (s *streams) lint(ctx context.Context, conf *config.Config) ([]config.Findi
 	if err != nil {
 		return nil, err
 	}
-	providers := slices.Concat(slices.Sorted(maps.Keys(venue.Providers())), slices.Sorted(maps.Keys(s.program.Providers)))
-	return conf.Lint(registry, providers, venue.CheckModels(ctx, conf.Models, s.program.Providers)), nil
+	providers := slices.Concat(slices.Sorted(maps.Keys(models.Providers())), slices.Sorted(maps.Keys(s.program.Providers)))
+	return conf.Lint(registry, providers, models.Check(ctx, conf.Models, s.program.Providers)), nil
 }
 
 func failed(findings []config.Finding) bool {

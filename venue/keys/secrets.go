@@ -1,4 +1,4 @@
-package venue
+package keys
 
 import (
 	"context"
@@ -11,16 +11,21 @@ import (
 	"usher/venue/store"
 )
 
-// secretBook keeps the secrets of all users, sealed as the keyring's keys are.
-// A box is sealed for its owner and name: moved to another place in the store,
-// it does not open.
-type secretBook struct {
+// Secrets keeps the secrets of all users, sealed as the keys of the ring are. A
+// box is sealed for its owner and name: moved to another place in the store, it
+// does not open.
+type Secrets struct {
 	space  *store.Space
 	sealer *ucan.Sealer
 	now    func() time.Time
 }
 
-var _ secrets.Keeper = (*secretBook)(nil)
+var _ secrets.Keeper = (*Secrets)(nil)
+
+// Secrets returns the secrets in a space of the store. now is the clock.
+func (r *Ring) Secrets(space *store.Space, now func() time.Time) *Secrets {
+	return &Secrets{space, r.sealer, now}
+}
 
 type sealedSecret struct {
 	Box     []byte `json:"box"`
@@ -29,11 +34,11 @@ type sealedSecret struct {
 
 func secretKey(owner ucan.DID, name string) string { return owner.String() + "/" + name }
 
-// sealedAs is the name that a secret is sealed for, which no key of the keyring has.
+// sealedAs is the name that a secret is sealed for, which no key of the ring has.
 func sealedAs(key string) string { return "secret/" + key }
 
 // Set keeps a secret, durably.
-func (b *secretBook) Set(ctx context.Context, owner ucan.DID, name string, value secrets.Value) error {
+func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value secrets.Value) error {
 	key := secretKey(owner, name)
 	plain := []byte(value)
 	defer clear(plain)
@@ -52,13 +57,13 @@ func (b *secretBook) Set(ctx context.Context, owner ucan.DID, name string, value
 }
 
 // Get returns a secret.
-func (b *secretBook) Get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, error) {
-	value, _, err := b.get(ctx, owner, name)
+func (b *Secrets) Get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, error) {
+	value, _, err := b.At(ctx, owner, name)
 	return value, err
 }
 
-// get returns a secret with the revision of what is stored: 0 where there is none.
-func (b *secretBook) get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error) {
+// At returns a secret with the revision of what is stored: 0 where there is none.
+func (b *Secrets) At(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error) {
 	if err := secrets.CheckName(name); err != nil {
 		return "", 0, err
 	}
@@ -82,14 +87,14 @@ func (b *secretBook) get(ctx context.Context, owner ucan.DID, name string) (secr
 	return secrets.Value(plain), rev, nil
 }
 
-// revision is that of a secret as it is stored now; 0 where there is none.
-func (b *secretBook) revision(ctx context.Context, owner ucan.DID, name string) (uint64, error) {
+// Revision is that of a secret as it is stored now; 0 where there is none.
+func (b *Secrets) Revision(ctx context.Context, owner ucan.DID, name string) (uint64, error) {
 	_, rev, err := b.space.Get(ctx, secretKey(owner, name))
 	return rev, err
 }
 
 // List returns what may be told of an owner's secrets.
-func (b *secretBook) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, error) {
+func (b *Secrets) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, error) {
 	prefix := secretKey(owner, "")
 	var out []secrets.Secret
 	for row, err := range store.Rows(ctx, b.space, prefix, "") {
@@ -107,10 +112,10 @@ func (b *secretBook) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret
 }
 
 // Delete removes a secret, durably.
-func (b *secretBook) Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error) {
+func (b *Secrets) Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error) {
 	key := secretKey(owner, name)
 	for {
-		rev, err := b.revision(ctx, owner, name)
+		rev, err := b.Revision(ctx, owner, name)
 		if err != nil || rev == 0 {
 			return false, err
 		}
@@ -123,12 +128,4 @@ func (b *secretBook) Delete(ctx context.Context, owner ucan.DID, name string) (d
 			return true, b.space.Sync(ctx)
 		}
 	}
-}
-
-// SetSecret keeps a secret of the user under a name, in place of one that is
-// there. It is secret:set: models whose configuration says secret:NAME for the
-// user who owns it use it from their next call on.
-func (u *User) SetSecret(ctx context.Context, name, value string) error {
-	_, err := u.Invoke(ctx, "secret:set", map[string]string{"name": name, "value": value})
-	return err
 }

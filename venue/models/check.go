@@ -1,4 +1,4 @@
-package venue
+package models
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"usher/venue/config"
 )
 
-// CheckModels returns what finds the faults of a model's settings, by the model's
+// Check returns what finds the faults of a model's settings, by the model's
 // name, for [config.Config.Lint]: what no venue would open with, and the keys
 // and cassettes that are not there yet. The models are made, and none is asked.
 // Secrets of the venue count as there.
-func CheckModels(ctx context.Context, entries map[string]config.Model, more runtime.Providers) func(name string) error {
+func Check(ctx context.Context, entries map[string]config.Model, more runtime.Providers) func(name string) error {
 	c := &modelCheck{entries, Providers(), make(map[string]map[string]any), make(map[string]runtime.Model), make(map[string]error)}
 	maps.Copy(c.providers, more)
 	for name, m := range entries {

@@ -1,4 +1,4 @@
-package venue
+package keys
 
 import (
 	"bytes"
@@ -13,20 +13,25 @@ import (
 
 	"usher/tools/secrets"
 	"usher/ucan"
+	"usher/venue/store/badger"
+	"usher/venue/store/memory"
 )
 
-func newTestSecrets(t *testing.T, dir string) *secretBook {
+func newTestSecrets(t *testing.T, dir string) *Secrets {
 	t.Helper()
-	st, err := openStore(&Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
+	st := memory.Open()
+	if dir != "" {
+		var err error
+		if st, err = badger.Open(dir, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	sealer, err := ucan.NewSealer(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &secretBook{space: st.Under("s/"), sealer: sealer, now: time.Now}
+	return &Secrets{space: st.Under("s/"), sealer: sealer, now: time.Now}
 }
 
 func testDID(t *testing.T, letter string) ucan.DID {

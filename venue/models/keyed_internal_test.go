@@ -1,22 +1,33 @@
-package venue
+package models
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/tools/secrets"
+	"usher/venue/keys"
+	"usher/venue/store/memory"
 )
 
 // newKeyed makes a model by a provider that reads the secret KEY, before there
 // is one. made is called when the provider has a key, with how it is read.
-func newKeyed(t *testing.T, made func(read func() error)) (*keyed, *modelSecrets) {
+func newKeyed(t *testing.T, made func(read func() error)) (*keyed, *owned) {
 	t.Helper()
-	s := &modelSecrets{book: newTestSecrets(t, ""), owner: testDID(t, "a"), log: slog.New(slog.DiscardHandler)}
+	st := memory.Open()
+	t.Cleanup(func() { _ = st.Close() })
+	ring, err := keys.Open(t.Context(), st.Under("k/"), "", rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &owned{ring.Secrets(st.Under("s/"), time.Now), ring.Venue().DID(), slog.New(slog.DiscardHandler)}
 	provider := func(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 		read := func() error {
 			_, err := cfg.Secret(ctx, "KEY")
@@ -28,7 +39,7 @@ func newKeyed(t *testing.T, made func(read func() error)) (*keyed, *modelSecrets
 		if cfg.StandIn == "" {
 			made(read)
 		}
-		return answering{}, nil
+		return offline.Model{}, nil
 	}
 	m, err := s.model(t.Context(), runtime.Providers{"p": provider}, runtime.ModelConfig{Name: "m", Provider: "p"})
 	if err != nil {
@@ -41,9 +52,9 @@ func newKeyed(t *testing.T, made func(read func() error)) (*keyed, *modelSecrets
 	return k, s
 }
 
-func (s *modelSecrets) set(t *testing.T, key string) {
+func (s *owned) set(t *testing.T, key string) {
 	t.Helper()
-	if err := s.book.Set(t.Context(), s.owner, "KEY", secrets.Value(key)); err != nil {
+	if err := s.Secrets.(*keys.Secrets).Set(t.Context(), s.owner, "KEY", secrets.Value(key)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,6 +107,17 @@ func TestAProviderThatGoesOnReading(t *testing.T) {
 		}
 		if _, err := k.current(t.Context()); err != nil || times != i+1 {
 			t.Errorf("with the %s secret the model was made %d times, %v", key, times, err)
+		}
+	}
+}
+
+// A model that stands in for a missing key is not to be found below.
+func TestAStandInIsNotUnwrapped(t *testing.T) {
+	k := new(keyed)
+	for _, standIn := range []bool{true, false} {
+		k.now.Store(&made{model: offline.Model{}, standIn: standIn})
+		if _, ok := runtime.As[offline.Model](k); ok == standIn {
+			t.Errorf("with a stand-in %t, the model below is found: %t", standIn, ok)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package venue
+package models
 
 import (
 	"context"
@@ -16,17 +16,16 @@ import (
 	"usher/ucan"
 )
 
-// modelSecrets are the secrets that the models of a configuration may name:
-// those of the user whom the configuration is for. Nil has none.
-type modelSecrets struct {
-	book  *secretBook
+// owned are the secrets of the user whom the configuration is for. Nil has none.
+type owned struct {
+	Secrets
 	owner ucan.DID
 	log   *slog.Logger
 }
 
 // value is a secret as it is now.
-func (s *modelSecrets) value(ctx context.Context, name string) (string, error) {
-	value, err := s.book.Get(ctx, s.owner, name)
+func (s *owned) value(ctx context.Context, name string) (string, error) {
+	value, _, err := s.At(ctx, s.owner, name)
 	return string(value), err
 }
 
@@ -37,7 +36,7 @@ const standIn = "missing"
 // with them, and may come before they do: into a venue that did not open
 // without a secret nobody could put it. Nor does a key that the environment or a
 // file lacks keep others from their work.
-func (s *modelSecrets) model(ctx context.Context, providers runtime.Providers, cfg runtime.ModelConfig) (runtime.Model, error) {
+func (s *owned) model(ctx context.Context, providers runtime.Providers, cfg runtime.ModelConfig) (runtime.Model, error) {
 	if s == nil {
 		return providers.Model(ctx, cfg)
 	}
@@ -61,7 +60,7 @@ func (s *modelSecrets) model(ctx context.Context, providers runtime.Providers, c
 // keyed is a model whose settings name secrets. It is made anew when one of
 // these has changed: a key that was replaced or deleted counts at the next call.
 type keyed struct {
-	secrets   *modelSecrets
+	secrets   *owned
 	providers runtime.Providers
 	cfg       runtime.ModelConfig
 
@@ -92,7 +91,7 @@ func (k *keyed) build(ctx context.Context, standIn string) (*made, error) {
 	cfg := k.cfg
 	cfg.StandIn = standIn
 	cfg.Secret = func(ctx context.Context, name string) (string, error) {
-		value, rev, err := k.secrets.book.get(ctx, k.secrets.owner, name)
+		value, rev, err := k.secrets.At(ctx, k.secrets.owner, name)
 		mu.Lock()
 		defer mu.Unlock()
 		m.read[name] = rev
@@ -137,7 +136,7 @@ func (k *keyed) holds(ctx context.Context, m *made) bool {
 		return false
 	}
 	for name, rev := range m.read {
-		now, err := k.secrets.book.revision(ctx, k.secrets.owner, name)
+		now, err := k.secrets.Revision(ctx, k.secrets.owner, name)
 		if err != nil || now != rev {
 			return false
 		}
