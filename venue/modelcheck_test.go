@@ -44,8 +44,8 @@ func TestLintFindsWrongSettings(t *testing.T) {
 		{"several", `{a: {provider: openai, model: m, temprature: 1, seed: x, retry: {triess: 3, first: 5}}}`, []string{
 			`1:54: error: model a: provider openai has no setting "temprature": did you mean temperature?`,
 			`1:63: error: model a: seed: expected a whole number, got text`,
-			`1:82: error: model a: retry: there is no setting "triess": did you mean "tries"?`,
-			`1:92: error: model a: retry.first: want a time such as 500ms, 30s or 5m, not 5`,
+			`1:82: error: model a: retry has no setting "triess": did you mean tries?`,
+			`1:92: error: model a: retry.first: expected a duration above 0, for example 90s or 5m, got 5`,
 		}},
 		{"out of range", `{a: {provider: openai, model: m, key: env:USHER_TEST_KEY, temperature: 9}}`, []string{`1:80: error: model a: temperature is 9: use 0 to 2`}},
 		{"no key", `{a: {provider: openai, model: m}, b: {provider: anthropic, model: m}}`, []string{
@@ -75,7 +75,7 @@ func TestLintFindsWrongSettings(t *testing.T) {
 		{"a built-in provider without settings", `{a: {provider: offline, x: 1}}`, []string{`1:36: error: model a: provider offline takes no setting "x": remove it`}},
 		{"a budget without a price", `{a: {provider: offline, budget: {money: 2}}}`, []string{`1:41: error: model a: budget: money needs to know what the model costs: add price beside budget`}},
 		{"half a price", `{a: {provider: offline, budget: {money: 2}, price: {input: 1}}}`, []string{`1:60: error: model a: price: give input and output, for a million tokens`}},
-		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window: want a whole number above 0, not 0; leave it out for no limit of your own`}},
+		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window: expected a whole number above 0, got 0`}},
 		{"record and replay", `{a: {provider: offline, record: x, replay: y}}`, []string{`1:41: error: model a: record and replay exclude each other: remove one`}},
 		{"an unknown fallback", `{a: {provider: offline, fallback: smal}, small: {provider: offline}}`, []string{`1:43: error: model a: fallback: there is no model "smal": did you mean "small"?`}},
 		{"a fault of the fallback", `{a: {provider: offline, fallback: b}, b: {provider: offline, x: 1}}`, []string{`1:73: error: model b: provider offline takes no setting "x": remove it`}},

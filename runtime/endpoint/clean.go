@@ -3,11 +3,15 @@ package endpoint
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // Bounds of what a server says, in bytes.
@@ -75,10 +79,15 @@ func redactor(key Secret, headers map[string]Secret) func(string) string {
 	secrets := []string{string(key)}
 	for _, value := range headers {
 		secrets = append(secrets, string(value))
-		scheme, credential, ok := strings.Cut(string(value), " ")
-		if !ok {
-			continue
-		}
+	}
+	return Redactor(secrets...)
+}
+
+// Redactor returns what takes secrets out of a text: whole values of headers, and
+// the credentials in them, as they stand there, in JSON, in a URL and in Base64.
+func Redactor(secrets ...string) func(string) string {
+	for _, secret := range secrets {
+		scheme, credential, _ := strings.Cut(secret, " ")
 		credential = strings.TrimSpace(credential) // "Bearer …"
 		secrets = append(secrets, credential)
 		if raw, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(scheme, "Basic") {
@@ -86,13 +95,22 @@ func redactor(key Secret, headers map[string]Secret) func(string) string {
 			secrets = append(secrets, string(raw), password)
 		}
 	}
-	// The longest first, so that no secret that is part of another leaves the rest.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var pairs []string
-	for _, s := range secrets {
-		if s != "" {
-			pairs = append(pairs, s, redacted)
+	var spellings []string
+	for _, secret := range secrets {
+		if secret = strings.TrimSpace(secret); secret != "" {
+			escaped, _ := json.Marshal(secret) // a string cannot fail to encode
+			spellings = append(
+				spellings, secret, strings.Trim(string(escaped), `"`), strings.Trim(string(value.AppendString(nil, secret)), `"`),
+				url.QueryEscape(secret), url.PathEscape(secret),
+				base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+			)
 		}
+	}
+	// The longest first, so that no secret that is part of another leaves the rest.
+	slices.SortFunc(spellings, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, s := range spellings {
+		pairs = append(pairs, s, redacted)
 	}
 	return strings.NewReplacer(pairs...).Replace
 }

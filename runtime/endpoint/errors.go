@@ -25,8 +25,8 @@ type transient struct {
 	err  error
 }
 
-// newTransient makes a failure that reads as text and is an err.
-func newTransient(text string, err error) *transient { return &transient{text, err} }
+// Passing is a failure that reads as text, is an err, and may not come again.
+func Passing(text string, err error) error { return &transient{text, err} }
 
 // Error is the text.
 func (e *transient) Error() string { return e.text }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"usher/runtime"
@@ -29,6 +32,12 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // MarshalText writes [redacted].
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Settings of most providers that hold secrets.
+const (
+	KeySetting     = "key"
+	HeadersSetting = "headers"
+)
 
 const maxSecretFile = 64 << 10
 
@@ -86,6 +95,41 @@ func SecretsOf(ctx context.Context, cfg runtime.ModelConfig) Secrets {
 		}
 		return trimmed(value, "secret "+name)
 	}
+}
+
+// Held are the secrets among the settings of cfg as they are now: its key and
+// the values of its headers, wherever they stand. What cannot be read is left to
+// the provider to complain of.
+func Held(ctx context.Context, cfg runtime.ModelConfig) []string {
+	read := SecretsOf(ctx, cfg)
+	values := []any{cfg.Settings[KeySetting]}
+	if headers, ok := cfg.Settings[HeadersSetting].(map[string]any); ok {
+		values = slices.AppendSeq(values, maps.Values(headers))
+	}
+	var out []string
+	for _, v := range values {
+		text, _ := v.(string)
+		if secret, err := read(text); err == nil {
+			text = string(secret)
+		}
+		if len(text) >= minSecret {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// minSecret is the least that [Held] holds for a secret: bytes. To take every "1"
+// out of a text would ruin it.
+const minSecret = 6
+
+// Located is a reference, with the file that it names relative to dir.
+func Located(ref any, dir string) any {
+	text, _ := ref.(string)
+	if name, ok := strings.CutPrefix(text, inFile); ok && name != "" && !filepath.IsAbs(name) {
+		return inFile + filepath.Join(dir, name)
+	}
+	return ref
 }
 
 func isReference(s string) bool {

@@ -141,5 +141,5 @@ func (s *Server) exchange(ctx context.Context, cancel context.CancelFunc, x *Exc
 // Broken is an [ErrCut] by a connection that broke. Of what broke it the clean
 // text is left: it may repeat what the server sent, such as a trailer that is none.
 func (s *Server) Broken(why error) error {
-	return newTransient(s.Clean(Cut(why).Error()), ErrCut)
+	return Passing(s.Clean(Cut(why).Error()), ErrCut)
 }

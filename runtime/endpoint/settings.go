@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"usher/runtime"
-	"usher/runtime/wrap"
 	"usher/tools/form"
 )
 
@@ -21,32 +20,74 @@ import (
 type Setting func(value any) error
 
 // Read hands the values of a configuration to the settings that know them. One
-// that no setting knows is an error that names the nearest. All that is wrong
-// is told at once, each as a [runtime.SettingError].
-func Read(provider string, values map[string]any, known map[string]Setting) error {
+// that no setting knows is an error that names the nearest, of those that any
+// model takes (every) too. All that is wrong is told at once, each as a
+// [runtime.SettingError].
+func Read(provider string, values map[string]any, known map[string]Setting, every ...string) error {
+	return read("provider "+provider, "", values, known, every)
+}
+
+// read reads the settings of owner, whose names stand behind path.
+func read(owner, path string, values map[string]any, known map[string]Setting, every []string) error {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		err := unknown(provider, name, known)
-		if set, ok := known[name]; ok {
-			if err = set(values[name]); err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-			}
+		set, ok := known[name]
+		err := unknown(owner, name, Names(known), every)
+		if ok {
+			err = set(values[name])
 		}
-		if err != nil {
-			wrong = append(wrong, &runtime.SettingError{Setting: name, Err: err})
+		switch _, told := errors.AsType[*runtime.SettingError](err); {
+		case err == nil:
+			continue
+		case ok && !told:
+			err = fmt.Errorf("%s: %w", path+name, err)
+			fallthrough
+		case !told:
+			err = &runtime.SettingError{Setting: path + name, Err: err}
 		}
+		wrong = append(wrong, err)
 	}
 	return errors.Join(wrong...)
 }
 
-// unknown says what there is instead of a setting that is not. What models
-// over models take comes here too when it is misspelt.
-func unknown(provider, name string, known map[string]Setting) error {
-	own, every := Names(known), slices.Sorted(slices.Values(wrap.Settings()))
-	if near := nearest(name, slices.Concat(own, every)); near != "" {
-		return fmt.Errorf("provider %s has no setting %q: did you mean %s?", provider, name, near)
+// Within takes settings that stand within the one of a name. Where defaults says
+// that each has one, true stands for them, and false for no setting.
+func Within[T any](name string, to **T, known func(*T) map[string]Setting, defaults bool) Setting {
+	return func(value any) error {
+		v, expected := new(T), "settings by name"
+		if defaults {
+			expected += ", true or false"
+		}
+		switch values := value.(type) {
+		case map[string]any:
+			if len(values) == 0 && !defaults {
+				return errors.New("is empty: fill it in or remove it")
+			}
+			*to = v
+			return read(name, name+".", values, known(v), nil)
+		case bool:
+			if defaults && values {
+				*to = v
+			}
+			if defaults {
+				return nil
+			}
+		}
+		return Wrong(value, expected)
 	}
-	return fmt.Errorf("provider %s has no setting %q: its settings are %s; any model also takes %s", provider, name, listed(own), listed(every))
+}
+
+// unknown says what there is instead of a setting that is not.
+func unknown(owner, name string, known, every []string) error {
+	every = slices.Sorted(slices.Values(every))
+	if near := nearest(name, slices.Concat(known, every)); near != "" {
+		return fmt.Errorf("%s has no setting %q: did you mean %s?", owner, name, near)
+	}
+	text := fmt.Sprintf("%s has no setting %q: its settings are %s", owner, name, listed(known))
+	if len(every) > 0 {
+		text += "; any model also takes " + listed(every)
+	}
+	return errors.New(text)
 }
 
 func listed(names []string) string {
@@ -166,11 +207,13 @@ func Integer(to *int) Setting {
 }
 
 // Positive takes a whole number above 0.
-func Positive(to *int) Setting {
+func Positive[N int | int64](to *N) Setting {
 	return func(value any) error {
-		if err := Integer(to)(value); err != nil || *to < 1 {
+		n, err := strconv.ParseInt(digits(value), 10, 64)
+		if err != nil || n < 1 || int64(N(n)) != n {
 			return Wrong(value, "a whole number above 0")
 		}
+		*to = N(n)
 		return nil
 	}
 }

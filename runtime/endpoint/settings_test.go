@@ -54,7 +54,7 @@ func TestReadRefuses(t *testing.T) {
 		{"retri", true, `provider p has no setting "retri": did you mean retry?`},
 		{"api_number", 1, `provider p has no setting "api_number": did you mean number?`},
 		{"colour", "red", `provider p has no setting "colour": its settings are duration, integer, no, number, positive, seed, text and yes; ` +
-			`any model also takes budget, cache, fallback, price, rate_limit, record, replay, retry, timeouts and window`},
+			`any model also takes budget, rate_limit and retry`},
 		{"text", "", "text: expected text that is not empty (put it into quotes), got text"},
 		{"text", json.Number("3"), "text: expected text that is not empty (put it into quotes), got 3"},
 		{"yes", "yes", "yes: expected true or false, got text"},
@@ -73,7 +73,7 @@ func TestReadRefuses(t *testing.T) {
 		{"seed", true, "seed: expected a whole number, got true or false"},
 	} {
 		var got values
-		if err := Read("p", map[string]any{tt.name: tt.value}, got.settings()); err == nil || err.Error() != tt.want {
+		if err := Read("p", map[string]any{tt.name: tt.value}, got.settings(), "budget", "rate_limit", "retry"); err == nil || err.Error() != tt.want {
 			t.Errorf("Read(%s: %v) = %v, want %s", tt.name, tt.value, err, tt.want)
 		}
 		if got.Seed != nil {

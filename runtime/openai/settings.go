@@ -6,6 +6,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
+	"usher/runtime/wrap"
 )
 
 // Provider makes a model from the settings of a configuration: model, base_url,
@@ -16,7 +17,7 @@ import (
 // secret:NAME. OpenAI's own address wants one.
 func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
-	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg))); err != nil {
+	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg)), wrap.Settings()...); err != nil {
 		return nil, err
 	}
 	m, err := New(o)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/tools/spend"
 )
 
@@ -36,7 +37,7 @@ func (a *account) add(c *runtime.Chunk, err error) {
 // where there is one. Each part that was not reported, or as nothing, is
 // estimated: a server that counts requests only would give answers away.
 func (a *account) usage(ctx context.Context, price *spend.Price) runtime.Usage {
-	_, late := errors.AsType[*TimeoutError](a.err)
+	late := errors.Is(a.err, endpoint.ErrTimeout) // it was this side that gave up
 	if a.err != nil && !a.begun && !late && ctx.Err() == nil {
 		return runtime.Usage{} // refused before it was worked on
 	}

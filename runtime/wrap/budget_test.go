@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/runtime/wrap"
 	"usher/tools/spend"
 )
@@ -49,7 +50,7 @@ func TestBudgetCharges(t *testing.T) {
 		{name: "cut", act: act{chunks: []runtime.Chunk{used(500, 1), {Text: x}}, err: cut}, want: spend.Amount{Calls: 1, Tokens: 600, Money: 2250}},
 		{name: "left", act: act{chunks: say(x)}, leave: true, want: spend.Amount{Calls: 1, Tokens: 204, Money: 1260}},
 		{name: "failed before it answered", act: act{err: cut}, want: spend.Amount{Calls: 1}},
-		{name: "given up before it answered", act: act{err: &wrap.TimeoutError{}}, want: spend.Amount{Calls: 1, Tokens: 104, Money: 260}},
+		{name: "given up before it answered", act: act{err: endpoint.ErrTimeout}, want: spend.Amount{Calls: 1, Tokens: 104, Money: 260}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			run, b := spend.NewBudget("run", spend.Limits{}), spend.NewBudget("agent", spend.Limits{Money: 1_000_000})

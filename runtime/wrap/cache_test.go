@@ -3,9 +3,8 @@ package wrap_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/wrap"
-	"usher/tools/spend"
 )
 
 func TestCacheKeepsCompleteAnswers(t *testing.T) {
@@ -108,82 +106,30 @@ func TestCacheForgets(t *testing.T) {
 	})
 }
 
-func TestCacheSharesOneCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := play(act{before: time.Second, chunks: append([]runtime.Chunk{{Text: "a"}, {Text: "b"}, used(7, 2)}, say("c")...)})
-		run := spend.NewBudget("run", spend.Limits{})
-		m := wrap.Cache(wrap.Metered(inner, "m", nil), nil)
-		answers := make([]answer, 5)
-		var wg sync.WaitGroup
-		leader, leave := context.WithCancel(runtime.WithBudgets(t.Context(), run))
-		wg.Go(func() { answers[0] = ask(leader, m, "x") })
-		synctest.Wait()
-		for i := range 3 {
-			wg.Go(func() { answers[i+1] = ask(t.Context(), m, "x") })
-		}
-		time.Sleep(1500 * time.Millisecond) // virtual; a piece has come
-		leave()
-		wg.Go(func() { answers[4] = ask(t.Context(), m, "x") })
-		wg.Wait()
-		if !errors.Is(answers[0].err, context.Canceled) || answers[0].text != "a" {
-			t.Errorf("who left got %q, %v", answers[0].text, answers[0].err)
-		}
-		for i, a := range answers[1:] {
-			if a.text != "abc" || a.err != nil || a.usage != (runtime.Usage{}) {
-				t.Errorf("follower %d got %q, %+v, %v", i, a.text, a.usage, a.err)
-			}
-		}
-		if want := (spend.Amount{Calls: 1, Tokens: 9}); inner.calls != 1 || run.Spent() != want {
-			t.Errorf("%d calls, spent %+v", inner.calls, run.Spent())
-		}
-	})
-}
-
-func TestCacheStopsACallThatNobodyFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := play(act{chunks: []runtime.Chunk{{Text: "a"}}, hang: true}, act{chunks: say("b")})
-		m := wrap.Cache(inner, nil)
-		for range m.Generate(t.Context(), &runtime.Request{}) {
-			break
-		}
-		if inner.ended != 1 {
-			t.Error("the call still runs")
-		}
-		if got := send(t.Context(), m, &runtime.Request{}); got.text != "b" {
-			t.Errorf("the next got %q, %v", got.text, got.err)
-		}
-	})
-}
-
-// A budget that is spent is one caller's; another's must not suffer for it.
-func TestCacheDoesNotShareBudgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := play(act{before: time.Second, chunks: say("a")})
-		inside := wrap.Metered(inner, "m", nil)
-		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-			pause(ctx, time.Second) // so that the second finds the first's call
-			return inside.Generate(ctx, req)
-		}), nil)
-		poor := runtime.WithBudgets(t.Context(), spend.NewBudget("poor", spend.Limits{Calls: -1}))
-		var first, second answer
-		var wg sync.WaitGroup
-		wg.Go(func() { first = ask(poor, m, "x") })
-		synctest.Wait()
-		wg.Go(func() { second = ask(t.Context(), m, "x") })
-		wg.Wait()
-		if _, ok := errors.AsType[*spend.BudgetError](first.err); !ok {
-			t.Errorf("who has nothing left got %v", first.err)
-		}
-		if second.text != "a" || second.err != nil {
-			t.Errorf("who has got %q, %v", second.text, second.err)
-		}
-	})
-}
-
+// What is very long is passed on, and not kept.
 func TestCacheBoundsAnAnswer(t *testing.T) {
-	m := wrap.Cache(play(act{chunks: say("abc")}), &wrap.CacheOptions{MaxAnswer: 66})
-	if got := ask(t.Context(), m, "x"); !errors.Is(got.err, wrap.ErrAnswerSize) {
-		t.Errorf("got %v", got.err)
+	long := strings.Repeat("x", 1<<20+1)
+	inner := play(act{chunks: say(long)})
+	m := wrap.Cache(inner, nil)
+	for range 2 {
+		if got := ask(t.Context(), m, "x"); got.text != long || got.err != nil {
+			t.Errorf("got %d bytes, %v", len(got.text), got.err)
+		}
+	}
+	if inner.calls != 2 {
+		t.Errorf("%d calls, want 2", inner.calls)
+	}
+}
+
+// Who leaves before the end has nothing kept.
+func TestCacheKeepsNothingThatWasLeft(t *testing.T) {
+	inner := play(act{chunks: say("a")})
+	m := wrap.Cache(inner, nil)
+	for range m.Generate(t.Context(), &runtime.Request{}) {
+		break
+	}
+	if got := send(t.Context(), m, &runtime.Request{}); got.text != "a" || inner.calls != 2 || inner.ended != 2 {
+		t.Errorf("the next got %q after %d calls, %d of them ended", got.text, inner.calls, inner.ended)
 	}
 }
 
@@ -197,71 +143,6 @@ func TestCacheGivesCopies(t *testing.T) {
 		}
 		got.chunks[0].Call.Name = "delete"
 	}
-}
-
-// Whoever comes while a call is being stopped gets one of its own.
-func TestCacheJoinsNoCallThatIsBeingStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-			calls++
-			first := calls == 1
-			return func(yield func(runtime.Chunk, error) bool) {
-				if first {
-					<-ctx.Done()
-					time.Sleep(time.Second) // it takes a while to stop
-					yield(runtime.Chunk{}, ctx.Err())
-					return
-				}
-				_ = yield(runtime.Chunk{Text: "b"}, nil) && yield(runtime.Chunk{Finish: "stop"}, nil)
-			}
-		}), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan answer, 1)
-		go func() { done <- ask(ctx, m, "x") }()
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		if got := ask(t.Context(), m, "x"); got.text != "b" || got.err != nil {
-			t.Errorf("who came then got %q, %v", got.text, got.err)
-		}
-		if got := <-done; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("who left got %v", got.err)
-		}
-	})
-}
-
-// A call goes on for those who follow it when the first has left: with the
-// request as it was, whatever the first does with its own.
-func TestCacheKeepsTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := wrap.Cache(runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-			return func(yield func(runtime.Chunk, error) bool) {
-				pause(ctx, time.Minute)
-				_ = yield(runtime.Chunk{Text: req.Messages[0].Text + req.Messages[0].Calls[0].Name + string(req.Tools[0].Input)}, nil) && yield(runtime.Chunk{Finish: "stop"}, nil)
-			}
-		}), nil)
-		request := func() *runtime.Request {
-			return &runtime.Request{
-				Messages: []runtime.Message{{Role: runtime.RoleAssistant, Text: "x", Calls: []runtime.ToolCall{{Name: "y"}}}},
-				Tools:    []runtime.Tool{{Name: "t", Input: []byte("{}")}},
-			}
-		}
-		own := request()
-		ctx, leave := context.WithCancel(t.Context())
-		gone, done := make(chan struct{}), make(chan answer, 1)
-		go func() { send(ctx, m, own); close(gone) }()
-		synctest.Wait()
-		go func() { done <- send(t.Context(), m, request()) }()
-		synctest.Wait()
-		leave()
-		<-gone
-		own.Messages[0].Text, own.Messages[0].Calls[0].Name = "another's", "z"
-		copy(own.Tools[0].Input, "[]")
-		if got := <-done; got.text != "xy{}" || got.err != nil {
-			t.Errorf("who followed got %q, %v", got.text, got.err)
-		}
-	})
 }
 
 // A model may use one piece for all that it says.

@@ -9,40 +9,19 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/tools/form"
 	"usher/tools/spend"
 )
 
-// Settings of a model in a configuration that this package takes, in the
-// order in which [Compose] stacks them, the outermost first. What stands
-// nearer the provider happens once for each call that leaves; what stands
-// further out, once for each answer.
-const (
-	settingWindow    = "window"     // tokens of a request and its answer
-	settingRecord    = "record"     // a file to add the answers to
-	settingReplay    = "replay"     // a file to answer from; everything below is left out
-	settingCache     = "cache"      // true, or max_entries, ttl, max_answer
-	settingFallback  = "fallback"   // a model's name, or a list
-	settingRetry     = "retry"      // true, or tries, first, max, max_retry_after
-	settingRateLimit = "rate_limit" // per_minute, burst, concurrent
-	settingBudget    = "budget"     // calls, tokens, money
-	settingPrice     = "price"      // input, output, cache_read, cache_write
-	settingTimeouts  = "timeouts"   // first_chunk, between, total
-)
-
-var settings = []string{
-	settingWindow, settingRecord, settingReplay, settingCache, settingFallback,
-	settingRetry, settingRateLimit, settingBudget, settingPrice, settingTimeouts,
-}
-
 // Settings returns the names of the settings that [Compose] takes.
-func Settings() []string { return slices.Clone(settings) }
+func Settings() []string { return endpoint.Names(new(composition).settings()) }
 
 // Rest returns the settings that are the provider's: all that [Compose] does
 // not take. It is a copy.
 func Rest(all map[string]any) map[string]any {
 	rest := maps.Clone(all)
-	for _, name := range settings {
+	for _, name := range Settings() {
 		delete(rest, name)
 	}
 	return rest
@@ -67,7 +46,7 @@ func Rest(all map[string]any) map[string]any {
 //	timeouts: {first_chunk: 30s, between: 20s, total: 5m}
 //	price: {input: 2.50, output: 10, cache_read: 0.25, cache_write: 3.125}
 //	budget: {calls: 100, tokens: 200000, money: 2.50}
-//	cache: {max_entries: 1000, ttl: 1h, max_answer: 16777216}
+//	cache: {max_entries: 1000, ttl: 1h}
 //	record: FILE                          # or replay: FILE
 //	window: 128000
 //
@@ -85,7 +64,7 @@ func Rest(all map[string]any) map[string]any {
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
 	parsed, err := parse(cfg.Settings)
 	if err == nil {
-		m, err = parsed.stack(cfg.Name, m, models, func(ctx context.Context) []string { return secrets(ctx, cfg) })
+		m, err = parsed.stack(cfg.Name, m, models, func(ctx context.Context) []string { return endpoint.Held(ctx, cfg) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
@@ -99,12 +78,12 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 		if err != nil {
 			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.replay, err)}
 		}
-		return &described{player, m, p.window}, nil
+		return &described{over{player}, m, p.window}, nil
 	}
 	if p.timeouts != nil {
 		m = Timeout(m, *p.timeouts)
 	}
-	m = Metered(m, name, p.price)
+	m = Metered(m, name, p.prices())
 	if p.limit != nil {
 		m = Limit(m, *p.limit)
 	}
@@ -121,7 +100,7 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 	if p.budget != nil {
 		own := spend.NewBudget("model "+name, *p.budget)
 		own.Wait(modelWait)
-		m = bounded{m, own}
+		m = bounded{over{m}, own}
 	}
 	if p.cache != nil {
 		m = Cache(m, p.cache)
@@ -130,7 +109,7 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 		m = Record(m, appendingFile(p.record), secrets)
 	}
 	if p.window != 0 {
-		m = &described{m, m, p.window}
+		m = &described{over{m}, m, p.window}
 	}
 	return m, nil
 }
@@ -189,8 +168,9 @@ func Order(models map[string]map[string]any, from ...string) ([]string, error) {
 			}
 		}
 		path = append(path, name)
-		s := newSection("", settings)
-		for _, next := range s.names(settingFallback) {
+		var next []string
+		_ = names(&next)(settings[settingFallback]) // Compose tells what is wrong with it
+		for _, next := range next {
 			if err := visit(next); err != nil {
 				return err
 			}

@@ -17,7 +17,6 @@ package wrap
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"usher/runtime"
@@ -34,6 +33,14 @@ type Delayer interface {
 type Temporary interface {
 	Temporary() bool
 }
+
+// over is a Model over another, which [runtime.As] finds below it.
+type over struct{ runtime.Model }
+
+var _ runtime.Wrapper = over{}
+
+// Unwrap returns the model below.
+func (o over) Unwrap() runtime.Model { return o.Model }
 
 // final says that err is a bound of the caller's and not a failure of a model.
 func final(err error) bool {
@@ -78,8 +85,4 @@ func (t *tries) pass(ctx context.Context, m runtime.Model, req *runtime.Request)
 		}
 	}
 	return nil
-}
-
-func failing(err error) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{}, err) }
 }

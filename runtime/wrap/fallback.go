@@ -23,10 +23,7 @@ func Fallback(models ...runtime.Model) runtime.Model { return fallback(models) }
 
 type fallback []runtime.Model
 
-var (
-	_ runtime.Model   = fallback(nil)
-	_ runtime.Wrapper = fallback(nil)
-)
+var _ runtime.Wrapper = fallback(nil)
 
 // Unwrap returns the first model: nil where there are none.
 func (f fallback) Unwrap() runtime.Model {
@@ -37,9 +34,6 @@ func (f fallback) Unwrap() runtime.Model {
 }
 
 func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	if len(f) == 0 {
-		return failing(errors.New("fallback: there are no models to ask: give at least one"))
-	}
 	return func(yield func(runtime.Chunk, error) bool) {
 		calls := tries{yield: yield}
 		var failures []error
@@ -49,15 +43,15 @@ func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 				return
 			}
 			failures = append(failures, err)
-			if ctx.Err() != nil || final(err) {
-				break
-			}
-			if i+1 == len(f) {
+			if ctx.Err() != nil || final(err) || i+1 == len(f) {
 				break
 			}
 			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: named(f[i+1])}}, nil) {
 				return
 			}
+		}
+		if len(f) == 0 {
+			failures = append(failures, errors.New("fallback: there are no models to ask: give at least one"))
 		}
 		yield(runtime.Chunk{}, f.together(failures))
 	}

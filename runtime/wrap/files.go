@@ -4,7 +4,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"usher/runtime/endpoint"
 )
 
 // Located returns a model's settings with the files that they name relative to
@@ -15,27 +16,20 @@ func Located(settings map[string]any, dir string) map[string]any {
 		return settings
 	}
 	out := maps.Clone(settings)
-	within := func(v any, prefix string) any {
-		text, ok := v.(string)
-		name, found := strings.CutPrefix(text, prefix)
-		if !ok || !found || name == "" || filepath.IsAbs(name) {
-			return v
-		}
-		return prefix + filepath.Join(dir, name)
-	}
-	for _, setting := range []struct{ name, prefix string }{
-		{settingRecord, ""}, {settingReplay, ""}, {settingKey, inFile},
-	} {
-		if v, ok := out[setting.name]; ok {
-			out[setting.name] = within(v, setting.prefix)
+	for _, setting := range []string{settingRecord, settingReplay} {
+		if name, ok := out[setting].(string); ok && name != "" && !filepath.IsAbs(name) {
+			out[setting] = filepath.Join(dir, name)
 		}
 	}
-	if headers, ok := out[settingHeaders].(map[string]any); ok {
+	if ref, ok := out[endpoint.KeySetting]; ok {
+		out[endpoint.KeySetting] = endpoint.Located(ref, dir)
+	}
+	if headers, ok := out[endpoint.HeadersSetting].(map[string]any); ok {
 		headers = maps.Clone(headers)
 		for name, v := range headers {
-			headers[name] = within(v, inFile)
+			headers[name] = endpoint.Located(v, dir)
 		}
-		out[settingHeaders] = headers
+		out[endpoint.HeadersSetting] = headers
 	}
 	return out
 }

@@ -12,40 +12,23 @@ import (
 	"usher/tools/fault"
 )
 
-// LimitOptions are the limits of [Limit]. A negative one admits nothing.
+// LimitOptions are the limits of [Limit]; 0 is no limit.
 type LimitOptions struct {
-	PerMinute  int // calls begun in a minute; 0 is no limit
+	PerMinute  int // calls begun in a minute
 	Burst      int // calls that may begin at once after a quiet time; 0 is 1
-	Concurrent int // calls running at once; 0 is no limit
+	Concurrent int // calls running at once
 }
 
-// LimitError says that a call did not fit a limit in the time that it had.
-type LimitError struct {
-	Limit string        // for example "60 calls a minute"
-	Wait  time.Duration // how long the call would have had to wait; 0 where that is not known
-	cause error
-}
-
-func (e *LimitError) Error() string {
-	text := "rate limit: " + e.Limit
-	if e.Wait > 0 {
-		text += fmt.Sprintf(": the call would wait %s, longer than its deadline allows", e.Wait.Round(time.Millisecond))
-	}
-	if e.cause != nil {
-		text += ": " + e.cause.Error()
-	}
-	return text
-}
-
-// Unwrap returns why the call's context ended, if it did.
-func (e *LimitError) Unwrap() error { return e.cause }
+// errLimit is in the error of a call that did not fit a limit in the time that
+// it had.
+var errLimit = fault.New(fault.RateLimited, "rate limit")
 
 // Limit returns m with its calls held back to the limits. A call waits for its
 // place until ctx ends; one that would get it only after ctx's deadline fails
-// at once. Errors are a *[LimitError]. A [runtime.Delay] tells the consumer of a
-// wait of a second or more for the rate.
+// at once. The code of such errors is [fault.RateLimited]. A [runtime.Delay]
+// tells the consumer of a wait of a second or more for the rate.
 func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
-	l := &limited{model: m, opts: opts}
+	l := &limited{over: over{m}, opts: opts}
 	if opts.PerMinute > 0 {
 		l.rate = rate.NewLimiter(rate.Limit(float64(opts.PerMinute)/60), max(opts.Burst, 1))
 	}
@@ -56,23 +39,13 @@ func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
 }
 
 type limited struct {
-	model  runtime.Model
+	over
 	opts   LimitOptions
 	rate   *rate.Limiter
 	places chan struct{}
 }
 
-var (
-	_ runtime.Model   = (*limited)(nil)
-	_ runtime.Wrapper = (*limited)(nil)
-)
-
-func (l *limited) Unwrap() runtime.Model { return l.model }
-
 func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	if l.opts.PerMinute < 0 || l.opts.Burst < 0 || l.opts.Concurrent < 0 {
-		return failing(&LimitError{Limit: "a negative limit admits nothing: use 0 for none"})
-	}
 	return func(yield func(runtime.Chunk, error) bool) {
 		// A place first: a call that took its turn in the rate and then waited
 		// for a place would begin outside the rate.
@@ -81,7 +54,7 @@ func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 			case l.places <- struct{}{}:
 				defer func() { <-l.places }()
 			case <-ctx.Done():
-				yield(runtime.Chunk{}, &LimitError{Limit: fmt.Sprintf("%d calls at once", l.opts.Concurrent), cause: context.Cause(ctx)})
+				yield(runtime.Chunk{}, fmt.Errorf("%w: %d calls at once: %w", errLimit, l.opts.Concurrent, context.Cause(ctx)))
 				return
 			}
 		}
@@ -89,13 +62,8 @@ func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 		if err != nil {
 			yield(runtime.Chunk{}, err)
 		}
-		if err != nil || gone {
-			return
-		}
-		for chunk, err := range l.model.Generate(ctx, req) {
-			if !yield(chunk, err) {
-				return
-			}
+		if err == nil && !gone {
+			l.Model.Generate(ctx, req)(yield)
 		}
 	}
 }
@@ -115,21 +83,18 @@ func (l *limited) turn(ctx context.Context, yield func(runtime.Chunk, error) boo
 	now := time.Now()
 	turn := l.rate.ReserveN(now, 1)
 	wait := turn.DelayFrom(now)
-	name := fmt.Sprintf("%d calls a minute", l.opts.PerMinute)
+	limit := fmt.Errorf("%w: %d calls a minute", errLimit, l.opts.PerMinute)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(wait)) {
 		turn.CancelAt(now)
-		return false, &LimitError{Limit: name, Wait: wait}
+		return false, fmt.Errorf("%w: the call would wait %s, longer than its deadline allows", limit, wait.Round(time.Millisecond))
 	}
-	if wait >= noticed && !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: "rate limit: " + name, Wait: wait}}, nil) {
+	if wait >= noticed && !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: limit.Error(), Wait: wait}}, nil) {
 		turn.Cancel()
 		return true, nil
 	}
 	if err := sleep(ctx, wait); err != nil {
 		turn.Cancel()
-		return false, &LimitError{Limit: name, cause: err}
+		return false, fmt.Errorf("%w: %w", limit, err)
 	}
 	return false, nil
 }
-
-// Code is [fault.RateLimited].
-func (e *LimitError) Code() fault.Code { return fault.RateLimited }

@@ -26,21 +26,14 @@ func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
 	if _, done := runtime.As[*metered](m); done || replays(m) {
 		return m
 	}
-	return &metered{model: m, name: name, price: price}
+	return &metered{over{m}, name, price}
 }
 
 type metered struct {
-	model runtime.Model
+	over
 	name  string
 	price *spend.Price // may be nil
 }
-
-var (
-	_ runtime.Model   = (*metered)(nil)
-	_ runtime.Wrapper = (*metered)(nil)
-)
-
-func (m *metered) Unwrap() runtime.Model { return m.model }
 
 func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
@@ -52,7 +45,7 @@ func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 		}
 		defer func() { hold.Settle(a.usage(ctx, m.price)) }()
 		runtime.Keep(ctx)
-		for chunk, err := range m.model.Generate(ctx, req) {
+		for chunk, err := range m.Model.Generate(ctx, req) {
 			if chunk.Usage != nil && m.price != nil {
 				priced := *chunk.Usage
 				priced.Cost = m.price.Cost(priced)
@@ -69,13 +62,9 @@ func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 
 // bounded is a model whose calls are charged to a budget too.
 type bounded struct {
-	runtime.Model
+	over
 	budget *spend.Budget
 }
-
-var _ runtime.Wrapper = bounded{}
-
-func (b bounded) Unwrap() runtime.Model { return b.Model }
 
 func (b bounded) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return b.Model.Generate(runtime.WithBudgets(ctx, b.budget), req)

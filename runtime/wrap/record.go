@@ -24,24 +24,18 @@ import (
 // A line is of no day and place: the date and the names of the venue and the
 // model that [prompt.System] writes are left out.
 func Record(m runtime.Model, w io.Writer, secrets func(context.Context) []string) runtime.Model {
-	return &recorder{model: m, secrets: secrets, w: w}
+	return &recorder{over: over{m}, secrets: secrets, w: w}
 }
 
 type recorder struct {
-	model   runtime.Model
+	over
 	secrets func(context.Context) []string
 
 	mu sync.Mutex // guards w
 	w  io.Writer
 }
 
-var (
-	_ runtime.Model   = (*recorder)(nil)
-	_ runtime.Wrapper = (*recorder)(nil)
-	_ runtime.Counter = (*recorder)(nil)
-)
-
-func (r *recorder) Unwrap() runtime.Model { return r.model }
+var _ runtime.Counter = (*recorder)(nil)
 
 var errNoCount = errors.New("a recording counts no tokens, as its replay cannot")
 
@@ -61,7 +55,7 @@ func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 			return
 		}
 		var got recording
-		for chunk, err := range r.model.Generate(ctx, req) {
+		for chunk, err := range r.Model.Generate(ctx, req) {
 			if failed = err; failed != nil {
 				break
 			}

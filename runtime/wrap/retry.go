@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,22 +30,14 @@ type RetryOptions struct {
 // outlast ctx's deadline the error comes at once, and so does one that wraps
 // [runtime.ErrWindow]. A [runtime.Delay] tells the consumer of each wait.
 func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
-	r := retrying{model: m}
+	r := retrying{over: over{m}}
 	if opts != nil {
 		r.opts = *opts
 	}
-	if r.opts.Tries == 0 {
-		r.opts.Tries = 4
-	}
-	if r.opts.First == 0 {
-		r.opts.First = 500 * time.Millisecond
-	}
-	if r.opts.Max == 0 {
-		r.opts.Max = 30 * time.Second
-	}
-	if r.opts.MaxRetryAfter == 0 {
-		r.opts.MaxRetryAfter = time.Minute
-	}
+	r.opts.Tries = cmp.Or(r.opts.Tries, 4)
+	r.opts.First = cmp.Or(r.opts.First, 500*time.Millisecond)
+	r.opts.Max = cmp.Or(r.opts.Max, 30*time.Second)
+	r.opts.MaxRetryAfter = cmp.Or(r.opts.MaxRetryAfter, time.Minute)
 	if r.opts.Rand == nil {
 		r.opts.Rand = rand.Float64
 	}
@@ -52,16 +45,9 @@ func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
 }
 
 type retrying struct {
-	model runtime.Model
-	opts  RetryOptions
+	over
+	opts RetryOptions
 }
-
-var (
-	_ runtime.Model   = (*retrying)(nil)
-	_ runtime.Wrapper = (*retrying)(nil)
-)
-
-func (r *retrying) Unwrap() runtime.Model { return r.model }
 
 func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
@@ -69,7 +55,7 @@ func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 		// The library's own jitter draws from the global source.
 		waits := backoff.ExponentialBackOff{InitialInterval: r.opts.First, Multiplier: 2, MaxInterval: r.opts.Max}
 		for try := 1; ; try++ {
-			err := calls.pass(ctx, r.model, req)
+			err := calls.pass(ctx, r.Model, req)
 			if err == nil {
 				return
 			}

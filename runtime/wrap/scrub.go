@@ -1,12 +1,10 @@
 package wrap
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
+
+	"usher/runtime/endpoint"
 )
 
 const redacted = "[redacted]"
@@ -26,39 +24,16 @@ var secretForms = []*regexp.Regexp{
 }
 
 // scrubber replaces secrets: those that are known, and what has the form of one.
-type scrubber struct{ known *strings.Replacer }
+type scrubber struct{ known func(string) string }
 
-// newScrubber knows secrets in the spellings that JSON, URLs and Basic
-// credentials give them too.
-func newScrubber(secrets []string) scrubber {
-	var spellings []string
-	for _, secret := range secrets {
-		if secret = strings.TrimSpace(secret); secret == "" {
-			continue
-		}
-		escaped, _ := json.Marshal(secret) // a string cannot fail to encode
-		plain, _ := encode(secret)
-		spellings = append(
-			spellings, secret, strings.Trim(string(escaped), `"`), strings.Trim(string(plain), `"`),
-			url.QueryEscape(secret), url.PathEscape(secret),
-			base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
-		)
-	}
-	// The longest first, so that no spelling is hidden by a part of it.
-	slices.SortFunc(spellings, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range spellings {
-		pairs = append(pairs, s, redacted)
-	}
-	return scrubber{strings.NewReplacer(pairs...)}
-}
+func newScrubber(secrets []string) scrubber { return scrubber{endpoint.Redactor(secrets...)} }
 
 // scrub goes on until nothing changes: what is left after one pass may have the
 // form of a secret anew, and a text that comes back is to stay as it is.
 func (s scrubber) scrub(text string) string {
 	for range 10 {
 		before := text
-		text = s.known.Replace(text)
+		text = s.known(text)
 		for _, form := range secretForms {
 			var out strings.Builder
 			at := 0

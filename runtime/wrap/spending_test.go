@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,22 +74,6 @@ func TestKeptAnswersAreFree(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestFollowersOfACallAreNotCharged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := play(act{before: time.Second, chunks: append(say("hi"), used(1000, 100))})
-		cached := wrap.Cache(wrap.Metered(inner, "m", price), nil)
-		first, second := spend.NewBudget("first", spend.Limits{}), spend.NewBudget("second", spend.Limits{})
-		var wg sync.WaitGroup
-		wg.Go(func() { ask(t.Context(), charged(cached, nil, first), "x") })
-		synctest.Wait()
-		wg.Go(func() { ask(t.Context(), charged(cached, nil, second), "x") })
-		wg.Wait()
-		if first.Spent() != (spend.Amount{Calls: 1, Tokens: 1100, Money: 3500}) || second.Spent() != (spend.Amount{}) {
-			t.Errorf("first spent %+v, second %+v", first.Spent(), second.Spent())
-		}
-	})
 }
 
 // Whoever keeps budgets is called before each call is made, and finds in them

@@ -54,8 +54,8 @@ func settingsWithin(t *testing.T, setting string) []string {
 	t.Helper()
 	_, err := wrap.Compose(runtime.ModelConfig{Settings: map[string]any{setting: map[string]any{"qqqqqqqqqqqq": true}}}, nil, nil)
 	for _, err := range apart(errors.Unwrap(err)) {
-		if _, list, ok := strings.Cut(err.Error(), `there is no setting "qqqqqqqqqqqq"; there are `); ok {
-			return strings.Split(list, ", ")
+		if _, list, ok := strings.Cut(err.Error(), ` has no setting "qqqqqqqqqqqq": its settings are `); ok {
+			return strings.Split(strings.Replace(list, " and ", ", ", 1), ", ")
 		}
 	}
 	return nil
