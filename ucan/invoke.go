@@ -79,7 +79,7 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 	if err != nil {
 		return Grant{}, err
 	}
-	for _, l := range g.links() {
+	for _, l := range g.Links() {
 		if l.format == Native && l.sub != inv.sub {
 			return refuse(ErrSubject, "the chain is about "+l.sub.s)
 		}

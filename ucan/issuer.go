@@ -189,7 +189,7 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 		return refuse(ErrTooDeep)
 	}
 	h.sub = g.owner
-	for _, l := range chain.links() {
+	for _, l := range chain.Links() {
 		if l.format == Native {
 			h.sub = l.sub
 		}

@@ -116,7 +116,7 @@ func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID
 		}
 		// Whoever stands above it in the chain by which its issuer holds it.
 		held, err := v.Authorize(ctx, Query{Caller: target.iss, Owner: g.owner, Request: caps.NeedOn(g.can, g.path)})
-		if err == nil && slices.ContainsFunc(held.links(), func(l *Link) bool { return l.iss == issuer }) {
+		if err == nil && slices.ContainsFunc(held.Links(), func(l *Link) bool { return l.iss == issuer }) {
 			return issuer, nil
 		}
 		on, err := caps.ParseResource("u/" + target.cid.String())

@@ -168,7 +168,7 @@ func TestSearchAgreesWithEveryChain(t *testing.T) {
 				continue
 			}
 			allowed++
-			if chain := g.links(); !w.goodChain(caller.DID(), path, chain) {
+			if chain := g.Links(); !w.goodChain(caller.DID(), path, chain) {
 				rt.Fatalf("%s: the chain %v does not hold", path, chain)
 			}
 		}

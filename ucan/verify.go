@@ -64,13 +64,15 @@ type step struct {
 // the caller is the owner.
 func (g Grant) Chain() []CID {
 	cids := make([]CID, 0, g.n)
-	for _, l := range g.links() {
+	for _, l := range g.Links() {
 		cids = append(cids, l.cid)
 	}
 	return cids
 }
 
-func (g *Grant) links() []*Link {
+// Links lists the tokens from the caller's own to the root's. It is empty where
+// the caller is the owner.
+func (g Grant) Links() []*Link {
 	links := make([]*Link, g.n)
 	for i := range links {
 		links[i] = g.chain[i].link

@@ -28,7 +28,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, workspace.Operations(v.tree)...)
 	ops = append(ops, agents.Operations(agentService{v})...)
 	ops = append(ops, grid.Operations(jobService{v})...)
-	ops = append(ops, delegation.Operations(delegationService{v})...)
+	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schemaop.Operations()...)

@@ -1,12 +1,14 @@
 package venue_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"usher/caps"
 	"usher/runtime"
 	"usher/tools/agents"
 	"usher/tools/delegation"
@@ -387,6 +389,60 @@ func TestRevokingAndListingAreBoundedByWith(t *testing.T) {
 	}
 	if err := canRead(t, bob, alice.DID().String()+"/w/clerk/notes"); err == nil {
 		t.Error("the revoked token still holds")
+	}
+}
+
+// What an agent may import is bounded in the same way: tokens, those that pass on
+// what another gives, and the revocations of what is known here or is not.
+func TestImportingIsBoundedByWith(t *testing.T) {
+	p := new(puppet)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}})
+	alice := user(t, v, "alice")
+	bob := user(t, v, "bob")
+	eve, err := ucan.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(with string, to ucan.DID) *ucan.Link {
+		is := ucan.Issuer{Key: eve, Verifier: &ucan.Verifier{}, Rand: rand.Reader}
+		links, err := is.Delegate(t.Context(), ucan.Delegation{
+			Audience: to, Capabilities: []caps.Capability{caps.MustCapability(with, "crud/read")}, Expires: time.Now().Add(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return links[0]
+	}
+	hers := eve.DID().String()
+	s := spec("clerk", "", `[{"with":"`+hers+`/w/clerk","can":"ucan"},{"with":"w/clerk","can":"ucan"}]`)
+	s.Tools = []string{"ucan:*"}
+	clerk := create(t, alice, s)
+	within, outside, received := token("w/clerk/a", bob.DID()), token("w/payroll", bob.DID()), token("w/payroll", alice.DID())
+	revocation := func(c ucan.CID) string {
+		r, err := eve.Revocation(c, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Text()
+	}
+	for _, tc := range []struct{ name, text, want string }{
+		{"below", ucan.Text(within), ""},
+		{"elsewhere", ucan.Text(outside), "ucan/delegate on " + hers + "/w/payroll"},
+		{"made out to its owner", ucan.Text(received), "ucan/delegate on " + hers + "/w/payroll"},
+		{"the revocation of what is below", revocation(within.CID()), ""},
+		{"the revocation of what nobody knows", revocation(outside.CID()), "ucan/delegate"},
+	} {
+		done := attempt(t, clerk, p, "ucan_import", fmt.Sprintf(`{"tokens":[%q]}`, tc.text))
+		if tc.want == "" && done.Outcome != runtime.ToolOK || tc.want != "" && (done.Outcome != runtime.ToolDenied || !strings.Contains(done.Result, tc.want)) {
+			t.Errorf("%s: %s %s, want %q", tc.name, done.Outcome, done.Result, tc.want)
+		}
+	}
+	if list := invoke(t, alice, "ucan:list", `{}`); strings.Contains(list, received.CID().String()) {
+		t.Errorf("what was denied is stored: %s", list)
+	}
+	invoke(t, alice, "ucan:import", fmt.Sprintf(`{"tokens":[%q]}`, ucan.Text(received)))
+	if done := attempt(t, clerk, p, "ucan_import", fmt.Sprintf(`{"tokens":[%q]}`, revocation(received.CID()))); done.Outcome != runtime.ToolDenied {
+		t.Errorf("the revocation of what lies elsewhere: %s %s", done.Outcome, done.Result)
 	}
 }
 

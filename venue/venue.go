@@ -46,12 +46,11 @@ type Venue struct {
 	keys     *keys.Ring
 	secrets  *keys.Secrets
 	tokens   *ucan.Store
+	desk     *delegation.Desk
 	verifier *ucan.Verifier
 	agents   *agentBook
 	runs     *runs.Book
 	accounts *accounts
-
-	delegationLife time.Duration // of what agents hand on
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -103,7 +102,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Signer: v.signer, Store: v.tokens}
-	v.delegationLife = either(o.Limits.Delegation, delegation.DefaultLife)
+	v.desk = &delegation.Desk{
+		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: either(o.Limits.Delegation, delegation.DefaultLife),
+	}
 	v.agents = newAgentBook(v.store.Under("g/"))
 	v.accounts = newAccounts(v.store.Under(""), v.log)
 	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: v.accounts, Now: v.now, NewID: v.newID, Logger: v.log})

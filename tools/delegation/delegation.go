@@ -1,16 +1,18 @@
 // Package delegation has the operations on UCAN tokens: ucan:issue, delegate,
 // revoke, import, export, verify, list and whoami. [Operations] returns them over
-// a [Service], which the venue has.
+// a [Desk], which the venue fills in.
 //
 // What a call hands on it must hold: the gate checks the caller's capabilities
-// for each one that is handed on, and the service that the principal behind the
-// caller owns it or has it by a chain.
+// for each one that is handed on, and the desk that the principal behind the
+// caller owns it or has it by a chain. What a call does with a token is bounded by
+// the resources of the token, as far as the caller's capabilities name these.
 package delegation
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"usher/caps"
@@ -21,23 +23,26 @@ import (
 // Abilities of the operations (COG-13, "Standard Abilities"; ucan/read is ours).
 const (
 	canDelegate = "ucan/delegate"
-	CanRevoke   = "ucan/revoke"
-	CanRead     = "ucan/read"
+	canRevoke   = "ucan/revoke"
+	canRead     = "ucan/read"
 )
 
 // DefaultLife is how long a delegation holds at most where nobody says.
 const DefaultLife = 24 * time.Hour
 
-// Request asks for tokens.
-type Request struct {
-	Audience     ucan.DID
-	Capabilities []caps.Capability
-	NotBefore    time.Time // zero is at once
-	Expires      time.Time
-	Shorten      time.Duration // how much sooner it may end, with its proofs; negative is any time
-	Proofs       []ucan.CID    // none: found in the store
-	Format       ucan.Format
-	Inline       bool // put the proofs of a JWT inside it
+// Ticks is how much sooner than asked a token may end that was to live as long as
+// the one it rests on: time passes between the two.
+const Ticks = time.Minute
+
+// Desk signs, keeps and judges the tokens of a venue. It acts for the owner of a
+// call: a user, or an independent agent.
+type Desk struct {
+	Verifier *ucan.Verifier // with its clock and its store
+	Venue    ucan.Key       // signs what ucan:issue makes
+	// Key returns the key of a principal.
+	Key  func(ctx context.Context, principal ucan.DID) (ucan.Key, error)
+	Rand io.Reader
+	Life time.Duration // the longest of what an agent hands on
 }
 
 // Token describes a token.
@@ -60,49 +65,6 @@ const (
 	Issued   = "issued"
 )
 
-// Verdict answers ucan:verify.
-type Verdict struct {
-	Decision string  `json:"decision"` // allow or deny
-	Reason   string  `json:"reason"`
-	Chain    []Token `json:"chain"`
-	Aside    []Aside `json:"aside,omitempty"`
-}
-
-// Aside is a token that is not understood, by its place in the input. It refuses
-// nothing that the others allow.
-type Aside struct {
-	Token  int    `json:"token"`
-	Reason string `json:"reason"`
-}
-
-// Question asks whether tokens carry an authority.
-type Question struct {
-	Tokens []*ucan.Link
-	Caller ucan.DID
-	Owner  ucan.DID // of a bare resource; zero is the calling principal
-	Need   caps.Request
-	At     time.Time // zero is now
-}
-
-// Service is what the operations need of a venue. It acts for call.Owner().
-type Service interface {
-	// Issue signs with the venue's key, in the namespace of the caller.
-	Issue(ctx context.Context, call tools.Call, r Request) (*ucan.Link, error)
-	// Delegate signs with the caller's key.
-	Delegate(ctx context.Context, call tools.Call, r Request) ([]*ucan.Link, error)
-	// Revoke reports whether the token is known here; what is not counts from when
-	// it comes.
-	Revoke(ctx context.Context, call tools.Call, cid ucan.CID) (known bool, err error)
-	Import(ctx context.Context, call tools.Call, links []*ucan.Link, revocations []*ucan.Revocation) error
-	// Export returns a token with the chain that carries it and the revocations in
-	// it, as texts.
-	Export(ctx context.Context, call tools.Call, cid ucan.CID) ([]string, error)
-	Verify(ctx context.Context, call tools.Call, q Question) (ucan.Grant, []*ucan.Link, error)
-	List(ctx context.Context, call tools.Call, received, issued bool) ([]Token, error)
-	// Venue is the DID of the venue.
-	Venue() ucan.DID
-}
-
 // Describe returns what there is to say about a token; text adds the token itself.
 func Describe(l *ucan.Link, text bool) Token {
 	t := Token{CID: l.CID().String(), Format: l.Format().String(), Issuer: l.Issuer().String(), Audience: l.Audience().String(), Agents: l.Agents()}
@@ -118,43 +80,127 @@ func Describe(l *ucan.Link, text bool) Token {
 	return t
 }
 
-// Bounded returns the denial of a call that has the ability for none, or not for
-// all, of the capabilities of a token: a caller deals in the tokens of the
-// resources that its own capabilities name. A token that is not known can say
-// anything, and needs the whole namespace.
-func Bounded(call tools.Call, ability caps.Ability, list []caps.Capability) *caps.Denial {
+// Operations returns the token operations over a desk.
+func Operations(d *Desk) []*tools.Operation {
+	within := func(ability string) tools.Option { return tools.Within(caps.ScopeAbility(ability)) }
+	return []*tools.Operation{
+		tools.New("ucan:issue", "Issue a token for authority in your own namespace, signed by the venue.",
+			func(in issueInput) []caps.Request { return handOn(in.capabilities()) },
+			d.issue, within(canDelegate), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
+
+		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
+			func(in delegateInput) []caps.Request { return handOn(in.Capabilities) },
+			d.delegate, within(canDelegate), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
+
+		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
+			func(in tokenInput) []caps.Request { return in.needs(canRevoke) },
+			d.revoke, within(canRevoke), tools.Idempotent(), tools.Exclusive()),
+
+		tools.New("ucan:import", "Store tokens that came from elsewhere, so that calls can rest on them.",
+			able[importInput](canDelegate),
+			d.take, within(canDelegate), tools.Idempotent(), tools.Exclusive()),
+
+		tools.New("ucan:verify", "Say whether tokens carry an authority, and by which chain.",
+			able[verifyInput](canRead),
+			d.verify, within(canRead), tools.ReadOnly()),
+
+		tools.New("ucan:export", "Give out a token with the chain that carries it, and the revocations in it, for use elsewhere.",
+			func(in tokenInput) []caps.Request { return in.needs(canRead) },
+			d.export, within(canRead), tools.ReadOnly()),
+
+		tools.New("ucan:whoami", "Say who you are: the DID that you act as, and that of the venue.",
+			able[struct{}](canRead),
+			d.whoami, within(canRead), tools.ReadOnly()),
+
+		tools.New("ucan:list", "List the tokens that you received and issued.",
+			able[listInput](canRead),
+			d.list, within(canRead), tools.ReadOnly()),
+	}
+}
+
+// able requires an ability alone.
+func able[In any](ability string) func(In) []caps.Request {
+	return func(In) []caps.Request { return []caps.Request{caps.NeedAbility(ability)} }
+}
+
+// handOn requires the caller to hold what it hands on.
+func handOn(list []caps.Capability) []caps.Request {
+	needs := []caps.Request{caps.NeedAbility(canDelegate)}
+	for _, c := range list {
+		needs = append(needs, caps.NeedHeld(c))
+	}
+	return needs
+}
+
+// tokenInput names a token.
+type tokenInput struct {
+	CID string `json:"cid" jsonschema:"the token"`
+}
+
+func (in tokenInput) parse() (ucan.CID, error) {
+	if in.CID == "" {
+		return ucan.CID{}, errors.New("cid is missing: name the token")
+	}
+	return ucan.ParseCID(in.CID)
+}
+
+// needs asks for the ability alone: what the token grants, which bounds the call,
+// is known when it is read.
+func (in tokenInput) needs(ability string) []caps.Request {
+	if _, err := in.parse(); err != nil {
+		return []caps.Request{caps.Invalid(err)}
+	}
+	return []caps.Request{caps.NeedAbility(ability)}
+}
+
+// bounded refuses a call whose capabilities do not reach to all that a token gives.
+// One that is not known, nil, can say anything, and needs the whole namespace.
+func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Ability, token *ucan.Link) error {
 	root, _ := caps.ParseResource("")
 	needs := []caps.Request{caps.NeedOn(ability, root)}
-	if len(list) > 0 {
-		needs = needs[:0]
-	}
-	for _, c := range list {
-		needs = append(needs, caps.NeedOn(ability, c.Resource()))
+	if token != nil {
+		gives, err := d.Verifier.Effective(ctx, token)
+		if err != nil {
+			return err
+		}
+		if len(gives) > 0 {
+			needs = needs[:0]
+		}
+		for _, c := range gives {
+			needs = append(needs, caps.NeedOn(ability, c.Resource()))
+		}
 	}
 	for _, need := range needs {
-		if d := call.Caps().Check(need.In(call.Owner().String())); !d.Allowed() {
-			return d.Denial(call.Operation())
+		if decision := call.Caps().Check(need.In(call.Owner().String())); !decision.Allowed() {
+			return decision.Denial(call.Operation())
 		}
 	}
 	return nil
 }
 
-func parseDID(field, s string) (ucan.DID, error) {
-	if s == "" {
-		return ucan.DID{}, errors.New(field + " is missing: give the DID of who receives the authority")
+// known returns a token, nil for one that is not stored.
+func (d *Desk) known(ctx context.Context, c ucan.CID) (*ucan.Link, error) {
+	l, err := d.Verifier.Store.Get(ctx, c)
+	if errors.Is(err, ucan.ErrMissingProof) {
+		return nil, nil
 	}
-	did, err := ucan.ParseDID(s)
-	if err != nil {
-		return ucan.DID{}, fmt.Errorf("%s: %w", field, err)
-	}
-	return did, nil
+	return l, err
 }
 
-// handOn requires the caller to hold what it hands on.
-func handOn(ability string, list []caps.Capability) []caps.Request {
-	needs := []caps.Request{caps.NeedAbility(ability)}
-	for _, c := range list {
-		needs = append(needs, caps.NeedHeld(c))
+type whoamiOutput struct {
+	DID   ucan.DID `json:"did"`
+	Venue ucan.DID `json:"venue"`
+	Agent string   `json:"agent,omitempty"`
+}
+
+func (d *Desk) whoami(_ context.Context, call tools.Call, _ struct{}) (whoamiOutput, error) {
+	return whoamiOutput{call.Owner(), d.Venue.DID(), call.Actor()}, nil
+}
+
+func parseTime(field, s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return t, fmt.Errorf("%s %q: write it as 2026-12-31T00:00:00Z", field, s)
 	}
-	return needs
+	return t, nil
 }

@@ -1,0 +1,219 @@
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// maxTokens bounds what one call may bring.
+const maxTokens = 64
+
+// brought is what the texts of a call hold.
+type brought struct {
+	links       []*ucan.Link
+	revocations []*ucan.Revocation
+	aside       []Aside
+	first       error // why the first of those aside is
+	wrong       error // of the first that is understood, and forged or contradicts itself
+}
+
+// Aside is a token that is not understood, by its place in the input. It refuses
+// nothing that the others allow.
+type Aside struct {
+	Token  int    `json:"token"`
+	Reason string `json:"reason"`
+}
+
+func openAll(texts []string) (b brought, err error) {
+	if len(texts) > maxTokens {
+		return b, fmt.Errorf("%d tokens in one call: send at most %d", len(texts), maxTokens)
+	}
+	for i, text := range texts {
+		link, err := ucan.OpenText(text)
+		if err == nil {
+			b.links = append(b.links, link)
+			continue
+		}
+		if revocation, other := ucan.OpenRevocationText(text); other == nil {
+			b.revocations = append(b.revocations, revocation)
+			continue
+		}
+		b.aside = append(b.aside, Aside{i, err.Error()})
+		if b.first == nil {
+			b.first = fmt.Errorf("tokens[%d]: %w", i, err)
+		}
+		if _, wrong := errors.AsType[*ucan.VerifyError](err); wrong && b.wrong == nil {
+			b.wrong = fmt.Errorf("tokens[%d]: %w", i, err)
+		}
+	}
+	return b, nil
+}
+
+type importInput struct {
+	Tokens []string `json:"tokens" jsonschema:"JWTs, or UCAN 1.0 delegations and revocations in multibase"`
+}
+
+type importOutput struct {
+	CIDs    []string `json:"cids"`              // of the tokens
+	Revoked []string `json:"revoked,omitempty"` // CIDs of the tokens that the revocations end
+	Aside   []Aside  `json:"aside,omitempty"`
+}
+
+// take puts revocations into effect, and stores tokens that carry authority now.
+// Others would only stand in the way when a chain is searched for.
+func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out importOutput, err error) {
+	if len(in.Tokens) == 0 {
+		return out, errors.New("tokens is empty: give at least one")
+	}
+	b, err := openAll(in.Tokens)
+	if err != nil {
+		return out, err
+	}
+	if len(b.aside) == len(in.Tokens) {
+		return out, b.first
+	}
+	out = importOutput{CIDs: make([]string, len(b.links)), Aside: b.aside}
+	for i, l := range b.links {
+		out.CIDs[i] = l.CID().String()
+	}
+	for _, r := range b.revocations {
+		target, err := d.known(ctx, r.Target())
+		if err == nil {
+			err = d.bounded(ctx, call, canDelegate, target)
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Revoked = append(out.Revoked, r.Target().String())
+	}
+	for _, r := range b.revocations {
+		if err := d.Verifier.Revoke(ctx, r); err != nil {
+			return out, fmt.Errorf("import revocation: %w", err)
+		}
+	}
+	return out, d.store(ctx, call, b.links)
+}
+
+// store keeps tokens in the order in which they rest on each other.
+func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) error {
+	for len(links) > 0 {
+		var refused error
+		left := slices.DeleteFunc(slices.Clone(links), func(l *ucan.Link) bool {
+			err := d.carries(ctx, l, links)
+			if err == nil {
+				err = d.bounded(ctx, call, canDelegate, l)
+			}
+			if err == nil {
+				err = d.Verifier.Store.Put(ctx, l)
+			}
+			if _, denied := errors.AsType[*caps.Denial](err); err != nil && (refused == nil || denied) {
+				if refused = err; !denied {
+					refused = fmt.Errorf("import token %s: %w", l.CID(), err)
+				}
+			}
+			return err == nil
+		})
+		// What was stored may be the proof that another was waiting for.
+		if len(left) == len(links) {
+			return refused
+		}
+		links = left
+	}
+	return nil
+}
+
+// carries reports why a token gives its audience nothing, with the others that
+// came with it and those that are stored.
+func (d *Desk) carries(ctx context.Context, l *ucan.Link, others []*ucan.Link) error {
+	if err := d.Verifier.Check(ctx, l); err != nil {
+		return err
+	}
+	gives, err := d.Verifier.Effective(ctx, l)
+	if err != nil {
+		return err
+	}
+	if len(gives) == 0 && l.Passes() {
+		return errors.New("it passes on what its proof gives, and no proof of it is known here")
+	}
+	for _, c := range gives {
+		q := ucan.Query{Caller: l.Audience(), Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true}
+		if _, err := d.Verifier.Authorize(ctx, q); err != nil {
+			return fmt.Errorf("it does not carry %s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+type exportOutput struct {
+	Tokens []string `json:"tokens"`
+}
+
+// export gives a token, with its chain and the revocations in it, to those whom it
+// concerns: who issued it, received it, owns what it gives, or has issued or
+// received another token of the chain.
+func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out exportOutput, err error) {
+	cid, err := in.parse()
+	if err != nil {
+		return out, err
+	}
+	token, err := d.known(ctx, cid)
+	if err != nil {
+		return out, err
+	}
+	unknown := fmt.Errorf("no token %s is known here: ucan:list names yours", cid)
+	if token == nil {
+		return out, unknown
+	}
+	gives, err := d.Verifier.Effective(ctx, token)
+	if err != nil {
+		return out, err
+	}
+	chain := []*ucan.Link{token}
+	for _, c := range gives {
+		grant, err := d.Verifier.Authorize(ctx, ucan.Query{
+			Caller: token.Audience(), Owner: token.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Proofs: []ucan.CID{cid}, Search: true,
+		})
+		if err != nil {
+			continue // what no longer holds goes alone
+		}
+		for _, l := range grant.Links() {
+			if !slices.Contains(chain, l) {
+				chain = append(chain, l)
+			}
+		}
+	}
+	me := call.Owner()
+	if !slices.ContainsFunc(chain, func(l *ucan.Link) bool { return l.Issuer() == me || l.Audience() == me || speaksFor(l, me) }) {
+		return out, unknown
+	}
+	if err := d.bounded(ctx, call, canRead, token); err != nil {
+		return out, err
+	}
+	for _, l := range chain {
+		out.Tokens = append(out.Tokens, ucan.Text(l))
+		revocations, err := d.Verifier.Store.Revocations(ctx, l.CID())
+		if err != nil {
+			return out, err
+		}
+		for _, r := range revocations {
+			out.Tokens = append(out.Tokens, r.Text())
+		}
+	}
+	return out, nil
+}
+
+// speaksFor reports whether the token hands on something of owner's.
+func speaksFor(l *ucan.Link, owner ucan.DID) bool {
+	for c := range l.Capabilities() {
+		if c.Resource().DID() == owner.String() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// issueInput takes COG-13's names and the JWT's own for the same things.
+type issueInput struct {
+	Audience     string            `json:"audience,omitempty" jsonschema:"DID that receives the authority"`
+	Aud          string            `json:"aud,omitempty" jsonschema:"the same as audience"`
+	Attenuations []caps.Capability `json:"attenuations,omitempty" jsonschema:"capabilities in your own namespace"`
+	Att          []caps.Capability `json:"att,omitempty" jsonschema:"the same as attenuations"`
+	Expiry       *int64            `json:"expiry,omitempty" jsonschema:"when it ends, in milliseconds since 1970"`
+	Exp          *int64            `json:"exp,omitempty" jsonschema:"when it ends, in seconds since 1970"`
+}
+
+type issueOutput struct {
+	Token   string `json:"token"`
+	CID     string `json:"cid"`
+	Issuer  string `json:"issuer"`
+	Expires string `json:"expires"`
+}
+
+func (in *issueInput) capabilities() []caps.Capability {
+	if len(in.Att) > 0 {
+		return in.Att
+	}
+	return in.Attenuations
+}
+
+func (in *issueInput) parse() (out ucan.Delegation, err error) {
+	switch {
+	case in.Audience != "" && in.Aud != "":
+		return out, errors.New("audience and aud mean the same: give one")
+	case len(in.Attenuations) > 0 && len(in.Att) > 0:
+		return out, errors.New("attenuations and att mean the same: give one")
+	case in.Expiry != nil && in.Exp != nil:
+		return out, errors.New("expiry (milliseconds) and exp (seconds) mean the same: give one")
+	case in.Expiry == nil && in.Exp == nil:
+		return out, errors.New("expiry is missing: say when the token ends, as expiry in milliseconds or exp in seconds")
+	case len(in.capabilities()) == 0:
+		return out, errors.New("attenuations is missing: list the capabilities that you hand on")
+	}
+	out = ucan.Delegation{Capabilities: in.capabilities(), Format: ucan.JWT}
+	if in.Exp != nil {
+		out.Expires = time.Unix(*in.Exp, 0)
+	} else {
+		out.Expires = time.UnixMilli(*in.Expiry)
+	}
+	out.Audience, err = parseAudience(in.Audience + in.Aud)
+	return out, err
+}
+
+// issue signs with the venue's key. COG-13 limits it to the caller's own
+// namespace: the venue would root any other, too, and must not be talked into it.
+func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (issueOutput, error) {
+	what, err := in.parse()
+	if err != nil {
+		return issueOutput{}, err
+	}
+	what.Owner = call.Owner()
+	for _, c := range what.Capabilities {
+		if did := c.Resource().In(what.Owner.String()).DID(); did != "" {
+			return issueOutput{}, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
+		}
+	}
+	links, err := d.sign(ctx, call, d.Venue, what)
+	if err != nil {
+		return issueOutput{}, err
+	}
+	t := Describe(links[0], true)
+	return issueOutput{Token: t.Token, CID: t.CID, Issuer: t.Issuer, Expires: t.Expires}, nil
+}
+
+type delegateInput struct {
+	Audience     string            `json:"audience" jsonschema:"DID that receives the authority"`
+	Capabilities []caps.Capability `json:"capabilities" jsonschema:"what it receives; bare resources are in your own namespace"`
+	Expires      string            `json:"expires,omitempty" jsonschema:"when it ends, RFC 3339"`
+	TTL          string            `json:"ttl,omitempty" jsonschema:"how long it holds, for example 8h; instead of expires; with neither, 24h or as long as what it rests on"`
+	NotBefore    string            `json:"notBefore,omitempty" jsonschema:"when it begins, RFC 3339"`
+	Proofs       []string          `json:"proofs,omitempty" jsonschema:"CIDs of the tokens that you hold it by; left out, they are found"`
+	Format       string            `json:"format,omitempty" jsonschema:"native (UCAN 1.0, the default) or jwt"`
+	Inline       bool              `json:"inline,omitempty" jsonschema:"put the proofs of a JWT inside it"`
+}
+
+// tokensOutput is a list of tokens, never null.
+type tokensOutput struct {
+	Tokens []Token `json:"tokens"`
+}
+
+func (in *delegateInput) parse(now time.Time) (out ucan.Delegation, err error) {
+	out = ucan.Delegation{Capabilities: in.Capabilities, Format: ucan.Native, Inline: in.Inline}
+	if out.Audience, err = parseAudience(in.Audience); err != nil {
+		return out, err
+	}
+	switch in.Format {
+	case "", "native":
+	case "jwt":
+		out.Format = ucan.JWT
+	default:
+		return out, fmt.Errorf("format %q: write native or jwt", in.Format)
+	}
+	if len(in.Capabilities) == 0 {
+		return out, errors.New("capabilities is missing: list what you hand on")
+	}
+	switch {
+	case in.Expires != "" && in.TTL != "":
+		return out, errors.New("give either expires, for example 2026-12-31T00:00:00Z, or ttl, for example 24h")
+	case in.Expires != "":
+		out.Expires, err = parseTime("expires", in.Expires)
+	case in.TTL != "":
+		var ttl time.Duration
+		if ttl, err = time.ParseDuration(in.TTL); err != nil || ttl <= 0 {
+			err = fmt.Errorf("ttl %q: write a duration such as 24h or 30m", in.TTL)
+		}
+		out.Expires, out.Shorten = now.Add(ttl), Ticks
+	default:
+		out.Expires, out.Shorten = now.Add(DefaultLife), -1
+	}
+	if err == nil && in.NotBefore != "" {
+		out.NotBefore, err = parseTime("notBefore", in.NotBefore)
+	}
+	for _, text := range in.Proofs {
+		cid, bad := ucan.ParseCID(text)
+		if bad != nil {
+			return out, fmt.Errorf("proofs: %w", bad)
+		}
+		out.Proofs = append(out.Proofs, cid)
+	}
+	return out, err
+}
+
+// delegate signs with the caller's key.
+func (d *Desk) delegate(ctx context.Context, call tools.Call, in delegateInput) (out tokensOutput, err error) {
+	what, err := in.parse(d.Verifier.Now())
+	if err != nil {
+		return out, err
+	}
+	key, err := d.Key(ctx, call.Owner())
+	if err != nil {
+		return out, err
+	}
+	links, err := d.sign(ctx, call, key, what)
+	for _, l := range links {
+		out.Tokens = append(out.Tokens, Describe(l, true))
+	}
+	return out, err
+}
+
+// sign bounds what an agent signs: the token names the agent, and those on whose
+// behalf it acts, and lives a day unless the owner allows more.
+func (d *Desk) sign(ctx context.Context, call tools.Call, key ucan.Key, what ucan.Delegation) ([]*ucan.Link, error) {
+	for _, life := range call.Authority().Bound().Lives {
+		what.Agents = append(what.Agents, string(life))
+	}
+	if len(what.Agents) > 0 {
+		what.Latest = d.Verifier.Now().Add(d.Life)
+	}
+	issuer := ucan.Issuer{Key: key, Verifier: d.Verifier, Rand: d.Rand}
+	return issuer.Delegate(ctx, what)
+}
+
+func parseAudience(s string) (ucan.DID, error) {
+	if s == "" {
+		return ucan.DID{}, errors.New("audience is missing: give the DID of who receives the authority")
+	}
+	did, err := ucan.ParseDID(s)
+	if err != nil {
+		return ucan.DID{}, fmt.Errorf("audience: %w", err)
+	}
+	return did, nil
+}
