@@ -82,7 +82,7 @@ func (s agentService) Fork(ctx context.Context, call tools.Call, source string, 
 		if err := s.v.runs.Sessions().Copy(ctx, bound{from.key, src.Life}.name(), bound{key, rec.Life}.name()); err != nil {
 			return agents.Created{}, err
 		}
-		if err := s.v.accounts.copySessions(ctx, src.account(from.key), rec.account(key)); err != nil {
+		if err := s.v.accounts.CopySessions(ctx, src.account(from.key).name(), rec.account(key).name()); err != nil {
 			return agents.Created{}, err
 		}
 	}

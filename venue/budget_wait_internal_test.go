@@ -3,13 +3,17 @@ package venue
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 
 	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/runtime/wrap"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/spend"
+	"usher/venue/accounts"
+	"usher/venue/store/memory"
 )
 
 // Where only what others hold leaves no room, a call waits: of whatever budget.
@@ -17,7 +21,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 	one := spend.Limits{Calls: 1}
 	for name, bound := range map[string]func() context.Context{
 		"run": func() context.Context {
-			v, err := Open(t.Context(), &Options{Models: map[string]runtime.Model{"default": answering{}}})
+			v, err := Open(t.Context(), &Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +47,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 			return ofTask(t.Context(), tools.Call{}, agents.Task{Agent: "kid", Budget: one})
 		},
 		"account": func() context.Context {
-			b, err := newTestAccounts(t).budget(t.Context(), "a", "agent a", func() spend.Limits { return one })
+			b, err := accounts.New(memory.Open().Under(""), slog.New(slog.DiscardHandler)).Budget(t.Context(), "a", "agent a", func() spend.Limits { return one })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +55,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, m := bound(), wrap.Metered(answering{}, "m", nil)
+			ctx, m := bound(), wrap.Metered(offline.Model{}, "m", nil)
 			left := errors.New("left")
 			leaving, leave := context.WithCancelCause(ctx)
 			leave(left)

@@ -8,6 +8,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/spend"
+	"usher/venue/accounts"
 )
 
 // account is where what the agent spends is counted: the same for all lives of
@@ -52,23 +53,23 @@ func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.
 		if rec == nil {
 			continue
 		}
-		b, err := v.accounts.budget(ctx, rec.account(at.key).String(), ofAgent+at.key.id, agentLimits(at))
+		b, err := v.accounts.Budget(ctx, rec.account(at.key).String(), ofAgent+at.key.id, agentLimits(at))
 		if err != nil {
 			return nil, err
 		}
 		budgets = append(budgets, b)
 	}
-	b, err := v.accounts.budget(ctx, accountOf(rec.account(a.key), session), "session "+session+" of "+a.key.id, sessionLimits(a))
+	b, err := v.accounts.Budget(ctx, accounts.Of(rec.account(a.key).name(), session), "session "+session+" of "+a.key.id, sessionLimits(a))
 	if err != nil {
 		return nil, err
 	}
 	budgets = append(budgets, b)
 	if run := rec.budgets().Run; run != (spend.Limits{}) {
 		b := spend.NewBudget("run of "+a.key.id, run)
-		b.Wait(longestWait)
+		b.Wait(accounts.LongestWait)
 		budgets = append(budgets, b)
 	}
-	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), v.accounts.hold), nil
+	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), v.accounts.Hold), nil
 }
 
 // ofTask returns ctx with the budget of a task, where it has one of its own.
@@ -81,7 +82,7 @@ func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Cont
 		name = "task of " + by + " for " + task.Agent
 	}
 	b := spend.NewBudget(name, task.Budget)
-	b.Wait(longestWait)
+	b.Wait(accounts.LongestWait)
 	return runtime.WithBudgets(ctx, b)
 }
 
@@ -89,7 +90,7 @@ func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Cont
 // of a run count from the next one on.
 func (v *Venue) newLimits(key agentKey, rec *record) {
 	if a := v.agents.known(key); a != nil {
-		v.accounts.limit(rec.account(key), agentLimits(a), sessionLimits(a))
+		v.accounts.Limit(rec.account(key).name(), agentLimits(a), sessionLimits(a))
 	}
 }
 
@@ -133,7 +134,7 @@ func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bo
 		if rec == nil || at != a && !known(at.key) {
 			continue
 		}
-		spent, err := v.accounts.spent(ctx, rec.account(at.key).String())
+		spent, err := v.accounts.Spent(ctx, rec.account(at.key).String())
 		if err != nil {
 			return nil, own, err
 		}

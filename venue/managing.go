@@ -48,7 +48,7 @@ func (s agentService) Delete(ctx context.Context, call tools.Call, id string, re
 // one its key, with all that it had delegated.
 func (v *Venue) bury(ctx context.Context, key agentKey, past *record, kept bound) error {
 	if account := past.account(key); account != kept {
-		if err := v.accounts.remove(ctx, account); err != nil {
+		if err := v.accounts.Remove(ctx, account.name()); err != nil {
 			return err
 		}
 	}

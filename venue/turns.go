@@ -146,7 +146,7 @@ func (v *Venue) turn(c conversation) runs.Work {
 		if err != nil {
 			return nil, err
 		}
-		defer v.accounts.save(ctx, nil) // what no log entry took with it
+		defer v.accounts.Save(ctx) // what no log entry took with it
 		c.agent.busy.Add(1)
 		defer c.agent.busy.Add(-1)
 		var last runtime.TurnFinished

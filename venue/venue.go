@@ -18,6 +18,7 @@ import (
 	"usher/tools/delegation"
 	"usher/tools/workspace"
 	"usher/ucan"
+	"usher/venue/accounts"
 	"usher/venue/apply"
 	"usher/venue/keys"
 	"usher/venue/ledger"
@@ -50,7 +51,7 @@ type Venue struct {
 	verifier *ucan.Verifier
 	agents   *agentBook
 	runs     *runs.Book
-	accounts *accounts
+	accounts *accounts.Book
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -106,7 +107,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: either(o.Limits.Delegation, delegation.DefaultLife),
 	}
 	v.agents = newAgentBook(v.store.Under("g/"))
-	v.accounts = newAccounts(v.store.Under(""), v.log)
+	v.accounts = accounts.New(v.store.Under(""), v.log)
 	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: v.accounts, Now: v.now, NewID: v.newID, Logger: v.log})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package venue
+package accounts
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 
 	usher "usher/runtime"
 	"usher/runtime/wrap"
+	"usher/tools"
 	"usher/tools/spend"
+	"usher/ucan"
 	"usher/venue/store"
 	"usher/venue/store/memory"
 )
@@ -25,7 +27,7 @@ func (answering) Generate(context.Context, *usher.Request) iter.Seq2[usher.Chunk
 	}
 }
 
-func newTestAccounts(t *testing.T) *accounts {
+func newTestAccounts(t *testing.T) *Book {
 	t.Helper()
 	st := memory.Open()
 	t.Cleanup(func() {
@@ -33,21 +35,21 @@ func newTestAccounts(t *testing.T) *accounts {
 			t.Error(err)
 		}
 	})
-	return newAccounts(st.Under("b/"), slog.New(slog.DiscardHandler))
+	return New(st.Under("b/"), slog.New(slog.DiscardHandler))
 }
 
 func unlimited() spend.Limits { return spend.Limits{} }
 
 // ask makes a call of a model as a turn does, which stores what it spent.
-func ask(t *testing.T, s *accounts, b *spend.Budget) {
+func ask(t *testing.T, s *Book, b *spend.Budget) {
 	t.Helper()
-	ctx := usher.WithKeeper(usher.WithBudgets(t.Context(), b), s.hold)
+	ctx := usher.WithKeeper(usher.WithBudgets(t.Context(), b), s.Hold)
 	for _, err := range wrap.Metered(answering{}, "m", nil).Generate(ctx, &usher.Request{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.save(ctx, nil)
+	s.Save(ctx)
 }
 
 // While anything can charge a budget it is the only one of its account, and
@@ -56,7 +58,7 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 	s := newTestAccounts(t)
 	get := func() *spend.Budget {
 		t.Helper()
-		b, err := s.budget(t.Context(), "a", "agent a", unlimited)
+		b, err := s.Budget(t.Context(), "a", "agent a", unlimited)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,17 +94,17 @@ func TestOneBudgetForEachAccount(t *testing.T) {
 
 func TestRemovedAccountsStayRemoved(t *testing.T) {
 	s := newTestAccounts(t)
-	of := bound{agentKey{id: "a"}, "1"}
+	of := tools.NewLife(ucan.DID{}, "a", "1")
 	var budgets []*spend.Budget
-	for _, account := range []string{of.String(), accountOf(of, "main"), accountOf(of, "other"), of.String() + "2"} {
-		b, err := s.budget(t.Context(), account, account, unlimited)
+	for _, account := range []string{string(of), Of(of, "main"), Of(of, "other"), string(of) + "2"} {
+		b, err := s.Budget(t.Context(), account, account, unlimited)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ask(t, s, b)
 		budgets = append(budgets, b)
 	}
-	if err := s.remove(t.Context(), of); err != nil {
+	if err := s.Remove(t.Context(), of); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range budgets {
@@ -123,13 +125,13 @@ func TestRemovedAccountsStayRemoved(t *testing.T) {
 // agent for nobody's but its own and its sessions'.
 func TestLimitsOfAccounts(t *testing.T) {
 	s := newTestAccounts(t)
-	of := bound{agentKey{id: "a"}, "1"}
+	of := tools.NewLife(ucan.DID{}, "a", "1")
 	n := func(calls int64) func() spend.Limits {
 		return func() spend.Limits { return spend.Limits{Calls: calls} }
 	}
 	var budgets []*spend.Budget
-	for _, account := range []string{of.String(), accountOf(of, "main"), of.String() + "2", accountOf(bound{agentKey{id: "b"}, "1"}, "main")} {
-		b, err := s.budget(t.Context(), account, account, n(1))
+	for _, account := range []string{string(of), Of(of, "main"), string(of) + "2", Of(tools.NewLife(ucan.DID{}, "b", "1"), "main")} {
+		b, err := s.Budget(t.Context(), account, account, n(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +143,11 @@ func TestLimitsOfAccounts(t *testing.T) {
 		}
 		return out
 	}
-	s.limit(of, n(2), n(3))
+	s.Limit(of, n(2), n(3))
 	if got, want := limits(), [4]int64{2, 3, 1, 1}; got != want {
 		t.Errorf("limits are %v, want %v", got, want)
 	}
-	if _, err := s.budget(t.Context(), of.String(), "agent a", n(4)); err != nil {
+	if _, err := s.Budget(t.Context(), string(of), "agent a", n(4)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := limits(), [4]int64{4, 3, 1, 1}; got != want {
@@ -160,7 +162,7 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 	if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{accountKey("a"): []byte("{")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := s.budget(t.Context(), "a", "agent a", unlimited); err == nil || b != nil {
+	if b, err := s.Budget(t.Context(), "a", "agent a", unlimited); err == nil || b != nil {
 		t.Errorf("the budget is %v, %v, want an error", b, err)
 	}
 }
@@ -170,8 +172,8 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 func TestAnAccountThatCannotBeStored(t *testing.T) {
 	st := memory.Open()
 	var log strings.Builder
-	s := newAccounts(st.Under("b/"), slog.New(slog.NewTextHandler(&log, nil)))
-	b, err := s.budget(t.Context(), "acme", "agent a", unlimited)
+	s := New(st.Under("b/"), slog.New(slog.NewTextHandler(&log, nil)))
+	b, err := s.Budget(t.Context(), "acme", "agent a", unlimited)
 	if err := errors.Join(err, st.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +191,7 @@ func TestTotalsThatOvertakeEachOther(t *testing.T) {
 	for name, order := range map[string][2]int{"in order": {0, 1}, "overtaken": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestAccounts(t)
-			b, err := s.budget(t.Context(), "a", "agent a", unlimited)
+			b, err := s.Budget(t.Context(), "a", "agent a", unlimited)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,11 +233,11 @@ func charge(t *testing.T, b *spend.Budget) {
 // the next one.
 func TestWhatIsStoredWhen(t *testing.T) {
 	s := newTestAccounts(t)
-	free, err := s.budget(t.Context(), "free", "agent free", unlimited)
+	free, err := s.Budget(t.Context(), "free", "agent free", unlimited)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, err := s.budget(t.Context(), "bound", "agent bound", func() spend.Limits { return spend.Limits{Calls: 9} })
+	bound, err := s.Budget(t.Context(), "bound", "agent bound", func() spend.Limits { return spend.Limits{Calls: 9} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func TestWhatIsStoredWhen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.hold(ctx)
+	s.Hold(ctx)
 	for account, want := range map[string]int64{"free": 0, "bound": 1} {
 		if got, err := s.read(ctx, account); err != nil || got.Calls != want {
 			t.Errorf("before the call %s has spent %+v, %v, want %d calls", account, got, err, want)
@@ -263,12 +265,12 @@ func TestWhatIsStoredWhen(t *testing.T) {
 // A budget that is gone takes no other of its account with it.
 func TestForgetLeavesTheNextBudget(t *testing.T) {
 	s := newTestAccounts(t)
-	b, err := s.budget(t.Context(), "a", "agent a", unlimited)
+	b, err := s.Budget(t.Context(), "a", "agent a", unlimited)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.forget("a", new(account))
-	if again, err := s.budget(t.Context(), "a", "agent a", unlimited); err != nil || again != b {
+	if again, err := s.Budget(t.Context(), "a", "agent a", unlimited); err != nil || again != b {
 		t.Errorf("there are two budgets of one account, %v", err)
 	}
 	runtime.KeepAlive(b)
@@ -278,21 +280,21 @@ func TestForgetLeavesTheNextBudget(t *testing.T) {
 // is not taken back.
 func TestCopiedSessionsKeepWhatTheySpent(t *testing.T) {
 	s := newTestAccounts(t)
-	from, to := bound{agentKey{id: "a"}, "1"}, bound{agentKey{id: "b"}, "1"}
+	from, to := tools.NewLife(ucan.DID{}, "a", "1"), tools.NewLife(ucan.DID{}, "b", "1")
 	put := func(account string, calls string) {
 		t.Helper()
 		if _, err := s.space.Apply(t.Context(), nil, map[string][]byte{accountKey(account): []byte(`{"calls":` + calls + `}`)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(accountOf(from, "main"), "3")
-	put(accountOf(from, "other"), "4")
-	put(accountOf(to, "other"), "9")
-	if err := s.copySessions(t.Context(), from, to); err != nil {
+	put(Of(from, "main"), "3")
+	put(Of(from, "other"), "4")
+	put(Of(to, "other"), "9")
+	if err := s.CopySessions(t.Context(), from, to); err != nil {
 		t.Fatal(err)
 	}
-	for account, want := range map[string]int64{accountOf(to, "main"): 3, accountOf(to, "other"): 9, accountOf(from, "other"): 4} {
-		if got, err := s.spent(t.Context(), account); err != nil || got.Calls != want {
+	for account, want := range map[string]int64{Of(to, "main"): 3, Of(to, "other"): 9, Of(from, "other"): 4} {
+		if got, err := s.Spent(t.Context(), account); err != nil || got.Calls != want {
 			t.Errorf("%s has spent %+v, %v, want %d calls", account, got, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package venue
+package accounts
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 )
 
 // draft adds to put the totals of the budgets of ctx that are not stored as they
-// are now, and returns their accounts, for [accounts.written]. of says which
+// are now, and returns their accounts, for [Book.written]. of says which
 // budgets; nil is all.
 //
 // Nothing is locked while a batch is on its way. Where two with a total of one
 // account are, which of them comes last is not known, and whoever ends last
 // stores it once more.
-func (s *accounts) draft(ctx context.Context, put map[string][]byte, of func(*spend.Budget) bool) (drafts []*account) {
+func (s *Book) draft(ctx context.Context, put map[string][]byte, of func(*spend.Budget) bool) (drafts []*account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range runtime.Budgets(ctx) {
@@ -38,10 +38,10 @@ func (s *accounts) draft(ctx context.Context, put map[string][]byte, of func(*sp
 	return drafts
 }
 
-var _ runs.Spending = (*accounts)(nil)
+var _ runs.Spending = (*Book)(nil)
 
 // Draft adds the totals of all that ctx is charged to.
-func (s *accounts) Draft(ctx context.Context, put map[string][]byte) (written func(stored bool)) {
+func (s *Book) Draft(ctx context.Context, put map[string][]byte) (written func(stored bool)) {
 	drafts := s.draft(ctx, put, nil)
 	if len(drafts) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (s *accounts) Draft(ctx context.Context, put map[string][]byte) (written fu
 }
 
 // written says how a batch with drafts ended.
-func (s *accounts) written(ctx context.Context, drafts []*account, stored bool) {
+func (s *Book) written(ctx context.Context, drafts []*account, stored bool) {
 	s.mu.Lock()
 	again := false
 	for _, a := range drafts {
@@ -68,7 +68,7 @@ func (s *accounts) written(ctx context.Context, drafts []*account, stored bool) 
 
 // save stores the totals of the budgets of ctx that are not stored as they are.
 // An answer has been paid for: it is not withheld because this fails.
-func (s *accounts) save(ctx context.Context, of func(*spend.Budget) bool) {
+func (s *Book) save(ctx context.Context, of func(*spend.Budget) bool) {
 	put := make(map[string][]byte)
 	drafts := s.draft(ctx, put, of)
 	if len(drafts) == 0 {
@@ -81,7 +81,10 @@ func (s *accounts) save(ctx context.Context, of func(*spend.Budget) bool) {
 	s.written(ctx, drafts, err == nil)
 }
 
-// hold stores what limited budgets hold, before a model is asked.
-func (s *accounts) hold(ctx context.Context) {
+// Hold stores what limited budgets hold, before a model is asked.
+func (s *Book) Hold(ctx context.Context) {
 	s.save(ctx, func(b *spend.Budget) bool { return b.Limits() != (spend.Limits{}) })
 }
+
+// Save stores all totals of the budgets of ctx that are not stored as they are.
+func (s *Book) Save(ctx context.Context) { s.save(ctx, nil) }

@@ -1,4 +1,9 @@
-package venue
+// Package accounts is the room of a venue where it is kept what agents and their
+// sessions have spent. [Book.Budget] returns the budget of an account, which model
+// calls charge, and [Book.Draft] adds what was spent to the write that it belongs
+// to. An agent's account is named after the life that it is counted for, a
+// session's by [Of].
+package accounts
 
 import (
 	"context"
@@ -13,19 +18,19 @@ import (
 	"time"
 	"weak"
 
+	"usher/tools"
 	"usher/tools/spend"
 	"usher/venue/store"
 )
 
-// accounts keeps what agents and their sessions have spent. There is one budget
-// in memory for each account, as long as anything can charge it: turns and
+// Book keeps the accounts of a venue. There is one budget in memory for each account, as long as anything can charge it: turns and
 // background work share it, so that nothing is spent twice. It is reached by a
 // weak pointer, as nobody knows when the last of them has ended.
 //
 // Totals are stored with the log entry that the spending belongs to. What
 // limits something is stored before each model call too, with what the call may
 // cost: a process that is killed has spent it.
-type accounts struct {
+type Book struct {
 	space *store.Space // of the whole venue: a total is written with the log entry that it belongs to
 	log   *slog.Logger
 
@@ -38,26 +43,27 @@ type account struct {
 	key    string
 	budget weak.Pointer[spend.Budget]
 
-	// Guarded by accounts.mu:
+	// Guarded by Book.mu:
 	total   spend.Amount // that was stored last, or is on its way
 	writes  int          // on their way with a total of the account
 	unclear bool         // which of two totals that were on their way together was stored last
 }
 
-func newAccounts(space *store.Space, log *slog.Logger) *accounts {
-	return &accounts{space: space, log: log, open: make(map[string]*account)}
+// New returns the book of a venue whose whole store is the space.
+func New(space *store.Space, log *slog.Logger) *Book {
+	return &Book{space: space, log: log, open: make(map[string]*account)}
 }
 
 // accountKey is where an account is stored.
 func accountKey(name string) string { return "b/" + name }
 
-// longestWait is for room that other calls hold: an agent that has started work
+// LongestWait is for room that other calls hold: an agent that has started work
 // in the background is not refused because that has a budget's rest in hand.
-const longestWait = time.Minute
+const LongestWait = time.Minute
 
-// budget returns the budget of an account. limits is asked under the lock, by
+// Budget returns the budget of an account. limits is asked under the lock, by
 // which the newest counts, and counts for whoever has the budget already.
-func (s *accounts) budget(ctx context.Context, name, called string, limits func() spend.Limits) (*spend.Budget, error) {
+func (s *Book) Budget(ctx context.Context, name, called string, limits func() spend.Limits) (*spend.Budget, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.used(name); b != nil {
@@ -69,7 +75,7 @@ func (s *accounts) budget(ctx context.Context, name, called string, limits func(
 		return nil, fmt.Errorf("read what %s has spent: %w", called, err)
 	}
 	b := spend.NewAccount(name, called, limits(), past)
-	b.Wait(longestWait)
+	b.Wait(LongestWait)
 	a := &account{key: accountKey(name), budget: weak.Make(b), total: past}
 	s.open[name] = a
 	goruntime.AddCleanup(b, func(a *account) { s.forget(name, a) }, a)
@@ -78,14 +84,14 @@ func (s *accounts) budget(ctx context.Context, name, called string, limits func(
 
 // used is the budget of an account that something can charge, or nil. The
 // caller holds mu.
-func (s *accounts) used(name string) *spend.Budget {
+func (s *Book) used(name string) *spend.Budget {
 	if a := s.open[name]; a != nil {
 		return a.budget.Value()
 	}
 	return nil
 }
 
-func (s *accounts) forget(name string, a *account) {
+func (s *Book) forget(name string, a *account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[name] == a {
@@ -93,24 +99,24 @@ func (s *accounts) forget(name string, a *account) {
 	}
 }
 
-// limit gives new limits to those budgets of an agent and its sessions that are
+// Limit gives new limits to those budgets of an agent and its sessions that are
 // in use.
-func (s *accounts) limit(of bound, agent, session func() spend.Limits) {
+func (s *Book) Limit(of tools.Life, agent, session func() spend.Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, a := range s.open {
 		switch b := a.budget.Value(); {
 		case b == nil:
-		case name == of.String():
+		case name == string(of):
 			b.SetLimits(agent())
-		case strings.HasPrefix(name, accountOf(of, "")):
+		case strings.HasPrefix(name, Of(of, "")):
 			b.SetLimits(session())
 		}
 	}
 }
 
-// spent returns what an account has spent.
-func (s *accounts) spent(ctx context.Context, name string) (spend.Amount, error) {
+// Spent returns what an account has spent.
+func (s *Book) Spent(ctx context.Context, name string) (spend.Amount, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.used(name); b != nil {
@@ -119,7 +125,7 @@ func (s *accounts) spent(ctx context.Context, name string) (spend.Amount, error)
 	return s.read(ctx, name)
 }
 
-func (s *accounts) read(ctx context.Context, name string) (past spend.Amount, err error) {
+func (s *Book) read(ctx context.Context, name string) (past spend.Amount, err error) {
 	raw, _, err := s.space.Get(ctx, accountKey(name))
 	if err != nil || raw == nil {
 		return past, err
@@ -128,20 +134,20 @@ func (s *accounts) read(ctx context.Context, name string) (past spend.Amount, er
 	return past, err
 }
 
-// remove forgets an agent's account, and those of its sessions.
-func (s *accounts) remove(ctx context.Context, of bound) error {
+// Remove forgets an agent's account, and those of its sessions.
+func (s *Book) Remove(ctx context.Context, of tools.Life) error {
 	s.mu.Lock()
 	maps.DeleteFunc(s.open, func(name string, _ *account) bool {
-		return name == of.String() || strings.HasPrefix(name, accountOf(of, ""))
+		return name == string(of) || strings.HasPrefix(name, Of(of, ""))
 	})
 	s.mu.Unlock()
 	stored, err := s.sessions(ctx, of)
 	if err != nil {
 		return err
 	}
-	del := []string{accountKey(of.String())}
+	del := []string{accountKey(string(of))}
 	for session := range stored {
-		del = append(del, accountKey(accountOf(of, session)))
+		del = append(del, accountKey(Of(of, session)))
 	}
 	for batch := range slices.Chunk(del, 1000) {
 		if _, err := s.space.Apply(ctx, nil, nil, batch); err != nil {
@@ -151,12 +157,12 @@ func (s *accounts) remove(ctx context.Context, of bound) error {
 	return nil
 }
 
-// copySessions lets copied sessions have spent what the first ones had. A
+// CopySessions lets copied sessions have spent what the first ones had. A
 // session that has spent something already keeps that.
-func (s *accounts) copySessions(ctx context.Context, from, to bound) error {
+func (s *Book) CopySessions(ctx context.Context, from, to tools.Life) error {
 	stored, err := s.sessions(ctx, from)
 	for session, raw := range stored {
-		key := accountKey(accountOf(to, session))
+		key := accountKey(Of(to, session))
 		if _, err := s.space.Apply(ctx, map[string]uint64{key: 0}, map[string][]byte{key: raw}, nil); err != nil {
 			return err
 		}
@@ -165,9 +171,9 @@ func (s *accounts) copySessions(ctx context.Context, from, to bound) error {
 }
 
 // sessions returns the stored accounts of an agent's sessions.
-func (s *accounts) sessions(ctx context.Context, of bound) (map[string][]byte, error) {
+func (s *Book) sessions(ctx context.Context, of tools.Life) (map[string][]byte, error) {
 	out := make(map[string][]byte)
-	prefix := accountKey(accountOf(of, ""))
+	prefix := accountKey(Of(of, ""))
 	for row, err := range store.Rows(ctx, s.space, prefix, "") {
 		if err != nil {
 			return nil, err
@@ -177,5 +183,5 @@ func (s *accounts) sessions(ctx context.Context, of bound) (map[string][]byte, e
 	return out, nil
 }
 
-// accountOf is the account of a session. The agent's own is of.String().
-func accountOf(of bound, session string) string { return of.String() + "/" + session }
+// Of is the account of a session of an agent.
+func Of(of tools.Life, session string) string { return string(of) + "/" + session }
