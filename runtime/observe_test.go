@@ -53,7 +53,7 @@ func ends(kept *tracetest.InMemoryExporter) []string {
 // However a turn ends, its spans end and say why in a word.
 func TestSpansSayHowATurnEnded(t *testing.T) {
 	read := calls("map_read", `{"key":"w/a"}`)
-	object, err := schema.Compile(json.RawMessage(`{"type":"object"}`))
+	object, err := schema.Compile(t.Context(), json.RawMessage(`{"type":"object"}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

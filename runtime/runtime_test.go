@@ -429,7 +429,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestStructuredOutput(t *testing.T) {
-	form, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}`))
+	form, err := schema.Compile(t.Context(), json.RawMessage(`{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 		if t.agent.Output == nil {
 			return final, nil
 		}
-		output, reason := t.fit(answer.Text)
+		output, reason := t.fit(ctx, answer.Text)
 		if reason == nil {
 			final.Output = output
 			return final, nil
@@ -231,12 +231,12 @@ func (t *turn) show(chunk *Chunk) {
 }
 
 // fit returns the answer as JSON if it fits the agent's output schema.
-func (t *turn) fit(text string) (json.RawMessage, error) {
+func (t *turn) fit(ctx context.Context, text string) (json.RawMessage, error) {
 	raw := json.RawMessage(unfence(text))
 	if !json.Valid(raw) {
 		return nil, errors.New("it is not one JSON value")
 	}
-	return raw, t.agent.Output.Validate(raw)
+	return raw, t.agent.Output.Validate(ctx, raw, t.agent.Authority.Meter().ChargeSchema)
 }
 
 // unfence removes the Markdown fence that models like to put around JSON.

@@ -214,7 +214,7 @@ func (a Authority) WithProofs(tokens ...*ucan.Link) Authority {
 
 // CalledBy returns the authority of an agent that caller asked: within the
 // caller's own, as both are at each call, unless the agent acts on its own. The
-// trail of the caller goes on.
+// trail of the caller goes on, and so does its meter.
 func (a Authority) CalledBy(caller Authority, own bool) Authority {
 	if !a.valid(a.minted()) || !caller.valid(a.mint) {
 		return Authority{}
@@ -225,7 +225,7 @@ func (a Authority) CalledBy(caller Authority, own bool) Authority {
 	if own {
 		proofs = nil
 	}
-	return Authority{lineage: newLineage(a.mint, a.owner, chain, proofs), trail: caller.trail, meter: caller.meter}
+	return Authority{lineage: newLineage(a.mint, a.owner, chain, proofs), trail: caller.trail, meter: caller.meter}.metered()
 }
 
 func (a Authority) minted() *Mint {

@@ -144,7 +144,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 			return r.denial
 		}
 	}
-	r.op, err = g.registry.Resolve(ctx, r.auth.owner, reference)
+	r.op, err = g.registry.Resolve(ctx, r.auth.owner, reference, r.auth.meter)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func inferSchema[T any]() (*schema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return schema.Compile(raw)
+	return schema.Compile(context.Background(), raw, nil)
 }
 
 // addForms describes the forms among the fields of a type by themselves.

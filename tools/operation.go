@@ -141,7 +141,7 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 	if err != nil || s.input == nil {
 		return err
 	}
-	if err := s.input.ValidateInput(ctx, input, meter.ChargeSchema); err != nil {
+	if err := s.input.Validate(ctx, input, meter.ChargeSchema); err != nil {
 		unfit, ok := errors.AsType[*schema.Error](err)
 		return &InputError{Operation: o.path, Err: err, Incomplete: ok && unfit.Incomplete()}
 	}

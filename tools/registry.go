@@ -23,9 +23,9 @@ type Registry struct {
 	gated   atomic.Bool // a gate stands before it
 }
 
-// Resolver finds operations that users keep in their own namespace, below o/.
-// It returns nil and no error when nothing is there.
-type Resolver func(ctx context.Context, owner ucan.DID, at caps.Resource) (*Operation, error)
+// Resolver finds operations that users keep in their own namespace, below o/, and
+// charges meter for making them. It returns nil and no error when nothing is there.
+type Resolver func(ctx context.Context, owner ucan.DID, at caps.Resource, meter *Meter) (*Operation, error)
 
 // Register adds operations, or none of them when one is faulty: no
 // requirements, a bad name, a schema that cannot be made, a name taken.
@@ -91,9 +91,10 @@ func (r *Registry) All() []*Operation {
 
 // Resolve finds the operation that a reference means for owner: a name
 // ("covia:write"), a catalogue path ("v/ops/covia/write") in any spelling of a
-// resource, or a path below o/ in the owner's namespace. The error is a
-// [*NotFoundError] or says what is wrong with what was found.
-func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string) (*Operation, error) {
+// resource, or a path below o/ in the owner's namespace, which is made at
+// the expense of meter. The error is a [*NotFoundError] or says what is wrong with
+// what was found.
+func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string, meter *Meter) (*Operation, error) {
 	if len(reference) > MaxReference {
 		return nil, &NotFoundError{Reference: reference}
 	}
@@ -109,7 +110,7 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 		return op, nil
 	}
 	if f := r.resolve.Load(); f != nil && strings.HasPrefix(at.String(), "o/") {
-		op, err := (*f)(ctx, owner, at)
+		op, err := (*f)(ctx, owner, at, meter)
 		if err != nil {
 			return nil, err
 		}

@@ -234,7 +234,7 @@ func (s agentService) check(ctx context.Context, call tools.Call, spec *agents.S
 		return err
 	}
 	if len(spec.Output) > 0 {
-		if _, err := schema.Compile(spec.Output); err != nil {
+		if _, err := schema.Compile(ctx, spec.Output, call.ChargeSchema); err != nil {
 			return fmt.Errorf("output schema of agent %s: %w", spec.ID, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/delegation"
@@ -57,12 +58,8 @@ func (v *Venue) fillRegistry(more []*tools.Operation) error {
 
 // checkCallable refuses an orchestration that could never run when it is
 // written below o/.
-func checkCallable(_ context.Context, _ string, _ []string, value any) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return orchestrate.Check(raw)
+func checkCallable(ctx context.Context, v any, meter *tools.Meter) error {
+	return orchestrate.Check(ctx, value.Append(nil, v), meter.ChargeSchema)
 }
 
 // callables makes operations of what users keep below o/, and remembers them
@@ -82,7 +79,7 @@ type callable struct {
 	op          *tools.Operation
 }
 
-func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resource) (*tools.Operation, error) {
+func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resource, meter *tools.Meter) (*tools.Operation, error) {
 	rev, err := c.v.tree.Revision(ctx, owner.String(), at)
 	if err != nil || rev == 0 {
 		return nil, err
@@ -103,7 +100,7 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if _, now, err := c.v.tree.Authors(ctx, owner.String(), at); err != nil || now != signed {
 		return nil, errors.Join(err, workspace.ErrBusy)
 	}
-	op, err := c.compile(ctx, owner, at.String(), raw, author.In(owner))
+	op, err := c.compile(ctx, owner, at.String(), raw, author.In(owner), meter)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +110,7 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 
 // compile makes the operation that a stored value means: an orchestration, or
 // another operation that it pins a name to, which then is what is called.
-func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, raw json.RawMessage, authors tools.Bound) (*tools.Operation, error) {
+func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, raw json.RawMessage, authors tools.Bound, meter *tools.Meter) (*tools.Operation, error) {
 	var doc struct {
 		Operation struct {
 			Adapter string `json:"adapter"`
@@ -123,7 +120,7 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 		return nil, fmt.Errorf("%s holds a value that is no operation: it has no operation.adapter", path)
 	}
 	if doc.Operation.Adapter == "orchestrator" {
-		plan, err := orchestrate.Compile(path, raw)
+		plan, err := orchestrate.Compile(ctx, path, raw, meter.ChargeSchema)
 		if err != nil {
 			return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 		}
@@ -132,7 +129,7 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 	if strings.Contains(doc.Operation.Adapter, "/") {
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)
 	}
-	op, err := c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter)
+	op, err := c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter, meter)
 	if err != nil {
 		return nil, err
 	}

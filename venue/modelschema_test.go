@@ -34,7 +34,7 @@ func asSchemaSees(t *testing.T, models map[string]config.Model) json.RawMessage 
 
 // What an editor says of a model by the schema is what lint says.
 func TestTheSchemaOfModelsIsLint(t *testing.T) {
-	s, err := schema.Compile(config.Schema())
+	s, err := schema.Compile(t.Context(), config.Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 		{"provider: offline, record: 1", false},
 	} {
 		entries := parse(t, "models:\n  a: {"+tt.model+"}\n  b: {provider: offline}\n").Models
-		if err := s.Validate(asSchemaSees(t, entries)); (err == nil) != tt.ok {
+		if err := s.Validate(t.Context(), asSchemaSees(t, entries), nil); (err == nil) != tt.ok {
 			t.Errorf("schema of {%s}: %v, want ok %v", tt.model, err, tt.ok)
 		}
 		err := models.Check(t.Context(), entries, nil)("a")
@@ -124,7 +124,7 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 	}
 	for _, replayed := range []string{"provider: openai, replay: tape.yaml", "provider: anthropic, replay: tape.yaml", "provider: mine, anything: [1]"} {
 		models := parse(t, "models: {a: {"+replayed+"}}").Models
-		if err := s.Validate(asSchemaSees(t, models)); err != nil {
+		if err := s.Validate(t.Context(), asSchemaSees(t, models), nil); err != nil {
 			t.Errorf("schema of {%s}: %v", replayed, err)
 		}
 	}

@@ -99,7 +99,7 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 		})
 	}
 	if len(rec.Config.Output) > 0 {
-		if out.Output, err = schema.Compile(rec.Config.Output); err != nil {
+		if out.Output, err = schema.Compile(ctx, rec.Config.Output, auth.Meter().ChargeSchema); err != nil {
 			return nil, fmt.Errorf("output schema of agent %s: %w", a.key.id, err)
 		}
 	}
@@ -179,7 +179,7 @@ func (s agentService) Request(ctx context.Context, call tools.Call, task agents.
 		return agents.Answer{}, err
 	}
 	if len(task.Output) > 0 {
-		if actor.Output, err = schema.Compile(task.Output); err != nil {
+		if actor.Output, err = schema.Compile(ctx, task.Output, call.ChargeSchema); err != nil {
 			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
 		}
 	}

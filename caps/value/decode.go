@@ -142,7 +142,7 @@ func (d *decoder) object(depth int) (any, error) {
 		}
 		v, err := d.value(depth)
 		if err != nil {
-			return nil, within(place(key), err)
+			return nil, within(Place(key), err)
 		}
 		m[key] = v
 		if d.space(); d.take('}') {
@@ -228,8 +228,12 @@ func within(at string, err error) error {
 	return err
 }
 
-// place names a key within an object: as it is where it can be read.
-func place(key string) string {
+// Place names a key within an object: .key, or ["key"] where it cannot be read as
+// it is.
+func Place(key string) string {
+	if key == "" {
+		return `[""]`
+	}
 	for _, r := range key {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' {
 			return "[" + strconv.Quote(key) + "]"

@@ -153,7 +153,7 @@ func TestDecodeAndSchemaAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := schema.Compile(raw)
+		s, err := schema.Compile(t.Context(), raw, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestDecodeAndSchemaAgree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				decoded, described := form.Decode(n, new(house), style), s.Validate(text)
+				decoded, described := form.Decode(n, new(house), style), s.Validate(t.Context(), text, nil)
 				// The schema of JSON leaves the texts of an enum to the decoder.
 				if decoded != nil && strings.Contains(decoded.Error(), "write red or blue") && style == form.JSON {
 					return

@@ -53,7 +53,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Compile("o/plan", json.RawMessage(tt.doc))
+			_, err := Compile(t.Context(), "o/plan", json.RawMessage(tt.doc), nil)
 			if want := "orchestration o/plan: " + tt.want; err == nil || err.Error() != want {
 				t.Errorf("Compile\n got %v\nwant %s", err, want)
 			}
@@ -64,7 +64,7 @@ func TestCompileRefuses(t *testing.T) {
 func TestCompilePath(t *testing.T) {
 	doc := json.RawMessage(plan(`[{"op":"a:b"}]`, ""))
 	for path, want := range map[string]string{"o/plan": "o/plan", "/o/plan/": "o/plan", "o/a/b": "o/a/b", "w/plan": "", "o": "", "": "", "o/../x": ""} {
-		p, err := Compile(path, doc)
+		p, err := Compile(t.Context(), path, doc, nil)
 		got := ""
 		if err == nil {
 			got = p.Path()
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := Check(json.RawMessage(tt.doc)); (err == nil) != tt.ok {
+			if err := Check(t.Context(), json.RawMessage(tt.doc), nil); (err == nil) != tt.ok {
 				t.Errorf("Check(%s) = %v, want ok %v", tt.doc, err, tt.ok)
 			}
 		})
@@ -111,11 +111,11 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`{"operation":{"adapter":"covia:write"}}`)
 	f.Add(plan(`[]`, `[]`))
 	f.Fuzz(func(t *testing.T, doc string) {
-		p, err := Compile("o/plan", json.RawMessage(doc))
+		p, err := Compile(t.Context(), "o/plan", json.RawMessage(doc), nil)
 		if err != nil {
 			return
 		}
-		if err := Check(json.RawMessage(doc)); err != nil {
+		if err := Check(t.Context(), json.RawMessage(doc), nil); err != nil {
 			t.Fatalf("Compile takes %s and Check does not: %v", doc, err)
 		}
 		for n, s := range p.steps {

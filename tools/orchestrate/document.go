@@ -1,11 +1,13 @@
 package orchestrate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"usher/tools/form"
+	"usher/tools/schema"
 )
 
 // Limits of a document.
@@ -49,7 +51,7 @@ type stepForm struct {
 	After  []int           `json:"after,omitempty" noun:"an entry of after" each:"the number of an earlier step, the first is 0" min:"0" example:"[0]" jsonschema:"Steps to wait for beside those whose results are used."`
 }
 
-func parse(doc json.RawMessage) (*Plan, error) {
+func parse(ctx context.Context, doc json.RawMessage, charge schema.Charge) (*Plan, error) {
 	if len(doc) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes, %d is the most: split it into several", len(doc), MaxBytes)
 	}
@@ -68,7 +70,7 @@ func parse(doc json.RawMessage) (*Plan, error) {
 		return nil, fmt.Errorf("operation.steps: there are %d, %d is the most: move some into an orchestration of their own", len(b.Steps), MaxSteps)
 	}
 	p := &Plan{title: d.Name, description: d.Description}
-	if err := p.schemas(b.Body); err != nil {
+	if err := p.schemas(ctx, b.Body, charge); err != nil {
 		return nil, err
 	}
 	if err := p.readSteps(b.Steps); err != nil {

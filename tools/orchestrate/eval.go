@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"usher/caps/value"
+	"usher/tools"
 )
 
 // maxInput bounds what one step or the result is put together to, in bytes: a
@@ -154,6 +156,15 @@ func (r *run) build(s spec) (json.RawMessage, error) {
 		return nil, err
 	}
 	return value.Encode(v)
+}
+
+// decodeFor is [decode] of a value that a run keeps, which takes a multiple of its
+// text in memory: the call is charged for all of it, before.
+func decodeFor(ctx context.Context, call tools.Call, raw json.RawMessage) (any, error) {
+	if err := call.Charge(ctx, tools.Bytes, value.Weight(raw)); err != nil {
+		return nil, err
+	}
+	return decode(raw)
 }
 
 // decode reads one JSON value; numbers keep their text.

@@ -8,7 +8,9 @@ import (
 )
 
 // foretold returns what a run on the input would start. Of the inputs of steps
-// it has what does not come of other steps, and null in the place of the rest.
+// it has what does not come of other steps, and null in the place of the rest. It
+// returns nil where that is more than one step may be given: looking ahead must not
+// cost more than the run.
 func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
 	whole, err := decode(input)
 	if err != nil {
@@ -16,11 +18,14 @@ func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
 	}
 	r := &run{plan: p, input: whole, outputs: make([]any, len(p.steps))}
 	out := make([]tools.Invocation, len(p.steps))
+	r.left = maxInput
 	for i := range p.steps {
 		s := &p.steps[i]
-		r.left = maxInput
 		// What fails here fails in the run, too, before the step starts.
-		given, _ := value.Encode(known(r, s.input))
+		given := value.Append(nil, known(r, s.input))
+		if r.left < 0 {
+			return nil
+		}
 		out[i] = tools.Invocation{Operation: s.op, Input: given}
 	}
 	return out

@@ -9,10 +9,10 @@ import (
 
 // What a run would start is told with what is known of it before it runs.
 func TestForetold(t *testing.T) {
-	p, err := Compile("o/flow", json.RawMessage(plan(
+	p, err := Compile(t.Context(), "o/flow", json.RawMessage(plan(
 		`[{"op":"covia:read","input":{"path":["concat","w/",["input","name"]]}},`+
 			`{"op":"grid:run","input":{"operation":["input","op"],"input":{"given":["const",[1]],"read":[0,"value"],"missing":["input","none"]}}},`+
-			`{"op":"json:merge","input":[1]}]`, `[2]`)))
+			`{"op":"json:merge","input":[1]}]`, `[2]`)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (p *Plan) describe() string {
 
 // execute runs the plan and keeps its record.
 func (p *Plan) execute(ctx context.Context, call tools.Call, jobs Jobs, input json.RawMessage) (json.RawMessage, error) {
-	value, err := decode(input)
+	value, err := decodeFor(ctx, call, input)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}

@@ -96,7 +96,7 @@ type counted struct {
 
 func open(t *testing.T, doc string) *house {
 	t.Helper()
-	plan, err := Compile("o/plan", json.RawMessage(doc))
+	plan, err := Compile(t.Context(), "o/plan", json.RawMessage(doc), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func openPlan(t *testing.T, plan *Plan) *house {
 	h := &house{registry: registry, owner: key.DID(), meet: make(chan struct{}), began: make(chan struct{}), ran: new(sync.Map)}
 	h.book = new(book)
 	h.gate, h.mint = toolstest.NewGate(registry, nil)
-	registry.SetResolver(func(_ context.Context, _ ucan.DID, at caps.Resource) (*tools.Operation, error) {
+	registry.SetResolver(func(_ context.Context, _ ucan.DID, at caps.Resource, _ *tools.Meter) (*tools.Operation, error) {
 		if at.String() == "o/plan" {
 			return plan.Operation(h.book, tools.Bound{}), nil
 		}

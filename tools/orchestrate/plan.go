@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,8 +40,9 @@ func (s *step) String() string {
 }
 
 // Compile compiles the document that is kept at path, for example
-// "o/ap-pipeline". The error says where the fault is and what to write.
-func Compile(path string, doc json.RawMessage) (*Plan, error) {
+// "o/ap-pipeline", and pays for its schemas. The error says where the fault is and
+// what to write.
+func Compile(ctx context.Context, path string, doc json.RawMessage, charge schema.Charge) (*Plan, error) {
 	at, err := caps.ParseResource(path)
 	if err != nil {
 		return nil, fmt.Errorf("orchestration %q: %w", path, err)
@@ -48,7 +50,7 @@ func Compile(path string, doc json.RawMessage) (*Plan, error) {
 	if !strings.HasPrefix(at.String(), "o/") {
 		return nil, fmt.Errorf("orchestration %q: operations are kept below o/: write o/<name>", path)
 	}
-	p, err := parse(doc)
+	p, err := parse(ctx, doc, charge)
 	if err != nil {
 		return nil, fmt.Errorf("orchestration %s: %w", at, err)
 	}
@@ -59,9 +61,10 @@ func Compile(path string, doc json.RawMessage) (*Plan, error) {
 // Path is the canonical path of the plan.
 func (p *Plan) Path() string { return p.path }
 
-// Check says whether doc may be stored where operations are kept. It is nil
+// Check says whether doc may be stored where operations are kept, and pays as
+// [Compile] does. It is nil
 // for a value that is no operation at all, and for one of another adapter.
-func Check(doc json.RawMessage) error {
+func Check(ctx context.Context, doc json.RawMessage, charge schema.Charge) error {
 	var value struct {
 		fields    map[string]json.RawMessage
 		operation map[string]json.RawMessage
@@ -87,7 +90,7 @@ func Check(doc json.RawMessage) error {
 	if adapter != Adapter && !steps {
 		return nil
 	}
-	if _, err := parse(doc); err != nil {
+	if _, err := parse(ctx, doc, charge); err != nil {
 		return fmt.Errorf("orchestration: %w", err)
 	}
 	return nil

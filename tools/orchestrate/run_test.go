@@ -254,7 +254,7 @@ func TestStrict(t *testing.T) {
 		})
 	}
 	t.Run("does not fit", func(t *testing.T) {
-		inner, err := Compile("o/inner", json.RawMessage(`{"operation":{"adapter":"orchestrator","output":{"type":"object","properties":{"value":{"type":"string"}}},"steps":[{"op":"test:echo","input":{"value":1}}]}}`))
+		inner, err := Compile(t.Context(), "o/inner", json.RawMessage(`{"operation":{"adapter":"orchestrator","output":{"type":"object","properties":{"value":{"type":"string"}}},"steps":[{"op":"test:echo","input":{"value":1}}]}}`), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -9,11 +10,11 @@ import (
 )
 
 // schemas takes the schemas of the operation, where given.
-func (p *Plan) schemas(b Body) (err error) {
-	if p.input, err = readSchema(b.Input, "operation.input"); err != nil {
+func (p *Plan) schemas(ctx context.Context, b Body, charge schema.Charge) (err error) {
+	if p.input, err = readSchema(ctx, b.Input, "operation.input", charge); err != nil {
 		return err
 	}
-	if p.output, err = readSchema(b.Output, "operation.output"); err != nil {
+	if p.output, err = readSchema(ctx, b.Output, "operation.output", charge); err != nil {
 		return err
 	}
 	if p.input == nil {
@@ -26,11 +27,11 @@ func (p *Plan) schemas(b Body) (err error) {
 	return nil
 }
 
-func readSchema(raw json.RawMessage, at string) (*schema.Schema, error) {
+func readSchema(ctx context.Context, raw json.RawMessage, at string, charge schema.Charge) (*schema.Schema, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	s, err := schema.Compile(raw)
+	s, err := schema.Compile(ctx, raw, charge)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}

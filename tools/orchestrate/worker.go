@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"usher/tools"
-	"usher/tools/schema"
 )
 
 // work runs one step through the gate. It changes nothing of the run.
@@ -17,9 +16,9 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 			o.err = &tools.PanicError{Operation: s.op, Value: v}
 		}
 	}()
-	var want *schema.Schema
+	var strict *tools.Operation
 	if s.strict {
-		if want, o.err = r.outputSchema(ctx, s.op); o.err != nil {
+		if strict, o.err = r.strict(ctx, s.op); o.err != nil {
 			return o
 		}
 	}
@@ -32,31 +31,25 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 	if len(o.output) == 0 {
 		o.output = json.RawMessage("null")
 	}
-	if want != nil {
-		if err := want.Validate(o.output); err != nil {
+	if strict != nil {
+		if err := strict.FitsOutput(ctx, o.output, r.call.Authority().Meter()); err != nil {
 			o.err = fmt.Errorf("the output of %s does not fit its own schema: %w", result.Operation, err)
 			return o
 		}
 	}
-	if o.value, err = decode(o.output); err != nil {
+	if o.value, err = decodeFor(ctx, r.call, o.output); err != nil {
 		o.err = fmt.Errorf("the output of %s: %w", result.Operation, err)
 	}
 	return o
 }
 
-// outputSchema is asked for before the step runs, so that a step that cannot
-// be checked has no effect.
-func (r *run) outputSchema(ctx context.Context, reference string) (*schema.Schema, error) {
+// strict is the operation of a step whose output has to fit its schema. It is
+// asked for before the step runs, so that a step that cannot be checked has no
+// effect.
+func (r *run) strict(ctx context.Context, reference string) (*tools.Operation, error) {
 	op, err := r.call.Resolve(ctx, reference)
-	if err != nil {
-		return nil, err
+	if err == nil && len(op.OutputSchema()) == 0 {
+		err = fmt.Errorf(`strict: %s declares no output schema: leave "strict" out`, op.Path())
 	}
-	if len(op.OutputSchema()) == 0 {
-		return nil, fmt.Errorf(`strict: %s declares no output schema: leave "strict" out`, op.Path())
-	}
-	s, err := schema.Compile(op.OutputSchema())
-	if err != nil {
-		return nil, fmt.Errorf("strict: the output schema of %s: %w", op.Path(), err)
-	}
-	return s, nil
+	return op, err
 }

@@ -46,7 +46,7 @@ func TestManyCostlyPatterns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := Compile(doc)
+			_, err := Compile(t.Context(), doc, nil)
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its patterns take more than %d bytes", MaxPatterns)) {
 				t.Errorf("Compile = %.200v, want that its patterns take too much", err)
@@ -94,7 +94,7 @@ func TestPatternsAreCounted(t *testing.T) {
 func TestChargeEndsTheWork(t *testing.T) {
 	doc := json.RawMessage(`{"items":{"type":"integer"}}`)
 	value := json.RawMessage("[" + strings.Repeat("1,", 100_000) + "1]")
-	s, err := Compile(doc)
+	s, err := Compile(t.Context(), doc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func TestChargeEndsTheWork(t *testing.T) {
 		do    func(charge Charge) error
 		want  error
 	}{
-		{"validation", 100, func(c Charge) error { return s.ValidateFor(t.Context(), value, c) }, errSpent},
-		{"coercion", 100, func(c Charge) error { _, err := s.CoerceFor(t.Context(), value, c); return err }, errSpent},
-		{"enough", 1 << 30, func(c Charge) error { return s.ValidateFor(t.Context(), value, c) }, nil},
-		{"patterns", 1 << 20, func(c Charge) error { _, err := CompileFor(t.Context(), costly(100), c); return err }, errSpent},
+		{"validation", 100, func(c Charge) error { return s.Validate(t.Context(), value, c) }, errSpent},
+		{"coercion", 100, func(c Charge) error { _, err := s.Coerce(t.Context(), value, c); return err }, errSpent},
+		{"enough", 1 << 30, func(c Charge) error { return s.Validate(t.Context(), value, c) }, nil},
+		{"patterns", 1 << 20, func(c Charge) error { _, err := Compile(t.Context(), costly(100), c); return err }, errSpent},
 		{"many parts", 100, func(c Charge) error {
-			_, err := CompileFor(t.Context(), json.RawMessage(`{"allOf":[`+strings.Repeat(`{},`, 15_000)+`{}]}`), c)
+			_, err := Compile(t.Context(), json.RawMessage(`{"allOf":[`+strings.Repeat(`{},`, 15_000)+`{}]}`), c)
 			return err
 		}, errSpent},
 	} {
@@ -129,32 +129,32 @@ func TestChargeEndsTheWork(t *testing.T) {
 }
 
 func TestEndOfTheContextEndsTheWork(t *testing.T) {
-	s, err := Compile(json.RawMessage(`{"items":{"type":"integer"}}`))
+	s, err := Compile(t.Context(), json.RawMessage(`{"items":{"type":"integer"}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errSpent)
 	value := json.RawMessage("[" + strings.Repeat("1,", 1000) + "1]")
-	if err := s.ValidateFor(ctx, value, nil); !errors.Is(err, errSpent) {
+	if err := s.Validate(ctx, value, nil); !errors.Is(err, errSpent) {
 		t.Errorf("ValidateFor = %v, want %v", err, errSpent)
 	}
-	if _, err := s.CoerceFor(ctx, value, nil); !errors.Is(err, errSpent) {
+	if _, err := s.Coerce(ctx, value, nil); !errors.Is(err, errSpent) {
 		t.Errorf("CoerceFor = %v, want %v", err, errSpent)
 	}
-	if _, err := CompileFor(ctx, costly(1), nil); !errors.Is(err, errSpent) {
+	if _, err := Compile(ctx, costly(1), nil); !errors.Is(err, errSpent) {
 		t.Errorf("CompileFor = %v, want %v", err, errSpent)
 	}
 }
 
 // The words of misfits are bounded, however many there are.
 func TestMisfitsAreBounded(t *testing.T) {
-	s, err := Compile(json.RawMessage(`{"items":{"type":"string"}}`))
+	s, err := Compile(t.Context(), json.RawMessage(`{"items":{"type":"string"}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var misfit *Error
-	if err := s.Validate(json.RawMessage("[" + strings.Repeat("1,", 100_000) + "1]")); !errors.As(err, &misfit) || len(misfit.Violations) != maxTold {
+	if err := s.Validate(t.Context(), json.RawMessage("["+strings.Repeat("1,", 100_000)+"1]"), nil); !errors.As(err, &misfit) || len(misfit.Violations) != maxTold {
 		t.Errorf("Validate = %.100v, want %d violations", err, maxTold)
 	}
 }

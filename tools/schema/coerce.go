@@ -3,24 +3,22 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"errors"
+
+	"usher/caps/value"
 )
 
-// Coerce returns value in the form that the schema asks for: strings become
+// Coerce returns a value in the form that the schema asks for: strings become
 // numbers or booleans, numbers and booleans become strings, a scalar becomes
 // an array of one, and fields that are missing take their default. What still
 // does not fit is an error, as [Schema.Validate] gives it. A value that fits
 // changes by its defaults alone. An empty value takes the schema's default.
-func (s *Schema) Coerce(value json.RawMessage) (json.RawMessage, error) {
-	return s.CoerceFor(context.Background(), value, nil)
-}
-
-// CoerceFor is [Schema.Coerce] that is charged for, and that ends with ctx.
-func (s *Schema) CoerceFor(ctx context.Context, value json.RawMessage, charge Charge) (json.RawMessage, error) {
+func (s *Schema) Coerce(ctx context.Context, raw json.RawMessage, charge Charge) (json.RawMessage, error) {
 	c := coercion{judge: newJudge(ctx, charge)}
 	var v any
-	if len(value) > 0 {
+	if len(raw) > 0 {
 		var err error
-		if v, err = decode(value, maxValueDepth); err != nil {
+		if v, err = value.Decode(raw, maxCoerced); err != nil {
 			return nil, err
 		}
 	} else if d := defaultOf(s.root, 0); d != nil {
@@ -30,14 +28,16 @@ func (s *Schema) CoerceFor(ctx context.Context, value json.RawMessage, charge Ch
 	if c.err != nil {
 		return nil, c.err
 	}
-	if err := vet(v, maxValueDepth); err != nil {
-		return nil, err
-	}
 	if err := newJudge(ctx, charge).judge(s.root, v); err != nil {
 		return nil, err
 	}
-	return encode(v)
+	return value.Append(nil, v), nil
 }
+
+// maxCoerced is how deep a value nests that is coerced.
+const maxCoerced = 256
+
+var errTooDeep = errors.New("it is nested too deeply: make it flatter")
 
 // coercion changes a value step by step, as a judge goes through it. It counts
 // its work as it goes: a default may hold what asks for the same default again.
@@ -125,7 +125,7 @@ func (c *coercion) inside(p *part, v any) any {
 	if p == nil {
 		return v
 	}
-	if c.depth++; c.depth > maxValueDepth && c.err == nil {
+	if c.depth++; c.depth > maxCoerced && c.err == nil {
 		c.err = errTooDeep
 	}
 	v = c.to(p, v, 0)

@@ -6,11 +6,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // drafts are the versions of JSON Schema by what $schema says of them.
 var drafts = map[string]int{
-	"http://json-schema.org/draft-04/schema":       4,
 	"http://json-schema.org/draft-06/schema":       6,
 	"http://json-schema.org/draft-07/schema":       7,
 	"https://json-schema.org/draft/2019-09/schema": 2019,
@@ -53,7 +54,7 @@ func compile(ctx context.Context, document any, charge Charge) (*part, error) {
 		name, _ := m["$schema"].(string)
 		name = strings.Replace(strings.TrimSuffix(name, "#"), "https://json-schema.org/draft-", "http://json-schema.org/draft-", 1)
 		if c.draft = drafts[name]; c.draft == 0 {
-			return nil, fmt.Errorf(`schema is written for %s, which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`, short(m["$schema"]))
+			return nil, fmt.Errorf(`schema is written for %s, which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`, value.Show(m["$schema"]))
 		}
 	}
 	return c.root()
@@ -92,9 +93,6 @@ func (c *compiler) part(raw any, at string, base *url.URL) *part {
 		c.fail(at, "there are more than %d schemas: write fewer", MaxParts)
 		return always
 	}
-	if c.draft == 4 {
-		m = modern(m)
-	}
 	p := new(part)
 	c.parts[at] = p
 	if len(c.parts)%unit == 0 {
@@ -130,14 +128,10 @@ func (c *compiler) identify(raw map[string]any, at string, base *url.URL) *url.U
 	if _, ref := raw["$ref"]; ref && c.draft <= 7 {
 		return base // which hides what stands beside it
 	}
-	name := "$id"
-	if c.draft == 4 {
-		name = "id"
-	}
-	if id, ok := raw[name].(string); ok {
+	if id, ok := raw["$id"].(string); ok {
 		u, err := base.Parse(id)
 		if err != nil {
-			c.fail(at+"/"+name, "%v", err)
+			c.fail(at+"/$id", "%v", err)
 			return base
 		}
 		if u.Fragment == "" {
@@ -184,13 +178,13 @@ func (c *compiler) at(pointer string, base *url.URL) *part {
 	if known := c.parts[pointer]; known != nil {
 		return known
 	}
-	value, found := follow(c.document, pointer)
+	v, found := value.At(c.document, pointerNames(pointer)...)
 	if !found {
 		c.err = fmt.Errorf("schema refers to #%s, where nothing is", pointer)
 		return nil
 	}
-	if !slices.Contains([]string{"object", "boolean"}, kindOf(value)) {
-		c.fail(pointer, "expected a schema, an object or true or false, got %s", kindOf(value))
+	if !slices.Contains([]string{"object", "boolean"}, value.Kind(v)) {
+		c.fail(pointer, "expected a schema, an object or true or false, got %s", value.Kind(v))
 	}
-	return c.part(value, pointer, base)
+	return c.part(v, pointer, base)
 }

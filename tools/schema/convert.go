@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // convert makes v one of the wanted types, if it is none of them and can be.
 func convert(v any, want []string) any {
 	has := func(kind string) bool { return slices.Contains(want, kind) }
-	if has(kindOf(v)) || kindOf(v) == "number" && has("integer") {
+	if has(value.Kind(v)) || value.Kind(v) == "number" && has("integer") {
 		return v
 	}
 	switch v := v.(type) {

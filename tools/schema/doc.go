@@ -7,6 +7,6 @@
 // size, its depth and the work that it may cause are bounded, so that a hostile
 // one is an error and never a stall.
 //
-// Whoever runs foreign work under a budget calls [CompileFor],
-// [Schema.ValidateFor] and [Schema.CoerceFor], which are charged as they go.
+// Whoever asks says who pays for it: compiling, validating and coercing are
+// charged as they go, and end with their context.
 package schema

@@ -5,16 +5,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"usher/caps/value"
 )
 
-// Infer returns a JSON Schema that value fits: the fields of an object are all
+// Infer returns a JSON Schema that a value fits: the fields of an object are all
 // required, the items of an array are described by one schema together.
-func Infer(value json.RawMessage) (json.RawMessage, error) {
-	v, err := decode(value, maxValueDepth)
+func Infer(raw json.RawMessage) (json.RawMessage, error) {
+	v, err := value.Decode(raw, maxValueDepth)
 	if err != nil {
 		return nil, err
 	}
-	return encode(shapeOf(v).document())
+	return value.Encode(shapeOf(v).document())
 }
 
 // shape is what is known of the values at one place.
@@ -26,7 +28,7 @@ type shape struct {
 }
 
 func shapeOf(v any) *shape {
-	s := &shape{kinds: map[string]bool{kindOf(v): true}}
+	s := &shape{kinds: map[string]bool{value.Kind(v): true}}
 	switch v := v.(type) {
 	case json.Number:
 		if !strings.ContainsAny(v.String(), ".eE") {

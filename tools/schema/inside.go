@@ -1,5 +1,7 @@
 package schema
 
+import "usher/caps/value"
+
 // within checks a value that lies in the one at hand.
 func (j *judge) within(p *part, s step, v any) misfits {
 	if p == nil {
@@ -39,7 +41,7 @@ func (j *judge) object(p *part, v map[string]any, chain int, e evaluated) (found
 			return found
 		}
 		if p.names != nil && !j.fits(p.names, key, 0, nil) {
-			found = append(found, j.misfit("the field name %s is not allowed", short(key))...)
+			found = append(found, j.misfit("the field name %s is not allowed", value.Show(key))...)
 		}
 		known := false
 		if sub := p.properties[key]; sub != nil {

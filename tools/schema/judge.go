@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"usher/caps/value"
 )
 
 // maxChain bounds the schemas that apply to one and the same value in a row.
@@ -95,7 +97,7 @@ func (j *judge) misfit(format string, args ...any) misfits {
 }
 
 func (j *judge) mistyped(want []string, v any) misfits {
-	found := j.misfit("expected %s, got %s", strings.Join(want, " or "), kindOf(v))
+	found := j.misfit("expected %s, got %s", strings.Join(want, " or "), value.Kind(v))
 	if _, number := v.(json.Number); number && len(want) == 1 && want[0] == "integer" {
 		found = j.misfit("expected integer, got a number with a fraction")
 	}
@@ -142,7 +144,7 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 		found = append(found, j.array(p, v, e)...)
 	case string:
 		if p.pattern != nil && j.spend(p.pattern.cost(v)) && !p.pattern.MatchString(v) {
-			found = append(found, j.misfit("%s does not match the pattern %s", short(v), p.pattern)...)
+			found = append(found, j.misfit("%s does not match the pattern %s", value.Show(v), p.pattern)...)
 		}
 	}
 	return found
@@ -156,7 +158,7 @@ func (j *judge) whole(p *part, v any) (found misfits) {
 	}
 	for _, one := range p.values {
 		if j.weigh(v) && !one.keys[keyOf(v)] {
-			found = append(found, j.misfit("%s, got %s", one.words, short(v))...)
+			found = append(found, j.misfit("%s, got %s", one.words, value.Show(v))...)
 		}
 	}
 	if number && p.numbers != nil {
@@ -170,7 +172,7 @@ func (j *judge) whole(p *part, v any) (found misfits) {
 	if len(p.sizes) == 0 {
 		return found
 	}
-	kind, size := kindOf(v), 0
+	kind, size := value.Kind(v), 0
 	switch v := v.(type) {
 	case string:
 		size = utf8.RuneCountInString(v)
@@ -311,7 +313,7 @@ func (j *judge) isOf(v any, kind string) bool {
 	if n, ok := v.(json.Number); ok {
 		return kind == "number" || kind == "integer" && j.isWhole(n)
 	}
-	return kindOf(v) == kind
+	return value.Kind(v) == kind
 }
 
 func (j *judge) isWhole(n json.Number) bool {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"usher/caps/value"
 )
 
 // keywords are those of one schema. What is of another type than [meta] says
@@ -58,13 +60,10 @@ func (k *keywords) value(p *part) {
 		p.values = append(p.values, oneOf([]any{v}))
 	}
 	for _, rule := range numberRules {
-		switch n := k.raw[rule.keyword].(type) {
-		case json.Number:
+		if n, ok := k.raw[rule.keyword].(json.Number); ok {
 			if b := ratOf(n); rule.keyword != "multipleOf" || b.Sign() > 0 {
 				p.numbers = append(p.numbers, numberBound{rule.words + n.String(), b, rule.fits})
 			}
-		case bool:
-			k.fail(k.at+"/"+rule.keyword, "expected number, got boolean, which only draft 4 has")
 		}
 	}
 	for _, rule := range sizeRules {
@@ -178,26 +177,10 @@ func texts(raw any) []string {
 func oneOf(list []any) values {
 	v := values{"expected one of " + listed(list), make(map[string]bool, len(list))}
 	if len(list) == 1 {
-		v.words = "expected " + short(list[0])
+		v.words = "expected " + value.Show(list[0])
 	}
 	for _, item := range list {
 		v.keys[keyOf(item)] = true
 	}
 	return v
-}
-
-// modern writes the bounds of draft 4 as later drafts do.
-func modern(raw map[string]any) map[string]any {
-	raw = maps.Clone(raw)
-	for bound, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
-		strict, ok := raw[exclusive].(bool)
-		if !ok {
-			continue
-		}
-		if delete(raw, exclusive); strict && raw[bound] != nil {
-			raw[exclusive] = raw[bound]
-			delete(raw, bound)
-		}
-	}
-	return raw
 }

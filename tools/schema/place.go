@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 // explain puts misfits in order, each once.
@@ -28,25 +30,13 @@ func explain(found misfits) *Error {
 func place(at []step) string {
 	var b strings.Builder
 	for _, s := range at {
-		switch {
-		case s.index >= 0:
+		if s.index >= 0 {
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case isPlain(s.key):
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(s.key)
-		default:
-			b.WriteString("[" + strconv.Quote(s.key) + "]")
+		} else {
+			b.WriteString(value.Place(s.key))
 		}
 	}
-	return b.String()
-}
-
-// isPlain reports whether a key needs no quotes.
-func isPlain(key string) bool {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$"
-	return strings.Trim(key, letters+"0123456789-") == "" && key != "" && strings.IndexByte(letters, key[0]) >= 0
+	return strings.TrimPrefix(b.String(), ".")
 }
 
 var (
@@ -67,26 +57,6 @@ func pointerNames(pointer string) []string {
 		names[i] = unescaper.Replace(name)
 	}
 	return names
-}
-
-// follow returns what a pointer leads to.
-func follow(v any, pointer string) (any, bool) {
-	for _, name := range pointerNames(pointer) {
-		found := false
-		switch in := v.(type) {
-		case map[string]any:
-			v, found = in[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if found = err == nil && i >= 0 && i < len(in); found {
-				v = in[i]
-			}
-		}
-		if !found {
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 // pointerPlace is the place that a pointer of the compiler leads to.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"usher/caps/value"
 )
 
 const invoice = `{
@@ -52,23 +54,33 @@ func TestValidate(t *testing.T) {
 		{"exact numbers", `{"maximum":9007199254740992}`, `9007199254740993`, "expected at most 9007199254740992, got 9007199254740993"},
 		{"index order", `{"items":{"type":"null"}}`, `[null,null,1,null,null,null,null,null,null,null,1]`, "[2]: expected null, got number; [10]: expected null, got number"},
 		{"many", `{"items":{"type":"null"}}`, `[1,1,1,1,1,1,1,1,1,1]`, "[0]: expected null, got number; [1]: expected null, got number; [2]: expected null, got number; [3]: expected null, got number; [4]: expected null, got number; [5]: expected null, got number; [6]: expected null, got number; [7]: expected null, got number; and 2 more"},
-		{"not JSON", `true`, `{`, "it is not JSON: unexpected EOF"},
-		{"two values", `true`, `1 2`, "it is more than one JSON value: send one"},
-		{"empty", `true`, ``, "it is empty: send one JSON value"},
+		{"not JSON", `true`, `{`, "malformed JSON: it ends where a key in quotes should stand"},
+		{"two values", `true`, `1 2`, "more follows after the JSON value: send one value"},
+		{"empty", `true`, ``, "malformed JSON: it ends where a value should stand"},
 		{"vast number", `{"minimum":1}`, `1e1000000`, "the number 1e1000000 is out of range: exponents go from -400 to 400"},
-		{"too deep", `true`, strings.Repeat("[", 300) + strings.Repeat("]", 300), "it is nested too deeply: make it flatter"},
 		{"circular", `{"$ref":"#"}`, `1`, errCircular.Error()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Compile(json.RawMessage(tt.schema))
+			s, err := Compile(t.Context(), json.RawMessage(tt.schema), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := text(s.Validate(json.RawMessage(tt.value))); got != tt.want {
+			if got := text(s.Validate(t.Context(), json.RawMessage(tt.value), nil)); got != tt.want {
 				t.Errorf("Validate(%s)\n got %s\nwant %s", tt.value, got, tt.want)
 			}
 		})
+	}
+}
+
+func TestDeepValuesAreRefused(t *testing.T) {
+	s, err := Compile(t.Context(), json.RawMessage(`true`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := json.RawMessage(strings.Repeat("[", maxValueDepth+1) + strings.Repeat("]", maxValueDepth+1))
+	if err := s.Validate(t.Context(), deep, nil); !errors.Is(err, value.ErrTooDeep) {
+		t.Errorf("Validate = %.100v, want %v", err, value.ErrTooDeep)
 	}
 }
 
@@ -76,20 +88,20 @@ func TestCompileRefuses(t *testing.T) {
 	tests := []struct{ name, schema, want string }{
 		{"a list", `[]`, `schema is an array: write a JSON Schema object, for example {"type":"string"}`},
 		{"null", `null`, `schema is null: write a JSON Schema object, for example {"type":"string"}`},
-		{"empty", ``, "schema: it is empty: send one JSON value"},
+		{"empty", ``, "schema: malformed JSON: it ends where a value should stand"},
 		{"unknown type", `{"type":"sting"}`, `schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "sting"`},
 		{"web", `{"$ref":"https://example.com/s.json"}`, `schema refers to "https://example.com/s.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"file", `{"$ref":"file:///etc/passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"relative", `{"$id":"file:///etc/x","$ref":"passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"sibling", `{"$ref":"other.json"}`, `schema refers to "other.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"own draft", `{"$schema":"http://example.com/draft"}`, `schema is written for "http://example.com/draft", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
-		{"too deep", strings.Repeat(`{"not":`, 70) + "true" + strings.Repeat("}", 70), "schema: it is nested too deeply: make it flatter"},
+		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#"}`, `schema is written for "http://json-schema.org/draft-04/schema#", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
+		{"too deep", strings.Repeat(`{"not":`, 70) + "true" + strings.Repeat("}", 70), "schema: not" + strings.Repeat(".not", 63) + ": nested too deep: write its parts apart"},
 		{"too large", `"` + strings.Repeat("x", MaxBytes) + `"`, "schema of 262146 bytes is larger than 262144: make it smaller"},
 		{"vast number", `{"minimum":1e999999}`, "schema: the number 1e999999 is out of range: exponents go from -400 to 400"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Compile(json.RawMessage(tt.schema))
+			_, err := Compile(t.Context(), json.RawMessage(tt.schema), nil)
 			if got := text(err); got != tt.want {
 				t.Errorf("Compile\n got %s\nwant %s", got, tt.want)
 			}
@@ -102,8 +114,8 @@ func TestCompileRefuses(t *testing.T) {
 		"look-ahead":         `{"pattern":"(?=a)"}`,
 		"large pattern":      `{"pattern":"(a{900}|b{900}){1}(c{900}|d{900})(e{900}|f{900})(g{900})"}`,
 	} {
-		if _, err := Compile(json.RawMessage(doc)); err == nil {
-			t.Errorf("%s: Compile(%s) succeeded, want an error", name, doc)
+		if _, err := Compile(t.Context(), json.RawMessage(doc), nil); err == nil {
+			t.Errorf("%s: Compile(t.Context(), %s, nil) succeeded, want an error", name, doc)
 		}
 	}
 }
@@ -115,7 +127,7 @@ func TestNothingIsLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{"file://" + path, path} {
-		if _, err := Compile(json.RawMessage(`{"$ref":"` + ref + `"}`)); err == nil || !strings.Contains(err.Error(), "which is not part of it") {
+		if _, err := Compile(t.Context(), json.RawMessage(`{"$ref":"`+ref+`"}`), nil); err == nil || !strings.Contains(err.Error(), "which is not part of it") {
 			t.Errorf("Compile with $ref %s = %v, want a refusal", ref, err)
 		}
 	}
@@ -137,11 +149,11 @@ func TestHostileSchemas(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Compile(json.RawMessage(tt.schema))
+			s, err := Compile(t.Context(), json.RawMessage(tt.schema), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Validate(json.RawMessage(tt.value)); !errors.Is(err, errTooCostly) {
+			if err := s.Validate(t.Context(), json.RawMessage(tt.value), nil); !errors.Is(err, errTooCostly) {
 				t.Errorf("Validate = %v, want %v", err, errTooCostly)
 			}
 		})
@@ -150,12 +162,12 @@ func TestHostileSchemas(t *testing.T) {
 
 // What recurses once a level is no matter how deep.
 func TestDeepRecursionIsCheap(t *testing.T) {
-	s, err := Compile(json.RawMessage(`{"properties":{"a":{"$ref":"#"}},"additionalProperties":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"},"prefixItems":[{"$ref":"#"}],"items":{"$ref":"#"}}`))
+	s, err := Compile(t.Context(), json.RawMessage(`{"properties":{"a":{"$ref":"#"}},"additionalProperties":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"},"prefixItems":[{"$ref":"#"}],"items":{"$ref":"#"}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	deep := strings.Repeat(`{"a":[`, 120) + "1" + strings.Repeat("]}", 120)
-	if err := s.Validate(json.RawMessage(deep)); err != nil {
+	if err := s.Validate(t.Context(), json.RawMessage(deep), nil); err != nil {
 		t.Errorf("Validate = %v", err)
 	}
 }
@@ -188,11 +200,11 @@ func TestCoerce(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Compile(json.RawMessage(tt.schema))
+			s, err := Compile(t.Context(), json.RawMessage(tt.schema), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.Coerce(json.RawMessage(tt.value))
+			got, err := s.Coerce(t.Context(), json.RawMessage(tt.value), nil)
 			if err != nil {
 				if want, ok := strings.CutPrefix(tt.want, "error: "); !ok || !strings.Contains(err.Error(), want) {
 					t.Fatalf("Coerce(%s) = %v, want %s", tt.value, err, tt.want)
@@ -240,14 +252,14 @@ func TestInferredSchemaFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Compile(doc)
+		s, err := Compile(t.Context(), doc, nil)
 		if err != nil {
-			t.Fatalf("Compile(%s) = %v", doc, err)
+			t.Fatalf("Compile(t.Context(), %s, nil) = %v", doc, err)
 		}
-		if err := s.Validate(value); err != nil {
+		if err := s.Validate(t.Context(), value, nil); err != nil {
 			t.Fatalf("%s does not fit %s: %v", value, doc, err)
 		}
-		same, err := s.Coerce(value)
+		same, err := s.Coerce(t.Context(), value, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +289,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 }
 
 func TestJSON(t *testing.T) {
-	s, err := Compile(json.RawMessage("{ \"type\" :\n\"string\" }"))
+	s, err := Compile(t.Context(), json.RawMessage("{ \"type\" :\n\"string\" }"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,25 +301,25 @@ func TestJSON(t *testing.T) {
 func FuzzCompile(f *testing.F) {
 	f.Add(invoice, `{"id":"INV-1","lines":[{"amount":"1"}]}`)
 	f.Add(`{"$ref":"#/properties/a","properties":{"a":{"$id":"x","anyOf":[{},true]}}}`, `{"a":[1e5]}`)
-	f.Add(`{"$schema":"http://json-schema.org/draft-04/schema#","items":[{"$ref":"#"}],"dependencies":{"a":["b"]}}`, `[[1],{"a":1}]`)
+	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"$ref":"#"}],"dependencies":{"a":["b"]}}`, `[[1],{"a":1}]`)
 	f.Add(`{"uniqueItems":true,"contains":{"const":1},"minContains":2,"unevaluatedItems":false}`, `[1,1e0,"1"]`)
 	f.Add(`{"if":{"required":["a"]},"then":{"unevaluatedProperties":false},"dependentSchemas":{"a":{"not":{}}}}`, `{"a":1,"":{}}`)
 	f.Fuzz(func(t *testing.T, doc, value string) {
-		s, err := Compile(json.RawMessage(doc))
+		s, err := Compile(t.Context(), json.RawMessage(doc), nil)
 		if err != nil {
 			return
 		}
-		again, err := Compile(s.JSON())
+		again, err := Compile(t.Context(), s.JSON(), nil)
 		if err != nil || string(again.JSON()) != string(s.JSON()) {
-			t.Fatalf("Compile(%s) does not take its own JSON back: %v", doc, err)
+			t.Fatalf("Compile(t.Context(), %s, nil) does not take its own JSON back: %v", doc, err)
 		}
-		fits := s.Validate(json.RawMessage(value))
-		if made, err := s.Coerce(json.RawMessage(value)); err == nil {
-			if err := s.Validate(made); err != nil {
+		fits := s.Validate(t.Context(), json.RawMessage(value), nil)
+		if made, err := s.Coerce(t.Context(), json.RawMessage(value), nil); err == nil {
+			if err := s.Validate(t.Context(), made, nil); err != nil {
 				t.Fatalf("Coerce(%s) gave %s, which does not fit: %v", value, made, err)
 			}
 		}
-		if text(fits) != text(again.Validate(json.RawMessage(value))) {
+		if text(fits) != text(again.Validate(t.Context(), json.RawMessage(value), nil)) {
 			t.Fatalf("Validate(%s) differs between two runs", value)
 		}
 	})

@@ -52,7 +52,7 @@ func suite(t *testing.T, file, header string) (ran int) {
 		t.Fatal(err)
 	}
 	for _, g := range groups {
-		s, err := Compile(withDraft(g.Schema, header))
+		s, err := Compile(t.Context(), withDraft(g.Schema, header), nil)
 		if err != nil {
 			// What lies outside, and what leads to different places, is refused.
 			outside := strings.Contains(err.Error(), "which is not part of it") && bytes.Contains(g.Schema, []byte("http"))
@@ -64,7 +64,7 @@ func suite(t *testing.T, file, header string) (ran int) {
 		}
 		for _, tt := range g.Tests {
 			ran++
-			err := s.Validate(tt.Data)
+			err := s.Validate(t.Context(), tt.Data, nil)
 			var misfit *Error
 			if err != nil && !errors.As(err, &misfit) || (err == nil) != tt.Valid {
 				t.Errorf("%s: %s: %s: Validate(%s) = %v, want valid %v", filepath.Base(file), g.Description, tt.Description, tt.Data, err, tt.Valid)

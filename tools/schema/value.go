@@ -1,66 +1,35 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"usher/caps/value"
 )
 
 const (
-	maxValueDepth = 256 // of nesting in a value
+	maxValueDepth = 10_000 // of nesting in a value
 	maxDigits     = 1024
 	maxExponent   = 400 // above that of any 64-bit float
 )
 
-var errTooDeep = errors.New("it is nested too deeply: make it flatter")
-
-// decode reads one JSON value within bounds. Numbers are bounded because
-// comparing them is exact: 1e1000000 would take a megabyte.
-func decode(raw json.RawMessage, depth int) (any, error) {
-	v, err := parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return v, vet(v, depth)
-}
-
-// parse reads one JSON value and keeps the text of its numbers.
-func parse(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("it is empty: send one JSON value")
-		}
-		return nil, fmt.Errorf("it is not JSON: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it is more than one JSON value: send one")
-	}
-	return v, nil
-}
-
-func vet(v any, depth int) error {
-	if depth < 0 {
-		return errTooDeep
-	}
+// vet bounds the numbers of a document, because comparing them is exact:
+// 1e1000000 would take a megabyte.
+func vet(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, item := range v {
-			if err := vet(item, depth-1); err != nil {
+			if err := vet(item); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if err := vet(item, depth-1); err != nil {
+			if err := vet(item); err != nil {
 				return err
 			}
 		}
@@ -84,77 +53,28 @@ func vetNumber(text string) error {
 	return nil
 }
 
-// encode writes a decoded value back, numbers as they were.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// kindOf names the JSON type of a decoded value.
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	default:
-		return "number"
-	}
-}
-
-func article(v any) string {
-	switch kind := kindOf(v); kind {
-	case "null":
-		return kind
-	case "array", "object":
-		return "an " + kind
-	default:
-		return "a " + kind
-	}
-}
-
 // keyOf is the same text for values that are equal as JSON, and for no others.
-func keyOf(v any) string {
-	var b strings.Builder
-	writeKey(&b, v)
-	return b.String()
-}
+func keyOf(v any) string { return string(appendKey(nil, v)) }
 
-func writeKey(b *strings.Builder, v any) {
+func appendKey(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case json.Number:
-		b.WriteString(ratOf(v).RatString())
-	case string:
-		b.WriteString(strconv.Quote(v))
+		return append(b, ratOf(v).RatString()...)
 	case []any:
-		b.WriteByte('[')
+		b = append(b, '[')
 		for _, item := range v {
-			writeKey(b, item)
-			b.WriteByte(',')
+			b = append(appendKey(b, item), ',')
 		}
-		b.WriteByte(']')
+		return append(b, ']')
 	case map[string]any:
-		b.WriteByte('{')
+		b = append(b, '{')
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			b.WriteString(strconv.Quote(key) + ":")
-			writeKey(b, v[key])
-			b.WriteByte(',')
+			b = append(value.AppendString(b, key), ':')
+			b = append(appendKey(b, v[key]), ',')
 		}
-		b.WriteByte('}')
-	default:
-		fmt.Fprint(b, v)
+		return append(b, '}')
 	}
+	return value.Append(b, v)
 }
 
 func listed(values []any) string {
@@ -165,20 +85,7 @@ func listed(values []any) string {
 			parts = append(parts, fmt.Sprintf("… (%d in all)", len(values)))
 			break
 		}
-		parts = append(parts, short(v))
+		parts = append(parts, value.Show(v))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// short prints a value as JSON, cut where it is long.
-func short(v any) string {
-	const most = 60
-	raw, err := encode(v)
-	if err != nil {
-		return kindOf(v)
-	}
-	if text := []rune(string(raw)); len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return string(raw)
 }

@@ -46,7 +46,7 @@ func TestOperations(t *testing.T) {
 	}
 	outputs := make(map[string]*schema.Schema)
 	for _, op := range Operations() {
-		s, err := schema.Compile(op.OutputSchema())
+		s, err := schema.Compile(t.Context(), op.OutputSchema(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestOperations(t *testing.T) {
 			got := string(out)
 			if err != nil {
 				got = "error: " + err.Error()
-			} else if err := outputs[tt.op].Validate(out); err != nil {
+			} else if err := outputs[tt.op].Validate(t.Context(), out, nil); err != nil {
 				t.Errorf("%s does not fit the output schema: %v", out, err)
 			}
 			if got != tt.want {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/workspace"
 )
 
@@ -32,17 +33,12 @@ func TestMetered(t *testing.T) {
 	for i := range 200 {
 		mustPut(t, tree, fmt.Sprintf("w/all/%03d", i), strings.Repeat("x", 10_000))
 	}
-	errSpent := errors.New("spent")
-	var spent int64
+	var meter *tools.Meter
 	metered := func(limit int64) *workspace.Tree {
-		spent = 0
-		return tree.Metered(func(_ context.Context, bytes int64) error {
-			if spent += bytes; spent > limit {
-				return errSpent
-			}
-			return nil
-		})
+		meter = tools.NewMeter(tools.Limits{Bytes: limit})
+		return tree.Metered(meter)
 	}
+	errSpent := &tools.LimitError{Kind: tools.Bytes}
 	tests := []struct {
 		name  string
 		least int64
@@ -67,18 +63,18 @@ func TestMetered(t *testing.T) {
 		{"copy", 20_000, func(w *workspace.Tree) error {
 			return w.Copy(t.Context(), alice, at(t, "w/all/007"), alice, at(t, "w/copy"))
 		}},
-		{"delete", 1, func(w *workspace.Tree) error { return w.Delete(t.Context(), alice, at(t, "w/copy")) }},
+		{"delete", 2, func(w *workspace.Tree) error { return w.Delete(t.Context(), alice, at(t, "w/copy")) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.run(metered(tt.least - 1)); !errors.Is(err, errSpent) {
 				t.Errorf("with %d bytes = %v, want the meter's error", tt.least-1, err)
 			}
-			if spent > tt.least+2<<20 {
+			if spent := meter.Spent().Bytes; spent > tt.least+2<<20 {
 				t.Errorf("went on for %d bytes after the limit of %d", spent, tt.least)
 			}
-			if err := tt.run(metered(1 << 40)); err != nil || spent < tt.least {
-				t.Errorf("without a limit = %v for %d bytes, want %d or more", err, spent, tt.least)
+			if err := tt.run(metered(1 << 40)); err != nil || meter.Spent().Bytes < tt.least {
+				t.Errorf("without a limit = %v for %d bytes, want %d or more", err, meter.Spent().Bytes, tt.least)
 			}
 		})
 	}
@@ -268,7 +264,7 @@ func TestBlindWriting(t *testing.T) {
 
 // TestBlindCallables: the check of what a name below o/ would become speaks of all of it.
 func TestBlindCallables(t *testing.T) {
-	d := newDesk(t, &workspace.Options{OnWrite: func(_ context.Context, _ string, _ []string, v any) error {
+	d := newDesk(t, &workspace.Options{OnWrite: func(_ context.Context, v any, _ *tools.Meter) error {
 		if text := encode(v); strings.Contains(text, "bad") {
 			return fmt.Errorf("this cannot run: %s", text)
 		}

@@ -85,7 +85,7 @@ func (e *edit) modify(ctx context.Context, change func(old any, exists bool) (an
 // replace stores item as the entry's value.
 func (e *edit) replace(ctx context.Context, it item) error {
 	if e.segs[0] == "o" && e.t.onWrite != nil {
-		if err := e.t.onWrite(ctx, e.owner, e.segs[:e.depth], it.value); err != nil {
+		if err := e.t.onWrite(ctx, it.value, e.t.meter); err != nil {
 			return e.hide(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"context"
 	"fmt"
 
 	"usher/caps"
@@ -46,9 +45,7 @@ func Operations(tree *Tree) []*tools.Operation {
 type space struct{ tree *Tree }
 
 // charged returns the tree with what a call moves charged to it.
-func (s *space) charged(call tools.Call) *Tree {
-	return s.tree.Metered(func(ctx context.Context, bytes int64) error { return call.Charge(ctx, tools.Bytes, bytes) })
-}
+func (s *space) charged(call tools.Call) *Tree { return s.tree.Metered(call.Authority().Meter()) }
 
 // source is the place that a call reads, which needRead has accepted.
 func source(call tools.Call, path caps.Path) (caps.Resource, error) {

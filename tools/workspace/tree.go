@@ -42,20 +42,15 @@ type Row = struct {
 	Rev   uint64
 }
 
-// Meter is told of the bytes that are read from the store and written to it. Its error ends what
-// is being done. Nil counts nothing.
-type Meter func(ctx context.Context, bytes int64) error
-
 // ErrBusy says that a value changed each time between reading and writing it.
 var ErrBusy = fault.New(fault.Busy, "the value is being changed by others all the time: try again")
 
 // Options tune a tree. Nil and the zero value are valid.
 type Options struct {
-	// OnWrite is asked before a value below o/ is stored, with the owner, the path (the namespace
-	// first, then the name) and the whole value that the name would have. Its error refuses the
-	// write. It may be asked several times for one write, and must not write to the tree. Nil
-	// accepts everything.
-	OnWrite func(ctx context.Context, owner string, segs []string, value any) error
+	// OnWrite is asked before a value below o/ is stored, with the whole value that the name would
+	// have, at the expense of the tree's meter. Its error refuses the write. It may be asked several
+	// times for one write, and must not write to the tree. Nil accepts everything.
+	OnWrite func(ctx context.Context, value any, meter *tools.Meter) error
 	// Logger hears of sweeps that fail. Nil logs nothing.
 	Logger *slog.Logger
 	// LeafLimit is the largest JSON, in bytes, that is stored in one piece with all that is in it.
@@ -66,7 +61,7 @@ type Options struct {
 // Tree is the JSON trees of all owners, in the namespaces w and o. It is safe for concurrent use.
 type Tree struct {
 	*forest
-	meter  Meter
+	meter  *tools.Meter             // of bytes read from the store and written to it; nil counts nothing
 	sees   func(segs []string) bool // nil: everything
 	author *tools.Author            // of what is written below o/; nil: nobody is noted
 }
@@ -74,7 +69,7 @@ type Tree struct {
 // forest is what all handles of a tree share.
 type forest struct {
 	store     Store
-	onWrite   func(ctx context.Context, owner string, segs []string, value any) error
+	onWrite   func(ctx context.Context, value any, meter *tools.Meter) error
 	log       *slog.Logger
 	leafLimit int
 	positions positions
@@ -119,7 +114,7 @@ func NewTree(store Store, opts *Options) *Tree {
 }
 
 // Metered returns the tree with all that is done by it charged to m.
-func (t *Tree) Metered(m Meter) *Tree {
+func (t *Tree) Metered(m *tools.Meter) *Tree {
 	with := *t
 	with.meter = m
 	return &with
@@ -171,8 +166,5 @@ func locateKey(owner string, r caps.Resource) (string, []string, error) {
 func join(segs []string) string { return strings.Join(segs, "/") }
 
 func (t *Tree) charge(ctx context.Context, bytes int) error {
-	if t.meter == nil {
-		return nil
-	}
-	return t.meter(ctx, int64(bytes))
+	return t.meter.Charge(ctx, tools.Bytes, int64(bytes))
 }

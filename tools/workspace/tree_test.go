@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/workspace"
 )
 
@@ -75,9 +76,9 @@ func TestOnWrite(t *testing.T) {
 			var shown []string
 			tree := newTree(t, newStore(t), &workspace.Options{
 				LeafLimit: limit,
-				OnWrite: func(_ context.Context, owner string, segs []string, value any) error {
+				OnWrite: func(_ context.Context, value any, _ *tools.Meter) error {
 					text := encode(value)
-					shown = append(shown, owner+" "+strings.Join(segs, "/")+" "+text)
+					shown = append(shown, text)
 					if strings.Contains(text, "bad") {
 						return errors.New("step 1 names no operation")
 					}
@@ -108,14 +109,14 @@ func TestOnWrite(t *testing.T) {
 				}
 			}
 			want := []string{
-				`did:key:zAlice o/flow {"name":"a longer text","steps":["one"]}`,
-				`did:key:zAlice o/flow {"name":"a longer text","steps":["two"]}`,
-				`did:key:zAlice o/flow {"name":"a longer text","steps":["bad"]}`,
-				`did:key:zAlice o/flow {"name":"a longer text","steps":["two","three"]}`,
-				`did:key:zAlice o/flow {"name":"a longer text","steps":["two","three","bad"]}`,
-				`did:key:zAlice o/flow {"steps":["two","three"]}`,
-				`did:key:zAlice o/worse "bad"`,
-				`did:key:zAlice o/flow {"steps":["bad","three"]}`,
+				`{"name":"a longer text","steps":["one"]}`,
+				`{"name":"a longer text","steps":["two"]}`,
+				`{"name":"a longer text","steps":["bad"]}`,
+				`{"name":"a longer text","steps":["two","three"]}`,
+				`{"name":"a longer text","steps":["two","three","bad"]}`,
+				`{"steps":["two","three"]}`,
+				`"bad"`,
+				`{"steps":["bad","three"]}`,
 			}
 			if diff := cmp.Diff(want, shown); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)

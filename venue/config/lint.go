@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"regexp"
@@ -135,7 +136,7 @@ func (l *linter) outputOf(a *agents.Spec) {
 	if len(a.Output) == 0 {
 		return
 	}
-	if _, err := schema.Compile(a.Output); err != nil {
+	if _, err := schema.Compile(context.Background(), a.Output, nil); err != nil {
 		l.report(LevelError, l.config.at("agent", a.ID, "output"), "agent "+a.ID, "its output is no JSON Schema that can be used: "+err.Error(), "")
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,7 +32,7 @@ func (l *linter) orchestrations() {
 		steps, _, err := stepsOf(o.Document)
 		// One that is faulty is still one that a tool may mean.
 		l.operations[o.Path()] = orchestrated{steps}
-		if _, fault := orchestrate.Compile(o.Path(), o.Document); fault != nil {
+		if _, fault := orchestrate.Compile(context.Background(), o.Path(), o.Document, nil); fault != nil {
 			err = fault
 		}
 		if err != nil {
@@ -68,7 +69,7 @@ func (l *linter) callable(d Datum) {
 		steps = []orchestratedStep{{Op: adapter}}
 	}
 	l.operations[d.Path] = orchestrated{steps}
-	if err := orchestrate.Check(d.Value); err != nil {
+	if err := orchestrate.Check(context.Background(), d.Value, nil); err != nil {
 		l.report(LevelError, l.config.at("data", d.Path), "data "+d.Path, err.Error(), "")
 	}
 }

@@ -55,7 +55,7 @@ func (l *linter) resolve(ref string) (tool, error) {
 			return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
 		}
 	}
-	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, ref)
+	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, ref, nil)
 	if err == nil {
 		return tool{ref: ref, ops: []*tools.Operation{op}}, nil
 	}

@@ -63,7 +63,7 @@ func settingsWithin(t *testing.T, setting string) []string {
 
 // TestSchemaTakesThePages: every configuration of the documentation is one.
 func TestSchemaTakesThePages(t *testing.T) {
-	s, err := schema.Compile(Schema())
+	s, err := schema.Compile(t.Context(), Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSchemaTakesThePages(t *testing.T) {
 			t.Errorf("%s has no configuration", page)
 		}
 		for i, block := range blocks {
-			if err := s.Validate(asJSON(t, string(block[1]))); err != nil {
+			if err := s.Validate(t.Context(), asJSON(t, string(block[1])), nil); err != nil {
 				t.Errorf("%s, configuration %d: %v", page, i+1, err)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSchema(t *testing.T) {
-	s, err := schema.Compile(Schema())
+	s, err := schema.Compile(t.Context(), Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestSchema(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := s.Validate(asJSON(t, tt.yaml)); (err == nil) != tt.ok {
+			if err := s.Validate(t.Context(), asJSON(t, tt.yaml), nil); (err == nil) != tt.ok {
 				t.Errorf("schema: %v, want ok %v", err, tt.ok)
 			}
 			if _, err := Parse("usher.yaml", []byte(tt.yaml)); (err == nil) != tt.ok {
@@ -57,7 +57,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestSchemaTakesTheExample(t *testing.T) {
-	s, err := schema.Compile(Schema())
+	s, err := schema.Compile(t.Context(), Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSchemaTakesTheExample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Validate(asJSON(t, string(data))); err != nil {
+		if err := s.Validate(t.Context(), asJSON(t, string(data)), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
