@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"usher/caps"
@@ -26,6 +27,10 @@ type Agent struct {
 	Tools     []*tools.Operation // what it may ask for, before its capabilities are counted
 	Context   []ContextEntry
 	Output    *schema.Schema // the form of the answer; nil is free text
+
+	// Last is where the turns of one agent leave their briefings for each other; nil
+	// keeps none.
+	Last *atomic.Pointer[Briefing]
 
 	// Held returns what others have delegated to the agent's principal and it can
 	// use now; nil is never anything.
@@ -82,9 +87,23 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 type Briefing struct {
 	System string
 	Tools  []Tool
-	caps   caps.Set
-	held   []prompt.Delegation
-	fresh  bool
+	of     basis
+	size   estimate // of both, and of the output schema
+}
+
+// basis is what a briefing is made of, beside what stays the same for an agent.
+type basis struct {
+	caps    caps.Set
+	held    []prompt.Delegation
+	context []prompt.ContextEntry
+	self    string
+	date    string
+	output  *schema.Schema
+}
+
+func (b *basis) equal(other *basis) bool {
+	return b.caps == other.caps && b.self == other.self && b.date == other.date && b.output == other.output &&
+		slices.Equal(b.held, other.held) && slices.Equal(b.context, other.context)
 }
 
 // Brief returns what the agent's model would be told now.
@@ -93,33 +112,44 @@ func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 	if err != nil {
 		return Briefing{}, err
 	}
-	var b Briefing
-	err = r.refresh(ctx, &b, a, entries)
-	return b, err
+	b, err := r.refresh(ctx, nil, a, entries)
+	if err != nil {
+		return Briefing{}, err
+	}
+	return *b, nil
 }
 
-// refresh brings the briefing up to what the agent may do at this moment.
-func (r *Runner) refresh(ctx context.Context, b *Briefing, a *Agent, entries []prompt.ContextEntry) error {
-	set := a.Authority.Caps()
-	var held []prompt.Delegation
+// refresh returns the briefing of what the agent may do at this moment: last, as
+// long as that is the same.
+func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries []prompt.ContextEntry) (*Briefing, error) {
+	now := basis{
+		caps: a.Authority.Caps(), context: entries, self: a.Authority.Owner().String(), output: a.Output,
+		date: r.opts.Now().UTC().Format(time.DateOnly),
+	}
 	if a.Held != nil {
 		var err error
-		if held, err = a.Held(ctx); err != nil {
-			return fmt.Errorf("list what is delegated to agent %s: %w", a.ID, err)
+		if now.held, err = a.Held(ctx); err != nil {
+			return nil, fmt.Errorf("list what is delegated to agent %s: %w", a.ID, err)
 		}
 	}
-	if b.fresh && b.caps == set && slices.Equal(b.held, held) {
-		return nil
+	if last == nil && a.Last != nil {
+		last = a.Last.Load()
+	}
+	if last != nil && last.of.equal(&now) {
+		return last, nil
 	}
 	in := prompt.Input{
-		Identity: a.Prompt, Date: r.opts.Now().UTC().Format(time.DateOnly), Venue: a.Venue,
-		Model: a.ModelName, Context: entries, Self: a.Authority.Owner().String(), Held: held, Caps: set,
+		Identity: a.Prompt, Date: now.date, Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Caps: now.caps,
 	}
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	*b = Briefing{System: prompt.System(in), Tools: offered(a.Tools, set), caps: set, held: held, fresh: true}
-	return nil
+	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps), of: now}
+	b.size.briefing(b.System, b.Tools, in.Output)
+	if a.Last != nil {
+		a.Last.Store(b)
+	}
+	return b, nil
 }
 
 // offered returns the operations that set could allow at all.

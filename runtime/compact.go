@@ -27,8 +27,8 @@ func room(window int) int { return window - min(window/4, maxReserve) }
 // fitting returns the request that fits the model's window, with the
 // conversation shortened where it has to be. Where the window is not known only
 // the provider can tell.
-func (t *turn) fitting(ctx context.Context, b *Briefing) (*Request, error) {
-	req := t.request(b)
+func (t *turn) fitting(ctx context.Context) (*Request, error) {
+	req := t.request()
 	window := Describe(t.agent.Model).Window
 	if window == 0 {
 		return req, nil
@@ -44,7 +44,7 @@ func (t *turn) fitting(ctx context.Context, b *Briefing) (*Request, error) {
 		}
 		switch {
 		case err == nil:
-			req = t.request(b)
+			req = t.request()
 		case !errors.Is(err, ErrWindow):
 			return nil, err
 		case n <= window || !exact && n <= window+window/4: // there is less room for the answer, or the estimate is off

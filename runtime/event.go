@@ -3,7 +3,10 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
+
+	"usher/caps/value"
 )
 
 // Event is something that happened in a turn. The types of this file are all
@@ -219,8 +222,22 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(entryJSON{e.Seq, e.Time, e.Run, e.Agent, e.Parent, e.Event.Kind(), body})
+	b := make([]byte, 0, len(body)+len(e.Run)+len(e.Agent)+len(e.Parent)+envelope)
+	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
+	b = e.Time.AppendFormat(append(b, `,"time":"`...), time.RFC3339Nano)
+	b = append(b, '"')
+	for _, member := range [...]struct{ name, value string }{{"run", e.Run}, {"agent", e.Agent}, {"parent", e.Parent}, {"type", e.Event.Kind()}} {
+		if member.value != "" {
+			b = append(append(append(b, `,"`...), member.name...), `":`...)
+			b = value.AppendString(b, member.value)
+		}
+	}
+	b = append(append(b, `,"event":`...), body...)
+	return append(b, '}'), nil
 }
+
+// envelope is room for what an entry has beside its event and its ids.
+const envelope = 160
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (e *Entry) UnmarshalJSON(data []byte) error {

@@ -36,6 +36,8 @@ type Request struct {
 	Messages []Message       `json:"messages,omitempty"` // the conversation, oldest first
 	Tools    []Tool          `json:"tools,omitempty"`    // what the model may ask for; already bounded by the agent's capabilities
 	Output   json.RawMessage `json:"output,omitempty"`   // JSON Schema of the answer; nil for free text
+
+	brief *Briefing // that it was made of
 }
 
 // Roles of a [Message].

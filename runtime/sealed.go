@@ -65,16 +65,19 @@ func (e Entry) Discreet() Entry {
 			e.Event = ev
 		}
 	case ToolStarted:
-		ev.Call = ev.Call.discreet()
-		e.Event = ev
+		if ev.Call.Sealed {
+			ev.Call = ev.Call.discreet()
+			e.Event = ev
+		}
 	case ToolFinished:
 		switch {
 		case ev.Sealed && ev.Outcome == ToolOK:
 			ev.Result = redacted
+			e.Event = ev
 		case ev.Sealed && ev.Outcome == ToolFailed: // an error may quote what it was given
 			ev.Result = `{"error":"failed","message":"[redacted]"}`
+			e.Event = ev
 		}
-		e.Event = ev
 	}
 	return e
 }

@@ -11,17 +11,36 @@ import (
 // bytes of anything else, which errs on the side of too many.
 func EstimateTokens(req *Request) int {
 	e := estimate{}
-	e.text(req.System)
-	e.raw(req.Output)
+	if b := req.brief; b != nil && b.is(req) {
+		e = b.size
+	} else {
+		e.briefing(req.System, req.Tools, string(req.Output))
+	}
 	for i := range req.Messages {
 		e.message(&req.Messages[i])
 	}
-	for _, t := range req.Tools {
+	return e.tokens()
+}
+
+// is reports whether the request still says what its briefing does: wrappers of
+// models may send a changed copy.
+func (b *Briefing) is(req *Request) bool {
+	output := 0
+	if b.of.output != nil {
+		output = len(b.of.output.JSON())
+	}
+	return req.System == b.System && len(req.Tools) == len(b.Tools) && len(req.Output) == output &&
+		(len(b.Tools) == 0 || &req.Tools[0] == &b.Tools[0])
+}
+
+func (e *estimate) briefing(system string, tools []Tool, output string) {
+	e.text(system)
+	e.text(output)
+	for _, t := range tools {
 		e.text(t.Name)
 		e.text(t.Description)
-		e.raw(t.Input)
+		count(e, t.Input)
 	}
-	return e.tokens()
 }
 
 func estimateMessages(messages []Message) int {
@@ -50,9 +69,9 @@ func (e *estimate) message(m *Message) {
 	}
 }
 
-// text counts eight bytes at a time: conversations are long, and are measured
+// count counts eight bytes at a time: conversations are long, and are measured
 // before each request.
-func (e *estimate) text(s string) {
+func count[T string | json.RawMessage](e *estimate, s T) {
 	e.quarters += len(s)
 	const high = 0x8080808080808080
 	for len(s) >= 8 {
@@ -64,4 +83,4 @@ func (e *estimate) text(s string) {
 	}
 }
 
-func (e *estimate) raw(r json.RawMessage) { e.text(string(r)) }
+func (e *estimate) text(s string) { count(e, s) }

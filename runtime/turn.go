@@ -69,6 +69,7 @@ type turn struct {
 	usage   Usage
 	tally   tally
 	got     assembly // of the answer that is made
+	brief   *Briefing
 	span    *telemetry.TurnSpan
 }
 
@@ -85,9 +86,8 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 			return final, err
 		}
 	}
-	var b Briefing
 	for rejected := 0; ; {
-		answer, err := t.ask(ctx, &b, entries)
+		answer, err := t.ask(ctx, entries)
 		if err != nil {
 			return final, err
 		}
@@ -118,12 +118,13 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 
 // ask asks the model, and shortens the conversation where it does not fit the
 // model's window.
-func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEntry) (Answered, error) {
+func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (Answered, error) {
 	for try := 1; ; try++ {
-		if err := t.refresh(ctx, b, t.agent, entries); err != nil {
+		var err error
+		if t.brief, err = t.refresh(ctx, t.brief, t.agent, entries); err != nil {
 			return Answered{}, err
 		}
-		req, err := t.fitting(ctx, b)
+		req, err := t.fitting(ctx)
 		if err != nil {
 			return Answered{}, err
 		}
@@ -141,8 +142,8 @@ func (t *turn) ask(ctx context.Context, b *Briefing, entries []prompt.ContextEnt
 	}
 }
 
-func (t *turn) request(b *Briefing) *Request {
-	req := &Request{System: b.System, Messages: t.session.Messages(), Tools: b.Tools}
+func (t *turn) request() *Request {
+	req := &Request{System: t.brief.System, Messages: t.session.Messages(), Tools: t.brief.Tools, brief: t.brief}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}

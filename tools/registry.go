@@ -18,10 +18,18 @@ import (
 // lookup reads an immutable snapshot. The zero value is ready.
 type Registry struct {
 	mu      sync.Mutex // serialises writers
-	byPath  atomic.Pointer[map[string]*Operation]
+	known   atomic.Pointer[catalogue]
 	resolve atomic.Pointer[Resolver]
 	gated   atomic.Bool // a gate stands before it
 }
+
+// catalogue is what is registered: by path, and sorted by path.
+type catalogue struct {
+	byPath map[string]*Operation
+	all    []*Operation
+}
+
+var emptyCatalogue catalogue
 
 // Resolver finds operations that users keep in their own namespace, below o/, and
 // charges meter for making them. It returns nil and no error when nothing is there.
@@ -43,7 +51,7 @@ func (r *Registry) Register(ops ...*Operation) error {
 func (r *Registry) Declare(ops ...*Operation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := maps.Clone(r.snapshot())
+	next := maps.Clone(r.snapshot().byPath)
 	if next == nil {
 		next = make(map[string]*Operation, len(ops))
 	}
@@ -62,7 +70,8 @@ func (r *Registry) Declare(ops ...*Operation) error {
 		}
 		next[op.path] = r.own(op)
 	}
-	r.byPath.Store(&next)
+	all := slices.SortedFunc(maps.Values(next), func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
+	r.known.Store(&catalogue{next, all})
 	return nil
 }
 
@@ -84,10 +93,8 @@ func Unseen(path string) *Operation {
 	return &Operation{name: path, path: path, toolName: toolName(path), undigested: true, groups: [][]caps.Scope{{caps.ScopeExactly("invoke", path)}}}
 }
 
-// All returns the registered operations, sorted by path.
-func (r *Registry) All() []*Operation {
-	return slices.SortedFunc(maps.Values(r.snapshot()), func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
-}
+// All returns the registered operations, sorted by path. It must not be changed.
+func (r *Registry) All() []*Operation { return r.snapshot().all }
 
 // Resolve finds the operation that a reference means for owner: a name
 // ("covia:write"), a catalogue path ("v/ops/covia/write") in any spelling of a
@@ -106,7 +113,7 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 		return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}
 	}
 	at = at.In(owner.String())
-	if op, ok := r.snapshot()[at.String()]; ok {
+	if op, ok := r.snapshot().byPath[at.String()]; ok {
 		return op, nil
 	}
 	if f := r.resolve.Load(); f != nil && strings.HasPrefix(at.String(), "o/") {
@@ -135,14 +142,14 @@ func (r *Registry) named(name string) *Operation {
 	if err != nil {
 		return nil
 	}
-	return r.snapshot()[path]
+	return r.snapshot().byPath[path]
 }
 
-func (r *Registry) snapshot() map[string]*Operation {
-	if m := r.byPath.Load(); m != nil {
-		return *m
+func (r *Registry) snapshot() *catalogue {
+	if c := r.known.Load(); c != nil {
+		return c
 	}
-	return nil
+	return &emptyCatalogue
 }
 
 func (r *Registry) nearest(reference string) string {

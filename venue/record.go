@@ -49,6 +49,7 @@ type agent struct {
 	key  agentKey
 	rec  atomic.Pointer[record] // nil once the agent was removed
 	eff  atomic.Pointer[effective]
+	cast atomic.Pointer[cast]
 	busy atomic.Int32 // turns that run now
 }
 

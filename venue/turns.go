@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"usher/caps"
 	"usher/prompt"
@@ -74,6 +75,14 @@ func errNotWorking(id, status string) error {
 	return fmt.Errorf("agent %s is %s: create it again with overwrite", id, status)
 }
 
+// cast is what the turns of an agent have in common for as long as its record
+// and the registered operations stay as they are.
+type cast struct {
+	rec   *record
+	known int // registered operations: none is ever replaced
+	actor runtime.Agent
+}
+
 // actor makes what a turn needs of the agent, acting for the caller: within
 // the caller's authority too, unless the agent was given its own.
 func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*runtime.Agent, error) {
@@ -84,14 +93,36 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	if rec.Status != agents.Sleeping {
 		return nil, errNotWorking(a.key.id, rec.Status)
 	}
-	model, err := v.model(&rec.Config)
-	if err != nil {
-		return nil, err
-	}
 	auth := v.mint.Agent(rec.principal(a.key), bound{a.key, rec.Life}.name()).
 		CalledBy(caller, rec.Config.Authority == agents.AuthorityOwn)
-	out := &runtime.Agent{
-		ID: a.key.id, Authority: auth, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: v.name,
+	known := len(v.registry.All())
+	c := a.cast.Load()
+	if c == nil || c.rec != rec || c.known != known {
+		made, lasts, err := v.newActor(ctx, a.key, rec, auth)
+		if err != nil {
+			return nil, err
+		}
+		c = &cast{rec, known, *made}
+		if lasts {
+			a.cast.Store(c)
+		}
+	}
+	out := c.actor
+	out.Authority = auth
+	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return v.held(ctx, auth) }
+	return &out, nil
+}
+
+// newActor is an actor without its authority. lasts is false where it depends on
+// more than the record: on programs that users keep.
+func (v *Venue) newActor(ctx context.Context, key agentKey, rec *record, auth tools.Authority) (out *runtime.Agent, lasts bool, err error) {
+	model, err := v.model(&rec.Config)
+	if err != nil {
+		return nil, false, err
+	}
+	out = &runtime.Agent{
+		ID: key.id, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: v.name,
+		Last: new(atomic.Pointer[runtime.Briefing]),
 	}
 	for _, c := range rec.Config.Context {
 		out.Context = append(out.Context, runtime.ContextEntry{
@@ -100,27 +131,29 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	}
 	if len(rec.Config.Output) > 0 {
 		if out.Output, err = schema.Compile(ctx, rec.Config.Output, auth.Meter().ChargeSchema); err != nil {
-			return nil, fmt.Errorf("output schema of agent %s: %w", a.key.id, err)
+			return nil, false, fmt.Errorf("output schema of agent %s: %w", key.id, err)
 		}
 	}
-	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return v.held(ctx, auth) }
+	lasts = true
 	for _, ref := range rec.Config.Tools {
 		ops, err := v.toolsOf(ctx, auth, ref)
 		var missing *tools.NotFoundError
 		if errors.As(err, &missing) {
-			v.log.WarnContext(ctx, "tool of agent is not there", "agent", a.key.id, "tool", ref)
+			v.log.WarnContext(ctx, "tool of agent is not there", "agent", key.id, "tool", ref)
+			lasts = false
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tools of agent %s: %w", a.key.id, err)
+			return nil, false, fmt.Errorf("tools of agent %s: %w", key.id, err)
 		}
 		for _, op := range ops {
+			lasts = lasts && strings.HasPrefix(op.Path(), "v/")
 			if !slices.Contains(out.Tools, op) {
 				out.Tools = append(out.Tools, op)
 			}
 		}
 	}
-	return out, nil
+	return out, lasts, nil
 }
 
 // ErrWaitsForItself: a turn would wait for the session that it runs in.

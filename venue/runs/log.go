@@ -2,10 +2,10 @@ package runs
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 
 	"usher/runtime"
@@ -23,15 +23,34 @@ type sessionLog struct {
 	of   tools.Life
 	id   string
 
+	headKey string
+	below   []byte // what the keys of its entries begin with
+
 	mu       sync.Mutex // held while a batch is written, so that batches keep their order
 	run      *Run       // that has the turn
 	head     Head
-	waiting  map[string][]byte // entries that the next batch takes along
-	size     int               // of them, in bytes
-	total    int               // bytes of the log that are in memory
-	outcomes map[uint64]error  // of direct calls by their decision: written with their results
-	direct   map[uint64]bool   // decisions on direct calls that have no outcome yet
-	failed   error             // why a batch could not be written: the log takes nothing more
+	unsaved  bool             // the head is to be written with the next batch
+	waiting  []logged         // entries that the next batch takes along
+	size     int              // of them, in bytes
+	total    int              // bytes of the log that are in memory
+	outcomes map[uint64]error // of direct calls by their decision: written with their results
+	direct   map[uint64]bool  // decisions on direct calls that have no outcome yet
+	failed   error            // why a batch could not be written: the log takes nothing more
+}
+
+// logged is an entry as it is stored.
+type logged struct {
+	key string
+	raw []byte
+}
+
+func newLog(b *Book, of tools.Life, id string, head Head, size int) *sessionLog {
+	head.ID = id
+	return &sessionLog{book: b, of: of, id: id, headKey: headKey(of, id), below: []byte(entryPrefix(of, id)), head: head, total: size}
+}
+
+func (l *sessionLog) key(seq uint64) string {
+	return string(binary.BigEndian.AppendUint64(l.below[:len(l.below):len(l.below)], seq))
 }
 
 var (
@@ -90,17 +109,14 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 			l.run = r
 			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
 		}
-		raw, err := json.Marshal(e)
+		raw, err := e.MarshalJSON()
 		if err != nil {
 			return err
 		}
-		if l.waiting == nil {
-			l.waiting = make(map[string][]byte, 4)
-		}
-		l.waiting[entryKey(l.of, l.id, e.Seq)] = raw
+		l.waiting = append(l.waiting, logged{l.key(e.Seq), raw})
 		l.size += len(raw)
 		l.total += len(raw)
-		l.head.add(&e)
+		l.unsaved = l.head.add(&e) || l.unsaved
 		if e.Run != "" {
 			r.logged(&e)
 		}
@@ -122,8 +138,10 @@ func waitsForBatch(ev runtime.Event) bool {
 	return false
 }
 
-// add brings the head up to an event.
-func (h *Head) add(e *runtime.Entry) {
+// add brings the head up to an event. It reports whether the head is to be
+// stored then: one that is behind by the middle of a turn is brought up to date
+// by whoever opens the session.
+func (h *Head) add(e *runtime.Entry) bool {
 	h.Seq, h.Last = e.Seq, e.Time
 	if h.Began.IsZero() {
 		h.Began, h.From = e.Time, e.Seq
@@ -143,6 +161,11 @@ func (h *Head) add(e *runtime.Entry) {
 	if h.First == "" {
 		h.First = beginning(said)
 	}
+	switch e.Event.(type) {
+	case runtime.TurnStarted, runtime.Received, runtime.Compacted, runtime.TurnFinished:
+		return true
+	}
+	return false
 }
 
 // logged notes an event of the run's turn, and shows it.
@@ -177,14 +200,16 @@ func (r *Run) ended(end *runtime.TurnFinished) {
 
 // batch lays out what waits. The caller holds mu.
 func (l *sessionLog) batch(ctx context.Context) (b ledger.Batch, written func(bool), err error) {
-	b = ledger.Batch{Expect: make(map[string]uint64, len(l.waiting)), Put: make(map[string][]byte, len(l.waiting)+4)}
+	b = ledger.Batch{Put: make(map[string][]byte, 8)}
 	written = func(bool) {}
 	if len(l.waiting) > 0 {
-		for key := range l.waiting {
-			b.Expect[key] = 0
-		}
-		maps.Copy(b.Put, l.waiting)
-		if b.Put[headKey(l.of, l.id)], err = json.Marshal(l.head); err != nil {
+		b.Expect = map[string]uint64{l.waiting[0].key: 0} // nobody else writes the log
+	}
+	for _, w := range l.waiting {
+		b.Put[w.key] = w.raw
+	}
+	if l.unsaved {
+		if b.Put[l.headKey], err = json.Marshal(l.head); err != nil {
 			return b, written, err
 		}
 	}
@@ -219,7 +244,7 @@ func (l *sessionLog) settle(err error, written func(bool)) error {
 		return l.failed
 	}
 	clear(l.waiting)
-	l.size = 0
+	l.waiting, l.size, l.unsaved = l.waiting[:0], 0, false
 	return nil
 }
 

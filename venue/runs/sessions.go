@@ -95,8 +95,12 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 	if err != nil {
 		return nil, nil, err
 	}
-	log := &sessionLog{book: s.book, of: of, id: id, head: head, total: size}
-	log.head.ID = id
+	for i := range past {
+		if past[i].Seq > head.Seq {
+			head.add(&past[i])
+		}
+	}
+	log := newLog(s.book, of, id, head, size)
 	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
 	open := s.add(key, made)
 	return open, func() { s.release(key, open) }, nil

@@ -16,12 +16,14 @@ import (
 // Open returns an empty store in memory.
 func Open() *store.Store { return store.New(&engine{}) }
 
-// engine keeps the rows in a tree that is copied on write where a snapshot holds a part of it.
+// engine keeps the rows in a tree. A snapshot that was opened after the last
+// write reads the tree itself, and gets a copy of its own, on write, only when
+// the next write finds it open.
 type engine struct {
 	mu   sync.RWMutex
 	rows rows
 	rev  uint64    // of the last batch
-	last *snapshot // of the rows as they are; nil after a write
+	last *snapshot // of the rows as they are; nil where none is open
 }
 
 var _ store.Engine = (*engine)(nil)
@@ -58,39 +60,77 @@ func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 		}
 	}
 	e.rev++
+	e.part()
 	for _, op := range batch {
 		switch op.Kind {
 		case store.OpPut:
 			e.rows.Set(op.Key, held{append(make([]byte, 0, len(op.Value)), op.Value...), e.rev})
-			e.last = nil
 		case store.OpDelete:
 			e.rows.Delete(op.Key)
-			e.last = nil
 		}
 	}
 	return "", nil
 }
 
+// part lets the snapshot that is open go on with rows of its own. The caller
+// holds mu.
+func (e *engine) part() {
+	if e.last != nil {
+		e.last.own = &rows{*e.rows.Copy()}
+		e.last = nil
+	}
+}
+
 // Sync has nothing to do.
 func (e *engine) Sync(context.Context) error { return nil }
 
-// Snapshot copies the tree, which costs nothing until the next write, or shares the last copy.
+// Snapshot opens a snapshot, the same one for all who ask between two writes.
 func (e *engine) Snapshot() store.EngineSnapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.last == nil {
-		e.last = &snapshot{rows{*e.rows.Copy()}}
+		e.last = &snapshot{engine: e}
 	}
+	e.last.users++
 	return e.last
 }
 
 func (e *engine) Close() error { return nil }
 
-type snapshot struct{ rows rows }
+// snapshot is guarded by the engine's mu. Its own rows are nil as long as the
+// engine's are the same.
+type snapshot struct {
+	engine *engine
+	own    *rows
+	users  int
+}
 
-func (s *snapshot) Get(key string) ([]byte, uint64, error)         { return s.rows.get(key) }
-func (s *snapshot) Page(w store.Walk) ([]store.Row, string, error) { return s.rows.page(w) }
-func (s *snapshot) End()                                           {}
+func (s *snapshot) Get(key string) ([]byte, uint64, error) {
+	s.engine.mu.RLock()
+	defer s.engine.mu.RUnlock()
+	return s.rows().get(key)
+}
+
+func (s *snapshot) Page(w store.Walk) ([]store.Row, string, error) {
+	s.engine.mu.RLock()
+	defer s.engine.mu.RUnlock()
+	return s.rows().page(w)
+}
+
+func (s *snapshot) rows() *rows {
+	if s.own != nil {
+		return s.own
+	}
+	return &s.engine.rows
+}
+
+func (s *snapshot) End() {
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	if s.users--; s.users == 0 && s.engine.last == s {
+		s.engine.last = nil
+	}
+}
 
 func (r *rows) get(key string) ([]byte, uint64, error) {
 	row, ok := r.Get(key)
