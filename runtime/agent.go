@@ -53,6 +53,7 @@ type Options struct {
 type Runner struct {
 	gate *tools.Gate
 	opts Options
+	late error // of a tool call that takes too long
 }
 
 // New returns a runner before the gate.
@@ -79,6 +80,7 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	if r.opts.Now == nil {
 		r.opts.Now = time.Now
 	}
+	r.late = fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout)
 	return r
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // Log keeps the events of sessions. What Append has returned nil for is kept, unless
-// the log is a [Flusher].
+// the log is a [Flusher]. The slice of entries is the session's again when Append
+// returns.
 type Log interface {
 	Append(ctx context.Context, session string, entries ...Entry) error
 }
@@ -39,6 +40,7 @@ type Session struct {
 
 	mu       sync.Mutex // guards what follows
 	seq      uint64
+	entries  []Entry // that are appended
 	messages []Message
 	origin   []uint64   // of each message: the event that it comes of
 	open     []ToolCall // asked for, not yet answered
@@ -52,6 +54,7 @@ type Session struct {
 // log keeps it in memory.
 func NewSession(id string, log Log, past ...Entry) *Session {
 	s := &Session{id: id, log: log, turn: make(chan struct{}, 1)}
+	s.messages, s.origin = make([]Message, 0, 8), make([]uint64, 0, 8)
 	for _, e := range past {
 		s.seq = e.Seq
 		s.apply(e.Seq, e.Event)
@@ -91,11 +94,13 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log != nil {
-		entries := make([]Entry, len(events))
+		s.entries = s.entries[:0]
 		for i, ev := range events {
-			entries[i] = Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.Discreet()
+			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.Discreet())
 		}
-		if err := s.log.Append(ctx, s.id, entries...); err != nil {
+		err := s.log.Append(ctx, s.id, s.entries...)
+		clear(s.entries)
+		if err != nil {
 			return fmt.Errorf("write session log: %w", err)
 		}
 	}

@@ -121,7 +121,7 @@ var ErrToolTimeout = fault.New(fault.Timeout, "tool call timed out")
 
 // invoke takes one call to the gate, within the time of a tool call.
 func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Invocation) (tools.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, r.late)
 	defer cancel()
 	res, err := r.gate.Invoke(ctx, auth, inv)
 	if err != nil && errors.Is(context.Cause(ctx), ErrToolTimeout) {

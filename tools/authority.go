@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"usher/caps"
@@ -28,7 +29,8 @@ type lineage struct {
 	bound  Bound   // of the whole chain
 	proofs []*ucan.Link
 
-	memo atomic.Pointer[liveSet]
+	memo   atomic.Pointer[liveSet]
+	called atomic.Pointer[called]
 }
 
 // liveSet is what a lineage allows under one epoch of authority.
@@ -60,7 +62,8 @@ type Trail struct {
 type Mint struct {
 	lives  Lives
 	limits Limits
-	key    []byte // of seals
+	key    []byte    // of seals
+	macs   sync.Pool // under it
 }
 
 // User is the authority of owner in person: unrestricted within the own
@@ -219,13 +222,25 @@ func (a Authority) CalledBy(caller Authority, own bool) Authority {
 	if !a.valid(a.minted()) || !caller.valid(a.mint) {
 		return Authority{}
 	}
-	chain := append(slices.Clone(caller.chain), a.chain...)
-	chain[len(caller.chain)].Own = own
-	proofs := caller.proofs
-	if own {
-		proofs = nil
+	last := a.called.Load()
+	if last == nil || last.by != caller.lineage || last.own != own {
+		chain := append(slices.Clone(caller.chain), a.chain...)
+		chain[len(caller.chain)].Own = own
+		proofs := caller.proofs
+		if own {
+			proofs = nil
+		}
+		last = &called{by: caller.lineage, own: own, made: newLineage(a.mint, a.owner, chain, proofs)}
+		a.called.Store(last)
 	}
-	return Authority{lineage: newLineage(a.mint, a.owner, chain, proofs), trail: caller.trail, meter: caller.meter}.metered()
+	return Authority{lineage: last.made, trail: caller.trail, meter: caller.meter}.metered()
+}
+
+// called is what [Authority.CalledBy] made last of an agent's lineage: most
+// agents have one caller, and what is known of their capabilities stays known.
+type called struct {
+	by, made *lineage
+	own      bool
 }
 
 func (a Authority) minted() *Mint {

@@ -3,9 +3,11 @@ package tools
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 
 	"usher/ucan"
@@ -44,11 +46,18 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
-	return json.Marshal(sealedJSON{raw, a.mint.seal(raw)})
+	b := append(append(make([]byte, 0, len(raw)+80), `{"authority":`...), raw...)
+	b = base64.StdEncoding.AppendEncode(append(b, `,"seal":"`...), a.mint.seal(raw))
+	return append(b, `"}`...), nil
 }
 
 func (m *Mint) seal(raw []byte) []byte {
-	mac := hmac.New(sha256.New, m.key)
+	mac, made := m.macs.Get().(hash.Hash)
+	if !made {
+		mac = hmac.New(sha256.New, m.key)
+	}
+	defer m.macs.Put(mac)
+	mac.Reset()
 	mac.Write([]byte("usher authority\n"))
 	mac.Write(raw)
 	return mac.Sum(nil)

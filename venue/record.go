@@ -151,6 +151,9 @@ func (b *agentBook) read(ctx context.Context, key agentKey) (*record, error) {
 // principal is whom the agent acts as: its owner, or itself where it is
 // independent. Bare resources of its capabilities lie in that namespace.
 func (r *record) principal(key agentKey) ucan.DID {
+	if r.DID == "" {
+		return key.owner
+	}
 	if did, err := ucan.ParseDID(r.DID); err == nil {
 		return did
 	}

@@ -80,7 +80,7 @@ func errNotWorking(id, status string) error {
 type cast struct {
 	rec   *record
 	known int // registered operations: none is ever replaced
-	actor runtime.Agent
+	actor runtime.Agent // with the authority of its own, called by nobody
 }
 
 // actor makes what a turn needs of the agent, acting for the caller: within
@@ -93,21 +93,23 @@ func (v *Venue) actor(ctx context.Context, a *agent, caller tools.Authority) (*r
 	if rec.Status != agents.Sleeping {
 		return nil, errNotWorking(a.key.id, rec.Status)
 	}
-	auth := v.mint.Agent(rec.principal(a.key), bound{a.key, rec.Life}.name()).
-		CalledBy(caller, rec.Config.Authority == agents.AuthorityOwn)
+	own := rec.Config.Authority == agents.AuthorityOwn
 	known := len(v.registry.All())
 	c := a.cast.Load()
 	if c == nil || c.rec != rec || c.known != known {
-		made, lasts, err := v.newActor(ctx, a.key, rec, auth)
+		auth := v.mint.Agent(rec.principal(a.key), bound{a.key, rec.Life}.name())
+		made, lasts, err := v.newActor(ctx, a.key, rec, auth.CalledBy(caller, own))
 		if err != nil {
 			return nil, err
 		}
-		c = &cast{rec, known, *made}
+		made.Authority = auth
+		c = &cast{rec: rec, known: known, actor: *made}
 		if lasts {
 			a.cast.Store(c)
 		}
 	}
 	out := c.actor
+	auth := out.Authority.CalledBy(caller, own)
 	out.Authority = auth
 	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return v.held(ctx, auth) }
 	return &out, nil

@@ -3,6 +3,7 @@ package spend
 import (
 	"errors"
 	"math"
+	"strconv"
 
 	"usher/tools/form"
 )
@@ -12,6 +13,14 @@ type Amount struct {
 	Calls  int64 `json:"calls"`
 	Tokens int64 `json:"tokens"` // input and output together
 	Money  Money `json:"money"`  // in the currency of the models' prices
+}
+
+// MarshalJSON writes the amount: each turn stores a few.
+func (a Amount) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendInt(append(make([]byte, 0, 64), `{"calls":`...), a.Calls, 10)
+	b = strconv.AppendInt(append(b, `,"tokens":`...), a.Tokens, 10)
+	b = a.Money.append(append(b, `,"money":`...))
+	return append(b, '}'), nil
 }
 
 // Plus returns the sum. A sum beyond measure is the largest number: one that

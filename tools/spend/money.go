@@ -38,16 +38,24 @@ func digits(s string) bool {
 
 // String is the amount with at least two decimal places.
 func (m Money) String() string {
-	sign, n := "", uint64(m)
+	var room [32]byte
+	return string(m.append(room[:0]))
+}
+
+func (m Money) append(b []byte) []byte {
+	n := uint64(m)
 	if m < 0 {
-		sign, n = "-", -n
+		b, n = append(b, '-'), -n
 	}
-	fraction := strings.TrimRight(fmt.Sprintf("%06d", n%moneyUnit), "0")
-	return fmt.Sprintf("%s%d.%s%s", sign, n/moneyUnit, fraction, strings.Repeat("0", max(0, 2-len(fraction))))
+	b = append(strconv.AppendUint(b, n/moneyUnit, 10), '.')
+	for place, rest := uint64(moneyUnit/10), n%moneyUnit; place >= moneyUnit/100 || rest > 0; place /= 10 {
+		b, rest = append(b, byte('0'+rest/place)), rest%place
+	}
+	return b
 }
 
 // MarshalJSON writes the amount as a number.
-func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+func (m Money) MarshalJSON() ([]byte, error) { return m.append(nil), nil }
 
 // UnmarshalJSON reads what [ParseMoney] reads.
 func (m *Money) UnmarshalJSON(data []byte) (err error) {

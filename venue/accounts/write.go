@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"usher/runtime"
@@ -32,7 +31,7 @@ func (s *Book) draft(ctx context.Context, put map[string][]byte, of func(*spend.
 		a.unclear = a.writes > 0
 		a.total = total
 		a.writes++
-		put[a.key], _ = json.Marshal(total) // of numbers
+		put[a.key], _ = total.MarshalJSON() // of numbers
 		drafts = append(drafts, a)
 	}
 	return drafts

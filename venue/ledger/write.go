@@ -43,7 +43,7 @@ func (l *Ledger) DecidedWith(ctx context.Context, e tools.Entry, with Batch) (se
 	defer l.reuse(p)
 	e.Digest = l.digests.of(&e)
 	p.body = appendDecision(p.body, &e)
-	if seq, err = l.add(ctx, p); err == nil && e.Verdict != tools.Allowed {
+	if seq, err = l.add(p); err == nil && e.Verdict != tools.Allowed {
 		err = l.store.Sync(ctx)
 	}
 	return seq, err
@@ -67,7 +67,7 @@ func (l *Ledger) FinishedWith(ctx context.Context, seq uint64, failure error, wi
 		}
 	}
 	p.body = appendOutcome(p.body, seq, outcome, text)
-	if _, err := l.add(ctx, p); err != nil {
+	if _, err := l.add(p); err != nil {
 		return err
 	}
 	return l.store.Sync(ctx)
@@ -101,7 +101,7 @@ func (l *Ledger) reuse(p *pending) {
 
 // add has the row written. Rows that come while others are written wait, and
 // the first of them then writes all that wait.
-func (l *Ledger) add(ctx context.Context, p *pending) (uint64, error) {
+func (l *Ledger) add(p *pending) (uint64, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -119,8 +119,7 @@ func (l *Ledger) add(ctx context.Context, p *pending) (uint64, error) {
 	group := l.take()
 	l.mu.Unlock()
 
-	// The row is written even when the caller has gone.
-	l.write(context.WithoutCancel(ctx), group)
+	l.write(context.Background(), group) // also when the caller has gone
 
 	for _, other := range group {
 		if other != p {
@@ -223,7 +222,6 @@ type writer struct {
 
 	group  []*pending
 	claims map[string]claim
-	buffer []byte
 	expect map[string]uint64
 	put    map[string][]byte
 }
@@ -303,22 +301,11 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 	w.next.set(&w.tree)
 	w.expect[first] = 0
 
-	size := 0
-	for _, p := range group {
-		size += len(p.body) + maxStart
-	}
-	if cap(w.buffer) < size {
-		w.buffer = make([]byte, 0, size*2)
-	}
-	b := w.buffer[:0]
 	for _, p := range group {
 		p.seq = w.next.size + 1
-		start := len(b)
 		above := completed(p.seq)
-		b = append(b, zeros[:above]...)
-		b = appendStart(b, p.seq, now)
-		b = append(b, p.body...)
-		record := b[start:len(b):len(b)]
+		record := append(make([]byte, 0, above+maxStart+len(p.body)), zeros[:above]...)
+		record = append(appendStart(record, p.seq, now), p.body...)
 		w.next.add(tlog.RecordHash(record[above:]), record[:0])
 		key := first
 		if p != group[0] {
@@ -333,13 +320,11 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 		}
 		del = append(del, p.with.Del...)
 	}
-	w.put[headKey] = w.next.append(b[len(b):])
-	w.buffer = b[:0]
+	w.put[headKey] = w.next.append(make([]byte, 0, 8+len(w.next.peaks)*tlog.HashSize))
 	return del
 }
 
-// maxStart is the longest that stands before the body of a row, and its share
-// of the head.
-const maxStart = 64*tlog.HashSize + 128
+// maxStart is the longest that [appendStart] writes.
+const maxStart = 80
 
 var zeros [64 * tlog.HashSize]byte

@@ -29,6 +29,10 @@ type listener struct {
 	deltas int // notes in the queue
 }
 
+func newListener() *listener {
+	return &listener{ready: make(chan struct{}, 1), queue: make([]runtime.Entry, 0, 8)}
+}
+
 // put lets the listener have an event. It never waits.
 func (l *listener) put(e runtime.Entry) {
 	l.mu.Lock()
@@ -84,17 +88,22 @@ func (l *listener) wake() {
 	}
 }
 
-func (l *listener) take() []runtime.Entry {
+// take returns what waits, and has what comes put into the room of spare.
+func (l *listener) take(spare []runtime.Entry) []runtime.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	got := l.queue
-	l.queue, l.deltas = nil, 0
+	clear(spare)
+	l.queue, l.deltas = spare[:0], 0
 	return got
 }
 
 // publish shows an event to all listeners. The caller holds r.mu.
 func (r *Run) publish(e runtime.Entry) {
 	if e.Seq > 0 {
+		if r.entries == nil {
+			r.entries = make([]runtime.Entry, 0, 8) // a turn with one call has six
+		}
 		r.entries = append(r.entries, e)
 	}
 	for _, l := range r.listeners {
@@ -118,6 +127,7 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 	return func(yield func(runtime.Entry, error) bool) {
 		l := r.listen(after)
 		defer r.unlisten(l)
+		var got []runtime.Entry
 		for {
 			ended := false
 			select {
@@ -125,7 +135,8 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 				ended = true
 			default:
 			}
-			for _, e := range l.take() {
+			got = l.take(got)
+			for _, e := range got {
 				if !yield(e, nil) {
 					return
 				}
@@ -150,7 +161,7 @@ func (r *Run) listen(after uint64) *listener {
 		r.first = nil
 		return l
 	}
-	l := &listener{ready: make(chan struct{}, 1)}
+	l := newListener()
 	for _, e := range r.entries {
 		if e.Seq > after {
 			l.queue = append(l.queue, e)

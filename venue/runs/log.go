@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -36,6 +35,9 @@ type sessionLog struct {
 	outcomes map[uint64]error // of direct calls by their decision: written with their results
 	direct   map[uint64]bool  // decisions on direct calls that have no outcome yet
 	failed   error            // why a batch could not be written: the log takes nothing more
+
+	expect map[string]uint64 // of the batch that is written
+	put    map[string][]byte
 }
 
 // logged is an entry as it is stored.
@@ -44,13 +46,17 @@ type logged struct {
 	raw []byte
 }
 
-func newLog(b *Book, of tools.Life, id string, head Head, size int) *sessionLog {
+func newLog(b *Book, of tools.Life, id, key string, head Head, size int) *sessionLog {
 	head.ID = id
-	return &sessionLog{book: b, of: of, id: id, headKey: headKey(of, id), below: []byte(entryPrefix(of, id)), head: head, total: size}
+	return &sessionLog{
+		book: b, of: of, id: id, headKey: key, below: []byte(entryPrefix(of, id)), head: head, total: size,
+		expect: make(map[string]uint64), put: make(map[string][]byte),
+	}
 }
 
 func (l *sessionLog) key(seq uint64) string {
-	return string(binary.BigEndian.AppendUint64(l.below[:len(l.below):len(l.below)], seq))
+	var room [256]byte
+	return string(binary.BigEndian.AppendUint64(append(room[:0], l.below...), seq))
 }
 
 var (
@@ -200,16 +206,18 @@ func (r *Run) ended(end *runtime.TurnFinished) {
 
 // batch lays out what waits. The caller holds mu.
 func (l *sessionLog) batch(ctx context.Context) (b ledger.Batch, written func(bool), err error) {
-	b = ledger.Batch{Put: make(map[string][]byte, 8)}
+	clear(l.expect)
+	clear(l.put)
+	b = ledger.Batch{Expect: l.expect, Put: l.put}
 	written = func(bool) {}
 	if len(l.waiting) > 0 {
-		b.Expect = map[string]uint64{l.waiting[0].key: 0} // nobody else writes the log
+		b.Expect[l.waiting[0].key] = 0 // nobody else writes the log
 	}
 	for _, w := range l.waiting {
 		b.Put[w.key] = w.raw
 	}
 	if l.unsaved {
-		if b.Put[l.headKey], err = json.Marshal(l.head); err != nil {
+		if b.Put[l.headKey], err = l.head.MarshalJSON(); err != nil {
 			return b, written, err
 		}
 	}

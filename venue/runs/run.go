@@ -76,7 +76,7 @@ func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
 		},
 	}
 	if spec.Followed {
-		r.first = &listener{ready: make(chan struct{}, 1)}
+		r.first = newListener()
 		r.listeners = []*listener{r.first}
 	}
 	if spec.Kind != Turn {
@@ -91,7 +91,7 @@ func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
 	if s := spec.Session; s != nil {
 		r.rec.Session, r.rec.Of = s.ID(), s.log.of
 	}
-	if r.rec.Authority, err = json.Marshal(r.auth); err != nil {
+	if r.rec.Authority, err = r.auth.MarshalJSON(); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
@@ -54,10 +56,23 @@ type Head struct {
 	From    uint64    `json:"from"`    // first event that the next request needs
 }
 
+// MarshalJSON writes the head: each turn stores it twice.
+func (h Head) MarshalJSON() ([]byte, error) {
+	b := value.AppendString(append(make([]byte, 0, len(h.ID)+len(h.First)+200), `{"sessionId":`...), h.ID)
+	b = h.Began.AppendFormat(append(b, `,"began":"`...), time.RFC3339Nano)
+	b = h.Last.AppendFormat(append(b, `","last":"`...), time.RFC3339Nano)
+	b = strconv.AppendInt(append(b, `","turns":`...), int64(h.Turns), 10)
+	b = value.AppendString(append(b, `,"first":`...), h.First)
+	b = strconv.AppendInt(append(b, `,"waiting":`...), int64(h.Waiting), 10)
+	b = strconv.AppendUint(append(b, `,"seq":`...), h.Seq, 10)
+	b = strconv.AppendUint(append(b, `,"from":`...), h.From, 10)
+	return append(b, '}'), nil
+}
+
 const maxFirst = 200 // characters
 
 func headPrefix(of tools.Life) string         { return prefix + "head/" + string(of) + "/" }
-func headKey(of tools.Life, id string) string { return headPrefix(of) + id }
+func headKey(of tools.Life, id string) string { return prefix + "head/" + string(of) + "/" + id }
 func entryPrefix(of tools.Life, id string) string {
 	return prefix + "ses/" + string(of) + "/" + id + "/"
 }
@@ -84,7 +99,7 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 	if open := s.use(key); open != nil {
 		return open, func() { s.release(key, open) }, nil
 	}
-	head, err := s.head(ctx, of, id)
+	head, err := s.head(ctx, key, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,7 +115,7 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 			head.add(&past[i])
 		}
 	}
-	log := newLog(s.book, of, id, head, size)
+	log := newLog(s.book, of, id, key, head, size)
 	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
 	open := s.add(key, made)
 	return open, func() { s.release(key, open) }, nil
@@ -175,7 +190,7 @@ func (s *Sessions) release(key string, open *Session) {
 	for len(s.idle) > MaxIdle || s.held > MaxIdleBytes {
 		oldest := s.idle[0]
 		s.idle, s.held = s.idle[1:], s.held-oldest.size
-		delete(s.open, headKey(oldest.log.of, oldest.ID()))
+		delete(s.open, oldest.log.headKey)
 	}
 }
 
@@ -200,8 +215,8 @@ func (s *Sessions) forget(of tools.Life) {
 	}
 }
 
-func (s *Sessions) head(ctx context.Context, of tools.Life, id string) (h Head, err error) {
-	raw, _, err := s.book.opts.Store.Get(ctx, headKey(of, id))
+func (s *Sessions) head(ctx context.Context, key, id string) (h Head, err error) {
+	raw, _, err := s.book.opts.Store.Get(ctx, key)
 	if err != nil || raw == nil {
 		return h, err
 	}
@@ -213,13 +228,14 @@ func (s *Sessions) head(ctx context.Context, of tools.Life, id string) (h Head, 
 
 // Head returns a session in few words; its Seq is 0 where there is none.
 func (s *Sessions) Head(ctx context.Context, of tools.Life, id string) (Head, error) {
+	key := headKey(of, id)
 	s.mu.Lock()
-	open := s.open[headKey(of, id)]
+	open := s.open[key]
 	s.mu.Unlock()
 	if open != nil {
 		return open.log.now(), nil
 	}
-	return s.head(ctx, of, id)
+	return s.head(ctx, key, id)
 }
 
 // Heads yields the sessions of a life in the order of their ids.

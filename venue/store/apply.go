@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 )
 
 // The bounds of one Apply, the same for all engines.
@@ -28,13 +30,24 @@ var (
 //     caller should read again.
 //   - unknown: an error that wraps [ErrUnknown]. The caller finds out by reading.
 //
+// The values of put are the store's from then on: they must not be changed.
+//
 // With any other error nothing was written. Expectations without writes are checked and that is
 // all. The bounds are [MaxApplyBytes], [MaxApplyKeys] and [MaxKeyBytes].
 func (s *Space) Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error) {
-	batch, err := s.batch(expect, put, del)
+	ops, reused := batches.Get().(*[]Op)
+	if !reused {
+		ops = new([]Op)
+	}
+	defer func() {
+		clear(*ops)
+		batches.Put(ops)
+	}()
+	batch, err := s.batch((*ops)[:0], expect, put, del)
 	if err != nil {
 		return "", fmt.Errorf("apply: %w", err)
 	}
+	*ops = batch
 	e, err := s.gate.enter(ctx)
 	if err != nil {
 		return "", err
@@ -49,12 +62,15 @@ func (s *Space) Apply(ctx context.Context, expect map[string]uint64, put map[str
 	return moved, nil
 }
 
+// batches are rows of [Op] that are used again.
+var batches sync.Pool
+
 // batch checks the bounds and lays the parts of an Apply out in a row.
-func (s *Space) batch(expect map[string]uint64, put map[string][]byte, del []string) ([]Op, error) {
+func (s *Space) batch(batch []Op, expect map[string]uint64, put map[string][]byte, del []string) ([]Op, error) {
 	if n := len(put) + len(del); n > MaxApplyKeys {
 		return nil, fmt.Errorf("%w: %d keys, at most %d", ErrTooLarge, n, MaxApplyKeys)
 	}
-	batch := make([]Op, 0, len(expect)+len(put)+len(del))
+	batch = slices.Grow(batch, len(expect)+len(put)+len(del))
 	for key, rev := range expect {
 		batch = append(batch, Op{Kind: OpExpect, Key: s.prefix + key, Rev: rev})
 	}

@@ -3,8 +3,8 @@ package store
 import "context"
 
 // Engine keeps the bytes of a [Store], which checks the bounds of every call first and makes none
-// after Close. Everything else is safe for concurrent use. Slices that an engine is given stay the
-// caller's, and those that it returns are copies.
+// after Close. Everything else is safe for concurrent use. Values that an engine is given are not
+// changed any more, and those that it returns are copies; the batch itself is the caller's.
 type Engine interface {
 	View
 	// Apply carries the batch out whole or not at all. It returns the key of an expectation that

@@ -64,7 +64,7 @@ func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 	for _, op := range batch {
 		switch op.Kind {
 		case store.OpPut:
-			e.rows.Set(op.Key, held{append(make([]byte, 0, len(op.Value)), op.Value...), e.rev})
+			e.rows.Set(op.Key, held{op.Value, e.rev})
 		case store.OpDelete:
 			e.rows.Delete(op.Key)
 		}
