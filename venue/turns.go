@@ -79,7 +79,7 @@ func errNotWorking(id, status string) error {
 // and the registered operations stay as they are.
 type cast struct {
 	rec   *record
-	known int // registered operations: none is ever replaced
+	known int           // registered operations: none is ever replaced
 	actor runtime.Agent // with the authority of its own, called by nobody
 }
 
