@@ -3,7 +3,6 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"usher/caps/value"
@@ -222,22 +221,16 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, len(body)+len(e.Run)+len(e.Agent)+len(e.Parent)+envelope)
-	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
-	b = e.Time.AppendFormat(append(b, `,"time":"`...), time.RFC3339Nano)
-	b = append(b, '"')
-	for _, member := range [...]struct{ name, value string }{{"run", e.Run}, {"agent", e.Agent}, {"parent", e.Parent}, {"type", e.Event.Kind()}} {
-		if member.value != "" {
-			b = append(append(append(b, `,"`...), member.name...), `":`...)
-			b = value.AppendString(b, member.value)
-		}
-	}
-	b = append(append(b, `,"event":`...), body...)
-	return append(b, '}'), nil
+	w := value.NewWriter(len(body) + len(e.Run) + len(e.Agent) + len(e.Parent) + 160)
+	w.Int("seq", int64(e.Seq))
+	w.Time("time", e.Time)
+	w.Some("run", e.Run)
+	w.Some("agent", e.Agent)
+	w.Some("parent", e.Parent)
+	w.Text("type", e.Event.Kind())
+	w.Raw("event", body)
+	return w.Object(), nil
 }
-
-// envelope is room for what an entry has beside its event and its ids.
-const envelope = 160
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (e *Entry) UnmarshalJSON(data []byte) error {

@@ -31,6 +31,7 @@ type lineage struct {
 
 	memo   atomic.Pointer[liveSet]
 	called atomic.Pointer[called]
+	json   atomic.Pointer[[]byte]
 }
 
 // liveSet is what a lineage allows under one epoch of authority.

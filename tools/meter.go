@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"usher/caps/value"
 )
 
 // Kind is something that a [Meter] counts.
@@ -101,6 +103,20 @@ func (m *Meter) Spent() Spent {
 	}
 	at := func(k Kind) int64 { return m.spent[k].Load() }
 	return Spent{at(Calls), at(Bytes), at(Steps), at(Patterns), at(Runs)}
+}
+
+// JSON is what encoding/json makes of it: each turn stores one.
+func (s *Spent) JSON() []byte {
+	w := value.NewWriter(96)
+	for _, kind := range [...]struct {
+		name string
+		n    int64
+	}{{"calls", s.Calls}, {"bytes", s.Bytes}, {"steps", s.Steps}, {"patterns", s.Patterns}, {"runs", s.Runs}} {
+		if kind.n != 0 {
+			w.Int(kind.name, kind.n)
+		}
+	}
+	return w.Object()
 }
 
 func (m *Meter) add(s Spent) {

@@ -21,12 +21,16 @@ type sealedJSON struct {
 	Seal      []byte          `json:"seal"` // HMAC-SHA256 of authority, by the key of the mint
 }
 
-type authorityJSON struct {
+type lineageJSON struct {
 	Owner  ucan.DID `json:"owner"`
 	Chain  []Actor  `json:"chain"`
 	Proofs []string `json:"proofs,omitempty"`
-	Trail  Trail    `json:"trail,omitzero"`
-	Meter  *Spent   `json:"spent,omitempty"`
+}
+
+type authorityJSON struct {
+	lineageJSON
+	Trail Trail  `json:"trail,omitzero"`
+	Meter *Spent `json:"spent,omitempty"`
 }
 
 // MarshalJSON writes the authority under the seal of its mint, for [Mint.Open].
@@ -34,21 +38,39 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 	if a.lineage == nil || a.mint == nil {
 		return nil, fmt.Errorf("store authority: %w", ErrForeignAuthority)
 	}
-	out := authorityJSON{Owner: a.owner, Chain: a.chain, Trail: a.trail}
-	for _, l := range a.proofs {
-		out.Proofs = append(out.Proofs, l.String())
+	raw, err := a.encoded()
+	if err == nil {
+		var trail []byte
+		trail, err = json.Marshal(&a.trail)
+		raw = append(append(slices.Grow(slices.Clip(raw[:len(raw)-1]), len(trail)+128), `,"trail":`...), trail...)
 	}
-	if a.meter != nil {
-		spent := a.meter.Spent()
-		out.Meter = &spent
-	}
-	raw, err := json.Marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
+	if a.meter != nil {
+		spent := a.meter.Spent()
+		raw = append(append(raw, `,"spent":`...), spent.JSON()...)
+	}
+	raw = append(raw, '}')
 	b := append(append(make([]byte, 0, len(raw)+80), `{"authority":`...), raw...)
 	b = base64.StdEncoding.AppendEncode(append(b, `,"seal":"`...), a.mint.seal(raw))
 	return append(b, `"}`...), nil
+}
+
+// encoded is the JSON object of the lineage, made once.
+func (l *lineage) encoded() ([]byte, error) {
+	if raw := l.json.Load(); raw != nil {
+		return *raw, nil
+	}
+	out := lineageJSON{Owner: l.owner, Chain: l.chain}
+	for _, p := range l.proofs {
+		out.Proofs = append(out.Proofs, p.String())
+	}
+	raw, err := json.Marshal(out)
+	if err == nil {
+		l.json.Store(&raw)
+	}
+	return raw, err
 }
 
 func (m *Mint) seal(raw []byte) []byte {

@@ -3,8 +3,8 @@ package spend
 import (
 	"errors"
 	"math"
-	"strconv"
 
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -17,10 +17,12 @@ type Amount struct {
 
 // MarshalJSON writes the amount: each turn stores a few.
 func (a Amount) MarshalJSON() ([]byte, error) {
-	b := strconv.AppendInt(append(make([]byte, 0, 64), `{"calls":`...), a.Calls, 10)
-	b = strconv.AppendInt(append(b, `,"tokens":`...), a.Tokens, 10)
-	b = a.Money.append(append(b, `,"money":`...))
-	return append(b, '}'), nil
+	w := value.NewWriter(64)
+	w.Int("calls", a.Calls)
+	w.Int("tokens", a.Tokens)
+	var room [32]byte
+	w.Raw("money", a.Money.append(room[:0]))
+	return w.Object(), nil
 }
 
 // Plus returns the sum. A sum beyond measure is the largest number: one that

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -115,10 +116,21 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 		defer cancelTime()
 		defer r.cancel(nil)
 		defer stopped()
+		growStack()
 		output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
 		_ = r.finish(context.WithoutCancel(ctx), output, err) // it is logged there
 	}()
 	return r, nil
+}
+
+// growStack has the goroutine's stack made as large at once as a turn needs, which
+// would else be copied several times on the way down.
+//
+//go:noinline
+func growStack() {
+	var room [24 << 10]byte
+	room[len(room)-1] = 1
+	goruntime.KeepAlive(&room)
 }
 
 // Here runs work in the calling goroutine, as a run of its own.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,15 +57,16 @@ type Head struct {
 
 // MarshalJSON writes the head: each turn stores it twice.
 func (h Head) MarshalJSON() ([]byte, error) {
-	b := value.AppendString(append(make([]byte, 0, len(h.ID)+len(h.First)+200), `{"sessionId":`...), h.ID)
-	b = h.Began.AppendFormat(append(b, `,"began":"`...), time.RFC3339Nano)
-	b = h.Last.AppendFormat(append(b, `","last":"`...), time.RFC3339Nano)
-	b = strconv.AppendInt(append(b, `","turns":`...), int64(h.Turns), 10)
-	b = value.AppendString(append(b, `,"first":`...), h.First)
-	b = strconv.AppendInt(append(b, `,"waiting":`...), int64(h.Waiting), 10)
-	b = strconv.AppendUint(append(b, `,"seq":`...), h.Seq, 10)
-	b = strconv.AppendUint(append(b, `,"from":`...), h.From, 10)
-	return append(b, '}'), nil
+	w := value.NewWriter(len(h.ID) + len(h.First) + 200)
+	w.Text("sessionId", h.ID)
+	w.Time("began", h.Began)
+	w.Time("last", h.Last)
+	w.Int("turns", int64(h.Turns))
+	w.Text("first", h.First)
+	w.Int("waiting", int64(h.Waiting))
+	w.Int("seq", int64(h.Seq))
+	w.Int("from", int64(h.From))
+	return w.Object(), nil
 }
 
 const maxFirst = 200 // characters

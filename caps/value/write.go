@@ -1,0 +1,61 @@
+package value
+
+import (
+	"strconv"
+	"time"
+)
+
+// Writer writes a JSON object member by member, as encoding/json does without
+// the escapes that only HTML needs: for what is written at each call of a tool.
+// Anything else is for [Encode]. The zero value is ready.
+type Writer struct{ b []byte }
+
+// NewWriter returns a writer with room for an object of so many bytes.
+func NewWriter(room int) Writer { return Writer{make([]byte, 0, room)} }
+
+func (w *Writer) name(name string) {
+	sep := byte(',')
+	if len(w.b) == 0 {
+		sep = '{'
+	}
+	w.b = append(append(append(w.b, sep, '"'), name...), '"', ':')
+}
+
+// Text writes a member that is a text.
+func (w *Writer) Text(name, text string) {
+	w.name(name)
+	w.b = AppendString(w.b, text)
+}
+
+// Some writes a member that is a text, unless that is empty.
+func (w *Writer) Some(name, text string) {
+	if text != "" {
+		w.Text(name, text)
+	}
+}
+
+// Int writes a member that is a whole number.
+func (w *Writer) Int(name string, n int64) {
+	w.name(name)
+	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// Time writes a member that is a time.
+func (w *Writer) Time(name string, t time.Time) {
+	w.name(name)
+	w.b = append(t.AppendFormat(append(w.b, '"'), time.RFC3339Nano), '"')
+}
+
+// Raw writes a member that is JSON already.
+func (w *Writer) Raw(name string, raw []byte) {
+	w.name(name)
+	w.b = append(w.b, raw...)
+}
+
+// Object returns the object.
+func (w *Writer) Object() []byte {
+	if len(w.b) == 0 {
+		return []byte("{}")
+	}
+	return append(w.b, '}')
+}
