@@ -14,8 +14,9 @@ type Call struct{ ticket *ticket }
 
 type ticket struct {
 	Ruling
-	gate *Gate
-	id   string
+	gate   *Gate
+	id     string
+	opened *opened // nil where the input has no handles
 }
 
 // Owner is the principal whose namespace the call works in.

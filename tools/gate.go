@@ -24,6 +24,7 @@ type Gate struct {
 	ledger   Ledger
 	chains   *ucan.Verifier
 	guards   []Guard
+	secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error)
 	maxDepth int
 	log      *slog.Logger
 	watch    *watch
@@ -31,14 +32,15 @@ type Gate struct {
 
 // GateOptions adjusts a gate. The zero value is valid.
 type GateOptions struct {
-	Lives    Lives          // nil knows no agents: only users may act
-	Ledger   Ledger         // nil keeps no record
-	Chains   *ucan.Verifier // verifies delegations between principals; nil lets nobody into another's namespace
-	Guards   []Guard        // asked in this order of calls that the capabilities allow
-	Limits   Limits         // of all that comes of one first call
-	MaxDepth int            // operations that start operations; 0 is 16
-	Key      []byte         // seals stored authorities; nil is one that ends with the process
-	Logger   *slog.Logger   // nil discards
+	Lives    Lives                                                                  // nil knows no agents: only users may act
+	Ledger   Ledger                                                                 // nil keeps no record
+	Chains   *ucan.Verifier                                                         // verifies delegations between principals; nil lets nobody into another's namespace
+	Guards   []Guard                                                                // asked in this order of calls that the capabilities allow
+	Secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error) // opens a [Secret]; nil keeps none
+	Limits   Limits                                                                 // of all that comes of one first call
+	MaxDepth int                                                                    // operations that start operations; 0 is 16
+	Key      []byte                                                                 // seals stored authorities; nil is one that ends with the process
+	Logger   *slog.Logger                                                           // nil discards
 
 	Tracer trace.TracerProvider // a span for each decision; nil makes none
 	Meter  metric.MeterProvider // counts decisions; nil counts none
@@ -55,7 +57,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 		opts = &GateOptions{}
 	}
 	g := &Gate{
-		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, maxDepth: opts.MaxDepth, log: opts.Logger, watch: newWatch(opts),
+		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, secrets: opts.Secrets, maxDepth: opts.MaxDepth, log: opts.Logger, watch: newWatch(opts),
 		mint: &Mint{lives: opts.Lives, limits: opts.Limits, key: opts.Key},
 	}
 	if g.maxDepth == 0 {
@@ -108,6 +110,9 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
 	t.auth = t.auth.WrittenBy(r.op.authors)
+	if r.op.secrets {
+		t.opened = new(opened)
+	}
 	out, runErr := g.run(ctx, r.call, Call{t})
 	if runErr == nil {
 		_ = t.auth.meter.Charge(ctx, Bytes, int64(len(out))) // what is beyond stops the next call
@@ -174,7 +179,7 @@ func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage
 // recovered makes an error of a panic in somebody else's code.
 func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	if v := recover(); v != nil {
-		if op.sealed {
+		if op.sealed || op.secrets {
 			v = redacted
 		}
 		g.log.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
@@ -205,6 +210,7 @@ func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
 
 func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {
 	op := call.ticket.op
+	defer func() { out, err = call.ticket.opened.hide(out, err) }()
 	defer g.recovered(ctx, op, &err)
 	result, err := p.run(ctx, call)
 	if err != nil {

@@ -49,6 +49,7 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		Types:       []string{"array", "null"},
 		Description: "capabilities, a list of {with, can}; [] is none",
 	},
+	secretType:                     {Type: "string", Pattern: secretForm.String(), Description: "the handle of a secret: secret:NAME"},
 	reflect.TypeFor[spend.Money](): {Type: "number", Description: "an amount of money with at most six decimal places"},
 }
 

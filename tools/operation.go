@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,6 +31,7 @@ type Operation struct {
 	reach       Reach
 	sealed      bool
 	undigested  bool
+	secrets     bool                    // its input can hold handles
 	schemas     func() (schemas, error) // made when first asked for
 	groups      [][]caps.Scope
 	prepare     func(json.RawMessage) (prepared, error)
@@ -227,16 +230,24 @@ func New[In, Out any](
 		if err := json.Unmarshal(raw, &in); err != nil {
 			return prepared{}, decodeError(err)
 		}
-		return prepared{
+		p := prepared{
 			needs: needs(in),
 			run:   func(ctx context.Context, call Call) (any, error) { return run(ctx, call, in) },
-		}, nil
+		}
+		if o.secrets && len(p.needs) > 0 {
+			p.needs = slices.Concat(p.needs, secretNeeds(reflect.ValueOf(in), ""))
+		}
+		return p, nil
 	}
 	for _, opt := range opts {
 		opt(o)
 	}
 	if len(o.groups) == 0 {
 		o.groups = probe(needs)
+	}
+	in := reflect.TypeFor[In]()
+	if o.secrets = holdsSecrets(in, map[reflect.Type]bool{}); o.secrets && requiresSecret(in) {
+		o.groups = append(o.groups, []caps.Scope{caps.ScopeUnder(canDecrypt, "s", 1, 1)})
 	}
 	return o
 }

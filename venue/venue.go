@@ -116,6 +116,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Ledger: v.runs, Chains: v.verifier, Lives: v.agents, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
+		Secrets: func(ctx context.Context, owner ucan.DID, name string) (string, error) {
+			value, err := v.secrets.Get(ctx, owner, name)
+			return string(value), err
+		},
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err

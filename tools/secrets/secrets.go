@@ -24,15 +24,13 @@ import (
 	"unicode/utf8"
 
 	"usher/caps/value"
+	"usher/tools"
 	"usher/tools/fault"
 	"usher/ucan"
 )
 
-// Bounds of a secret.
-const (
-	MaxName  = 64       // characters
-	MaxValue = 64 << 10 // bytes
-)
+// MaxValue bounds a secret, in bytes.
+const MaxValue = 64 << 10
 
 // Value is what is kept secret. It prints as [redacted]; as JSON it is itself.
 type Value string
@@ -74,7 +72,7 @@ type Keeper interface {
 	Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error)
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+var nameForm = regexp.MustCompile(`^` + tools.SecretName + `$`)
 
 // CheckName says what is wrong with the name of a secret. It does not repeat
 // the name: what stands in its place by mistake is often the value.
@@ -82,8 +80,8 @@ func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("name is missing: name the secret, for example OPENAI")
-	case len(name) > MaxName || !nameForm.MatchString(name):
-		return fmt.Errorf("name is no name of a secret: use 1 to %d letters, digits, '_', '-' or '.', not beginning with '-' or '.'", MaxName)
+	case !nameForm.MatchString(name):
+		return errors.New("name is no name of a secret: use 1 to 64 letters, digits, '_', '-' or '.', not beginning with '-' or '.'")
 	}
 	return nil
 }

@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+
+	"usher/caps/value"
+	"usher/tools/fault"
+)
+
+// opened holds the secrets that one call opened, to take them out of what it
+// returns. A nil one holds none.
+type opened struct {
+	mu    sync.Mutex
+	forms []string // each secret as it is, and as it stands in JSON and in URLs
+}
+
+func (o *opened) add(secret string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	quoted := value.AppendString(nil, secret)
+	o.forms = append(o.forms, secret, string(quoted[1:len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret))
+}
+
+// hide takes the secrets out of the outcome of the call.
+func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
+	if o == nil {
+		return out, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.forms) == 0 {
+		return out, err
+	}
+	if err != nil {
+		if text := o.text(err.Error()); text != err.Error() {
+			err = &hiddenError{text, fault.Of(err)}
+		}
+		return nil, err
+	}
+	v, err := value.Decode(out, value.MaxDepth)
+	if err != nil {
+		return nil, fmt.Errorf("the output cannot be searched for the secrets that the call opened: %w", err)
+	}
+	return value.Append(nil, o.value(v)), nil
+}
+
+func (o *opened) text(s string) string {
+	for _, form := range o.forms {
+		if form != "" {
+			s = strings.ReplaceAll(s, form, value.Redacted)
+		}
+	}
+	return s
+}
+
+func (o *opened) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return o.text(v)
+	case json.Number:
+		if o.text(v.String()) != v.String() {
+			return value.Redacted
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = o.value(item)
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for key, item := range v {
+			clean[o.text(key)] = o.value(item)
+		}
+		return clean
+	}
+	return v
+}
+
+// hiddenError is an error that quoted a secret: what caused it would tell it.
+type hiddenError struct {
+	text string
+	code fault.Code
+}
+
+func (e *hiddenError) Error() string    { return e.text }
+func (e *hiddenError) Code() fault.Code { return e.code }

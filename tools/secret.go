@@ -1,0 +1,161 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"usher/caps"
+)
+
+const canDecrypt = "secret/decrypt"
+
+// Secret is a field of an operation's input that takes a secret by its handle,
+// secret:NAME, and never the secret itself. By such a field alone a call requires
+// secret/decrypt on s/NAME. Its handler opens the handle by [Secret.Open]; nobody
+// before it, and nothing that records the call, sees more than the handle. The zero
+// value is a field that was left out, and requires nothing.
+type Secret struct {
+	name string
+	err  error // what was written in place of a handle, without repeating it
+}
+
+const secretPrefix = "secret:"
+
+// SecretName is the form of the name of a secret.
+const SecretName = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}`
+
+var secretForm = regexp.MustCompile(`^` + secretPrefix + SecretName + `$`)
+
+var errLiteralSecret = errors.New("takes the handle of a secret, not the secret itself: keep it by usher secrets set NAME, or the operation secret:set, and write secret:NAME")
+
+// String is the handle.
+func (s Secret) String() string {
+	if s.name == "" {
+		return ""
+	}
+	return secretPrefix + s.name
+}
+
+// IsZero reports that the field was left out (for omitzero).
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// MarshalJSON writes the handle.
+func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// UnmarshalJSON reads a handle. What is none is an error of the call's input, which
+// comes out when the call is decided.
+func (s *Secret) UnmarshalJSON(data []byte) error {
+	*s = Secret{}
+	var text string
+	switch err := json.Unmarshal(data, &text); {
+	case err != nil || text != "" && !secretForm.MatchString(text):
+		s.err = errLiteralSecret
+	default:
+		s.name = strings.TrimPrefix(text, secretPrefix)
+	}
+	return nil
+}
+
+func (s Secret) need() caps.Request { return caps.Need(canDecrypt, "s/"+s.name) }
+
+// Open returns the secret, of the owner in whose namespace the call works. It opens
+// no other handles than those of the call's input, which were decided on. What a
+// handler returns of the value, in its output or its error, becomes [redacted]; what
+// it makes of it otherwise is its own to keep.
+func (s Secret) Open(ctx context.Context, call Call) (string, error) {
+	t := call.ticket
+	switch {
+	case s.name == "":
+		return "", errors.New("open secret: the field was left out")
+	case t == nil || t.opened == nil || !slices.Contains(t.call.needs, s.need()):
+		return "", fmt.Errorf("open %s: it is no handle of this call's input", s)
+	case t.gate.secrets == nil:
+		return "", fmt.Errorf("open %s: this venue keeps no secrets", s)
+	}
+	value, err := t.gate.secrets(ctx, call.Owner(), s.name)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", s, err)
+	}
+	t.opened.add(value)
+	return value, nil
+}
+
+var secretType = reflect.TypeFor[Secret]()
+
+// holdsSecrets reports whether values of a type can hold handles.
+func holdsSecrets(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == secretType {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	switch seen[t] = true; t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return holdsSecrets(t.Elem(), seen)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if f.IsExported() && holdsSecrets(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secretNeeds is what the handles in an input require. at names the place of v.
+func secretNeeds(v reflect.Value, at string) (needs []caps.Request) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return secretNeeds(v.Elem(), at)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			needs = append(needs, secretNeeds(v.Index(i), fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			needs = append(needs, secretNeeds(v.MapIndex(key), fmt.Sprintf("%s.%v", at, key))...)
+		}
+	case reflect.Struct:
+		if s, ok := v.Interface().(Secret); ok {
+			switch {
+			case s.err != nil:
+				needs = append(needs, caps.Invalid(fmt.Errorf("%s %w", strings.TrimPrefix(at, "."), s.err)))
+			case s.name != "":
+				needs = append(needs, s.need())
+			}
+			return needs
+		}
+		for f, field := range v.Fields() {
+			if f.IsExported() && holdsSecrets(f.Type, map[reflect.Type]bool{}) {
+				key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				needs = append(needs, secretNeeds(field, at+"."+key)...)
+			}
+		}
+	}
+	return needs
+}
+
+// requiresSecret reports whether an input of the type always holds a handle.
+func requiresSecret(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		if _, options, _ := strings.Cut(f.Tag.Get("json"), ","); !f.IsExported() || strings.Contains(options, "omit") {
+			continue
+		}
+		if f.Type == secretType || requiresSecret(f.Type) {
+			return true
+		}
+	}
+	return false
+}
