@@ -1,0 +1,53 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// restless are agents whose authority changes each time that it is asked for, so
+// many times.
+type restless struct {
+	owner   ucan.DID
+	changes int64
+	asked   atomic.Int64
+}
+
+func (r *restless) Epoch() uint64 { return uint64(min(r.asked.Add(1), r.changes)) }
+
+func (r *restless) Live(context.Context, tools.Life) (caps.Set, ucan.DID) {
+	return caps.Of(caps.MustCapability("w/", "crud")), r.owner
+}
+
+// A call runs under an authority that stood while it was decided. Where none
+// stands, it does not run, and the caller is told to try again.
+func TestAnAuthorityThatKeepsChanging(t *testing.T) {
+	for name, tc := range map[string]struct {
+		changes int64
+		want    error
+		runs    int
+	}{
+		"settles":       {changes: 6, runs: 1},
+		"never settles": {changes: 1 << 60, want: tools.ErrUnsettled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrote []string
+			registry, ledger := new(tools.Registry), new(memoryLedger)
+			if err := registry.Register(writer(&wrote)); err != nil {
+				t.Fatal(err)
+			}
+			me := owner(t, 1)
+			g, mint := tools.NewGate(registry, &tools.GateOptions{Ledger: ledger, Lives: &restless{owner: me, changes: tc.changes}})
+			_, err := g.Invoke(t.Context(), mint.Agent(me, tools.NewLife(me, "a", "1")), tools.Invocation{Operation: "test:write", Input: []byte(`{"path":"w/a"}`)})
+			if !errors.Is(err, tc.want) || len(wrote) != tc.runs || len(ledger.entries) != tc.runs {
+				t.Errorf("Invoke = %v with %d writes and %d rows, want %v and %d of each", err, len(wrote), len(ledger.entries), tc.want, tc.runs)
+			}
+		})
+	}
+}
