@@ -134,6 +134,9 @@ func manage(s Service) []*tools.Operation {
 				if err != nil {
 					return Adopted{}, err
 				}
+				if program = program.In(call.Owner().String()); program.DID() != "" {
+					return Adopted{}, notProgram(program)
+				}
 				return s.Adopt(ctx, call, in.AgentID, program)
 			}, tools.Within(caps.ScopeUnder("agent/manage", "g", 1, 1), caps.ScopeUnder("crud/write", "o", 1, 0)), tools.Idempotent(), tools.Exclusive()),
 
@@ -182,10 +185,14 @@ func (in adoptInput) program() (r caps.Resource, err error) {
 	if r, err = in.Path.Resource(); err != nil {
 		return r, err
 	}
-	if segs := r.Segments(); len(segs) < 2 || segs[0] != "o" || r.DID() != "" {
-		return r, fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", r)
+	if segs := r.Segments(); len(segs) < 2 || segs[0] != "o" {
+		return r, notProgram(r)
 	}
 	return r, nil
+}
+
+func notProgram(r caps.Resource) error {
+	return fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", r)
 }
 
 type requestInput struct {
