@@ -1,7 +1,6 @@
 package venue_test
 
 import (
-	"errors"
 	goruntime "runtime"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/spend"
 	"usher/venue"
 )
@@ -227,8 +227,7 @@ func TestOnlyTheOwnerBeginsTheCountAnew(t *testing.T) {
 	if _, err := turnIn(t.Context(), agentOf(t, h.alice, "boss"), "main", "hello"); err != nil {
 		t.Errorf("a new agent of that id: %v", err)
 	}
-	var raise *venue.BudgetRaiseError
-	if _, err := h.alice.Invoke(t.Context(), "agent:update", map[string]any{"agentId": "boss", "config": map[string]any{"budgets": struct{}{}}}); errors.As(err, &raise) {
+	if _, err := h.alice.Invoke(t.Context(), "agent:update", map[string]any{"agentId": "boss", "config": map[string]any{"budgets": struct{}{}}}); fault.Of(err) == fault.BudgetRaise {
 		t.Errorf("the owner in person was refused: %v", err)
 	}
 }

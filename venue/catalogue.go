@@ -27,8 +27,8 @@ import (
 func builtin(v *Venue) []*tools.Operation {
 	var ops []*tools.Operation
 	ops = append(ops, workspace.Operations(v.tree)...)
-	ops = append(ops, agents.Operations(agentService{v})...)
-	ops = append(ops, grid.Operations(jobService{v})...)
+	ops = append(ops, agents.Operations(v.agents)...)
+	ops = append(ops, grid.Operations(v.jobs)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, jsonop.Operations()...)
@@ -44,14 +44,13 @@ func Catalogue() (*tools.Registry, error) {
 }
 
 func (v *Venue) fillRegistry(more []*tools.Operation) error {
-	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log})
 	if err := v.registry.Declare(builtin(v)...); err != nil {
 		return err
 	}
 	if err := v.registry.Register(more...); err != nil {
 		return err
 	}
-	cache := &callables{v: v}
+	cache := &callables{tree: v.tree, registry: v.registry, jobs: v.jobs}
 	v.registry.SetResolver(cache.resolve)
 	return nil
 }
@@ -65,8 +64,10 @@ func checkCallable(ctx context.Context, v any, meter *tools.Meter) error {
 // callables makes operations of what users keep below o/, and remembers them
 // by the revision of the stored value.
 type callables struct {
-	v    *Venue
-	byID sync.Map // callableKey to callable
+	tree     *workspace.Tree
+	registry *tools.Registry
+	jobs     *jobs
+	byID     sync.Map // callableKey to callable
 }
 
 type callableKey struct {
@@ -80,11 +81,11 @@ type callable struct {
 }
 
 func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resource, meter *tools.Meter) (*tools.Operation, error) {
-	rev, err := c.v.tree.Revision(ctx, owner.String(), at)
+	rev, err := c.tree.Revision(ctx, owner.String(), at)
 	if err != nil || rev == 0 {
 		return nil, err
 	}
-	author, signed, err := c.v.tree.Authors(ctx, owner.String(), at)
+	author, signed, err := c.tree.Authors(ctx, owner.String(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +93,12 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if known, ok := c.byID.Load(key); ok && known.(callable).rev == rev && known.(callable).signed == signed {
 		return known.(callable).op, nil
 	}
-	raw, rev, err := c.v.tree.Get(ctx, owner.String(), at)
+	raw, rev, err := c.tree.Get(ctx, owner.String(), at)
 	if err != nil || rev == 0 {
 		return nil, err
 	}
 	// Who wrote is read before and after: what is compiled is what they wrote.
-	if _, now, err := c.v.tree.Authors(ctx, owner.String(), at); err != nil || now != signed {
+	if _, now, err := c.tree.Authors(ctx, owner.String(), at); err != nil || now != signed {
 		return nil, errors.Join(err, workspace.ErrBusy)
 	}
 	op, err := c.compile(ctx, owner, at.String(), raw, author.In(owner), meter)
@@ -124,12 +125,12 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 		if err != nil {
 			return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 		}
-		return plan.Operation(jobService{c.v}, authors), nil
+		return plan.Operation(c.jobs, authors), nil
 	}
 	if strings.Contains(doc.Operation.Adapter, "/") {
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)
 	}
-	op, err := c.v.registry.Resolve(ctx, owner, doc.Operation.Adapter, meter)
+	op, err := c.registry.Resolve(ctx, owner, doc.Operation.Adapter, meter)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
 	if !v.keys.Hosts(owner) {
 		return caps.Unrestricted(), owner
 	}
-	return v.agents.Live(ctx, tools.Life(agent))
+	return v.lives.Live(ctx, tools.Life(agent))
 }
 
 // retire revokes what an independent agent has delegated, and forgets its key.

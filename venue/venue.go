@@ -19,6 +19,7 @@ import (
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/accounts"
+	"usher/venue/agents"
 	"usher/venue/apply"
 	"usher/venue/keys"
 	"usher/venue/ledger"
@@ -41,7 +42,6 @@ type Venue struct {
 	registry *tools.Registry
 	gate     *tools.Gate
 	mint     *tools.Mint
-	runner   *runtime.Runner
 	models   *models.Models
 	applied  apply.Outcome
 	keys     *keys.Ring
@@ -49,9 +49,10 @@ type Venue struct {
 	tokens   *ucan.Store
 	desk     *delegation.Desk
 	verifier *ucan.Verifier
-	agents   *agentBook
+	agents   *agents.Room
+	jobs     *jobs
 	runs     *runs.Book
-	accounts *accounts.Book
+	lives    *agents.Book
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -106,34 +107,41 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.desk = &delegation.Desk{
 		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: either(o.Limits.Delegation, delegation.DefaultLife),
 	}
-	v.agents = newAgentBook(v.store.Under("g/"))
-	v.accounts = accounts.New(v.store.Under(""), v.log)
-	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: v.accounts, Now: v.now, NewID: v.newID, Logger: v.log})
+	book := agents.NewBook(v.store.Under("g/"))
+	v.lives = book
+	spending := accounts.New(v.store.Under(""), v.log)
+	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log})
 	if err != nil {
 		return err
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.runs, Chains: v.verifier, Lives: v.agents, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.runs, Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 		Secrets: func(ctx context.Context, owner ucan.DID, name string) (string, error) {
 			value, err := v.secrets.Get(ctx, owner, name)
 			return string(value), err
 		},
 	})
-	if err := v.fillRegistry(o.Tools); err != nil {
-		return err
-	}
 	observer, err := telemetry.New(o.Telemetry, v.log)
 	if err != nil {
 		return err
 	}
-	v.runner = runtime.New(v.gate, &runtime.Options{
+	runner := runtime.New(v.gate, &runtime.Options{
 		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
 		ToolsAtOnce: o.Limits.ToolsAtOnce,
 		OutputTries: o.Limits.OutputTries, Now: v.now, Telemetry: observer,
 	})
 	if err := v.openModels(ctx, o); err != nil {
+		return err
+	}
+	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log})
+	v.agents = agents.New(agents.Options{
+		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
+		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
+	})
+	v.jobs = &jobs{v.runs, v.agents.Discreet}
+	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
 	if c := o.Config; c != nil {

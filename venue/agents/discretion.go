@@ -1,4 +1,4 @@
-package venue
+package agents
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/spend"
+	"usher/venue/runs"
 )
 
 // ofAgent begins the name of the budget that an agent has for its life.
@@ -46,52 +47,53 @@ func hidden(spent *spend.BudgetError, agent string, known func(id string) bool) 
 }
 
 // mayKnow reports whether the caller may read an agent, or is it.
-func mayKnow(call tools.Call, key agentKey) bool {
-	if life := call.Authority().Life(); life != "" && parseBound(string(life)).key == key {
+func mayKnow(call tools.Call, k key) bool {
+	if life := call.Authority().Life(); life != "" && keyOf(life) == k {
 		return true
 	}
-	return key.owner == call.Owner() && call.Caps().Check(caps.Need("agent/read", "g/"+key.id)).Allowed()
+	return k.owner == call.Owner() && call.Caps().Check(caps.Need("agent/read", "g/"+k.id)).Allowed()
 }
 
 // mayKnowOf reports of an id that stands in the name of a budget whether the
 // caller may read the agent. An agent above one that is independent is in
 // another's namespace, where nobody here may.
-func (v *Venue) mayKnowOf(ctx context.Context, call tools.Call) func(id string) bool {
+func (r *Room) mayKnowOf(ctx context.Context, call tools.Call) func(id string) bool {
 	return func(id string) bool {
 		if call.Actor() == "" {
-			return mayKnow(call, keyOf(call, id))
+			return mayKnow(call, ownKey(call, id))
 		}
-		a, err := v.agents.get(ctx, keyOf(call, id))
-		return err == nil && a != nil && mayKnow(call, a.key)
+		_, rec, err := r.Book.get(ctx, ownKey(call, id))
+		return err == nil && rec != nil && mayKnow(call, ownKey(call, id))
 	}
 }
 
 // discreet is the error of a task as whoever gave it may know it.
-func (v *Venue) discreet(ctx context.Context, call tools.Call, agent string, err error) error {
+func (r *Room) discreet(ctx context.Context, call tools.Call, agent string, err error) error {
 	spent, ok := errors.AsType[*spend.BudgetError](err)
 	if !ok {
 		return err
 	}
-	if other := hidden(spent, "agent "+agent+" or of one above it", v.mayKnowOf(ctx, call)); other != nil {
+	if other := hidden(spent, "agent "+agent+" or of one above it", r.mayKnowOf(ctx, call)); other != nil {
 		return other
 	}
 	return err
 }
 
-// discreetJob is a record without the names of agents that known does not admit.
-func discreetJob(j Job, known func(id string) bool) Job {
-	if j.Budget == nil {
-		return j
+// Discreet is the record of a run without the names of agents that the caller may
+// not know.
+func (r *Room) Discreet(ctx context.Context, call tools.Call, rec runs.Record) runs.Record {
+	if rec.Budget == nil {
+		return rec
 	}
-	other := hidden(j.Budget, "the agent or of one above it", known)
+	other := hidden(rec.Budget, "the agent or of one above it", r.mayKnowOf(ctx, call))
 	if other == nil {
-		return j
+		return rec
 	}
-	j.Error = other.Error()
-	j.Steps = slices.Clone(j.Steps)
-	for i := range j.Steps {
-		j.Steps[i].Error = strings.ReplaceAll(j.Steps[i].Error, j.Budget.Error(), other.Error())
+	rec.Error = other.Error()
+	rec.Steps = slices.Clone(rec.Steps)
+	for i := range rec.Steps {
+		rec.Steps[i].Error = strings.ReplaceAll(rec.Steps[i].Error, rec.Budget.Error(), other.Error())
 	}
-	j.Budget = nil
-	return j
+	rec.Budget = nil
+	return rec
 }

@@ -1,6 +1,7 @@
-package venue
+package agents
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,32 +13,33 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/spend"
+	"usher/ucan"
 	"usher/venue/accounts"
 	"usher/venue/store/memory"
 )
+
+func newTestRoom(t *testing.T) (*Room, key) {
+	t.Helper()
+	st := memory.Open()
+	t.Cleanup(func() { _ = st.Close() })
+	owner, err := ucan.KeyFromSeed(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{Book: NewBook(st.Under("g/")), Accounts: accounts.New(st.Under(""), slog.New(slog.DiscardHandler))}), key{owner.DID(), "boss"}
+}
 
 // Where only what others hold leaves no room, a call waits: of whatever budget.
 func TestACallWaitsForWhatOthersHold(t *testing.T) {
 	one := spend.Limits{Calls: 1}
 	for name, bound := range map[string]func() context.Context{
 		"run": func() context.Context {
-			v, err := Open(t.Context(), &Options{Models: map[string]runtime.Model{"default": offline.Model{}}})
-			if err != nil {
+			r, k := newTestRoom(t)
+			rec := &record{Status: agents.Sleeping, Life: "1", Config: agents.Spec{Budgets: &agents.Budgets{Run: one}}}
+			if _, err := r.Book.put(t.Context(), nil, k, rec); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = v.Close() })
-			alice, err := v.User(t.Context(), "alice")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := alice.CreateAgent(t.Context(), agents.Spec{ID: "boss", Budgets: &agents.Budgets{Run: one}}); err != nil {
-				t.Fatal(err)
-			}
-			a, err := v.agents.get(t.Context(), agentKey{alice.DID(), "boss"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, err := v.bounded(t.Context(), a, "main")
+			ctx, err := r.bounded(t.Context(), k, "main")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +49,8 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 			return ofTask(t.Context(), tools.Call{}, agents.Task{Agent: "kid", Budget: one})
 		},
 		"account": func() context.Context {
-			b, err := accounts.New(memory.Open().Under(""), slog.New(slog.DiscardHandler)).Budget(t.Context(), "a", "agent a", func() spend.Limits { return one })
+			r, _ := newTestRoom(t)
+			b, err := r.Accounts.Budget(t.Context(), "a", "agent a", func() spend.Limits { return one })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,17 +83,11 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 
 // Who set a budget cannot be told from a record that cannot be read.
 func TestASetterThatCannotBeRead(t *testing.T) {
-	v, err := Open(t.Context(), nil)
-	if err != nil {
+	r, k := newTestRoom(t)
+	if _, err := r.Book.space.Apply(t.Context(), nil, map[string][]byte{recordKey(k): []byte("{")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = v.Close() })
-	key := agentKey{v.DID(), "setter"}
-	if _, err := v.agents.space.Apply(t.Context(), nil, map[string][]byte{recordKey(key): []byte("{")}, nil); err != nil {
-		t.Fatal(err)
-	}
-	by := bound{agentKey{key.owner, "boss"}, "1"}
-	if set, err := v.agents.hasSet(t.Context(), by, bound{key, "1"}); err == nil || set {
+	if set, err := r.Book.hasSet(t.Context(), key{k.owner, "other"}.life("1"), k.life("1")); err == nil || set {
 		t.Errorf("hasSet() = %t, %v, want an error", set, err)
 	}
 }

@@ -15,9 +15,6 @@ import (
 	"usher/venue/runs"
 )
 
-// Job is the record of a run, as its owner may read it.
-type Job = runs.Record
-
 // JobError says that a job whose result was asked for has none. Where a budget
 // ended it, the error unwraps to a [*spend.BudgetError].
 type JobError struct {
@@ -38,17 +35,21 @@ func (e *JobError) Unwrap() error {
 	return e.Budget
 }
 
-// jobService answers the grid operations, and keeps the record of an
-// orchestration's run. What it starts goes through the gate with the
-// authority of whoever started it.
-type jobService struct{ v *Venue }
+// jobs answers the grid operations, and keeps the record of an orchestration's
+// run. What it starts goes through the gate with the authority of whoever started
+// it.
+type jobs struct {
+	runs *runs.Book
+	// discreet is a record as the caller may know it.
+	discreet func(ctx context.Context, call tools.Call, rec runs.Record) runs.Record
+}
 
 var (
-	_ grid.Jobs        = jobService{}
-	_ orchestrate.Jobs = jobService{}
+	_ grid.Jobs        = (*jobs)(nil)
+	_ orchestrate.Jobs = (*jobs)(nil)
 )
 
-func statusOf(j Job) grid.Status {
+func statusOf(j runs.Record) grid.Status {
 	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error}
 	if len(j.Steps) > 0 {
 		st.Steps, _ = json.Marshal(j.Steps) // strings and raw JSON: cannot fail
@@ -57,7 +58,7 @@ func statusOf(j Job) grid.Status {
 }
 
 // job is the run of an operation that is named by reference.
-func (s jobService) job(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (runs.Spec, runs.Work, error) {
+func (s *jobs) job(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (runs.Spec, runs.Work, error) {
 	op, err := call.Resolve(ctx, operation)
 	if err != nil {
 		return runs.Spec{}, nil, err
@@ -69,21 +70,21 @@ func (s jobService) job(ctx context.Context, call tools.Call, operation string, 
 	}, nil
 }
 
-func (s jobService) Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error) {
+func (s *jobs) Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error) {
 	spec, work, err := s.job(ctx, call, operation, input)
 	if err != nil {
 		return nil, err
 	}
-	return s.v.runs.Here(ctx, call.Authority(), spec, work)
+	return s.runs.Here(ctx, call.Authority(), spec, work)
 }
 
-func (s jobService) Start(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (grid.Status, error) {
+func (s *jobs) Start(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (grid.Status, error) {
 	spec, work, err := s.job(ctx, call, operation, input)
 	if err != nil {
 		return grid.Status{}, err
 	}
 	spec.Background = true
-	r, err := s.v.runs.Start(ctx, call.Authority(), spec, work)
+	r, err := s.runs.Start(ctx, call.Authority(), spec, work)
 	if err != nil {
 		return grid.Status{}, err
 	}
@@ -92,25 +93,23 @@ func (s jobService) Start(ctx context.Context, call tools.Call, operation string
 	return st, nil
 }
 
-func (s jobService) Status(ctx context.Context, call tools.Call, id string) (grid.Status, error) {
-	rec, err := s.v.runs.Find(ctx, call.Owner(), id)
-	return statusOf(discreetJob(rec, s.v.mayKnowOf(ctx, call))), err
+func (s *jobs) Status(ctx context.Context, call tools.Call, id string) (grid.Status, error) {
+	rec, err := s.runs.Find(ctx, call.Owner(), id)
+	return statusOf(s.discreet(ctx, call, rec)), err
 }
 
-// ErrJobTimeout: a job did not end within the time that its result was waited for.
-var ErrJobTimeout = fault.New(fault.Timeout, "the job has not ended in that time: ask again later")
+var errJobTimeout = fault.New(fault.Timeout, "the job has not ended in that time: ask again later")
 
-// ErrJobWaitsForItself: the result of a job is waited for within the job.
-var ErrJobWaitsForItself = fault.New(fault.WaitsForItself, "the job cannot wait for its own result")
+var errJobWaitsForItself = fault.New(fault.WaitsForItself, "the job cannot wait for its own result")
 
-func (s jobService) Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
-	if r := s.v.runs.Live(call.Owner(), id); r != nil {
-		if s.v.runs.Within(call.Owner(), call.Authority().Run(), id) {
-			return nil, fmt.Errorf("job %s: %w", id, ErrJobWaitsForItself)
+func (s *jobs) Result(ctx context.Context, call tools.Call, id string, timeout time.Duration) (json.RawMessage, error) {
+	if r := s.runs.Live(call.Owner(), id); r != nil {
+		if s.runs.Within(call.Owner(), call.Authority().Run(), id) {
+			return nil, fmt.Errorf("job %s: %w", id, errJobWaitsForItself)
 		}
 		if timeout > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrJobTimeout)
+			ctx, cancel = context.WithTimeoutCause(ctx, timeout, errJobTimeout)
 			defer cancel()
 		}
 		output, err := r.Wait(ctx)
@@ -121,11 +120,11 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 			return nil, context.Cause(ctx)
 		}
 	}
-	rec, err := s.v.runs.Find(ctx, call.Owner(), id)
+	rec, err := s.runs.Find(ctx, call.Owner(), id)
 	if err != nil {
 		return nil, err
 	}
-	if rec = discreetJob(rec, s.v.mayKnowOf(ctx, call)); rec.Status != runs.Complete {
+	if rec = s.discreet(ctx, call, rec); rec.Status != runs.Complete {
 		return nil, &JobError{ID: id, Status: rec.Status, Reason: rec.Error, Budget: rec.Budget}
 	}
 	return rec.Output, nil
@@ -133,7 +132,7 @@ func (s jobService) Result(ctx context.Context, call tools.Call, id string, time
 
 // Orchestrate keeps the record of an orchestration: in the run that was started for it,
 // or else in one of its own.
-func (s jobService) Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work orchestrate.Work) (json.RawMessage, error) {
+func (s *jobs) Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work orchestrate.Work) (json.RawMessage, error) {
 	in := func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		return work(ctx, call.InRun(r.ID()), func(ctx context.Context, st orchestrate.Step) error {
 			return r.Step(ctx, runtime.Step(st))
@@ -142,7 +141,7 @@ func (s jobService) Orchestrate(ctx context.Context, call tools.Call, op string,
 	if r := runs.From(ctx); r != nil && r.Claim(op) {
 		return in(ctx, r)
 	}
-	return s.v.runs.Here(ctx, call.Authority(), runs.Spec{Kind: runs.Orchestration, Op: op, Input: input}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+	return s.runs.Here(ctx, call.Authority(), runs.Spec{Kind: runs.Orchestration, Op: op, Input: input}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		r.Claim(op)
 		return in(ctx, r)
 	})

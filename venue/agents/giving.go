@@ -1,4 +1,4 @@
-package venue
+package agents
 
 import (
 	"context"
@@ -24,35 +24,27 @@ func held(spec agents.Spec, set caps.Set, principal, giver ucan.DID) caps.Set {
 // addGivers adds those who bound the call to those that an agent has its
 // capabilities from. The owner in person bounds nothing, nor does the agent
 // itself.
-func addGivers(givers []string, call tools.Call, key agentKey) []string {
+func addGivers(givers []tools.Life, call tools.Call, k key) []tools.Life {
 	givers = slices.Clone(givers)
 	for _, life := range call.Authority().Bound().Lives {
-		b := string(life)
-		if parseBound(b).key != key && !slices.Contains(givers, b) {
-			givers = append(givers, b)
+		if keyOf(life) != k && !slices.Contains(givers, life) {
+			givers = append(givers, life)
 		}
 	}
 	return givers
 }
 
 // addParent lets another agent bound the record, which only narrows it.
-func (s agentService) addParent(ctx context.Context, rec *record, key agentKey, parent string) error {
-	if parent == "" || parent == key.id {
+func (r *Room) addParent(ctx context.Context, rec *record, k key, parent string) error {
+	if parent == "" || parent == k.id {
 		return nil
 	}
-	a, err := s.v.agents.get(ctx, agentKey{key.owner, parent})
+	_, giver, err := r.find(ctx, key{k.owner, parent})
 	if err != nil {
-		return err
+		return fmt.Errorf("parent of agent %s: %w", k.id, err)
 	}
-	if a == nil {
-		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
-	}
-	giver := a.rec.Load()
-	if giver == nil {
-		return fmt.Errorf("parent of agent %s: %w", key.id, &NoAgentError{parent})
-	}
-	if b := (bound{a.key, giver.Life}).String(); !slices.Contains(rec.Givers, b) {
-		rec.Givers = append(slices.Clone(rec.Givers), b)
+	if life := giver.life(key{k.owner, parent}); !slices.Contains(rec.Givers, life) {
+		rec.Givers = append(slices.Clone(rec.Givers), life)
 	}
 	return nil
 }
@@ -70,7 +62,7 @@ func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 // caller's own, naming what the caller lacks first, where it may know. The
 // caller's is translated, not the other: what is lost in translation then
 // narrows the caller.
-func (s agentService) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
+func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
 	mine := call.Caps()
 	here := mine.SeenBy(principal.String(), call.Owner().String())
 	if here.Covers(set) {
@@ -89,11 +81,11 @@ func (s agentService) atMost(call tools.Call, agent string, set caps.Set, princi
 
 // creators are the ids of those that an agent has its capabilities from, as
 // far as they may be known.
-func creators(rec *record, known func(agentKey) bool) []string {
+func creators(rec *record, known func(key) bool) []string {
 	var ids []string
-	for _, b := range rec.Givers {
-		if key := parseBound(b).key; known(key) {
-			ids = append(ids, key.id)
+	for _, life := range rec.Givers {
+		if known(keyOf(life)) {
+			ids = append(ids, life.Agent())
 		}
 	}
 	return ids

@@ -1,4 +1,4 @@
-package venue
+package agents
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // account is where what the agent spends is counted: the same for all lives of
 // it that no person began.
-func (r *record) account(key agentKey) bound { return bound{key, either(r.Account, r.Life)} }
+func (r *record) account(k key) tools.Life { return k.life(or(r.Account, r.Life)) }
 
 func (r *record) budgets() agents.Budgets {
 	if r == nil || r.Config.Budgets == nil {
@@ -23,12 +23,12 @@ func (r *record) budgets() agents.Budgets {
 }
 
 // agentLimits and sessionLimits are an agent's limits as they are when asked.
-func agentLimits(a *agent) func() spend.Limits {
-	return func() spend.Limits { return a.rec.Load().budgets().Agent }
+func agentLimits(e *entry) func() spend.Limits {
+	return func() spend.Limits { return e.rec.Load().budgets().Agent }
 }
 
-func sessionLimits(a *agent) func() spend.Limits {
-	return func() spend.Limits { return a.rec.Load().budgets().Session }
+func sessionLimits(e *entry) func() spend.Limits {
+	return func() spend.Limits { return e.rec.Load().budgets().Session }
 }
 
 // bounded returns ctx with the budgets that bind one turn of an agent: those of
@@ -37,39 +37,35 @@ func sessionLimits(a *agent) func() spend.Limits {
 //
 // What an agent has at its turn binds it for good, so budgets are counted where
 // nothing limits them too: a limit that is set later finds what was spent.
-func (v *Venue) bounded(ctx context.Context, a *agent, session string) (context.Context, error) {
-	rec := a.rec.Load()
-	if rec == nil {
-		return nil, &NoAgentError{a.key.id}
-	}
-	above, err := v.agents.above(ctx, a.key)
+func (r *Room) bounded(ctx context.Context, k key, session string) (context.Context, error) {
+	above, err := r.Book.above(ctx, k)
 	if err != nil {
 		return nil, err
 	}
+	if len(above) == 0 {
+		return nil, &NoAgentError{k.id}
+	}
+	own := above[0]
 	var budgets []*spend.Budget
 	slices.Reverse(above) // of several that are spent, the highest is named
 	for _, at := range above {
-		rec := at.rec.Load()
-		if rec == nil {
-			continue
-		}
-		b, err := v.accounts.Budget(ctx, rec.account(at.key).String(), ofAgent+at.key.id, agentLimits(at))
+		b, err := r.Accounts.Budget(ctx, string(at.rec.account(at.key)), ofAgent+at.key.id, agentLimits(at.entry))
 		if err != nil {
 			return nil, err
 		}
 		budgets = append(budgets, b)
 	}
-	b, err := v.accounts.Budget(ctx, accounts.Of(rec.account(a.key).name(), session), "session "+session+" of "+a.key.id, sessionLimits(a))
+	b, err := r.Accounts.Budget(ctx, accounts.Of(own.rec.account(k), session), "session "+session+" of "+k.id, sessionLimits(own.entry))
 	if err != nil {
 		return nil, err
 	}
 	budgets = append(budgets, b)
-	if run := rec.budgets().Run; run != (spend.Limits{}) {
-		b := spend.NewBudget("run of "+a.key.id, run)
+	if run := own.rec.budgets().Run; run != (spend.Limits{}) {
+		b := spend.NewBudget("run of "+k.id, run)
 		b.Wait(accounts.LongestWait)
 		budgets = append(budgets, b)
 	}
-	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), v.accounts.Hold), nil
+	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), r.Accounts.Hold), nil
 }
 
 // ofTask returns ctx with the budget of a task, where it has one of its own.
@@ -88,58 +84,29 @@ func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Cont
 
 // newLimits lets changed budgets count at once, for turns that run too; those
 // of a run count from the next one on.
-func (v *Venue) newLimits(key agentKey, rec *record) {
-	if a := v.agents.known(key); a != nil {
-		v.accounts.Limit(rec.account(key).name(), agentLimits(a), sessionLimits(a))
+func (r *Room) newLimits(k key, rec *record) {
+	if e := r.Book.known(k); e != nil {
+		r.Accounts.Limit(rec.account(k), agentLimits(e), sessionLimits(e))
 	}
-}
-
-// above returns the agent and all that it has its capabilities from, directly
-// or not, itself first. A budget binds by the id: an agent that was made again
-// under it binds those below it as the one before did.
-func (b *agentBook) above(ctx context.Context, key agentKey) ([]*agent, error) {
-	var out []*agent
-	seen := []agentKey{key}
-	for i := 0; i < len(seen); i++ {
-		at, err := b.get(ctx, seen[i])
-		if err != nil {
-			return nil, err
-		}
-		if at == nil {
-			continue
-		}
-		rec := at.rec.Load()
-		if rec == nil {
-			continue
-		}
-		out = append(out, at)
-		for _, name := range rec.Givers {
-			if giver := parseBound(name).key; giver != (agentKey{}) && !slices.Contains(seen, giver) {
-				seen = append(seen, giver)
-			}
-		}
-	}
-	return out, nil
 }
 
 // budgetsOf tells an agent's budgets and those of the agents above it that are
 // known.
-func (v *Venue) budgetsOf(ctx context.Context, a *agent, known func(agentKey) bool) (list []agents.Budget, own spend.Amount, err error) {
-	above, err := v.agents.above(ctx, a.key)
+func (r *Room) budgetsOf(ctx context.Context, k key, known func(key) bool) (list []agents.Budget, own spend.Amount, err error) {
+	above, err := r.Book.above(ctx, k)
 	if err != nil {
 		return nil, own, err
 	}
 	for _, at := range above {
-		rec := at.rec.Load()
-		if rec == nil || at != a && !known(at.key) {
+		if at.key != k && !known(at.key) {
 			continue
 		}
-		spent, err := v.accounts.Spent(ctx, rec.account(at.key).String())
+		spent, err := r.Accounts.Spent(ctx, string(at.rec.account(at.key)))
 		if err != nil {
 			return nil, own, err
 		}
-		b, of := rec.budgets(), at.key.id
-		if at == a {
+		b, of := at.rec.budgets(), at.key.id
+		if at.key == k {
 			own, of = spent, ""
 			list = appendLimited(list, agents.Budget{For: "run", Limits: b.Run}, agents.Budget{For: "session", Limits: b.Session})
 		}

@@ -1,4 +1,4 @@
-package venue
+package agents
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"usher/runtime"
 	"usher/tools"
-	"usher/tools/agents"
 	"usher/venue/runs"
 )
 
@@ -40,9 +39,9 @@ func sessionName(agent, actor, id string) (string, error) {
 // session returns the agent's session of the id for the caller, and a function
 // to call when done with it. An empty id makes a new session. Where mustExist is
 // set, an id without events is a [*runs.NoSessionError].
-func (v *Venue) session(ctx context.Context, of tools.Life, actor, id string, mustExist bool) (s *runs.Session, release func(), err error) {
+func (r *Room) session(ctx context.Context, of tools.Life, actor, id string, mustExist bool) (s *runs.Session, release func(), err error) {
 	if id == "" {
-		if id, err = v.newID(); err != nil {
+		if id, err = r.NewID(); err != nil {
 			return nil, nil, err
 		}
 		mustExist = false
@@ -53,27 +52,27 @@ func (v *Venue) session(ctx context.Context, of tools.Life, actor, id string, mu
 	if !sessionForm.MatchString(id) {
 		return nil, nil, badSession(id)
 	}
-	return v.runs.Sessions().Open(ctx, of, id, mustExist)
+	return r.Runs.Sessions().Open(ctx, of, id, mustExist)
 }
 
 // life names the agent's present life.
-func (a *Agent) life() (tools.Life, error) {
-	rec := a.agent.rec.Load()
-	if rec == nil {
-		return "", &NoAgentError{a.ID()}
+func (a *Agent) life(ctx context.Context) (tools.Life, error) {
+	_, rec, err := a.room.find(ctx, a.key)
+	if err != nil {
+		return "", err
 	}
-	return bound{a.agent.key, rec.Life}.name(), nil
+	return rec.life(a.key), nil
 }
 
 // Sessions lists the agent's sessions, the one of the latest event first: like
 // [Agent.History] for the owner in person, and all of them.
 func (a *Agent) Sessions(ctx context.Context) ([]runs.Head, error) {
-	of, err := a.life()
+	of, err := a.life(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []runs.Head{}
-	for h, err := range a.user.v.runs.Sessions().Heads(ctx, of) {
+	for h, err := range a.room.Runs.Sessions().Heads(ctx, of) {
 		if err != nil {
 			return nil, err
 		}
@@ -85,11 +84,11 @@ func (a *Agent) Sessions(ctx context.Context) ([]runs.Head, error) {
 
 // Waiting is how many messages the next turn of a session hears.
 func (a *Agent) Waiting(ctx context.Context, session string) (n int, err error) {
-	of, err := a.life()
+	of, err := a.life(ctx)
 	if err != nil {
 		return 0, err
 	}
-	h, err := a.user.v.runs.Sessions().Head(ctx, of, session)
+	h, err := a.room.Runs.Sessions().Head(ctx, of, session)
 	return h.Waiting, err
 }
 
@@ -106,23 +105,17 @@ func (a *Agent) History(ctx context.Context, session string) iter.Seq2[runtime.E
 			yield(runtime.Entry{}, badSession(session))
 			return
 		}
-		of, err := a.life()
+		of, err := a.life(ctx)
 		if err != nil {
 			yield(runtime.Entry{}, err)
 			return
 		}
-		a.user.v.runs.Sessions().Entries(ctx, of, session, 0)(yield)
+		a.room.Runs.Sessions().Entries(ctx, of, session, 0)(yield)
 	}
 }
 
-// Ended reports whether the agent has ended, and takes no work any more.
-func (a *Agent) Ended() bool {
-	rec := a.agent.rec.Load()
-	return rec == nil || rec.Status == agents.Terminated
-}
-
-func (v *Venue) countSessions(ctx context.Context, of bound) (sessions, inbox int, err error) {
-	for h, err := range v.runs.Sessions().Heads(ctx, of.name()) {
+func (r *Room) countSessions(ctx context.Context, of tools.Life) (sessions, inbox int, err error) {
+	for h, err := range r.Runs.Sessions().Heads(ctx, of) {
 		if err != nil {
 			return 0, 0, err
 		}

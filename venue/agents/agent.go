@@ -1,0 +1,116 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/venue/runs"
+)
+
+// Agent is one agent of a principal, in the hands of that principal.
+type Agent struct {
+	room *Room
+	key  key
+	auth tools.Authority // of the principal
+}
+
+// Agent returns the agent of the id that whoever auth is owns.
+func (r *Room) Agent(ctx context.Context, auth tools.Authority, id string) (*Agent, error) {
+	a := &Agent{r, key{auth.Owner(), id}, auth}
+	if _, _, err := r.find(ctx, a.key); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ID is the agent's id.
+func (a *Agent) ID() string { return a.key.id }
+
+// Chat says something to the agent in its main session, which goes on from
+// turn to turn, and yields what happens. It starts a run, follows it, and stops
+// it when the caller leaves. A turn that fails ends with its error, after a
+// [runtime.TurnFinished] that carries it too. See [runtime.Runner.Turn].
+func (a *Agent) Chat(ctx context.Context, text string) iter.Seq2[runtime.Event, error] {
+	return a.ChatIn(ctx, mainSession, text)
+}
+
+// ChatIn is [Agent.Chat] in a session of the given id, made on first use;
+// empty is a new one.
+func (a *Agent) ChatIn(ctx context.Context, session, text string) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		r, err := a.start(ctx, session, text, true)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })()
+		here := context.WithoutCancel(ctx) // a turn that is stopped says how it ended
+		for e, err := range r.Events(here, 0) {
+			if err != nil || !yield(e.Event, nil) {
+				r.Stop(runtime.ErrStopped)
+				_, _ = r.Wait(here) // nothing of it happens any more
+				return
+			}
+		}
+		if _, err := r.Wait(here); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// Start says something to the agent in a session, made on first use; empty is a
+// new one. The turn goes on whoever follows it: see [runs.Run.Events].
+func (a *Agent) Start(ctx context.Context, session, text string) (*runs.Run, error) {
+	return a.start(ctx, session, text, false)
+}
+
+func (a *Agent) start(ctx context.Context, session, text string, followed bool) (*runs.Run, error) {
+	c, err := a.room.converse(ctx, a.key, a.auth, "", session, false)
+	if err != nil {
+		return nil, err
+	}
+	c.say = runtime.Say{From: a.key.owner.String(), Text: text}
+	return a.room.start(ctx, a.auth, runs.Spec{Kind: runs.Turn, Followed: followed}, c, func(err error) error { return err })
+}
+
+// Brief returns what the agent's model is told now, beside the conversation:
+// the system message with the disclosure, and the tools on offer. What it reads
+// for that is charged to the budgets of the agent and of its main session.
+func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
+	e, rec, err := a.room.find(ctx, a.key)
+	if err != nil {
+		return runtime.Briefing{}, err
+	}
+	actor, err := a.room.actor(ctx, e, rec, a.auth)
+	if err != nil {
+		return runtime.Briefing{}, err
+	}
+	if ctx, err = a.room.bounded(ctx, a.key, mainSession); err != nil {
+		return runtime.Briefing{}, err
+	}
+	return a.room.Runner.Brief(ctx, actor)
+}
+
+// Info describes the agent.
+func (a *Agent) Info(ctx context.Context) (info agents.Info, err error) {
+	input, _ := json.Marshal(map[string]string{"agentId": a.ID()}) // of text
+	res, err := a.room.Gate.Invoke(ctx, a.auth, tools.Invocation{Operation: "agent:info", Input: input})
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(res.Output, &info)
+}
+
+// Ended reports whether the agent has ended, and takes no work any more.
+func (a *Agent) Ended() bool {
+	e := a.room.Book.known(a.key)
+	if e == nil {
+		return true
+	}
+	rec := e.rec.Load()
+	return rec == nil || rec.Status == agents.Terminated
+}

@@ -1,0 +1,170 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/fault"
+)
+
+// Delete ends an agent; with remove its record goes too.
+func (r *Room) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
+	k := ownKey(call, id)
+	if remove {
+		if err := r.noChildren(ctx, call, id); err != nil {
+			return agents.Deleted{}, err
+		}
+	}
+	var past *record
+	_, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
+		past, next.Status = old, agents.Terminated
+		if remove {
+			return nil, r.mayRemove(ctx, call, k, old)
+		}
+		return next, nil
+	})
+	if err == nil && remove {
+		err = r.bury(ctx, k, past, "")
+	}
+	if err != nil {
+		return agents.Deleted{}, err
+	}
+	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
+}
+
+// revise changes the record of an agent that is there: f fills next, a copy of
+// old, and returns it.
+func (r *Room) revise(ctx context.Context, call tools.Call, k key, f func(old, next *record) (*record, error)) (*record, error) {
+	return r.Book.change(ctx, call, k, func(old *record) (*record, error) {
+		if old == nil {
+			return nil, &NoAgentError{k.id}
+		}
+		next := *old
+		next.Updated = r.Now().UnixMilli()
+		return f(old, &next)
+	})
+}
+
+// bury removes what is left of one life of an agent: its sessions, what was
+// spent, but where that is counted on in the account kept, and of an independent
+// one its key, with all that it had delegated.
+func (r *Room) bury(ctx context.Context, k key, past *record, kept tools.Life) error {
+	if account := past.account(k); account != kept {
+		if err := r.Accounts.Remove(ctx, account); err != nil {
+			return err
+		}
+	}
+	if past.DID != "" {
+		if err := r.Retire(ctx, past.life(k), past.principal(k)); err != nil {
+			return err
+		}
+	}
+	return r.Runs.Sessions().Remove(ctx, past.life(k))
+}
+
+// noChildren keeps the record of an agent that others have their capabilities
+// from: without it they would hold nothing, silently.
+func (r *Room) noChildren(ctx context.Context, call tools.Call, id string) error {
+	k := ownKey(call, id)
+	children, err := r.Book.childrenOf(ctx, k, call.Owner())
+	// An independent agent keeps its children in a namespace of its own.
+	if _, rec, found := r.find(ctx, k); err == nil && found == nil && rec.DID != "" {
+		var more []string
+		more, err = r.Book.childrenOf(ctx, k, rec.principal(k))
+		children = append(children, more...)
+	}
+	if err != nil || len(children) == 0 {
+		return err
+	}
+	if !call.Caps().Check(caps.Need("agent/read", "g")).Allowed() {
+		children = []string{fmt.Sprintf("%d others", len(children))}
+	}
+	return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
+}
+
+// SetSuspended suspends an agent, or resumes it.
+func (r *Room) SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (agents.State, error) {
+	k := ownKey(call, id)
+	rec, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
+		if old.Status == agents.Terminated {
+			return nil, fmt.Errorf("agent %s is TERMINATED", id)
+		}
+		if next.Status = agents.Sleeping; suspended {
+			next.Status = agents.Suspended
+		}
+		return next, nil
+	})
+	if err != nil {
+		return agents.State{}, err
+	}
+	return agents.State{AgentID: id, Status: r.status(k, rec.Status)}, nil
+}
+
+var errAdopt = fault.New(fault.Refused, "only the owner in person adopts: an agent that did could take what it made out of its own bounds")
+
+// Adopt lets what others made stand below the owner alone. What it may do stays
+// what it was given.
+func (r *Room) Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (agents.Adopted, error) {
+	if call.Actor() != "" || !call.Authority().Bound().IsZero() {
+		return agents.Adopted{}, errAdopt
+	}
+	if id == "" {
+		return agents.Adopted{Path: program.String(), Adopted: true}, r.Programs.Adopt(ctx, call.Owner(), program)
+	}
+	_, err := r.revise(ctx, call, ownKey(call, id), func(_, next *record) (*record, error) {
+		next.Givers, next.Config.Parent = nil, ""
+		return next, nil
+	})
+	return agents.Adopted{AgentID: id, Adopted: err == nil}, err
+}
+
+// Info describes an agent as far as the caller may know it.
+func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Info, error) {
+	k := ownKey(call, id)
+	e, rec, err := r.find(ctx, k)
+	if err != nil {
+		return agents.Info{}, err
+	}
+	sessions, inbox, err := r.countSessions(ctx, rec.life(k))
+	if err != nil {
+		return agents.Info{}, err
+	}
+	known := func(k key) bool { return mayKnow(call, k) }
+	budgets, spent, err := r.budgetsOf(ctx, k, known)
+	if err != nil {
+		return agents.Info{}, err
+	}
+	config := rec.Config
+	if config.Parent != "" && !known(ownKey(call, config.Parent)) {
+		config.Parent = ""
+	}
+	config.Caps = caps.Declare(rec.Caps)
+	return agents.Info{
+		AgentID: id, Status: r.status(k, rec.Status), DID: rec.principal(k).String(), Config: config, Caps: r.Book.effective(e),
+		Budgets: budgets, Spent: spent,
+		Creators: creators(rec, known), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+	}, nil
+}
+
+// List returns a page of the owner's agents.
+func (r *Room) List(ctx context.Context, call tools.Call, terminated bool) ([]agents.Summary, error) {
+	out := []agents.Summary{}
+	for from := ""; ; {
+		ids, page, next, err := r.Book.page(ctx, call.Owner(), from, 256)
+		if err != nil {
+			return nil, err
+		}
+		for i, b := range page {
+			if b.Status != agents.Terminated || terminated {
+				out = append(out, agents.Summary{AgentID: ids[i], Status: r.status(ownKey(call, ids[i]), b.Status), Description: b.Config.Description})
+			}
+		}
+		if from = next; next == "" {
+			return out, nil
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/schema"
+	"usher/tools/spend"
+	"usher/venue/runs"
+)
+
+// Request runs a task on an agent, as a run of its own.
+func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (agents.Answer, error) {
+	text, err := taskText(task.Input)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	var form *schema.Schema
+	if len(task.Output) > 0 {
+		if form, err = schema.Compile(ctx, task.Output, call.ChargeSchema); err != nil {
+			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
+		}
+	}
+	c, err := r.converse(ctx, ownKey(call, task.Agent), call.Authority(), call.Actor(), task.Session, true)
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	c.say = runtime.Say{From: caller(call), Text: text}
+	if form != nil {
+		c.actor.Output = form
+	}
+	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout > 0}
+	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, func(err error) error { return toldTo(call, task.Agent, err) })
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.Agent, SessionID: c.session.ID()}
+	if task.Timeout > 0 {
+		output, ended, err := run.Timeout(ctx, task.Timeout)
+		if answer.Output = output; !ended {
+			answer.Status = runs.Started
+		}
+		return answer, r.discreet(ctx, call, task.Agent, err)
+	}
+	// Whoever waits and leaves stops the task.
+	defer context.AfterFunc(ctx, func() { run.Stop(context.Cause(ctx)) })()
+	answer.Output, err = run.Wait(context.WithoutCancel(ctx))
+	return answer, r.discreet(ctx, call, task.Agent, err)
+}
+
+// toldTo is a failure of the agent id as the caller may hear it. Another agent
+// learns neither what this one requires in its context nor, by a denial, what
+// it may do, and must not take the denial for one of its own.
+func toldTo(call tools.Call, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("agent %s: %w", id, err)
+	if call.Actor() == "" {
+		return err
+	}
+	if _, denied := errors.AsType[*caps.Denial](err); denied {
+		return fmt.Errorf("agent %s could not begin: something that it requires was refused; its owner can see what in the audit ledger", id)
+	}
+	if _, spent := errors.AsType[*spend.BudgetError](err); spent {
+		return err // whose name it may hear is decided where budgets are told
+	}
+	if _, context := errors.AsType[*runtime.ContextError](err); context {
+		return fmt.Errorf("agent %s could not begin: something that it requires could not be loaded; its owner can see what in the agent's session", id)
+	}
+	return err
+}
+
+// Message leaves a text for the agent's next turn in a session.
+//
+// It goes to the session that it names, of the caller's own, or else to the
+// agent's main one, which is the owner's: that is what agent/message allows, and
+// it is heard as a quotation.
+func (r *Room) Message(ctx context.Context, call tools.Call, id, session, text string) (agents.Delivered, error) {
+	k := ownKey(call, id)
+	_, rec, err := r.find(ctx, k)
+	if err != nil {
+		return agents.Delivered{}, err
+	}
+	if rec.Status == agents.Terminated {
+		return agents.Delivered{}, errNotWorking(id, rec.Status)
+	}
+	opener := call.Actor()
+	mustExist := session != ""
+	if !mustExist {
+		opener, session = "", mainSession
+	}
+	ses, release, err := r.session(ctx, rec.life(k), opener, session, mustExist)
+	if err != nil {
+		return agents.Delivered{}, err
+	}
+	defer release()
+	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call), Text: text}); err != nil {
+		return agents.Delivered{}, err
+	}
+	return agents.Delivered{AgentID: id, SessionID: ses.ID(), Delivered: true}, nil
+}
+
+// mainSession is where messages and conversations go that name no session.
+const mainSession = "main"
+
+// caller names who speaks: the agent, or the user in person.
+func caller(call tools.Call) string { return or(call.Actor(), call.Owner().String()) }
+
+// taskText is a task as the agent reads it: a text as it is, anything else as JSON.
+func taskText(input json.RawMessage) (string, error) {
+	input = bytes.TrimSpace(input)
+	if len(input) == 0 {
+		return "", errors.New("input is missing: say what the agent should do")
+	}
+	var text string
+	if input[0] == '"' {
+		err := json.Unmarshal(input, &text)
+		return text, err
+	}
+	return string(input), nil
+}

@@ -1,0 +1,216 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"usher/caps"
+	"usher/prompt"
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/fault"
+	"usher/tools/schema"
+	"usher/venue/runs"
+)
+
+// model returns the model that a spec names.
+func (r *Room) model(spec *agents.Spec) (runtime.Model, error) {
+	m, err := r.Models.Model(or(spec.Model, "default"))
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", spec.ID, err)
+	}
+	return m, nil
+}
+
+// toolsOf returns the operations that one entry of a spec's tools means for auth.
+// A name below o/ that auth may neither run nor read means an operation that is
+// never offered and whose calls are denied, whether or not anything is there.
+func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([]*tools.Operation, error) {
+	adapter, all := strings.CutSuffix(ref, ":*")
+	if !all {
+		op, err := r.Gate.Resolve(ctx, auth, ref)
+		if denial, denied := errors.AsType[*caps.Denial](err); denied {
+			op, err = tools.Unseen(denial.Operation), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []*tools.Operation{op}, nil
+	}
+	var ops []*tools.Operation
+	for _, op := range r.Registry.All() {
+		if strings.HasPrefix(op.Name(), adapter+":") {
+			ops = append(ops, op)
+		}
+	}
+	if len(ops) == 0 {
+		return nil, &tools.NotFoundError{Reference: ref}
+	}
+	return ops, nil
+}
+
+// errNotWorking says why an agent takes no work.
+func errNotWorking(id, status string) error {
+	if status == agents.Suspended {
+		return fmt.Errorf("agent %s is SUSPENDED: resume it first", id)
+	}
+	return fmt.Errorf("agent %s is %s: create it again with overwrite", id, status)
+}
+
+// cast is what the turns of an agent have in common for as long as its record
+// and the registered operations stay as they are.
+type cast struct {
+	rec   *record
+	known int           // registered operations: none is ever replaced
+	actor runtime.Agent // with the authority of its own, called by nobody
+}
+
+// actor makes what a turn needs of the agent, acting for the caller: within
+// the caller's authority too, unless the agent was given its own.
+func (r *Room) actor(ctx context.Context, e *entry, rec *record, caller tools.Authority) (*runtime.Agent, error) {
+	if rec.Status != agents.Sleeping {
+		return nil, errNotWorking(e.key.id, rec.Status)
+	}
+	own := rec.Config.Authority == agents.AuthorityOwn
+	known := len(r.Registry.All())
+	c := e.cast.Load()
+	if c == nil || c.rec != rec || c.known != known {
+		auth := r.Mint.Agent(rec.principal(e.key), rec.life(e.key))
+		made, lasts, err := r.newActor(ctx, e.key, rec, auth.CalledBy(caller, own))
+		if err != nil {
+			return nil, err
+		}
+		made.Authority = auth
+		c = &cast{rec: rec, known: known, actor: *made}
+		if lasts {
+			e.cast.Store(c)
+		}
+	}
+	out := c.actor
+	auth := out.Authority.CalledBy(caller, own)
+	out.Authority = auth
+	out.Held = func(ctx context.Context) ([]prompt.Delegation, error) { return r.Held(ctx, auth) }
+	return &out, nil
+}
+
+// newActor is an actor without its authority. lasts is false where it depends on
+// more than the record: on programs that users keep.
+func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Authority) (out *runtime.Agent, lasts bool, err error) {
+	model, err := r.model(&rec.Config)
+	if err != nil {
+		return nil, false, err
+	}
+	out = &runtime.Agent{
+		ID: k.id, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: r.Venue,
+		Last: new(atomic.Pointer[runtime.Briefing]),
+	}
+	for _, c := range rec.Config.Context {
+		out.Context = append(out.Context, runtime.ContextEntry{
+			Label: c.Label, Text: c.Text, Path: c.Path, Operation: c.Op, Input: c.Input, Required: c.Required,
+		})
+	}
+	if len(rec.Config.Output) > 0 {
+		if out.Output, err = schema.Compile(ctx, rec.Config.Output, auth.Meter().ChargeSchema); err != nil {
+			return nil, false, fmt.Errorf("output schema of agent %s: %w", k.id, err)
+		}
+	}
+	lasts = true
+	for _, ref := range rec.Config.Tools {
+		ops, err := r.toolsOf(ctx, auth, ref)
+		if _, missing := errors.AsType[*tools.NotFoundError](err); missing {
+			r.Logger.WarnContext(ctx, "tool of agent is not there", "agent", k.id, "tool", ref)
+			lasts = false
+			continue
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("tools of agent %s: %w", k.id, err)
+		}
+		for _, op := range ops {
+			lasts = lasts && strings.HasPrefix(op.Path(), "v/")
+			if !slices.Contains(out.Tools, op) {
+				out.Tools = append(out.Tools, op)
+			}
+		}
+	}
+	return out, lasts, nil
+}
+
+var errWaitsForItself = fault.New(fault.WaitsForItself, "the session is in a turn that waits for this very call: use another session")
+
+// conversation is a turn that is ready to run.
+type conversation struct {
+	entry   *entry
+	actor   *runtime.Agent
+	session *runs.Session
+	say     runtime.Say
+	release func() // of the session
+}
+
+// converse prepares a turn of the agent for the caller, in a session of opener's:
+// an agent, or the owner in person where that is empty.
+func (r *Room) converse(ctx context.Context, k key, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
+	e, rec, err := r.find(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{entry: e}
+	if c.actor, err = r.actor(ctx, e, rec, caller); err != nil {
+		return nil, err
+	}
+	c.session, c.release, err = r.session(ctx, rec.life(k), opener, session, mustExist)
+	return c, err
+}
+
+// start runs a turn as the run that spec says, for whoever auth is. told is the
+// error of the turn as they may hear it.
+func (r *Room) start(ctx context.Context, auth tools.Authority, spec runs.Spec, c *conversation, told func(error) error) (*runs.Run, error) {
+	spec.Agent, spec.Session = c.entry.key.id, c.session
+	run, err := r.Runs.Start(ctx, auth, spec, func(ctx context.Context, run *runs.Run) (json.RawMessage, error) {
+		defer c.release()
+		output, err := r.turn(ctx, run, c)
+		return output, told(err)
+	})
+	if err != nil {
+		c.release()
+	}
+	return run, err
+}
+
+// turn runs one turn as the work of a run, within the budgets that bound it.
+func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.RawMessage, error) {
+	k := c.entry.key
+	name := k.String() + "/" + c.session.ID()
+	if c.actor.Authority.Within(name) {
+		return nil, fmt.Errorf("agent %s, session %s: %w", k.id, c.session.ID(), errWaitsForItself)
+	}
+	c.actor.Authority = c.actor.Authority.InRun(run.ID()).InTurn(name)
+	ctx, err := r.bounded(ctx, k, c.session.ID())
+	if err != nil {
+		return nil, err
+	}
+	defer r.Accounts.Save(ctx) // what no log entry took with it
+	c.entry.busy.Add(1)
+	defer c.entry.busy.Add(-1)
+	var last runtime.TurnFinished
+	for ev, err := range r.Runner.Turn(ctx, c.actor, c.session.Session, c.say) {
+		if err != nil {
+			return nil, err
+		}
+		switch ev := ev.(type) {
+		case runtime.TurnFinished:
+			last = ev
+		case runtime.TextDelta, runtime.ReasoningDelta, runtime.ToolCallDelta, runtime.UsageDelta, runtime.ModelDelayed:
+			run.Show(ev)
+		}
+	}
+	if last.Output != nil {
+		return last.Output, nil
+	}
+	return json.Marshal(last.Text)
+}
