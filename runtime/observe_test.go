@@ -65,7 +65,7 @@ func TestSpansSayHowATurnEnded(t *testing.T) {
 	}{
 		"well": {answers: [][]runtime.Chunk{read, text("done")}, want: []string{"chat", "execute_tool map_read ok", "chat", "invoke_agent bob"}},
 		"model fails": {
-			failure: fmt.Errorf("x: %w", endpoint.TimedOut(time.Second)), want: []string{"chat timeout", "invoke_agent bob timeout"},
+			failure: fmt.Errorf("x: %w", endpoint.ErrTimeout), want: []string{"chat timeout", "invoke_agent bob timeout"},
 		},
 		"too many model calls": {
 			answers: [][]runtime.Chunk{read, read}, change: func(_ *fixture, o *runtime.Options) { o.MaxModelCalls = 1 },
@@ -116,7 +116,7 @@ func TestTheEndOfATurnHasACode(t *testing.T) {
 	}{
 		"well":                  {answers: [][]runtime.Chunk{text("done")}},
 		"no word for it":        {failure: errors.New("no such model"), want: "failed"},
-		"the model's time":      {failure: fmt.Errorf("x: %w", endpoint.TimedOut(time.Second)), want: "timeout"},
+		"the model's time":      {failure: fmt.Errorf("x: %w", endpoint.ErrTimeout), want: "timeout"},
 		"a word of its own":     {failure: codedError{"agent bob"}, want: "budget_spent"},
 		"too many model calls":  {answers: [][]runtime.Chunk{read, read}, want: "model_calls"},
 		"the model's window":    {failure: fmt.Errorf("x: %w", runtime.ErrWindow), want: "window"},

@@ -7,7 +7,6 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
-	"usher/runtime/openai"
 	"usher/runtime/wrap"
 )
 
@@ -46,7 +45,7 @@ func (f *failure) Unwrap() []error {
 // refused key, a server that is not there after the tries of the model's
 // settings, a spent budget or an unknown request to a replay, are of the model.
 func ofOneAnswer(err error) bool {
-	if e, ok := errors.AsType[*openai.Error](err); ok {
+	if e, ok := errors.AsType[*endpoint.Error](err); ok {
 		switch e.Reason {
 		case "tool_use_failed", "json_validate_failed": // some servers read the model's answer themselves
 			return true
@@ -59,7 +58,7 @@ func ofOneAnswer(err error) bool {
 		}](err)
 		return !ok || !broken.Temporary() // else the connection ended it, and not the model
 	}
-	return reads(err, runtime.ErrWindow) || reads(err, endpoint.ErrRefused) || reads(err, openai.ErrFiltered)
+	return reads(err, runtime.ErrWindow) || reads(err, endpoint.ErrRefused) || reads(err, endpoint.ErrFiltered)
 }
 
 // reads reports whether err is target. Of an error in a recording only the words

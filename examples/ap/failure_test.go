@@ -17,7 +17,6 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
-	"usher/runtime/openai"
 	"usher/runtime/wrap"
 	"usher/tools/spend"
 	"usher/venue/cli"
@@ -215,12 +214,12 @@ func TestOfOneAnswer(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{"authentication", &openai.Error{Status: 401}, false},
-		{"overloaded", &openai.Error{Status: 503}, false},
-		{"unknown setting", &openai.Error{Status: 400}, false},
-		{"not the format", openai.ErrFormat, false},
-		{"unreachable", endpoint.Unreached(io.EOF, strings.TrimSpace), false},
-		{"too slow", endpoint.TimedOut(1), false},
+		{"authentication", &endpoint.Error{Status: 401}, false},
+		{"overloaded", &endpoint.Error{Status: 503}, false},
+		{"unknown setting", &endpoint.Error{Status: 400}, false},
+		{"not the format", endpoint.ErrFormat, false},
+		{"unreachable", endpoint.Passing("reach the model's server: EOF", nil), false},
+		{"too slow", endpoint.ErrTimeout, false},
 		{"connection broke", endpoint.Cut(io.ErrUnexpectedEOF), false},
 		{"spent budget", &spend.BudgetError{}, false},
 		{"no price", &spend.PriceError{}, false},
@@ -230,8 +229,8 @@ func TestOfOneAnswer(t *testing.T) {
 		{"too long a conversation", fmt.Errorf("x: %w", runtime.ErrWindow), true},
 		{"answer too long", fmt.Errorf("%w: max_tokens is used up", endpoint.ErrCut), true},
 		{"declined", fmt.Errorf("%w: no", endpoint.ErrRefused), true},
-		{"filtered", fmt.Errorf("%w: for hate", openai.ErrFiltered), true},
-		{"tool call that the server cannot read", &openai.Error{Status: 400, Reason: "tool_use_failed"}, true},
+		{"filtered", fmt.Errorf("%w: for hate", endpoint.ErrFiltered), true},
+		{"tool call that the server cannot read", &endpoint.Error{Status: 400, Reason: "tool_use_failed"}, true},
 		{"declined in the recording", cassette(endpoint.ErrRefused.Error() + ": no"), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,12 +246,12 @@ func TestNothingIsAskedAfterAFailure(t *testing.T) {
 	asked := 0
 	m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 		asked++
-		return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{}, &openai.Error{Status: 401}) }
+		return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{}, &endpoint.Error{Status: 401}) }
 	})
 	p, models := plug(mustConfig(t), "local", cli.DemoModel{Model: m}, io.Discard)
 	for _, name := range []string{"scanner", "approver", "scanner"} {
 		for _, err := range models[name].Generate(t.Context(), &runtime.Request{}) {
-			if _, ok := errors.AsType[*openai.Error](err); !ok {
+			if _, ok := errors.AsType[*endpoint.Error](err); !ok {
 				t.Errorf("model %s: %v, want the server's error", name, err)
 			}
 		}

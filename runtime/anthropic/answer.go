@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,10 +13,9 @@ import (
 
 // answer turns the events of one answer into chunks.
 type answer struct {
+	*endpoint.Server
 	yield     func(runtime.Chunk, error) bool
 	thoughts  *thoughts
-	clip      func(string) string
-	cleanID   func(string) string
 	cleanName func(string) string // of a called tool
 	tool      string              // the tool whose arguments are the answer; may be empty
 
@@ -54,12 +52,48 @@ func (a *answer) emit(c runtime.Chunk) {
 	}
 }
 
+var _ endpoint.Answer = (*answer)(nil)
+
+// IsWhole is false: the last event says that it is.
+func (a *answer) IsWhole() bool { return false }
+
+// Event takes the next event of a stream.
+func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
+	if data[0] != '{' {
+		return false, nil // of a server that ends its streams as other formats do
+	}
+	var ev sdk.MessageStreamEventUnion
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return false, err
+	}
+	if ev.Type == "error" || mistake {
+		return false, a.Told(data)
+	}
+	err = a.event(&ev)
+	if err == nil && a.gone {
+		err = endpoint.ErrLeft
+	}
+	return a.complete, err
+}
+
+// Whole takes an answer that is one JSON value.
+func (a *answer) Whole(body []byte) error {
+	m := new(sdk.Message)
+	if err := json.Unmarshal(body, m); err != nil {
+		return err
+	}
+	if m.Type == "error" {
+		return a.Told(body)
+	}
+	return a.message(m)
+}
+
 // event takes one event of a stream. Kinds that are not known are passed over,
 // as the API's versioning policy asks for.
 func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
 	switch ev.Type {
 	case "message_start":
-		a.who = a.clip(ev.Message.Model)
+		a.who = a.Clean(ev.Message.Model)
 		u := &ev.Message.Usage
 		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
 	case "content_block_start":
@@ -91,10 +125,10 @@ func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
 
 // message takes an answer in one piece.
 func (a *answer) message(m *sdk.Message) error {
-	if m == nil || m.Type != "message" { // the SDK makes nil of a body that is null
-		return fmt.Errorf("%w: its answer is no message", ErrFormat)
+	if m.Type != "message" {
+		return a.Format("its answer is no message: check base_url, or try the other of stream: true and false")
 	}
-	a.who = a.clip(m.Model)
+	a.who = a.Clean(m.Model)
 	a.count(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
 	for i := range m.Content {
 		b := &m.Content[i]
@@ -130,7 +164,7 @@ func (a *answer) count(input, read, written, out int64) {
 
 func (a *answer) start(index int64, b *block, content string) error {
 	if a.open[index] != nil {
-		return fmt.Errorf("%w: block %d starts twice", ErrFormat, index)
+		return a.Format("block %d starts twice", index)
 	}
 	if a.open == nil {
 		a.open = make(map[int64]*block)
@@ -139,9 +173,9 @@ func (a *answer) start(index int64, b *block, content string) error {
 	a.blocks = append(a.blocks, b)
 	if b.kind == "tool_use" {
 		if b.id == "" || b.name == "" {
-			return fmt.Errorf("%w: a tool call has no id or no name", ErrFormat)
+			return a.Format("a tool call has no id or no name")
 		}
-		b.id = a.cleanID(b.id)
+		b.id = a.CleanID(b.id)
 		if b.name == a.tool {
 			if a.text == nil {
 				a.text = b
@@ -149,7 +183,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 			return nil
 		}
 		if a.calls == maxCalls {
-			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
+			return a.Format("its answer has more than %d tool calls", maxCalls)
 		}
 		b.call, b.name = a.calls, a.cleanName(b.name)
 		a.calls++
@@ -163,7 +197,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 func (a *answer) delta(index int64, d *sdk.MessageStreamEventUnionDelta) error {
 	b := a.open[index]
 	if b == nil {
-		return fmt.Errorf("%w: a piece came for block %d, which is not open", ErrFormat, index)
+		return a.Format("a piece came for block %d, which is not open", index)
 	}
 	switch {
 	case d.Type == "text_delta" && b.kind == "text":
@@ -201,7 +235,7 @@ func (a *answer) piece(b *block, text string) {
 func (a *answer) stop(index int64) error {
 	b := a.open[index]
 	if b == nil {
-		return fmt.Errorf("%w: block %d ends, which is not open", ErrFormat, index)
+		return a.Format("block %d ends, which is not open", index)
 	}
 	delete(a.open, index)
 	if b.kind == "tool_use" && b.content.Len() == 0 {
@@ -213,46 +247,42 @@ func (a *answer) stop(index int64) error {
 	return nil
 }
 
-// errUnfinished: the model stopped before it was done. Another try would end
-// the same way.
-var errUnfinished = errors.New("stopped at a limit")
-
-// finish ends an answer that came completely, and says so if the model did not
+// End ends an answer that came completely, and says so if the model did not
 // complete it.
-func (a *answer) finish() error {
+func (a *answer) End() error {
 	if a.gone {
 		return nil
 	}
 	if len(a.open) > 0 {
-		return fmt.Errorf("%w: the answer ends with a block open", ErrFormat)
+		return a.Format("the answer ends with a block open")
 	}
 	switch a.finished {
 	case "refusal":
 		return refused(&a.refusal)
 	case "max_tokens":
-		return fmt.Errorf("%w: %w: max_tokens is used up: raise it", ErrCut, errUnfinished)
+		return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
 	case "model_context_window_exceeded":
-		return fmt.Errorf("%w: %w: %w: give the agent less context, or start a new session", ErrCut, errUnfinished, runtime.ErrWindow)
+		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", endpoint.ErrCut, runtime.ErrWindow)
 	case "":
-		return fmt.Errorf("%w: the answer has no stop reason", ErrFormat)
+		return a.Format("the answer has no stop reason")
 	}
 	if a.text == nil && a.held.Len() > 0 {
 		a.emit(runtime.Chunk{Text: a.held.String()})
 	}
 	a.remember()
-	a.emit(runtime.Chunk{Finish: endpoint.Word(a.finished, a.clip)})
+	a.emit(runtime.Chunk{Finish: endpoint.Word(a.finished, a.Clean)})
 	return nil
 }
 
 func refused(d *sdk.RefusalStopDetails) error {
-	text := ErrRefused.Error()
+	why := ""
 	if d.Category != "" {
-		text += " (" + string(d.Category) + ")"
+		why = " (" + string(d.Category) + ")"
 	}
 	if d.Explanation != "" {
-		text += ": " + strings.Join(strings.Fields(d.Explanation), " ")
+		why += ": " + strings.Join(strings.Fields(d.Explanation), " ")
 	}
-	return &hidden{text + "; say it in other words, or start a new session", ErrRefused}
+	return fmt.Errorf("%w%s; say it in other words, or start a new session", endpoint.ErrRefused, why)
 }
 
 // remember keeps an answer that was thought over and waits for tool results.

@@ -3,7 +3,7 @@
 //
 // Configurations name it "anthropic" and start at [Provider]; programs start at
 // [New]. One call of [Model.Generate] is one HTTP request. Nothing is tried
-// again here: errors say whether that is worth it (see [Error] and [ErrCut]),
+// again here: errors say whether that is worth it (see [endpoint.Error]),
 // and models over models act on it. The environment is not read, but for the
 // secrets that a configuration looks for there.
 //
@@ -15,11 +15,10 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/url"
-	"strings"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -29,12 +28,11 @@ import (
 const Name = "anthropic"
 
 // Model is a model behind one endpoint. It is safe for concurrent use. It
-// prints without its key.
+// prints without its key, and knows its window where the API is the vendor's own:
+// see [DefaultWindow].
 type Model struct {
+	*endpoint.Server
 	opts     Options // without the key and the headers
-	url      string
-	about    runtime.About
-	server   *endpoint.Server
 	thoughts thoughts
 }
 
@@ -44,54 +42,14 @@ var (
 	_ runtime.Counter   = (*Model)(nil)
 )
 
-// New returns the model that o describes. It does not reach for the server.
-func New(o Options) (*Model, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	base, err := o.base()
-	if err != nil {
-		return nil, err
-	}
-	o.fill()
-	m := &Model{url: strings.TrimRight(base.String(), "/") + "/v1/messages", about: o.about(base), server: o.server(base)}
-	o.Key, o.Headers, o.SecretHeaders = "", nil, nil
-	m.opts = o
-	return m, nil
-}
-
-// String names the model and where it is asked.
-func (m *Model) String() string { return "anthropic model " + m.opts.Model + " at " + m.url }
-
-// About names the model, and its window where the API is the vendor's own: see
-// [DefaultWindow].
-func (m *Model) About() runtime.About { return m.about }
-
-func (o *Options) about(base *url.URL) runtime.About {
-	about := runtime.About{Provider: "anthropic", Model: o.Model, Server: endpoint.Host(base)}
-	if form.Default == "https://"+about.Server {
-		about.Window = DefaultWindow
-	}
-	return about
-}
-
-// Close ends the idle connections to the server. The model stays usable.
-func (m *Model) Close() error {
-	m.server.Close()
-	return nil
-}
-
 // Generate sends the request and yields the answer as it comes. The errors of
-// the sequence are [*Error] for what the server says is wrong, [ErrRefused],
-// [ErrCut], [ErrFormat], [ErrTimeout], the cause of ctx, or a failure to reach
-// the server.
+// the sequence are [*endpoint.Error] for what the server says is wrong,
+// [endpoint.ErrRefused], [endpoint.ErrCut], [endpoint.ErrFormat],
+// [endpoint.ErrTimeout], the cause of ctx, or a failure to reach the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{
-			yield: yield, thoughts: &m.thoughts, clip: m.server.Clean, cleanID: m.server.CleanID,
-			cleanName: endpoint.CalledName(req.Tools, m.server.CleanID),
-		}
-		if err := m.ask(ctx, req, a); err != nil && !a.gone {
+		a := &answer{Server: m.Server, yield: yield, thoughts: &m.thoughts, cleanName: endpoint.CalledName(req.Tools, m.CleanID)}
+		if err := m.ask(ctx, req, a); err != nil && !errors.Is(err, endpoint.ErrLeft) {
 			yield(runtime.Chunk{}, err)
 		}
 	}
@@ -103,22 +61,12 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 		return fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
 	a.tool = answerTool
-	due, orElse := streamType, ", or try stream: false"
-	if m.opts.NoStream {
-		due, orElse = wholeType, ", or try stream: true"
+	body, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
-	return m.post(ctx, "", params, !m.opts.NoStream, func(kind string, body io.Reader) (err error) {
-		switch {
-		case kind == wholeType, kind == "" && m.opts.NoStream:
-			err = m.whole(body, a, due, orElse)
-		case kind != "" && kind != due:
-			return unexpected(kind, due, orElse)
-		default:
-			err = m.stream(body, a)
-		}
-		if err != nil {
-			return err
-		}
-		return a.finish()
-	})
+	if !m.opts.NoStream {
+		body = append(body[:len(body)-1], `,"stream":true}`...)
+	}
+	return m.Ask(ctx, "", body, !m.opts.NoStream, a)
 }

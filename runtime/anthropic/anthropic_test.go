@@ -21,6 +21,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -120,7 +121,7 @@ func (s *api) requests() int {
 // model is a model of the server, as the options change it.
 func (s *api) model(t *testing.T, change ...func(*anthropic.Options)) *anthropic.Model {
 	t.Helper()
-	o := anthropic.Options{Model: "claude-test", BaseURL: s.URL, Key: testKey}
+	o := anthropic.Options{Options: endpoint.Options{Model: "claude-test", BaseURL: s.URL, Key: testKey}}
 	if s.dial != nil {
 		transport := &http.Transport{DialContext: s.dial}
 		t.Cleanup(transport.CloseIdleConnections)

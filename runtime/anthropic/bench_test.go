@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 const benchChunks = 1000
@@ -42,7 +43,7 @@ func BenchmarkStream(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
 	}
 	b.Run("usher", func(b *testing.B) {
-		m, err := anthropic.New(anthropic.Options{Model: "claude-test", Key: testKey, Transport: recorded(stream.Bytes())})
+		m, err := anthropic.New(anthropic.Options{Options: endpoint.Options{Model: "claude-test", Key: testKey, Transport: recorded(stream.Bytes())}})
 		if err != nil {
 			b.Fatal(err)
 		}

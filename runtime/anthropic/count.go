@@ -2,8 +2,8 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -19,24 +19,41 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
-	n := 0
-	err = m.post(ctx, "/count_tokens", counted(&params), false, func(kind string, body io.Reader) error {
-		if kind != "" && kind != wholeType {
-			return unexpected(kind, wholeType, "")
-		}
-		var count struct {
-			InputTokens *int `json:"input_tokens"`
-		}
-		if _, err := m.value(body, &count); err != nil {
-			return err
-		}
-		if count.InputTokens == nil {
-			return fmt.Errorf("%w: its answer is no count of tokens", ErrFormat)
-		}
-		n = endpoint.Tokens(*count.InputTokens)
-		return nil
-	})
-	return n, err
+	body, err := json.Marshal(counted(&params))
+	if err != nil {
+		return 0, fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
+	}
+	c := count{Server: m.Server}
+	err = m.Ask(ctx, "/count_tokens", body, false, &c)
+	return c.n, err
+}
+
+// count is the answer to it.
+type count struct {
+	*endpoint.Server
+	n int
+}
+
+var _ endpoint.Answer = (*count)(nil)
+
+func (c *count) IsWhole() bool { return false }
+func (c *count) End() error    { return nil }
+
+func (c *count) Event([]byte, bool) (bool, error) { return false, c.none() }
+func (c *count) none() error                      { return c.Format("its answer is no count of tokens") }
+
+func (c *count) Whole(body []byte) error {
+	var said struct {
+		InputTokens *int `json:"input_tokens"`
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		return err
+	}
+	if said.InputTokens == nil {
+		return c.none()
+	}
+	c.n = endpoint.Tokens(*said.InputTokens)
+	return nil
 }
 
 // counted is what of a request counts: all but how the answer is sampled.

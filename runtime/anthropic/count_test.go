@@ -10,7 +10,6 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
-	"usher/runtime/anthropic"
 	"usher/runtime/endpoint"
 )
 
@@ -73,12 +72,12 @@ func TestCountTokensFails(t *testing.T) {
 		{"429", reply(429, http.Header{"Retry-After": {"7"}}, apiError("rate_limit_error", "Slow down.")), nil, "Slow down.; try again in 7s", true},
 		{"too long", reply(400, nil, apiError("invalid_request_error", "prompt is too long: 1 > 0")), runtime.ErrWindow, "less context", false},
 		{"no such endpoint", reply(404, nil, apiError("not_found_error", "Not found "+testKey)), nil, "Not found [redacted]; check base_url", false},
-		{"no count", reply(200, nil, `{}`), anthropic.ErrFormat, "no count of tokens", false},
-		{"null", reply(200, nil, `null`), anthropic.ErrFormat, "no count of tokens", false},
-		{"nothing", reply(200, nil, ``), anthropic.ErrCut, "unexpected EOF", true},
-		{"no JSON", reply(200, nil, `{"input_tokens":]}`), anthropic.ErrFormat, "invalid character", false},
-		{"half of it", reply(200, nil, `{"input_tok`), anthropic.ErrCut, "unexpected EOF", true},
-		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), anthropic.ErrFormat, "check base_url", false},
+		{"no count", reply(200, nil, `{}`), endpoint.ErrFormat, "no count of tokens", false},
+		{"null", reply(200, nil, `null`), endpoint.ErrFormat, "check base_url: it sent null", false},
+		{"nothing", reply(200, nil, ``), endpoint.ErrCut, "unexpected EOF", true},
+		{"no JSON", reply(200, nil, `{"input_tokens":]}`), endpoint.ErrFormat, `it sent {"input_tokens":]}`, false},
+		{"half of it", reply(200, nil, `{"input_tok`), endpoint.ErrCut, "unexpected EOF", true},
+		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), endpoint.ErrFormat, "base_url is not", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)

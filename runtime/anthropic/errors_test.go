@@ -15,6 +15,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 // verdict is what wrappers ask an error.
@@ -69,8 +70,8 @@ func TestServerErrors(t *testing.T) {
 		{"404", reply(404, nil, apiError("not_found_error", "model: claude-test")), "check base_url and model", false, 0, false},
 		{"413", reply(413, nil, apiError("request_too_large", "Too large")), "less context", false, 0, false},
 		{"502 of a proxy", reply(502, http.Header{"Content-Type": {"text/html"}}, "<html>\n<h1>Bad\x00 Gateway</h1>"+strings.Repeat("x", 1<<20)), "502 Bad Gateway: <html> <h1>Bad", true, 0, false},
-		{"a redirect", reply(307, http.Header{"Location": {"https://evil.example/v1/messages"}}, ""), "307 Temporary Redirect): set base_url", false, 0, false},
-		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), "it sent text/html", false, 0, false},
+		{"a redirect", reply(307, http.Header{"Location": {"https://evil.example/v1/messages"}}, ""), "307 Temporary Redirect: it redirects to https://evil.example/v1/messages, and redirects are not followed: set base_url", false, 0, false},
+		{"a web page", reply(200, http.Header{"Content-Type": {"text/html"}}, "<html>"), "it sent a web page: base_url is not", false, 0, false},
 		{
 			"an error in mid-stream", events(5, begin, text0, delta0("Hi"), apiError("overloaded_error", "Overloaded")),
 			"the model's server answers with an error (overloaded_error): Overloaded [request req_body]", true, 0, false,
@@ -83,8 +84,8 @@ func TestServerErrors(t *testing.T) {
 			"the model's server answers with an error (overloaded_error): Overloaded [request req_body]", true, 0, false,
 		},
 		{"an error under the status of an answer", reply(200, nil, apiError("overloaded_error", "Over\u002dloaded")), "with an error (overloaded_error): Over-loaded", true, 0, false},
-		{"an answer of another API", reply(200, nil, `{"object":"chat.completion"}`), "it sent application/json where text/event-stream was due: check base_url, or try stream: false", false, 0, false},
-		{"401 with the key in escapes", reply(401, nil, `{"message":"`+strings.ReplaceAll(testKey, "-", `\u002d`)+`"}`), `{"message":"[redacted]"}; check key`, false, 0, false},
+		{"an answer of another API", reply(200, nil, `{"object":"chat.completion"}`), "its answer is no message: check base_url", false, 0, false},
+		{"401 with the key in escapes", reply(401, nil, `{"message":"`+strings.ReplaceAll(testKey, "-", `\u002d`)+`"}`), `: [redacted]; check key`, false, 0, false},
 		{"an error of another kind in mid-stream", events(5, begin, apiError("invalid_request_error", "No.")), "(invalid_request_error): No.", false, 0, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,7 +123,7 @@ func manyCalls() []string {
 func TestErrorForAWholeAnswer(t *testing.T) {
 	s := serve(t, reply(200, nil, apiError("overloaded_error", "Overloaded "+testKey)))
 	_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = true }), say("Hi"))
-	said, ok := errors.AsType[*anthropic.Error](err)
+	said, ok := errors.AsType[*endpoint.Error](err)
 	if !ok || !said.Temporary() || said.Error() != "the model's server answers with an error (overloaded_error): Overloaded [redacted] [request req_body]" {
 		t.Errorf("Generate: %v, want a temporary Error", err)
 	}
@@ -209,28 +210,28 @@ func TestBrokenAnswers(t *testing.T) {
 		want      string
 		temporary bool
 	}{
-		{"nothing", events(1), nil, anthropic.ErrCut, "the stream ended early", true},
-		{"cut between events", events(64, begin, text0, delta0("Hi")), nil, anthropic.ErrCut, "the stream ended early", true},
-		{"cut before the last event", events(64, begin, text0, delta0("Hi"), stop0, endTurn), nil, anthropic.ErrCut, "the stream ended early", true},
-		{"connection lost", hang(begin, text0, delta0("Hi")), nil, anthropic.ErrCut, "unexpected EOF", true},
+		{"nothing", events(1), nil, endpoint.ErrCut, "unexpected EOF", true},
+		{"cut between events", events(64, begin, text0, delta0("Hi")), nil, endpoint.ErrCut, "unexpected EOF", true},
+		{"cut before the last event", events(64, begin, text0, delta0("Hi"), stop0, endTurn), nil, endpoint.ErrCut, "unexpected EOF", true},
+		{"connection lost", hang(begin, text0, delta0("Hi")), nil, endpoint.ErrCut, "unexpected EOF", true},
 		{"connection lost in a whole answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, `{"type":"message","content":[`)
-		}, whole, anthropic.ErrCut, "unexpected EOF", true},
-		{"no JSON", events(64, begin, text0, `{"type":"content_block_delta","index":0,`), nil, anthropic.ErrFormat, "JSON", false},
-		{"no JSON in a whole answer", reply(200, nil, `{"type":]}`), whole, anthropic.ErrFormat, "invalid character", false},
-		{"half of a whole answer", reply(200, nil, `{"type":"message"`), whole, anthropic.ErrCut, "unexpected EOF", true},
-		{"null for a whole answer", reply(200, nil, "null"), whole, anthropic.ErrFormat, "no message", false},
-		{"null for a stream", reply(200, nil, "null"), nil, anthropic.ErrFormat, "check base_url", false},
-		{"nothing for a whole answer", reply(200, nil, ""), whole, anthropic.ErrCut, "unexpected EOF", true},
-		{"nothing, and a status that says so", reply(204, nil, ""), whole, anthropic.ErrCut, "unexpected EOF", true},
+		}, whole, endpoint.ErrCut, "unexpected EOF", true},
+		{"no JSON", events(64, begin, text0, `{"type":"content_block_delta","index":0,`), nil, endpoint.ErrFormat, `it sent {"type":"content_block_delta","index":0,`, false},
+		{"no JSON in a whole answer", reply(200, nil, `{"type":]}`), whole, endpoint.ErrFormat, `it sent {"type":]}`, false},
+		{"half of a whole answer", reply(200, nil, `{"type":"message"`), whole, endpoint.ErrCut, "unexpected EOF", true},
+		{"null for a whole answer", reply(200, nil, "null"), whole, endpoint.ErrFormat, "check base_url: it sent null", false},
+		{"null for a stream", reply(200, nil, "null"), nil, endpoint.ErrFormat, "check base_url: it sent null", false},
+		{"nothing for a whole answer", reply(200, nil, ""), whole, endpoint.ErrCut, "unexpected EOF", true},
+		{"nothing, and a status that says so", reply(204, nil, ""), whole, endpoint.ErrCut, "unexpected EOF", true},
 		{"half of a whole answer to a stream", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, `{"type":"message","content":[`)
-		}, nil, anthropic.ErrCut, "unexpected EOF", true},
-		{"a message that is none, to a stream", reply(200, nil, `{"type":"message","content":3}`), nil, anthropic.ErrFormat, "no stop reason", false},
+		}, nil, endpoint.ErrCut, "unexpected EOF", true},
+		{"a message that is none, to a stream", reply(200, nil, `{"type":"message","content":3}`), nil, endpoint.ErrFormat, "no stop reason", false},
 		{"a line without end", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			space := strings.Repeat(" ", 1<<20)
@@ -239,10 +240,10 @@ func TestBrokenAnswers(t *testing.T) {
 					return
 				}
 			}
-		}, nil, anthropic.ErrFormat, "longer than", false},
-		{"many calls", events(1<<20, manyCalls()...), nil, anthropic.ErrFormat, "more than 1024 tool calls", false},
-		{"something else in a whole answer", reply(200, nil, `{"object":"chat.completion"}`), whole, anthropic.ErrFormat, "no message", false},
-		{"endless", endless, nil, anthropic.ErrFormat, "longer than", false},
+		}, nil, endpoint.ErrFormat, "longer than", false},
+		{"many calls", events(1<<20, manyCalls()...), nil, endpoint.ErrFormat, "more than 1024 tool calls", false},
+		{"something else in a whole answer", reply(200, nil, `{"object":"chat.completion"}`), whole, endpoint.ErrFormat, "no message", false},
+		{"endless", endless, nil, endpoint.ErrFormat, "longer than", false},
 		{"endless in a whole answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			space := strings.Repeat(" ", 1<<20)
@@ -251,21 +252,21 @@ func TestBrokenAnswers(t *testing.T) {
 					return
 				}
 			}
-		}, whole, anthropic.ErrFormat, "longer than", false},
-		{"a piece of no block", events(64, begin, delta0("Hi")), nil, anthropic.ErrFormat, "block 0, which is not open", false},
-		{"an end of no block", events(64, begin, stop0), nil, anthropic.ErrFormat, "block 0 ends", false},
-		{"a block that starts twice", events(64, begin, text0, text0), nil, anthropic.ErrFormat, "starts twice", false},
-		{"a block left open", events(64, begin, text0, endTurn, end), nil, anthropic.ErrFormat, "block open", false},
-		{"a call without a name", events(64, begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}`), nil, anthropic.ErrFormat, "no id or no name", false},
-		{"no stop reason", events(64, begin, end), nil, anthropic.ErrFormat, "no stop reason", false},
-		{"max_tokens", events(64, begin, text0, delta0("Hi"), stop0, strings.ReplaceAll(endTurn, "end_turn", "max_tokens"), end), nil, anthropic.ErrCut, "max_tokens is used up: raise it", false},
+		}, whole, endpoint.ErrFormat, "longer than", false},
+		{"a piece of no block", events(64, begin, delta0("Hi")), nil, endpoint.ErrFormat, "block 0, which is not open", false},
+		{"an end of no block", events(64, begin, stop0), nil, endpoint.ErrFormat, "block 0 ends", false},
+		{"a block that starts twice", events(64, begin, text0, text0), nil, endpoint.ErrFormat, "starts twice", false},
+		{"a block left open", events(64, begin, text0, endTurn, end), nil, endpoint.ErrFormat, "block open", false},
+		{"a call without a name", events(64, begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}`), nil, endpoint.ErrFormat, "no id or no name", false},
+		{"no stop reason", events(64, begin, end), nil, endpoint.ErrFormat, "no stop reason", false},
+		{"max_tokens", events(64, begin, text0, delta0("Hi"), stop0, strings.ReplaceAll(endTurn, "end_turn", "max_tokens"), end), nil, endpoint.ErrCut, "max_tokens is used up: raise it", false},
 		{"context window", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "model_context_window_exceeded"), end), nil, runtime.ErrWindow, "give the agent less context", false},
 		{
 			"refusal", events(64, begin, text0, delta0("I"), stop0,
 				`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It could\nharm."}},"usage":{"output_tokens":2}}`, end),
-			nil, anthropic.ErrRefused, "the model refuses to answer (cyber): It could harm.; say it in other words", false,
+			nil, endpoint.ErrRefused, "the model refuses to answer (cyber): It could harm.; say it in other words", false,
 		},
-		{"refusal without details", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end), nil, anthropic.ErrRefused, "the model refuses to answer; say", false},
+		{"refusal without details", events(64, begin, strings.ReplaceAll(endTurn, "end_turn", "refusal"), end), nil, endpoint.ErrRefused, "the model refuses to answer; say", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)
@@ -332,7 +333,7 @@ func TestTimeout(t *testing.T) {
 
 func checkTimeout(t *testing.T, s *api, err error, began time.Time) {
 	t.Helper()
-	if took := time.Since(began); !errors.Is(err, anthropic.ErrTimeout) || !strings.Contains(err.Error(), "after 1m0s") || took != time.Minute {
+	if took := time.Since(began); !errors.Is(err, endpoint.ErrTimeout) || !strings.Contains(err.Error(), "after 1m0s") || took != time.Minute {
 		t.Fatalf("after %s: %v, want that no answer came after a minute", took, err)
 	}
 	if temporary, _, _ := verdict(err); !temporary || s.requests() != 1 {

@@ -3,20 +3,18 @@ package anthropic
 import (
 	"net/http"
 	"strings"
-	"time"
 
+	"usher/runtime"
 	"usher/runtime/endpoint"
-)
-
-// Defaults of [Options].
-const (
-	DefaultMaxTokens = 16384
-	DefaultTimeout   = 5 * time.Minute
 )
 
 // DefaultWindow is the window that every model of the vendor's own API has:
 // tokens. Some have a larger one, which the API does not say.
 const DefaultWindow = 200_000
+
+// defaultMaxTokens is the longest answer where none is set, on top of the
+// thinking budget.
+const defaultMaxTokens = 16384
 
 // Adaptive, as a thinking budget, lets the model decide how much to think.
 const Adaptive = -1
@@ -24,54 +22,65 @@ const Adaptive = -1
 // minThinking is the least budget that the API takes: tokens.
 const minThinking = 1024
 
-// Options says which model is asked, where and how. Model is required; the
-// zero value of everything else is valid. Pointers that are nil are not sent.
-type Options struct {
-	Model     string          // as the API names it, for example "claude-sonnet-5"
-	BaseURL   string          // with or without /v1; "" is https://api.anthropic.com
-	AllowHTTP bool            // permit http to other machines than this one
-	Key       endpoint.Secret // "" sends none, for gateways that need none
+// apiVersion is the version of the API, by its documentation.
+const apiVersion = "2023-06-01"
 
-	Headers       map[string]string          // more headers
-	SecretHeaders map[string]endpoint.Secret // more headers, with values that no error may show
-
-	MaxTokens      int      // of the answer, thinking included; 0 is DefaultMaxTokens, on top of the thinking budget
-	Temperature    *float64 // 0 to 1
-	TopP           *float64 // 0 to 1
-	ThinkingBudget int      // tokens, at least 1024 and below MaxTokens, or Adaptive; 0 leaves it to the API's default
-
-	NoPromptCache bool          // do not let the API cache the tools and the stable part of the system message
-	NoStream      bool          // ask for the answer in one piece
-	Timeout       time.Duration // of one request, its answer included; 0 is DefaultTimeout
-
-	// Transport carries the requests; nil is one of the model's own, which for an
-	// http address connects to this machine alone unless AllowHTTP is set.
-	Transport http.RoundTripper
-	Now       func() time.Time // nil is time.Now; for dates in Retry-After
+var form = endpoint.Form{
+	Name:     Name,
+	Speaks:   "the Messages API",
+	Default:  "https://api.anthropic.com",
+	Example:  "https://host",
+	Endpoint: "/messages",
+	Query:    "headers",
+	Variable: "ANTHROPIC_API_KEY",
+	Model:    "claude-sonnet-5",
+	Hottest:  1,
+	Taken: map[string]string{
+		"X-Api-Key":         "has a setting of its own: use key",
+		"Anthropic-Version": "is set by the request itself: remove it",
+	},
 }
 
-// fill puts in the defaults.
-func (o *Options) fill() {
+// Options says which model is asked, where and how. Model is required; the
+// zero value of everything else is valid. MaxTokens has the thinking in it: 0 is
+// 16384, on top of the thinking budget.
+type Options struct {
+	endpoint.Options
+
+	ThinkingBudget int  // tokens, at least 1024 and below MaxTokens, or Adaptive; 0 leaves it to the API's default
+	NoPromptCache  bool // do not let the API cache the tools and the stable part of the system message
+}
+
+// New returns the model that o describes. It does not reach for the server.
+func New(o Options) (*Model, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	to, err := form.Base(o.BaseURL, o.AllowHTTP) // with or without /v1
+	if err != nil {
+		return nil, err
+	}
 	if o.MaxTokens == 0 {
-		o.MaxTokens = DefaultMaxTokens + max(0, o.ThinkingBudget)
+		o.MaxTokens = defaultMaxTokens + max(0, o.ThinkingBudget)
 	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
+	about := runtime.About{Provider: "anthropic"}
+	if form.Default == "https://"+endpoint.Host(to) {
+		about.Window = DefaultWindow
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	to.Path, to.RawPath = strings.TrimSuffix(strings.TrimRight(to.Path, "/"), "/v1")+"/v1/messages", ""
+	own := http.Header{"Anthropic-Version": {apiVersion}}
+	if o.Key != "" {
+		own.Set("X-Api-Key", string(o.Key))
 	}
+	server := form.Serve(&o.Options, to, own, about)
+	return &Model{Server: server, opts: o}, nil
 }
 
 // check refuses what the API would refuse at the first request.
 func (o *Options) check() error {
-	switch {
-	case strings.TrimSpace(o.Model) == "":
-		return endpoint.Bad("model", "is missing: name the model as the API does, for example claude-sonnet-5")
-	case o.MaxTokens < 0:
-		return endpoint.Bad("max_tokens", "is %d: use a number above 0", o.MaxTokens)
-	case o.Timeout < 0:
-		return endpoint.Bad("timeout", "is %s: use one above 0, for example 5m", o.Timeout)
+	switch err := form.Check(&o.Options); {
+	case err != nil:
+		return err
 	case o.ThinkingBudget < minThinking && o.ThinkingBudget != 0 && o.ThinkingBudget != Adaptive:
 		return endpoint.Bad("thinking", "is %d: use at least %d tokens, or adaptive", o.ThinkingBudget, minThinking)
 	case o.ThinkingBudget > 0 && o.MaxTokens > 0 && o.ThinkingBudget >= o.MaxTokens:
@@ -79,17 +88,5 @@ func (o *Options) check() error {
 	case o.ThinkingBudget != 0 && o.Temperature != nil:
 		return endpoint.Bad("thinking", "and temperature exclude each other: remove one")
 	}
-	if t := o.Temperature; t != nil && !(*t >= 0 && *t <= 1) {
-		return endpoint.Bad("temperature", "is %v: use 0 to 1", *t)
-	}
-	if p := o.TopP; p != nil && !(*p >= 0 && *p <= 1) {
-		return endpoint.Bad("top_p", "is %v: use 0 to 1", *p)
-	}
-	if err := endpoint.CheckValue("key", string(o.Key)); err != nil {
-		return err
-	}
-	return endpoint.CheckHeaders(o.Headers, o.SecretHeaders, map[string]string{
-		"X-Api-Key":         "has a setting of its own: use key",
-		"Anthropic-Version": "is set by the request itself: remove it",
-	})
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 // What the runtime makes of any conversation, the API takes: the rules here are
@@ -153,7 +154,7 @@ func FuzzStream(f *testing.F) {
 		f.Add(strings.Join(lines, "\n"))
 	}
 	f.Fuzz(func(t *testing.T, stream string) {
-		m, err := anthropic.New(anthropic.Options{Model: "claude-test", Transport: canned(events(1<<20, strings.Split(stream, "\n")...))})
+		m, err := anthropic.New(anthropic.Options{Options: endpoint.Options{Model: "claude-test", Transport: canned(events(1<<20, strings.Split(stream, "\n")...))}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 	"usher/runtime/wrap"
 )
 
@@ -32,8 +33,8 @@ func TestRetry(t *testing.T) {
 	}{
 		{"cut before anything", []http.HandlerFunc{torn(), hello(64)}, 2, text, nil, 0},
 		{"cut after its head", []http.HandlerFunc{torn(begin, ping, text0), hello(64)}, 2, text, nil, 0},
-		{"cut in its text", []http.HandlerFunc{torn(begin, text0, delta0("Hi")), hello(64)}, 1, "Hi", anthropic.ErrCut, 0},
-		{"cut in a call", []http.HandlerFunc{torn(begin, tool1Start, tool1b), hello(64)}, 1, "", anthropic.ErrCut, 0},
+		{"cut in its text", []http.HandlerFunc{torn(begin, text0, delta0("Hi")), hello(64)}, 1, "Hi", endpoint.ErrCut, 0},
+		{"cut in a call", []http.HandlerFunc{torn(begin, tool1Start, tool1b), hello(64)}, 1, "", endpoint.ErrCut, 0},
 		{"429, 500, 529, overloaded", []http.HandlerFunc{
 			reply(429, http.Header{"Retry-After-Ms": {"1"}}, apiError("rate_limit_error", "Slow down.")),
 			reply(500, nil, apiError("api_error", "Oh.")),
@@ -41,7 +42,7 @@ func TestRetry(t *testing.T) {
 			events(64, begin, apiError("overloaded_error", "Overloaded")),
 			hello(64),
 		}, 5, text, nil, 0},
-		{"no JSON", []http.HandlerFunc{events(64, begin, `{"type":"content_block_delta",`), hello(64)}, 1, "", anthropic.ErrFormat, 0},
+		{"no JSON", []http.HandlerFunc{events(64, begin, `{"type":"content_block_delta",`), hello(64)}, 1, "", endpoint.ErrFormat, 0},
 		{"no end in time", []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 			events(64, begin)(w, r)
 			_, _ = io.Copy(io.Discard, r.Body)

@@ -20,34 +20,21 @@ func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, erro
 		return nil, err
 	}
 	m, err := New(o)
-	err = errors.Join(err, endpoint.NeedsKey(host, o.BaseURL, o.Key, o.SecretHeaders, "ANTHROPIC_API_KEY"))
+	err = errors.Join(err, form.NeedsKey(&o.Options))
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// host is the vendor's own.
-const host = "api.anthropic.com"
-
 // Settings returns the names of the settings that [Provider] takes.
 func Settings() []string { return endpoint.Names(settings(new(Options), nil)) }
 
 func settings(o *Options, secrets endpoint.Secrets) map[string]endpoint.Setting {
-	return map[string]endpoint.Setting{
-		"model":        endpoint.Text(&o.Model),
-		"base_url":     endpoint.Text(&o.BaseURL),
-		"allow_http":   endpoint.Truth(&o.AllowHTTP),
-		"key":          endpoint.Key(&o.Key, secrets),
-		"headers":      endpoint.Headers(&o.Headers, &o.SecretHeaders, secrets, "{anthropic-beta: context-1m-2025-08-07}"),
-		"max_tokens":   endpoint.Positive(&o.MaxTokens),
-		"temperature":  endpoint.Optional(&o.Temperature, endpoint.Number),
-		"top_p":        endpoint.Optional(&o.TopP, endpoint.Number),
-		"thinking":     budget(&o.ThinkingBudget),
-		"prompt_cache": endpoint.Negated(&o.NoPromptCache),
-		"stream":       endpoint.Negated(&o.NoStream),
-		"timeout":      endpoint.Duration(&o.Timeout),
-	}
+	known := o.Settings(secrets, "{anthropic-beta: context-1m-2025-08-07}")
+	known["thinking"] = budget(&o.ThinkingBudget)
+	known["prompt_cache"] = endpoint.Negated(&o.NoPromptCache)
+	return known
 }
 
 func budget(to *int) endpoint.Setting {

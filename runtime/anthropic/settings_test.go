@@ -93,7 +93,7 @@ func TestAbout(t *testing.T) {
 		{"https://gateway.example:8443/anthropic", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "gateway.example:8443"}},
 		{"http://localhost:4000", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "localhost:4000"}},
 	} {
-		m, err := anthropic.New(anthropic.Options{Model: "claude-test", BaseURL: tc.base, Key: testKey})
+		m, err := anthropic.New(anthropic.Options{Options: endpoint.Options{Model: "claude-test", BaseURL: tc.base, Key: testKey}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestWrongSettings(t *testing.T) {
 }
 
 func TestSecretsPrintRedacted(t *testing.T) {
-	o := anthropic.Options{Key: testKey, SecretHeaders: map[string]endpoint.Secret{"A": testKey}}
+	o := anthropic.Options{Options: endpoint.Options{Key: testKey, SecretHeaders: map[string]endpoint.Secret{"A": testKey}}}
 	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.SecretHeaders})
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,12 @@
 // Package endpoint is what the providers of models behind an HTTP endpoint
 // have in common, whatever they speak there: how settings, keys and headers
-// are read and checked, where a request may go, and what its failures mean to
-// the models above.
+// are read and checked, where a request may go, how an answer is read, and what
+// its failures mean to the models above.
 //
-// A provider reads its configuration with [Read], checks where it leads with
-// [Form.Base], and asks through a [Server], which takes the secrets out of
-// whatever the other side says. A stream comes as [Events].
+// A provider says what its format looks like in a [Form], reads its
+// configuration with [Read], checks it with [Form.Check] and [Form.Base], and
+// asks through [Form.Serve]'s [Server], which takes the secrets out of whatever
+// the other side says. It reads answers as an [Answer].
 package endpoint
 
 import (
@@ -14,17 +15,23 @@ import (
 	"strings"
 )
 
-// Form is what a format's base addresses look like.
+// Form is what the endpoints of a provider look like.
 type Form struct {
-	Default  string // the address where none is set; "" where one must be
-	Example  string // shown where one is wrong, for example "https://host/v1"
-	Endpoint string // the path that requests go to below it, for example "/chat/completions"
-	Query    string // the settings that hold what some write as a query, for example "headers"
+	Name     string            // the provider's
+	Speaks   string            // what is spoken there, for example "the Messages API"
+	Default  string            // the vendor's own address
+	Example  string            // shown where one is wrong, for example "https://host/v1"
+	Endpoint string            // the path that requests go to below it, for example "/chat/completions"
+	Query    string            // the settings that hold what some write as a query, for example "headers"
+	Variable string            // that commonly holds a key, for example "OPENAI_API_KEY"
+	Model    string            // shown where none is named
+	Hottest  float64           // the highest temperature
+	Taken    map[string]string // headers that may not be given: why, by name
 }
 
 // Base parses text, which is the setting base_url, and refuses what would send
 // key or conversation where they do not belong.
-func (f Form) Base(text string, allowHTTP bool) (*url.URL, error) {
+func (f *Form) Base(text string, allowHTTP bool) (*url.URL, error) {
 	if text == "" {
 		text = f.Default
 	}
@@ -49,6 +56,24 @@ func (f Form) Base(text string, allowHTTP bool) (*url.URL, error) {
 		return nil, Bad("base_url", "%q sends key and conversation unencrypted to another machine: use https, or set allow_http: true", text)
 	}
 	return u, nil
+}
+
+// NeedsKey is an error where requests go to the vendor, who answers nobody
+// without a key, and there is none: a header may hold one, too.
+func (f *Form) NeedsKey(o *Options) error {
+	own, _ := url.Parse(f.Default)
+	if at, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || !strings.EqualFold(at.Hostname(), own.Host)) {
+		return nil //nolint:nilerr // what is no address is told of by itself
+	}
+	for name := range o.SecretHeaders {
+		if holdsKey(name) {
+			return nil
+		}
+	}
+	if o.Key != "" {
+		return nil
+	}
+	return Bad(KeySetting, "is missing, and %s answers nobody without one: write where it stands, for example key: env:%s", own.Host, f.Variable)
 }
 
 func loopback(host string) bool {

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -139,7 +138,7 @@ func TestRetryAfter(t *testing.T) {
 		h := make(http.Header)
 		h.Set("Retry-After-Ms", tt.ms)
 		h.Set("Retry-After", tt.s)
-		if got, known := RetryAfter(h, now); got != tt.want || known != tt.known {
+		if got, known := retryAfter(h, now); got != tt.want || known != tt.known {
 			t.Errorf("RetryAfter(%q, %q) = %s, %t, want %s, %t", tt.ms, tt.s, got, known, tt.want, tt.known)
 		}
 	}
@@ -150,25 +149,23 @@ func TestTemporary(t *testing.T) {
 		400: false, 401: false, 404: false, 408: true, 409: true, 413: false, 425: true, 429: true,
 		500: true, 501: false, 502: true, 503: true, 505: false, 529: true,
 	} {
-		if got := Temporary(status); got != want {
+		if got := isTemporary(status); got != want {
 			t.Errorf("Temporary(%d) = %t, want %t", status, got, want)
 		}
 	}
 }
 
-func TestTransient(t *testing.T) {
+func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		is   error
 		text string
 	}{
 		{Cut(io.ErrUnexpectedEOF), ErrCut, "the model's answer is incomplete: unexpected EOF"},
-		{Cut(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF, "the model's answer is incomplete: unexpected EOF"},
-		{TimedOut(time.Minute), ErrTimeout, "the model took too long: no complete answer after 1m0s, its timeout"},
-		{Unreached(fmt.Errorf("dial %s: %w", testKey, io.EOF), cleanerOf(testKey, nil)), io.EOF, "reach the model's server: dial [redacted]: EOF"},
+		{timedOut(time.Minute), ErrTimeout, "the model took too long: no complete answer after 1m0s, its timeout"},
 	} {
-		transient, ok := errors.AsType[*transient](tt.err)
-		if !ok || !transient.Temporary() || !errors.Is(tt.err, tt.is) || tt.err.Error() != tt.text {
+		failed, ok := errors.AsType[*failure](tt.err)
+		if !ok || !failed.Temporary() || !errors.Is(tt.err, tt.is) || tt.err.Error() != tt.text {
 			t.Errorf("%v is temporary: %t, want a temporary %v that reads %s", tt.err, ok, tt.is, tt.text)
 		}
 	}

@@ -1,61 +1,90 @@
 package endpoint
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
+	"usher/runtime"
 	"usher/tools/fault"
 )
 
 var (
-	// ErrRefused: the model, or the provider for it, declined to answer.
+	// ErrRefused: the model, or the provider for it, declined to answer. The same
+	// conversation is refused again.
 	ErrRefused = fault.New(fault.Refused, "the model refuses to answer")
+	// ErrFiltered: a content filter of the provider stopped the request or the answer.
+	ErrFiltered = fault.New(fault.Refused, "the provider's content filter stopped it")
 	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
 	ErrCut = fault.New(fault.Cut, "the model's answer is incomplete")
+	// ErrFormat: what the server sent is no answer in the provider's format.
+	ErrFormat = fault.New(fault.Format, "the model's server does not speak the format")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
 	ErrTimeout = fault.New(fault.Timeout, "the model took too long")
 )
 
-// transient is a failure that says nothing about the request itself: the same
-// one may succeed.
-type transient struct {
-	text string
-	err  error
+// failure is an error of which only a clean text, and what it is, are left.
+type failure struct {
+	text    string
+	is      error // may be nil
+	passing bool  // it says nothing about the request itself: the same one may succeed
 }
+
+func (e *failure) Error() string   { return e.text }
+func (e *failure) Unwrap() error   { return e.is }
+func (e *failure) Temporary() bool { return e.passing }
 
 // Passing is a failure that reads as text, is an err, and may not come again.
-func Passing(text string, err error) error { return &transient{text, err} }
-
-// Error is the text.
-func (e *transient) Error() string { return e.text }
-
-// Unwrap returns what failed.
-func (e *transient) Unwrap() error { return e.err }
-
-// Temporary is true.
-func (e *transient) Temporary() bool { return true }
+func Passing(text string, err error) error { return &failure{text, err, true} }
 
 // Cut is an [ErrCut] by a connection that broke, or by a server that stopped.
-func Cut(why error) error {
-	err := fmt.Errorf("%w: %w", ErrCut, why)
-	return &transient{err.Error(), err}
+func Cut(why error) error { return Passing(fmt.Sprintf("%v: %v", ErrCut, why), ErrCut) }
+
+// broken is an [ErrCut] by an error of reading, unless that says it better.
+func broken(err error) error {
+	if errors.Is(err, ErrFormat) {
+		return err
+	}
+	return Cut(err)
 }
 
-// TimedOut is the [ErrTimeout] of a request that may take limit.
-func TimedOut(limit time.Duration) error {
-	err := fmt.Errorf("%w: no complete answer after %s, its timeout", ErrTimeout, limit)
-	return &transient{err.Error(), err}
+// timedOut is the [ErrTimeout] of a request that may take limit.
+func timedOut(limit time.Duration) error {
+	return Passing(fmt.Sprintf("%v: no complete answer after %s, its timeout", ErrTimeout, limit), ErrTimeout)
 }
 
-// Unreached is a failure to reach the server. Clean is [Server].Clean.
-func Unreached(err error, clean func(string) string) error {
-	return &transient{"reach the model's server: " + clean(err.Error()), err}
+// shown is an error of an answer with nothing in its text that may not be shown.
+func (s *Server) shown(err error) error {
+	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, ErrLeft) {
+		return err
+	}
+	out := &failure{text: s.Clean(err.Error())}
+	if broken, ok := errors.AsType[*failure](err); ok {
+		out.passing = broken.passing
+	}
+	for _, is := range []error{ErrRefused, ErrFiltered, ErrCut, ErrFormat} {
+		if errors.Is(err, is) {
+			out.is = is
+		}
+	}
+	if errors.Is(err, runtime.ErrWindow) {
+		out.is = errors.Join(out.is, runtime.ErrWindow)
+	}
+	return out
 }
 
-// Temporary says of a status of HTTP whether the same request may succeed later.
-func Temporary(status int) bool {
+// unread is err, and an [ErrFormat] where it is an error of reading data.
+func (s *Server) unread(err error, data []byte) error {
+	if _, coded := errors.AsType[fault.Coded](err); err == nil || coded || errors.Is(err, ErrLeft) {
+		return err
+	}
+	return s.Format("check base_url: it sent %s", data)
+}
+
+// isTemporary says of a status of HTTP whether the same request may succeed later.
+func isTemporary(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
@@ -65,10 +94,10 @@ func Temporary(status int) bool {
 	return status >= 500
 }
 
-// RetryAfter reads how long a server asks to wait: in milliseconds, in seconds,
+// retryAfter reads how long a server asks to wait: in milliseconds, in seconds,
 // or until a date. What is beyond a day is a day: nobody waits that long, and to
 // pass over it would mean to ask again at once.
-func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	const longest = 24 * time.Hour
 	in := func(n float64, unit time.Duration) time.Duration {
 		return time.Duration(min(n, float64(longest/unit)) * float64(unit))

@@ -12,9 +12,9 @@ import (
 // keyWords mark the names of headers whose values are keys.
 var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
 
-// Headers takes extra headers, such as example shows. A value is written out,
+// headers takes extra headers, such as example shows. A value is written out,
 // or, where it is a key, a reference to a secret.
-func Headers(plain *map[string]string, secret *map[string]Secret, secrets Secrets, example string) Setting {
+func headers(plain *map[string]string, secret *map[string]Secret, secrets Secrets, example string) Setting {
 	return func(value any) error {
 		set, ok := value.(map[string]any)
 		if !ok {
@@ -57,38 +57,34 @@ var ownHeaders = []string{
 	"Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// CheckHeaders refuses headers that no request can hold, those that the request
-// sets itself, and those that are taken in this format: why, by name.
-func CheckHeaders(plain map[string]string, secret map[string]Secret, taken map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(plain)) {
-		if err := checkHeader(name, plain[name], taken); err != nil {
-			return err
-		}
+// checkHeaders refuses headers that no request can hold, those that the request
+// sets itself, and those that are taken in this format.
+func (f *Form) checkHeaders(o *Options) error {
+	all := make(map[string]string)
+	for name, value := range o.SecretHeaders {
+		all[name] = string(value)
 	}
-	for _, name := range slices.Sorted(maps.Keys(secret)) {
-		if err := checkHeader(name, string(secret[name]), taken); err != nil {
+	maps.Copy(all, o.Headers)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		if name == "" || strings.Trim(name, token) != "" {
+			return badHeader("%q is not the name of a header: use letters, digits and -", name)
+		}
+		for _, own := range ownHeaders {
+			if strings.EqualFold(name, own) {
+				return badHeader("%s is set by the request itself: remove it", own)
+			}
+		}
+		for other, why := range f.Taken {
+			if strings.EqualFold(name, other) {
+				return badHeader("%s %s", other, why)
+			}
+		}
+		if err := CheckValue("headers: "+name, all[name]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func checkHeader(name, value string, taken map[string]string) error {
-	const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if name == "" || strings.Trim(name, token) != "" {
-		return badHeader("%q is not the name of a header: use letters, digits and -", name)
-	}
-	for _, own := range ownHeaders {
-		if strings.EqualFold(name, own) {
-			return badHeader("%s is set by the request itself: remove it", own)
-		}
-	}
-	for other, why := range taken {
-		if strings.EqualFold(name, other) {
-			return badHeader("%s %s", other, why)
-		}
-	}
-	return CheckValue("headers: "+name, value)
 }
 
 func badHeader(format string, args ...any) error {

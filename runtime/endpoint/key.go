@@ -2,9 +2,7 @@ package endpoint
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
-	"strings"
 )
 
 // LiteralError says that a key stands in a configuration itself, or is named as
@@ -18,9 +16,9 @@ func (e *LiteralError) Unwrap() error { return e.err }
 // or not yet, as a [MissingError] does of a secret.
 func Missing(err error) error { return &MissingError{err} }
 
-// Key takes a reference to a secret and reads it. Text that is none is a
+// keySetting takes a reference to a secret and reads it. Text that is none is a
 // [LiteralError].
-func Key(to *Secret, secrets Secrets) Setting {
+func keySetting(to *Secret, secrets Secrets) Setting {
 	return func(value any) error {
 		s, ok := value.(string)
 		if !ok || s == "" {
@@ -50,22 +48,4 @@ func Variable(text string) string {
 		return ""
 	}
 	return m[1] + m[2] + m[3]
-}
-
-// NeedsKey is an error where requests go to a server that answers nobody without
-// a key, and there is none: key is the setting, headers may hold one instead.
-// An address that is "" is that server's, which is named by its host.
-func NeedsKey(host, address string, key Secret, headers map[string]Secret, example string) error {
-	if at, err := url.Parse(address); address != "" && (err != nil || !strings.EqualFold(at.Hostname(), host)) {
-		return nil //nolint:nilerr // what is no address is told of by itself
-	}
-	for name := range headers {
-		if holdsKey(name) {
-			return nil
-		}
-	}
-	if key != "" {
-		return nil
-	}
-	return Bad("key", "is missing, and %s answers nobody without one: write where it stands, for example key: env:%s", host, example)
 }

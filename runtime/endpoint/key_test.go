@@ -44,7 +44,7 @@ func TestLiteralKeys(t *testing.T) {
 		{"secret:NAME", "this program has no venue", false},
 	} {
 		key := Secret("before")
-		err := Key(&key, secrets)(tt.text)
+		err := keySetting(&key, secrets)(tt.text)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "literal") {
 			t.Errorf("key %s: %v, want %s", tt.text, err, tt.want)
 		}
@@ -55,6 +55,7 @@ func TestLiteralKeys(t *testing.T) {
 }
 
 func TestNeedsKey(t *testing.T) {
+	form := Form{Default: "https://api.example.com/v1", Variable: "EXAMPLE_KEY"}
 	for _, tt := range []struct {
 		name, address string
 		key           Secret
@@ -70,7 +71,7 @@ func TestNeedsKey(t *testing.T) {
 		{"a key in a header", "", "", map[string]Secret{"authorization": testKey}, false},
 		{"another header", "", "", map[string]Secret{"X-Team": "blue"}, true},
 	} {
-		err := NeedsKey("api.example.com", tt.address, tt.key, tt.headers, "EXAMPLE_KEY")
+		err := form.NeedsKey(&Options{BaseURL: tt.address, Key: tt.key, SecretHeaders: tt.headers})
 		if (err != nil) != tt.refused {
 			t.Errorf("%s: %v, refused should be %v", tt.name, err, tt.refused)
 		}

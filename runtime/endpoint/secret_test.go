@@ -63,7 +63,7 @@ func TestSecrets(t *testing.T) {
 		{testKey, venue, "a key does not belong into a configuration"},
 	} {
 		var got Secret
-		err := Key(&got, SecretsOf(t.Context(), tt.cfg))(tt.ref)
+		err := keySetting(&got, SecretsOf(t.Context(), tt.cfg))(tt.ref)
 		if tt.want == "" && (err != nil || got != testKey) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s reads as %q, %v, want %q", tt.ref, string(got), err, tt.want)
 		}
@@ -72,7 +72,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for _, value := range []any{"", nil, []any{testKey}} {
-		if err := Key(new(Secret), SecretsOf(t.Context(), venue))(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
+		if err := keySetting(new(Secret), SecretsOf(t.Context(), venue))(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
 			t.Errorf("key %v: %v", value, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestHeaders(t *testing.T) {
 	t.Setenv("USHER_TEST_KEY", testKey)
 	var plain map[string]string
 	var secret map[string]Secret
-	read := Headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}), "{X-Title: Usher}")
+	read := headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}), "{X-Title: Usher}")
 	if err := read(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestCheckHeaders(t *testing.T) {
-	taken := map[string]string{"X-Api-Key": "has a setting of its own: use key"}
+	form := Form{Taken: map[string]string{"X-Api-Key": "has a setting of its own: use key"}}
 	for _, tt := range []struct{ name, value, want string }{
 		{"X-Title", "Usher\tand more", ""},
 		{"", "a", `headers: "" is not the name of a header: use letters, digits and -`},
@@ -148,11 +148,11 @@ func TestCheckHeaders(t *testing.T) {
 		{"X-A", "a\r\nX-B: b", "headers: X-A holds a line break or another control character: give it on one line"},
 		{"X-A", "a\x7f", "headers: X-A holds a line break or another control character: give it on one line"},
 	} {
-		plain := CheckHeaders(map[string]string{tt.name: tt.value}, nil, taken)
-		secret := CheckHeaders(nil, map[string]Secret{tt.name: Secret(tt.value)}, taken)
+		plain := form.checkHeaders(&Options{Headers: map[string]string{tt.name: tt.value}})
+		secret := form.checkHeaders(&Options{SecretHeaders: map[string]Secret{tt.name: Secret(tt.value)}})
 		for _, err := range []error{plain, secret} {
 			if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
-				t.Errorf("CheckHeaders(%q: %q) = %v, want %q", tt.name, tt.value, err, tt.want)
+				t.Errorf("checkHeaders(%q: %q) = %v, want %q", tt.name, tt.value, err, tt.want)
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func TestWhichHeadersAreTaken(t *testing.T) {
 	} {
 		var plain map[string]string
 		var secret map[string]Secret
-		read := Headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{}), "{X-Title: Usher}")
+		read := headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{}), "{X-Title: Usher}")
 		if err := read(map[string]any{name: "literal"}); err == nil || strings.Contains(err.Error(), "literal") || len(plain) > 0 {
 			t.Errorf("%s is taken as text: %v", name, err)
 		}
@@ -245,7 +245,7 @@ func TestWhichHeadersAreTaken(t *testing.T) {
 	for _, name := range []string{
 		"accept", "Accept-Encoding", "CONNECTION", "Content-Length", "Content-Type", "host", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
 	} {
-		if err := CheckHeaders(map[string]string{name: "x"}, nil, nil); err == nil || !strings.Contains(err.Error(), "is set by the request itself") {
+		if err := new(Form).checkHeaders(&Options{Headers: map[string]string{name: "x"}}); err == nil || !strings.Contains(err.Error(), "is set by the request itself") {
 			t.Errorf("%s: %v, want that the request sets it", name, err)
 		}
 	}

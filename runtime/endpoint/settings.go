@@ -182,8 +182,8 @@ func Negated(to *bool) Setting {
 	}
 }
 
-// Number takes a finite number.
-func Number(to *float64) Setting {
+// number takes a finite number.
+func number(to *float64) Setting {
 	return func(value any) error {
 		f, err := strconv.ParseFloat(digits(value), 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {

@@ -22,7 +22,7 @@ type values struct {
 
 func (v *values) settings() map[string]Setting {
 	return map[string]Setting{
-		"text": Text(&v.Text), "yes": Truth(&v.Yes), "no": Negated(&v.No), "number": Number(&v.Number), "integer": Integer(&v.Integer),
+		"text": Text(&v.Text), "yes": Truth(&v.Yes), "no": Negated(&v.No), "number": number(&v.Number), "integer": Integer(&v.Integer),
 		"positive": Positive(&v.Positive), "duration": Duration(&v.Duration), "seed": Optional(&v.Seed, Integer),
 	}
 }

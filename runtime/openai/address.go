@@ -11,10 +11,15 @@ import (
 const azureV1 = "/openai/v1" // Azure's newer API, with paths like OpenAI's
 
 var form = endpoint.Form{
+	Name:     Name,
+	Speaks:   "the Chat Completions format",
 	Default:  "https://api.openai.com/v1",
 	Example:  "https://host/v1",
 	Endpoint: "/chat/completions",
 	Query:    "api_version or headers",
+	Variable: "OPENAI_API_KEY",
+	Model:    "gpt-5-mini",
+	Hottest:  2,
 }
 
 // address returns where requests go.

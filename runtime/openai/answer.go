@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,7 +15,8 @@ import (
 
 // answer is one answer while it comes.
 type answer struct {
-	model *Model
+	*endpoint.Server
+	reply reply
 	yield func(runtime.Chunk, error) bool
 	name  func(string) string // cleans that of a called tool
 
@@ -34,76 +33,50 @@ type answer struct {
 	message         *message // with an answer in one piece; of several, the last
 }
 
-// stream reads an answer from server-sent events.
-func (a *answer) stream(in *bufio.Reader) error {
-	events := endpoint.NewEvents(in, ErrFormat)
-	var r reply
-	for {
-		data, err := events.Next()
-		switch {
-		case errors.Is(err, io.EOF) && a.finish != "" || string(data) == "[DONE]":
-			return a.end() // some servers end without [DONE]; then the finish reason must have come
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if events.Strange != "" && !a.begun {
-				return a.notJSON([]byte(events.Strange))
-			}
-			return endpoint.Cut(io.ErrUnexpectedEOF)
-		case errors.Is(err, ErrFormat):
-			return err
-		case err != nil:
-			return a.model.server.Broken(err)
-		}
-		r.reset()
-		err = json.Unmarshal(data, &r)
-		switch {
-		case events.Mistake, bool(r.Mistake):
-			return a.model.serverError(data)
-		case err != nil:
-			return a.notJSON(data)
-		}
-		if err := a.take(&r); err != nil {
-			return err
-		}
+var _ endpoint.Answer = (*answer)(nil)
+
+// IsWhole reports whether the finish reason came: some servers end without [DONE].
+func (a *answer) IsWhole() bool { return a.finish != "" }
+
+// Event takes the next piece of a stream.
+func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
+	if string(data) == "[DONE]" {
+		return true, nil
 	}
+	r := &a.reply
+	r.reset()
+	err = json.Unmarshal(data, r)
+	switch {
+	case mistake, bool(r.Mistake):
+		return false, a.Told(data)
+	case err != nil:
+		return false, err
+	}
+	return false, a.take(r)
 }
 
-// whole reads an answer that is one JSON value.
-func (a *answer) whole(in io.Reader) error {
-	body, err := a.model.server.Whole(in, ErrFormat)
-	if err != nil {
+// Whole takes an answer that is one JSON value.
+func (a *answer) Whole(body []byte) error {
+	r := &a.reply
+	if err := json.Unmarshal(body, r); err != nil {
+		if body[0] == '[' && json.Valid(body) {
+			return a.Told(body)
+		}
 		return err
-	}
-	var r reply
-	if err := json.Unmarshal(body, &r); err != nil {
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil {
-			return a.model.serverError(body)
-		}
-		if endpoint.Half(body) {
-			return endpoint.Cut(io.ErrUnexpectedEOF)
-		}
-		return a.notJSON(body)
 	}
 	if r.Mistake {
-		return a.model.serverError(body)
+		return a.Told(body)
 	}
-	if len(r.Choices) == 0 && !present(r.Error) {
-		return fmt.Errorf("%w: no choices in its answer: %s", ErrFormat, a.model.server.Clean(string(body)))
+	if len(r.Choices) == 0 && !endpoint.IsSaid(r.Error) {
+		return a.Format("no choices in its answer: %s", body)
 	}
-	if err := a.take(&r); err != nil {
-		return err
-	}
-	return a.end()
-}
-
-func (a *answer) notJSON(data []byte) error {
-	return fmt.Errorf("%w: it sent %s", ErrFormat, a.model.server.Clean(string(data)))
+	return a.take(r)
 }
 
 // take passes on what a reply holds.
 func (a *answer) take(r *reply) error {
-	if present(r.Error) {
-		return a.model.serverError(r.Error)
+	if endpoint.IsSaid(r.Error) {
+		return a.Told(r.Error)
 	}
 	a.who = r.Model
 	for i := range r.Choices {
@@ -112,8 +85,8 @@ func (a *answer) take(r *reply) error {
 			continue // one choice was asked for
 		}
 		a.begun = true
-		if present(c.Error) {
-			return a.model.serverError(c.Error)
+		if endpoint.IsSaid(c.Error) {
+			return a.Told(c.Error)
 		}
 		a.spoke = a.spoke || !c.Delta.empty()
 		if c.Message != nil {
@@ -126,8 +99,8 @@ func (a *answer) take(r *reply) error {
 			a.finish = c.Finish
 		}
 		if len(c.Filter) > 2 {
-			if found := filtered(c.Filter); found != "" {
-				a.filtered = a.model.server.Clean(found)
+			if found := endpoint.Filtered(c.Filter); found != "" {
+				a.filtered = found
 			}
 		}
 	}
@@ -161,7 +134,7 @@ func (a *answer) takeMessage(m *message) error {
 	}
 	for i := range m.Calls {
 		if len(a.calls) > maxCalls {
-			return fmt.Errorf("%w: its answer has more than %d tool calls", ErrFormat, maxCalls)
+			return a.Format("its answer has more than %d tool calls", maxCalls)
 		}
 		if err := a.sendCalls(a.calls.add(&m.Calls[i])); err != nil {
 			return err
@@ -173,7 +146,7 @@ func (a *answer) takeMessage(m *message) error {
 func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
-		d.ID, d.Name = a.model.server.CleanID(d.ID), a.name(d.Name)
+		d.ID, d.Name = a.CleanID(d.ID), a.name(d.Name)
 		if err := a.send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}
@@ -191,7 +164,7 @@ func (a *answer) say(c runtime.Chunk) error {
 
 func (a *answer) send(c runtime.Chunk) error {
 	if !a.named && a.who != "" {
-		a.named, c.Model = true, a.model.server.Clean(string(a.who))
+		a.named, c.Model = true, a.Clean(string(a.who))
 	}
 	if !a.yield(c, nil) {
 		return endpoint.ErrLeft
@@ -208,9 +181,9 @@ var filters = []string{
 	"error_toxic", // Cohere
 }
 
-// end closes an answer that the server says is over, or says in which way it
+// End closes an answer that the server says is over, or says in which way it
 // is none.
-func (a *answer) end() error {
+func (a *answer) End() error {
 	if a.message != nil && !a.spoke {
 		for i := range a.message.Calls {
 			a.message.Calls[i].Index = &i // in a whole answer each entry is a call
@@ -227,17 +200,17 @@ func (a *answer) end() error {
 	finish := strings.ToLower(string(a.finish)) // some gateways shout
 	switch {
 	case a.refusal.Len() > 0:
-		return fmt.Errorf("%w: %s", ErrRefused, a.model.server.Clean(a.refusal.String()))
+		return fmt.Errorf("%w: %s", endpoint.ErrRefused, a.refusal.String())
 	case finish == "refusal": // Anthropic
-		return ErrRefused
+		return endpoint.ErrRefused
 	case slices.Contains(filters, finish):
 		if a.filtered == "" && a.finish != vendor.FinishReasonContentFilter {
 			a.filtered = a.reason()
 		}
 		if a.filtered == "" {
-			return fmt.Errorf("%w: the answer", ErrFiltered)
+			return fmt.Errorf("%w: the answer", endpoint.ErrFiltered)
 		}
-		return fmt.Errorf("%w: the answer, for %s", ErrFiltered, a.filtered)
+		return fmt.Errorf("%w: the answer, for %s", endpoint.ErrFiltered, a.filtered)
 	case !a.begun:
 		return endpoint.Cut(errors.New("the server ended it before anything came"))
 	}
@@ -246,18 +219,18 @@ func (a *answer) end() error {
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
 		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
 	case "model_length", "model_context_window_exceeded": // Mistral, Anthropic behind OpenRouter
-		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", ErrCut, runtime.ErrWindow)
+		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", endpoint.ErrCut, runtime.ErrWindow)
 	default:
 		// At a limit on tokens a call is cut wherever it stands, and empty
 		// arguments would pass as none.
 		name, half := a.calls.half()
 		switch {
 		case half && a.finish == "":
-			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", a.model.server.Clean(name)))
+			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", name))
 		case half:
-			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", ErrCut, a.model.server.Clean(name), a.reason())
+			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", endpoint.ErrCut, name, a.reason())
 		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
-			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", ErrCut)
+			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
 		}
 	}
 	if err := a.sendCalls(a.calls.rest()); err != nil {
@@ -273,4 +246,4 @@ func (a *answer) end() error {
 }
 
 // reason is why the answer ended, as it may be shown.
-func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.model.server.Clean) }
+func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.Clean) }

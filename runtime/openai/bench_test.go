@@ -12,12 +12,17 @@ import (
 
 	vendor "github.com/sashabaranov/go-openai"
 
-	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 func response(body []byte) *http.Response {
-	return &http.Response{Body: io.NopCloser(bytes.NewReader(body))}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}
 }
+
+// canned is a transport that always answers the same.
+type canned []byte
+
+func (c canned) RoundTrip(*http.Request) (*http.Response, error) { return response(c), nil }
 
 const benchChunks = 1000
 
@@ -40,10 +45,10 @@ func BenchmarkStream(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchChunks, "ns/chunk")
 	}
 	b.Run("usher", func(b *testing.B) {
-		m := benchModel(b)
+		m := benchModel(b, stream)
 		b.ReportAllocs()
 		for b.Loop() {
-			receiveAll(b, m, stream)
+			receiveAll(b, m)
 		}
 		perChunk(b)
 	})
@@ -57,9 +62,7 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("go-openai", func(b *testing.B) {
 		config := vendor.DefaultConfig("")
 		config.HTTPClient = doer(func(*http.Request) (*http.Response, error) {
-			r := response(stream)
-			r.StatusCode = http.StatusOK
-			return r, nil
+			return response(stream), nil
 		})
 		client := vendor.NewClientWithConfig(config)
 		b.ReportAllocs()
@@ -82,8 +85,9 @@ func BenchmarkStream(b *testing.B) {
 
 // A chunk allocates at most twice what it takes to decode it.
 func TestStreamAllocations(t *testing.T) {
-	stream, m := benchStream(), benchModel(t)
-	ours := testing.AllocsPerRun(3, func() { receiveAll(t, m, stream) }) / benchChunks
+	stream := benchStream()
+	m := benchModel(t, stream)
+	ours := testing.AllocsPerRun(3, func() { receiveAll(t, m) }) / benchChunks
 	alone := testing.AllocsPerRun(3, func() { decodeAll(t, stream) }) / benchChunks
 	t.Logf("%.1f allocations a chunk, the standard library alone makes %.1f", ours, alone)
 	if ours > 2*alone {
@@ -91,19 +95,25 @@ func TestStreamAllocations(t *testing.T) {
 	}
 }
 
-func benchModel(t testing.TB) *Model {
+func benchModel(t testing.TB, stream []byte) *Model {
 	t.Helper()
-	m, err := New(Options{Model: "m"})
+	m, err := New(Options{Options: endpoint.Options{Model: "m", Transport: canned(stream)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func receiveAll(t testing.TB, m *Model, stream []byte) {
+func receiveAll(t testing.TB, m *Model) {
 	n := 0
-	if err := m.receive(response(stream), new(runtime.Request), func(runtime.Chunk, error) bool { n++; return true }); err != nil || n < benchChunks {
-		t.Fatal(n, err)
+	for _, err := range m.Generate(t.Context(), hello) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n < benchChunks {
+		t.Fatal(n)
 	}
 }
 

@@ -238,16 +238,15 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(event + done))
 	f.Add([]byte(`{"choices":[{"message":{"content":"a","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"finish_reason":"stop"}]}`))
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n"))
-	m, err := New(Options{Model: "m"})
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
+		m, err := New(Options{Options: endpoint.Options{Model: "m", Transport: canned(sent)}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		finish, calls := "", map[int]string{}
-		err := m.receive(response(sent), new(runtime.Request), func(c runtime.Chunk, err error) bool {
-			if err != nil {
-				t.Error("an error was yielded")
-			}
+		var failed error
+		for c, err := range m.Generate(t.Context(), hello) {
+			failed = err
 			for _, s := range []string{c.Text, c.Reasoning} {
 				if strings.ToValidUTF8(s, "") != s {
 					t.Errorf("yielded %q", s)
@@ -259,9 +258,8 @@ func FuzzAnswer(f *testing.F) {
 			if c.Finish != "" {
 				finish = c.Finish
 			}
-			return true
-		})
-		if err != nil || finish == "stop" || finish == "tool_calls" || finish == "function_call" {
+		}
+		if failed != nil || finish == "stop" || finish == "tool_calls" || finish == "function_call" {
 			return
 		}
 		for n, arguments := range calls {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/runtime/openai"
 )
 
@@ -19,7 +20,7 @@ func ExampleNew() {
 	}))
 	defer server.Close()
 
-	m, err := openai.New(openai.Options{Model: "qwen3", BaseURL: server.URL + "/v1"})
+	m, err := openai.New(openai.Options{Options: endpoint.Options{Model: "qwen3", BaseURL: server.URL + "/v1"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -142,8 +142,8 @@ func TestUsageWithinReason(t *testing.T) {
 func TestTheWindowCutsAnAnswer(t *testing.T) {
 	for _, reason := range []string{"model_length", "model_context_window_exceeded"} {
 		chunks, err := answers(t, nil, `{"choices":[{"message":{"content":"Once upon"},"finish_reason":"`+reason+`"}]}`)
-		if !errors.Is(err, ErrCut) || !errors.Is(err, runtime.ErrWindow) || len(chunks) != 1 || chunks[0].Text != "Once upon" {
-			t.Errorf("%s: %+v and %v, want the text, and an ErrCut that is an ErrWindow", reason, chunks, err)
+		if !errors.Is(err, endpoint.ErrCut) || !errors.Is(err, runtime.ErrWindow) || len(chunks) != 1 || chunks[0].Text != "Once upon" {
+			t.Errorf("%s: %+v and %v, want the text, and an endpoint.ErrCut that is an ErrWindow", reason, chunks, err)
 		}
 	}
 }

@@ -44,18 +44,18 @@ func TestStatusErrors(t *testing.T) {
 		{name: "rate limit until the past", status: 503, header: map[string]string{"Retry-After": "Fri, 20 Nov 2025 12:01:00 GMT"}, want: "the model's server answers 503 Service Unavailable; try again in 0s", temporary: true},
 		{name: "retry-after that is none", status: 429, header: map[string]string{"Retry-After": "-1"}, want: "the model's server answers 429 Too Many Requests", temporary: true},
 		{name: "no money", status: 429, body: `{"error":{"message":"You exceeded your quota","type":"billing","code":"insufficient_quota"}}`, want: "the model's server answers 429 Too Many Requests (insufficient_quota): You exceeded your quota"},
-		{name: "server error", status: 500, body: `{"error":{"message":"The server had an error","type":"server_error"}}`, want: "the model's server answers 500 Internal Server Error: The server had an error", temporary: true},
+		{name: "server error", status: 500, body: `{"error":{"message":"The server had an error","type":"server_error"}}`, want: "the model's server answers 500 Internal Server Error (server_error): The server had an error", temporary: true},
 		{name: "plain text", status: 502, body: "upstream\nconnect error", want: "the model's server answers 502 Bad Gateway: upstream connect error", temporary: true},
 		{name: "error as text", status: 404, body: `{"error":"model 'x' not found"}`, want: "the model's server answers 404 Not Found: model 'x' not found; check base_url and model"},
 		{name: "detail", status: 422, body: `{"detail":[{"loc":["body","seed"],"msg":"field required"}]}`, want: `the model's server answers 422 Unprocessable Entity: [{"loc":["body","seed"],"msg":"field required"}]`},
-		{name: "message without error", status: 400, body: `{"object":"error","message":"too long","type":"BadRequestError","code":400}`, want: "the model's server answers 400 Bad Request: too long"},
+		{name: "message without error", status: 400, body: `{"object":"error","message":"too long","type":"BadRequestError","code":400}`, want: "the model's server answers 400 Bad Request (BadRequestError): too long"},
 		{name: "key repeated", status: 401, body: `{"error":{"message":"Incorrect API key provided: ` + testKey + `.","code":"invalid_api_key"}}`, want: "the model's server answers 401 Unauthorized (invalid_api_key): Incorrect API key provided: [redacted].; check key"},
 		{name: "key repeated with escapes", status: 401, body: `{"oops":"` + strings.ReplaceAll(testKey, "/", `\/`) + `"`, want: `the model's server answers 401 Unauthorized: {"oops":"[redacted]"; check key`},
 		{name: "key where the text is cut", status: 400, body: strings.Repeat("x", endpoint.MaxMessage-5) + testKey, want: "the model's server answers 400 Bad Request: " + strings.Repeat("x", endpoint.MaxMessage-5) + "[reda …"},
 		{
 			name: "azure filters the prompt", status: 400,
 			body: `{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"jailbreak":{"filtered":true,"detected":true},"hate":{"filtered":false,"severity":"safe"}}}}}`,
-			want: "the provider's content filter stopped it: the model's server answers 400 Bad Request (content_filter): for jailbreak: The response was filtered (prompt)", is: ErrFiltered,
+			want: "the provider's content filter stopped it: the model's server answers 400 Bad Request (content_filter): for jailbreak: The response was filtered (prompt)", is: endpoint.ErrFiltered,
 		},
 		{name: "redirect", status: 307, header: map[string]string{"Location": "https://elsewhere.example/v1/chat/completions?key=" + testKey}, want: "the model's server answers 307 Temporary Redirect: it redirects to https://elsewhere.example/v1/chat/completions, and redirects are not followed: set base_url to where the API is"},
 		{name: "not modified", status: 304, want: "the model's server answers 304 Not Modified"},
@@ -67,10 +67,11 @@ func TestStatusErrors(t *testing.T) {
 				}
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
+			}, func(o *Options) {
+				o.Now = func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 			})
-			m.opts.Now = func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 			_, err := collect(t.Context(), m, hello)
-			said, ok := errors.AsType[*Error](err)
+			said, ok := errors.AsType[*endpoint.Error](err)
 			if !ok {
 				t.Fatalf("error is a %T: %v", err, err)
 			}
@@ -114,8 +115,8 @@ func TestConnectionBreaks(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	c, err := collect(t.Context(), m, hello)
-	if !errors.Is(err, ErrCut) || c.text != "aa" {
-		t.Errorf("got %q, %v, want aa and %v", c.text, err, ErrCut)
+	if !errors.Is(err, endpoint.ErrCut) || c.text != "aa" {
+		t.Errorf("got %q, %v, want aa and %v", c.text, err, endpoint.ErrCut)
 	}
 	if late, ok := errors.AsType[temporary](err); !ok || !late.Temporary() {
 		t.Error("a broken connection is not temporary")
@@ -129,7 +130,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close()
-	m, err := New(Options{Model: "m", BaseURL: "http://" + address, Key: testKey})
+	m, err := New(Options{Options: endpoint.Options{Model: "m", BaseURL: "http://" + address, Key: testKey}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +159,8 @@ func TestEndlessStreams(t *testing.T) {
 			gone := make(chan struct{})
 			m := serve(t, map[string]any{"timeout": "50ms"}, endless(gone, what))
 			_, err := collect(t.Context(), m, hello)
-			if !errors.Is(err, ErrTimeout) || errors.Is(err, ErrCut) || !strings.Contains(err.Error(), "50ms") {
-				t.Errorf("error %v, want %v", err, ErrTimeout)
+			if !errors.Is(err, endpoint.ErrTimeout) || errors.Is(err, endpoint.ErrCut) || !strings.Contains(err.Error(), "50ms") {
+				t.Errorf("error %v, want %v", err, endpoint.ErrTimeout)
 			}
 			<-gone
 		})
@@ -178,7 +179,7 @@ func TestEndlessStreams(t *testing.T) {
 			}
 			last = err
 		}
-		if !errors.Is(last, why) || errors.Is(last, ErrCut) {
+		if !errors.Is(last, why) || errors.Is(last, endpoint.ErrCut) {
 			t.Errorf("error %v, want %v", last, why)
 		}
 		<-gone
@@ -199,8 +200,8 @@ func TestEndlessStreams(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body) // the server notices that a client leaves only after that
 			<-r.Context().Done()
 		})
-		if _, err := collect(t.Context(), m, hello); !errors.Is(err, ErrTimeout) {
-			t.Errorf("error %v, want %v", err, ErrTimeout)
+		if _, err := collect(t.Context(), m, hello); !errors.Is(err, endpoint.ErrTimeout) {
+			t.Errorf("error %v, want %v", err, endpoint.ErrTimeout)
 		}
 	})
 }
@@ -271,7 +272,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	m := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
 	})
-	if said, ok := errors.AsType[*Error](drop(collect(t.Context(), m, hello))); !ok || said.Status != 308 {
+	if said, ok := errors.AsType[*endpoint.Error](drop(collect(t.Context(), m, hello))); !ok || said.Status != 308 {
 		t.Errorf("got %v, want an Error of 308", said)
 	}
 }
@@ -289,8 +290,8 @@ func TestLongLines(t *testing.T) {
 	m = serve(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "data: "+strings.Repeat("x", maxLine+1))
 	})
-	if _, err := collect(t.Context(), m, hello); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("error %v, want %v", err, ErrFormat)
+	if _, err := collect(t.Context(), m, hello); !errors.Is(err, endpoint.ErrFormat) || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("error %v, want %v", err, endpoint.ErrFormat)
 	}
 }
 
@@ -336,7 +337,7 @@ func TestPackedAnswers(t *testing.T) {
 		{"whole", false, 200, `{"choices":[{"message":{"content":"ab"},"finish_reason":"stop"}]}`, nil},
 		{"error to a stream", true, 400, tooLong, runtime.ErrWindow},
 		{"error to a whole answer", false, 400, tooLong, runtime.ErrWindow},
-		{"more than an answer may be", true, 200, strings.Repeat(": "+strings.Repeat("alive ", 1<<18)+"\n\n", maxAnswer/(6<<18)+1) + done, ErrFormat},
+		{"more than an answer may be", true, 200, strings.Repeat(": "+strings.Repeat("alive ", 1<<18)+"\n\n", maxAnswer/(6<<18)+1) + done, endpoint.ErrFormat},
 	} {
 		if testing.Short() && len(tt.body) > maxAnswer {
 			continue // packing it takes seconds
@@ -366,8 +367,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := serve(t, map[string]any{"timeout": "1m"}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, sent) })
-			if _, err := collect(t.Context(), m, hello); !errors.Is(err, ErrFormat) || len(err.Error()) > 2*endpoint.MaxMessage {
-				t.Errorf("error %v, want %v", err, ErrFormat)
+			if _, err := collect(t.Context(), m, hello); !errors.Is(err, endpoint.ErrFormat) || len(err.Error()) > 2*endpoint.MaxMessage {
+				t.Errorf("error %v, want %v", err, endpoint.ErrFormat)
 			}
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,22 +31,29 @@ func TestMain(m *testing.M) {
 }
 
 // serve starts a server on loopback and returns the model that asks it.
-func serve(t testing.TB, settings map[string]any, handler http.HandlerFunc) *Model {
+// The options are those of the settings, as they are changed.
+func serve(t testing.TB, from map[string]any, handler http.HandlerFunc, change ...func(*Options)) *Model {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	all := map[string]any{"model": "test-model", "base_url": server.URL + "/v1"}
-	for name, value := range settings {
+	for name, value := range from {
 		if s, ok := value.(string); ok {
 			value = strings.ReplaceAll(s, "$SERVER", server.URL)
 		}
 		all[name] = value
 	}
-	made, err := Provider(t.Context(), runtime.ModelConfig{Name: "m", Provider: Name, Settings: all})
+	var o Options
+	if err := endpoint.Read(Name, all, settings(&o, endpoint.SecretsOf(t.Context(), runtime.ModelConfig{}))); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	m, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := made.(*Model)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -125,9 +131,9 @@ func (c collected) String() string {
 
 // errorName names the sentinel in a transcript.
 func errorName(err error) string {
-	var said *Error
+	var said *endpoint.Error
 	for name, known := range map[string]error{
-		"ErrRefused": ErrRefused, "ErrFiltered": ErrFiltered, "ErrCut": ErrCut, "ErrFormat": ErrFormat, "ErrTimeout": ErrTimeout,
+		"ErrRefused": endpoint.ErrRefused, "ErrFiltered": endpoint.ErrFiltered, "ErrCut": endpoint.ErrCut, "ErrFormat": endpoint.ErrFormat, "ErrTimeout": endpoint.ErrTimeout,
 		"ErrWindow": runtime.ErrWindow,
 	} {
 		if errors.Is(err, known) {
@@ -190,15 +196,15 @@ func TestAnswers(t *testing.T) {
 func replay(t *testing.T, archive *txtar.Archive, size int) string {
 	t.Helper()
 	body, kind := part(archive, "stream"), "text/event-stream"
-	settings := map[string]any{}
+	set := map[string]any{}
 	if body == "" {
 		body, kind = part(archive, "whole"), "application/json"
-		settings["stream"] = false
+		set["stream"] = false
 	}
 	for n := range 256 {
 		body = strings.ReplaceAll(body, fmt.Sprintf(`\x%02x`, n), string([]byte{byte(n)}))
 	}
-	m := serve(t, settings, func(w http.ResponseWriter, _ *http.Request) {
+	m := serve(t, set, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		for body := body; body != ""; {
 			n := min(size, len(body))
@@ -206,14 +212,11 @@ func replay(t *testing.T, archive *txtar.Archive, size int) string {
 			w.(http.Flusher).Flush()
 			body = body[n:]
 		}
-	})
-	if size == 1 {
-		to, err := url.Parse(m.url)
-		if err != nil {
-			t.Fatal(err)
+	}, func(o *Options) {
+		if size == 1 {
+			o.Transport = byByte{http.DefaultTransport}
 		}
-		m.server = endpoint.NewServer(endpoint.Access{To: to, Transport: byByte{http.DefaultTransport}})
-	}
+	})
 	c, err := collect(t.Context(), m, hello)
 	out := c.String()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"usher/runtime/endpoint"
 	"usher/runtime/wrap"
 )
 
@@ -49,13 +50,13 @@ func TestRetry(t *testing.T) {
 	}{
 		{"cut before anything", []http.HandlerFunc{torn(""), send(done)}, "1m", 2, "b", nil},
 		{"cut after its head", []http.HandlerFunc{torn(head), send(done)}, "1m", 2, "b", nil},
-		{"cut in its text", []http.HandlerFunc{torn(event), send(done)}, "1m", 1, "a", ErrCut},
-		{"cut in a call", []http.HandlerFunc{torn(half), send(done)}, "1m", 1, "", ErrCut},
-		{"ended in its text", []http.HandlerFunc{send(event), send(done)}, "1m", 1, "a", ErrCut},
+		{"cut in its text", []http.HandlerFunc{torn(event), send(done)}, "1m", 1, "a", endpoint.ErrCut},
+		{"cut in a call", []http.HandlerFunc{torn(half), send(done)}, "1m", 1, "", endpoint.ErrCut},
+		{"ended in its text", []http.HandlerFunc{send(event), send(done)}, "1m", 1, "a", endpoint.ErrCut},
 		{"429, 500, an error in mid-stream", []http.HandlerFunc{
 			fail(429, ""), fail(500, "oh"), send(head + `data: {"error":{"message":"busy","code":503}}` + "\n\n"), send(done),
 		}, "1m", 4, "b", nil},
-		{"no JSON", []http.HandlerFunc{send(head + "data: {]\n\n"), send(done)}, "1m", 1, "", ErrFormat},
+		{"no JSON", []http.HandlerFunc{send(head + "data: {]\n\n"), send(done)}, "1m", 1, "", endpoint.ErrFormat},
 		{"no end in time", []http.HandlerFunc{silent, send(done)}, "500ms", 2, "b", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestRetryAfterTooLong(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
 		_, err := collect(t.Context(), wrap.Retry(m, &wrap.RetryOptions{First: time.Millisecond}), hello)
-		if _, ok := errors.AsType[*Error](err); !ok || asked != 1 {
+		if _, ok := errors.AsType[*endpoint.Error](err); !ok || asked != 1 {
 			t.Errorf("Retry-After %s: %d requests, %v; want 1 and its error", after, asked, err)
 		}
 	}

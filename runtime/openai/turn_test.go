@@ -11,6 +11,7 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/tools"
 	"usher/tools/toolstest"
 	"usher/ucan"
@@ -118,7 +119,7 @@ func TestTurnCut(t *testing.T) {
 			last = err
 		}
 	}
-	if !errors.Is(last, ErrCut) || *reads != 0 {
-		t.Errorf("error %v and %d reads, want %v and none", last, *reads, ErrCut)
+	if !errors.Is(last, endpoint.ErrCut) || *reads != 0 {
+		t.Errorf("error %v and %d reads, want %v and none", last, *reads, endpoint.ErrCut)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // What servers of the format say to a conversation that is too long, and what
@@ -53,7 +54,7 @@ func TestWindow(t *testing.T) {
 					_, _ = io.WriteString(w, tt.body)
 				})
 				_, err := collect(t.Context(), m, hello)
-				said, ok := errors.AsType[*Error](err)
+				said, ok := errors.AsType[*endpoint.Error](err)
 				if !ok || errors.Is(err, runtime.ErrWindow) != tt.want {
 					t.Fatalf("error %v, is %v: %t, want %t", err, runtime.ErrWindow, !tt.want, tt.want)
 				}

@@ -1,27 +1,14 @@
-package openai
+package endpoint
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"usher/runtime"
-	"usher/runtime/endpoint"
 	"usher/tools/fault"
-)
-
-var (
-	// ErrRefused: the model declined to answer; its words follow.
-	ErrRefused = endpoint.ErrRefused
-	// ErrFiltered: a content filter of the provider stopped the request or the answer.
-	ErrFiltered = fault.New(fault.Refused, "the provider's content filter stopped it")
-	// ErrCut: the answer is incomplete. Nothing of it may be acted on.
-	ErrCut = endpoint.ErrCut
-	// ErrFormat: the server's answer is not in the Chat Completions format.
-	ErrFormat = fault.New(fault.Format, "the model's server does not speak the Chat Completions format")
-	// ErrTimeout: the request took longer than the timeout of the model's settings.
-	ErrTimeout = endpoint.ErrTimeout
 )
 
 // Error is what the server says is wrong. Its texts are the server's, with the
@@ -36,9 +23,12 @@ type Error struct {
 	RequestID string // to ask the provider about it; may be empty
 
 	wait   time.Duration
-	waits  bool // wait was given
+	waits  bool   // wait was given
+	again  string // x-should-retry, where the provider says itself whether to
 	filter bool
 }
+
+var _ fault.Coded = (*Error)(nil)
 
 // Error says what the server said and, where it is known, what to do.
 func (e *Error) Error() string {
@@ -48,12 +38,12 @@ func (e *Error) Error() string {
 	}
 	b.WriteString("the model's server answers")
 	if e.Status != 0 {
-		b.WriteString(" " + strconv.Itoa(e.Status) + " " + http.StatusText(e.Status))
+		b.WriteString(strings.TrimRight(" "+strconv.Itoa(e.Status)+" "+http.StatusText(e.Status), " "))
 	} else {
 		b.WriteString(" with an error")
 	}
-	if e.Reason != "" {
-		b.WriteString(" (" + e.Reason + ")")
+	if word := cmp.Or(e.Reason, e.Type); word != "" {
+		b.WriteString(" (" + word + ")")
 	}
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
@@ -70,6 +60,8 @@ func (e *Error) Error() string {
 		b.WriteString("; check key")
 	case e.Status == http.StatusNotFound:
 		b.WriteString("; check base_url and model")
+	case e.Status == http.StatusRequestEntityTooLarge:
+		b.WriteString("; give the agent less context, or start a new session")
 	}
 	if e.RequestID != "" {
 		b.WriteString(" [request " + e.RequestID + "]")
@@ -102,15 +94,18 @@ func (e *Error) RetryAfter() (time.Duration, bool) { return e.wait, e.waits }
 // without money is not a matter of time, though its status is 429, nor is a
 // conversation that is too long, though some servers say 500 to it.
 func (e *Error) Temporary() bool {
-	if e.filter || e.window() || e.Reason == "insufficient_quota" || e.Type == "insufficient_quota" {
+	switch {
+	case e.filter, e.window(), e.Reason == "insufficient_quota", e.Type == "insufficient_quota", e.again == "false":
 		return false
-	}
-	if e.Status != 0 {
-		return endpoint.Temporary(e.Status)
+	case e.again == "true":
+		return true
+	case e.Status != 0:
+		return isTemporary(e.Status)
 	}
 	for _, word := range []string{e.Reason, e.Type} {
 		switch word {
-		case "server_error", "internal_server_error", "rate_limit_exceeded", "overloaded", "overloaded_error", "service_unavailable", "timeout":
+		case "server_error", "internal_server_error", "api_error", "rate_limit_exceeded", "rate_limit_error",
+			"overloaded", "overloaded_error", "service_unavailable", "timeout", "timeout_error":
 			return true
 		}
 	}
