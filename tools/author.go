@@ -8,10 +8,10 @@ import (
 )
 
 // Author is who wrote something that is stored and executed later: what bounded
-// the writer, and the users who wrote in person. The zero value is nobody.
+// the writer, and the principals as whom it was written. The zero value is nobody.
 type Author struct {
 	Bound
-	Users []ucan.DID `json:"users,omitempty"`
+	As []ucan.DID `json:"as,omitempty"`
 }
 
 // Author is the authority as the author of what it stores.
@@ -21,8 +21,8 @@ func (a Authority) Author() Author {
 	}
 	out := Author{Bound: a.bound}
 	for i := len(a.chain) - 1; i >= 0; i-- {
-		if c := a.chain[i]; c.Agent == "" && !slices.Contains(out.Users, c.Owner) {
-			out.Users = append(out.Users, c.Owner)
+		if c := a.chain[i]; !slices.Contains(out.As, c.Owner) {
+			out.As = append(out.As, c.Owner)
 		}
 		if a.chain[i].Own {
 			break
@@ -33,20 +33,21 @@ func (a Authority) Author() Author {
 
 // And returns the authors of what both wrote.
 func (a Author) And(b Author) Author {
-	out := Author{Bound: a.Bound.And(b.Bound), Users: slices.Clone(a.Users)}
-	for _, u := range b.Users {
-		if !slices.Contains(out.Users, u) {
-			out.Users = append(out.Users, u)
+	out := Author{Bound: a.Bound.And(b.Bound), As: slices.Clone(a.As)}
+	for _, p := range b.As {
+		if !slices.Contains(out.As, p) {
+			out.As = append(out.As, p)
 		}
 	}
 	return out
 }
 
 // In returns what bounds a program of the author in the namespace of owner. One
-// that another user wrote in person may do nothing there, until its owner adopts
-// it.
+// that was written as another principal may do nothing there, until its owner
+// adopts it: what that principal may reach is said by tokens, and not by what its
+// agents hold.
 func (a Author) In(owner ucan.DID) Bound {
-	if slices.ContainsFunc(a.Users, func(u ucan.DID) bool { return u != owner }) {
+	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
 		return a.And(Author{Bound: Bound{Within: []Narrow{{caps.Set{}, owner}}}}).Bound
 	}
 	return a.Bound

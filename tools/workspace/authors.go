@@ -80,7 +80,7 @@ func (e *edit) sign(ctx context.Context, segs []string, how manner) error {
 		if rev == 0 && e.rev != 0 {
 			// What nobody signed is the owner's.
 			if owner, err := ucan.ParseDID(e.owner); err == nil {
-				before.Users = append(before.Users, owner)
+				before.As = append(before.As, owner)
 			}
 		}
 		after = after.And(before)
