@@ -23,9 +23,11 @@ type Registry struct {
 	gated   atomic.Bool // a gate stands before it
 }
 
-// catalogue is what is registered: by path, and sorted by path.
+// catalogue is what is registered: by path, sorted by path, and what the usual
+// references mean: names, and paths as they are.
 type catalogue struct {
 	byPath map[string]*Operation
+	direct map[string]*Operation
 	all    []*Operation
 }
 
@@ -71,7 +73,13 @@ func (r *Registry) Declare(ops ...*Operation) error {
 		next[op.path] = r.own(op)
 	}
 	all := slices.SortedFunc(maps.Values(next), func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
-	r.known.Store(&catalogue{next, all})
+	direct := make(map[string]*Operation, 2*len(all))
+	for _, op := range all {
+		if strings.HasPrefix(op.path, "v/") {
+			direct[op.path], direct[op.name] = op, op
+		}
+	}
+	r.known.Store(&catalogue{next, direct, all})
 	return nil
 }
 
@@ -104,6 +112,9 @@ func (r *Registry) All() []*Operation { return r.snapshot().all }
 func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string, meter *Meter) (*Operation, error) {
 	if len(reference) > MaxReference {
 		return nil, &NotFoundError{Reference: reference}
+	}
+	if op := r.snapshot().direct[reference]; op != nil {
+		return op, nil
 	}
 	if op := r.named(reference); op != nil {
 		return op, nil
