@@ -23,6 +23,9 @@ const (
 
 var kindNames = [kinds]string{"calls", "bytes of values read and written", "steps", "bytes of compiled patterns", "background runs"}
 
+// settings are what the limits are called in configurations.
+var settings = [kinds]string{"calls", "values", "steps", "patterns", "runs_begun"}
+
 func (k Kind) String() string { return kindNames[k] }
 
 // Limits bounds all that comes of one first call. A zero field takes its
@@ -45,7 +48,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("limit of %d %s reached by all that came of one first call: ask for less at a time, or raise the limit", e.Limit, e.Kind)
+	return fmt.Sprintf("limit of %d %s reached by all that came of one first call: ask for less at a time, or raise limits.%s", e.Limit, e.Kind, settings[e.Kind])
 }
 
 // Is lets errors.Is compare kinds: a LimitError without a limit stands for any.

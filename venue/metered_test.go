@@ -39,7 +39,6 @@ func TestSchemasAreCharged(t *testing.T) {
 		"what a new agent answers":   `{"op":"agent:create","input":{"agentId":"new-#","config":{"output":["const",` + costly + `]}}}`,
 		"what an agent now answers":  `{"op":"agent:update","input":{"agentId":"plain","config":{"output":["const",` + costly + `]}}}`,
 		"what a request asks for":    `{"op":"agent:request","input":{"agentId":"plain","input":"go","responseSchema":["const",` + costly + `]}}`,
-		"what an agent has to say":   `{"op":"agent:request","input":{"agentId":"strict","input":"go"}}`,
 		"a program that is written":  `{"op":"covia:write","input":{"path":"o/new-#","value":["const",` + program + `]}}`,
 		"programs that are run":      `{"op":"o/old-#"}`,
 		"programs that must fit":     `{"op":"o/old-#","strict":true}`,

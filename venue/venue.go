@@ -110,13 +110,16 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = book
 	spending := accounts.New(v.store.Under(""), v.log)
-	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log})
+	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log, AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime})
 	if err != nil {
 		return err
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Ledger: v.runs, Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Limits: tools.Limits{
+			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
+		},
 		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
 		Secrets: func(ctx context.Context, owner ucan.DID, name string) (string, error) {
 			value, err := v.secrets.Get(ctx, owner, name)

@@ -93,6 +93,16 @@ type Limits struct {
 	OutputTries int           `json:"output_tries,omitempty" example:"3" jsonschema:"Answers until one fits the output schema. Default: 3."`
 	Delegation  time.Duration `json:"delegation,omitempty" example:"24h" jsonschema:"Life of what an agent hands on by ucan:delegate or ucan:issue. Default: 24h."`
 	CallDepth   int           `json:"call_depth,omitempty" example:"16" jsonschema:"Operations that start operations. Default: 16."`
+
+	// Of all that comes of one first call:
+	Calls     int `json:"calls,omitempty" example:"10000" jsonschema:"Calls of operations that come of one first call. Default: 10000."`
+	Values    int `json:"values,omitempty" unit:"bytes" example:"64MiB" jsonschema:"Values that are read and written by all that comes of one first call. Default: 64MiB."`
+	Steps     int `json:"steps,omitempty" example:"100000" jsonschema:"Steps of orchestrations, searches and validation that come of one first call. Default: 100000."`
+	Patterns  int `json:"patterns,omitempty" unit:"bytes" example:"10MiB" jsonschema:"Patterns of JSON Schemas that are compiled for all that comes of one first call. Default: 10MiB."`
+	RunsBegun int `json:"runs_begun,omitempty" example:"1000" jsonschema:"Background runs that come of one first call. Default: 1000."`
+
+	Runs    int           `json:"runs,omitempty" example:"64" jsonschema:"Background runs of a user that execute at once, of which one agent takes at most a quarter. Default: 64."`
+	RunTime time.Duration `json:"run_time,omitempty" example:"1h" jsonschema:"Time of a background run. Default: 1h."`
 }
 
 // Ledger says what becomes of the audit ledger.

@@ -19,7 +19,7 @@ import (
 	"usher/venue/store"
 )
 
-// Options says what a book works with. Every field is needed.
+// Options says what a book works with. Every field but the last two is needed.
 type Options struct {
 	Store    *store.Space   // of the whole venue
 	Ledger   *ledger.Ledger // that the gate's decisions go to
@@ -27,6 +27,9 @@ type Options struct {
 	Now      func() time.Time
 	NewID    func() (string, error)
 	Logger   *slog.Logger
+
+	AtOnce  int           // background runs of a principal that execute at once, of which one agent takes a quarter; 0 is 64
+	MaxTime time.Duration // of a background run; 0 is 1 h
 }
 
 // Spending stores what was spent with the log entry that it belongs to.
@@ -57,18 +60,11 @@ type place struct {
 	agent string // empty: all of the owner
 }
 
-// Bounds of background runs.
-const (
-	MaxBackground = 64                // that execute at once, of one principal
-	MaxOfAgent    = MaxBackground / 4 // of one agent
-	MaxTime       = time.Hour
-)
-
 var (
 	// ErrTooMany: as many runs of a principal execute in the background as may.
-	ErrTooMany = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end")
+	ErrTooMany = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end, or raise limits.runs")
 	// ErrTime: a run in the background took longer than the limit.
-	ErrTime = fault.New(fault.Timeout, fmt.Sprintf("the job ran longer than the limit of %s", MaxTime))
+	ErrTime = fault.New(fault.Timeout, "the job ran longer than it may (limits.run_time)")
 	// ErrClosed: the venue closes and starts nothing more.
 	ErrClosed = fault.New(fault.Stopped, "the venue closes: nothing more is started")
 	// ErrInterrupted: the venue stopped while the run executed.
@@ -83,6 +79,12 @@ func openKey(owner ucan.DID, id string) string { return prefix + "open/" + owner
 
 // Open opens the book and ends the runs that a crash left open.
 func Open(ctx context.Context, opts Options) (*Book, error) {
+	if opts.AtOnce == 0 {
+		opts.AtOnce = 64
+	}
+	if opts.MaxTime == 0 {
+		opts.MaxTime = time.Hour
+	}
 	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
 	b.sessions.init(b)
 	b.closing, b.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -157,9 +159,9 @@ func (b *Book) admit(r *Run) error {
 		return ErrClosed
 	}
 	for _, p := range r.places {
-		limit := MaxBackground
+		limit := b.opts.AtOnce
 		if p.agent != "" {
-			limit = MaxOfAgent
+			limit = (limit + 3) / 4
 		}
 		if b.busy[p] >= limit {
 			if p.agent != "" {

@@ -108,7 +108,7 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 	inner := context.WithoutCancel(ctx)
 	var cancelTime context.CancelFunc = func() {}
 	if spec.Background {
-		inner, cancelTime = context.WithTimeoutCause(inner, MaxTime, ErrTime)
+		inner, cancelTime = context.WithTimeoutCause(inner, b.opts.MaxTime, fmt.Errorf("%w: %s", ErrTime, b.opts.MaxTime))
 	}
 	inner, r.cancel = context.WithCancelCause(inner)
 	stopped := context.AfterFunc(b.closing, func() { r.cancel(ErrInterrupted) })

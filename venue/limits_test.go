@@ -1,0 +1,49 @@
+package venue_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/venue"
+)
+
+// Each limit of what comes of one first call is a setting, and the error that ends
+// the call names it.
+func TestLimitsOfACallTreeAreSettings(t *testing.T) {
+	wait := tools.New("test:wait", "Wait until stopped.", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
+		func(ctx context.Context, _ tools.Call, _ struct{}) (bool, error) {
+			<-ctx.Done()
+			return false, context.Cause(ctx)
+		})
+	reads := flow(8, `{"op":"covia:read","input":{"path":"w/text"}}`)
+	for setting, tt := range map[string]struct {
+		limits  venue.Limits
+		program string
+		op      string
+		input   string
+	}{
+		"calls":      {venue.Limits{Calls: 5}, reads, "o/program", `{}`},
+		"values":     {venue.Limits{Values: 4 << 10}, reads, "o/program", `{}`},
+		"steps":      {venue.Limits{Steps: 7}, reads, "o/program", `{}`},
+		"patterns":   {venue.Limits{Patterns: 64}, reads, "schema:validate", `{"schema":{"pattern":"^[a-z]{1,200}$"},"value":"a"}`},
+		"runs_begun": {venue.Limits{RunsBegun: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"covia:read","input":{"path":"w/text"}}}`), "o/program", `{}`},
+		"runs":       {venue.Limits{Runs: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"test:wait"}}`), "o/program", `{}`},
+		"run_time":   {venue.Limits{RunTime: time.Millisecond}, `{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:invoke","input":{"operation":"test:wait"}},{"op":"grid:jobResult","input":{"id":[0,"id"]}}]}}`, "o/program", `{}`},
+	} {
+		t.Run(setting, func(t *testing.T) {
+			v := open(t, &venue.Options{Limits: tt.limits, Tools: []*tools.Operation{wait}})
+			alice := user(t, v, "alice")
+			invoke(t, alice, "covia:write", `{"path":"w/text","value":"`+strings.Repeat("x", 1<<10)+`"}`)
+			invoke(t, alice, "covia:write", `{"path":"o/program","value":`+tt.program+`}`)
+			_, err := alice.Invoke(t.Context(), tt.op, json.RawMessage(tt.input))
+			if err == nil || !strings.Contains(err.Error(), "limits."+setting) {
+				t.Errorf("with %+v the call ended with %v, want an error that names limits.%s", tt.limits, err, setting)
+			}
+		})
+	}
+}
