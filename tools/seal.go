@@ -64,7 +64,7 @@ func (l *lineage) encoded() ([]byte, error) {
 	}
 	out := lineageJSON{Owner: l.owner, Chain: l.chain}
 	for _, p := range l.proofs {
-		out.Proofs = append(out.Proofs, p.String())
+		out.Proofs = append(out.Proofs, p.Text())
 	}
 	raw, err := json.Marshal(out)
 	if err == nil {

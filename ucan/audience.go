@@ -44,7 +44,7 @@ func later(a, b ref) int {
 	case a.exp != b.exp:
 		return int(max(-1, min(1, b.exp-a.exp)))
 	default:
-		return slices.Compare(a.link.cid.hash[:], b.link.cid.hash[:])
+		return slices.Compare(a.link.CID.hash[:], b.link.CID.hash[:])
 	}
 }
 
@@ -52,7 +52,7 @@ func later(a, b ref) int {
 func (a *audience) lists(l *Link, fn func(list *[]ref, r ref)) {
 	grants := l.resolved.Load().grants
 	for i := range grants {
-		g, r := &grants[i], ref{l, i, l.expiry()}
+		g, r := &grants[i], ref{l, i, l.exp}
 		if g.passes {
 			fn(&a.passes, r)
 			continue
@@ -68,10 +68,10 @@ func (a *audience) lists(l *Link, fn func(list *[]ref, r ref)) {
 }
 
 func (a *audience) add(l *Link) {
-	if r := l.resolved.Load(); a.has[l.cid] || r == nil || r.err != nil {
+	if r := l.resolved.Load(); a.has[l.CID] || r == nil || r.err != nil {
 		return
 	}
-	a.has[l.cid] = true
+	a.has[l.CID] = true
 	a.lists(l, func(list *[]ref, r ref) {
 		if !a.ready {
 			*list = append(*list, r) // nobody has taken it, and it is sorted at the end
@@ -83,13 +83,13 @@ func (a *audience) add(l *Link) {
 }
 
 func (a *audience) drop(l *Link) {
-	if !a.has[l.cid] {
+	if !a.has[l.CID] {
 		return
 	}
-	delete(a.has, l.cid)
+	delete(a.has, l.CID)
 	a.tell(l)
 	a.lists(l, func(list *[]ref, _ ref) {
-		*list = slices.DeleteFunc(slices.Clone(*list), func(r ref) bool { return r.link.cid == l.cid })
+		*list = slices.DeleteFunc(slices.Clone(*list), func(r ref) bool { return r.link.CID == l.CID })
 	})
 }
 
@@ -220,12 +220,12 @@ func (s *Store) read(ctx context.Context, prefix string, most int) ([]*Link, err
 // dead reports whether a token is revoked for good, whatever chain it stands in:
 // by its issuer, or by the owner of all that it grants. s.mu is held.
 func (s *Store) dead(l *Link) bool {
-	return slices.ContainsFunc(s.revoked[l.cid], l.endsBy)
+	return slices.ContainsFunc(s.revoked[l.CID], l.endsBy)
 }
 
 // endsBy reports whether a revocation by d ends the token in every chain.
 func (l *Link) endsBy(d DID) bool {
-	if d == l.iss || d == l.sub {
+	if d == l.Issuer || d == l.Subject {
 		return true
 	}
 	r := l.resolved.Load()

@@ -75,7 +75,7 @@ func TestOnDisk(t *testing.T) {
 
 	v.Self = alice.DID()
 	inv, err := carol.Invoke(ucan.Call{
-		Subject: alice.DID(), Can: "crud", Proofs: []ucan.CID{leaf.CID(), root.CID()}, Expires: time.Now().Add(time.Minute),
+		Subject: alice.DID(), Can: "crud", Proofs: []ucan.CID{leaf.CID, root.CID}, Expires: time.Now().Add(time.Minute),
 	}, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestOnDisk(t *testing.T) {
 		t.Errorf("%d of 16 copies were allowed", won.Load())
 	}
 
-	r, err := alice.Revocation(root.CID(), time.Now())
+	r, err := alice.Revocation(root.CID, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func benchChain(w *world, depth int) (raws [][]byte, caller Key, inv []byte) {
 		to := testKey(w.t, fmt.Sprintf("hop %d", i))
 		l := w.native(from, to.DID(), w.alice.DID(), "crud", w.url(w.alice, "w"), nil)
 		raws = append([][]byte{l.Bytes()}, raws...)
-		prf = append([]CID{l.CID()}, prf...)
+		prf = append([]CID{l.CID}, prf...)
 		from = to
 	}
 	i, err := from.Invoke(Call{
@@ -29,7 +29,7 @@ func benchChain(w *world, depth int) (raws [][]byte, caller Key, inv []byte) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return raws, from, i.Bytes()
+	return raws, from, i.Raw
 }
 
 // BenchmarkVerify is one Ed25519 verification by the standard library: the unit

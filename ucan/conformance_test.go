@@ -74,7 +74,7 @@ func goUCANChains(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			chain := goUCANChain(t, c.people, c.variant)
-			caller, owner := chain[0].Audience(), goUCANChain(t, all[:2], "")[0].Issuer()
+			caller, owner := chain[0].Audience, goUCANChain(t, all[:2], "")[0].Issuer
 			var kept []*Link
 			for i, l := range chain {
 				if !containsInt(c.drop, i) {
@@ -122,7 +122,7 @@ func interopDelegation(t *testing.T) {
 				t.Fatalf("%s: %s: %v", name, c.Name, err)
 			}
 			p := c.Envelope.Payload
-			if l.CID().String() != c.CID || l.iss.s != p.Iss || l.aud.s != p.Aud || l.sub.s != p.Sub || commandOf(l.grants[0].can) != p.Cmd {
+			if l.CID.String() != c.CID || l.Issuer.s != p.Iss || l.Audience.s != p.Aud || l.Subject.s != p.Sub || commandOf(l.grants[0].can) != p.Cmd {
 				t.Errorf("%s: read as %v, %v", name, l, l.grants)
 			}
 			seed, err := base64.StdEncoding.DecodeString(f.Principals["alice"])
@@ -175,8 +175,8 @@ func specInvocations(t *testing.T) {
 			return err
 		}
 		v := liberal(at)
-		if v.Self = i.Audience(); v.Self.IsZero() {
-			v.Self = i.Subject()
+		if v.Self = i.Audience; v.Self.IsZero() {
+			v.Self = i.Subject
 		}
 		var tokens []*Link
 		for _, p := range proofs {
@@ -191,7 +191,7 @@ func specInvocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := caps.Need(string(i.Ability()), i.Subject().s)
+		request := caps.Need(string(i.Can), i.Subject.s)
 		if _, err = v.Invoke(t.Context(), i, request, tokens...); err == nil {
 			_, again := v.Invoke(t.Context(), i, request, tokens...)
 			wantErr(t, again, ErrReplayed)
@@ -386,8 +386,8 @@ func conformance0100(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if p.CID().String() != cid {
-				return fmt.Errorf("the proof's CID is %s; the fixture says %s", p.CID(), cid)
+			if p.CID.String() != cid {
+				return fmt.Errorf("the proof's CID is %s; the fixture says %s", p.CID, cid)
 			}
 			if err := v.Store.Put(t.Context(), p); err != nil {
 				return err

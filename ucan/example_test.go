@@ -61,7 +61,7 @@ func Example() {
 	ask("crud/read")
 	ask("crud/write")
 
-	r, err := alice.Revocation(links[0].CID(), time.Now())
+	r, err := alice.Revocation(links[0].CID, time.Now())
 	if err != nil {
 		panic(err)
 	}

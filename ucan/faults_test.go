@@ -24,7 +24,7 @@ func TestFault01SubjectConfusion(t *testing.T) {
 	invoke := func(k Key, sub, aud DID, chain ...*Link) error {
 		var prf []CID
 		for _, l := range chain {
-			prf = append(prf, l.CID())
+			prf = append(prf, l.CID)
 		}
 		i, err := k.Invoke(Call{Subject: sub, Audience: aud, Can: "crud/read", Proofs: prf, Expires: noon.Add(time.Minute)}, w.rand)
 		if err != nil {
@@ -53,8 +53,8 @@ func TestFault02CIDMalleability(t *testing.T) {
 	raw := w.nativeRaw(w.alice, w.bob.DID(), w.alice.DID(), "crud", w.url(w.alice, "w"), nil)
 	// Revoked under its one name, it has no other to come back under.
 	for name, other := range reencodings(raw) {
-		if l, err := Open(other); err == nil && l.CID() != cidOf(codecDagCBOR, raw) {
-			t.Errorf("%s: the token has a second CID, %s", name, l.CID())
+		if l, err := Open(other); err == nil && l.CID != cidOf(codecDagCBOR, raw) {
+			t.Errorf("%s: the token has a second CID, %s", name, l.CID)
 		}
 	}
 }
@@ -62,12 +62,11 @@ func TestFault02CIDMalleability(t *testing.T) {
 func TestFault03StackOverflow(t *testing.T) {
 	bomb := bytes.Repeat([]byte{0x81}, 4<<20)
 	wide := Limits{TokenBytes: 8 << 20}
-	if _, err := wide.Open(append([]byte{0x82}, bomb...)); err == nil {
+	if _, err := wide.open(append([]byte{0x82}, bomb...)); err == nil {
 		t.Error("a bomb was read")
 	}
-	r := &cborReader{b: bomb}
-	r.value()
-	wantErr(t, r.end(), ErrTooDeep)
+	_, err := decodeCBOR(bomb)
+	wantErr(t, err, ErrTooDeep)
 	w := newWorld(t)
 	nested := any("x")
 	for range 33 {
@@ -76,7 +75,7 @@ func TestFault03StackOverflow(t *testing.T) {
 	if _, err := w.alice.Invoke(Call{Subject: w.alice.DID(), Can: "crud", Args: map[string]any{"x": nested}, Expires: noon}, w.rand); !errors.Is(err, ErrTooDeep) {
 		t.Errorf("a nested value was written: %v", err)
 	}
-	if _, err := wide.Open([]byte("e" + string(bytes.Repeat([]byte("30"), 1<<20)))); err == nil {
+	if _, err := wide.open([]byte("e" + string(bytes.Repeat([]byte("30"), 1<<20)))); err == nil {
 		t.Error("a long text was read")
 	}
 }
@@ -111,7 +110,7 @@ func TestFault06StringPanics(t *testing.T) {
 	w := newWorld(t)
 	root := w.native(w.alice, w.alice.DID(), w.alice.DID(), "crud", "", nil)
 	jwt := mustOpen(t, w.jwt(w.alice, w.alice.DID(), cap1("", "*")))
-	for _, v := range []any{root, *rootless(), jwt, &Grant{}, Grant{}, CID{}, DID{}, &VerifyError{Err: ErrExpired}, Format(9)} {
+	for _, v := range []any{root, *rootless(), jwt, &Grant{}, Grant{}, CID{}, DID{}, &VerifyError{Err: ErrExpired}, Native} {
 		if fmt.Sprintf("%v %+v %s", v, v, v) == "" {
 			t.Errorf("%T prints nothing", v)
 		}
@@ -199,7 +198,7 @@ func TestFault11SigningForAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if links[0].Issuer() != w.alice.DID() || !verifySignature(links[0]) {
+	if links[0].Issuer != w.alice.DID() || !verifySignature(links[0]) {
 		t.Error("the token is not its signer's")
 	}
 	// go-ucan seals alice's token with mallory's key; opening it is what tells.
@@ -222,7 +221,7 @@ func TestFault12Nonce(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := w.alice.Revocation(cidOf(codecRaw, nil), noon)
-	if err != nil || !bytes.Equal(r.Bytes(), again.Bytes()) {
+	if err != nil || !bytes.Equal(r.raw, again.raw) {
 		t.Errorf("a revocation is not deterministic: %v", err)
 	}
 	for _, n := range [][]byte{{}, make([]byte, 11)} {
@@ -245,7 +244,7 @@ func TestFault13Containers(t *testing.T) {
 	}
 	w := newWorld(t)
 	c := w.jwt(w.alice, w.bob.DID(), cap1("w", "crud"))
-	if _, err := (Limits{JWTBytes: len(c) - 1}).Open([]byte(c)); !errors.Is(err, ErrTooLarge) {
+	if _, err := (Limits{JWTBytes: len(c) - 1}).open([]byte(c)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("beyond the bound: %v", err)
 	}
 }
@@ -257,7 +256,7 @@ func TestFault14Interop(t *testing.T) {
 	// no proof for what is theirs, and proofs come in either order.
 	l := w.native(w.alice, b, a, "crud", "", map[string]any{"tag": tagDelegation1})
 	l2 := w.native(w.bob, w.carol.DID(), a, "crud", "", nil)
-	for _, prf := range [][]CID{{l.CID(), l2.CID()}, {l2.CID(), l.CID()}} {
+	for _, prf := range [][]CID{{l.CID, l2.CID}, {l2.CID, l.CID}} {
 		i, err := w.carol.Invoke(Call{Subject: a, Audience: w.host.DID(), Can: "crud/read", Proofs: prf, Expires: noon.Add(time.Minute)}, w.rand)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 			continue
 		}
 		h := Holding{Owner: grants[i].owner, Capability: grants[i].shown}
-		h.Expires, _ = chain.Expires()
+		h.Expires = chain.Expires()
 		held = append(held, h)
 	}
 	return held, nil
@@ -107,7 +107,7 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) ([]grant, erro
 	least := v.times(0).least
 	all = slices.DeleteFunc(all, func(r ref) bool { return r.exp < least })
 	first := func(r ref) int {
-		if v.mayRoot(r.link.resolved.Load().grants[r.grant].owner, r.link.iss) {
+		if v.mayRoot(r.link.resolved.Load().grants[r.grant].owner, r.link.Issuer) {
 			return 0
 		}
 		return 1
@@ -137,17 +137,17 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) ([]grant, erro
 // sources appends what the tokens above l give, for one that passes that on with
 // the ability can.
 func (v *Verifier) sources(ctx context.Context, l *Link, can caps.Ability, owner DID, to []grant, seen map[DID]bool) ([]grant, error) {
-	if seen[l.iss] || len(to) >= maxAsked {
+	if seen[l.Issuer] || len(to) >= maxAsked {
 		return to, nil
 	}
-	seen[l.iss] = true
-	a, err := v.Store.audience(ctx, l.iss)
+	seen[l.Issuer] = true
+	a, err := v.Store.audience(ctx, l.Issuer)
 	if err != nil {
 		return to, err
 	}
 	for _, r := range v.Store.all(a) {
 		g := r.link.resolved.Load().grants[r.grant]
-		if !g.can.Covers(can) || r.link.format == Native && r.link.sub != l.sub {
+		if !g.can.Covers(can) || r.link.Format == Native && r.link.Subject != l.Subject {
 			continue
 		}
 		if g.passes {

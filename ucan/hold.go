@@ -20,14 +20,13 @@ type times struct {
 
 func (v *Verifier) times(until int64) times {
 	now := v.now()
-	skew := int64(v.Limits.Skew / time.Second)
-	t := times{floor: now.Unix() + skew, ceil: now.Unix() - skew, until: until}
+	t := times{floor: now.Unix(), ceil: now.Unix(), until: until}
 	if now.Nanosecond() > 0 {
 		t.ceil++
 	}
 	life := v.Limits.life()
 	t.bounded = life >= 0
-	t.horizon = now.Unix() + int64(life/time.Second) + skew
+	t.horizon = now.Unix() + int64(life/time.Second)
 	t.least = max(t.ceil, until)
 	return t
 }
@@ -39,7 +38,7 @@ func (s *search) holds(l *Link, height int) bool {
 		return false
 	}
 	for _, d := range s.revokedBy(l) {
-		if d == l.iss || d == l.sub || d == s.need.owner || l.issuedWithin(d) {
+		if d == l.Issuer || d == l.Subject || d == s.need.owner || l.issuedWithin(d) {
 			return s.fail(ErrRevoked, l, "", height)
 		}
 	}
@@ -50,7 +49,7 @@ func (s *search) holds(l *Link, height int) bool {
 	if r.err != nil {
 		return s.failWith(r.err, l, height)
 	}
-	if l.format == JWT && r.depth > s.v.Limits.jwtDepth() {
+	if l.Format == JWT && r.depth > s.v.Limits.jwtDepth() {
 		return s.fail(ErrTooDeep, l, "the chain has too many tokens (Limits.JWTDepth)", height)
 	}
 	for _, p := range r.parents {
@@ -69,7 +68,7 @@ func (s *search) counts(l *Link, height int) bool {
 			return s.fail(ErrPolicy, l, "", height)
 		}
 	}
-	for _, agent := range l.agents {
+	for _, agent := range l.Agents {
 		if set, known := s.agents[agent]; known && !s.agentHolds(set) {
 			return s.fail(ErrAgent, l, agent, height)
 		}
@@ -80,16 +79,14 @@ func (s *search) counts(l *Link, height int) bool {
 func (s *search) inTime(l *Link, height int) bool {
 	t := &s.times
 	switch {
-	case !l.eternal && t.ceil > l.exp:
+	case t.ceil > l.exp:
 		return s.fail(ErrExpired, l, "", height)
-	case !l.eternal && t.until > l.exp:
+	case t.until > l.exp:
 		return s.fail(ErrTimeBounds, l, "the proof ends at "+time.Unix(l.exp, 0).UTC().Format(time.RFC3339), height)
 	case l.nbf != 0 && t.floor < l.nbf:
 		return s.fail(ErrNotYetValid, l, "", height)
-	case t.bounded && l.eternal:
-		return s.fail(ErrLifetime, l, "it never expires (Limits.Life)", height)
 	case t.bounded && l.exp > t.horizon:
-		return s.fail(ErrLifetime, l, "it expires too far in the future (Limits.Life)", height)
+		return s.fail(ErrLifetime, l, "it never expires, or too far in the future (Limits.Life)", height)
 	}
 	return true
 }
@@ -98,7 +95,7 @@ func (s *search) revokedBy(l *Link) []DID {
 	if s.v.Store == nil {
 		return nil
 	}
-	return s.v.Store.revokersOf(l.cid)
+	return s.v.Store.revokersOf(l.CID)
 }
 
 func (s *search) agentHolds(a agentSet) bool {
@@ -141,7 +138,7 @@ func (s *search) sealed(l *Link, height int) bool {
 
 // askAgents finds out what the agents hold that signed a token.
 func (s *search) askAgents(ctx context.Context, l *Link, height int) bool {
-	for _, agent := range l.agents {
+	for _, agent := range l.Agents {
 		if _, known := s.agents[agent]; known {
 			continue
 		}

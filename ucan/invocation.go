@@ -6,147 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"usher/caps"
 )
 
 // Invocation is a signed call (UCAN 1.0, invocation): somebody uses what a chain
-// of delegations gives them, once. It is immutable; [OpenInvocation] has verified
-// its signature, and [Verifier.Invoke] decides it.
+// of delegations gives them, once. Read it, and change nothing in it:
+// [OpenInvocation] has verified its signature, and [Verifier.Invoke] decides it.
 type Invocation struct {
-	cid           CID
-	iss, sub, aud DID
-	can           caps.Ability
-	args          map[string]any
-	prf           []CID
-	nonce         []byte
-	exp, iat      int64
-	eternal       bool
-	raw           []byte
+	CID      CID            // of its exact bytes
+	Issuer   DID            // who calls
+	Subject  DID            // whom the chain of proofs is about
+	Audience DID            // who is to carry it out; zero says the subject is
+	Can      caps.Ability   // the command
+	Args     map[string]any // the caller's word: derive the resource from what the operation will do
+	Proofs   []CID          // the delegations that the caller names
+	Raw      []byte         // the sealed invocation
+
+	nonce    []byte
+	exp, iat int64
 }
 
 // OpenInvocation reads an invocation within the default [Limits] and verifies its
 // signature.
-func OpenInvocation(raw []byte) (*Invocation, error) { return Limits{}.OpenInvocation(raw) }
+func OpenInvocation(raw []byte) (*Invocation, error) { return Limits{}.openInvocation(raw) }
 
-// OpenInvocation is the package's OpenInvocation within l.
-func (l Limits) OpenInvocation(raw []byte) (*Invocation, error) {
-	inv, env, issuer, err := l.decodeInvocation(raw)
+func (l Limits) openInvocation(raw []byte) (*Invocation, error) {
+	raw = bytes.Clone(raw)
+	env, err := l.openEnvelope(raw, tagInvocation, tagInvocation1)
 	if err != nil {
 		return nil, err
 	}
-	if !ed25519.Verify(issuer, env.signed, env.sig) {
-		return nil, &VerifyError{Err: ErrSignature, CID: inv.cid}
+	f := &env.payload
+	f.only("iss", "sub", "aud", "cmd", "args", "prf", "meta", "nonce", "exp", "iat", "cause")
+	f.need("iss", "sub", "cmd", "args", "prf", "nonce", "exp")
+	inv := &Invocation{CID: cidOf(codecDagCBOR, raw), Raw: raw, Can: f.command(), Args: f.entries("args")}
+	var key ed25519.PublicKey
+	inv.Issuer, key = f.principal("iss")
+	inv.Subject, _ = f.principal("sub")
+	inv.Audience, _ = f.principal("aud")
+	inv.exp, inv.iat = f.expiry("exp"), f.seconds("iat")
+	if inv.nonce, _ = field[[]byte](f, "nonce"); inv.Can != revokeAbility { // which does the same each time
+		f.nonce()
+	}
+	f.entries("meta")
+	field[link](f, "cause")
+	prf, _ := field[[]any](f, "prf")
+	for _, p := range prf {
+		named, _ := p.(link)
+		c, ok := cidFromBytes([]byte(named))
+		if !ok {
+			f.fail(malformed("a proof is not the CID of a token"))
+		}
+		inv.Proofs = append(inv.Proofs, c)
+	}
+	switch {
+	case f.err != nil:
+		return nil, f.err
+	case len(inv.Proofs) > l.chainDepth():
+		return nil, fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.ChainDepth)", ErrTooDeep, len(inv.Proofs), l.chainDepth())
+	case !ed25519.Verify(key, env.signed, env.sig):
+		return nil, &VerifyError{Err: ErrSignature, CID: inv.CID}
 	}
 	return inv, nil
-}
-
-// decodeInvocation reads all but the signature, and gives the issuer's key.
-func (l Limits) decodeInvocation(raw []byte) (*Invocation, *envelope, ed25519.PublicKey, error) {
-	raw = bytes.Clone(raw)
-	env, err := l.openEnvelope(raw)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	switch env.tag {
-	case tagInvocation, tagInvocation1:
-	case tagDelegation, tagDelegation1:
-		return nil, nil, nil, malformed("it is a delegation; an invocation is wanted")
-	default:
-		return nil, nil, nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
-	}
-	inv := &Invocation{raw: raw, cid: cidOf(codecDagCBOR, raw)}
-	var issuer keyed
-	var cmd string
-	var args []byte
-	var seen fieldSet
-	r := &env.payload
-	r.fields(func(key string) {
-		seen.add(key)
-		switch key {
-		case "iss":
-			issuer = r.keyed("iss")
-			inv.iss = issuer.did
-		case "sub":
-			inv.sub = r.keyed("sub").did
-		case "aud":
-			inv.aud = r.keyed("aud").did
-		case "cmd":
-			cmd = string(r.text())
-		case "args":
-			args = r.entries("args")
-		case "prf":
-			for n := r.length(cborArray, "a list of proofs"); n > 0 && r.err == nil; n-- {
-				inv.prf = append(inv.prf, r.cid())
-			}
-		case "meta":
-			r.entries("meta")
-		case "nonce":
-			inv.nonce = r.bytes()
-		case "exp":
-			if inv.eternal = r.null(); !inv.eternal {
-				inv.exp = r.int()
-			}
-		case "iat":
-			inv.iat = r.int()
-		case "cause":
-			r.link()
-		default:
-			r.fail("an invocation has no field %s", quoteShort(key))
-		}
-	})
-	if err := r.end(); err != nil {
-		return nil, nil, nil, err
-	}
-	if err := seen.need("iss", "sub", "cmd", "args", "prf", "nonce", "exp"); err != nil {
-		return nil, nil, nil, err
-	}
-	if inv.can, err = abilityOf(cmd); err != nil {
-		return nil, nil, nil, malformed("%w", err)
-	}
-	if len(inv.nonce) < minNonce && inv.can != revokeAbility { // which does the same each time
-		return nil, nil, nil, malformed("the nonce has %d bytes; it needs %d", len(inv.nonce), minNonce)
-	}
-	if len(inv.prf) > l.chainDepth() {
-		return nil, nil, nil, fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.ChainDepth)", ErrTooDeep, len(inv.prf), l.chainDepth())
-	}
-	inv.args = decodeValue(args).(map[string]any)
-	return inv, env, issuer.key, nil
-}
-
-// CID names the invocation by its exact bytes.
-func (i *Invocation) CID() CID { return i.cid }
-
-// Issuer is who calls.
-func (i *Invocation) Issuer() DID { return i.iss }
-
-// Subject is whom the chain of proofs is about.
-func (i *Invocation) Subject() DID { return i.sub }
-
-// Audience is who is to carry it out; zero says the subject is.
-func (i *Invocation) Audience() DID { return i.aud }
-
-// Ability is the command, as an ability.
-func (i *Invocation) Ability() caps.Ability { return i.can }
-
-// Args returns a copy of the arguments. Integers are int64. Derive the resource
-// from what the operation will do, never from Args["with"] alone: it is the
-// caller's word.
-func (i *Invocation) Args() map[string]any { return maps.Clone(i.args) }
-
-// Proofs lists the delegations that the caller names.
-func (i *Invocation) Proofs() []CID { return slices.Clone(i.prf) }
-
-// Bytes returns a copy of the sealed invocation.
-func (i *Invocation) Bytes() []byte { return bytes.Clone(i.raw) }
-
-// Expires returns the last second in which it may be used; ok is false where it
-// names none.
-func (i *Invocation) Expires() (t time.Time, ok bool) {
-	return time.Unix(i.exp, 0).UTC(), !i.eternal
 }
 
 // Call is what [Key.Invoke] signs.
@@ -177,7 +100,7 @@ func (k Key) Invoke(c Call, rand io.Reader) (*Invocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign invocation: %w", err)
 	}
-	return Limits{TokenBytes: len(raw)}.OpenInvocation(raw)
+	return Limits{TokenBytes: len(raw)}.openInvocation(raw)
 }
 
 func nonceOr(nonce []byte, rand io.Reader) ([]byte, error) {

@@ -34,67 +34,66 @@ func (v *Verifier) Invoke(ctx context.Context, inv *Invocation, request caps.Req
 // examine is Invoke without the mark.
 func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Request, tokens []*Link) (Grant, error) {
 	refuse := func(err error, detail string) (Grant, error) {
-		return Grant{}, &VerifyError{Err: err, CID: inv.cid, Detail: detail}
+		return Grant{}, &VerifyError{Err: err, CID: inv.CID, Detail: detail}
 	}
-	executor := inv.aud
+	executor := inv.Audience
 	if executor.IsZero() {
-		executor = inv.sub
+		executor = inv.Subject
 	}
 	if executor != v.Self {
 		return refuse(ErrAudience, "it is to be carried out by "+executor.s)
 	}
-	now := v.now()
-	skew, life := v.Limits.Skew, v.Limits.invocationLife()
+	now, life := v.now(), v.Limits.invocationLife()
 	switch {
-	case !inv.eternal && now.Add(-skew).After(time.Unix(inv.exp, 0)):
+	case inv.exp != never && now.After(time.Unix(inv.exp, 0)):
 		return refuse(ErrExpired, "")
-	case inv.iat != 0 && now.Add(skew).Before(time.Unix(inv.iat, 0)):
+	case now.Before(time.Unix(inv.iat, 0)):
 		return refuse(ErrNotYetValid, "it was issued in the future")
-	case life >= 0 && (inv.eternal || inv.exp > now.Add(life+skew).Unix()):
+	case life >= 0 && inv.exp > now.Add(life).Unix():
 		return refuse(ErrLifetime, "an invocation may live "+life.String()+" at most (Limits.InvocationLife)")
 	}
-	q := Query{Caller: inv.iss, Request: request, Proofs: inv.prf, Tokens: tokens, Args: inv.args}
+	q := Query{Caller: inv.Issuer, Request: request, Proofs: inv.Proofs, Tokens: tokens, Args: inv.Args}
 	n, err := q.need()
 	if err != nil {
 		return Grant{}, err
 	}
-	if !inv.can.Covers(n.can) {
-		return refuse(ErrNotCovered, "it invokes "+string(inv.can)+", the operation needs "+string(n.can))
+	if !inv.Can.Covers(n.can) {
+		return refuse(ErrNotCovered, "it invokes "+string(inv.Can)+", the operation needs "+string(n.can))
 	}
-	if with, ok := inv.args["with"]; ok && with != absolute(n.owner, n.path) {
+	if with, ok := inv.Args["with"]; ok && with != absolute(n.owner, n.path) {
 		return refuse(ErrNotCovered, "it names another resource than the operation uses")
 	}
-	if inv.iss == n.owner {
-		if inv.sub != inv.iss && inv.sub != v.Self {
-			return refuse(ErrSubject, "the owner invokes in the name of "+inv.sub.s)
+	if inv.Issuer == n.owner {
+		if inv.Subject != inv.Issuer && inv.Subject != v.Self {
+			return refuse(ErrSubject, "the owner invokes in the name of "+inv.Subject.s)
 		}
 		return Grant{owner: n.owner}, nil
 	}
-	if len(inv.prf) == 0 {
+	if len(inv.Proofs) == 0 {
 		return refuse(ErrMissingProof, "the caller is not the owner and names no proof")
 	}
-	q.Tokens = named(inv.prf, tokens)
-	q.Proofs = unnamed(inv.prf, q.Tokens)
+	q.Tokens = named(inv.Proofs, tokens)
+	q.Proofs = unnamed(inv.Proofs, q.Tokens)
 	g, err := v.Authorize(ctx, q)
 	if err != nil {
 		return Grant{}, err
 	}
 	for _, l := range g.Links() {
-		if l.format == Native && l.sub != inv.sub {
-			return refuse(ErrSubject, "the chain is about "+l.sub.s)
+		if l.Format == Native && l.Subject != inv.Subject {
+			return refuse(ErrSubject, "the chain is about "+l.Subject.s)
 		}
 		// The caller signed for a command, so the chain must carry all of it.
-		if l.format == Native && !l.grants[0].can.Covers(inv.can) {
-			return refuse(ErrNotCovered, "the chain does not carry "+string(inv.can))
+		if l.Format == Native && !l.grants[0].can.Covers(inv.Can) {
+			return refuse(ErrNotCovered, "the chain does not carry "+string(inv.Can))
 		}
 	}
-	if inv.sub != n.owner && inv.sub != g.Root() {
-		return refuse(ErrSubject, "the invocation is about "+inv.sub.s)
+	if inv.Subject != n.owner && inv.Subject != g.Root() {
+		return refuse(ErrSubject, "the invocation is about "+inv.Subject.s)
 	}
 	// The list is the chain, no more: in either order, since the specification
 	// gives both.
 	chain := g.Chain()
-	for _, c := range inv.prf {
+	for _, c := range inv.Proofs {
 		if !slices.Contains(chain, c) {
 			return refuse(ErrBrokenChain, "it names a proof that is no part of the chain: "+c.String())
 		}
@@ -106,7 +105,7 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 func named(list []CID, tokens []*Link) []*Link {
 	var out []*Link
 	for _, l := range tokens {
-		if slices.Contains(list, l.cid) {
+		if slices.Contains(list, l.CID) {
 			out = append(out, l)
 		}
 	}
@@ -115,6 +114,6 @@ func named(list []CID, tokens []*Link) []*Link {
 
 func unnamed(list []CID, have []*Link) []CID {
 	return slices.DeleteFunc(slices.Clone(list), func(c CID) bool {
-		return slices.ContainsFunc(have, func(l *Link) bool { return l.cid == c })
+		return slices.ContainsFunc(have, func(l *Link) bool { return l.CID == c })
 	})
 }

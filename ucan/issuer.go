@@ -32,6 +32,8 @@ type Delegation struct {
 	// none the store is searched. An owner needs none; where nothing rests on those
 	// that are named, another namespace was meant, and they are refused.
 	Proofs []CID
+	// Tokens are proofs that need not be stored, from [Open].
+	Tokens []*Link
 	// Format of the new tokens; zero is Native. A native token holds one
 	// capability, so several give several tokens; a JWT holds them all.
 	Format Format
@@ -108,7 +110,7 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, e
 		}
 		held = append(held, h)
 	}
-	if len(d.Proofs) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
+	if len(d.Proofs)+len(d.Tokens) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {
 		return nil, &VerifyError{Err: ErrUnusedProofs, Detail: fmt.Sprintf("the issuer needs none for %s: to hand on what another owns, name that owner", d.Capabilities[0])}
 	}
 	if over := d.Expires.Sub(d.Latest); !d.Latest.IsZero() && over > 0 {
@@ -190,10 +192,10 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 	}
 	h.sub = g.owner
 	for _, l := range chain.Links() {
-		if l.format == Native {
-			h.sub = l.sub
+		if l.Format == Native {
+			h.sub = l.Subject
 		}
-		if nbf, ok := l.NotBefore(); ok && d.Format == JWT && d.NotBefore.Before(nbf) {
+		if nbf := l.NotBefore(); d.Format == JWT && d.NotBefore.Before(nbf) {
 			d.NotBefore = nbf // it could not be used earlier, and a JWT has to say so
 		}
 	}
@@ -204,7 +206,7 @@ func (is *Issuer) hold(ctx context.Context, d *Delegation, c caps.Capability) (h
 // d may be shortened, one for as long as that has.
 func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, error) {
 	q := Query{
-		Caller: is.Key.DID(), Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs, until: never,
+		Caller: is.Key.DID(), Owner: g.owner, Request: caps.NeedOn(g.can, g.path), Proofs: d.Proofs, Tokens: d.Tokens, until: never,
 	}
 	if !d.Expires.IsZero() {
 		q.until = d.Expires.Unix()
@@ -217,7 +219,7 @@ func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, err
 		q.until = d.Expires.Add(-d.Shorten).Unix()
 	}
 	chain, err = is.Verifier.Authorize(ctx, q)
-	if ends, ok := chain.Expires(); ok && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
+	if ends := chain.Expires(); !ends.IsZero() && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
 		d.Expires = ends
 	}
 	return chain, err

@@ -48,7 +48,7 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 		}
 	}
 	link := &Link{
-		format: JWT, raw: raw, cid: cidOf(codecRaw, raw), size: len(raw),
+		Format: JWT, raw: raw, CID: cidOf(codecRaw, raw),
 		signed: raw[:len(parts[0])+1+len(parts[1])], sig: decoded[2],
 	}
 	kid, headerVersion, err := readHeader(decoded[0])
@@ -61,14 +61,8 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 	if err := l.readPayload(link, decoded[1], headerVersion, depth); err != nil {
 		return nil, err
 	}
-	if key := link.iss.multikey(); kid != "" && kid != key && kid != link.iss.s && kid != link.iss.s+"#"+key {
-		return nil, &VerifyError{Err: ErrKeyID, CID: link.cid, Detail: quoteShort(kid)}
-	}
-	if link.complete() {
-		// Nothing is missing, so what does not depend on the time is settled now.
-		if _, err := link.resolve(nil); err != nil {
-			return nil, err
-		}
+	if key := link.Issuer.multikey(); kid != "" && kid != key && kid != link.Issuer.s && kid != link.Issuer.s+"#"+key {
+		return nil, &VerifyError{Err: ErrKeyID, CID: link.CID, Detail: quoteShort(kid)}
 	}
 	return link, nil
 }
@@ -78,160 +72,97 @@ func notBase64URL(c rune) bool {
 }
 
 func readHeader(data []byte) (kid, version string, err error) {
-	h, err := jsonObject(data)
+	f, err := jsonFields(data)
 	if err != nil {
 		return "", "", fmt.Errorf("header: %w", err)
 	}
 	// "crit", "jwk", "jku" and the like would ask for more than is done here.
-	if err := onlyKeys(h, "alg", "typ", "kid", "ucv"); err != nil {
-		return "", "", fmt.Errorf("header: %w", err)
+	f.only("alg", "typ", "kid", "ucv")
+	if alg, _ := f.m["alg"].(string); alg != "EdDSA" {
+		f.fail(fmt.Errorf(`%w: alg is %s; it must be "EdDSA"`, ErrAlgorithm, quoteShort(fmt.Sprint(f.m["alg"]))))
 	}
-	if alg, _ := h["alg"].(string); alg != "EdDSA" {
-		return "", "", fmt.Errorf(`%w: alg is %s; it must be "EdDSA"`, ErrAlgorithm, quoteShort(fmt.Sprint(h["alg"])))
+	if typ, _ := f.m["typ"].(string); typ != "JWT" {
+		f.fail(malformed(`typ is %s; it must be "JWT"`, quoteShort(fmt.Sprint(f.m["typ"]))))
 	}
-	if typ, _ := h["typ"].(string); typ != "JWT" {
-		return "", "", malformed(`typ is %s; it must be "JWT"`, quoteShort(fmt.Sprint(h["typ"])))
+	kid, ok := field[string](f, "kid")
+	if ok && kid == "" {
+		f.fail(fmt.Errorf("%w: it is empty", ErrKeyID))
 	}
-	kid, ok, err := jsonText(h, "kid")
-	if err == nil && ok && kid == "" {
-		err = fmt.Errorf("%w: it is empty", ErrKeyID)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	version, err = readVersion(h)
-	return kid, version, err
+	version = f.version()
+	return kid, version, f.err
 }
 
-func readVersion(m map[string]any) (string, error) {
-	v, ok, err := jsonText(m, "ucv")
-	if err == nil && ok && !versions.MatchString(v) {
-		err = fmt.Errorf("%w: ucv is %s; 0.8, 0.9 and 0.10 are read, with a patch number", ErrVersion, quoteShort(v))
+func (f *fields) version() string {
+	v, ok := field[string](f, "ucv")
+	if ok && !versions.MatchString(v) {
+		f.fail(fmt.Errorf("%w: ucv is %s; 0.8, 0.9 and 0.10 are read, with a patch number", ErrVersion, quoteShort(v)))
 	}
-	return v, err
+	return v
 }
 
 // readPayload reads the claims of COG-13, "Token Structure", and UCAN 0.8 to
 // 0.10. Claims without a meaning here are let through: the signature covers them
 // and nothing acts on them.
 func (l Limits) readPayload(link *Link, data []byte, headerVersion string, depth int) error {
-	p, err := jsonObject(data)
+	f, err := jsonFields(data)
 	if err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	if err := exactKeys(p, "iss", "aud", "exp", "nbf", "nnc", "fct", "att", "cap", "prf", "ucv"); err != nil {
-		return err
-	}
-	version, err := readVersion(p)
-	if err != nil {
-		return err
-	}
+	f.exact("iss", "aud", "exp", "nbf", "nnc", "fct", "att", "cap", "prf", "ucv")
+	f.need("iss", "aud", "exp")
+	version := f.version()
 	if version != "" && headerVersion != "" && version != headerVersion {
-		return fmt.Errorf("%w: the header says %s, the payload %s", ErrVersion, headerVersion, version)
+		f.fail(fmt.Errorf("%w: the header says %s, the payload %s", ErrVersion, headerVersion, version))
 	}
-	for _, f := range []struct {
-		name string
-		set  func(keyed)
-	}{
-		{"iss", func(k keyed) { link.iss, link.issKey = k.did, k.key }},
-		{"aud", func(k keyed) { link.aud = k.did }},
-	} {
-		text, ok, err := jsonText(p, f.name)
-		if err == nil && !ok {
-			err = malformed("the claim %q is missing", f.name)
-		}
-		if err != nil {
-			return err
-		}
-		k, err := parseKeyed(strings.Clone(text))
-		if err != nil {
-			return malformed("%s: %w", f.name, err)
-		}
-		f.set(k)
-	}
-	if err := readTimes(link, p); err != nil {
-		return err
-	}
-	nnc, _, err := jsonText(p, "nnc")
-	if err != nil {
-		return err
-	}
-	link.nonce = []byte(nnc)
-	switch fct := p["fct"].(type) {
+	link.Issuer, link.issKey = f.principal("iss")
+	link.Audience, _ = f.principal("aud")
+	link.exp, link.nbf = f.expiry("exp"), f.seconds("nbf") // Limits.Life decides whether never is taken
+	field[string](f, "nnc")
+	switch fct := f.m["fct"].(type) {
 	case []any:
 		for _, item := range fct {
-			agents, err := readAgents(item)
-			if err != nil {
-				return err
-			}
-			link.agents = append(link.agents, agents...)
-		}
-	case map[string]any:
-		if link.agents, err = readAgents(fct); err != nil {
-			return err
+			link.Agents = append(link.Agents, f.agents(item)...)
 		}
 	default:
-		if _, ok := p["fct"]; ok {
-			return malformed("fct is %T; it must be an object or a list of objects", fct)
-		}
+		field[map[string]any](f, "fct")
+		link.Agents = f.agents(fct)
 	}
-	if link.grants, err = l.readCapabilities(p, version); err != nil {
-		return err
-	}
-	return l.readProofs(link, p, depth)
+	link.grants = l.readCapabilities(f, version)
+	l.readProofs(link, f, depth)
+	return f.err
 }
 
-func readTimes(link *Link, p map[string]any) error {
-	if exp, ok := p["exp"]; ok && exp == nil {
-		link.eternal = true // UCAN 0.10; Limits.Life decides whether it is taken
-	} else {
-		var err error
-		if link.exp, ok, err = jsonSeconds(p, "exp"); err != nil {
-			return err
-		} else if !ok {
-			return malformed(`the claim "exp" is missing; write seconds since 1970`)
-		}
-	}
-	var err error
-	link.nbf, _, err = jsonSeconds(p, "nbf")
-	return err
-}
-
-func (l Limits) readProofs(link *Link, p map[string]any, depth int) error {
-	v, ok := p["prf"]
-	if !ok {
-		return nil
-	}
-	items, ok := v.([]any)
-	if !ok {
-		return malformed("prf is not a list")
-	}
+func (l Limits) readProofs(link *Link, f *fields, depth int) {
+	items, _ := field[[]any](f, "prf")
 	if len(items) > l.proofs() {
-		return fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.Proofs)", ErrTooLarge, len(items), l.proofs())
+		f.fail(fmt.Errorf("%w: %d proofs, at most %d are taken (Limits.Proofs)", ErrTooLarge, len(items), l.proofs()))
 	}
 	for i, item := range items {
+		if f.err != nil {
+			return
+		}
 		text, ok := item.(string)
 		if !ok {
-			return malformed("prf[%d] is not a text", i)
+			f.fail(malformed("prf[%d] is not a text", i))
+			return
 		}
 		if !strings.Contains(text, ".") {
 			c, err := ParseCID(text)
 			if err != nil {
-				return malformed("prf[%d]: %w", i, err)
+				f.fail(malformed("prf[%d]: %w", i, err))
 			}
-			link.prf = append(link.prf, c)
+			link.Proofs = append(link.Proofs, c)
 			continue
 		}
 		proof, err := l.decodeJWT([]byte(text), depth+1)
-		if err != nil {
-			var v *VerifyError
-			if errors.As(err, &v) {
-				return err
-			}
-			return fmt.Errorf("prf[%d]: %w", i, err)
+		if _, refused := errors.AsType[*VerifyError](err); err != nil && !refused {
+			err = fmt.Errorf("prf[%d]: %w", i, err)
 		}
-		link.prf = append(link.prf, proof.cid)
-		link.inline = append(link.inline, proof)
+		if err != nil {
+			f.fail(err)
+			return
+		}
+		link.Proofs = append(link.Proofs, proof.CID)
+		link.Inline = append(link.Inline, proof)
 	}
-	return nil
 }

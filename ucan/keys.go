@@ -3,6 +3,7 @@ package ucan
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 )
 
 // Keys of the store, below its prefix. DIDs stand as their 32-byte keys, CIDs as
@@ -35,18 +36,16 @@ const (
 	keySize  = 32
 )
 
-// never is the expiry under which tokens without one are listed.
-const never = maxInt53
+// never is the expiry of a token without one.
+const never = math.MaxInt64 - 1
 
 // unknownExpiry is the one under which revocations of tokens that are not stored
 // are listed; those of stored ones come before it.
-const unknownExpiry = never + 1
+const unknownExpiry = math.MaxInt64
 
 func (c CID) short() string { return string(c.codec) + string(c.hash[:]) }
 
 func cidFromShort(b []byte) CID { return CID{b[0], [sha256.Size]byte(b[1:])} }
-
-func didFromKey(b []byte) DID { return didOf(b) }
 
 func (d DID) key() string { return string(d.PublicKey()) }
 
@@ -54,20 +53,12 @@ func timeKey(seconds int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
 }
 
-// expiry is the second after which the token is dead weight.
-func (l *Link) expiry() int64 {
-	if l.eternal {
-		return never
-	}
-	return l.exp
-}
-
 // audiencePlace is the token's place below keyAudience or keyRetired.
-func (l *Link) audiencePlace() string { return l.aud.key() + timeKey(l.expiry()) + l.cid.short() }
+func (l *Link) audiencePlace() string { return l.Audience.key() + timeKey(l.exp) + l.CID.short() }
 
 // indexKeys lists the keys that hold nothing but the token's place, the one by its
 // audience excepted.
 func (l *Link) indexKeys() [2]string {
-	c := l.cid.short()
-	return [2]string{keyIssuer + l.iss.key() + c, keyExpiry + timeKey(l.expiry()) + c}
+	c := l.CID.short()
+	return [2]string{keyIssuer + l.Issuer.key() + c, keyExpiry + timeKey(l.exp) + c}
 }

@@ -1,6 +1,9 @@
 package ucan
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits bounds what is read and believed. The zero value holds the limits of
 // the design; each field states its own zero.
@@ -19,9 +22,6 @@ type Limits struct {
 	// InvocationLife is how far in the future an invocation may expire. 0 is
 	// five minutes. Negative sets no bound, for replaying recorded ones.
 	InvocationLife time.Duration
-	// Skew is how far the clocks of two machines may be apart; it widens every
-	// time bound at both ends. 0 is none: a token is valid while now <= exp.
-	Skew time.Duration
 }
 
 const (
@@ -30,31 +30,13 @@ const (
 	maxNesting = 32
 )
 
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
-	}
-	return n
-}
+func (l Limits) tokenBytes() int   { return cmp.Or(l.TokenBytes, 8<<10) }
+func (l Limits) jwtBytes() int     { return cmp.Or(l.JWTBytes, 64<<10) }
+func (l Limits) chainDepth() int   { return min(cmp.Or(l.ChainDepth, maxChain), maxChain) }
+func (l Limits) jwtDepth() int     { return min(cmp.Or(l.JWTDepth, 8), l.chainDepth()) }
+func (l Limits) capabilities() int { return cmp.Or(l.Capabilities, 64) }
+func (l Limits) proofs() int       { return cmp.Or(l.Proofs, 16) }
+func (l Limits) search() int       { return cmp.Or(l.Search, 1<<20) }
 
-func (l Limits) tokenBytes() int   { return orDefault(l.TokenBytes, 8<<10) }
-func (l Limits) jwtBytes() int     { return orDefault(l.JWTBytes, 64<<10) }
-func (l Limits) chainDepth() int   { return min(orDefault(l.ChainDepth, maxChain), maxChain) }
-func (l Limits) jwtDepth() int     { return min(orDefault(l.JWTDepth, 8), l.chainDepth()) }
-func (l Limits) capabilities() int { return orDefault(l.Capabilities, 64) }
-func (l Limits) proofs() int       { return orDefault(l.Proofs, 16) }
-func (l Limits) search() int       { return orDefault(l.Search, 1<<20) }
-
-func (l Limits) life() time.Duration {
-	if l.Life == 0 {
-		return 366 * 24 * time.Hour
-	}
-	return l.Life
-}
-
-func (l Limits) invocationLife() time.Duration {
-	if l.InvocationLife == 0 {
-		return 5 * time.Minute
-	}
-	return l.InvocationLife
-}
+func (l Limits) life() time.Duration           { return cmp.Or(l.Life, 366*24*time.Hour) }
+func (l Limits) invocationLife() time.Duration { return cmp.Or(l.InvocationLife, 5*time.Minute) }

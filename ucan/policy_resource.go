@@ -23,11 +23,7 @@ const withSelector = ".with"
 // readPolicy finds the resource in the policy of a delegation about sub. Any
 // other statement is kept, to be matched at the call; a policy with none of the
 // recognised forms grants the subject's namespace, as far as its statements go.
-func readPolicy(pol []byte, sub DID) (g grant, rest []statement, err error) {
-	list, ok := decodeValue(pol).([]any)
-	if !ok {
-		return grant{}, nil, malformed("pol is a list of statements")
-	}
+func readPolicy(list []any, sub DID) (g grant, rest []statement, err error) {
 	found := false
 	for _, item := range list {
 		text, exact, ok := recognise(item)

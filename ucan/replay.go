@@ -12,22 +12,18 @@ import (
 // of any number of callers one succeeds and the others get [ErrReplayed]. The CID
 // would not do, since its issuer can sign the same call twice.
 func (s *Store) use(ctx context.Context, inv *Invocation) error {
-	expiry := inv.exp
-	if inv.eternal {
-		expiry = never
-	}
 	digest := sha256.Sum256(inv.nonce)
-	place := inv.iss.key() + string(digest[:])
+	place := inv.Issuer.key() + string(digest[:])
 	used := s.prefix + keyUsed + place
 	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{
 		used: {},
-		s.prefix + keyUsedByExpiry + timeKey(expiry) + place: {},
+		s.prefix + keyUsedByExpiry + timeKey(inv.exp) + place: {},
 	}, nil)
 	if err != nil {
-		return fmt.Errorf("mark invocation %s as used: %w", inv.cid, err)
+		return fmt.Errorf("mark invocation %s as used: %w", inv.CID, err)
 	}
 	if moved != "" {
-		return &VerifyError{Err: ErrReplayed, CID: inv.cid}
+		return &VerifyError{Err: ErrReplayed, CID: inv.CID}
 	}
 	return nil
 }
@@ -161,7 +157,7 @@ func (s *Store) forgetToken(place string) {
 	defer s.mu.Unlock()
 	c := cidFromShort([]byte(place))
 	if l := s.tokens[c]; l != nil {
-		delete(s.audiences, l.aud) // read again, without it, when it is needed
+		delete(s.audiences, l.Audience) // read again, without it, when it is needed
 	}
 	delete(s.tokens, c)
 }
@@ -169,7 +165,7 @@ func (s *Store) forgetToken(place string) {
 func (s *Store) forgetRevocation(place string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, revoker := cidFromShort([]byte(place[:shortCID])), didFromKey([]byte(place[shortCID:]))
+	c, revoker := cidFromShort([]byte(place[:shortCID])), didOf([]byte(place[shortCID:]))
 	kept := make([]DID, 0, len(s.revoked[c]))
 	for _, d := range s.revoked[c] {
 		if d != revoker {

@@ -27,10 +27,10 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 		return r, r.err
 	}
 	r := &resolved{depth: 1, count: 1}
-	if len(l.prf) == 0 {
-		r.bareOwner = l.iss
+	if len(l.Proofs) == 0 {
+		r.bareOwner = l.Issuer
 	}
-	for i, c := range l.prf {
+	for i, c := range l.Proofs {
 		p := l.inlineProof(c)
 		if p == nil {
 			if find == nil {
@@ -68,10 +68,10 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 
 // complete reports whether the token carries every proof that it and they name.
 func (l *Link) complete() bool {
-	if len(l.prf) != len(l.inline) {
+	if len(l.Proofs) != len(l.Inline) {
 		return false
 	}
-	for _, p := range l.inline {
+	for _, p := range l.Inline {
 		if !p.complete() {
 			return false
 		}
@@ -80,8 +80,8 @@ func (l *Link) complete() bool {
 }
 
 func (l *Link) inlineProof(c CID) *Link {
-	for _, p := range l.inline {
-		if p.cid == c {
+	for _, p := range l.Inline {
+		if p.CID == c {
 			return p
 		}
 	}
@@ -91,16 +91,16 @@ func (l *Link) inlineProof(c CID) *Link {
 func (l *Link) checkHops(r *resolved) error {
 	switch {
 	case r.depth > maxChain:
-		return &VerifyError{Err: ErrTooDeep, CID: l.cid}
+		return &VerifyError{Err: ErrTooDeep, CID: l.CID}
 	case r.count > maxProofs:
-		return &VerifyError{Err: ErrBudget, CID: l.cid, Detail: "its proofs have too many proofs"}
+		return &VerifyError{Err: ErrBudget, CID: l.CID, Detail: "its proofs have too many proofs"}
 	}
 	for _, p := range r.parents {
-		if p.aud != l.iss {
-			return &VerifyError{Err: ErrBrokenChain, CID: l.cid, Detail: "issued by " + l.iss.s + ", a proof is made out to " + p.aud.s}
+		if p.Audience != l.Issuer {
+			return &VerifyError{Err: ErrBrokenChain, CID: l.CID, Detail: "issued by " + l.Issuer.s + ", a proof is made out to " + p.Audience.s}
 		}
-		if p.nbf > l.nbf || !p.eternal && (l.eternal || l.exp > p.exp) {
-			return &VerifyError{Err: ErrTimeBounds, CID: l.cid}
+		if p.nbf > l.nbf || l.exp > p.exp {
+			return &VerifyError{Err: ErrTimeBounds, CID: l.CID}
 		}
 	}
 	if len(r.parents) == 0 {
@@ -108,11 +108,11 @@ func (l *Link) checkHops(r *resolved) error {
 	}
 	for i := range r.grants {
 		g := &r.grants[i]
-		if g.owner == l.iss {
+		if g.owner == l.Issuer {
 			continue // the owner needs no proof
 		}
 		if err := coveredBy(g, r.parents); err != nil {
-			return &VerifyError{Err: err, CID: l.cid, Detail: g.shown.String()}
+			return &VerifyError{Err: err, CID: l.CID, Detail: g.shown.String()}
 		}
 	}
 	return nil

@@ -22,8 +22,9 @@ const revokeArg, olderArg = "revoke", "ucan"
 // of /ucan/revoke. It counts for those who issued the token or one above it in
 // its chain, and for the owner of what it grants. It cannot be taken back.
 type Revocation struct {
-	inv    *Invocation
-	target CID
+	Target CID // what is revoked
+	Issuer DID // who revokes
+	raw    []byte
 }
 
 // openRevocation reads a revocation and verifies its signature.
@@ -32,11 +33,11 @@ func openRevocation(raw []byte) (*Revocation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inv.can != revokeAbility {
-		return nil, malformed("it invokes %s; a revocation invokes %s", inv.can, revokeAbility)
+	if inv.Can != revokeAbility {
+		return nil, malformed("it invokes %s; a revocation invokes %s", inv.Can, revokeAbility)
 	}
-	named, _ := inv.args[revokeArg].(link)
-	older, _ := inv.args[olderArg].(link)
+	named, _ := inv.Args[revokeArg].(link)
+	older, _ := inv.Args[olderArg].(link)
 	switch {
 	case named == "":
 		named = older
@@ -47,7 +48,7 @@ func openRevocation(raw []byte) (*Revocation, error) {
 	if !ok {
 		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
 	}
-	return &Revocation{inv, target}, nil
+	return &Revocation{target, inv.Issuer, inv.Raw}, nil
 }
 
 // Revocation signs a revocation of target. The nonce follows from both, so that
@@ -61,17 +62,8 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign revocation: %w", err)
 	}
-	return &Revocation{inv, target}, nil
+	return &Revocation{target, inv.Issuer, inv.Raw}, nil
 }
-
-// Target is the token that is revoked.
-func (r *Revocation) Target() CID { return r.target }
-
-// Issuer is who revokes.
-func (r *Revocation) Issuer() DID { return r.inv.iss }
-
-// Bytes returns the signed record.
-func (r *Revocation) Bytes() []byte { return r.inv.Bytes() }
 
 // Revoke checks that the issuer may revoke the target, writes the revocation to
 // disk and puts it into effect: when Revoke returns, the target and everything
@@ -85,16 +77,16 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", ErrNoStore)
 	}
-	revoker := r.Issuer()
-	target, err := v.Store.Get(ctx, r.target)
+	revoker := r.Issuer
+	target, err := v.Store.Get(ctx, r.Target)
 	switch {
 	case errors.Is(err, ErrMissingProof):
 		target = nil
 	case err != nil:
 		return fmt.Errorf("revoke: %w", err)
 	default:
-		if revoker, err = v.revokerOf(ctx, target, r.Issuer()); err != nil {
-			return fmt.Errorf("revoke %s: %w", r.target, err)
+		if revoker, err = v.revokerOf(ctx, target, r.Issuer); err != nil {
+			return fmt.Errorf("revoke %s: %w", r.Target, err)
 		}
 	}
 	return v.Store.revoke(ctx, r, revoker, target)
@@ -102,7 +94,7 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 
 // revokerOf returns in whose name issuer may revoke target.
 func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID, error) {
-	if target.issuedWithin(issuer) || target.sub == issuer {
+	if target.issuedWithin(issuer) || target.Subject == issuer {
 		return issuer, nil
 	}
 	res, err := target.resolve(v.Store.finder(ctx))
@@ -115,11 +107,11 @@ func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID
 			return issuer, nil
 		}
 		// Whoever stands above it in the chain by which its issuer holds it.
-		held, err := v.Authorize(ctx, Query{Caller: target.iss, Owner: g.owner, Request: caps.NeedOn(g.can, g.path)})
-		if err == nil && slices.ContainsFunc(held.Links(), func(l *Link) bool { return l.iss == issuer }) {
+		held, err := v.Authorize(ctx, Query{Caller: target.Issuer, Owner: g.owner, Request: caps.NeedOn(g.can, g.path)})
+		if err == nil && slices.ContainsFunc(held.Links(), func(l *Link) bool { return l.Issuer == issuer }) {
 			return issuer, nil
 		}
-		on, err := caps.ParseResource("u/" + target.cid.String())
+		on, err := caps.ParseResource("u/" + target.CID.String())
 		if err != nil {
 			return DID{}, err
 		}
@@ -127,12 +119,12 @@ func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID
 			return g.owner, nil
 		}
 	}
-	return DID{}, &VerifyError{Err: ErrNotHeld, CID: target.cid, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
+	return DID{}, &VerifyError{Err: ErrNotHeld, CID: target.CID, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
 }
 
 // issuedWithin reports whether d issued the token or one of its proofs.
 func (l *Link) issuedWithin(d DID) bool {
-	if l.iss == d {
+	if l.Issuer == d {
 		return true
 	}
 	if r := l.resolved.Load(); r != nil {
@@ -152,7 +144,7 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *
 		return err
 	}
 	if err := s.kv.Sync(ctx); err != nil {
-		return fmt.Errorf("sync revocation of %s: %w", r.target, err)
+		return fmt.Errorf("sync revocation of %s: %w", r.Target, err)
 	}
 	return nil
 }
@@ -162,18 +154,18 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	s.mu.RLock()
-	known, unbound := slices.Contains(s.revoked[r.target], revoker), s.unbound[revoker]
+	known, unbound := slices.Contains(s.revoked[r.Target], revoker), s.unbound[revoker]
 	s.mu.RUnlock()
 	if !known && target == nil && unbound >= s.maxUnbound {
-		return &VerifyError{Err: ErrBudget, CID: r.target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, unbound)}
+		return &VerifyError{Err: ErrBudget, CID: r.Target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, unbound)}
 	}
 	expiry, ends := int64(unknownExpiry), target != nil && target.endsBy(revoker)
 	if target != nil {
-		expiry = target.expiry()
+		expiry = target.exp
 	}
-	place := r.target.short() + revoker.key()
+	place := r.Target.short() + revoker.key()
 	put := map[string][]byte{
-		s.prefix + keyRevocation + place:                  r.inv.raw,
+		s.prefix + keyRevocation + place:                  r.raw,
 		s.prefix + keyRevExpiry + timeKey(expiry) + place: {},
 	}
 	var del []string
@@ -182,18 +174,18 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 		del = []string{s.prefix + keyAudience + target.audiencePlace()}
 	}
 	if _, err := s.kv.Apply(ctx, nil, put, del); err != nil {
-		return fmt.Errorf("store revocation of %s: %w", r.target, err)
+		return fmt.Errorf("store revocation of %s: %w", r.Target, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !known {
-		s.revoked[r.target] = append(slices.Clip(s.revoked[r.target]), revoker)
+		s.revoked[r.Target] = append(slices.Clip(s.revoked[r.Target]), revoker)
 		if target == nil {
 			s.unbound[revoker]++
 		}
 	}
-	if ends && s.audiences[target.aud] != nil {
-		s.audiences[target.aud].drop(target)
+	if ends && s.audiences[target.Audience] != nil {
+		s.audiences[target.Audience].drop(target)
 	}
 	return nil
 }

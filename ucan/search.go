@@ -123,7 +123,7 @@ func (s *search) failWith(err error, at *Link, height int) bool {
 func (s *search) failure() error {
 	e := &VerifyError{Err: s.err, Detail: s.detail}
 	if s.at != nil {
-		e.CID = s.at.cid
+		e.CID = s.at.CID
 	}
 	return e
 }
@@ -166,10 +166,10 @@ func (s *search) climb(ctx context.Context) (root int, err error) {
 			s.fail(ErrTooDeep, n.link, "the chain has too many tokens (Limits.ChainDepth)", n.depth)
 			continue
 		}
-		if n.link.format == JWT {
+		if n.link.Format == JWT {
 			root, err = s.aboveJWT(at, &n), nil
 		} else {
-			root, err = s.above(ctx, at, &n, n.link.iss)
+			root, err = s.above(ctx, at, &n, n.link.Issuer)
 		}
 		if root >= 0 || err != nil {
 			return root, err
@@ -195,7 +195,7 @@ func (s *search) asks(n *node) grant {
 func (s *search) aboveJWT(at int, n *node) (root int) {
 	r := n.link.resolved.Load()
 	if len(r.parents) == 0 {
-		s.fail(ErrForeignRoot, n.link, "it was issued by "+n.link.iss.s, n.depth)
+		s.fail(ErrForeignRoot, n.link, "it was issued by "+n.link.Issuer.s, n.depth)
 		return -1
 	}
 	child := s.asks(n)
@@ -264,7 +264,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 func (s *search) abovePool(at int, n *node, aud DID, child *grant) (root int) {
 	madeOut, unused := false, false
 	for _, p := range s.pool {
-		if p.aud != aud {
+		if p.Audience != aud {
 			unused = unused || !s.onChain(at, p)
 			continue
 		}
@@ -360,21 +360,21 @@ func (s *search) try(p *Link, i, at int, n *node, child *grant) (root int) {
 		return -1
 	}
 	next := node{link: p, grant: i, below: at, depth: n.depth + 1, path: child.path, can: child.can, sub: n.sub, revoked: n.revoked}
-	isRoot := s.v.mayRoot(s.need.owner, p.iss)
-	if p.format == Native {
-		isRoot = isRoot && p.sub == p.iss
+	isRoot := s.v.mayRoot(s.need.owner, p.Issuer)
+	if p.Format == Native {
+		isRoot = isRoot && p.Subject == p.Issuer
 		switch {
-		case !n.sub.IsZero() && n.sub != p.sub:
+		case !n.sub.IsZero() && n.sub != p.Subject:
 			s.fail(ErrSubject, p, "", next.depth)
 			return -1
-		case p.sub == p.iss && !isRoot:
-			s.fail(ErrForeignRoot, p, "it was issued by "+p.iss.s, next.depth)
+		case p.Subject == p.Issuer && !isRoot:
+			s.fail(ErrForeignRoot, p, "it was issued by "+p.Issuer.s, next.depth)
 			return -1
-		case p.sub != s.need.owner && !s.v.mayRoot(s.need.owner, p.sub):
+		case p.Subject != s.need.owner && !s.v.mayRoot(s.need.owner, p.Subject):
 			s.fail(ErrSubject, p, "", next.depth)
 			return -1
 		}
-		next.sub = p.sub
+		next.sub = p.Subject
 	} else if p.grants[i].owner.IsZero() && r.grants[i].owner == s.v.Self {
 		// A venue issues for many owners, so what it leaves bare means nobody.
 		s.fail(ErrBareResource, p, "a venue names the owner", next.depth)
@@ -389,14 +389,14 @@ func (s *search) try(p *Link, i, at int, n *node, child *grant) (root int) {
 			return -1
 		}
 	}
-	if !isRoot && p.format == JWT && s.meet(state{link: p, path: pathKey(child.path), can: r.grants[i].can, sub: next.sub, revoked: next.revoked}) {
+	if !isRoot && p.Format == JWT && s.meet(state{link: p, path: pathKey(child.path), can: r.grants[i].can, sub: next.sub, revoked: next.revoked}) {
 		return -1
 	}
 	if !isRoot {
 		s.nodes = append(s.nodes, next)
 		return -1
 	}
-	if !next.sub.IsZero() && next.sub != s.need.owner && next.sub != p.iss {
+	if !next.sub.IsZero() && next.sub != s.need.owner && next.sub != p.Issuer {
 		s.fail(ErrSubject, p, "", next.depth)
 		return -1
 	}

@@ -60,7 +60,7 @@ func TestOneLiveAmongDead(t *testing.T) {
 				w.revoke(w.alice, w.first)
 			}
 			w.rand.n++
-			w.put(mustOpen(w.t, w.jwt(w.mallory, w.bob.DID(), cap1("w", "crud"), w.first.CID().String())))
+			w.put(mustOpen(w.t, w.jwt(w.mallory, w.bob.DID(), cap1("w", "crud"), w.first.CID.String())))
 		}},
 		{"revoked by who stands above", 1, func(w *world, i int) {
 			if i == 0 {
@@ -107,7 +107,7 @@ func TestOneLiveAmongDead(t *testing.T) {
 
 func (w *world) revoke(k Key, l *Link) {
 	w.t.Helper()
-	if err := w.v.Revoke(w.t.Context(), mustRevoke(w.t, k, l.CID())); err != nil {
+	if err := w.v.Revoke(w.t.Context(), mustRevoke(w.t, k, l.CID)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -144,8 +144,8 @@ func TestSearchAgreesWithEveryChain(t *testing.T) {
 		w.put(links...)
 		for range rapid.IntRange(0, 3).Draw(rt, "revocations") {
 			l := rapid.SampledFrom(links).Draw(rt, "target")
-			r := mustRevoke(t, person.Draw(rt, "revoker"), l.CID())
-			if err := w.store.applyRevocation(t.Context(), r, r.Issuer(), l); err != nil {
+			r := mustRevoke(t, person.Draw(rt, "revoker"), l.CID)
+			if err := w.store.applyRevocation(t.Context(), r, r.Issuer, l); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -187,9 +187,9 @@ func (w *world) someChain(caller DID, path string, chain, links []*Link) bool {
 	for _, l := range links {
 		aud := caller
 		if len(chain) > 0 {
-			aud = chain[len(chain)-1].iss
+			aud = chain[len(chain)-1].Issuer
 		}
-		if l.aud == aud && !slices.Contains(chain, l) && w.someChain(caller, path, append(slices.Clip(chain), l), links) {
+		if l.Audience == aud && !slices.Contains(chain, l) && w.someChain(caller, path, append(slices.Clip(chain), l), links) {
 			return true
 		}
 	}
@@ -202,7 +202,7 @@ func (w *world) goodChain(caller DID, path string, chain []*Link) bool {
 	at, can := resource(w.t, path), caps.Ability("crud/read")
 	for i, l := range chain {
 		g := l.grants[0]
-		if l.aud != aud || l.sub != alice || w.now.After(time.Unix(l.exp, 0)) || !g.can.Covers(can) {
+		if l.Audience != aud || l.Subject != alice || w.now.After(time.Unix(l.exp, 0)) || !g.can.Covers(can) {
 			return false
 		}
 		if states := len(l.policy) == 0 && !g.passes; states && (g.owner != alice || !g.path.Covers(at)) {
@@ -213,12 +213,12 @@ func (w *world) goodChain(caller DID, path string, chain []*Link) bool {
 		if len(l.policy) > 0 && path != "w/a/b" {
 			return false
 		}
-		for _, d := range w.store.revokersOf(l.cid) {
-			if d == alice || slices.ContainsFunc(chain[i:], func(above *Link) bool { return above.iss == d }) {
+		for _, d := range w.store.revokersOf(l.CID) {
+			if d == alice || slices.ContainsFunc(chain[i:], func(above *Link) bool { return above.Issuer == d }) {
 				return false
 			}
 		}
-		aud, can = l.iss, g.can
+		aud, can = l.Issuer, g.can
 	}
 	return aud == alice
 }

@@ -65,8 +65,8 @@ func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
 		claims.Att = append(claims.Att, attenuation{with, string(h.can)})
 		if h.proof != nil && !slices.Contains(proofs, h.proof) {
 			proofs = append(proofs, h.proof)
-			text := h.proof.cid.String()
-			if d.Inline && h.proof.format == JWT {
+			text := h.proof.CID.String()
+			if d.Inline && h.proof.Format == JWT {
 				text = string(h.proof.raw)
 			}
 			claims.Prf = append(claims.Prf, text)
@@ -83,13 +83,13 @@ func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {
 		return nil, errors.New("the key is zero or erased")
 	}
 	// What was made is read again by the rules that everybody else's must pass.
-	l, err := is.Verifier.Limits.Open(b64.AppendEncode(append(slices.Clip(signed), '.'), sig))
+	l, err := is.Verifier.Limits.open(b64.AppendEncode(append(slices.Clip(signed), '.'), sig))
 	if err != nil {
 		return nil, err
 	}
 	_, err = l.resolve(func(c CID) (*Link, error) {
 		for _, p := range proofs {
-			if p.cid == c {
+			if p.CID == c {
 				return p, nil
 			}
 		}

@@ -86,13 +86,11 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign delegation: %w", err)
 	}
-	l, err := is.Verifier.Limits.Open(raw)
+	l, err := is.Verifier.Limits.open(raw)
 	if err != nil {
 		return nil, fmt.Errorf("sign delegation: %w", err)
 	}
-	same := l.eternal == d.Expires.IsZero() && (l.eternal || l.exp == d.Expires.Unix()) &&
-		(l.nbf == 0 || l.nbf == d.NotBefore.Unix())
-	if !same {
+	if !l.Expires().Equal(d.Expires.Truncate(time.Second)) || l.nbf != 0 && l.nbf != d.NotBefore.Unix() {
 		return nil, errors.New("sign delegation: go-ucan wrote another time; the system's clock was moved meanwhile, try again")
 	}
 	return l, nil
@@ -120,11 +118,12 @@ func (k Key) sealInvocation(c *Call, nonce []byte) (raw []byte, err error) {
 		if v == nil {
 			return nil, fmt.Errorf("argument %s is null, which go-ucan writes and does not read; leave it out", quoteShort(key))
 		}
-		n, err := nodeOf(v, maxNesting-1)
-		if err != nil {
-			return nil, fmt.Errorf("argument %s: %w", quoteShort(key), err)
+		if named, ok := v.(CID); ok {
+			if v, err = cid.Cast(named.Bytes()); err != nil {
+				return nil, fmt.Errorf("argument %s: %w", quoteShort(key), err)
+			}
 		}
-		opts = append(opts, invocation.WithArgument(key, n))
+		opts = append(opts, invocation.WithArgument(key, v))
 	}
 	prf := make([]cid.Cid, len(c.Proofs))
 	for i, p := range c.Proofs {

@@ -87,7 +87,7 @@ func (s *Store) refresh(ctx context.Context) error {
 			return false, fmt.Errorf("revocation key of %d bytes", len(key))
 		}
 		c := cidFromShort([]byte(key[:shortCID]))
-		revoked[c] = append(revoked[c], didFromKey([]byte(key[shortCID:])))
+		revoked[c] = append(revoked[c], didOf([]byte(key[shortCID:])))
 		return true, nil
 	})
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Store) refresh(ctx context.Context) error {
 		if len(key) != shortCID+keySize {
 			return false, fmt.Errorf("revocation key of %d bytes", len(key))
 		}
-		unbound[didFromKey([]byte(key[shortCID:]))]++
+		unbound[didOf([]byte(key[shortCID:]))]++
 		return true, nil
 	})
 	if err != nil {
@@ -134,12 +134,12 @@ func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (mo
 // JWT names must be inside it or stored already. Storing a token again is no error.
 func (s *Store) Put(ctx context.Context, link *Link) error {
 	if !link.verified.Load() {
-		return &VerifyError{Err: ErrSignature, CID: link.cid, Detail: "it was never verified"}
+		return &VerifyError{Err: ErrSignature, CID: link.CID, Detail: "it was never verified"}
 	}
 	if _, err := link.resolve(s.finder(ctx)); err != nil {
 		return fmt.Errorf("store token: %w", err)
 	}
-	token := s.prefix + keyToken + link.cid.short()
+	token := s.prefix + keyToken + link.CID.short()
 	put := map[string][]byte{token: link.raw}
 	for _, k := range link.indexKeys() {
 		put[s.prefix+k] = nil
@@ -156,18 +156,18 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 	}
 	moved, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
 	if err != nil {
-		return fmt.Errorf("store token %s: %w", link.cid, err)
+		return fmt.Errorf("store token %s: %w", link.CID, err)
 	}
 	if moved != "" {
 		// The key is the hash of the value: whoever wrote it wrote the same.
 		if _, rev, err := s.kv.Get(ctx, token); err != nil || rev == 0 {
-			return fmt.Errorf("store token %s: %w", link.cid, errors.Join(err, errors.New("another transaction won; try again")))
+			return fmt.Errorf("store token %s: %w", link.CID, errors.Join(err, errors.New("another transaction won; try again")))
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cache(link)
-	if a := s.audiences[link.aud]; a != nil && !dead {
+	if a := s.audiences[link.Audience]; a != nil && !dead {
 		a.add(link)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (s *Store) cache(link *Link) {
 			break
 		}
 	}
-	s.tokens[link.cid] = link
+	s.tokens[link.CID] = link
 }
 
 // Get returns a token, or an error that wraps [ErrMissingProof].
@@ -202,8 +202,8 @@ func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
 	if link, err = s.limits.decode(raw); err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)
 	}
-	if link.cid != c {
-		return nil, fmt.Errorf("read token %s: the store holds %s in its place", c, link.cid)
+	if link.CID != c {
+		return nil, fmt.Errorf("read token %s: the store holds %s in its place", c, link.CID)
 	}
 	if _, err := link.resolve(s.finder(ctx)); err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)

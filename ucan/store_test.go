@@ -22,7 +22,7 @@ func collect(t *testing.T, seq iter.Seq2[*Link, error]) []CID {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, l.CID())
+		out = append(out, l.CID)
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func TestStoreIndexes(t *testing.T) {
 	soon := w.native(w.alice, b, a, "crud", w.url(w.alice, "x"), nil)
 	child := w.native(w.bob, c, a, "crud", w.url(w.alice, "w"), nil)
 	jwtRoot := mustOpen(t, w.jwt(w.alice, c, cap1("w", "crud")))
-	jwtChild := mustOpen(t, w.jwt(w.carol, b, cap1("w", "crud"), jwtRoot.CID().String()))
+	jwtChild := mustOpen(t, w.jwt(w.carol, b, cap1("w", "crud"), jwtRoot.CID.String()))
 	w.put(late, soon, child, jwtRoot, jwtChild, jwtChild)
 
 	check := func(when string) {
@@ -46,9 +46,9 @@ func TestStoreIndexes(t *testing.T) {
 			got  []CID
 			want []CID
 		}{
-			{"to bob, soonest first", collect(t, w.store.ByAudience(t.Context(), b))[1:], []CID{jwtChild.CID(), late.CID()}},
-			{"by bob", collect(t, w.store.ByIssuer(t.Context(), b)), []CID{child.CID()}},
-			{"by carol", collect(t, w.store.ByIssuer(t.Context(), w.carol.DID())), []CID{jwtChild.CID()}},
+			{"to bob, soonest first", collect(t, w.store.ByAudience(t.Context(), b))[1:], []CID{jwtChild.CID, late.CID}},
+			{"by bob", collect(t, w.store.ByIssuer(t.Context(), b)), []CID{child.CID}},
+			{"by carol", collect(t, w.store.ByIssuer(t.Context(), w.carol.DID())), []CID{jwtChild.CID}},
 			{"to mallory", collect(t, w.store.ByAudience(t.Context(), w.mallory.DID())), nil},
 		} {
 			if len(c.want) == 2 { // two with one expiry come in the order of their CIDs
@@ -86,7 +86,7 @@ func TestStoreRefuses(t *testing.T) {
 	if err := w.store.Put(t.Context(), l); err == nil {
 		t.Error("a failed write was reported as done")
 	}
-	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())); err == nil {
+	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID)); err == nil {
 		t.Error("a failed revocation was reported as done")
 	}
 	w.kv.fail = nil
@@ -96,10 +96,10 @@ func TestStoreRefuses(t *testing.T) {
 	// What stands under a CID must be that token.
 	w.put(l)
 	other := w.native(w.alice, w.carol.DID(), w.alice.DID(), "*", "", nil)
-	key := "ucan/" + keyToken + l.CID().short()
+	key := "ucan/" + keyToken + l.CID.short()
 	w.kv.data[key] = memValue{other.raw, 99}
 	w.open()
-	if _, err := w.store.Get(t.Context(), l.CID()); err == nil {
+	if _, err := w.store.Get(t.Context(), l.CID); err == nil {
 		t.Error("a token was read under another's CID")
 	}
 	// A token whose signature was damaged on disk is not believed.
@@ -116,7 +116,7 @@ func mustRevoke(t testing.TB, k Key, target CID) *Revocation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = openRevocation(r.Bytes()); err != nil {
+	if r, err = openRevocation(r.raw); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -131,8 +131,8 @@ func TestForgedOnDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.kv.data["ucan/"+keyToken+l.CID().short()] = memValue{l.raw, 1}
-		for _, k := range []string{keyAudience + l.audiencePlace(), keyIssuer + l.iss.key() + l.cid.short()} {
+		w.kv.data["ucan/"+keyToken+l.CID.short()] = memValue{l.raw, 1}
+		for _, k := range []string{keyAudience + l.audiencePlace(), keyIssuer + l.Issuer.key() + l.CID.short()} {
 			w.kv.data["ucan/"+k] = memValue{nil, 1}
 		}
 		return l
@@ -144,7 +144,7 @@ func TestForgedOnDisk(t *testing.T) {
 	wantErr(t, err, ErrSignature)
 
 	root := forge([]byte(signJWT(t, w.mallory, plainHeader, w.claims(w.alice, b, cap1("", "*")))))
-	leaf := mustOpen(t, w.jwt(w.bob, c, cap1("w", "crud"), root.CID().String()))
+	leaf := mustOpen(t, w.jwt(w.bob, c, cap1("w", "crud"), root.CID.String()))
 	_, err = w.ask(w.carol, "crud", "w", nil, leaf)
 	wantErr(t, err, ErrSignature)
 	wantErr(t, w.v.Check(t.Context(), leaf), ErrSignature)
@@ -183,7 +183,7 @@ func TestRevokeUnsynced(t *testing.T) {
 	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
 	w.put(l)
 	w.kv.stuck = errors.New("no disk")
-	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())); err == nil {
+	if err := w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID)); err == nil {
 		t.Error("acknowledged without a sync")
 	}
 	_, err := w.ask(w.bob, "crud", "w", nil)
@@ -203,8 +203,8 @@ func TestRevokeAnyLink(t *testing.T) {
 		},
 		"jwt": func(w *world) []*Link {
 			r := mustOpen(t, w.jwt(w.alice, w.bob.DID(), cap1("w", "crud")))
-			m := mustOpen(t, w.jwt(w.bob, w.dan.DID(), cap1("w", "crud"), r.CID().String()))
-			return []*Link{r, m, mustOpen(t, w.jwt(w.dan, w.carol.DID(), cap1("w", "crud"), m.CID().String()))}
+			m := mustOpen(t, w.jwt(w.bob, w.dan.DID(), cap1("w", "crud"), r.CID.String()))
+			return []*Link{r, m, mustOpen(t, w.jwt(w.dan, w.carol.DID(), cap1("w", "crud"), m.CID.String()))}
 		},
 	}
 	for format, make := range build {
@@ -219,7 +219,7 @@ func TestRevokeAnyLink(t *testing.T) {
 				// Those who issued the token or one above it: alice the first, alice
 				// and bob the second, and so on.
 				may := map[string]int{"alice": 0, "bob": 1, "dan": 2, "carol": 9, "mallory": 9}[by] <= link
-				err = w.v.Revoke(t.Context(), mustRevoke(t, keys[by], chain[link].CID()))
+				err = w.v.Revoke(t.Context(), mustRevoke(t, keys[by], chain[link].CID))
 				if (err == nil) != may {
 					t.Fatalf("%s: %s revokes link %d: %v", format, by, link, err)
 				}
@@ -232,7 +232,7 @@ func TestRevokeAnyLink(t *testing.T) {
 				check := func(when string) {
 					_, err := w.ask(w.carol, "crud", "w/x", nil)
 					wantErr(t, err, want)
-					_, err = w.ask(w.carol, "crud", "w/x", []CID{chain[0].CID(), chain[1].CID(), chain[2].CID()})
+					_, err = w.ask(w.carol, "crud", "w/x", []CID{chain[0].CID, chain[1].CID, chain[2].CID})
 					if wantErr(t, err, want); t.Failed() {
 						t.Fatalf("%s: %s revoked link %d, %s", format, by, link, when)
 					}
@@ -269,13 +269,13 @@ func TestRefreshAndRevoke(t *testing.T) {
 func TestRevocationFirst(t *testing.T) {
 	w := newWorld(t)
 	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID)), nil)
 	_, err := w.ask(w.bob, "crud", "w", nil, l)
 	wantErr(t, err, nil) // mallory has no say in the chain
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, l.CID)), nil)
 	_, err = w.ask(w.bob, "crud", "w", nil, l)
 	wantErr(t, err, ErrRevoked)
-	if got := w.store.revokersOf(l.CID()); len(got) != 2 {
+	if got := w.store.revokersOf(l.CID); len(got) != 2 {
 		t.Errorf("Revokers = %v", got)
 	}
 }
@@ -301,7 +301,7 @@ func TestRevocationQuota(t *testing.T) {
 	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, cidOf(codecRaw, []byte{9}))), nil)
 	l := w.native(w.mallory, w.bob.DID(), w.mallory.DID(), "crud", "", map[string]any{"exp": nilValue{}})
 	w.put(l)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.mallory, l.CID)), nil)
 }
 
 // TestRevokeInline revokes a proof inside a JWT, and one that its leaf does not
@@ -313,7 +313,7 @@ func TestRevokeInline(t *testing.T) {
 	leaf := mustOpen(t, w.jwt(w.bob, w.carol.DID(), []any{att{"with": "w", "can": "crud"}, att{"with": "n", "can": "crud"}}, r1, r2))
 	_, err := w.ask(w.carol, "crud", "w/x", nil, leaf)
 	wantErr(t, err, nil)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, mustOpen(t, r2).CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, mustOpen(t, r2).CID)), nil)
 	_, err = w.ask(w.carol, "crud", "w/x", nil, leaf)
 	wantErr(t, err, ErrRevoked)
 	wantErr(t, w.v.Check(t.Context(), leaf), ErrRevoked)
@@ -329,7 +329,7 @@ func TestRevokeVenueRooted(t *testing.T) {
 		return err
 	}
 	wantErr(t, ask(), nil)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.dan, l.CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.dan, l.CID)), nil)
 	wantErr(t, ask(), ErrRevoked)
 	// The same of a token that comes along, and of one below it, whoever began it.
 	below := w.native(w.bob, w.carol.DID(), w.host.DID(), "crud", w.url(w.dan, "w"), nil)
@@ -344,7 +344,7 @@ func TestDelegatedRevocation(t *testing.T) {
 	w := newWorld(t)
 	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
 	w.put(l)
-	r := mustRevoke(t, w.carol, l.CID())
+	r := mustRevoke(t, w.carol, l.CID)
 	wantErr(t, w.v.Revoke(t.Context(), r), ErrNotHeld)
 	w.put(w.native(w.alice, w.carol.DID(), w.alice.DID(), "ucan/revoke", w.url(w.alice, "u"), nil))
 	wantErr(t, w.v.Revoke(t.Context(), r), nil)
@@ -359,7 +359,7 @@ func TestOpenRevocationRefuses(t *testing.T) {
 		"another command": {Can: "crud", Args: map[string]any{revokeArg: cidOf(codecRaw, nil)}},
 		"no target":       {Can: revokeAbility},
 		"target a text":   {Can: revokeAbility, Args: map[string]any{revokeArg: "bafy"}},
-		"target a list":   {Can: revokeAbility, Args: map[string]any{revokeArg: []any{one}, olderArg: []any{one}}},
+		"target a list":   {Can: revokeAbility, Args: map[string]any{revokeArg: []any{"bafy"}, olderArg: []any{}}},
 		"two targets":     {Can: revokeAbility, Args: map[string]any{revokeArg: one, olderArg: two}},
 	} {
 		c.Subject, c.Expires = w.alice.DID(), noon
@@ -367,7 +367,7 @@ func TestOpenRevocationRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openRevocation(i.Bytes()); !errors.Is(err, ErrMalformed) {
+		if _, err := openRevocation(i.Raw); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -382,7 +382,7 @@ func TestRevocationForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := decodeValue(r.Bytes()).([]any)[1].(map[string]any)[tagInvocation].(map[string]any)["args"]; !reflect.DeepEqual(got, map[string]any{"revoke": link(target.Bytes())}) {
+	if got := payloadOf(t, r.raw)["args"]; !reflect.DeepEqual(got, map[string]any{"revoke": link(target.Bytes())}) {
 		t.Errorf("it is written with %v", got)
 	}
 	for name, args := range map[string]map[string]any{
@@ -397,7 +397,7 @@ func TestRevocationForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := openRevocation(raw); err != nil || r.Target() != target {
+			if r, err := openRevocation(raw); err != nil || r.Target != target {
 				t.Errorf("%s, a nonce of %d bytes: %v, %v", name, len(nonce), r, err)
 			}
 		}
@@ -425,13 +425,13 @@ func TestNewTokenIsSeen(t *testing.T) {
 	w.put(chain[1])
 	g, err := w.ask(w.carol, "crud/read", "w/reports/x", nil)
 	wantErr(t, err, nil)
-	if d := cmp.Diff([]CID{chain[0].CID(), chain[1].CID()}, g.Chain(), cmpCID); d != "" {
+	if d := cmp.Diff([]CID{chain[0].CID, chain[1].CID}, g.Chain(), cmpCID); d != "" {
 		t.Error(d)
 	}
 	if by, ok := g.By(); !ok || by.Can() != "crud/read" || g.Root() != w.alice.DID() || g.Owner() != w.alice.DID() {
 		t.Errorf("By = %v, Root = %v", by, g.Root())
 	}
-	if e, ok := g.Expires(); !ok || e.Unix() != w.exp() {
+	if e := g.Expires(); e.Unix() != w.exp() {
 		t.Errorf("Expires = %v", e)
 	}
 }
@@ -458,7 +458,7 @@ func TestSweep(t *testing.T) {
 	w.put(old, jwtOld)
 	child := w.native(w.bob, w.carol.DID(), a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
 	w.put(child)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, old.CID())), nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, old.CID)), nil)
 	i, err := w.alice.Invoke(Call{Subject: a, Audience: w.host.DID(), Can: "crud", Expires: noon.Add(10 * time.Second)}, w.rand)
 	if err != nil {
 		t.Fatal(err)
@@ -496,7 +496,7 @@ func TestSweep(t *testing.T) {
 	}
 	_, err = w.ask(w.bob, "crud", "k/x", nil)
 	wantErr(t, err, nil)
-	if len(w.store.revokersOf(old.CID())) != 0 {
+	if len(w.store.revokersOf(old.CID)) != 0 {
 		t.Error("a swept revocation is still in memory")
 	}
 }
@@ -507,7 +507,7 @@ func TestReplayRace(t *testing.T) {
 	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
 	w.put(l)
 	for range 50 {
-		i, err := w.bob.Invoke(Call{Subject: w.alice.DID(), Audience: w.host.DID(), Can: "crud/read", Proofs: []CID{l.CID()}, Expires: noon.Add(time.Minute)}, w.rand)
+		i, err := w.bob.Invoke(Call{Subject: w.alice.DID(), Audience: w.host.DID(), Can: "crud/read", Proofs: []CID{l.CID}, Expires: noon.Add(time.Minute)}, w.rand)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -567,7 +567,7 @@ func TestInvokeRefused(t *testing.T) {
 	l := w.native(w.alice, w.bob.DID(), a, "crud/read", w.url(w.alice, "w"), nil)
 	extra := w.native(w.alice, w.dan.DID(), a, "crud/read", w.url(w.alice, "w"), nil)
 	w.put(l, extra)
-	base := Call{Subject: a, Audience: h, Can: "crud/read", Proofs: []CID{l.CID()}, Expires: noon.Add(time.Minute)}
+	base := Call{Subject: a, Audience: h, Can: "crud/read", Proofs: []CID{l.CID}, Expires: noon.Add(time.Minute)}
 	for _, c := range []struct {
 		name   string
 		change func(c *Call)
@@ -588,7 +588,7 @@ func TestInvokeRefused(t *testing.T) {
 		{"lives too long", func(c *Call) { c.Expires = noon.Add(6 * time.Minute) }, "crud/read", "w/x", ErrLifetime},
 		{"no proof", func(c *Call) { c.Proofs = nil }, "crud/read", "w/x", ErrMissingProof},
 		{"unknown proof", func(c *Call) { c.Proofs = []CID{cidOf(codecRaw, nil)} }, "crud/read", "w/x", ErrMissingProof},
-		{"a proof too many", func(c *Call) { c.Proofs = append(c.Proofs, extra.CID()) }, "crud/read", "w/x", ErrBrokenChain},
+		{"a proof too many", func(c *Call) { c.Proofs = append(c.Proofs, extra.CID) }, "crud/read", "w/x", ErrBrokenChain},
 		{"outside the token", func(*Call) {}, "crud/read", "s/x", ErrNotCovered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -606,7 +606,7 @@ func TestInvokeRefused(t *testing.T) {
 	// The chain would carry more than the caller signed for.
 	wide := w.native(w.alice, w.bob.DID(), a, "crud", w.url(w.alice, "w"), nil)
 	call := base
-	call.Proofs = []CID{wide.CID()}
+	call.Proofs = []CID{wide.CID}
 	narrow, _ := w.bob.Invoke(call, w.rand)
 	_, err := w.v.Invoke(t.Context(), narrow, caps.Need("crud/write", w.url(w.alice, "w/x")), wide)
 	wantErr(t, err, ErrNotCovered)
@@ -624,14 +624,14 @@ func TestInvokeRefused(t *testing.T) {
 		{a, jwt, w.url(w.alice, "w/x"), nil},
 		{w.mallory.DID(), jwt, w.url(w.alice, "w/x"), ErrSubject},
 	} {
-		call.Subject, call.Proofs = c.sub, []CID{c.proof.CID()}
+		call.Subject, call.Proofs = c.sub, []CID{c.proof.CID}
 		i, _ := w.bob.Invoke(call, w.rand)
 		_, err := w.v.Invoke(t.Context(), i, caps.Need("crud/read", c.on), c.proof)
 		wantErr(t, err, c.want)
 	}
 	// Tampered, or signed by another.
 	i, _ := w.bob.Invoke(base, w.rand)
-	raw := i.Bytes()
+	raw := i.Raw
 	raw[len(raw)-1] ^= 1
 	if _, err := OpenInvocation(raw); err == nil {
 		t.Error("a tampered invocation was opened")
@@ -651,7 +651,7 @@ func TestConcurrentUse(t *testing.T) {
 	revocations := make([]*Revocation, len(fresh))
 	for i := range fresh {
 		fresh[i] = w.native(w.alice, w.carol.DID(), w.alice.DID(), "crud", w.url(w.alice, "n"), nil)
-		revocations[i] = mustRevoke(t, w.alice, fresh[i].CID())
+		revocations[i] = mustRevoke(t, w.alice, fresh[i].CID)
 	}
 	ask := func(path string) error {
 		_, err := w.v.Authorize(context.Background(), Query{Caller: w.carol.DID(), Owner: w.alice.DID(), Request: caps.Need("crud/read", path)})

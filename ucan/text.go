@@ -6,17 +6,17 @@ import (
 	"github.com/multiformats/go-multibase"
 )
 
-// Text returns a token as text: a JWT as it is, a sealed UCAN 1.0 delegation in
+// Text returns the token as text: a JWT as it is, a sealed UCAN 1.0 delegation in
 // base64url multibase, which begins with "u".
-func Text(l *Link) string {
-	if l.format == JWT {
+func (l *Link) Text() string {
+	if l.Format == JWT {
 		return string(l.raw)
 	}
 	return sealedText(l.raw)
 }
 
 // Text returns the revocation in base64url multibase.
-func (r *Revocation) Text() string { return sealedText(r.inv.raw) }
+func (r *Revocation) Text() string { return sealedText(r.raw) }
 
 func sealedText(raw []byte) string {
 	text, err := multibase.Encode(multibase.Base64url, raw)
@@ -26,13 +26,26 @@ func sealedText(raw []byte) string {
 	return text
 }
 
-// OpenText is [Open] for the text that [Text] makes.
+// OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
 func OpenText(text string) (*Link, error) {
+	link, err := ReadText(text)
+	if err == nil {
+		err = link.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return link, nil
+}
+
+// ReadText is [OpenText] for a token that is to be shown, whatever is wrong with
+// it: [Link.Err] says what. Its form is right.
+func ReadText(text string) (*Link, error) {
 	raw, err := readText(text)
 	if err != nil {
 		return nil, err
 	}
-	return Open(raw)
+	return Limits{}.decode(raw)
 }
 
 // OpenRevocationText is openRevocation for the text that [Revocation.Text] makes.
@@ -45,15 +58,15 @@ func OpenRevocationText(text string) (*Revocation, error) {
 }
 
 func readText(text string) ([]byte, error) {
-	if len(text) == 0 || text[0] != byte(multibase.Base64url) {
+	if len(text) == 0 || text[0] == 'e' { // a JWT, which is no multibase
 		return []byte(text), nil
 	}
-	if most := (Limits{}).tokenBytes(); len(text) > 2*most {
-		return nil, &VerifyError{Err: ErrTooLarge, Detail: fmt.Sprintf("%d characters", len(text))}
+	if most := 2*(Limits{}).tokenBytes() + 1; len(text) > most { // in hex
+		return nil, &VerifyError{Err: ErrTooLarge, Detail: fmt.Sprintf("%d characters, at most %d are taken", len(text), most)}
 	}
 	base, raw, err := multibase.Decode(text)
-	if err != nil {
-		return nil, malformed("multibase: %v", err)
+	if err != nil || len(raw) == 0 || raw[0] != envelopeHead {
+		return nil, malformed("it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)")
 	}
 	if again, err := multibase.Encode(base, raw); err != nil || again != text {
 		return nil, &VerifyError{Err: ErrNotCanonical, Detail: "the multibase text has another spelling"}

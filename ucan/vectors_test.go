@@ -153,7 +153,7 @@ func makeVectors(t *testing.T) []vector {
 		for _, l := range links {
 			switch l := l.(type) {
 			case *Link:
-				v.Tokens = append(v.Tokens, Text(l))
+				v.Tokens = append(v.Tokens, l.Text())
 			case string:
 				v.Tokens = append(v.Tokens, l)
 			}
@@ -191,12 +191,12 @@ func makeVectors(t *testing.T) []vector {
 	add("native, another subject", "crud/read", "w/x", ErrSubject, w.native(w.bob, c, w.dan.DID(), "crud", w.url(w.alice, "w"), nil), root)
 	jwt := w.jwt(w.alice, b, cap1("w/", "crud"))
 	add("JWT", "crud/read", "w/x", nil, w.jwt(w.bob, c, cap1("w/x", "crud/read"), jwt))
-	add("JWT, by CID", "crud/read", "w/x", nil, w.jwt(w.bob, c, cap1("w/x", "crud/read"), mustOpen(t, jwt).CID().String()), jwt)
-	add("JWT, without its proof", "crud/read", "w/x", ErrMissingProof, w.jwt(w.bob, c, cap1("w/x", "crud/read"), mustOpen(t, jwt).CID().String()))
+	add("JWT, by CID", "crud/read", "w/x", nil, w.jwt(w.bob, c, cap1("w/x", "crud/read"), mustOpen(t, jwt).CID.String()), jwt)
+	add("JWT, without its proof", "crud/read", "w/x", ErrMissingProof, w.jwt(w.bob, c, cap1("w/x", "crud/read"), mustOpen(t, jwt).CID.String()))
 	add("JWT, wider in the resource", "crud/read", "s/x", ErrWidenedResource, w.jwt(w.bob, c, cap1("s", "crud/read"), jwt))
 	add("JWT, wider in the ability", "crud/read", "w/x", ErrWidenedAbility, w.jwt(w.bob, c, cap1("w", "*"), jwt))
 	add("JWT, another key id", "crud/read", "w/x", ErrKeyID, signJWT(t, w.alice, jwtHeader(b), w.claims(w.alice, c, cap1("w", "crud"))))
 	add("JWT, forged", "crud/read", "w/x", ErrSignature, signJWT(t, w.mallory, plainHeader, w.claims(w.alice, c, cap1("w", "crud"))))
-	add("JWT on a native root", "crud/read", "w/x", nil, w.jwt(w.bob, c, cap1("w/x", "crud/read"), root.CID().String()), root)
+	add("JWT on a native root", "crud/read", "w/x", nil, w.jwt(w.bob, c, cap1("w/x", "crud/read"), root.CID.String()), root)
 	return list
 }

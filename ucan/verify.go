@@ -65,7 +65,7 @@ type step struct {
 func (g Grant) Chain() []CID {
 	cids := make([]CID, 0, g.n)
 	for _, l := range g.Links() {
-		cids = append(cids, l.cid)
+		cids = append(cids, l.CID)
 	}
 	return cids
 }
@@ -88,7 +88,7 @@ func (g Grant) Root() DID {
 	if g.n == 0 {
 		return g.owner
 	}
-	return g.chain[g.n-1].link.iss
+	return g.chain[g.n-1].link.Issuer
 }
 
 // By is the capability that the chain gives the caller: the resource is that of the
@@ -114,15 +114,14 @@ func (g Grant) By() (c caps.Capability, ok bool) {
 	return own.shown, true
 }
 
-// Expires returns when the first token of the chain expires; ok is false where
-// none does.
-func (g Grant) Expires() (t time.Time, ok bool) {
+// Expires returns when the first token of the chain expires, zero where none does.
+func (g Grant) Expires() (t time.Time) {
 	for i := range g.n {
-		if e, has := g.chain[i].link.Expires(); has && (!ok || e.Before(t)) {
-			t, ok = e, true
+		if e := g.chain[i].link.Expires(); t.IsZero() || !e.IsZero() && e.Before(t) {
+			t = e
 		}
 	}
-	return t, ok
+	return t
 }
 
 // Authorize decides a query. It returns the chain that carries the authority, or
@@ -186,13 +185,13 @@ func (s *search) gather(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read proofs: %w", err)
 		}
-		if !slices.ContainsFunc(s.pool, func(p *Link) bool { return p.cid == l.cid }) {
+		if !slices.ContainsFunc(s.pool, func(p *Link) bool { return p.CID == l.CID }) {
 			s.pool = append(s.pool, l)
 		}
 		return nil
 	}
 	for _, l := range q.Tokens {
-		if err := add(l.cid, l, nil); err != nil {
+		if err := add(l.CID, l, nil); err != nil {
 			return err
 		}
 	}
@@ -208,7 +207,7 @@ func (s *search) gather(ctx context.Context) error {
 // proof finds a token among those that came with the call, or in the store.
 func (v *Verifier) proof(ctx context.Context, c CID, tokens []*Link) (*Link, error) {
 	for _, l := range tokens {
-		if l.cid == c {
+		if l.CID == c {
 			return l, nil
 		}
 	}

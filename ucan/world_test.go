@@ -128,6 +128,21 @@ func policyOf(owner DID, path caps.Resource, sub DID) []any {
 	}}}
 }
 
+// payloadOf reads the payload of a sealed token.
+func payloadOf(t testing.TB, raw []byte) map[string]any {
+	t.Helper()
+	v, err := decodeCBOR(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, payload := range v.([]any)[1].(map[string]any) {
+		if key != "h" {
+			return payload.(map[string]any)
+		}
+	}
+	return nil
+}
+
 // put stores links and returns their CIDs.
 func (w *world) put(links ...*Link) []CID {
 	w.t.Helper()
@@ -136,7 +151,7 @@ func (w *world) put(links ...*Link) []CID {
 		if err := w.store.Put(w.t.Context(), l); err != nil {
 			w.t.Fatal(err)
 		}
-		cids = append(cids, l.CID())
+		cids = append(cids, l.CID)
 	}
 	return cids
 }

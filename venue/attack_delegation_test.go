@@ -197,7 +197,7 @@ func TestAttackTheListSaysRevokedOfATokenThatHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, mallory, "ucan:revoke", `{"cid":"`+link.CID().String()+`"}`)
+	invoke(t, mallory, "ucan:revoke", `{"cid":"`+link.CID.String()+`"}`)
 	if err := tryImport(bob, text); err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestAttackInspectDrawsWithoutBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last = []string{l.CID().String()}
+		last = []string{l.CID.String()}
 		file.WriteString(text + "\n")
 	}
 	out := new(counting)

@@ -35,7 +35,7 @@ func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
 func (v *Venue) retire(ctx context.Context, life tools.Life, did ucan.DID) error {
 	for l, err := range v.tokens.ByIssuer(ctx, did) {
 		if err == nil {
-			err = v.desk.Revoke(ctx, did, l.CID())
+			err = v.desk.Revoke(ctx, did, l.CID)
 		}
 		if err != nil {
 			return err

@@ -426,22 +426,22 @@ func TestImportingIsBoundedByWith(t *testing.T) {
 		return r.Text()
 	}
 	for _, tc := range []struct{ name, text, want string }{
-		{"below", ucan.Text(within), ""},
-		{"elsewhere", ucan.Text(outside), "ucan/delegate on " + hers + "/w/payroll"},
-		{"made out to its owner", ucan.Text(received), "ucan/delegate on " + hers + "/w/payroll"},
-		{"the revocation of what is below", revocation(within.CID()), ""},
-		{"the revocation of what nobody knows", revocation(outside.CID()), "ucan/delegate"},
+		{"below", within.Text(), ""},
+		{"elsewhere", outside.Text(), "ucan/delegate on " + hers + "/w/payroll"},
+		{"made out to its owner", received.Text(), "ucan/delegate on " + hers + "/w/payroll"},
+		{"the revocation of what is below", revocation(within.CID), ""},
+		{"the revocation of what nobody knows", revocation(outside.CID), "ucan/delegate"},
 	} {
 		done := attempt(t, clerk, p, "ucan_import", fmt.Sprintf(`{"tokens":[%q]}`, tc.text))
 		if tc.want == "" && done.Outcome != runtime.ToolOK || tc.want != "" && (done.Outcome != runtime.ToolDenied || !strings.Contains(done.Result, tc.want)) {
 			t.Errorf("%s: %s %s, want %q", tc.name, done.Outcome, done.Result, tc.want)
 		}
 	}
-	if list := invoke(t, alice, "ucan:list", `{}`); strings.Contains(list, received.CID().String()) {
+	if list := invoke(t, alice, "ucan:list", `{}`); strings.Contains(list, received.CID.String()) {
 		t.Errorf("what was denied is stored: %s", list)
 	}
-	invoke(t, alice, "ucan:import", fmt.Sprintf(`{"tokens":[%q]}`, ucan.Text(received)))
-	if done := attempt(t, clerk, p, "ucan_import", fmt.Sprintf(`{"tokens":[%q]}`, revocation(received.CID()))); done.Outcome != runtime.ToolDenied {
+	invoke(t, alice, "ucan:import", fmt.Sprintf(`{"tokens":[%q]}`, received.Text()))
+	if done := attempt(t, clerk, p, "ucan_import", fmt.Sprintf(`{"tokens":[%q]}`, revocation(received.CID))); done.Outcome != runtime.ToolDenied {
 		t.Errorf("the revocation of what lies elsewhere: %s %s", done.Outcome, done.Result)
 	}
 }
@@ -549,7 +549,7 @@ func TestRevocationsTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	revocation, err := ext.Revocation(link.CID(), time.Now())
+	revocation, err := ext.Revocation(link.CID, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -559,13 +559,13 @@ func TestRevocationsTravel(t *testing.T) {
 	if err := tryImport(bob, text); err != nil || !allowed() {
 		t.Fatalf("imported: %v, allowed %v", err, allowed())
 	}
-	if out := invoke(t, bob, "ucan:import", `{"tokens":["`+revocation.Text()+`","eyJ9"]}`); !strings.Contains(out, `"revoked":["`+link.CID().String()) || !strings.Contains(out, `"aside":[{"token":1,`) {
+	if out := invoke(t, bob, "ucan:import", `{"tokens":["`+revocation.Text()+`","eyJ9"]}`); !strings.Contains(out, `"revoked":["`+link.CID.String()) || !strings.Contains(out, `"aside":[{"token":1,`) {
 		t.Errorf("imported %s", out)
 	}
 	if allowed() {
 		t.Error("the revoked token still holds")
 	}
-	if out := invoke(t, bob, "ucan:export", `{"cid":"`+link.CID().String()+`"}`); !strings.Contains(out, revocation.Text()) || !strings.Contains(out, text) {
+	if out := invoke(t, bob, "ucan:export", `{"cid":"`+link.CID.String()+`"}`); !strings.Contains(out, revocation.Text()) || !strings.Contains(out, text) {
 		t.Errorf("exported %s", out)
 	}
 	if out := invoke(t, bob, "ucan:revoke", `{"cid":"bafyreiexf2seyzhdmsi6rgwepm5vuxbsqhznndbpprov7ypvemulovxunu"}`); !strings.Contains(out, `"revoked":false`) || !strings.Contains(out, "no token of this name is known here") {
@@ -574,7 +574,7 @@ func TestRevocationsTravel(t *testing.T) {
 	if out := invoke(t, bob, "ucan:whoami", `{}`); !strings.Contains(out, bob.DID().String()) || !strings.Contains(out, v.DID().String()) {
 		t.Errorf("whoami: %s", out)
 	}
-	if _, err := user(t, v, "mallory").Invoke(t.Context(), "ucan:export", map[string]any{"cid": link.CID()}); err == nil {
+	if _, err := user(t, v, "mallory").Invoke(t.Context(), "ucan:export", map[string]any{"cid": link.CID}); err == nil {
 		t.Error("a stranger got the token")
 	}
 }

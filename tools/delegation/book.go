@@ -158,7 +158,7 @@ func (d *Desk) verify(ctx context.Context, call tools.Call, in verifyInput) (v V
 	if by, ok := grant.By(); ok {
 		v.Reason = fmt.Sprintf("%s, by a chain of %d from %s", by, len(grant.Links()), grant.Root())
 	}
-	if exp, ok := grant.Expires(); ok {
+	if exp := grant.Expires(); !exp.IsZero() {
 		v.Reason += ", until " + exp.Format(time.RFC3339)
 	}
 	for _, l := range grant.Links() {

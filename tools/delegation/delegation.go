@@ -67,15 +67,15 @@ const (
 
 // Describe returns what there is to say about a token; text adds the token itself.
 func Describe(l *ucan.Link, text bool) Token {
-	t := Token{CID: l.CID().String(), Format: l.Format().String(), Issuer: l.Issuer().String(), Audience: l.Audience().String(), Agents: l.Agents()}
-	for c := range l.Capabilities() {
-		t.Capabilities = append(t.Capabilities, c)
+	t := Token{
+		CID: l.CID.String(), Format: string(l.Format), Issuer: l.Issuer.String(), Audience: l.Audience.String(),
+		Capabilities: l.Capabilities(), Agents: l.Agents,
 	}
-	if exp, ok := l.Expires(); ok {
+	if exp := l.Expires(); !exp.IsZero() {
 		t.Expires = exp.Format(time.RFC3339)
 	}
 	if text {
-		t.Token = ucan.Text(l)
+		t.Token = l.Text()
 	}
 	return t
 }

@@ -80,17 +80,17 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out i
 	}
 	out = importOutput{CIDs: make([]string, len(b.links)), Aside: b.aside}
 	for i, l := range b.links {
-		out.CIDs[i] = l.CID().String()
+		out.CIDs[i] = l.CID.String()
 	}
 	for _, r := range b.revocations {
-		target, err := d.known(ctx, r.Target())
+		target, err := d.known(ctx, r.Target)
 		if err == nil {
 			err = d.bounded(ctx, call, canDelegate, target)
 		}
 		if err != nil {
 			return out, err
 		}
-		out.Revoked = append(out.Revoked, r.Target().String())
+		out.Revoked = append(out.Revoked, r.Target.String())
 	}
 	for _, r := range b.revocations {
 		if err := d.Verifier.Revoke(ctx, r); err != nil {
@@ -114,7 +114,7 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) e
 			}
 			if _, denied := errors.AsType[*caps.Denial](err); err != nil && (refused == nil || denied) {
 				if refused = err; !denied {
-					refused = fmt.Errorf("import token %s: %w", l.CID(), err)
+					refused = fmt.Errorf("import token %s: %w", l.CID, err)
 				}
 			}
 			return err == nil
@@ -142,7 +142,7 @@ func (d *Desk) carries(ctx context.Context, l *ucan.Link, others []*ucan.Link) e
 		return errors.New("it passes on what its proof gives, and no proof of it is known here")
 	}
 	for _, c := range gives {
-		q := ucan.Query{Caller: l.Audience(), Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true}
+		q := ucan.Query{Caller: l.Audience, Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true}
 		if _, err := d.Verifier.Authorize(ctx, q); err != nil {
 			return fmt.Errorf("it does not carry %s: %w", c, err)
 		}
@@ -177,7 +177,7 @@ func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out 
 	chain := []*ucan.Link{token}
 	for _, c := range gives {
 		grant, err := d.Verifier.Authorize(ctx, ucan.Query{
-			Caller: token.Audience(), Owner: token.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Proofs: []ucan.CID{cid}, Search: true,
+			Caller: token.Audience, Owner: token.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Proofs: []ucan.CID{cid}, Search: true,
 		})
 		if err != nil {
 			continue // what no longer holds goes alone
@@ -189,15 +189,15 @@ func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out 
 		}
 	}
 	me := call.Owner()
-	if !slices.ContainsFunc(chain, func(l *ucan.Link) bool { return l.Issuer() == me || l.Audience() == me || speaksFor(l, me) }) {
+	if !slices.ContainsFunc(chain, func(l *ucan.Link) bool { return l.Issuer == me || l.Audience == me || speaksFor(l, me) }) {
 		return out, unknown
 	}
 	if err := d.bounded(ctx, call, canRead, token); err != nil {
 		return out, err
 	}
 	for _, l := range chain {
-		out.Tokens = append(out.Tokens, ucan.Text(l))
-		revocations, err := d.Verifier.Store.Revocations(ctx, l.CID())
+		out.Tokens = append(out.Tokens, l.Text())
+		revocations, err := d.Verifier.Store.Revocations(ctx, l.CID)
 		if err != nil {
 			return out, err
 		}
@@ -210,10 +210,5 @@ func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out 
 
 // speaksFor reports whether the token hands on something of owner's.
 func speaksFor(l *ucan.Link, owner ucan.DID) bool {
-	for c := range l.Capabilities() {
-		if c.Resource().DID() == owner.String() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Capabilities(), func(c caps.Capability) bool { return c.Resource().DID() == owner.String() })
 }

@@ -117,19 +117,18 @@ func TestTheyReadWhatWeRead(t *testing.T) {
 			rt.Fatal(err)
 		}
 		var can string
-		for c := range l.Capabilities() {
+		for _, c := range l.Capabilities() {
 			can = "/" + string(c.Can())
 		}
 		if can == "/*" {
 			can = "/"
 		}
-		exp, ends := l.Expires()
-		nbf, begins := l.NotBefore()
-		same := id.String() == l.CID().String() && d.Issuer().String() == l.Issuer().String() &&
-			d.Audience().String() == l.Audience().String() && d.Subject().String() == l.Subject().String() &&
+		exp, nbf := l.Expires(), l.NotBefore()
+		same := id.String() == l.CID.String() && d.Issuer().String() == l.Issuer.String() &&
+			d.Audience().String() == l.Audience.String() && d.Subject().String() == l.Subject.String() &&
 			d.Command().String() == can && bytes.Equal(encoded(rt, theirs), encoded(rt, node(rt, payload["pol"]))) &&
-			ends == (d.Expiration() != nil) && (!ends || exp.Equal(*d.Expiration())) &&
-			(!begins || d.NotBefore() != nil && nbf.Equal(*d.NotBefore()))
+			exp.IsZero() == (d.Expiration() == nil) && (exp.IsZero() || exp.Equal(*d.Expiration())) &&
+			(nbf.IsZero() || d.NotBefore() != nil && nbf.Equal(*d.NotBefore()))
 		if !same {
 			rt.Fatalf("of %v we read %v, they %v", payload, l, d.Policy())
 		}

@@ -131,7 +131,7 @@ func TestTheyReadOurs(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: they refuse it: %v", c, err)
 			}
-			if id.String() != links[0].CID().String() || !d.Issuer().Equal(alice.did) || !d.Audience().Equal(bob.did) || !d.Subject().Equal(alice.did) {
+			if id.String() != links[0].CID.String() || !d.Issuer().Equal(alice.did) || !d.Audience().Equal(bob.did) || !d.Subject().Equal(alice.did) {
 				t.Errorf("%v: they read %v of %v", c, id, d.Issuer())
 			}
 			if d.Expiration().Unix() != exp.Unix() || nbf.IsZero() != (d.NotBefore() == nil) {
@@ -158,13 +158,13 @@ func TestTheyReadOurs(t *testing.T) {
 
 	inv, err := bob.key.Invoke(ucan.Call{
 		Subject: alice.key.DID(), Can: "crud/read", Expires: exp, Issued: exp.Add(-time.Minute),
-		Args: map[string]any{"with": "x", "n": int64(7), "list": []any{true, nil, 1.5}},
+		Args: map[string]any{"with": "x", "n": int64(7), "list": []any{true, 1.5}},
 	}, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, id, err := invocation.FromSealed(inv.Bytes())
-	if err != nil || id.String() != inv.CID().String() || i.Command().String() != "/crud/read" {
+	i, id, err := invocation.FromSealed(inv.Raw)
+	if err != nil || id.String() != inv.CID.String() || i.Command().String() != "/crud/read" {
 		t.Errorf("they read our invocation as %v, %v", id, err)
 	}
 }
@@ -265,8 +265,8 @@ func compare(t testing.TB, n *tally) func(*rapid.T) {
 			if err != nil {
 				rt.Fatalf("we refuse their token: %v", err)
 			}
-			if l.CID().String() != id.String() {
-				rt.Fatalf("its CID is %v here and %v there", l.CID(), id)
+			if l.CID.String() != id.String() {
+				rt.Fatalf("its CID is %v here and %v there", l.CID, id)
 			}
 			loader[id] = d
 			prf = append([]cid.Cid{id}, prf...)
@@ -296,7 +296,7 @@ func compare(t testing.TB, n *tally) func(*rapid.T) {
 			rt.Fatalf("we refuse their invocation: %v", err)
 		}
 		there := inv.ExecutionAllowed(loader)
-		grant, here := v.Invoke(context.Background(), i, caps.Need(string(i.Ability()), on), links...)
+		grant, here := v.Invoke(context.Background(), i, caps.Need(string(i.Can), on), links...)
 		switch {
 		case here == nil && there == nil:
 			n.both++
@@ -442,11 +442,11 @@ func FuzzOpen(f *testing.F) {
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		l, err := ucan.Open(raw)
-		if err != nil || l.Format() != ucan.Native {
+		if err != nil || l.Format != ucan.Native {
 			return
 		}
 		_, id, err := delegation.FromSealed(raw)
-		if err != nil || id.String() != l.CID().String() {
+		if err != nil || id.String() != l.CID.String() {
 			t.Errorf("%x: %v here, %v and %v there", raw, l, id, err)
 		}
 	})

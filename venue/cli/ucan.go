@@ -43,8 +43,12 @@ func (c *ucanKeygenCmd) Run(_ context.Context, s *streams) error {
 		return err
 	}
 	fmt.Fprintf(s.err, "%s wrote %s, readable by you alone: whoever has it can sign as you, and nobody can make it again\n", s.notes.good("✓"), c.Out)
-	if c.JSON {
-		return s.printJSON(map[string]any{"did": key.DID(), "file": c.Out})
+	return s.printKey(key, c.Out, c.JSON)
+}
+
+func (s *streams) printKey(key ucan.Key, file string, asJSON bool) error {
+	if asJSON {
+		return s.printJSON(map[string]any{"did": key.DID(), "file": file})
 	}
 	fmt.Fprintln(s.out, key.DID())
 	return nil

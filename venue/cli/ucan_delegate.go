@@ -3,18 +3,16 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"usher/caps"
+	"usher/tools/delegation"
 	"usher/ucan"
 	"usher/venue"
-	inmemory "usher/venue/store/memory"
 )
 
 type ucanDelegateCmd struct {
@@ -30,27 +28,17 @@ type ucanDelegateCmd struct {
 	JSON   bool     `name:"json" help:"Print as JSON."`
 }
 
-// issued is a new token, as ucan:delegate returns it.
-type issued struct {
-	CID          ucan.CID          `json:"cid"`
-	Token        string            `json:"token"`
-	Format       string            `json:"format,omitempty"`
-	Issuer       ucan.DID          `json:"issuer"`
-	Audience     ucan.DID          `json:"audience"`
-	Capabilities []caps.Capability `json:"capabilities"`
-	Expires      time.Time         `json:"expires"`
-}
-
 func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
-	g, err := c.parse(time.Now())
+	now := time.Now()
+	d, err := c.parse(now)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.Inline && c.Format != "jwt":
 		return misusef("--inline needs --format jwt: a native token carries no proofs")
-	case c.Key != "" && (c.Config != "usher.yaml" || c.Data != ""):
-		return misusef("--key signs offline and -c in a venue: give one of them")
+	case c.Key != "" && c.chosen():
+		return errKeyOrVenue
 	case c.Key == "" && (c.Owner != "" || len(c.Root) > 0):
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
 	}
@@ -59,11 +47,11 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 			return fmt.Errorf("%s is there already: name another file with --out", c.Out)
 		}
 	}
-	var made []issued
+	var made tokenList
 	if c.Key != "" {
-		made, err = c.offline(ctx, s, g)
+		made.Tokens, err = c.offline(ctx, s, d)
 	} else {
-		made, err = c.inVenue(ctx, s, g)
+		made, err = c.inVenue(ctx, s, d, now)
 	}
 	if err != nil {
 		return err
@@ -71,9 +59,15 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 	return c.print(s, made)
 }
 
-func (c *ucanDelegateCmd) print(s *streams, made []issued) error {
+// errKeyOrVenue is a misuse.
+var errKeyOrVenue = misusef("--key signs offline and -c in a venue: give one of them")
+
+// chosen reports whether a configuration or its data was named.
+func (f *fromConfig) chosen() bool { return f.Config != "usher.yaml" || f.Data != "" }
+
+func (c *ucanDelegateCmd) print(s *streams, made tokenList) error {
 	var text strings.Builder
-	for _, t := range made {
+	for _, t := range made.Tokens {
 		text.WriteString(t.Token + "\n")
 	}
 	if c.Out != "" {
@@ -89,15 +83,15 @@ func (c *ucanDelegateCmd) print(s *streams, made []issued) error {
 	}
 	switch {
 	case c.JSON:
-		if err := s.printJSON(map[string]any{"tokens": made}); err != nil {
+		if err := s.printJSON(made); err != nil {
 			return err
 		}
 	case c.Out == "":
 		fmt.Fprint(s.out, text.String())
 	}
-	for _, t := range made {
+	for _, t := range made.Tokens {
 		held := caps.Of(t.Capabilities...).String()
-		fmt.Fprintf(s.err, "%s\n  %s → %s: %s until %s\n", s.notes.dim(t.CID.String()), short(t.Issuer), short(t.Audience), shorten(held), stamp(t.Expires))
+		fmt.Fprintf(s.err, "%s\n  %s → %s: %s until %s\n", s.notes.dim(t.CID), short(t.Issuer), short(t.Audience), shorten(held), t.Expires)
 	}
 	if len(c.Proof) > 0 && !c.Inline {
 		fmt.Fprintln(s.err, s.notes.dim("  whoever receives it needs the proofs as well"))
@@ -106,113 +100,43 @@ func (c *ucanDelegateCmd) print(s *streams, made []issued) error {
 }
 
 // offline signs with a key, after checking that the proofs carry it.
-func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, g grant) (made []issued, err error) {
-	roots, err := didFlags("root", c.Root)
+func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delegation) (made []delegation.Token, err error) {
+	roots, err := rootFlags(c.Root)
 	if err != nil {
 		return nil, err
 	}
-	var owner ucan.DID
-	if c.Owner != "" {
-		if owner, err = didFlag("owner", c.Owner); err != nil {
-			return nil, err
-		}
+	if d.Owner, err = optionalDID("owner", c.Owner); err != nil {
+		return nil, err
 	}
 	key, err := ucan.ReadKeyFile(c.Key)
 	if err != nil {
 		return nil, misuse{err}
 	}
 	defer key.Zero()
-	tokens, err := s.readTokens(c.Proof)
-	if err != nil {
+	if d.Tokens, err = s.proofs(c.Proof); err != nil {
 		return nil, err
 	}
-	proofs, err := linksOf(tokens)
-	if err != nil {
-		return nil, fmt.Errorf("--proof %w", err)
-	}
-	kv := inmemory.Open()
-	defer func() { err = errors.Join(err, kv.Close()) }()
-	held, err := ucan.OpenStore(ctx, kv, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := keep(ctx, held, proofs); err != nil {
-		return nil, err
-	}
-	is := ucan.Issuer{Key: key, Rand: rand.Reader, Verifier: &ucan.Verifier{
-		Roots: rootsFor(roots), Store: held, Limits: ucan.Limits{Proofs: maxQuery},
-	}}
-	d := ucan.Delegation{
-		Audience: g.audience, Capabilities: g.capabilities, Owner: owner, Expires: g.expires, Shorten: g.shorten, Format: ucan.Native, Inline: c.Inline,
-	}
-	if c.Format == "jwt" {
+	if d.Inline = c.Inline; c.Format == "jwt" {
 		d.Format = ucan.JWT
 	}
-	for _, l := range proofs {
-		d.Proofs = append(d.Proofs, l.CID())
-	}
+	is := ucan.Issuer{Key: key, Rand: rand.Reader, Verifier: &ucan.Verifier{Roots: roots, Limits: ucan.Limits{Proofs: maxQuery}}}
 	links, err := is.Delegate(ctx, d)
-	if errors.Is(err, ucan.ErrUnusedProofs) {
+	switch {
+	case errors.Is(err, ucan.ErrUnusedProofs):
 		return nil, fmt.Errorf("%w with --owner DID, or leave --proof out", err)
-	}
-	if errors.Is(err, ucan.ErrNotHeld) && len(proofs) == 0 {
+	case errors.Is(err, ucan.ErrNotHeld) && len(d.Tokens) == 0:
 		return nil, fmt.Errorf("%w; %s does not own it: with --proof give the tokens by which it holds it", ucan.ErrNotHeld, key.DID())
-	}
-	if err != nil {
-		return nil, err
+	case errors.Is(err, ucan.ErrMissingProof):
+		return nil, fmt.Errorf("%w; give the file that holds it, too", err)
 	}
 	for _, l := range links {
-		ends, _ := l.Expires()
-		made = append(made, issued{
-			CID: l.CID(), Token: ucan.Text(l), Format: l.Format().String(), Issuer: l.Issuer(), Audience: l.Audience(),
-			Capabilities: slices.Collect(l.Capabilities()), Expires: ends,
-		})
+		made = append(made, delegation.Describe(l, true))
 	}
-	return made, nil
+	return made, err
 }
 
-// keep stores tokens, each after the proofs that it names, in whatever order they
-// came.
-func keep(ctx context.Context, in *ucan.Store, links []*ucan.Link) error {
-	for len(links) > 0 {
-		var later []*ucan.Link
-		var missing error
-		for _, l := range links {
-			err := in.Put(ctx, l)
-			if errors.Is(err, ucan.ErrMissingProof) {
-				later, missing = append(later, l), err
-			} else if err != nil {
-				return fmt.Errorf("--proof: %w", err)
-			}
-		}
-		if len(later) == len(links) {
-			return fmt.Errorf("--proof: %w; give the file that holds it, too", missing)
-		}
-		links = later
-	}
-	return nil
-}
-
-// inVenue has the venue sign as the configuration's user.
-func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, g grant) ([]issued, error) {
-	input := map[string]any{
-		"audience": g.audience, "capabilities": g.capabilities, "format": c.Format, "inline": c.Inline,
-	}
-	switch {
-	case c.Expires != "":
-		input["expires"] = stamp(g.expires)
-	case c.TTL != "":
-		input["ttl"] = g.ttl.String()
-	}
-	var cids []ucan.CID
-	var files []string
-	for _, p := range c.Proof {
-		if cid, err := ucan.ParseCID(p); err == nil {
-			cids = append(cids, cid)
-		} else {
-			files = append(files, p)
-		}
-	}
+// proofs reads files of tokens, each of which has to be good.
+func (s *streams) proofs(files []string) ([]*ucan.Link, error) {
 	tokens, err := s.readTokens(files)
 	if err != nil {
 		return nil, err
@@ -221,28 +145,45 @@ func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, g grant) ([]i
 	if err != nil {
 		return nil, fmt.Errorf("--proof %w", err)
 	}
-	var texts []string
+	return links, nil
+}
+
+// inVenue has the venue sign as the configuration's user.
+func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delegation, now time.Time) (made tokenList, err error) {
+	input := map[string]any{"audience": d.Audience, "capabilities": d.Capabilities, "format": c.Format, "inline": c.Inline}
+	switch {
+	case c.Expires != "":
+		input["expires"] = stamp(d.Expires)
+	case c.TTL != "":
+		input["ttl"] = d.Expires.Sub(now).String()
+	}
+	var cids []ucan.CID
+	var files, texts []string
+	for _, p := range c.Proof {
+		if cid, err := ucan.ParseCID(p); err == nil {
+			cids = append(cids, cid)
+		} else {
+			files = append(files, p)
+		}
+	}
+	links, err := s.proofs(files)
+	if err != nil {
+		return made, err
+	}
 	for _, l := range links {
-		texts, cids = append(texts, ucan.Text(l)), append(cids, l.CID())
+		texts, cids = append(texts, l.Text()), append(cids, l.CID)
 	}
 	if len(cids) > 0 {
 		input["proofs"] = cids
 	}
-	var out struct{ Tokens []issued }
 	err = c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		if len(texts) > 0 {
 			if _, err := u.Invoke(ctx, "ucan:import", map[string]any{"tokens": texts}); err != nil {
 				return err
 			}
 		}
-		raw, err := u.Invoke(ctx, "ucan:delegate", input)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(raw, &out); err != nil {
-			return fmt.Errorf("read what ucan:delegate returned: %w", err)
-		}
-		return nil
+		made, err = ask[tokenList](ctx, u, "ucan:delegate", input)
+		return err
 	})
-	return out.Tokens, err
+	return made, err
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,21 +14,14 @@ import (
 // node is a token as it stands among others. Everything here is for showing:
 // whether it grants anything is for [ucan.Verifier] to say.
 type node struct {
-	cid              ucan.CID
-	source           string
-	format           ucan.Format
-	issuer, audience ucan.DID
-	subject          ucan.DID // native only
-	held             []claim
-	notBefore, ends  time.Time // zero for none
-	eternal          bool
-	proofs           []ucan.CID // JWT only
-	signed           bool       // the signature verifies
-	passes           bool       // it names no resource: it hands on that of its proof
+	*ucan.Link
+	source string
+	held   []claim
 
 	parents, children []*node
 	bareOwner         ucan.DID // whose namespace bare resources of a JWT mean
 	state             int      // unresolved, resolving, resolved
+	forged            bool     // the signature does not verify
 	notes, warnings   []string
 }
 
@@ -50,28 +45,10 @@ func (c *claim) coversResource(d *claim) bool {
 	return c.owner == d.owner && !c.owner.IsZero() && c.path().Covers(d.path())
 }
 
-func nodeOf(l *ucan.Link, source string) *node {
-	n := &node{
-		cid: l.CID(), source: source, format: l.Format(), issuer: l.Issuer(), audience: l.Audience(), subject: l.Subject(),
-		proofs: l.Proofs(), signed: true, passes: l.Passes(),
-	}
-	for c := range l.Capabilities() {
-		n.held = append(n.held, claim{Capability: c})
-	}
-	n.notBefore, _ = l.NotBefore()
-	var ok bool
-	n.ends, ok = l.Expires()
-	n.eternal = !ok
-	if l.Conditional() {
-		n.notes = append(n.notes, "carries conditions beyond its resource, so it grants less than this")
-	}
-	return n
-}
-
 // forest is a set of tokens and what each was made from.
 type forest struct {
 	nodes   []*node // in the order in which they came, proofs before what carries them
-	bad     []token // those that could not be read
+	bad     []token // those that have not the form of a token
 	byCID   map[ucan.CID]*node
 	madeOut map[ucan.DID][]*node
 	now     time.Time
@@ -82,10 +59,11 @@ type forest struct {
 func plant(tokens []token, now time.Time) *forest {
 	f := &forest{byCID: map[ucan.CID]*node{}, madeOut: map[ucan.DID][]*node{}, now: now}
 	for _, t := range tokens {
-		f.add(t)
-	}
-	for _, n := range f.nodes {
-		f.madeOut[n.audience] = append(f.madeOut[n.audience], n)
+		if t.link == nil {
+			f.bad = append(f.bad, t)
+		} else {
+			f.add(t.link, t.source)
+		}
 	}
 	for _, n := range f.nodes {
 		f.resolve(n)
@@ -98,34 +76,20 @@ func plant(tokens []token, now time.Time) *forest {
 	return f
 }
 
-func (f *forest) add(t token) {
-	if t.link != nil {
-		f.addLink(t.link, t.source)
+func (f *forest) add(l *ucan.Link, source string) {
+	for _, p := range l.Inline {
+		f.add(p, "inside "+source)
+	}
+	if f.byCID[l.CID] != nil {
 		return
 	}
-	n, inline, ok := peek(t)
-	if !ok {
-		f.bad = append(f.bad, t)
-		return
+	n := &node{Link: l, source: source}
+	for _, c := range l.Capabilities() {
+		n.held = append(n.held, claim{Capability: c})
 	}
-	for _, p := range inline {
-		f.add(p)
-	}
-	f.addNode(n)
-}
-
-func (f *forest) addLink(l *ucan.Link, source string) {
-	for _, p := range l.Inline() {
-		f.addLink(p, "inside "+source)
-	}
-	f.addNode(nodeOf(l, source))
-}
-
-func (f *forest) addNode(n *node) {
-	if f.byCID[n.cid] == nil {
-		f.byCID[n.cid] = n
-		f.nodes = append(f.nodes, n)
-	}
+	f.byCID[l.CID] = n
+	f.madeOut[l.Audience] = append(f.madeOut[l.Audience], n)
+	f.nodes = append(f.nodes, n)
 }
 
 // resolve finds the parents of a token, theirs first.
@@ -134,7 +98,7 @@ func (f *forest) resolve(n *node) {
 		return
 	}
 	n.state = resolving
-	if n.format == ucan.JWT {
+	if n.Format == ucan.JWT {
 		f.followProofs(n)
 	} else {
 		f.searchProofs(n)
@@ -146,7 +110,7 @@ func (f *forest) resolve(n *node) {
 
 // followProofs takes the proofs that a JWT names.
 func (f *forest) followProofs(n *node) {
-	for _, c := range n.proofs {
+	for _, c := range n.Proofs {
 		p := f.byCID[c]
 		if p == nil {
 			n.warn("broken chain: its proof %s is not among the tokens given", c)
@@ -154,12 +118,12 @@ func (f *forest) followProofs(n *node) {
 		}
 		f.resolve(p)
 		n.parents = append(n.parents, p)
-		if p.audience != n.issuer {
-			n.warn("broken chain: issued by %s, but its proof %s is made out to %s", n.issuer, p.cid, p.audience)
+		if p.Audience != n.Issuer {
+			n.warn("broken chain: issued by %s, but its proof %s is made out to %s", n.Issuer, p.CID, p.Audience)
 		}
 	}
-	if len(n.proofs) == 0 {
-		n.bareOwner = n.issuer
+	if len(n.Proofs) == 0 {
+		n.bareOwner = n.Issuer
 	}
 	for i, p := range n.parents {
 		if i > 0 && p.bareOwner != n.bareOwner {
@@ -168,41 +132,39 @@ func (f *forest) followProofs(n *node) {
 		}
 		n.bareOwner = p.bareOwner
 	}
-	for i := range n.held {
-		n.held[i].setOwner(n.bareOwner)
-	}
+	n.setOwners()
 }
 
-// setOwner tells whose namespace a resource is in.
-func (c *claim) setOwner(bare ucan.DID) {
-	c.owner = bare
-	if d := c.Resource().DID(); d != "" {
-		c.owner, _ = ucan.ParseDID(d) // zero for what is no DID: it then covers nothing
+// setOwners tells whose namespace each resource is in.
+func (n *node) setOwners() {
+	for i := range n.held {
+		c := &n.held[i]
+		c.owner = n.bareOwner
+		if d := c.Resource().DID(); d != "" {
+			c.owner, _ = ucan.ParseDID(d) // zero for what is no DID: it then covers nothing
+		}
 	}
 }
 
 // searchProofs finds what a native token can have been made from: it names no
 // proofs itself.
 func (f *forest) searchProofs(n *node) {
-	n.bareOwner = n.subject
-	for i := range n.held {
-		n.held[i].setOwner(n.subject)
-	}
-	if n.subject == n.issuer {
+	n.bareOwner = n.Subject
+	n.setOwners()
+	if n.Subject == n.Issuer {
 		return
 	}
 	var covering, others []*node
-	subjects := 0
-	for _, p := range f.madeOut[n.issuer] {
+	why := "none of the tokens given is made out to its issuer %s"
+	for _, p := range f.madeOut[n.Issuer] {
 		if p == n || p.state == resolving {
 			continue // a chain that leads back to itself proves nothing
 		}
-		if p.format == ucan.Native && p.subject != n.subject {
-			subjects++
+		if p.Format == ucan.Native && p.Subject != n.Subject {
+			why = "what is made out to its issuer %s is about another subject than " + n.Subject.String()
 			continue
 		}
-		f.resolve(p)
-		if f.covers(p, n) {
+		if f.resolve(p); p.coversAll(n) {
 			covering = append(covering, p)
 		} else {
 			others = append(others, p)
@@ -214,22 +176,19 @@ func (f *forest) searchProofs(n *node) {
 		n.inherit()
 	case len(others) > 0:
 		n.parents = others
-	case subjects > 0:
-		n.warn("broken chain: what is made out to its issuer %s is about another subject than %s", n.issuer, n.subject)
 	default:
-		n.warn("broken chain: none of the tokens given is made out to its issuer %s", n.issuer)
+		n.warn("broken chain: "+why, n.Issuer)
 	}
 }
 
 // inherit gives a token that names no resource those of its proofs.
 func (n *node) inherit() {
-	if !n.passes {
+	if !n.Passes() {
 		return
 	}
 	can, held := n.held[0].Can(), []claim(nil)
 	for _, p := range n.parents {
-		for i := range p.held {
-			g := &p.held[i]
+		for _, g := range p.held {
 			if c, err := caps.NewCapability(g.With(), string(can)); err == nil && g.Can().Covers(can) {
 				held = append(held, claim{Capability: c, owner: g.owner})
 			}
@@ -238,12 +197,14 @@ func (n *node) inherit() {
 	n.held = held
 }
 
-func (f *forest) covers(p, n *node) bool {
-	if n.passes {
-		return slices.ContainsFunc(p.held, func(g claim) bool { return g.Can().Covers(n.held[0].Can()) })
-	}
+// coversAll reports whether p gives all that n does.
+func (p *node) coversAll(n *node) bool {
 	for i := range n.held {
-		if p.covering(&n.held[i]) == nil {
+		c := &n.held[i]
+		if n.Passes() {
+			return slices.ContainsFunc(p.held, func(g claim) bool { return g.Can().Covers(c.Can()) })
+		}
+		if p.covering(c) == nil {
 			return false
 		}
 	}
@@ -261,7 +222,89 @@ func (n *node) covering(c *claim) *claim {
 }
 
 func (n *node) isRoot() bool {
-	return n.format == ucan.JWT && len(n.proofs) == 0 || n.format == ucan.Native && n.subject == n.issuer
+	return n.Format == ucan.JWT && len(n.Proofs) == 0 || n.Format == ucan.Native && n.Subject == n.Issuer
+}
+
+func (n *node) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(n.warnings, text) {
+		n.warnings = append(n.warnings, text)
+	}
+}
+
+// inspect notes what is wrong with a token whose parents are known.
+func (f *forest) inspect(n *node) {
+	refused, _ := errors.AsType[*ucan.VerifyError](n.Err())
+	if refused != nil && refused.CID != n.CID {
+		refused = nil // it is said of that token
+	}
+	if n.forged = refused != nil && errors.Is(refused, ucan.ErrSignature); n.forged {
+		n.warn("the signature does not verify: somebody changed the token, or another key signed it")
+	}
+	ends, begins := n.Expires(), n.NotBefore()
+	switch {
+	case !ends.IsZero() && f.now.After(ends):
+		n.warn("expired %s ago", about(f.now.Sub(ends)))
+	case f.now.Before(begins):
+		n.warn("not valid yet: it begins in %s", about(begins.Sub(f.now)))
+	}
+	if ends.IsZero() || ends.Sub(f.now) > takenLife {
+		n.warn("lives longer than a venue takes by default, %s", about(takenLife))
+	}
+	for _, p := range n.parents {
+		if end := p.Expires(); !end.IsZero() && (ends.IsZero() || ends.After(end)) {
+			n.warn("lives longer than its proof %s, which ends at %s", p.CID, stamp(end))
+		}
+		if n.Format == ucan.JWT && begins.Before(p.NotBefore()) {
+			n.warn("begins before its proof %s, which begins at %s", p.CID, stamp(p.NotBefore()))
+		}
+	}
+	for i := range n.held {
+		n.inspectClaim(&n.held[i])
+	}
+	if refused != nil && len(n.warnings) == 0 {
+		n.warn("refused: %s", refused)
+	}
+	if n.Conditional() {
+		n.notes = append(n.notes, "carries conditions beyond its resource, so it grants less than this")
+	}
+}
+
+// takenLife is how far in the future a token may expire where [ucan.Limits] says
+// nothing else.
+const takenLife = 366 * 24 * time.Hour
+
+func (n *node) inspectClaim(c *claim) {
+	if n.isRoot() {
+		note := fmt.Sprintf("begins a chain for %s, so it counts where %s may speak for them (usher ucan verify --root)", c.owner, n.Issuer)
+		if c.owner != n.Issuer && !slices.Contains(n.notes, note) {
+			n.notes = append(n.notes, note)
+		}
+		return
+	}
+	if c.owner == n.Issuer {
+		return // the owner needs no proof
+	}
+	part, joined := "resource", false
+	for _, p := range n.parents {
+		if p.Audience != n.Issuer {
+			continue
+		}
+		joined = true
+		if g := p.covering(c); g != nil {
+			c.from, c.by = g, p
+			return
+		}
+		if slices.ContainsFunc(p.held, func(g claim) bool { return g.coversResource(c) }) {
+			part = "ability"
+		}
+	}
+	switch {
+	case !joined: // said already: the chain is broken
+	case c.owner.IsZero():
+		n.warn("%s: nobody can tell in whose namespace, since its proofs differ", c.String())
+	default:
+		n.warn("widened: %s is wider than its proof in the %s, so the token is refused", c.String(), part)
+	}
 }
 
 // narrowing says in words what became of the capability that c was made from.
@@ -270,8 +313,8 @@ func (c *claim) narrowing() string {
 		return ""
 	}
 	var parts []string
-	if from, to := c.from.place(), c.place(); c.from.path() != c.path() {
-		parts = append(parts, from+" to "+to)
+	if c.from.path() != c.path() {
+		parts = append(parts, c.from.place()+" to "+c.place())
 	}
 	if c.from.Can() != c.Can() {
 		parts = append(parts, string(c.from.Can())+" to "+string(c.Can()))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,79 +22,50 @@ type granting struct {
 	Expires  string   `placeholder:"RFC3339" help:"When it ends, instead of --ttl."`
 }
 
-// grant is a granting that was understood.
-type grant struct {
-	audience     ucan.DID
-	capabilities []caps.Capability
-	expires      time.Time
-	ttl          time.Duration // as asked for; zero where nobody did
-	shorten      time.Duration // how much sooner it may end, with its proofs; negative is any time
-}
-
 // parse reads the flags; every error is a misuse.
-func (g *granting) parse(now time.Time) (grant, error) {
-	var out grant
-	var err error
-	if out.audience, err = didFlag("audience", g.Audience); err != nil {
-		return grant{}, err
+func (g *granting) parse(now time.Time) (d ucan.Delegation, err error) {
+	if d.Audience, err = didFlag("audience", g.Audience); err != nil {
+		return d, err
 	}
 	for _, text := range g.Cap {
 		c, err := parseCapability(text)
 		if err != nil {
-			return grant{}, misusef("--cap: %w", err)
+			return d, misusef("--cap: %w", err)
 		}
-		out.capabilities = append(out.capabilities, c)
+		d.Capabilities = append(d.Capabilities, c)
 	}
 	if g.Caps != "" {
 		text, err := argument(g.Caps)
 		if err != nil {
-			return grant{}, err
+			return d, err
 		}
 		set, err := caps.ParseSet(bytes.TrimSpace([]byte(text)))
 		if err != nil {
-			return grant{}, misusef("--caps: %w", err)
+			return d, misusef("--caps: %w", err)
 		}
 		if set.IsUnrestricted() {
-			return grant{}, misusef(`--caps: null means no restriction, and a token has to say what it gives; for a whole namespace write [{"with":"","can":"*"}]`)
+			return d, misusef(`--caps: null means no restriction, and a token has to say what it gives; for a whole namespace write [{"with":"","can":"*"}]`)
 		}
-		for c := range set.All() {
-			out.capabilities = append(out.capabilities, c)
-		}
+		d.Capabilities = slices.AppendSeq(d.Capabilities, set.All())
 	}
-	if len(out.capabilities) == 0 {
-		return grant{}, misusef("there is no capability to hand on: say which with --cap, for example --cap 'crud/read on w/shared'")
+	if len(d.Capabilities) == 0 {
+		return d, misusef("there is no capability to hand on: say which with --cap, for example --cap 'crud/read on w/shared'")
 	}
-	switch out.expires, err = g.end(now); {
-	case g.TTL != "" && err == nil:
-		out.shorten = delegation.Ticks
-		out.ttl, err = parseTTL(g.TTL)
-	case g.Expires == "":
-		out.shorten = -1
-	}
-	return out, err
-}
-
-// end is when the token expires, in whole seconds.
-func (g *granting) end(now time.Time) (time.Time, error) {
-	if g.Expires != "" {
-		if g.TTL != "" {
-			return time.Time{}, misusef("--ttl and --expires say the same: give one of them")
-		}
-		t, err := timeFlag("expires", g.Expires)
-		if err == nil && !t.After(now) {
+	switch {
+	case g.TTL != "" && g.Expires != "":
+		return d, misusef("--ttl and --expires say the same: give one of them")
+	case g.Expires != "":
+		if d.Expires, err = timeFlag("expires", g.Expires); err == nil && !d.Expires.After(now) {
 			err = misusef("--expires %s is in the past", g.Expires)
 		}
-		return t.Truncate(time.Second), err
+	case g.TTL != "":
+		var ttl time.Duration
+		ttl, err = parseTTL(g.TTL)
+		d.Expires, d.Shorten = now.Add(ttl), delegation.Ticks
+	default:
+		d.Expires, d.Shorten = now.Add(delegation.DefaultLife), -1
 	}
-	ttl, err := g.life()
-	return now.Add(ttl).Truncate(time.Second), err
-}
-
-func (g *granting) life() (time.Duration, error) {
-	if g.TTL == "" {
-		return delegation.DefaultLife, nil
-	}
-	return parseTTL(g.TTL)
+	return d, err
 }
 
 // parseTTL reads Go's durations, and days, which those lack.
@@ -137,15 +109,23 @@ func didFlag(name, text string) (ucan.DID, error) {
 	return d, nil
 }
 
-func didFlags(name string, texts []string) ([]ucan.DID, error) {
-	list := make([]ucan.DID, len(texts))
+func optionalDID(name, text string) (ucan.DID, error) {
+	if text == "" {
+		return ucan.DID{}, nil
+	}
+	return didFlag(name, text)
+}
+
+// rootFlags trusts each of some issuers to begin a chain in anybody's namespace.
+func rootFlags(texts []string) (func(owner, issuer ucan.DID) bool, error) {
+	roots := make([]ucan.DID, len(texts))
 	for i, text := range texts {
 		var err error
-		if list[i], err = didFlag(name, text); err != nil {
+		if roots[i], err = didFlag("root", text); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	return func(_, issuer ucan.DID) bool { return slices.Contains(roots, issuer) }, nil
 }
 
 func timeFlag(name, text string) (time.Time, error) {
@@ -156,22 +136,10 @@ func timeFlag(name, text string) (time.Time, error) {
 	return t, nil
 }
 
-// now is the time that --at names, or the clock's.
+// nowOr is the time that --at names, or the clock's.
 func nowOr(at string) (time.Time, error) {
 	if at == "" {
 		return time.Now(), nil
 	}
 	return timeFlag("at", at)
-}
-
-// rootsFor trusts each of the issuers to begin a chain in anybody's namespace.
-func rootsFor(issuers []ucan.DID) func(owner, issuer ucan.DID) bool {
-	return func(_, issuer ucan.DID) bool {
-		for _, d := range issuers {
-			if d == issuer {
-				return true
-			}
-		}
-		return false
-	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,12 +53,7 @@ func (c *ucanInspectCmd) Run(s *streams) error {
 }
 
 func (f *forest) failed() bool {
-	for _, n := range f.nodes {
-		if !n.signed {
-			return true
-		}
-	}
-	return len(f.bad) > 0
+	return len(f.bad) > 0 || slices.ContainsFunc(f.nodes, func(n *node) bool { return n.forged })
 }
 
 // inspection is the JSON form of a forest.
@@ -74,16 +70,16 @@ type unreadable struct {
 type inspected struct {
 	CID          ucan.CID      `json:"cid"`
 	Source       string        `json:"source"`
-	Format       string        `json:"format"`
+	Format       ucan.Format   `json:"format"`
 	Issuer       ucan.DID      `json:"issuer"`
 	Audience     ucan.DID      `json:"audience"`
 	Subject      ucan.DID      `json:"subject,omitzero"`
 	Root         bool          `json:"root"`
 	Proofs       []ucan.CID    `json:"proofs"` // named by it, or found among the tokens
 	Capabilities []inspectedBy `json:"capabilities"`
-	NotBefore    *time.Time    `json:"notBefore,omitempty"`
-	Expires      *time.Time    `json:"expires"`   // null for never
-	Signature    string        `json:"signature"` // "valid" or "invalid"
+	NotBefore    time.Time     `json:"notBefore,omitzero"`
+	Expires      time.Time     `json:"expires,omitzero"` // left out for never
+	Signature    string        `json:"signature"`        // "valid" or "invalid"
 	Notes        []string      `json:"notes,omitempty"`
 	Warnings     []string      `json:"warnings"`
 }
@@ -102,35 +98,24 @@ func (f *forest) report() inspection {
 	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
 	for _, n := range f.order {
 		t := inspected{
-			CID: n.cid, Source: n.source, Format: n.format.String(), Issuer: n.issuer, Audience: n.audience, Subject: n.subject,
-			Root: n.isRoot(), Proofs: n.proofs, Signature: "valid", Notes: n.notes, Warnings: n.warnings,
+			CID: n.CID, Source: n.source, Format: n.Format, Issuer: n.Issuer, Audience: n.Audience, Subject: n.Subject,
+			Root: n.isRoot(), Proofs: append([]ucan.CID{}, n.Proofs...), NotBefore: n.NotBefore(), Expires: n.Expires(),
+			Signature: "valid", Notes: n.notes, Warnings: append([]string{}, n.warnings...),
 		}
-		if n.format == ucan.Native {
+		if n.Format == ucan.Native {
 			for _, p := range n.parents {
-				t.Proofs = append(t.Proofs, p.cid)
+				t.Proofs = append(t.Proofs, p.CID)
 			}
 		}
-		if t.Proofs == nil {
-			t.Proofs = []ucan.CID{}
-		}
-		if t.Warnings == nil {
-			t.Warnings = []string{}
-		}
-		if !n.signed {
+		if n.forged {
 			t.Signature = "invalid"
-		}
-		if !n.eternal {
-			t.Expires = &n.ends
-		}
-		if !n.notBefore.IsZero() {
-			t.NotBefore = &n.notBefore
 		}
 		t.Capabilities = make([]inspectedBy, 0, len(n.held))
 		for i := range n.held {
 			c := &n.held[i]
 			by := inspectedBy{With: c.With(), Can: c.Can(), Owner: c.owner, Narrows: c.narrowing()}
 			if c.from != nil {
-				by.Proof, by.From = c.by.cid, &c.from.Capability
+				by.Proof, by.From = c.by.CID, &c.from.Capability
 			}
 			t.Capabilities = append(t.Capabilities, by)
 		}

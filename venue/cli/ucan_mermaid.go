@@ -17,22 +17,18 @@ func (f *forest) mermaid(w io.Writer) error {
 	box := func(d ucan.DID) string {
 		if boxes[d] == "" {
 			boxes[d] = fmt.Sprintf("p%d", len(boxes)+1)
-			fmt.Fprintf(&b, "  %s[\"%s\"]\n", boxes[d], mermaidText(short(d)))
+			fmt.Fprintf(&b, "  %s[\"%s\"]\n", boxes[d], mermaidText(short(d.String())))
 		}
 		return boxes[d]
 	}
 	var wrong []string
 	for i, n := range f.order {
-		from, to := box(n.issuer), box(n.audience)
+		from, to := box(n.Issuer), box(n.Audience)
 		lines := make([]string, 0, len(n.held)+2)
 		for i := range n.held {
 			lines = append(lines, mermaidText(shorten(n.held[i].String())))
 		}
-		if n.eternal {
-			lines = append(lines, "never expires")
-		} else {
-			lines = append(lines, "until "+stamp(n.ends))
-		}
+		lines = append(lines, n.until())
 		arrow := "-->"
 		if len(n.warnings) > 0 {
 			arrow = "-.->"

@@ -120,10 +120,10 @@ func TestUcanForms(t *testing.T) {
 	alice, bob := keyOf(t, 1), keyOf(t, 2)
 	links := chain(t, alice, bob, keyOf(t, 3))
 	native := links[1].Bytes()
-	first := ucan.Text(links[0]) + "\n"
+	first := links[0].Text() + "\n"
 	for name, file := range map[string][]byte{
 		"raw CBOR":         native,
-		"base64url":        []byte(ucan.Text(links[1])),
+		"base64url":        []byte(links[1].Text()),
 		"base64url padded": []byte("U" + base64.URLEncoding.EncodeToString(native)),
 		"base64":           []byte("m" + base64.RawStdEncoding.EncodeToString(native) + "\r\n"),
 		"base64 padded":    []byte("\n  M" + base64.StdEncoding.EncodeToString(native)),
@@ -134,8 +134,8 @@ func TestUcanForms(t *testing.T) {
 			status, out, _ := usher(t, first, "ucan", "verify", "--caller", keyOf(t, 3).DID().String(), "--can", "crud",
 				"--with", alice.DID().String()+"/w/0/1", "--at", shortlyAfter, write(t, "token", file), "-")
 			r := verify(t, status, out)
-			if r.Decision != "allow" || len(r.Chain) != 2 || r.Chain[0].CID != links[1].CID() {
-				t.Errorf("got %+v, want allow by %s", r, links[1].CID())
+			if r.Decision != "allow" || len(r.Chain) != 2 || r.Chain[0].CID != links[1].CID {
+				t.Errorf("got %+v, want allow by %s", r, links[1].CID)
 			}
 		})
 	}
@@ -153,13 +153,13 @@ func TestUcanVerifyAnyOrder(t *testing.T) {
 	caller, owner := keys[4], keys[0]
 	texts := make([]string, 0, len(links)+3)
 	for _, l := range links {
-		texts = append(texts, ucan.Text(l))
+		texts = append(texts, l.Text())
 	}
 	stranger := chain(t, keyOf(t, 9), keyOf(t, 8), caller)
-	texts = append(texts, ucan.Text(stranger[1]), texts[0], signJWT(keys[3], map[string]any{
+	texts = append(texts, stranger[1].Text(), texts[0], signJWT(keys[3], map[string]any{
 		"iss": keys[3].DID(), "aud": caller.DID(), "exp": noon.Add(time.Hour).Unix(), "att": []any{}, "prf": []any{},
 	}), signJWT(keys[3], map[string]any{
-		"iss": keys[3].DID(), "aud": caller.DID(), "exp": noon.Add(time.Hour).Unix(), "prf": []any{stranger[0].CID()},
+		"iss": keys[3].DID(), "aud": caller.DID(), "exp": noon.Add(time.Hour).Unix(), "prf": []any{stranger[0].CID},
 		"att": []any{map[string]any{"with": owner.DID().String() + "/w", "can": "crud"}},
 	}))
 	ask := func(t interface{ Context() context.Context }, tokens []string) (int, string) {

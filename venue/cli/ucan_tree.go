@@ -3,10 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
-
-	"usher/ucan"
 )
 
 // draw writes each root with what was made from it below.
@@ -36,7 +35,7 @@ const maxDrawn = 17
 // drawNode writes a token after the branch that leads to it; below is what
 // stands before its other lines.
 func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below string) {
-	fmt.Fprintf(b, "%s%s\n", branch, p.bold(short(n.issuer)+" → "+short(n.audience)))
+	fmt.Fprintf(b, "%s%s\n", branch, p.bold(short(n.Issuer.String())+" → "+short(n.Audience.String())))
 	margin := below + "   "
 	if len(n.children) > 0 {
 		margin = below + "│  "
@@ -53,16 +52,16 @@ func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below st
 		line("(no capabilities)")
 	}
 	signature := p.good("signature verifies")
-	if !n.signed {
+	if n.forged {
 		signature = p.bad("signature does not verify")
 	}
 	line(f.validity(n) + ", " + signature)
-	line(p.dim(n.format.String() + " " + n.cid.String() + ", " + n.source))
+	line(p.dim(string(n.Format) + " " + n.CID.String() + ", " + n.source))
 	for _, text := range n.notes {
 		line(shorten(text))
 	}
 	for _, more := range n.parents[min(1, len(n.parents)):] {
-		line("also made from " + more.cid.String())
+		line("also made from " + more.CID.String())
 	}
 	for _, text := range n.warnings {
 		line(p.warn("! " + shorten(text)))
@@ -81,17 +80,22 @@ func (f *forest) drawNode(b *strings.Builder, p paint, n *node, branch, below st
 	}
 }
 
+// until says when a token ends.
+func (n *node) until() string {
+	if n.Expires().IsZero() {
+		return "never expires"
+	}
+	return "until " + stamp(n.Expires())
+}
+
 // validity says from when to when, and how far off that is.
 func (f *forest) validity(n *node) string {
-	text := "never expires"
-	if !n.eternal {
-		text = "until " + stamp(n.ends)
-		if !f.now.After(n.ends) {
-			text += " (" + about(n.ends.Sub(f.now)) + " left)"
-		}
+	text, left := n.until(), n.Expires().Sub(f.now)
+	if !n.Expires().IsZero() && left >= 0 {
+		text += " (" + about(left) + " left)"
 	}
-	if !n.notBefore.IsZero() {
-		text = "from " + stamp(n.notBefore) + " " + text
+	if !n.NotBefore().IsZero() {
+		text = "from " + stamp(n.NotBefore()) + " " + text
 	}
 	return text
 }
@@ -112,27 +116,16 @@ func about(d time.Duration) string {
 }
 
 // short names a principal so that a reader tells it from the others.
-func short(d ucan.DID) string {
-	text := strings.TrimPrefix(d.String(), "did:key:")
+func short(did string) string {
+	text := strings.TrimPrefix(did, "did:key:")
 	if len(text) < 16 {
 		return orDash(text)
 	}
 	return text[:8] + "…" + text[len(text)-4:]
 }
 
+// anyDID finds the DIDs in a text.
+var anyDID = regexp.MustCompile(`did:key:[0-9A-Za-z]+`)
+
 // shorten shortens the DIDs within a text.
-func shorten(text string) string {
-	const did = "did:key:"
-	for i := strings.Index(text, did); i >= 0; i = strings.Index(text, did) {
-		end := i + len(did)
-		for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] >= 'A' && text[end] <= 'Z' || text[end] >= 'a' && text[end] <= 'z') {
-			end++
-		}
-		d, err := ucan.ParseDID(text[i:end])
-		if err != nil {
-			return text
-		}
-		text = text[:i] + short(d) + text[end:]
-	}
-	return text
-}
+func shorten(text string) string { return anyDID.ReplaceAllStringFunc(text, short) }

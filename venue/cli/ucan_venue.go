@@ -7,15 +7,71 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/delegation"
 	"usher/ucan"
 	"usher/venue"
 )
+
+// answer asks an operation of the venue, and prints what it answers as JSON, or as
+// show does.
+func answer[Out any](ctx context.Context, s *streams, f *fromConfig, asJSON bool, operation string, input any, show func(Out) error) error {
+	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := ask[Out](ctx, u, operation, input)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return s.printJSON(out)
+		}
+		return show(out)
+	})
+}
+
+// lines prints a line of each.
+func (s *streams) lines(before string, texts []string) {
+	for _, text := range texts {
+		fmt.Fprintln(s.out, before+text)
+	}
+}
+
+type ucanIssueCmd struct {
+	fromConfig
+	granting
+	JSON bool `name:"json" help:"Print as JSON."`
+}
+
+type issued struct {
+	Token   string `json:"token"`
+	CID     string `json:"cid"`
+	Issuer  string `json:"issuer"`
+	Expires string `json:"expires"`
+}
+
+func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
+	d, err := c.parse(time.Now())
+	if err != nil {
+		return err
+	}
+	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:issue", input, func(made issued) error {
+		s.lines("", []string{made.Token})
+		fmt.Fprintf(s.err, "%s %s until %s, signed by the venue, %s\n", s.notes.good("✓"), made.CID, made.Expires, made.Issuer)
+		fmt.Fprintln(s.err, s.notes.dim("  take it back with usher ucan revoke "+made.CID))
+		return nil
+	})
+}
 
 type ucanRevokeCmd struct {
 	fromConfig
 	CID  string `arg:"" name:"cid" help:"The token, as usher ucan list and inspect name it."`
 	Key  string `placeholder:"FILE" help:"Sign with this key, offline, and print the revocation for usher ucan import."`
 	JSON bool   `name:"json" help:"Print as JSON."`
+}
+
+type revoked struct {
+	CID     string `json:"cid"`
+	Revoked bool   `json:"revoked"`
+	Note    string `json:"note,omitempty"`
 }
 
 func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
@@ -26,23 +82,13 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {
 		return c.offline(s, cid)
 	}
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[struct {
-			CID     ucan.CID `json:"cid"`
-			Revoked bool     `json:"revoked"`
-			Note    string   `json:"note,omitempty"`
-		}](ctx, u, "ucan:revoke", map[string]any{"cid": cid})
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return s.printJSON(out)
-		case !out.Revoked:
-			fmt.Fprintf(s.out, "recorded the revocation of %s\n", cid)
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:revoke", map[string]any{"cid": cid}, func(out revoked) error {
+		if !out.Revoked {
+			s.lines("recorded the revocation of ", []string{out.CID})
 			fmt.Fprintln(s.err, s.notes.dim(out.Note))
 			return nil
 		}
-		fmt.Fprintf(s.out, "revoked %s\n", cid)
+		s.lines("revoked ", []string{out.CID})
 		fmt.Fprintln(s.err, s.notes.dim("what was made from it is refused as well, and neither can be undone"))
 		return nil
 	})
@@ -50,8 +96,8 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 
 // offline signs the revocation, which counts wherever it is imported.
 func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
-	if c.Config != "usher.yaml" || c.Data != "" {
-		return misusef("--key signs offline and -c in a venue: give one of them")
+	if c.chosen() {
+		return errKeyOrVenue
 	}
 	key, err := ucan.ReadKeyFile(c.Key)
 	if err != nil {
@@ -63,10 +109,10 @@ func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
 		return err
 	}
 	if c.JSON {
-		return s.printJSON(map[string]any{"cid": cid, "issuer": r.Issuer(), "revocation": r.Text()})
+		return s.printJSON(map[string]any{"cid": cid, "issuer": r.Issuer, "revocation": r.Text()})
 	}
-	fmt.Fprintln(s.out, r.Text())
-	fmt.Fprintln(s.err, s.notes.dim("it counts where "+r.Issuer().String()+" issued the token or stands above it, once usher ucan import has taken it there"))
+	s.lines("", []string{r.Text()})
+	fmt.Fprintln(s.err, s.notes.dim("it counts where "+r.Issuer.String()+" issued the token or stands above it, once usher ucan import has taken it there"))
 	return nil
 }
 
@@ -74,6 +120,12 @@ type ucanImportCmd struct {
 	fromConfig
 	Files []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations: JWT, multibase text, or raw CBOR."`
 	JSON  bool     `name:"json" help:"Print as JSON."`
+}
+
+type imported struct {
+	CIDs    []string           `json:"cids"`
+	Revoked []string           `json:"revoked,omitempty"`
+	Aside   []delegation.Aside `json:"aside,omitempty"`
 }
 
 func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
@@ -86,34 +138,14 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 	}
 	texts := make([]string, len(tokens))
 	for i, t := range tokens {
-		if texts[i] = t.text(); texts[i] == "" {
-			return fmt.Errorf("%s: %w", t.source, t.err)
-		}
+		texts[i] = t.text
 	}
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[struct {
-			CIDs    []ucan.CID `json:"cids"`
-			Revoked []ucan.CID `json:"revoked,omitempty"`
-			Aside   []struct {
-				Token  int    `json:"token"`
-				Reason string `json:"reason"`
-			} `json:"aside,omitempty"`
-		}](ctx, u, "ucan:import", map[string]any{"tokens": texts})
-		if err != nil {
-			return err
-		}
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:import", map[string]any{"tokens": texts}, func(out imported) error {
 		for _, a := range out.Aside {
 			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), tokens[a.Token].source, a.Reason)
 		}
-		if c.JSON {
-			return s.printJSON(out)
-		}
-		for _, cid := range out.CIDs {
-			fmt.Fprintf(s.out, "stored %s\n", cid)
-		}
-		for _, cid := range out.Revoked {
-			fmt.Fprintf(s.out, "revoked %s\n", cid)
-		}
+		s.lines("stored ", out.CIDs)
+		s.lines("revoked ", out.Revoked)
 		return nil
 	})
 }
@@ -124,20 +156,13 @@ type ucanExportCmd struct {
 	JSON bool   `name:"json" help:"Print as JSON."`
 }
 
+type tokenTexts struct {
+	Tokens []string `json:"tokens"`
+}
+
 func (c *ucanExportCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[struct {
-			Tokens []string `json:"tokens"`
-		}](ctx, u, "ucan:export", map[string]any{"cid": c.CID})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return s.printJSON(out)
-		}
-		for _, text := range out.Tokens {
-			fmt.Fprintln(s.out, text)
-		}
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": c.CID}, func(out tokenTexts) error {
+		s.lines("", out.Tokens)
 		return nil
 	})
 }
@@ -148,6 +173,11 @@ type ucanWhoamiCmd struct {
 	JSON bool   `name:"json" help:"Print as JSON."`
 }
 
+type whoami struct {
+	DID   string `json:"did"`
+	Venue string `json:"venue"`
+}
+
 func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {
 		key, err := ucan.ReadKeyFile(c.Key)
@@ -155,25 +185,11 @@ func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 			return misuse{err}
 		}
 		defer key.Zero()
-		if c.JSON {
-			return s.printJSON(map[string]any{"did": key.DID(), "file": c.Key})
-		}
-		fmt.Fprintln(s.out, key.DID())
-		return nil
+		return s.printKey(key, c.Key, c.JSON)
 	}
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[struct {
-			DID   ucan.DID `json:"did"`
-			Venue ucan.DID `json:"venue"`
-		}](ctx, u, "ucan:whoami", struct{}{})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return s.printJSON(out)
-		}
-		fmt.Fprintln(s.out, out.DID)
-		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue.String()))
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:whoami", struct{}{}, func(out whoami) error {
+		s.lines("", []string{out.DID})
+		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue))
 		return nil
 	})
 }
@@ -185,69 +201,32 @@ type ucanListCmd struct {
 	JSON     bool `name:"json" help:"Print as JSON."`
 }
 
-// listed is a token as ucan:list returns it.
-type listed struct {
-	CID          ucan.CID          `json:"cid"`
-	Format       string            `json:"format"`
-	Issuer       ucan.DID          `json:"issuer"`
-	Audience     ucan.DID          `json:"audience"`
-	Capabilities []caps.Capability `json:"capabilities"`
-	Expires      *time.Time        `json:"expires,omitempty"`
-	Agents       []tools.Life      `json:"agents,omitempty"`
-	Direction    string            `json:"direction"`
-	Revoked      bool              `json:"revoked,omitempty"`
-}
-
-func (t *listed) state(now time.Time) (state, expires string) {
-	state, expires = "valid", "never"
-	if t.Expires != nil {
-		if expires = stamp(*t.Expires); now.After(*t.Expires) {
-			state = "expired"
-		}
-	}
-	if t.Revoked {
-		state = "revoked"
-	}
-	return state, expires
-}
-
-// by names the issuer, and the agent that signed in its name.
-func (t *listed) by() string {
-	if len(t.Agents) == 0 {
-		return short(t.Issuer)
-	}
-	return short(t.Issuer) + " by " + t.Agents[0].Agent()
+type tokenList struct {
+	Tokens []delegation.Token `json:"tokens"`
 }
 
 func (c *ucanListCmd) Run(ctx context.Context, s *streams) error {
-	input := map[string]any{}
-	if c.Received {
-		input["received"] = true
-	}
-	if c.Issued {
-		input["issued"] = true
-	}
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := ask[struct {
-			Tokens []listed `json:"tokens"`
-		}](ctx, u, "ucan:list", input)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return s.printJSON(list)
-		}
+	input := map[string]any{"received": c.Received, "issued": c.Issued}
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:list", input, func(list tokenList) error {
 		if len(list.Tokens) == 0 {
 			fmt.Fprintln(s.err, "there are no tokens; usher ucan issue makes one")
 			return nil
 		}
-		now := time.Now()
 		rows := [][]string{{"DIRECTION", "STATE", "ISSUER", "AUDIENCE", "CAPABILITIES", "EXPIRES", "FORMAT", "CID"}}
 		for _, t := range list.Tokens {
-			state, expires := t.state(now)
-			rows = append(rows, []string{
-				t.Direction, state, t.by(), short(t.Audience), shorten(caps.Of(t.Capabilities...).String()), expires, t.Format, t.CID.String(),
-			})
+			state, expires, by := "valid", t.Expires, short(t.Issuer)
+			switch {
+			case t.Revoked:
+				state = "revoked"
+			case expires == "":
+				expires = "never"
+			case expires < stamp(time.Now()):
+				state = "expired"
+			}
+			if len(t.Agents) > 0 { // who signed in its name
+				by += " by " + tools.Life(t.Agents[0]).Agent()
+			}
+			rows = append(rows, []string{t.Direction, state, by, short(t.Audience), shorten(caps.Of(t.Capabilities...).String()), expires, t.Format, t.CID})
 		}
 		return s.table(rows)
 	})

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"usher/caps"
+	"usher/tools/delegation"
 	"usher/ucan"
 )
 
@@ -23,20 +25,10 @@ type ucanVerifyCmd struct {
 
 // ruling is the answer of `ucan verify`.
 type ruling struct {
-	Decision string `json:"decision"`
-	Reason   string `json:"reason"`
-	Chain    []step `json:"chain"` // from the caller's token to the root's; empty when denied
-
-	Aside []string `json:"aside,omitempty"` // tokens that are not understood, and why
-}
-
-// step is one token of a chain.
-type step struct {
-	CID          ucan.CID          `json:"cid"`
-	Issuer       ucan.DID          `json:"issuer"`
-	Audience     ucan.DID          `json:"audience"`
-	Capabilities []caps.Capability `json:"capabilities"`
-	Expires      *time.Time        `json:"expires"` // null for never
+	Decision string             `json:"decision"`
+	Reason   string             `json:"reason"`
+	Chain    []delegation.Token `json:"chain"`           // from the caller's token to the root's; empty when denied
+	Aside    []string           `json:"aside,omitempty"` // tokens that are not understood, and why
 }
 
 func (c *ucanVerifyCmd) Help() string {
@@ -60,7 +52,7 @@ func (c *ucanVerifyCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func denied(reason error) ruling {
-	return ruling{Decision: verdictDeny, Reason: reason.Error(), Chain: []step{}}
+	return ruling{Decision: verdictDeny, Reason: reason.Error(), Chain: []delegation.Token{}}
 }
 
 // decide returns an error only where the question itself is wrong.
@@ -75,28 +67,34 @@ func (c *ucanVerifyCmd) decide(ctx context.Context, s *streams) (ruling, error) 
 	}
 	// What is not understood is set aside; what is, and is forged or contradicts
 	// itself, is no proof of anything that came with it.
-	links, err := linksOf(slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
+	q.Tokens, err = linksOf(slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
 		_, wrong := errors.AsType[*ucan.VerifyError](t.err)
 		return t.err != nil && !wrong
 	}))
+	if err == nil && len(q.Tokens) == 0 {
+		_, err = linksOf(tokens) // why there is none
+	}
 	if err != nil {
 		return denied(err), nil
 	}
-	if len(links) == 0 {
-		if _, err := linksOf(tokens); err != nil { // why there is none
-			return denied(err), nil
-		}
+	// In an order of their own, so that neither the verdict nor the chain depends
+	// on that of the files.
+	slices.SortFunc(q.Tokens, func(a, b *ucan.Link) int { return bytes.Compare(a.CID.Bytes(), b.CID.Bytes()) })
+	grant, err := v.Authorize(ctx, q)
+	if len(q.Tokens) == 0 && errors.Is(err, ucan.ErrMissingProof) {
+		err = &ucan.VerifyError{Err: ucan.ErrMissingProof, Detail: "the files hold no token"}
 	}
-	var r ruling
-	if grant, err := authorize(ctx, v, q, links); err != nil {
+	r := ruling{Decision: verdictAllow, Reason: "the caller owns the resource", Chain: []delegation.Token{}}
+	if err != nil {
 		r = denied(err)
-	} else if by, ok := grant.By(); !ok {
-		r = ruling{Decision: verdictAllow, Reason: "the caller owns the resource", Chain: []step{}}
-	} else {
-		r = ruling{Decision: verdictAllow, Reason: "allowed by " + by.String(), Chain: stepsOf(grant.Chain(), links)}
+	} else if by, ok := grant.By(); ok {
+		r.Reason = "allowed by " + by.String()
 		if grant.Conditional() {
 			r.Reason += ", under conditions that the request satisfies"
 		}
+	}
+	for _, l := range grant.Links() {
+		r.Chain = append(r.Chain, delegation.Describe(l, false))
 	}
 	for _, t := range tokens {
 		if t.err != nil {
@@ -110,10 +108,8 @@ func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {
 	if q.Caller, err = didFlag("caller", c.Caller); err != nil {
 		return q, nil, err
 	}
-	if c.Owner != "" {
-		if q.Owner, err = didFlag("owner", c.Owner); err != nil {
-			return q, nil, err
-		}
+	if q.Owner, err = optionalDID("owner", c.Owner); err != nil {
+		return q, nil, err
 	}
 	can, err := caps.ParseAbility(c.Can)
 	if err != nil {
@@ -123,51 +119,19 @@ func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {
 	if err != nil {
 		return q, nil, misusef("--with: %w", err)
 	}
-	if d := with.DID(); d != "" {
-		if _, err := didFlag("with", d); err != nil {
-			return q, nil, err
-		}
+	if _, err := optionalDID("with", with.DID()); err != nil {
+		return q, nil, err
 	}
 	q.Request = caps.NeedOn(can, with)
-	roots, err := didFlags("root", c.Root)
+	roots, err := rootFlags(c.Root)
 	if err != nil {
 		return q, nil, err
 	}
 	at, err := nowOr(c.At)
-	if err != nil {
-		return q, nil, err
-	}
 	return q, &ucan.Verifier{
-		Now:    func() time.Time { return at },
-		Roots:  rootsFor(roots),
-		Limits: ucan.Limits{Proofs: maxQuery},
-	}, nil
+		Now: func() time.Time { return at }, Roots: roots, Limits: ucan.Limits{Proofs: maxQuery},
+	}, err
 }
 
 // maxQuery is how many tokens one query takes at most.
 const maxQuery = 1 << 14
-
-// stepsOf describes a chain, whose tokens are among the links or inside them.
-func stepsOf(chain []ucan.CID, links []*ucan.Link) []step {
-	byCID := map[ucan.CID]*ucan.Link{}
-	var note func(l *ucan.Link)
-	note = func(l *ucan.Link) {
-		byCID[l.CID()] = l
-		for _, p := range l.Inline() {
-			note(p)
-		}
-	}
-	for _, l := range links {
-		note(l)
-	}
-	steps := make([]step, 0, len(chain))
-	for _, c := range chain {
-		l := byCID[c]
-		st := step{CID: c, Issuer: l.Issuer(), Audience: l.Audience(), Capabilities: slices.Collect(l.Capabilities())}
-		if t, ok := l.Expires(); ok {
-			st.Expires = &t
-		}
-		steps = append(steps, st)
-	}
-	return steps
-}
