@@ -15,22 +15,22 @@ func (c *compiled) decide(can Ability, on string, kind requestKind) verdict {
 	switch {
 	case c == nil:
 	case c == unrestricted:
-		return verdict{allowed: kind == onResource || kind == onAbility}
-	case kind == onResource && len(c.names) <= fewAbilities:
-		by, ok := c.resources[0].lookup(on, c.compare(can))
-		return verdict{by, ok}
-	case kind == onResource:
-		by, ok := c.search(can, on)
-		return verdict{by, ok}
+		if kind >= onAbility {
+			return 1
+		}
+	case kind >= onResource && len(c.names) <= fewAbilities:
+		return c.resources[0].lookup(on, c.compare(can))
+	case kind >= onResource:
+		return c.search(can, on)
 	case kind == onAbility:
 		ids := c.covering(can)
 		for _, id := range ids.id[:ids.n] {
-			if by := c.holders[id]; by != nobody {
-				return verdict{by, true}
+			if v := c.holders[id]; v.allowed() {
+				return v
 			}
 		}
 	}
-	return verdict{}
+	return 0
 }
 
 // Covers reports whether t is nowhere wider than s. An unrestricted t needs an
@@ -76,5 +76,5 @@ func (s Set) Equal(t Set) bool { return s.Covers(t) && t.Covers(s) }
 // holds reports whether one capability of the restricted s covers c. What covers
 // c's own resource and ability covers all below them.
 func (s Set) holds(c Capability) bool {
-	return s.c.decide(c.can, c.Resource().text, onResource).allowed
+	return s.c.decide(c.can, c.Resource().text, onResource).allowed()
 }

@@ -18,13 +18,10 @@ type compiled struct {
 	list      []Capability
 	names     []Ability // by id, sorted
 	chains    []uint64  // by id: the bits of the abilities that cover it, where there are few
-	holders   []uint32  // by id: the first capability of that ability at home, or [nobody]
+	holders   []verdict // by id: the first capability of that ability at home
 	abilities radix     // one bit; the owner of a key is its id
 	resources []radix   // by id/64; the owner of a bit is an index of list
 }
-
-// nobody is the index of no capability.
-const nobody = ^uint32(0)
 
 // unrestricted stands for the set that allows everything. It is compared by
 // address and holds nothing.
@@ -61,15 +58,12 @@ func compile(list []Capability) *compiled {
 		}
 	}
 
-	c.holders = make([]uint32, len(c.names))
-	for id := range c.holders {
-		c.holders[id] = nobody
-	}
+	c.holders = make([]verdict, len(c.names))
 	chunks := make([][]leaf, (len(c.names)+maskBits-1)/maskBits)
 	for i := len(list) - 1; i >= 0; i-- {
 		id := ids[list[i].can]
 		if list[i].Resource().DID() == "" {
-			c.holders[id] = uint32(i)
+			c.holders[id] = verdict(i + 1)
 		}
 		chunk := &chunks[id/maskBits]
 		*chunk = append(*chunk, leaf{key: list[i].Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
@@ -108,17 +102,17 @@ func (ids *coverIDs) next(from int) (tree uint32, need uint64, to int) {
 	return tree, need, to
 }
 
-// search returns the index of a capability that covers can on the resource text.
-func (c *compiled) search(can Ability, text string) (uint32, bool) {
+// search finds a capability that covers can on the resource text.
+func (c *compiled) search(can Ability, text string) verdict {
 	ids := c.covering(can)
 	for i := 0; i < ids.n; {
 		tree, need, next := ids.next(i)
-		if index, ok := c.resources[tree].lookup(text, need); ok {
-			return index, true
+		if v := c.resources[tree].lookup(text, need); v.allowed() {
+			return v
 		}
 		i = next
 	}
-	return 0, false
+	return 0
 }
 
 // fewAbilities is how many comparisons cost less than a walk.

@@ -7,24 +7,25 @@ import "fmt"
 type Decision struct {
 	request Request
 	set     Set
-	verdict
+	verdict verdict
 }
 
-type verdict struct {
-	by      uint32 // index in the set, where allowed and restricted
-	allowed bool
-}
+// verdict is 0 for a denial; otherwise, in a restricted set, the index of the
+// capability that allows, plus 1.
+type verdict uint32
+
+func (v verdict) allowed() bool { return v != 0 }
 
 // Allowed reports whether the request may go on.
-func (d Decision) Allowed() bool { return d.allowed }
+func (d Decision) Allowed() bool { return d.verdict.allowed() }
 
 // By returns the capability that allowed the request; false where it was denied,
 // or where the set is unrestricted.
 func (d Decision) By() (Capability, bool) {
-	if !d.allowed || d.set.IsUnrestricted() {
+	if !d.Allowed() || d.set.IsUnrestricted() {
 		return Capability{}, false
 	}
-	return d.set.c.list[d.by], true
+	return d.set.c.list[d.verdict-1], true
 }
 
 // Request returns what was decided.
@@ -33,7 +34,7 @@ func (d Decision) Request() Request { return d.request }
 // Denial returns what to tell whoever asked for operation, or nil where the
 // request was allowed.
 func (d Decision) Denial(operation string) *Denial {
-	if d.allowed {
+	if d.Allowed() {
 		return nil
 	}
 	denial := &Denial{

@@ -9,7 +9,7 @@ const hintScan = 64
 // denied for, or is "" where none shares its first segment. The work is bounded
 // by the length of resources, not by the number of capabilities.
 func (s Set) hint(r Request) string {
-	if s.c == nil || s.IsUnrestricted() || r.kind != onResource {
+	if s.c == nil || s.IsUnrestricted() || r.kind < onResource {
 		return ""
 	}
 	nearest, ok := s.c.nearest(r.can, r.on)

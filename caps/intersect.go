@@ -77,8 +77,8 @@ func (c *compiled) meet(d *compiled, found func(i, j uint32) (more bool)) {
 	narrower := map[Ability][]treeMask{}
 	for i, a := range c.list {
 		text := a.Resource().text
-		if v := d.decide(a.can, text, onResource); v.allowed {
-			if !found(uint32(i), v.by) {
+		if v := d.decide(a.can, text, onResource); v.allowed() {
+			if !found(uint32(i), uint32(v-1)) {
 				return
 			}
 			continue

@@ -34,16 +34,16 @@ type node struct {
 }
 
 // lookup finds the shortest key that holds a bit of need and covers text by
-// segment, and returns what stands behind that bit. The empty key covers every
+// segment, and allows by what stands behind that bit. The empty key covers every
 // text but those that name a principal.
 //
 // This is the path of every decision: one pass over text, no allocation. It
 // looks at the bytes where keys part; the first key that it comes to begins all
 // that lie below, so it is the one to compare.
-func (t *radix) lookup(text string, need uint64) (owner uint32, ok bool) {
+func (t *radix) lookup(text string, need uint64) verdict {
 	n := &t.nodes[0]
 	if hit := n.mask & need; hit != 0 && !strings.HasPrefix(text, didPrefix) {
-		return t.ownerOf(n, hit), true
+		return verdict(t.ownerOf(n, hit) + 1)
 	}
 	for at := 0; at < len(text) && n.sub&need != 0; {
 		if n = t.branch(n, text[at]); n == nil {
@@ -51,10 +51,13 @@ func (t *radix) lookup(text string, need uint64) (owner uint32, ok bool) {
 		}
 		at += int(n.size)
 		if hit := n.mask & need; hit != 0 && endsSegment(text, at) {
-			return t.ownerOf(n, hit), t.leaves[n.leaf].key == text[:at]
+			if t.leaves[n.leaf].key != text[:at] {
+				break
+			}
+			return verdict(t.ownerOf(n, hit) + 1)
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // endsSegment reports whether a segment of text ends at byte at.

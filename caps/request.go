@@ -10,9 +10,10 @@ type requestKind uint8
 // The zero kind is invalid, so that a Request nobody filled in is never allowed.
 const (
 	invalid requestKind = iota
-	onResource
-	onAbility
 	never
+	onAbility
+	onResource
+	handsOn // by NeedHeld: on a resource, too
 )
 
 // Request is one requirement of a call: an ability, on a resource or on none.
@@ -22,7 +23,6 @@ type Request struct {
 	on    Resource
 	fault *fault // only where kind is invalid or never
 	kind  requestKind
-	held  bool // made by NeedHeld
 }
 
 // fault says why a request cannot be allowed at all.
@@ -98,6 +98,21 @@ func (r Request) In(owner string) Request {
 	return r
 }
 
+// NeedHeld returns the requirement that the caller itself holds c: what a call
+// that hands c on requires, so that authority only narrows (COG-13,
+// "Attenuation Rule").
+func NeedHeld(c Capability) Request {
+	r := NeedOn(c.Can(), c.Resource())
+	if r.kind == onResource {
+		r.kind = handsOn
+	}
+	return r
+}
+
+// HandsOn reports whether the request is one of [NeedHeld]: nothing is done on
+// the resource, the capability is only handed on.
+func (r Request) HandsOn() bool { return r.kind == handsOn }
+
 // Ability returns the ability required.
 func (r Request) Ability() Ability { return r.can }
 
@@ -110,7 +125,7 @@ func (r Request) Target() string { return orAny(r.on.String()) }
 
 // HasResource reports whether the request names a resource. Where it does not,
 // the ability alone decides.
-func (r Request) HasResource() bool { return r.kind == onResource || r.kind == never }
+func (r Request) HasResource() bool { return r.kind >= onResource || r.kind == never }
 
 // String returns e.g. "crud/read on w/notes".
 func (r Request) String() string {

@@ -90,7 +90,7 @@ func (s Set) CouldAllow(sc Scope) bool {
 		tree, need, next := ids.next(i)
 		t := &s.c.resources[tree]
 		// A capability above the scope covers all of it.
-		if _, ok := t.lookup(under.text, need); ok && fits(under, sc.MinDepth) {
+		if t.lookup(under.text, need).allowed() && fits(under, sc.MinDepth) {
 			return true
 		}
 		// One below it covers what of the scope is below that.

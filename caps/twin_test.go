@@ -48,7 +48,7 @@ func oracleCheck(list []Capability, r Request) bool {
 		if r.kind == onAbility {
 			return oracleAbility(c.can, r.can) && !strings.HasPrefix(c.with, "did:")
 		}
-		return r.kind == onResource && oracleCovers(c, r.can, r.on)
+		return r.kind >= onResource && oracleCovers(c, r.can, r.on)
 	})
 }
 
@@ -151,7 +151,7 @@ func TestCheckAgreesWithOracle(t *testing.T) {
 			if by, ok := d.By(); ok != want || want && !oracleCheck([]Capability{by}, r) {
 				t.Fatalf("%v.Check(%v).By() = %v, %v", set, r, by, ok)
 			}
-			if r.kind == onResource && linear(list).check(r) != want {
+			if r.kind >= onResource && linear(list).check(r) != want {
 				t.Fatalf("linear(%v).check(%v) = %v, want %v", set, r, !want, want)
 			}
 			if denial := d.Denial("op"); (denial == nil) != want {
