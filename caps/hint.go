@@ -2,19 +2,19 @@ package caps
 
 import "strings"
 
-// hintScan bounds how many capabilities a hint for the root looks at.
-const hintScan = 64
+// hintScan bounds how many capabilities a hint looks at, so that a denial costs
+// the same whatever else is held.
+const hintScan = 128
 
 // hint names the nearest resource on which s allows the ability that r was
-// denied for, or is "" where none shares its first segment. The work is bounded
-// by the length of resources, not by the number of capabilities.
+// denied for, or is "" where none shares its first segment.
 func (s Set) hint(r Request) string {
-	if s.c == nil || s.IsUnrestricted() || r.kind < onResource {
+	if s.IsUnrestricted() || r.kind < onResource {
 		return ""
 	}
-	nearest, ok := s.c.nearest(r.can, r.on)
-	switch with := nearest.With(); {
-	case !ok:
+	with := s.nearest(r.can, r.on).With()
+	switch {
+	case with == "":
 		return ""
 	case strings.HasSuffix(with, "/"):
 		return "You may " + string(r.can) + " below " + with + "."
@@ -23,79 +23,36 @@ func (s Set) hint(r Request) string {
 	}
 }
 
-func (c *compiled) nearest(can Ability, on Resource) (best Capability, ok bool) {
-	if on.IsRoot() {
-		// Everything of one's own is below the root: the first will do.
-		for _, capability := range c.list[:min(len(c.list), hintScan)] {
-			if capability.can.Covers(can) && !capability.Resource().absolute() {
-				return capability, true
-			}
+// nearest returns the capability for can that shares the most segments with on,
+// and then the most bytes. All of one's own is below the root: the first will do.
+func (s Set) nearest(can Ability, on Resource) (best Capability) {
+	segments, bytes := 0, 0
+	list := s.list()
+	for _, c := range list[:min(len(list), hintScan)] {
+		if !c.can.Covers(can) {
+			continue
 		}
-		return Capability{}, false
-	}
-	ids, most := c.covering(can), 0
-	for i := 0; i < ids.n; {
-		tree, need, next := ids.next(i)
-		t := &c.resources[tree]
-		if n := t.near(on.text, need); n != nil {
-			owner := c.list[t.ownerOf(n, n.mask&need)]
-			if shared := sharedSegments(owner.Resource().text, on.text); shared > most {
-				best, most = owner, shared
-			}
+		text := c.Resource().text
+		if on.IsRoot() && !c.Resource().absolute() {
+			return c
 		}
-		i = next
-	}
-	return best, most > 0
-}
-
-// near returns a node with bits of need whose key shares as much as possible of
-// text; nil where no key has such bits.
-func (t *radix) near(text string, need uint64) *node {
-	n := &t.nodes[0]
-	if n.sub&need == 0 {
-		return nil
-	}
-	for at := 0; at < len(text); {
-		child := t.branch(n, text[at])
-		if child == nil || child.sub&need == 0 {
-			break
-		}
-		n = child
-		if !strings.HasPrefix(text[at:], t.label(n, at)) {
-			break
-		}
-		at += int(n.size)
-	}
-	for n.mask&need == 0 {
-		n = t.descend(n, need)
-	}
-	return n
-}
-
-// descend returns a child of n with bits of need below it, if possible the one
-// that goes on at a border of segments.
-func (t *radix) descend(n *node, need uint64) (child *node) {
-	for i := range uint32(n.kids) {
-		c := &t.nodes[n.first+i]
-		if c.sub&need != 0 && (child == nil || t.heads[n.first+i] == '/') {
-			child = c
+		shared, alike := sharedSegments(text, on.text), commonPrefix(text, on.text)
+		if shared > segments || shared == segments && shared > 0 && alike > bytes {
+			best, segments, bytes = c, shared, alike
 		}
 	}
-	return child
+	return best
 }
 
 // sharedSegments counts the leading segments that a and b have in common.
 func sharedSegments(a, b string) (n int) {
-	for {
+	for more := true; more; n++ {
 		segA, restA, moreA := strings.Cut(a, "/")
 		segB, restB, moreB := strings.Cut(b, "/")
 		if segA != segB {
 			return n
 		}
-		n++
-		if !moreA || !moreB {
-			return n
-		}
-		a, b = restA, restB
+		a, b, more = restA, restB, moreA && moreB
 	}
+	return n
 }

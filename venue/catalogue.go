@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"usher/caps"
-	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/delegation"
@@ -58,7 +57,7 @@ func (v *Venue) fillRegistry(more []*tools.Operation) error {
 // checkCallable refuses an orchestration that could never run when it is
 // written below o/.
 func checkCallable(ctx context.Context, v any, meter *tools.Meter) error {
-	return orchestrate.Check(ctx, value.Append(nil, v), meter.ChargeSchema)
+	return orchestrate.Check(ctx, v, meter.ChargeSchema)
 }
 
 // callables makes operations of what users keep below o/, and remembers them

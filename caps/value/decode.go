@@ -109,7 +109,7 @@ func (d *decoder) array(depth int) (any, error) {
 		}
 		v, err := d.value(depth)
 		if err != nil {
-			return nil, within(fmt.Sprintf("[%d]", len(list)), err)
+			return nil, Within(fmt.Sprintf("[%d]", len(list)), err)
 		}
 		list = append(list, v)
 		if d.space(); d.take(']') {
@@ -142,7 +142,7 @@ func (d *decoder) object(depth int) (any, error) {
 		}
 		v, err := d.value(depth)
 		if err != nil {
-			return nil, within(Place(key), err)
+			return nil, Within(Place(key), err)
 		}
 		m[key] = v
 		if d.space(); d.take('}') {
@@ -220,12 +220,13 @@ func (d *decoder) unexpected(want string) error {
 	return &Error{Err: fmt.Errorf("malformed JSON: %q at byte %d, where %s should stand", r, d.at, want)}
 }
 
-// within says that err is about a part of a value.
-func within(at string, err error) error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		e.At = Cut(at+e.At, maxPlace)
+// Within says that err is about a part of a value.
+func Within(at string, err error) error {
+	e, ok := err.(*Error) //nolint:errorlint // the place of a wrapped one is within something else
+	if !ok {
+		return &Error{at, err}
 	}
-	return err
+	return &Error{Cut(at+e.At, maxPlace), e.Err}
 }
 
 // Place names a key within an object: .key, or ["key"] where it cannot be read as

@@ -148,7 +148,7 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	if n.Kind != Object {
 		key := s.key
 		s.key = ""
-		d.wrong(n, s, d.kind(Object))
+		d.wrong(n, s, d.style.Name(Object))
 		s.key = key
 		return
 	}
@@ -202,7 +202,7 @@ func (d *decoder) text(n *Node, v reflect.Value, s spot) {
 			d.wrong(n, s, "text")
 			return
 		}
-		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), d.kind(n.Kind), s.key, n.Text)
+		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), d.style.Name(n.Kind), s.key, n.Text)
 	case n.Kind != Text:
 		d.wrong(n, s, "text")
 	case strings.TrimSpace(n.Text) == "" && s.tag.Get("empty") == "":
@@ -289,7 +289,7 @@ func (d *decoder) own(n *Node, v reflect.Value, s spot) {
 
 func (d *decoder) raw(n *Node, v reflect.Value, s spot) {
 	if s.tag.Get("kind") == "object" && n.Kind != Object {
-		d.wrong(n, s, d.kind(Object))
+		d.wrong(n, s, d.style.Name(Object))
 		return
 	}
 	raw, err := n.JSON()
@@ -323,7 +323,7 @@ func (d *decoder) entry(s spot, at string) spot {
 
 func (d *decoder) entries(n *Node, v reflect.Value, s spot) {
 	if n.Kind != Object {
-		d.wrong(n, s, d.kind(Object))
+		d.wrong(n, s, d.style.Name(Object))
 		return
 	}
 	out := reflect.MakeMap(v.Type())

@@ -60,9 +60,9 @@ func (d *decoder) fault(path string, at Pos, format string, args ...any) {
 	d.faults = append(d.faults, &Fault{path, at, fmt.Sprintf(format, args...)})
 }
 
-// kind names a kind of value.
-func (d *decoder) kind(k Kind) string {
-	if d.style == YAML {
+// Name is what a kind of value is called.
+func (y Style) Name(k Kind) string {
+	if y == YAML {
 		return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[k]
 	}
 	return [...]string{"null", "a boolean", "a number", "text", "a list", "an object"}[k]
@@ -70,12 +70,12 @@ func (d *decoder) kind(k Kind) string {
 
 // wrong reports a value of a kind that does not fit.
 func (d *decoder) wrong(n *Node, s spot, want string) {
-	d.misfit(n, s, d.kind(n.Kind), want)
+	d.misfit(n, s, d.style.Name(n.Kind), want)
 }
 
 // outOfRange reports a number, or a text that stands for one.
 func (d *decoder) outOfRange(n *Node, s spot, want string) {
-	is := d.kind(n.Kind)
+	is := d.style.Name(n.Kind)
 	if n.Kind == Number {
 		is = n.Text
 	}

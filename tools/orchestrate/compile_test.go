@@ -49,7 +49,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"bad schema", `{"operation":{"adapter":"orchestrator","input":{"type":"objekt"},"steps":[{"op":"a:b"}]}}`, `operation.input: schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "objekt"`},
 		{"remote schema", `{"operation":{"adapter":"orchestrator","output":{"$ref":"http://x/y"},"steps":[{"op":"a:b"}]}}`, `operation.output: schema refers to "http://x/y", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"input of another type", `{"operation":{"adapter":"orchestrator","input":{"type":"string"},"steps":[{"op":"a:b"}]}}`, `operation.input: its type is "string": an operation takes an object: write "type":"object"`},
-		{"too large", `{"name":"` + strings.Repeat("x", MaxBytes) + `"}`, "it has 262155 bytes, 262144 is the most: split it into several"},
+		{"too large", `{"name":"` + strings.Repeat("x", maxBytes) + `"}`, "it has 262155 bytes, 262144 is the most: split it into several"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,6 +75,15 @@ func TestCompilePath(t *testing.T) {
 	}
 }
 
+func decoded(t *testing.T, doc string) any {
+	t.Helper()
+	v, err := decode(json.RawMessage(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func TestCheck(t *testing.T) {
 	tests := []struct {
 		name, doc string
@@ -95,7 +104,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := Check(t.Context(), json.RawMessage(tt.doc), nil); (err == nil) != tt.ok {
+			if err := Check(t.Context(), decoded(t, tt.doc), nil); (err == nil) != tt.ok {
 				t.Errorf("Check(%s) = %v, want ok %v", tt.doc, err, tt.ok)
 			}
 		})
@@ -115,7 +124,7 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := Check(t.Context(), json.RawMessage(doc), nil); err != nil {
+		if err := Check(t.Context(), decoded(t, doc), nil); err != nil {
 			t.Fatalf("Compile takes %s and Check does not: %v", doc, err)
 		}
 		for n, s := range p.steps {

@@ -12,8 +12,8 @@ import (
 
 // Limits of a document.
 const (
-	MaxBytes = 256 << 10
-	MaxSteps = 256
+	maxBytes = 256 << 10
+	maxSteps = 256
 )
 
 // Adapter is the value of operation.adapter that makes a document an
@@ -52,8 +52,8 @@ type stepForm struct {
 }
 
 func parse(ctx context.Context, doc json.RawMessage, charge schema.Charge) (*Plan, error) {
-	if len(doc) > MaxBytes {
-		return nil, fmt.Errorf("it has %d bytes, %d is the most: split it into several", len(doc), MaxBytes)
+	if len(doc) > maxBytes {
+		return nil, fmt.Errorf("it has %d bytes, %d is the most: split it into several", len(doc), maxBytes)
 	}
 	var d document
 	if err := form.Unmarshal(doc, &d); err != nil {
@@ -66,8 +66,8 @@ func parse(ctx context.Context, doc json.RawMessage, charge schema.Charge) (*Pla
 	if len(b.Steps) == 0 {
 		return nil, errors.New(`operation.steps: there are none: write at least one, for example [{"op":"covia:read","input":{"path":"w/notes"}}]`)
 	}
-	if len(b.Steps) > MaxSteps {
-		return nil, fmt.Errorf("operation.steps: there are %d, %d is the most: move some into an orchestration of their own", len(b.Steps), MaxSteps)
+	if len(b.Steps) > maxSteps {
+		return nil, fmt.Errorf("operation.steps: there are %d, %d is the most: move some into an orchestration of their own", len(b.Steps), maxSteps)
 	}
 	p := &Plan{title: d.Name, description: d.Description}
 	if err := p.schemas(ctx, b.Body, charge); err != nil {

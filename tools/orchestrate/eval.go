@@ -3,7 +3,6 @@ package orchestrate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,24 +19,6 @@ const maxInput = 4 << 20
 
 var errTooLarge = fmt.Errorf("it grows above %d bytes: pass on less", maxInput)
 
-// placed is an error at a place within a spec.
-type placed struct {
-	at  string // ".path[1]"
-	err error
-}
-
-func (e *placed) Error() string { return e.at + ": " + e.err.Error() }
-func (e *placed) Unwrap() error { return e.err }
-
-// within puts a place in front of the place of err.
-func within(at string, err error) error {
-	var inner *placed
-	if errors.As(err, &inner) {
-		return &placed{at + inner.at, inner.err}
-	}
-	return &placed{at, err}
-}
-
 func (c constant) eval(*run) (any, error) { return c.value, nil }
 
 func (m mapping) eval(r *run) (any, error) {
@@ -45,7 +26,7 @@ func (m mapping) eval(r *run) (any, error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		v, err := m[key].eval(r)
 		if err != nil {
-			return nil, within("."+key, err)
+			return nil, value.Within("."+key, err)
 		}
 		out[key] = v
 	}
@@ -88,7 +69,7 @@ func (c concat) eval(r *run) (any, error) {
 	for i, part := range c.parts {
 		v, err := part.eval(r)
 		if err != nil {
-			return nil, within(fmt.Sprintf("[%d]", i+1), err)
+			return nil, value.Within(fmt.Sprintf("[%d]", i+1), err)
 		}
 		if _, ok := v.([]any); ok {
 			arrays++
@@ -115,7 +96,7 @@ func (c concat) eval(r *run) (any, error) {
 		case bool:
 			b.WriteString(strconv.FormatBool(part))
 		default:
-			return nil, within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, value.A(part)))
+			return nil, value.Within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, value.A(part)))
 		}
 	}
 	return b.String(), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 )
 
@@ -42,14 +43,14 @@ func (p *Plan) describe() string {
 
 // execute runs the plan and keeps its record.
 func (p *Plan) execute(ctx context.Context, call tools.Call, jobs Jobs, input json.RawMessage) (json.RawMessage, error) {
-	value, err := decodeFor(ctx, call, input)
+	decoded, err := decodeFor(ctx, call, input)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
 	return jobs.Orchestrate(ctx, call, p.path, input, func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error) {
 		r := &run{
 			plan: p, call: call, write: record,
-			input:   value,
+			input:   decoded,
 			outputs: make([]any, len(p.steps)),
 			records: make([]Step, len(p.steps)),
 		}
@@ -68,7 +69,7 @@ func (r *run) guarded(ctx context.Context) (output json.RawMessage, err error) {
 	}
 	output, err = r.build(r.plan.result)
 	if err != nil {
-		return nil, within("result", err)
+		return nil, value.Within("result", err)
 	}
 	return output, nil
 }

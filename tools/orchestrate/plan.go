@@ -61,36 +61,27 @@ func Compile(ctx context.Context, path string, doc json.RawMessage, charge schem
 // Path is the canonical path of the plan.
 func (p *Plan) Path() string { return p.path }
 
-// Check says whether doc may be stored where operations are kept, and pays as
+// Check says whether a value may be stored where operations are kept, and pays as
 // [Compile] does. It is nil
 // for a value that is no operation at all, and for one of another adapter.
-func Check(ctx context.Context, doc json.RawMessage, charge schema.Charge) error {
-	var value struct {
-		fields    map[string]json.RawMessage
-		operation map[string]json.RawMessage
-	}
-	if json.Unmarshal(doc, &value.fields) != nil {
-		return nil //nolint:nilerr // a value that is no object is no operation
-	}
-	operation, callable := value.fields["operation"]
+func Check(ctx context.Context, v any, charge schema.Charge) error {
+	operation, callable := value.At(v, "operation")
 	if !callable {
 		return nil
 	}
-	if err := json.Unmarshal(operation, &value.operation); err != nil || value.operation == nil {
+	fields, ok := operation.(map[string]any)
+	if !ok {
 		return fmt.Errorf(`operation: it is not an object: write {"adapter":"covia:read"} or {"adapter":%q,"steps":[…]}`, Adapter)
 	}
-	var adapter, kind string
-	if raw, ok := value.operation["adapter"]; !ok || json.Unmarshal(raw, &adapter) != nil || adapter == "" {
+	adapter, _ := fields["adapter"].(string)
+	if adapter == "" {
 		return fmt.Errorf(`operation.adapter: it is missing or not a string: write the operation to run, for example "covia:read", or %q`, Adapter)
 	}
-	_, steps := value.operation["steps"]
-	if raw, ok := value.fields["type"]; ok {
-		steps = steps || json.Unmarshal(raw, &kind) == nil && kind == "orchestration"
-	}
-	if adapter != Adapter && !steps {
+	_, steps := fields["steps"]
+	if kind, _ := value.At(v, "type"); adapter != Adapter && !steps && kind != "orchestration" {
 		return nil
 	}
-	if _, err := parse(ctx, doc, charge); err != nil {
+	if _, err := parse(ctx, value.Append(nil, v), charge); err != nil {
 		return fmt.Errorf("orchestration: %w", err)
 	}
 	return nil

@@ -22,11 +22,11 @@ type Work func(ctx context.Context, call tools.Call, record func(context.Context
 
 // Statuses of a [Step].
 const (
-	Pending   = "PENDING"
-	Started   = "STARTED"
-	Complete  = "COMPLETE"
-	Failed    = "FAILED"
-	Cancelled = "CANCELLED"
+	pending   = "PENDING"
+	started   = "STARTED"
+	complete  = "COMPLETE"
+	failed    = "FAILED"
+	cancelled = "CANCELLED"
 )
 
 // Step is the record of one step of a run.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"usher/caps/value"
 	"usher/tools"
 )
 
@@ -45,7 +46,7 @@ func (r *run) all(ctx context.Context) error {
 	defer r.cancel()
 
 	for i, s := range r.plan.steps {
-		r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: Pending}
+		r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: pending}
 		r.record(ctx, i)
 	}
 	done := make(chan outcome, len(r.plan.steps)) // no worker waits for its reader
@@ -76,11 +77,11 @@ func (r *run) ready() (*step, bool) {
 next:
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
-		if r.records[i].Status != Pending {
+		if r.records[i].Status != pending {
 			continue
 		}
 		for _, n := range s.needs {
-			if r.records[n].Status != Complete {
+			if r.records[n].Status != complete {
 				continue next
 			}
 		}
@@ -102,12 +103,12 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 		err = r.call.Charge(ctx, tools.Steps, 1)
 	}
 	if err != nil {
-		r.failStep(ctx, s, within("input", err))
+		r.failStep(ctx, s, value.Within("input", err))
 		return nil, false
 	}
-	rec.Status, rec.Input = Started, input
+	rec.Status, rec.Input = started, input
 	if !r.record(ctx, s.number) {
-		rec.Status = Pending // it never starts
+		rec.Status = pending // it never starts
 		return nil, false
 	}
 	return input, true
@@ -118,11 +119,11 @@ func (r *run) settle(ctx context.Context, o outcome) {
 	rec := &r.records[o.step]
 	switch {
 	case o.err == nil:
-		rec.Status, rec.Output = Complete, o.output
+		rec.Status, rec.Output = complete, o.output
 		r.outputs[o.step] = o.value
 		r.record(ctx, o.step)
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
-		rec.Status = Cancelled
+		rec.Status = cancelled
 		r.fail(r.cancelled(ctx))
 		r.record(ctx, o.step)
 	default:
@@ -132,7 +133,7 @@ func (r *run) settle(ctx context.Context, o outcome) {
 
 func (r *run) failStep(ctx context.Context, s *step, err error) {
 	rec := &r.records[s.number]
-	rec.Status, rec.Error = Failed, err.Error()
+	rec.Status, rec.Error = failed, err.Error()
 	r.fail(&StepError{N: s.number, Name: s.name, Err: err})
 	r.record(ctx, s.number)
 }
@@ -152,8 +153,8 @@ func (r *run) cancelled(ctx context.Context) error {
 // abandon records what never started.
 func (r *run) abandon(ctx context.Context) {
 	for i := range r.records {
-		if r.records[i].Status == Pending {
-			r.records[i].Status = Cancelled
+		if r.records[i].Status == pending {
+			r.records[i].Status = cancelled
 			r.record(ctx, i)
 		}
 	}

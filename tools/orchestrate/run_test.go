@@ -64,8 +64,8 @@ func TestRunRecords(t *testing.T) {
 		t.Errorf("output = %s, recorded %s, want %s", got, h.book.output, want)
 	}
 	want := map[int]Step{
-		0: {N: 0, Name: "first", Op: "test:echo", Status: Complete, Input: json.RawMessage(`{"value":"x"}`), Output: json.RawMessage(`{"value":"x"}`)},
-		1: {N: 1, Op: "v/ops/test/echo", Status: Complete, Input: json.RawMessage(`{"value":"x!"}`), Output: json.RawMessage(`{"value":"x!"}`)},
+		0: {N: 0, Name: "first", Op: "test:echo", Status: complete, Input: json.RawMessage(`{"value":"x"}`), Output: json.RawMessage(`{"value":"x"}`)},
+		1: {N: 1, Op: "v/ops/test/echo", Status: complete, Input: json.RawMessage(`{"value":"x!"}`), Output: json.RawMessage(`{"value":"x!"}`)},
 	}
 	if diff := cmp.Diff(want, h.book.steps); diff != "" {
 		t.Errorf("records (-want +got)\n%s", diff)
@@ -98,7 +98,7 @@ func TestAfterOrders(t *testing.T) {
 }
 
 func TestManySteps(t *testing.T) {
-	steps := strings.Repeat(`{"op":"test:echo","input":{"value":["input","n"]}},`, MaxSteps-1)
+	steps := strings.Repeat(`{"op":"test:echo","input":{"value":["input","n"]}},`, maxSteps-1)
 	h := open(t, plan(`[`+steps+`{"op":"test:echo","input":{"value":[3,"value"]}}]`, ""))
 	if got, err := h.run(t.Context(), `{"n":5}`); err != nil || got != `{"value":5}` {
 		t.Errorf("run = %s, %v", got, err)
@@ -118,7 +118,7 @@ func TestDenialInStep(t *testing.T) {
 	if got := sortedKeys(h.ran); !cmp.Equal(got, []string{"v/ops/test/echo"}) {
 		t.Errorf("%v ran, want test:echo alone", got)
 	}
-	if got, want := h.book.statuses(), []string{Complete, Failed, Cancelled}; !cmp.Equal(got, want) {
+	if got, want := h.book.statuses(), []string{complete, failed, cancelled}; !cmp.Equal(got, want) {
 		t.Errorf("statuses = %v, want %v", got, want)
 	}
 	if h.book.failure == nil || h.book.failure.Error() != err.Error() || h.book.steps[1].Error != denial.Error() {
@@ -155,7 +155,7 @@ func TestFailureCancelsTheOthers(t *testing.T) {
 	if !errors.As(err, &step) || step.N != 1 || !errors.Is(err, errBroken) {
 		t.Fatalf("run = %v, want the failure of step 1", err)
 	}
-	if got, want := h.book.statuses(), []string{Cancelled, Failed, Cancelled}; !cmp.Equal(got, want) {
+	if got, want := h.book.statuses(), []string{cancelled, failed, cancelled}; !cmp.Equal(got, want) {
 		t.Errorf("statuses = %v, want %v", got, want)
 	}
 }
@@ -171,7 +171,7 @@ func TestCallerCancels(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "orchestration o/plan was cancelled") {
 		t.Errorf("run = %v", err)
 	}
-	if got, want := h.book.statuses(), []string{Cancelled, Cancelled}; !cmp.Equal(got, want) {
+	if got, want := h.book.statuses(), []string{cancelled, cancelled}; !cmp.Equal(got, want) {
 		t.Errorf("statuses = %v, want %v", got, want)
 	}
 	if h.book.ended != 1 || h.book.failure == nil {
@@ -190,7 +190,7 @@ func TestPanics(t *testing.T) {
 	t.Run("in the records", func(t *testing.T) {
 		h := open(t, plan(`[{"op":"test:block"},{"op":"test:echo"}]`, ""))
 		h.book.stepErr = func(s Step) error {
-			if s.N == 1 && s.Status == Complete {
+			if s.N == 1 && s.Status == complete {
 				panic("oh")
 			}
 			return nil
@@ -216,7 +216,7 @@ func TestRecordsFail(t *testing.T) {
 	t.Run("start of a step", func(t *testing.T) {
 		h := open(t, plan(`[{"op":"test:echo"}]`, ""))
 		h.book.stepErr = func(s Step) error {
-			if s.Status == Started {
+			if s.Status == started {
 				return errBroken
 			}
 			return nil
@@ -225,8 +225,8 @@ func TestRecordsFail(t *testing.T) {
 		if !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "record step 0") || len(sortedKeys(h.ran)) > 0 {
 			t.Errorf("run = %v, ran %v", err, sortedKeys(h.ran))
 		}
-		if got := h.book.statuses(); !cmp.Equal(got, []string{Cancelled}) {
-			t.Errorf("statuses = %v, want %v", got, []string{Cancelled})
+		if got := h.book.statuses(); !cmp.Equal(got, []string{cancelled}) {
+			t.Errorf("statuses = %v, want %v", got, []string{cancelled})
 		}
 	})
 }

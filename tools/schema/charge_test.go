@@ -48,7 +48,7 @@ func TestManyCostlyPatterns(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := Compile(t.Context(), doc, nil)
 			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its patterns take more than %d bytes", MaxPatterns)) {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its patterns take more than %d bytes", maxPatterns)) {
 				t.Errorf("Compile = %.200v, want that its patterns take too much", err)
 			}
 			if took := after.TotalAlloc - before.TotalAlloc; took > 150<<20 {

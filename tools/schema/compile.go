@@ -89,8 +89,8 @@ func (c *compiler) part(raw any, at string, base *url.URL) *part {
 		return always
 	case c.parts[at] != nil:
 		return c.parts[at]
-	case len(c.parts) == MaxParts:
-		c.fail(at, "there are more than %d schemas: write fewer", MaxParts)
+	case len(c.parts) == maxParts:
+		c.fail(at, "there are more than %d schemas: write fewer", maxParts)
 		return always
 	}
 	p := new(part)
@@ -105,8 +105,8 @@ func (c *compiler) part(raw any, at string, base *url.URL) *part {
 
 // pay charges for steps, or for a pattern.
 func (c *compiler) pay(steps, patterns int) {
-	if c.patterns += patterns; c.patterns > MaxPatterns {
-		c.err = fmt.Errorf("schema: its patterns take more than %d bytes: write fewer or smaller ones", MaxPatterns)
+	if c.patterns += patterns; c.patterns > maxPatterns {
+		c.err = fmt.Errorf("schema: its patterns take more than %d bytes: write fewer or smaller ones", maxPatterns)
 	}
 	if c.err == nil {
 		c.err = paid(c.ctx, c.charge, steps, patterns)

@@ -16,7 +16,7 @@ var meta []byte
 // metaPart is the schema that documents are checked against before they are
 // compiled. It is the only one that is not.
 var metaPart = sync.OnceValue(func() *part {
-	document, err := value.Decode(meta, MaxDepth)
+	document, err := value.Decode(meta, maxDepth)
 	if err != nil {
 		panic(err)
 	}

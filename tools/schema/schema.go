@@ -11,10 +11,10 @@ import (
 
 // Limits of a schema document. Those of values are in value.go.
 const (
-	MaxBytes    = 256 << 10 // of the document
-	MaxDepth    = 64        // of nesting in it
-	MaxParts    = 20_000    // schemas in it
-	MaxPatterns = 10 << 20  // bytes of its compiled patterns
+	maxBytes    = 256 << 10 // of the document
+	maxDepth    = 64        // of nesting in it
+	maxParts    = 20_000    // schemas in it
+	maxPatterns = 10 << 20  // bytes of its compiled patterns
 )
 
 // maxSteps bounds the work of one validation or coercion: references let a
@@ -40,10 +40,10 @@ type Schema struct {
 // 2020-12 are known by $schema; without it the draft is 2020-12. A $ref to
 // anything outside the document is an error.
 func Compile(ctx context.Context, doc json.RawMessage, charge Charge) (*Schema, error) {
-	if len(doc) > MaxBytes {
-		return nil, fmt.Errorf("schema of %d bytes is larger than %d: make it smaller", len(doc), MaxBytes)
+	if len(doc) > maxBytes {
+		return nil, fmt.Errorf("schema of %d bytes is larger than %d: make it smaller", len(doc), maxBytes)
 	}
-	v, err := value.Decode(doc, MaxDepth)
+	v, err := value.Decode(doc, maxDepth)
 	if err == nil {
 		err = vet(v)
 	}

@@ -96,7 +96,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"sibling", `{"$ref":"other.json"}`, `schema refers to "other.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#"}`, `schema is written for "http://json-schema.org/draft-04/schema#", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
 		{"too deep", strings.Repeat(`{"not":`, 70) + "true" + strings.Repeat("}", 70), "schema: not" + strings.Repeat(".not", 63) + ": nested too deep: write its parts apart"},
-		{"too large", `"` + strings.Repeat("x", MaxBytes) + `"`, "schema of 262146 bytes is larger than 262144: make it smaller"},
+		{"too large", `"` + strings.Repeat("x", maxBytes) + `"`, "schema of 262146 bytes is larger than 262144: make it smaller"},
 		{"vast number", `{"minimum":1e999999}`, "schema: the number 1e999999 is out of range: exponents go from -400 to 400"},
 	}
 	for _, tt := range tests {

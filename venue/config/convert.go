@@ -134,7 +134,7 @@ func (c *converter) key(k ast.Node, at form.Pos) (string, error) {
 		return "", err
 	}
 	if n.Kind != form.Text {
-		what := kindOf(n)
+		what := form.YAML.Name(n.Kind)
 		if n.Kind == form.Number || n.Kind == form.Boolean {
 			return "", c.fault(at, fmt.Sprintf("key %s is %s: keys are text, write %q", n.Text, what, n.Text))
 		}
@@ -157,7 +157,7 @@ func (c *converter) merge(n, m *form.Node, written map[string]form.Pos) error {
 	case form.List:
 		for _, item := range m.Items {
 			if item.Kind != form.Object {
-				return c.fault(item.At, "<< merges mappings, and this is "+kindOf(item))
+				return c.fault(item.At, "<< merges mappings, and this is "+form.YAML.Name(item.Kind))
 			}
 			if err := c.merge(n, item, written); err != nil {
 				return err
@@ -165,7 +165,7 @@ func (c *converter) merge(n, m *form.Node, written map[string]form.Pos) error {
 		}
 		return nil
 	}
-	return c.fault(m.At, "<< merges mappings, and this is "+kindOf(m)+": write for example <<: *defaults")
+	return c.fault(m.At, "<< merges mappings, and this is "+form.YAML.Name(m.Kind)+": write for example <<: *defaults")
 }
 
 func (c *converter) anchor(n *ast.AnchorNode, at form.Pos, depth int) (*form.Node, error) {
@@ -205,7 +205,3 @@ func (c *converter) grow(n, item *form.Node) error {
 }
 
 func (c *converter) fault(at form.Pos, message string) error { return fault{c.src.at(at), message} }
-
-func kindOf(n *form.Node) string {
-	return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[n.Kind]
-}

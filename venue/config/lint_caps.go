@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"usher/caps"
 	"usher/tools/agents"
@@ -90,11 +89,7 @@ func (l *linter) wider(a *agents.Spec, parent string) {
 		return
 	}
 	missing := limit.Missing(set)
-	list := make([]string, len(missing))
-	for i, c := range missing {
-		list[i] = c.String()
-	}
-	l.report(LevelError, l.capPlace(a, missing[0]), name, "its parent "+parent+" does not hold "+strings.Join(list, ", ")+" and so cannot have given it",
+	l.report(LevelError, l.capPlace(a, missing[0]), name, "its parent "+parent+" does not hold "+caps.Of(missing...).String()+" and so cannot have given it",
 		"give it to "+parent+" too, or take it away here")
 }
 
@@ -148,12 +143,7 @@ func (l *linter) lending(a *agents.Spec) {
 		}
 		message := asker.ID + " may ask it, and through it get done what its own capabilities do not allow"
 		if !own.IsUnrestricted() {
-			missing := may.Missing(own)
-			list := make([]string, len(missing))
-			for k, c := range missing {
-				list[k] = c.String()
-			}
-			message += ": " + strings.Join(list, ", ")
+			message += ": " + caps.Of(may.Missing(own)...).String()
 		}
 		l.report(LevelNote, l.config.at("agent", a.ID), "agent "+a.ID, message, "write authority: caller if that is not meant")
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"usher/caps/value"
 	"usher/tools/orchestrate"
 )
 
@@ -69,7 +70,11 @@ func (l *linter) callable(d Datum) {
 		steps = []orchestratedStep{{Op: adapter}}
 	}
 	l.operations[d.Path] = orchestrated{steps}
-	if err := orchestrate.Check(context.Background(), d.Value, nil); err != nil {
+	v, err := value.Decode(d.Value, value.MaxDepth)
+	if err == nil {
+		err = orchestrate.Check(context.Background(), v, nil)
+	}
+	if err != nil {
 		l.report(LevelError, l.config.at("data", d.Path), "data "+d.Path, err.Error(), "")
 	}
 }
