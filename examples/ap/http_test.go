@@ -188,9 +188,9 @@ func TestDemoMisuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"unknown", []string{"--model", "locl", "-c", two}, `has no model "locl": did you mean local? there are local, remote`},
-		{"far off", []string{"--model", "something", "-c", two}, `has no model "something": there are local, remote`},
-		{"none there", []string{"--model", "local", "-c", none}, "has no models: add one below models, for example local: {provider: openai"},
+		{"unknown", []string{"--model", "locl", "-c", two}, `has no model "locl"; did you mean local? there are: local, remote`},
+		{"far off", []string{"--model", "something", "-c", two}, `has no model "something"; there are: local, remote`},
+		{"none there", []string{"--model", "local", "-c", none}, `has no model "local", nor any other`},
 		{"no configuration", []string{"--model", "local"}, "there is no configuration usher.yaml: name one with -c, or make a project with usher init"},
 		{"configuration alone", []string{"-c", two}, "add --model NAME, or leave -c out"},
 		{"no name", []string{"--model", "", "-c", two}, "--model names no model: give the name of one"},
@@ -199,7 +199,7 @@ func TestDemoMisuse(t *testing.T) {
 		{"no such invoice", []string{"--invoice", "nowhere.txt"}, "nowhere.txt: no such file"},
 		{"no such demo", []string{"injection"}, `there is no demo "injection"; there are: ap`},
 		{"a demo by its title", []string{"AP"}, "did you mean ap?"},
-		{"an invoice as the demo", []string{"two.yaml"}, "usher demo --invoice two.yaml"},
+		{"an invoice as the demo", []string{"two.yaml"}, "to process an invoice, name it with --invoice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, notes := command(t, tt.args...)

@@ -3,17 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"usher/runtime"
 	"usher/runtime/telemetry"
-	"usher/tools/form"
-	"usher/venue/config"
 	"usher/venue/models"
 )
 
@@ -48,7 +44,7 @@ type demoCmd struct {
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	demo, ok := s.program.Demos[c.Name]
 	if !ok {
-		return noDemo(c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
+		return unknown("to process an invoice, name it with --invoice; there is no demo", c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
 	}
 	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Page: NewPage(s.out, s.paint.on), Notes: s.err}
 	switch {
@@ -84,18 +80,6 @@ func (s *streams) invoice(name string) (io.ReadCloser, error) {
 	return s.source(name)
 }
 
-// noDemo is an error about an unknown demonstration. Who names a file wants it
-// processed.
-func noDemo(name string, known []string) error {
-	hint := ""
-	if _, err := os.Stat(name); err == nil {
-		hint = fmt.Sprintf("; to process an invoice: usher demo --invoice %s", name)
-	} else if m := form.Nearest(strings.ToLower(name), known); m != "" {
-		hint = "; did you mean " + m + "?"
-	}
-	return misusef("there is no demo %q; there are: %s%s", name, strings.Join(known, ", "), hint)
-}
-
 // open makes the model that the configuration calls c.Model. Demonstrations
 // ask for it, so that one that takes none says so first.
 func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
@@ -105,19 +89,7 @@ func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
 		return nil, err
 	}
 	if _, known := cfg.Models[*c.Model]; !known {
-		return nil, noModel(from.Config, *c.Model, cfg.Models)
+		return nil, unknown(from.Config+" has no model", *c.Model, slices.Sorted(maps.Keys(cfg.Models)))
 	}
 	return models.One(ctx, cfg.Models, *c.Model, s.program.Providers)
-}
-
-func noModel(file, name string, models map[string]config.Model) error {
-	known := slices.Sorted(maps.Keys(models))
-	if len(known) == 0 {
-		return misusef("%s has no models: add one below models, for example %s: {provider: openai, model: gpt-5-mini, key: env:OPENAI_API_KEY}", file, name)
-	}
-	near := ""
-	if m := form.Nearest(name, known); m != "" {
-		near = "did you mean " + m + "? "
-	}
-	return misusef("%s has no model %q: %sthere are %s", file, name, near, strings.Join(known, ", "))
 }

@@ -40,8 +40,6 @@ func (s *streams) transcript(entries []runtime.Entry) {
 		case runtime.TurnStarted:
 			s.note(e.Time.Local().Format(time.DateTime))
 			fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
-		case runtime.ContextMissing:
-			s.missing(ev)
 		case runtime.Received:
 			s.note("message from " + ev.From + ":")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Text))
@@ -57,8 +55,8 @@ func (s *streams) transcript(entries []runtime.Entry) {
 			calls[ev.Call.ID] = ev.Call
 		case runtime.ToolFinished:
 			s.tool(ev, calls[ev.CallID].Arguments)
-		case runtime.OutputRejected:
-			s.rejected(ev)
+		case runtime.ContextMissing, runtime.OutputRejected:
+			s.told(ev)
 		case runtime.Compacted:
 			s.note("from here on, this summary stands for all that is above:")
 			fmt.Fprintln(s.err, s.notes.safe(ev.Summary))
