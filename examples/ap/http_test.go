@@ -115,7 +115,7 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 			total[got.Agent] = &used{Agent: got.Agent} // the model has no price
 		}
 		sum := total[got.Agent]
-		sum.Amount = sum.Plus(spend.Amount{Calls: 1, Tokens: int64(got.Usage.Input + got.Usage.Output)})
+		sum.Spent = sum.Spent.Plus(spend.Amount{Calls: 1, Tokens: int64(got.Usage.Input + got.Usage.Output)})
 	}
 	var sums []used
 	for _, id := range []string{"Alice", "Bob", "Carol", "Dave"} {
@@ -198,7 +198,7 @@ func TestDemoMisuse(t *testing.T) {
 		{"a folder", []string{"--invoice", dir}, "is a folder: give the text of one invoice"},
 		{"no such invoice", []string{"--invoice", "nowhere.txt"}, "nowhere.txt: no such file"},
 		{"no such demo", []string{"injection"}, `there is no demo "injection"; there are: ap`},
-		{"a demo by its title", []string{"AP"}, "did you mean ap?"},
+		{"a demo by its title", []string{"AP"}, `there is no demo "AP"; there are: ap`},
 		{"an invoice as the demo", []string{"two.yaml"}, "to process an invoice, name it with --invoice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

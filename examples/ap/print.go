@@ -193,10 +193,10 @@ func (j *judgement) print(p *cli.Page, stopped *failure) {
 	rows = [][]any{{"   agent", "model calls", "tokens", "cost"}}
 	for _, u := range j.Usage {
 		cost := "not known"
-		if u.Money > 0 {
-			cost = u.Money.String()
+		if u.Spent.Money > 0 {
+			cost = u.Spent.Money.String()
 		}
-		rows = append(rows, []any{"   " + u.Agent, u.Calls, u.Tokens, cost})
+		rows = append(rows, []any{"   " + u.Agent, u.Spent.Calls, u.Spent.Tokens, cost})
 	}
 	p.Table(rows)
 }

@@ -62,8 +62,8 @@ type refusal struct {
 
 // used is what an agent used of the model.
 type used struct {
-	Agent string `json:"agent"`
-	spend.Amount
+	Agent string       `json:"agent"`
+	Spent spend.Amount `json:"spent"`
 }
 
 // failure is why the work ended before its time.
