@@ -163,7 +163,7 @@ func (r *Room) converse(ctx context.Context, k key, caller tools.Authority, open
 	if c.actor, err = r.actor(ctx, e, rec, caller); err != nil {
 		return nil, err
 	}
-	c.session, c.release, err = r.session(ctx, rec.life(k), opener, session, mustExist)
+	c.session, c.release, err = r.session(ctx, c.actor.Authority.Life(), opener, session, mustExist)
 	return c, err
 }
 
