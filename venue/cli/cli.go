@@ -46,6 +46,7 @@ type command struct {
 	Chat     chatCmd     `cmd:"" help:"Talk with an agent."`
 	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
 	Caps     capsCmd     `cmd:"" help:"Check and disclose capabilities, without a venue."`
+	Runs     runsCmd     `cmd:"" help:"List what was done, follow it, and stop it."`
 	Sessions sessionsCmd `cmd:"" help:"List an agent's sessions, and read them."`
 	Invoke   invokeCmd   `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
 	Audit    auditCmd    `cmd:"" help:"Read the audit ledger."`

@@ -33,44 +33,60 @@ func logOf(ctx context.Context, agent *venue.Agent, session string) ([]runtime.E
 
 // transcript prints what was said in a session, and what was done.
 func (s *streams) transcript(entries []runtime.Entry) {
-	calls := make(map[string]runtime.ToolCall)
-	model := "" // that answered last
+	p := s.page()
 	for _, e := range entries {
-		switch ev := e.Event.(type) {
-		case runtime.TurnStarted:
-			s.note(e.Time.Local().Format(time.DateTime))
-			fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
-		case runtime.Received:
-			s.note("message from " + ev.From + ":")
-			fmt.Fprintln(s.err, s.notes.safe(ev.Text))
-		case runtime.Answered:
-			if model != "" && ev.Model != "" && ev.Model != model {
-				s.note(fmt.Sprintf("%s answers from here on (%s before)", ev.Model, model))
-			}
-			model = cmp.Or(ev.Model, model)
-			if ev.Text != "" {
-				fmt.Fprintln(s.err, s.notes.safe(strings.TrimSuffix(ev.Text, "\n")))
-			}
-		case runtime.ToolStarted:
-			calls[ev.Call.ID] = ev.Call
-		case runtime.ToolFinished:
-			s.tool(ev, calls[ev.CallID].Arguments)
-		case runtime.ContextMissing, runtime.OutputRejected:
-			s.told(ev)
-		case runtime.Compacted:
-			s.note("from here on, this summary stands for all that is above:")
-			fmt.Fprintln(s.err, s.notes.safe(ev.Summary))
-		case runtime.TurnFinished:
-			switch {
-			case ev.Error != "":
-				s.note("not finished: " + ev.Error)
-			case answeredNothing(&ev):
-				s.note(nothingSaid)
-			}
-		}
+		p.entry(e)
 	}
 	if len(entries) == 0 {
 		s.note("nothing was said yet")
+	}
+}
+
+// page prints what happens, entry by entry.
+type page struct {
+	*streams
+	calls map[string]runtime.ToolCall
+	model string // that answered last
+}
+
+func (s *streams) page() *page { return &page{streams: s, calls: make(map[string]runtime.ToolCall)} }
+
+func (s *page) entry(e runtime.Entry) {
+	switch ev := e.Event.(type) {
+	case runtime.TurnStarted:
+		s.note(e.Time.Local().Format(time.DateTime))
+		fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
+	case runtime.ContextMissing:
+		s.missing(ev)
+	case runtime.Received:
+		s.note("message from " + ev.From + ":")
+		fmt.Fprintln(s.err, s.notes.safe(ev.Text))
+	case runtime.Answered:
+		if s.model != "" && ev.Model != "" && ev.Model != s.model {
+			s.note(fmt.Sprintf("%s answers from here on (%s before)", ev.Model, s.model))
+		}
+		s.model = cmp.Or(ev.Model, s.model)
+		if ev.Text != "" {
+			fmt.Fprintln(s.err, s.notes.safe(strings.TrimSuffix(ev.Text, "\n")))
+		}
+	case runtime.ToolStarted:
+		s.calls[ev.Call.ID] = ev.Call
+	case runtime.ToolFinished:
+		s.tool(ev, s.calls[ev.CallID].Arguments)
+	case runtime.Step:
+		s.note(fmt.Sprintf("step %d: %s", ev.N, stepLine(&ev)))
+	case runtime.OutputRejected:
+		s.rejected(ev)
+	case runtime.Compacted:
+		s.note("from here on, this summary stands for all that is above:")
+		fmt.Fprintln(s.err, s.notes.safe(ev.Summary))
+	case runtime.TurnFinished:
+		switch {
+		case ev.Error != "":
+			s.note("not finished: " + ev.Error)
+		case answeredNothing(&ev):
+			s.note(nothingSaid)
+		}
 	}
 }
 

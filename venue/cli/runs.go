@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/runs"
+)
+
+type runsCmd struct {
+	List   runsListCmd   `cmd:"" help:"List what was done: turns, tasks, jobs and orchestrations, the latest first."`
+	Show   runsShowCmd   `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
+	Follow runsFollowCmd `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
+	Stop   runsStopCmd   `cmd:"" help:"Stop a run."`
+}
+
+type runsListCmd struct {
+	fromConfig
+	Limit  int    `default:"50" help:"The most runs to list."`
+	Before string `placeholder:"RUN" help:"List those that began before this one."`
+	JSON   bool   `name:"json" help:"Print as JSON."`
+}
+
+func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
+	if c.Limit < 1 {
+		return misusef("--limit is %d: list 1 or more", c.Limit)
+	}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list, more, err := u.Runs(ctx, c.Before, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			if list == nil {
+				list = []runs.Record{}
+			}
+			return s.printJSON(list)
+		}
+		rows := [][]string{{"RUN", "KIND", "STATUS", "BEGAN", "WHAT"}}
+		for i := range list {
+			r := &list[i]
+			rows = append(rows, []string{r.ID, r.Kind, r.Status, minute(time.UnixMilli(r.Created)), subject(r)})
+		}
+		if err := s.table(rows); err != nil {
+			return err
+		}
+		if more != "" {
+			s.note("there are more: " + c.command("runs list --before "+more))
+		}
+		return nil
+	})
+}
+
+// subject is what a run is about.
+func subject(r *runs.Record) string {
+	var about []string
+	for _, part := range []struct{ name, value string }{{"", r.Op}, {"agent ", r.Agent}, {"session ", r.Session}} {
+		if part.value != "" {
+			about = append(about, part.name+part.value)
+		}
+	}
+	return strings.Join(about, ", ")
+}
+
+// onRun is what commands on one run take.
+type onRun struct {
+	fromConfig
+	ID   string `arg:"" name:"run" help:"The run's id."`
+	JSON bool   `name:"json" help:"Print as JSON."`
+}
+
+// withRun runs fn for a run of the user; one that is not there is misuse.
+func (c *onRun) withRun(ctx context.Context, s *streams, fn func(*venue.User, *runs.Record) error) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		r, err := u.Run(ctx, c.ID)
+		if fault.Of(err) == fault.NotFound {
+			return misusef("%w: %s lists them", err, c.command("runs list"))
+		}
+		if err != nil {
+			return err
+		}
+		return fn(u, &r)
+	})
+}
+
+type runsShowCmd struct{ onRun }
+
+func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
+	return c.withRun(ctx, s, func(_ *venue.User, r *runs.Record) error {
+		if c.JSON {
+			return s.printJSON(r)
+		}
+		rows := [][]string{
+			{"run", r.ID}, {"kind", r.Kind}, {"status", r.Status}, {"about", subject(r)}, {"for", strings.Join(r.Via, ", ")}, {"started by", r.Caller},
+			{"part of", r.Parent}, {"began", minute(time.UnixMilli(r.Created))}, {"last change", minute(time.UnixMilli(r.Updated))}, {"error", r.Error},
+		}
+		rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+		for i := range r.Steps {
+			rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
+		}
+		if err := s.table(rows); err != nil || len(r.Output) == 0 {
+			return err
+		}
+		return s.printJSON(r.Output)
+	})
+}
+
+func stepLine(st *runtime.Step) string {
+	line := st.Status + " " + st.Op
+	if st.Name != "" {
+		line = st.Name + ": " + line
+	}
+	if st.Error != "" {
+		line += ": " + st.Error
+	}
+	return line
+}
+
+type runsFollowCmd struct {
+	onRun
+	After uint64 `default:"0" help:"Begin after the event of this number."`
+}
+
+func (c *runsFollowCmd) Run(ctx context.Context, s *streams) error {
+	return c.withRun(ctx, s, func(u *venue.User, _ *runs.Record) error {
+		var failed error
+		page := s.onOut().page()
+		for e, err := range u.Events(ctx, c.ID, c.After) {
+			if err == nil && c.JSON {
+				err = s.printLine(e)
+			} else if err == nil {
+				page.entry(e)
+			}
+			if failed = err; err != nil {
+				break
+			}
+		}
+		return interrupted(ctx, failed)
+	})
+}
+
+type runsStopCmd struct{ onRun }
+
+func (c *runsStopCmd) Run(ctx context.Context, s *streams) error {
+	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
+		if r.Status != runs.Started {
+			return fmt.Errorf("run %s is %s: it has ended", r.ID, r.Status)
+		}
+		if err := u.Stop(ctx, r.ID); err != nil {
+			return err
+		}
+		now, err := u.Run(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return s.printJSON(now)
+		}
+		_, err = fmt.Fprintf(s.out, "%s is %s\n", now.ID, now.Status)
+		return err
+	})
+}
