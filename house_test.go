@@ -22,11 +22,15 @@ var rooms = []struct {
 	{1, []string{"usher/ucan", "usher/prompt"}},
 	{2, []string{"usher/tools"}},
 	{3, []string{"usher/runtime"}},
-	{4, []string{"usher/venue"}},
-	{5, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui"}},
-	{6, []string{"usher/venue/server"}},
-	{7, []string{"usher/venue/cli"}},
-	{8, []string{"usher", "usher/examples"}},
+	{4, []string{"usher/venue/store"}},
+	{5, []string{"usher/venue/keys", "usher/venue/ledger", "usher/venue/accounts"}},
+	{6, []string{"usher/venue/config", "usher/venue/runs"}},
+	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply"}},
+	{8, []string{"usher/venue"}},
+	{9, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui"}},
+	{10, []string{"usher/venue/server"}},
+	{11, []string{"usher/venue/cli"}},
+	{12, []string{"usher", "usher/examples"}},
 }
 
 // only says which package alone may import a module: the one that hides it.

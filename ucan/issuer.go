@@ -80,6 +80,16 @@ func (is *Issuer) Delegate(ctx context.Context, d Delegation) ([]*Link, error) {
 	return links, nil
 }
 
+// Identity signs a token that grants nothing: it says to the audience, until it
+// ends, who speaks.
+func (is *Issuer) Identity(audience DID, expires time.Time) (*Link, error) {
+	d := Delegation{Audience: audience, Expires: expires, Format: JWT}
+	if err := is.checkTimes(&d); err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	return is.signJWT(&d, nil)
+}
+
 // holding is one capability to hand on, and how the issuer holds it.
 type holding struct {
 	grant

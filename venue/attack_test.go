@@ -18,6 +18,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/venue"
+	"usher/venue/config"
 	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
@@ -229,7 +230,7 @@ func TestAttackTurnsThatWaitForThemselves(t *testing.T) {
 	start := func(t *testing.T) (*puppet, *venue.Venue, *venue.User) {
 		p := new(puppet)
 		v := open(t, &venue.Options{
-			Models: map[string]runtime.Model{"default": p}, Limits: venue.Limits{ToolTimeout: time.Second},
+			Models: map[string]runtime.Model{"default": p}, Limits: config.Limits{ToolTimeout: time.Second},
 		})
 		return p, v, user(t, v, "alice")
 	}
@@ -645,7 +646,7 @@ func TestAttackJobWaitsForItself(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // of real time, where it is not noticed
 	defer cancel()
 	_, _ = alice.Invoke(ctx, "grid:jobResult", map[string]any{"id": job.ID})
-	if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status == runs.Started {
+	if rec, err := alice.Run(t.Context(), job.ID); err != nil || rec.Status == runs.Started {
 		t.Errorf("the job is still %s after 30 s, and will be for ever (%v)", rec.Status, err)
 	}
 }

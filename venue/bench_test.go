@@ -3,6 +3,7 @@ package venue_test
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/tools/agents"
 	"usher/venue"
 )
 
@@ -114,6 +116,25 @@ func BenchmarkSignature(b *testing.B) {
 	for b.Loop() {
 		if !ed25519.Verify(public, message, signature) {
 			b.Fatal("it does not verify")
+		}
+	}
+}
+
+// BenchmarkAgentList reads a page of 100 in the middle of 100,000 agents.
+func BenchmarkAgentList(b *testing.B) {
+	v := open(b, &venue.Options{Models: map[string]runtime.Model{"default": clerk{}}})
+	alice := user(b, v, "alice")
+	for i := range 100_000 {
+		create(b, alice, spec(fmt.Sprintf("agent%06d", i), "", "[]"))
+	}
+	for b.Loop() {
+		var page agents.Listing
+		out, err := alice.Invoke(b.Context(), "agent:list", agents.Query{Cursor: "agent050000"})
+		if err == nil {
+			err = json.Unmarshal(out, &page)
+		}
+		if err != nil || len(page.Agents) != 100 || page.Cursor != "agent050100" {
+			b.Fatalf("%d agents, then %q, %v", len(page.Agents), page.Cursor, err)
 		}
 	}
 }

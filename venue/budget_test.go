@@ -260,7 +260,7 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 			want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
 			_, err = h.alice.Invoke(t.Context(), "grid:jobResult", map[string]string{"id": job.ID})
 			spentBudget(t, err, want)
-			rec, err := h.alice.Job(t.Context(), job.ID)
+			rec, err := h.alice.Run(t.Context(), job.ID)
 			if err != nil || rec.Status != runs.Failed || rec.Budget == nil || *rec.Budget != want || !strings.Contains(rec.Error, "run of boss") {
 				t.Errorf("the job is %+v, %v", rec, err)
 			}

@@ -223,7 +223,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		for _, id := range jobs {
-			job, err := alice.Job(t.Context(), id)
+			job, err := alice.Run(t.Context(), id)
 			if err != nil || job.Status == runs.Started {
 				t.Errorf("acknowledged job %s: %s, %v; want it there, and not running", id, job.Status, err)
 			}

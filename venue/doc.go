@@ -1,8 +1,8 @@
-// Package venue is where agents live: it holds their records, sessions, jobs and
-// data in one embedded store, runs their turns, and puts one gate in front of
-// everything that they, their orchestrations and their owners do.
+// Package venue is where agents live: it opens the rooms of a venue over one
+// embedded store, and puts one gate in front of everything that agents, their
+// orchestrations and their owners do.
 //
-// [Open] a venue, take a [User] of it, and create agents there:
+// [Open] a venue, take a [Principal] of it by name or by token, and create agents:
 //
 //	v, err := venue.Open(ctx, &venue.Options{Dir: "data"})
 //	defer v.Close()
@@ -10,6 +10,12 @@
 //	carol, err := alice.CreateAgent(ctx, spec)
 //	for ev, err := range carol.Chat(ctx, "Approve INV-7") { … }
 //
-// Lock order, where more than one lock is held: agent.write, then Session's
-// own, then ledger.mu. Below accounts.mu there is only a budget's own lock.
+// A room has the fields that it uses, and no venue: agents over runs and accounts,
+// models over keys and config, apply over config, runs over ledger, all over store.
+//
+// # Locks
+//
+// Where more than one lock is held, it is in this order: one session (see
+// usher/venue/runs), then the accounts, then one budget, then the ledger, then the
+// store. The book of agents is locked alone.
 package venue

@@ -10,6 +10,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/venue"
+	"usher/venue/config"
 )
 
 // Each limit of what comes of one first call is a setting, and the error that ends
@@ -22,18 +23,18 @@ func TestLimitsOfACallTreeAreSettings(t *testing.T) {
 		})
 	reads := flow(8, `{"op":"covia:read","input":{"path":"w/text"}}`)
 	for setting, tt := range map[string]struct {
-		limits  venue.Limits
+		limits  config.Limits
 		program string
 		op      string
 		input   string
 	}{
-		"calls":      {venue.Limits{Calls: 5}, reads, "o/program", `{}`},
-		"values":     {venue.Limits{Values: 4 << 10}, reads, "o/program", `{}`},
-		"steps":      {venue.Limits{Steps: 7}, reads, "o/program", `{}`},
-		"patterns":   {venue.Limits{Patterns: 64}, reads, "schema:validate", `{"schema":{"pattern":"^[a-z]{1,200}$"},"value":"a"}`},
-		"runs_begun": {venue.Limits{RunsBegun: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"covia:read","input":{"path":"w/text"}}}`), "o/program", `{}`},
-		"runs":       {venue.Limits{Runs: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"test:wait"}}`), "o/program", `{}`},
-		"run_time":   {venue.Limits{RunTime: time.Millisecond}, `{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:invoke","input":{"operation":"test:wait"}},{"op":"grid:jobResult","input":{"id":[0,"id"]}}]}}`, "o/program", `{}`},
+		"calls":      {config.Limits{Calls: 5}, reads, "o/program", `{}`},
+		"values":     {config.Limits{Values: 4 << 10}, reads, "o/program", `{}`},
+		"steps":      {config.Limits{Steps: 7}, reads, "o/program", `{}`},
+		"patterns":   {config.Limits{Patterns: 64}, reads, "schema:validate", `{"schema":{"pattern":"^[a-z]{1,200}$"},"value":"a"}`},
+		"runs_begun": {config.Limits{RunsBegun: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"covia:read","input":{"path":"w/text"}}}`), "o/program", `{}`},
+		"runs":       {config.Limits{Runs: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"test:wait"}}`), "o/program", `{}`},
+		"run_time":   {config.Limits{RunTime: time.Millisecond}, `{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:invoke","input":{"operation":"test:wait"}},{"op":"grid:jobResult","input":{"id":[0,"id"]}}]}}`, "o/program", `{}`},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			v := open(t, &venue.Options{Limits: tt.limits, Tools: []*tools.Operation{wait}})

@@ -22,7 +22,7 @@ type Options struct {
 	Models    map[string]runtime.Model // models by name, beside those of Config; they win over them
 	Providers runtime.Providers        // model providers by name, beside the built-in "offline"
 	Tools     []*tools.Operation       // operations beside the built-in ones
-	Limits    Limits
+	Limits    config.Limits            // of turns and calls; a zero field takes the configuration's value, then the default
 
 	// Checkpoints are files and URLs outside the data folder that each
 	// checkpoint of the ledger goes to, beside those of the configuration.
@@ -33,10 +33,6 @@ type Options struct {
 	Now       func() time.Time  // nil is time.Now
 	Rand      io.Reader         // keys and ids; nil is crypto/rand
 }
-
-// Limits bounds turns and calls. A zero field takes the configuration's value,
-// then the default.
-type Limits = config.Limits
 
 func (o *Options) filled() Options {
 	var out Options

@@ -306,7 +306,7 @@ func TestSwappedBoxesAreDetected(t *testing.T) {
 	}{{alice, "HIGH", nil}, {alice, "LOW", ucan.ErrSealed}, {bob, "HIGH", ucan.ErrSealed}, {bob, "LOW", nil}} {
 		out, err := tc.user.Invoke(t.Context(), "secret:extract", map[string]string{"name": tc.name})
 		if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) || tc.want != nil && strings.Contains(string(out), value) {
-			t.Errorf("%s's %s: %s, %v, want %v", tc.user.Name(), tc.name, out, err, tc.want)
+			t.Errorf("%s's %s: %s, %v, want %v", tc.user.DID(), tc.name, out, err, tc.want)
 		}
 	}
 	setSecret(t, alice, "LOW", "anew")

@@ -8,6 +8,7 @@ import (
 	"usher/tools/agents"
 	"usher/venue"
 	"usher/venue/runs"
+	"usher/venue/venuetest"
 )
 
 func TestSessions(t *testing.T) {
@@ -62,11 +63,24 @@ func TestSessions(t *testing.T) {
 	if len(got) != 1 {
 		t.Errorf("there are %d sessions with agents, want 1: %v", len(got), got)
 	}
+	counted := func(id string) [2]int {
+		info := venuetest.Info(t, agentOf(t, h.alice, id))
+		return [2]int{info.Sessions, info.Inbox}
+	}
+	invoke(t, h.alice, "agent:fork", `{"sourceId":"kid","agentId":"twin","includeTimeline":true}`)
+	for _, id := range []string{"kid", "twin"} {
+		if got := counted(id); got != [2]int{3, 1} {
+			t.Errorf("%s has %v sessions and messages, want 3 and 1", id, got)
+		}
+	}
 	if _, err := turnIn(t.Context(), h.kid, "main", "what is new?"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := h.kid.Waiting(t.Context(), "main"); n != 0 || err != nil {
 		t.Errorf("%d messages wait after the turn that heard them, %v", n, err)
+	}
+	if kid, twin := counted("kid"), counted("twin"); kid != [2]int{3, 0} || twin != [2]int{3, 1} {
+		t.Errorf("after the turn that heard it the kid has %v sessions and messages, and its twin %v", kid, twin)
 	}
 }
 

@@ -226,9 +226,6 @@ func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
 
-// Name is the venue's name.
-func (v *Venue) Name() string { return v.name }
-
 // Applied is what came of applying the configuration when the venue was opened.
 func (v *Venue) Applied() apply.Outcome { return v.applied }
 

@@ -128,7 +128,7 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 		if out, err := alice.Invoke(t.Context(), "grid:jobResult", map[string]any{"id": job.ID}); err == nil {
 			t.Errorf("the job's result is %s, want that it was refused", out)
 		}
-		if rec, err := alice.Job(t.Context(), job.ID); err != nil || rec.Status != runs.Rejected {
+		if rec, err := alice.Run(t.Context(), job.ID); err != nil || rec.Status != runs.Rejected {
 			t.Errorf("job = %+v, %v; want REJECTED", rec, err)
 		}
 	})
@@ -309,7 +309,7 @@ func TestOrchestrationIsOneJob(t *testing.T) {
 	if got := invoke(t, alice, "grid:jobResult", `{"id":"`+st.ID+`"}`); got != `{"n":7}` {
 		t.Errorf("result = %s", got)
 	}
-	job, err := alice.Job(t.Context(), st.ID)
+	job, err := alice.Run(t.Context(), st.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,6 +164,22 @@ type Summary struct {
 	Description string `json:"description,omitempty"`
 }
 
+// MaxPage is the most agents that a page of agent:list has.
+const MaxPage = 1000
+
+// Query asks for a page of agents.
+type Query struct {
+	IncludeTerminated bool   `json:"includeTerminated,omitempty"`
+	Limit             int    `json:"limit,omitempty" jsonschema:"the most agents to return: 1 to 1000, left out 100"`
+	Cursor            string `json:"cursor,omitempty" jsonschema:"where to go on: the cursor that the page before returned"`
+}
+
+// Listing is a page of agents: fewer than were asked for where some have ended.
+type Listing struct {
+	Agents []Summary `json:"agents"`
+	Cursor string    `json:"cursor,omitempty"` // of the next page; empty when nothing follows
+}
+
 // Task asks an agent to work and answer.
 type Task struct {
 	Agent   string
@@ -202,7 +218,8 @@ type Service interface {
 	// that others wrote, below its owner. Only the owner in person may.
 	Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (Adopted, error)
 	Info(ctx context.Context, call tools.Call, id string) (Info, error)
-	List(ctx context.Context, call tools.Call, terminated bool) ([]Summary, error)
+	// List returns one page of the agents in the order of their ids.
+	List(ctx context.Context, call tools.Call, query Query) (Listing, error)
 	Request(ctx context.Context, call tools.Call, task Task) (Answer, error)
 	Message(ctx context.Context, call tools.Call, id, session, text string) (Delivered, error)
 }

@@ -42,16 +42,10 @@ type deleteInput struct {
 	Remove  bool   `json:"remove,omitempty" jsonschema:"remove the record too, not only end the agent"`
 }
 
+const usualPage = 100
+
 type agentInput struct {
 	AgentID string `json:"agentId"`
-}
-
-type listInput struct {
-	IncludeTerminated bool `json:"includeTerminated,omitempty"`
-}
-
-type listOutput struct {
-	Agents []Summary `json:"agents"`
 }
 
 // configured are the needs of a call that writes a config: the ability on the
@@ -148,11 +142,21 @@ func manage(s Service) []*tools.Operation {
 				return s.Info(ctx, call, in.AgentID)
 			}, within("agent/read"), tools.ReadOnly()),
 
-		tools.New("agent:list", "List the agents.",
-			func(listInput) []caps.Request { return []caps.Request{caps.Need("agent/read", "g")} },
-			func(ctx context.Context, call tools.Call, in listInput) (listOutput, error) {
-				list, err := s.List(ctx, call, in.IncludeTerminated)
-				return listOutput{list}, err
+		tools.New("agent:list", "List the agents, a page at a time: where a cursor is returned, there are more.",
+			func(Query) []caps.Request { return []caps.Request{caps.Need("agent/read", "g")} },
+			func(ctx context.Context, call tools.Call, in Query) (Listing, error) {
+				if in.Limit < 0 || in.Limit > MaxPage {
+					return Listing{}, fmt.Errorf("limit is %d: give 1 to %d, or leave it out for %d", in.Limit, MaxPage, usualPage)
+				}
+				if in.Limit == 0 {
+					in.Limit = usualPage
+				}
+				if in.Cursor != "" {
+					if err := CheckID(in.Cursor); err != nil {
+						return Listing{}, fmt.Errorf("cursor: %w", err)
+					}
+				}
+				return s.List(ctx, call, in)
 			}, tools.Within(caps.ScopeExactly("agent/read", "g")), tools.ReadOnly()),
 	}
 }

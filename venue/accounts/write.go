@@ -6,7 +6,6 @@ import (
 
 	"usher/runtime"
 	"usher/tools/spend"
-	"usher/venue/runs"
 )
 
 // draft adds to put the totals of the budgets of ctx that are not stored as they
@@ -36,8 +35,6 @@ func (s *Book) draft(ctx context.Context, put map[string][]byte, of func(*spend.
 	}
 	return drafts
 }
-
-var _ runs.Spending = (*Book)(nil)
 
 // Draft adds the totals of all that ctx is charged to.
 func (s *Book) Draft(ctx context.Context, put map[string][]byte) (written func(stored bool)) {

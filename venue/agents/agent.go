@@ -13,18 +13,27 @@ import (
 
 // Agent is one agent of a principal, in the hands of that principal.
 type Agent struct {
-	room *Room
-	key  key
-	auth tools.Authority // of the principal
+	room  *Room
+	key   key
+	auth  tools.Authority             // of the principal
+	valid func(context.Context) error // says why the principal is none any more
 }
 
-// Agent returns the agent of the id that whoever auth is owns.
-func (r *Room) Agent(ctx context.Context, auth tools.Authority, id string) (*Agent, error) {
-	a := &Agent{r, key{auth.Owner(), id}, auth}
-	if _, _, err := r.find(ctx, a.key); err != nil {
+// Agent returns the agent of the id that whoever auth is owns. valid is asked
+// before anything is done through it.
+func (r *Room) Agent(ctx context.Context, auth tools.Authority, valid func(context.Context) error, id string) (*Agent, error) {
+	a := &Agent{r, key{auth.Owner(), id}, auth, valid}
+	if _, _, err := a.find(ctx); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+func (a *Agent) find(ctx context.Context) (*entry, *record, error) {
+	if err := a.valid(ctx); err != nil {
+		return nil, nil, err
+	}
+	return a.room.find(ctx, a.key)
 }
 
 // ID is the agent's id.
@@ -69,7 +78,11 @@ func (a *Agent) Start(ctx context.Context, session, text string) (*runs.Run, err
 }
 
 func (a *Agent) start(ctx context.Context, session, text string, followed bool) (*runs.Run, error) {
-	c, err := a.room.converse(ctx, a.key, a.auth, "", session, false)
+	e, rec, err := a.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.room.converse(ctx, e, rec, a.auth, "", session, false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +94,7 @@ func (a *Agent) start(ctx context.Context, session, text string, followed bool) 
 // the system message with the disclosure, and the tools on offer. What it reads
 // for that is charged to the budgets of the agent and of its main session.
 func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
-	e, rec, err := a.room.find(ctx, a.key)
+	e, rec, err := a.find(ctx)
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
@@ -97,6 +110,9 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 
 // Info describes the agent.
 func (a *Agent) Info(ctx context.Context) (info agents.Info, err error) {
+	if err := a.valid(ctx); err != nil {
+		return info, err
+	}
 	input, _ := json.Marshal(map[string]string{"agentId": a.ID()}) // of text
 	res, err := a.room.Gate.Invoke(ctx, a.auth, tools.Invocation{Operation: "agent:info", Input: input})
 	if err != nil {

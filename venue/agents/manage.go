@@ -129,7 +129,7 @@ func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Inf
 	if err != nil {
 		return agents.Info{}, err
 	}
-	sessions, inbox, err := r.countSessions(ctx, rec.life(k))
+	sessions, inbox, err := r.Runs.Sessions().Count(ctx, rec.life(k))
 	if err != nil {
 		return agents.Info{}, err
 	}
@@ -151,20 +151,13 @@ func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Inf
 }
 
 // List returns a page of the owner's agents.
-func (r *Room) List(ctx context.Context, call tools.Call, terminated bool) ([]agents.Summary, error) {
-	out := []agents.Summary{}
-	for from := ""; ; {
-		ids, page, next, err := r.Book.page(ctx, call.Owner(), from, 256)
-		if err != nil {
-			return nil, err
-		}
-		for i, b := range page {
-			if b.Status != agents.Terminated || terminated {
-				out = append(out, agents.Summary{AgentID: ids[i], Status: r.status(ownKey(call, ids[i]), b.Status), Description: b.Config.Description})
-			}
-		}
-		if from = next; next == "" {
-			return out, nil
+func (r *Room) List(ctx context.Context, call tools.Call, q agents.Query) (agents.Listing, error) {
+	ids, list, next, err := r.Book.page(ctx, call.Owner(), q.Cursor, q.Limit)
+	out := agents.Listing{Agents: []agents.Summary{}, Cursor: next}
+	for i := range list {
+		if b := &list[i]; b.Status != agents.Terminated || q.IncludeTerminated {
+			out.Agents = append(out.Agents, agents.Summary{AgentID: ids[i], Status: r.status(ownKey(call, ids[i]), b.Status), Description: b.Config.Description})
 		}
 	}
+	return out, err
 }

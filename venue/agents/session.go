@@ -57,7 +57,7 @@ func (r *Room) session(ctx context.Context, of tools.Life, actor, id string, mus
 
 // life names the agent's present life.
 func (a *Agent) life(ctx context.Context) (tools.Life, error) {
-	_, rec, err := a.room.find(ctx, a.key)
+	_, rec, err := a.find(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -112,15 +112,4 @@ func (a *Agent) History(ctx context.Context, session string) iter.Seq2[runtime.E
 		}
 		a.room.Runs.Sessions().Entries(ctx, of, session, 0)(yield)
 	}
-}
-
-func (r *Room) countSessions(ctx context.Context, of tools.Life) (sessions, inbox int, err error) {
-	for h, err := range r.Runs.Sessions().Heads(ctx, of) {
-		if err != nil {
-			return 0, 0, err
-		}
-		sessions++
-		inbox += h.Waiting
-	}
-	return sessions, inbox, nil
 }

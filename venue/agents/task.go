@@ -28,7 +28,11 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (
 			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
 		}
 	}
-	c, err := r.converse(ctx, ownKey(call, task.Agent), call.Authority(), call.Actor(), task.Session, true)
+	e, rec, err := r.find(ctx, ownKey(call, task.Agent))
+	if err != nil {
+		return agents.Answer{}, err
+	}
+	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), task.Session, true)
 	if err != nil {
 		return agents.Answer{}, err
 	}

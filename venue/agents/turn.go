@@ -154,16 +154,13 @@ type conversation struct {
 
 // converse prepares a turn of the agent for the caller, in a session of opener's:
 // an agent, or the owner in person where that is empty.
-func (r *Room) converse(ctx context.Context, k key, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
-	e, rec, err := r.find(ctx, k)
+func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
+	actor, err := r.actor(ctx, e, rec, caller)
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{entry: e}
-	if c.actor, err = r.actor(ctx, e, rec, caller); err != nil {
-		return nil, err
-	}
-	c.session, c.release, err = r.session(ctx, c.actor.Authority.Life(), opener, session, mustExist)
+	c := &conversation{entry: e, actor: actor}
+	c.session, c.release, err = r.session(ctx, rec.life(e.key), opener, session, mustExist)
 	return c, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/ucan"
 	"usher/venue/config"
 	"usher/venue/store"
@@ -132,15 +133,14 @@ func (r *room) strays(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
-		var there struct{ Agents []agents.Summary }
-		if err := r.ask(ctx, "agent:list", struct{}{}, &there); err != nil {
+	for _, id := range gone {
+		var there agents.Info
+		switch err := r.ask(ctx, "agent:info", map[string]string{"agentId": id}, &there); {
+		case fault.Of(err) == fault.NotFound:
+		case err != nil:
 			return err
-		}
-		for _, a := range there.Agents {
-			if slices.Contains(gone, a.AgentID) {
-				r.out.Agents = append(r.out.Agents, a.AgentID)
-			}
+		case there.Status != agents.Terminated:
+			r.out.Agents = append(r.out.Agents, id)
 		}
 	}
 	gone, err = r.noted(ctx, noteOrchestration, func(id string) bool {

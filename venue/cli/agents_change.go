@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"usher/tools/agents"
 	"usher/venue"
 )
@@ -58,20 +56,26 @@ func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec any, boun
 	}
 	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
 	return change(ctx, s, &c.fromConfig, "agent:create", input, func(a agents.Created) error {
-		if !c.JSON && !a.Created && !a.Updated {
+		if c.JSON {
+			return s.printJSON(a)
+		}
+		if !a.Created && !a.Updated {
 			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
 		}
-		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
+		return s.printStatus(a.AgentID, a.Status)
 	})
 }
 
-// agentsTurnCmd is suspend and resume: operations of the command's name.
-type agentsTurnCmd struct{ onAgent }
+type agentsSuspendCmd struct{ onAgent }
 
-func (c *agentsTurnCmd) Run(ctx context.Context, s *streams, called *kong.Context) error {
-	return change(ctx, s, &c.fromConfig, "agent:"+called.Selected().Name, map[string]string{"agentId": c.Agent}, func(a agents.State) error {
-		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
-	})
+func (c *agentsSuspendCmd) Run(ctx context.Context, s *streams) error {
+	return c.turn(ctx, s, "agent:suspend")
+}
+
+type agentsResumeCmd struct{ onAgent }
+
+func (c *agentsResumeCmd) Run(ctx context.Context, s *streams) error {
+	return c.turn(ctx, s, "agent:resume")
 }
 
 type agentsDeleteCmd struct {
@@ -83,11 +87,13 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
 	return change(ctx, s, &c.fromConfig, "agent:delete", input, func(a agents.Deleted) error {
 		defer c.outlived(s, a.AgentID, a.Removed)
-		status := a.Status
-		if a.Removed {
-			status = "removed"
+		if c.JSON {
+			return s.printJSON(a)
 		}
-		return s.printStatus(c.JSON, a, a.AgentID, status)
+		if a.Removed {
+			a.Status = "removed"
+		}
+		return s.printStatus(a.AgentID, a.Status)
 	})
 }
 
@@ -103,7 +109,20 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 		input = map[string]string{"path": c.Adopted}
 	}
 	return change(ctx, s, &c.fromConfig, "agent:adopt", input, func(a agents.Adopted) error {
-		return s.printStatus(c.JSON, a, c.Adopted, "adopted")
+		if c.JSON {
+			return s.printJSON(a)
+		}
+		return s.printStatus(c.Adopted, "adopted")
+	})
+}
+
+// turn switches the agent on or off.
+func (c *onAgent) turn(ctx context.Context, s *streams, operation string) error {
+	return change(ctx, s, &c.fromConfig, operation, map[string]string{"agentId": c.Agent}, func(a agents.State) error {
+		if c.JSON {
+			return s.printJSON(a)
+		}
+		return s.printStatus(a.AgentID, a.Status)
 	})
 }
 
@@ -118,11 +137,7 @@ func change[Out any](ctx context.Context, s *streams, f *fromConfig, operation s
 	})
 }
 
-// printStatus says what a change made of an agent or a program.
-func (s *streams) printStatus(asJSON bool, out any, name, status string) error {
-	if asJSON {
-		return s.printJSON(out)
-	}
-	_, err := fmt.Fprintf(s.out, "%s is %s\n", name, status)
+func (s *streams) printStatus(agent, status string) error {
+	_, err := fmt.Fprintf(s.out, "%s is %s\n", agent, status)
 	return err
 }

@@ -49,7 +49,7 @@ func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessag
 	if json.Unmarshal(out, &job) != nil || job.Status != runs.Started {
 		return out, nil
 	}
-	if _, err := u.Job(ctx, job.ID); err != nil {
+	if _, err := u.Run(ctx, job.ID); err != nil {
 		return out, nil //nolint:nilerr // it speaks of something else
 	}
 	s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")

@@ -66,12 +66,13 @@ type view struct {
 	answered bool // the model, at least once
 	status   status
 	thought  string             // the line that the model is thinking
+	writing  map[int]*draft     // calls that the model is writing, by index
 	running  []runtime.ToolCall // calls that run, the oldest first
 	final    *runtime.TurnFinished
 }
 
 func (s *streams) view() *view {
-	return &view{streams: s, status: status{w: s.err, paint: s.notes}}
+	return &view{streams: s, status: status{w: s.err, paint: s.notes}, writing: make(map[int]*draft)}
 }
 
 func (v *view) show(turn iter.Seq2[runtime.Event, error]) error {
@@ -93,9 +94,10 @@ func (v *view) event(ev runtime.Event) error {
 	case runtime.ReasoningDelta:
 		return v.think(ev.Text)
 	case runtime.ToolCallDelta:
-		return v.write(ev.Name)
+		return v.write(ev)
 	case runtime.Answered:
 		v.answered = true
+		clear(v.writing)
 		v.thought = ""
 		if len(ev.Calls) > 0 {
 			v.aside()
@@ -118,15 +120,17 @@ func (v *view) event(ev runtime.Event) error {
 func (v *view) line(ev runtime.Event) {
 	v.status.clear()
 	switch ev := ev.(type) {
+	case runtime.ContextMissing:
+		v.missing(ev)
+	case runtime.ModelDelayed:
+		v.note(late(ev))
 	case runtime.ToolFinished:
 		v.tool(ev, v.ended(ev.CallID).Arguments)
 	case runtime.OutputRejected:
 		v.aside()
-		v.told(ev)
+		v.rejected(ev)
 	case runtime.Compacted:
 		v.note("the conversation is long: from here on a summary stands for its beginning")
-	default:
-		v.told(ev)
 	}
 	v.underWay()
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"text/tabwriter"
 
 	"usher/caps/value"
 	"usher/runtime/telemetry"
@@ -100,38 +101,39 @@ func (s *streams) note(text string) {
 }
 
 // printJSON writes a value as one readable JSON document.
-func (s *streams) printJSON(value any) error { return s.encode(value, true) }
+func (s *streams) printJSON(value any) error { return s.encode(value, "  ") }
 
 // printLine writes a value as one line of JSON.
-func (s *streams) printLine(value any) error { return s.encode(value, false) }
+func (s *streams) printLine(value any) error { return s.encode(value, "") }
 
-func (s *streams) encode(v any, indent bool) error {
+func (s *streams) encode(v any, indent string) error {
 	raw, err := value.Encode(v)
 	if err != nil {
 		return err
 	}
-	text := string(raw) + "\n"
-	if indent {
-		text = indented(raw)
+	if indent != "" {
+		var text bytes.Buffer
+		_ = json.Indent(&text, raw, "", indent) // it is JSON
+		raw = text.Bytes()
 	}
-	_, err = io.WriteString(s.out, s.paint.safeJSON(text))
+	_, err = io.WriteString(s.out, s.paint.safeJSON(string(raw)+"\n"))
 	return err
 }
 
-// indented is JSON as people read it.
-func indented(raw []byte) string {
-	var text bytes.Buffer
-	_ = json.Indent(&text, raw, "", "  ") // it is JSON
-	return text.String() + "\n"
-}
+// inCell keeps what ends a cell or a row out of one.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ", "\r", " ")
 
-// table writes aligned rows, the cells without colour.
+// table writes aligned rows; the cells carry no colour, which would count.
 func (s *streams) table(rows [][]string) error {
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			row[i] = s.paint.safe(inCell.Replace(cell))
+			cells[i] = inCell.Replace(cell)
+		}
+		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(cells, "\t"))); err != nil {
+			return err
 		}
 	}
-	_, err := io.WriteString(s.out, aligned(rows))
-	return err
+	return w.Flush()
 }

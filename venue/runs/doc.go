@@ -17,6 +17,7 @@
 //	r/open/<owner>/<run>             mark of a run that has not ended
 //	r/log/<owner>/<run>/<seq>        event of a run outside of sessions
 //	r/head/<life>/<session>          head of a session
+//	r/wait/<life>/<session>          how many messages wait in a session; none where none do
 //	r/ses/<life>/<session>/<seq>     event of a session
 //
 // Lock order: Sessions.mu, then sessionLog.mu, then Run.mu, then Book.mu.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"usher/runtime"
@@ -29,6 +30,7 @@ type sessionLog struct {
 	run      *Run       // that has the turn
 	head     Head
 	unsaved  bool             // the head is to be written with the next batch
+	marked   bool             // that messages wait is stored
 	waiting  []logged         // entries that the next batch takes along
 	size     int              // of them, in bytes
 	total    int              // bytes of the log that are in memory
@@ -49,7 +51,7 @@ type logged struct {
 func newLog(b *Book, of tools.Life, id, key string, head Head, size int) *sessionLog {
 	head.ID = id
 	return &sessionLog{
-		book: b, of: of, id: id, headKey: key, below: []byte(entryPrefix(of, id)), head: head, total: size,
+		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head, total: size,
 		expect: make(map[string]uint64), put: make(map[string][]byte),
 	}
 }
@@ -220,11 +222,20 @@ func (l *sessionLog) batch(ctx context.Context) (b ledger.Batch, written func(bo
 		if b.Put[l.headKey], err = l.head.MarshalJSON(); err != nil {
 			return b, written, err
 		}
+		if waiting := l.head.Waiting; waiting > 0 {
+			b.Put[waitKey(l.of, l.id)] = strconv.AppendInt(nil, int64(waiting), 10)
+			l.marked = true
+		} else if l.marked {
+			b.Del = append(b.Del, waitKey(l.of, l.id))
+			l.marked = false
+		}
 	}
 	if r := l.run; r != nil && r.rec.Kind == Turn && r.unsaved() {
-		if b.Del, err = r.draft(b.Put); err != nil {
+		del, err := r.draft(b.Put)
+		if err != nil {
 			return b, written, err
 		}
+		b.Del = append(b.Del, del...)
 	}
 	if done := l.book.opts.Spending.Draft(ctx, b.Put); done != nil {
 		written = done

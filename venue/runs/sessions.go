@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +74,8 @@ const maxFirst = 200 // characters
 
 func headPrefix(of tools.Life) string         { return prefix + "head/" + string(of) + "/" }
 func headKey(of tools.Life, id string) string { return prefix + "head/" + string(of) + "/" + id }
+func waitPrefix(of tools.Life) string         { return prefix + "wait/" + string(of) + "/" }
+func waitKey(of tools.Life, id string) string { return waitPrefix(of) + id }
 func entryPrefix(of tools.Life, id string) string {
 	return prefix + "ses/" + string(of) + "/" + id + "/"
 }
@@ -253,6 +256,28 @@ func (s *Sessions) Heads(ctx context.Context, of tools.Life) iter.Seq2[Head, err
 	}
 }
 
+// Count returns how many sessions a life has, and how many messages wait in them,
+// without reading the heads.
+func (s *Sessions) Count(ctx context.Context, of tools.Life) (sessions, waiting int, err error) {
+	for _, err := range store.Keys(ctx, s.book.opts.Store, headPrefix(of), "") {
+		if err != nil {
+			return 0, 0, err
+		}
+		sessions++
+	}
+	for row, err := range store.Rows(ctx, s.book.opts.Store, waitPrefix(of), "") {
+		var n int
+		if err == nil {
+			n, err = strconv.Atoi(string(row.Value))
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		waiting += n
+	}
+	return sessions, waiting, nil
+}
+
 // Entries yields the log of a session from the number from on.
 func (s *Sessions) Entries(ctx context.Context, of tools.Life, id string, from uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
@@ -298,6 +323,9 @@ func (s *Sessions) Copy(ctx context.Context, from, to tools.Life) error {
 			return err
 		}
 		put[headKey(to, h.ID)] = raw
+		if h.Waiting > 0 {
+			put[waitKey(to, h.ID)] = strconv.AppendInt(nil, int64(h.Waiting), 10)
+		}
 		if err := write(); err != nil {
 			return err
 		}
@@ -309,7 +337,7 @@ func (s *Sessions) Copy(ctx context.Context, from, to tools.Life) error {
 // into a past that nobody reads.
 func (s *Sessions) Remove(ctx context.Context, of tools.Life) error {
 	s.forget(of)
-	for _, below := range []string{headPrefix(of), prefix + "ses/" + string(of) + "/"} {
+	for _, below := range []string{headPrefix(of), waitPrefix(of), prefix + "ses/" + string(of) + "/"} {
 		for {
 			keys, _, err := s.book.opts.Store.PageKeys(ctx, below, "", 1000)
 			if err != nil {

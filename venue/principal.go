@@ -1,0 +1,238 @@
+package venue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/tools/fault"
+	"usher/ucan"
+	room "usher/venue/agents"
+	"usher/venue/runs"
+)
+
+// Principal is somebody with a namespace of their own, as a program or a face of
+// the venue has them. What is done through it is done in person: unrestricted
+// within that namespace, and through the gate all the same. Nothing that it
+// returns leads to another principal.
+type Principal struct {
+	auth   tools.Authority
+	gate   *tools.Gate
+	agents *room.Room
+	runs   *runs.Book
+	// valid says why the token that the principal was made from is none any more.
+	valid func(context.Context) error
+}
+
+// User is a principal that was opened by its name.
+type User = Principal
+
+// Agent is one agent of a principal.
+type Agent = room.Agent
+
+// NoAgentError says that a principal has no agent of an id.
+type NoAgentError = room.NoAgentError
+
+// User returns the user of the name, who is made on first use.
+func (v *Venue) User(ctx context.Context, name string) (*User, error) {
+	did, err := v.keys.User(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("user %q: %w", name, err)
+	}
+	return v.principal(v.mint.User(did), func(context.Context) error { return nil }), nil
+}
+
+func (v *Venue) principal(auth tools.Authority, valid func(context.Context) error) *Principal {
+	return &Principal{auth, v.gate, v.agents, v.runs, valid}
+}
+
+var errIdentity = fault.New(fault.Denied, "the token says nobody's identity here: an identity token is a JWT that its issuer signed in person, made out to this venue, with att []")
+
+// Authenticate returns the principal whose identity token it is: a JWT that is
+// made out to the venue and grants nothing. A token that delegates something
+// authenticates nobody; proofs are such tokens, which the principal brings along
+// and which count for its calls beside those that the venue stores. The principal
+// ends with the identity token, also when that is revoked.
+func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string) (*Principal, error) {
+	l, err := ucan.OpenText(token)
+	if err != nil {
+		return nil, fmt.Errorf("identity token: %w", err)
+	}
+	if l.Format != ucan.JWT || l.Audience != v.DID() || len(l.Capabilities()) > 0 || len(l.Agents) > 0 {
+		return nil, errIdentity
+	}
+	links := make([]*ucan.Link, len(proofs))
+	for i, proof := range proofs {
+		if links[i], err = ucan.OpenText(proof); err != nil {
+			return nil, fmt.Errorf("proof %d: %w", i+1, err)
+		}
+	}
+	valid := func(ctx context.Context) error { return v.verifier.Check(ctx, l) }
+	if err := valid(ctx); err != nil {
+		return nil, fmt.Errorf("identity token: %w", err)
+	}
+	return v.principal(v.mint.User(l.Issuer).WithProofs(links...), valid), nil
+}
+
+// Session returns an identity token of a user of the venue, by which
+// [Venue.Authenticate] returns the principal again for that long.
+func (v *Venue) Session(ctx context.Context, p *Principal, life time.Duration) (token string, err error) {
+	if err := p.valid(ctx); err != nil {
+		return "", err
+	}
+	key, err := v.keys.Of(ctx, p.DID())
+	if err != nil {
+		return "", err
+	}
+	issuer := ucan.Issuer{Key: key, Verifier: v.verifier, Rand: v.random}
+	l, err := issuer.Identity(v.DID(), v.now().Add(life))
+	if err != nil {
+		return "", err
+	}
+	return l.Text(), nil
+}
+
+// DID is the principal's identity.
+func (p *Principal) DID() ucan.DID { return p.auth.Owner() }
+
+func call(operation string, input any) (tools.Invocation, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		err = fmt.Errorf("encode input of %s: %w", operation, err)
+	}
+	return tools.Invocation{Operation: operation, Input: raw}, err
+}
+
+// Invoke runs an operation. input is anything that encodes to a JSON object; the
+// result is JSON.
+func (p *Principal) Invoke(ctx context.Context, operation string, input any) (json.RawMessage, error) {
+	inv, err := call(operation, input)
+	if err == nil {
+		err = p.valid(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res, err := p.gate.Invoke(ctx, p.auth, inv)
+	return res.Output, err
+}
+
+// Decide returns what [Principal.Invoke] would make of the call now, without
+// running it: see [tools.Gate.Decide].
+func (p *Principal) Decide(ctx context.Context, operation string, input any) (*tools.Ruling, error) {
+	inv, err := call(operation, input)
+	if err == nil {
+		err = p.valid(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.gate.Decide(ctx, p.auth, inv)
+}
+
+// ask is [Principal.Invoke] with the answer read.
+func (p *Principal) ask(ctx context.Context, operation string, input, answer any) error {
+	out, err := p.Invoke(ctx, operation, input)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, answer)
+}
+
+// Start runs an operation in the background and returns the id of its run, which
+// outlives ctx. It is grid:invoke.
+func (p *Principal) Start(ctx context.Context, operation string, input any) (id string, err error) {
+	var started struct{ ID string }
+	err = p.ask(ctx, "grid:invoke", map[string]any{"operation": operation, "input": input}, &started)
+	return started.ID, err
+}
+
+// Events follows a run of the principal, also one that has ended: it yields the
+// events of its log after the number after, and then those that come. See
+// [runs.Run.Events].
+func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		if err := p.valid(ctx); err != nil {
+			yield(runtime.Entry{}, err)
+			return
+		}
+		p.runs.Events(ctx, p.DID(), id, after)(yield)
+	}
+}
+
+// Run returns the record of a run.
+func (p *Principal) Run(ctx context.Context, id string) (runs.Record, error) {
+	if err := p.valid(ctx); err != nil {
+		return runs.Record{}, err
+	}
+	return p.runs.Find(ctx, p.DID(), id)
+}
+
+// Runs returns a page of the principal's runs, the latest first: at most limit of
+// those before the id before, if that is given. more is where the next page
+// begins; empty when nothing follows.
+func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []runs.Record, more string, err error) {
+	if err := p.valid(ctx); err != nil {
+		return nil, "", err
+	}
+	return p.runs.List(ctx, p.DID(), before, limit)
+}
+
+// Stop stops a run and waits for its end. One that has ended stays as it is.
+func (p *Principal) Stop(ctx context.Context, id string) error {
+	if _, err := p.Run(ctx, id); err != nil {
+		return err
+	}
+	r := p.runs.Live(p.DID(), id)
+	if r == nil {
+		return nil
+	}
+	r.Stop(runtime.ErrStopped)
+	_, _ = r.Wait(ctx) // how it ended is in its record
+	return context.Cause(ctx)
+}
+
+// CreateAgent creates an agent. An id that is taken is an error.
+func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, error) {
+	var created agents.Created
+	if err := p.ask(ctx, "agent:create", map[string]any{"agentId": spec.ID, "config": spec}, &created); err != nil {
+		return nil, err
+	}
+	if !created.Created {
+		return nil, fmt.Errorf("create agent %s: it exists; change it with agent:update", spec.ID)
+	}
+	return p.Agent(ctx, spec.ID)
+}
+
+// Agent returns the principal's agent of the id.
+func (p *Principal) Agent(ctx context.Context, id string) (*Agent, error) {
+	return p.agents.Agent(ctx, p.auth, p.valid, id)
+}
+
+// Agents lists all agents, those that have ended left out.
+func (p *Principal) Agents(ctx context.Context) (list []agents.Summary, err error) {
+	in := agents.Query{Limit: agents.MaxPage}
+	for {
+		var page agents.Listing
+		if err := p.ask(ctx, "agent:list", in, &page); err != nil {
+			return nil, err
+		}
+		list = append(list, page.Agents...)
+		if in.Cursor = page.Cursor; in.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// SetSecret keeps a secret under a name, in place of one that is there. It is
+// secret:set: models whose configuration says secret:NAME for the user who owns
+// it use it from their next call on.
+func (p *Principal) SetSecret(ctx context.Context, name, value string) error {
+	_, err := p.Invoke(ctx, "secret:set", map[string]string{"name": name, "value": value})
+	return err
+}
