@@ -28,7 +28,7 @@ func TestOnDisk(t *testing.T) {
 		if kv, err = badger.Open(dir, nil); err != nil {
 			t.Fatal(err)
 		}
-		s, err := ucan.OpenStore(t.Context(), kv, nil)
+		s, err := ucan.OpenStore(t.Context(), kv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,11 +119,11 @@ func TestOnDisk(t *testing.T) {
 	if n, err := v.Store.Sweep(t.Context(), time.Now().Add(2*time.Hour)); err != nil || n != 4 {
 		t.Errorf("Sweep = %d, %v; want two tokens, an invocation, a revocation", n, err)
 	}
-	for key, err := range store.Keys(t.Context(), kv, "ucan/", "") {
+	for key, err := range store.Keys(t.Context(), kv, "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if key != "ucan/swept" {
+		if key != "swept" {
 			t.Errorf("the sweep left %q", key)
 		}
 	}

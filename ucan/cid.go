@@ -10,8 +10,8 @@ import (
 	"github.com/multiformats/go-multibase"
 )
 
-// ErrCID says that a text or a link is not the CID of a token.
-var ErrCID = errors.New("not the CID of a token")
+// errCID says that a text or a link is not the CID of a token.
+var errCID = errors.New("not the CID of a token")
 
 // The two codecs of a token's CID. A sealed UCAN 1.0 token is dag-cbor, a JWT is
 // raw bytes: the exact ASCII text that was signed.
@@ -46,18 +46,18 @@ func cidOf(codec byte, content []byte) CID {
 func ParseCID(s string) (CID, error) {
 	const most = 80 // base32 needs 59, base58btc 50
 	if len(s) > most || s == "" || (s[0] != 'b' && s[0] != 'z') {
-		return CID{}, fmt.Errorf("%w: %s: write it in base32, bafy… or bafk…", ErrCID, quoteShort(s))
+		return CID{}, fmt.Errorf("%w: %s: write it in base32, bafy… or bafk…", errCID, quoteShort(s))
 	}
 	base, b, err := multibase.Decode(s)
 	if err != nil {
-		return CID{}, fmt.Errorf("%w: %s: %w", ErrCID, quoteShort(s), err)
+		return CID{}, fmt.Errorf("%w: %s: %w", errCID, quoteShort(s), err)
 	}
 	if again, err := multibase.Encode(base, b); err != nil || again != s {
-		return CID{}, fmt.Errorf("%w: %s: it is not spelt canonically", ErrCID, quoteShort(s))
+		return CID{}, fmt.Errorf("%w: %s: it is not spelt canonically", errCID, quoteShort(s))
 	}
 	c, ok := cidFromBytes(b)
 	if !ok {
-		return CID{}, fmt.Errorf("%w: %s: it must be CIDv1, dag-cbor or raw, SHA2-256", ErrCID, quoteShort(s))
+		return CID{}, fmt.Errorf("%w: %s: it must be CIDv1, dag-cbor or raw, SHA2-256", errCID, quoteShort(s))
 	}
 	return c, nil
 }

@@ -187,7 +187,7 @@ func specInvocations(t *testing.T) {
 			tokens = append(tokens, l)
 		}
 		// A venue speaks for those whose chain is about it, as in the fixtures.
-		v.Store, err = OpenStore(t.Context(), newMemKV(), &StoreOptions{Limits: v.Limits})
+		v.Store, err = OpenStore(t.Context(), newMemKV())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +378,7 @@ func conformance0100(t *testing.T) {
 			return err
 		}
 		v := liberal(noon.Unix())
-		if v.Store, err = OpenStore(t.Context(), newMemKV(), &StoreOptions{Limits: v.Limits}); err != nil {
+		if v.Store, err = OpenStore(t.Context(), newMemKV()); err != nil {
 			t.Fatal(err)
 		}
 		for cid, token := range c.Inputs.Proofs {
@@ -412,7 +412,7 @@ func conformance0100(t *testing.T) {
 			case "toCID":
 				if c.Inputs.Hasher != "SHA2-256" {
 					_, err := ParseCID(c.Outputs.CID)
-					wantErr(t, err, ErrCID) // one hash, so a token has one name
+					wantErr(t, err, errCID) // one hash, so a token has one name
 					return
 				}
 				if got := cidOf(codecRaw, []byte(c.Inputs.Token)).String(); got != c.Outputs.CID {

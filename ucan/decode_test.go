@@ -367,7 +367,7 @@ func TestCID(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "b", "bafy", strings.ToUpper(c.String()), c.String() + "a", c.String()[:58], "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnzqzD", "bafkr4icyq2ikdjxba7bytuxjjgxfhouzdbwutrqio77cb5logrg7osnsli", c.String() + "="} {
-		if got, err := ParseCID(text); err == nil || !got.IsZero() || !errors.Is(err, ErrCID) {
+		if got, err := ParseCID(text); err == nil || !got.IsZero() || !errors.Is(err, errCID) {
 			t.Errorf("ParseCID(%q) = %v, %v", text, got, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/multiformats/go-multibase"
 )
 
-// ErrDID says that a text is not a DID this package takes.
-var ErrDID = errors.New("not a usable DID")
+// errDID says that a text is not a DID this package takes.
+var errDID = errors.New("not a usable DID")
 
 const (
 	didKey = "did:key:"
@@ -38,10 +38,10 @@ var (
 )
 
 // ParseDID reads the one canonical spelling of an Ed25519 did:key. It resolves
-// nothing and calls nobody. Every error wraps [ErrDID].
+// nothing and calls nobody. Every error wraps errDID.
 func ParseDID(s string) (DID, error) {
 	if _, err := decodeDID(s); err != nil {
-		return DID{}, fmt.Errorf("%w: %s: %w", ErrDID, quoteShort(s), err)
+		return DID{}, fmt.Errorf("%w: %s: %w", errDID, quoteShort(s), err)
 	}
 	// A private copy: s may be a piece of a large token that must not be kept.
 	return DID{strings.Clone(s)}, nil

@@ -68,8 +68,8 @@ func TestParseDID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseDID(c.in)
-			if !errors.Is(err, ErrDID) || !strings.Contains(err.Error(), c.want) || !got.IsZero() {
-				t.Errorf("ParseDID = %v, %v; want ErrDID with %q", got, err, c.want)
+			if !errors.Is(err, errDID) || !strings.Contains(err.Error(), c.want) || !got.IsZero() {
+				t.Errorf("ParseDID = %v, %v; want errDID with %q", got, err, c.want)
 			}
 			if err != nil && len(err.Error()) > 400 {
 				t.Errorf("the error has %d bytes", len(err.Error()))

@@ -6,7 +6,7 @@
 // [Issuer.Delegate] hands authority on; [NewKey] makes a principal and
 // [ParseDID] names another:
 //
-//	store, err := ucan.OpenStore(ctx, kv, nil)
+//	store, err := ucan.OpenStore(ctx, kv)
 //	v := &ucan.Verifier{Self: venue, Store: store}
 //	grant, err := v.Authorize(ctx, ucan.Query{
 //		Caller:  bob,

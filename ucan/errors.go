@@ -42,9 +42,10 @@ var (
 	ErrReplayed        = errors.New("invocation was used before")
 	ErrNotHeld         = errors.New("delegation is wider than what the issuer holds")
 	ErrUnusedProofs    = errors.New("nothing that is handed on rests on the proofs that were named")
-	ErrNoStore         = errors.New("verifier has no store")
 	ErrRequest         = errors.New("request is not valid")
 )
+
+var errNoStore = errors.New("verifier has no store")
 
 // VerifyError says which token of a chain was refused and why. It unwraps to one
 // of the sentinels above, and to the cause where there is one.

@@ -126,7 +126,7 @@ func (f *fields) principal(name string) (DID, ed25519.PublicKey) {
 	}
 	key, err := decodeDID(text)
 	if err != nil {
-		f.fail(malformed("%s: %w: %s: %w", name, ErrDID, quoteShort(text), err))
+		f.fail(malformed("%s: %w: %s: %w", name, errDID, quoteShort(text), err))
 		return DID{}, nil
 	}
 	return DID{strings.Clone(text)}, key // the text may be a piece of a large token

@@ -28,7 +28,7 @@ const maxAsked = 256
 // It lists at most as many as most says; 0 is as many as there are, up to a bound.
 func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([]Holding, error) {
 	if v.Store == nil {
-		return nil, fmt.Errorf("list capabilities: %w", ErrNoStore)
+		return nil, fmt.Errorf("list capabilities: %w", errNoStore)
 	}
 	grants, err := v.claims(ctx, caller, owner)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // within the five minutes that an invocation lives can forget it.
 func (v *Verifier) Invoke(ctx context.Context, inv *Invocation, request caps.Request, tokens ...*Link) (Grant, error) {
 	if v.Store == nil {
-		return Grant{}, fmt.Errorf("invoke: %w", ErrNoStore)
+		return Grant{}, fmt.Errorf("invoke: %w", errNoStore)
 	}
 	g, err := v.examine(ctx, inv, request, tokens)
 	if err != nil {

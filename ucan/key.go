@@ -2,37 +2,25 @@ package ucan
 
 import (
 	"crypto/ed25519"
-	"crypto/subtle"
-	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 )
 
-const redacted = "[redacted]"
-
-// Key is a private Ed25519 key. It never prints, compares in constant time and
-// leaves the package sealed by [Key.Seal], or by [Key.Export] alone. Copies share one secret, so
+// Key is a private Ed25519 key. It never prints, and leaves the package sealed by
+// [Key.Seal] or in the file of [Key.WriteFile] alone. Copies share one secret, so
 // [Key.Zero] reaches them all. Safe for concurrent use.
-type Key struct{ p *private }
+type Key struct {
+	secret
+	p *private
+}
 
 type private struct {
 	did DID
 	mu  sync.RWMutex
 	key ed25519.PrivateKey // nil once zeroed
 }
-
-var (
-	_ fmt.Formatter          = Key{}
-	_ fmt.Stringer           = Key{}
-	_ fmt.GoStringer         = Key{}
-	_ slog.LogValuer         = Key{}
-	_ json.Marshaler         = Key{}
-	_ encoding.TextMarshaler = Key{}
-)
 
 // NewKey makes a key from 32 bytes of rand, which is crypto/rand.Reader outside
 // tests.
@@ -55,7 +43,7 @@ func KeyFromSeed(seed []byte) (Key, error) {
 		return Key{}, errors.New("make key: the seed is all zeros; the random source does not work")
 	}
 	key := ed25519.NewKeyFromSeed(seed)
-	return Key{&private{did: didOf(key.Public().(ed25519.PublicKey)), key: key}}, nil
+	return Key{p: &private{did: didOf(key.Public().(ed25519.PublicKey)), key: key}}, nil
 }
 
 // DID returns the key's public name; it survives [Key.Zero].
@@ -92,15 +80,6 @@ func (k Key) Zero() {
 	defer k.p.mu.Unlock()
 	clear(k.p.key)
 	k.p.key = nil
-}
-
-// Equal reports in constant time whether both hold the same secret. A zero or
-// erased key equals nothing.
-func (k Key) Equal(other Key) bool {
-	a, b := k.seed(), other.seed()
-	defer clear(a)
-	defer clear(b)
-	return len(a) != 0 && subtle.ConstantTimeCompare(a, b) == 1
 }
 
 // seed returns a copy; the caller clears it. Nil for a zero or erased key.
@@ -145,25 +124,6 @@ func OpenKey(s *Sealer, did DID, box []byte) (Key, error) {
 }
 
 func keyName(d DID) string { return "ed25519 " + d.String() }
-
-// String gives "[redacted]", as do GoString, Format, LogValue, MarshalJSON and
-// MarshalText: there is no verb and no encoder that prints a key.
-func (k Key) String() string { return redacted }
-
-// GoString is String.
-func (k Key) GoString() string { return redacted }
-
-// Format is String, for every verb.
-func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// LogValue is String.
-func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }
-
-// MarshalJSON is String in quotes.
-func (k Key) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
-
-// MarshalText is String.
-func (k Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 func allZero(b []byte) bool {
 	var or byte

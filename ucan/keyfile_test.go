@@ -18,7 +18,7 @@ func TestKeyExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := k.Export()
+	text, err := k.export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func TestKeyExport(t *testing.T) {
 		t.Errorf("Export decodes to %x, %c, %v", b, enc, err)
 	}
 	erased, err := parseKey(text)
-	if err != nil || !erased.Equal(k) {
+	if err != nil || !sameKey(erased, k) {
 		t.Fatalf("parseKey(Export) = %v, want the key", err)
 	}
 	erased.Zero()
-	if _, err := erased.Export(); err == nil {
+	if _, err := erased.export(); err == nil {
 		t.Error("Export of an erased key: no error")
 	}
-	if _, err := (Key{}).Export(); err == nil {
+	if _, err := (Key{}).export(); err == nil {
 		t.Error("Export of no key: no error")
 	}
 }
@@ -47,14 +47,14 @@ func TestKeyExportRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		text, err := k.Export()
+		text, err := k.export()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(text) > privText {
 			t.Fatalf("Export has %d characters, parseKey takes %d", len(text), privText)
 		}
-		if back, err := parseKey(text); err != nil || !back.Equal(k) {
+		if back, err := parseKey(text); err != nil || !sameKey(back, k) {
 			t.Fatalf("parseKey(%s): %v", text, err)
 		}
 	})
@@ -65,7 +65,7 @@ func TestParseKeyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exported, err := k.Export()
+	exported, err := k.export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestParseKeyRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseKey([]byte(c.text))
-			if !errors.Is(err, ErrKeyText) || !strings.Contains(err.Error(), c.says) {
+			if !errors.Is(err, errKeyText) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("parseKey = %v, want %q", err, c.says)
 			}
 			if len(c.text) > 10 && err != nil && strings.Contains(err.Error(), c.text[4:10]) {
@@ -107,7 +107,7 @@ func TestKeyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := ReadKeyFile(path)
-	if err != nil || !back.Equal(k) {
+	if err != nil || !sameKey(back, k) {
 		t.Fatalf("ReadKeyFile = %v, want the key", err)
 	}
 	before, err := os.ReadFile(path)

@@ -14,23 +14,19 @@ import (
 //	a/<audience><expiry><cid>  tokens made out to somebody
 //	r/<audience><expiry><cid>  those of them that are revoked for good
 //	i/<issuer><cid>            tokens issued by somebody
-//	x/<expiry><cid>            tokens by expiry
 //	v/<cid><revoker>           a signed revocation
-//	w/<expiry><cid><revoker>   revocations by the expiry of what they revoke
 //	n/<issuer><sha256 nonce>   an invocation that was used
-//	y/<expiry><issuer><nonce>  the same by expiry
+//	x/<expiry><key>            tokens, revocations and uses by when they may go
 //	swept                      up to when the last sweep was to go, in seconds
 const (
-	keyToken        = "t/"
-	keyAudience     = "a/"
-	keyRetired      = "r/"
-	keyIssuer       = "i/"
-	keyExpiry       = "x/"
-	keyRevocation   = "v/"
-	keyRevExpiry    = "w/"
-	keyUsed         = "n/"
-	keyUsedByExpiry = "y/"
-	keySwept        = "swept"
+	keyToken      = "t/"
+	keyAudience   = "a/"
+	keyRetired    = "r/"
+	keyIssuer     = "i/"
+	keyRevocation = "v/"
+	keyUsed       = "n/"
+	keyExpiry     = "x/"
+	keySwept      = "swept"
 
 	shortCID = 1 + sha256.Size
 	keySize  = 32
@@ -56,9 +52,8 @@ func timeKey(seconds int64) string {
 // audiencePlace is the token's place below keyAudience or keyRetired.
 func (l *Link) audiencePlace() string { return l.Audience.key() + timeKey(l.exp) + l.CID.short() }
 
-// indexKeys lists the keys that hold nothing but the token's place, the one by its
-// audience excepted.
-func (l *Link) indexKeys() [2]string {
-	c := l.CID.short()
-	return [2]string{keyIssuer + l.Issuer.key() + c, keyExpiry + timeKey(l.exp) + c}
-}
+// issuerPlace is the token's place below keyIssuer.
+func (l *Link) issuerPlace() string { return l.Issuer.key() + l.CID.short() }
+
+// expiryKey is where the key of what may go after a time is listed.
+func expiryKey(expiry int64, key string) string { return keyExpiry + timeKey(expiry) + key }

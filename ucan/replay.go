@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,12 +15,8 @@ import (
 // would not do, since its issuer can sign the same call twice.
 func (s *Store) use(ctx context.Context, inv *Invocation) error {
 	digest := sha256.Sum256(inv.nonce)
-	place := inv.Issuer.key() + string(digest[:])
-	used := s.prefix + keyUsed + place
-	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{
-		used: {},
-		s.prefix + keyUsedByExpiry + timeKey(inv.exp) + place: {},
-	}, nil)
+	used := keyUsed + inv.Issuer.key() + string(digest[:])
+	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{used: {}, expiryKey(inv.exp, used): {}}, nil)
 	if err != nil {
 		return fmt.Errorf("mark invocation %s as used: %w", inv.CID, err)
 	}
@@ -28,151 +26,109 @@ func (s *Store) use(ctx context.Context, inv *Invocation) error {
 	return nil
 }
 
-// sweepBatch bounds the keys of one transaction.
-const sweepBatch = 500
+// sweepBatch bounds what one transaction sweeps: a token has six keys.
+const sweepBatch = 80
 
 // Sweep removes the tokens, used invocations and revocations of tokens that
 // expired before a time, with all their indexes, and returns how many entries
-// went. Give it a time that is earlier than now by the skew of [Limits] at least:
+// went. Give it a time that is earlier than now by as much as clocks may differ:
 // what is swept is forgotten, that it was used or revoked included. So it goes no
 // further than the sweep before was told to, and one wrong reading of the clock
 // makes nothing forgotten.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 	agreed, err := s.agree(ctx, before.Unix())
+	for total := 0; ; {
+		var n int
+		if err == nil {
+			n, err = s.sweep(ctx, timeKey(max(agreed, 0)))
+		}
+		if err != nil {
+			return total, fmt.Errorf("sweep: %w", err)
+		}
+		if total += n; n < sweepBatch {
+			return total, nil
+		}
+	}
+}
+
+// sweep removes the next entries that expired before a time.
+func (s *Store) sweep(ctx context.Context, before string) (int, error) {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	listed, _, err := s.kv.PageKeys(ctx, keyExpiry, "", sweepBatch)
 	if err != nil {
 		return 0, err
 	}
-	total := 0
-	for _, kind := range []struct {
-		index string
-		keys  func(ctx context.Context, place string) ([]string, error)
-		drop  func(place string)
-	}{
-		{keyExpiry, s.tokenKeys, s.forgetToken},
-		{keyUsedByExpiry, func(_ context.Context, place string) ([]string, error) {
-			return []string{keyUsed + place}, nil
-		}, func(string) {}},
-		{keyRevExpiry, func(_ context.Context, place string) ([]string, error) {
-			return []string{keyRevocation + place}, nil
-		}, s.forgetRevocation},
-	} {
-		places, err := s.expired(ctx, kind.index, agreed)
+	var keys, del []string
+	for _, entry := range listed {
+		const at = len(keyExpiry) + 8
+		if len(entry) < at || entry[len(keyExpiry):at] >= before {
+			break
+		}
+		more, err := s.keysOf(ctx, entry[at:])
 		if err != nil {
-			return total, err
+			return 0, err
 		}
-		var del []string
-		var gone []string
-		flush := func() error {
-			s.changes.Lock()
-			defer s.changes.Unlock()
-			if _, err := s.kv.Apply(ctx, nil, nil, del); err != nil {
-				return fmt.Errorf("sweep: %w", err)
-			}
-			for _, p := range gone {
-				kind.drop(p)
-			}
-			total += len(gone)
-			del, gone = nil, nil
-			return nil
-		}
-		for _, p := range places {
-			keys, err := kind.keys(ctx, p[8:])
-			if err != nil {
-				return total, err
-			}
-			for _, k := range append(keys, kind.index+p) {
-				del = append(del, s.prefix+k)
-			}
-			gone = append(gone, p[8:])
-			if len(del) >= sweepBatch {
-				if err := flush(); err != nil {
-					return total, err
-				}
-			}
-		}
-		if len(gone) > 0 {
-			if err := flush(); err != nil {
-				return total, err
-			}
-		}
+		keys, del = append(keys, entry[at:]), append(append(del, entry), more...)
 	}
-	return total, nil
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	if _, err := s.kv.Apply(ctx, nil, nil, del); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.forget(key)
+	}
+	return len(keys), nil
+}
+
+// keysOf lists every key of what lies at one, that by its expiry excepted.
+func (s *Store) keysOf(ctx context.Context, key string) ([]string, error) {
+	if !strings.HasPrefix(key, keyToken) {
+		return []string{key}, nil
+	}
+	raw, rev, err := s.kv.Get(ctx, key)
+	if err != nil || rev == 0 {
+		return []string{key}, err
+	}
+	l, err := Limits{}.decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return []string{key, keyIssuer + l.issuerPlace(), keyAudience + l.audiencePlace(), keyRetired + l.audiencePlace()}, nil
 }
 
 // agree returns the earlier of before and what the last sweep was told, which it
 // replaces.
 func (s *Store) agree(ctx context.Context, before int64) (int64, error) {
-	key := s.prefix + keySwept
-	last, _, err := s.kv.Get(ctx, key)
+	last, _, err := s.kv.Get(ctx, keySwept)
 	if err == nil {
-		_, err = s.kv.Apply(ctx, nil, map[string][]byte{key: []byte(timeKey(max(before, 0)))}, nil)
+		_, err = s.kv.Apply(ctx, nil, map[string][]byte{keySwept: []byte(timeKey(max(before, 0)))}, nil)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("sweep: %w", err)
-	}
-	if len(last) != 8 {
-		return 0, nil
+	if err != nil || len(last) != 8 {
+		return 0, err
 	}
 	return min(before, int64(binary.BigEndian.Uint64(last))), nil
 }
 
-// expired lists the keys of an index by expiry, without the index's name: eight
-// bytes of time and the place.
-func (s *Store) expired(ctx context.Context, index string, before int64) ([]string, error) {
-	var places []string
-	end := timeKey(max(before, 0))
-	err := s.scan(ctx, index, func(key string) (bool, error) {
-		if len(key) < 8 || key[:8] >= end {
-			return false, nil
+// forget drops from memory what was swept; s.mu is held.
+func (s *Store) forget(key string) {
+	place := []byte(key[2:])
+	switch key[:2] {
+	case keyToken:
+		c := cidFromShort(place)
+		if l := s.tokens[c]; l != nil {
+			delete(s.audiences, l.Audience) // read again, without it, when it is needed
 		}
-		places = append(places, key)
-		return true, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
-	}
-	return places, nil
-}
-
-// tokenKeys lists every key of a token, the one by expiry excepted.
-func (s *Store) tokenKeys(ctx context.Context, place string) ([]string, error) {
-	keys := []string{keyToken + place}
-	raw, rev, err := s.kv.Get(ctx, s.prefix+keyToken+place)
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
-	}
-	if rev == 0 {
-		return keys, nil
-	}
-	l, err := s.limits.decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
-	}
-	index := l.indexKeys()
-	return append(append(keys, index[:]...), keyAudience+l.audiencePlace(), keyRetired+l.audiencePlace()), nil
-}
-
-func (s *Store) forgetToken(place string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := cidFromShort([]byte(place))
-	if l := s.tokens[c]; l != nil {
-		delete(s.audiences, l.Audience) // read again, without it, when it is needed
-	}
-	delete(s.tokens, c)
-}
-
-func (s *Store) forgetRevocation(place string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, revoker := cidFromShort([]byte(place[:shortCID])), didOf([]byte(place[shortCID:]))
-	kept := make([]DID, 0, len(s.revoked[c]))
-	for _, d := range s.revoked[c] {
-		if d != revoker {
-			kept = append(kept, d)
+		delete(s.tokens, c)
+	case keyRevocation:
+		c, revoker := cidFromShort(place[:shortCID]), didOf(place[shortCID:])
+		left := slices.DeleteFunc(slices.Clone(s.revoked[c]), func(d DID) bool { return d == revoker })
+		if s.revoked[c] = left; len(left) == 0 {
+			delete(s.revoked, c)
 		}
-	}
-	if s.revoked[c] = kept; len(kept) == 0 {
-		delete(s.revoked, c)
 	}
 }

@@ -75,7 +75,7 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 // the error wraps [ErrBudget], and storing the token first is the way.
 func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
-		return fmt.Errorf("revoke: %w", ErrNoStore)
+		return fmt.Errorf("revoke: %w", errNoStore)
 	}
 	revoker := r.Issuer
 	target, err := v.Store.Get(ctx, r.Target)
@@ -163,15 +163,12 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	if target != nil {
 		expiry = target.exp
 	}
-	place := r.Target.short() + revoker.key()
-	put := map[string][]byte{
-		s.prefix + keyRevocation + place:                  r.raw,
-		s.prefix + keyRevExpiry + timeKey(expiry) + place: {},
-	}
+	key := keyRevocation + r.Target.short() + revoker.key()
+	put := map[string][]byte{key: r.raw, expiryKey(expiry, key): {}}
 	var del []string
 	if ends { // no search meets it again
-		put[s.prefix+keyRetired+target.audiencePlace()] = nil
-		del = []string{s.prefix + keyAudience + target.audiencePlace()}
+		put[keyRetired+target.audiencePlace()] = nil
+		del = []string{keyAudience + target.audiencePlace()}
 	}
 	if _, err := s.kv.Apply(ctx, nil, put, del); err != nil {
 		return fmt.Errorf("store revocation of %s: %w", r.Target, err)
@@ -194,7 +191,7 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
 	var list []*Revocation
 	for _, d := range s.revokersOf(c) {
-		raw, rev, err := s.kv.Get(ctx, s.prefix+keyRevocation+c.short()+d.key())
+		raw, rev, err := s.kv.Get(ctx, keyRevocation+c.short()+d.key())
 		if err != nil {
 			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
 		}

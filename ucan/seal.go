@@ -9,10 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"runtime"
 	"sync"
 
 	"golang.org/x/crypto/nacl/secretbox"
@@ -33,6 +29,7 @@ const (
 // one key-encryption key. The secret's name is part of what is encrypted, so a
 // box that was moved to another name does not open. Safe for concurrent use.
 type Sealer struct {
+	secret
 	kek [kekSize]byte
 
 	mu   sync.Mutex // a passed-in rand need not be safe for concurrent use
@@ -73,33 +70,13 @@ func SealerFromFile(path string, rand io.Reader) (*Sealer, error) {
 }
 
 func readKEK(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// The open file is asked, not the path: what is checked is what is read.
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if perm := info.Mode().Perm(); perm&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s can be read or written by others (mode %#o); run chmod 600 on it, and make a new key if it was exposed", path, perm)
-	}
-	line, err := io.ReadAll(io.LimitReader(f, 128))
-	if err != nil {
-		return nil, err
-	}
+	line, err := readPrivate(path)
 	defer clear(line)
-	text := line
-	if n := len(text); n > 0 && text[n-1] == '\n' {
-		text = text[:n-1]
+	if err != nil {
+		return nil, err
 	}
-	kek := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := base64.StdEncoding.Strict().Decode(kek, text)
+	kek := make([]byte, base64.StdEncoding.DecodedLen(len(line)))
+	n, err := base64.StdEncoding.Strict().Decode(kek, line)
 	if err != nil || n != kekSize {
 		clear(kek)
 		return nil, fmt.Errorf("%s does not hold one line with %d bytes in base64; restore it from a backup", path, kekSize)
@@ -107,41 +84,15 @@ func readKEK(path string) ([]byte, error) {
 	return kek[:n], nil
 }
 
-// makeKEK writes the file under another name and links it: the name appears
-// with its whole content or not at all, and an existing file is never replaced.
-func makeKEK(path string, rand io.Reader) (err error) {
+func makeKEK(path string, rand io.Reader) error {
 	kek := make([]byte, kekSize)
 	defer clear(kek)
 	if _, err := io.ReadFull(rand, kek); err != nil {
 		return fmt.Errorf("make key: %w", err)
 	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".key-*") // O_EXCL and 0600
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	line := append(base64.StdEncoding.AppendEncode(nil, kek), '\n')
-	defer clear(line)
-	_, err = f.Write(line)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	line := make([]byte, 0, 1+base64.StdEncoding.EncodedLen(kekSize))
+	defer clear(line[:cap(line)])
+	return writePrivate(path, base64.StdEncoding.AppendEncode(line, kek))
 }
 
 // Seal encrypts secret for name, with a fresh nonce.
@@ -183,15 +134,3 @@ func (s *Sealer) Open(name string, box []byte) ([]byte, error) {
 	}
 	return plain[2+n:], nil
 }
-
-// String gives "[redacted]", as do GoString, Format and LogValue.
-func (s *Sealer) String() string { return redacted }
-
-// GoString is String.
-func (s *Sealer) GoString() string { return redacted }
-
-// Format is String, for every verb.
-func (s *Sealer) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// LogValue is String.
-func (s *Sealer) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -38,9 +38,7 @@ const (
 // call touches the disk only for what is new. It expects to be the only writer of
 // its part of the KV. Safe for concurrent use.
 type Store struct {
-	kv     KV
-	prefix string
-	limits Limits
+	kv KV
 
 	maxTokens, maxAudiences, maxUnbound int
 
@@ -57,20 +55,9 @@ type Store struct {
 	unbound   map[DID]int // revocations of unknown tokens, by revoker
 }
 
-// StoreOptions tunes a [Store]; nil is valid.
-type StoreOptions struct {
-	Prefix string // put before every key; "" is "ucan/"
-	Limits Limits // for reading what is stored; widen it when the limits were wider
-}
-
-// OpenStore reads the revocations and returns the store.
-func OpenStore(ctx context.Context, kv KV, opts *StoreOptions) (*Store, error) {
-	s := &Store{kv: kv, prefix: "ucan/", maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences, maxUnbound: maxUnboundRevocations}
-	if opts != nil {
-		if s.limits = opts.Limits; opts.Prefix != "" {
-			s.prefix = opts.Prefix
-		}
-	}
+// OpenStore reads the revocations and returns the store, which has all of kv.
+func OpenStore(ctx context.Context, kv KV) (*Store, error) {
+	s := &Store{kv: kv, maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences, maxUnbound: maxUnboundRevocations}
 	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("open token store: %w", err)
 	}
@@ -94,7 +81,7 @@ func (s *Store) refresh(ctx context.Context) error {
 		return fmt.Errorf("read revocations: %w", err)
 	}
 	unbound := map[DID]int{}
-	err = s.scan(ctx, keyRevExpiry+timeKey(unknownExpiry), func(key string) (bool, error) {
+	err = s.scan(ctx, expiryKey(unknownExpiry, keyRevocation), func(key string) (bool, error) {
 		if len(key) != shortCID+keySize {
 			return false, fmt.Errorf("revocation key of %d bytes", len(key))
 		}
@@ -112,15 +99,14 @@ func (s *Store) refresh(ctx context.Context) error {
 
 // scan gives the keys below prefix without it.
 func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (more bool, err error)) error {
-	full := s.prefix + prefix
 	for next := ""; ; {
 		var keys []string
 		var err error
-		if keys, next, err = s.kv.PageKeys(ctx, full, next, 256); err != nil {
+		if keys, next, err = s.kv.PageKeys(ctx, prefix, next, 256); err != nil {
 			return err
 		}
 		for _, key := range keys {
-			if more, err := fn(key[len(full):]); !more || err != nil {
+			if more, err := fn(key[len(prefix):]); !more || err != nil {
 				return err
 			}
 		}
@@ -139,20 +125,17 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 	if _, err := link.resolve(s.finder(ctx)); err != nil {
 		return fmt.Errorf("store token: %w", err)
 	}
-	token := s.prefix + keyToken + link.CID.short()
-	put := map[string][]byte{token: link.raw}
-	for _, k := range link.indexKeys() {
-		put[s.prefix+k] = nil
-	}
+	token := keyToken + link.CID.short()
+	put := map[string][]byte{token: link.raw, keyIssuer + link.issuerPlace(): nil, expiryKey(link.exp, token): nil}
 	s.changes.Lock() // a revocation comes before or after
 	defer s.changes.Unlock()
 	s.mu.RLock()
 	dead := s.dead(link)
 	s.mu.RUnlock()
 	if dead {
-		put[s.prefix+keyRetired+link.audiencePlace()] = nil
+		put[keyRetired+link.audiencePlace()] = nil
 	} else {
-		put[s.prefix+keyAudience+link.audiencePlace()] = nil
+		put[keyAudience+link.audiencePlace()] = nil
 	}
 	moved, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
 	if err != nil {
@@ -192,14 +175,14 @@ func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
 	if link != nil {
 		return link, nil
 	}
-	raw, rev, err := s.kv.Get(ctx, s.prefix+keyToken+c.short())
+	raw, rev, err := s.kv.Get(ctx, keyToken+c.short())
 	if err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)
 	}
 	if rev == 0 {
 		return nil, &VerifyError{Err: ErrMissingProof, CID: c}
 	}
-	if link, err = s.limits.decode(raw); err != nil {
+	if link, err = (Limits{}).decode(raw); err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)
 	}
 	if link.CID != c {

@@ -80,9 +80,6 @@ func (g Grant) Links() []*Link {
 	return links
 }
 
-// Owner is whose namespace the request is in.
-func (g Grant) Owner() DID { return g.owner }
-
 // Root is who began the chain: the owner, or a venue for them.
 func (g Grant) Root() DID {
 	if g.n == 0 {

@@ -1,6 +1,7 @@
 package ucan
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -61,7 +62,7 @@ func newWorld(t testing.TB) *world {
 // open reads the store from the disk again.
 func (w *world) open() {
 	w.t.Helper()
-	s, err := OpenStore(w.t.Context(), w.kv, nil)
+	s, err := OpenStore(w.t.Context(), w.kv)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -141,6 +142,12 @@ func payloadOf(t testing.TB, raw []byte) map[string]any {
 		}
 	}
 	return nil
+}
+
+// sameKey reports whether two keys sign, and alike.
+func sameKey(a, b Key) bool {
+	sig := a.Sign([]byte("m"))
+	return sig != nil && bytes.Equal(sig, b.Sign([]byte("m")))
 }
 
 // put stores links and returns their CIDs.

@@ -100,7 +100,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.openLedger(ctx, o); err != nil {
 		return err
 	}
-	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/"), nil); err != nil {
+	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/")); err != nil {
 		return err
 	}
 	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Signer: v.signer, Store: v.tokens}

@@ -65,10 +65,10 @@ func (d *Desk) list(ctx context.Context, call tools.Call, in listInput) (tokensO
 		links     iter.Seq2[*ucan.Link, error]
 		all       bool // or only what hands on something of the caller's
 	}{
-		{in.Received || both, Received, store.ByAudience(ctx, me), true},
-		{in.Issued || both, Issued, store.ByIssuer(ctx, me), true},
+		{in.Received || both, received, store.ByAudience(ctx, me), true},
+		{in.Issued || both, issued, store.ByIssuer(ctx, me), true},
 		// The venue signs what ucan:issue makes for a principal.
-		{in.Issued || both, Issued, store.ByIssuer(ctx, d.Venue.DID()), false},
+		{in.Issued || both, issued, store.ByIssuer(ctx, d.Venue.DID()), false},
 	} {
 		if !part.wanted {
 			continue

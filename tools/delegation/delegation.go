@@ -61,8 +61,8 @@ type Token struct {
 
 // Directions of a listed token.
 const (
-	Received = "received"
-	Issued   = "issued"
+	received = "received"
+	issued   = "issued"
 )
 
 // Describe returns what there is to say about a token; text adds the token itself.

@@ -64,7 +64,7 @@ func newVerifier(t testing.TB, self ucan.DID) *ucan.Verifier {
 			t.Error(err)
 		}
 	})
-	s, err := ucan.OpenStore(t.Context(), kv, nil)
+	s, err := ucan.OpenStore(t.Context(), kv)
 	if err != nil {
 		t.Fatal(err)
 	}

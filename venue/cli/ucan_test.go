@@ -85,7 +85,7 @@ func chain(t *testing.T, keys ...ucan.Key) []*ucan.Link {
 	t.Helper()
 	kv := inmemory.Open()
 	t.Cleanup(func() { _ = kv.Close() })
-	held, err := ucan.OpenStore(t.Context(), kv, nil)
+	held, err := ucan.OpenStore(t.Context(), kv)
 	if err != nil {
 		t.Fatal(err)
 	}
