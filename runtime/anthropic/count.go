@@ -59,7 +59,7 @@ func (c *count) Whole(body []byte) error {
 // counted is what of a request counts: all but how the answer is sampled.
 func counted(p *sdk.MessageNewParams) sdk.MessageCountTokensParams {
 	out := sdk.MessageCountTokensParams{
-		Model: p.Model, Messages: p.Messages, Thinking: p.Thinking, ToolChoice: p.ToolChoice, OutputConfig: p.OutputConfig,
+		Model: p.Model, Messages: p.Messages, Thinking: p.Thinking, ToolChoice: p.ToolChoice,
 	}
 	out.System.OfTextBlockArray = p.System
 	for i := range p.Tools {

@@ -128,7 +128,7 @@ func (a *answer) takeMessage(m *message) error {
 			return err
 		}
 	}
-	a.refusal.WriteString(string(m.Refusal))
+	a.refusal.WriteString(m.Refusal.text())
 	if m.Function != nil {
 		m.Calls = append(m.Calls, call{Function: *m.Function})
 	}

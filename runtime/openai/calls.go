@@ -114,7 +114,7 @@ func (c *calls) find(d *call) int {
 
 // begins says whether d, which may be a piece of o, begins another call.
 func (o *openCall) begins(d *call) bool {
-	id, name, args := string(d.ID), d.Function.Name, strings.TrimSpace(string(d.Function.Arguments))
+	id, name := string(d.ID), d.Function.Name
 	switch {
 	case id != "" && id == o.id:
 		return false
@@ -126,7 +126,7 @@ func (o *openCall) begins(d *call) bool {
 	}
 	// After a JSON object nothing can follow in the same call. A name alone may
 	// be another call or the same one's: that shows when arguments follow.
-	return args != "" && (name != "" || id != "" || o.again) && o.complete()
+	return (name != "" || id != "" || o.again) && o.complete() && strings.TrimSpace(piece(d.Function.Arguments).text()) != ""
 }
 
 // half returns the name of a call whose arguments are not complete.

@@ -88,7 +88,7 @@ func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
 	out := []call{{Index: how.index(n), ID: word(whole.ID), Function: function{Name: whole.Name}}}
 	for rest := whole.Arguments; rest != ""; {
 		size := rapid.IntRange(1, len(rest)).Draw(t, "size")
-		d := call{Index: how.index(n), Function: function{Arguments: arguments(rest[:size])}}
+		d := call{Index: how.index(n), Function: function{Arguments: arguments(asPiece(rest[:size]))}}
 		if how.id {
 			d.ID = word(whole.ID)
 		}
@@ -101,6 +101,22 @@ func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
 		out, rest = append(out, d), rest[size:]
 	}
 	return out
+}
+
+// asPiece writes bytes as a server does that cuts between any two of them.
+func asPiece(s string) piece {
+	var p piece
+	for _, c := range []byte(s) {
+		switch {
+		case c < ' ':
+			p += piece(fmt.Sprintf(`\u%04x`, c))
+		case c == '"', c == '\\':
+			p += piece([]byte{'\\', c})
+		default:
+			p += piece([]byte{c})
+		}
+	}
+	return p
 }
 
 // order keeps the order of the calls' beginnings and of each call's pieces.
@@ -175,7 +191,7 @@ func TestJoinerBytes(t *testing.T) {
 		var got strings.Builder
 		for rest := want; rest != ""; {
 			size := rapid.IntRange(1, len(rest)).Draw(t, "size")
-			got.WriteString(j.add(piece(rest[:size])))
+			got.WriteString(j.add(asPiece(rest[:size])))
 			rest = rest[size:]
 		}
 		if got.WriteString(j.rest()); got.String() != want {

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,64 +77,45 @@ func strictSchema(schema any, depth int) bool {
 	}
 	said := false // a schema of anything is not strict
 	for key, value := range s {
+		parts, within := []any(nil), depth+1
 		switch key {
-		case "type", "$ref", "enum", "const", "anyOf":
-			said = true
-		case "format":
-			if !slices.Contains(strictFormats, value) {
+		case "properties", "$defs", "definitions":
+			named, ok := value.(map[string]any)
+			if !ok {
 				return false
 			}
+			if key != "properties" {
+				within = 1
+			}
+			parts = slices.Collect(maps.Values(named))
+		case "items":
+			parts = []any{value}
+		case "anyOf":
+			if parts, _ = value.([]any); len(parts) == 0 {
+				return false
+			}
+			within = depth
 		}
-		if !slices.Contains(strictKeys, key) || !strictPart(key, value, depth) {
+		said = said || slices.Contains([]string{"type", "$ref", "enum", "const", "anyOf"}, key)
+		beyond := func(part any) bool { return !strictSchema(part, within) }
+		if !slices.Contains(strictKeys, key) || key == "format" && !slices.Contains(strictFormats, value) || slices.ContainsFunc(parts, beyond) {
 			return false
 		}
 	}
-	if !said {
-		return false
-	}
-	if _, has := s["properties"]; !has && !mentions(s["type"], "object") {
-		return true
-	}
-	return closed(s)
-}
-
-// strictPart checks the schemas that stand under key.
-func strictPart(key string, value any, depth int) bool {
-	switch key {
-	case "properties", "$defs", "definitions":
-		if key != "properties" {
-			depth = 0
-		}
-		parts, ok := value.(map[string]any)
-		for _, part := range parts {
-			ok = ok && strictSchema(part, depth+1)
-		}
-		return ok
-	case "items":
-		return strictSchema(value, depth+1)
-	case "anyOf":
-		parts, ok := value.([]any)
-		for _, part := range parts {
-			ok = ok && strictSchema(part, depth)
-		}
-		return ok && len(parts) > 0
-	}
-	return true
+	_, has := s["properties"]
+	return said && (!has && !mentions(s["type"], "object") || closed(s))
 }
 
 // closed says whether an object's schema requires exactly what it names.
 func closed(s map[string]any) bool {
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)
-	if s["additionalProperties"] != false || len(required) != len(properties) {
-		return false
-	}
 	for name := range properties {
 		if !slices.Contains(required, any(name)) {
 			return false
 		}
 	}
-	return true
+	return s["additionalProperties"] == false && len(required) == len(properties)
 }
 
 func mentions(types any, name string) bool {

@@ -38,7 +38,7 @@ type name string
 // UnmarshalJSON reads a string, and passes over anything else.
 func (n *name) UnmarshalJSON(raw []byte) error {
 	if *n == "" && raw[0] == '"' {
-		*n = name(unquote(raw[1 : len(raw)-1]))
+		*n = name(piece(raw[1 : len(raw)-1]).text())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ type word string
 func (w *word) UnmarshalJSON(raw []byte) error {
 	switch c := raw[0]; {
 	case c == '"':
-		*w = word(unquote(raw[1 : len(raw)-1]))
+		*w = word(piece(raw[1 : len(raw)-1]).text())
 	case c == '-', c >= '0' && c <= '9':
 		*w = word(raw)
 	}
