@@ -10,8 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
+	"usher/caps/value"
 	"usher/prompt"
 	"usher/runtime"
 	"usher/tools/fault"
@@ -27,12 +27,11 @@ type entry struct {
 type answer struct {
 	Chunks []runtime.Chunk `json:"chunks,omitempty"`
 	Error  *failure        `json:"error,omitempty"` // what ended the answer
-	Left   bool            `json:"left,omitempty"`  // the consumer left, or its context ended, before the answer did
 }
 
 // rewritten is the answer with f of each text in its place.
 func (a answer) rewritten(f func(string) string) (out answer, err error) {
-	raw, err := encode(a)
+	raw, err := json.Marshal(a)
 	if err == nil {
 		raw, err = rewrite(raw, f)
 	}
@@ -44,11 +43,10 @@ func (a answer) rewritten(f func(string) string) (out answer, err error) {
 
 // failure is a recorded error.
 type failure struct {
-	Message    string          `json:"message"`
-	Code       fault.Code      `json:"code,omitempty"`
-	Details    json.RawMessage `json:"details,omitempty"`
-	Temporary  bool            `json:"temporary,omitempty"`
-	RetryAfter *time.Duration  `json:"retry_after_ns,omitempty"`
+	Message   string          `json:"message"`
+	Code      fault.Code      `json:"code,omitempty"`
+	Details   json.RawMessage `json:"details,omitempty"`
+	Temporary bool            `json:"temporary,omitempty"`
 }
 
 // canonical is a request as JSON with its keys in order: equal for requests that
@@ -63,26 +61,24 @@ func canonical(req *runtime.Request) ([]byte, error) {
 
 // comparable is a request as a cassette has it: without secrets, and without the
 // date and the names of the venue and the model that [prompt.System] writes.
-func comparable(req *runtime.Request, s scrubber) ([]byte, error) {
+func comparable(req *runtime.Request, scrub func(string) string) ([]byte, error) {
 	undated := *req
 	undated.System = prompt.Unset(req.System)
 	raw, err := json.Marshal(&undated)
 	if err != nil {
 		return nil, err
 	}
-	return rewrite(raw, s.scrub)
+	return rewrite(raw, scrub)
 }
 
 // rewrite puts f of each text in its place, in JSON that comes back with its keys
 // in order.
 func rewrite(raw []byte, f func(string) string) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
+	v, err := value.Decode(raw, value.MaxDepth)
+	if err != nil {
 		return nil, err
 	}
-	return encode(texts(v, f))
+	return value.Append(nil, texts(v, f)), nil
 }
 
 func texts(v any, f func(string) string) any {
@@ -99,15 +95,6 @@ func texts(v any, f func(string) string) any {
 		}
 	}
 	return v
-}
-
-// encode writes JSON for people to read.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // idForm is that of the ids which a venue gives to jobs and sessions: ULIDs.
@@ -130,25 +117,23 @@ func numbered(request []byte) (text string, ids []string) {
 }
 
 // readCassette reads the lines of a cassette.
-func readCassette(r io.Reader) ([]entry, error) {
-	var out []entry
+func readCassette(r io.Reader) (out []entry, err error) {
 	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var e entry
-			dec := json.NewDecoder(bytes.NewReader(line))
-			dec.DisallowUnknownFields()
-			if err := dec.Decode(&e); err != nil {
-				return nil, fmt.Errorf("read cassette: line %d: %w", len(out)+1, err)
-			}
-			out = append(out, e)
+	for err == nil {
+		var line []byte
+		if line, err = lines.ReadBytes('\n'); len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
-		if err == io.EOF {
-			return out, nil
+		var e entry
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&e); err != nil {
+			return nil, fmt.Errorf("read cassette: line %d: %w", len(out)+1, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read cassette: %w", err)
-		}
+		out = append(out, e)
 	}
+	if err != io.EOF {
+		return nil, fmt.Errorf("read cassette: %w", err)
+	}
+	return out, nil
 }

@@ -144,7 +144,7 @@ func replays(m runtime.Model) bool {
 	if d, ok := m.(*described); ok {
 		m = d.Model
 	}
-	_, ok := m.(*Player)
+	_, ok := m.(*player)
 	return ok
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools/fault"
 )
@@ -19,7 +20,8 @@ import (
 // Write each: a line of JSON, in the order in which the answers ended. What has
 // the form of a key, a token or an Authorization header is left out, and so is
 // what secrets returns, which is asked anew for each request; nil returns none.
-// An answer that cannot be written ends with an error.
+// An answer that cannot be written ends with an error, and one that its consumer
+// left, or whose context ended, is not written.
 //
 // A line is of no day and place: the date and the names of the venue and the
 // model that [prompt.System] writes are left out.
@@ -47,7 +49,7 @@ func (r *recorder) CountTokens(context.Context, *runtime.Request) (int, error) {
 
 func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		scrub := scrubberOf(ctx, r.secrets)
+		scrub := scrubber(ctx, r.secrets)
 		var e entry
 		var failed error
 		if e.Request, failed = comparable(req, scrub); failed != nil {
@@ -60,37 +62,27 @@ func (r *recorder) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 				break
 			}
 			got.add(&chunk)
-			if e.Left = !yield(chunk, nil); e.Left {
-				break
+			if !yield(chunk, nil) {
+				return
 			}
 		}
-		left := e.Left
-		e.Chunks, e.Left = got.chunks(), left || ctx.Err() != nil
-		if failed != nil && !e.Left {
-			e.Error = failureOf(failed)
+		if e.Chunks = got.chunks(); ctx.Err() == nil {
+			if failed != nil {
+				e.Error = failureOf(failed)
+			}
+			failed = errors.Join(failed, r.write(&e, scrub))
 		}
-		if err := r.write(&e, scrub); err != nil {
-			failed = errors.Join(failed, err) // one who left is told nothing: an entry that is missing is refused on replay
-		}
-		if failed != nil && !left {
+		if failed != nil {
 			yield(runtime.Chunk{}, failed)
 		}
 	}
 }
 
-// scrubberOf finds the secrets as they are now.
-func scrubberOf(ctx context.Context, secrets func(context.Context) []string) scrubber {
-	if secrets == nil {
-		return newScrubber(nil)
-	}
-	return newScrubber(secrets(ctx))
-}
-
-func (r *recorder) write(e *entry, s scrubber) error {
-	scrubbed, err := e.rewritten(s.scrub)
+func (r *recorder) write(e *entry, scrub func(string) string) error {
+	scrubbed, err := e.rewritten(scrub)
 	var line []byte
 	if err == nil {
-		line, err = encode(entry{e.Request, scrubbed})
+		line, err = value.Encode(entry{e.Request, scrubbed})
 	}
 	if err == nil {
 		r.mu.Lock()
@@ -154,21 +146,7 @@ func failureOf(err error) *failure {
 	if detailed, ok := errors.AsType[fault.Detailed](err); ok {
 		out.Details, _ = json.Marshal(detailed.Details()) // without them the code is still told
 	}
-	if delayer, ok := errors.AsType[interface {
-		error
-		Delayer
-	}](err); ok {
-		if wait, known := delayer.RetryAfter(); known {
-			out.RetryAfter = &wait
-		}
-	}
-	// An error that says only when to come back is worth coming back for.
-	out.Temporary = out.RetryAfter != nil
-	if temporary, ok := errors.AsType[interface {
-		error
-		Temporary
-	}](err); ok {
-		out.Temporary = temporary.Temporary()
-	}
+	var temporary Temporary
+	out.Temporary = errors.As(err, &temporary) && temporary.Temporary()
 	return out
 }

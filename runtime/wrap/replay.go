@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -20,8 +19,8 @@ import (
 	"usher/tools/spend"
 )
 
-// Player is a model that answers from a cassette.
-type Player struct {
+// player is a model that answers from a cassette.
+type player struct {
 	file    string // that was not there when the player was made; "" where there is none
 	secrets func(context.Context) []string
 
@@ -37,31 +36,30 @@ type known struct {
 	played  bool
 }
 
-var _ runtime.Model = (*Player)(nil)
-
 // Replay reads a cassette that [Record] wrote and returns a model that gives its
 // answers, and its errors as they read. Equal requests get their answers in the
 // cassette's order, each once; ids of jobs and sessions (ULIDs), which differ
 // from run to run, are the same where they stand in the same places. Any other
-// request is refused with an *[UnknownRequestError], and never sent anywhere.
-// Usage is what it was, and charged to nobody again. secrets are those of Record.
-func Replay(r io.Reader, secrets func(context.Context) []string) (*Player, error) {
+// request is refused with [fault.NotRecorded], and never sent anywhere. Usage is
+// what it was, and charged to nobody again. secrets are those of Record.
+func Replay(r io.Reader, secrets func(context.Context) []string) (runtime.Model, error) {
+	p := &player{secrets: secrets}
+	return p, p.read(r)
+}
+
+func (p *player) read(r io.Reader) error {
 	entries, err := readCassette(r)
-	if err != nil {
-		return nil, err
-	}
-	p := &Player{secrets: secrets}
 	for _, e := range entries {
 		k := &known{entry: e}
 		k.request, k.ids = numbered(e.Request)
 		p.entries = append(p.entries, k)
 	}
-	return p, nil
+	return err
 }
 
 // replayFile is Replay of a file, which may be there only later.
-func replayFile(name string, secrets func(context.Context) []string) (*Player, error) {
-	p := &Player{file: name, secrets: secrets}
+func replayFile(name string, secrets func(context.Context) []string) (*player, error) {
+	p := &player{file: name, secrets: secrets}
 	if err := p.open(); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -69,7 +67,7 @@ func replayFile(name string, secrets func(context.Context) []string) (*Player, e
 }
 
 // open reads the player's file, if that is to be done yet.
-func (p *Player) open() error {
+func (p *player) open() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.file == "" {
@@ -77,27 +75,26 @@ func (p *Player) open() error {
 	}
 	raw, err := os.ReadFile(p.file)
 	if err != nil {
-		return &unrecordedError{p.file, err}
+		return &refusal{fmt.Sprintf("replay %s: %v; record it first, with record in place of replay", p.file, err), err}
 	}
-	from, err := Replay(bytes.NewReader(raw), nil)
-	if err != nil {
+	if err := p.read(bytes.NewReader(raw)); err != nil {
 		return err
 	}
-	p.file, p.entries = "", from.entries
+	p.file = ""
 	return nil
 }
 
 // Unrecorded returns why a model of [Compose] cannot replay yet, where that is
 // because its cassette is not there, and nil of any other model.
 func Unrecorded(m runtime.Model) error {
-	if p, ok := runtime.As[*Player](m); ok {
+	if p, ok := runtime.As[*player](m); ok {
 		return p.open()
 	}
 	return nil
 }
 
 // Generate gives the next recorded answer to the request.
-func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+func (p *player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
 		a, err := p.next(ctx, req)
 		if err != nil {
@@ -117,17 +114,15 @@ func (p *Player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 			yield(runtime.Chunk{}, context.Cause(ctx))
 		case a.Error != nil:
 			yield(runtime.Chunk{}, &ReplayedError{*a.Error})
-		case a.Left:
-			yield(runtime.Chunk{}, ErrLeft)
 		}
 	}
 }
 
-func (p *Player) next(ctx context.Context, req *runtime.Request) (answer, error) {
+func (p *player) next(ctx context.Context, req *runtime.Request) (answer, error) {
 	if err := p.open(); err != nil {
 		return answer{}, err
 	}
-	asked, err := comparable(req, scrubberOf(ctx, p.secrets))
+	asked, err := comparable(req, scrubber(ctx, p.secrets))
 	if err != nil {
 		return answer{}, fmt.Errorf("replay: %w", err)
 	}
@@ -150,13 +145,16 @@ func (p *Player) next(ctx context.Context, req *runtime.Request) (answer, error)
 			first = i + 1
 		}
 	}
+	// What is recorded is added at the end, and the first answer is given.
+	const again = "remove the cassette (or record into another file) and record it again"
 	switch {
 	case times > 0:
-		return answer{}, &UnknownRequestError{Entry: first, Times: times}
+		return answer{}, refuse("the cassette answers this request %d times (first in entry %d) and it was asked once more: %s", times, first, again)
 	case nearest < 0:
-		return answer{}, &UnknownRequestError{}
+		return answer{}, refuse("the cassette is empty: record it again")
 	}
-	return answer{}, &UnknownRequestError{Entry: nearest + 1, Diff: difference(nearest+1, p.entries[nearest].Request, asked)}
+	return answer{}, refuse("the cassette does not know this request; next is entry %d: ask what was recorded, or %s:\n%s",
+		nearest+1, again, difference(nearest+1, p.entries[nearest].Request, asked))
 }
 
 // in is the answer with the ids of the run that it is played in.
@@ -186,49 +184,21 @@ func difference(entry int, recorded, asked []byte) string {
 	return strings.Join(lines[:most], "") + fmt.Sprintf("[%d more lines of difference]", len(lines)-most)
 }
 
-// again is what to do about a cassette that has entries: what is recorded is
-// added at its end, and the first answer to a request is the one that is given.
-const again = "remove the cassette (or record into another file) and record it again"
-
-// ErrLeft says that a recorded answer stops where its consumer left it.
-var ErrLeft = fault.New(fault.NotRecorded, "the recorded answer stops here: its consumer left, or was stopped; "+again+" to the end")
-
-// UnknownRequestError says that a request is not in a cassette, or not once
-// more.
-type UnknownRequestError struct {
-	Entry int    // number of the first entry that was not asked for yet, from 1; 0 in an empty cassette
-	Times int    // how often the cassette answers just this request; all have been used
-	Diff  string // unified, from that entry's request to the one that was asked; secrets scrubbed
+// refusal says that a request is not in a cassette, or not once more, or that
+// there is none yet. It never leads to a model that is asked.
+type refusal struct {
+	text  string
+	cause error // may be nil
 }
 
-func (e *UnknownRequestError) Error() string {
-	switch {
-	case e.Entry == 0:
-		return "replay: the cassette is empty: record it again"
-	case e.Times > 0:
-		return fmt.Sprintf("replay: the cassette answers this request %d times (first in entry %d) and it was asked once more: %s", e.Times, e.Entry, again)
-	}
-	return fmt.Sprintf("replay: the cassette does not know this request; next is entry %d: ask what was recorded, or %s:\n%s", e.Entry, again, e.Diff)
+func refuse(why string, args ...any) error {
+	return &refusal{"replay: " + fmt.Sprintf(why, args...), nil}
 }
 
-// Unasked is true: a replay never leads to a model that is asked.
-func (e *UnknownRequestError) Unasked() bool { return true }
-
-// Code is [fault.NotRecorded].
-func (e *UnknownRequestError) Code() fault.Code { return fault.NotRecorded }
-
-type unrecordedError struct {
-	file  string
-	cause error
-}
-
-func (e *unrecordedError) Error() string {
-	return fmt.Sprintf("replay %s: %v; record it first, with record in place of replay", e.file, e.cause)
-}
-
-func (e *unrecordedError) Unwrap() error    { return e.cause }
-func (e *unrecordedError) Unasked() bool    { return true }
-func (e *unrecordedError) Code() fault.Code { return fault.NotRecorded }
+func (e *refusal) Error() string    { return e.text }
+func (e *refusal) Unwrap() error    { return e.cause }
+func (e *refusal) Unasked() bool    { return true }
+func (e *refusal) Code() fault.Code { return fault.NotRecorded }
 
 // ReplayedError is an error that was recorded. It reads as it did, has the code
 // that it had, and is a [runtime.ErrWindow] or a [spend.BudgetError] where it was.
@@ -236,7 +206,6 @@ type ReplayedError struct{ failure failure }
 
 var (
 	_ Temporary      = (*ReplayedError)(nil)
-	_ Delayer        = (*ReplayedError)(nil)
 	_ fault.Detailed = (*ReplayedError)(nil)
 )
 
@@ -256,29 +225,14 @@ func (e *ReplayedError) Details() any {
 // Temporary is what the recorded error said.
 func (e *ReplayedError) Temporary() bool { return e.failure.Temporary }
 
-// RetryAfter is what the recorded error said.
-func (e *ReplayedError) RetryAfter() (time.Duration, bool) {
-	if e.failure.RetryAfter == nil {
-		return 0, false
-	}
-	return *e.failure.RetryAfter, true
-}
-
 // Unwrap returns what the error was beside its text, or nil.
 func (e *ReplayedError) Unwrap() error {
-	switch e.failure.Code {
-	case fault.Window:
+	if e.failure.Code == fault.Window {
 		return runtime.ErrWindow
-	case fault.BudgetSpent:
-		spent := new(spend.BudgetError)
-		if json.Unmarshal(e.failure.Details, spent) == nil {
-			return spent
-		}
-	case fault.NoPrice:
-		unpriced := new(spend.PriceError)
-		if json.Unmarshal(e.failure.Details, unpriced) == nil {
-			return unpriced
-		}
+	}
+	spent := new(spend.BudgetError)
+	if e.failure.Code == fault.BudgetSpent && json.Unmarshal(e.failure.Details, spent) == nil {
+		return spent
 	}
 	return nil
 }

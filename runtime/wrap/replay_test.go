@@ -124,9 +124,9 @@ func TestTheDifferenceIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown, ok := errors.AsType[*wrap.UnknownRequestError](ask(t.Context(), player, lines("new")).err)
-	if !ok || strings.Count(unknown.Diff, "\n") != 60 || !strings.HasSuffix(unknown.Diff, " more lines of difference]") {
-		t.Errorf("the difference has %d lines:\n%s", strings.Count(unknown.Diff, "\n"), unknown.Diff)
+	unknown := ask(t.Context(), player, lines("new")).err
+	if fault.Of(unknown) != fault.NotRecorded || strings.Count(unknown.Error(), "\n") != 61 || !strings.HasSuffix(unknown.Error(), " more lines of difference]") {
+		t.Errorf("the difference has %d lines:\n%v", strings.Count(unknown.Error(), "\n"), unknown)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestReplayOnAnotherDay(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := runOn(t, compose(t, nil, nil, settings{"replay": file}), tc.prompt, yesterday.AddDate(0, 0, 1))
 			if tc.refused != "" {
-				if _, ok := errors.AsType[*wrap.UnknownRequestError](err); !ok || !strings.Contains(err.Error(), tc.refused) {
+				if fault.Of(err) != fault.NotRecorded || !strings.Contains(err.Error(), tc.refused) {
 					t.Errorf("got %v, want a difference of\n%s", err, tc.refused)
 				}
 				return

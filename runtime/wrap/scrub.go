@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"context"
 	"regexp"
 	"strings"
 
@@ -23,30 +24,33 @@ var secretForms = []*regexp.Regexp{
 	regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`),                                // a password in a URL
 }
 
-// scrubber replaces secrets: those that are known, and what has the form of one.
-type scrubber struct{ known func(string) string }
-
-func newScrubber(secrets []string) scrubber { return scrubber{endpoint.Redactor(secrets...)} }
-
-// scrub goes on until nothing changes: what is left after one pass may have the
-// form of a secret anew, and a text that comes back is to stay as it is.
-func (s scrubber) scrub(text string) string {
-	for range 10 {
-		before := text
-		text = s.known(text)
-		for _, form := range secretForms {
-			var out strings.Builder
-			at := 0
-			for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
-				out.WriteString(text[at:m[2]] + redacted)
-				at = m[3]
-			}
-			out.WriteString(text[at:])
-			text = out.String()
-		}
-		if text == before {
-			break
-		}
+// scrubber takes secrets out of texts: those that are known now, and what has the
+// form of one. It goes on until nothing changes: what is left after one pass may
+// have the form of a secret anew, and a text that comes back is to stay as it is.
+func scrubber(ctx context.Context, secrets func(context.Context) []string) func(string) string {
+	var all []string
+	if secrets != nil {
+		all = secrets(ctx)
 	}
-	return text
+	known := endpoint.Redactor(all...)
+	return func(text string) string {
+		for range 10 {
+			before := text
+			text = known(text)
+			for _, form := range secretForms {
+				var out strings.Builder
+				at := 0
+				for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+					out.WriteString(text[at:m[2]] + redacted)
+					at = m[3]
+				}
+				out.WriteString(text[at:])
+				text = out.String()
+			}
+			if text == before {
+				break
+			}
+		}
+		return text
+	}
 }

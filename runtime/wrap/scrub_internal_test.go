@@ -1,11 +1,16 @@
 package wrap
 
 import (
+	"context"
 	"encoding/base64"
 	"net/url"
 	"strings"
 	"testing"
 )
+
+func knowing(secrets ...string) func(context.Context) []string {
+	return func(context.Context) []string { return secrets }
+}
 
 // A secret is found in every spelling that what passes by gives it.
 func TestScrubKnowsASecretsSpellings(t *testing.T) {
@@ -15,7 +20,7 @@ func TestScrubKnowsASecretsSpellings(t *testing.T) {
 		"a query": url.QueryEscape(secret), "a path": url.PathEscape(secret),
 		"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64 for URLs": base64.RawURLEncoding.EncodeToString([]byte(secret)),
 	} {
-		if got := newScrubber([]string{" " + secret + "\n"}).scrub("<" + spelt + ">"); got != "<[redacted]>" {
+		if got := scrubber(t.Context(), knowing(" "+secret+"\n"))("<" + spelt + ">"); got != "<[redacted]>" {
 			t.Errorf("%s: %q is written as %q", name, spelt, got)
 		}
 	}
@@ -36,7 +41,7 @@ func TestScrubKnowsForms(t *testing.T) {
 		{"xoxb-0123456789", "[redacted]"},
 		{"a word of no secret: 5", "a word of no secret: 5"},
 	} {
-		if got := newScrubber(nil).scrub(tt.text); got != tt.want {
+		if got := scrubber(t.Context(), nil)(tt.text); got != tt.want {
 			t.Errorf("%q is written as %q, want %q", tt.text, got, tt.want)
 		}
 	}
@@ -45,13 +50,13 @@ func TestScrubKnowsForms(t *testing.T) {
 // What was scrubbed and comes back stays as it is: a replay is asked what its
 // recording was.
 func TestScrubTwice(t *testing.T) {
-	s := newScrubber([]string{"hunter2", "swordfish"})
+	scrub := scrubber(t.Context(), knowing("hunter2", "swordfish"))
 	for _, text := range []string{
 		"Authorization: Basic hunter2 and swordfish", "api_key=sk-12345 Bearer abc.def", "https://alice:hunter2@example.com/ password: x-hunter2",
 		`{"authorization":"Bearer sk-12345678"}`, "sk-hunter2-swordfish", "bearer bearer hunter2",
 	} {
-		once := s.scrub(text)
-		if twice := s.scrub(once); twice != once {
+		once := scrub(text)
+		if twice := scrub(once); twice != once {
 			t.Errorf("%q is written as %q, and that as %q", text, once, twice)
 		}
 	}
