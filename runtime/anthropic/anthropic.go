@@ -29,7 +29,7 @@ const Name = "anthropic"
 
 // Model is a model behind one endpoint. It is safe for concurrent use. It
 // prints without its key, and knows its window where the API is the vendor's own:
-// see [DefaultWindow].
+// 200,000 tokens.
 type Model struct {
 	*endpoint.Server
 	opts     Options // without the key and the headers

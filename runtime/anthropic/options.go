@@ -8,9 +8,9 @@ import (
 	"usher/runtime/endpoint"
 )
 
-// DefaultWindow is the window that every model of the vendor's own API has:
+// defaultWindow is the window that every model of the vendor's own API has:
 // tokens. Some have a larger one, which the API does not say.
-const DefaultWindow = 200_000
+const defaultWindow = 200_000
 
 // defaultMaxTokens is the longest answer where none is set, on top of the
 // thinking budget.
@@ -65,7 +65,7 @@ func New(o Options) (*Model, error) {
 	}
 	about := runtime.About{Provider: "anthropic"}
 	if form.Default == "https://"+endpoint.Host(to) {
-		about.Window = DefaultWindow
+		about.Window = defaultWindow
 	}
 	to.Path, to.RawPath = strings.TrimSuffix(strings.TrimRight(to.Path, "/"), "/v1")+"/v1/messages", ""
 	own := http.Header{"Anthropic-Version": {apiVersion}}

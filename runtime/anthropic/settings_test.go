@@ -88,8 +88,8 @@ func TestAbout(t *testing.T) {
 		base string
 		want runtime.About
 	}{
-		{"", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: anthropic.DefaultWindow}},
-		{"https://api.anthropic.com:443/v1/", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: anthropic.DefaultWindow}},
+		{"", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000}},
+		{"https://api.anthropic.com:443/v1/", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000}},
 		{"https://gateway.example:8443/anthropic", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "gateway.example:8443"}},
 		{"http://localhost:4000", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "localhost:4000"}},
 	} {

@@ -11,10 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"usher/caps/value"
 	"usher/runtime"
 )
 
-const redacted = "[redacted]"
+const redacted = value.Redacted
 
 // Secret is a value that prints as [redacted], however it is printed.
 type Secret string

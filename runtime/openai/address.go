@@ -24,7 +24,7 @@ var form = endpoint.Form{
 
 // address returns where requests go.
 func (o *Options) address() (*url.URL, error) {
-	if o.BaseURL == "" && o.APIType == APIAzure {
+	if o.BaseURL == "" && o.APIType == apiAzure {
 		return nil, endpoint.Bad("base_url", "is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
 	}
 	u, err := form.Base(o.BaseURL, o.AllowHTTP)
@@ -33,14 +33,14 @@ func (o *Options) address() (*url.URL, error) {
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	switch o.APIType {
-	case "", APIOpenAI:
+	case "", apiOpenAI:
 		if o.APIVersion != "" {
 			return nil, endpoint.Bad("api_version", "belongs to Azure: remove it, or set api_type: azure")
 		}
 		return u.JoinPath("chat", "completions"), nil
-	case APIAzure:
+	case apiAzure:
 	default:
-		return nil, endpoint.Bad("api_type", "is %q: use %s or %s", o.APIType, APIOpenAI, APIAzure)
+		return nil, endpoint.Bad("api_type", "is %q: use %s or %s", o.APIType, apiOpenAI, apiAzure)
 	}
 	if o.APIVersion != "" {
 		u.RawQuery = url.Values{"api-version": {o.APIVersion}}.Encode()
@@ -65,7 +65,7 @@ func (o *Options) ownHeaders() http.Header {
 	}
 	switch {
 	case o.Key == "":
-	case o.APIType == APIAzure:
+	case o.APIType == apiAzure:
 		own.Set("Api-Key", string(o.Key))
 	default:
 		own.Set("Authorization", "Bearer "+string(o.Key))

@@ -25,14 +25,17 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
-	req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "Greet me."}}}
-	for chunk, err := range m.Generate(context.Background(), req) {
-		if err != nil {
-			fmt.Println(err)
-			return
+	use := func(m *openai.Model) {
+		defer m.Close()
+		req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "Greet me."}}}
+		for chunk, err := range m.Generate(context.Background(), req) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Print(chunk.Text)
 		}
-		fmt.Print(chunk.Text)
 	}
+	use(m)
 	// Output: Good morning.
 }

@@ -7,15 +7,15 @@ import (
 
 // Kinds of endpoint in [Options].
 const (
-	APIOpenAI = "openai"
-	APIAzure  = "azure"
+	apiOpenAI = "openai"
+	apiAzure  = "azure"
 )
 
 // Forms in which an output schema is sent, in [Options].
 const (
-	OutputSchema = "json_schema" // the schema itself; the server keeps to it
-	OutputObject = "json_object" // only that it is a JSON object
-	OutputText   = "text"        // not at all; the system message tells the schema
+	outputSchema = "json_schema" // the schema itself; the server keeps to it
+	outputObject = "json_object" // only that it is a JSON object
+	outputText   = "text"        // not at all; the system message tells the schema
 )
 
 // Options says which model is asked, where and how. Model is required, which is
@@ -24,7 +24,7 @@ const (
 type Options struct {
 	endpoint.Options
 
-	APIType      string // APIOpenAI or APIAzure; "" is APIOpenAI
+	APIType      string // "openai" or "azure"; "" is "openai"
 	APIVersion   string // of Azure, for example "2024-10-21"; not needed where BaseURL ends in /openai/v1
 	Organization string // sent as OpenAI-Organization; "" is not sent
 
@@ -33,7 +33,7 @@ type Options struct {
 	ReasoningEffort   string // for example "low"; which there are is for the model to say
 	ParallelToolCalls *bool
 	SendReasoning     bool   // give a model back what led it to its calls, as reasoning_content: some require it
-	Output            string // OutputSchema, OutputObject or OutputText; "" is OutputSchema
+	Output            string // how an output schema is sent: "json_schema" (also for ""), "json_object" or "text"
 	NoStreamUsage     bool   // do not ask for usage in streams, for servers that refuse stream_options
 }
 
@@ -44,10 +44,10 @@ func New(o Options) (*Model, error) {
 	}
 	switch o.Output {
 	case "":
-		o.Output = OutputSchema
-	case OutputSchema, OutputObject, OutputText:
+		o.Output = outputSchema
+	case outputSchema, outputObject, outputText:
 	default:
-		return nil, endpoint.Bad("output", "is %q: use %s, %s or %s", o.Output, OutputSchema, OutputObject, OutputText)
+		return nil, endpoint.Bad("output", "is %q: use %s, %s or %s", o.Output, outputSchema, outputObject, outputText)
 	}
 	if err := endpoint.CheckValue("organization", o.Organization); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	about := runtime.About{Provider: "openai"}
-	if o.APIType == APIAzure {
+	if o.APIType == apiAzure {
 		about.Provider = "azure.ai.openai"
 	}
 	server := form.Serve(&o.Options, to, o.ownHeaders(), about)

@@ -15,14 +15,14 @@ import (
 // format is how the server is told the form of the answer; nil where it can
 // not be: only objects can be asked for.
 func format(output string, schema json.RawMessage) *vendor.ChatCompletionResponseFormat {
-	if len(schema) == 0 || output == OutputText {
+	if len(schema) == 0 || output == outputText {
 		return nil
 	}
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
 		return nil
 	}
-	if output == OutputObject {
+	if output == outputObject {
 		return &vendor.ChatCompletionResponseFormat{Type: vendor.ChatCompletionResponseFormatTypeJSONObject}
 	}
 	return &vendor.ChatCompletionResponseFormat{

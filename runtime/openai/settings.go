@@ -22,7 +22,7 @@ func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, erro
 		return nil, err
 	}
 	m, err := New(o)
-	if o.APIType != APIAzure {
+	if o.APIType != apiAzure {
 		err = errors.Join(err, form.NeedsKey(&o.Options))
 	}
 	if err != nil {

@@ -124,8 +124,8 @@ func TestAddress(t *testing.T) {
 		{Options{Options: endpoint.Options{BaseURL: "http://[::1]:8000"}}, "http://[::1]:8000/chat/completions"},
 		{Options{Options: endpoint.Options{BaseURL: "http://127.9.9.9"}}, "http://127.9.9.9/chat/completions"},
 		{Options{Options: endpoint.Options{BaseURL: "http://10.0.0.1/v1", AllowHTTP: true}}, "http://10.0.0.1/v1/chat/completions"},
-		{Options{Options: endpoint.Options{BaseURL: "https://r.openai.azure.com/", Model: "a b"}, APIType: APIAzure, APIVersion: "2024-10-21"}, "https://r.openai.azure.com/openai/deployments/a%20b/chat/completions?api-version=2024-10-21"},
-		{Options{Options: endpoint.Options{BaseURL: "https://r.openai.azure.com/openai/v1"}, APIType: APIAzure, APIVersion: "preview"}, "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview"},
+		{Options{Options: endpoint.Options{BaseURL: "https://r.openai.azure.com/", Model: "a b"}, APIType: apiAzure, APIVersion: "2024-10-21"}, "https://r.openai.azure.com/openai/deployments/a%20b/chat/completions?api-version=2024-10-21"},
+		{Options{Options: endpoint.Options{BaseURL: "https://r.openai.azure.com/openai/v1"}, APIType: apiAzure, APIVersion: "preview"}, "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview"},
 	} {
 		if got, err := tt.o.address(); err != nil || got.String() != tt.want {
 			t.Errorf("address of %+v = %v, %v, want %q", tt.o, got, err, tt.want)
@@ -170,7 +170,7 @@ func TestAbout(t *testing.T) {
 		{Options{Options: endpoint.Options{Model: "gpt-5-mini"}}, runtime.About{Provider: "openai", Model: "gpt-5-mini", Server: "api.openai.com"}},
 		{Options{Options: endpoint.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"}}, runtime.About{Provider: "openai", Model: "qwen3", Server: "localhost:11434"}},
 		{
-			Options{Options: endpoint.Options{Model: "mine", BaseURL: "https://r.openai.azure.com:443"}, APIType: APIAzure, APIVersion: "2024-10-21"},
+			Options{Options: endpoint.Options{Model: "mine", BaseURL: "https://r.openai.azure.com:443"}, APIType: apiAzure, APIVersion: "2024-10-21"},
 			runtime.About{Provider: "azure.ai.openai", Model: "mine", Server: "r.openai.azure.com"},
 		},
 	} {

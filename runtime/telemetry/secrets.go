@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"usher/caps/value"
 )
 
-const redacted = "[redacted]"
+const redacted = value.Redacted
 
 // Bounds of what is left out of the content of spans.
 const (

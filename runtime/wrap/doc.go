@@ -22,15 +22,15 @@ import (
 	"usher/runtime"
 )
 
-// Delayer is what an error implements that knows when to try again, such as a
+// delayer is what an error implements that knows when to try again, such as a
 // provider's answer with a Retry-After header.
-type Delayer interface {
+type delayer interface {
 	RetryAfter() (wait time.Duration, known bool)
 }
 
-// Temporary is what an error implements that knows whether the same request
+// temporary is what an error implements that knows whether the same request
 // could succeed later.
-type Temporary interface {
+type temporary interface {
 	Temporary() bool
 }
 

@@ -34,3 +34,24 @@ func Example() {
 	// covia_read {"path":"w/notes"}
 	// budget "run" is spent: 1 of 1 call: whoever set it can raise it
 }
+
+// Whoever has an answer before the provider stands outside.
+func ExampleCache() {
+	spare := wrap.Limit(offline.Model{}, wrap.LimitOptions{PerMinute: 60, Concurrent: 4})
+	model := wrap.Cache(wrap.Fallback(offline.Model{}, spare), &wrap.CacheOptions{TTL: time.Hour})
+	var cassette bytes.Buffer
+	req := &runtime.Request{Messages: []runtime.Message{{Role: runtime.RoleUser, Text: "list w/"}}}
+	for range wrap.Record(model, &cassette, nil).Generate(context.Background(), req) {
+	}
+	replayed, err := wrap.Replay(&cassette, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for chunk := range replayed.Generate(context.Background(), req) {
+		if chunk.Call != nil {
+			fmt.Println(chunk.Call.Name, chunk.Call.Arguments)
+		}
+	}
+	// Output: covia_list {"path":"w/"}
+}

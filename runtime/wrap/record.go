@@ -146,7 +146,7 @@ func failureOf(err error) *failure {
 	if detailed, ok := errors.AsType[fault.Detailed](err); ok {
 		out.Details, _ = json.Marshal(detailed.Details()) // without them the code is still told
 	}
-	var temporary Temporary
-	out.Temporary = errors.As(err, &temporary) && temporary.Temporary()
+	var passing temporary
+	out.Temporary = errors.As(err, &passing) && passing.Temporary()
 	return out
 }

@@ -182,7 +182,10 @@ func TestReplayInOrder(t *testing.T) {
 		t.Errorf("first x: %q, %v", got.text, got.err)
 	}
 	got := ask(t.Context(), player, "x")
-	replayed, ok := errors.AsType[*wrap.ReplayedError](got.err)
+	replayed, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](got.err)
 	if !ok || replayed.Error() != "busy" || !replayed.Temporary() {
 		t.Errorf("second x: %v", got.err)
 	}

@@ -113,7 +113,7 @@ func (p *player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 		case ctx.Err() != nil:
 			yield(runtime.Chunk{}, context.Cause(ctx))
 		case a.Error != nil:
-			yield(runtime.Chunk{}, &ReplayedError{*a.Error})
+			yield(runtime.Chunk{}, &replayedError{*a.Error})
 		}
 	}
 }
@@ -200,22 +200,22 @@ func (e *refusal) Unwrap() error    { return e.cause }
 func (e *refusal) Unasked() bool    { return true }
 func (e *refusal) Code() fault.Code { return fault.NotRecorded }
 
-// ReplayedError is an error that was recorded. It reads as it did, has the code
+// replayedError is an error that was recorded. It reads as it did, has the code
 // that it had, and is a [runtime.ErrWindow] or a [spend.BudgetError] where it was.
-type ReplayedError struct{ failure failure }
+type replayedError struct{ failure failure }
 
 var (
-	_ Temporary      = (*ReplayedError)(nil)
-	_ fault.Detailed = (*ReplayedError)(nil)
+	_ temporary      = (*replayedError)(nil)
+	_ fault.Detailed = (*replayedError)(nil)
 )
 
-func (e *ReplayedError) Error() string { return e.failure.Message }
+func (e *replayedError) Error() string { return e.failure.Message }
 
 // Code is what the recorded error had.
-func (e *ReplayedError) Code() fault.Code { return e.failure.Code }
+func (e *replayedError) Code() fault.Code { return e.failure.Code }
 
 // Details are what the recorded error had.
-func (e *ReplayedError) Details() any {
+func (e *replayedError) Details() any {
 	if e.failure.Details == nil {
 		return nil
 	}
@@ -223,10 +223,10 @@ func (e *ReplayedError) Details() any {
 }
 
 // Temporary is what the recorded error said.
-func (e *ReplayedError) Temporary() bool { return e.failure.Temporary }
+func (e *replayedError) Temporary() bool { return e.failure.Temporary }
 
 // Unwrap returns what the error was beside its text, or nil.
-func (e *ReplayedError) Unwrap() error {
+func (e *replayedError) Unwrap() error {
 	if e.failure.Code == fault.Window {
 		return runtime.ErrWindow
 	}

@@ -23,8 +23,9 @@ type RetryOptions struct {
 	Rand          func() float64 // in [0,1): spreads a wait between half and one and a half of it; nil is math/rand/v2
 }
 
-// Retry returns m with failed calls repeated: those whose error is a
-// [Temporary] one, or a [Delayer] that knows when to come back. A call is only
+// Retry returns m with failed calls repeated: those with an error in whose chain
+// one has Temporary() bool and says true, or none has it and one has
+// RetryAfter() (time.Duration, bool) and knows when to come back. A call is only
 // repeated while the consumer has had nothing of its answer but token counts;
 // those of failed calls are added to those of later ones. Where the wait would
 // outlast ctx's deadline the error comes at once, and so does one that wraps
@@ -85,19 +86,19 @@ func (r *retrying) wait(ctx context.Context, err error, try int, waits *backoff.
 	if ctx.Err() != nil || final(err) || errors.Is(err, runtime.ErrWindow) || try >= r.opts.Tries {
 		return 0, false
 	}
-	var delayer Delayer
-	var temporary Temporary
+	var later delayer
+	var passing temporary
 	wait := time.Duration(float64(waits.NextBackOff()) * (0.5 + r.opts.Rand()))
 	wait = min(wait, r.opts.Max)
 	known := false
-	if errors.As(err, &delayer) {
+	if errors.As(err, &later) {
 		var after time.Duration
-		if after, known = delayer.RetryAfter(); known && after > 0 {
+		if after, known = later.RetryAfter(); known && after > 0 {
 			wait = after
 		}
 	}
 	// An error that says it is not temporary is not, whenever it says to come back.
-	if told := errors.As(err, &temporary); told && !temporary.Temporary() || !told && !known {
+	if told := errors.As(err, &passing); told && !passing.Temporary() || !told && !known {
 		return 0, false
 	}
 	if known && wait > r.opts.MaxRetryAfter {

@@ -5,10 +5,11 @@ import (
 	"regexp"
 	"strings"
 
+	"usher/caps/value"
 	"usher/runtime/endpoint"
 )
 
-const redacted = "[redacted]"
+const redacted = value.Redacted
 
 // secretForms find secrets by their form. Group 1 is what is secret. They
 // rather take too much: a cassette with a word too few is still exact, as
