@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/schema"
 )
 
@@ -138,8 +139,15 @@ func (o *Operation) decode(input json.RawMessage) (prepared, error) {
 	return p, nil
 }
 
+// maxInputWeight bounds the memory that an input takes once it is decoded: a text of
+// many small values takes many times its length.
+const maxInputWeight = 64 << 20
+
 // validate checks the input against its schema, at the expense of the meter.
 func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *Meter) error {
+	if len(input) > maxInputWeight/value.MaxRatio && value.Weight(input) > maxInputWeight {
+		return fmt.Errorf("%w: it would take more than %d MiB of memory: send larger values, or fewer of them", ErrTooLarge, maxInputWeight>>20)
+	}
 	s, err := o.made()
 	if err != nil || s.input == nil {
 		return err

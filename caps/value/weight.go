@@ -1,8 +1,11 @@
 package value
 
+// MaxRatio is the most that [Weight] is of valid JSON, in lengths of the text.
+const MaxRatio = 120
+
 // Weight estimates the memory that the value of a JSON text takes when it is
-// decoded, in bytes. It can be sixty times the text: whoever keeps values that
-// others send counts this.
+// decoded, in bytes. It can be a large multiple of the text: whoever keeps values
+// that others send counts this.
 func Weight(text []byte) int64 {
 	// What each takes beside its own characters, as maps, slices and boxed texts
 	// are laid out; an object has room for eight entries from the first on.

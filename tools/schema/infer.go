@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -21,18 +22,18 @@ func Infer(raw json.RawMessage) (json.RawMessage, error) {
 
 // shape is what is known of the values at one place.
 type shape struct {
-	kinds    map[string]bool
+	kinds    []string
 	fields   map[string]*shape // of all objects seen
 	required map[string]bool   // in each object seen
 	items    *shape            // of all arrays seen; nil when all were empty
 }
 
 func shapeOf(v any) *shape {
-	s := &shape{kinds: map[string]bool{value.Kind(v): true}}
+	s := &shape{kinds: []string{value.Kind(v)}}
 	switch v := v.(type) {
 	case json.Number:
 		if !strings.ContainsAny(v.String(), ".eE") {
-			s.kinds = map[string]bool{"integer": true}
+			s.kinds[0] = "integer"
 		}
 	case []any:
 		for _, item := range v {
@@ -49,39 +50,41 @@ func shapeOf(v any) *shape {
 	return s
 }
 
+func (s *shape) is(kind string) bool { return slices.Contains(s.kinds, kind) }
+
 // join returns the shape that covers both.
 func (s *shape) join(t *shape) *shape {
-	if s == nil {
-		return t
-	}
-	if t == nil {
-		return s
+	if s == nil || t == nil {
+		return cmp.Or(s, t)
 	}
 	switch {
-	case !s.kinds["object"]:
+	case !s.is("object"):
 		s.fields, s.required = t.fields, t.required
-	case t.kinds["object"]:
+	case t.is("object"):
 		for key, field := range t.fields {
 			s.fields[key] = s.fields[key].join(field)
 		}
 		maps.DeleteFunc(s.required, func(key string, _ bool) bool { return !t.required[key] })
 	}
 	s.items = s.items.join(t.items)
-	maps.Copy(s.kinds, t.kinds)
-	if s.kinds["number"] {
-		delete(s.kinds, "integer")
+	for _, kind := range t.kinds {
+		if !s.is(kind) {
+			s.kinds = append(s.kinds, kind)
+		}
+	}
+	if s.is("number") {
+		s.kinds = slices.DeleteFunc(s.kinds, func(kind string) bool { return kind == "integer" })
 	}
 	return s
 }
 
 func (s *shape) document() map[string]any {
-	doc := map[string]any{}
-	if kinds := slices.Sorted(maps.Keys(s.kinds)); len(kinds) == 1 {
-		doc["type"] = kinds[0]
-	} else {
-		doc["type"] = kinds
+	slices.Sort(s.kinds)
+	doc := map[string]any{"type": s.kinds}
+	if len(s.kinds) == 1 {
+		doc["type"] = s.kinds[0]
 	}
-	if s.kinds["object"] {
+	if s.fields != nil {
 		fields := make(map[string]any, len(s.fields))
 		for key, field := range s.fields {
 			fields[key] = field.document()

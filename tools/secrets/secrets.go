@@ -10,8 +10,9 @@
 // What a model is given it has, though: a value that an agent takes out, or puts
 // in, stands in the log of its session, is sent to its provider with every
 // further request of the session, and is written to a cassette where the model
-// is recorded. Give agents secret/decrypt where there is no other way; a
-// configuration that names secret:NAME needs none of it.
+// is recorded. So let operations take secrets by their handles, [tools.Secret],
+// rather than have agents take them out; a configuration that names secret:NAME
+// needs none of it.
 package secrets
 
 import (

@@ -25,9 +25,9 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 	return w.Object(), nil
 }
 
-// Plus returns the sum. A sum beyond measure is the largest number: one that
+// plus returns the sum. A sum beyond measure is the largest number: one that
 // wrapped around would be a refund.
-func (a Amount) Plus(b Amount) Amount {
+func (a Amount) plus(b Amount) Amount {
 	return Amount{plus(a.Calls, b.Calls), plus(a.Tokens, b.Tokens), Money(plus(int64(a.Money), int64(b.Money)))}
 }
 

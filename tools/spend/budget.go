@@ -36,7 +36,7 @@ func NewBudget(name string, limits Limits) *Budget {
 // NewAccount returns a budget that outlives its process, of which past is spent
 // already. account is what the one who keeps it knows it by.
 func NewAccount(account, name string, limits Limits, past Amount) *Budget {
-	return &Budget{name: name, account: account, limits: limits, spent: Amount{}.Plus(past)}
+	return &Budget{name: name, account: account, limits: limits, spent: Amount{}.plus(past)}
 }
 
 // Account is what the one who keeps the budget knows it by; "" where it ends with
@@ -89,7 +89,7 @@ func (b *Budget) Spent() Amount {
 func (b *Budget) Total() Amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent.Plus(b.held)
+	return b.spent.plus(b.held)
 }
 
 // answerHold is the least that is held for an answer, in tokens: longer ones
@@ -128,7 +128,7 @@ func (b *Budget) admit(c *Call) (hold Amount, w wait, err error) {
 		u.Cost = c.Price.Cost(u)
 	}
 	hold = u.amount()
-	b.held = b.held.Plus(hold)
+	b.held = b.held.plus(hold)
 	return hold, wait{}, nil
 }
 
@@ -145,6 +145,6 @@ func (b *Budget) settle(hold, cost Amount, answer int) {
 	defer b.mu.Unlock()
 	b.answer = max(b.answer, answer)
 	b.held = b.held.minus(hold)
-	b.spent = b.spent.Plus(cost)
+	b.spent = b.spent.plus(cost)
 	b.wake()
 }

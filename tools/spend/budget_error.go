@@ -83,19 +83,15 @@ func (e *BudgetError) UnmarshalJSON(data []byte) error {
 		if amount.text == "" {
 			continue // nothing is held
 		}
-		digits := string(amount.text)
+		var err error
 		if in.Kind == kindMoney {
-			whole, fraction, _ := strings.Cut(digits, ".")
-			if len(fraction) > moneyPlaces {
-				return fmt.Errorf("budget error: %s has more than %d decimal places", digits, moneyPlaces)
-			}
-			digits = whole + fraction + strings.Repeat("0", moneyPlaces-len(fraction))
+			err = (*Money)(amount.to).UnmarshalJSON([]byte(amount.text))
+		} else {
+			*amount.to, err = amount.text.Int64()
 		}
-		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
 			return fmt.Errorf("budget error: %w", err)
 		}
-		*amount.to = n
 	}
 	*e = out
 	return nil

@@ -24,12 +24,12 @@ func ParseMoney(text string) (Money, error) {
 		return 0, fmt.Errorf("%q is not an amount of money: write it in decimal digits, for example 0.50", text)
 	case len(fraction) > moneyPlaces:
 		return 0, fmt.Errorf("%s has %d decimal places: write at most %d", text, len(fraction), moneyPlaces)
-	case len(whole) > 12:
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", moneyPlaces-len(fraction)), 10, 64)
+	if err != nil {
 		return 0, fmt.Errorf("%s is more money than can be counted: write at most 12 digits before the point", text)
 	}
-	// At most 18 digits, which always fit.
-	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", moneyPlaces-len(fraction)), 10, 64)
-	return Money(n), err
+	return Money(n), nil
 }
 
 func digits(s string) bool {

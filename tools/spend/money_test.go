@@ -24,6 +24,7 @@ func TestParseMoney(t *testing.T) {
 		{"12.345600", "12.3456", 12_345_600},
 		{"0.000001", "0.000001", 1},
 		{"999999999999.999999", "999999999999.999999", 999_999_999_999_999_999},
+		{"9223372036854.775807", "9223372036854.775807", math.MaxInt64},
 	} {
 		got, err := spend.ParseMoney(tt.text)
 		if err != nil || got != tt.want || got.String() != tt.print {
@@ -34,7 +35,7 @@ func TestParseMoney(t *testing.T) {
 		"": "is not an amount", ".5": "is not an amount", "1.": "is not an amount", "-1": "is not an amount", "+1": "is not an amount",
 		"1e3": "is not an amount", "1,5": "is not an amount", "007": "is not an amount", "1.2.3": "is not an amount", " 1": "is not an amount",
 		"٣": "is not an amount", `"1"`: "is not an amount", "null": "is not an amount",
-		"0.0000001": "at most 6", "1234567890123": "at most 12 digits",
+		"0.0000001": "at most 6", "9223372036854.775808": "at most 12 digits",
 	} {
 		if got, err := spend.ParseMoney(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseMoney(%q) = %d, %v, want an error with %q", text, got, err, want)

@@ -13,10 +13,10 @@ import (
 // authorsKey is where it is kept who wrote what lies at a name below o/.
 func authorsKey(owner, name string) string { return "a" + owner + "/" + name }
 
-// By returns the tree for a writer: what is written below o/ keeps who wrote it,
+// by returns the tree for a writer: what is written below o/ keeps who wrote it,
 // in the same batch. A name that is written whole has one author; whoever writes a
 // part of it, or takes a part away, is one more.
-func (t *Tree) By(author tools.Author) *Tree {
+func (t *Tree) by(author tools.Author) *Tree {
 	with := *t
 	with.author = &author
 	return &with

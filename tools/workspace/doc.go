@@ -2,8 +2,7 @@
 // covia:* operations on it.
 //
 // Call [NewTree] on a store first, then [Operations] to register; end with [Tree.Close]. The venue
-// reads and writes the same tree by [Tree.Get], [Tree.Put] and the methods beside them;
-// [Tree.Metered] counts what they move.
+// reads the same tree by [Tree.Get] and the methods beside it.
 //
 // # How a tree is stored
 //
@@ -27,7 +26,7 @@
 //   - A write is one batch, on condition that the entry that it replaces and every entry on the way
 //     to it are as they were read. Losing a race means to start again with fresh reads. No lock is
 //     needed for that; the queues of writers only keep races rare, and a turn in one is bounded by
-//     what one batch can hold. So one value has at most [MaxValue] bytes of JSON, while a
+//     what one batch can hold. So one value has at most 1,000,000 bytes of JSON, while a
 //     collection that is written piece by piece has no bound.
 //   - Replacing or deleting a branch marks it in the same batch. The sweeper removes what is
 //     marked, after a crash too, in batches of its own.

@@ -2,9 +2,51 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 
 	"usher/caps"
+	"usher/tools"
 )
+
+// Put is covia:write of a Go value.
+func (t *Tree) Put(ctx context.Context, owner string, r caps.Resource, value any) error {
+	return t.writeGo(ctx, owner, r, value, replaces)
+}
+
+// Append is covia:append of a Go value.
+func (t *Tree) Append(ctx context.Context, owner string, r caps.Resource, value any) error {
+	return t.writeGo(ctx, owner, r, value, adds)
+}
+
+func (t *Tree) writeGo(ctx context.Context, owner string, r caps.Resource, value any, how manner) error {
+	raw, isRaw := value.(json.RawMessage)
+	if !isRaw {
+		var err error
+		if raw, err = json.Marshal(value); err != nil {
+			return err
+		}
+	}
+	return t.write(ctx, owner, r, raw, how)
+}
+
+// Delete is covia:delete.
+func (t *Tree) Delete(ctx context.Context, owner string, r caps.Resource) error {
+	return t.place(ctx, owner, r, nil, removes)
+}
+
+// Copy is covia:copy.
+func (t *Tree) Copy(ctx context.Context, fromOwner string, from caps.Resource, toOwner string, to caps.Resource) error {
+	return t.copy(ctx, fromOwner, from, toOwner, to)
+}
+
+// Metered charges a meter.
+func (t *Tree) Metered(m *tools.Meter) *Tree { return t.metered(m) }
+
+// By signs what is written.
+func (t *Tree) By(author tools.Author) *Tree { return t.by(author) }
+
+// MaxValue is the largest value.
+const MaxValue = maxValue
 
 // Sweep removes all garbage now.
 func (t *Tree) Sweep(ctx context.Context) error { return t.sweepAll(ctx) }
@@ -24,11 +66,11 @@ func (n node) Link() (id [16]byte, stored, counted bool) {
 func (n node) Encode() []byte { return n.encode() }
 
 // List is covia:list of a path.
-func (t *Tree) List(ctx context.Context, owner string, r caps.Resource, offset, limit int) (Listing, error) {
+func (t *Tree) List(ctx context.Context, owner string, r caps.Resource, offset, limit int) (listing, error) {
 	return t.list(ctx, owner, r, page{offset: offset, limit: limit})
 }
 
 // Slice is covia:slice of a path.
-func (t *Tree) Slice(ctx context.Context, owner string, r caps.Resource, offset, limit int) (Listing, error) {
+func (t *Tree) Slice(ctx context.Context, owner string, r caps.Resource, offset, limit int) (listing, error) {
 	return t.list(ctx, owner, r, page{offset: offset, limit: limit, pairs: true})
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"usher/caps/value"
 )
@@ -73,7 +72,7 @@ func (r renderer) container(ctx context.Context, n node, budget, depth int) (str
 		return "", err
 	}
 	if budget < 2*moreReserve {
-		return clip(placeholder(count, vector), budget), nil
+		return value.Cut(placeholder(count, vector), budget), nil
 	}
 	overhead := 2
 	if !r.compact {
@@ -106,20 +105,20 @@ func (r renderer) container(ctx context.Context, n node, budget, depth int) (str
 	}
 	switch {
 	case len(parts) == 0:
-		return clip(placeholder(count, vector), budget), nil
+		return value.Cut(placeholder(count, vector), budget), nil
 	case len(parts) < count:
 		parts = append(parts, fmt.Sprintf("/* +%d more */", count-len(parts)))
 	}
-	return clip(r.frame(vector, parts, depth), budget), nil
+	return value.Cut(r.frame(vector, parts, depth), budget), nil
 }
 
 func (r renderer) scalar(n node, budget int) string {
 	text, size := string(n.leaf), fmt.Sprintf(" /* %d bytes */", len(n.leaf))
 	keep := budget - len(size) - len(`…"`)
 	if keep < smallest {
-		return clip(text, budget)
+		return value.Cut(text, budget)
 	}
-	cut := strings.TrimRight(clipTo(text, keep), `\`) // not in the middle of an escape
+	cut := strings.TrimRight(strings.TrimSuffix(value.Cut(text, keep+len("…")), "…"), `\`) // not in the middle of an escape
 	return cut + `…"` + size
 }
 
@@ -159,20 +158,4 @@ func label(key string, vector bool) string {
 	default:
 		return string(value.AppendString(nil, key)) + ": "
 	}
-}
-
-// clip cuts a text to at most n bytes and shows that it was cut.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return clipTo(text, n-len("…")) + "…"
-}
-
-func clipTo(text string, n int) string {
-	n = max(0, min(n, len(text)))
-	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

@@ -10,14 +10,14 @@ import (
 	"usher/caps/value"
 )
 
-// Listing is a page of what lies directly below a path.
-type Listing struct {
-	Exists bool
-	Type   string // "Map", "Vector", "String", "Number", "Boolean" or "Null"
-	Count  int    // of all children, not only those of the page
-	Keys   []string
-	Values []json.RawMessage
-	Offset int
+// listing is a page of what lies directly below a path.
+type listing struct {
+	Exists bool              `json:"exists"`
+	Type   string            `json:"type,omitempty"`  // "Map", "Vector", "String", "Number", "Boolean" or "Null"
+	Count  *int              `json:"count,omitzero"`  // of all children, not only those of the page
+	Keys   []string          `json:"keys,omitzero"`   // of a map
+	Values []json.RawMessage `json:"values,omitzero"` // of an array; of a map where pairs are asked for
+	Offset *int              `json:"offset,omitzero"`
 }
 
 // maxPage bounds the JSON of the values of one page, in bytes.
@@ -34,32 +34,35 @@ type page struct {
 
 // list returns what the page has of the map or the array at r. A scalar has no parts: that is an
 // error where values are wanted.
-func (t *Tree) list(ctx context.Context, owner string, r caps.Resource, p page) (Listing, error) {
+func (t *Tree) list(ctx context.Context, owner string, r caps.Resource, p page) (listing, error) {
 	if p.offset < 0 || p.limit < 1 {
-		return Listing{}, errors.New("offset must be 0 or more and limit 1 or more")
+		return listing{}, errors.New("offset must be 0 or more and limit 1 or more")
 	}
 	v, err := t.look(ctx)
 	if err != nil {
-		return Listing{}, err
+		return listing{}, err
 	}
 	defer v.close()
 	n, rev, err := v.resolve(ctx, owner, r)
 	if err != nil || rev == 0 {
-		return Listing{}, err
+		return listing{}, err
 	}
-	l := Listing{Exists: true, Type: n.typeName(), Offset: p.offset}
+	l := listing{Exists: true, Type: n.typeName()}
 	switch {
 	case n.container():
-		if l.Count, err = v.size(ctx, n); err == nil {
-			err = v.fill(ctx, &l, n, p)
+		count, err := v.size(ctx, n)
+		if err != nil {
+			return l, err
 		}
+		l.Count, l.Offset = &count, &p.offset
+		return l, v.fill(ctx, &l, n, p)
 	case p.pairs:
 		err = fmt.Errorf("%s is a %s and has no parts: use covia:read", r, l.Type)
 	}
 	return l, err
 }
 
-func (v view) fill(ctx context.Context, l *Listing, n node, p page) (err error) {
+func (v view) fill(ctx context.Context, l *listing, n node, p page) (err error) {
 	left := int64(maxPage)
 	if !n.isVector() && !p.pairs {
 		l.Keys, err = v.keys(ctx, n, p.offset, p.limit)

@@ -45,7 +45,7 @@ func Operations(tree *Tree) []*tools.Operation {
 type space struct{ tree *Tree }
 
 // charged returns the tree with what a call moves charged to it.
-func (s *space) charged(call tools.Call) *Tree { return s.tree.Metered(call.Authority().Meter()) }
+func (s *space) charged(call tools.Call) *Tree { return s.tree.metered(call.Authority().Meter()) }
 
 // source is the place that a call reads, which needRead has accepted.
 func source(call tools.Call, path caps.Path) (caps.Resource, error) {
@@ -64,7 +64,7 @@ func source(call tools.Call, path caps.Path) (caps.Resource, error) {
 func (s *space) target(call tools.Call, r caps.Resource) *Tree {
 	set := call.Caps()
 	own := r.DID() == "" || r.DID() == call.Owner().String()
-	return s.charged(call).By(call.Authority().Author()).seenBy(func(segs []string) bool {
+	return s.charged(call).by(call.Authority().Author()).seenBy(func(segs []string) bool {
 		at, err := caps.ParseResource(join(segs))
 		return err == nil && own && set.Check(caps.NeedOn("crud/read", at)).Allowed()
 	})

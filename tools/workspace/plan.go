@@ -11,8 +11,8 @@ import (
 
 const (
 	defaultLeafLimit = 4 << 10
-	// MaxValue is the largest JSON of one value that is written, in bytes.
-	MaxValue = 1_000_000
+	// maxValue is the largest JSON of one value that is written, in bytes.
+	maxValue = 1_000_000
 	// maxCallable is that of a value below o/, which is always written whole.
 	maxCallable = 256 << 10
 
@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	errValueTooLarge    = fmt.Errorf("the value is too large for one write: at most %d bytes of JSON are possible: write its parts one by one, under paths of their own or with covia:append", MaxValue)
+	errValueTooLarge    = fmt.Errorf("the value is too large for one write: at most %d bytes of JSON are possible: write its parts one by one, under paths of their own or with covia:append", maxValue)
 	errCallableTooLarge = errors.New("a value below o/ may have at most 256 KiB of JSON")
 )
 

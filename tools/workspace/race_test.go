@@ -413,8 +413,8 @@ func TestManyAtOnce(t *testing.T) {
 	readers.Wait()
 	checkLog(t, trees[0], writers, each)
 	records, err := trees[1].List(t.Context(), alice, at(t, "w/records/3"), 0, 1000)
-	if err != nil || records.Count != each || len(records.Keys) != each {
-		t.Errorf("records = %d (%d keys), %v; want %d", records.Count, len(records.Keys), err, each)
+	if err != nil || *records.Count != each || len(records.Keys) != each {
+		t.Errorf("records = %d (%d keys), %v; want %d", *records.Count, len(records.Keys), err, each)
 	}
 	for _, tree := range trees {
 		if err := errors.Join(tree.Sweep(t.Context()), tree.Close()); err != nil {

@@ -17,6 +17,13 @@ type sink struct {
 	short bool // end at the limit
 }
 
+// maxStored bounds how deep a leaf nests: as deep as a value, below the maps of the
+// longest path.
+const maxStored = value.MaxDepth + 1024
+
+// parse reads a leaf.
+func parse(leaf []byte) (any, error) { return value.Decode(leaf, maxStored) }
+
 var errOver = errors.New("over the limit") // never leaves the package
 
 func (s *sink) write(p []byte) error {

@@ -59,20 +59,11 @@ type listIn struct {
 	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 1000)"`
 }
 
-type listOut struct {
-	Exists bool              `json:"exists"`
-	Type   string            `json:"type,omitempty"`
-	Count  *int              `json:"count,omitzero"`
-	Keys   []string          `json:"keys,omitzero"`
-	Values []json.RawMessage `json:"values,omitzero"`
-	Offset *int              `json:"offset,omitzero"`
-}
-
-func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listOut, error) {
+func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listing, error) {
 	if in.Path.Given() {
 		r, err := in.Path.Resource()
 		if err != nil {
-			return listOut{}, err
+			return listing{}, err
 		}
 		if len(r.Segments()) > 0 {
 			out, err := s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultKeys})
@@ -84,7 +75,7 @@ func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listOut, 
 	}
 	names := []string{"o", "w"}
 	count := len(names)
-	return listOut{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
+	return listing{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
 }
 
 type sliceIn struct {
@@ -93,31 +84,23 @@ type sliceIn struct {
 	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 100)"`
 }
 
-func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listOut, error) {
+func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listing, error) {
 	return s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultValues, pairs: true})
 }
 
-func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (listOut, error) {
+func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (listing, error) {
 	if err := bounded("limit", &limit, int64(p.limit), 1, largestLimit); err != nil {
-		return listOut{}, err
+		return listing{}, err
 	}
 	if err := bounded("offset", &offset, 0, 0, 1<<40); err != nil {
-		return listOut{}, err
+		return listing{}, err
 	}
 	p.offset, p.limit = int(offset), int(limit)
 	r, err := source(call, path)
 	if err != nil {
-		return listOut{}, err
+		return listing{}, err
 	}
-	l, err := s.charged(call).list(ctx, call.Owner().String(), r, p)
-	if err != nil || !l.Exists {
-		return listOut{}, err
-	}
-	out := listOut{Exists: true, Type: l.Type, Keys: l.Keys, Values: l.Values}
-	if l.Keys != nil || l.Values != nil {
-		out.Count, out.Offset = &l.Count, &l.Offset
-	}
-	return out, nil
+	return s.charged(call).list(ctx, call.Owner().String(), r, p)
 }
 
 type inspectIn struct {

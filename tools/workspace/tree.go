@@ -113,8 +113,8 @@ func NewTree(store Store, opts *Options) *Tree {
 	return t
 }
 
-// Metered returns the tree with all that is done by it charged to m.
-func (t *Tree) Metered(m *tools.Meter) *Tree {
+// metered returns the tree with all that is done by it charged to m.
+func (t *Tree) metered(m *tools.Meter) *Tree {
 	with := *t
 	with.meter = m
 	return &with

@@ -337,7 +337,7 @@ func checkSame(rt rapid.TB, t *testing.T, tree *workspace.Tree, w twin, path str
 	case map[string]any:
 		keys := slices.Sorted(maps.Keys(c))
 		keys = keys[min(1, len(keys)):min(3, len(keys))]
-		if list.Count != len(c) || list.Type != "Map" || !slices.Equal(list.Keys, keys) {
+		if *list.Count != len(c) || list.Type != "Map" || !slices.Equal(list.Keys, keys) {
 			rt.Fatalf("List(%s) = %+v, want %d with %q", path, list, len(c), keys)
 		}
 		for i, k := range keys {
@@ -348,7 +348,7 @@ func checkSame(rt rapid.TB, t *testing.T, tree *workspace.Tree, w twin, path str
 		}
 	case []any:
 		page := c[min(1, len(c)):min(3, len(c))]
-		if list.Count != len(c) || list.Type != "Vector" || len(list.Values) != len(page) || len(slice.Values) != len(page) {
+		if *list.Count != len(c) || list.Type != "Vector" || len(list.Values) != len(page) || len(slice.Values) != len(page) {
 			rt.Fatalf("List(%s) = %+v, want %d", path, list, len(c))
 		}
 		for i, e := range page {

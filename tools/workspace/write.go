@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 
@@ -9,35 +11,25 @@ import (
 	"usher/caps/value"
 )
 
-// Put stores value at r, and makes the maps that are missing on the way. value is raw JSON
-// (json.RawMessage) or anything that encoding/json takes. Writing below a scalar or beyond the end
-// of an array is an error.
-func (t *Tree) Put(ctx context.Context, owner string, r caps.Resource, value any) error {
-	v, err := normal(value)
-	if err != nil {
-		return err
+// write stores what raw JSON holds at r, or adds it to the array there, and makes
+// the maps that are missing on the way. Writing below a scalar or beyond the end of
+// an array is an error.
+func (t *Tree) write(ctx context.Context, owner string, r caps.Resource, raw json.RawMessage, how manner) error {
+	v, err := value.Decode(raw, value.MaxDepth)
+	if errors.Is(err, value.ErrTooDeep) {
+		return fmt.Errorf("the value nests deeper than %d levels: write its parts under paths of their own", value.MaxDepth)
 	}
-	return t.place(ctx, owner, r, v, replaces)
-}
-
-// Append adds value to the end of the array at r, which is made when there is nothing.
-func (t *Tree) Append(ctx context.Context, owner string, r caps.Resource, value any) error {
-	v, err := normal(value)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse value: %w", err)
 	}
-	return t.place(ctx, owner, r, v, adds)
-}
-
-// Delete removes what lies at r; in an array it leaves null. Nothing there is no error.
-func (t *Tree) Delete(ctx context.Context, owner string, r caps.Resource) error {
-	return t.place(ctx, owner, r, nil, removes)
+	return t.place(ctx, owner, r, v, how)
 }
 
 // attempts bounds how often a lost race is run again.
 const attempts = 100
 
-// place runs a write with fresh reads until its batch is applied.
+// place runs a write with fresh reads until its batch is applied. Removing leaves
+// null in an array; nothing there is no error.
 func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, how manner) error {
 	owner, segs, err := locateKey(owner, r)
 	if err != nil {

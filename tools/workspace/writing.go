@@ -24,7 +24,7 @@ func (s *space) write(ctx context.Context, call tools.Call, in writeIn) (writeOu
 	if err != nil {
 		return writeOut{}, err
 	}
-	if err := s.target(call, r).Put(ctx, call.Owner().String(), r, Unwrapped(in.Value)); err != nil {
+	if err := s.target(call, r).write(ctx, call.Owner().String(), r, Unwrapped(in.Value), replaces); err != nil {
 		return writeOut{}, err
 	}
 	return writeOut{true}, nil
@@ -58,7 +58,7 @@ func (s *space) append(ctx context.Context, call tools.Call, in appendIn) (appen
 	if err != nil {
 		return appendOut{}, err
 	}
-	if err := s.target(call, r).Append(ctx, call.Owner().String(), r, in.Value); err != nil {
+	if err := s.target(call, r).write(ctx, call.Owner().String(), r, in.Value, adds); err != nil {
 		return appendOut{}, err
 	}
 	return appendOut{true}, nil
@@ -77,7 +77,7 @@ func (s *space) delete(ctx context.Context, call tools.Call, in deleteIn) (delet
 	if err != nil {
 		return deleteOut{}, err
 	}
-	if err := s.target(call, r).Delete(ctx, call.Owner().String(), r); err != nil {
+	if err := s.target(call, r).place(ctx, call.Owner().String(), r, nil, removes); err != nil {
 		return deleteOut{}, err
 	}
 	return deleteOut{true}, nil
@@ -102,7 +102,7 @@ func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, 
 		return copyOut{}, err
 	}
 	owner := call.Owner().String()
-	if err := s.target(call, to).Copy(ctx, owner, from, owner, to); err != nil {
+	if err := s.target(call, to).copy(ctx, owner, from, owner, to); err != nil {
 		return copyOut{}, err
 	}
 	return copyOut{true}, nil

@@ -11,14 +11,14 @@ import (
 	"usher/tools/agents"
 )
 
-// Memory is the store of a venue that keeps nothing.
-const Memory = "memory"
+// memory is the store of a venue that keeps nothing.
+const memory = "memory"
 
 // Config is a configuration that was read. It is not changed afterwards.
 type Config struct {
 	Name           string           // of the venue, as models are told
 	User           string           // in whose namespace agents and data live
-	Store          string           // data folder as written, or [Memory]; see [Config.StoreDir]
+	Store          string           // data folder as written, or memory; see [Config.StoreDir]
 	Models         map[string]Model // by name
 	Data           []Datum          // written when it changes, but not over what others changed
 	Agents         []agents.Spec
@@ -56,7 +56,7 @@ func (o Orchestration) Path() string { return "o/" + o.ID }
 // StoreDir is the data folder, or "" when the venue keeps nothing.
 func (c *Config) StoreDir() string {
 	switch {
-	case c.Store == Memory:
+	case c.Store == memory:
 		return ""
 	case filepath.IsAbs(c.Store):
 		return c.Store

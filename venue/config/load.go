@@ -41,22 +41,12 @@ func Load(path string) (*Config, error) {
 	defer root.Close()
 	r := newReader(root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
 	r.cfg.Dir = abs
-	return r.load(name, filepath.Base(abs))
+	return r.load(name)
 }
 
 // LoadFS is [Load] for a configuration in fsys, for example an embedded one.
 func LoadFS(fsys fs.FS, name string) (*Config, error) {
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, fmt.Errorf("load configuration: %w", err)
-	}
-	r := newReader(fsys, func(name string) string { return name })
-	dir := name
-	if !info.IsDir() {
-		dir = path.Dir(name)
-	}
-	r.cfg.Dir = dir
-	return r.load(name, path.Base(dir))
+	return newReader(fsys, func(name string) string { return name }).load(name)
 }
 
 // Parse reads a configuration of one file from memory. name stands in errors.
@@ -87,7 +77,7 @@ func newReader(fsys fs.FS, shown func(string) string) *reader {
 	}
 }
 
-func (r *reader) load(name, folder string) (*Config, error) {
+func (r *reader) load(name string) (*Config, error) {
 	info, err := fs.Stat(r.fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("load configuration: %w", err)
@@ -103,6 +93,9 @@ func (r *reader) load(name, folder string) (*Config, error) {
 			return nil, fmt.Errorf("load configuration: %s has no *.yaml file: write one, for example usher.yaml", r.shown(name))
 		}
 	}
+	if r.cfg.Dir == "" {
+		r.cfg.Dir = r.dir
+	}
 	for _, file := range files {
 		data, err := readFile(r.fsys, file)
 		if err != nil {
@@ -111,7 +104,7 @@ func (r *reader) load(name, folder string) (*Config, error) {
 		}
 		r.source(r.shown(file), data)
 	}
-	return r.finish(folder)
+	return r.finish(filepath.Base(r.cfg.Dir))
 }
 
 func yamlFiles(fsys fs.FS, dir string) ([]string, error) {
