@@ -1,8 +1,6 @@
 package caps
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"strings"
 )
@@ -43,34 +41,23 @@ func ScopeForeign(can, under string, minDepth, maxDepth int) Scope {
 	return Scope{Can: Ability(can), Under: under, MinDepth: minDepth, MaxDepth: maxDepth, Foreign: true}
 }
 
-// Err returns what is wrong with the scope, or nil. A scope that is wrong
-// contains no request.
-func (sc Scope) Err() error {
-	_, err := sc.root()
-	return err
-}
-
-func (sc Scope) root() (Resource, error) {
-	if _, err := ParseAbility(string(sc.Can)); err != nil {
-		return Resource{}, fmt.Errorf("scope: %w", err)
+// root is the resource that the scope is under; false where the scope is malformed,
+// and contains no request.
+func (sc Scope) root() (r Resource, ok bool) {
+	_, err := ParseAbility(string(sc.Can))
+	if err != nil || sc.MinDepth < 0 || sc.MaxDepth < 0 || sc.MaxDepth > 0 && sc.MinDepth > sc.MaxDepth {
+		return r, false
 	}
-	if sc.AnyResource {
-		return Resource{}, nil
+	if !sc.AnyResource {
+		r, err = ParseResource(sc.Under)
 	}
-	if sc.MinDepth < 0 || sc.MaxDepth < 0 || sc.MaxDepth > 0 && sc.MinDepth > sc.MaxDepth {
-		return Resource{}, errors.New("scope: depths run from 0 up, the lower one first")
-	}
-	r, err := ParseResource(sc.Under)
-	if err != nil {
-		return Resource{}, fmt.Errorf("scope: %w", err)
-	}
-	return r, nil
+	return r, err == nil
 }
 
 // CouldAllow reports whether there is a request within sc that s would allow.
 func (s Set) CouldAllow(sc Scope) bool {
-	under, err := sc.root()
-	if err != nil || s.c == nil {
+	under, ok := sc.root()
+	if !ok || s.c == nil {
 		return false
 	}
 	if sc.AnyResource {

@@ -60,14 +60,10 @@ const (
 	IdentityOwn = "own"
 )
 
-// What an agent may do when another agent asks it to work.
-const (
-	// AuthorityCaller bounds the agent by the caller's capabilities too: the
-	// default, so that nobody gets done by asking what they may not do.
-	AuthorityCaller = "caller"
-	// AuthorityOwn lets the agent use its own capabilities for whoever may ask.
-	AuthorityOwn = "own"
-)
+// AuthorityOwn lets an agent use its own capabilities for whoever may ask. Without
+// it the caller's bound it too, so that nobody gets done by asking what they may not
+// do.
+const AuthorityOwn = "own"
 
 // ContextEntry is material in an agent's context: a text, what a path holds, or
 // what an operation answers.

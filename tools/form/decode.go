@@ -16,7 +16,7 @@ import (
 // Unmarshal reads raw into the form that v points to. What does not fit is a
 // [Faults].
 func Unmarshal(raw []byte, v any) error {
-	n, err := Parse(raw)
+	n, err := parse(raw)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 	case Is(t) || s.tag.Get("form") != "":
 		d.object(n, v, s.ofForm(t))
 	case t.Kind() == reflect.Interface:
-		v.Set(reflect.ValueOf(n.Any()))
+		v.Set(reflect.ValueOf(n.plain()))
 	case v.CanInterface() && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
 		d.own(n, v, s)
 	case t.Kind() == reflect.String:
@@ -141,7 +141,7 @@ func (s spot) ofForm(t reflect.Type) spot {
 func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	l := layoutOf(v.Type())
 	if l.text && n.Kind == Text && d.style == JSON {
-		if spelt, err := Parse([]byte(n.Text)); err == nil {
+		if spelt, err := parse([]byte(n.Text)); err == nil {
 			n = spelt
 		}
 	}
@@ -315,7 +315,7 @@ func (d *decoder) list(n *Node, v reflect.Value, s spot) {
 // entry is the spot of an entry of a list or a map.
 func (d *decoder) entry(s spot, at string) spot {
 	out := spot{parent: s.path + at, path: s.path + at, noun: s.noun, want: s.tag.Get("each"), tag: s.tag}
-	if example, err := Parse([]byte(strings.ReplaceAll(s.example, "'", `"`))); err == nil && len(example.Items) > 0 {
+	if example, err := parse([]byte(strings.ReplaceAll(s.example, "'", `"`))); err == nil && len(example.Items) > 0 {
 		out.example = example.Items[0].Text
 	}
 	return out

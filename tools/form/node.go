@@ -112,8 +112,8 @@ func (n *Node) append(dst []byte) []byte {
 	return append(dst, n.Text...)
 }
 
-// Any returns n as encoding/json would decode it, numbers as [json.Number].
-func (n *Node) Any() any {
+// plain returns n as encoding/json would decode it, numbers as [json.Number].
+func (n *Node) plain() any {
 	switch n.Kind {
 	case Boolean:
 		return n.Text == "true"
@@ -124,21 +124,21 @@ func (n *Node) Any() any {
 	case List:
 		out := make([]any, len(n.Items))
 		for i, item := range n.Items {
-			out[i] = item.Any()
+			out[i] = item.plain()
 		}
 		return out
 	case Object:
 		out := make(map[string]any, len(n.Fields))
 		for _, f := range n.Fields {
-			out[f.Key] = f.Value.Any()
+			out[f.Key] = f.Value.plain()
 		}
 		return out
 	}
 	return nil
 }
 
-// Parse reads one JSON value. The keys of its objects come sorted.
-func Parse(raw []byte) (*Node, error) {
+// parse reads one JSON value. The keys of its objects come sorted.
+func parse(raw []byte) (*Node, error) {
 	v, err := value.Decode(raw, value.MaxDepth)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func TestCompilePath(t *testing.T) {
 		p, err := Compile(t.Context(), path, doc, nil)
 		got := ""
 		if err == nil {
-			got = p.Path()
+			got = p.path
 		}
 		if got != want {
 			t.Errorf("Compile(%q) = %q, %v, want %q", path, got, err, want)

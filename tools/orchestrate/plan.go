@@ -58,9 +58,6 @@ func Compile(ctx context.Context, path string, doc json.RawMessage, charge schem
 	return p, nil
 }
 
-// Path is the canonical path of the plan.
-func (p *Plan) Path() string { return p.path }
-
 // Check says whether a value may be stored where operations are kept, and pays as
 // [Compile] does. It is nil
 // for a value that is no operation at all, and for one of another adapter.

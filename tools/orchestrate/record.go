@@ -40,16 +40,16 @@ type Step struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// StepError says which step of a run failed.
-type StepError struct {
+// stepError says which step of a run failed.
+type stepError struct {
 	N    int
 	Name string
 	Err  error
 }
 
-func (e *StepError) Error() string {
+func (e *stepError) Error() string {
 	s := step{number: e.N, name: e.Name}
 	return fmt.Sprintf("%s failed: %v", &s, e.Err)
 }
 
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.Err }

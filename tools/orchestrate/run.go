@@ -134,7 +134,7 @@ func (r *run) settle(ctx context.Context, o outcome) {
 func (r *run) failStep(ctx context.Context, s *step, err error) {
 	rec := &r.records[s.number]
 	rec.Status, rec.Error = failed, err.Error()
-	r.fail(&StepError{N: s.number, Name: s.name, Err: err})
+	r.fail(&stepError{N: s.number, Name: s.name, Err: err})
 	r.record(ctx, s.number)
 }
 

@@ -151,7 +151,7 @@ func TestPlanRequirement(t *testing.T) {
 func TestFailureCancelsTheOthers(t *testing.T) {
 	h := open(t, plan(`[{"op":"test:block"},{"op":"test:failWhenBlocked"},{"op":"test:echo","after":[0]}]`, ""))
 	_, err := h.run(t.Context(), `{}`)
-	var step *StepError
+	var step *stepError
 	if !errors.As(err, &step) || step.N != 1 || !errors.Is(err, errBroken) {
 		t.Fatalf("run = %v, want the failure of step 1", err)
 	}

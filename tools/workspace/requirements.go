@@ -9,21 +9,26 @@ import (
 	"usher/caps"
 )
 
-func missing(field string) caps.Request {
-	return caps.Invalid(fmt.Errorf("%s is missing: give a path such as w/notes, as a string or as an array of segments", field))
+// placeIn is the resource that a field names.
+func placeIn(field string, p caps.Path) (caps.Resource, error) {
+	if !p.Given() {
+		return caps.Resource{}, fmt.Errorf("%s is missing: give a path such as w/notes, as a string or as an array of segments", field)
+	}
+	r, err := p.Resource()
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", field, err)
+	}
+	return r, nil
 }
 
 // needRead is what reading a path requires. Without a path, or at the root, only a list can read.
 func needRead(field string, p caps.Path, rootToo bool) caps.Request {
-	if !p.Given() && !rootToo {
-		return missing(field)
-	}
-	if !p.Given() {
+	if !p.Given() && rootToo {
 		return caps.NeedOn("crud/read", caps.Resource{})
 	}
-	r, err := p.Resource()
+	r, err := placeIn(field, p)
 	if err != nil {
-		return caps.Invalid(fmt.Errorf("%s: %w", field, err))
+		return caps.Invalid(err)
 	}
 	segs := r.Segments()
 	switch {
@@ -51,12 +56,9 @@ var elsewhere = map[string]struct{ read, written string }{
 
 // needWrite is what changing a path requires: never anything outside w/ and o/.
 func needWrite(can caps.Ability, field string, p caps.Path) caps.Request {
-	if !p.Given() {
-		return missing(field)
-	}
-	r, err := p.Resource()
+	r, err := placeIn(field, p)
 	if err != nil {
-		return caps.Invalid(fmt.Errorf("%s: %w", field, err))
+		return caps.Invalid(err)
 	}
 	segs := r.Segments()
 	switch {

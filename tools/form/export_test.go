@@ -1,0 +1,4 @@
+package form
+
+// Parse reads a node.
+var Parse = parse
