@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"usher/tools"
+	"usher/venue/venuetest"
 )
 
 // costlySchema takes above a megabyte once it is compiled.
@@ -45,7 +46,7 @@ func TestSchemasAreCharged(t *testing.T) {
 		"programs behind their pins": `{"op":"grid:run","input":{"operation":"o/old-#"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := open(t, with(new(puppet)))
+			v := open(t, with(venuetest.Says("{}")))
 			alice := user(t, v, "alice")
 			invoke(t, alice, "agent:create", `{"agentId":"plain"}`)
 			invoke(t, alice, "agent:create", `{"agentId":"strict","config":{"output":`+costly+`}}`)
