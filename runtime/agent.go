@@ -99,12 +99,12 @@ type basis struct {
 	held    []prompt.Delegation
 	context []prompt.ContextEntry
 	self    string
-	date    string
+	day     int // since 1970, in UTC
 	output  *schema.Schema
 }
 
 func (b *basis) equal(other *basis) bool {
-	return b.caps == other.caps && b.self == other.self && b.date == other.date && b.output == other.output &&
+	return b.caps == other.caps && b.self == other.self && b.day == other.day && b.output == other.output &&
 		slices.Equal(b.held, other.held) && slices.Equal(b.context, other.context)
 }
 
@@ -124,9 +124,10 @@ func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 // refresh returns the briefing of what the agent may do at this moment: last, as
 // long as that is the same.
 func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries []prompt.ContextEntry) (*Briefing, error) {
+	today := r.opts.Now()
 	now := basis{
 		caps: a.Authority.Caps(), context: entries, self: a.Authority.Owner().String(), output: a.Output,
-		date: r.opts.Now().UTC().Format(time.DateOnly),
+		day: int(today.Unix() / int64(24*time.Hour/time.Second)),
 	}
 	if a.Held != nil {
 		var err error
@@ -141,7 +142,7 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 		return last, nil
 	}
 	in := prompt.Input{
-		Identity: a.Prompt, Date: now.date, Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Caps: now.caps,
+		Identity: a.Prompt, Date: today.UTC().Format(time.DateOnly), Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Caps: now.caps,
 	}
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())

@@ -2,31 +2,42 @@ package ap
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/venue"
 	"usher/venue/cli"
 	"usher/venue/config"
 )
 
-// ErrUnexpected: something in the demo came out otherwise than it must.
-var ErrUnexpected = errors.New("the demo did not come out as it must")
+//go:embed usher.yaml policy.md attempts.yaml invoices
+var files embed.FS
+
+var (
+	// errUnexpected: the gate did not hold, or a program came to another outcome
+	// than the policy.
+	errUnexpected = errors.New("the demo did not come out as it must")
+	// errJudgement: the gate held, but the model that was plugged in did not do the
+	// department's work as the policy demands.
+	errJudgement = errors.New("the gate held, but the model did not do all of the work as the policy demands")
+	// errModel: the model that was plugged in cannot be had. This says nothing about
+	// how it judges.
+	errModel = errors.New("the demo stopped, as its model failed")
+)
 
 // Demo runs the department: its own invoices and attempts, or the one invoice
-// of opts. It prints what came of it, and returns [ErrUnexpected] where the gate
-// did not hold, or where the department's own programs come to another outcome
-// than the policy.
-//
-// With a model of the user's behind the agents, an outcome that is not the
-// policy's is that model's judgement: it is reported, and the error is
-// [ErrJudgement]. Where that model fails as such the demo stops, prints what was
-// done until then, and returns an [ErrModel]. The attempts stay the programs' in
-// any case.
+// of opts. It prints what came of it, and returns an error where the gate did not
+// hold, or where an outcome is not the policy's. Where a model of the user's fails
+// as such, the demo stops, and prints what was done until then. The attempts are
+// scripted in any case.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
-	cfg, err := Config()
+	cfg, err := config.LoadFS(files, "usher.yaml")
 	if err != nil {
 		return err
 	}
@@ -34,17 +45,19 @@ func Demo(ctx context.Context, opts cli.DemoOptions) error {
 }
 
 func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err error) {
-	h := &house{dir: opts.Dir, notes: io.Discard}
-	if opts.Notes != nil && opts.OpenModel != nil {
-		h.notes = opts.Notes
-	}
-	var models map[string]runtime.Model
+	h := &house{notes: io.Discard}
+	models := make(map[string]runtime.Model)
 	if opts.OpenModel != nil {
 		m, err := opts.OpenModel(ctx)
 		if err != nil {
 			return err
 		}
-		h.plugged, models = plug(cfg, opts.Model, m, h.notes)
+		h.notes, h.plugged, h.Judgement = opts.Notes, &plugged{Model: m}, &judgement{Model: opts.Model, Invoices: []judged{}}
+		for name, m := range cfg.Models {
+			if m.Provider != offline.Name {
+				models[name] = follower{h.plugged}
+			}
+		}
 	}
 	h.v, err = venue.Open(ctx, &venue.Options{Dir: opts.Dir, Config: cfg, Models: models, Providers: Providers(), Telemetry: opts.Telemetry})
 	if err != nil {
@@ -55,169 +68,105 @@ func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err er
 		return err
 	}
 	for _, a := range cfg.Agents {
-		h.agents = append(h.agents, a.ID)
+		h.Agents = append(h.Agents, mandate{Agent: a.ID, Description: a.Description})
 	}
-	r, err := h.run(ctx, opts)
-	if err != nil {
+	work := h.all
+	if opts.Invoice != nil {
+		work = func(ctx context.Context) error { return h.one(ctx, opts.Invoice, opts.InvoiceName) }
+	} else if err := h.fresh(ctx, opts.Dir); err != nil {
 		return err
 	}
-	if err := r.print(opts); err != nil {
+	if err := h.run(ctx, work); err != nil {
 		return err
 	}
-	if len(r.Unexpected) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnexpected, r.Unexpected[0])
+	if opts.JSON {
+		err = opts.Page.JSON(h.report)
+	} else {
+		err = h.print(opts.Page, opts.Invoice == nil)
 	}
-	if r.Failure != nil {
-		return r.Failure
-	}
-	if r.Judgement != nil {
-		return r.Judgement.failed()
-	}
-	return nil
+	return errors.Join(err, h.verdict())
 }
 
-// house is the department at work.
-type house struct {
-	v       *venue.Venue
-	user    *venue.User
-	dir     string
-	agents  []string
-	at      string    // what it is at, for people
-	plugged *plugged  // nil where the programs do the work
-	notes   io.Writer // what happens while a model takes its time
+// fresh refuses a data folder in which the demo's invoices would be repeated ones.
+func (h *house) fresh(ctx context.Context, dir string) error {
+	var list struct{ Count int }
+	if err := h.get(ctx, &list, "covia:list", object{"path": "w/invoices"}); err != nil || list.Count == 0 {
+		return err
+	}
+	return fmt.Errorf("%s holds %d invoices of an earlier run, which the demo's would repeat: give an empty folder, or one invoice with --invoice", dir, list.Count)
 }
 
-func (h *house) run(ctx context.Context, opts cli.DemoOptions) (*report, error) {
-	r := &report{Unexpected: []string{}}
-	if h.plugged != nil {
-		r.Judgement = &judgement{Model: h.plugged.name, Invoices: []judged{}, Problems: []string{}, Denied: []refusal{}}
-	}
-	var err error
-	if r.Agents, err = h.mandates(ctx); err != nil {
-		return nil, err
-	}
-	err = h.guarded(ctx, r, func() (err error) {
-		if opts.Invoice != nil {
-			err = h.one(ctx, r, opts.Invoice, opts.InvoiceName)
-		} else {
-			err = h.all(ctx, r)
-		}
-		if f, ok := errors.AsType[*failure](err); ok && ctx.Err() == nil {
-			stopped := *f // agents hold the other one
-			stopped.At, r.Failure = h.at, &stopped
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.Audit, err = h.audit(ctx, r)
-	if err != nil {
-		r.unexpected("the audit ledger: %v", err)
-	}
-	if got, want := r.Audit.denied(), r.count(denied); got < want {
-		r.unexpected("the audit ledger has %d denials, the agents met %d", got, want)
-	}
-	if r.Judgement != nil {
-		r.Judgement.Usage = h.plugged.used()
-	}
-	return r, nil
-}
+// maxInvoice bounds the text of an invoice, in bytes.
+const maxInvoice = 64 << 10
 
 // one processes an invoice that somebody else wrote.
-func (h *house) one(ctx context.Context, r *report, in io.Reader, name string) error {
+func (h *house) one(ctx context.Context, in io.Reader, name string) error {
 	if h.at = name; name == "-" {
 		h.at = "standard input"
 	}
-	text, err := readText(in)
-	if err != nil {
-		return &failure{Words: err.Error(), err: err}
+	raw, err := io.ReadAll(io.LimitReader(in, maxInvoice+1))
+	text := string(raw)
+	switch {
+	case err != nil:
+		return err
+	case len(raw) > maxInvoice:
+		return fmt.Errorf("it has more than %d bytes: give the text of one invoice", maxInvoice)
+	case strings.ContainsRune(text, 0) || !utf8.ValidString(text):
+		return errors.New("it is not plain text: give the invoice as text in UTF-8")
 	}
 	fmt.Fprintf(h.notes, "invoice %s …\n", h.at)
-	p, err := h.process(ctx, text)
-	if f := h.plugged.failed(); f != nil {
-		return f
-	}
-	if err != nil {
-		return &failure{Words: err.Error(), err: err}
-	}
-	if r.Judgement != nil && p.Decision.Recorded && !h.stored(ctx, p) {
-		r.Judgement.problem("the decision was said to be recorded, and is not")
-	}
-	r.Invoice = p
-	return nil
-}
-
-// all is the whole demo.
-func (h *house) all(ctx context.Context, r *report) error {
-	if err := h.fresh(ctx); err != nil {
-		return err
-	}
-	for _, s := range shows {
-		p, err := h.own(ctx, r, s)
-		if err != nil {
-			return err
-		}
-		r.Invoices = append(r.Invoices, p)
-	}
-	var err error
-	if r.Repeated, err = h.own(ctx, r, repeated); err != nil {
-		return err
-	}
-	if err := h.summary(ctx, r); err != nil {
-		return err
-	}
-	return h.probe(ctx, r)
-}
-
-// summary has the manager report on the day.
-func (h *house) summary(ctx context.Context, r *report) (err error) {
-	h.at = "the report of the day"
-	fmt.Fprintln(h.notes, "Dave reports …")
-	r.Summary, err = h.say(ctx, "Dave", "Report on today's decisions.")
-	if f := h.plugged.failed(); f != nil {
-		return f
-	}
-	if err != nil && r.Judgement != nil && ctx.Err() == nil {
-		r.Judgement.problem("Dave came to no report: %v", err)
-		return nil
+	h.Invoice, err = h.process(ctx, text)
+	if err == nil && h.Judgement != nil && h.Invoice.Decision.Recorded && !h.stored(ctx, h.Invoice) {
+		h.Judgement.Problems = append(h.Judgement.Problems, "the decision was said to be recorded, and is not")
 	}
 	return err
 }
 
-// fresh refuses a data folder in which the demo's invoices would be repeated ones.
-func (h *house) fresh(ctx context.Context) error {
-	var list struct{ Count int }
-	if err := h.get(ctx, &list, "covia:list", object{"path": "w/invoices"}); err != nil {
-		return err
-	}
-	if list.Count > 0 {
-		return fmt.Errorf("%s holds %d invoices of an earlier run, which the demo's would repeat: give an empty folder, or one invoice with --invoice", h.dir, list.Count)
-	}
-	return nil
+// show is one of the demo's own invoices, what it asks for and what must come
+// of it by the policy.
+type show struct {
+	file, decision, escalateTo string
+	total                      money
 }
 
-// own processes one of the demo's own invoices. That a model comes to no
-// decision is an outcome too, and the next invoice may fare better.
-func (h *house) own(ctx context.Context, r *report, s show) (*processed, error) {
-	invoice, err := text(s.file)
-	if err != nil {
-		return nil, err
+var shows = []show{
+	{"1-kestrel.txt", escalated, "Marisol Ortega", 15600 * scale},
+	{"2-corvane.txt", rejected, "", 6500 * scale},
+	{"3-brightwater-hosting.txt", approved, "", 800 * scale},
+	{"4-brightwater-consulting.json", escalated, "Ingrid Solheim", 75500 * scale},
+	{"5-lumenfold.txt", rejected, "", 12000 * scale},
+	{"6-kestrel-again.txt", rejected, "", 15600 * scale},
+}
+
+// all is the whole demo: invoices, the report of the day, and the attempts.
+func (h *house) all(ctx context.Context) error {
+	for _, s := range shows {
+		h.at = "invoice " + s.file
+		fmt.Fprintf(h.notes, "%s …\n", h.at)
+		text, err := files.ReadFile("invoices/" + s.file)
+		if err != nil {
+			return err
+		}
+		p, err := h.process(ctx, string(text))
+		if err != nil && h.stops(ctx) {
+			return err
+		}
+		if err != nil { // an outcome too, and the next one may fare better
+			p = &processed{Problem: err.Error()}
+		}
+		p.File = s.file
+		h.Invoices = append(h.Invoices, p)
+		h.judge(s, p, h.stored(ctx, p))
 	}
-	h.at = "invoice " + s.file
-	fmt.Fprintf(h.notes, "%s …\n", h.at)
-	p, err := h.process(ctx, invoice)
-	if f := h.plugged.failed(); f != nil {
-		return nil, f
+	h.at = "the report of the day"
+	fmt.Fprintln(h.notes, "Dave reports …")
+	summary, _, err := h.say(ctx, "Dave", "Report on today's decisions.")
+	if err != nil && h.stops(ctx) {
+		return err
 	}
-	switch {
-	case err != nil && (r.Judgement == nil || ctx.Err() != nil):
-		return nil, fmt.Errorf("invoice %s: %w", s.file, err)
-	case err != nil:
-		p = &processed{Problem: err.Error()}
+	if h.Summary = summary; err != nil {
+		h.Judgement.Problems = append(h.Judgement.Problems, "Dave came to no report: "+err.Error())
 	}
-	p.File = s.file
-	h.judge(ctx, r, s, p)
-	return p, nil
+	h.at = "the attempts"
+	return h.probe(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -19,30 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shown is the report as it is read by others.
-type shown struct {
-	Invoice  *processed
-	Invoices []processed
-	Repeated *processed
-	Attempts []struct{ Agent, What, Outcome, Words string }
-	Audit    struct {
-		Tally    []tally
-		Rows     int
-		Verified bool
-	}
-	Unchanged  bool
-	Unexpected []string
-	Summary    string
-	Judgement  *judgement
-	Failure    *failure
-}
-
-func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (shown, error) {
+func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (report, error) {
 	t.Helper()
 	var out bytes.Buffer
-	opts.Out, opts.JSON = &out, true
+	opts.Page, opts.JSON, opts.Notes = cli.NewPage(&out, false), true, io.Discard
 	err := demo(t.Context(), cfg, opts)
-	var s shown
+	var s report
 	if out.Len() > 0 {
 		if err := json.Unmarshal(out.Bytes(), &s); err != nil {
 			t.Fatalf("the output is no JSON: %v\n%s", err, out.Bytes())
@@ -53,7 +36,7 @@ func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (shown, err
 
 func mustConfig(t *testing.T) *config.Config {
 	t.Helper()
-	cfg, err := Config()
+	cfg, err := config.LoadFS(files, "usher.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +49,12 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range append(s.Invoices, *s.Repeated) {
-		got = append(got, p.Extraction.Total.String()+" "+outcomeOf(p.Decision))
+	for _, p := range s.Invoices {
+		got = append(got, p.Extraction.Total.String()+" "+p.Decision.outcome())
 	}
 	want := []string{
-		"15600 ESCALATED to Marisol Ortega", "6500 REJECTED", "800 APPROVED",
-		"75500 ESCALATED to Ingrid Solheim (VP)", "12000 REJECTED", "15600 REJECTED",
+		"15,600 ESCALATED to Marisol Ortega", "6,500 REJECTED", "800 APPROVED",
+		"75,500 ESCALATED to Ingrid Solheim (VP)", "12,000 REJECTED", "15,600 REJECTED",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
@@ -85,23 +68,23 @@ func TestDemo(t *testing.T) {
 			}
 		}
 	}
-	if refused < 10 {
-		t.Errorf("%d attempts were denied, want at least 10", refused)
+	if refused != 25 || len(s.Attempts) != 31 {
+		t.Errorf("%d of %d attempts were denied, want 25 of 31", refused, len(s.Attempts))
 	}
-	if !s.Unchanged || !s.Audit.Verified || len(s.Unexpected) > 0 {
-		t.Errorf("unchanged %v, verified %v, unexpected %v", s.Unchanged, s.Audit.Verified, s.Unexpected)
+	if !s.Unchanged || !s.Audit.Verified || s.Audit.Signed != s.Audit.Rows || s.Audit.Denied != 25 || len(s.Unexpected) > 0 {
+		t.Errorf("unchanged %v, audit %+v, unexpected %v", s.Unchanged, s.Audit, s.Unexpected)
 	}
 }
 
 func TestDemoText(t *testing.T) {
 	var out bytes.Buffer
-	if err := Demo(t.Context(), cli.DemoOptions{Out: &out}); err != nil {
+	if err := Demo(t.Context(), cli.DemoOptions{Page: cli.NewPage(&out, false)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"ESCALATED to Marisol Ortega", "AP-002: Corvane Trading LLC is FLAGGED", "AP-004: came before as w/invoices/",
+		"ESCALATED to Marisol Ortega", "AP-002: the sanctions check of Corvane Trading LLC says FLAGGED", "AP-004: came before as w/invoices/",
 		"Capability denied: v/ops/covia/write requires crud/write on w/decisions/forged. Your capabilities are: agent/message on g/, agent/request on g/, crud/read on w/. Retrying the same call will not succeed — the denial is structural.",
-		"chain of hashes verified",
+		"All are as they were written.\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not print %q", want)
@@ -133,8 +116,8 @@ func TestDemoNotices(t *testing.T) {
 				}
 			}
 			s, err := runDemo(t, cfg, cli.DemoOptions{})
-			if !errors.Is(err, ErrUnexpected) {
-				t.Fatalf("demo: %v, want %v", err, ErrUnexpected)
+			if !errors.Is(err, errUnexpected) {
+				t.Fatalf("demo: %v, want %v", err, errUnexpected)
 			}
 			if !strings.Contains(strings.Join(s.Unexpected, "\n"), tt.want) {
 				t.Errorf("unexpected is %q, want %q in it", s.Unexpected, tt.want)
@@ -157,8 +140,8 @@ func TestDemoInvoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, d := s.Invoice.Extraction, s.Invoice.Decision
-	got := []string{e.Vendor, e.Number, string(e.Date), string(e.Currency), e.Total.String(), string(e.Terms), string(e.PurchaseOrder), d.Decision}
-	want := []string{"Stanhope Bindery Ltd", "ST-77", "2026-04-02", "GBP", "1250", "payable within 14 days", "PO-31", rejected}
+	got := []string{e.Vendor, e.Number, e.Date, e.Currency, e.Total.String(), e.Terms, e.PurchaseOrder, d.Decision}
+	want := []string{"Stanhope Bindery Ltd", "ST-77", "2026-04-02", "GBP", "1,250", "payable within 14 days", "PO-31", rejected}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -169,15 +152,13 @@ func TestDemoInvoice(t *testing.T) {
 
 func TestDemoRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"no invoice", "Pancakes: 250 g flour, 2 eggs.", "note.txt: this is not an invoice that can be processed: a vendor, an invoice number and a total could not be found"},
-		{"nothing", "", "note.txt: it is empty"},
-		{"blanks", " \r\n\t", "note.txt: it is empty"},
-		{"no total", "Invoice: 7\nFrom: Bluebell Florists", "a total could not be found"},
+		{"no invoice", "Pancakes: 250 g flour, 2 eggs.", "note.txt: this is not an invoice that can be processed: it names no vendor"},
+		{"nothing", "", "note.txt: this is not an invoice"},
+		{"no total", "Invoice: 7\nFrom: Bluebell Florists", "it asks for no total"},
 		{"another layout", "Invoice 7 from Bluebell Florists over EUR 80.", "Write it as JSON, or with a label on each line:\n\n  Vendor: "},
 		{"too long", strings.Repeat("x", maxInvoice+1), "it has more than 65536 bytes"},
 		{"a picture", "\x89PNG\x00\x01", "note.txt: it is not plain text"},
 		{"another encoding", "Total: \xa380", "give the invoice as text in UTF-8"},
-		{"a PDF", "%PDF-1.7 Invoice 7", "note.txt: it is not plain text"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := runDemo(t, mustConfig(t), cli.DemoOptions{Invoice: strings.NewReader(tt.text), InvoiceName: "note.txt"})
@@ -195,8 +176,8 @@ func TestDemoRefuses(t *testing.T) {
 // run is a repeated one, and the first stays as it was.
 func TestDemoRemembers(t *testing.T) {
 	dir := t.TempDir()
-	var first, second shown
-	for i, s := range []*shown{&first, &second} {
+	var first, second report
+	for i, s := range []*report{&first, &second} {
 		text := foreign
 		if i == 1 {
 			text = strings.NewReplacer("ST-77", "ST 77", "Ltd", "LIMITED", "1,250.00", "9,999.00").Replace(foreign)
@@ -210,7 +191,7 @@ func TestDemoRemembers(t *testing.T) {
 		t.Errorf("both decisions are at %s", first.Invoice.Decision.Record)
 	}
 	earlier := second.Invoice.Enrichment.Earlier
-	if len(earlier) != 1 || earlier[0].Total.String() != "1250" {
+	if len(earlier) != 1 || earlier[0].Total.String() != "1,250" {
 		t.Errorf("earlier invoices are %+v, want the first one as it was", earlier)
 	}
 	if !strings.Contains(second.Invoice.Decision.Reason, "AP-004") {
@@ -224,7 +205,7 @@ func TestDemoRemembers(t *testing.T) {
 func TestDemoStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Demo(ctx, cli.DemoOptions{Out: new(bytes.Buffer)}); !errors.Is(err, context.Canceled) {
+	if err := Demo(ctx, cli.DemoOptions{Page: cli.NewPage(io.Discard, false)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Demo = %v, want %v", err, context.Canceled)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/venue/config"
 )
 
@@ -47,6 +48,9 @@ func theirs(t *testing.T, cfg *config.Config) map[string]runtime.Model {
 	t.Helper()
 	out := make(map[string]runtime.Model)
 	for _, a := range cfg.Agents {
+		if cfg.Models[a.Model].Provider == offline.Name {
+			continue
+		}
 		m, err := Providers().Model(t.Context(), runtime.ModelConfig{Name: a.Model, Provider: cfg.Models[a.Model].Provider})
 		if err != nil {
 			t.Fatal(err)

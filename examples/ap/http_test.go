@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
+	"usher/tools/spend"
 	"usher/venue/cli"
 )
 
@@ -31,7 +33,7 @@ func command(t *testing.T, args ...string) (status int, out, notes string) {
 	return status, stdout.String(), stderr.String()
 }
 
-func commandJSON(t *testing.T, args ...string) (s shown, status int, notes string) {
+func commandJSON(t *testing.T, args ...string) (s report, status int, notes string) {
 	t.Helper()
 	status, out, notes := command(t, append(args, "--json")...)
 	if err := json.Unmarshal([]byte(out), &s); err != nil {
@@ -54,10 +56,17 @@ func TestDemoOverHTTP(t *testing.T) {
 	}
 	j := over.Judgement
 	over.Judgement = nil
+	over.Audit = audit{} // the usage is asked for, too
+	for _, r := range []*report{&over, &direct} {
+		for i := range r.Attempts {
+			r.Attempts[i].Input = nil // it may name the user's DID
+		}
+	}
+	direct.Audit = over.Audit
 	if diff := cmp.Diff(direct, over); diff != "" {
 		t.Errorf("over HTTP it comes out otherwise (-direct +HTTP):\n%s", diff)
 	}
-	if j == nil || j.AsPolicy != 6 || len(j.Invoices) != 6 || len(j.Problems)+len(j.Denied) > 0 {
+	if j == nil || j.wrong() != 0 || len(j.Invoices) != 6 || len(j.Problems)+len(j.Denied) > 0 {
 		t.Errorf("judgement is %+v", j)
 	}
 	if strings.Contains(notes, key) {
@@ -73,7 +82,7 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 	read := caps.MustCapability("w/", "crud/read")
 	want := map[string][]string{
 		"Alice": {},
-		"Bob":   {"covia_read", "covia_list", "covia_write"},
+		"Bob":   {"covia_read", "covia_slice", "covia_write"},
 		"Carol": {"covia_read", "covia_list", "covia_slice", "covia_write"},
 		"Dave":  {"covia_read", "covia_list", "covia_slice", "grid_run", "agent_message", "agent_request", "agent_create", "o_register-vendor"},
 	}
@@ -99,11 +108,14 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 		if strings.Contains(got.System, key) {
 			t.Errorf("the key is in the system message of %s", got.Agent)
 		}
+		if got.ByAgent {
+			continue // one of the attempts
+		}
 		if total[got.Agent] == nil {
 			total[got.Agent] = &used{Agent: got.Agent} // the model has no price
 		}
 		sum := total[got.Agent]
-		*sum = sum.plus(used{Calls: 1, Usage: got.Usage, Unpriced: 1})
+		sum.Spent = sum.Spent.Plus(spend.Amount{Calls: 1, Tokens: int64(got.Usage.Input + got.Usage.Output)})
 	}
 	var sums []used
 	for _, id := range []string{"Alice", "Bob", "Carol", "Dave"} {
@@ -112,7 +124,7 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 		}
 		sums = append(sums, *total[id])
 	}
-	if diff := cmp.Diff(sums, reported); diff != "" {
+	if diff := cmp.Diff(append(sums, used{Agent: "Eddie"}), reported); diff != "" {
 		t.Errorf("usage (-served +reported):\n%s", diff)
 	}
 	if !slices.ContainsFunc(e.seen, func(a asked) bool { return a.Agent == "Carol" && a.ByAgent }) {
@@ -128,7 +140,7 @@ func TestDemoOverHTTPText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"the model local behind all but Eddie", "a model that declines to attack proves nothing about the gate",
-		"ESCALATED to Marisol Ortega", "6 of 6 as the policy demands", "(all)  ", "Data, operations and mandates are as they were.",
+		"ESCALATED to Marisol Ortega", "6 of 6 as the policy demands", "Data, operations and mandates are as they were.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not print %q:\n%s", want, out)
@@ -150,7 +162,7 @@ func TestDemoOverHTTPInvoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, status, notes := commandJSON(t, "--model", "local", "-c", e.configuration(", fallback: instructions"), "--invoice", file)
-	if status != cli.ExitOK || s.Invoice.Decision.Decision != rejected || len(s.Judgement.Usage) != 4 {
+	if status != cli.ExitOK || s.Invoice.Decision.Decision != rejected || len(s.Judgement.Usage) != 5 {
 		t.Errorf("status %d, decision %+v, judgement %+v\n%s", status, s.Invoice, s.Judgement, notes)
 	}
 	if want := []refusal{{"Bob", "v/ops/covia/write", "crud/write", "w/docs/policy", 1}}; !cmp.Equal(want, s.Judgement.Denied) {
@@ -176,9 +188,9 @@ func TestDemoMisuse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"unknown", []string{"--model", "locl", "-c", two}, `has no model "locl": did you mean local? there are local, remote`},
-		{"far off", []string{"--model", "something", "-c", two}, `has no model "something": there are local, remote`},
-		{"none there", []string{"--model", "local", "-c", none}, "has no models: add one below models, for example local: {provider: openai"},
+		{"unknown", []string{"--model", "locl", "-c", two}, `has no model "locl"; did you mean local? there are: local, remote`},
+		{"far off", []string{"--model", "something", "-c", two}, `has no model "something"; there are: local, remote`},
+		{"none there", []string{"--model", "local", "-c", none}, `has no model "local", nor any other`},
 		{"no configuration", []string{"--model", "local"}, "there is no configuration usher.yaml: name one with -c, or make a project with usher init"},
 		{"configuration alone", []string{"-c", two}, "add --model NAME, or leave -c out"},
 		{"no name", []string{"--model", "", "-c", two}, "--model names no model: give the name of one"},
@@ -186,8 +198,8 @@ func TestDemoMisuse(t *testing.T) {
 		{"a folder", []string{"--invoice", dir}, "is a folder: give the text of one invoice"},
 		{"no such invoice", []string{"--invoice", "nowhere.txt"}, "nowhere.txt: no such file"},
 		{"no such demo", []string{"injection"}, `there is no demo "injection"; there are: ap`},
-		{"a demo by its title", []string{"AP"}, "did you mean ap?"},
-		{"an invoice as the demo", []string{"two.yaml"}, "usher demo --invoice two.yaml"},
+		{"a demo by its title", []string{"AP"}, `there is no demo "AP"; there are: ap`},
+		{"an invoice as the demo", []string{"two.yaml"}, "to process an invoice, name it with --invoice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, notes := command(t, tt.args...)
@@ -208,7 +220,7 @@ func TestDemoModelStops(t *testing.T) {
 			yield(runtime.Chunk{}, ctx.Err())
 		}
 	})
-	err := Demo(ctx, cli.DemoOptions{Out: new(bytes.Buffer), Model: "slow", OpenModel: func(context.Context) (cli.DemoModel, error) { return cli.DemoModel{Model: m}, nil }})
+	err := Demo(ctx, cli.DemoOptions{Page: cli.NewPage(io.Discard, false), Notes: io.Discard, Model: "slow", OpenModel: func(context.Context) (runtime.Model, error) { return m, nil }})
 	if err == nil || ctx.Err() == nil {
 		t.Errorf("Demo = %v, want the cancellation", err)
 	}

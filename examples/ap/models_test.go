@@ -1,7 +1,7 @@
 package ap
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"strings"
 	"sync"
@@ -31,9 +31,7 @@ func TestProvidersTakeNoSettings(t *testing.T) {
 func TestProgramAsksOnce(t *testing.T) {
 	p := program(func(t *turn) any {
 		for _, path := range []string{"w/a", "w/b"} {
-			if _, ready := t.call("covia_read", object{"path": path}); !ready {
-				return waiting
-			}
+			_, _ = call[any](t, "covia_read", object{"path": path})
 		}
 		return "done"
 	})
@@ -65,57 +63,14 @@ func TestProgramAsksOnce(t *testing.T) {
 	}
 }
 
-func TestCorrectionIsNoTask(t *testing.T) {
-	turn := newTurn(&runtime.Request{Messages: []runtime.Message{
-		{Role: runtime.RoleUser, Text: "Invoice 7"},
-		{Role: runtime.RoleAssistant, Text: "hm"},
-		{Role: runtime.RoleUser, Text: correction + " it is not one JSON value"},
-	}})
-	if turn.task != "Invoice 7" {
-		t.Errorf("task = %q, want the first message", turn.task)
-	}
-}
-
-func TestVerdict(t *testing.T) {
-	words := (&caps.Denial{Operation: "v/ops/covia/write", Ability: "crud/write", Resource: "w/x", Why: "So it is."}).Error()
-	nested, err := json.Marshal(object{"output": object{"reason": "it failed: " + words}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct{ name, text, want string }{
-		{"denial", `{"error":"capability_denied","message":` + quoted(t, words) + `}`, denied},
-		{"denial further down", string(nested), denied},
-		{"input error", `{"error":"invalid_input","message":"no"}`, invalid},
-		{"cut", `{"exists":tr [cut: …]`, invalid},
-		{"allowed", `{"written":true}`, allowed},
-		{"a value that speaks of errors", `{"exists":true,"value":{"error":"old"}}`, allowed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, text := readResult(tt.text).verdict()
-			if got != tt.want || got == denied && text != words {
-				t.Errorf("verdict = %s %q, want %s", got, text, tt.want)
-			}
-		})
-	}
-}
-
-func quoted(t *testing.T, s string) string {
-	t.Helper()
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
 // TestEnricherWithoutCapabilities: what Bob may not look up has not passed, and
 // he says why instead of asking again.
 func TestEnricherWithoutCapabilities(t *testing.T) {
 	for _, tt := range []struct {
 		name, without, problem, rule string
 	}{
-		{"vendors", "w/vendor-records/", "w/vendor-records could not be listed: Capability denied", "AP-003"},
-		{"orders", "w/purchase-orders/", "w/purchase-orders could not be listed: Capability denied", "AP-005"},
+		{"vendors", "w/vendor-records/", "w/vendor-records could not be read: Capability denied", "AP-003"},
+		{"orders", "w/purchase-orders/", "w/purchase-orders could not be read: Capability denied", "AP-005"},
 		{"invoices", "w/invoices/", "could not be read: Capability denied", "AP-004"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,11 +88,11 @@ func TestEnricherWithoutCapabilities(t *testing.T) {
 				}
 				cfg.Agents[i].Caps = caps.Declare(caps.Of(left...))
 			}
-			own, err := text("3-brightwater-hosting")
+			own, err := files.ReadFile("invoices/3-brightwater-hosting.txt")
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: strings.NewReader(own), InvoiceName: "x"})
+			s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: bytes.NewReader(own), InvoiceName: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +111,7 @@ func TestEnricherWithoutCapabilities(t *testing.T) {
 // at the time.
 func TestPolicyChangesDecisions(t *testing.T) {
 	h := openHouse(t)
-	own, err := text("3-brightwater-hosting")
+	own, err := files.ReadFile("invoices/3-brightwater-hosting.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +119,7 @@ func TestPolicyChangesDecisions(t *testing.T) {
 	if _, err := h.user.Invoke(t.Context(), "covia:write", object{"path": "w/docs/policy", "value": stricter}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := h.process(t.Context(), own)
+	p, err := h.process(t.Context(), string(own))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,11 +157,11 @@ func TestUnrecordedIsNotApproved(t *testing.T) {
 			cfg.Agents[i].Caps = caps.Declare(caps.Of(caps.MustCapability("w/", "crud/read")))
 		}
 	}
-	own, err := text("3-brightwater-hosting")
+	own, err := files.ReadFile("invoices/3-brightwater-hosting.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: strings.NewReader(own), InvoiceName: "x"})
+	s, err := runDemo(t, cfg, cli.DemoOptions{Invoice: bytes.NewReader(own), InvoiceName: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,116 +2,70 @@ package ap
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"iter"
-	"slices"
-	"sync"
-	"time"
+	"strings"
+	"sync/atomic"
 
 	"usher/runtime"
-	"usher/venue/cli"
-	"usher/venue/config"
+	"usher/runtime/offline"
 )
 
-// plugged is a model of the user's behind the agents that do the department's
-// work, and what each of them used of it. The adversary keeps its program.
+// plugged is a model of the user's in the place of the programs. Once a request
+// has brought an error and no piece of an answer, which more requests would only
+// repeat, it is asked nothing more.
 type plugged struct {
-	name   string
-	priced bool // what an answer costs is told with it
-	meters []*meter
-
-	mu      sync.Mutex // guards what follows, and is taken alone
-	failure *failure   // the model's first that is not of one answer
-	notes   io.Writer  // what happens while the model takes its time
+	runtime.Model
+	failed atomic.Pointer[error] // the first of those
 }
 
-// plug returns the models of the department with m in place of the programs,
-// by the names that the configuration has for them.
-func plug(cfg *config.Config, name string, m cli.DemoModel, notes io.Writer) (*plugged, map[string]runtime.Model) {
-	p, models := &plugged{name: name, priced: m.Priced, notes: notes}, make(map[string]runtime.Model)
-	for _, a := range cfg.Agents {
-		behind := &meter{plugged: p, model: m.Model, used: used{Agent: a.ID}}
-		switch cfg.Models[a.Model].Provider {
-		case "ap/adversary":
-			continue
-		case "ap/manager":
-			models[a.Model] = &scripted{model: behind, script: manage}
-		default:
-			models[a.Model] = behind
+var _ runtime.Wrapper = (*plugged)(nil)
+
+func (p *plugged) Unwrap() runtime.Model { return p.Model }
+
+func (p *plugged) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		if err := p.failure(); err != nil {
+			yield(runtime.Chunk{}, err)
+			return
 		}
-		p.meters = append(p.meters, behind)
-	}
-	return p, models
-}
-
-// behind reports whether the model is behind an agent.
-func (p *plugged) behind(agent string) bool {
-	return p != nil && slices.ContainsFunc(p.meters, func(m *meter) bool { return m.spent().Agent == agent })
-}
-
-// fail notes an error of the model. The first one that more requests would only
-// repeat is the failure that stops the work.
-func (p *plugged) fail(agent string, err error) {
-	if ofOneAnswer(err) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failure == nil {
-		p.failure = &failure{Agent: agent, Words: err.Error(), model: p.name, err: err}
+		answers := false
+		for chunk, err := range p.Model.Generate(ctx, req) {
+			answers = answers || chunk.Text != "" || chunk.Reasoning != "" || chunk.Call != nil
+			if err != nil && !answers && ctx.Err() == nil {
+				p.failed.CompareAndSwap(nil, &err)
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
 	}
 }
 
-// failed is the failure that stops the work, or nil.
-func (p *plugged) failed() *failure {
-	if p == nil {
+// failure is why the model cannot be had; nil where it can, or is none.
+func (p *plugged) failure() error {
+	if p == nil || p.failed.Load() == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.failure
+	return *p.failed.Load()
 }
 
-// delayed tells why an answer does not come yet.
-func (p *plugged) delayed(agent string, d *runtime.Delay) {
-	next := fmt.Sprintf("waiting %s", max(d.Wait, 100*time.Millisecond).Round(100*time.Millisecond))
-	switch {
-	case d.Next != "":
-		next = "asking " + d.Next + " instead"
-	case d.Try > 0:
-		next = fmt.Sprintf("%s (try %d of %d)", next, d.Try, d.Tries)
+// stops reports whether the work cannot go on after an error: without a model that
+// was plugged in, or with one that failed.
+func (h *house) stops(ctx context.Context) bool {
+	return h.plugged == nil || h.plugged.failure() != nil || ctx.Err() != nil
+}
+
+// follower does what it is told where that begins with "call", and leaves the rest to
+// the model: one that declines to attack would prove nothing about the gate.
+type follower struct{ runtime.Model }
+
+var _ runtime.Wrapper = follower{}
+
+func (f follower) Unwrap() runtime.Model { return f.Model }
+
+func (f follower) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	if strings.HasPrefix(newTurn(req).task, "call ") {
+		return offline.Model{}.Generate(ctx, req)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fmt.Fprintln(p.notes, told(fmt.Sprintf("model of %s: %s: %s", agent, d.Reason, next)))
-}
-
-func (p *plugged) used() []used {
-	var out []used
-	for _, m := range p.meters {
-		out = append(out, m.spent())
-	}
-	return out
-}
-
-// scripted is a model that leaves probing the gate to a program: one that
-// declines to attack would prove nothing about the gate.
-type scripted struct {
-	model  runtime.Model
-	script program
-}
-
-var (
-	_ runtime.Model   = (*scripted)(nil)
-	_ runtime.Wrapper = (*scripted)(nil)
-)
-
-func (s *scripted) Unwrap() runtime.Model { return s.model }
-
-func (s *scripted) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	if probing(newTurn(req).task) {
-		return s.script.Generate(ctx, req)
-	}
-	return s.model.Generate(ctx, req)
+	return f.Model.Generate(ctx, req)
 }

@@ -1,257 +1,202 @@
 package ap
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-
-	"charm.land/lipgloss/v2"
 
 	"usher/venue/cli"
 )
 
-// printer writes the report for people.
-type printer struct {
-	out   io.Writer
-	color bool
-	parts int  // that are numbered, so far
-	began bool // something is printed
-	err   error
-}
-
-func (r *report) print(opts cli.DemoOptions) error {
-	if opts.JSON {
-		enc := json.NewEncoder(opts.Out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
-	}
-	p := &printer{out: opts.Out, color: opts.Color}
+func (r *report) print(p *cli.Page, all bool) error {
 	switch {
+	case all:
+		r.printAll(p)
 	case r.Invoice != nil:
-		p.invoice(r)
-	case opts.Invoice == nil:
-		p.all(r)
+		r.Invoice.print(p)
+		p.Head("What the audit ledger says")
+		r.Audit.print(p)
 	}
 	if r.Judgement != nil {
-		p.judgement(r.Judgement, r.Failure)
+		r.Judgement.print(p, r.Failure)
 	}
 	for _, u := range r.Unexpected {
-		p.line("%s %s", p.bad("UNEXPECTED"), u)
+		p.Line(p.Bad("UNEXPECTED"), " ", u)
 	}
-	return p.err
+	return p.Err()
 }
 
-func (p *printer) all(r *report) {
-	title, scripted := "Accounts payable: five agents, one gate", ""
+func (r *report) printAll(p *cli.Page) {
+	title := "Accounts payable: five agents, one gate"
 	if r.Judgement != nil {
 		title += "; the model " + r.Judgement.Model + " behind all but Eddie"
-		scripted = " (scripted: a model that declines to attack proves nothing about the gate)"
 	}
-	p.line("%s", p.bold(title))
-	p.part("What each agent may do")
-	p.mandates(r.Agents)
-	if len(r.Invoices) > 0 {
-		p.part("Five invoices go through the pipeline: scanned, looked up, decided")
-		p.decisions(r.Invoices)
+	p.Head(title)
+	p.Head("1. What each agent may do")
+	var rows [][]any
+	for _, m := range r.Agents {
+		rows = append(rows, tall(m.Caps.String(), ", ", "   "+m.Agent, m.Description)...)
 	}
-	if r.Repeated != nil {
-		p.part("The first invoice comes again, spelled differently")
-		p.decisions([]*processed{r.Repeated})
-		p.summary(r)
+	p.Table(rows)
+	p.Head("2. Invoices go through the pipeline: scanned, looked up, decided; the last is the first again, spelled differently")
+	rows = nil
+	for _, i := range r.Invoices {
+		d := &i.Decision
+		if i.Problem != "" {
+			rows = append(rows, tall(i.Problem, ": ", "   "+i.File, "", "", p.Bad("NO DECISION"))...)
+			continue
+		}
+		rows = append(rows, tall(d.Reason, "; ", "   "+d.Invoice, d.Vendor, strings.TrimSpace(d.Total.String()+" "+d.Currency), d.paint(p))...)
+	}
+	p.Table(rows)
+	if r.Summary != "" {
+		p.Line("   Dave reports: ", r.Summary)
 	}
 	if len(r.Attempts) > 0 {
-		p.part("Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid" + scripted)
-		p.attempts(r.Attempts)
+		p.Head("3. Dave wants an unchecked vendor on record; Eddie wants a forged invoice paid. Both are scripted: a model that declines to attack proves nothing about the gate")
+		r.printAttempts(p)
 	}
-	p.part("What the audit ledger says")
-	p.audit(r.Audit)
-	if len(r.Attempts) > 0 {
-		p.line("")
-		p.line("%d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody%s%s. %s",
-			len(r.Attempts), r.count(denied), r.count(invalid), r.count(allowed),
-			some(r.count(byModel), "answered by the model without asking the gate"), some(r.count(failed), "to which the model came to no answer"),
-			unchanged(r.Unchanged != nil && *r.Unchanged))
-	}
+	p.Head("4. What the audit ledger says")
+	r.Audit.print(p)
 	if r.Failure == nil {
-		p.line("%s", p.bold("Every call shows its ticket, whichever way it comes: that is what Usher is for."))
+		p.Head("Every call shows its ticket, whichever way it comes: that is what Usher is for.")
 	}
 }
 
-func some(n int, what string) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d %s", n, what)
-}
-
-// summary is the manager's; why there is none is told with the judgement.
-func (p *printer) summary(r *report) {
-	switch {
-	case strings.TrimSpace(told(r.Summary)) != "":
-		p.line("   Dave reports: %s", told(r.Summary))
-	case r.Failure == nil:
-		p.line("   Dave came to no report.")
-	}
-}
-
-func unchanged(ok bool) string {
-	if ok {
-		return "Data, operations and mandates are as they were."
-	}
-	return "Something changed that must not."
-}
-
-// invoice shows what came of one invoice.
-func (p *printer) invoice(r *report) {
-	e, en, d := r.Invoice.Extraction, r.Invoice.Enrichment, r.Invoice.Decision
-	p.line("%s", p.bold("What the scanner read"))
-	p.rows(func(row func(...string)) {
-		for _, f := range [...]struct{ name, value string }{
-			{"vendor", e.Vendor},
-			{"invoice number", e.Number},
-			{"date", string(e.Date)},
-			{"currency", string(e.Currency)},
-			{"total", e.Total.Grouped()},
-			{"terms", string(e.Terms)},
-			{"purchase order", string(e.PurchaseOrder)},
-		} {
-			row("   "+f.name, orAbsent(f.value))
-		}
-		for _, l := range e.Lines {
-			var parts []string
-			if l.Quantity != nil && l.UnitPrice != nil {
-				parts = append(parts, l.Quantity.String()+" x "+l.UnitPrice.Grouped())
+// tall is a row whose last cell takes a line for some of the parts of a list.
+func tall(list, separator string, cells ...any) (rows [][]any) {
+	const width = 60
+	line := ""
+	for part := range strings.SplitAfterSeq(list, separator) {
+		if line != "" && len(line)+len(part) > width {
+			rows = append(rows, append(cells, strings.TrimSpace(line)))
+			cells, line = make([]any, len(cells)), ""
+			for i := range cells {
+				cells[i] = ""
 			}
-			if l.Amount != nil {
-				parts = append(parts, l.Amount.Grouped())
+		}
+		line += part
+	}
+	return append(rows, append(cells, strings.TrimSpace(line)))
+}
+
+// printAttempts says what was tried, each refusal in the gate's words. What all
+// denials of one holder have in common is said with the first.
+func (r *report) printAttempts(p *cli.Page) {
+	counts := make(map[string]int)
+	said := make(map[string]bool)
+	marks := map[string]cli.Styled{denied: p.Bad("denied "), refused: p.Bad("refused"), allowed: p.Good("allowed")}
+	for _, a := range r.Attempts {
+		counts[a.Outcome]++
+		words := a.Words
+		if what, held, ok := strings.Cut(words, " Your capabilities are: "); ok {
+			held, why, _ := strings.Cut(held, " Retrying the same call will not succeed — the denial is structural.")
+			if said[held] {
+				words = what + why
 			}
-			row("   line", l.Description+": "+strings.Join(parts, " = "))
+			said[held] = true
 		}
-		if e.Subtotal != nil {
-			row("   subtotal", e.Subtotal.Grouped())
+		p.Line("   ", a.Agent, "  ", marks[a.Outcome], "  ", a.What)
+		if words != "" {
+			p.Line("            ", p.Dim(words))
 		}
-		if e.Tax != nil {
-			row("   tax", e.Tax.Grouped())
-		}
-	})
-	p.head("What the enricher found")
-	p.rows(func(row func(...string)) {
-		row("   vendor", vendorText(en.Vendor))
-		row("   order", orderText(en.Order))
-		came := "none"
-		if len(en.Earlier) > 0 {
-			came = "w/invoices/" + en.Earlier[0].RecordID
-		}
-		row("   came before", came)
-		row("   stored as", "w/invoices/"+en.RecordID)
-		for _, problem := range en.Problems {
-			row("   problem", problem)
-		}
-	})
-	p.head("What the approver decided")
+	}
+	state := "Data, operations and mandates are as they were."
+	if !r.Unchanged {
+		state = "Something changed that must not."
+	}
+	p.Line(fmt.Sprintf("   %d attempts: %d denied by the gate, %d refused as malformed, %d allowed because they harm nobody. %s",
+		len(r.Attempts), counts[denied], counts[refused], counts[allowed], state))
+}
+
+// print shows what came of one invoice.
+func (i *processed) print(p *cli.Page) {
+	e, en, d := &i.Extraction, &i.Enrichment, &i.Decision
+	p.Head("What the scanner read")
+	rows := [][]any{
+		{"   vendor", e.Vendor}, {"   invoice number", e.Number}, {"   date", or(e.Date)}, {"   currency", or(e.Currency)},
+		{"   total", e.Total}, {"   terms", or(e.Terms)}, {"   purchase order", or(e.PurchaseOrder)},
+	}
+	for _, line := range e.Lines {
+		rows = append(rows, []any{"   line", line})
+	}
+	p.Table(rows)
+	p.Head("What the enricher found")
+	known, came := []string{"not on record", "not on record"}, "none"
+	if v := en.Vendor; v != nil {
+		known[0] = v.Name + ", " + v.Status + ", sanctions check " + v.Sanctions
+	}
+	if o := en.Order; o != nil {
+		known[1] = fmt.Sprintf("%s over %s %s of %s, %s", o.ID, o.Amount, o.Currency, o.Manager, o.Status)
+	}
+	if len(en.Earlier) > 0 {
+		came = "w/invoices/" + en.Earlier[0].RecordID
+	}
+	rows = [][]any{{"   vendor", known[0]}, {"   order", known[1]}, {"   came before", came}, {"   stored as", "w/invoices/" + en.RecordID}}
+	for _, problem := range en.Problems {
+		rows = append(rows, []any{"   problem", problem})
+	}
+	p.Table(rows)
+	p.Head("What the approver decided")
 	for _, rule := range d.Rules {
-		mark := p.good("passed")
+		mark := p.Good("passed")
 		if !rule.Passed {
-			mark = p.bad("failed")
+			mark = p.Bad("failed")
 		}
-		p.line("   %s  %s  %s", told(rule.Rule), mark, told(rule.Detail))
+		p.Line("   ", rule.Rule, "  ", mark, "  ", rule.Detail)
 	}
-	p.line("   %s", p.decision(d))
-	p.line("   %s", told(d.Reason))
-	p.head("What the audit ledger says")
-	p.audit(r.Audit)
+	p.Line("   ", d.paint(p), ": ", d.Reason)
 }
 
-func orAbsent(s string) string {
-	if s == "" {
-		return "(not stated)"
-	}
-	return s
-}
+func or(stated string) string { return cmp.Or(stated, "(not stated)") }
 
-func vendorText(v *vendor) string {
-	if v == nil {
-		return "not on record"
-	}
-	return v.Name + ", " + v.Status + ", sanctions check " + v.Sanctions
-}
-
-func orderText(o *order) string {
-	if o == nil {
-		return "not on record"
-	}
-	return fmt.Sprintf("%s over %s %s of %s, %s", o.ID, o.Amount.Grouped(), o.Currency, o.Manager, o.Status)
-}
-
-func (p *printer) decision(d decision) string {
-	text := d.Decision
-	if d.EscalateTo != "" {
-		text += " to " + told(string(d.EscalateTo))
-	}
+func (d *decision) paint(p *cli.Page) cli.Styled {
 	switch d.Decision {
 	case approved:
-		return p.good(text)
+		return p.Good(d.outcome())
 	case rejected:
-		return p.bad(text)
+		return p.Bad(d.outcome())
 	}
-	return p.paint(text, lipgloss.NewStyle().Foreground(lipgloss.Yellow))
+	return p.Warn(d.outcome())
 }
 
-func (p *printer) line(format string, args ...any) {
-	p.began = true
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+func (a *audit) print(p *cli.Page) {
+	if a.Verified {
+		p.Line(fmt.Sprintf("   %d calls were allowed and %d denied. Each decision and each outcome is a row: %d, of which the venue has signed %d. All are ",
+			a.Allowed, a.Denied, a.Rows, a.Signed), p.Good("as they were written"), ".")
 	}
 }
 
-// head begins a section, below what is printed before it.
-func (p *printer) head(title string) {
-	if p.began {
-		p.line("")
-	}
-	p.line("%s", p.bold(title))
-}
-
-// part begins a section of the show.
-func (p *printer) part(title string) {
-	p.parts++
-	p.head(strconv.Itoa(p.parts) + ". " + title)
-}
-
-// rows writes aligned columns. Colour would count as width, so cells have none.
-func (p *printer) rows(fill func(row func(...string))) {
-	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	fill(func(cells ...string) {
-		for i := range cells {
-			indent := cells[i][:len(cells[i])-len(strings.TrimLeft(cells[i], " "))]
-			cells[i] = indent + told(strings.TrimLeft(cells[i], " "))
+// print says how the model did the work until its end, or until it failed, and
+// what it used. The failure itself is the demo's error, and told there.
+func (j *judgement) print(p *cli.Page, stopped *failure) {
+	p.Head("What the model " + j.Model + " made of the work")
+	var rows [][]any
+	for _, i := range j.Invoices {
+		if i.Why == "" {
+			rows = append(rows, []any{" ", p.Good("as the policy"), i.File + " " + i.Outcome})
+		} else {
+			rows = append(rows, []any{" ", p.Bad("otherwise"), i.File + " " + i.Why})
 		}
-		if p.err == nil {
-			_, p.err = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	for _, problem := range j.Problems {
+		rows = append(rows, []any{" ", p.Bad("problem"), problem})
+	}
+	for _, d := range j.Denied {
+		rows = append(rows, []any{" ", p.Bad("denied"), fmt.Sprintf("%s, %s on %s: %s (%d times)", d.Agent, d.Ability, d.Resource, d.Operation, d.Times)})
+	}
+	if stopped != nil {
+		rows = append(rows, []any{" ", p.Bad("stopped"), "at " + stopped.At})
+	}
+	p.Table(rows)
+	p.Line(fmt.Sprintf("   %d of %d as the policy demands. How a model judges is its own; what it can do is the gate's.", len(j.Invoices)-j.wrong(), len(j.Invoices)))
+	rows = [][]any{{"   agent", "model calls", "tokens", "cost"}}
+	for _, u := range j.Usage {
+		cost := "not known"
+		if u.Spent.Money > 0 {
+			cost = u.Spent.Money.String()
 		}
-	})
-	if p.err == nil {
-		p.err = w.Flush()
+		rows = append(rows, []any{"   " + u.Agent, u.Spent.Calls, u.Spent.Tokens, cost})
 	}
+	p.Table(rows)
 }
-
-func (p *printer) paint(s string, style lipgloss.Style) string {
-	if !p.color {
-		return s
-	}
-	return style.Render(s)
-}
-
-func (p *printer) good(s string) string {
-	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Green))
-}
-
-func (p *printer) bad(s string) string {
-	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Red))
-}
-func (p *printer) dim(s string) string  { return p.paint(s, lipgloss.NewStyle().Faint(true)) }
-func (p *printer) bold(s string) string { return p.paint(s, lipgloss.NewStyle().Bold(true)) }

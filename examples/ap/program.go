@@ -7,54 +7,70 @@ import (
 	"iter"
 	"strings"
 
+	"usher/caps/value"
 	"usher/runtime"
 )
 
-// program is a model that is Go code. It runs from its beginning at every
-// request: calls that were made earlier in the turn return their results at
-// once, the first ones that were not are what the model asks for now. So its
-// only state is the conversation, and no call is ever made twice.
+type object = map[string]any
+
+// program is a model that is Go code: it answers with a text, or with a value as
+// JSON. It runs from its beginning at every request. Calls that were made earlier
+// in the turn return their results at once; the first that was not is what the
+// model asks for now. So its only state is the conversation.
 type program func(t *turn) (answer any)
 
 // turn is what a program sees of one request.
 type turn struct {
 	system string
-	task   string // what was said to the agent, the task of this turn
-	done   map[string]result
-	want   []runtime.CallDelta
+	task   string            // what was said to the agent
+	done   map[string]string // results, by tool and arguments
 }
 
-// result is what came of a tool call.
-type result struct {
-	raw     json.RawMessage // when it succeeded
-	problem string          // when it did not: the tool's message, a denial for example
-}
+// pending is the call that a program cannot go on without.
+type pending runtime.CallDelta
 
-// waiting is what a program answers while results are missing: nothing.
-var waiting any
-
-// call returns the result of a tool call, or asks for it.
-func (t *turn) call(tool string, arguments any) (r result, ready bool) {
+// call returns what came of a tool call, and where it failed the reason, a denial
+// for example. A call that was not made yet ends the program here.
+func call[Out any](t *turn, tool string, arguments object) (out Out, problem string) {
 	raw, err := json.Marshal(arguments)
 	if err != nil {
-		return result{problem: err.Error()}, true
+		return out, err.Error()
 	}
-	if r, ready = t.done[callKey(tool, string(raw))]; !ready {
-		t.want = append(t.want, runtime.CallDelta{Index: len(t.want), Name: tool, Arguments: string(raw)})
+	result, made := t.done[tool+string(raw)]
+	if !made {
+		panic(pending{Name: tool, Arguments: string(raw)}) // to generate, which asks for it
 	}
-	return r, ready
+	var failure struct{ Error, Message string }
+	if json.Unmarshal([]byte(result), &failure) == nil && failure.Error != "" && failure.Message != "" {
+		return out, failure.Message
+	}
+	if err := json.Unmarshal([]byte(result), &out); err != nil {
+		return out, "the tool's answer cannot be read: " + err.Error()
+	}
+	return out, ""
 }
 
-func callKey(tool, arguments string) string { return tool + " " + arguments }
+// entry is a record and its key.
+type entry[T any] struct {
+	Key   string
+	Value T
+}
 
-// into decodes the result; what cannot be used becomes the problem.
-func (r *result) into(v any) bool {
-	if r.problem == "" {
-		if err := json.Unmarshal(r.raw, v); err != nil {
-			r.problem = "the tool's answer could not be read: " + err.Error()
+// all reads the records below a path, page by page.
+func all[T any](t *turn, path string) (list []entry[T], problem string) {
+	for {
+		page, problem := call[struct {
+			Count  int
+			Values []entry[T]
+		}](t, "covia_slice", object{"path": path, "offset": len(list)})
+		if problem != "" {
+			return nil, path + " could not be read: " + problem
+		}
+		list = append(list, page.Values...)
+		if len(page.Values) == 0 || len(list) >= page.Count {
+			return list, ""
 		}
 	}
-	return r.problem == ""
 }
 
 var _ runtime.Model = program(nil)
@@ -62,20 +78,15 @@ var _ runtime.Model = program(nil)
 // Generate runs the program on the conversation.
 func (p program) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		t := newTurn(req)
-		answer := p(t)
-		if len(t.want) > 0 {
-			for i := range t.want {
-				if !yield(runtime.Chunk{Call: &t.want[i]}, nil) {
-					return
-				}
-			}
-			yield(runtime.Chunk{Finish: "tool_calls"}, nil)
+		answer, next := p.generate(newTurn(req))
+		if next != nil {
+			c := runtime.CallDelta(*next)
+			_ = yield(runtime.Chunk{Call: &c}, nil) && yield(runtime.Chunk{Finish: "tool_calls"}, nil)
 			return
 		}
 		text, ok := answer.(string)
 		if !ok {
-			raw, err := json.Marshal(answer)
+			raw, err := value.Encode(answer)
 			if err != nil {
 				yield(runtime.Chunk{}, fmt.Errorf("write the answer: %w", err))
 				return
@@ -86,50 +97,37 @@ func (p program) Generate(_ context.Context, req *runtime.Request) iter.Seq2[run
 	}
 }
 
-// correction begins what the runtime says to an answer that does not fit: the
-// task is still the one before it.
-const correction = "Your answer does not fit the required JSON Schema:"
+// generate returns the program's answer, or the call that it needs first.
+func (p program) generate(t *turn) (answer any, next *pending) {
+	defer func() {
+		if r := recover(); r != nil {
+			call, ok := r.(pending)
+			if !ok {
+				panic(r)
+			}
+			next = &call
+		}
+	}()
+	return p(t), nil
+}
 
 func newTurn(req *runtime.Request) *turn {
-	t := &turn{system: req.System, done: make(map[string]result)}
-	start := 0
-	for i, m := range req.Messages {
-		if m.Role == runtime.RoleUser && !strings.HasPrefix(m.Text, correction) {
-			t.task, start = task(m.Text), i
-		}
-	}
+	t := &turn{system: req.System}
 	made := make(map[string]string)
-	for _, m := range req.Messages[min(start, len(req.Messages)):] {
-		for _, c := range m.Calls {
-			made[c.ID] = callKey(c.Name, c.Arguments)
-		}
-		if key, ok := made[m.CallID]; ok && m.Role == runtime.RoleTool {
-			t.done[key] = readResult(m.Text)
+	for _, m := range req.Messages {
+		switch m.Role {
+		case runtime.RoleUser:
+			t.task, t.done = m.Text, make(map[string]string)
+			if _, rest, ok := strings.Cut(m.Text, "]\n"); ok && strings.HasPrefix(m.Text, runtime.TaskFrom) {
+				t.task = rest // without the line that names another agent who asks
+			}
+		case runtime.RoleTool:
+			t.done[made[m.CallID]] = m.Text
+		default:
+			for _, c := range m.Calls {
+				made[c.ID] = c.Name + c.Arguments
+			}
 		}
 	}
 	return t
-}
-
-// task is what is asked, without the line that names another agent who asks.
-func task(text string) string {
-	if _, rest, ok := strings.Cut(text, "]\n"); ok && strings.HasPrefix(text, runtime.TaskFrom) {
-		return rest
-	}
-	return text
-}
-
-// readResult tells a tool's output from what the runtime says about a failure.
-func readResult(text string) result {
-	var failure struct {
-		Error   string `json:"error"`
-		Message string `json:"message"`
-	}
-	raw := json.RawMessage(text)
-	if !json.Valid(raw) {
-		return result{problem: "the tool's answer was cut"}
-	}
-	if json.Unmarshal(raw, &failure) == nil && failure.Error != "" && failure.Message != "" {
-		return result{problem: failure.Message}
-	}
-	return result{raw: raw}
 }

@@ -5,10 +5,10 @@
 // there.
 //
 // The agents, their capabilities, the orchestration and the data are a
-// configuration, usher.yaml. The models are programs, so nothing here needs a
-// key or a network; [Providers] has them for any configuration. [Demo] runs
-// the department, with these programs or with a model of the user's in their
-// place.
+// configuration, usher.yaml; what is tried at the gate stands in attempts.yaml.
+// The models are programs, so nothing here needs a key or a network; [Providers]
+// has them for any configuration. [Demo] runs the department, with these programs
+// or with a model of the user's in their place.
 package ap
 
 import (
@@ -18,19 +18,13 @@ import (
 )
 
 // Providers are the models of the department: ap/scanner, ap/enricher,
-// ap/approver, ap/manager and ap/adversary. They take no settings.
+// ap/approver and ap/manager. They take no settings.
 func Providers() runtime.Providers {
-	return runtime.Providers{
-		"ap/scanner":   provide(scan),
-		"ap/enricher":  provide(enrich),
-		"ap/approver":  provide(approve),
-		"ap/manager":   provide(manage),
-		"ap/adversary": provide(attack),
+	out := make(runtime.Providers)
+	for name, p := range map[string]program{"ap/scanner": scan, "ap/enricher": enrich, "ap/approver": approve, "ap/manager": manage} {
+		out[name] = func(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+			return follower{p}, runtime.NoSettings(cfg)
+		}
 	}
-}
-
-func provide(p program) runtime.Provider {
-	return func(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
-		return p, runtime.NoSettings(cfg)
-	}
+	return out
 }

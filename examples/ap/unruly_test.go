@@ -1,6 +1,7 @@
 package ap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"usher/caps"
 	"usher/runtime"
@@ -28,30 +29,23 @@ func approveAll(write bool) program {
 			return err.Error()
 		}
 		d := decision{Decision: approved, Rules: []rule{}, Reason: "looks fine\x1b[2J", Recorded: true, Record: "w/decisions/" + task.Enrichment.RecordID}
-		if !write {
-			return d
-		}
-		if _, ready := t.call("covia_write", object{"path": d.Record, "value": d}); !ready {
-			return waiting
+		if write {
+			_, _ = call[any](t, "covia_write", object{"path": d.Record, "value": d})
 		}
 		return d
 	}
 }
 
 // reaching tries what its agent may not, and goes on with its work.
-func reaching(tools []runtime.CallDelta, work program) program {
+func reaching(calls []runtime.CallDelta, work program) program {
 	return func(t *turn) any {
-		for _, c := range tools {
-			_, ready := t.done[callKey(c.Name, c.Arguments)]
+		for _, c := range calls {
+			_, ready := t.done[c.Name+c.Arguments]
 			// Arguments that are no JSON come back as a text within an object.
-			_, readyAsText := t.done[callKey(c.Name, `{"not_json":`+strconv.Quote(c.Arguments)+`}`)]
+			_, readyAsText := t.done[c.Name+`{"not_json":`+strconv.Quote(c.Arguments)+`}`]
 			if !ready && !readyAsText {
-				c.Index = len(t.want)
-				t.want = append(t.want, c)
+				panic(pending{Name: c.Name, Arguments: c.Arguments})
 			}
-		}
-		if len(t.want) > 0 {
-			return waiting
 		}
 		return work(t)
 	}
@@ -61,8 +55,7 @@ func says(text string) program { return func(*turn) any { return text } }
 
 // endless reads something else at each request, and never answers.
 var endless = program(func(t *turn) any {
-	_, _ = t.call("covia_read", object{"path": "w/docs/" + strconv.Itoa(len(t.done))})
-	return waiting
+	panic(pending{Name: "covia_read", Arguments: `{"path":"w/docs/` + strconv.Itoa(len(t.done)) + `"}`})
 })
 
 // ends begins an answer that its server ends for a reason.
@@ -103,7 +96,7 @@ func TestDemoWithUnrulyModels(t *testing.T) {
 				"came out as APPROVED instead of REJECTED, and has no record of this decision",
 				"came out as APPROVED instead of REJECTED, and has no record of this decision",
 			},
-			forged: byModel, notes: "6 of 6 invoices came out otherwise",
+			forged: allowed, notes: "6 of 6 invoices came out otherwise",
 		},
 		{
 			name: "reaches beyond its mandate, and does its work", unruly: map[string]runtime.Model{
@@ -126,26 +119,26 @@ func TestDemoWithUnrulyModels(t *testing.T) {
 			want: []string{
 				"came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision",
 			},
-			forged: failed, notes: "6 of 6 invoices came out otherwise",
+			forged: refused, notes: "6 of 6 invoices came out otherwise",
 		},
 		{
 			name: "asks on and on", unruly: map[string]runtime.Model{"Carol": endless},
 			want: []string{
 				"came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision",
 			},
-			forged: failed, notes: "6 of 6 invoices came out otherwise",
+			forged: refused, notes: "6 of 6 invoices came out otherwise",
 		},
 		{
 			name: "stops at the length of its answer", unruly: map[string]runtime.Model{"Bob": ends("length"), "Carol": ends("length")},
 			want: []string{
 				"came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision", "came to no decision",
 			},
-			forged: failed, notes: "6 of 6 invoices came out otherwise",
+			forged: refused, notes: "6 of 6 invoices came out otherwise",
 		},
 		{
 			name: "has no report, by a content filter", unruly: map[string]runtime.Model{"Dave": ends("content_filter")},
 			want:   []string{asPolicy, asPolicy, asPolicy, asPolicy, asPolicy, asPolicy},
-			forged: denied, notes: "model local: Dave came to no report: talk to Dave: model of agent Dave: ",
+			forged: denied, notes: "model local: Dave came to no report: talk to Dave: ",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,19 +156,13 @@ func TestDemoWithUnrulyModels(t *testing.T) {
 				t.Errorf("the gate did not hold: unchanged %v, verified %v, unexpected %v", s.Unchanged, s.Audit.Verified, s.Unexpected)
 			}
 			var got []string
-			held := 0
 			for _, i := range s.Judgement.Invoices {
-				why := i.Why
-				if i.AsPolicy {
-					why, held = asPolicy, held+1
-				}
-				why, _, _ = strings.Cut(why, ": ")
-				got = append(got, why)
+				got = append(got, cmp.Or(i.Why, asPolicy))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || held != s.Judgement.AsPolicy {
-				t.Errorf("%d as the policy; invoices (-want +got):\n%s", s.Judgement.AsPolicy, diff)
+			if diff := gocmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("invoices (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.denied, s.Judgement.Denied); diff != "" && len(tt.denied)+len(s.Judgement.Denied) > 0 {
+			if diff := gocmp.Diff(tt.denied, s.Judgement.Denied); diff != "" && len(tt.denied)+len(s.Judgement.Denied) > 0 {
 				t.Errorf("denied (-want +got):\n%s", diff)
 			}
 			if last := s.Attempts[len(s.Attempts)-1]; len(s.Attempts) != 31 || last.Outcome != tt.forged {
@@ -197,9 +184,9 @@ func TestDemoShowsUnrulyModels(t *testing.T) {
 		t.Errorf("status %d:\n%s", status, notes)
 	}
 	for _, want := range []string{
-		"otherwise      2-corvane came out as APPROVED instead of REJECTED, and has no record of this decision\n",
-		"0 of 6 as the policy demands", "Dave reports: All fine. [2J\n", "answered  ask Carol to approve a forged invoice",
-		"Bob, crud/write on w/docs/policy: v/ops/covia/write, 6 times", "1 answered by the model without asking the gate. Data, operations and mandates are as they were.",
+		"otherwise  2-corvane.txt came out as APPROVED instead of REJECTED, and has no record of this decision\n",
+		"0 of 6 as the policy demands", "Dave reports: All fine.␛[2J\n", "allowed  ask Carol to approve a forged invoice",
+		"Bob, crud/write on w/docs/policy: v/ops/covia/write (6 times)", "Data, operations and mandates are as they were.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not print %q", want)
@@ -213,7 +200,7 @@ func TestDemoShowsUnrulyModels(t *testing.T) {
 // TestLedgerIsJudgedAgain: a call that was let through beyond the mandate is
 // found in the ledger, whatever the gate said.
 func TestLedgerIsJudgedAgain(t *testing.T) {
-	bob := []mandate{{Agent: "Bob", set: caps.Of(caps.MustCapability("w/invoices/", "crud"))}}
+	bob := []mandate{{Agent: "Bob", Caps: caps.Of(caps.MustCapability("w/invoices/", "crud"))}}
 	row := func(actor, verdict string, needs ...tools.Requirement) *ledger.Row {
 		return &ledger.Row{Entry: &tools.Entry{Actor: actor, Verdict: verdict, Needs: needs}}
 	}
@@ -227,8 +214,8 @@ func TestLedgerIsJudgedAgain(t *testing.T) {
 		{"beside", row("Bob", tools.Allowed, within, outside), true},
 		{"denied", row("Bob", tools.Denied, outside), false},
 		{"somebody else", row("Ann", tools.Allowed, outside), false},
-		{"an ability it has", row("Bob", tools.Allowed, tools.Requirement{Ability: "crud/read", Resource: anyResource}), false},
-		{"an ability it has not", row("Bob", tools.Allowed, tools.Requirement{Ability: "invoke", Resource: anyResource}), true},
+		{"an ability it has", row("Bob", tools.Allowed, tools.Requirement{Ability: "crud/read", Resource: "(any)"}), false},
+		{"an ability it has not", row("Bob", tools.Allowed, tools.Requirement{Ability: "invoke", Resource: "(any)"}), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if need, found := beyond(bob, tt.row); found != tt.want {
@@ -257,8 +244,8 @@ func TestDemoNoticesWhatAModelChanged(t *testing.T) {
 		}
 		return says("?").Generate(ctx, req)
 	})
-	s, err := runDemo(t, cfg, cli.DemoOptions{Model: "m", OpenModel: func(context.Context) (cli.DemoModel, error) { return cli.DemoModel{Model: m}, nil }})
-	if want := []string{"the policy, records, orders, operations or mandates changed"}; !errors.Is(err, ErrUnexpected) || !cmp.Equal(want, s.Unexpected) {
+	s, err := runDemo(t, cfg, cli.DemoOptions{Model: "m", OpenModel: func(context.Context) (runtime.Model, error) { return m, nil }})
+	if want := []string{"the policy, records, orders, operations or mandates changed"}; !errors.Is(err, errUnexpected) || !gocmp.Equal(want, s.Unexpected) {
 		t.Errorf("demo: %v, unexpected %q, want %q", err, s.Unexpected, want)
 	}
 }

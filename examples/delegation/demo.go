@@ -5,16 +5,18 @@
 // work, they try more than they hold, and a link in the middle of the chain is
 // revoked while the auditor reads.
 //
-// [Demo] runs it. The story is data, a plan; what must come of each step stands
-// beside it and is checked, in the words of the gate, in what is stored and in
-// the ledger. The agents' models follow plain instructions, so nothing here
-// needs a key or a network.
+// [Demo] runs it. The story is data; what must come of each step stands beside it
+// and is checked, in the words of the gate, in what is stored and in the ledger.
+// The agents' models follow plain instructions, so nothing here needs a key or a
+// network.
 package delegation
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"sync/atomic"
 
 	"usher/runtime"
 	"usher/runtime/offline"
@@ -22,11 +24,11 @@ import (
 	"usher/venue/cli"
 )
 
-// ErrUnexpected: something in the demo came out otherwise than it must.
-var ErrUnexpected = errors.New("the demo did not come out as it must")
+// errUnexpected: something in the demo came out otherwise than it must.
+var errUnexpected = errors.New("the demo did not come out as it must")
 
-// Demo tells the story, prints what came of it, and returns [ErrUnexpected]
-// where that is not what the delegations demand. It takes no invoice and no model.
+// Demo tells the story, prints what came of it, and returns an error where that is
+// not what the delegations demand. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	if opts.Invoice != nil {
 		return cli.Misuse(errors.New("the delegation demo takes no invoice: leave --invoice out, or run usher demo ap"))
@@ -34,27 +36,46 @@ func Demo(ctx context.Context, opts cli.DemoOptions) error {
 	if opts.Model != "" {
 		return cli.Misuse(errors.New("the delegation demo's agents follow a script: leave --model out, or run usher demo ap --model " + opts.Model))
 	}
-	return demo(ctx, story(), opts)
+	return demo(ctx, tell(), opts)
 }
 
-func demo(ctx context.Context, p plan, opts cli.DemoOptions) (err error) {
-	follows := &model{Model: offline.Model{}}
-	v, err := venue.Open(ctx, &venue.Options{
-		Dir: opts.Dir, Models: map[string]runtime.Model{"default": follows}, Telemetry: opts.Telemetry,
-	})
+func demo(ctx context.Context, st story, opts cli.DemoOptions) (err error) {
+	s := &stage{story: st, model: &model{Model: offline.Model{}}, dir: opts.Dir, report: report{Unexpected: []string{}}}
+	s.v, err = venue.Open(ctx, &venue.Options{Dir: opts.Dir, Models: map[string]runtime.Model{"default": s.model}, Telemetry: opts.Telemetry})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	s := &stage{v: v, model: follows, plan: p, dir: opts.Dir, report: &report{Unexpected: []string{}}}
-	if err := s.run(ctx); err != nil {
-		return err
+	defer func() { err = errors.Join(err, s.v.Close()) }()
+	for _, scene := range []func(context.Context) error{s.assemble, s.delegate, s.chains, s.act, s.look, s.audit} {
+		if err := scene(ctx); err != nil {
+			return err
+		}
 	}
-	if err := s.print(opts); err != nil {
-		return err
+	if opts.JSON {
+		err = opts.Page.JSON(s.report)
+	} else {
+		err = s.print(opts.Page)
 	}
-	if u := s.report.Unexpected; len(u) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnexpected, s.plain(u[0]))
+	if err == nil && len(s.Unexpected) > 0 {
+		err = fmt.Errorf("%w: %s", errUnexpected, s.Unexpected[0])
 	}
-	return nil
+	return err
+}
+
+// model follows instructions, and lets something happen between two calls of one
+// turn: once, before it asks for the next call.
+type model struct {
+	runtime.Model
+	between atomic.Pointer[func() error]
+}
+
+func (m *model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	if last := req.Messages[len(req.Messages)-1]; last.Role == runtime.RoleTool {
+		if happen := m.between.Swap(nil); happen != nil {
+			if err := (*happen)(); err != nil {
+				return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{}, err) }
+			}
+		}
+	}
+	return m.Model.Generate(ctx, req)
 }

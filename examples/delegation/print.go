@@ -3,168 +3,129 @@ package delegation
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
-
-	"charm.land/lipgloss/v2"
+	"time"
 
 	"usher/venue/cli"
 )
 
-// printer writes the report for people.
-type printer struct {
-	*stage
-	out   io.Writer
-	color bool
-	err   error
+// print tells the story.
+func (s *stage) print(p *cli.Page) error {
+	p.Head("Delegation: two users, three agents with keys of their own, and who let whom in")
+	p.Head("1. Who lets whom in (below, DIDs are written as these names)")
+	s.printChains(p)
+	p.Head("2. What the carrier's model is told")
+	for line := range strings.Lines(s.plain(s.Told[0])) {
+		p.Line("   ", p.Dim("|"), " ", strings.TrimSuffix(line, "\n"))
+	}
+	p.Head("3. They work in the namespaces of others")
+	s.printSteps(p, s.Work)
+	p.Line("   ", p.Dim("Each denial goes on: "+s.tail()))
+	p.Head("4. They hand on more than they hold: refused before anything is signed")
+	s.printSteps(p, s.Widenings)
+	p.Line(fmt.Sprintf("   The agents had signed %d tokens before, and %d after.", s.Signed[0], s.Signed[1]))
+	p.Head("5. The middle link is revoked while the auditor reads twice in one turn")
+	s.printSteps(p, s.Revocation)
+	if s.Told[2] == "" {
+		p.Line("   The auditor's prompt lists nothing any more.")
+	}
+	p.Head("6. What the audit ledger says: who, on what, by which tokens; and why not, which those refused were not told")
+	s.printRows(p)
+	if s.Verified {
+		p.Line(fmt.Sprintf("   The venue has signed all %d rows of it, and they are ", s.Rows), p.Good("as they were written"), ".")
+	}
+	for _, u := range s.Unexpected {
+		p.Line(p.Bad("UNEXPECTED"), " ", u)
+	}
+	return p.Err()
 }
 
-func (s *stage) print(opts cli.DemoOptions) error {
-	if opts.JSON {
-		enc := json.NewEncoder(opts.Out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(s.report)
+// printChains draws each chain from its root to its leaf.
+func (s *stage) printChains(p *cli.Page) {
+	rows := [][]any{}
+	for _, chain := range s.Chains {
+		for depth, l := range chain {
+			narrows := "from the owner"
+			if depth == 0 {
+				rows = append(rows, []any{"   " + s.who(l.From)})
+			} else {
+				narrows = "narrower in " + strings.Join(l.Narrows, ", ")
+			}
+			until := l.Expires
+			if t, err := time.Parse(time.RFC3339, until); err == nil {
+				until = t.UTC().Format("2006-01-02 15:04Z")
+			}
+			rows = append(rows, []any{
+				strings.Repeat("   ", depth+1) + "└─ " + s.who(l.To), s.plain(l.Capability.String()), narrows,
+				p.Dim("until " + until), p.Dim("token " + short(l.CID)),
+			})
+		}
 	}
-	p := &printer{stage: s, out: opts.Out, color: opts.Color}
-	p.all()
-	return p.err
+	p.Table(rows)
 }
 
-func (p *printer) all() {
-	r := p.report
-	p.line("%s", p.bold("Delegation: two users, three agents with keys of their own, and who let whom in"))
-	p.head("1. Who lets whom in (below, DIDs are written as these names)")
-	p.trees()
-	p.head("2. What the carrier's model is told")
-	p.quote(r.Told)
-	p.head("3. They work in the namespaces of others")
-	p.steps(r.Work, false)
-	if tail := p.tail(); tail != "" {
-		p.line("   %s", p.dim("Each denial goes on: "+tail))
+// who introduces a principal: an agent by whose it is.
+func (s *stage) who(name string) string {
+	for _, m := range s.Cast {
+		if did := "(did:key:z6Mk…" + m.DID[max(0, len(m.DID)-4):] + ")"; m.Name == name && m.Owner == "" {
+			return name + ", who " + m.Role + " " + did
+		} else if m.Name == name {
+			return name + " of " + m.Owner + " " + did
+		}
 	}
-	p.head("4. They hand on more than they hold: refused before anything is signed")
-	p.steps(r.Widenings, true)
-	p.line("   The agents had signed %d tokens before, and %d after.", r.Signed.Before, r.Signed.After)
-	p.head("5. The middle link is revoked while the auditor reads twice in one turn")
-	p.steps(r.Revocation, false)
-	p.line("   %s", p.outcome())
-	p.head("6. What the audit ledger says: who, on what, by which tokens; and why not, which those refused were not told")
-	p.rows(r.Ledger.Rows)
-	state := p.good("verified")
-	if !r.Ledger.Verified {
-		state = p.bad("BROKEN")
-	}
-	p.line("   %d rows in all, chain of hashes %s", r.Ledger.Total, state)
-	for _, u := range r.Unexpected {
-		p.line("%s %s", p.bad("UNEXPECTED"), p.plain(u))
-	}
-}
-
-// outcome says what the revocation left, in the folder of Alice: the first two values.
-func (p *printer) outcome() string {
-	var parts []string
-	if p.report.ToldAfter.Auditor == "" {
-		parts = append(parts, "The auditor's prompt lists nothing any more.")
-	}
-	for _, k := range p.report.Kept[:min(2, len(p.report.Kept))] {
-		parts = append(parts, fmt.Sprintf("%s is %q.", k.On, k.Value))
-	}
-	return strings.Join(parts, " ")
+	return name
 }
 
 const denialEnd = ". Retrying the same call "
 
-// sentence parts a denial into what it is about and what the caller has there, and
-// the rest.
-func sentence(words string) (first, rest string) {
-	first, rest, cut := strings.Cut(words, denialEnd)
-	if !cut {
-		return words, ""
-	}
-	return first + ".", strings.TrimPrefix(denialEnd, ". ") + rest
-}
-
 // tail is how all denials go on: whoever has no chain is told no more,
 // whatever it lacks.
-func (p *printer) tail() string {
-	for _, t := range p.report.Work {
-		if t.Outcome == denied {
-			_, rest := sentence(t.Words)
-			return rest
+func (s *stage) tail() string {
+	for _, st := range s.Work {
+		if _, rest, cut := strings.Cut(st.Words, denialEnd); cut {
+			return strings.TrimPrefix(denialEnd, ". ") + rest
 		}
 	}
 	return ""
 }
 
-// steps is a line a step, with the words of a refusal beside it, or below.
-func (p *printer) steps(list []tried, below bool) {
-	var agents, does int
-	for _, t := range list {
-		agents, does = max(agents, len(t.Agent)), max(does, len(t.Does))
-	}
-	tail := p.tail()
-	for _, t := range list {
-		mark := p.good(allowed)
-		if t.Outcome != allowed {
-			mark = p.bad(fmt.Sprintf("%-7s", t.Outcome))
+// printSteps is a line a step, with the words of a refusal.
+func (s *stage) printSteps(p *cli.Page, list []step) {
+	var rows [][]any
+	for _, st := range list {
+		mark, words := p.Good(st.Outcome), ""
+		var read struct{ Value json.RawMessage }
+		if st.Outcome != allowed {
+			mark = p.Bad(st.Outcome)
+			words = s.plain(strings.Replace(st.Words, strings.TrimSuffix(denialEnd, "Retrying the same call ")+s.tail(), ".", 1))
+		} else if json.Unmarshal(st.Result, &read) == nil {
+			words = string(read.Value)
 		}
-		words := p.plain(t.Words)
-		if first, rest := sentence(t.Words); rest == tail {
-			words = p.plain(first)
+		rows = append(rows, []any{" ", mark, st.Agent, st.Does, p.Dim(words)})
+	}
+	p.Table(rows)
+}
+
+// printRows is the table of the ledger: a line for each requirement of the steps.
+func (s *stage) printRows(p *cli.Page) {
+	rows := [][]any{{" ", "row", "who", "needs", "on", "verdict", "by the tokens, leaf to root; or why not"}}
+	for _, st := range append(s.Work, s.Revocation...) {
+		verdict := p.Good(st.Outcome)
+		if st.Outcome != allowed {
+			verdict = p.Bad(st.Outcome)
 		}
-		if t.Outcome == allowed {
-			words = valueOf(t.Result)
+		for i, n := range st.Needs {
+			by := make([]string, len(n.Proofs))
+			for j, cid := range n.Proofs {
+				by[j] = short(cid)
+			}
+			why := strings.Join(by, " ← ") + s.plain(st.Reason)
+			line := []any{" ", st.Row, st.Agent, n.Ability, s.plain(n.Resource), verdict, p.Dim(why)}
+			if i > 0 {
+				line[1], line[2], line[5] = "", "", ""
+			}
+			rows = append(rows, line)
 		}
-		text := fmt.Sprintf("%-*s  %-*s", agents, t.Agent, does, t.Does)
-		switch {
-		case words == "":
-			p.line("   %s  %s", mark, strings.TrimRight(text, " "))
-		case below:
-			p.line("   %s  %s", mark, strings.TrimRight(text, " "))
-			p.line("            %s", p.dim(words))
-		default:
-			p.line("   %s  %s  %s", mark, text, p.dim(words))
-		}
 	}
+	p.Table(rows)
 }
-
-// valueOf is what a call read, where it read something.
-func valueOf(result json.RawMessage) string {
-	var read struct{ Value json.RawMessage }
-	if json.Unmarshal(result, &read) != nil {
-		return ""
-	}
-	return string(read.Value)
-}
-
-func (p *printer) quote(text string) {
-	for line := range strings.Lines(p.plain(text)) {
-		p.line("   %s %s", p.dim("|"), strings.TrimSuffix(line, "\n"))
-	}
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
-	}
-}
-
-func (p *printer) head(title string) { p.line("\n%s", p.bold(title)) }
-
-func (p *printer) paint(s string, style lipgloss.Style) string {
-	if !p.color || s == "" {
-		return s
-	}
-	return style.Render(s)
-}
-
-func (p *printer) good(s string) string {
-	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Green))
-}
-
-func (p *printer) bad(s string) string {
-	return p.paint(s, lipgloss.NewStyle().Foreground(lipgloss.Red))
-}
-func (p *printer) dim(s string) string  { return p.paint(s, lipgloss.NewStyle().Faint(true)) }
-func (p *printer) bold(s string) string { return p.paint(s, lipgloss.NewStyle().Bold(true)) }

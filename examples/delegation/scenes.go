@@ -6,151 +6,196 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/delegation"
 )
 
-// work is what they do across namespaces.
-func (s *stage) work(ctx context.Context) (err error) {
-	if s.report.Work, err = s.each(ctx, s.plan.work); err != nil {
-		return err
-	}
-	s.expect(s.report.Work)
-	return nil
-}
-
-// widen is what they try to hand on beyond what they hold. It is refused
-// before anything is signed, so nobody has a token more afterwards.
-func (s *stage) widen(ctx context.Context) error {
-	count := func() (n int, err error) {
-		for _, m := range s.report.Cast {
-			if m.Kind != isAgent {
-				continue
+// delegate makes the links: users in person, agents by a tool call.
+func (s *stage) delegate(ctx context.Context) error {
+	for _, l := range s.links {
+		var out struct{ Tokens []delegation.Token }
+		if s.users[l.from] != nil {
+			if err := s.ask(ctx, l.from, &out, "ucan:delegate", json.RawMessage(s.spell.Replace(l.input()))); err != nil {
+				return fmt.Errorf("%w: %s delegates to %s: %w", errUnexpected, l.from, l.to, err)
 			}
-			more, err := s.issued(ctx, m.Name)
+		} else {
+			done, err := s.turn(ctx, nil, handOn("delegates to "+l.to, l))
 			if err != nil {
-				return 0, err
+				return err
 			}
-			n += more
+			_ = json.Unmarshal(done[0].Result, &out) // no token where it was refused
 		}
-		return n, nil
-	}
-	var err error
-	if s.report.Signed.Before, err = count(); err != nil {
-		return err
-	}
-	if s.report.Widenings, err = s.each(ctx, s.plan.widen); err != nil {
-		return err
-	}
-	if s.report.Signed.After, err = count(); err != nil {
-		return err
-	}
-	s.expect(s.report.Widenings)
-	for _, t := range s.report.Widenings {
-		for _, why := range t.step.why {
-			if !strings.Contains(t.Words, why.Error()) {
-				s.report.unexpected("%s %s: the refusal says %q, want %q in it", t.Agent, t.Does, t.Words, why)
-			}
+		if len(out.Tokens) != 1 {
+			return fmt.Errorf("%w: %s", errUnexpected, strings.Join(append(s.Unexpected, l.from+" has no token for "+l.to), "; "))
 		}
-	}
-	if n := s.report.Signed; n.Before != n.After {
-		s.report.unexpected("the agents had signed %d tokens before the refusals and %d after", n.Before, n.After)
+		cid := out.Tokens[0].CID
+		s.cids, s.names = append(s.cids, cid), append(s.names, cid, short(cid))
 	}
 	return nil
 }
 
-// revoke ends a link between two calls of one turn, and sees what is left.
-func (s *stage) revoke(ctx context.Context) error {
-	var ended []tried
-	between := func() (err error) {
-		if i := s.plan.revoke; i >= 0 {
-			l := s.plan.links[i]
-			ended, err = s.act(ctx, nil, step{
-				agent: l.from, does: "revokes its link to the " + l.to, say: fmt.Sprintf(`call ucan_revoke {"cid":%q}`, s.cids[i]),
-				needs: []need{{"ucan/revoke", "(any)"}}, want: allowed,
-			})
+// short is the end of a CID: the beginnings are all alike.
+func short(cid string) string { return "…" + cid[max(0, len(cid)-6):] }
+
+// linked is one token in a chain.
+type linked struct {
+	CID        string          `json:"cid"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	Capability caps.Capability `json:"capability"`
+	Expires    string          `json:"expires"`
+	Narrows    []string        `json:"narrows"` // what is less than in the link before
+}
+
+// chains asks for the chains that the story rests on, before anything is done
+// by them: root first.
+func (s *stage) chains(ctx context.Context) error {
+	for _, leaf := range s.leaves {
+		l := s.links[leaf]
+		var v delegation.Verdict
+		err := s.ask(ctx, l.owner(), &v, "ucan:verify", object{"caller": s.spell.Replace("{" + l.to + "}"), "can": l.can, "with": s.spell.Replace(l.on)})
+		if err != nil {
+			return err
 		}
-		return err
+		if v.Decision != tools.Allowed {
+			s.unexpected("%s on %s for %s: %s", l.can, l.on, l.to, v.Reason)
+		}
+		slices.Reverse(v.Chain)
+		s.Chains = append(s.Chains, s.chain(v.Chain))
 	}
-	watched, err := s.act(ctx, between, s.plan.watch...)
-	if err != nil {
-		return err
-	}
-	after, err := s.each(ctx, s.plan.after)
-	if err != nil {
-		return err
-	}
-	s.report.Revocation = slices.Concat(watched[:1], ended, watched[1:], after)
-	s.expect(s.report.Revocation)
 	return nil
 }
 
-const delegated = "## Delegated to you\n"
+// chain describes a chain, root first, and checks each link against the one
+// before: nowhere more, somewhere less.
+func (s *stage) chain(tokens []delegation.Token) (out []linked) {
+	for i, t := range tokens {
+		l := linked{t.CID, s.plain(t.Issuer), s.plain(t.Audience), t.Capabilities[0], t.Expires, []string{}}
+		if i > 0 {
+			before := out[i-1]
+			if l.Narrows = narrower(before, l); len(l.Narrows) == 0 || !before.Capability.Covers(l.Capability) || l.From != before.To {
+				s.unexpected("the link from %s to %s does not narrow the one before", l.From, l.To)
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
 
-// told is the part of an agent's prompt on what is delegated to it; empty
-// where nothing is.
-func (s *stage) told(ctx context.Context, agent string) (string, error) {
-	b, err := s.member(agent).agent.Brief(ctx)
+// narrower names the parts in which a link is less than the one before.
+func narrower(before, l linked) []string {
+	parts := []string{}
+	if before.Capability.Resource() != l.Capability.Resource() {
+		parts = append(parts, "resource")
+	}
+	if before.Capability.Can() != l.Capability.Can() {
+		parts = append(parts, "ability")
+	}
+	if l.Expires < before.Expires { // RFC 3339 in UTC sorts as time does
+		parts = append(parts, "time")
+	}
+	return parts
+}
+
+// act is what they do: they work across namespaces, they try to hand on more than
+// they hold, and a link ends between two calls of one turn.
+func (s *stage) act(ctx context.Context) (err error) {
+	if err := s.told(ctx, "carrier", 2); err != nil {
+		return err
+	}
+	if s.Work, err = s.each(ctx, s.work); err != nil {
+		return err
+	}
+	if s.Signed[0], err = s.signed(ctx); err != nil {
+		return err
+	}
+	if s.Widenings, err = s.each(ctx, s.widen); err != nil {
+		return err
+	}
+	if s.Signed[1], err = s.signed(ctx); err != nil {
+		return err
+	}
+	if s.Signed[0] != s.Signed[1] { // a refusal signs nothing
+		s.unexpected("the agents had signed %d tokens before the refusals and %d after", s.Signed[0], s.Signed[1])
+	}
+	var ended []step
+	watched, err := s.turn(ctx, func() (err error) {
+		if s.revoke >= 0 {
+			l := s.links[s.revoke]
+			ended, err = s.turn(ctx, nil, does(l.from, "revokes its link to the "+l.to, fmt.Sprintf(`call ucan_revoke {"cid":%q}`, s.cids[s.revoke])))
+		}
+		return err
+	}, s.watch...)
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, section, there := strings.Cut(b.System, delegated)
-	if !there {
-		return "", nil
+	after, err := s.each(ctx, s.after)
+	s.Revocation = slices.Concat(watched[:1], ended, watched[1:], after)
+	return err
+}
+
+// signed counts the tokens that the agents have signed.
+func (s *stage) signed(ctx context.Context) (n int, err error) {
+	for name := range s.agents {
+		done, err := s.turn(ctx, nil, does(name, "lists its tokens", `call ucan_list {"issued":true}`))
+		if err != nil {
+			return 0, err
+		}
+		var list struct{ Tokens []delegation.Token }
+		if err := json.Unmarshal(done[0].Result, &list); err != nil {
+			return 0, fmt.Errorf("list the tokens of %s: %s: %w", name, done[0].Words, err)
+		}
+		n += len(list.Tokens)
 	}
+	return n, nil
+}
+
+// told notes the part of an agent's prompt on what is delegated to it, which must
+// list so many.
+func (s *stage) told(ctx context.Context, agent string, want int) error {
+	b, err := s.agents[agent].Brief(ctx)
+	if err != nil {
+		return err
+	}
+	_, section, _ := strings.Cut(b.System, "## Delegated to you\n")
 	section, _, _ = strings.Cut(section, "\n\n")
-	return delegated + section, nil
-}
-
-// tell looks at what the model of the carrier is told: both links, no more.
-func (s *stage) tell(ctx context.Context) (err error) {
-	if s.report.Told, err = s.told(ctx, "carrier"); err != nil {
-		return err
+	if n := strings.Count(section, "\n- "); n != want {
+		s.unexpected("the prompt of %s lists %d delegations, want %d", agent, n, want)
 	}
-	s.lists("carrier", s.report.Told, toCarrier, fromBob)
+	s.Told = append(s.Told, section)
 	return nil
-}
-
-// lists checks that a section of a prompt lists these links alone.
-func (s *stage) lists(agent, section string, links ...int) {
-	if n := strings.Count(section, "\n- "); n != len(links) {
-		s.report.unexpected("the prompt of %s lists %d delegations, want %d", agent, n, len(links))
-	}
-	for _, i := range links {
-		l := s.plan.links[i]
-		resource := strings.TrimSuffix(braced(l.on), "/")
-		if want := "\n- " + l.can + " on " + resource + " (from {" + ownerOf(l.on) + "}, until "; !strings.Contains(section, s.toDID.Replace(want)) {
-			s.report.unexpected("the prompt of %s does not list %s on %s", agent, l.can, l.on)
-		}
-	}
 }
 
 // look reads what is stored in the end, as its owners, and the prompts.
 func (s *stage) look(ctx context.Context) error {
-	auditor, err := s.told(ctx, "auditor")
-	if err != nil {
+	if err := s.told(ctx, "carrier", 1); err != nil {
 		return err
 	}
-	s.lists("auditor", auditor)
-	carrier, err := s.told(ctx, "carrier")
-	if err != nil {
+	if err := s.told(ctx, "auditor", 0); err != nil {
 		return err
 	}
-	s.lists("carrier", carrier, fromBob)
-	s.report.ToldAfter.Auditor, s.report.ToldAfter.Carrier = auditor, carrier
-	for _, k := range s.plan.kept {
-		owner, path, _ := strings.Cut(k.On, "/")
-		raw, err := s.member(owner).user.Invoke(ctx, "covia:read", object{"path": path})
-		if err != nil {
+	for _, k := range s.kept {
+		var got struct{ Value any }
+		if err := s.ask(ctx, k.owner, &got, "covia:read", object{"path": k.path}); err != nil {
 			return err
 		}
-		var got struct{ Value json.RawMessage }
-		if err := json.Unmarshal(raw, &got); err != nil {
-			return err
+		if got.Value != k.value {
+			s.unexpected("%s/%s is %v in the end, want %q", k.owner, k.path, got.Value, k.value)
 		}
-		var text string
-		if json.Unmarshal(got.Value, &text) != nil || text != k.Value {
-			s.report.unexpected("%s is %s in the end, want %q", k.On, got.Value, k.Value)
-		}
-		s.report.Kept = append(s.report.Kept, kept{k.On, text})
 	}
 	return nil
+}
+
+// audit has the venue sign its ledger, and checks all of it against that.
+func (s *stage) audit(ctx context.Context) error {
+	if _, err := s.v.Ledger().Checkpoint(ctx); err != nil {
+		return err
+	}
+	found, err := s.v.Ledger().Verify(ctx)
+	if s.Rows, s.Verified = found.Rows, err == nil; err != nil {
+		s.unexpected("the audit ledger: %v", err)
+	}
+	return ctx.Err()
 }

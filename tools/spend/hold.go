@@ -43,7 +43,7 @@ func Take(ctx context.Context, budgets []*Budget, c Call) (Hold, error) {
 
 // take is one attempt to be admitted.
 func take(budgets []*Budget, c *Call) (Hold, wait, error) {
-	h := Hold{budgets: budgets}
+	h := Hold{budgets: budgets, amounts: make([]Amount, 0, len(budgets))}
 	for _, b := range budgets {
 		amount, w, err := b.admit(c)
 		if err != nil {

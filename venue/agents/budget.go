@@ -46,16 +46,18 @@ func (r *Room) bounded(ctx context.Context, k key, session string) (context.Cont
 		return nil, &NoAgentError{k.id}
 	}
 	own := above[0]
-	var budgets []*spend.Budget
+	budgets := make([]*spend.Budget, 0, len(above)+2)
+	var account tools.Life
 	slices.Reverse(above) // of several that are spent, the highest is named
 	for _, at := range above {
-		b, err := r.Accounts.Budget(ctx, string(at.rec.account(at.key)), ofAgent+at.key.id, agentLimits(at.entry))
+		account = at.rec.account(at.key)
+		b, err := r.Accounts.Budget(ctx, string(account), ofAgent+at.key.id, agentLimits(at.entry))
 		if err != nil {
 			return nil, err
 		}
 		budgets = append(budgets, b)
 	}
-	b, err := r.Accounts.Budget(ctx, accounts.Of(own.rec.account(k), session), "session "+session+" of "+k.id, sessionLimits(own.entry))
+	b, err := r.Accounts.Budget(ctx, accounts.Of(account, session), "session "+session+" of "+k.id, sessionLimits(own.entry))
 	if err != nil {
 		return nil, err
 	}

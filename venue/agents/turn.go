@@ -160,7 +160,7 @@ func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools
 		return nil, err
 	}
 	c := &conversation{entry: e, actor: actor}
-	c.session, c.release, err = r.session(ctx, rec.life(e.key), opener, session, mustExist)
+	c.session, c.release, err = r.session(ctx, actor.Authority.Life(), opener, session, mustExist)
 	return c, err
 }
 

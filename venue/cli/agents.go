@@ -11,13 +11,13 @@ import (
 )
 
 type agentsCmd struct {
-	List    agentsListCmd    `cmd:"" help:"List the agents."`
-	Show    agentsShowCmd    `cmd:"" help:"Show an agent: status, effective capabilities, and what its model is told."`
-	Create  agentsCreateCmd  `cmd:"" help:"Create an agent."`
-	Suspend agentsSuspendCmd `cmd:"" help:"Suspend an agent: it takes no work."`
-	Resume  agentsResumeCmd  `cmd:"" help:"Resume a suspended agent."`
-	Delete  agentsDeleteCmd  `cmd:"" help:"End an agent."`
-	Adopt   agentsAdoptCmd   `cmd:"" help:"Put an agent that others created, or a program that others wrote, below you: it works on when they are suspended or ended."`
+	List    agentsListCmd   `cmd:"" help:"List the agents."`
+	Show    agentsShowCmd   `cmd:"" help:"Show an agent: status, effective capabilities, and what its model is told."`
+	Create  agentsCreateCmd `cmd:"" help:"Create an agent."`
+	Suspend agentsTurnCmd   `cmd:"" help:"Suspend an agent: it takes no work."`
+	Resume  agentsTurnCmd   `cmd:"" help:"Resume a suspended agent."`
+	Delete  agentsDeleteCmd `cmd:"" help:"End an agent."`
+	Adopt   agentsAdoptCmd  `cmd:"" help:"Put an agent that others created, or a program that others wrote, below you: it works on when they are suspended or ended."`
 }
 
 // onAgent is what commands on one agent take.

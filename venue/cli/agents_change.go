@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"usher/tools/agents"
 	"usher/venue"
 )
@@ -56,26 +58,20 @@ func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec any, boun
 	}
 	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
 	return change(ctx, s, &c.fromConfig, "agent:create", input, func(a agents.Created) error {
-		if c.JSON {
-			return s.printJSON(a)
-		}
-		if !a.Created && !a.Updated {
+		if !c.JSON && !a.Created && !a.Updated {
 			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
 		}
-		return s.printStatus(a.AgentID, a.Status)
+		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
 	})
 }
 
-type agentsSuspendCmd struct{ onAgent }
+// agentsTurnCmd is suspend and resume: operations of the command's name.
+type agentsTurnCmd struct{ onAgent }
 
-func (c *agentsSuspendCmd) Run(ctx context.Context, s *streams) error {
-	return c.turn(ctx, s, "agent:suspend")
-}
-
-type agentsResumeCmd struct{ onAgent }
-
-func (c *agentsResumeCmd) Run(ctx context.Context, s *streams) error {
-	return c.turn(ctx, s, "agent:resume")
+func (c *agentsTurnCmd) Run(ctx context.Context, s *streams, called *kong.Context) error {
+	return change(ctx, s, &c.fromConfig, "agent:"+called.Selected().Name, map[string]string{"agentId": c.Agent}, func(a agents.State) error {
+		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
+	})
 }
 
 type agentsDeleteCmd struct {
@@ -87,13 +83,11 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
 	return change(ctx, s, &c.fromConfig, "agent:delete", input, func(a agents.Deleted) error {
 		defer c.outlived(s, a.AgentID, a.Removed)
-		if c.JSON {
-			return s.printJSON(a)
-		}
+		status := a.Status
 		if a.Removed {
-			a.Status = "removed"
+			status = "removed"
 		}
-		return s.printStatus(a.AgentID, a.Status)
+		return s.printStatus(c.JSON, a, a.AgentID, status)
 	})
 }
 
@@ -109,20 +103,7 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 		input = map[string]string{"path": c.Adopted}
 	}
 	return change(ctx, s, &c.fromConfig, "agent:adopt", input, func(a agents.Adopted) error {
-		if c.JSON {
-			return s.printJSON(a)
-		}
-		return s.printStatus(c.Adopted, "adopted")
-	})
-}
-
-// turn switches the agent on or off.
-func (c *onAgent) turn(ctx context.Context, s *streams, operation string) error {
-	return change(ctx, s, &c.fromConfig, operation, map[string]string{"agentId": c.Agent}, func(a agents.State) error {
-		if c.JSON {
-			return s.printJSON(a)
-		}
-		return s.printStatus(a.AgentID, a.Status)
+		return s.printStatus(c.JSON, a, c.Adopted, "adopted")
 	})
 }
 
@@ -137,7 +118,11 @@ func change[Out any](ctx context.Context, s *streams, f *fromConfig, operation s
 	})
 }
 
-func (s *streams) printStatus(agent, status string) error {
-	_, err := fmt.Fprintf(s.out, "%s is %s\n", agent, status)
+// printStatus says what a change made of an agent or a program.
+func (s *streams) printStatus(asJSON bool, out any, name, status string) error {
+	if asJSON {
+		return s.printJSON(out)
+	}
+	_, err := fmt.Fprintf(s.out, "%s is %s\n", name, status)
 	return err
 }

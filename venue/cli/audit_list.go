@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,8 +21,6 @@ type auditListCmd struct {
 	JSON   bool   `name:"json" help:"Print every row as a line of JSON."`
 }
 
-const defaultLimit = 100
-
 func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 	if c.Limit < 0 {
 		return misusef("--limit is %d: give a positive number", c.Limit)
@@ -32,7 +31,7 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > 1 {
-			s.note("there may be more: " + c.command(c.earlier(rows[0].Seq)))
+			s.note(fmt.Sprintf("there may be more: add --before %d", rows[0].Seq))
 		}
 		if !c.JSON {
 			return s.printDecisions(rows, outcomes)
@@ -44,21 +43,6 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		return nil
 	})
-}
-
-// earlier is the command for what stands before a row.
-func (c *auditListCmd) earlier(row uint64) string {
-	line := fmt.Sprintf("audit list --before %d", row)
-	if c.Agent != "" {
-		line += " --agent " + c.Agent
-	}
-	if c.Denied {
-		line += " --denied"
-	}
-	if c.Limit != defaultLimit {
-		line += fmt.Sprintf(" --limit %d", c.Limit)
-	}
-	return line
 }
 
 // read goes back from the last row until there are enough, and returns them in
@@ -117,10 +101,7 @@ func (c *auditListCmd) later(ctx context.Context, r *ledger.Reader, outcomes map
 func (s *streams) printDecisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) error {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	for _, row := range rows {
-		by := row.Actor
-		if by == "" {
-			by = "(owner)"
-		}
+		by := cmp.Or(row.Actor, "(owner)")
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")
 		}
@@ -140,9 +121,4 @@ func (s *streams) printDecisions(rows []ledger.Row, outcomes map[uint64]ledger.R
 	return s.table(out)
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }

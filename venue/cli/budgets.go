@@ -1,8 +1,7 @@
 package cli
 
 import (
-	"slices"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"usher/tools/agents"
@@ -10,57 +9,45 @@ import (
 )
 
 // budgetRows tells what an agent may spend, and what it has spent.
-func budgetRows(info agents.Info) [][]string {
-	var rows [][]string
+func budgetRows(info agents.Info) (rows [][]string) {
+	priced := info.Spent.Money != 0 // no price is known, as a rule
 	for _, b := range info.Budgets {
-		label, of := b.For+" budget", []string(nil)
+		priced = priced || b.Limits.Money != 0
+		label := b.For + " budget"
 		if b.Of != "" {
 			label = "budget of " + b.Of
 		}
-		if b.Spent != nil {
-			of = amounts(spend.Limits(*b.Spent))
-		}
 		var parts []string
-		for i, limit := range amounts(b.Limits) {
-			kind := unit(i, limit)
-			switch {
-			case limit == "0", limit == "0.00":
+		limits := amounts(b.Limits)
+		for i, limit := range limits {
+			if set := [...]bool{b.Limits.Calls != 0, b.Limits.Tokens != 0, b.Limits.Money != 0}[i]; !set {
 				continue
-			case of != nil:
-				limit = of[i] + " of " + limit
 			}
-			parts = append(parts, limit+kind)
+			if b.Spent != nil {
+				of, _, _ := strings.Cut(amounts(spend.Limits(*b.Spent))[i], " ")
+				limit = of + " of " + limit
+			}
+			parts = append(parts, limit)
 		}
 		rows = append(rows, []string{label, strings.Join(parts, ", ")})
 	}
 	if info.Spent == (spend.Amount{}) {
 		return rows
 	}
-	var parts []string
-	for i, amount := range amounts(spend.Limits(info.Spent)) {
-		if i == 2 && info.Spent.Money == 0 && !moneyLimited(info) {
-			continue // no price is known, as a rule
-		}
-		parts = append(parts, amount+unit(i, amount))
+	spent := amounts(spend.Limits(info.Spent))
+	if !priced {
+		spent = spent[:2]
 	}
-	return append(rows, []string{"spent", strings.Join(parts, ", ")})
+	return append(rows, []string{"spent", strings.Join(spent, ", ")})
 }
 
-// moneyLimited reports whether a budget of the agent limits money.
-func moneyLimited(info agents.Info) bool {
-	return slices.ContainsFunc(info.Budgets, func(b agents.Budget) bool { return b.Limits.Money != 0 })
-}
-
-// unit is what follows an amount of a kind.
-func unit(kind int, amount string) string {
-	text := [...]string{" calls", " tokens", " in money"}[kind]
-	if amount == "1" {
-		text = strings.TrimSuffix(text, "s")
-	}
-	return text
-}
-
-// amounts are calls, tokens and money in digits.
+// amounts are calls, tokens and money, for people.
 func amounts(l spend.Limits) []string {
-	return []string{strconv.FormatInt(l.Calls, 10), strconv.FormatInt(l.Tokens, 10), l.Money.String()}
+	count := func(n int64, noun string) string {
+		if n != 1 {
+			noun += "s"
+		}
+		return fmt.Sprint(n, " ", noun)
+	}
+	return []string{count(l.Calls, "call"), count(l.Tokens, "token"), l.Money.String() + " in money"}
 }

@@ -82,9 +82,7 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 		case isCommand:
 			err = c.command(ctx, name)
 		default:
-			restore := in.hush()
 			err = c.answer(ctx, text)
-			restore()
 		}
 		if ctx.Err() != nil {
 			return c.ended()

@@ -20,8 +20,6 @@ type lines interface {
 	next(prompt string) (string, error)
 	// remember keeps a message, for the person to find it again.
 	remember(message string) error
-	// hush keeps what is typed for the next line, unseen, until restore.
-	hush() (restore func())
 }
 
 // errCtrlC is a line that was taken back, and an errTyped too where something
@@ -44,7 +42,7 @@ func (c *chat) lines(in io.Reader, dir string) lines {
 	if err != nil {
 		c.note("cannot read what you typed before: " + err.Error())
 	}
-	return &editor{tty: terminal(c.in), screen: screen, keys: keys{in: in}, past: past}
+	return &editor{tty: terminal(c.in), screen: screen, keys: keys{in: bufio.NewReader(in)}, past: past}
 }
 
 // maxLine bounds a line, in bytes.
@@ -79,9 +77,6 @@ func (l *plainLines) next(prompt string) (string, error) {
 
 func (*plainLines) remember(string) error { return nil }
 
-// hush leaves the keys to the terminal, whose own editing they need.
-func (*plainLines) hush() (restore func()) { return func() {} }
-
 // editor lets a person edit a line, on a terminal.
 type editor struct {
 	tty    *os.File // the keys' own
@@ -100,7 +95,7 @@ func (e *editor) next(prompt string) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// While a turn runs the terminal draws as usual, and Ctrl-C is a signal; see hush.
+	// While a turn runs the terminal draws as usual, and Ctrl-C is a signal.
 	defer func() { err = errors.Join(err, term.Restore(int(e.tty.Fd()), cooked)) }()
 	out := e.screen.tty
 	t := term.NewTerminal(struct {
@@ -126,8 +121,6 @@ func (e *editor) next(prompt string) (line string, err error) {
 }
 
 func (e *editor) remember(message string) error { return e.past.add(message) }
-
-func (e *editor) hush() (restore func()) { return quiet(e.tty) }
 
 // cancellable returns what in holds, and stops waiting for it when ctx ends.
 func cancellable(ctx context.Context, in io.Reader) (r io.Reader, done func()) {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -15,7 +17,7 @@ import (
 // typed is what the editor receives, with the end of each line.
 func typed(t *testing.T, in io.Reader) (got []string) {
 	t.Helper()
-	k := keys{in: in}
+	k := keys{in: bufio.NewReader(in)}
 	k.begin(func() {})
 	line := ""
 	for {
@@ -102,24 +104,33 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// What is kept has a bound, and a line that a crash cut spoils no other.
+// What is kept has a bound, and what a crash cut is not what is read.
 func TestMemoryIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, memoryFile)
-	lines := strings.Repeat("\"a\"\n\"b\"\n", maxMessages+1) + "\"cut"
-	if err := os.WriteFile(file, []byte(lines), 0o644); err != nil {
+	m, err := openMemory(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openMemory(dir)
-	if err != nil || m.Len() != maxMessages {
-		t.Fatalf("%d messages, %v; want %d", m.Len(), err, maxMessages)
+	for i := range maxMessages + 3 {
+		if err := m.add(strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil || strings.Count(string(raw), "\n") != maxMessages {
-		t.Errorf("the file has %d lines, %v; want %d", strings.Count(string(raw), "\n"), err, maxMessages)
+	file := filepath.Join(dir, memoryFile)
+	if err := os.WriteFile(file+".new", []byte(`["cut`), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file is %v, %v; want mode 0600", info, err)
+	if m, err = openMemory(dir); err != nil || m.Len() != maxMessages || m.At(0) != strconv.Itoa(maxMessages+2) {
+		t.Errorf("%d messages, %v; want %d, the newest first", m.Len(), err, maxMessages)
+	}
+	if err := os.WriteFile(file, []byte(`["broken`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = openMemory(dir); err == nil || m.Len() != 0 || m.add("x") != nil {
+		t.Errorf("of a broken file there are %d messages, %v; want an error", m.Len(), err)
+	}
+	if raw, err := os.ReadFile(file); err != nil || string(raw) != `["broken` {
+		t.Errorf("a broken file was overwritten: %s, %v", raw, err)
 	}
 }
 

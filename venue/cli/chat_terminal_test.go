@@ -229,7 +229,7 @@ func TestChatOnATerminal(t *testing.T) {
 	s.ready()
 
 	s.press("tool\r")
-	s.see("thinking: I think below w/notes.", "covia_write … ", "✓", "v/ops/covia/write w/notes/x v␛[2J\r\n",
+	s.see("thinking: I think below w/notes.", "covia_write …", "✓", "v/ops/covia/write w/notes/x v␛[2J\r\n",
 		"✗", "v/ops/covia/write w/rules value=1\r\n", "Capability denied: v/ops/covia/write requires crud/write on w/rules",
 		"Written.\r\n", "2 model calls · 2,408 in (1,800 cached) · 176 out")
 	s.ready()
@@ -389,8 +389,7 @@ func TestChatFromAPipe(t *testing.T) {
 	}
 }
 
-// What is typed while the model answers waits for the prompt, whole and unseen,
-// also where Ctrl-C ends the answer.
+// What is typed while the model answers is the next message.
 func TestChatTypedAhead(t *testing.T) {
 	m := newModel(t)
 	s := chat(t, m.project(t), nil)
@@ -401,18 +400,8 @@ func TestChatTypedAhead(t *testing.T) {
 	m.goOn <- struct{}{}
 	s.see("second half\r\n", "1 model call", "> ", "ahead of time", "You said something.")
 	s.ready()
-	s.press("hang\r")
-	s.see("I begin")
-	s.press("kept")
-	s.press("\x03")
-	s.see("stopped", "> ", "kept")
-	s.press("\x15/quit\r")
+	s.press("/quit\r")
 	s.ends(cli.ExitOK)
-	for _, answer := range []string{"first half, second half", "I begin\r\n"} {
-		if !strings.Contains(s.drawn(), answer) {
-			t.Errorf("%q is not drawn as it is: %q", answer, s.drawn())
-		}
-	}
 }
 
 // A person behind a terminal that cannot be drawn on is still one.

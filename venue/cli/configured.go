@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 
 	"usher/tools/agents"
 	"usher/venue"
@@ -158,14 +157,14 @@ func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error)
 		return misusef("%w: %s has it, and %s makes it as it stands there", err, f.Config, f.command("agents create "+missing.ID))
 	}
 	list, listErr := u.Agents(ctx)
-	if listErr != nil || len(list) == 0 {
+	if listErr != nil {
 		return misuse{err}
 	}
 	names := make([]string, len(list))
 	for i, a := range list {
 		names[i] = a.AgentID
 	}
-	return misusef("%w; there are: %s", err, strings.Join(names, ", "))
+	return unknown("there is no agent", missing.ID, names)
 }
 
 // explain adds to an error of an agent that has ended how to bring it back, with

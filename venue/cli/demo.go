@@ -3,18 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"usher/runtime"
 	"usher/runtime/telemetry"
-	"usher/runtime/wrap"
-	"usher/tools/form"
-	"usher/venue/config"
 	"usher/venue/models"
 )
 
@@ -27,21 +22,14 @@ type DemoOptions struct {
 	InvoiceName string    // where Invoice comes from
 	Dir         string    // data folder; empty is in memory
 	JSON        bool
-	Color       bool
-	Out         io.Writer
-	Notes       io.Writer         // what happens meanwhile; nil is nowhere
+	Page        *Page
+	Notes       io.Writer         // what happens meanwhile
 	Telemetry   telemetry.Options // for the venue that the demonstration opens
 
 	// Model is what a configuration calls the model to put behind the agents,
 	// and OpenModel makes it. Empty and nil leave the demonstration's own.
 	Model     string
-	OpenModel func(ctx context.Context) (DemoModel, error)
-}
-
-// DemoModel is a model of a configuration for a demonstration.
-type DemoModel struct {
-	runtime.Model
-	Priced bool // it has a price, and so have the models that it falls back on
+	OpenModel func(ctx context.Context) (runtime.Model, error)
 }
 
 type demoCmd struct {
@@ -56,14 +44,14 @@ type demoCmd struct {
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	demo, ok := s.program.Demos[c.Name]
 	if !ok {
-		return noDemo(c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
+		return unknown("to process an invoice, name it with --invoice; there is no demo", c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
 	}
-	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Color: s.paint.on, Out: s.out, Notes: s.err}
+	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Page: NewPage(s.out, s.paint.on), Notes: s.err}
 	switch {
 	case c.Model != nil && *c.Model == "":
 		return misusef("--model names no model: give the name of one in your configuration, or leave --model out")
 	case c.Model != nil:
-		opts.Model, opts.OpenModel = *c.Model, func(ctx context.Context) (DemoModel, error) { return c.open(ctx, s) }
+		opts.Model, opts.OpenModel = *c.Model, func(ctx context.Context) (runtime.Model, error) { return c.open(ctx, s) }
 	case c.Config != "":
 		return misusef("the demo takes from %s only the model that --model names: add --model NAME, or leave -c out", c.Config)
 	}
@@ -92,52 +80,16 @@ func (s *streams) invoice(name string) (io.ReadCloser, error) {
 	return s.source(name)
 }
 
-// noDemo is an error about an unknown demonstration. Who names a file wants it
-// processed.
-func noDemo(name string, known []string) error {
-	hint := ""
-	if _, err := os.Stat(name); err == nil {
-		hint = fmt.Sprintf("; to process an invoice: usher demo --invoice %s", name)
-	} else if m := form.Nearest(strings.ToLower(name), known); m != "" {
-		hint = "; did you mean " + m + "?"
-	}
-	return misusef("there is no demo %q; there are: %s%s", name, strings.Join(known, ", "), hint)
-}
-
 // open makes the model that the configuration calls c.Model. Demonstrations
 // ask for it, so that one that takes none says so first.
-func (c *demoCmd) open(ctx context.Context, s *streams) (DemoModel, error) {
+func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
 	from := fromConfig{Config: cmp.Or(c.Config, "usher.yaml")}
 	cfg, err := from.load()
 	if err != nil {
-		return DemoModel{}, err
+		return nil, err
 	}
 	if _, known := cfg.Models[*c.Model]; !known {
-		return DemoModel{}, noModel(from.Config, *c.Model, cfg.Models)
+		return nil, unknown(from.Config+" has no model", *c.Model, slices.Sorted(maps.Keys(cfg.Models)))
 	}
-	m, err := models.One(ctx, cfg.Models, *c.Model, s.program.Providers)
-	return DemoModel{m, priced(cfg.Models, *c.Model)}, err
-}
-
-// priced reports whether the model has a price, and so has each that it falls
-// back on: then a cost of nothing is none, and not one that nobody knows.
-func priced(models map[string]config.Model, name string) bool {
-	settings := make(map[string]map[string]any)
-	for name, m := range models {
-		settings[name] = m.Settings
-	}
-	asked, err := wrap.Order(settings, name)
-	return err == nil && !slices.ContainsFunc(asked, func(name string) bool { return settings[name]["price"] == nil })
-}
-
-func noModel(file, name string, models map[string]config.Model) error {
-	known := slices.Sorted(maps.Keys(models))
-	if len(known) == 0 {
-		return misusef("%s has no models: add one below models, for example %s: {provider: openai, model: gpt-5-mini, key: env:OPENAI_API_KEY}", file, name)
-	}
-	near := ""
-	if m := form.Nearest(name, known); m != "" {
-		near = "did you mean " + m + "? "
-	}
-	return misusef("%s has no model %q: %sthere are %s", file, name, near, strings.Join(known, ", "))
+	return models.One(ctx, cfg.Models, *c.Model, s.program.Providers)
 }

@@ -43,7 +43,7 @@ func (p paint) width() int {
 }
 
 func (p paint) with(s string, style lipgloss.Style) string {
-	if !p.on {
+	if !p.on || s == "" {
 		return s
 	}
 	return style.Render(s)

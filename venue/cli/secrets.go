@@ -189,12 +189,9 @@ func noSuchSecret(ctx context.Context, u *venue.User, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		return fmt.Errorf("there is no secret %q, nor any other", name)
-	}
 	names := make([]string, len(list))
 	for i, secret := range list {
 		names[i] = secret.Name
 	}
-	return fmt.Errorf("there is no secret %q; there are: %s", name, strings.Join(names, ", "))
+	return unknown("there is no secret", name, names)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"usher/venue"
@@ -75,17 +74,9 @@ func unknownSession(ctx context.Context, agent *venue.Agent, id string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		return misusef("agent %s has no session %q, nor any other", agent.ID(), id)
+	names := make([]string, len(list))
+	for i, ses := range list {
+		names[i] = ses.ID
 	}
-	const few = 5
-	var names []string
-	for _, ses := range list[:min(len(list), few)] {
-		names = append(names, ses.ID)
-	}
-	more := ""
-	if n := len(list) - few; n > 0 {
-		more = fmt.Sprintf(" and %d more; usher sessions list %s shows them", n, agent.ID())
-	}
-	return misusef("agent %s has no session %q; there are: %s%s", agent.ID(), id, strings.Join(names, ", "), more)
+	return unknown("agent "+agent.ID()+" has no session", id, names)
 }

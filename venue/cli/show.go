@@ -66,13 +66,12 @@ type view struct {
 	answered bool // the model, at least once
 	status   status
 	thought  string             // the line that the model is thinking
-	writing  map[int]*draft     // calls that the model is writing, by index
 	running  []runtime.ToolCall // calls that run, the oldest first
 	final    *runtime.TurnFinished
 }
 
 func (s *streams) view() *view {
-	return &view{streams: s, status: status{w: s.err, paint: s.notes}, writing: make(map[int]*draft)}
+	return &view{streams: s, status: status{w: s.err, paint: s.notes}}
 }
 
 func (v *view) show(turn iter.Seq2[runtime.Event, error]) error {
@@ -94,10 +93,9 @@ func (v *view) event(ev runtime.Event) error {
 	case runtime.ReasoningDelta:
 		return v.think(ev.Text)
 	case runtime.ToolCallDelta:
-		return v.write(ev)
+		return v.write(ev.Name)
 	case runtime.Answered:
 		v.answered = true
-		clear(v.writing)
 		v.thought = ""
 		if len(ev.Calls) > 0 {
 			v.aside()
@@ -120,17 +118,15 @@ func (v *view) event(ev runtime.Event) error {
 func (v *view) line(ev runtime.Event) {
 	v.status.clear()
 	switch ev := ev.(type) {
-	case runtime.ContextMissing:
-		v.missing(ev)
-	case runtime.ModelDelayed:
-		v.note(late(ev))
 	case runtime.ToolFinished:
 		v.tool(ev, v.ended(ev.CallID).Arguments)
 	case runtime.OutputRejected:
 		v.aside()
-		v.rejected(ev)
+		v.told(ev)
 	case runtime.Compacted:
 		v.note("the conversation is long: from here on a summary stands for its beginning")
+	default:
+		v.told(ev)
 	}
 	v.underWay()
 }

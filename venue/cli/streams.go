@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"usher/caps/value"
 	"usher/runtime/telemetry"
@@ -101,39 +100,38 @@ func (s *streams) note(text string) {
 }
 
 // printJSON writes a value as one readable JSON document.
-func (s *streams) printJSON(value any) error { return s.encode(value, "  ") }
+func (s *streams) printJSON(value any) error { return s.encode(value, true) }
 
 // printLine writes a value as one line of JSON.
-func (s *streams) printLine(value any) error { return s.encode(value, "") }
+func (s *streams) printLine(value any) error { return s.encode(value, false) }
 
-func (s *streams) encode(v any, indent string) error {
+func (s *streams) encode(v any, indent bool) error {
 	raw, err := value.Encode(v)
 	if err != nil {
 		return err
 	}
-	if indent != "" {
-		var text bytes.Buffer
-		_ = json.Indent(&text, raw, "", indent) // it is JSON
-		raw = text.Bytes()
+	text := string(raw) + "\n"
+	if indent {
+		text = indented(raw)
 	}
-	_, err = io.WriteString(s.out, s.paint.safeJSON(string(raw)+"\n"))
+	_, err = io.WriteString(s.out, s.paint.safeJSON(text))
 	return err
 }
 
-// inCell keeps what ends a cell or a row out of one.
-var inCell = strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ", "\r", " ")
+// indented is JSON as people read it.
+func indented(raw []byte) string {
+	var text bytes.Buffer
+	_ = json.Indent(&text, raw, "", "  ") // it is JSON
+	return text.String() + "\n"
+}
 
-// table writes aligned rows; the cells carry no colour, which would count.
+// table writes aligned rows, the cells without colour.
 func (s *streams) table(rows [][]string) error {
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = inCell.Replace(cell)
-		}
-		if _, err := fmt.Fprintln(w, s.paint.safe(strings.Join(cells, "\t"))); err != nil {
-			return err
+			row[i] = s.paint.safe(inCell.Replace(cell))
 		}
 	}
-	return w.Flush()
+	_, err := io.WriteString(s.out, aligned(rows))
+	return err
 }

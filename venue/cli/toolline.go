@@ -74,14 +74,17 @@ func brief(arguments string) string {
 	return strings.Join(parts, " ")
 }
 
-// missing says what the agent works without.
-func (s *streams) missing(ev runtime.ContextMissing) {
-	fmt.Fprintf(s.err, "%s without its context %s: %s\n", s.notes.warn("!"), s.notes.safe(ev.Label), s.notes.safe(ev.Reason))
-}
-
-// rejected says why the model was asked for its answer once more.
-func (s *streams) rejected(ev runtime.OutputRejected) {
-	fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
+// told prints what else happens in a turn: that the agent works without something,
+// that the model is asked again, and why.
+func (s *streams) told(ev runtime.Event) {
+	switch ev := ev.(type) {
+	case runtime.ContextMissing:
+		fmt.Fprintf(s.err, "%s without its context %s: %s\n", s.notes.warn("!"), s.notes.safe(ev.Label), s.notes.safe(ev.Reason))
+	case runtime.OutputRejected:
+		fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
+	case runtime.ModelDelayed:
+		s.note(late(ev))
+	}
 }
 
 // late is why the model's answer does not come yet, as one line.

@@ -56,8 +56,8 @@ func (s *page) entry(e runtime.Entry) {
 	case runtime.TurnStarted:
 		s.note(e.Time.Local().Format(time.DateTime))
 		fmt.Fprintln(s.err, s.notes.bold("> ")+s.notes.safe(ev.Text))
-	case runtime.ContextMissing:
-		s.missing(ev)
+	case runtime.ContextMissing, runtime.OutputRejected:
+		s.told(ev)
 	case runtime.Received:
 		s.note("message from " + ev.From + ":")
 		fmt.Fprintln(s.err, s.notes.safe(ev.Text))
@@ -75,8 +75,6 @@ func (s *page) entry(e runtime.Entry) {
 		s.tool(ev, s.calls[ev.CallID].Arguments)
 	case runtime.Step:
 		s.note(fmt.Sprintf("step %d: %s", ev.N, stepLine(&ev)))
-	case runtime.OutputRejected:
-		s.rejected(ev)
 	case runtime.Compacted:
 		s.note("from here on, this summary stands for all that is above:")
 		fmt.Fprintln(s.err, s.notes.safe(ev.Summary))

@@ -26,12 +26,6 @@ func (v *view) underWay() {
 	v.status.set("%s%s", v.notes.line(call.Name+" "+brief(call.Arguments), v.notes.width()-1-lipgloss.Width(more)), more)
 }
 
-// draft is a call that the model is writing.
-type draft struct {
-	name string
-	size int // of its arguments, so far
-}
-
 // ended returns a call that runs no longer.
 func (v *view) ended(id string) runtime.ToolCall {
 	i := slices.IndexFunc(v.running, func(c runtime.ToolCall) bool { return c.ID == id })
@@ -73,21 +67,12 @@ func (v *view) think(text string) error {
 	return err
 }
 
-// write says that the model is writing a tool call.
-func (v *view) write(piece runtime.ToolCallDelta) error {
-	if !v.notes.live() {
+// write says which tool call the model is writing.
+func (v *view) write(name string) error {
+	if name == "" || !v.notes.live() {
 		return nil
 	}
-	call := v.writing[piece.Index]
-	if call == nil {
-		call = new(draft)
-		v.writing[piece.Index] = call
-	}
-	if piece.Name != "" {
-		call.name = piece.Name
-	}
-	call.size += len(piece.Arguments)
 	err := v.free()
-	v.status.set("%s … %s", call.name, size(call.size))
+	v.status.set("%s …", name)
 	return err
 }

@@ -39,7 +39,7 @@ func TestStatus(t *testing.T) {
 		{runtime.ModelDelayed{Reason: "busy"}, waits},
 		{runtime.ReasoningDelta{Text: "hm"}, "thinking: hm"},
 		{runtime.TextDelta{Text: "I ask."}, ""},
-		{runtime.ToolCallDelta{Name: "agent_request"}, "agent_request … 0 bytes"},
+		{runtime.ToolCallDelta{Name: "agent_request"}, "agent_request …"},
 		{runtime.Answered{Text: "I ask.", Calls: []runtime.ToolCall{{}}}, ""},
 		{runtime.ToolStarted{Call: call("1", `{"agentId":"Dan"}`)}, "agent_request Dan …"},
 		{runtime.ToolStarted{Call: call("2", `{"agentId":"Eve"}`)}, "agent_request Dan … (and 1 more)"},

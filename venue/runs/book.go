@@ -44,8 +44,6 @@ type Spending interface {
 type Book struct {
 	opts     Options
 	sessions Sessions
-	closing  context.Context
-	stop     context.CancelFunc
 	work     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -87,7 +85,6 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 	}
 	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
 	b.sessions.init(b)
-	b.closing, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	const marks = prefix + "open/"
 	for mark, err := range store.Keys(ctx, opts.Store, marks, "") {
 		if err == nil {
@@ -146,8 +143,10 @@ func (b *Book) steps(ctx context.Context, of string) (steps []runtime.Step, err 
 func (b *Book) Close() {
 	b.mu.Lock()
 	b.closed = true
+	for _, r := range b.live {
+		r.cancel(ErrInterrupted)
+	}
 	b.mu.Unlock()
-	b.stop()
 	b.work.Wait()
 }
 

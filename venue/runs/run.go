@@ -63,7 +63,7 @@ func From(ctx context.Context) *Run {
 }
 
 // make prepares a run that auth starts.
-func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
+func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run, error) {
 	id, err := b.opts.NewID()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
 		if actor := auth.Actor(); actor != "" {
 			r.places = append(r.places, place{r.owner, actor})
 		}
-		if err := auth.Meter().Charge(b.closing, tools.Runs, 1); err != nil {
+		if err := auth.Meter().Charge(ctx, tools.Runs, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -101,24 +101,22 @@ func (b *Book) make(auth tools.Authority, spec Spec) (*Run, error) {
 // Start starts a run by auth in a goroutine of the book. It goes on when ctx has
 // ended, with the values of ctx.
 func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work Work) (*Run, error) {
-	r, err := b.begin(ctx, auth, spec)
-	if err != nil {
-		return nil, err
-	}
-	inner := context.WithoutCancel(ctx)
-	var cancelTime context.CancelFunc = func() {}
+	whole := context.WithoutCancel(ctx)
+	inner, cancelTime := whole, context.CancelFunc(func() {})
 	if spec.Background {
 		inner, cancelTime = context.WithTimeoutCause(inner, b.opts.MaxTime, fmt.Errorf("%w: %s", ErrTime, b.opts.MaxTime))
 	}
-	inner, r.cancel = context.WithCancelCause(inner)
-	stopped := context.AfterFunc(b.closing, func() { r.cancel(ErrInterrupted) })
+	r, inner, err := b.begin(inner, auth, spec)
+	if err != nil {
+		cancelTime()
+		return nil, err
+	}
 	go func() {
 		defer cancelTime()
 		defer r.cancel(nil)
-		defer stopped()
 		growStack()
-		output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
-		_ = r.finish(context.WithoutCancel(ctx), output, err) // it is logged there
+		output, err := r.safely(inner, work)
+		_ = r.finish(whole, output, err) // it is logged there
 	}()
 	return r, nil
 }
@@ -128,42 +126,43 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 //
 //go:noinline
 func growStack() {
-	var room [24 << 10]byte
+	var room [12 << 10]byte
 	room[len(room)-1] = 1
 	goruntime.KeepAlive(&room)
 }
 
 // Here runs work in the calling goroutine, as a run of its own.
 func (b *Book) Here(ctx context.Context, auth tools.Authority, spec Spec, work Work) (json.RawMessage, error) {
-	r, err := b.begin(ctx, auth, spec)
+	r, inner, err := b.begin(ctx, auth, spec)
 	if err != nil {
 		return nil, err
 	}
-	inner, cancel := context.WithCancelCause(ctx)
-	r.cancel = cancel
-	defer cancel(nil)
-	defer context.AfterFunc(b.closing, func() { cancel(ErrInterrupted) })()
-	output, err := r.safely(context.WithValue(inner, runKeyType{}, r), work)
+	defer r.cancel(nil)
+	output, err := r.safely(inner, work)
 	return output, errors.Join(err, r.finish(context.WithoutCancel(ctx), output, err))
 }
 
 // begin takes the run in and stores it, unless it is a turn: that is stored with
-// its first event.
-func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run, error) {
-	r, err := b.make(auth, spec)
+// its first event. What the run does goes by the context that it returns.
+func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run, context.Context, error) {
+	r, err := b.make(ctx, auth, spec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, runKeyType{}, r))
+	r.cancel = cancel
 	if err := b.admit(r); err != nil {
-		return nil, err
+		cancel(nil)
+		return nil, nil, err
 	}
 	if spec.Kind != Turn {
 		if err := r.save(ctx); err != nil {
 			b.leave(r)
-			return nil, err
+			cancel(nil)
+			return nil, nil, err
 		}
 	}
-	return r, nil
+	return r, inner, nil
 }
 
 // safely runs work and makes an error of a panic: a model or a tool of somebody

@@ -1,0 +1,150 @@
+package delegation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"usher/tools"
+	"usher/ucan"
+)
+
+// Outcomes of a step.
+const (
+	allowed = "allowed"
+	denied  = "denied"  // by the gate
+	refused = "refused" // by the operation, which signs nothing
+)
+
+// step is one tool call that an agent is told to make, and what came of it.
+// Principals go by their names in braces, resources by {OWNER}/PATH.
+type step struct {
+	Agent string `json:"agent"`
+	Does  string `json:"does"` // for people
+	say   string // the instruction
+	want  string
+	why   error // of a refusal: the gate's stands in the ledger, and is told to nobody who is denied
+
+	Outcome string              `json:"outcome"`
+	Words   string              `json:"words,omitempty"`  // of a refusal
+	Result  json.RawMessage     `json:"result,omitempty"` // of a call that was allowed
+	Row     uint64              `json:"row,omitempty"`    // of the ledger, with what follows
+	Needs   []tools.Requirement `json:"needs,omitempty"`
+	Reason  string              `json:"reason,omitempty"`
+}
+
+func (s step) denied(why error) step { s.want, s.why = denied, why; return s }
+
+func (s step) refused(why error) step { s.want, s.why = refused, why; return s }
+
+func does(agent, what, say string) step {
+	return step{Agent: agent, Does: what, say: say, want: allowed}
+}
+
+// link is one delegation: from hands ability can on a resource to another.
+type link struct{ from, to, can, on, life string }
+
+func (l link) input() string {
+	return fmt.Sprintf(`{"audience":"{%s}","capabilities":[{"with":%q,"can":%q}],"ttl":%q}`, l.to, l.on, l.can, l.life)
+}
+
+func (l link) owner() string {
+	owner, _, _ := strings.Cut(strings.TrimPrefix(l.on, "{"), "}")
+	return owner
+}
+
+func handOn(what string, l link) step { return does(l.from, what, "call ucan_delegate "+l.input()) }
+
+// member is one of the principals.
+type member struct {
+	Name  string `json:"name"`
+	Owner string `json:"owner,omitempty"` // of an agent
+	Role  string `json:"role"`
+	DID   string `json:"did"`
+}
+
+// kept is a value that lies somewhere: at first, or that must in the end.
+type kept struct{ owner, path, value string }
+
+// story is all that happens, as data.
+type story struct {
+	cast   []member
+	had    []kept
+	links  []link
+	leaves []int  // of links, the ends of the chains
+	work   []step // in the namespaces of others
+	widen  []step // tries to hand on more than is held
+	watch  []step // one turn of one agent
+	revoke int    // the link, an agent's, that is revoked after the first step of watch; -1 is none
+	after  []step
+	kept   []kept
+}
+
+// Indexes of the story's links.
+const (
+	toBroker = iota
+	toCarrier
+	toAuditor
+	fromBob
+)
+
+const (
+	shipments = "{alice}/w/shipments/"
+	shipment  = shipments + "S-1042"
+	sibling   = shipments + "S-1043"
+	status    = shipment + "/status"
+	trip      = "{bob}/w/trips/S-1042"
+	rates     = "{bob}/w/rates"
+	loaded    = "loaded on truck 7"
+)
+
+func tell() story {
+	return story{
+		cast: []member{
+			{Name: "alice", Role: "ships goods"},
+			{Name: "bob", Role: "runs trucks"},
+			{Name: "broker", Owner: "alice", Role: "finds carriers"},
+			{Name: "carrier", Owner: "bob", Role: "carries"},
+			{Name: "auditor", Owner: "bob", Role: "checks"},
+		},
+		had: []kept{
+			{"alice", "w/shipments", `{"S-1042":{"goods":"tea, 12 pallets","status":"packed"},"S-1043":{"goods":"coffee, 3 pallets","status":"packed"}}`},
+			{"bob", "w/rates", `{"tea":410,"coffee":455}`},
+		},
+		links: []link{
+			toBroker:  {"alice", "broker", "crud", shipments, "72h"},
+			toCarrier: {"broker", "carrier", "crud", shipment, "24h"},
+			toAuditor: {"carrier", "auditor", "crud/read", status, "1h"},
+			fromBob:   {"bob", "carrier", "crud", "{bob}/w/trips", "72h"},
+		},
+		leaves: []int{toAuditor, fromBob},
+		work: []step{
+			does("carrier", "copies alice's S-1042 to bob's trips", "copy "+shipment+" "+trip),
+			does("carrier", "sets S-1042 to "+loaded, "write "+status+" "+loaded),
+			does("carrier", "reads the next shipment", "read "+sibling).denied(ucan.ErrNotCovered),
+			does("carrier", "reads its own owner's rates", "read "+rates).denied(ucan.ErrNotCovered),
+			does("auditor", "writes what it may read", "write "+status+" lost").denied(ucan.ErrNotCovered),
+		},
+		widen: []step{
+			handOn("hands the auditor all shipments, and holds one", link{"carrier", "auditor", "crud/read", shipments, "1h"}).refused(ucan.ErrNotHeld),
+			handOn("hands the auditor 48 hours, and holds 24", link{"carrier", "auditor", "crud/read", status, "48h"}).refused(ucan.ErrTimeBounds),
+			handOn("hands bob writing, and holds reading", link{"auditor", "bob", "crud", status, "30m"}).refused(ucan.ErrNotHeld),
+		},
+		watch: []step{
+			does("auditor", "reads the status", "read "+status),
+			does("auditor", "reads it again", "read "+status).denied(ucan.ErrRevoked),
+		},
+		revoke: toCarrier,
+		after: []step{
+			does("carrier", "sets S-1042 to delivered", "write "+status+" delivered").denied(ucan.ErrRevoked),
+			does("carrier", "notes the driver in bob's trip", "write "+trip+"/driver Ines"),
+			does("broker", "reads the status", "read "+status),
+		},
+		kept: []kept{
+			{"alice", "w/shipments/S-1042/status", loaded},
+			{"alice", "w/shipments/S-1043/status", "packed"},
+			{"bob", "w/trips/S-1042/goods", "tea, 12 pallets"},
+			{"bob", "w/trips/S-1042/driver", "Ines"},
+		},
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"usher/caps/value"
+)
+
+// Page is what a demonstration prints on. Texts act on no terminal and forge no
+// line, whoever wrote them: only what [Page.Good] and its like return has colour.
+type Page struct {
+	w     io.Writer
+	paint paint
+	began bool
+	err   error
+}
+
+// Styled is a text of a page, in its colour.
+type Styled string
+
+// NewPage returns a page that is written to w, in colour or without.
+func NewPage(w io.Writer, colour bool) *Page { return &Page{w: w, paint: paint{on: colour}} }
+
+// Good, Bad, Dim and Bold return a text as a page may show it.
+func (p *Page) Good(s string) Styled { return Styled(p.paint.good(plain(s))) }
+
+// Bad is for what was refused or failed.
+func (p *Page) Bad(s string) Styled { return Styled(p.paint.bad(plain(s))) }
+
+// Warn is for what a person decides.
+func (p *Page) Warn(s string) Styled { return Styled(p.paint.warn(plain(s))) }
+
+// Dim is for what explains.
+func (p *Page) Dim(s string) Styled { return Styled(p.paint.dim(plain(s))) }
+
+// Head begins a section.
+func (p *Page) Head(title string) {
+	if p.began {
+		p.print("\n")
+	}
+	p.print(p.paint.bold(plain(title)) + "\n")
+}
+
+// Line prints texts as one line.
+func (p *Page) Line(texts ...any) { p.print(joined(texts) + "\n") }
+
+// Table prints rows in columns, below each other.
+func (p *Page) Table(rows [][]any) {
+	text := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			text[i] = append(text[i], joined([]any{cell}))
+		}
+	}
+	p.print(aligned(text))
+}
+
+// JSON prints a value as one readable document.
+func (p *Page) JSON(v any) error {
+	raw, err := value.Encode(v)
+	if err != nil {
+		return err
+	}
+	p.print(indented(raw))
+	return p.err
+}
+
+// Err is the first error of writing the page.
+func (p *Page) Err() error { return p.err }
+
+func (p *Page) print(text string) {
+	p.began = true
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, text)
+	}
+}
+
+func joined(texts []any) string {
+	var b strings.Builder
+	for _, text := range texts {
+		if s, ok := text.(Styled); ok {
+			b.WriteString(string(s))
+			continue
+		}
+		b.WriteString(plain(fmt.Sprint(text)))
+	}
+	return b.String()
+}
+
+// inCell keeps what ends a cell or a row out of one.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ", "\r", " ")
+
+// plain is a text on one line that acts on no terminal, of a bearable length.
+func plain(s string) string {
+	const most = 4000
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + " …"
+	}
+	return sanitised(inCell.Replace(s))
+}
+
+// aligned returns rows in columns. Colours have no width.
+func aligned(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if i < len(row)-1 {
+				widths[i] = max(widths[i], lipgloss.Width(cell))
+			}
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", max(0, widths[i]-lipgloss.Width(cell))+2)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}

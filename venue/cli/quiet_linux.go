@@ -1,8 +1,0 @@
-package cli
-
-import "golang.org/x/sys/unix"
-
-const (
-	getTermios = unix.TCGETS
-	setTermios = unix.TCSETS // what was typed stays
-)
