@@ -17,7 +17,6 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
-	"usher/tools/spend"
 	"usher/venue/cli"
 )
 
@@ -114,8 +113,8 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 		if total[got.Agent] == nil {
 			total[got.Agent] = &used{Agent: got.Agent} // the model has no price
 		}
-		sum := total[got.Agent]
-		sum.Spent = sum.Spent.Plus(spend.Amount{Calls: 1, Tokens: int64(got.Usage.Input + got.Usage.Output)})
+		sum := &total[got.Agent].Spent
+		sum.Calls, sum.Tokens = sum.Calls+1, sum.Tokens+int64(got.Usage.Input+got.Usage.Output)
 	}
 	var sums []used
 	for _, id := range []string{"Alice", "Bob", "Carol", "Dave"} {
