@@ -36,23 +36,14 @@ func (s Set) nearest(can Ability, on Resource) (best Capability) {
 		if on.IsRoot() && !c.Resource().absolute() {
 			return c
 		}
-		shared, alike := sharedSegments(text, on.text), commonPrefix(text, on.text)
+		alike := commonPrefix(text, on.text)
+		shared := strings.Count(text[:alike], "/")
+		if endsSegment(text, alike) && endsSegment(on.text, alike) {
+			shared++
+		}
 		if shared > segments || shared == segments && shared > 0 && alike > bytes {
 			best, segments, bytes = c, shared, alike
 		}
 	}
 	return best
-}
-
-// sharedSegments counts the leading segments that a and b have in common.
-func sharedSegments(a, b string) (n int) {
-	for more := true; more; n++ {
-		segA, restA, moreA := strings.Cut(a, "/")
-		segB, restB, moreB := strings.Cut(b, "/")
-		if segA != segB {
-			return n
-		}
-		a, b, more = restA, restB, moreA && moreB
-	}
-	return n
 }

@@ -77,12 +77,6 @@ func (t *radix) branch(n *node, head byte) *node {
 	return &t.nodes[n.first+uint32(i)]
 }
 
-// label returns the text between n and its parent, which ends at byte at of the
-// keys.
-func (t *radix) label(n *node, at int) string {
-	return t.leaves[n.leaf].key[at : at+int(n.size)]
-}
-
 // ownerOf returns what stands behind the lowest bit of hit, which is not empty
 // and within n's mask.
 func (t *radix) ownerOf(n *node, hit uint64) uint32 {
