@@ -61,11 +61,3 @@ func (o *Options) filled() Options {
 	}
 	return out
 }
-
-func either[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
-}

@@ -100,21 +100,19 @@ func (v *Venue) Session(ctx context.Context, p *Principal, life time.Duration) (
 // DID is the principal's identity.
 func (p *Principal) DID() ucan.DID { return p.auth.Owner() }
 
-func call(operation string, input any) (tools.Invocation, error) {
+// call is a call that the principal may make now.
+func (p *Principal) call(ctx context.Context, operation string, input any) (tools.Invocation, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
-		err = fmt.Errorf("encode input of %s: %w", operation, err)
+		return tools.Invocation{}, fmt.Errorf("encode input of %s: %w", operation, err)
 	}
-	return tools.Invocation{Operation: operation, Input: raw}, err
+	return tools.Invocation{Operation: operation, Input: raw}, p.valid(ctx)
 }
 
 // Invoke runs an operation. input is anything that encodes to a JSON object; the
 // result is JSON.
 func (p *Principal) Invoke(ctx context.Context, operation string, input any) (json.RawMessage, error) {
-	inv, err := call(operation, input)
-	if err == nil {
-		err = p.valid(ctx)
-	}
+	inv, err := p.call(ctx, operation, input)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +123,7 @@ func (p *Principal) Invoke(ctx context.Context, operation string, input any) (js
 // Decide returns what [Principal.Invoke] would make of the call now, without
 // running it: see [tools.Gate.Decide].
 func (p *Principal) Decide(ctx context.Context, operation string, input any) (*tools.Ruling, error) {
-	inv, err := call(operation, input)
-	if err == nil {
-		err = p.valid(ctx)
-	}
+	inv, err := p.call(ctx, operation, input)
 	if err != nil {
 		return nil, err
 	}

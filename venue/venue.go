@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.verifier = &ucan.Verifier{Now: v.now, Self: v.DID(), Roots: v.mayRoot, Signer: v.signer, Store: v.tokens}
 	v.desk = &delegation.Desk{
-		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: either(o.Limits.Delegation, delegation.DefaultLife),
+		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: cmp.Or(o.Limits.Delegation, delegation.DefaultLife),
 	}
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = book
@@ -148,7 +149,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	if c := o.Config; c != nil {
-		u, err := v.User(ctx, either(c.User, defaultUser))
+		u, err := v.User(ctx, cmp.Or(c.User, defaultUser))
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ const defaultUser = "owner"
 func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
 	of := models.Options{Config: o.Config, Brought: o.Models, Providers: o.Providers, Secrets: v.secrets, Logger: v.log}
 	if o.Config != nil {
-		if of.Owner, err = v.keys.User(ctx, either(o.Config.User, defaultUser)); err != nil {
+		if of.Owner, err = v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser)); err != nil {
 			return err
 		}
 	}

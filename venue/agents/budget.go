@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 
 // account is where what the agent spends is counted: the same for all lives of
 // it that no person began.
-func (r *record) account(k key) tools.Life { return k.life(or(r.Account, r.Life)) }
+func (r *record) account(k key) tools.Life { return k.life(cmp.Or(r.Account, r.Life)) }
 
 func (r *record) budgets() agents.Budgets {
 	if r == nil || r.Config.Budgets == nil {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -102,7 +103,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			}
 			if call.Actor() != "" {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
-				rec.Account = or(old.Account, old.Life)
+				rec.Account = cmp.Or(old.Account, old.Life)
 			}
 		}
 		if err := r.setBudgets(ctx, call, k, old, rec); err != nil {
@@ -146,7 +147,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, changes agents.Spec)
 		if old.Status == agents.Terminated {
 			return nil, fmt.Errorf("agent %s is TERMINATED: create it again with overwrite", changes.ID)
 		}
-		if changes.Identity != "" && changes.Identity != or(old.Config.Identity, agents.IdentityOwner) {
+		if changes.Identity != "" && changes.Identity != cmp.Or(old.Config.Identity, agents.IdentityOwner) {
 			return nil, fmt.Errorf("agent %s: who an agent acts as cannot change: create another one", changes.ID)
 		}
 		next.Config = bare(merge(old.Config, changes))

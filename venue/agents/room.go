@@ -108,11 +108,3 @@ func (r *Room) status(k key, stored string) string {
 	}
 	return stored
 }
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
-}

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -116,7 +117,7 @@ func (r *Room) Message(ctx context.Context, call tools.Call, id, session, text s
 const mainSession = "main"
 
 // caller names who speaks: the agent, or the user in person.
-func caller(call tools.Call) string { return or(call.Actor(), call.Owner().String()) }
+func caller(call tools.Call) string { return cmp.Or(call.Actor(), call.Owner().String()) }
 
 // taskText is a task as the agent reads it: a text as it is, anything else as JSON.
 func taskText(input json.RawMessage) (string, error) {

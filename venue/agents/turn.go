@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 
 // model returns the model that a spec names.
 func (r *Room) model(spec *agents.Spec) (runtime.Model, error) {
-	m, err := r.Models.Model(or(spec.Model, "default"))
+	m, err := r.Models.Model(cmp.Or(spec.Model, "default"))
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", spec.ID, err)
 	}

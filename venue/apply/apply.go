@@ -82,22 +82,19 @@ const (
 func parentsFirst(list []agents.Spec) []agents.Spec {
 	var out []agents.Spec
 	placed := make(map[string]bool)
-	for len(out) < len(list) {
-		before := len(out)
-		for _, spec := range list {
-			waits := slices.ContainsFunc(list, func(p agents.Spec) bool { return p.ID == spec.Parent && p.ID != spec.ID })
-			if !placed[spec.ID] && (!waits || placed[spec.Parent]) {
-				placed[spec.ID] = true
-				out = append(out, spec)
-			}
+	var place func(spec agents.Spec)
+	place = func(spec agents.Spec) {
+		if placed[spec.ID] {
+			return
 		}
-		if len(out) == before {
-			for _, spec := range list {
-				if !placed[spec.ID] {
-					out = append(out, spec)
-				}
-			}
+		placed[spec.ID] = true
+		if i := slices.IndexFunc(list, func(p agents.Spec) bool { return p.ID == spec.Parent }); i >= 0 {
+			place(list[i])
 		}
+		out = append(out, spec)
+	}
+	for _, spec := range list {
+		place(spec)
 	}
 	return out
 }
