@@ -30,10 +30,10 @@ type Options struct {
 	Book     *Book
 	Runs     *runs.Book
 	Accounts *accounts.Book
-	Keys     Keys
-	Programs Programs
-	Models   Models
-	Registry Registry
+	Keys     keyring
+	Programs programs
+	Models   models
+	Registry registry
 	Gate     *tools.Gate
 	Mint     *tools.Mint
 	Runner   *runtime.Runner
@@ -46,27 +46,27 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Keys makes independent agents the principals that they are.
-type Keys interface {
+// keyring makes independent agents the principals that they are.
+type keyring interface {
 	// Agent returns the DID of an independent agent, whose key is made on first use.
 	Agent(ctx context.Context, life tools.Life) (ucan.DID, error)
 	// Independent returns the life of the agent whose key the principal is, or "".
 	Independent(did ucan.DID) tools.Life
 }
 
-// Programs are what users keep below o/.
-type Programs interface {
+// programs are what users keep below o/.
+type programs interface {
 	// Adopt takes over what others wrote.
 	Adopt(ctx context.Context, owner ucan.DID, program caps.Resource) error
 }
 
-// Models are the models of the venue.
-type Models interface {
+// models are the models of the venue.
+type models interface {
 	Model(name string) (runtime.Model, error)
 }
 
-// Registry lists the registered operations.
-type Registry interface {
+// registry lists the registered operations.
+type registry interface {
 	All() []*tools.Operation
 }
 

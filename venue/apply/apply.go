@@ -22,8 +22,8 @@ import (
 	"usher/venue/store"
 )
 
-// Invoker runs operations as one user.
-type Invoker interface {
+// invoker runs operations as one user.
+type invoker interface {
 	DID() ucan.DID
 	Invoke(ctx context.Context, operation string, input any) (json.RawMessage, error)
 }
@@ -37,7 +37,7 @@ type Outcome struct {
 }
 
 // Config applies c as the user, with its notes in the space.
-func Config(ctx context.Context, c *config.Config, user Invoker, notes *store.Space) (Outcome, error) {
+func Config(ctx context.Context, c *config.Config, user invoker, notes *store.Space) (Outcome, error) {
 	r := &room{user: user, notes: notes, prefix: user.DID().String() + "/"}
 	for _, d := range c.Data {
 		if err := r.datum(ctx, d); err != nil {
@@ -64,7 +64,7 @@ func Config(ctx context.Context, c *config.Config, user Invoker, notes *store.Sp
 
 // room applies one configuration.
 type room struct {
-	user   Invoker
+	user   invoker
 	notes  *store.Space
 	prefix string // of the user's notes
 	out    Outcome

@@ -18,7 +18,7 @@ import (
 
 // owned are the secrets of the user whom the configuration is for. Nil has none.
 type owned struct {
-	Secrets
+	vault
 	owner ucan.DID
 	log   *slog.Logger
 }

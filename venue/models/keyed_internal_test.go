@@ -54,7 +54,7 @@ func newKeyed(t *testing.T, made func(read func() error)) (*keyed, *owned) {
 
 func (s *owned) set(t *testing.T, key string) {
 	t.Helper()
-	if err := s.Secrets.(*keys.Secrets).Set(t.Context(), s.owner, "KEY", secrets.Value(key)); err != nil {
+	if err := s.vault.(*keys.Secrets).Set(t.Context(), s.owner, "KEY", secrets.Value(key)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -36,13 +36,13 @@ type Options struct {
 	Config    *config.Config           // nil has no models
 	Brought   map[string]runtime.Model // by the program, already made; they win over the configuration's
 	Providers runtime.Providers        // beside those of [Providers]
-	Secrets   Secrets                  // that settings may name
+	Secrets   vault                    // that settings may name
 	Owner     ucan.DID                 // of the secrets
 	Logger    *slog.Logger
 }
 
-// Secrets are the secrets of users, with their revisions.
-type Secrets interface {
+// vault has the secrets of users, with their revisions.
+type vault interface {
 	// At returns a secret and its revision; the error of one that is not there is
 	// a [*secrets.NoSecretError].
 	At(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error)
