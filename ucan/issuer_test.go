@@ -1,11 +1,14 @@
 package ucan
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"usher/caps"
@@ -56,6 +59,30 @@ func TestDelegate(t *testing.T) {
 			_, err = w.ask(w.dan, "crud/read", "w/reports/q3", nil)
 			wantErr(t, err, nil)
 		})
+	}
+}
+
+// TestIssuedJWTHeader: other libraries read the issuer's key and the version of UCAN
+// from the header.
+func TestIssuedJWTHeader(t *testing.T) {
+	w := newWorld(t)
+	links, err := w.delegate(w.alice, w.bob.DID(), JWT, "w/", "crud")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(links[0].Text(), ".")
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var header map[string]string
+	if err := json.Unmarshal(raw, &header); err != nil {
+		t.Fatal(err)
+	}
+	key := strings.TrimPrefix(w.alice.DID().String(), "did:key:")
+	want := map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": key, "ucv": "0.10.0"}
+	if diff := cmp.Diff(want, header); diff != "" {
+		t.Errorf("the header (-want +got):\n%s", diff)
 	}
 }
 

@@ -143,15 +143,8 @@ func (s *statement) match(args any) verdict {
 
 // matchEach is "all" and "any", over a list or the values of a map.
 func (s *statement) matchEach(at any) verdict {
-	var items []any
-	switch at := at.(type) {
-	case []any:
-		items = at
-	case map[string]any:
-		for _, k := range sortedKeys(at) {
-			items = append(items, at[k])
-		}
-	default:
+	items, ok := itemsOf(at)
+	if !ok {
 		return isFalse
 	}
 	stop := verdictOf(s.op == "any")

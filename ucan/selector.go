@@ -102,19 +102,27 @@ func (sel selector) find(v any) (found any, ok bool) {
 				return nil, false
 			}
 			v = list[i]
-		default: // every item: the list itself, or the values of a map
-			switch at := v.(type) {
-			case []any:
-			case map[string]any:
-				items := make([]any, 0, len(at))
-				for _, k := range sortedKeys(at) {
-					items = append(items, at[k])
-				}
-				v = items
-			default:
+		default: // every item
+			items, ok := itemsOf(v)
+			if !ok {
 				return nil, false
 			}
+			v = items
 		}
 	}
 	return v, true
+}
+
+// itemsOf returns a list itself, or the values of a map.
+func itemsOf(v any) (items []any, ok bool) {
+	switch v := v.(type) {
+	case []any:
+		return v, true
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			items = append(items, v[k])
+		}
+		return items, true
+	}
+	return nil, false
 }

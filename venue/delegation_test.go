@@ -57,6 +57,51 @@ func TestADelegationWithoutAnExpiryEndsWithItsProof(t *testing.T) {
 	}
 }
 
+// Two hops with the same ttl hold, though time passes between them: the second ends
+// with the first.
+func TestTwoHopsWithTheSameTTL(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	v := open(t, &venue.Options{Now: func() time.Time { return now }})
+	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
+	for _, step := range []struct {
+		from, to *venue.User
+	}{{alice, bob}, {bob, carol}} {
+		out := invoke(t, step.from, "ucan:delegate", fmt.Sprintf(
+			`{"audience":%q,"capabilities":[{"can":"crud/read","with":"%s/w/a"}],"ttl":"1h"}`, step.to.DID(), alice.DID()))
+		if !strings.Contains(out, `"expires":"2026-05-04T13:00:00Z"`) {
+			t.Errorf("it says %s", out)
+		}
+		now = now.Add(time.Second)
+	}
+	if err := canRead(t, carol, alice.DID().String()+"/w/a"); err != nil {
+		t.Errorf("by the two: %v", err)
+	}
+}
+
+// A token that is not understood refuses nothing that the others allow, and is named.
+func TestATokenThatIsNotUnderstoodStandsAside(t *testing.T) {
+	v := open(t, nil)
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	out := invoke(t, alice, "ucan:delegate", fmt.Sprintf(`{"audience":%q,"capabilities":[{"can":"crud/read","with":"w/a"}]}`, bob.DID()))
+	var made struct{ Tokens []delegation.Token }
+	if err := json.Unmarshal([]byte(out), &made); err != nil || len(made.Tokens) != 1 {
+		t.Fatalf("%s: %v", out, err)
+	}
+	ask := func(tokens ...string) string {
+		raw, err := json.Marshal(map[string]any{"tokens": tokens, "caller": bob.DID(), "can": "crud/read", "with": "w/a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return invoke(t, alice, "ucan:verify", string(raw))
+	}
+	if got := ask("eyJ9", made.Tokens[0].Token); !strings.Contains(got, `"decision":"allow"`) || !strings.Contains(got, `"aside":[{"token":0,`) {
+		t.Errorf("beside one that is not understood: %s", got)
+	}
+	if got := ask("eyJ9"); !strings.Contains(got, `"decision":"deny"`) {
+		t.Errorf("with that one alone: %s", got)
+	}
+}
+
 func tokenCID(t testing.TB, out string) string {
 	t.Helper()
 	var got struct {

@@ -135,34 +135,37 @@ func (d *Desk) verify(ctx context.Context, call tools.Call, in verifyInput) (v V
 		}
 		verifier.Now = func() time.Time { return at }
 	}
-	b, err := openAll(in.Tokens)
-	switch elsewhere := q.Request.In(me.String()).Resource().DID() != ""; {
+	return judge(ctx, &verifier, q, in.Tokens), nil
+}
+
+func judge(ctx context.Context, v *ucan.Verifier, q ucan.Query, texts []string) Verdict {
+	b, err := openAll(texts)
+	switch elsewhere := q.Request.In(q.Owner.String()).Resource().DID() != ""; {
 	case err != nil:
 	case b.wrong != nil:
 		err = b.wrong
 	case len(b.links) == 0 && b.first != nil:
 		err = b.first
-	case len(b.links) == 0 && q.Caller != me && elsewhere:
+	case len(b.links) == 0 && q.Caller != q.Owner && elsewhere:
 		err = errNotYours
 	}
 	var grant ucan.Grant
 	if err == nil {
 		q.Tokens = b.links
-		grant, err = verifier.Authorize(ctx, q)
+		grant, err = v.Authorize(ctx, q)
 	}
-	v = Verdict{Decision: tools.Allowed, Reason: "the caller owns the resource", Chain: []Token{}, Aside: b.aside}
 	if err != nil {
-		v.Decision, v.Reason = tools.Denied, err.Error()
-		return v, nil
+		return Verdict{Decision: tools.Denied, Reason: err.Error(), Chain: []Token{}, Aside: b.aside}
 	}
+	out := Verdict{Decision: tools.Allowed, Reason: "the caller owns the resource", Chain: []Token{}, Aside: b.aside}
 	if by, ok := grant.By(); ok {
-		v.Reason = fmt.Sprintf("%s, by a chain of %d from %s", by, len(grant.Links()), grant.Root())
+		out.Reason = fmt.Sprintf("%s, by a chain of %d from %s", by, len(grant.Links()), grant.Root())
 	}
 	if exp := grant.Expires(); !exp.IsZero() {
-		v.Reason += ", until " + exp.Format(time.RFC3339)
+		out.Reason += ", until " + exp.Format(time.RFC3339)
 	}
 	for _, l := range grant.Links() {
-		v.Chain = append(v.Chain, Describe(l, false))
+		out.Chain = append(out.Chain, Describe(l, false))
 	}
-	return v, nil
+	return out
 }

@@ -197,18 +197,14 @@ func (n *node) inherit() {
 	n.held = held
 }
 
-// coversAll reports whether p gives all that n does.
-func (p *node) coversAll(n *node) bool {
-	for i := range n.held {
-		c := &n.held[i]
-		if n.Passes() {
-			return slices.ContainsFunc(p.held, func(g claim) bool { return g.Can().Covers(c.Can()) })
+// coversAll reports whether n gives all that made does.
+func (n *node) coversAll(made *node) bool {
+	return !slices.ContainsFunc(made.held, func(c claim) bool {
+		if made.Passes() {
+			return !slices.ContainsFunc(n.held, func(g claim) bool { return g.Can().Covers(c.Can()) })
 		}
-		if p.covering(c) == nil {
-			return false
-		}
-	}
-	return true
+		return n.covering(&c) == nil
+	})
 }
 
 // covering returns the capability of n that covers c.
