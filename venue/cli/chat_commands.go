@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"usher/prompt"
-	"usher/runtime"
 )
 
 const chatHelp = `/help     show this list
@@ -62,19 +60,14 @@ func (c *chat) where() string {
 // greet says with whom one talks, and what there is of a past.
 func (c *chat) greet(ctx context.Context) {
 	c.note("Talking with " + c.agent.ID() + ", " + c.where() + ". /help lists the commands.")
-	turns, last := 0, time.Time{}
-	for e, err := range c.agent.History(ctx, c.session) {
-		if err != nil {
-			c.tell(err)
-			return
-		}
-		if _, ok := e.Event.(runtime.TurnStarted); ok {
-			turns++
-		}
-		last = e.Time
+	list, err := c.agent.Sessions(ctx)
+	if err != nil {
+		c.tell(err)
 	}
-	if turns > 0 {
-		c.note(fmt.Sprintf("%s so far, the last on %s; /history shows them.", many(turns, "turn"), last.Local().Format("2006-01-02 at 15:04")))
+	for _, ses := range list {
+		if ses.ID == c.session && ses.Turns > 0 {
+			c.note(fmt.Sprintf("%s so far, the last on %s; /history shows them.", many(ses.Turns, "turn"), ses.Last.Local().Format("2006-01-02 at 15:04")))
+		}
 	}
 }
 
