@@ -95,6 +95,9 @@ func TestDemoStopsWhereTheModelFails(t *testing.T) {
 			if status != cli.ExitFailed || !strings.HasPrefix(s.Failure.Words, errModel.Error()+": model local: "+tt.words) || strings.Count(notes, s.Failure.Words) != 1 {
 				t.Errorf("status %d, failure %q, want %d with %q, told once:\n%s", status, s.Failure.Words, cli.ExitFailed, tt.words, notes)
 			}
+			if len(s.Attempts) > 0 && !s.Unchanged {
+				t.Error("it says that something changed, and nothing did")
+			}
 			if s.Judgement.wrong() > 0 || !s.Audit.Verified || len(s.Unexpected) > 0 {
 				t.Errorf("judgement %+v, verified %v, unexpected %q", s.Judgement, s.Audit.Verified, s.Unexpected)
 			}

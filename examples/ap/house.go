@@ -36,7 +36,7 @@ func (h *house) run(ctx context.Context, work func(context.Context) error) error
 		}
 		h.Agents[i].Caps = info.Caps
 	}
-	return h.unchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
+	_, err := h.unchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
 		err := work(ctx)
 		if err != nil && ctx.Err() != nil {
 			return err
@@ -49,23 +49,25 @@ func (h *house) run(ctx context.Context, work func(context.Context) error) error
 		}
 		return h.audit(ctx)
 	}, "w/docs", "w/vendor-records", "w/purchase-orders", "o")
+	return err
 }
 
 // unchanged does something that may change neither what lies at some paths nor
-// the agents.
-func (h *house) unchanged(ctx context.Context, otherwise string, do func() error, paths ...string) error {
+// the agents, and reports whether that is so, also where it failed.
+func (h *house) unchanged(ctx context.Context, otherwise string, do func() error, paths ...string) (same bool, err error) {
 	before, err := h.state(ctx, paths)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := do(); err != nil {
-		return err
-	}
+	failed := do()
 	after, err := h.state(ctx, paths)
-	if err == nil && !bytes.Equal(before, after) {
+	if same = err == nil && bytes.Equal(before, after); err == nil && !same {
 		h.unexpected("%s", otherwise)
 	}
-	return err
+	if failed != nil {
+		return same, failed
+	}
+	return same, err
 }
 
 // state is what lies at some paths, and the agents with what they hold.

@@ -183,7 +183,7 @@ func (j *judgement) print(p *cli.Page, stopped *failure) {
 		rows = append(rows, []any{" ", p.Bad("problem"), problem})
 	}
 	for _, d := range j.Denied {
-		rows = append(rows, []any{" ", p.Bad("denied"), fmt.Sprintf("%s, %s on %s: %s (%d times)", d.Agent, d.Ability, d.Resource, d.Operation, d.Times)})
+		rows = append(rows, []any{" ", p.Bad("denied"), fmt.Sprintf("%s, %s on %s: %s, ×%d", d.Agent, d.Ability, d.Resource, d.Operation, d.Times)})
 	}
 	if stopped != nil {
 		rows = append(rows, []any{" ", p.Bad("stopped"), "at " + stopped.At})

@@ -67,8 +67,7 @@ func (h *house) probe(ctx context.Context) error {
 	if err := h.usage(ctx); err != nil {
 		return err
 	}
-	known := len(h.Unexpected)
-	err = h.unchanged(ctx, "the attempts changed what is stored", func() error {
+	h.Unchanged, err = h.unchanged(ctx, "the attempts changed what is stored", func() error {
 		for _, a := range list {
 			if err := h.try(ctx, &a); err != nil {
 				return err
@@ -84,7 +83,6 @@ func (h *house) probe(ctx context.Context) error {
 		}
 		return nil
 	}, "w", "o")
-	h.Unchanged = len(h.Unexpected) == known
 	return err
 }
 

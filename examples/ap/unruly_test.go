@@ -186,7 +186,7 @@ func TestDemoShowsUnrulyModels(t *testing.T) {
 	for _, want := range []string{
 		"otherwise  2-corvane.txt came out as APPROVED instead of REJECTED, and has no record of this decision\n",
 		"0 of 6 as the policy demands", "Dave reports: All fine.␛[2J\n", "allowed  ask Carol to approve a forged invoice",
-		"Bob, crud/write on w/docs/policy: v/ops/covia/write (6 times)", "Data, operations and mandates are as they were.",
+		"Bob, crud/write on w/docs/policy: v/ops/covia/write, ×6", "Data, operations and mandates are as they were.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not print %q", want)
