@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 )
 
 // errInterrupted is why a command ended that a person or a signal ended.
@@ -13,44 +14,37 @@ var errInterrupted = errors.New("interrupted")
 
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {
-	end  func() // ends the command; the next Ctrl-C ends the process at once
-	stop func() // when the command is done
-
-	mu    sync.Mutex // guards what follows
-	taken func()
+	end   func()                 // ends the command; the next Ctrl-C ends the process at once
+	stop  func()                 // when the command is done
+	taken atomic.Pointer[func()] // what a command does with it instead
 }
 
 // listen returns a context that ends with the first Ctrl-C, unless a command
 // takes them, where fromProcess says that they are to be listened for.
 func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	i := new(interrupts)
-	i.end = func() { cancel(errInterrupted) }
-	i.stop = func() { cancel(nil) }
-	if !fromProcess {
-		return ctx, i
-	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt)
+	if fromProcess {
+		signal.Notify(signals, os.Interrupt)
+	}
+	i := new(interrupts)
 	i.end = func() {
 		signal.Stop(signals)
 		cancel(errInterrupted)
 	}
-	done := make(chan struct{})
 	var listening sync.WaitGroup
 	listening.Go(func() {
-		for {
-			select {
-			case <-signals:
-				i.interrupt()
-			case <-done:
-				return
+		for range signals {
+			if fn := i.taken.Load(); fn != nil {
+				(*fn)()
+			} else {
+				i.end()
 			}
 		}
 	})
 	i.stop = func() {
-		signal.Stop(signals)
-		close(done)
+		signal.Stop(signals) // nothing is sent from here on
+		close(signals)
 		listening.Wait()
 		cancel(nil)
 	}
@@ -59,22 +53,6 @@ func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts
 
 // take has fn called for each Ctrl-C, until release.
 func (i *interrupts) take(fn func()) (release func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.taken = fn
-	return func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.taken = nil
-	}
-}
-
-func (i *interrupts) interrupt() {
-	i.mu.Lock()
-	fn := i.taken
-	i.mu.Unlock()
-	if fn == nil {
-		fn = i.end
-	}
-	fn()
+	i.taken.Store(&fn)
+	return func() { i.taken.Store(nil) }
 }
