@@ -13,10 +13,8 @@ import (
 )
 
 type agentsCreateCmd struct {
-	fromConfig
-	Agent string `arg:"" help:"Id of the new agent."`
-	Spec  string `name:"spec" placeholder:"JSON|@FILE" help:"The agent: prompt, model, tools, context, output and caps. Without it, the configuration's agent of that id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
+	onAgent
+	Spec string `name:"spec" placeholder:"JSON|@FILE" help:"The agent: prompt, model, tools, context, output and caps. Without it, the configuration's agent of that id."`
 
 	Overwrite bool `help:"Replace an agent of this id, even one that has ended."`
 }
@@ -40,8 +38,8 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 // asConfigured creates the agent that the configuration has under the id. An id
 // that it lacks makes an agent without bounds, which replaces no other: that one
 // may have had some.
-func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) (err error) {
-	if c.config, err = c.load(); err != nil {
+func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
+	if _, err := c.load(); err != nil {
 		return err
 	}
 	spec, ok := c.entry(c.Agent)
@@ -57,11 +55,11 @@ func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec any, boun
 		s.warn(c.Agent + ` has no caps, and so no bounds: write "caps": [] for nothing, or what it may do`)
 	}
 	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
-	return change(ctx, s, &c.fromConfig, "agent:create", input, func(a agents.Created) error {
-		if !c.JSON && !a.Created && !a.Updated {
-			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
+	return change(ctx, s, &c.onAgent, "agent:create", input, func(a agents.Created) (string, error) {
+		if !a.Created && !a.Updated {
+			return "", fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
 		}
-		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
+		return a.Status, nil
 	})
 }
 
@@ -69,9 +67,8 @@ func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec any, boun
 type agentsTurnCmd struct{ onAgent }
 
 func (c *agentsTurnCmd) Run(ctx context.Context, s *streams, called *kong.Context) error {
-	return change(ctx, s, &c.fromConfig, "agent:"+called.Selected().Name, map[string]string{"agentId": c.Agent}, func(a agents.State) error {
-		return s.printStatus(c.JSON, a, a.AgentID, a.Status)
-	})
+	input := map[string]string{"agentId": c.Agent}
+	return change(ctx, s, &c.onAgent, "agent:"+called.Selected().Name, input, func(a agents.State) (string, error) { return a.Status, nil })
 }
 
 type agentsDeleteCmd struct {
@@ -81,13 +78,12 @@ type agentsDeleteCmd struct {
 
 func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
-	return change(ctx, s, &c.fromConfig, "agent:delete", input, func(a agents.Deleted) error {
-		defer c.outlived(s, a.AgentID, a.Removed)
-		status := a.Status
+	return change(ctx, s, &c.onAgent, "agent:delete", input, func(a agents.Deleted) (string, error) {
+		c.outlived(s, a.AgentID, a.Removed)
 		if a.Removed {
-			status = "removed"
+			return "removed", nil
 		}
-		return s.printStatus(c.JSON, a, a.AgentID, status)
+		return a.Status, nil
 	})
 }
 
@@ -102,27 +98,25 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	if strings.Contains(c.Adopted, "/") { // as no id does
 		input = map[string]string{"path": c.Adopted}
 	}
-	return change(ctx, s, &c.fromConfig, "agent:adopt", input, func(a agents.Adopted) error {
-		return s.printStatus(c.JSON, a, c.Adopted, "adopted")
-	})
+	on := &onAgent{c.fromConfig, c.Adopted, c.JSON}
+	return change(ctx, s, on, "agent:adopt", input, func(agents.Adopted) (string, error) { return "adopted", nil })
 }
 
-// change runs an operation on an agent and shows what came of it.
-func change[Out any](ctx context.Context, s *streams, f *fromConfig, operation string, input any, show func(Out) error) error {
-	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+// change runs an operation on an agent and prints what came of it: as JSON, or as
+// the status that there is now.
+func change[Out any](ctx context.Context, s *streams, c *onAgent, operation string, input any, status func(Out) (string, error)) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := ask[Out](ctx, u, operation, input)
 		if err != nil {
-			return f.unknownAgent(ctx, u, err)
+			return c.unknownAgent(ctx, u, err)
 		}
-		return show(out)
+		now, err := status(out)
+		switch {
+		case c.JSON:
+			return s.printJSON(out)
+		case err == nil:
+			_, err = fmt.Fprintf(s.out, "%s is %s\n", c.Agent, now)
+		}
+		return err
 	})
-}
-
-// printStatus says what a change made of an agent or a program.
-func (s *streams) printStatus(asJSON bool, out any, name, status string) error {
-	if asJSON {
-		return s.printJSON(out)
-	}
-	_, err := fmt.Fprintf(s.out, "%s is %s\n", name, status)
-	return err
 }

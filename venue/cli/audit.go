@@ -20,13 +20,8 @@ type auditCmd struct {
 // withLedger runs fn with the ledger of the configuration, also where it is
 // broken.
 func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger.Reader) error) error {
-	c, err := f.load()
-	if err != nil {
+	if _, err := f.load(); err != nil {
 		return err
-	}
-	f.config = c
-	if f.dir = f.Data; f.dir == "" {
-		f.dir = c.StoreDir()
 	}
 	if f.dir == "" {
 		return f.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error { return fn(&v.Ledger().Reader) })

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,11 +24,11 @@ type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file or a folder."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
 
-	dir    string         // the data folder of the venue that is open; empty in memory
-	config *config.Config // that it was opened with
+	dir    string         // its data folder; empty is in memory
+	config *config.Config // once it is loaded
 }
 
-// load reads the configuration.
+// load reads the configuration, and where its data lies.
 func (f *fromConfig) load() (*config.Config, error) {
 	c, err := config.Load(f.Config)
 	if errors.Is(err, os.ErrNotExist) {
@@ -36,6 +37,7 @@ func (f *fromConfig) load() (*config.Config, error) {
 	if err != nil {
 		return nil, misuse{err}
 	}
+	f.config, f.dir = c, cmp.Or(f.Data, c.StoreDir())
 	return c, nil
 }
 
@@ -44,10 +46,6 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	c, err := f.load()
 	if err != nil {
 		return nil, nil, err
-	}
-	f.config = c
-	if f.dir = f.Data; f.dir == "" {
-		f.dir = c.StoreDir()
 	}
 	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry})
 	if err != nil {

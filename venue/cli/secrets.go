@@ -39,11 +39,10 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 	if err := checkSecretName(c.Name); err != nil {
 		return err
 	}
-	conf, err := c.load() // before anything is typed
-	if err != nil {
+	if _, err := c.load(); err != nil { // before anything is typed
 		return err
 	}
-	if c.Data == "" && conf.StoreDir() == "" {
+	if c.dir == "" {
 		return misusef("%s keeps nothing on disk, so a secret would be gone at once: name a data folder with --data, or under store in the configuration", c.Config)
 	}
 	value, err := c.value(s)
