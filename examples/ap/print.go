@@ -114,8 +114,13 @@ func (i *processed) print(p *cli.Page) {
 	e, en, d := &i.Extraction, &i.Enrichment, &i.Decision
 	p.Head("What the scanner read")
 	rows := [][]any{
-		{"   vendor", e.Vendor}, {"   invoice number", e.Number}, {"   date", or(e.Date)}, {"   currency", or(e.Currency)},
-		{"   total", e.Total}, {"   terms", or(e.Terms)}, {"   purchase order", or(e.PurchaseOrder)},
+		{"   vendor", e.Vendor},
+		{"   invoice number", e.Number},
+		{"   date", or(e.Date)},
+		{"   currency", or(e.Currency)},
+		{"   total", e.Total},
+		{"   terms", or(e.Terms)},
+		{"   purchase order", or(e.PurchaseOrder)},
 	}
 	for _, line := range e.Lines {
 		rows = append(rows, []any{"   line", line})

@@ -49,11 +49,11 @@ func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessag
 	if json.Unmarshal(out, &job) != nil || job.Status != runs.Started {
 		return out, nil
 	}
-	if _, err := u.Run(ctx, job.ID); err != nil {
-		return out, nil //nolint:nilerr // it speaks of something else
+	if _, unknown := u.Run(ctx, job.ID); unknown == nil { // else it speaks of something else
+		s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
+		return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
 	}
-	s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
-	return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
+	return out, nil
 }
 
 // input reads the operation's input.

@@ -25,7 +25,7 @@ type Styled string
 // NewPage returns a page that is written to w, in colour or without.
 func NewPage(w io.Writer, colour bool) *Page { return &Page{w: w, paint: paint{on: colour}} }
 
-// Good, Bad, Dim and Bold return a text as a page may show it.
+// Good is for what was allowed or passed.
 func (p *Page) Good(s string) Styled { return Styled(p.paint.good(plain(s))) }
 
 // Bad is for what was refused or failed.
