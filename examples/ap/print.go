@@ -198,7 +198,7 @@ func (j *judgement) print(p *cli.Page, stopped *failure) {
 	rows = [][]any{{"   agent", "model calls", "tokens", "cost"}}
 	for _, u := range j.Usage {
 		cost := "not known"
-		if u.Spent.Money > 0 {
+		if u.Spent.Money > 0 || u.Spent.Calls == 0 {
 			cost = u.Spent.Money.String()
 		}
 		rows = append(rows, []any{"   " + u.Agent, u.Spent.Calls, u.Spent.Tokens, cost})
