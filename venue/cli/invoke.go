@@ -46,14 +46,16 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 // command, and returns its output. Any other output is returned as it is.
 func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessage) (json.RawMessage, error) {
 	var job grid.Status
-	if json.Unmarshal(out, &job) != nil || job.Status != runs.Started {
+	started := json.Unmarshal(out, &job) == nil && job.Status == runs.Started
+	if started { // or it speaks of something else
+		_, err := u.Run(ctx, job.ID)
+		started = err == nil
+	}
+	if !started {
 		return out, nil
 	}
-	if _, unknown := u.Run(ctx, job.ID); unknown == nil { // else it speaks of something else
-		s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
-		return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
-	}
-	return out, nil
+	s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
+	return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
 }
 
 // input reads the operation's input.
