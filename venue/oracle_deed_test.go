@@ -45,8 +45,13 @@ func (w *world) asks(d *deed) (all []answer) {
 	switch d.kind {
 	case "covia_read":
 		all = append(all, w.may(b, grant{d.at, "crud/read"}))
-	case "covia_write", "part", "script":
+	case "covia_write", "script":
 		all = append(all, w.may(b, grant{d.at, "crud/write"}))
+	case "part":
+		all = append(all, w.may(b, grant{d.at, "crud/write"}))
+		if ownerOf(d.at) != user || w.may(b, grant{ofScript(d.at), "crud/read"}) != yes {
+			all = append(all, maybe) // who may not see what is there may not write into it, if that would tell
+		}
 	case "covia_delete":
 		all = append(all, w.may(b, grant{d.at, "crud/delete"}))
 	case "covia_copy":
@@ -76,6 +81,8 @@ func (w *world) asks(d *deed) (all []answer) {
 		if ownerOf(d.gives.at) != user {
 			all = append(all, w.chain(user, d.gives, nil))
 		}
+	case "test_keep":
+		all = append(all, w.somewhere(b, "invoke"))
 	case "ucan_revoke":
 		t := w.tokens[d.cid]
 		all = append(all, sure(t.from == user || ownerOf(t.gives.at) == user))

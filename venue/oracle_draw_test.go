@@ -18,6 +18,7 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/tools"
 	"usher/venue"
 )
 
@@ -65,7 +66,7 @@ var (
 		{"/g", "agent"}, {"/g", "agent"}, {"/g", "agent/request"}, {"/g", "agent/request"}, {"/g/a2", "agent"}, {"/g", "agent/create"}, {"", "ucan"}, {"/w", "ucan"},
 	}
 	abroad = []grant{
-		{"/w", "crud"}, {"/w", "crud/read"}, {"/w/x", "crud"}, {"/w/x", "crud/read"}, {"/w/x/1", "crud"}, {"/w/xy", "crud/write"}, {"/o", "crud"}, {"/o/p", "crud/write"},
+		{"/w", "crud"}, {"/w", "crud/read"}, {"/w/x", "crud"}, {"/w/x", "crud/read"}, {"/w/x/1", "crud"}, {"/w/xy", "crud/write"}, {"/o", "crud"}, {"/o", "crud"}, {"/o/p", "crud/write"},
 	}
 	kinds = []string{
 		"covia_read", "covia_read", "covia_read", "covia_write", "covia_write", "covia_delete", "covia_copy", "covia_copy",
@@ -81,12 +82,15 @@ type estate struct {
 	fatal func(format string, args ...any)
 	model *obedient
 	users map[string]*venue.User
+	tools []string     // of agents, beside the built-in ones
 	n     atomic.Int64 // of deeds
 	world *world
 }
 
 // ground is the venue that sequences have in common, each with users of its own.
 type ground struct {
+	dir       string // empty is in memory
+	tools     []*tools.Operation
 	model     *obedient
 	venue     *venue.Venue
 	sequences int
@@ -96,11 +100,11 @@ type ground struct {
 // memory does not grow.
 func (g *ground) next(t *rapid.T) *estate {
 	ctx := context.Background()
-	if g.sequences%100 == 0 {
+	if g.venue == nil || g.dir == "" && g.sequences%100 == 0 {
 		g.close(t)
 		var err error
 		g.model = new(obedient)
-		if g.venue, err = venue.Open(ctx, &venue.Options{Models: map[string]runtime.Model{"default": g.model}}); err != nil {
+		if g.venue, err = venue.Open(ctx, &venue.Options{Dir: g.dir, Tools: g.tools, Models: map[string]runtime.Model{"default": g.model}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,6 +163,8 @@ func (e *estate) step(s script) map[string]any {
 		return map[string]any{"op": "covia:copy", "input": map[string]any{"from": path(s.at), "to": path(s.to)}}
 	case "read":
 		return map[string]any{"op": "covia:read", "input": map[string]any{"path": path(s.at)}}
+	case "keep":
+		return map[string]any{"op": "test:keep"}
 	}
 	return map[string]any{"op": "covia:write", "input": map[string]any{"path": path(s.at), "value": []any{"const", s.value}}}
 }
@@ -168,6 +174,9 @@ func (e *estate) call(d *deed) (tool string, input map[string]any) {
 	user := d.by.user
 	at := e.spell(user, d.at, d.spelled)
 	config := map[string]any{"tools": []string{"covia:*", "agent:*", "grid:*", "ucan:*"}}
+	if d.kind == "agent_create" && len(e.tools) > 0 {
+		config["tools"] = append(config["tools"].([]string), e.tools...)
+	}
 	if d.listed {
 		config["caps"] = e.grants(user, d.caps)
 	}
@@ -208,6 +217,8 @@ func (e *estate) call(d *deed) (tool string, input map[string]any) {
 		return d.kind, map[string]any{"audience": e.users[d.audience].DID().String(), "attenuations": e.grants(user, []grant{d.gives}), "exp": time.Now().Add(time.Hour).Unix()}
 	case "ucan_revoke":
 		return d.kind, map[string]any{"cid": d.cid}
+	case "test_keep":
+		return d.kind, map[string]any{}
 	}
 	return d.kind, map[string]any{"agentId": d.id}
 }

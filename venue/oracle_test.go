@@ -235,6 +235,8 @@ func (w *world) runs(b who, at, target string, depth int) []answer {
 		return []answer{invoke, min(w.may(inside, grant{s.at, "crud/read"}), w.may(inside, grant{s.to, "crud/write"}))}
 	case "read":
 		return []answer{invoke, w.may(inside, grant{s.at, "crud/read"})}
+	case "keep":
+		return []answer{invoke, w.somewhere(inside, "invoke")}
 	case "write":
 		return []answer{invoke, w.may(inside, grant{s.at, "crud/write"})}
 	case "pin":

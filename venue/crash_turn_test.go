@@ -1,0 +1,115 @@
+package venue_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/agents"
+	"usher/venue"
+	"usher/venue/runs"
+)
+
+const crashTurnDir = "USHER_TEST_CRASH_TURN_DIR" // for the child of TestKillWithinATool
+
+// slow is an operation whose effect takes as long as its caller lets it.
+func slow(begun func()) *tools.Operation {
+	return tools.New("test:slow", "Do something slowly.",
+		func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
+		func(ctx context.Context, _ tools.Call, _ struct{}) (struct{}, error) {
+			begun()
+			<-ctx.Done()
+			return struct{}{}, context.Cause(ctx)
+		}, tools.Within(caps.ScopeAbility("invoke")))
+}
+
+// What was begun when the process was killed is not begun again by itself: the
+// run has ended, and the model is told that the effect is unknown.
+func TestKillWithinATool(t *testing.T) {
+	if dir := os.Getenv(crashTurnDir); dir != "" {
+		p := new(puppet)
+		v := open(t, &venue.Options{
+			Dir: dir, Models: map[string]runtime.Model{"default": p},
+			Tools: []*tools.Operation{slow(func() { fmt.Println("begun") })},
+		})
+		s := spec("bob", "", `[{"with":"","can":"invoke"}]`)
+		s.Tools = []string{"test:slow"}
+		attempt(t, create(t, user(t, v, "alice"), s), p, "test_slow", `{}`)
+		return
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillWithinATool$")
+	cmd.Env = append(os.Environ(), crashTurnDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+
+	p, again := &puppet{Gossip: true}, 0
+	v := open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": p}, Tools: []*tools.Operation{slow(func() { again++ })}})
+	alice := user(t, v, "alice")
+	bob, err := alice.Agent(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := bob.Info(t.Context()); err != nil || info.Status != agents.Sleeping {
+		t.Errorf("bob is %s, %v", info.Status, err)
+	}
+	var run string
+	intent := false
+	for e, err := range bob.History(t.Context(), "main") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		run = e.Run
+		switch e.Event.(type) {
+		case runtime.ToolStarted, runtime.Answered:
+			intent = true
+		case runtime.ToolFinished:
+			t.Error("the log has a result")
+		}
+	}
+	if !intent {
+		t.Error("the log lacks the intent")
+	}
+	if rec, err := alice.Job(t.Context(), run); err != nil || rec.Status != runs.Failed || rec.Error != runs.ErrInterrupted.Error() {
+		t.Errorf("the run is %s %q, %v; want it FAILED, and why", rec.Status, rec.Error, err)
+	}
+	begun := 0
+	for row, err := range v.Audit(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Entry != nil && row.Operation == "v/ops/test/slow" {
+			begun++
+		}
+	}
+	if begun != 1 {
+		t.Errorf("the ledger has %d decisions on the call, want 1", begun)
+	}
+	var answer string
+	for _, ev := range chat(t, bob, "go on") {
+		if end, ok := ev.(runtime.TurnFinished); ok {
+			answer = end.Text
+		}
+	}
+	if !strings.Contains(answer, "Whether it took effect is unknown") || again != 0 {
+		t.Errorf("the model was told %q, and the tool was called %d times; want that the effect is unknown, and none", answer, again)
+	}
+}

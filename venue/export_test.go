@@ -1,0 +1,25 @@
+package venue
+
+import (
+	"context"
+
+	"usher/tools"
+)
+
+// OpenAuthority opens a stored authority, for tests of what it allows.
+func (v *Venue) OpenAuthority(stored []byte) (tools.Authority, error) { return v.mint.Open(stored) }
+
+// Decide is what the gate makes of a call.
+func (v *Venue) Decide(ctx context.Context, auth tools.Authority, inv tools.Invocation) (*tools.Ruling, error) {
+	return v.gate.Decide(ctx, auth, inv)
+}
+
+// Transactions is how many batches the store has applied, this question included:
+// each gets the next revision.
+func (v *Venue) Transactions(ctx context.Context) (n uint64, err error) {
+	if _, err := v.store.Apply(ctx, nil, map[string][]byte{"test/probe": {}}, nil); err != nil {
+		return 0, err
+	}
+	_, n, err = v.store.Get(ctx, "test/probe")
+	return n, err
+}
