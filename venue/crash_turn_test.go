@@ -88,7 +88,7 @@ func TestKillWithinATool(t *testing.T) {
 	if !intent {
 		t.Error("the log lacks the intent")
 	}
-	if rec, err := alice.Job(t.Context(), run); err != nil || rec.Status != runs.Failed || rec.Error != runs.ErrInterrupted.Error() {
+	if rec, err := alice.Run(t.Context(), run); err != nil || rec.Status != runs.Failed || rec.Error != runs.ErrInterrupted.Error() {
 		t.Errorf("the run is %s %q, %v; want it FAILED, and why", rec.Status, rec.Error, err)
 	}
 	begun := 0

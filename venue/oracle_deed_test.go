@@ -36,7 +36,7 @@ func (w *world) asks(d *deed) (all []answer) {
 	on := func(can, id string) answer { return w.may(b, grant{user + "/g/" + id, can}) }
 	handsOn := yes
 	for _, c := range d.caps {
-		handsOn = min(handsOn, sure(w.hold(b.lives, c)))
+		handsOn = min(handsOn, sure(!d.listed || w.hold(b.lives, c)))
 	}
 	takesPlace := yes // of the agent that is there
 	if mind.n > 0 && d.overwrite {

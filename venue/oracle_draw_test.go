@@ -365,25 +365,33 @@ func (t drawing) deed(w *world) *deed {
 	return d
 }
 
-// begin draws what there is when a sequence begins: data, agents and tokens of
-// all users, made in person.
+// begin draws what there is when a sequence begins: data, agents of two depths,
+// tokens, and programs of users and of agents, some of them in the namespace of
+// another.
 func (t drawing) begin() (all []*deed) {
 	for _, user := range names {
-		in := actor{user: user}
+		in, other := actor{user: user}, t.other(user)
 		for i, leaf := range leaves {
 			all = append(all, &deed{by: in, kind: "covia_write", at: user + leaf, value: fmt.Sprintf("b%d%sq", i, user)})
 		}
-		for _, id := range ids[:3] {
-			all = append(all, &deed{by: in, kind: "agent_create", id: id, listed: !t.one(8), caps: t.grants(user), own: t.one(5)})
-		}
-		for _, slot := range slots {
+		for _, id := range ids[:2] {
+			caps := t.grants(user)
 			if t.one(2) {
-				all = append(all, &deed{by: in, kind: "script", at: user + slot, script: t.script(user+slot, "copy", "copy", "write", "read", "call", "pin")})
+				caps = append(caps, grant{user, "*"})
 			}
+			if t.one(2) {
+				caps = append(caps, grant{other + "/w", "crud"}, grant{other + "/o", "crud"})
+			}
+			all = append(all, &deed{by: in, kind: "agent_create", id: id, listed: !t.one(8), caps: caps, own: t.one(3)})
+		}
+		all = append(all, &deed{by: actor{user, ids[:1]}, kind: "agent_create", id: ids[2], listed: t.one(2), caps: t.grants(user), own: t.one(5)})
+		for _, at := range []string{user + t.of(slots), user + t.of(slots), other + t.of(slots)} {
+			by := actor{user, [][]string{nil, ids[:1], ids[1:2]}[rapid.IntRange(0, 2).Draw(t.T, "by")]}
+			all = append(all, &deed{by: by, kind: "script", at: at, script: t.script(at, "copy", "copy", "write", "read", "call", "pin")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t.T, "tokens") {
 			g := rapid.SampledFrom(abroad).Draw(t.T, "gives")
-			all = append(all, &deed{by: in, kind: "ucan_delegate", audience: t.other(user), gives: grant{user + g.at, g.can}})
+			all = append([]*deed{{by: in, kind: "ucan_delegate", audience: t.other(user), gives: grant{user + g.at, g.can}}}, all...)
 		}
 	}
 	return all
