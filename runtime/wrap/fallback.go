@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"usher/runtime"
 )
@@ -66,36 +65,21 @@ func named(m runtime.Model) string {
 	return cmp.Or(about.Model, about.Provider, "a model without a name")
 }
 
-// together is the failures of the first models as one error.
+// together is the failures of the first models as one error, on one line.
 func (f fallback) together(failures []error) error {
 	if len(failures) == 1 {
 		return failures[0]
 	}
-	each := eachFailure{failures, make([]string, len(failures))}
-	for i := range failures {
-		each.of[i] = named(f[i])
-	}
+	format, args := "all %d models failed: ", []any{len(f)}
 	if len(failures) < len(f) {
-		return fmt.Errorf("%d of %d models failed, the others were not asked: %w", len(failures), len(f), &each)
+		format, args = "%d of %d models failed, the others were not asked: ", []any{len(failures), len(f)}
 	}
-	return fmt.Errorf("all %d models failed: %w", len(f), &each)
-}
-
-// eachFailure tells on one line which model failed how.
-type eachFailure struct {
-	failures []error
-	of       []string
-}
-
-func (e *eachFailure) Error() string {
-	var b strings.Builder
-	for i, err := range e.failures {
+	for i, err := range failures {
 		if i > 0 {
-			b.WriteString("; ")
+			format += "; "
 		}
-		fmt.Fprintf(&b, "%s: %v", e.of[i], err)
+		format += "%s: %w"
+		args = append(args, named(f[i]), err)
 	}
-	return b.String()
+	return fmt.Errorf(format, args...)
 }
-
-func (e *eachFailure) Unwrap() []error { return e.failures }
