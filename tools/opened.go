@@ -41,6 +41,9 @@ func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 		}
 		return nil, err
 	}
+	if len(out) == 0 {
+		return out, nil
+	}
 	v, err := value.Decode(out, value.MaxDepth)
 	if err != nil {
 		return nil, fmt.Errorf("the output cannot be searched for the secrets that the call opened: %w", err)

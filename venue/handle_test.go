@@ -24,9 +24,7 @@ type payment struct {
 	As  string       `json:"as,omitempty"`
 }
 
-type paid struct {
-	Receipt any `json:"receipt"`
-}
+type paid = map[string]any
 
 // bank has an operation that opens handles, and does with the value what it is told.
 type bank struct{ got []string }
@@ -48,13 +46,15 @@ func (b *bank) pay() *tools.Operation {
 			b.got = append(b.got, key)
 			switch in.As {
 			case "output":
-				return paid{map[string]any{"nested": []any{"with " + key}, key: 1}}, nil
+				return paid{"receipt": map[string]any{"nested": []any{"with " + key}, key: 1}}, nil
 			case "error":
 				return paid{}, fault.New(fault.Busy, `post "https://bank.example/?key=`+key+`": no route`)
+			case "nothing":
+				return nil, nil
 			case "panic":
 				panic("with " + key)
 			}
-			return paid{"thanks"}, nil
+			return paid{"receipt": "thanks"}, nil
 		}, tools.Within(caps.ScopeUnder("invoke", "bank", 1, 1)))
 }
 
@@ -70,17 +70,18 @@ func TestSecretsByHandle(t *testing.T) {
 		want      string // in the outcome
 		opened    bool
 	}{
-		"allowed":                {input: `{"to":"bob",` + handle + `}`, caps: may + `,{"with":"s/PAY","can":"secret/decrypt"}`, want: "thanks", opened: true},
-		"in what it returns":     {input: `{"to":"bob",` + handle + `,"as":"output"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
-		"in its error":           {input: `{"to":"bob",` + handle + `,"as":"error"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "?key=[redacted]", opened: true},
-		"in its panic":           {input: `{"to":"bob",` + handle + `,"as":"panic"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "panic: [redacted]", opened: true},
-		"in a job":               {op: "grid:run", input: `{"operation":"bank:pay","input":{"to":"bob",` + handle + `,"as":"output"}}`, caps: may + `,{"with":"","can":"invoke"},{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
-		"in a step":              {op: "o/pay", input: `{}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
-		"denied":                 {input: `{"to":"bob",` + handle + `}`, caps: may + `,{"with":"s/OTHER","can":"secret/decrypt"}`, want: "v/ops/bank/pay requires secret/decrypt on s/PAY"},
-		"denied in a step":       {op: "o/pay", input: `{}`, caps: may + `,{"with":"s/OTHER","can":"secret/decrypt"}`, want: "v/ops/bank/pay requires secret/decrypt on s/PAY"},
-		"not even offered":       {input: `{"to":"bob",` + handle + `}`, caps: may, want: "requires secret/decrypt on s/PAY"},
-		"no such secret":         {input: `{"to":"bob","key":"secret:NONE"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: `there is no secret \"NONE\"`},
-		"another than was named": {input: `{"to":"bob",` + handle + `,"as":"another"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "no handle of this call's input"},
+		"allowed":                    {input: `{"to":"bob",` + handle + `}`, caps: may + `,{"with":"s/PAY","can":"secret/decrypt"}`, want: "thanks", opened: true},
+		"in what it returns":         {input: `{"to":"bob",` + handle + `,"as":"output"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
+		"in nothing that it returns": {input: `{"to":"bob",` + handle + `,"as":"nothing"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "null", opened: true},
+		"in its error":               {input: `{"to":"bob",` + handle + `,"as":"error"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "?key=[redacted]", opened: true},
+		"in its panic":               {input: `{"to":"bob",` + handle + `,"as":"panic"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "panic: [redacted]", opened: true},
+		"in a job":                   {op: "grid:run", input: `{"operation":"bank:pay","input":{"to":"bob",` + handle + `,"as":"output"}}`, caps: may + `,{"with":"","can":"invoke"},{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
+		"in a step":                  {op: "o/pay", input: `{}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "with [redacted]", opened: true},
+		"denied":                     {input: `{"to":"bob",` + handle + `}`, caps: may + `,{"with":"s/OTHER","can":"secret/decrypt"}`, want: "v/ops/bank/pay requires secret/decrypt on s/PAY"},
+		"denied in a step":           {op: "o/pay", input: `{}`, caps: may + `,{"with":"s/OTHER","can":"secret/decrypt"}`, want: "v/ops/bank/pay requires secret/decrypt on s/PAY"},
+		"not even offered":           {input: `{"to":"bob",` + handle + `}`, caps: may, want: "requires secret/decrypt on s/PAY"},
+		"no such secret":             {input: `{"to":"bob","key":"secret:NONE"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: `there is no secret \"NONE\"`},
+		"another than was named":     {input: `{"to":"bob",` + handle + `,"as":"another"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "no handle of this call's input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, b, p := t.TempDir(), new(bank), new(puppet)

@@ -2,6 +2,7 @@ package orchestrate
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,5 +31,18 @@ func TestForetold(t *testing.T) {
 	}
 	if got := p.foretold(json.RawMessage(`no JSON`)); got != nil {
 		t.Errorf("of no input it tells %v", got)
+	}
+}
+
+// Looking ahead takes no more for all steps than one step may be given.
+func TestForetoldIsBounded(t *testing.T) {
+	p, err := Compile(t.Context(), "o/flow", json.RawMessage(plan(strings.TrimSuffix(`[`+strings.Repeat(`{"op":"test:echo","input":{"value":["input","v"]}},`, 4), ",")+`]`, "")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]int{maxInput / 8: 4, maxInput / 3: 0} {
+		if got := p.foretold(json.RawMessage(`{"v":"` + strings.Repeat("x", size) + `"}`)); len(got) != want {
+			t.Errorf("of %d bytes in 4 steps it tells %d steps, want %d", size, len(got), want)
+		}
 	}
 }
