@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -115,4 +116,50 @@ func ExampleOptions_telemetry() {
 		fmt.Println(s.Name)
 	}
 	// Output: usher.gate.decide v/ops/covia/write
+}
+
+// What a server does with a token: the principal is all that it needs.
+func ExampleVenue_Authenticate() {
+	ctx := context.Background()
+	v, err := venue.Open(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer v.Close()
+	alice, err := v.User(ctx, "alice")
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := v.Session(ctx, alice, time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	serve := func(p *venue.Principal) error {
+		ruling, err := p.Decide(ctx, "covia:write", map[string]any{"path": "w/note", "value": 1})
+		if err != nil {
+			return err
+		}
+		fmt.Println(ruling.Verdict())
+		run, err := p.Start(ctx, "covia:write", map[string]any{"path": "w/note", "value": 1})
+		if err != nil {
+			return err
+		}
+		for e, err := range p.Events(ctx, run, 0) {
+			fmt.Println(e.Event, err)
+		}
+		rec, err := p.Run(ctx, run)
+		fmt.Println(rec.Kind, rec.Status)
+		return err
+	}
+	p, err := v.Authenticate(ctx, token)
+	if err == nil {
+		err = serve(p)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// allow
+	// job COMPLETE
 }
