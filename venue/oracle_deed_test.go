@@ -64,7 +64,7 @@ func (w *world) asks(d *deed) (all []answer) {
 		source := w.minds[user+"/g/"+d.from]
 		all = append(all, sure(source.n > 0 && d.id != d.from), min(on("agent/fork", d.from), on("agent/fork", d.id), handsOn), takesPlace)
 		if !d.listed {
-			all = append(all, w.gives(b, w.inherited(user, source)))
+			all = append(all, w.gives(b, w.inherited(life{user, d.from, source.n})))
 		}
 	case "agent_update":
 		all = append(all, min(on("agent/update", d.id), handsOn), sure(mind.n > 0 && mind.status != ended))
@@ -90,9 +90,14 @@ func (w *world) asks(d *deed) (all []answer) {
 	return all
 }
 
-// inherited are the lists that bound an agent, whether or not it is awake.
-func (w *world) inherited(user string, m mind) [][]grant {
-	return append(slices.Clone(m.caps), w.listsOf(m.givers)...)
+// inherited are the lists that bound an agent while it is awake.
+func (w *world) inherited(of life) [][]grant {
+	m, seen := w.minds[of.user+"/g/"+of.id], map[life]bool{of: true}
+	all := slices.Clone(m.caps)
+	for _, g := range m.givers {
+		all = append(all, w.lists(g, seen)...)
+	}
+	return all
 }
 
 // gave reports whether others have their capabilities from the agent.
@@ -145,7 +150,7 @@ func (w *world) do(d *deed) {
 			source := w.minds[user+"/g/"+d.from]
 			next.own = d.own || source.own
 			if !d.listed {
-				next.caps = w.inherited(user, source)
+				next.caps = w.inherited(life{user, d.from, source.n})
 			}
 		}
 		if !there || m.status == ended {
@@ -215,23 +220,19 @@ func (w *world) effect(b who, at string, d *deed) {
 
 // lacks reports whether the deed fails for want of something to copy.
 func (w *world) lacks(d *deed) bool {
-	switch {
-	case d.kind == "covia_copy":
-		_, data := w.data[d.at]
-		_, program := w.scripts[d.at]
+	at := d.at
+	if d.kind == "covia_copy" {
+		_, data := w.data[at]
+		_, program := w.scripts[at]
 		return !data && !program
-	case d.kind == "run":
-		at := d.at
-		for range 12 {
-			switch s := w.scripts[at]; s.kind {
-			case "copy":
-				_, data := w.data[s.at]
-				return !data
-			case "call":
-				at = s.at
-			default:
-				return false
-			}
+	}
+	for range 12 {
+		switch s := w.scripts[at]; {
+		case d.kind == "run" && s.kind == "copy":
+			_, data := w.data[s.at]
+			return !data
+		case d.kind == "run" && s.kind == "call":
+			at = s.at
 		}
 	}
 	return false

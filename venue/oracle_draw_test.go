@@ -61,9 +61,30 @@ var (
 	slots  = []string{"/o/p", "/o/p1", "/o/p2"}
 	places = []string{"", "/w", "/w/x", "/w/x/1", "/w/xy", "/o", "/o/p", "/o/p1", "/g", "/g/a1", "/g/a2"}
 	powers = []grant{
-		{"", "*"}, {"/w", "crud"}, {"/w", "crud"}, {"/w", "crud/read"}, {"/w/x", "crud"}, {"/w/x", "crud/write"}, {"/w/x/1", "crud"}, {"/w/xy", "crud/read"},
-		{"/o", "crud"}, {"/o", "crud"}, {"/o/p", "crud"}, {"/o/p1", "crud/write"}, {"/o", "invoke"}, {"/o/p", "invoke"}, {"", "invoke"}, {"", "invoke"},
-		{"/g", "agent"}, {"/g", "agent"}, {"/g", "agent/request"}, {"/g", "agent/request"}, {"/g/a2", "agent"}, {"/g", "agent/create"}, {"", "ucan"}, {"/w", "ucan"},
+		{"", "*"},
+		{"/w", "crud"},
+		{"/w", "crud"},
+		{"/w", "crud/read"},
+		{"/w/x", "crud"},
+		{"/w/x", "crud/write"},
+		{"/w/x/1", "crud"},
+		{"/w/xy", "crud/read"},
+		{"/o", "crud"},
+		{"/o", "crud"},
+		{"/o/p", "crud"},
+		{"/o/p1", "crud/write"},
+		{"/o", "invoke"},
+		{"/o/p", "invoke"},
+		{"", "invoke"},
+		{"", "invoke"},
+		{"/g", "agent"},
+		{"/g", "agent"},
+		{"/g", "agent/request"},
+		{"/g", "agent/request"},
+		{"/g/a2", "agent"},
+		{"/g", "agent/create"},
+		{"", "ucan"},
+		{"/w", "ucan"},
 	}
 	abroad = []grant{
 		{"/w", "crud"}, {"/w", "crud/read"}, {"/w/x", "crud"}, {"/w/x", "crud/read"}, {"/w/x/1", "crud"}, {"/w/xy", "crud/write"}, {"/o", "crud"}, {"/o", "crud"}, {"/o/p", "crud/write"},
@@ -525,7 +546,7 @@ func (e *estate) compareAgents() {
 		if info.Status != m.status {
 			e.fatal("%s is %s, want %s\n%s", at, info.Status, m.status, e.world)
 		}
-		lists := e.world.inherited(user, m)
+		lists := e.world.inherited(life{user, id, m.n})
 		for _, owner := range names {
 			for _, place := range slices.Concat(places, leaves) {
 				for _, can := range []string{"crud/read", "crud/write", "invoke", "agent/request", "ucan/delegate"} {

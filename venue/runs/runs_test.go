@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"usher/ucan"
 	"usher/venue/ledger"
 	"usher/venue/runs"
+	"usher/venue/store"
 	"usher/venue/store/memory"
 )
 
@@ -35,6 +37,7 @@ func (free) Draft(context.Context, map[string][]byte) func(bool) { return nil }
 // house is a book with users.
 type house struct {
 	*runs.Book
+	store      *store.Store
 	mint       *toolstest.Mint
 	alice, bob ucan.DID
 }
@@ -65,7 +68,7 @@ func openHouse(t *testing.T) *house {
 		}
 	})
 	_, mint := toolstest.NewGate(new(tools.Registry), nil)
-	return &house{book, mint, key(t, 2).DID(), key(t, 3).DID()}
+	return &house{book, st, mint, key(t, 2).DID(), key(t, 3).DID()}
 }
 
 func key(t *testing.T, seed byte) ucan.Key {
@@ -231,6 +234,46 @@ func TestEvents(t *testing.T) {
 		if none := (*runs.NoRunError)(nil); !errors.As(err, &none) {
 			t.Errorf("another user follows it: %v", err)
 		}
+	}
+}
+
+// A step of an orchestration is written as one row of its own: the record of the
+// run is not written again with it, however many steps there are.
+func TestAStepIsOneRow(t *testing.T) {
+	const n, output = 200, 4 << 10
+	h := openHouse(t)
+	value, _ := json.Marshal(strings.Repeat("x", output)) // cannot fail
+	var revs []uint64
+	r := h.start(t, h.mint.User(h.alice), func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		for i := range n {
+			if err := r.Step(ctx, runtime.Step{N: i, Op: "covia:read", Status: "COMPLETE", Output: value}); err != nil {
+				return nil, err
+			}
+			_, rev, err := h.store.Get(ctx, "r/run/"+h.alice.String()+"/"+r.ID())
+			if err != nil {
+				return nil, err
+			}
+			revs = append(revs, rev)
+		}
+		return json.RawMessage(`{}`), nil
+	})
+	if _, err := r.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Max(revs) != slices.Min(revs) {
+		t.Errorf("the record was written with the steps, at the revisions %v", slices.Compact(revs))
+	}
+	rows := 0
+	for row, err := range store.Rows(t.Context(), h.store, "r/log/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows++; len(row.Value) > output+1<<10 {
+			t.Errorf("row %d has %d bytes, for a step of %d", rows, len(row.Value), output)
+		}
+	}
+	if rows != n {
+		t.Errorf("%d steps left %d rows", n, rows)
 	}
 }
 
