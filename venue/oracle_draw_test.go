@@ -325,7 +325,7 @@ func (t drawing) anywhere(user string, from []string) string {
 
 func (t drawing) script(at string, kinds ...string) script {
 	user := ownerOf(at)
-	s := script{kind: t.of(kinds), at: user + t.of(leaves), to: user + t.of(leaves), value: fmt.Sprintf("s%dq", t.n)}
+	s := script{kind: t.of(kinds), at: user + t.of(leaves), to: user + t.of(leaves), value: fmt.Sprintf("s-%d-", t.n)}
 	if s.kind == "call" {
 		s.at = user + t.of(slots)
 	}
@@ -335,7 +335,7 @@ func (t drawing) script(at string, kinds ...string) script {
 // deed draws a deed of somebody; nil where the world has nothing for it.
 func (t drawing) deed(w *world) *deed {
 	user := t.of(actors)
-	d := &deed{by: actor{user: user}, kind: t.of(kinds), id: t.of(ids), from: t.of(ids), value: fmt.Sprintf("v%dq", t.n), spelled: t.one(3)}
+	d := &deed{by: actor{user: user}, kind: t.of(kinds), id: t.of(ids), from: t.of(ids), value: fmt.Sprintf("v-%d-", t.n), spelled: t.one(3)}
 	if !t.one(3) {
 		for range rapid.IntRange(1, 3).Draw(t.T, "depth") {
 			d.by.path = append(d.by.path, t.of(ids))
@@ -393,7 +393,7 @@ func (t drawing) begin() (all []*deed) {
 	for _, user := range names {
 		in, other := actor{user: user}, t.other(user)
 		for i, leaf := range leaves {
-			all = append(all, &deed{by: in, kind: "covia_write", at: user + leaf, value: fmt.Sprintf("b%d%sq", i, user)})
+			all = append(all, &deed{by: in, kind: "covia_write", at: user + leaf, value: fmt.Sprintf("b-%d-%s-", i, user)})
 		}
 		for _, id := range ids[:2] {
 			caps := t.grants(user)
