@@ -9,9 +9,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
-
 	"usher/caps/value"
 	"usher/ucan"
 )
@@ -27,7 +24,7 @@ type Gate struct {
 	secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error)
 	maxDepth int
 	log      *slog.Logger
-	watch    *watch
+	observer Observer
 }
 
 // GateOptions adjusts a gate. The zero value is valid.
@@ -41,9 +38,7 @@ type GateOptions struct {
 	MaxDepth int                                                                    // operations that start operations; 0 is 16
 	Key      []byte                                                                 // seals stored authorities; nil is one that ends with the process
 	Logger   *slog.Logger                                                           // nil discards
-
-	Tracer trace.TracerProvider // a span for each decision; nil makes none
-	Meter  metric.MeterProvider // counts decisions; nil counts none
+	Observer Observer                                                               // nil is nobody
 }
 
 // NewGate returns the gate before the operations of registry, and the one mint
@@ -57,7 +52,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 		opts = &GateOptions{}
 	}
 	g := &Gate{
-		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, secrets: opts.Secrets, maxDepth: opts.MaxDepth, log: opts.Logger, watch: newWatch(opts),
+		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, secrets: opts.Secrets, maxDepth: opts.MaxDepth, log: opts.Logger, observer: opts.Observer,
 		mint: &Mint{lives: opts.Lives, limits: opts.Limits, key: opts.Key},
 	}
 	if g.maxDepth == 0 {
@@ -65,6 +60,9 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
+	}
+	if g.observer == nil {
+		g.observer = nobody{}
 	}
 	if g.mint.lives == nil {
 		g.mint.lives = nobodyLives{}
@@ -96,14 +94,14 @@ type Result struct {
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
 	t := &ticket{gate: g, id: inv.ID}
 	r := &t.Ruling
-	deciding, span := g.watch.start(ctx)
+	deciding, decided := g.observer.Deciding(ctx)
 	r.auth = auth.metered()
 	err := g.charge(ctx, r.auth, inv)
 	var seq uint64
 	if err == nil {
 		seq, err = g.admit(deciding, inv, r)
 	}
-	g.show(deciding, span, r, err)
+	decided(r, err)
 	if err != nil {
 		return Result{}, err
 	}
@@ -188,22 +186,9 @@ func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 }
 
 func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
-	auth, op := r.auth, r.op
-	e := Entry{
-		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(),
-		Operation: op.path, Verdict: r.Verdict().String(), Input: op.digested(r.input),
-		Effects: !op.readOnly, Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
-	}
-	e.Needs, e.Omitted = shown(r.Requirements())
-	switch {
-	case r.denial != nil:
-		e.Reason = Cut(r.reason)
-	case r.guard != nil:
-		e.Reason = Cut(r.guard.Error())
-	}
-	seq, err := g.ledger.Decided(ctx, e)
+	seq, err := g.ledger.Decided(ctx, r.Entry())
 	if err != nil {
-		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", op.path, err)
+		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", r.op.path, err)
 	}
 	return seq, nil
 }

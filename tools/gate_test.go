@@ -380,11 +380,11 @@ func TestLedger(t *testing.T) {
 	}
 	want := []tools.Entry{
 		{
-			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "allow", Effects: true, Job: "job-1", Session: "ses-1",
+			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "allow", Effects: true, Job: "job-1", Session: "ses-1", Known: true,
 			Needs: []tools.Requirement{{Ability: "crud/write", Resource: "w/notes/a", By: "crud on w/notes/"}},
 		},
 		{
-			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "deny", Effects: true, Job: "job-1", Session: "ses-1",
+			Owner: owner(t, 1).String(), Actor: "bob", Operation: "v/ops/test/write", Verdict: "deny", Effects: true, Job: "job-1", Session: "ses-1", Known: true,
 			Needs:  []tools.Requirement{{Ability: "crud/write", Resource: "w/other", Unmet: true}},
 			Reason: "Capability denied: v/ops/test/write requires crud/write on w/other. Your capabilities are: crud on w/notes/. Retrying the same call will not succeed — the denial is structural.",
 		},

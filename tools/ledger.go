@@ -48,6 +48,9 @@ type Entry struct {
 	Input json.RawMessage `json:"-"`
 	// Inner says that an operation makes the call, not the actor itself.
 	Inner bool `json:"-"`
+	// Known says that there is such an operation: a name that means nothing is
+	// anybody's text.
+	Known bool `json:"-"`
 }
 
 // Bounds of an entry, so that it can always be written.

@@ -75,6 +75,27 @@ func (r *Ruling) Requirements() []Requirement {
 	return rows
 }
 
+// Entry describes the ruling for a ledger, and for whoever observes. Without an
+// operation it names the caller alone.
+func (r *Ruling) Entry() Entry {
+	auth, op := r.auth, r.op
+	e := Entry{
+		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict().String(),
+		Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
+	}
+	if op != nil {
+		e.Operation, e.Effects, e.Input, e.Known = op.path, !op.readOnly, op.digested(r.input), op.home != nil
+	}
+	e.Needs, e.Omitted = shown(r.Requirements())
+	switch {
+	case r.denial != nil:
+		e.Reason = Cut(r.reason)
+	case r.guard != nil:
+		e.Reason = Cut(r.guard.Error())
+	}
+	return e
+}
+
 // Starts returns the calls that this one would make, with the input of each as
 // far as it is known beforehand. ok is false where that cannot be told.
 func (r *Ruling) Starts() (calls []Invocation, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"usher/caps"
+	"usher/tools/fault"
 )
 
 const redacted = "[redacted]"
@@ -45,5 +46,5 @@ func (o *Operation) discreet(failure error) error {
 
 type discreetError struct{ error }
 
-func (e *discreetError) Error() string { return fmt.Sprintf("%s (%s)", redacted, class(e.error)) }
+func (e *discreetError) Error() string { return fmt.Sprintf("%s (%s)", redacted, fault.Of(e.error)) }
 func (e *discreetError) Unwrap() error { return e.error }

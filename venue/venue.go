@@ -115,22 +115,22 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	observer, err := telemetry.New(o.Telemetry, v.log)
+	if err != nil {
+		return err
+	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Ledger: v.runs, Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Limits{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
-		Tracer: o.Telemetry.Tracer, Meter: o.Telemetry.Meter,
+		Observer: observer,
 		Secrets: func(ctx context.Context, owner ucan.DID, name string) (string, error) {
 			value, err := v.secrets.Get(ctx, owner, name)
 			return string(value), err
 		},
 	})
-	observer, err := telemetry.New(o.Telemetry, v.log)
-	if err != nil {
-		return err
-	}
 	runner := runtime.New(v.gate, &runtime.Options{
 		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
 		ToolsAtOnce: o.Limits.ToolsAtOnce,

@@ -11,12 +11,14 @@ import (
 	"usher/tools/spend"
 )
 
-// meters are the instruments of model calls.
+// meters are the instruments of model calls, and of the gate's decisions.
 type meters struct {
 	duration genaiconv.ClientOperationDuration
 	first    genaiconv.ClientOperationTimeToFirstChunk
 	tokens   genaiconv.ClientTokenUsage
 	cost     metric.Float64Counter
+
+	decisions metric.Int64Counter
 }
 
 // The boundaries that the conventions ask for.
@@ -26,12 +28,14 @@ var (
 )
 
 func newMeters(meter metric.Meter) (m meters, err error) {
-	var errs [4]error
+	var errs [5]error
 	m.duration, errs[0] = genaiconv.NewClientOperationDuration(meter, secondBounds)
 	m.first, errs[1] = genaiconv.NewClientOperationTimeToFirstChunk(meter, secondBounds)
 	m.tokens, errs[2] = genaiconv.NewClientTokenUsage(meter, tokenBounds)
 	m.cost, errs[3] = meter.Float64Counter("usher.model.cost",
 		metric.WithDescription("What model calls cost, in the unit of the price table."), metric.WithUnit("{cost}"))
+	m.decisions, errs[4] = meter.Int64Counter("usher.gate.decisions",
+		metric.WithDescription("Decisions of the gate."), metric.WithUnit("{decision}"))
 	return m, errors.Join(errs[:]...)
 }
 

@@ -101,6 +101,12 @@ func (a *attributes) text(key attribute.Key, value string) {
 	}
 }
 
+func (a *attributes) list(key attribute.Key, values []string) {
+	if len(values) > 0 {
+		*a = append(*a, key.StringSlice(values))
+	}
+}
+
 // maxName bounds a name or an id that somebody else has given, in bytes.
 const maxName = 128
 

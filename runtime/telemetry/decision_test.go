@@ -1,4 +1,4 @@
-package tools_test
+package telemetry_test
 
 import (
 	"context"
@@ -16,8 +16,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"usher/caps"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/toolstest"
+	"usher/ucan"
 )
 
 // watched is a gate whose decisions a test sees.
@@ -37,9 +39,11 @@ func watch(t *testing.T, ops ...*tools.Operation) *watched {
 	}
 	w := &watched{spans: tracetest.NewInMemoryExporter(), meter: sdkmetric.NewManualReader()}
 	w.tp = sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))
-	w.Gate, w.mint = toolstest.NewGate(registry, &tools.GateOptions{
-		Tracer: w.tp, Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.meter)),
-	})
+	tel, err := telemetry.New(telemetry.Options{Tracer: w.tp, Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.meter))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Gate, w.mint = toolstest.NewGate(registry, &tools.GateOptions{Observer: tel})
 	return w
 }
 
@@ -51,6 +55,30 @@ func attributesOf(list []attribute.KeyValue) map[string]any {
 	return out
 }
 
+type pathInput struct {
+	Path  string `json:"path"`
+	Value string `json:"value,omitempty"`
+}
+
+func mayWrite(in pathInput) []caps.Request { return []caps.Request{caps.Need("crud/write", in.Path)} }
+
+var writer = tools.New("test:write", "Write.", mayWrite,
+	func(context.Context, tools.Call, pathInput) (any, error) { return "done", nil })
+
+func newOwner(t *testing.T) ucan.DID {
+	t.Helper()
+	key, err := ucan.KeyFromSeed([]byte("seed of the owner of this test 32"[:32]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.DID()
+}
+
+func holding(list ...caps.Capability) func() caps.Set {
+	set := caps.Of(list...)
+	return func() caps.Set { return set }
+}
+
 // copier needs two things.
 var copier = tools.New("test:copy", "Copy.",
 	func(in pathInput) []caps.Request {
@@ -59,7 +87,7 @@ var copier = tools.New("test:copy", "Copy.",
 	func(context.Context, tools.Call, pathInput) (any, error) { panic("the confidential handler") })
 
 func TestDecisionsAreTraced(t *testing.T) {
-	me := owner(t, 1).String()
+	me := newOwner(t)
 	one := func(text string) []string { return []string{text} }
 	for name, tc := range map[string]struct {
 		operation, input string
@@ -110,10 +138,9 @@ func TestDecisionsAreTraced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var wrote []string
-			g := watch(t, writer(&wrote), copier)
-			auth := g.mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud"), caps.MustCapability("w/", "crud/read"))).
-				CalledBy(g.mint.Agent(owner(t, 1), "ann", caps.Unrestricted), true).InSession("main").InRun("j1")
+			g := watch(t, writer, copier)
+			auth := g.mint.Agent(me, "bob", holding(caps.MustCapability("w/notes/", "crud"), caps.MustCapability("w/", "crud/read"))).
+				CalledBy(g.mint.Agent(me, "ann", caps.Unrestricted), true).InSession("main").InRun("j1")
 			ctx, turn := g.tp.Tracer("test").Start(t.Context(), "turn")
 			_, _ = g.Invoke(ctx, auth, tools.Invocation{Operation: tc.operation, Input: json.RawMessage(tc.input)})
 			turn.End()
@@ -127,7 +154,7 @@ func TestDecisionsAreTraced(t *testing.T) {
 				t.Errorf("usher.reason = %q, want it to begin with %q", reason, tc.reason)
 			}
 			delete(got, "usher.reason")
-			tc.want["usher.agent"], tc.want["usher.owner"], tc.want["usher.session"], tc.want["usher.job"] = "bob", me, "main", "j1"
+			tc.want["usher.agent"], tc.want["usher.owner"], tc.want["usher.session"], tc.want["usher.job"] = "bob", me.String(), "main", "j1"
 			tc.want["usher.via"] = one("ann")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -157,10 +184,9 @@ func TestTheHandlerRunsBelowTheCaller(t *testing.T) {
 			_, err := call.Invoke(ctx, "test:write", json.RawMessage(`{"path":"w/a"}`))
 			return nil, err
 		})
-	var wrote []string
-	g = watch(t, nested, writer(&wrote))
+	g = watch(t, nested, writer)
 	ctx, turn := g.tp.Tracer("test").Start(t.Context(), "turn")
-	if _, err := g.Invoke(ctx, g.mint.User(owner(t, 1)), tools.Invocation{Operation: "test:nest", Input: json.RawMessage(`{"path":"w/a"}`)}); err != nil {
+	if _, err := g.Invoke(ctx, g.mint.User(newOwner(t)), tools.Invocation{Operation: "test:nest", Input: json.RawMessage(`{"path":"w/a"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	turn.End()
@@ -177,9 +203,8 @@ func TestTheHandlerRunsBelowTheCaller(t *testing.T) {
 }
 
 func TestDecisionsAreCounted(t *testing.T) {
-	var wrote []string
-	g := watch(t, writer(&wrote))
-	auth := g.mint.Agent(owner(t, 1), "bob", fixed(caps.MustCapability("w/notes/", "crud")))
+	g := watch(t, writer)
+	auth := g.mint.Agent(newOwner(t), "bob", holding(caps.MustCapability("w/notes/", "crud")))
 	for _, inv := range []tools.Invocation{
 		{Operation: "test:write", Input: json.RawMessage(`{"path":"w/notes/a"}`)},
 		{Operation: "test:write", Input: json.RawMessage(`{"path":"w/notes/b"}`)},
