@@ -15,8 +15,8 @@ import (
 	"usher/venue"
 )
 
-// clerk is a model that asks for one write in each turn, and then answers. It
-// sums conversations up in a few words.
+// clerk is a model that asks for one write in each turn, where it is told that it
+// may write, and then answers. It sums conversations up in a few words.
 type clerk struct{}
 
 var _ runtime.Model = clerk{}
@@ -32,7 +32,9 @@ func (clerk) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime
 		case last.Role == runtime.RoleTool:
 			yield(runtime.Chunk{Text: "Done."}, nil)
 		default:
-			yield(runtime.Chunk{Call: &runtime.CallDelta{ID: "c1", Name: "covia_write", Arguments: `{"path":"w/notes/today","value":"water the plants"}`}}, nil)
+			_, may, _ := strings.Cut(req.System, "crud on ")
+			path, _, _ := strings.Cut(may, "/\n")
+			yield(runtime.Chunk{Call: &runtime.CallDelta{ID: "c1", Name: "covia_write", Arguments: `{"path":"` + path + `/today","value":"water the plants"}`}}, nil)
 		}
 	}
 }
@@ -51,15 +53,15 @@ func clerks(b *testing.B, dir string, n int) []*venue.Agent {
 	alice := user(b, v, "alice")
 	out := make([]*venue.Agent, n)
 	for i := range out {
-		out[i] = create(b, alice, spec(fmt.Sprintf("clerk%d", i), "", `[{"with":"w/notes/","can":"crud"}]`))
+		out[i] = create(b, alice, spec(fmt.Sprintf("clerk%d", i), "", `[{"with":"w/notes`+fmt.Sprint(i)+`/","can":"crud"}]`))
 	}
 	return out
 }
 
 func note(b *testing.B, a *venue.Agent, session string) {
-	for _, err := range a.ChatIn(b.Context(), session, "Note it.") {
-		if err != nil {
-			b.Fatal(err)
+	for ev, err := range a.ChatIn(b.Context(), session, "Note it.") {
+		if done, is := ev.(runtime.ToolFinished); err != nil || is && done.Outcome != runtime.ToolOK {
+			b.Fatal(ev, err)
 		}
 	}
 }

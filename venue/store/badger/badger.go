@@ -39,10 +39,12 @@ func Open(dir string, opts *Options) (*store.Store, error) {
 }
 
 type engine struct {
-	db   *badger.DB
-	dir  string
-	log  *slog.Logger
-	sync syncer
+	db     *badger.DB
+	dir    string
+	log    *slog.Logger
+	writer writer
+	reads  reads
+	sync   syncer
 
 	stopGC context.CancelFunc
 	doneGC chan struct{}
@@ -65,12 +67,14 @@ func openEngine(dir string, opts *Options) (*engine, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, err)
 	}
-	db, err := badger.Open(tuned(dir, logger))
+	db, err := badger.OpenManaged(tuned(dir, logger))
 	if err != nil {
 		return nil, openError(dir, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &engine{db: db, dir: dir, log: logger, sync: newSyncer(), stopGC: cancel, doneGC: make(chan struct{})}
+	e.reads = reads{written: db.MaxVersion(), open: make(map[uint64]int)}
+	db.SetDiscardTs(e.reads.written)
 	go e.collect(ctx, interval)
 	return e, nil
 }
@@ -85,72 +89,36 @@ func (e *engine) Close() error {
 	return nil
 }
 
-// Apply runs the batch in one transaction. Reading what is expected inside it is what makes Badger
-// refuse the commit when somebody writes such a key before the commit.
-func (e *engine) Apply(batch []store.Op) (moved string, err error) {
-	for {
-		if moved, err = e.apply(batch); !errors.Is(err, badger.ErrConflict) {
-			return moved, err
-		}
-		// The next attempt sees which key has moved. One that was made and deleted again in
-		// between has not.
-	}
-}
-
-func (e *engine) apply(batch []store.Op) (moved string, err error) {
-	txn := e.db.NewTransaction(true)
-	defer txn.Discard()
-	for _, op := range batch {
-		switch op.Kind {
-		case store.OpExpect:
-			var rev uint64
-			if rev, err = revision(txn, op.Key); err == nil && rev != op.Rev {
-				return op.Key, nil
-			}
-		case store.OpPut:
-			err = txn.Set([]byte(op.Key), op.Value)
-		case store.OpDelete:
-			err = txn.Delete([]byte(op.Key))
-		}
-		if err != nil {
-			return "", fmt.Errorf("key %q: %w", op.Key, err)
-		}
-	}
-	if err = txn.Commit(); err != nil && !errors.Is(err, badger.ErrConflict) {
-		return "", fmt.Errorf("%w: %w", store.ErrUnknown, err)
-	}
-	return "", err
-}
-
-func revision(txn *badger.Txn, key string) (uint64, error) {
-	item, err := txn.Get([]byte(key))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return item.Version(), nil
-}
-
 func (e *engine) Get(key string) ([]byte, uint64, error) {
-	v := view{e.db.NewTransaction(false)}
+	v := e.view()
 	defer v.End()
 	return v.Get(key)
 }
 
 func (e *engine) Page(w store.Walk) ([]store.Row, string, error) {
-	v := view{e.db.NewTransaction(false)}
+	v := e.view()
 	defer v.End()
 	return v.Page(w)
 }
 
-func (e *engine) Snapshot() store.EngineSnapshot { return view{e.db.NewTransaction(false)} }
+func (e *engine) Snapshot() store.EngineSnapshot { return e.view() }
 
-// view reads in one transaction.
-type view struct{ txn *badger.Txn }
+// view reads in one transaction, at one version.
+type view struct {
+	txn     *badger.Txn
+	reads   *reads
+	version uint64
+}
 
-func (v view) End() { v.txn.Discard() }
+func (e *engine) view() view {
+	version := e.reads.begin()
+	return view{e.db.NewTransactionAt(version, false), &e.reads, version}
+}
+
+func (v view) End() {
+	v.txn.Discard()
+	v.reads.end(v.version)
+}
 
 func (v view) Get(key string) ([]byte, uint64, error) {
 	item, err := v.txn.Get([]byte(key))

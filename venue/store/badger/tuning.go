@@ -30,6 +30,7 @@ func tuned(dir string, logger *slog.Logger) badger.Options {
 		WithNumLevelZeroTablesStall(4).
 		WithValueThreshold(1 << 10).
 		WithMetricsEnabled(false).
+		WithDetectConflicts(false). // one writer has none
 		WithLogger(badgerLog{logger})
 }
 
