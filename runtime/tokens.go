@@ -16,10 +16,24 @@ func EstimateTokens(req *Request) int {
 	} else {
 		e.briefing(req.System, req.Tools, string(req.Output))
 	}
-	for i := range req.Messages {
-		e.message(&req.Messages[i])
-	}
+	e.quarters += req.since(0).quarters
 	return e.tokens()
+}
+
+// since estimates the conversation from a message on. What a session has
+// measured is not measured again, unless a wrapper sends another conversation.
+func (r *Request) since(from int) (e estimate) {
+	if n := len(r.Messages); from < n && n == len(r.sizes) && &r.Messages[0] == r.first {
+		e = r.sizes[n-1]
+		if from > 0 {
+			e.quarters -= r.sizes[from-1].quarters
+		}
+		return e
+	}
+	for i := from; i < len(r.Messages); i++ {
+		e.message(&r.Messages[i])
+	}
+	return e
 }
 
 // is reports whether the request still says what its briefing does: wrappers of

@@ -143,7 +143,8 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (Answered
 }
 
 func (t *turn) request() *Request {
-	req := &Request{System: t.brief.System, Messages: t.session.Messages(), Tools: t.brief.Tools, brief: t.brief}
+	req := &Request{System: t.brief.System, Tools: t.brief.Tools, brief: t.brief}
+	t.session.put(req)
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}

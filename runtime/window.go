@@ -21,7 +21,8 @@ func (s *Session) tokens(req *Request) (n int, exact bool) {
 	if m.tokens == 0 || m.messages > len(req.Messages) {
 		return EstimateTokens(req), false
 	}
-	since := estimateMessages(req.Messages[m.messages:])
+	rest := req.since(m.messages)
+	since := rest.tokens()
 	return m.tokens + since, since < m.tokens/10
 }
 
@@ -75,7 +76,8 @@ func (s *Session) shorten(c Compacted) {
 	// New slices: a request that is on its way keeps the old ones.
 	s.messages = append([]Message{{Role: RoleUser, Text: c.text(), Sealed: c.Sealed}}, s.messages[cut:]...)
 	s.origin = append([]uint64{c.Through}, s.origin[cut:]...)
-	s.measured, s.summed = measure{}, true
+	s.measured, s.summed, s.sizes = measure{}, true, nil
+	s.measure()
 	s.memory.replace(c)
 }
 
