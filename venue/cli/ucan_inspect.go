@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type ucanInspectCmd struct {
 
 // Run fails where a token cannot be believed at all: one that is no token, or
 // whose signature is wrong. An expired or widened one is shown, with a warning.
-func (c *ucanInspectCmd) Run(s *streams) error {
+func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 	now, err := nowOr(c.At)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (c *ucanInspectCmd) Run(s *streams) error {
 	if len(tokens) == 0 {
 		return fmt.Errorf("there is no token in %s", strings.Join(c.Files, ", "))
 	}
-	f := plant(tokens, now)
+	f := plant(ctx, tokens, now)
 	switch {
 	case c.JSON:
 		err = s.printJSON(f.report())
@@ -84,23 +85,20 @@ type inspected struct {
 	Warnings     []string      `json:"warnings"`
 }
 
-// inspectedBy is a capability, whose namespace it is in, and what it narrows.
+// inspectedBy is a capability, and what it narrows.
 type inspectedBy struct {
-	With    string           `json:"with"`
-	Can     caps.Ability     `json:"can"`
-	Owner   ucan.DID         `json:"owner,omitzero"`
-	Proof   ucan.CID         `json:"proof,omitzero"`
-	From    *caps.Capability `json:"from,omitempty"`
-	Narrows string           `json:"narrows,omitempty"`
+	With    string       `json:"with"`
+	Can     caps.Ability `json:"can"`
+	Narrows string       `json:"narrows,omitempty"`
 }
 
 func (f *forest) report() inspection {
 	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
-	for _, n := range f.order {
+	for _, n := range f.nodes {
 		t := inspected{
 			CID: n.CID, Source: n.source, Format: n.Format, Issuer: n.Issuer, Audience: n.Audience, Subject: n.Subject,
 			Root: n.isRoot(), Proofs: append([]ucan.CID{}, n.Proofs...), NotBefore: n.NotBefore(), Expires: n.Expires(),
-			Signature: "valid", Notes: n.notes, Warnings: append([]string{}, n.warnings...),
+			Signature: "valid", Notes: n.notes, Warnings: append([]string{}, n.warnings...), Capabilities: []inspectedBy{},
 		}
 		if n.Format == ucan.Native {
 			for _, p := range n.parents {
@@ -110,14 +108,8 @@ func (f *forest) report() inspection {
 		if n.forged {
 			t.Signature = "invalid"
 		}
-		t.Capabilities = make([]inspectedBy, 0, len(n.held))
-		for i := range n.held {
-			c := &n.held[i]
-			by := inspectedBy{With: c.With(), Can: c.Can(), Owner: c.owner, Narrows: c.narrowing()}
-			if c.from != nil {
-				by.Proof, by.From = c.by.CID, &c.from.Capability
-			}
-			t.Capabilities = append(t.Capabilities, by)
+		for i, c := range n.held {
+			t.Capabilities = append(t.Capabilities, inspectedBy{c.With(), c.Can(), n.narrows[i]})
 		}
 		out.Tokens = append(out.Tokens, t)
 	}

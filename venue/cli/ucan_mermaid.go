@@ -17,30 +17,22 @@ func (f *forest) mermaid(w io.Writer) error {
 	box := func(d ucan.DID) string {
 		if boxes[d] == "" {
 			boxes[d] = fmt.Sprintf("p%d", len(boxes)+1)
-			fmt.Fprintf(&b, "  %s[\"%s\"]\n", boxes[d], mermaidText(short(d.String())))
+			fmt.Fprintf(&b, "  %s[\"%s\"]\n", boxes[d], mermaidText(d.String()))
 		}
 		return boxes[d]
 	}
-	var wrong []string
-	for i, n := range f.order {
-		from, to := box(n.Issuer), box(n.Audience)
-		lines := make([]string, 0, len(n.held)+2)
-		for i := range n.held {
-			lines = append(lines, mermaidText(shorten(n.held[i].String())))
+	for _, n := range f.nodes {
+		from, to, arrow := box(n.Issuer), box(n.Audience), "-->"
+		var lines []string
+		for _, c := range n.held {
+			lines = append(lines, mermaidText(c.String()))
 		}
-		lines = append(lines, n.until())
-		arrow := "-->"
-		if len(n.warnings) > 0 {
+		lines = append(lines, n.validity())
+		for _, text := range n.warnings {
 			arrow = "-.->"
-			wrong = append(wrong, fmt.Sprint(i))
-			for _, text := range n.warnings {
-				lines = append(lines, "⚠ "+mermaidText(shorten(text)))
-			}
+			lines = append(lines, "⚠ "+mermaidText(text))
 		}
 		fmt.Fprintf(&b, "  %s %s|\"%s\"| %s\n", from, arrow, strings.Join(lines, "<br/>"), to)
-	}
-	if len(wrong) > 0 {
-		fmt.Fprintf(&b, "  linkStyle %s stroke:#c00,color:#c00\n", strings.Join(wrong, ","))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -50,7 +42,7 @@ func (f *forest) mermaid(w io.Writer) error {
 // star at its beginning would be taken for a list.
 func mermaidText(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	for _, r := range shorten(s) {
 		if strings.ContainsRune("\"<>&#;`|[]{}*", r) {
 			fmt.Fprintf(&b, "#%d;", r)
 		} else {
