@@ -29,7 +29,6 @@ type Operation struct {
 	lane        func(json.RawMessage) string
 	starts      func(json.RawMessage) []Invocation
 	forwards    bool // its input holds the inputs of the calls that it starts
-	reach       Reach
 	sealed      bool
 	undigested  bool
 	secrets     bool                    // its input can hold handles
@@ -159,20 +158,6 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 	return nil
 }
 
-// Reach says in what a caller's capabilities are of use beside an operation's
-// own requirements.
-type Reach uint8
-
-// Reaches of operations.
-const (
-	ReachOwn    Reach = iota // in nothing else
-	ReachAgents              // in what agents do that it asks
-	ReachAny                 // in any operation: it starts one that its input names, or hands capabilities on
-)
-
-// Reach returns what was declared by [Reaching] or [Starting].
-func (o *Operation) Reach() Reach { return o.reach }
-
 // Option declares more about an operation.
 type Option func(*Operation)
 
@@ -203,11 +188,8 @@ func InLane(lane func(input json.RawMessage) string) Option {
 // Starting declares that the operation runs others, and which, with the input of
 // each as far as it is known beforehand; nil where that cannot be told.
 func Starting(which func(input json.RawMessage) []Invocation) Option {
-	return func(o *Operation) { o.starts, o.forwards, o.reach = which, true, ReachAny }
+	return func(o *Operation) { o.starts, o.forwards = which, true }
 }
-
-// Reaching declares the operation's reach, which is [ReachOwn] without it.
-func Reaching(r Reach) Option { return func(o *Operation) { o.reach = r } }
 
 // New makes an operation from a typed function with its needs beside it. The
 // name is "adapter:name"; the schemas are inferred from In, a struct, and Out.

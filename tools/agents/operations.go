@@ -78,7 +78,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in createInput) (Created, error) {
 				return s.Create(ctx, call, in.Config.of(in.AgentID), in.Overwrite)
-			}, within("agent/create"), tools.Reaching(tools.ReachAny), tools.Exclusive()),
+			}, within("agent/create"), tools.Exclusive()),
 
 		tools.New("agent:fork", "Copy an agent under a new id. Its capabilities can be at most your own.",
 			func(in forkInput) []caps.Request {
@@ -87,7 +87,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in forkInput) (Created, error) {
 				return s.Fork(ctx, call, in.SourceID, in.Config.of(in.AgentID), in.IncludeTimeline, in.Overwrite)
-			}, within("agent/fork"), tools.Reaching(tools.ReachAny), tools.Exclusive()),
+			}, within("agent/fork"), tools.Exclusive()),
 
 		tools.New("agent:update", "Replace fields of an agent's config. What it holds afterwards can be at most what you hold.",
 			func(in updateInput) []caps.Request {
@@ -95,7 +95,7 @@ func manage(s Service) []*tools.Operation {
 			},
 			func(ctx context.Context, call tools.Call, in updateInput) (State, error) {
 				return s.Update(ctx, call, in.Config.of(in.AgentID))
-			}, within("agent/update"), tools.Reaching(tools.ReachAny), tools.Idempotent(), tools.Exclusive()),
+			}, within("agent/update"), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("agent:delete", "End an agent; with remove, its record too.",
 			func(in deleteInput) []caps.Request {
@@ -245,7 +245,7 @@ func talk(s Service) []*tools.Operation {
 					task.Budget = *in.Budget
 				}
 				return s.Request(ctx, call, task)
-			}, within("agent/request"), tools.Reaching(tools.ReachAgents), tools.InLane(sessionLane)),
+			}, within("agent/request"), tools.InLane(sessionLane)),
 
 		tools.New("agent:message", "Leave a message for an agent. It hears it at its next turn.",
 			func(in messageInput) []caps.Request {
@@ -259,7 +259,7 @@ func talk(s Service) []*tools.Operation {
 					return Delivered{}, fmt.Errorf("message has %d bytes, at most %d: write it to the workspace, and say where", len(in.Message), MaxMessage)
 				}
 				return s.Message(ctx, call, in.AgentID, in.SessionID, in.Message)
-			}, within("agent/message"), tools.Reaching(tools.ReachAgents)),
+			}, within("agent/message")),
 	}
 }
 

@@ -86,11 +86,11 @@ func Operations(d *Desk) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("ucan:issue", "Issue a token for authority in your own namespace, signed by the venue.",
 			func(in issueInput) []caps.Request { return handOn(in.capabilities()) },
-			d.issue, within(canDelegate), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
+			d.issue, within(canDelegate), tools.Exclusive()),
 
 		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
 			func(in delegateInput) []caps.Request { return handOn(in.Capabilities) },
-			d.delegate, within(canDelegate), tools.Exclusive(), tools.Reaching(tools.ReachAny)),
+			d.delegate, within(canDelegate), tools.Exclusive()),
 
 		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
 			func(in tokenInput) []caps.Request { return in.needs(canRevoke) },

@@ -8,7 +8,7 @@
 // reported at once; each is an [*Error].
 //
 // [Config.Lint] finds what is well written and yet not meant: a tool that no
-// capability covers, a capability that no tool uses, an agent that may do
+// capability covers, a capability that adds nothing, an agent that may do
 // everything. [Schema] is for editors.
 //
 // Nothing here reads the environment: a setting such as env:OPENAI_API_KEY

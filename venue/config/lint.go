@@ -55,7 +55,7 @@ func (c *Config) Lint(reg *tools.Registry, providers []string, check func(model 
 	l := &linter{
 		config: c, registry: reg, providers: providers, check: check,
 		agents: map[string]*agents.Spec{}, effective: map[string]caps.Set{},
-		operations: map[string]orchestrated{},
+		operations: map[string]bool{},
 	}
 	l.agentIDs()
 	l.orchestrations()
@@ -77,7 +77,7 @@ type linter struct {
 	check      func(model string) error
 	agents     map[string]*agents.Spec
 	effective  map[string]caps.Set
-	operations map[string]orchestrated // orchestrations of the configuration, by path
+	operations map[string]bool // paths of the configuration's orchestrations and pins
 	found      []Finding
 }
 
@@ -94,7 +94,6 @@ func (l *linter) agent(a *agents.Spec) {
 	l.restriction(a)
 	l.coverage(a, listed)
 	l.redundancy(a)
-	l.unused(a, listed)
 	l.contextOf(a)
 	l.lending(a)
 }

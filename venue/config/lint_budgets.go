@@ -33,11 +33,9 @@ func (l *linter) moneyLimit(a *agents.Spec) (string, place) {
 			}
 		}
 	}
-	seen := map[string]bool{a.ID: true}
-	for id, more := l.parent(a.ID); more && !seen[id]; id, more = l.parent(id) {
-		seen[id] = true
-		if above := l.agents[id]; above != nil && above.Budgets != nil && above.Budgets.Agent.Money != 0 {
-			return "the budget of its parent " + id, l.config.at("agent", a.ID, "parent")
+	for _, above := range l.lineage(a.ID)[1:] {
+		if above != nil && above.Budgets != nil && above.Budgets.Agent.Money != 0 {
+			return "the budget of its parent " + above.ID, l.config.at("agent", a.ID, "parent")
 		}
 	}
 	return "", place{}

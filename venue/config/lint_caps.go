@@ -6,6 +6,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/agents"
+	"usher/tools/form"
 )
 
 // held is what an agent may do once the venue runs: its own capabilities and
@@ -15,24 +16,30 @@ func (l *linter) held(id string) caps.Set {
 	if set, ok := l.effective[id]; ok {
 		return set
 	}
-	set, seen := caps.Unrestricted(), map[string]bool{}
-	for at, more := id, true; more && !seen[at]; at, more = l.parent(at) {
-		seen[at] = true
-		if l.agents[at] == nil {
+	set := caps.Unrestricted()
+	for _, a := range l.lineage(id) {
+		if a == nil {
 			set = caps.Set{}
 			break
 		}
-		set = set.Intersect(written(l.agents[at]))
+		set = set.Intersect(written(a))
 	}
 	l.effective[id] = set
 	return set
 }
 
-func (l *linter) parent(id string) (string, bool) {
-	if a := l.agents[id]; a != nil && a.Parent != "" {
-		return a.Parent, true
+// lineage is an agent and those above it, each once; nil is one that is not there.
+func (l *linter) lineage(id string) (list []*agents.Spec) {
+	for {
+		a := l.agents[id]
+		if slices.Contains(list, a) {
+			return list
+		}
+		if list = append(list, a); a == nil || a.Parent == "" {
+			return list
+		}
+		id = a.Parent
 	}
-	return "", false
 }
 
 // written is what stands at an agent's caps; absent and null restrict nothing.
@@ -48,12 +55,10 @@ func written(a *agents.Spec) caps.Set {
 func (l *linter) parents() {
 	for i := range l.config.Agents {
 		a := &l.config.Agents[i]
-		parent, ok := l.parent(a.ID)
-		if !ok {
-			continue
-		}
+		parent := a.Parent
 		name, at := "agent "+a.ID, l.config.at("agent", a.ID, "parent")
 		switch {
+		case parent == "":
 		case l.agents[parent] == nil:
 			l.report(LevelError, at, name, "its parent "+strconv.Quote(parent)+" is no agent of the configuration", l.nearestAgent(parent))
 		case l.circle(a.ID):
@@ -67,14 +72,9 @@ func (l *linter) parents() {
 }
 
 func (l *linter) circle(id string) bool {
-	seen := map[string]bool{}
-	for at, more := id, true; more; at, more = l.parent(at) {
-		if seen[at] {
-			return at == id
-		}
-		seen[at] = true
-	}
-	return false
+	list := l.lineage(id)
+	last := list[len(list)-1]
+	return last != nil && last.Parent == id
 }
 
 func (l *linter) wider(a *agents.Spec, parent string) {
@@ -147,4 +147,15 @@ func (l *linter) lending(a *agents.Spec) {
 		}
 		l.report(LevelNote, l.config.at("agent", a.ID), "agent "+a.ID, message, "write authority: caller if that is not meant")
 	}
+}
+
+func (l *linter) nearestAgent(id string) string {
+	known := make([]string, 0, len(l.agents))
+	for i := range l.config.Agents {
+		known = append(known, l.config.Agents[i].ID)
+	}
+	if near := form.Nearest(id, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "add it to agents"
 }

@@ -51,7 +51,7 @@ func (l *linter) resolve(ref string) (tool, error) {
 		return l.family(ref, adapter)
 	}
 	if at, err := caps.ParseResource(ref); err == nil {
-		if _, ok := l.operations[at.String()]; ok {
+		if l.operations[at.String()] {
 			return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
 		}
 	}
@@ -89,8 +89,10 @@ func (l *linter) operationNames() []string {
 	for _, op := range l.registry.All() {
 		names = append(names, op.Name(), op.Path())
 	}
-	for path := range l.operations {
-		names = append(names, path)
+	for path, callable := range l.operations {
+		if callable {
+			names = append(names, path)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -102,25 +104,6 @@ func (t tool) could(set caps.Set) bool {
 		return set.Check(t.scope).Allowed()
 	}
 	return slices.ContainsFunc(t.ops, func(op *tools.Operation) bool { return op.CouldAllow(set) })
-}
-
-// serves reports whether one of the tool's requirements can be met by set: a
-// capability need not be enough for a call to be of use in it.
-func (t tool) serves(set caps.Set) bool {
-	if t.plan != "" {
-		return set.Check(t.scope).Allowed()
-	}
-	for _, op := range t.ops {
-		if len(op.Scopes()) == 0 {
-			return true // it does not say what it requires
-		}
-		for _, alternatives := range op.Scopes() {
-			if slices.ContainsFunc(alternatives, set.CouldAllow) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // coverage finds tools that the gate would refuse whatever the input.
@@ -156,44 +139,4 @@ func (t tool) advice(set caps.Set) string {
 		}
 	}
 	return "remove the tool"
-}
-
-// unused finds capabilities that nothing the agent can do makes use of.
-func (l *linter) unused(a *agents.Spec, listed []tool) {
-	set, _ := a.Caps.Set()
-	r := l.reach(a, listed)
-	if r.everything {
-		return
-	}
-	i := -1
-	for c := range set.All() {
-		i++
-		one := caps.Of(c)
-		if slices.ContainsFunc(r.tools, func(t tool) bool { return t.serves(one) }) ||
-			slices.ContainsFunc(r.reads, func(read caps.Request) bool { return one.Check(read).Allowed() }) {
-			continue
-		}
-		advice := "remove the capability, or add the tool that it is for"
-		if near := l.nearestAbility(c.Can()); near != "" {
-			advice = fmt.Sprintf("no operation needs %s: did you mean %s?", c.Can(), near)
-		}
-		l.report(LevelWarning, l.config.at("agent", a.ID, "caps", strconv.Itoa(i)), "agent "+a.ID, "none of its tools uses "+c.String(), advice)
-	}
-}
-
-// nearestAbility is what an ability that no operation needs was meant to be;
-// empty where one does need it, or none is close.
-func (l *linter) nearestAbility(can caps.Ability) string {
-	var known []string
-	for _, op := range l.registry.All() {
-		for _, alternatives := range op.Scopes() {
-			for _, sc := range alternatives {
-				if can.Covers(sc.Can) || sc.Can.Covers(can) {
-					return ""
-				}
-				known = append(known, string(sc.Can))
-			}
-		}
-	}
-	return form.Nearest(string(can), known)
 }
