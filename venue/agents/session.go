@@ -82,16 +82,6 @@ func (a *Agent) Sessions(ctx context.Context) ([]runs.Head, error) {
 	return list, nil
 }
 
-// Waiting is how many messages the next turn of a session hears.
-func (a *Agent) Waiting(ctx context.Context, session string) (n int, err error) {
-	of, err := a.life(ctx)
-	if err != nil {
-		return 0, err
-	}
-	h, err := a.room.Runs.Sessions().Head(ctx, of, session)
-	return h.Waiting, err
-}
-
 // History yields what happened in a session of the agent, oldest first: the
 // session's log, as it is when the loop comes to it. A session that is not there
 // has none. It is for the owner in person, who may read every session of an

@@ -80,11 +80,10 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 			return briefErr
 		}
 		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
-		inbox, err := c.inbox(ctx, agent, info.Inbox)
-		if err != nil {
-			return err
+		if info.Inbox > 0 {
+			rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d, heard at the next turn of their session", info.Inbox)})
 		}
-		if err := s.table(append(append(rows, inbox...), budgetRows(info)...)); err != nil {
+		if err := s.table(append(rows, budgetRows(info)...)); err != nil {
 			return err
 		}
 		if briefErr != nil {
@@ -105,23 +104,4 @@ func offered(tools []runtime.Tool) string {
 		names[i] = t.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-// inbox tells where the n messages wait that an agent has not heard.
-func (c *agentsShowCmd) inbox(ctx context.Context, agent *venue.Agent, n int) (rows [][]string, err error) {
-	if n == 0 {
-		return nil, nil
-	}
-	list, err := agent.Sessions(ctx)
-	for _, ses := range list {
-		if ses.Waiting == 0 {
-			continue
-		}
-		chat := "chat " + c.Agent
-		if ses.ID != mainSession {
-			chat += " --session " + ses.ID
-		}
-		rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d (heard at the next turn in session %s: %s)", ses.Waiting, ses.ID, c.command(chat))})
-	}
-	return rows, err
 }

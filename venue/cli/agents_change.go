@@ -79,7 +79,6 @@ type agentsDeleteCmd struct {
 func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
 	return change(ctx, s, &c.onAgent, "agent:delete", input, func(a agents.Deleted) (string, error) {
-		c.outlived(s, a.AgentID, a.Removed)
 		if a.Removed {
 			return "removed", nil
 		}

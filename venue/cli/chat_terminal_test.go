@@ -229,7 +229,7 @@ func TestChatOnATerminal(t *testing.T) {
 	s.ready()
 
 	s.press("tool\r")
-	s.see("thinking: I think below w/notes.", "covia_write …", "✓", "v/ops/covia/write w/notes/x v␛[2J\r\n",
+	s.see("waiting for the model …", "✓", "v/ops/covia/write w/notes/x v␛[2J\r\n",
 		"✗", "v/ops/covia/write w/rules value=1\r\n", "Capability denied: v/ops/covia/write requires crud/write on w/rules",
 		"Written.\r\n", "2 model calls · 2,408 in (1,800 cached) · 176 out")
 	s.ready()

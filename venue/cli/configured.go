@@ -165,33 +165,12 @@ func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error)
 	return unknown("there is no agent", missing.ID, names)
 }
 
-// explain adds to an error of an agent that has ended how to bring it back, with
-// no more capabilities than somebody has written down.
+// explain adds to an error of an agent that has ended how to bring it back.
 func (f *fromConfig) explain(agent *venue.Agent, err error) error {
 	if err == nil || !agent.Ended() {
 		return err
 	}
-	again := f.command("agents create " + agent.ID() + " --overwrite")
-	if _, ok := f.entry(agent.ID()); ok {
-		return fmt.Errorf("agent %s is TERMINATED: %s makes it anew from %s, without its sessions", agent.ID(), again, f.Config)
-	}
-	return fmt.Errorf("agent %s is TERMINATED: %s --spec @FILE puts a new one in its place, without its sessions; its caps belong in the file", agent.ID(), again)
-}
-
-// outlived warns that the configuration still has an agent that was ended.
-func (f *fromConfig) outlived(s *streams, id string, removed bool) {
-	if _, ok := f.entry(id); !ok {
-		return
-	}
-	if f.dir == "" {
-		s.note(fmt.Sprintf("%s still has %s, and this venue keeps nothing on disk: the next command brings it back", f.Config, id))
-		return
-	}
-	again := "agents create " + id
-	if !removed {
-		again += " --overwrite"
-	}
-	s.note(fmt.Sprintf("%s still has %s: take the entry out. It stays ended until the entry changes; %s brings it back", f.Config, id, f.command(again)))
+	return fmt.Errorf("agent %s is TERMINATED: %s makes it anew, without its sessions", agent.ID(), f.command("agents create "+agent.ID()+" --overwrite"))
 }
 
 // unwritten says why an entry of data was not written, and how to write it.

@@ -65,7 +65,6 @@ type view struct {
 	midLine  bool
 	answered bool // the model, at least once
 	status   status
-	thought  string             // the line that the model is thinking
 	running  []runtime.ToolCall // calls that run, the oldest first
 	final    *runtime.TurnFinished
 }
@@ -90,13 +89,8 @@ func (v *view) event(ev runtime.Event) error {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		return v.say(ev.Text)
-	case runtime.ReasoningDelta:
-		return v.think(ev.Text)
-	case runtime.ToolCallDelta:
-		return v.write(ev.Name)
 	case runtime.Answered:
 		v.answered = true
-		v.thought = ""
 		if len(ev.Calls) > 0 {
 			v.aside()
 		}
@@ -157,7 +151,6 @@ func (v *view) end(err error) error {
 func (v *view) say(text string) error {
 	if v.whole {
 		v.unshown.WriteString(text)
-		v.status.set("answering … %s", size(v.unshown.Len()))
 		return nil
 	}
 	v.status.clear()

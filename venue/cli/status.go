@@ -3,6 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
+
+	"usher/runtime"
 )
 
 // status is a quiet line for what is under way. The next thing to be said
@@ -32,4 +35,25 @@ func (l *status) clear() {
 		fmt.Fprint(l.w, "\r\x1b[K")
 		l.shown = ""
 	}
+}
+
+// underWay shows what the turn waits for: the call that runs the longest, and
+// with none, the model.
+func (v *view) underWay() {
+	if len(v.running) == 0 {
+		v.status.set("waiting for the model …")
+		return
+	}
+	v.status.set("%s %s …", v.running[0].Name, brief(v.running[0].Arguments))
+}
+
+// ended returns a call that runs no longer.
+func (v *view) ended(id string) (call runtime.ToolCall) {
+	v.running = slices.DeleteFunc(v.running, func(c runtime.ToolCall) bool {
+		if c.ID == id {
+			call = c
+		}
+		return c.ID == id
+	})
+	return call
 }

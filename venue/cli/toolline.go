@@ -131,11 +131,3 @@ func grouped(n int) string {
 	}
 	return s
 }
-
-// size writes a number of bytes.
-func size(bytes int) string {
-	if bytes < 1000 {
-		return strconv.Itoa(bytes) + " bytes"
-	}
-	return fmt.Sprintf("%.1f kB", float64(bytes)/1000)
-}

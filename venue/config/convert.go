@@ -10,7 +10,7 @@ import (
 )
 
 // converter makes nodes of what the parser found. Aliases become the node that
-// they mean, so a node may hang in several places; merges are done.
+// they mean, so a node may hang in several places.
 type converter struct {
 	src     *source
 	anchors map[string]*form.Node // nil while the value of the anchor is being read
@@ -62,7 +62,7 @@ func (c *converter) node(n ast.Node, depth int) (*form.Node, error) {
 	case *ast.AliasNode:
 		return c.alias(n, at)
 	case *ast.TagNode:
-		return c.tagged(n, at, depth)
+		return nil, c.fault(at, fmt.Sprintf("the tag %s cannot stand here: write the plain value, and text in quotes", n.Start.Value))
 	}
 	return nil, c.fault(at, fmt.Sprintf("%s cannot stand here: write plain values", n.Type().YAMLName()))
 }
@@ -85,7 +85,6 @@ func (c *converter) list(n *ast.SequenceNode, at form.Pos, depth int) (*form.Nod
 func (c *converter) mapping(values []*ast.MappingValueNode, at form.Pos, depth int) (*form.Node, error) {
 	out := &form.Node{Kind: form.Object, At: at}
 	written := make(map[string]form.Pos, len(values))
-	var merged *form.Node
 	for _, v := range values {
 		value, err := c.node(v.Value, depth+1)
 		if err != nil {
@@ -99,11 +98,7 @@ func (c *converter) mapping(values []*ast.MappingValueNode, at form.Pos, depth i
 			return nil, err
 		}
 		if v.Key.IsMergeKey() {
-			if merged != nil {
-				return nil, c.fault(keyAt, "the key << stands twice: merge a list, for example <<: [*a, *b]")
-			}
-			merged = value
-			continue
+			return nil, c.fault(keyAt, "<< is no key of YAML 1.2: write out what it would merge")
 		}
 		key, err := c.key(v.Key, keyAt)
 		if err != nil {
@@ -114,12 +109,6 @@ func (c *converter) mapping(values []*ast.MappingValueNode, at form.Pos, depth i
 		}
 		written[key] = keyAt
 		out.Fields = append(out.Fields, form.Field{Key: key, At: keyAt, Value: value})
-	}
-	if merged == nil {
-		return out, nil
-	}
-	if err := c.merge(out, merged, written); err != nil {
-		return nil, err
 	}
 	return out, nil
 }
@@ -141,31 +130,6 @@ func (c *converter) key(k ast.Node, at form.Pos) (string, error) {
 		return "", c.fault(at, fmt.Sprintf("a key is %s: keys are text", what))
 	}
 	return n.Text, nil
-}
-
-// merge takes over the fields of m that were not written (the merge key, <<).
-func (c *converter) merge(n, m *form.Node, written map[string]form.Pos) error {
-	switch m.Kind {
-	case form.Object:
-		for _, f := range m.Fields {
-			if _, ok := written[f.Key]; !ok {
-				written[f.Key] = f.At
-				n.Fields = append(n.Fields, f)
-			}
-		}
-		return nil
-	case form.List:
-		for _, item := range m.Items {
-			if item.Kind != form.Object {
-				return c.fault(item.At, "<< merges mappings, and this is "+form.YAML.Name(item.Kind))
-			}
-			if err := c.merge(n, item, written); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c.fault(m.At, "<< merges mappings, and this is "+form.YAML.Name(m.Kind)+": write for example <<: *defaults")
 }
 
 func (c *converter) anchor(n *ast.AnchorNode, at form.Pos, depth int) (*form.Node, error) {

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"regexp"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"usher/tools/form"
 )
@@ -36,36 +33,6 @@ func (c *converter) plain(s string, at form.Pos) (*form.Node, error) {
 		case someNumber.MatchString(s):
 			return nil, c.fault(at, "this is a number to some readers of YAML, and text or another number to others: write it in plain decimal digits, or in quotes as text")
 		}
-	}
-	return n, nil
-}
-
-// tagged reads a value with one of YAML's own tags, which may only say what the
-// value is anyway, or that a scalar is text.
-func (c *converter) tagged(t *ast.TagNode, at form.Pos, depth int) (*form.Node, error) {
-	tag := t.Start.Value
-	if scalar, ok := t.Value.(ast.ScalarNode); ok && (tag == "!!str" || tag == "!!timestamp") {
-		n := &form.Node{Kind: form.Text, At: at}
-		switch s := scalar.(type) {
-		case *ast.StringNode:
-			n.Text = s.Value
-		case *ast.LiteralNode:
-			n.Text = s.Value.Value
-		case *ast.NullNode: // nothing was written, which as text is ""
-		default:
-			n.Text = scalar.GetToken().Value
-		}
-		return n, nil
-	}
-	n, err := c.node(t.Value, depth)
-	if err != nil {
-		return nil, err
-	}
-	fits := map[string]form.Kind{
-		"!!null": form.Null, "!!bool": form.Boolean, "!!int": form.Number, "!!float": form.Number, "!!str": form.Text, "!!seq": form.List, "!!map": form.Object,
-	}
-	if k, known := fits[tag]; !known || k != n.Kind {
-		return nil, c.fault(at, fmt.Sprintf("the tag %s cannot stand here: write the plain value", tag))
 	}
 	return n, nil
 }

@@ -229,18 +229,6 @@ func (s *Sessions) head(ctx context.Context, key, id string) (h Head, err error)
 	return h, nil
 }
 
-// Head returns a session in few words; its Seq is 0 where there is none.
-func (s *Sessions) Head(ctx context.Context, of tools.Life, id string) (Head, error) {
-	key := headKey(of, id)
-	s.mu.Lock()
-	open := s.open[key]
-	s.mu.Unlock()
-	if open != nil {
-		return open.log.now(), nil
-	}
-	return s.head(ctx, key, id)
-}
-
 // Heads yields the sessions of a life in the order of their ids.
 func (s *Sessions) Heads(ctx context.Context, of tools.Life) iter.Seq2[Head, error] {
 	return func(yield func(Head, error) bool) {

@@ -37,17 +37,15 @@ func TestStatus(t *testing.T) {
 	}{
 		{runtime.TurnStarted{}, waits},
 		{runtime.ModelDelayed{Reason: "busy"}, waits},
-		{runtime.ReasoningDelta{Text: "hm"}, "thinking: hm"},
 		{runtime.TextDelta{Text: "I ask."}, ""},
-		{runtime.ToolCallDelta{Name: "agent_request"}, "agent_request …"},
 		{runtime.Answered{Text: "I ask.", Calls: []runtime.ToolCall{{}}}, ""},
 		{runtime.ToolStarted{Call: call("1", `{"agentId":"Dan"}`)}, "agent_request Dan …"},
-		{runtime.ToolStarted{Call: call("2", `{"agentId":"Eve"}`)}, "agent_request Dan … (and 1 more)"},
-		{runtime.ToolStarted{Call: call("3", `{"agentId":"`+strings.Repeat("x", 200)+`"}`)}, "agent_request Dan … (and 2 more)"},
-		{done("2"), "agent_request Dan … (and 1 more)"},
-		{runtime.ToolStarted{Call: call("4", `{}`)}, "agent_request Dan … (and 2 more)"},
-		{done("1"), "agent_request " + strings.Repeat("x", 69) + "… … (and 1 more)"},
-		{done("nobody's"), "agent_request " + strings.Repeat("x", 69) + "… … (and 1 more)"},
+		{runtime.ToolStarted{Call: call("2", `{"agentId":"Eve"}`)}, "agent_request Dan …"},
+		{runtime.ToolStarted{Call: call("3", `{"agentId":"`+strings.Repeat("x", 200)+`"}`)}, "agent_request Dan …"},
+		{done("2"), "agent_request Dan …"},
+		{runtime.ToolStarted{Call: call("4", `{}`)}, "agent_request Dan …"},
+		{done("1"), "agent_request " + strings.Repeat("x", 84) + "…"},
+		{done("nobody's"), "agent_request " + strings.Repeat("x", 84) + "…"},
 		{done("3"), "agent_request …"},
 		{done("4"), waits},
 		{runtime.OutputRejected{}, waits},
@@ -66,16 +64,5 @@ func TestStatus(t *testing.T) {
 	}
 	if _ = v.end(nil); v.status.shown != "" {
 		t.Errorf("the turn is over, and the status %q", v.status.shown)
-	}
-}
-
-// An answer that is held back is seen to grow.
-func TestStatusOfAHeldAnswer(t *testing.T) {
-	v := liveView(t)
-	v.whole = true
-	for _, want := range []string{"answering … 4 bytes", "answering … 8 bytes"} {
-		if err := v.event(runtime.TextDelta{Text: "four"}); err != nil || v.status.shown != want {
-			t.Errorf("the status is %q, %v; want %q", v.status.shown, err, want)
-		}
 	}
 }
