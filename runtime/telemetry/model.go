@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -45,16 +46,12 @@ func (s *TurnSpan) StartModelCall(ctx context.Context, call ModelCall) (context.
 	if s == nil {
 		return ctx, nil
 	}
-	if call.Provider == "" {
-		call.Provider = unknownProvider
-	}
-	set := append(attributes{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(call.Provider)}, call.target()...)
-	set.text(semconv.GenAIConversationIDKey, s.about.Session)
-	set.text(semconv.GenAIAgentNameKey, s.about.Agent)
+	call.Provider = cmp.Or(call.Provider, unknownProvider)
+	set := append(attributes{semconv.GenAIProviderNameKey.String(call.Provider)}, call.target()...)
 	if call.JSON {
 		set = append(set, semconv.GenAIOutputTypeJSON)
 	}
-	ctx, span := s.t.tracer.Start(ctx, named("chat", call.Model), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := s.start(ctx, semconv.GenAIOperationNameChat, call.Model, trace.SpanKindClient, set)
 	return ctx, &ModelSpan{turn: s, span: span, call: call, began: time.Now()}
 }
 
@@ -138,11 +135,8 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 	}
 	s.span.SetAttributes(set...)
 	s.measure(ctx, &answer, took, err)
-	if s.turn.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.turn.t.log.LogAttrs(ctx, slog.LevelDebug, "model asked",
-			slog.String("agent", s.turn.about.Agent), slog.String("session", s.turn.about.Session), slog.String("model", s.call.Model),
-			slog.Duration("took", took), slog.Int("input", answer.Usage.Input), slog.Int("output", answer.Usage.Output), slog.Bool("failed", err != nil))
-	}
+	s.turn.debug(ctx, "model asked", slog.String("model", s.call.Model), slog.Duration("took", took),
+		slog.Int("input", answer.Usage.Input), slog.Int("output", answer.Usage.Output), slog.Bool("failed", err != nil))
 	s.span.End()
 }
 
@@ -160,7 +154,8 @@ func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Durat
 		m.spent(ctx, u, s.call.Provider, set)
 	}
 	if err != nil {
-		set = append(set, s.turn.t.fail(s.span, err, s.turn.secrets))
+		class, _ := s.turn.fail(s.span, err)
+		set = append(set, class)
 	}
 	m.duration.Record(ctx, took.Seconds(), chat, provider, set...)
 }

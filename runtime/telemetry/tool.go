@@ -32,14 +32,12 @@ func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (context.Co
 	if s == nil {
 		return ctx, nil
 	}
-	set := attributes{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolType("function")}
+	set := attributes{semconv.GenAIToolType("function")}
 	set.text(semconv.GenAIToolNameKey, call.Name)
 	call.ID = brief(call.ID)
 	set.text(semconv.GenAIToolCallIDKey, call.ID)
-	set.text(semconv.GenAIConversationIDKey, s.about.Session)
-	set.text(semconv.GenAIAgentNameKey, s.about.Agent)
 	set.text(operationKey, call.Operation)
-	ctx, span := s.t.tracer.Start(ctx, named("execute_tool", call.Name), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
+	ctx, span := s.start(ctx, semconv.GenAIOperationNameExecuteTool, call.Name, trace.SpanKindInternal, set)
 	return ctx, &ToolSpan{turn: s, span: span, call: call}
 }
 
@@ -67,16 +65,12 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 		s.span.SetAttributes(errorType(err))
 		s.span.SetStatus(codes.Error, "")
 	case err != nil:
-		s.turn.t.fail(s.span, err, s.turn.secrets)
+		s.turn.fail(s.span, err)
 	case s.turn.t.content: // by the conventions a result is one of success
 		set.text(semconv.GenAIToolCallResultKey, s.shown(result))
 	}
 	s.span.SetAttributes(set...)
-	if s.turn.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.turn.t.log.LogAttrs(ctx, slog.LevelDebug, "tool called",
-			slog.String("agent", s.turn.about.Agent), slog.String("session", s.turn.about.Session), slog.String("operation", s.call.Operation),
-			slog.String("call", s.call.ID), slog.String("outcome", outcome))
-	}
+	s.turn.debug(ctx, "tool called", slog.String("operation", s.call.Operation), slog.String("call", s.call.ID), slog.String("outcome", outcome))
 	s.span.End()
 }
 

@@ -1,12 +1,17 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"usher/tools/fault"
 	"usher/tools/spend"
 )
 
@@ -35,25 +40,38 @@ func (t *Telemetry) StartTurn(ctx context.Context, turn Turn) (context.Context, 
 	if t == nil {
 		return ctx, nil
 	}
-	provider := turn.Provider
-	if provider == "" {
-		provider = unknownProvider
-	}
-	set := attributes{semconv.GenAIOperationNameInvokeAgent, semconv.GenAIProviderNameKey.String(provider)}
-	set.text(semconv.GenAIAgentNameKey, turn.Agent)
+	set := attributes{semconv.GenAIProviderNameKey.String(cmp.Or(turn.Provider, unknownProvider))}
 	set.text(semconv.GenAIAgentIDKey, turn.Agent)
-	set.text(semconv.GenAIConversationIDKey, turn.Session)
 	set.text(ownerKey, turn.Owner)
 	set.text(jobKey, turn.Job)
-	ctx, span := t.tracer.Start(ctx, named("invoke_agent", turn.Agent), trace.WithAttributes(set...), trace.WithSpanKind(trace.SpanKindInternal))
-	s := &TurnSpan{t: t, span: span, about: turn, secrets: turn.Secrets}
+	s := &TurnSpan{t: t, about: turn, secrets: turn.Secrets}
+	ctx, s.span = s.start(ctx, semconv.GenAIOperationNameInvokeAgent, turn.Agent, trace.SpanKindInternal, set)
 	if t.content && s.secrets == nil {
 		s.secrets = new(Secrets)
 	}
-	if t.log.Enabled(ctx, slog.LevelDebug) {
-		t.log.LogAttrs(ctx, slog.LevelDebug, "turn started", turn.ids()...)
-	}
+	s.debug(ctx, "turn started", turn.job()...)
 	return ctx, s
+}
+
+// start begins a span of the turn. By the conventions its name is the operation's,
+// and what it is about, where that is known.
+func (s *TurnSpan) start(ctx context.Context, operation attribute.KeyValue, subject string, kind trace.SpanKind, set attributes) (context.Context, trace.Span) {
+	set = append(set, operation)
+	set.text(semconv.GenAIAgentNameKey, s.about.Agent)
+	set.text(semconv.GenAIConversationIDKey, s.about.Session)
+	name := strings.TrimSpace(operation.Value.AsString() + " " + subject)
+	return s.t.tracer.Start(ctx, name, trace.WithAttributes(set...), trace.WithSpanKind(kind))
+}
+
+// debug tells the log what happened in the turn.
+func (s *TurnSpan) debug(ctx context.Context, what string, more ...slog.Attr) {
+	s.tell(ctx, slog.LevelDebug, what, more)
+}
+
+func (s *TurnSpan) tell(ctx context.Context, level slog.Level, what string, more []slog.Attr) {
+	if s.t.log.Enabled(ctx, level) {
+		s.t.log.LogAttrs(ctx, level, what, append([]slog.Attr{slog.String("agent", s.about.Agent), slog.String("session", s.about.Session)}, more...)...)
+	}
 }
 
 // Secrets are those of the turn, for the turns that it starts.
@@ -75,28 +93,43 @@ func (s *TurnSpan) End(ctx context.Context, calls int, usage spend.Usage, err er
 	set.usage(usage)
 	s.span.SetAttributes(set...)
 	if err != nil {
-		s.t.fail(s.span, err, s.secrets)
-		s.t.log.LogAttrs(ctx, slog.LevelWarn, "turn failed", append(s.about.ids(), s.t.failure(err, s.secrets)...)...)
-	} else if s.t.log.Enabled(ctx, slog.LevelDebug) {
-		s.t.log.LogAttrs(ctx, slog.LevelDebug, "turn finished", append(s.about.ids(),
+		class, text := s.fail(s.span, err)
+		about := append(s.about.job(), slog.String("failure", class.Value.AsString()))
+		if text != "" {
+			about = append(about, slog.String("error", text))
+		}
+		s.tell(ctx, slog.LevelWarn, "turn failed", about)
+	} else {
+		s.debug(ctx, "turn finished", append(s.about.job(),
 			slog.Int("calls", calls), slog.Int("input", usage.Input), slog.Int("output", usage.Output))...)
 	}
 	s.span.End()
 }
 
-func (t Turn) ids() []slog.Attr {
-	ids := []slog.Attr{slog.String("agent", t.Agent), slog.String("session", t.Session)}
-	if t.Job != "" {
-		ids = append(ids, slog.String("job", t.Job))
+func (t Turn) job() []slog.Attr {
+	if t.Job == "" {
+		return nil
 	}
-	return ids
+	return []slog.Attr{slog.String("job", t.Job)}
 }
 
-// named is a span's name by the conventions: what it is about follows where it
-// is known.
-func named(operation, subject string) string {
-	if subject == "" {
-		return operation
+// fail marks a span of the turn as failed, and returns the error's class. What
+// the error says is content: the text is empty where that is not recorded.
+func (s *TurnSpan) fail(span trace.Span, err error) (class attribute.KeyValue, text string) {
+	class = errorType(err)
+	if s.t.content {
+		text = s.secrets.scrub(err.Error())
 	}
-	return operation + " " + subject
+	span.SetAttributes(class)
+	span.SetStatus(codes.Error, text)
+	return class, text
+}
+
+// errorType is the code of an error, as the conventions spell it: one that has
+// none is "_OTHER".
+func errorType(err error) attribute.KeyValue {
+	if code := fault.Of(err); code != fault.Failed {
+		return semconv.ErrorTypeKey.String(brief(string(code)))
+	}
+	return semconv.ErrorTypeOther
 }
