@@ -12,6 +12,7 @@ import (
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
+	"usher/runtime/endpoint"
 )
 
 const (
@@ -161,7 +162,7 @@ func TestWhoAnswers(t *testing.T) {
 		{"whole", "claude-test-20261101", reply(http.StatusOK, nil, `{"type":"message","model":"claude-test-20261101","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}`), true},
 		{"a key for a name", "[redacted]", events(64, strings.ReplaceAll(begin, "claude-test", testKey), endTurn, end), false},
 	} {
-		m := serve(t, tc.answer).model(t, func(o *anthropic.Options) { o.NoStream = tc.whole })
+		m := serve(t, tc.answer).model(t, func(o *anthropic.Options) { o.NoStream = endpoint.Off(tc.whole) })
 		var said []string
 		for c, err := range m.Generate(t.Context(), say("Hi")) {
 			if err != nil {

@@ -68,5 +68,5 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 	if !m.opts.NoStream {
 		body = append(body[:len(body)-1], `,"stream":true}`...)
 	}
-	return m.Ask(ctx, "", body, !m.opts.NoStream, a)
+	return m.Ask(ctx, "", body, !bool(m.opts.NoStream), a)
 }

@@ -135,7 +135,7 @@ func TestErrorBodyIsBounded(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		read := &meter{}
 		s := serve(t, reply(500, http.Header{"Content-Type": {"text/html"}}, strings.Repeat("<p>x</p> ", 1<<20)))
-		_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream, o.Transport = whole, read }), say("Hi"))
+		_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream, o.Transport = endpoint.Off(whole), read }), say("Hi"))
 		if err == nil || !strings.Contains(err.Error(), "500 Internal Server Error: <p>x</p>") || read.bytes > 2*maxErrorBody {
 			t.Errorf("%d bytes are read for %v, want at most about %d", read.bytes, err, maxErrorBody)
 		}
@@ -315,7 +315,7 @@ func TestTimeout(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serveInBubble(t, tc.answer)
-				m, began := s.model(t, func(o *anthropic.Options) { o.NoStream, o.Timeout = tc.whole, time.Minute }), time.Now()
+				m, began := s.model(t, func(o *anthropic.Options) { o.NoStream, o.Timeout = endpoint.Off(tc.whole), time.Minute }), time.Now()
 				_, err := ask(t, m, say("Hi"))
 				checkTimeout(t, s, err, began)
 			})
@@ -364,7 +364,7 @@ func TestWindow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.answer)
-			_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = tc.whole }), say("Hi"))
+			_, err := ask(t, s.model(t, func(o *anthropic.Options) { o.NoStream = endpoint.Off(tc.whole) }), say("Hi"))
 			if err == nil || errors.Is(err, runtime.ErrWindow) != tc.want {
 				t.Fatalf("Generate: %v, is %v = %t, want %t", err, runtime.ErrWindow, !tc.want, tc.want)
 			}

@@ -47,8 +47,8 @@ var form = endpoint.Form{
 type Options struct {
 	endpoint.Options
 
-	ThinkingBudget int  // tokens, at least 1024 and below MaxTokens, or Adaptive; 0 leaves it to the API's default
-	NoPromptCache  bool // do not let the API cache the tools and the stable part of the system message
+	ThinkingBudget Budget       `json:"thinking" jsonschema:"Tokens that it may think, at least 1024 and below max_tokens; adaptive leaves it to the model. Default: the API's."`
+	NoPromptCache  endpoint.Off `json:"prompt_cache" jsonschema:"false asks for no caching of the tools and the stable part of the system message. Default: true."`
 }
 
 // New returns the model that o describes. It does not reach for the server.
@@ -61,7 +61,7 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	if o.MaxTokens == 0 {
-		o.MaxTokens = defaultMaxTokens + max(0, o.ThinkingBudget)
+		o.MaxTokens = defaultMaxTokens + int(max(0, o.ThinkingBudget))
 	}
 	about := runtime.About{Provider: "anthropic"}
 	if form.Default == "https://"+endpoint.Host(to) {
@@ -83,7 +83,7 @@ func (o *Options) check() error {
 		return err
 	case o.ThinkingBudget < minThinking && o.ThinkingBudget != 0 && o.ThinkingBudget != Adaptive:
 		return endpoint.Bad("thinking", "is %d: use at least %d tokens, or adaptive", o.ThinkingBudget, minThinking)
-	case o.ThinkingBudget > 0 && o.MaxTokens > 0 && o.ThinkingBudget >= o.MaxTokens:
+	case o.ThinkingBudget > 0 && o.MaxTokens > 0 && int(o.ThinkingBudget) >= o.MaxTokens:
 		return endpoint.Bad("thinking", "is %d and leaves nothing of max_tokens, %d, for the answer: raise max_tokens", o.ThinkingBudget, o.MaxTokens)
 	case o.ThinkingBudget != 0 && o.Temperature != nil:
 		return endpoint.Bad("thinking", "and temperature exclude each other: remove one")

@@ -2,21 +2,23 @@ package anthropic
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strconv"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
 	"usher/runtime/wrap"
 )
 
-// Provider makes a model from the settings of a configuration: model, base_url,
-// allow_http, key, headers, max_tokens, temperature, top_p, thinking (a number
-// of tokens, or adaptive), prompt_cache, stream and timeout. They mean what
-// [Options] says. The key, and headers that are keys, are env:NAME, file:PATH or
+// Provider makes a model from the settings of a configuration, which are the keys
+// of [Options]. The key, and headers that are keys, are env:NAME, file:PATH or
 // secret:NAME. The vendor's own address wants one.
 func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
-	if err := endpoint.Read(Name, cfg.Settings, settings(&o, endpoint.SecretsOf(ctx, cfg)), wrap.Settings()...); err != nil {
+	if err := endpoint.Read("provider "+Name, cfg.Settings, &o, endpoint.SecretsOf(ctx, cfg), wrap.Keys()...); err != nil {
 		return nil, err
 	}
 	m, err := New(o)
@@ -27,25 +29,31 @@ func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, erro
 	return m, nil
 }
 
-// Settings returns the names of the settings that [Provider] takes.
-func Settings() []string { return endpoint.Names(settings(new(Options), nil)) }
-
-func settings(o *Options, secrets endpoint.Secrets) map[string]endpoint.Setting {
-	known := o.Settings(secrets, "{anthropic-beta: context-1m-2025-08-07}")
-	known["thinking"] = budget(&o.ThinkingBudget)
-	known["prompt_cache"] = endpoint.Negated(&o.NoPromptCache)
-	return known
+// Refine adds what else the schema of a configuration has to say.
+func (*Options) Refine(s *jsonschema.Schema) {
+	form.Refine(s)
+	least := float64(minThinking)
+	thinking := s.Properties["thinking"]
+	thinking.Type, thinking.Types, thinking.Minimum, thinking.Pattern = "", []string{"integer", "string"}, &least, "^adaptive$"
+	s.Not = &jsonschema.Schema{Required: []string{"thinking", "temperature"}}
 }
 
-func budget(to *int) endpoint.Setting {
-	return func(value any) error {
-		if value == "adaptive" {
-			*to = Adaptive
-			return nil
-		}
-		if err := endpoint.Positive(to)(value); err != nil {
-			return endpoint.Wrong(value, "a number of tokens, or adaptive")
-		}
+// Budget is how many tokens a model may think, or [Adaptive].
+type Budget int
+
+var _ endpoint.Setter = (*Budget)(nil)
+
+// Set takes a number above 0, or the word adaptive.
+func (b *Budget) Set(value any) error {
+	if value == "adaptive" {
+		*b = Adaptive
 		return nil
 	}
+	written, _ := json.Marshal(value) // what is no JSON is no number either
+	n, err := strconv.Atoi(string(written))
+	if err != nil || n < 1 {
+		return endpoint.Wrong(value, "a number of tokens, or adaptive")
+	}
+	*b = Budget(n)
+	return nil
 }

@@ -12,38 +12,36 @@ import (
 // keyWords mark the names of headers whose values are keys.
 var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
 
-// headers takes extra headers, such as example shows. A value is written out,
-// or, where it is a key, a reference to a secret.
-func headers(plain *map[string]string, secret *map[string]Secret, secrets Secrets, example string) Setting {
-	return func(value any) error {
-		set, ok := value.(map[string]any)
-		if !ok {
-			return Wrong(value, "headers by name, for example "+example)
-		}
-		*plain, *secret = make(map[string]string), make(map[string]Secret)
-		seen := make(map[string]bool)
-		for _, name := range slices.Sorted(maps.Keys(set)) {
-			lower := strings.ToLower(name)
-			if seen[lower] {
-				return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
-			}
-			seen[lower] = true
-			text, ok := set[name].(string)
-			if !ok {
-				return fmt.Errorf("%s: %w", name, Wrong(set[name], "text (put it into quotes)"))
-			}
-			if !isReference(text) && !holdsKey(name) {
-				(*plain)[name] = text
-				continue
-			}
-			value, err := secrets(text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			(*secret)[name] = value
-		}
-		return nil
+// setHeaders takes extra headers. A value is written out, or, where it is a key, a
+// reference to a secret.
+func (o *Options) setHeaders(value any, secrets Secrets) error {
+	set, ok := value.(map[string]any)
+	if !ok {
+		return Wrong(value, "headers by name, for example {X-Title: Usher}")
 	}
+	o.Headers, o.SecretHeaders = make(map[string]string), make(map[string]Secret)
+	seen := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		lower := strings.ToLower(name)
+		if seen[lower] {
+			return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
+		}
+		seen[lower] = true
+		text, ok := set[name].(string)
+		if !ok {
+			return fmt.Errorf("%s: %w", name, Wrong(set[name], "text (put it into quotes)"))
+		}
+		if !isReference(text) && !holdsKey(name) {
+			o.Headers[name] = text
+			continue
+		}
+		value, err := secrets(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		o.SecretHeaders[name] = value
+	}
+	return nil
 }
 
 func holdsKey(name string) bool {

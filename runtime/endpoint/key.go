@@ -16,24 +16,22 @@ func (e *LiteralError) Unwrap() error { return e.err }
 // or not yet, as a [MissingError] does of a secret.
 func Missing(err error) error { return &MissingError{err} }
 
-// keySetting takes a reference to a secret and reads it. Text that is none is a
+// setKey takes a reference to a secret and reads it. Text that is none is a
 // [LiteralError].
-func keySetting(to *Secret, secrets Secrets) Setting {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok || s == "" {
-			return Wrong(value, references)
-		}
-		if name := Variable(s); name != "" {
-			return &LiteralError{fmt.Errorf("a variable of the environment is not named like this here: write %s%s", inEnvironment, name)}
-		}
-		secret, err := secrets(s)
-		if err != nil && !isReference(s) {
-			return &LiteralError{err}
-		}
-		*to = secret
-		return err
+func setKey(to *Secret, value any, secrets Secrets) error {
+	s, ok := value.(string)
+	if !ok || s == "" {
+		return Wrong(value, references)
 	}
+	if name := Variable(s); name != "" {
+		return &LiteralError{fmt.Errorf("a variable of the environment is not named like this here: write %s%s", inEnvironment, name)}
+	}
+	secret, err := secrets(s)
+	if err != nil && !isReference(s) {
+		return &LiteralError{err}
+	}
+	*to = secret
+	return err
 }
 
 // variable is how shells and other programs name a variable of the environment.

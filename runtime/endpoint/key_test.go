@@ -44,7 +44,7 @@ func TestLiteralKeys(t *testing.T) {
 		{"secret:NAME", "this program has no venue", false},
 	} {
 		key := Secret("before")
-		err := keySetting(&key, secrets)(tt.text)
+		err := setKey(&key, tt.text, secrets)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "literal") {
 			t.Errorf("key %s: %v, want %s", tt.text, err, tt.want)
 		}

@@ -4,50 +4,54 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/tools/form"
 )
 
-// Options says which model is asked, where and how, whatever is spoken there.
-// Model is required; the zero value of everything else is valid. Pointers that
-// are nil are not sent.
+// Options says which model is asked, where and how, whatever is spoken there: in a
+// program, and in a configuration, as a form (see [Read]). Model is required; the
+// zero value of everything else is valid. Pointers that are nil are not sent.
 type Options struct {
-	Model     string // as the server names it
-	BaseURL   string // "" is the vendor's own
-	AllowHTTP bool   // permit http to other machines than this one
-	Key       Secret // "" for servers that need none
+	Model     string `json:"model" jsonschema:"As the server names it. Of Azure, the deployment."`
+	BaseURL   string `json:"base_url" jsonschema:"Where the server is. Default: the vendor's own."`
+	AllowHTTP bool   `json:"allow_http" jsonschema:"Allow http to other machines than this one. Default: false."`
+	Key       Secret `json:"key" pattern:"^(env|file|secret):" jsonschema:"Where the key stands, never the key itself: env:NAME, file:PATH or secret:NAME."`
 
-	Headers       map[string]string // more headers
-	SecretHeaders map[string]Secret // more headers, with values that no error may show
+	Headers       map[string]string `json:"headers" jsonschema:"More headers of each request. Values that are keys are env:NAME, file:PATH or secret:NAME."`
+	SecretHeaders map[string]Secret `json:"-"` // more headers, with values that no error may show
 
-	MaxTokens   int      // of the answer, reasoning included; 0 is the provider's default
-	Temperature *float64 // from 0
-	TopP        *float64 // 0 to 1
+	MaxTokens   int      `json:"max_tokens" jsonschema:"Longest answer, reasoning included. Default: the provider's."`
+	Temperature *float64 `json:"temperature" jsonschema:"How much answers vary."`
+	TopP        *float64 `json:"top_p" jsonschema:"Share of the likeliest tokens to choose from."`
 
-	NoStream bool          // ask for the answer in one piece
-	Timeout  time.Duration // of one request, its answer included; 0 is 5 minutes
+	NoStream Off           `json:"stream" jsonschema:"false asks for the answer in one piece. Default: true."`
+	Timeout  time.Duration `json:"timeout" jsonschema:"Of one request with its answer. Default: 5m."`
 
 	// Transport carries the requests; nil is one of the model's own, which for an
 	// http address connects to this machine alone unless AllowHTTP is set.
-	Transport http.RoundTripper
-	Now       func() time.Time // nil is time.Now; for dates in Retry-After
+	Transport http.RoundTripper `json:"-"`
+	Now       func() time.Time  `json:"-"` // nil is time.Now; for dates in Retry-After
 }
+
+func (o *Options) common() *Options { return o }
 
 const defaultTimeout = 5 * time.Minute
 
-// Settings are those of a configuration that say the same. Header is an example
-// of one.
-func (o *Options) Settings(secrets Secrets, header string) map[string]Setting {
-	return map[string]Setting{
-		"model":        Text(&o.Model),
-		"base_url":     Text(&o.BaseURL),
-		"allow_http":   Truth(&o.AllowHTTP),
-		KeySetting:     keySetting(&o.Key, secrets),
-		HeadersSetting: headers(&o.Headers, &o.SecretHeaders, secrets, header),
-		"max_tokens":   Positive(&o.MaxTokens),
-		"temperature":  Optional(&o.Temperature, number),
-		"top_p":        Optional(&o.TopP, number),
-		"stream":       Negated(&o.NoStream),
-		"timeout":      Duration(&o.Timeout),
-	}
+// Refine adds the rules of [Form.Check], [Form.Base] and [Form.NeedsKey] to the
+// schema of a provider's options.
+func (f *Form) Refine(s *jsonschema.Schema) {
+	none, one := 0.0, 1.0
+	s.Properties["base_url"].Pattern = "^[Hh][Tt][Tt][Pp][Ss]?://"
+	s.Properties["temperature"].Minimum, s.Properties["temperature"].Maximum = &none, &f.Hottest
+	s.Properties["top_p"].Minimum, s.Properties["top_p"].Maximum = &none, &one
+	anywhere := &jsonschema.Schema{AnyOf: form.OneOf("replay", "base_url", HeadersSetting)}
+	s.AllOf = append(
+		s.AllOf,
+		&jsonschema.Schema{If: &jsonschema.Schema{Required: []string{"replay"}}, Else: &jsonschema.Schema{Required: []string{"model"}}},
+		&jsonschema.Schema{If: anywhere, Else: &jsonschema.Schema{Required: []string{KeySetting}}},
+	)
 }
 
 // Check refuses what the server would refuse at the first request.

@@ -63,7 +63,7 @@ func TestSecrets(t *testing.T) {
 		{testKey, venue, "a key does not belong into a configuration"},
 	} {
 		var got Secret
-		err := keySetting(&got, SecretsOf(t.Context(), tt.cfg))(tt.ref)
+		err := setKey(&got, tt.ref, SecretsOf(t.Context(), tt.cfg))
 		if tt.want == "" && (err != nil || got != testKey) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s reads as %q, %v, want %q", tt.ref, string(got), err, tt.want)
 		}
@@ -72,7 +72,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for _, value := range []any{"", nil, []any{testKey}} {
-		if err := keySetting(new(Secret), SecretsOf(t.Context(), venue))(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
+		if err := setKey(new(Secret), value, SecretsOf(t.Context(), venue)); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
 			t.Errorf("key %v: %v", value, err)
 		}
 	}
@@ -109,16 +109,17 @@ func TestSecretDoesNotPrint(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Setenv("USHER_TEST_KEY", testKey)
-	var plain map[string]string
-	var secret map[string]Secret
-	read := headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}), "{X-Title: Usher}")
+	var o Options
+	read := func(value any) error {
+		return o.setHeaders(value, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}))
+	}
 	if err := read(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"X-Title": "Usher"}, plain); diff != "" {
+	if diff := cmp.Diff(map[string]string{"X-Title": "Usher"}, o.Headers); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
-	if len(secret) != 2 || secret["Authorization"] != testKey || secret["X-Gateway"] != testKey {
+	if secret := o.SecretHeaders; len(secret) != 2 || secret["Authorization"] != testKey || secret["X-Gateway"] != testKey {
 		t.Errorf("%d secret headers: %v", len(secret), secret)
 	}
 	for _, tt := range []struct {
@@ -235,10 +236,9 @@ func TestWhichHeadersAreTaken(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "proxy-authorization", "X-API-Key", "ApiKey", "X-Auth-Token", "Client-Secret", "Set-Cookie", "X-Password",
 	} {
-		var plain map[string]string
-		var secret map[string]Secret
-		read := headers(&plain, &secret, SecretsOf(t.Context(), runtime.ModelConfig{}), "{X-Title: Usher}")
-		if err := read(map[string]any{name: "literal"}); err == nil || strings.Contains(err.Error(), "literal") || len(plain) > 0 {
+		var o Options
+		err := o.setHeaders(map[string]any{name: "literal"}, SecretsOf(t.Context(), runtime.ModelConfig{}))
+		if err == nil || strings.Contains(err.Error(), "literal") || len(o.Headers) > 0 {
 			t.Errorf("%s is taken as text: %v", name, err)
 		}
 	}

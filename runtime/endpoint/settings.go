@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,77 +14,196 @@ import (
 
 	"usher/runtime"
 	"usher/tools/form"
+	"usher/tools/spend"
 )
 
-// Setting puts a value of a configuration where it belongs, or says what is
-// wrong with it.
-type Setting func(value any) error
+// Setter is a kind of setting that takes its value itself, or says what is wrong
+// with it.
+type Setter interface{ Set(value any) error }
 
-// Read hands the values of a configuration to the settings that know them. One
-// that no setting knows is an error that names the nearest, of those that any
-// model takes (every) too. All that is wrong is told at once, each as a
-// [runtime.SettingError].
-func Read(provider string, values map[string]any, known map[string]Setting, every ...string) error {
-	return read("provider "+provider, "", values, known, every)
+// Off is a setting that is written as its opposite: stream: false is NoStream.
+type Off bool
+
+// Set takes true or false.
+func (o *Off) Set(value any) error {
+	var on bool
+	err := truth(&on, value)
+	*o = Off(!on)
+	return err
 }
 
-// read reads the settings of owner, whose names stand behind path.
-func read(owner, path string, values map[string]any, known map[string]Setting, every []string) error {
+// Read puts the values of a configuration into the form that to points to. One
+// that no field knows is an error that names the nearest, of those that any
+// model takes (every) too. Keys are read by secrets, which may be nil where there
+// are none. All that is wrong is told at once, each as a [runtime.SettingError];
+// no error shows a text, which may be a secret in the wrong place.
+func Read(owner string, values map[string]any, to any, secrets Secrets, every ...string) error {
+	r := reading{owner: owner, every: every, secrets: secrets}
+	return r.read(values, reflect.ValueOf(to).Elem())
+}
+
+// reading reads the settings of owner, whose names stand behind path.
+type reading struct {
+	owner, path string
+	every       []string
+	secrets     Secrets
+}
+
+func (r *reading) read(values map[string]any, to reflect.Value) error {
 	var wrong []error
+	members := form.Members(to.Type())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		set, ok := known[name]
-		err := unknown(owner, name, Names(known), every)
-		if ok {
-			err = set(values[name])
+		i := slices.IndexFunc(members, func(m form.Member) bool { return m.Key == name })
+		var err error
+		switch {
+		case i < 0:
+			err = r.unknown(name, form.Keys(to.Type()))
+		case name == HeadersSetting:
+			err = to.Addr().Interface().(interface{ common() *Options }).common().setHeaders(values[name], r.secrets)
+		default:
+			err = r.set(name, to.FieldByIndex(members[i].Index), members[i].Tag, values[name])
 		}
-		switch _, told := errors.AsType[*runtime.SettingError](err); {
-		case err == nil:
-			continue
-		case ok && !told:
-			err = fmt.Errorf("%s: %w", path+name, err)
-			fallthrough
-		case !told:
-			err = &runtime.SettingError{Setting: path + name, Err: err}
+		if _, told := errors.AsType[*runtime.SettingError](err); err != nil && !told {
+			if i >= 0 {
+				err = fmt.Errorf("%s: %w", r.path+name, err)
+			}
+			err = &runtime.SettingError{Setting: r.path + name, Err: err}
 		}
 		wrong = append(wrong, err)
 	}
 	return errors.Join(wrong...)
 }
 
-// Within takes settings that stand within the one of a name. Where defaults says
-// that each has one, true stands for them, and false for no setting.
-func Within[T any](name string, to **T, known func(*T) map[string]Setting, defaults bool) Setting {
-	return func(value any) error {
-		v, expected := new(T), "settings by name"
-		if defaults {
-			expected += ", true or false"
+// set reads a value by the type of its field.
+func (r *reading) set(name string, to reflect.Value, tag reflect.StructTag, value any) error {
+	switch to := to.Addr().Interface().(type) {
+	case Setter:
+		return to.Set(value)
+	case *Secret:
+		return setKey(to, value, r.secrets)
+	case *string:
+		s, _ := value.(string)
+		if s == "" {
+			return Wrong(value, "text that is not empty (put it into quotes)")
 		}
-		switch values := value.(type) {
-		case map[string]any:
-			if len(values) == 0 && !defaults {
-				return errors.New("is empty: fill it in or remove it")
-			}
-			*to = v
-			return read(name, name+".", values, known(v), nil)
-		case bool:
-			if defaults && values {
-				*to = v
-			}
-			if defaults {
-				return nil
-			}
+		*to = s
+		return nil
+	case *bool:
+		return truth(to, value)
+	case *float64:
+		f, err := strconv.ParseFloat(digits(value), 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			return Wrong(value, "a number, for example 0.7")
 		}
-		return Wrong(value, expected)
+		*to = f
+		return nil
+	case *time.Duration:
+		s, _ := value.(string)
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 {
+			return Wrong(value, "a duration above 0, for example 90s or 5m")
+		}
+		*to = d
+		return nil
+	case *spend.Money:
+		return setMoney(to, value, tag.Get("min") != "0")
 	}
+	switch {
+	case to.CanInt():
+		n, err := strconv.ParseInt(digits(value), 10, 64)
+		switch anything := tag.Get("min") == "any"; {
+		case err != nil && anything:
+			return Wrong(value, "a whole number")
+		case err != nil || !anything && n < 1 || to.OverflowInt(n):
+			return Wrong(value, "a whole number above 0")
+		}
+		to.SetInt(n)
+		return nil
+	case to.Kind() != reflect.Pointer:
+		panic("endpoint: a setting of type " + to.Type().String() + " cannot be read")
+	}
+	v := reflect.New(to.Type().Elem())
+	var err error
+	if tag.Get("form") == "" {
+		err = r.set(name, v.Elem(), tag, value)
+	} else {
+		within := reading{owner: name, path: name + "."}
+		err = within.object(&v, tag.Get("on") != "", value)
+	}
+	if err == nil {
+		to.Set(v)
+	}
+	return err
+}
+
+// object reads settings that stand within one. Where each has a default, true
+// stands for them, and false for no setting.
+func (r *reading) object(v *reflect.Value, defaults bool, value any) error {
+	expected := "settings by name"
+	if defaults {
+		expected += ", true or false"
+	}
+	switch values := value.(type) {
+	case map[string]any:
+		if len(values) == 0 && !defaults {
+			return errors.New("is empty: fill it in or remove it")
+		}
+		return r.read(values, v.Elem())
+	case bool:
+		if !values {
+			*v = reflect.Zero(v.Type())
+		}
+		if defaults {
+			return nil
+		}
+	}
+	return Wrong(value, expected)
+}
+
+// setMoney takes an amount, as a number or as text.
+func setMoney(to *spend.Money, value any, above bool) error {
+	text, ok := value.(string)
+	if !ok {
+		text = digits(value)
+	}
+	n, err := spend.ParseMoney(text)
+	switch {
+	case err != nil:
+		return Wrong(value, "an amount such as 2.50, with at most six decimals")
+	case above && n == 0:
+		return errors.New("expected an amount above 0; leave it out for no limit")
+	}
+	*to = n
+	return nil
+}
+
+func truth(to *bool, value any) error {
+	b, ok := value.(bool)
+	if !ok {
+		return Wrong(value, "true or false")
+	}
+	*to = b
+	return nil
+}
+
+// digits spells a number; everything else, text with digits too, is "".
+func digits(value any) string {
+	switch n := value.(type) {
+	case json.Number:
+		return n.String()
+	case int, int64, uint64, float64:
+		return fmt.Sprint(n)
+	}
+	return ""
 }
 
 // unknown says what there is instead of a setting that is not.
-func unknown(owner, name string, known, every []string) error {
-	every = slices.Sorted(slices.Values(every))
+func (r *reading) unknown(name string, known []string) error {
+	every := slices.Sorted(slices.Values(r.every))
 	if near := nearest(name, slices.Concat(known, every)); near != "" {
-		return fmt.Errorf("%s has no setting %q: did you mean %s?", owner, name, near)
+		return fmt.Errorf("%s has no setting %q: did you mean %s?", r.owner, name, near)
 	}
-	text := fmt.Sprintf("%s has no setting %q: its settings are %s", owner, name, listed(known))
+	text := fmt.Sprintf("%s has no setting %q: its settings are %s", r.owner, name, listed(known))
 	if len(every) > 0 {
 		text += "; any model also takes " + listed(every)
 	}
@@ -97,9 +217,6 @@ func listed(names []string) string {
 	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
-
-// Names returns the names of the settings, sorted.
-func Names(known map[string]Setting) []string { return slices.Sorted(maps.Keys(known)) }
 
 // Bad is an error that begins with the name of the setting that it is about.
 func Bad(setting, format string, args ...any) error {
@@ -146,111 +263,4 @@ func Wrong(value any, expected string) error {
 		kind = "a mapping"
 	}
 	return fmt.Errorf("expected %s, got %s", expected, kind)
-}
-
-// Text takes a text that is not empty.
-func Text(to *string) Setting {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok || s == "" {
-			return Wrong(value, "text that is not empty (put it into quotes)")
-		}
-		*to = s
-		return nil
-	}
-}
-
-// Truth takes true or false.
-func Truth(to *bool) Setting {
-	return func(value any) error {
-		b, ok := value.(bool)
-		if !ok {
-			return Wrong(value, "true or false")
-		}
-		*to = b
-		return nil
-	}
-}
-
-// Negated takes true or false and sets the opposite.
-func Negated(to *bool) Setting {
-	return func(value any) error {
-		var yes bool
-		err := Truth(&yes)(value)
-		*to = !yes
-		return err
-	}
-}
-
-// number takes a finite number.
-func number(to *float64) Setting {
-	return func(value any) error {
-		f, err := strconv.ParseFloat(digits(value), 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return Wrong(value, "a number, for example 0.7")
-		}
-		*to = f
-		return nil
-	}
-}
-
-// Integer takes a whole number.
-func Integer(to *int) Setting {
-	return func(value any) error {
-		n, err := strconv.Atoi(digits(value))
-		if err != nil {
-			return Wrong(value, "a whole number")
-		}
-		*to = n
-		return nil
-	}
-}
-
-// Positive takes a whole number above 0.
-func Positive[N int | int64](to *N) Setting {
-	return func(value any) error {
-		n, err := strconv.ParseInt(digits(value), 10, 64)
-		if err != nil || n < 1 || int64(N(n)) != n {
-			return Wrong(value, "a whole number above 0")
-		}
-		*to = N(n)
-		return nil
-	}
-}
-
-// digits spells a number; everything else, text with digits too, is "".
-func digits(value any) string {
-	switch n := value.(type) {
-	case json.Number:
-		return n.String()
-	case int, int64, uint64, float64:
-		return fmt.Sprint(n)
-	}
-	return ""
-}
-
-// Duration takes a duration above 0, as text.
-func Duration(to *time.Duration) Setting {
-	return func(value any) error {
-		s, _ := value.(string)
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 {
-			return Wrong(value, "a duration above 0, for example 90s or 5m")
-		}
-		*to = d
-		return nil
-	}
-}
-
-// Optional sets a pointer to what kind takes, so that a zero that was written
-// is told from none.
-func Optional[T any](to **T, kind func(*T) Setting) Setting {
-	return func(value any) error {
-		v := new(T)
-		if err := kind(v)(value); err != nil {
-			return err
-		}
-		*to = v
-		return nil
-	}
 }

@@ -3,35 +3,32 @@ package endpoint
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"usher/tools/form"
 )
 
 type values struct {
-	Text     string
-	Yes, No  bool
-	Number   float64
-	Integer  int
-	Positive int
-	Duration time.Duration
-	Seed     *int
-}
-
-func (v *values) settings() map[string]Setting {
-	return map[string]Setting{
-		"text": Text(&v.Text), "yes": Truth(&v.Yes), "no": Negated(&v.No), "number": number(&v.Number), "integer": Integer(&v.Integer),
-		"positive": Positive(&v.Positive), "duration": Duration(&v.Duration), "seed": Optional(&v.Seed, Integer),
-	}
+	Text     string        `json:"text"`
+	Yes      bool          `json:"yes"`
+	No       Off           `json:"no"`
+	Number   float64       `json:"number"`
+	Integer  int           `json:"integer" min:"any"`
+	Positive int           `json:"positive"`
+	Duration time.Duration `json:"duration"`
+	Seed     *int          `json:"seed" min:"any"`
 }
 
 func TestRead(t *testing.T) {
 	var got values
-	err := Read("p", map[string]any{
+	err := Read("provider p", map[string]any{
 		"text": "a", "yes": true, "no": true, "number": json.Number("0.5"), "integer": -3, "positive": json.Number("4"), "duration": "90s", "seed": 0,
-	}, got.settings())
+	}, &got, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +70,7 @@ func TestReadRefuses(t *testing.T) {
 		{"seed", true, "seed: expected a whole number, got true or false"},
 	} {
 		var got values
-		if err := Read("p", map[string]any{tt.name: tt.value}, got.settings(), "budget", "rate_limit", "retry"); err == nil || err.Error() != tt.want {
+		if err := Read("provider p", map[string]any{tt.name: tt.value}, &got, nil, "budget", "rate_limit", "retry"); err == nil || err.Error() != tt.want {
 			t.Errorf("Read(%s: %v) = %v, want %s", tt.name, tt.value, err, tt.want)
 		}
 		if got.Seed != nil {
@@ -85,8 +82,8 @@ func TestReadRefuses(t *testing.T) {
 // No error repeats a text: it may be a key in the wrong place.
 func TestReadHidesTexts(t *testing.T) {
 	var v values
-	for name := range v.settings() {
-		if err := Read("p", map[string]any{name: "sk-literal"}, v.settings()); err != nil && strings.Contains(err.Error(), "sk-literal") {
+	for _, name := range form.Keys(reflect.TypeFor[values]()) {
+		if err := Read("provider p", map[string]any{name: "sk-literal"}, &v, nil); err != nil && strings.Contains(err.Error(), "sk-literal") {
 			t.Errorf("%s: the error shows the text: %v", name, err)
 		}
 	}

@@ -44,7 +44,7 @@ func serve(t testing.TB, from map[string]any, handler http.HandlerFunc, change .
 		all[name] = value
 	}
 	var o Options
-	if err := endpoint.Read(Name, all, settings(&o, endpoint.SecretsOf(t.Context(), runtime.ModelConfig{}))); err != nil {
+	if err := endpoint.Read("provider "+Name, all, &o, endpoint.SecretsOf(t.Context(), runtime.ModelConfig{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range change {

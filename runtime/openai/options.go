@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
@@ -24,17 +26,29 @@ const (
 type Options struct {
 	endpoint.Options
 
-	APIType      string // "openai" or "azure"; "" is "openai"
-	APIVersion   string // of Azure, for example "2024-10-21"; not needed where BaseURL ends in /openai/v1
-	Organization string // sent as OpenAI-Organization; "" is not sent
+	APIType      string `json:"api_type" enum:"openai|azure" jsonschema:"Default: openai."`
+	APIVersion   string `json:"api_version" jsonschema:"Of Azure: 2024-10-21. Not needed where base_url ends in /openai/v1."`
+	Organization string `json:"organization" jsonschema:"Sent as OpenAI-Organization."`
 
-	LegacyMaxTokens   bool // send MaxTokens as max_tokens, for servers that know only that
-	Seed              *int
-	ReasoningEffort   string // for example "low"; which there are is for the model to say
-	ParallelToolCalls *bool
-	SendReasoning     bool   // give a model back what led it to its calls, as reasoning_content: some require it
-	Output            string // how an output schema is sent: "json_schema" (also for ""), "json_object" or "text"
-	NoStreamUsage     bool   // do not ask for usage in streams, for servers that refuse stream_options
+	LegacyMaxTokens   bool         `json:"legacy_max_tokens" jsonschema:"Send max_tokens by its old name, for servers that know only that. Default: false."`
+	Seed              *int         `json:"seed" min:"any" jsonschema:"For answers that can be had again, where the server can."`
+	ReasoningEffort   string       `json:"reasoning_effort" jsonschema:"For example low; which there are is for the model to say."`
+	ParallelToolCalls *bool        `json:"parallel_tool_calls" jsonschema:"false asks for one call at a time."`
+	SendReasoning     bool         `json:"send_reasoning" jsonschema:"Give a model back what led it to its calls, as reasoning_content, for those that require it. Default: false."`
+	Output            string       `json:"output" enum:"json_schema|json_object|text" jsonschema:"How an agent's output schema is sent. Default: json_schema."`
+	NoStreamUsage     endpoint.Off `json:"stream_usage" jsonschema:"false for servers that refuse to report usage in streams. Default: true."`
+}
+
+// Refine adds what else the schema of a configuration has to say.
+func (*Options) Refine(s *jsonschema.Schema) {
+	form.Refine(s)
+	azure := any(apiAzure)
+	s.AllOf = append(s.AllOf, &jsonschema.Schema{
+		If: &jsonschema.Schema{
+			Properties: map[string]*jsonschema.Schema{"api_type": {Const: &azure}}, Required: []string{"api_type"},
+		},
+		Then: &jsonschema.Schema{Required: []string{"base_url"}},
+	})
 }
 
 // New returns the model that o describes. It does not reach for the server.

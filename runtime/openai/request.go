@@ -56,8 +56,8 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	} else {
 		out.MaxCompletionTokens = o.MaxTokens
 	}
-	out.Stream = !o.NoStream
-	if out.Stream && !o.NoStreamUsage {
+	out.Stream = !bool(o.NoStream)
+	if out.Stream && !bool(o.NoStreamUsage) {
 		out.StreamOptions = &vendor.StreamOptions{IncludeUsage: true}
 	}
 	for _, tool := range req.Tools {

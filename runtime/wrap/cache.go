@@ -13,8 +13,8 @@ import (
 
 // CacheOptions adjusts [Cache]. The zero value is valid.
 type CacheOptions struct {
-	MaxEntries int           // answers kept, the longest unused go first; 0 is 1000
-	TTL        time.Duration // how long an answer is kept; 0 is for as long as there is room
+	MaxEntries int           `json:"max_entries" jsonschema:"Answers that are kept, the longest unused go first. Default: 1000."`
+	TTL        time.Duration `json:"ttl" jsonschema:"How long an answer is kept. Default: as long as there is room."`
 }
 
 // maxKept bounds an answer that is kept: bytes.

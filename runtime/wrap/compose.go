@@ -14,14 +14,11 @@ import (
 	"usher/tools/spend"
 )
 
-// Settings returns the names of the settings that [Compose] takes.
-func Settings() []string { return endpoint.Names(new(composition).settings()) }
-
 // Rest returns the settings that are the provider's: all that [Compose] does
 // not take. It is a copy.
 func Rest(all map[string]any) map[string]any {
 	rest := maps.Clone(all)
-	for _, name := range Settings() {
+	for _, name := range Keys() {
 		delete(rest, name)
 	}
 	return rest
@@ -72,44 +69,44 @@ func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime
 	return m, nil
 }
 
-func (p *composition) stack(name string, m runtime.Model, models map[string]runtime.Model, secrets func(context.Context) []string) (runtime.Model, error) {
-	if p.replay != "" {
-		player, err := replayFile(p.replay, secrets)
+func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime.Model, secrets func(context.Context) []string) (runtime.Model, error) {
+	if p.Replay != "" {
+		player, err := replayFile(p.Replay, secrets)
 		if err != nil {
-			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.replay, err)}
+			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.Replay, err)}
 		}
-		return &described{over{player}, m, p.window}, nil
+		return &described{over{player}, m, p.Window}, nil
 	}
-	if p.timeouts != nil {
-		m = Timeout(m, *p.timeouts)
+	if p.Timeouts != nil {
+		m = Timeout(m, *p.Timeouts)
 	}
 	m = Metered(m, name, p.prices())
-	if p.limit != nil {
-		m = Limit(m, *p.limit)
+	if p.RateLimit != nil {
+		m = Limit(m, *p.RateLimit)
 	}
-	if p.retry != nil {
-		m = Retry(m, p.retry)
+	if p.Retry != nil {
+		m = Retry(m, p.Retry)
 	}
-	if len(p.fallback) > 0 {
+	if len(p.Fallback) > 0 {
 		others, err := p.fallbacks(models)
 		if err != nil {
 			return nil, err
 		}
 		m = Fallback(append([]runtime.Model{m}, others...)...)
 	}
-	if p.budget != nil {
-		own := spend.NewBudget("model "+name, *p.budget)
+	if p.Budget != nil {
+		own := spend.NewBudget("model "+name, *p.Budget)
 		own.Wait(modelWait)
 		m = bounded{over{m}, own}
 	}
-	if p.cache != nil {
-		m = Cache(m, p.cache)
+	if p.Cache != nil {
+		m = Cache(m, p.Cache)
 	}
-	if p.record != "" {
-		m = Record(m, appendingFile(p.record), secrets)
+	if p.Record != "" {
+		m = Record(m, appendingFile(p.Record), secrets)
 	}
-	if p.window != 0 {
-		m = &described{over{m}, m, p.window}
+	if p.Window != 0 {
+		m = &described{over{m}, m, p.Window}
 	}
 	return m, nil
 }
@@ -118,14 +115,14 @@ func (p *composition) stack(name string, m runtime.Model, models map[string]runt
 const modelWait = time.Minute
 
 // fallbacks returns the models that fallback names.
-func (p *composition) fallbacks(models map[string]runtime.Model) ([]runtime.Model, error) {
+func (p *Settings) fallbacks(models map[string]runtime.Model) ([]runtime.Model, error) {
 	var all []runtime.Model
-	for _, name := range p.fallback {
+	for _, name := range p.Fallback {
 		m, ok := models[name]
 		switch {
 		case !ok:
 			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))}
-		case p.budget != nil && p.budget.Money != 0 && !replays(m) && !priced(m):
+		case p.Budget != nil && p.Budget.Money != 0 && !replays(m) && !priced(m):
 			return nil, &runtime.SettingError{Setting: settingBudget, Err: fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)}
 		}
 		all = append(all, m)
@@ -169,7 +166,7 @@ func Order(models map[string]map[string]any, from ...string) ([]string, error) {
 		}
 		path = append(path, name)
 		var next []string
-		_ = names(&next)(settings[settingFallback]) // Compose tells what is wrong with it
+		_ = (*names)(&next).Set(settings[settingFallback]) // Compose tells what is wrong with it
 		for _, next := range next {
 			if err := visit(next); err != nil {
 				return err

@@ -322,7 +322,7 @@ func TestOrder(t *testing.T) {
 
 func TestSettingsAreAllTaken(t *testing.T) {
 	in := settings{}
-	for _, name := range wrap.Settings() {
+	for _, name := range wrap.Keys() {
 		in[name] = true
 	}
 	if rest := wrap.Rest(in); len(rest) != 0 {

@@ -14,9 +14,9 @@ import (
 
 // LimitOptions are the limits of [Limit]; 0 is no limit.
 type LimitOptions struct {
-	PerMinute  int // calls begun in a minute
-	Burst      int // calls that may begin at once after a quiet time; 0 is 1
-	Concurrent int // calls running at once
+	PerMinute  int `json:"per_minute" jsonschema:"Calls that begin within a minute."`
+	Burst      int `json:"burst" jsonschema:"Calls that may begin at once after a quiet time. Default: 1."`
+	Concurrent int `json:"concurrent" jsonschema:"Calls that run at the same time."`
 }
 
 // errLimit is in the error of a call that did not fit a limit in the time that

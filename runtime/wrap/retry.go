@@ -16,11 +16,11 @@ import (
 
 // RetryOptions adjusts [Retry]. The zero value is valid.
 type RetryOptions struct {
-	Tries         int            // calls in all, the first included; 0 is 4
-	First         time.Duration  // wait before the second call, doubled for each one after it; 0 is 500 ms
-	Max           time.Duration  // longest wait of one's own choosing; 0 is 30 s
-	MaxRetryAfter time.Duration  // longest wait that a provider may ask for; it fails when it asks for more; 0 is 60 s
-	Rand          func() float64 // in [0,1): spreads a wait between half and one and a half of it; nil is math/rand/v2
+	Tries         int            `json:"tries" jsonschema:"Calls in all, the first included. Default: 4."`
+	First         time.Duration  `json:"first" jsonschema:"Wait after the first failure, doubled after each more. Default: 500ms."`
+	Max           time.Duration  `json:"max" jsonschema:"Longest wait where the server names none. Default: 30s."`
+	MaxRetryAfter time.Duration  `json:"max_retry_after" jsonschema:"Longest wait that a server may ask for; when it asks for more, the call fails. Default: 60s."`
+	Rand          func() float64 `json:"-"` // in [0,1): spreads a wait between half and one and a half of it; nil is math/rand/v2
 }
 
 // Retry returns m with failed calls repeated: those with an error in whose chain

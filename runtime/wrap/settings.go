@@ -1,168 +1,134 @@
 package wrap
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"usher/runtime/endpoint"
+	"usher/tools/form"
 	"usher/tools/spend"
 )
 
-// Settings of a model in a configuration that stand alone, beside retry,
-// rate_limit, timeouts, budget, price, cache and window.
+// Settings that others name.
 const (
-	settingRecord   = "record"   // a file to add the answers to
-	settingReplay   = "replay"   // a file to answer from
-	settingFallback = "fallback" // a model's name, or a list
+	settingRecord   = "record"
+	settingReplay   = "replay"
+	settingFallback = "fallback"
 	settingBudget   = "budget"
 )
 
-// composition is what the settings of a model say, parsed; nil and empty
-// parts are not asked for.
-type composition struct {
-	retry          *RetryOptions
-	fallback       []string
-	limit          *LimitOptions
-	timeouts       *TimeoutOptions
-	budget         *spend.Limits
-	price          *price
-	cache          *CacheOptions
-	record, replay string
-	window         int
+// Settings are those of any model, as a form (see [endpoint.Read]); what is nil or
+// empty is not asked for.
+type Settings struct {
+	Window    int             `json:"window" jsonschema:"Tokens of a request and its answer. Near it, the agent's own model sums up the older turns."`
+	Price     *price          `json:"price" form:"price" required:"*" jsonschema:"What a million tokens cost, in the currency of all prices and budgets: {input: 0.25, output: 2}."`
+	Retry     *RetryOptions   `json:"retry" form:"retry" on:"true" jsonschema:"Calls that failed for now are made again, at a time that the server may name. true takes the defaults."`
+	Fallback  names           `json:"fallback" jsonschema:"A model, or a list, to ask when this one fails."`
+	RateLimit *LimitOptions   `json:"rate_limit" form:"rate_limit" required:"*" jsonschema:"Calls wait their turn."`
+	Timeouts  *TimeoutOptions `json:"timeouts" form:"timeouts" required:"*" jsonschema:"How long an answer may take."`
+	Budget    *spend.Limits   `json:"budget" form:"budget" required:"*" jsonschema:"What this model may spend as long as the process runs. What is left out has no limit. Those of agents are their budgets."`
+	Cache     *CacheOptions   `json:"cache" form:"cache" on:"true" jsonschema:"The same request gets the same answer, for nothing, as long as the process runs. true takes the defaults."`
+	Record    string          `json:"record" jsonschema:"A file, relative to the configuration, to which is added what is asked and answered, without keys."`
+	Replay    string          `json:"replay" jsonschema:"A file that was recorded, to answer from. Nothing is asked of the provider then."`
 }
 
 // price is a price as it is read: the cache's parts are input's where they are nil.
-type price struct{ input, output, cacheRead, cacheWrite *spend.Money }
+type price struct {
+	_          struct{}     `required:"input,output"`
+	Input      *spend.Money `json:"input" min:"0" jsonschema:"A million tokens that are sent."`
+	Output     *spend.Money `json:"output" min:"0" jsonschema:"A million tokens of answers."`
+	CacheRead  *spend.Money `json:"cache_read" min:"0" jsonschema:"A million tokens that the provider has in its cache. Default: input."`
+	CacheWrite *spend.Money `json:"cache_write" min:"0" jsonschema:"A million tokens that the provider puts into its cache. Default: input."`
+}
 
-func (p *composition) settings() map[string]endpoint.Setting {
-	return map[string]endpoint.Setting{
-		"window":        endpoint.Positive(&p.window),
-		settingRecord:   endpoint.Text(&p.record),
-		settingReplay:   endpoint.Text(&p.replay),
-		settingFallback: names(&p.fallback),
-		"retry": endpoint.Within("retry", &p.retry, func(o *RetryOptions) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{
-				"tries": endpoint.Positive(&o.Tries), "first": endpoint.Duration(&o.First), "max": endpoint.Duration(&o.Max),
-				"max_retry_after": endpoint.Duration(&o.MaxRetryAfter),
-			}
-		}, true),
-		"rate_limit": endpoint.Within("rate_limit", &p.limit, func(o *LimitOptions) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{
-				"per_minute": endpoint.Positive(&o.PerMinute), "burst": endpoint.Positive(&o.Burst), "concurrent": endpoint.Positive(&o.Concurrent),
-			}
-		}, false),
-		"timeouts": endpoint.Within("timeouts", &p.timeouts, func(o *TimeoutOptions) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{
-				"first_chunk": endpoint.Duration(&o.FirstChunk), "between": endpoint.Duration(&o.Between), "total": endpoint.Duration(&o.Total),
-			}
-		}, false),
-		settingBudget: endpoint.Within(settingBudget, &p.budget, func(o *spend.Limits) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{
-				"calls": endpoint.Positive(&o.Calls), "tokens": endpoint.Positive(&o.Tokens), "money": money(&o.Money, 1),
-			}
-		}, false),
-		"price": endpoint.Within("price", &p.price, func(o *price) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{
-				"input": endpoint.Optional(&o.input, amount), "output": endpoint.Optional(&o.output, amount),
-				"cache_read": endpoint.Optional(&o.cacheRead, amount), "cache_write": endpoint.Optional(&o.cacheWrite, amount),
-			}
-		}, false),
-		"cache": endpoint.Within("cache", &p.cache, func(o *CacheOptions) map[string]endpoint.Setting {
-			return map[string]endpoint.Setting{"max_entries": endpoint.Positive(&o.MaxEntries), "ttl": endpoint.Duration(&o.TTL)}
-		}, true),
+// Refine says how amounts are written.
+func (*price) Refine(s *jsonschema.Schema) {
+	for _, p := range s.Properties {
+		p.Type, p.Types, p.Minimum, p.Pattern = "", []string{"number", "string"}, new(float64), `^[0-9]+(\.[0-9]{0,6})?$`
 	}
 }
 
-func parse(settings map[string]any) (*composition, error) {
-	p := new(composition)
-	known := p.settings()
+// Refine adds the rules of [Compose].
+func (*Settings) Refine(s *jsonschema.Schema) {
+	one := 1
+	name := &jsonschema.Schema{Type: "string", MinLength: &one}
+	list := &jsonschema.Schema{Type: "array", MinItems: &one, UniqueItems: true, Items: name}
+	s.Properties[settingFallback].Type, s.Properties[settingFallback].AnyOf = "", []*jsonschema.Schema{name, list}
+	s.Properties["rate_limit"].DependentRequired = map[string][]string{"burst": {"per_minute"}}
+	s.Not = &jsonschema.Schema{Required: []string{settingRecord, settingReplay}}
+	inMoney := &jsonschema.Schema{Type: "object", Required: []string{"money"}}
+	s.AllOf = append(s.AllOf, &jsonschema.Schema{
+		If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{settingBudget: inMoney}, Required: []string{settingBudget}},
+		Then: &jsonschema.Schema{Required: []string{"price"}},
+	})
+}
+
+// Keys returns the names of the settings that [Compose] takes.
+func Keys() []string { return form.Keys(reflect.TypeFor[Settings]()) }
+
+func parse(settings map[string]any) (*Settings, error) {
+	p := new(Settings)
 	own := make(map[string]any)
-	for name := range known {
+	for _, name := range Keys() {
 		if v, ok := settings[name]; ok {
 			own[name] = v
 		}
 	}
-	err := endpoint.Read("", own, known)
-	if p.limit != nil && p.limit.Burst != 0 && p.limit.PerMinute == 0 {
+	err := endpoint.Read("", own, p, nil)
+	if p.RateLimit != nil && p.RateLimit.Burst != 0 && p.RateLimit.PerMinute == 0 {
 		err = errors.Join(err, endpoint.Bad("rate_limit", "needs per_minute beside burst"))
 	}
-	if p.price != nil && (p.price.input == nil || p.price.output == nil) {
+	if p.Price != nil && (p.Price.Input == nil || p.Price.Output == nil) {
 		err = errors.Join(err, endpoint.Bad("price", "needs input and output, for a million tokens"))
 	}
-	if p.budget != nil && p.budget.Money != 0 && settings["price"] == nil {
+	if p.Budget != nil && p.Budget.Money != 0 && settings["price"] == nil {
 		err = errors.Join(err, endpoint.Bad(settingBudget, "in money needs to know what the model costs: add price beside budget"))
 	}
-	if p.record != "" && p.replay != "" {
+	if p.Record != "" && p.Replay != "" {
 		err = errors.Join(err, endpoint.Bad(settingRecord, "and replay exclude each other: remove one"))
 	}
 	return p, err
 }
 
 // prices are what a million tokens cost; nil is not known.
-func (p *composition) prices() *spend.Price {
-	if p.price == nil {
+func (p *Settings) prices() *spend.Price {
+	if p.Price == nil {
 		return nil
 	}
-	out := &spend.Price{Input: *p.price.input, Output: *p.price.output, CacheRead: *p.price.input, CacheWrite: *p.price.input}
-	if p.price.cacheRead != nil {
-		out.CacheRead = *p.price.cacheRead
-	}
-	if p.price.cacheWrite != nil {
-		out.CacheWrite = *p.price.cacheWrite
-	}
-	return out
+	or := func(of *spend.Money) spend.Money { return *cmp.Or(of, p.Price.Input) }
+	return &spend.Price{Input: *p.Price.Input, Output: *p.Price.Output, CacheRead: or(p.Price.CacheRead), CacheWrite: or(p.Price.CacheWrite)}
 }
 
-// names takes a model's name or a list of names.
-func names(to *[]string) endpoint.Setting {
-	return func(value any) error {
-		list, ok := value.([]any)
-		if !ok {
-			list = []any{value}
-		}
-		var out []string
-		for _, item := range list {
-			name, _ := item.(string)
-			switch {
-			case name == "":
-				return endpoint.Wrong(item, "a model's name or a list of names")
-			case slices.Contains(out, name):
-				return fmt.Errorf("%s is named twice: remove one", name)
-			}
-			out = append(out, name)
-		}
-		if len(out) == 0 {
-			return errors.New("the list is empty: name a model or remove it")
-		}
-		*to = out
-		return nil
-	}
-}
+// names are a model's name or a list of names.
+type names []string
 
-func amount(to *spend.Money) endpoint.Setting { return money(to, 0) }
-
-// money takes an amount of at least so many millionths, as a number or as text.
-func money(to *spend.Money, least spend.Money) endpoint.Setting {
-	return func(value any) error {
-		var text string
-		switch v := value.(type) {
-		case json.Number:
-			text = v.String()
-		case string:
-			text = v
-		}
-		n, err := spend.ParseMoney(text)
-		if err != nil {
-			return endpoint.Wrong(value, "an amount such as 2.50, with at most six decimals")
-		}
-		if n < least {
-			return errors.New("expected an amount above 0; leave it out for no limit")
-		}
-		*to = n
-		return nil
+// Set takes either.
+func (to *names) Set(value any) error {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
 	}
+	var out []string
+	for _, item := range list {
+		name, _ := item.(string)
+		switch {
+		case name == "":
+			return endpoint.Wrong(item, "a model's name or a list of names")
+		case slices.Contains(out, name):
+			return fmt.Errorf("%s is named twice: remove one", name)
+		}
+		out = append(out, name)
+	}
+	if len(out) == 0 {
+		return errors.New("the list is empty: name a model or remove it")
+	}
+	*to = out
+	return nil
 }
 
 // Replays reports whether a model with these settings answers from a cassette,

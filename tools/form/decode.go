@@ -57,12 +57,12 @@ func (s spot) name() string {
 	return s.noun
 }
 
-func (s spot) of(m member) spot {
+func (s spot) of(m Member) spot {
 	out := spot{
-		parent: s.path, path: m.key, key: m.key, noun: m.tag.Get("noun"), want: m.tag.Get("want"), example: m.tag.Get("example"), tag: m.tag,
+		parent: s.path, path: m.Key, key: m.Key, noun: m.Tag.Get("noun"), want: m.Tag.Get("want"), example: m.Tag.Get("example"), tag: m.Tag,
 	}
 	if s.path != "" {
-		out.path = s.path + "." + m.key
+		out.path = s.path + "." + m.Key
 	}
 	return out
 }
@@ -160,8 +160,8 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	before := len(d.faults)
 	for _, key := range l.required {
 		if n.Get(key) == nil {
-			i := slices.IndexFunc(l.fields, func(m member) bool { return m.key == key })
-			d.fault(s.path, n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].tag.Get("example")))
+			i := slices.IndexFunc(l.fields, func(m Member) bool { return m.Key == key })
+			d.fault(s.path, n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].Tag.Get("example")))
 		}
 	}
 	if (l.some || s.tag.Get("required") == "*") && len(n.Fields) == 0 {
@@ -169,8 +169,8 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 		return
 	}
 	for _, m := range l.fields {
-		if value := n.Get(m.key); value != nil {
-			d.value(value, v.FieldByIndex(m.index), s.of(m))
+		if value := n.Get(m.Key); value != nil {
+			d.value(value, v.FieldByIndex(m.Index), s.of(m))
 		}
 	}
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.faults) == before {

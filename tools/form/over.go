@@ -7,8 +7,8 @@ import "reflect"
 func Over[T any](base, changes T) T {
 	out, from := reflect.ValueOf(&base).Elem(), reflect.ValueOf(&changes).Elem()
 	for _, m := range layoutOf(out.Type()).fields {
-		if f := from.FieldByIndex(m.index); !f.IsZero() {
-			out.FieldByIndex(m.index).Set(f)
+		if f := from.FieldByIndex(m.Index); !f.IsZero() {
+			out.FieldByIndex(m.Index).Set(f)
 		}
 	}
 	return base

@@ -23,9 +23,9 @@ func (y Style) object(t reflect.Type) *jsonschema.Schema {
 	l := layoutOf(t)
 	out := &jsonschema.Schema{Type: "object", Properties: make(map[string]*jsonschema.Schema), PropertyOrder: l.keys, Required: l.required}
 	for _, m := range l.fields {
-		p := y.value(t.FieldByIndex(m.index).Type, m.tag)
-		p.Description = m.tag.Get("jsonschema")
-		out.Properties[m.key] = p
+		p := y.value(t.FieldByIndex(m.Index).Type, m.Tag)
+		p.Description = m.Tag.Get("jsonschema")
+		out.Properties[m.Key] = p
 	}
 	if l.rest == nil {
 		out.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
@@ -58,6 +58,9 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 		if tag.Get("required") == "*" {
 			out.MinProperties = jsonschema.Ptr(1)
 		}
+		if tag.Get("on") != "" {
+			out.Type, out.Types = "", []string{"boolean", "object"}
+		}
 		return out
 	case t.Kind() == reflect.String:
 		return y.text(tag)
@@ -65,10 +68,15 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 		return y.orNull("boolean")
 	case tag.Get("unit") == "bytes":
 		return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: sizeForm.String(), Minimum: jsonschema.Ptr(1.0)}
+	case reflect.Zero(t).CanFloat():
+		return &jsonschema.Schema{Type: "number"}
 	case reflect.Zero(t).CanInt():
 		least := 1.0
-		if tag.Get("min") == "0" {
+		switch tag.Get("min") {
+		case "0":
 			least = 0
+		case "any":
+			return &jsonschema.Schema{Type: "integer"}
 		}
 		return &jsonschema.Schema{Type: "integer", Minimum: &least}
 	case t.Kind() == reflect.Slice:
