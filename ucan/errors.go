@@ -39,6 +39,7 @@ var (
 	ErrBudget          = errors.New("proof search was cut short; name the proofs")
 	ErrAgent           = errors.New("the agent that signed the token does not hold what is asked for")
 	ErrRevoked         = errors.New("token is revoked")
+	errMayNotRevoke    = errors.New("only who issued the token, or stands above it in its chain, can revoke it")
 	ErrReplayed        = errors.New("invocation was used before")
 	ErrNotHeld         = errors.New("delegation is wider than what the issuer holds")
 	ErrUnusedProofs    = errors.New("nothing that is handed on rests on the proofs that were named")

@@ -92,10 +92,14 @@ func (s *search) inTime(l *Link, height int) bool {
 }
 
 func (s *search) revokedBy(l *Link) []DID {
-	if s.v.Store == nil {
-		return nil
+	brought := s.v.brought[l.CID]
+	switch {
+	case s.v.Store == nil:
+		return brought
+	case len(brought) == 0:
+		return s.v.Store.revokersOf(l.CID)
 	}
-	return s.v.Store.revokersOf(l.CID)
+	return slices.Concat(s.v.Store.revokersOf(l.CID), brought)
 }
 
 func (s *search) agentHolds(a agentSet) bool {

@@ -119,7 +119,7 @@ func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID
 			return g.owner, nil
 		}
 	}
-	return DID{}, &VerifyError{Err: ErrNotHeld, CID: target.CID, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
+	return DID{}, &VerifyError{Err: errMayNotRevoke, CID: target.CID, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
 }
 
 // issuedWithin reports whether d issued the token or one of its proofs.

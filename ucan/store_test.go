@@ -227,7 +227,7 @@ func TestRevokeAnyLink(t *testing.T) {
 				if may {
 					want = ErrRevoked
 				} else {
-					wantErr(t, err, ErrNotHeld)
+					wantErr(t, err, errMayNotRevoke)
 				}
 				check := func(when string) {
 					_, err := w.ask(w.carol, "crud", "w/x", nil)
@@ -345,7 +345,7 @@ func TestDelegatedRevocation(t *testing.T) {
 	l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", nil)
 	w.put(l)
 	r := mustRevoke(t, w.carol, l.CID)
-	wantErr(t, w.v.Revoke(t.Context(), r), ErrNotHeld)
+	wantErr(t, w.v.Revoke(t.Context(), r), errMayNotRevoke)
 	w.put(w.native(w.alice, w.carol.DID(), w.alice.DID(), "ucan/revoke", w.url(w.alice, "u"), nil))
 	wantErr(t, w.v.Revoke(t.Context(), r), nil)
 	_, err := w.ask(w.bob, "crud", "w", nil)

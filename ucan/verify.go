@@ -32,6 +32,8 @@ type Verifier struct {
 	Signer func(ctx context.Context, agent string) (set caps.Set, principal DID)
 	// Limits bounds chains and lifetimes; the zero value holds the defaults.
 	Limits Limits
+
+	brought map[CID][]DID // who revoked a token, by revocations that are heeded
 }
 
 func (v *Verifier) now() time.Time {

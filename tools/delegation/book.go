@@ -152,7 +152,9 @@ func judge(ctx context.Context, v *ucan.Verifier, q ucan.Query, texts []string) 
 	var grant ucan.Grant
 	if err == nil {
 		q.Tokens = b.links
-		grant, err = v.Authorize(ctx, q)
+		if v, err = v.Heed(ctx, b.revocations, b.links); err == nil {
+			grant, err = v.Authorize(ctx, q)
+		}
 	}
 	if err != nil {
 		return Verdict{Decision: tools.Denied, Reason: err.Error(), Chain: []Token{}, Aside: b.aside}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"usher/caps"
 	"usher/tools"
@@ -17,14 +18,15 @@ const maxTokens = 64
 // brought is what the texts of a call hold.
 type brought struct {
 	links       []*ucan.Link
+	places      []int // of the links, in the input
 	revocations []*ucan.Revocation
 	aside       []Aside
 	first       error // why the first of those aside is
 	wrong       error // of the first that is understood, and forged or contradicts itself
 }
 
-// Aside is a token that is not understood, by its place in the input. It refuses
-// nothing that the others allow.
+// Aside is a token that is not understood or, where others are taken, is revoked, by
+// its place in the input. It refuses nothing that the others allow.
 type Aside struct {
 	Token  int    `json:"token"`
 	Reason string `json:"reason"`
@@ -37,7 +39,7 @@ func openAll(texts []string) (b brought, err error) {
 	for i, text := range texts {
 		link, err := ucan.OpenText(text)
 		if err == nil {
-			b.links = append(b.links, link)
+			b.links, b.places = append(b.links, link), append(b.places, i)
 			continue
 		}
 		if revocation, other := ucan.OpenRevocationText(text); other == nil {
@@ -78,10 +80,7 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out i
 	if len(b.aside) == len(in.Tokens) {
 		return out, b.first
 	}
-	out = importOutput{CIDs: make([]string, len(b.links)), Aside: b.aside}
-	for i, l := range b.links {
-		out.CIDs[i] = l.CID.String()
-	}
+	out = importOutput{CIDs: []string{}, Aside: b.aside}
 	for _, r := range b.revocations {
 		target, err := d.known(ctx, r.Target)
 		if err == nil {
@@ -97,13 +96,29 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out i
 			return out, fmt.Errorf("import revocation: %w", err)
 		}
 	}
-	return out, d.store(ctx, call, b.links)
+	over, err := d.store(ctx, call, b.links)
+	if err == nil && len(over) == len(b.links) && len(over) > 0 && len(out.Revoked) == 0 {
+		err = fmt.Errorf("import token %s: %w", over[0].CID, ucan.ErrRevoked)
+	}
+	if err != nil && len(out.Revoked) > 0 {
+		err = fmt.Errorf("%w; the revocations that came with it were taken: %s", err, strings.Join(out.Revoked, ", "))
+	}
+	for i, l := range b.links {
+		if slices.Contains(over, l) {
+			out.Aside = append(out.Aside, Aside{b.places[i], ucan.ErrRevoked.Error()})
+		} else {
+			out.CIDs = append(out.CIDs, l.CID.String())
+		}
+	}
+	return out, err
 }
 
-// store keeps tokens in the order in which they rest on each other.
-func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) error {
+// store keeps tokens in the order in which they rest on each other, and returns
+// those that it did not because they are revoked.
+func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) (over []*ucan.Link, err error) {
 	for len(links) > 0 {
 		var refused error
+		over = nil
 		left := slices.DeleteFunc(slices.Clone(links), func(l *ucan.Link) bool {
 			err := d.carries(ctx, l, links)
 			if err == nil {
@@ -111,6 +126,10 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) e
 			}
 			if err == nil {
 				err = d.Verifier.Store.Put(ctx, l)
+			}
+			if errors.Is(err, ucan.ErrRevoked) {
+				over = append(over, l)
+				return false
 			}
 			if _, denied := errors.AsType[*caps.Denial](err); err != nil && (refused == nil || denied) {
 				if refused = err; !denied {
@@ -121,11 +140,11 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) e
 		})
 		// What was stored may be the proof that another was waiting for.
 		if len(left) == len(links) {
-			return refused
+			return over, refused
 		}
 		links = left
 	}
-	return nil
+	return nil, nil
 }
 
 // carries reports why a token gives its audience nothing, with the others that

@@ -113,13 +113,18 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delega
 		return nil, misuse{err}
 	}
 	defer key.Zero()
-	if d.Tokens, err = s.proofs(c.Proof); err != nil {
+	var revocations []*ucan.Revocation
+	if d.Tokens, revocations, err = s.proofs(c.Proof); err != nil {
 		return nil, err
 	}
 	if d.Inline = c.Inline; c.Format == "jwt" {
 		d.Format = ucan.JWT
 	}
-	is := ucan.Issuer{Key: key, Rand: rand.Reader, Verifier: &ucan.Verifier{Roots: roots, Limits: ucan.Limits{Proofs: maxQuery}}}
+	v, err := (&ucan.Verifier{Roots: roots, Limits: ucan.Limits{Proofs: maxQuery}}).Heed(ctx, revocations, d.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	is := ucan.Issuer{Key: key, Rand: rand.Reader, Verifier: v}
 	links, err := is.Delegate(ctx, d)
 	switch {
 	case errors.Is(err, ucan.ErrUnusedProofs):
@@ -135,17 +140,17 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delega
 	return made, err
 }
 
-// proofs reads files of tokens, each of which has to be good.
-func (s *streams) proofs(files []string) ([]*ucan.Link, error) {
+// proofs reads files of tokens and revocations, each of which has to be good.
+func (s *streams) proofs(files []string) ([]*ucan.Link, []*ucan.Revocation, error) {
 	tokens, err := s.readTokens(files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	links, err := linksOf(tokens)
+	links, revocations, err := linksOf(tokens)
 	if err != nil {
-		return nil, fmt.Errorf("--proof %w", err)
+		return nil, nil, fmt.Errorf("--proof %w", err)
 	}
-	return links, nil
+	return links, revocations, nil
 }
 
 // inVenue has the venue sign as the configuration's user.
@@ -166,9 +171,12 @@ func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delega
 			files = append(files, p)
 		}
 	}
-	links, err := s.proofs(files)
+	links, revocations, err := s.proofs(files)
 	if err != nil {
 		return made, err
+	}
+	for _, r := range revocations {
+		texts = append(texts, r.Text())
 	}
 	for _, l := range links {
 		texts, cids = append(texts, l.Text()), append(cids, l.CID)

@@ -31,28 +31,39 @@ type node struct {
 type forest struct {
 	nodes   []*node // proofs before what was made from them
 	bad     []token // those that have not the form of a token
+	revoked []token // the revocations
 	found   []*node // in the order in which they came
 	byCID   map[ucan.CID]*node
 	madeOut map[ucan.DID][]*node
 }
 
 // plant finds out how tokens hang together, and what is wrong with them at now.
-func plant(ctx context.Context, tokens []token, now time.Time) *forest {
+func plant(ctx context.Context, tokens []token, now time.Time) (*forest, error) {
 	f := &forest{byCID: map[ucan.CID]*node{}, madeOut: map[ucan.DID][]*node{}}
+	var links []*ucan.Link
+	var revocations []*ucan.Revocation
 	for _, t := range tokens {
-		if t.link == nil {
+		switch {
+		case t.revocation != nil:
+			f.revoked = append(f.revoked, t)
+			revocations = append(revocations, t.revocation)
+		case t.link == nil:
 			f.bad = append(f.bad, t)
-		} else {
+		default:
 			f.add(t.link, t.source)
+			links = append(links, t.link)
 		}
 	}
 	for _, n := range f.found {
 		f.visit(n)
 	}
-	v := &ucan.Verifier{
+	v, err := (&ucan.Verifier{
 		Now:    func() time.Time { return now },
 		Roots:  func(_, _ ucan.DID) bool { return true }, // a note says what it takes
 		Limits: ucan.Limits{Proofs: maxQuery},
+	}).Heed(ctx, revocations, links)
+	if err != nil {
+		return nil, err
 	}
 	for _, n := range f.nodes {
 		n.judge(ctx, v)
@@ -60,7 +71,7 @@ func plant(ctx context.Context, tokens []token, now time.Time) *forest {
 			n.parents[0].children = append(n.parents[0].children, n)
 		}
 	}
-	return f
+	return f, nil
 }
 
 func (f *forest) add(l *ucan.Link, source string) {

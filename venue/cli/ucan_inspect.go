@@ -12,7 +12,7 @@ import (
 )
 
 type ucanInspectCmd struct {
-	Files   []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens, in any order: JWT, multibase text, or raw CBOR."`
+	Files   []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations, in any order: JWT, multibase text, or raw CBOR."`
 	At      string   `placeholder:"RFC3339" help:"Judge times as of then instead of now."`
 	Mermaid bool     `help:"Draw a Mermaid flowchart instead."`
 	JSON    bool     `name:"json" help:"Print as JSON, with whole DIDs."`
@@ -35,7 +35,10 @@ func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 	if len(tokens) == 0 {
 		return fmt.Errorf("there is no token in %s", strings.Join(c.Files, ", "))
 	}
-	f := plant(ctx, tokens, now)
+	f, err := plant(ctx, tokens, now)
+	if err != nil {
+		return err
+	}
 	switch {
 	case c.JSON:
 		err = s.printJSON(f.report())
@@ -59,8 +62,15 @@ func (f *forest) failed() bool {
 
 // inspection is the JSON form of a forest.
 type inspection struct {
-	Tokens  []inspected  `json:"tokens"`  // proofs before what was made from them
-	Invalid []unreadable `json:"invalid"` // what is no token
+	Tokens      []inspected  `json:"tokens"` // proofs before what was made from them
+	Revocations []takenBack  `json:"revocations,omitempty"`
+	Invalid     []unreadable `json:"invalid"` // what is neither
+}
+
+type takenBack struct {
+	CID    ucan.CID `json:"cid"`
+	Issuer ucan.DID `json:"issuer"`
+	Source string   `json:"source"`
 }
 
 type unreadable struct {
@@ -112,6 +122,9 @@ func (f *forest) report() inspection {
 			t.Capabilities = append(t.Capabilities, inspectedBy{c.With(), c.Can(), n.narrows[i]})
 		}
 		out.Tokens = append(out.Tokens, t)
+	}
+	for _, t := range f.revoked {
+		out.Revocations = append(out.Revocations, takenBack{t.revocation.Target, t.revocation.Issuer, t.source})
 	}
 	for _, t := range f.bad {
 		out.Invalid = append(out.Invalid, unreadable{t.source, t.err.Error()})

@@ -20,6 +20,8 @@ type token struct {
 	text   string     // a JWT, or a sealed token in multibase
 	link   *ucan.Link // nil where it has not the form of a token
 	err    error      // why it cannot be believed
+
+	revocation *ucan.Revocation // where it is one, and neither of the others
 }
 
 // readTokens reads the tokens of files, in their order. An unreadable file is an
@@ -82,18 +84,23 @@ func readToken(source, text string) token {
 		t.err = fmt.Errorf("%w: it is a DID, which names a principal and grants nothing", ucan.ErrMalformed)
 	} else if t.link, t.err = ucan.ReadText(text); t.err == nil {
 		t.err = t.link.Err()
+	} else if r, err := ucan.OpenRevocationText(text); err == nil {
+		t.revocation, t.err = r, nil
 	}
 	return t
 }
 
-// linksOf returns the tokens, or the error of the first bad one.
-func linksOf(tokens []token) ([]*ucan.Link, error) {
-	links := make([]*ucan.Link, len(tokens))
-	for i, t := range tokens {
-		if t.err != nil {
-			return nil, fmt.Errorf("%s: %w", t.source, t.err)
+// linksOf returns the tokens and revocations, or the error of the first bad one.
+func linksOf(tokens []token) (links []*ucan.Link, revocations []*ucan.Revocation, err error) {
+	for _, t := range tokens {
+		switch {
+		case t.err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", t.source, t.err)
+		case t.revocation != nil:
+			revocations = append(revocations, t.revocation)
+		default:
+			links = append(links, t.link)
 		}
-		links[i] = t.link
 	}
-	return links, nil
+	return links, revocations, nil
 }

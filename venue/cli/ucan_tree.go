@@ -16,6 +16,9 @@ func (f *forest) draw(w io.Writer, p paint) error {
 			n.draw(&b, p, "", "")
 		}
 	}
+	for _, t := range f.revoked {
+		fmt.Fprintf(&b, "revocation of %s by %s, %s\n", t.revocation.Target, short(t.revocation.Issuer.String()), t.source)
+	}
 	for _, t := range f.bad {
 		fmt.Fprintf(&b, "%s %s: %s\n", p.bad("✗"), t.source, t.err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -68,6 +69,15 @@ type ucanRevokeCmd struct {
 	JSON bool   `name:"json" help:"Print as JSON."`
 }
 
+// cidArg reads a CID that a person gave.
+func cidArg(text string) (ucan.CID, error) {
+	cid, err := ucan.ParseCID(text)
+	if err != nil {
+		return cid, misusef("%w; usher ucan list shows those of your tokens", err)
+	}
+	return cid, nil
+}
+
 type revoked struct {
 	CID     string `json:"cid"`
 	Revoked bool   `json:"revoked"`
@@ -75,9 +85,9 @@ type revoked struct {
 }
 
 func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
-	cid, err := ucan.ParseCID(c.CID)
+	cid, err := cidArg(c.CID)
 	if err != nil {
-		return misusef("%w; usher ucan list shows those of your tokens", err)
+		return err
 	}
 	if c.Key != "" {
 		return c.offline(s, cid)
@@ -137,10 +147,22 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 		return fmt.Errorf("there is no token in %s", c.Files[0])
 	}
 	texts := make([]string, len(tokens))
+	understood := false
 	for i, t := range tokens {
-		texts[i] = t.text
+		texts[i], understood = t.text, understood || t.err == nil
 	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:import", map[string]any{"tokens": texts}, func(out imported) error {
+	if !understood {
+		_, _, err := linksOf(tokens)
+		return err
+	}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := ask[imported](ctx, u, "ucan:import", map[string]any{"tokens": texts})
+		switch {
+		case err != nil:
+			return fmt.Errorf("import %s: %w", strings.Join(c.Files, ", "), err)
+		case c.JSON:
+			return s.printJSON(out)
+		}
 		for _, a := range out.Aside {
 			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), tokens[a.Token].source, a.Reason)
 		}
@@ -161,7 +183,11 @@ type tokenTexts struct {
 }
 
 func (c *ucanExportCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": c.CID}, func(out tokenTexts) error {
+	cid, err := cidArg(c.CID)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": cid}, func(out tokenTexts) error {
 		s.lines("", out.Tokens)
 		return nil
 	})

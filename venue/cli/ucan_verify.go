@@ -13,7 +13,7 @@ import (
 )
 
 type ucanVerifyCmd struct {
-	Files  []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens, in any order: JWT, multibase text, or raw CBOR."`
+	Files  []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations, in any order: JWT, multibase text, or raw CBOR."`
 	Caller string   `required:"" placeholder:"DID" help:"Who asks."`
 	Can    string   `required:"" placeholder:"ABILITY" help:"What they ask to do, for example crud/read."`
 	With   string   `required:"" placeholder:"RESOURCE" help:"On what: did:key:z6Mk…/w/reports, or a bare path with --owner."`
@@ -32,23 +32,22 @@ type ruling struct {
 }
 
 func (c *ucanVerifyCmd) Help() string {
-	return "The answer is one JSON document: decision, reason and the chain that carries the authority, the caller's token first. Only what is in the files counts: revocations, which live in a venue, are not seen. The status is 0 for allow, 1 for deny, 2 for a question that cannot be read."
+	return "The answer is one JSON document: decision, reason and the chain that carries the authority, the caller's token first. Only what is in the files counts, their revocations included: usher ucan export prints those that a venue knows. The status is 0 for allow, 1 for deny, and 2, without an answer, for a question or a file that cannot be read."
 }
 
-// Run prints a ruling whatever happens, so that whoever reads it never mistakes
-// silence for an answer.
+// Run prints a ruling wherever the question and the files can be read.
 func (c *ucanVerifyCmd) Run(ctx context.Context, s *streams) error {
 	r, err := c.decide(ctx, s)
 	if err != nil {
-		r = denied(err)
+		return err
 	}
 	if err := s.printJSON(r); err != nil {
 		return err
 	}
-	if err == nil && r.Decision != verdictAllow {
+	if r.Decision != verdictAllow {
 		return errQuiet
 	}
-	return err
+	return nil
 }
 
 func denied(reason error) ruling {
@@ -67,12 +66,16 @@ func (c *ucanVerifyCmd) decide(ctx context.Context, s *streams) (ruling, error) 
 	}
 	// What is not understood is set aside; what is, and is forged or contradicts
 	// itself, is no proof of anything that came with it.
-	q.Tokens, err = linksOf(slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
+	var revocations []*ucan.Revocation
+	q.Tokens, revocations, err = linksOf(slices.DeleteFunc(slices.Clone(tokens), func(t token) bool {
 		_, wrong := errors.AsType[*ucan.VerifyError](t.err)
 		return t.err != nil && !wrong
 	}))
 	if err == nil && len(q.Tokens) == 0 {
-		_, err = linksOf(tokens) // why there is none
+		_, _, err = linksOf(tokens) // why there is none
+	}
+	if err == nil {
+		v, err = v.Heed(ctx, revocations, q.Tokens)
 	}
 	if err != nil {
 		return denied(err), nil
@@ -121,6 +124,9 @@ func (c *ucanVerifyCmd) question() (q ucan.Query, v *ucan.Verifier, err error) {
 	}
 	if _, err := optionalDID("with", with.DID()); err != nil {
 		return q, nil, err
+	}
+	if with.DID() == "" && q.Owner.IsZero() {
+		return q, nil, misusef("--with %s names no owner: write did:key:z6Mk…/%[1]s, or give --owner", c.With)
 	}
 	q.Request = caps.NeedOn(can, with)
 	roots, err := rootFlags(c.Root)
