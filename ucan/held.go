@@ -39,7 +39,11 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 		chain, err := v.Authorize(ctx, Query{Caller: caller, Owner: grants[i].owner, Request: caps.NeedOn(grants[i].can, grants[i].path)})
 		if refused, ok := errors.AsType[*VerifyError](err); ok {
 			if errors.Is(refused.Err, ErrAgent) { // it counts as far as the agent's own go
-				grants = v.within(ctx, grants, &grants[i], refused.Detail, caller)
+				signed, err := v.Store.Get(ctx, refused.CID)
+				if err != nil {
+					return nil, fmt.Errorf("list capabilities: %w", err)
+				}
+				grants = v.within(ctx, grants, &grants[i], signedBy{signed.Issuer, refused.Detail}, caller)
 			}
 			continue
 		}
@@ -177,8 +181,8 @@ func appendGrant(list []grant, g grant) []grant {
 }
 
 // within appends the parts of g that an agent holds.
-func (v *Verifier) within(ctx context.Context, list []grant, g *grant, agent string, caller DID) []grant {
-	set, principal := v.Signer(ctx, agent)
+func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by signedBy, caller DID) []grant {
+	set, principal := v.Signer(ctx, by.issuer, by.agent)
 	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).SeenBy(caller.s, principal.s).All() {
 		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner {
 			list = appendGrant(list, part)

@@ -69,7 +69,7 @@ func (s *search) counts(l *Link, height int) bool {
 		}
 	}
 	for _, agent := range l.Agents {
-		if set, known := s.agents[agent]; known && !s.agentHolds(set) {
+		if set, known := s.agents[signedBy{l.Issuer, agent}]; known && !s.agentHolds(set) {
 			return s.fail(ErrAgent, l, agent, height)
 		}
 	}
@@ -143,17 +143,18 @@ func (s *search) sealed(l *Link, height int) bool {
 // askAgents finds out what the agents hold that signed a token.
 func (s *search) askAgents(ctx context.Context, l *Link, height int) bool {
 	for _, agent := range l.Agents {
-		if _, known := s.agents[agent]; known {
+		by := signedBy{l.Issuer, agent}
+		if _, known := s.agents[by]; known {
 			continue
 		}
 		a := agentSet{set: caps.Unrestricted()}
 		if s.v.Signer != nil {
-			a.set, a.principal = s.v.Signer(ctx, agent)
+			a.set, a.principal = s.v.Signer(ctx, l.Issuer, agent)
 		}
 		if s.agents == nil {
-			s.agents = map[string]agentSet{}
+			s.agents = map[signedBy]agentSet{}
 		}
-		s.agents[agent] = a
+		s.agents[by] = a
 	}
 	return s.counts(l, height)
 }

@@ -37,7 +37,7 @@ type search struct {
 
 	revokers []DID // that stand above a token which they revoked
 	forged   []*Link
-	agents   map[string]agentSet
+	agents   map[signedBy]agentSet
 
 	// The failure that got furthest up; the first of several.
 	err    error
@@ -66,6 +66,12 @@ type state struct {
 	can     caps.Ability
 	sub     DID
 	revoked uint64
+}
+
+// signedBy is an agent, with the issuer of the token that it signed.
+type signedBy struct {
+	issuer DID
+	agent  string
 }
 
 // agentSet is what an agent that signed a token holds now, in the words of a

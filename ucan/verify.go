@@ -27,9 +27,10 @@ type Verifier struct {
 	// Store holds tokens and revocations; nil verifies Query.Tokens alone.
 	Store *Store
 	// Signer returns what an agent that signed a token holds now, in the words of a
-	// principal: such a token counts as far as that goes. It is given the name of the
-	// agent's life, see [Delegation.Agents]. nil takes every agent to hold all.
-	Signer func(ctx context.Context, agent string) (set caps.Set, principal DID)
+	// principal: such a token counts as far as that goes. It is given the issuer of the
+	// token, with whose key the agent signed, and the name of the agent's life, see
+	// [Delegation.Agents]. nil takes every agent to hold all.
+	Signer func(ctx context.Context, issuer DID, agent string) (set caps.Set, principal DID)
 	// Limits bounds chains and lifetimes; the zero value holds the defaults.
 	Limits Limits
 

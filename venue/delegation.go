@@ -18,14 +18,15 @@ func (v *Venue) mayRoot(owner, issuer ucan.DID) bool {
 	return issuer == v.DID() && v.keys.Hosts(owner)
 }
 
-// signer returns what an agent holds that signed a token. Of another venue's agent
-// nothing is known here: its venue bounds it.
-func (v *Venue) signer(ctx context.Context, agent string) (caps.Set, ucan.DID) {
+// signer returns what an agent holds that signed a token. What a key of this venue
+// signed, an agent of this venue did, also one of a principal whose key is elsewhere.
+// Of another venue's agent nothing is known here: its venue bounds it.
+func (v *Venue) signer(ctx context.Context, issuer ucan.DID, agent string) (caps.Set, ucan.DID) {
 	owner, err := ucan.ParseDID(tools.Life(agent).Owner())
 	if err != nil {
 		return caps.Set{}, ucan.DID{}
 	}
-	if !v.keys.Hosts(owner) {
+	if issuer != v.DID() && !v.keys.Hosts(issuer) && !v.keys.Hosts(owner) {
 		return caps.Unrestricted(), owner
 	}
 	return v.lives.Live(ctx, tools.Life(agent))
