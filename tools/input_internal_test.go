@@ -1,0 +1,61 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Many names are new or known by their folded forms exactly when they are so by
+// comparison.
+func TestFieldsTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.SampledFrom([]rune("kK\u212asS\u017f\u00e5\u00c5\u212b\ufffd1")), 1, 3, -1)
+		var seen fields
+		var all []string
+		for _, n := range rapid.SliceOfN(name, 0, 60).Draw(t, "names") {
+			want := true
+			for _, other := range all {
+				want = want && !strings.EqualFold(other, n)
+			}
+			if got := seen.add(n); got != want {
+				t.Fatalf("add(%q) to %q = %t, want %t", n, all, got, want)
+			}
+			if want {
+				all = append(all, n)
+			}
+		}
+	})
+}
+
+// Many long names cost a multiple of what reading them does, and not of their square.
+func TestLongFieldsCost(t *testing.T) {
+	var b strings.Builder
+	for i := range maxFields {
+		fmt.Fprintf(&b, `%c"%s%04d":1`, "{,"[min(i, 1)], strings.Repeat("a", 4000), i)
+	}
+	b.WriteString("}")
+	raw := json.RawMessage(b.String())
+	spent := func(f func()) time.Duration {
+		least := time.Hour
+		for range 5 {
+			at := time.Now()
+			f()
+			least = min(least, time.Since(at))
+		}
+		return least
+	}
+	read := spent(func() { json.Valid(raw) })
+	checked := spent(func() {
+		if err := CheckObject(raw); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if checked > 40*read {
+		t.Errorf("checking %d bytes takes %s, reading them %s", len(raw), checked, read)
+	}
+}
