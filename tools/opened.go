@@ -1,9 +1,12 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +26,8 @@ func (o *opened) add(secret string) {
 	defer o.mu.Unlock()
 	quoted := value.AppendString(nil, secret)
 	o.forms = append(o.forms, secret, string(quoted[1:len(quoted)-1]), url.QueryEscape(secret), url.PathEscape(secret))
+	// Of one that is part of another the longer goes first, or the rest of it stays.
+	slices.SortFunc(o.forms, func(a, b string) int { return len(b) - len(a) })
 }
 
 // hide takes the secrets out of the outcome of the call.
@@ -36,7 +41,7 @@ func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 		return out, err
 	}
 	if err != nil {
-		if text := o.text(err.Error()); text != err.Error() {
+		if text := o.text(err.Error()); text != err.Error() || o.tells(err) {
 			err = &hiddenError{text, fault.Of(err)}
 		}
 		return nil, err
@@ -49,6 +54,24 @@ func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the output cannot be searched for the secrets that the call opened: %w", err)
 	}
 	return value.Append(nil, o.value(v)), nil
+}
+
+// tells reports whether an error has a secret among its details, or may have.
+func (o *opened) tells(err error) bool {
+	detailed, ok := errors.AsType[fault.Detailed](err)
+	if !ok {
+		return false
+	}
+	raw, err := json.Marshal(detailed.Details())
+	if err != nil {
+		return true
+	}
+	v, err := value.Decode(raw, value.MaxDepth)
+	if err != nil {
+		return true
+	}
+	whole := value.Append(nil, v)
+	return !bytes.Equal(whole, value.Append(nil, o.value(v)))
 }
 
 func (o *opened) text(s string) string {

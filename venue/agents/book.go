@@ -109,11 +109,7 @@ func (b *Book) get(ctx context.Context, k key) (*entry, *record, error) {
 // as new as the call.
 func (b *Book) refresh(ctx context.Context, k key) (*entry, *record, error) {
 	for {
-		e := b.known(k)
-		var old *record
-		if e != nil {
-			old = e.rec.Load()
-		}
+		e, old := b.present(k)
 		rec, err := b.read(ctx, k)
 		switch {
 		case err != nil:
@@ -125,16 +121,39 @@ func (b *Book) refresh(ctx context.Context, k key) (*entry, *record, error) {
 		case e == nil:
 			e = b.entry(k)
 		}
-		if !e.rec.CompareAndSwap(old, rec) {
+		if !b.replace(e, old, rec) {
 			continue // somebody was faster; whose record is newer is not known
 		}
-		b.epoch.Add(1)
 		if rec == nil {
 			b.drop(e)
 			return nil, nil, nil
 		}
 		return e, rec, nil
 	}
+}
+
+// present returns the entry of an agent with its record, under an epoch that knows
+// of it: whoever replaced another has moved the epoch on.
+func (b *Book) present(k key) (*entry, *record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[k]
+	if e == nil {
+		return nil, nil
+	}
+	return e, e.rec.Load()
+}
+
+// replace puts a record in the place of old, if that is the one in memory yet, and
+// moves the epoch on.
+func (b *Book) replace(e *entry, old, rec *record) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !e.rec.CompareAndSwap(old, rec) {
+		return false
+	}
+	b.epoch.Add(1)
+	return true
 }
 
 func (b *Book) known(k key) *entry {
