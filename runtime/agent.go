@@ -118,7 +118,9 @@ func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 	if err != nil {
 		return Briefing{}, err
 	}
-	return *b, nil
+	out := *b
+	out.Tools = slices.Clone(b.Tools) // the turns go on with theirs
+	return out, nil
 }
 
 // refresh returns the briefing of what the agent may do at this moment: last, as
@@ -147,7 +149,7 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps), of: now}
+	b := &Briefing{System: prompt.System(in), Tools: slices.Clip(offered(a.Tools, now.caps)), of: now}
 	b.size.briefing(b.System, b.Tools, in.Output)
 	if a.Last != nil {
 		a.Last.Store(b)

@@ -15,6 +15,7 @@ import (
 const (
 	MaxInput     = 4 << 20 // bytes of input
 	MaxReference = 1 << 10 // bytes of a reference to an operation
+	MaxRequired  = 1 << 10 // requirements of one call
 )
 
 // Decide returns what [Gate.Invoke] would make of the call now. It runs nothing,
@@ -60,6 +61,9 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 	}
 	if len(r.call.needs) == 0 {
 		return fmt.Errorf("operation %s: %w", r.op.path, ErrNoRequirements)
+	}
+	if n := len(r.call.needs); n > MaxRequired {
+		return &InputError{Operation: r.op.path, Err: fmt.Errorf("it requires %d things at once, at most %d: ask for less at a time", n, MaxRequired)}
 	}
 	for _, need := range r.call.needs {
 		if err := need.Err(); err != nil {

@@ -53,6 +53,13 @@ func (v *Venue) principal(auth tools.Authority, valid func(context.Context) erro
 
 var errIdentity = fault.New(fault.Denied, "the token says nobody's identity here: an identity token is a JWT that its issuer signed in person, made out to this venue, with att []")
 
+// Bounds of the proofs that a principal brings along. Each of its calls looks at
+// them, and the record of each of its runs has them.
+const (
+	maxProofs     = 16 // as many as one search takes
+	maxProofBytes = 256 << 10
+)
+
 // Authenticate returns the principal whose identity token it is: a JWT that is
 // made out to the venue and grants nothing. A token that delegates something
 // authenticates nobody; proofs are such tokens, which the principal brings along
@@ -65,6 +72,13 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	}
 	if l.Format != ucan.JWT || l.Audience != v.DID() || len(l.Capabilities()) > 0 || len(l.Agents) > 0 {
 		return nil, errIdentity
+	}
+	size := 0
+	for _, proof := range proofs {
+		size += len(proof)
+	}
+	if len(proofs) > maxProofs || size > maxProofBytes {
+		return nil, fmt.Errorf("%d proofs of %d bytes: bring at most %d, of %d bytes together, and import those that last", len(proofs), size, maxProofs, maxProofBytes)
 	}
 	links := make([]*ucan.Link, len(proofs))
 	for i, proof := range proofs {
@@ -148,15 +162,22 @@ func (p *Principal) Start(ctx context.Context, operation string, input any) (id 
 }
 
 // Events follows a run of the principal, also one that has ended: it yields the
-// events of its log after the number after, and then those that come. See
-// [runs.Run.Events].
+// events of its log after the number after, and then those that come, as long as
+// the principal is one. See [runs.Run.Events].
 func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		if err := p.valid(ctx); err != nil {
 			yield(runtime.Entry{}, err)
 			return
 		}
-		p.runs.Events(ctx, p.DID(), id, after)(yield)
+		for e, err := range p.runs.Events(ctx, p.DID(), id, after) {
+			if ended := p.valid(ctx); ended != nil {
+				e, err = runtime.Entry{}, ended
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
