@@ -113,7 +113,11 @@ func (r *Room) Adopt(ctx context.Context, call tools.Call, id string, program ca
 		return agents.Adopted{}, errAdopt
 	}
 	if id == "" {
-		return agents.Adopted{Path: program.String(), Adopted: true}, r.Programs.Adopt(ctx, call.Owner(), program)
+		if _, err := r.Gate.Resolve(ctx, call.Authority(), program.String()); err != nil {
+			return agents.Adopted{}, err
+		}
+		err := r.Programs.Adopt(ctx, call.Owner(), program)
+		return agents.Adopted{Path: program.String(), Adopted: err == nil}, err
 	}
 	_, err := r.revise(ctx, call, ownKey(call, id), func(_, next *record) (*record, error) {
 		next.Givers, next.Config.Parent = nil, ""

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"usher/tools/agents"
+	"usher/tools/form"
 	"usher/venue"
 )
 
@@ -20,6 +21,9 @@ type agentsCreateCmd struct {
 }
 
 func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
+	if err := agents.CheckID(c.Agent); err != nil {
+		return misuse{err}
+	}
 	if c.Spec == "" {
 		return c.asConfigured(ctx, s)
 	}
@@ -27,31 +31,38 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	var spec map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(written), &spec); err != nil {
-		return misusef("--spec is not a JSON object: %w", err)
+	if !strings.HasPrefix(strings.TrimSpace(written), "{") {
+		return misusef("--spec is not a JSON object: write {\"prompt\": …, \"caps\": […]}")
 	}
-	_, bounded := spec["caps"]
-	return c.create(ctx, s, json.RawMessage(written), bounded)
+	var spec agents.Spec
+	if err := json.Unmarshal([]byte(written), &spec); err != nil {
+		return misusef("--spec: %w", err)
+	}
+	return c.create(ctx, s, &spec)
 }
 
 // asConfigured creates the agent that the configuration has under the id. An id
-// that it lacks makes an agent without bounds, which replaces no other: that one
-// may have had some.
+// that it lacks makes none: that agent would have no bounds, by a slip of the hand.
 func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
 	if _, err := c.load(); err != nil {
 		return err
 	}
-	spec, ok := c.entry(c.Agent)
-	if !ok && c.Overwrite {
-		return misusef("%s has no agent %q: give the new one with --spec, its caps included", c.Config, c.Agent)
+	if spec, ok := c.entry(c.Agent); ok {
+		return c.create(ctx, s, &spec)
 	}
-	_, bounded := spec.Caps.Set()
-	return c.create(ctx, s, spec, bounded || spec.Parent != "")
+	ids := make([]string, len(c.config.Agents))
+	for i := range ids {
+		ids[i] = c.config.Agents[i].ID
+	}
+	hint := ""
+	if near := form.Nearest(c.Agent, ids); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return misusef("%s has no agent %q: give the new one with --spec, its caps included%s", c.Config, c.Agent, hint)
 }
 
-func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec any, bounded bool) error {
-	if !bounded {
+func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec *agents.Spec) error {
+	if !spec.Caps.Present() && spec.Parent == "" {
 		s.warn(c.Agent + ` has no caps, and so no bounds: write "caps": [] for nothing, or what it may do`)
 	}
 	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
