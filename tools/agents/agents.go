@@ -145,12 +145,19 @@ type Info struct {
 	Config   Spec         `json:"config"`
 	Caps     caps.Set     `json:"effectiveCaps"` // after every creator above it; null is unrestricted
 	Creators []string     `json:"creators,omitempty"`
+	Lost     []Giver      `json:"lost,omitempty"`    // those above it that give nothing now: with one of them it may do nothing
 	Budgets  []Budget     `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
 	Spent    spend.Amount `json:"spent"`             // since it was made
 	Sessions int          `json:"sessions"`
 	Inbox    int          `json:"inbox"`
 	Created  int64        `json:"created"` // ms
 	Updated  int64        `json:"updated"` // ms
+}
+
+// Giver is an agent that another has its capabilities from.
+type Giver struct {
+	AgentID string `json:"agentId"`
+	Status  string `json:"status"` // of a life that is no more: [Terminated]
 }
 
 // Summary is an agent in agent:list.

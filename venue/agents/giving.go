@@ -91,6 +91,26 @@ func creators(rec *record, known func(key) bool) []string {
 	return ids
 }
 
+// lost are those above an agent, as far as they may be known, that give it
+// nothing now: they are suspended, have ended, or another life has their id.
+func (r *Room) lost(ctx context.Context, k key, rec *record, known func(key) bool) (all []agents.Giver, err error) {
+	own := rec.life(k)
+	for at, err := range lineage(ctx, r.Book.get, sameLife, own) {
+		if err != nil {
+			return nil, err
+		}
+		if at.life == own || !known(at.key) || at.rec != nil && at.rec.Status == agents.Sleeping {
+			continue
+		}
+		giver := agents.Giver{AgentID: at.key.id, Status: agents.Terminated}
+		if at.rec != nil {
+			giver.Status = at.rec.Status
+		}
+		all = append(all, giver)
+	}
+	return all, nil
+}
+
 // bare is the spec as it is kept: capabilities stand apart, and budgets that
 // bound nothing are none.
 func bare(spec agents.Spec) agents.Spec {

@@ -142,6 +142,10 @@ func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Inf
 	if err != nil {
 		return agents.Info{}, err
 	}
+	lost, err := r.lost(ctx, k, rec, known)
+	if err != nil {
+		return agents.Info{}, err
+	}
 	config := rec.Config
 	if config.Parent != "" && !known(ownKey(call, config.Parent)) {
 		config.Parent = ""
@@ -150,7 +154,7 @@ func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Inf
 	return agents.Info{
 		AgentID: id, Status: r.status(k, rec.Status), DID: rec.principal(k).String(), Config: config, Caps: r.Book.effective(e),
 		Budgets: budgets, Spent: spent,
-		Creators: creators(rec, known), Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+		Creators: creators(rec, known), Lost: lost, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }
 
