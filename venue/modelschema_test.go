@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,32 +132,34 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 // The schema speaks of every provider that a venue has.
 func TestTheSchemaKnowsTheProviders(t *testing.T) {
 	var s struct {
-		Defs struct {
-			Model struct {
-				Properties struct {
-					Provider struct{ Examples []string }
-				}
-				AllOf []struct {
-					If struct {
-						Properties map[string]struct{ Const string }
+		Properties struct {
+			Models struct {
+				Each struct {
+					Properties struct {
+						Provider struct{ Examples []string }
 					}
-					Then map[string]any
-				}
+					AllOf []struct {
+						If struct {
+							Properties map[string]struct{ Const string }
+						}
+						Then struct{ AdditionalProperties any }
+					}
+				} `json:"additionalProperties"`
 			}
-		} `json:"$defs"`
+		}
 	}
 	if err := json.Unmarshal(config.Schema(), &s); err != nil {
 		t.Fatal(err)
 	}
+	each := s.Properties.Models.Each
 	var closed []string
-	for _, rule := range s.Defs.Model.AllOf {
-		ref, _ := rule.Then["$ref"].(string)
-		if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok && rule.If.Properties["provider"].Const == name {
+	for _, rule := range each.AllOf {
+		if name := rule.If.Properties["provider"].Const; name != "" && rule.Then.AdditionalProperties == false {
 			closed = append(closed, name)
 		}
 	}
 	want := slices.Sorted(maps.Keys(models.Providers()))
-	for what, got := range map[string][]string{"the examples of provider": s.Defs.Model.Properties.Provider.Examples, "the rules": closed} {
+	for what, got := range map[string][]string{"the examples of provider": each.Properties.Provider.Examples, "the rules": closed} {
 		if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 			t.Errorf("%s (-venue +schema):\n%s", what, diff)
 		}

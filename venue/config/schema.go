@@ -31,6 +31,7 @@ func modelSchema() *jsonschema.Schema {
 	out.Not, out.AllOf = every.Not, every.AllOf
 	providers := providerSettings()
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		out.Properties["provider"].Examples = append(out.Properties["provider"].Examples, name)
 		own := form.Schema(providers[name], form.YAML)
 		for _, setting := range out.PropertyOrder {
 			own.Properties[setting] = new(jsonschema.Schema)

@@ -2,12 +2,8 @@ package config
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
-	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"usher/tools/schema"
 )
@@ -69,33 +65,6 @@ func TestSchemaTakesTheExample(t *testing.T) {
 		if err := s.Validate(t.Context(), asJSON(t, string(data)), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// shape is what the tests read of the schema.
-type shape struct {
-	Properties map[string]any `json:"properties"`
-	Closed     any            `json:"additionalProperties"` // false, or nil
-}
-
-// objects are the definitions of the schema.
-func objects(t *testing.T) (defs map[string]shape) {
-	t.Helper()
-	var s struct {
-		Defs map[string]shape `json:"$defs"`
-	}
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	return s.Defs
-}
-
-// knows compares the keys of an object of the schema with those of the code.
-func (o shape) knows(t *testing.T, name string, known []string) {
-	t.Helper()
-	want := slices.Sorted(slices.Values(known))
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
-		t.Errorf("keys of %q (-reader +schema):\n%s", name, diff)
 	}
 }
 
