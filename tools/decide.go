@@ -184,6 +184,9 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 			if need.HandsOn() {
 				r.denial.Why = "An agent can hand on at most what it holds itself."
 			}
+			if g.delegated(ctx, r.auth, need) {
+				r.denial.Hint = "A delegation made out to you covers this; your own capabilities do not, until your owner adds " + need.String() + " to them."
+			}
 			r.reason = r.denial.Error()
 		case need.Resource().DID() != "":
 			var err error
@@ -195,6 +198,18 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 		}
 		r.found = append(r.found, f)
 	}
+}
+
+// delegated reports whether an agent that acts by a key of its own is denied by its
+// capabilities what was delegated to it. It is the audience, so it may know; an agent
+// that acts as its owner may not know what the owner was given.
+func (g *Gate) delegated(ctx context.Context, auth Authority, need caps.Request) bool {
+	life := auth.Life()
+	if life == "" || life.Owner() == auth.owner.String() || need.Resource().DID() == "" || need.HandsOn() {
+		return false
+	}
+	_, err := g.prove(ctx, auth, need)
+	return err == nil
 }
 
 // prove finds the chain of delegations by which the caller may do what it asks

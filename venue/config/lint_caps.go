@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"usher/caps"
+	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/form"
 )
@@ -105,11 +106,40 @@ func (l *linter) restriction(a *agents.Spec) {
 	if !l.held(a.ID).IsUnrestricted() {
 		return
 	}
-	message, at := "it has no caps, so it may do everything that its user may", l.config.at("agent", a.ID)
+	what := "everything that its user may"
+	if a.Identity == agents.IdentityOwn {
+		what = "everything in a namespace of its own, and elsewhere all that is delegated to it"
+	}
+	message, at := "it has no caps, so it may do "+what, l.config.at("agent", a.ID)
 	if a.Caps.IsNull() {
-		message, at = "its caps are null, so it may do everything that its user may", l.config.at("agent", a.ID, "caps")
+		message, at = "its caps are null, so it may do "+what, l.config.at("agent", a.ID, "caps")
 	}
 	l.report(LevelWarning, at, "agent "+a.ID, message, "list what it needs, for example caps: [{with: w/, can: crud/read}], or [] for nothing")
+}
+
+// abroad finds agents with a key of their own whose capabilities leave nothing of
+// what may be delegated to them.
+func (l *linter) abroad(a *agents.Spec, listed []tool) {
+	set := written(a)
+	foreign := func(c caps.Capability) bool { return c.Resource().DID() != "" }
+	if a.Identity != agents.IdentityOwn || set.IsUnrestricted() || set.IsEmpty() || slices.ContainsFunc(slices.Collect(set.All()), foreign) {
+		return
+	}
+	for _, t := range listed {
+		if slices.ContainsFunc(t.ops, reachesAbroad) {
+			l.report(LevelNote, l.config.at("agent", a.ID, "caps"), "agent "+a.ID,
+				"its caps lie in a namespace of its own, so what its user or others delegate to it stays out of reach",
+				"if it is to use that, add the owner's resource, for example {with: did:key:z6Mk…/w/shared/, can: crud/read}, or leave caps out")
+			return
+		}
+	}
+}
+
+// reachesAbroad reports whether an operation can work in the namespace of another.
+func reachesAbroad(op *tools.Operation) bool {
+	return slices.ContainsFunc(op.Scopes(), func(alternatives []caps.Scope) bool {
+		return slices.ContainsFunc(alternatives, func(sc caps.Scope) bool { return sc.Foreign })
+	})
 }
 
 // redundancy finds capabilities that say nothing beside the others.
