@@ -47,8 +47,8 @@ var form = endpoint.Form{
 type Options struct {
 	endpoint.Options
 
-	ThinkingBudget Budget       `json:"thinking" jsonschema:"Tokens that it may think, at least 1024 and below max_tokens; adaptive leaves it to the model. Default: the API's."`
-	NoPromptCache  endpoint.Off `json:"prompt_cache" jsonschema:"false asks for no caching of the tools and the stable part of the system message. Default: true."`
+	ThinkingBudget thinkingBudget `json:"thinking" jsonschema:"Tokens that it may think, at least 1024 and below max_tokens; adaptive leaves it to the model. Default: the API's."`
+	NoPromptCache  endpoint.Off   `json:"prompt_cache" jsonschema:"false asks for no caching of the tools and the stable part of the system message. Default: true."`
 }
 
 // New returns the model that o describes. It does not reach for the server.

@@ -94,7 +94,7 @@ func (m *Model) system(text string) []sdk.TextBlockParam {
 
 // thinking is written as JSON: for some models the SDK answers its own type for
 // budgets with a warning on standard error.
-func thinking(budget Budget) sdk.ThinkingConfigParamUnion {
+func thinking(budget thinkingBudget) sdk.ThinkingConfigParamUnion {
 	switch {
 	case budget == Adaptive:
 		// Some models leave their thinking out unless asked for it.

@@ -38,13 +38,13 @@ func (*Options) Refine(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Required: []string{"thinking", "temperature"}}
 }
 
-// Budget is how many tokens a model may think, or [Adaptive].
-type Budget int
+// thinkingBudget is how many tokens a model may think, or [Adaptive].
+type thinkingBudget int
 
-var _ endpoint.Setter = (*Budget)(nil)
+var _ endpoint.Setter = (*thinkingBudget)(nil)
 
 // Set takes a number above 0, or the word adaptive.
-func (b *Budget) Set(value any) error {
+func (b *thinkingBudget) Set(value any) error {
 	if value == "adaptive" {
 		*b = Adaptive
 		return nil
@@ -54,6 +54,6 @@ func (b *Budget) Set(value any) error {
 	if err != nil || n < 1 {
 		return endpoint.Wrong(value, "a number of tokens, or adaptive")
 	}
-	*b = Budget(n)
+	*b = thinkingBudget(n)
 	return nil
 }

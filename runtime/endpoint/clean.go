@@ -57,7 +57,11 @@ func Word(said string, clean func(string) string) string {
 }
 
 func cleaner(key Secret, headers map[string]Secret, most int) func(string) string {
-	redact := redactor(key, headers)
+	secrets := []string{string(key)}
+	for _, value := range headers {
+		secrets = append(secrets, string(value))
+	}
+	redact := Redactor(secrets...)
 	return func(text string) string {
 		// The secrets first: the other way round, half of one could stay.
 		text = strings.Join(strings.Fields(strings.ToValidUTF8(redact(text), "\uFFFD")), " ")
@@ -73,14 +77,6 @@ func cleaner(key Secret, headers map[string]Secret, most int) func(string) strin
 func Tokens(n int) int {
 	const most = min(1<<40, math.MaxInt/4)
 	return min(max(n, 0), most)
-}
-
-func redactor(key Secret, headers map[string]Secret) func(string) string {
-	secrets := []string{string(key)}
-	for _, value := range headers {
-		secrets = append(secrets, string(value))
-	}
-	return Redactor(secrets...)
 }
 
 // Redactor returns what takes secrets out of a text: whole values of headers, and
