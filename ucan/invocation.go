@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"usher/caps"
 )
 
 // Invocation is a signed call (UCAN 1.0, invocation): somebody uses what a chain
-// of delegations gives them, once. Read it, and change nothing in it:
-// [OpenInvocation] has verified its signature, and [Verifier.Invoke] decides it.
+// of delegations gives them, once. [OpenInvocation] has verified its signature, and
+// [Verifier.Invoke] decides on what was signed, whatever was written to it since.
 type Invocation struct {
 	CID      CID            // of its exact bytes
 	Issuer   DID            // who calls
@@ -26,6 +28,7 @@ type Invocation struct {
 
 	nonce    []byte
 	exp, iat int64
+	opened   *Invocation // as it was verified; nil where nobody did
 }
 
 // OpenInvocation reads an invocation within the default [Limits] and verifies its
@@ -69,6 +72,9 @@ func (l Limits) openInvocation(raw []byte) (*Invocation, error) {
 	case !ed25519.Verify(key, env.signed, env.sig):
 		return nil, &VerifyError{Err: ErrSignature, CID: inv.CID}
 	}
+	own := *inv
+	own.Args, own.Proofs = maps.Clone(inv.Args), slices.Clone(inv.Proofs)
+	inv.opened = &own
 	return inv, nil
 }
 

@@ -21,6 +21,10 @@ func (v *Verifier) Invoke(ctx context.Context, inv *Invocation, request caps.Req
 	if v.Store == nil {
 		return Grant{}, fmt.Errorf("invoke: %w", errNoStore)
 	}
+	if inv.opened == nil {
+		return Grant{}, &VerifyError{Err: ErrSignature, CID: inv.CID, Detail: "it was never verified"}
+	}
+	inv = inv.opened
 	g, err := v.examine(ctx, inv, request, tokens)
 	if err != nil {
 		return Grant{}, err

@@ -25,6 +25,16 @@ type Revocation struct {
 	Target CID // what is revoked
 	Issuer DID // who revokes
 	raw    []byte
+	signed revoked // what both are in raw, whose signature was verified
+}
+
+type revoked struct {
+	target CID
+	issuer DID
+}
+
+func newRevocation(target CID, inv *Invocation) *Revocation {
+	return &Revocation{target, inv.Issuer, inv.Raw, revoked{target, inv.Issuer}}
 }
 
 // openRevocation reads a revocation and verifies its signature.
@@ -48,7 +58,7 @@ func openRevocation(raw []byte) (*Revocation, error) {
 	if !ok {
 		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
 	}
-	return &Revocation{target, inv.Issuer, inv.Raw}, nil
+	return newRevocation(target, inv), nil
 }
 
 // Revocation signs a revocation of target. The nonce follows from both, so that
@@ -62,7 +72,7 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign revocation: %w", err)
 	}
-	return &Revocation{target, inv.Issuer, inv.Raw}, nil
+	return newRevocation(target, inv), nil
 }
 
 // Revoke checks that the issuer may revoke the target, writes the revocation to
@@ -76,6 +86,9 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", errNoStore)
+	}
+	if r.raw == nil || r.signed != (revoked{r.Target, r.Issuer}) {
+		return &VerifyError{Err: ErrSignature, CID: r.Target, Detail: "the revocation is not the one that was verified"}
 	}
 	revoker := r.Issuer
 	target, err := v.Store.Get(ctx, r.Target)

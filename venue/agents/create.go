@@ -97,9 +97,11 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			out.Updated = !out.Created && (old.DID != "") == (spec.Identity == agents.IdentityOwn)
 			if out.Updated {
 				rec.Life, rec.Created, rec.Account = old.Life, old.Created, old.Account
-				rec.Status = old.Status // one that is suspended is resumed, not replaced
 			} else {
 				out.Created, past = true, old
+			}
+			if old.Status != agents.Terminated {
+				rec.Status = old.Status // one that is suspended is resumed, not replaced
 			}
 			if call.Actor() != "" {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
