@@ -23,12 +23,17 @@ func (v *Venue) createLedger(ctx context.Context) error {
 	return ledger.Create(ctx, v.store)
 }
 
+// checkpoints are the places of checkpoints outside the data folder.
+func (o *Options) checkpoints() []string {
+	if o.Config == nil {
+		return o.Checkpoints
+	}
+	return slices.Concat(o.Checkpoints, o.Config.CheckpointPlaces())
+}
+
 // openLedger opens the ledger that createLedger has begun.
 func (v *Venue) openLedger(ctx context.Context, o *Options) (err error) {
-	places := o.Checkpoints
-	if o.Config != nil {
-		places = slices.Concat(places, o.Config.CheckpointPlaces())
-	}
+	places := o.checkpoints()
 	if o.Dir != "" {
 		places = append([]string{CheckpointFile(o.Dir)}, places...)
 	}

@@ -87,6 +87,11 @@ func openStore(o *Options) (*store.Store, error) {
 	if o.Dir == "" {
 		return memory.Open(), nil
 	}
+	if badger.IsNew(o.Dir) {
+		if err := ledger.Begins(o.checkpoints()); err != nil { // before a folder is there, and a key in it
+			return nil, err
+		}
+	}
 	return badger.Open(o.Dir, &badger.Options{Logger: o.Logger})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"usher/venue"
@@ -35,6 +36,15 @@ func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger
 	}
 	defer func() { _ = shut() }() // only read
 	return fn(r)
+}
+
+// checkpointPlaces are where checkpoints lie that the ledger must continue.
+func (f *fromConfig) checkpointPlaces() []string {
+	places := f.config.CheckpointPlaces()
+	if f.dir != "" {
+		places = append(slices.Clip(places), venue.CheckpointFile(f.dir))
+	}
+	return places
 }
 
 type auditProveCmd struct {

@@ -30,19 +30,31 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
+		if len(rows) == 0 && !c.JSON {
+			s.note("no row is of this kind" + c.nobody())
+		}
 		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > 1 {
 			s.note(fmt.Sprintf("there may be more: add --before %d", rows[0].Seq))
 		}
-		if !c.JSON {
-			return s.printDecisions(rows, outcomes)
-		}
-		for _, row := range rows {
-			if err := s.printLine(row); err != nil {
-				return err
+		if c.JSON {
+			for _, row := range rows {
+				if err := s.printLine(row); err != nil {
+					return err
+				}
 			}
+		} else if err := s.printDecisions(rows, outcomes); err != nil {
+			return err
 		}
-		return nil
+		return r.Continues(ctx, c.checkpointPlaces()) // what is listed may be another ledger
 	})
+}
+
+// nobody adds that no agent of the configuration has the id.
+func (c *auditListCmd) nobody() string {
+	if _, ok := c.entry(c.Agent); ok || c.Agent == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %s has no agent %q", c.Config, c.Agent)
 }
 
 // read goes back from the last row until there are enough, and returns them in

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"usher/ucan"
-	"usher/venue"
 	"usher/venue/ledger"
 )
 
@@ -42,6 +41,9 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			return misuse{err}
+		}
+		if err := ledger.CheckNotes(string(raw)); err != nil {
+			return misusef("--checkpoint: %s is no checkpoint: %w", name, err)
 		}
 		against[i] = string(raw)
 	}
@@ -96,9 +98,9 @@ func (c *auditVerifyCmd) folder(ctx context.Context, r *ledger.Reader, by *ucan.
 		return ledger.Report{}, fmt.Errorf("%w: it is the ledger of %s, not of %s", ledger.ErrBroken, r.Venue(), *by)
 	}
 	*by = r.Venue()
-	files := c.config.CheckpointPlaces()
-	if c.dir != "" {
-		files = append(files, venue.CheckpointFile(c.dir))
+	files := c.checkpointPlaces()
+	if err := r.Continues(ctx, files); err != nil {
+		return ledger.Report{}, err
 	}
 	for _, file := range files {
 		if strings.Contains(file, "://") {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,6 +85,31 @@ func (r *Reader) open(text string) (c Checkpoint, err error) {
 }
 
 func (c *Checkpoint) head() head { return head{c.Size, c.Root} }
+
+// CheckNotes says whether a text is checkpoints, of whatever ledger, signed by
+// whomever.
+func CheckNotes(text string) error {
+	origin, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
+	for _, text := range notes(text, origin) {
+		_, err := note.Open([]byte(text), note.VerifierList())
+		signed, ok := errors.AsType[*note.UnverifiedNoteError](err) // nobody's signature is checked
+		if !ok {
+			return errors.New("it is no signed note")
+		}
+		lines := strings.Split(signed.Note.Text, "\n")
+		if len(lines) < 4 {
+			return errors.New("it is a signed note of something else")
+		}
+		_, err = strconv.ParseUint(lines[1], 10, 64)
+		if err == nil {
+			_, err = tlog.ParseHash(lines[2])
+		}
+		if err != nil {
+			return errors.New("it is a signed note of something else")
+		}
+	}
+	return nil
+}
 
 // newest is the last checkpoint in the store; zero where there is none.
 func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {

@@ -235,16 +235,29 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// newest is the last checkpoint of a file; zero for a URL, and where there is
+// Continues checks that the ledger continues the newest checkpoint in each of the
+// places that are files. The error wraps [ErrBroken] where it does not.
+func (r *Reader) Continues(ctx context.Context, places []string) error {
+	h, err := r.readHead(ctx)
+	if err != nil {
+		return err
+	}
+	for _, place := range places {
+		c, err := r.newestIn(place)
+		if err == nil {
+			err = r.covers(ctx, h.size, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestIn is the last checkpoint in a place; zero for a URL, and where there is
 // no file. What was torn in writing is passed over.
-func (c *courier) newest(r *Reader) (Checkpoint, error) {
-	if c.file == "" {
-		return Checkpoint{}, nil
-	}
-	text, err := readEnd(c.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, nil
-	}
+func (r *Reader) newestIn(place string) (Checkpoint, error) {
+	text, err := readEnd(place)
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -254,14 +267,39 @@ func (c *courier) newest(r *Reader) (Checkpoint, error) {
 		}
 	}
 	if strings.TrimSpace(text) != "" {
-		return Checkpoint{}, fmt.Errorf("%s ends with no checkpoint of %s: name another file for checkpoints", c.file, r.venue)
+		return Checkpoint{}, anothers(place)
 	}
 	return Checkpoint{}, nil
 }
 
-// readEnd reads what a file ends with, which is many checkpoints.
-func readEnd(path string) (string, error) {
-	f, err := os.Open(path)
+func anothers(place string) error {
+	return fmt.Errorf("%w: %s has the checkpoints of another ledger: the data folder was probably removed or replaced: restore it from a backup, or name another file under ledger.checkpoints", ErrBroken, place)
+}
+
+// Begins checks, before a ledger is made, that none of the places has checkpoints
+// of one before it. The error wraps [ErrBroken] where one has.
+func Begins(places []string) error {
+	for _, place := range places {
+		switch text, err := readEnd(place); {
+		case err != nil:
+			return err
+		case strings.TrimSpace(text) != "":
+			return anothers(place)
+		}
+	}
+	return nil
+}
+
+// readEnd reads what a file ends with, which is many checkpoints; of a URL, and of
+// a file that is not there, nothing.
+func readEnd(place string) (string, error) {
+	if _, isURL := placeURL(place); isURL {
+		return "", nil
+	}
+	f, err := os.Open(place)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -117,7 +117,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 		}
 		l.couriers = append(l.couriers, c)
 	}
-	if err := l.resume(ctx); err != nil {
+	if err := l.resume(ctx, opts.Checkpoints); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
 	}
 	for _, c := range l.couriers {
@@ -128,7 +128,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 }
 
 // resume goes on where the store's head says that the ledger ends.
-func (l *Ledger) resume(ctx context.Context) error {
+func (l *Ledger) resume(ctx context.Context, places []string) error {
 	t, err := l.reload(ctx)
 	if err != nil {
 		return err
@@ -138,18 +138,11 @@ func (l *Ledger) resume(ctx context.Context) error {
 	if l.last, err = l.newest(ctx); err != nil {
 		return err
 	}
-	anchors := []Checkpoint{l.last}
-	for _, c := range l.couriers {
-		anchor, err := c.newest(&l.Reader)
-		if err != nil {
-			return err
-		}
-		anchors = append(anchors, anchor)
+	if err := l.covers(ctx, t.size, l.last); err != nil {
+		return err
 	}
-	for _, anchor := range anchors {
-		if err := l.covers(ctx, t.size, anchor); err != nil {
-			return err
-		}
+	if err := l.Continues(ctx, places); err != nil {
+		return err
 	}
 	l.marked = l.last.Size
 	if l.waiting = t.size > l.marked; l.waiting {

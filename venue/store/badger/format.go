@@ -57,6 +57,17 @@ func checkFolder(dir string) error {
 	return nil
 }
 
+// IsNew reports whether a folder is missing or has never been a data folder, as far
+// as can be seen from outside.
+func IsNew(dir string) bool {
+	for _, name := range []string{formatFile, "MANIFEST"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
 func writeFormat(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
