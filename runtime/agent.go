@@ -80,7 +80,7 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	if r.opts.Now == nil {
 		r.opts.Now = time.Now
 	}
-	r.late = fmt.Errorf("%w after %s", ErrToolTimeout, r.opts.ToolTimeout)
+	r.late = fmt.Errorf("%w after %s (limits.tool_timeout)", ErrToolTimeout, r.opts.ToolTimeout)
 	return r
 }
 

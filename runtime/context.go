@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,10 +46,7 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string, look boo
 	entries = make([]prompt.ContextEntry, 0, len(a.Context))
 	for i := range a.Context {
 		c := &a.Context[i]
-		text, label := c.Text, c.Label
-		if label == "" {
-			label = c.source()
-		}
+		text, label := c.Text, cmp.Or(c.Label, c.source(), "text")
 		switch {
 		case c.source() == "":
 		case look && r.acts(ctx, auth, c):

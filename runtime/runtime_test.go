@@ -422,7 +422,7 @@ func TestLimits(t *testing.T) {
 		if _, err := turn(t, f.runner(runtime.Options{ToolTimeout: time.Millisecond}), f.agent, s, "go"); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Messages()[2].Text; !strings.Contains(got, `"timeout"`) || !strings.Contains(got, "timed out after 1ms") {
+		if got := s.Messages()[2].Text; !strings.Contains(got, `"timeout"`) || !strings.Contains(got, "timed out after 1ms (limits.tool_timeout)") {
 			t.Errorf("result = %s, want a timeout that names its limit", got)
 		}
 	})
@@ -456,7 +456,7 @@ func TestStructuredOutput(t *testing.T) {
 		f := newFixture(t, reader(), text("a"), text("b"), text("c"), text(`{"total":1}`))
 		f.agent.Output = form
 		_, err := turn(t, f.runner(runtime.Options{}), f.agent, runtime.NewSession("s", nil), "Total?")
-		if !errors.Is(err, runtime.ErrOutput) || len(f.model.requests) != 3 {
+		if !errors.Is(err, runtime.ErrOutput) || !strings.Contains(err.Error(), "limits.output_tries") || len(f.model.requests) != 3 {
 			t.Errorf("turn = %v after %d tries, want %v after 3", err, len(f.model.requests), runtime.ErrOutput)
 		}
 	})

@@ -111,7 +111,7 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 			return final, err
 		}
 		if rejected == t.opts.OutputTries {
-			return final, fmt.Errorf("%w after %d tries: %w", ErrOutput, rejected, reason)
+			return final, fmt.Errorf("%w after %d tries (limits.output_tries): %w", ErrOutput, rejected, reason)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (g *Gate) acceptable(ctx context.Context, auth Authority, inv Invocation) e
 	case !auth.valid(g.mint):
 		return ErrForeignAuthority
 	case auth.trail.Depth >= g.maxDepth:
-		return fmt.Errorf("%w (%d)", ErrTooDeep, g.maxDepth)
+		return fmt.Errorf("%w: at most %d deep", ErrTooDeep, g.maxDepth)
 	case len(inv.Input) > MaxInput:
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(inv.Input), MaxInput)
 	}

@@ -13,7 +13,7 @@ var (
 	// ErrForeignAuthority: the authority was not made by this gate's mint.
 	ErrForeignAuthority = fault.New(fault.ForeignAuthority, "authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
-	ErrTooDeep = fault.New(fault.TooDeep, "call depth limit reached: operations start operations too deeply")
+	ErrTooDeep = fault.New(fault.TooDeep, "call depth limit reached: operations start operations too deeply (limits.call_depth)")
 	// ErrUnsettled: authority changed each time while the call was decided.
 	ErrUnsettled = fault.New(fault.Busy, "authority keeps changing while the call is decided, so it did not run: try again")
 	// ErrDirect: a sealed operation was asked for by another operation.

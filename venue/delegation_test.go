@@ -516,7 +516,7 @@ func TestWhatAnAgentSignsEndsWithIt(t *testing.T) {
 				}
 				return `,"expires":"` + time.Now().Add(d).UTC().Format(time.RFC3339) + `"`
 			}
-			if done := sign(life(48 * time.Hour)); done.Outcome == runtime.ToolOK || !strings.Contains(done.Result, "at most") {
+			if done := sign(life(48 * time.Hour)); done.Outcome == runtime.ToolOK || !strings.Contains(done.Result, "limits.delegation") {
 				t.Errorf("for two days: %s %s", done.Outcome, done.Result)
 			}
 			if done := sign(life(time.Hour)); done.Outcome != runtime.ToolOK {

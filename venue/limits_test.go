@@ -33,6 +33,7 @@ func TestLimitsOfACallTreeAreSettings(t *testing.T) {
 		"steps":      {config.Limits{Steps: 7}, reads, "o/program", `{}`},
 		"patterns":   {config.Limits{Patterns: 64}, reads, "schema:validate", `{"schema":{"pattern":"^[a-z]{1,200}$"},"value":"a"}`},
 		"runs_begun": {config.Limits{RunsBegun: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"covia:read","input":{"path":"w/text"}}}`), "o/program", `{}`},
+		"call_depth": {config.Limits{CallDepth: 4}, flow(1, `{"op":"o/program"}`), "o/program", `{}`},
 		"runs":       {config.Limits{Runs: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"test:wait"}}`), "o/program", `{}`},
 		"run_time":   {config.Limits{RunTime: time.Millisecond}, `{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:invoke","input":{"operation":"test:wait"}},{"op":"grid:jobResult","input":{"id":[0,"id"]}}]}}`, "o/program", `{}`},
 	} {
@@ -44,6 +45,9 @@ func TestLimitsOfACallTreeAreSettings(t *testing.T) {
 			_, err := alice.Invoke(t.Context(), tt.op, json.RawMessage(tt.input))
 			if err == nil || !strings.Contains(err.Error(), "limits."+setting) {
 				t.Errorf("with %+v the call ended with %v, want an error that names limits.%s", tt.limits, err, setting)
+			}
+			if strings.Count(err.Error(), "failed:") > 1 {
+				t.Errorf("each level says the same: %v", err)
 			}
 		})
 	}

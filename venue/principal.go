@@ -99,6 +99,9 @@ func (v *Venue) Session(ctx context.Context, p *Principal, life time.Duration) (
 	if err := p.valid(ctx); err != nil {
 		return "", err
 	}
+	if life <= 0 {
+		return "", fmt.Errorf("a session of %s would have ended already: give it a life, for example an hour", life)
+	}
 	key, err := v.keys.Of(ctx, p.DID())
 	if err != nil {
 		return "", err

@@ -164,7 +164,11 @@ func (d *Desk) sign(ctx context.Context, call tools.Call, key ucan.Key, what uca
 		what.Latest = d.Verifier.Now().Add(d.Life)
 	}
 	issuer := ucan.Issuer{Key: key, Verifier: d.Verifier, Rand: d.Rand}
-	return issuer.Delegate(ctx, what)
+	links, err := issuer.Delegate(ctx, what)
+	if !what.Latest.IsZero() && what.Expires.After(what.Latest) && errors.Is(err, ucan.ErrLifetime) {
+		err = fmt.Errorf("%w (%s, limits.delegation)", err, d.Life)
+	}
+	return links, err
 }
 
 func parseAudience(s string) (ucan.DID, error) {

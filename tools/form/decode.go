@@ -47,6 +47,7 @@ type spot struct {
 	noun         string
 	want         string
 	example      string // as in a tag
+	list         string // whose entry it is
 	tag          reflect.StructTag
 }
 
@@ -54,7 +55,7 @@ func (s spot) name() string {
 	if s.key != "" {
 		return s.key
 	}
-	return s.noun
+	return cmp.Or(s.noun, "an entry of "+s.list)
 }
 
 func (s spot) of(m Member) spot {
@@ -314,7 +315,7 @@ func (d *decoder) list(n *Node, v reflect.Value, s spot) {
 
 // entry is the spot of an entry of a list or a map.
 func (d *decoder) entry(s spot, at string) spot {
-	out := spot{parent: s.path + at, path: s.path + at, noun: s.noun, want: s.tag.Get("each"), tag: s.tag}
+	out := spot{parent: s.path + at, path: s.path + at, list: s.key, noun: s.noun, want: s.tag.Get("each"), tag: s.tag}
 	if example, err := parse([]byte(strings.ReplaceAll(s.example, "'", `"`))); err == nil && len(example.Items) > 0 {
 		out.example = example.Items[0].Text
 	}

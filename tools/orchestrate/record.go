@@ -3,6 +3,7 @@ package orchestrate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"usher/tools"
@@ -49,7 +50,13 @@ type stepError struct {
 
 func (e *stepError) Error() string {
 	s := step{number: e.N, name: e.Name}
-	return fmt.Sprintf("%s failed: %v", &s, e.Err)
+	cause := e.Err
+	if errors.Is(cause, tools.ErrTooDeep) { // of all levels, the deepest says enough
+		for at, ok := errors.AsType[*stepError](cause); ok; at, ok = errors.AsType[*stepError](cause) {
+			cause = at.Err
+		}
+	}
+	return fmt.Sprintf("%s failed: %v", &s, cause)
 }
 
 func (e *stepError) Unwrap() error { return e.Err }

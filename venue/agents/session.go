@@ -10,13 +10,14 @@ import (
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/venue/runs"
 )
 
 var sessionForm = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}~)?[A-Za-z0-9_-]{1,64}$`)
 
 func badSession(id string) error {
-	return fmt.Errorf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id)
+	return fault.New(fault.InvalidInput, fmt.Sprintf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id))
 }
 
 // sessionName is the id of a session as a caller means it. An agent talks in

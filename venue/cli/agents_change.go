@@ -118,7 +118,7 @@ func change[Out any](ctx context.Context, s *streams, c *onAgent, operation stri
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := ask[Out](ctx, u, operation, input)
 		if err != nil {
-			return c.unknownAgent(ctx, u, err)
+			return asMisuse(c.unknownAgent(ctx, u, err))
 		}
 		now, err := status(out)
 		switch {

@@ -31,7 +31,7 @@ type capsCheckCmd struct {
 	Op    string `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
 	Input string `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
 	Owner string `placeholder:"DID" help:"Whose namespace bare resources lie in."`
-	Batch string `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}."`
+	Batch string `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}. Each is answered by a line of its own, and the exit status is 0 whatever they say."`
 	JSON  bool   `name:"json" help:"Print the verdict as JSON."`
 }
 

@@ -106,7 +106,7 @@ func (e *editor) next(prompt string) (line string, err error) {
 	t.SetBracketedPasteMode(true)
 	defer t.SetBracketedPasteMode(false)
 	fit := func() {
-		if width, height, err := term.GetSize(int(out.Fd())); err == nil {
+		if width, height, err := term.GetSize(int(out.Fd())); err == nil && width > 0 && height > 0 { // else as many as terminals have, 80
 			_ = t.SetSize(width, height) // what cannot be drawn fails again below
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -87,6 +88,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		kong.Name("usher"),
 		kong.Description("Runs LLM agents whose every tool call must show its ticket."),
 		kong.Writers(s.out, s.err),
+		kong.Help(help),
 		kong.Exit(func(code int) { exited, status = true, code }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
@@ -119,6 +121,15 @@ func grammar(name string) any {
 		}
 	}
 	return new(command)
+}
+
+// help prints the help of a command without the arguments that are taken to be
+// refused alone.
+func help(options kong.HelpOptions, at *kong.Context) error {
+	if node := at.Selected(); node != nil {
+		node.Positional = slices.DeleteFunc(node.Positional, func(arg *kong.Positional) bool { return arg.Tag.Hidden })
+	}
+	return kong.DefaultHelpPrinter(options, at)
 }
 
 // version is what the build knows of itself.

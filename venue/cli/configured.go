@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/apply"
 	"usher/venue/config"
@@ -71,8 +72,8 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 // unopened is why the venue did not open. A fault in the configuration is one of
 // how the command was called, and lint may know of more.
 func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config, err error) error {
-	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) {
-		err = fmt.Errorf("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
+	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) && fault.Of(err) != fault.NoLedger {
+		return misusef("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
 	}
 	if _, fault := errors.AsType[*config.Error](err); fault {
 		return misuse{err}
@@ -120,8 +121,17 @@ func (f *fromConfig) withAgent(ctx context.Context, s *streams, id string, fn fu
 		if err != nil {
 			return f.unknownAgent(ctx, u, err)
 		}
-		return fn(u, agent)
+		return asMisuse(fn(u, agent))
 	})
+}
+
+// asMisuse is err, as one of how the command was called where what was typed is
+// no input.
+func asMisuse(err error) error {
+	if fault.Of(err) == fault.InvalidInput {
+		return misuse{err}
+	}
+	return err
 }
 
 // command is a command for a person to type, on the same venue.

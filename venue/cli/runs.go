@@ -32,6 +32,11 @@ func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("--limit is %d: list 1 or more", c.Limit)
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		if c.Before != "" {
+			if _, err := u.Run(ctx, c.Before); err != nil {
+				return c.noRun(err)
+			}
+		}
 		list, more, err := u.Runs(ctx, c.Before, c.Limit)
 		if err != nil {
 			return err
@@ -79,14 +84,19 @@ type onRun struct {
 func (c *onRun) withRun(ctx context.Context, s *streams, fn func(*venue.User, *runs.Record) error) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		r, err := u.Run(ctx, c.ID)
-		if fault.Of(err) == fault.NotFound {
-			return misusef("%w: %s lists them", err, c.command("runs list"))
-		}
 		if err != nil {
-			return err
+			return c.noRun(err)
 		}
 		return fn(u, &r)
 	})
+}
+
+// noRun adds to an error about a run that is not there where the others are.
+func (f *fromConfig) noRun(err error) error {
+	if fault.Of(err) != fault.NotFound {
+		return err
+	}
+	return misusef("%w: %s lists them", err, f.command("runs list"))
 }
 
 type runsShowCmd struct{ onRun }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -43,7 +44,7 @@ func (s *owned) model(ctx context.Context, providers runtime.Providers, cfg runt
 	k := &keyed{secrets: s, providers: providers, cfg: cfg}
 	m, err := k.build(ctx, "")
 	if err != nil && m.missing {
-		s.log.WarnContext(ctx, "model cannot answer yet", "model", cfg.Name, "error", err)
+		s.log.WarnContext(ctx, "model cannot answer yet", "model", cfg.Name, "error", strings.TrimPrefix(err.Error(), "model "+cfg.Name+": "))
 		// Its other settings are checked now all the same.
 		m, err = k.build(ctx, standIn)
 	}
