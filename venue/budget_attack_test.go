@@ -63,15 +63,15 @@ func TestAttackABudgetIsNotRaisedFromBelow(t *testing.T) {
 				}
 			}
 			told := strings.Join(append(h.p.Results(), h.q.Results()...), "\n")
-			if !strings.Contains(told, `"budget_raise_denied"`) || !strings.Contains(told, "an agent cannot raise or remove a budget that binds it") {
+			if !strings.Contains(told, `"budget_raise_denied"`) || !strings.Contains(told, "an agent cannot raise or remove a budget") {
 				t.Errorf("the model was told %s", told)
 			}
 		})
 	}
 }
 
-// What an agent may loosen, it or one below it has set.
-func TestABudgetIsRaisedByWhoeverSetIt(t *testing.T) {
+// An agent lowers budgets, and the owner alone raises them.
+func TestAnAgentOnlyLowersABudget(t *testing.T) {
 	h := newHouse(t, bossBudgets, &agents.Budgets{Agent: calls(50)})
 	create(t, h.alice, spec("free", "boss", forAgents))
 	limit := func(id, budgets string) string {
@@ -88,10 +88,12 @@ func TestABudgetIsRaisedByWhoeverSetIt(t *testing.T) {
 		{"raise what the owner set", "boss", "agent_update", limit("kid", `"agent":{"calls":41}`), false},
 		{"make one", "kid", "agent_create", limit("made", `"run":{"calls":3}`), true},
 		{"one beside it", "free", "agent_update", limit("made", ``), false},
-		{"raise it", "kid", "agent_update", limit("made", `"run":{"calls":4}`), true},
-		{"the owner changes its prompt", "", "agent:update", `{"agentId":"made","config":{"prompt":"Hello."}}`, true},
-		{"raise it from above", "boss", "agent_update", limit("made", `"run":{"calls":5}`), true},
-		{"remove it", "kid", "agent_update", limit("made", ``), true},
+		{"raise it", "kid", "agent_update", limit("made", `"run":{"calls":4}`), false},
+		{"raise it from above", "boss", "agent_update", limit("made", `"run":{"calls":5}`), false},
+		{"remove it", "kid", "agent_update", limit("made", ``), false},
+		{"the owner raises it", "", "agent:update", limit("made", `"run":{"calls":5}`), true},
+		{"lower what the owner raised", "kid", "agent_update", limit("made", `"run":{"calls":4}`), true},
+		{"the owner removes it", "", "agent:update", limit("made", ``), true},
 		{"become a parent", "free", "agent_update", `{"agentId":"kid","config":{"parent":"free"}}`, true},
 		{"raise as such", "free", "agent_update", limit("kid", `"agent":{"calls":41}`), false},
 		{"bound itself", "free", "agent_update", limit("free", `"run":{"calls":9}`), true},
@@ -232,69 +234,22 @@ func TestOnlyTheOwnerBeginsTheCountAnew(t *testing.T) {
 	}
 }
 
-// Who may loosen a budget does not do it for one that may not: neither for one
-// that it binds, nor for whoever did not set it.
-func TestAttackABudgetIsNotRaisedForAnother(t *testing.T) {
-	const raise = `{"agentId":"target","config":{"budgets":{"agent":{"calls":50}}}}`
-	for _, tc := range []struct {
-		name, asks, acts string // who asks, and whom; empty is nobody
-		ok               bool
-	}{
-		{"who set it", "", "setter", true},
-		{"for one that it binds", "target", "setter", false},
-		{"another for who set it", "setter", "free", false},
-		{"who set it for another", "free", "setter", true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			h := newHouse(t, nil, nil)
-			setter := create(t, h.alice, spec("setter", "kid", forAgents))
-			create(t, h.alice, spec("free", "kid", forAgents))
-			target := create(t, h.alice, spec("target", "kid", forAgents))
-			if done := attempt(t, setter, h.q, "agent_update", `{"agentId":"target","config":{"budgets":{"agent":{"calls":5}}}}`); done.Outcome != runtime.ToolOK {
-				t.Fatal(done.Result)
-			}
-			begins := tc.acts
-			if tc.asks != "" {
-				begins = tc.asks
-				h.q.Ask("agent_request", `{"agentId":"`+tc.acts+`","input":"raise it"}`)
-			}
-			h.q.Ask("agent_update", raise)
-			chat(t, agentOf(t, h.alice, begins), "go")
-			want := int64(5)
-			if tc.ok {
-				want = 50
-			}
-			if got := about(t, target).Config.Budgets.Agent.Calls; got != want {
-				t.Errorf("the target may make %d calls, want %d\n%s", got, want, strings.Join(h.q.Results(), "\n"))
-			}
-		})
-	}
-}
-
-// A budget binds all below it, however deep, and who is above all of them may
-// loosen what the lowest has set.
+// A budget binds all below it, however deep.
 func TestBudgetsOfAnAgentFarAbove(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Agent: calls(3)}, nil)
 	low := spec("low", "kid", forAgents)
 	low.Parent = "kid"
 	lowest := create(t, h.alice, low)
-	target := create(t, h.alice, spec("target", "kid", forAgents))
-	const limit = `{"agentId":"target","config":{"budgets":{"agent":{"calls":`
-	if done := attempt(t, lowest, h.q, "agent_update", limit+`5}}}}`); done.Outcome != runtime.ToolOK {
-		t.Fatal(done.Result)
+	for range 3 {
+		if _, err := turnIn(t.Context(), lowest, "main", "hello"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err := turnIn(t.Context(), lowest, "main", "once more")
-	if err != nil {
-		t.Errorf("the third call: %v", err)
-	}
-	_, err = turnIn(t.Context(), lowest, "main", "once more")
 	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
 	invoke(t, h.alice, "agent:update", `{"agentId":"boss","config":{"budgets":{}}}`)
-	if done := attempt(t, h.boss, h.p, "agent_update", limit+`6}}}}`); done.Outcome != runtime.ToolOK {
-		t.Errorf("raised from far above: %s", done.Result)
-	}
-	if got := about(t, target).Config.Budgets.Agent.Calls; got != 6 {
-		t.Errorf("the target may make %d calls, want 6", got)
+	if _, err := turnIn(t.Context(), lowest, "main", "once more"); err != nil {
+		t.Errorf("after the owner took it away: %v", err)
 	}
 }
 

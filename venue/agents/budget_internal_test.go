@@ -80,14 +80,3 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 		})
 	}
 }
-
-// Who set a budget cannot be told from a record that cannot be read.
-func TestASetterThatCannotBeRead(t *testing.T) {
-	r, k := newTestRoom(t)
-	if _, err := r.Book.space.Apply(t.Context(), nil, map[string][]byte{recordKey(k): []byte("{")}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if set, err := r.Book.hasSet(t.Context(), key{k.owner, "other"}.life("1"), k.life("1")); err == nil || set {
-		t.Errorf("hasSet() = %t, %v, want an error", set, err)
-	}
-}

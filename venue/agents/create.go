@@ -89,8 +89,11 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 		now := r.Now().UnixMilli()
 		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Created: now, Updated: now}
 		if old != nil {
-			// Replacing an agent takes over its place.
+			// Replacing an agent takes over its place, and its budgets.
 			if err := r.atMost(call, spec.ID, old.Caps, old.principal(k)); err != nil {
+				return nil, err
+			}
+			if err := mayLoosen(call, k, old, rec.Config.Budgets); err != nil {
 				return nil, err
 			}
 			// Another principal is another agent: what it began ends.
@@ -107,9 +110,6 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 				rec.Givers = old.Givers // who bounded the one before bounds this one
 				rec.Account = cmp.Or(old.Account, old.Life)
 			}
-		}
-		if err := r.setBudgets(ctx, call, k, old, rec); err != nil {
-			return nil, err
 		}
 		rec.Givers = addGivers(rec.Givers, call, k)
 		if err := r.addParent(ctx, rec, k, spec.Parent); err != nil {
@@ -166,7 +166,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, changes agents.Spec)
 			next.Givers = addGivers(old.Givers, call, k)
 			after = next.Caps
 		}
-		if err := r.setBudgets(ctx, call, k, old, next); err != nil {
+		if err := mayLoosen(call, k, old, next.Config.Budgets); err != nil {
 			return nil, err
 		}
 		if err := r.atMost(call, changes.ID, after, principal); err != nil {

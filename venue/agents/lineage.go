@@ -138,21 +138,3 @@ func (b *Book) above(ctx context.Context, k key) ([]relative, error) {
 	}
 	return out, nil
 }
-
-// isAbove reports whether the agent k has its capabilities from over, or is the
-// same. Nobody is above an agent that is not there.
-func (b *Book) isAbove(ctx context.Context, over, k key) (bool, error) {
-	list, err := b.above(ctx, k)
-	return slices.ContainsFunc(list, func(at relative) bool { return at.key == over }), err
-}
-
-// hasSet reports whether by, or an agent below it, is the very one that set a
-// budget.
-func (b *Book) hasSet(ctx context.Context, by, setter tools.Life) (bool, error) {
-	for at, err := range lineage(ctx, b.get, sameLife, setter) {
-		if err != nil || at.life == by {
-			return err == nil, err
-		}
-	}
-	return false, nil
-}

@@ -23,7 +23,7 @@ func (r *Room) Delete(ctx context.Context, call tools.Call, id string, remove bo
 	_, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
 		past, next.Status = old, agents.Terminated
 		if remove {
-			return nil, r.mayRemove(ctx, call, k, old)
+			return nil, mayLoosen(call, k, old, nil)
 		}
 		return next, nil
 	})
