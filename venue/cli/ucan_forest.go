@@ -181,7 +181,7 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 	if n.Conditional() {
 		say(&n.notes, "carries conditions beyond its resource, so it grants less than this")
 	}
-	tokens := n.above(nil)
+	tokens := n.above(nil, maxDrawn)
 	for _, c := range n.held {
 		_, err := v.Authorize(ctx, ucan.Query{Caller: n.Audience, Owner: n.owner, Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: tokens})
 		if err != nil && !errors.Is(err, ucan.ErrPolicy) { // it is not asked with the input that a policy is about
@@ -194,14 +194,15 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 	}
 }
 
-// above returns the token and all that it can have been made from.
-func (n *node) above(list []*ucan.Link) []*ucan.Link {
-	if slices.Contains(list, n.Link) {
+// above returns the token and what it can have been made from, so many levels up: a
+// longer chain is refused anyway.
+func (n *node) above(list []*ucan.Link, levels int) []*ucan.Link {
+	if levels < 0 || slices.Contains(list, n.Link) {
 		return list
 	}
 	list = append(list, n.Link)
 	for _, p := range n.parents {
-		list = p.above(list)
+		list = p.above(list, levels-1)
 	}
 	return list
 }
