@@ -38,6 +38,8 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	if err := json.Unmarshal([]byte(written), &spec); err != nil {
 		return misusef("--spec: %w", err)
 	}
+	set, _ := spec.Caps.Set()
+	s.noteAbilities(set)
 	return c.create(ctx, s, &spec)
 }
 

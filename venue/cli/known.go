@@ -4,8 +4,24 @@ import (
 	"fmt"
 	"strings"
 
+	"usher/caps"
 	"usher/tools/form"
+	"usher/venue"
+	"usher/venue/config"
 )
+
+// noteAbilities says which abilities are probably misspelt.
+func (s *streams) noteAbilities(set caps.Set) {
+	registry, err := venue.Catalogue()
+	if err != nil {
+		return
+	}
+	for c := range set.All() {
+		if said := config.Misspelt(registry, c.Can()); said != "" {
+			s.warn(said)
+		}
+	}
+}
 
 // unknown is an error about a name that nothing has, and says which there are.
 func unknown(what, name string, known []string) error {

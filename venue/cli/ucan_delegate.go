@@ -47,6 +47,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 			return fmt.Errorf("%s is there already: name another file with --out", c.Out)
 		}
 	}
+	s.noteAbilities(caps.Of(d.Capabilities...))
 	var made tokenList
 	if c.Key != "" {
 		made.Tokens, err = c.offline(ctx, s, d)

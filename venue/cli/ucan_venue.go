@@ -53,6 +53,7 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	s.noteAbilities(caps.Of(d.Capabilities...))
 	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
 	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:issue", input, func(made issued) error {
 		s.lines("", []string{made.Token})

@@ -93,6 +93,7 @@ func (l *linter) agent(a *agents.Spec) {
 	listed := l.toolsOf(a)
 	l.restriction(a)
 	l.coverage(a, listed)
+	l.abilities(a)
 	l.abroad(a, listed)
 	l.redundancy(a)
 	l.contextOf(a)
