@@ -75,7 +75,8 @@ func (w *world) asks(d *deed) (all []answer) {
 	case "agent_adopt":
 		all = append(all, sure(person && mind.n > 0))
 	case "adopt":
-		all = append(all, sure(person))
+		_, there := w.scripts[d.at]
+		all = append(all, sure(person && there))
 	case "ucan_delegate", "ucan_issue":
 		all = append(all, min(w.somewhere(b, "ucan/delegate"), sure(w.hold(b.lives, d.gives))))
 		if ownerOf(d.gives.at) != user {
