@@ -37,7 +37,7 @@ func (v *Verifier) Heed(ctx context.Context, revocations []*Revocation, tokens [
 	}
 	heeding.brought = map[CID][]DID{}
 	for _, r := range revocations {
-		by := append(heeding.brought[r.Target], r.Issuer)
+		by := []DID{r.Issuer}
 		if target := targets[r.Target]; target != nil {
 			owners, err := v.revokesFor(ctx, target, r.Issuer, tokens)
 			if err != nil {
@@ -45,7 +45,7 @@ func (v *Verifier) Heed(ctx context.Context, revocations []*Revocation, tokens [
 			}
 			by = append(by, owners...)
 		}
-		heeding.brought[r.Target] = by
+		heeding.brought[r.Target] = append(heeding.brought[r.Target], by...)
 	}
 	return &heeding, nil
 }

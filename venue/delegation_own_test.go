@@ -42,10 +42,10 @@ func TestADenialNamesTheDelegationThatCapsCutOff(t *testing.T) {
 				delegate(t, bob, audience, "crud/read", "w/shared")
 			}
 			done := attempt(t, agent, p, "covia_read", `{"path":"`+there+`/plan"}`)
-			if got := strings.Contains(string(done.Result), hint); got != c.hinted {
+			if got := strings.Contains(done.Result, hint); got != c.hinted {
 				t.Errorf("told of the delegation: %v, want %v: %s", got, c.hinted, done.Result)
 			}
-			if read := strings.Contains(string(done.Result), "soon"); read != (c.name == "caps that name the owner") {
+			if read := strings.Contains(done.Result, "soon"); read != (c.name == "caps that name the owner") {
 				t.Errorf("read it: %v: %s", read, done.Result)
 			}
 		})

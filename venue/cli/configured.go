@@ -17,9 +17,6 @@ import (
 	"usher/venue/config"
 )
 
-// mainSession is the session of messages and conversations that name none.
-const mainSession = "main"
-
 // fromConfig is the flag of every command that works on a venue.
 type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file or a folder."`

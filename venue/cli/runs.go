@@ -107,8 +107,16 @@ func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
 			return s.printJSON(r)
 		}
 		rows := [][]string{
-			{"run", r.ID}, {"kind", r.Kind}, {"status", r.Status}, {"about", subject(r)}, {"for", strings.Join(r.Via, ", ")}, {"started by", r.Caller},
-			{"part of", r.Parent}, {"began", minute(time.UnixMilli(r.Created))}, {"last change", minute(time.UnixMilli(r.Updated))}, {"error", r.Error},
+			{"run", r.ID},
+			{"kind", r.Kind},
+			{"status", r.Status},
+			{"about", subject(r)},
+			{"for", strings.Join(r.Via, ", ")},
+			{"started by", r.Caller},
+			{"part of", r.Parent},
+			{"began", minute(time.UnixMilli(r.Created))},
+			{"last change", minute(time.UnixMilli(r.Updated))},
+			{"error", r.Error},
 		}
 		rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 		for i := range r.Steps {

@@ -81,12 +81,6 @@ func (l *sessionLog) enter(ctx context.Context, r *Run) (release func(), err err
 	}, ctx.Err()
 }
 
-func (l *sessionLog) now() Head {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.head
-}
-
 func (l *sessionLog) bytes() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
