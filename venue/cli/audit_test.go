@@ -64,8 +64,8 @@ func TestOlderDataFolderIsFound(t *testing.T) {
 			t.Errorf("usher %q says %q, want that %s", args, got, why)
 		}
 	}
-	if got := command(t, cli.ExitOK, "audit", "list"); !strings.Contains(got, "w/notes/a") {
-		t.Errorf("what is left of it is not listed: %s", got)
+	if got := command(t, cli.ExitFailed, "audit", "list"); !strings.Contains(got, "w/notes/a") || !strings.Contains(got, why) {
+		t.Errorf("what is left of it is not listed, with what is wrong: %s", got)
 	}
 	if got := command(t, cli.ExitFailed, "audit", "verify", "--json"); !strings.Contains(got, `"holds": false`) || !strings.Contains(got, why) {
 		t.Errorf("verify --json prints %s", got)
