@@ -46,6 +46,25 @@ func TestRunsAtOnce(t *testing.T) {
 	close(release)
 }
 
+// What an agent has others start in the background counts as its own too.
+func TestRunsThroughOthers(t *testing.T) {
+	h := openHouse(t)
+	everything := func() caps.Set { return caps.Unrestricted() }
+	boss := h.mint.Agent(h.alice, "boss", everything)
+	release := make(chan struct{})
+	defer close(release)
+	for n := range 17 {
+		helper := h.mint.Agent(h.alice, fmt.Sprintf("helper%d", n%4), everything)
+		_, err := h.Start(t.Context(), helper.CalledBy(boss, n%2 == 1), runs.Spec{Kind: runs.Job, Background: true}, until(release))
+		switch {
+		case n < 16 && err != nil:
+			t.Fatalf("run %d: %v", n, err)
+		case n == 16 && (!errors.Is(err, runs.ErrTooMany) || !strings.Contains(err.Error(), "(16 of agent boss)")):
+			t.Errorf("run 17 = %v, want a refusal that says (16 of agent boss)", err)
+		}
+	}
+}
+
 // All that comes of one first call begins at most a thousand runs.
 func TestRunsOfACallTree(t *testing.T) {
 	h := openHouse(t)

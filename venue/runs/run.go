@@ -82,8 +82,14 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	}
 	if spec.Kind != Turn {
 		r.places = []place{{owner: r.owner}}
-		if actor := auth.Actor(); actor != "" {
-			r.places = append(r.places, place{r.owner, actor})
+		counted := []string{auth.Actor()}
+		if spec.Background {
+			counted = append(counted, auth.Via()...) // or it would fill all places through those that it asks
+		}
+		for _, agent := range counted {
+			if p := (place{r.owner, agent}); !slices.Contains(r.places, p) {
+				r.places = append(r.places, p)
+			}
 		}
 		if err := auth.Meter().Charge(ctx, tools.Runs, 1); err != nil {
 			return nil, err
