@@ -69,7 +69,7 @@ func TestBudgetCharges(t *testing.T) {
 	}
 }
 
-const more = ": whoever set it can raise it"
+const more = ": the owner can raise it"
 
 func TestBudgetRefuses(t *testing.T) {
 	full := act{chunks: append(say("hi"), used(1000, 100))}

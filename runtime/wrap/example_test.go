@@ -32,7 +32,7 @@ func Example() {
 	}
 	// Output:
 	// covia_read {"path":"w/notes"}
-	// budget "run" is spent: 1 of 1 call: whoever set it can raise it
+	// budget "run" is spent: 1 of 1 call: the owner can raise it
 }
 
 // Whoever has an answer before the provider stands outside.

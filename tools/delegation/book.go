@@ -19,11 +19,7 @@ type revokeOutput struct {
 }
 
 func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out revokeOutput, err error) {
-	cid, err := in.parse()
-	if err != nil {
-		return out, err
-	}
-	token, err := d.known(ctx, cid)
+	cid, token, err := d.named(ctx, in)
 	if err != nil {
 		return out, err
 	}

@@ -178,6 +178,16 @@ func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Abilit
 	return nil
 }
 
+// named reads a token's CID from an input, and returns the token if it is known.
+func (d *Desk) named(ctx context.Context, in tokenInput) (ucan.CID, *ucan.Link, error) {
+	cid, err := in.parse()
+	if err != nil {
+		return cid, nil, err
+	}
+	token, err := d.known(ctx, cid)
+	return cid, token, err
+}
+
 // known returns a token, nil for one that is not stored.
 func (d *Desk) known(ctx context.Context, c ucan.CID) (*ucan.Link, error) {
 	l, err := d.Verifier.Store.Get(ctx, c)

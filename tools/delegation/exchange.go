@@ -177,11 +177,7 @@ type exportOutput struct {
 // concerns: who issued it, received it, owns what it gives, or has issued or
 // received another token of the chain.
 func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out exportOutput, err error) {
-	cid, err := in.parse()
-	if err != nil {
-		return out, err
-	}
-	token, err := d.known(ctx, cid)
+	cid, token, err := d.named(ctx, in)
 	if err != nil {
 		return out, err
 	}

@@ -31,7 +31,7 @@ func (e *BudgetError) Error() string {
 	if e.Held > 0 {
 		text += fmt.Sprintf(", and %s held by calls that run now: try again when they have ended", e.show(e.Held))
 	}
-	return text + ": whoever set it can raise it"
+	return text + ": the owner can raise it"
 }
 
 // show is an amount of the budget's kind.

@@ -18,17 +18,17 @@ func TestBudgetErrorIsTold(t *testing.T) {
 	}{
 		{
 			spend.BudgetError{Budget: "run of boss", Kind: "money", Spent: 502_500, Limit: 500_000},
-			`budget "run of boss" is spent: 0.5025 of 0.50 money: whoever set it can raise it`,
+			`budget "run of boss" is spent: 0.5025 of 0.50 money: the owner can raise it`,
 			`{"budget":"run of boss","kind":"money","spent":0.5025,"limit":0.50}`,
 		},
 		{
 			spend.BudgetError{Budget: "b", Kind: "tokens", Spent: 7, Held: 10_000, Limit: 10_000},
-			`budget "b" is spent: 7 of 10000 tokens, and 10000 held by calls that run now: try again when they have ended: whoever set it can raise it`,
+			`budget "b" is spent: 7 of 10000 tokens, and 10000 held by calls that run now: try again when they have ended: the owner can raise it`,
 			`{"budget":"b","kind":"tokens","spent":7,"held":10000,"limit":10000}`,
 		},
 		{
 			spend.BudgetError{Budget: "b", Kind: "calls", Spent: 1, Limit: 1},
-			`budget "b" is spent: 1 of 1 call: whoever set it can raise it`,
+			`budget "b" is spent: 1 of 1 call: the owner can raise it`,
 			`{"budget":"b","kind":"calls","spent":1,"limit":1}`,
 		},
 	} {

@@ -23,9 +23,10 @@ import (
 	"usher/venue/store"
 )
 
-// Book keeps the accounts of a venue. There is one budget in memory for each account, as long as anything can charge it: turns and
-// background work share it, so that nothing is spent twice. It is reached by a
-// weak pointer, as nobody knows when the last of them has ended.
+// Book keeps the accounts of a venue. There is one budget in memory for each
+// account, as long as anything can charge it: turns and background work share it,
+// so that nothing is spent twice. It is reached by a weak pointer, as nobody knows
+// when the last of them has ended.
 //
 // Totals are stored with the log entry that the spending belongs to. What
 // limits something is stored before each model call too, with what the call may

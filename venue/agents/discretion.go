@@ -26,7 +26,7 @@ type budgetHiddenError struct {
 }
 
 func (e *budgetHiddenError) Error() string {
-	return fmt.Sprintf("the budget of %s is spent, in %s: whoever set it can raise it", e.Budget, e.Kind)
+	return fmt.Sprintf("the budget of %s is spent, in %s: the owner can raise it", e.Budget, e.Kind)
 }
 
 // Code is that of the error that it stands for.
