@@ -58,7 +58,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 	if err != nil {
 		return -1, fmt.Errorf("search proofs: %w", err)
 	}
-	s.lists = s.v.Store.refs(a, place{child.owner, pathKey(child.path)}, s.lists[:0])
+	s.lists = a.on(place{child.owner, pathKey(child.path)}, s.lists[:0])
 	any := false
 	for _, list := range s.lists {
 		for i := range list {
@@ -77,7 +77,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 			}
 		}
 	}
-	if l := s.v.Store.tellRevoked(a, &child); l != nil {
+	if l := a.tellRevoked(&child); l != nil {
 		s.fail(ErrRevoked, l, "", n.depth)
 	}
 	switch {

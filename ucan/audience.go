@@ -1,25 +1,21 @@
 package ucan
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"math"
 	"slices"
 	"strings"
 
 	"usher/caps"
 )
 
-// audience holds the tokens made out to one principal that are not revoked for
-// good, by what they grant, those that end last first: a search looks at the few
-// that can matter, and never at what ran out. Store.mu guards it; its lists are
-// replaced whole, so that a list which was taken stays as it was.
+// audience holds the tokens made out to one principal by what they grant, those
+// that end last first: a search looks at the few that can matter, and never at what
+// ran out. It never changes: a new token or a revocation has it read again.
 type audience struct {
-	ready  bool // everything stored has been added
-	has    map[CID]bool
-	by     map[place][]ref
-	passes []ref // those that hand on what their proof gives, wherever that is
-
+	// by is nil while the audience is read. Below the zero place are those that hand
+	// on what their proof gives, wherever that is.
+	by      map[place][]ref
 	revoked []*Link // some that are revoked for good, to say so
 }
 
@@ -39,111 +35,44 @@ type ref struct {
 	exp   int64
 }
 
+func (r ref) at() *grant { return &r.link.resolved.Load().grants[r.grant] }
+
 func later(a, b ref) int {
-	switch {
-	case a.exp != b.exp:
-		return int(max(-1, min(1, b.exp-a.exp)))
-	default:
-		return slices.Compare(a.link.CID.hash[:], b.link.CID.hash[:])
-	}
-}
-
-// lists calls fn for each list that a token is in.
-func (a *audience) lists(l *Link, fn func(list *[]ref, r ref)) {
-	grants := l.resolved.Load().grants
-	for i := range grants {
-		g, r := &grants[i], ref{l, i, l.exp}
-		if g.passes {
-			fn(&a.passes, r)
-			continue
-		}
-		p := place{g.owner, pathKey(g.path)}
-		list := a.by[p]
-		if fn(&list, r); len(list) == 0 {
-			delete(a.by, p)
-		} else {
-			a.by[p] = list
-		}
-	}
-}
-
-func (a *audience) add(l *Link) {
-	if r := l.resolved.Load(); a.has[l.CID] || r == nil || r.err != nil {
-		return
-	}
-	a.has[l.CID] = true
-	a.lists(l, func(list *[]ref, r ref) {
-		if !a.ready {
-			*list = append(*list, r) // nobody has taken it, and it is sorted at the end
-			return
-		}
-		i, _ := slices.BinarySearchFunc(*list, r, later)
-		*list = slices.Insert(slices.Clone(*list), i, r)
-	})
-}
-
-func (a *audience) drop(l *Link) {
-	if !a.has[l.CID] {
-		return
-	}
-	delete(a.has, l.CID)
-	a.tell(l)
-	a.lists(l, func(list *[]ref, _ ref) {
-		*list = slices.DeleteFunc(slices.Clone(*list), func(r ref) bool { return r.link.CID == l.CID })
-	})
-}
-
-func (a *audience) tell(l *Link) {
-	if len(a.revoked) < maxTold {
-		a.revoked = append(a.revoked, l)
-	}
-}
-
-func (a *audience) sort() {
-	for _, list := range a.by {
-		slices.SortFunc(list, later)
-	}
-	slices.SortFunc(a.passes, later)
-	a.ready = true
+	return cmp.Or(cmp.Compare(b.exp, a.exp), slices.Compare(a.link.CID.hash[:], b.link.CID.hash[:]))
 }
 
 // pathKey is the text of a path; its prefixes up to a slash are the keys of the
 // paths above it.
 func pathKey(path caps.Resource) string { return strings.TrimRight(path.String(), "/") }
 
-// above returns the key one segment up; ok is false at the root.
-func above(key string) (up string, ok bool) {
-	if key == "" {
-		return "", false
-	}
-	i := strings.LastIndexByte(key, '/')
-	if i < 0 {
-		return "", true
-	}
-	return strings.TrimRight(key[:i], "/"), true
-}
-
-// refs appends the lists of what is made out to a on a resource and on those above
-// it.
-func (s *Store) refs(a *audience, p place, lists [][]ref) [][]ref {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for more := true; more; p.path, more = above(p.path) {
+// on appends the lists of what is made out to a on a resource and on those above it.
+func (a *audience) on(p place, lists [][]ref) [][]ref {
+	for {
 		if list := a.by[p]; len(list) > 0 {
 			lists = append(lists, list)
 		}
+		if p.path == "" {
+			break
+		}
+		p.path = strings.TrimRight(p.path[:max(0, strings.LastIndexByte(p.path, '/'))], "/")
 	}
-	if len(a.passes) > 0 {
-		lists = append(lists, a.passes)
+	if list := a.by[place{}]; len(list) > 0 {
+		lists = append(lists, list)
 	}
 	return lists
 }
 
+// all lists what an audience holds.
+func (a *audience) all() (list []ref) {
+	for _, refs := range a.by {
+		list = append(list, refs...)
+	}
+	return list
+}
+
 // tellRevoked returns a revoked token that would have covered what is asked, if one
 // is remembered.
-func (s *Store) tellRevoked(a *audience, child *grant) *Link {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func (a *audience) tellRevoked(child *grant) *Link {
 	for _, l := range a.revoked {
 		if slices.ContainsFunc(l.resolved.Load().grants, func(g grant) bool { return g.covers(child) }) {
 			return l
@@ -153,81 +82,64 @@ func (s *Store) tellRevoked(a *audience, child *grant) *Link {
 }
 
 // audience returns what is made out to a principal, from memory, or else from the
-// disk. Tokens stored while it reads are added by Put, because the entry is there
-// before the scan begins.
+// disk.
 func (s *Store) audience(ctx context.Context, aud DID) (*audience, error) {
 	s.mu.RLock()
 	a := s.audiences[aud]
-	ready := a != nil && a.ready
 	s.mu.RUnlock()
-	if ready {
+	if a != nil && a.by != nil {
 		return a, nil
 	}
+	return s.readAudience(ctx, aud)
+}
+
+func (s *Store) readAudience(ctx context.Context, aud DID) (*audience, error) {
+	reading := &audience{} // whatever changes meanwhile takes it out again
 	s.mu.Lock()
-	if a = s.audiences[aud]; a == nil {
-		if len(s.audiences) >= s.maxAudiences {
-			for d := range s.audiences {
-				delete(s.audiences, d)
-				break
-			}
-		}
-		a = &audience{has: map[CID]bool{}, by: map[place][]ref{}}
-		s.audiences[aud] = a
-	}
+	remember(s.audiences, s.maxAudiences, aud, reading)
 	s.mu.Unlock()
 
-	links, err := s.read(ctx, keyAudience+aud.key(), math.MaxInt)
-	if err != nil {
-		return nil, err
+	a := &audience{by: map[place][]ref{}}
+	for l, err := range s.ByAudience(ctx, aud) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !s.dead(l):
+			a.add(l)
+		case len(a.revoked) < maxTold:
+			a.revoked = append(a.revoked, l)
+		}
 	}
-	revoked, err := s.read(ctx, keyRetired+aud.key(), maxTold)
-	if err != nil {
-		return nil, err
+	for _, list := range a.by {
+		slices.SortFunc(list, later)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.ready {
-		return a, nil
+	if s.audiences[aud] == reading {
+		s.audiences[aud] = a
 	}
-	for _, l := range append(links, revoked...) {
-		if s.dead(l) {
-			a.tell(l)
-		} else {
-			a.add(l)
-		}
-	}
-	a.sort()
 	return a, nil
 }
 
-// read reads the tokens whose CIDs end the keys below prefix, at most so many.
-func (s *Store) read(ctx context.Context, prefix string, most int) ([]*Link, error) {
-	var links []*Link
-	cids, err := s.cids(ctx, prefix)
-	for _, c := range cids[:min(most, len(cids))] {
-		link, err := s.Get(ctx, c)
-		if errors.Is(err, ErrMissingProof) {
-			continue // swept since
+func (a *audience) add(l *Link) {
+	for i, g := range l.resolved.Load().grants {
+		p := place{g.owner, pathKey(g.path)}
+		if g.passes {
+			p = place{}
 		}
-		if err != nil {
-			return nil, err
-		}
-		links = append(links, link)
+		a.by[p] = append(a.by[p], ref{l, i, l.exp})
 	}
-	return links, err
 }
 
 // dead reports whether a token is revoked for good, whatever chain it stands in:
-// by its issuer, or by the owner of all that it grants. s.mu is held.
-func (s *Store) dead(l *Link) bool {
-	return slices.ContainsFunc(s.revoked[l.CID], l.endsBy)
-}
+// by its issuer, or by the owner of all that it grants.
+func (s *Store) dead(l *Link) bool { return slices.ContainsFunc(s.revokersOf(l.CID), l.endsBy) }
 
 // endsBy reports whether a revocation by d ends the token in every chain.
 func (l *Link) endsBy(d DID) bool {
 	if d == l.Issuer || d == l.Subject {
 		return true
 	}
-	r := l.resolved.Load()
-	return r != nil && len(r.grants) > 0 && !slices.ContainsFunc(r.grants, func(g grant) bool { return g.owner != d })
+	grants := l.resolved.Load().grants
+	return len(grants) > 0 && !slices.ContainsFunc(grants, func(g grant) bool { return g.owner != d })
 }

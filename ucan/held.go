@@ -107,7 +107,7 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) ([]grant, erro
 	if err != nil {
 		return nil, err
 	}
-	all := v.Store.all(a)
+	all := a.all()
 	least := v.times(0).least
 	all = slices.DeleteFunc(all, func(r ref) bool { return r.exp < least })
 	first := func(r ref) int {
@@ -149,7 +149,7 @@ func (v *Verifier) sources(ctx context.Context, l *Link, can caps.Ability, owner
 	if err != nil {
 		return to, err
 	}
-	for _, r := range v.Store.all(a) {
+	for _, r := range a.all() {
 		g := r.link.resolved.Load().grants[r.grant]
 		if !g.can.Covers(can) || r.link.Format == Native && r.link.Subject != l.Subject {
 			continue
@@ -187,17 +187,6 @@ func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by signed
 		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner {
 			list = appendGrant(list, part)
 		}
-	}
-	return list
-}
-
-// all lists what an audience holds.
-func (s *Store) all(a *audience) []ref {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	list := slices.Clone(a.passes)
-	for _, refs := range a.by {
-		list = append(list, refs...)
 	}
 	return list
 }

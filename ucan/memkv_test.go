@@ -18,8 +18,6 @@ type memKV struct {
 	syncs int
 	fail  error // returned by Apply, when set
 	stuck error // returned by Sync, when set
-
-	scanned func() // called with the last page, when set
 }
 
 type memValue struct {
@@ -54,9 +52,6 @@ func (m *memKV) PageKeys(_ context.Context, prefix, from string, limit int) (key
 			return keys, k, nil
 		}
 		keys = append(keys, k)
-	}
-	if m.scanned != nil {
-		m.scanned()
 	}
 	return keys, "", nil
 }

@@ -64,7 +64,7 @@ func openRevocation(raw []byte) (*Revocation, error) {
 // Revocation signs a revocation of target. The nonce follows from both, so that
 // revoking twice gives one record.
 func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
-	nonce := sha256.Sum256([]byte("revoke" + target.short() + k.DID().s))
+	nonce := sha256.Sum256([]byte("revoke" + target.key() + k.DID().s))
 	inv, err := k.Invoke(Call{
 		Subject: k.DID(), Can: revokeAbility, Args: map[string]any{revokeArg: target},
 		Issued: at, Expires: at.Add(5 * time.Minute), Nonce: nonce[:16],
@@ -166,45 +166,51 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *
 func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, target *Link) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	s.mu.RLock()
-	known, unbound := slices.Contains(s.revoked[r.Target], revoker), s.unbound[revoker]
-	s.mu.RUnlock()
-	if !known && target == nil && unbound >= s.maxUnbound {
-		return &VerifyError{Err: ErrBudget, CID: r.Target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, unbound)}
+	known := slices.Contains(s.revokersOf(r.Target), revoker)
+	key := keyRevocation + r.Target.key() + revoker.key()
+	put := map[string][]byte{key: r.raw}
+	switch {
+	case target != nil:
+		put[expiryKey(target.exp, key)] = nil
+	case !known:
+		left, _, err := s.kv.PageKeys(ctx, keyUnknown+revoker.key(), "", s.maxUnknown)
+		if err != nil {
+			return fmt.Errorf("count revocations: %w", err)
+		}
+		if len(left) >= s.maxUnknown {
+			return &VerifyError{Err: ErrBudget, CID: r.Target, Detail: fmt.Sprintf("%s has revoked %d tokens that are not known here; store the token first", revoker, len(left))}
+		}
+		put[keyUnknown+revoker.key()+r.Target.key()] = nil
 	}
-	expiry, ends := int64(unknownExpiry), target != nil && target.endsBy(revoker)
-	if target != nil {
-		expiry = target.exp
-	}
-	key := keyRevocation + r.Target.short() + revoker.key()
-	put := map[string][]byte{key: r.raw, expiryKey(expiry, key): {}}
-	var del []string
-	if ends { // no search meets it again
-		put[keyRetired+target.audiencePlace()] = nil
-		del = []string{keyAudience + target.audiencePlace()}
-	}
-	if _, err := s.kv.Apply(ctx, nil, put, del); err != nil {
+	if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
 		return fmt.Errorf("store revocation of %s: %w", r.Target, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !known {
 		s.revoked[r.Target] = append(slices.Clip(s.revoked[r.Target]), revoker)
-		if target == nil {
-			s.unbound[revoker]++
-		}
 	}
-	if ends && s.audiences[target.Audience] != nil {
-		s.audiences[target.Audience].drop(target)
+	if target != nil {
+		delete(s.audiences, target.Audience)
 	}
 	return nil
+}
+
+// revocationAt takes the key of a revocation apart.
+func revocationAt(key string) (target CID, revoker DID, ok bool) {
+	b := []byte(key[len(keyRevocation):])
+	if len(b) != cidBytes+keySize {
+		return target, revoker, false
+	}
+	target, ok = cidFromBytes(b[:cidBytes])
+	return target, didOf(b[cidBytes:]), ok
 }
 
 // Revocations lists the signed revocations of a token.
 func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
 	var list []*Revocation
 	for _, d := range s.revokersOf(c) {
-		raw, rev, err := s.kv.Get(ctx, keyRevocation+c.short()+d.key())
+		raw, rev, err := s.kv.Get(ctx, keyRevocation+c.key()+d.key())
 		if err != nil {
 			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
 		}

@@ -30,7 +30,7 @@ const (
 	maxCachedAudiences = 1 << 16 // principals, with all that is made out to them
 	// Revocations of tokens that are not stored stay for ever, since nothing says
 	// when they are over, so each revoker may leave this many.
-	maxUnboundRevocations = 1000
+	maxUnknownRevocations = 1000
 )
 
 // Store holds tokens, revocations and used invocations. All revocations, and the
@@ -40,11 +40,10 @@ const (
 type Store struct {
 	kv KV
 
-	maxTokens, maxAudiences, maxUnbound int
+	maxTokens, maxAudiences, maxUnknown int
 
-	// changes makes a change of the tokens or the revocations on disk and in memory
-	// one step, so that neither overlooks the other between the two. It is taken
-	// before mu.
+	// changes makes a change of the revocations on disk and in memory one step. It
+	// is taken before mu.
 	changes sync.Mutex
 
 	// mu guards what follows. It is never held during a call to kv.
@@ -52,66 +51,38 @@ type Store struct {
 	tokens    map[CID]*Link
 	audiences map[DID]*audience
 	revoked   map[CID][]DID
-	unbound   map[DID]int // revocations of unknown tokens, by revoker
 }
 
 // OpenStore reads the revocations and returns the store, which has all of kv.
 func OpenStore(ctx context.Context, kv KV) (*Store, error) {
-	s := &Store{kv: kv, maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences, maxUnbound: maxUnboundRevocations}
-	if err := s.refresh(ctx); err != nil {
+	s := &Store{
+		kv: kv, maxTokens: maxCachedTokens, maxAudiences: maxCachedAudiences, maxUnknown: maxUnknownRevocations,
+		tokens: map[CID]*Link{}, audiences: map[DID]*audience{}, revoked: map[CID][]DID{},
+	}
+	keys, err := s.keys(ctx, keyRevocation)
+	for _, key := range keys {
+		c, revoker, ok := revocationAt(key)
+		if !ok {
+			err = fmt.Errorf("a revocation has a key of %d bytes", len(key))
+			break
+		}
+		s.revoked[c] = append(s.revoked[c], revoker)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open token store: %w", err)
 	}
 	return s, nil
 }
 
-// refresh reads the revocations again and forgets everything else that is cached.
-func (s *Store) refresh(ctx context.Context) error {
-	s.changes.Lock()
-	defer s.changes.Unlock()
-	revoked := map[CID][]DID{}
-	err := s.scan(ctx, keyRevocation, func(key string) (bool, error) {
-		if len(key) != shortCID+keySize {
-			return false, fmt.Errorf("revocation key of %d bytes", len(key))
-		}
-		c := cidFromShort([]byte(key[:shortCID]))
-		revoked[c] = append(revoked[c], didOf([]byte(key[shortCID:])))
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("read revocations: %w", err)
-	}
-	unbound := map[DID]int{}
-	err = s.scan(ctx, expiryKey(unknownExpiry, keyRevocation), func(key string) (bool, error) {
-		if len(key) != shortCID+keySize {
-			return false, fmt.Errorf("revocation key of %d bytes", len(key))
-		}
-		unbound[didOf([]byte(key[shortCID:]))]++
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("count revocations: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tokens, s.audiences, s.revoked, s.unbound = map[CID]*Link{}, map[DID]*audience{}, revoked, unbound
-	return nil
-}
-
-// scan gives the keys below prefix without it.
-func (s *Store) scan(ctx context.Context, prefix string, fn func(key string) (more bool, err error)) error {
+// keys returns the keys below prefix.
+func (s *Store) keys(ctx context.Context, prefix string) (all []string, err error) {
 	for next := ""; ; {
-		var keys []string
-		var err error
-		if keys, next, err = s.kv.PageKeys(ctx, prefix, next, 256); err != nil {
-			return err
+		var page []string
+		if page, next, err = s.kv.PageKeys(ctx, prefix, next, 256); err != nil {
+			return nil, err
 		}
-		for _, key := range keys {
-			if more, err := fn(key[len(prefix):]); !more || err != nil {
-				return err
-			}
-		}
-		if next == "" {
-			return nil
+		if all = append(all, page...); next == "" {
+			return all, nil
 		}
 	}
 }
@@ -125,46 +96,30 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 	if _, err := link.resolve(s.finder(ctx)); err != nil {
 		return fmt.Errorf("store token: %w", err)
 	}
-	token := keyToken + link.CID.short()
-	put := map[string][]byte{token: link.raw, keyIssuer + link.issuerPlace(): nil, expiryKey(link.exp, token): nil}
-	s.changes.Lock() // a revocation comes before or after
-	defer s.changes.Unlock()
-	s.mu.RLock()
-	dead := s.dead(link)
-	s.mu.RUnlock()
-	if dead {
-		put[keyRetired+link.audiencePlace()] = nil
-	} else {
-		put[keyAudience+link.audiencePlace()] = nil
+	token := keyToken + link.CID.key()
+	put := map[string][]byte{token: link.raw, expiryKey(link.exp, token): nil}
+	for _, key := range link.indexed() {
+		put[key] = nil
 	}
-	moved, err := s.kv.Apply(ctx, map[string]uint64{token: 0}, put, nil)
-	if err != nil {
+	if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
 		return fmt.Errorf("store token %s: %w", link.CID, err)
-	}
-	if moved != "" {
-		// The key is the hash of the value: whoever wrote it wrote the same.
-		if _, rev, err := s.kv.Get(ctx, token); err != nil || rev == 0 {
-			return fmt.Errorf("store token %s: %w", link.CID, errors.Join(err, errors.New("another transaction won; try again")))
-		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cache(link)
-	if a := s.audiences[link.Audience]; a != nil && !dead {
-		a.add(link)
-	}
+	remember(s.tokens, s.maxTokens, link.CID, link)
+	delete(s.audiences, link.Audience)
 	return nil
 }
 
-// cache remembers a token; s.mu is held.
-func (s *Store) cache(link *Link) {
-	if len(s.tokens) >= s.maxTokens {
-		for c := range s.tokens { // any: the next read brings it back
-			delete(s.tokens, c)
+// remember puts a value into memory, in the place of any other where that is full.
+func remember[K comparable, V any](memory map[K]V, most int, key K, v V) {
+	if len(memory) >= most {
+		for other := range memory {
+			delete(memory, other)
 			break
 		}
 	}
-	s.tokens[link.CID] = link
+	memory[key] = v
 }
 
 // Get returns a token, or an error that wraps [ErrMissingProof].
@@ -175,20 +130,20 @@ func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
 	if link != nil {
 		return link, nil
 	}
-	raw, rev, err := s.kv.Get(ctx, keyToken+c.short())
-	if err != nil {
-		return nil, fmt.Errorf("read token %s: %w", c, err)
-	}
-	if rev == 0 {
+	raw, rev, err := s.kv.Get(ctx, keyToken+c.key())
+	if err == nil && rev == 0 {
 		return nil, &VerifyError{Err: ErrMissingProof, CID: c}
 	}
-	if link, err = (Limits{}).decode(raw); err != nil {
-		return nil, fmt.Errorf("read token %s: %w", c, err)
+	if err == nil {
+		link, err = Limits{}.decode(raw)
 	}
-	if link.CID != c {
-		return nil, fmt.Errorf("read token %s: the store holds %s in its place", c, link.CID)
+	if err == nil && link.CID != c {
+		err = fmt.Errorf("the store holds %s in its place", link.CID)
 	}
-	if _, err := link.resolve(s.finder(ctx)); err != nil {
+	if err == nil {
+		_, err = link.resolve(s.finder(ctx))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read token %s: %w", c, err)
 	}
 	s.mu.Lock()
@@ -196,7 +151,7 @@ func (s *Store) Get(ctx context.Context, c CID) (*Link, error) {
 	if have := s.tokens[c]; have != nil {
 		return have, nil
 	}
-	s.cache(link)
+	remember(s.tokens, s.maxTokens, c, link)
 	return link, nil
 }
 
@@ -204,10 +159,9 @@ func (s *Store) finder(ctx context.Context) func(CID) (*Link, error) {
 	return func(c CID) (*Link, error) { return s.Get(ctx, c) }
 }
 
-// ByAudience lists the tokens made out to a principal, soonest expiry first, and
-// after them those that are revoked for good.
+// ByAudience lists the tokens made out to a principal, soonest expiry first.
 func (s *Store) ByAudience(ctx context.Context, aud DID) iter.Seq2[*Link, error] {
-	return s.list(ctx, keyAudience+aud.key(), keyRetired+aud.key())
+	return s.list(ctx, keyAudience+aud.key())
 }
 
 // ByIssuer lists the tokens that a principal issued.
@@ -215,20 +169,21 @@ func (s *Store) ByIssuer(ctx context.Context, iss DID) iter.Seq2[*Link, error] {
 	return s.list(ctx, keyIssuer+iss.key())
 }
 
-// list reads the tokens whose CIDs end the keys below the prefixes. The CIDs are
-// read first, so the loop's body may write to the store.
-func (s *Store) list(ctx context.Context, prefixes ...string) iter.Seq2[*Link, error] {
+// list reads the tokens whose CIDs end the keys below prefix. The keys are read
+// first, so the loop's body may write to the store.
+func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*Link, error] {
 	return func(yield func(*Link, error) bool) {
-		var cids []CID
-		for _, prefix := range prefixes {
-			more, err := s.cids(ctx, prefix)
-			if err != nil {
-				yield(nil, err)
+		keys, err := s.keys(ctx, prefix)
+		if err != nil {
+			yield(nil, fmt.Errorf("list tokens: %w", err))
+			return
+		}
+		for _, key := range keys {
+			c, ok := cidFromBytes([]byte(key[max(0, len(key)-cidBytes):]))
+			if !ok {
+				yield(nil, fmt.Errorf("list tokens: a key of %d bytes", len(key)))
 				return
 			}
-			cids = append(cids, more...)
-		}
-		for _, c := range cids {
 			link, err := s.Get(ctx, c)
 			if errors.Is(err, ErrMissingProof) {
 				continue // swept since
@@ -238,19 +193,4 @@ func (s *Store) list(ctx context.Context, prefixes ...string) iter.Seq2[*Link, e
 			}
 		}
 	}
-}
-
-func (s *Store) cids(ctx context.Context, prefix string) ([]CID, error) {
-	var cids []CID
-	err := s.scan(ctx, prefix, func(key string) (bool, error) {
-		if len(key) < shortCID {
-			return false, fmt.Errorf("index key of %d bytes", len(key))
-		}
-		cids = append(cids, cidFromShort([]byte(key[len(key)-shortCID:])))
-		return true, nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
-	}
-	return cids, nil
 }

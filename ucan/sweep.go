@@ -26,7 +26,7 @@ func (s *Store) use(ctx context.Context, inv *Invocation) error {
 	return nil
 }
 
-// sweepBatch bounds what one transaction sweeps: a token has six keys.
+// sweepBatch bounds what one transaction sweeps: a token has four keys.
 const sweepBatch = 80
 
 // Sweep removes the tokens, used invocations and revocations of tokens that
@@ -51,56 +51,6 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
 	}
 }
 
-// sweep removes the next entries that expired before a time.
-func (s *Store) sweep(ctx context.Context, before string) (int, error) {
-	s.changes.Lock()
-	defer s.changes.Unlock()
-	listed, _, err := s.kv.PageKeys(ctx, keyExpiry, "", sweepBatch)
-	if err != nil {
-		return 0, err
-	}
-	var keys, del []string
-	for _, entry := range listed {
-		const at = len(keyExpiry) + 8
-		if len(entry) < at || entry[len(keyExpiry):at] >= before {
-			break
-		}
-		more, err := s.keysOf(ctx, entry[at:])
-		if err != nil {
-			return 0, err
-		}
-		keys, del = append(keys, entry[at:]), append(append(del, entry), more...)
-	}
-	if len(keys) == 0 {
-		return 0, nil
-	}
-	if _, err := s.kv.Apply(ctx, nil, nil, del); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range keys {
-		s.forget(key)
-	}
-	return len(keys), nil
-}
-
-// keysOf lists every key of what lies at one, that by its expiry excepted.
-func (s *Store) keysOf(ctx context.Context, key string) ([]string, error) {
-	if !strings.HasPrefix(key, keyToken) {
-		return []string{key}, nil
-	}
-	raw, rev, err := s.kv.Get(ctx, key)
-	if err != nil || rev == 0 {
-		return []string{key}, err
-	}
-	l, err := Limits{}.decode(raw)
-	if err != nil {
-		return nil, err
-	}
-	return []string{key, keyIssuer + l.issuerPlace(), keyAudience + l.audiencePlace(), keyRetired + l.audiencePlace()}, nil
-}
-
 // agree returns the earlier of before and what the last sweep was told, which it
 // replaces.
 func (s *Store) agree(ctx context.Context, before int64) (int64, error) {
@@ -114,18 +64,61 @@ func (s *Store) agree(ctx context.Context, before int64) (int64, error) {
 	return min(before, int64(binary.BigEndian.Uint64(last))), nil
 }
 
+// sweep removes the next entries that expired before a time.
+func (s *Store) sweep(ctx context.Context, before string) (n int, err error) {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	listed, _, err := s.kv.PageKeys(ctx, keyExpiry, "", sweepBatch)
+	if err != nil {
+		return 0, err
+	}
+	var gone []string
+	for _, entry := range listed {
+		const at = len(keyExpiry) + 8
+		if len(entry) < at || entry[len(keyExpiry):at] >= before {
+			break
+		}
+		key := entry[at:]
+		gone = append(gone, entry, key)
+		if strings.HasPrefix(key, keyToken) {
+			raw, rev, err := s.kv.Get(ctx, key)
+			if err != nil {
+				return 0, err
+			}
+			if rev != 0 {
+				l, err := Limits{}.decode(raw)
+				if err != nil {
+					return 0, err
+				}
+				gone = append(gone, l.indexed()...)
+			}
+		}
+		n++
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	if _, err := s.kv.Apply(ctx, nil, nil, gone); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range gone {
+		s.forget(key)
+	}
+	return n, nil
+}
+
 // forget drops from memory what was swept; s.mu is held.
 func (s *Store) forget(key string) {
-	place := []byte(key[2:])
-	switch key[:2] {
+	switch place := []byte(key[2:]); key[:2] {
 	case keyToken:
-		c := cidFromShort(place)
-		if l := s.tokens[c]; l != nil {
-			delete(s.audiences, l.Audience) // read again, without it, when it is needed
-		}
+		c, _ := cidFromBytes(place)
 		delete(s.tokens, c)
+	case keyAudience:
+		delete(s.audiences, didOf(place[:keySize])) // read again, without it, when it is needed
 	case keyRevocation:
-		c, revoker := cidFromShort(place[:shortCID]), didOf(place[shortCID:])
+		c, revoker, _ := revocationAt(key)
 		left := slices.DeleteFunc(slices.Clone(s.revoked[c]), func(d DID) bool { return d == revoker })
 		if s.revoked[c] = left; len(left) == 0 {
 			delete(s.revoked, c)
