@@ -242,7 +242,7 @@ func policyFixtures(t *testing.T) {
 						ok = !want
 						break
 					}
-					ok = ok && s.match(intify(c.Args)) == isTrue
+					ok = ok && s(intify(c.Args)) == isTrue
 				}
 				if ok != want {
 					t.Errorf("case %d, policy %d: %v matches %v: %v; want %v", i, j, pol, c.Args, ok, want)

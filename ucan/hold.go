@@ -63,8 +63,8 @@ func (s *search) holds(l *Link, height int) bool {
 // counts checks the conditions of a token that stands in the chain itself: its
 // policy, and what the agents that signed it hold.
 func (s *search) counts(l *Link, height int) bool {
-	for i := range l.policy {
-		if l.policy[i].match(s.policyArgs()) != isTrue {
+	for _, holds := range l.policy {
+		if holds(s.policyArgs()) != isTrue {
 			return s.fail(ErrPolicy, l, "", height)
 		}
 	}

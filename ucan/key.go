@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 )
 
@@ -21,6 +22,26 @@ type private struct {
 	mu  sync.RWMutex
 	key ed25519.PrivateKey // nil once zeroed
 }
+
+// secret is embedded in what holds one: there is no verb and no encoder that prints
+// it.
+type secret struct{}
+
+const redacted = "[redacted]"
+
+var (
+	_ fmt.Formatter  = secret{}
+	_ slog.LogValuer = secret{}
+)
+
+// Format prints "[redacted]" for every verb, as LogValue and MarshalText do.
+func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue is Format for logs.
+func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText is Format for encoders, of JSON too.
+func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // NewKey makes a key from 32 bytes of rand, which is crypto/rand.Reader outside
 // tests.
@@ -39,7 +60,11 @@ func KeyFromSeed(seed []byte) (Key, error) {
 	if len(seed) != ed25519.SeedSize {
 		return Key{}, fmt.Errorf("make key: the seed has %d bytes; it needs %d", len(seed), ed25519.SeedSize)
 	}
-	if allZero(seed) {
+	var or byte
+	for _, b := range seed {
+		or |= b
+	}
+	if or == 0 {
 		return Key{}, errors.New("make key: the seed is all zeros; the random source does not work")
 	}
 	key := ed25519.NewKeyFromSeed(seed)
@@ -57,18 +82,29 @@ func (k Key) DID() DID {
 // IsZero reports whether k is no key at all.
 func (k Key) IsZero() bool { return k.p == nil }
 
-// Sign returns the 64-byte Ed25519 signature of msg. A zero or erased key
-// returns nil, which verifies nowhere.
-func (k Key) Sign(msg []byte) []byte {
+// with calls fn with the secret, unless the key is zero or erased.
+func (k Key) with(fn func(ed25519.PrivateKey)) {
 	if k.p == nil {
-		return nil
+		return
 	}
 	k.p.mu.RLock()
 	defer k.p.mu.RUnlock()
-	if k.p.key == nil {
-		return nil
+	if k.p.key != nil {
+		fn(k.p.key)
 	}
-	return ed25519.Sign(k.p.key, msg)
+}
+
+// Sign returns the 64-byte Ed25519 signature of msg. A zero or erased key
+// returns nil, which verifies nowhere.
+func (k Key) Sign(msg []byte) (sig []byte) {
+	k.with(func(key ed25519.PrivateKey) { sig = ed25519.Sign(key, msg) })
+	return sig
+}
+
+// seed returns a copy; the caller clears it. Nil for a zero or erased key.
+func (k Key) seed() (seed []byte) {
+	k.with(func(key ed25519.PrivateKey) { seed = key.Seed() })
+	return seed
 }
 
 // Zero overwrites the secret in every copy of k.
@@ -80,55 +116,4 @@ func (k Key) Zero() {
 	defer k.p.mu.Unlock()
 	clear(k.p.key)
 	k.p.key = nil
-}
-
-// seed returns a copy; the caller clears it. Nil for a zero or erased key.
-func (k Key) seed() []byte {
-	if k.p == nil {
-		return nil
-	}
-	k.p.mu.RLock()
-	defer k.p.mu.RUnlock()
-	if k.p.key == nil {
-		return nil
-	}
-	return k.p.key.Seed()
-}
-
-// Seal returns the key encrypted for storage, its DID bound inside.
-func (k Key) Seal(s *Sealer) ([]byte, error) {
-	seed := k.seed()
-	defer clear(seed)
-	if seed == nil {
-		return nil, errors.New("seal key: it is zero or erased")
-	}
-	return s.Seal(keyName(k.DID()), seed)
-}
-
-// OpenKey reads what [Key.Seal] wrote for the key of did; any other key is an
-// error.
-func OpenKey(s *Sealer, did DID, box []byte) (Key, error) {
-	seed, err := s.Open(keyName(did), box)
-	if err != nil {
-		return Key{}, fmt.Errorf("open key of %s: %w", did, err)
-	}
-	defer clear(seed)
-	k, err := KeyFromSeed(seed)
-	if err != nil {
-		return Key{}, fmt.Errorf("open key of %s: %w", did, err)
-	}
-	if k.DID() != did {
-		return Key{}, fmt.Errorf("open key of %s: the box holds the key of %s", did, k.DID())
-	}
-	return k, nil
-}
-
-func keyName(d DID) string { return "ed25519 " + d.String() }
-
-func allZero(b []byte) bool {
-	var or byte
-	for _, x := range b {
-		or |= x
-	}
-	return or == 0
 }

@@ -28,7 +28,7 @@ func TestKeyNeverPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := NewSealer(seed)
+	sealer, err := NewSealer(k, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

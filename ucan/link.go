@@ -33,7 +33,7 @@ type Link struct {
 
 	issKey   ed25519.PublicKey
 	grants   []grant
-	policy   []statement // native only: what the recognised resource leaves over
+	policy   []condition // native only: what the recognised resource leaves over
 	nbf, exp int64       // Unix seconds; nbf 0 is none, exp may be never
 
 	raw, signed, sig []byte

@@ -8,74 +8,12 @@ import (
 	"strings"
 )
 
-// statement is one condition of a UCAN 1.0 policy (delegation specification,
-// "Policy"), matched against the arguments of a call. Delegations that Usher
-// issues hold none: their resource is read apart from the policy. Numbers are
-// equal by value whatever their type; a key that is missing is null; a selector
-// that leads through something else denies, also under "not".
-type statement struct {
-	op    string
-	sel   selector
-	value any         // == != < <= > >= like
-	sub   []statement // not and or all any
-}
-
-// parseStatement reads what decodeValue gives.
-func parseStatement(item any, depth int) (statement, error) {
-	s, ok := item.([]any)
-	if !ok || depth <= 0 || len(s) < 2 || len(s) > 3 {
-		return statement{}, errors.New("a statement is a list of an operator and one or two operands")
-	}
-	op, _ := s[0].(string)
-	st := statement{op: op}
-	want := 3
-	switch op {
-	case "not", "and", "or":
-		want = 2
-	case "==", "!=", "<", "<=", ">", ">=", "like", "all", "any":
-	default:
-		return st, fmt.Errorf("operator %s is unknown", quoteShort(fmt.Sprint(s[0])))
-	}
-	if len(s) != want {
-		return st, fmt.Errorf("operator %q takes %d operands", op, want-1)
-	}
-	operand := s[want-1]
-	if want == 3 {
-		text, ok := s[1].(string)
-		if !ok {
-			return st, fmt.Errorf("the first operand of %q is a selector", op)
-		}
-		var err error
-		if st.sel, err = parseSelector(text); err != nil {
-			return st, err
-		}
-	}
-	var parts []any
-	switch op {
-	case "and", "or":
-		if parts, ok = operand.([]any); !ok {
-			return st, fmt.Errorf("the operand of %q is a list", op)
-		}
-	case "not", "all", "any":
-		parts = []any{operand}
-	case "like":
-		pattern, ok := operand.(string)
-		if !ok || !validGlob(pattern) {
-			return st, errors.New(`a pattern of "like" is a text in which a backslash stands before a star only`)
-		}
-		st.value = pattern
-	default:
-		st.value = operand
-	}
-	for _, p := range parts {
-		sub, err := parseStatement(p, depth-1)
-		if err != nil {
-			return st, err
-		}
-		st.sub = append(st.sub, sub)
-	}
-	return st, nil
-}
+// condition is one statement of a UCAN 1.0 policy (delegation specification,
+// "Policy"), asked about the arguments of a call. Delegations that Usher issues hold
+// none: their resource is read apart from the policy. Numbers are equal by value
+// whatever their type; a key that is missing is null; a selector that leads through
+// something else denies, also under "not".
+type condition func(args any) verdict
 
 // verdict is what a statement says; noData aborts the whole policy.
 type verdict int8
@@ -93,67 +31,122 @@ func verdictOf(ok bool) verdict {
 	return isFalse
 }
 
-func (s *statement) match(args any) verdict {
-	var at any
-	if s.sel != nil {
-		var ok bool
-		if at, ok = s.sel.find(args); !ok {
+// parseStatement reads a decoded statement.
+func parseStatement(item any, depth int) (condition, error) {
+	s, _ := item.([]any)
+	if depth <= 0 || len(s) < 2 || len(s) > 3 {
+		return nil, errors.New("a statement is a list of an operator and one or two operands")
+	}
+	op, _ := s[0].(string)
+	operand := s[len(s)-1]
+	list, isList := operand.([]any)
+	switch op {
+	case "not", "all", "any":
+		list = []any{operand}
+	case "and", "or":
+		if !isList {
+			return nil, fmt.Errorf("the operand of %q is a list", op)
+		}
+	default:
+		list = nil
+	}
+	var parts []condition
+	for _, p := range list {
+		part, err := parseStatement(p, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if op == "not" || op == "and" || op == "or" {
+		if len(s) != 2 {
+			return nil, fmt.Errorf("operator %q takes one operand", op)
+		}
+		return join(op, parts), nil
+	}
+	text, ok := s[1].(string)
+	if len(s) != 3 || !ok {
+		return nil, fmt.Errorf("operator %s takes a selector and another operand, or is unknown", quoteShort(fmt.Sprint(s[0])))
+	}
+	sel, err := parseSelector(text)
+	if err != nil {
+		return nil, err
+	}
+	holds, err := parseTest(op, operand, parts)
+	if err != nil {
+		return nil, err
+	}
+	return func(args any) verdict {
+		at, ok := sel.find(args)
+		if !ok {
 			return noData
 		}
-	}
-	switch s.op {
-	case "==":
-		return verdictOf(equal(at, s.value))
-	case "!=":
-		return verdictOf(!equal(at, s.value))
-	case "<", "<=", ">", ">=":
-		a, b := number(at), number(s.value)
-		if a == nil || b == nil {
-			return isFalse
-		}
-		c := a.Cmp(b)
-		return verdictOf(c < 0 && s.op[0] == '<' || c > 0 && s.op[0] == '>' || c == 0 && len(s.op) == 2)
-	case "like":
-		text, ok := at.(string)
-		return verdictOf(ok && glob(s.value.(string), text))
-	case "not":
-		switch v := s.sub[0].match(args); v {
-		case noData:
-			return v
-		default:
-			return verdictOf(v == isFalse)
-		}
-	case "and":
-		for i := range s.sub {
-			if v := s.sub[i].match(args); v != isTrue {
-				return v
-			}
-		}
-		return isTrue
-	case "or":
-		for i := range s.sub {
-			if v := s.sub[i].match(args); v != isFalse {
-				return v
-			}
-		}
-		return verdictOf(len(s.sub) == 0)
-	}
-	return s.matchEach(at)
+		return holds(at)
+	}, nil
 }
 
-// matchEach is "all" and "any", over a list or the values of a map.
-func (s *statement) matchEach(at any) verdict {
-	items, ok := itemsOf(at)
-	if !ok {
-		return isFalse
+// join is "not", "and" and "or".
+func join(op string, parts []condition) condition {
+	return func(args any) verdict {
+		each := func(i int) verdict { return parts[i](args) }
+		switch {
+		case op == "and" || len(parts) == 0:
+			return fold(len(parts), isFalse, each)
+		case op == "or":
+			return fold(len(parts), isTrue, each)
+		}
+		v := each(0)
+		if v != noData {
+			v = verdictOf(v == isFalse)
+		}
+		return v
 	}
-	stop := verdictOf(s.op == "any")
-	for _, item := range items {
-		if v := s.sub[0].match(item); v == noData || v == stop {
+}
+
+// fold returns the first of n verdicts that aborts or is stop, or else the contrary.
+func fold(n int, stop verdict, each func(i int) verdict) verdict {
+	for i := range n {
+		if v := each(i); v == noData || v == stop {
 			return v
 		}
 	}
-	return verdictOf(s.op == "all")
+	return verdictOf(stop == isFalse)
+}
+
+// parseTest reads what a value that was selected is held against.
+func parseTest(op string, operand any, parts []condition) (condition, error) {
+	switch op {
+	case "==", "!=":
+		return func(v any) verdict { return verdictOf(equal(v, operand) == (op == "==")) }, nil
+	case "<", "<=", ">", ">=":
+		return func(v any) verdict {
+			a, b := number(v), number(operand)
+			if a == nil || b == nil {
+				return isFalse
+			}
+			c := a.Cmp(b)
+			return verdictOf(c < 0 && op[0] == '<' || c > 0 && op[0] == '>' || c == 0 && len(op) == 2)
+		}, nil
+	case "like":
+		pattern, isText := operand.(string)
+		g, ok := parseGlob(pattern)
+		if !isText || !ok {
+			return nil, errors.New(`a pattern of "like" is a text in which a backslash stands before a star only`)
+		}
+		return func(v any) verdict {
+			text, ok := v.(string)
+			return verdictOf(ok && g.match(text))
+		}, nil
+	case "all", "any":
+		return func(v any) verdict {
+			items, ok := itemsOf(v)
+			if !ok {
+				return isFalse
+			}
+			return fold(len(items), verdictOf(op == "any"), func(i int) verdict { return parts[0](items[i]) })
+		}, nil
+	}
+	return nil, fmt.Errorf("operator %s is unknown", quoteShort(op))
 }
 
 // equal compares by value; 1 and 1.0 are the same number.
@@ -200,37 +193,33 @@ func number(v any) *big.Rat {
 	return nil
 }
 
-func validGlob(p string) bool {
-	for i := 0; i < len(p); i++ {
-		if p[i] == '\\' {
-			if i++; i == len(p) || p[i] != '*' {
-				return false
-			}
+// glob is a pattern, split at its stars: each stands for any text, and "\*" for a
+// star.
+type glob []string
+
+func parseGlob(pattern string) (glob, bool) {
+	const star = "\xff" // stands in no text
+	g := strings.Split(strings.ReplaceAll(pattern, `\*`, star), "*")
+	for i, part := range g {
+		if strings.Contains(part, `\`) {
+			return nil, false
 		}
+		g[i] = strings.ReplaceAll(part, star, "*")
 	}
-	return true
+	return g, true
 }
 
-// glob matches "*" as any run of bytes and "\*" as a star. It backtracks to the
-// last star only, so its cost is at most the product of the lengths.
-func glob(p, s string) bool {
-	star, mark := -1, 0
-	i, j := 0, 0
-	for j < len(s) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i+1 < len(p) && p[i] == '\\' && p[i+1] == s[j]:
-			i, j = i+2, j+1
-		case i < len(p) && p[i] != '\\' && p[i] == s[j]:
-			i, j = i+1, j+1
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
+func (g glob) match(text string) bool {
+	last := len(g) - 1
+	rest, ok := strings.CutPrefix(text, g[0])
+	if last == 0 {
+		return ok && rest == ""
+	}
+	for _, part := range g[1:last] {
+		var found bool
+		if _, rest, found = strings.Cut(rest, part); !found {
 			return false
 		}
 	}
-	return strings.Trim(p[i:], "*") == ""
+	return ok && strings.HasSuffix(rest, g[last])
 }

@@ -23,17 +23,14 @@ const withSelector = ".with"
 // readPolicy finds the resource in the policy of a delegation about sub. Any
 // other statement is kept, to be matched at the call; a policy with none of the
 // recognised forms grants the subject's namespace, as far as its statements go.
-func readPolicy(list []any, sub DID) (g grant, rest []statement, err error) {
-	found := false
+func readPolicy(list []any, sub DID) (g grant, rest []condition, err error) {
+	g.owner, g.passes = sub, true
 	for _, item := range list {
-		text, exact, ok := recognise(item)
-		if ok && !found {
-			owner, path, err := splitAbsolute(text)
-			if err != nil {
+		if op, text := recognise(item); op != "" && g.passes {
+			if g.owner, g.path, err = splitAbsolute(text); err != nil {
 				return grant{}, nil, malformed("pol: %w", err)
 			}
-			g.owner, g.path, found = owner, path, true
-			if exact {
+			if g.passes = false; op == "or" {
 				continue
 			}
 			// The statement says less than the resource: it stays as a condition.
@@ -44,49 +41,33 @@ func readPolicy(list []any, sub DID) (g grant, rest []statement, err error) {
 		}
 		rest = append(rest, s)
 	}
-	if !found {
-		g.owner, g.passes = sub, true
-	}
 	return g, rest, nil
 }
 
-// recognise returns the resource of a statement about .with; exact says that the
-// statement means the resource and all below it, no less.
-func recognise(item any) (resource string, exact, ok bool) {
-	s, ok := item.([]any)
-	if !ok {
-		return "", false, false
-	}
-	if len(s) == 3 && s[1] == withSelector {
-		text, ok := s[2].(string)
-		switch s[0] {
-		case "==":
-			return text, false, ok
-		case "like":
-			base, below := strings.CutSuffix(text, "/*")
-			return base, false, ok && below && !strings.ContainsAny(base, `*\`)
+// recognise returns the operator and the resource of a statement about .with: "or"
+// means the resource and all below it, "==" and "like" say less.
+func recognise(item any) (op, resource string) {
+	s, _ := item.([]any)
+	switch len(s) {
+	case 2:
+		if branches, _ := s[1].([]any); s[0] == "or" && len(branches) == 2 {
+			first, same := recognise(branches[0])
+			if second, below := recognise(branches[1]); first == "==" && second == "like" && same == below {
+				return "or", same
+			}
 		}
-		return "", false, false
+	case 3:
+		text, isText := s[2].(string)
+		base, below := strings.CutSuffix(text, "/*")
+		switch {
+		case !isText || s[1] != withSelector:
+		case s[0] == "==":
+			return "==", text
+		case s[0] == "like" && below && !strings.ContainsAny(base, `*\`):
+			return "like", base
+		}
 	}
-	if len(s) != 2 || s[0] != "or" {
-		return "", false, false
-	}
-	branches, ok := s[1].([]any)
-	if !ok || len(branches) != 2 {
-		return "", false, false
-	}
-	same, ok1 := recogniseOp(branches[0], "==")
-	below, ok2 := recogniseOp(branches[1], "like")
-	return same, true, ok1 && ok2 && same == below
-}
-
-// recogniseOp is recognise for one operator.
-func recogniseOp(item any, op string) (resource string, ok bool) {
-	if s, ok := item.([]any); !ok || len(s) != 3 || s[0] != op {
-		return "", false
-	}
-	resource, _, ok = recognise(item)
-	return resource, ok
+	return "", ""
 }
 
 // splitAbsolute takes the owner from a resource that must name one.

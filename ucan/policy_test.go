@@ -91,7 +91,7 @@ func TestStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.match(args); got != c.want {
+			if got := s(args); got != c.want {
 				t.Errorf("%v = %d; want %d", c.item, got, c.want)
 			}
 		})

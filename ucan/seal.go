@@ -1,136 +1,95 @@
 package ucan
 
 import (
-	"crypto/rand"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/binary"
+	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 
-	"golang.org/x/crypto/nacl/secretbox"
+	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// ErrSealed says that a sealed box does not open: another key-encryption key,
-// another name, or damage. Which of them is not said.
-var ErrSealed = errors.New("sealed box does not open; the key-encryption key or the name is another, or the box is damaged")
+// ErrSealed says that a sealed box does not open: another sealing key, another name,
+// or damage. Which of them is not said.
+var ErrSealed = errors.New("sealed box does not open; the sealing key or the name is another, or the box is damaged")
 
-const (
-	kekSize     = 32
-	nonceSize   = 24
-	boxVersion  = 1
-	boxOverhead = 1 + nonceSize + secretbox.Overhead
-)
-
-// Sealer encrypts secrets for storage with secretbox (XSalsa20-Poly1305) under
-// one key-encryption key. The secret's name is part of what is encrypted, so a
-// box that was moved to another name does not open. Safe for concurrent use.
+// Sealer encrypts secrets for storage (XChaCha20-Poly1305). The secret's name is
+// authenticated with it, so a box that was moved to another name does not open. Safe
+// for concurrent use.
 type Sealer struct {
 	secret
-	kek [kekSize]byte
+	aead cipher.AEAD
 
 	mu   sync.Mutex // a passed-in rand need not be safe for concurrent use
 	rand io.Reader
 }
 
-// NewSealer uses a key-encryption key of 32 bytes, which it copies.
-func NewSealer(kek []byte) (*Sealer, error) { return newSealer(kek, rand.Reader) }
-
-func newSealer(kek []byte, random io.Reader) (*Sealer, error) {
-	if len(kek) != kekSize {
-		return nil, fmt.Errorf("new sealer: the key-encryption key has %d bytes; it needs %d", len(kek), kekSize)
-	}
-	if allZero(kek) {
-		return nil, errors.New("new sealer: the key-encryption key is all zeros; make one from a random source")
-	}
-	s := &Sealer{rand: random}
-	copy(s.kek[:], kek)
-	return s, nil
-}
-
-// SealerFromFile reads the key-encryption key from a file of one line, 32 bytes
-// in base64. On first use it makes the file, readable by its owner alone and
-// whole or not at all. A file that its group or others can read is refused. rand
-// (crypto/rand.Reader outside tests) makes the key and the nonces.
-func SealerFromFile(path string, rand io.Reader) (*Sealer, error) {
-	kek, err := readKEK(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeKEK(path, rand); err == nil || errors.Is(err, fs.ErrExist) {
-			kek, err = readKEK(path) // another process may have been first
-		}
-	}
+// NewSealer seals with the secret of a key that is used for nothing else. rand makes
+// the nonces; it is crypto/rand.Reader outside tests.
+func NewSealer(k Key, rand io.Reader) (*Sealer, error) {
+	seed := k.seed()
+	defer clear(seed)
+	aead, err := chacha20poly1305.NewX(seed)
 	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
+		return nil, fmt.Errorf("new sealer: the key is zero or erased: %w", err)
 	}
-	defer clear(kek)
-	return newSealer(kek, rand)
+	return &Sealer{aead: aead, rand: rand}, nil
 }
 
-func readKEK(path string) ([]byte, error) {
-	line, err := readPrivate(path)
-	defer clear(line)
-	if err != nil {
-		return nil, err
-	}
-	kek := make([]byte, base64.StdEncoding.DecodedLen(len(line)))
-	n, err := base64.StdEncoding.Strict().Decode(kek, line)
-	if err != nil || n != kekSize {
-		clear(kek)
-		return nil, fmt.Errorf("%s does not hold one line with %d bytes in base64; restore it from a backup", path, kekSize)
-	}
-	return kek[:n], nil
-}
-
-func makeKEK(path string, rand io.Reader) error {
-	kek := make([]byte, kekSize)
-	defer clear(kek)
-	if _, err := io.ReadFull(rand, kek); err != nil {
-		return fmt.Errorf("make key: %w", err)
-	}
-	line := make([]byte, 0, 1+base64.StdEncoding.EncodedLen(kekSize))
-	defer clear(line[:cap(line)])
-	return writePrivate(path, base64.StdEncoding.AppendEncode(line, kek))
-}
-
-// Seal encrypts secret for name, with a fresh nonce.
+// Seal encrypts secret for name, with a fresh nonce, which the box begins with.
 func (s *Sealer) Seal(name string, secret []byte) ([]byte, error) {
-	if len(name) > 0xffff {
-		return nil, fmt.Errorf("seal: the name has %d bytes; at most %d", len(name), 0xffff)
-	}
-	var nonce [nonceSize]byte
+	size := s.aead.NonceSize()
+	box := make([]byte, size, size+len(secret)+s.aead.Overhead())
 	s.mu.Lock()
-	_, err := io.ReadFull(s.rand, nonce[:])
+	_, err := io.ReadFull(s.rand, box)
 	s.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("seal %q: %w", name, err)
 	}
-	plain := make([]byte, 0, 2+len(name)+len(secret))
-	plain = binary.BigEndian.AppendUint16(plain, uint16(len(name)))
-	plain = append(append(plain, name...), secret...)
-	defer clear(plain)
-	box := make([]byte, 0, boxOverhead+len(plain))
-	box = append(append(box, boxVersion), nonce[:]...)
-	return secretbox.Seal(box, plain, &nonce, &s.kek), nil
+	return s.aead.Seal(box, box, secret, []byte(name)), nil
 }
 
 // Open decrypts a box that [Sealer.Seal] made for the same name; every failure
 // is [ErrSealed].
 func (s *Sealer) Open(name string, box []byte) ([]byte, error) {
-	if len(box) < boxOverhead || box[0] != boxVersion {
+	size := s.aead.NonceSize()
+	if len(box) < size {
 		return nil, ErrSealed
 	}
-	nonce := [nonceSize]byte(box[1 : 1+nonceSize])
-	plain, ok := secretbox.Open(nil, box[1+nonceSize:], &nonce, &s.kek)
-	if !ok || len(plain) < 2 {
+	secret, err := s.aead.Open(nil, box[:size], box[size:], []byte(name))
+	if err != nil {
 		return nil, ErrSealed
 	}
-	n := int(binary.BigEndian.Uint16(plain))
-	if len(plain) < 2+n || subtle.ConstantTimeCompare(plain[2:2+n], []byte(name)) != 1 {
-		clear(plain)
-		return nil, ErrSealed
-	}
-	return plain[2+n:], nil
+	return secret, nil
 }
+
+// Seal returns the key encrypted for storage, its DID bound inside.
+func (k Key) Seal(s *Sealer) ([]byte, error) {
+	seed := k.seed()
+	defer clear(seed)
+	if seed == nil {
+		return nil, errors.New("seal key: it is zero or erased")
+	}
+	return s.Seal(keyName(k.DID()), seed)
+}
+
+// OpenKey reads what [Key.Seal] wrote for the key of did; any other key is an
+// error.
+func OpenKey(s *Sealer, did DID, box []byte) (Key, error) {
+	seed, err := s.Open(keyName(did), box)
+	defer clear(seed)
+	var k Key
+	if err == nil {
+		k, err = KeyFromSeed(seed)
+	}
+	if err == nil && k.DID() != did {
+		err = fmt.Errorf("the box holds the key of %s", k.DID())
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("open key of %s: %w", did, err)
+	}
+	return k, nil
+}
+
+func keyName(d DID) string { return "ed25519 " + d.String() }

@@ -2,107 +2,80 @@ package ucan
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // selector finds one value in the arguments of a call: ".", ".field",
-// `["field"]`, "[3]", "[-1]", "[]" and runs of them. Optional segments ("?") and
-// slices are refused when the token is read.
-type selector []segment
-
-type segment struct {
-	field string
-	index int
-	kind  byte // 'f' field, 'i' index, '*' every item
-}
+// `["field"]`, "[3]", "[-1]", "[]" and runs of them, as a text for a field, a number
+// for an item, and nil for every item. Optional segments ("?") and slices are refused
+// when the token is read.
+type selector []any
 
 const maxSelectorSteps = 16
 
+// segment is a field, a number, or a field in quotes.
+var segment = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_$-]*)|\[(-?[0-9]*)\]|\["([^"\\:\]]+)"\])`)
+
 func parseSelector(text string) (selector, error) {
-	bad := func(why string) (selector, error) {
+	refuse := func(why string) (selector, error) {
 		return nil, fmt.Errorf("selector %s: %s", quoteShort(text), why)
 	}
-	if !strings.HasPrefix(text, ".") {
-		return bad("it begins with a dot")
+	rest, dot := strings.CutPrefix(text, ".")
+	if !dot {
+		return refuse("it begins with a dot")
 	}
-	sel := selector{} // never nil: "." selects all
-	rest := text
-	if text == "." {
-		return sel, nil
+	if rest != "" && rest[0] != '[' {
+		rest = text
 	}
-	if strings.HasPrefix(text, ".[") {
-		rest = text[1:]
-	}
+	sel := selector{}
 	for rest != "" {
-		if len(sel) == maxSelectorSteps {
-			return bad("it has too many segments")
+		found := segment.FindStringSubmatch(rest)
+		switch {
+		case found == nil:
+			return refuse("expected .field, [index] or []; slices, escapes and ? are not taken")
+		case len(sel) == maxSelectorSteps:
+			return refuse("it has too many segments")
 		}
-		if rest[0] == '.' {
-			end := strings.IndexAny(rest[1:], ".[")
-			if end < 0 {
-				end = len(rest) - 1
-			}
-			name := rest[1 : 1+end]
-			if !validField(name) {
-				return bad("a field is a name of letters, digits, _, - and $, without ? or spaces")
-			}
-			sel, rest = append(sel, segment{field: name, kind: 'f'}), rest[1+end:]
-			continue
-		}
-		end := strings.IndexByte(rest, ']')
-		if rest[0] != '[' || end < 0 {
-			return bad("expected .field or [index]")
-		}
-		inner := rest[1:end]
-		rest = rest[end+1:]
-		switch n, err := strconv.Atoi(inner); {
-		case inner == "":
-			sel = append(sel, segment{kind: '*'})
-		case err == nil && strconv.Itoa(n) == inner:
-			sel = append(sel, segment{index: n, kind: 'i'})
-		case len(inner) > 2 && inner[0] == '"' && inner[len(inner)-1] == '"' && !strings.ContainsAny(inner[1:len(inner)-1], `"\:`):
-			sel = append(sel, segment{field: inner[1 : len(inner)-1], kind: 'f'})
+		rest = rest[len(found[0]):]
+		switch field, index := found[1]+found[3], found[2]; {
+		case field != "":
+			sel = append(sel, field)
+		case index == "":
+			sel = append(sel, nil)
 		default:
-			return bad("slices and escapes are not taken")
+			n, err := strconv.Atoi(index)
+			if err != nil || strconv.Itoa(n) != index {
+				return refuse("an index is a plain number")
+			}
+			sel = append(sel, n)
 		}
 	}
 	return sel, nil
 }
 
-func validField(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c != '-' && c != '$' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // find returns the value, null for a key that a map lacks; ok is false where the
 // path leads through something else than it says.
 func (sel selector) find(v any) (found any, ok bool) {
-	for _, s := range sel {
-		switch s.kind {
-		case 'f':
+	for _, step := range sel {
+		switch step := step.(type) {
+		case string:
 			m, isMap := v.(map[string]any)
 			if !isMap {
 				return nil, false
 			}
-			v = m[s.field] // a key that is missing is null
-		case 'i':
+			v = m[step]
+		case int:
 			list, _ := v.([]any)
-			i := s.index
-			if i < 0 {
-				i += len(list)
+			if step < 0 {
+				step += len(list)
 			}
-			if i < 0 || i >= len(list) {
+			if step < 0 || step >= len(list) {
 				return nil, false
 			}
-			v = list[i]
-		default: // every item
+			v = list[step]
+		default:
 			items, ok := itemsOf(v)
 			if !ok {
 				return nil, false

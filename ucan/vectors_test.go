@@ -121,7 +121,7 @@ func TestPolicyVectors(t *testing.T) {
 				t.Errorf("%v: %v", c.Policy, err)
 				continue
 			}
-			got = got && s.match(intify(c.Args)) == isTrue
+			got = got && s(intify(c.Args)) == isTrue
 		}
 		if got != c.Holds {
 			t.Errorf("%v of %v: %v, want %v", c.Policy, c.Args, got, c.Holds)

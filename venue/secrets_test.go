@@ -3,6 +3,7 @@ package venue_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -235,7 +236,8 @@ func TestAKeyFileThatIsNotTheOne(t *testing.T) {
 		"lost": {os.Remove, "venue.key is missing, and without it no key or secret of this data folder opens: restore it from a backup"},
 		"another": {
 			func(file string) error {
-				return errors.Join(os.Remove(file), os.WriteFile(file, []byte("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"), 0o600))
+				other, err := ucan.NewKey(rand.Reader)
+				return errors.Join(err, os.Remove(file), other.WriteFile(file))
 			},
 			"venue.key the key file of this data folder? Restore that one from a backup",
 		},

@@ -6,6 +6,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -42,20 +43,12 @@ const (
 // where the sealing key lies; empty forgets it.
 func Open(ctx context.Context, space *store.Space, file string, random io.Reader) (*Ring, error) {
 	r := &Ring{space: space, random: random}
-	var err error
-	if file != "" {
-		if err := r.lost(ctx, file); err != nil {
-			return nil, err
-		}
-		r.sealer, err = ucan.SealerFromFile(file, random)
-	} else {
-		kek := make([]byte, 32)
-		if _, err = io.ReadFull(random, kek); err == nil {
-			r.sealer, err = ucan.NewSealer(kek)
-		}
+	seals, err := r.sealingKey(ctx, file)
+	if err == nil {
+		r.sealer, err = ucan.NewSealer(seals, random)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open key file: %w", err)
+		return nil, err
 	}
 	if r.venue, err = r.key(ctx, venueName); errors.Is(err, ucan.ErrSealed) {
 		return nil, fmt.Errorf("%w: is %s the key file of this data folder? Restore that one from a backup", err, file)
@@ -87,17 +80,18 @@ func VenueIn(ctx context.Context, space *store.Space) (ucan.DID, error) {
 	return sealed.DID, err
 }
 
-// lost says that the key file is gone. A new one in its place would open
-// nothing, and hide that.
-func (r *Ring) lost(ctx context.Context, file string) error {
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return nil // there, or for others to complain about
+// sealingKey returns the key in the file, made on first use. Where keys are stored
+// and the file is gone, a new one would open nothing, and hide that.
+func (r *Ring) sealingKey(ctx context.Context, file string) (ucan.Key, error) {
+	if file == "" {
+		return ucan.NewKey(r.random)
 	}
-	did, err := VenueIn(ctx, r.space)
-	if err != nil || did.IsZero() {
-		return err
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		if did, err := VenueIn(ctx, r.space); err != nil || !did.IsZero() {
+			return ucan.Key{}, cmp.Or(err, fmt.Errorf("key file %s is missing, and without it no key or secret of this data folder opens: restore it from a backup", file))
+		}
 	}
-	return fmt.Errorf("key file %s is missing, and without it no key or secret of this data folder opens: restore it from a backup", file)
+	return ucan.KeyFromFile(file, r.random)
 }
 
 func (r *Ring) host(name string, did ucan.DID) {

@@ -1,8 +1,8 @@
 package keys
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"os"
@@ -27,7 +27,11 @@ func newTestSecrets(t *testing.T, dir string) *Secrets {
 		}
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	sealer, err := ucan.NewSealer(bytes.Repeat([]byte{7}, 32))
+	key, err := ucan.NewKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := ucan.NewSealer(key, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
