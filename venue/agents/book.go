@@ -72,11 +72,12 @@ func (r *record) principal(k key) ucan.DID {
 // entry is a known agent: its record as an immutable snapshot, and what of it
 // lives in memory.
 type entry struct {
-	key  key
-	rec  atomic.Pointer[record] // nil once the agent was removed
-	eff  atomic.Pointer[effective]
-	cast atomic.Pointer[cast]
-	busy atomic.Int32 // turns that run now
+	key    key
+	rec    atomic.Pointer[record] // nil once the agent was removed
+	eff    atomic.Pointer[effective]
+	cast   atomic.Pointer[cast]
+	payers atomic.Pointer[binding]
+	busy   atomic.Int32 // turns that run now
 }
 
 // Book holds the records of the agents of all users. What is in memory is a

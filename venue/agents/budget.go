@@ -3,7 +3,6 @@ package agents
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"usher/runtime"
 	"usher/tools"
@@ -39,26 +38,20 @@ func sessionLimits(e *entry) func() spend.Limits {
 // What an agent has at its turn binds it for good, so budgets are counted where
 // nothing limits them too: a limit that is set later finds what was spent.
 func (r *Room) bounded(ctx context.Context, k key, session string) (context.Context, error) {
-	above, err := r.Book.above(ctx, k)
+	payers, err := r.payers(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	if len(above) == 0 {
-		return nil, &NoAgentError{k.id}
-	}
-	own := above[0]
-	budgets := make([]*spend.Budget, 0, len(above)+2)
-	var account tools.Life
-	slices.Reverse(above) // of several that are spent, the highest is named
-	for _, at := range above {
-		account = at.rec.account(at.key)
-		b, err := r.Accounts.Budget(ctx, string(account), ofAgent+at.key.id, agentLimits(at.entry))
+	budgets := make([]*spend.Budget, 0, len(payers)+2)
+	for _, p := range payers {
+		b, err := r.Accounts.Budget(ctx, p.account, p.name, p.limits)
 		if err != nil {
 			return nil, err
 		}
 		budgets = append(budgets, b)
 	}
-	b, err := r.Accounts.Budget(ctx, accounts.Of(account, session), "session "+session+" of "+k.id, sessionLimits(own.entry))
+	own := payers[len(payers)-1]
+	b, err := r.Accounts.Budget(ctx, accounts.Of(tools.Life(own.account), session), "session "+session+" of "+k.id, own.session)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +62,46 @@ func (r *Room) bounded(ctx context.Context, k key, session string) (context.Cont
 		budgets = append(budgets, b)
 	}
 	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), r.Accounts.Hold), nil
+}
+
+// payer is one of those whose budgets bind an agent: itself or one above it.
+type payer struct {
+	relative
+	account, name   string
+	limits, session func() spend.Limits
+}
+
+// payers returns those whose budgets bind an agent, itself last: of several that
+// are spent, the highest is named. It is asked for each turn, and computed once an
+// epoch.
+func (r *Room) payers(ctx context.Context, k key) ([]payer, error) {
+	e, _, err := r.find(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	epoch := r.Book.Epoch()
+	if m := e.payers.Load(); m != nil && m.epoch == epoch {
+		return m.all, nil
+	}
+	above, err := r.Book.above(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if len(above) == 0 {
+		return nil, &NoAgentError{k.id}
+	}
+	all := make([]payer, len(above))
+	for i, at := range above {
+		all[len(above)-1-i] = payer{at, string(at.rec.account(at.key)), ofAgent + at.key.id, agentLimits(at.entry), sessionLimits(at.entry)}
+	}
+	e.payers.Store(&binding{epoch, all})
+	return all, nil
+}
+
+// binding is what bound an agent's spending under an epoch.
+type binding struct {
+	epoch uint64
+	all   []payer
 }
 
 // ofTask returns ctx with the budget of a task, where it has one of its own.

@@ -4,19 +4,28 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/venue/runs"
 )
 
-var sessionForm = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}~)?[A-Za-z0-9_-]{1,64}$`)
+const sessionSigns = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-func badSession(id string) error {
+// checkSession says what is wrong with the id of a session: a name, behind the id
+// of the agent that opened it and "~" where one did.
+func checkSession(id string) error {
+	opener, name, named := strings.Cut(id, "~")
+	if !named {
+		name = id
+	}
+	if len(name) > 0 && len(name) <= 64 && strings.Trim(name, sessionSigns) == "" && (!named || agents.CheckID(opener) == nil) {
+		return nil
+	}
 	return fault.New(fault.InvalidInput, fmt.Sprintf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id))
 }
 
@@ -50,8 +59,8 @@ func (r *Room) session(ctx context.Context, of tools.Life, actor, id string, mus
 	if id, err = sessionName(of.Agent(), actor, id); err != nil {
 		return nil, nil, err
 	}
-	if !sessionForm.MatchString(id) {
-		return nil, nil, badSession(id)
+	if err := checkSession(id); err != nil {
+		return nil, nil, err
 	}
 	return r.Runs.Sessions().Open(ctx, of, id, mustExist)
 }
@@ -92,8 +101,8 @@ func (a *Agent) History(ctx context.Context, session string) iter.Seq2[runtime.E
 		if session == "" {
 			return
 		}
-		if !sessionForm.MatchString(session) {
-			yield(runtime.Entry{}, badSession(session))
+		if err := checkSession(session); err != nil {
+			yield(runtime.Entry{}, err)
 			return
 		}
 		of, err := a.life(ctx)

@@ -16,41 +16,56 @@ import (
 // Bounds of what waits for a slow listener. Entries of the log are never dropped,
 // nor are the pieces of an answer: those that wait become fewer and longer ones.
 const (
-	maxDeltas = 256     // notes beside the answer; more are dropped
-	maxPiece  = 4 << 10 // bytes to which pieces grow together
+	maxNotes = 256     // beside the answer; more are dropped
+	maxPiece = 4 << 10 // bytes to which pieces grow together
 )
 
 // listener is one who follows a run.
 type listener struct {
 	ready chan struct{}
 
-	mu     sync.Mutex
-	queue  []runtime.Entry
-	deltas int // notes in the queue
+	mu    sync.Mutex
+	queue []runtime.Entry
+	taken int // events at the head of the queue that are gone
+	notes int // in the queue
 }
 
-func newListener() *listener {
-	return &listener{ready: make(chan struct{}, 1), queue: make([]runtime.Entry, 0, 8)}
-}
+func newListener() *listener { return &listener{ready: make(chan struct{}, 1)} }
 
 // put lets the listener have an event. It never waits.
 func (l *listener) put(e runtime.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Seq == 0 {
-		if n := len(l.queue); n > 0 && l.queue[n-1].Seq == 0 && merge(&l.queue[n-1].Event, e.Event) {
+		if n := len(l.queue); n > l.taken && l.queue[n-1].Seq == 0 && merge(&l.queue[n-1].Event, e.Event) {
 			return
 		}
-		switch e.Event.(type) {
-		case runtime.UsageDelta, runtime.ModelDelayed:
-			if l.deltas >= maxDeltas {
+		if isNote(e.Event) {
+			if l.notes >= maxNotes {
 				return
 			}
-			l.deltas++
+			l.notes++
 		}
 	}
+	if l.taken > 0 && len(l.queue) == cap(l.queue) {
+		n := copy(l.queue, l.queue[l.taken:])
+		clear(l.queue[n:])
+		l.queue, l.taken = l.queue[:n], 0
+	}
 	l.queue = append(l.queue, e)
-	l.wake()
+	select {
+	case l.ready <- struct{}{}:
+	default:
+	}
+}
+
+// isNote reports whether an event is no part of the log, nor of an answer.
+func isNote(ev runtime.Event) bool {
+	switch ev.(type) {
+	case runtime.UsageDelta, runtime.ModelDelayed:
+		return true
+	}
+	return false
 }
 
 // merge puts a delta into the one before it, where both are pieces of one thing.
@@ -81,21 +96,21 @@ func merge(last *runtime.Event, next runtime.Event) bool {
 	return false
 }
 
-func (l *listener) wake() {
-	select {
-	case l.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take returns what waits, and has what comes put into the room of spare.
-func (l *listener) take(spare []runtime.Entry) []runtime.Entry {
+// next takes the first event that waits, if any does.
+func (l *listener) next() (e runtime.Entry, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	got := l.queue
-	clear(spare)
-	l.queue, l.deltas = spare[:0], 0
-	return got
+	if l.taken == len(l.queue) {
+		return e, false
+	}
+	e, l.queue[l.taken] = l.queue[l.taken], e
+	if isNote(e.Event) {
+		l.notes--
+	}
+	if l.taken++; l.taken == len(l.queue) {
+		l.queue, l.taken = l.queue[:0], 0
+	}
+	return e, true
 }
 
 // publish shows an event to all listeners. The caller holds r.mu.
@@ -127,16 +142,8 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 	return func(yield func(runtime.Entry, error) bool) {
 		l := r.listen(after)
 		defer r.unlisten(l)
-		var got []runtime.Entry
-		for {
-			ended := false
-			select {
-			case <-r.done:
-				ended = true
-			default:
-			}
-			got = l.take(got)
-			for _, e := range got {
+		for ended := false; ; {
+			for e, waits := l.next(); waits; e, waits = l.next() {
 				if !yield(e, nil) {
 					return
 				}
@@ -146,6 +153,8 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 			}
 			select {
 			case <-l.ready:
+			case <-r.done:
+				ended = true
 			case <-ctx.Done():
 				yield(runtime.Entry{}, context.Cause(ctx))
 				return

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -29,17 +30,23 @@ type sessionLog struct {
 	mu       sync.Mutex // held while a batch is written, so that batches keep their order
 	run      *Run       // that has the turn
 	head     Head
-	unsaved  bool             // the head is to be written with the next batch
-	marked   bool             // that messages wait is stored
-	waiting  []logged         // entries that the next batch takes along
-	size     int              // of them, in bytes
-	total    int              // bytes of the log that are in memory
-	outcomes map[uint64]error // of direct calls by their decision: written with their results
-	direct   map[uint64]bool  // decisions on direct calls that have no outcome yet
-	failed   error            // why a batch could not be written: the log takes nothing more
+	unsaved  bool      // the head is to be written with the next batch
+	marked   bool      // that messages wait is stored
+	waiting  []logged  // entries that the next batch takes along
+	size     int       // of them, in bytes
+	total    int       // bytes of the log that are in memory
+	direct   []uint64  // decisions on direct calls that have no outcome yet
+	outcomes []outcome // of direct calls: written with their results
+	failed   error     // why a batch could not be written: the log takes nothing more
 
 	expect map[string]uint64 // of the batch that is written
 	put    map[string][]byte
+}
+
+// outcome is how a call ended that was decided on in the row seq of the ledger.
+type outcome struct {
+	seq     uint64
+	failure error
 }
 
 // logged is an entry as it is stored.
@@ -278,11 +285,12 @@ func (l *sessionLog) flush(ctx context.Context) error {
 		moved, err := l.book.opts.Store.Apply(ctx, b.Expect, b.Put, b.Del)
 		return l.settle(told(moved, err), written)
 	}
-	for seq, failure := range l.outcomes {
-		err = errors.Join(err, l.book.opts.Ledger.FinishedWith(ctx, seq, failure, b))
+	for _, o := range l.outcomes {
+		err = errors.Join(err, l.book.opts.Ledger.FinishedWith(ctx, o.seq, o.failure, b))
 		b = ledger.Batch{}
 	}
 	clear(l.outcomes)
+	l.outcomes = l.outcomes[:0]
 	return l.settle(err, written)
 }
 
@@ -333,10 +341,7 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 		return 0, err
 	}
 	if e.Verdict == tools.Allowed {
-		if l.direct == nil {
-			l.direct = make(map[uint64]bool)
-		}
-		l.direct[seq] = true
+		l.direct = append(l.direct, seq)
 	}
 	return seq, nil
 }
@@ -351,13 +356,11 @@ func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.direct[seq] {
+	i := slices.Index(l.direct, seq)
+	if i < 0 {
 		return b.opts.Ledger.Finished(ctx, seq, failure)
 	}
-	delete(l.direct, seq)
-	if l.outcomes == nil {
-		l.outcomes = make(map[uint64]error)
-	}
-	l.outcomes[seq] = failure
+	l.direct = slices.Delete(l.direct, i, i+1)
+	l.outcomes = append(l.outcomes, outcome{seq, failure})
 	return nil
 }

@@ -209,11 +209,6 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	}
 	r.book.leave(r)
 	close(r.done)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, l := range r.listeners {
-		l.wake()
-	}
 	return err
 }
 
