@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"maps"
 	goruntime "runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -142,46 +141,27 @@ func (s *Book) Remove(ctx context.Context, of tools.Life) error {
 		return name == string(of) || strings.HasPrefix(name, Of(of, ""))
 	})
 	s.mu.Unlock()
-	stored, err := s.sessions(ctx, of)
-	if err != nil {
+	if err := s.space.RemoveBelow(ctx, accountKey(Of(of, ""))); err != nil {
 		return err
 	}
-	del := []string{accountKey(string(of))}
-	for session := range stored {
-		del = append(del, accountKey(Of(of, session)))
-	}
-	for batch := range slices.Chunk(del, 1000) {
-		if _, err := s.space.Apply(ctx, nil, nil, batch); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.space.Apply(ctx, nil, nil, []string{accountKey(string(of))})
+	return err
 }
 
 // CopySessions lets copied sessions have spent what the first ones had. A
 // session that has spent something already keeps that.
 func (s *Book) CopySessions(ctx context.Context, from, to tools.Life) error {
-	stored, err := s.sessions(ctx, from)
-	for session, raw := range stored {
-		key := accountKey(Of(to, session))
-		if _, err := s.space.Apply(ctx, map[string]uint64{key: 0}, map[string][]byte{key: raw}, nil); err != nil {
+	prefix := accountKey(Of(from, ""))
+	for row, err := range store.Rows(ctx, s.space, prefix, "") {
+		if err != nil {
+			return err
+		}
+		key := accountKey(Of(to, row.Key[len(prefix):]))
+		if _, err := s.space.Apply(ctx, map[string]uint64{key: 0}, map[string][]byte{key: row.Value}, nil); err != nil {
 			return err
 		}
 	}
-	return err
-}
-
-// sessions returns the stored accounts of an agent's sessions.
-func (s *Book) sessions(ctx context.Context, of tools.Life) (map[string][]byte, error) {
-	out := make(map[string][]byte)
-	prefix := accountKey(Of(of, ""))
-	for row, err := range store.Rows(ctx, s.space, prefix, "") {
-		if err != nil {
-			return nil, err
-		}
-		out[row.Key[len(prefix):]] = row.Value
-	}
-	return out, nil
+	return nil
 }
 
 // Of is the account of a session of an agent.

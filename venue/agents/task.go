@@ -48,9 +48,11 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (
 	}
 	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.Agent, SessionID: c.session.ID()}
 	if task.Timeout > 0 {
-		output, ended, err := run.Timeout(ctx, task.Timeout)
-		if answer.Output = output; !ended {
-			answer.Status = runs.Started
+		waiting, cancel := context.WithTimeoutCause(ctx, task.Timeout, errStillRuns)
+		defer cancel()
+		answer.Output, err = run.Wait(waiting)
+		if errors.Is(err, errStillRuns) {
+			answer.Status, err = runs.Started, nil
 		}
 		return answer, r.discreet(ctx, call, task.Agent, err)
 	}
@@ -59,6 +61,9 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (
 	answer.Output, err = run.Wait(context.WithoutCancel(ctx))
 	return answer, r.discreet(ctx, call, task.Agent, err)
 }
+
+// errStillRuns ends waiting, and not the task.
+var errStillRuns = errors.New("the task still runs")
 
 // toldTo is a failure of the agent id as the caller may hear it. Another agent
 // learns neither what this one requires in its context nor, by a denial, what

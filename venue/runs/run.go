@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
 	"usher/runtime"
 	"usher/tools"
@@ -312,19 +311,4 @@ func place1(steps []runtime.Step, s runtime.Step) []runtime.Step {
 	}
 	steps[s.N] = s
 	return steps
-}
-
-// Timeout waits at most that long for the run's end. ended is false where the
-// time was up first.
-func (r *Run) Timeout(ctx context.Context, d time.Duration) (output json.RawMessage, ended bool, err error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.done:
-		return r.output, true, r.err
-	case <-timer.C:
-		return nil, false, nil
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
-	}
 }

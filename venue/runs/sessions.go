@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -73,11 +72,12 @@ func (h Head) MarshalJSON() ([]byte, error) {
 const maxFirst = 200 // characters
 
 func headPrefix(of tools.Life) string         { return prefix + "head/" + string(of) + "/" }
-func headKey(of tools.Life, id string) string { return prefix + "head/" + string(of) + "/" + id }
+func headKey(of tools.Life, id string) string { return headPrefix(of) + id }
 func waitPrefix(of tools.Life) string         { return prefix + "wait/" + string(of) + "/" }
 func waitKey(of tools.Life, id string) string { return waitPrefix(of) + id }
+func entriesOf(of tools.Life) string          { return prefix + "ses/" + string(of) + "/" }
 func entryPrefix(of tools.Life, id string) string {
-	return prefix + "ses/" + string(of) + "/" + id + "/"
+	return entriesOf(of) + id + "/"
 }
 
 func entryKey(of tools.Life, id string, seq uint64) string {
@@ -281,62 +281,20 @@ func (s *Sessions) Entries(ctx context.Context, of tools.Life, id string, from u
 	}
 }
 
-// Copy lets another life begin with the sessions of one.
+// Copy lets another life begin with the sessions of one: the entries before the
+// heads, by which they are found.
 func (s *Sessions) Copy(ctx context.Context, from, to tools.Life) error {
-	for h, err := range s.Heads(ctx, from) {
-		if err != nil {
-			return err
-		}
-		put := make(map[string][]byte)
-		size := 0
-		write := func() error {
-			_, err := s.book.opts.Store.Apply(ctx, nil, put, nil)
-			clear(put)
-			size = 0
-			return err
-		}
-		for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(from, h.ID), "") {
-			if err != nil {
-				return err
-			}
-			if size += len(row.Value) + len(row.Key); size > store.MaxApplyBytes/2 || len(put) >= 1000 {
-				if err := write(); err != nil {
-					return err
-				}
-			}
-			put[entryPrefix(to, h.ID)+strings.TrimPrefix(row.Key, entryPrefix(from, h.ID))] = row.Value
-		}
-		raw, err := json.Marshal(h)
-		if err != nil {
-			return err
-		}
-		put[headKey(to, h.ID)] = raw
-		if h.Waiting > 0 {
-			put[waitKey(to, h.ID)] = strconv.AppendInt(nil, int64(h.Waiting), 10)
-		}
-		if err := write(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.book.opts.Store.CopyBelow(ctx,
+		[2]string{entriesOf(from), entriesOf(to)}, [2]string{waitPrefix(from), waitPrefix(to)}, [2]string{headPrefix(from), headPrefix(to)})
 }
 
-// Remove removes the sessions of a life, in pages: a turn that still runs writes
-// into a past that nobody reads.
+// Remove removes the sessions of a life: a turn that still runs writes into a past
+// that nobody reads.
 func (s *Sessions) Remove(ctx context.Context, of tools.Life) error {
 	s.forget(of)
-	for _, below := range []string{headPrefix(of), waitPrefix(of), prefix + "ses/" + string(of) + "/"} {
-		for {
-			keys, _, err := s.book.opts.Store.PageKeys(ctx, below, "", 1000)
-			if err != nil {
-				return err
-			}
-			if len(keys) == 0 {
-				break
-			}
-			if _, err := s.book.opts.Store.Apply(ctx, nil, nil, keys); err != nil {
-				return err
-			}
+	for _, below := range [...]func(tools.Life) string{headPrefix, waitPrefix, entriesOf} {
+		if err := s.book.opts.Store.RemoveBelow(ctx, below(of)); err != nil {
+			return err
 		}
 	}
 	return nil
