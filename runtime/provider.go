@@ -19,18 +19,14 @@ type ModelConfig struct {
 	Settings map[string]any // everything else that stands there
 
 	// Secret reads a secret of the venue's by its name, for settings that say
-	// secret:NAME; nil where there are none.
+	// secret:NAME; nil where there are none. A model asks at each request, so that
+	// one that was set, replaced or deleted counts at the next.
 	Secret func(ctx context.Context, name string) (string, error)
-
-	// StandIn, if not empty, is taken for each key that is missing: the model is
-	// made to have its other settings checked, and nobody asks it.
-	StandIn string
 }
 
 // SettingError says what is wrong with a setting of a model. It reads as Err,
 // and tells whoever has the configuration's text where to look.
 type SettingError struct {
-	Model   string // where the error is of another model than the one being made
 	Setting string // its name, and those within it after dots, for example "retry.tries"
 	Err     error
 }

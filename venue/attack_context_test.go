@@ -94,30 +94,33 @@ func TestATurnHasOneBudgetOfCalls(t *testing.T) {
 	}
 }
 
-// counter is a model that counts tokens with the key that it was made with.
+// counter is a model that counts tokens with the key of the moment.
 type counter struct {
-	key   string
+	key   func(context.Context) (string, error)
 	asked *[]string
 }
 
 func (c *counter) About() runtime.About { return runtime.About{Window: 1000} }
 
-func (c *counter) CountTokens(context.Context, *runtime.Request) (int, error) {
-	*c.asked = append(*c.asked, c.key)
-	return 10, nil
+func (c *counter) CountTokens(ctx context.Context, _ *runtime.Request) (int, error) {
+	key, err := c.key(ctx)
+	if err == nil {
+		*c.asked = append(*c.asked, key)
+	}
+	return 10, err
 }
 
-func (c *counter) Generate(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: "x"}, nil) }
+func (c *counter) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	_, err := c.key(ctx)
+	return func(yield func(runtime.Chunk, error) bool) { yield(runtime.Chunk{Text: "x"}, err) }
 }
 
 // A key that was replaced or deleted is not used to count, either.
 func TestADeletedKeyDoesNotCount(t *testing.T) {
 	var asked []string
 	v := open(t, &venue.Options{
-		Providers: runtime.Providers{"counter": func(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
-			key, err := cfg.Secret(ctx, "OPENAI")
-			return &counter{key, &asked}, err
+		Providers: runtime.Providers{"counter": func(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+			return &counter{func(ctx context.Context) (string, error) { return cfg.Secret(ctx, "OPENAI") }, &asked}, nil
 		}},
 		Config: parse(t, `
 user: alice

@@ -170,10 +170,15 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 const defaultUser = "owner"
 
 func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
-	of := models.Options{Config: o.Config, Brought: o.Models, Providers: o.Providers, Secrets: v.secrets, Logger: v.log}
+	of := models.Options{Config: o.Config, Brought: o.Models, Providers: o.Providers, Logger: v.log}
 	if o.Config != nil {
-		if of.Owner, err = v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser)); err != nil {
+		owner, err := v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser))
+		if err != nil {
 			return err
+		}
+		of.Secret = func(ctx context.Context, name string) (string, error) {
+			value, err := v.secrets.Get(ctx, owner, name)
+			return string(value), err
 		}
 	}
 	v.models, err = models.Open(ctx, of)

@@ -125,6 +125,3 @@ func Show(v any) string {
 	}
 	return Cut(string(raw), most)
 }
-
-// Redacted stands wherever a secret would.
-const Redacted = "[redacted]"

@@ -13,11 +13,11 @@ import (
 
 // answer turns the events of one answer into chunks.
 type answer struct {
-	*endpoint.Server
-	yield     func(runtime.Chunk, error) bool
-	thoughts  *thoughts
-	cleanName func(string) string // of a called tool
-	tool      string              // the tool whose arguments are the answer; may be empty
+	*endpoint.Exchange
+	yield    func(runtime.Chunk, error) bool
+	thoughts *thoughts
+	tools    []runtime.Tool // that were offered
+	tool     string         // the tool whose arguments are the answer; may be empty
 
 	gone     bool // the consumer left
 	complete bool // the last event came
@@ -185,7 +185,7 @@ func (a *answer) start(index int64, b *block, content string) error {
 		if a.calls == maxCalls {
 			return a.Format("its answer has more than %d tool calls", maxCalls)
 		}
-		b.call, b.name = a.calls, a.cleanName(b.name)
+		b.call, b.name = a.calls, a.CalledName(b.name, a.tools)
 		a.calls++
 		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
 		return nil
@@ -270,7 +270,7 @@ func (a *answer) End() error {
 		a.emit(runtime.Chunk{Text: a.held.String()})
 	}
 	a.remember()
-	a.emit(runtime.Chunk{Finish: endpoint.Word(a.finished, a.Clean)})
+	a.emit(runtime.Chunk{Finish: a.Word(a.finished)})
 	return nil
 }
 

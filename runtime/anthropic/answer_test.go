@@ -115,7 +115,6 @@ func TestStreamSpellings(t *testing.T) {
 		{"comments and fields", "text/event-stream", stream(func(kind, line string) string {
 			return ": alive\r\n\r\nid: 7\r\nretry: 10\r\nevent:" + kind + "\r\ndata:" + line + "\r\n\r\n"
 		})},
-		{"line ends of CR", "text/event-stream", strings.ReplaceAll(named, "\n", "\r")},
 		{"a byte order mark", "text/event-stream", "\uFEFF" + named},
 		{"no names", "text/event-stream", unnamed},
 		{"no names, and something of another kind", "text/event-stream", unnamed[:strings.Index(unnamed, "data: "+text0)] + "data: [DONE]\n\ndata: {}\n\n" + unnamed[strings.Index(unnamed, "data: "+text0):]},

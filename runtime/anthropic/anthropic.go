@@ -48,7 +48,7 @@ var (
 // [endpoint.ErrTimeout], the cause of ctx, or a failure to reach the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{Server: m.Server, yield: yield, thoughts: &m.thoughts, cleanName: endpoint.CalledName(req.Tools, m.CleanID)}
+		a := &answer{yield: yield, thoughts: &m.thoughts, tools: req.Tools}
 		if err := m.ask(ctx, req, a); err != nil && !errors.Is(err, endpoint.ErrLeft) {
 			yield(runtime.Chunk{}, err)
 		}
@@ -68,5 +68,8 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 	if !m.opts.NoStream {
 		body = append(body[:len(body)-1], `,"stream":true}`...)
 	}
-	return m.Ask(ctx, "", body, !bool(m.opts.NoStream), a)
+	return m.Ask(ctx, "", body, !bool(m.opts.NoStream), func(x *endpoint.Exchange) endpoint.Answer {
+		a.Exchange = x
+		return a
+	})
 }

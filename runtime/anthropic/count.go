@@ -23,14 +23,17 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
-	c := count{Server: m.Server}
-	err = m.Ask(ctx, "/count_tokens", body, false, &c)
+	var c count
+	err = m.Ask(ctx, "/count_tokens", body, false, func(x *endpoint.Exchange) endpoint.Answer {
+		c.Exchange = x
+		return &c
+	})
 	return c.n, err
 }
 
 // count is the answer to it.
 type count struct {
-	*endpoint.Server
+	*endpoint.Exchange
 	n int
 }
 

@@ -68,11 +68,7 @@ func New(o Options) (*Model, error) {
 		about.Window = defaultWindow
 	}
 	to.Path, to.RawPath = strings.TrimSuffix(strings.TrimRight(to.Path, "/"), "/v1")+"/v1/messages", ""
-	own := http.Header{"Anthropic-Version": {apiVersion}}
-	if o.Key != "" {
-		own.Set("X-Api-Key", string(o.Key))
-	}
-	server := form.Serve(&o.Options, to, own, about)
+	server := form.Serve(&o.Options, to, http.Header{"Anthropic-Version": {apiVersion}}, func(h http.Header, key string) { h.Set("X-Api-Key", key) }, about)
 	return &Model{Server: server, opts: o}, nil
 }
 

@@ -127,8 +127,7 @@ func TestHeaders(t *testing.T) {
 	s := serve(t, hello(1<<20))
 	m := s.model(t, func(o *anthropic.Options) {
 		o.BaseURL += "/v1/"
-		o.Headers = map[string]string{"anthropic-beta": "context-1m"}
-		o.SecretHeaders = map[string]endpoint.Secret{"Authorization": "Bearer gateway"}
+		o.Headers = endpoint.Headers{"anthropic-beta": "context-1m", "Authorization": "Bearer gateway"}
 	})
 	if _, err := ask(t, m, say("Hi")); err != nil {
 		t.Fatal(err)

@@ -16,11 +16,12 @@ import (
 // Provider makes a model from the settings of a configuration, which are the keys
 // of [Options]. The key, and headers that are keys, are env:NAME, file:PATH or
 // secret:NAME. The vendor's own address wants one.
-func Provider(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
 	var o Options
-	if err := endpoint.Read("provider "+Name, cfg.Settings, &o, endpoint.SecretsOf(ctx, cfg), wrap.Keys()...); err != nil {
+	if err := endpoint.Read("provider "+Name, cfg.Settings, &o, wrap.Keys()...); err != nil {
 		return nil, err
 	}
+	o.Secrets = endpoint.SecretsOf(cfg)
 	m, err := New(o)
 	err = errors.Join(err, form.NeedsKey(&o.Options))
 	if err != nil {

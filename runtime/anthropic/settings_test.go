@@ -121,13 +121,13 @@ func TestWrongSettings(t *testing.T) {
 		{`{"zzzzzzzzzz": "x"}`, "its settings are allow_http, base_url, headers"},
 		{`{"key": "sk-ant-secret"}`, "key: a key does not belong into a configuration"},
 		{`{"key": 5}`, "key: expected env:NAME, file:PATH or secret:NAME"},
-		{`{"key": "secret:anthropic"}`, "key: this program has no venue to keep secrets in: use env:NAME or file:PATH"},
+		{`{"model": "x", "key": "secret:anthropic"}`, "key: this program has no venue to keep secrets in: use env:NAME or file:PATH"},
 		{`{"key": "$ANTHROPIC_API_KEY"}`, "write env:ANTHROPIC_API_KEY"},
-		{`{"key": "env:USHER_TEST_NONE"}`, "environment variable USHER_TEST_NONE is not set"},
-		{`{"key": "env:USHER_TEST_EMPTY"}`, "environment variable USHER_TEST_EMPTY is empty"},
+		{`{"model": "x", "key": "env:USHER_TEST_NONE"}`, "environment variable USHER_TEST_NONE is not set"},
+		{`{"model": "x", "key": "env:USHER_TEST_EMPTY"}`, "environment variable USHER_TEST_EMPTY is empty"},
 		{`{"model": "x", "key": "env:USHER_TEST_TORN"}`, "key holds a line break"},
-		{`{"key": "file:/nowhere/key"}`, "/nowhere/key"},
-		{`{"key": "file:` + big + `"}`, "at most 65536 bytes"},
+		{`{"model": "x", "key": "file:/nowhere/key"}`, "/nowhere/key"},
+		{`{"model": "x", "key": "file:` + big + `"}`, "at most 65536 bytes"},
 		{`{"key": "env:USHER_TEST_KEY"}`, "model is missing"},
 		{`{"max_tokens": 0}`, "max_tokens: expected a whole number above 0, got 0"},
 		{`{"max_tokens": "many"}`, "got text"},
@@ -170,7 +170,10 @@ func TestWrongSettings(t *testing.T) {
 				settings["model"] = "claude-test"
 			}
 		}
-		_, err := provide(t, settings)
+		m, err := provide(t, settings)
+		if err == nil {
+			err = m.(*anthropic.Model).Ready(t.Context())
+		}
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("settings %s: %v, want an error with %q", tc.settings, err, tc.want)
 			continue
@@ -184,8 +187,8 @@ func TestWrongSettings(t *testing.T) {
 }
 
 func TestSecretsPrintRedacted(t *testing.T) {
-	o := anthropic.Options{Options: endpoint.Options{Key: testKey, SecretHeaders: map[string]endpoint.Secret{"A": testKey}}}
-	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.SecretHeaders})
+	o := anthropic.Options{Options: endpoint.Options{Key: testKey, Headers: endpoint.Headers{"A": testKey}}}
+	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.Headers})
 	if err != nil {
 		t.Fatal(err)
 	}

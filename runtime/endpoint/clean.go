@@ -1,9 +1,7 @@
 package endpoint
 
 import (
-	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"math"
 	"net/url"
 	"regexp"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"usher/caps/value"
+	"usher/runtime"
 )
 
 // Bounds of what a server says, in bytes.
@@ -21,18 +20,35 @@ const (
 	maxWord    = 100
 )
 
-// cleanerOf returns what makes a server's text fit to be shown: one line of valid
-// characters, without the secrets, which servers do repeat in their errors, and
-// not too long. It is a function so that nothing that prints or walks its
-// holder finds a secret.
-func cleanerOf(key Secret, headers map[string]Secret) func(string) string {
-	clean := cleaner(key, headers, MaxMessage)
-	return func(text string) string { return clean(unescaped(text)) }
+// Clean makes a server's text fit to be shown: one line of valid characters,
+// without the secrets, which servers do repeat in their errors, and not too long.
+func (x *Exchange) Clean(text string) string { return x.cleaned(unescaped(text), MaxMessage) }
+
+// CleanID is Clean of an id: it goes back to the server, and is long sometimes.
+func (x *Exchange) CleanID(id string) string { return x.cleaned(id, maxID) }
+
+// CalledName cleans the name of a tool that the server says is called. One that
+// was offered is what the gate has to be asked for, whatever it holds.
+func (x *Exchange) CalledName(name string, offered []runtime.Tool) string {
+	if slices.ContainsFunc(offered, func(t runtime.Tool) bool { return t.Name == name }) {
+		return name
+	}
+	return x.CleanID(name)
 }
 
-// idCleaner is cleanerOf for ids.
-func idCleaner(key Secret, headers map[string]Secret) func(string) string {
-	return cleaner(key, headers, maxID)
+// Word cleans what should be a word, such as why an answer ended.
+func (x *Exchange) Word(said string) string {
+	said = x.Clean(said)
+	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")
+}
+
+func (x *Exchange) cleaned(text string, most int) string {
+	// The secrets first: the other way round, half of one could stay.
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(x.hide(text), "\uFFFD")), " ")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
 // escapes are how JSON may spell what need not be escaped, and keys do hold: some
@@ -47,29 +63,6 @@ func unescaped(text string) string {
 		n, _ := strconv.ParseUint(e[1:], 16, 8) // the pattern has only such
 		return string(rune(n))
 	})
-}
-
-// Word returns what a server says that should be a word, such as why an answer
-// ended. Clean is [Server].Clean.
-func Word(said string, clean func(string) string) string {
-	said = clean(said)
-	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")
-}
-
-func cleaner(key Secret, headers map[string]Secret, most int) func(string) string {
-	secrets := []string{string(key)}
-	for _, value := range headers {
-		secrets = append(secrets, string(value))
-	}
-	redact := Redactor(secrets...)
-	return func(text string) string {
-		// The secrets first: the other way round, half of one could stay.
-		text = strings.Join(strings.Fields(strings.ToValidUTF8(redact(text), "\uFFFD")), " ")
-		if len(text) <= most {
-			return text
-		}
-		return strings.ToValidUTF8(text[:most], "") + " …"
-	}
 }
 
 // Tokens is a server's count of tokens within reason, so that no sum of counts
@@ -94,19 +87,10 @@ func Redactor(secrets ...string) func(string) string {
 	var spellings []string
 	for _, secret := range secrets {
 		if secret = strings.TrimSpace(secret); secret != "" {
-			escaped, _ := json.Marshal(secret) // a string cannot fail to encode
-			spellings = append(
-				spellings, secret, strings.Trim(string(escaped), `"`), strings.Trim(string(value.AppendString(nil, secret)), `"`),
-				url.QueryEscape(secret), url.PathEscape(secret),
-				base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
-			)
+			raw := []byte(secret)
+			spellings = append(spellings, secret, url.QueryEscape(secret), url.PathEscape(secret),
+				base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw))
 		}
 	}
-	// The longest first, so that no secret that is part of another leaves the rest.
-	slices.SortFunc(spellings, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var pairs []string
-	for _, s := range spellings {
-		pairs = append(pairs, s, redacted)
-	}
-	return strings.NewReplacer(pairs...).Replace
+	return value.Hide(spellings...)
 }

@@ -5,13 +5,16 @@
 //
 // A provider says what its format looks like in a [Form], reads its
 // configuration with [Read], checks it with [Form.Check] and [Form.Base], and
-// asks through [Form.Serve]'s [Server], which takes the secrets out of whatever
-// the other side says. It reads answers as an [Answer].
+// asks through [Form.Serve]'s [Server], which reads the keys anew at each
+// request. It reads answers as an [Answer], and has its [Exchange] take the
+// secrets out of whatever the other side says.
 package endpoint
 
 import (
+	"maps"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -65,12 +68,7 @@ func (f *Form) NeedsKey(o *Options) error {
 	if at, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || !strings.EqualFold(at.Hostname(), own.Host)) {
 		return nil //nolint:nilerr // what is no address is told of by itself
 	}
-	for name := range o.SecretHeaders {
-		if holdsKey(name) {
-			return nil
-		}
-	}
-	if o.Key != "" {
+	if o.Key != "" || slices.ContainsFunc(slices.Collect(maps.Keys(o.Headers)), holdsKey) {
 		return nil
 	}
 	return Bad(KeySetting, "is missing, and %s answers nobody without one: write where it stands, for example key: env:%s", own.Host, f.Variable)

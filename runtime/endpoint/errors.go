@@ -56,11 +56,11 @@ func timedOut(limit time.Duration) error {
 }
 
 // shown is an error of an answer with nothing in its text that may not be shown.
-func (s *Server) shown(err error) error {
+func (x *Exchange) shown(err error) error {
 	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, ErrLeft) {
 		return err
 	}
-	out := &failure{text: s.Clean(err.Error())}
+	out := &failure{text: x.Clean(err.Error())}
 	if broken, ok := errors.AsType[*failure](err); ok {
 		out.passing = broken.passing
 	}
@@ -76,11 +76,16 @@ func (s *Server) shown(err error) error {
 }
 
 // unread is err, and an [ErrFormat] where it is an error of reading data.
-func (s *Server) unread(err error, data []byte) error {
+func (x *Exchange) unread(err error, data []byte) error {
 	if _, coded := errors.AsType[fault.Coded](err); err == nil || coded || errors.Is(err, ErrLeft) {
 		return err
 	}
-	return s.Format("check base_url: it sent %s", data)
+	return x.Format("check base_url: it sent %s", data)
+}
+
+// Format is an [ErrFormat], and says why.
+func (x *Exchange) Format(why string, args ...any) error {
+	return &failure{"the model's server does not speak " + x.form.Speaks + ": " + fmt.Sprintf(why, args...), ErrFormat, false}
 }
 
 // isTemporary says of a status of HTTP whether the same request may succeed later.

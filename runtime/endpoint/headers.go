@@ -9,40 +9,41 @@ import (
 	"usher/runtime"
 )
 
-// keyWords mark the names of headers whose values are keys.
-var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
+// Headers are more headers of each request, by name. A value is written out, or,
+// where it is a key, a configuration has a reference to it. No text shows what is
+// referred to, or stands under a name such as Authorization or X-Api-Key.
+type Headers map[string]Secret
 
-// setHeaders takes extra headers. A value is written out, or, where it is a key, a
-// reference to a secret.
-func (o *Options) setHeaders(value any, secrets Secrets) error {
+var _ Setter = (*Headers)(nil)
+
+// Set takes headers by name.
+func (h *Headers) Set(value any) error {
 	set, ok := value.(map[string]any)
 	if !ok {
 		return Wrong(value, "headers by name, for example {X-Title: Usher}")
 	}
-	o.Headers, o.SecretHeaders = make(map[string]string), make(map[string]Secret)
+	*h = make(Headers)
 	seen := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		lower := strings.ToLower(name)
-		if seen[lower] {
-			return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
-		}
-		seen[lower] = true
 		text, ok := set[name].(string)
-		if !ok {
+		secret, lower := Secret(text), strings.ToLower(name)
+		switch {
+		case seen[lower]:
+			return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
+		case !ok:
 			return fmt.Errorf("%s: %w", name, Wrong(set[name], "text (put it into quotes)"))
+		case holdsKey(name):
+			if err := secret.Set(text); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
-		if !isReference(text) && !holdsKey(name) {
-			o.Headers[name] = text
-			continue
-		}
-		value, err := secrets(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		o.SecretHeaders[name] = value
+		seen[lower], (*h)[name] = true, secret
 	}
 	return nil
 }
+
+// keyWords mark the names of headers whose values are keys.
+var keyWords = []string{"authorization", "api-key", "apikey", "token", "secret", "cookie", "password"}
 
 func holdsKey(name string) bool {
 	name = strings.ToLower(name)
@@ -55,30 +56,27 @@ var ownHeaders = []string{
 	"Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// checkHeaders refuses headers that no request can hold, those that the request
-// sets itself, and those that are taken in this format.
-func (f *Form) checkHeaders(o *Options) error {
-	all := make(map[string]string)
-	for name, value := range o.SecretHeaders {
-		all[name] = string(value)
+// check refuses headers that no request can hold, those that the request sets
+// itself, and those that are taken in this format: why, by name.
+func (h Headers) check(taken map[string]string) error {
+	refused := maps.Clone(taken)
+	if refused == nil {
+		refused = make(map[string]string)
 	}
-	maps.Copy(all, o.Headers)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, own := range ownHeaders {
+		refused[own] = "is set by the request itself: remove it"
+	}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		if name == "" || strings.Trim(name, token) != "" {
 			return badHeader("%q is not the name of a header: use letters, digits and -", name)
 		}
-		for _, own := range ownHeaders {
-			if strings.EqualFold(name, own) {
-				return badHeader("%s is set by the request itself: remove it", own)
-			}
-		}
-		for other, why := range f.Taken {
+		for other, why := range refused {
 			if strings.EqualFold(name, other) {
 				return badHeader("%s %s", other, why)
 			}
 		}
-		if err := CheckValue("headers: "+name, all[name]); err != nil {
+		if err := CheckValue(HeadersSetting+": "+name, string(h[name])); err != nil {
 			return err
 		}
 	}
@@ -86,17 +84,15 @@ func (f *Form) checkHeaders(o *Options) error {
 }
 
 func badHeader(format string, args ...any) error {
-	return &runtime.SettingError{Setting: "headers", Err: fmt.Errorf("headers: "+format, args...)}
+	return &runtime.SettingError{Setting: HeadersSetting, Err: fmt.Errorf("headers: "+format, args...)}
 }
 
 // CheckValue keeps what no header can hold out of one: what is a setting, or
 // what stands in one, after a colon. It never shows the value.
 func CheckValue(what, value string) error {
-	for _, c := range []byte(value) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			setting, _, _ := strings.Cut(what, ":")
-			return &runtime.SettingError{Setting: setting, Err: fmt.Errorf("%s holds a line break or another control character: give it on one line", what)}
-		}
+	if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		setting, _, _ := strings.Cut(what, ":")
+		return &runtime.SettingError{Setting: setting, Err: fmt.Errorf("%s holds a line break or another control character: give it on one line", what)}
 	}
 	return nil
 }

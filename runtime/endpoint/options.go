@@ -19,8 +19,8 @@ type Options struct {
 	AllowHTTP bool   `json:"allow_http" jsonschema:"Allow http to other machines than this one. Default: false."`
 	Key       Secret `json:"key" pattern:"^(env|file|secret):" jsonschema:"Where the key stands, never the key itself: env:NAME, file:PATH or secret:NAME."`
 
-	Headers       map[string]string `json:"headers" jsonschema:"More headers of each request. Values that are keys are env:NAME, file:PATH or secret:NAME."`
-	SecretHeaders map[string]Secret `json:"-"` // more headers, with values that no error may show
+	Headers Headers `json:"headers" jsonschema:"More headers of each request. Values that are keys are env:NAME, file:PATH or secret:NAME."`
+	Secrets Secrets `json:"-"` // what Key and Headers refer to, at each request; nil takes them for the keys themselves
 
 	MaxTokens   int      `json:"max_tokens" jsonschema:"Longest answer, reasoning included. Default: the provider's."`
 	Temperature *float64 `json:"temperature" jsonschema:"How much answers vary."`
@@ -34,8 +34,6 @@ type Options struct {
 	Transport http.RoundTripper `json:"-"`
 	Now       func() time.Time  `json:"-"` // nil is time.Now; for dates in Retry-After
 }
-
-func (o *Options) common() *Options { return o }
 
 const defaultTimeout = 5 * time.Minute
 
@@ -71,5 +69,5 @@ func (f *Form) Check(o *Options) error {
 	if err := CheckValue(KeySetting, string(o.Key)); err != nil {
 		return err
 	}
-	return f.checkHeaders(o)
+	return o.Headers.check(f.Taken)
 }

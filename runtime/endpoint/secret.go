@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,12 +18,14 @@ import (
 
 const redacted = value.Redacted
 
-// Secret is a value that prints as [redacted], however it is printed.
+// Secret is a value that prints as [redacted], however it is printed, or the
+// reference of a configuration to one.
 type Secret string
 
 var (
 	_ fmt.Formatter  = Secret("")
 	_ slog.LogValuer = Secret("")
+	_ Setter         = (*Secret)(nil)
 )
 
 // Format prints [redacted].
@@ -40,12 +43,6 @@ const (
 	HeadersSetting = "headers"
 )
 
-const maxSecretFile = 64 << 10
-
-// Secrets reads the secret that a reference of a configuration names:
-// env:NAME, file:PATH or secret:NAME.
-type Secrets func(ref string) (Secret, error)
-
 // places are the beginnings of references.
 const (
 	inEnvironment = "env:"
@@ -55,63 +52,120 @@ const (
 	references = "env:NAME, file:PATH or secret:NAME"
 )
 
-// MissingError says that a reference is well written and its secret is not to be
-// had: the environment or a file does not hold it, or not yet.
-type MissingError struct{ err error }
+// reference is how a configuration names a secret.
+var reference = regexp.MustCompile(`^(env|file|secret):`)
 
-func (e *MissingError) Error() string { return e.err.Error() }
-func (e *MissingError) Unwrap() error { return e.err }
+// LiteralError says that a key stands in a configuration itself, or is named as
+// a shell would. It does not show the key.
+type LiteralError struct{ text string }
 
-// SecretsOf returns what reads the secrets that the settings of cfg name, those
-// of the venue by cfg.Secret. It reads while ctx lasts. One that the environment
-// or a file does not hold is a [MissingError], or cfg.StandIn. No error shows a
-// reference that is none, since that may be the secret itself.
-func SecretsOf(ctx context.Context, cfg runtime.ModelConfig) Secrets {
-	found := func(secret Secret, err error) (Secret, error) {
-		switch {
-		case err == nil:
-			return secret, nil
-		case cfg.StandIn != "":
-			return Secret(cfg.StandIn), nil
-		}
-		return "", &MissingError{err}
+func (e *LiteralError) Error() string { return e.text }
+
+// Set takes a reference. Text that is none is a [LiteralError].
+func (s *Secret) Set(value any) error {
+	text, _ := value.(string)
+	switch name := Variable(text); {
+	case text == "":
+		return Wrong(value, references)
+	case name != "":
+		return &LiteralError{"a variable of the environment is not named like this here: write " + inEnvironment + name}
+	case !reference.MatchString(text):
+		return &LiteralError{"a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write " + references}
 	}
-	return func(ref string) (Secret, error) {
-		if name, ok := strings.CutPrefix(ref, inEnvironment); ok {
-			return found(fromEnvironment(name))
+	*s = Secret(text)
+	return nil
+}
+
+// variable is how shells and other programs name a variable of the environment.
+// Without braces it has to look like one: a password may begin with $.
+var variable = regexp.MustCompile(`^(?:\$\{(?:env:)?([A-Za-z_]\w*)\}|\$(?:env:)?([A-Z_][A-Z0-9_]*)|%([A-Z_][A-Z0-9_]*)%)$`)
+
+// Variable returns the name of the variable of the environment that text names
+// as a shell would ($NAME, ${NAME}, $env:NAME, %NAME%), or "".
+func Variable(text string) string {
+	found := variable.FindStringSubmatch(text)
+	return strings.Join(found[min(1, len(found)):], "")
+}
+
+// MissingError says that something is well named and not there, or not yet: the
+// secret of a reference, or a file.
+type MissingError struct{ Err error }
+
+func (e *MissingError) Error() string { return e.Err.Error() }
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// Secrets reads the secret that a setting names by a reference. The setting is
+// for errors, with what stands in it after a colon.
+type Secrets func(ctx context.Context, setting, ref string) (string, error)
+
+// SecretsOf returns what reads the secrets that the settings of cfg name, as they
+// are at that moment: those of the venue by cfg.Secret. What is not to be had is
+// a [MissingError] and a [runtime.SettingError].
+func SecretsOf(cfg runtime.ModelConfig) Secrets {
+	return func(ctx context.Context, setting, ref string) (string, error) {
+		secret, err := read(ctx, cfg, ref)
+		if err == nil {
+			return secret, nil
 		}
-		if path, ok := strings.CutPrefix(ref, inFile); ok {
-			return found(fromFile(path))
+		name, _, _ := strings.Cut(setting, ":")
+		return "", &runtime.SettingError{Setting: name, Err: &MissingError{fmt.Errorf("model %s: %s: %w", cfg.Name, setting, err)}}
+	}
+}
+
+func read(ctx context.Context, cfg runtime.ModelConfig, ref string) (secret string, err error) {
+	place, name, _ := strings.Cut(ref, ":")
+	where := name
+	switch place + ":" {
+	case inEnvironment:
+		where = "environment variable " + name
+		var set bool
+		if secret, set = os.LookupEnv(name); !set {
+			return "", fmt.Errorf("%s is not set", where)
 		}
-		name, ok := strings.CutPrefix(ref, inVenue)
-		switch {
-		case !ok:
-			return "", errors.New("a key does not belong into a configuration: put it into an environment variable, a file or the venue's secrets, and write " + references)
-		case cfg.Secret == nil:
+	case inFile:
+		secret, err = fromFile(name)
+	default:
+		where = "secret " + name
+		if cfg.Secret == nil {
 			return "", errors.New("this program has no venue to keep secrets in: use env:NAME or file:PATH")
 		}
-		value, err := cfg.Secret(ctx, name)
-		if err != nil {
-			return "", fmt.Errorf("read secret %s: %w", name, err)
+		if secret, err = cfg.Secret(ctx, name); err != nil {
+			return "", fmt.Errorf("read %s: %w", where, err)
 		}
-		return trimmed(value, "secret "+name)
 	}
+	// Editors and shells add a line break and a byte order mark.
+	secret = strings.TrimSpace(strings.TrimPrefix(secret, byteOrderMark))
+	if err == nil && secret == "" {
+		err = fmt.Errorf("%s is empty", where)
+	}
+	return secret, err
+}
+
+const maxSecretFile = 64 << 10 // bytes
+
+func fromFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSecretFile {
+		return "", fmt.Errorf("%s is not a file of at most %d bytes that holds one key", path, maxSecretFile)
+	}
+	raw, err := os.ReadFile(path)
+	return string(raw), err
 }
 
 // Held are the secrets among the settings of cfg as they are now: its key and
 // the values of its headers, wherever they stand. What cannot be read is left to
 // the provider to complain of.
-func Held(ctx context.Context, cfg runtime.ModelConfig) []string {
-	read := SecretsOf(ctx, cfg)
-	values := []any{cfg.Settings[KeySetting]}
-	if headers, ok := cfg.Settings[HeadersSetting].(map[string]any); ok {
-		values = slices.AppendSeq(values, maps.Values(headers))
-	}
-	var out []string
-	for _, v := range values {
+func Held(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
+	headers, _ := cfg.Settings[HeadersSetting].(map[string]any)
+	for _, v := range append(slices.Collect(maps.Values(headers)), cfg.Settings[KeySetting]) {
 		text, _ := v.(string)
-		if secret, err := read(text); err == nil {
-			text = string(secret)
+		if reference.MatchString(text) {
+			if secret, err := read(ctx, cfg, text); err == nil {
+				text = secret
+			}
 		}
 		if len(text) >= minSecret {
 			out = append(out, text)
@@ -131,41 +185,4 @@ func Located(ref any, dir string) any {
 		return inFile + filepath.Join(dir, name)
 	}
 	return ref
-}
-
-func isReference(s string) bool {
-	return strings.HasPrefix(s, inEnvironment) || strings.HasPrefix(s, inFile) || strings.HasPrefix(s, inVenue)
-}
-
-func fromEnvironment(name string) (Secret, error) {
-	value, set := os.LookupEnv(name)
-	if !set {
-		return "", fmt.Errorf("environment variable %s is not set", name)
-	}
-	return trimmed(value, "environment variable "+name)
-}
-
-func fromFile(path string) (Secret, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSecretFile {
-		return "", fmt.Errorf("%s is not a file of at most %d bytes that holds one key", path, maxSecretFile)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	return trimmed(string(raw), path)
-}
-
-// trimmed is the value without the line break and the byte order mark that
-// editors and shells add.
-func trimmed(value, where string) (Secret, error) {
-	value = strings.TrimSpace(strings.TrimPrefix(value, byteOrderMark))
-	if value == "" {
-		return "", fmt.Errorf("%s is empty", where)
-	}
-	return Secret(value), nil
 }

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"usher/runtime"
 )
@@ -31,6 +32,22 @@ func sealed(_ context.Context, name string) (string, error) {
 	return value, nil
 }
 
+// written is a key as a configuration has it.
+type written struct {
+	ref  string
+	cfg  runtime.ModelConfig
+	want string // of the error; "" is the key
+}
+
+func (w *written) read(t *testing.T) (string, error) {
+	t.Helper()
+	var key Secret
+	if err := key.Set(w.ref); err != nil {
+		return "", err
+	}
+	return SecretsOf(w.cfg)(t.Context(), KeySetting, string(key))
+}
+
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	path, empty, big, marked := filepath.Join(dir, "key"), filepath.Join(dir, "empty"), filepath.Join(dir, "big"), filepath.Join(dir, "marked")
@@ -41,12 +58,8 @@ func TestSecrets(t *testing.T) {
 	}
 	t.Setenv("USHER_TEST_KEY", "\t"+testKey+" ")
 	t.Setenv("USHER_TEST_BLANK", " ")
-	venue := runtime.ModelConfig{Secret: sealed}
-	for _, tt := range []struct {
-		ref  string
-		cfg  runtime.ModelConfig
-		want string // of the error; "" is the key
-	}{
+	venue := runtime.ModelConfig{Name: "m", Secret: sealed}
+	for _, tt := range []written{
 		{"env:USHER_TEST_KEY", runtime.ModelConfig{}, ""},
 		{"file:" + path, runtime.ModelConfig{}, ""},
 		{"file:" + marked, runtime.ModelConfig{}, ""},
@@ -62,22 +75,24 @@ func TestSecrets(t *testing.T) {
 		{"secret:openai", runtime.ModelConfig{}, "this program has no venue to keep secrets in: use env:NAME or file:PATH"},
 		{testKey, venue, "a key does not belong into a configuration"},
 	} {
-		var got Secret
-		err := setKey(&got, tt.ref, SecretsOf(t.Context(), tt.cfg))
+		got, err := tt.read(t)
 		if tt.want == "" && (err != nil || got != testKey) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%s reads as %q, %v, want %q", tt.ref, string(got), err, tt.want)
+			t.Errorf("%s reads as %q, %v, want %q", tt.ref, got, err, tt.want)
 		}
 		if err != nil && strings.Contains(err.Error(), testKey) {
 			t.Errorf("the error shows the key: %v", err)
 		}
 	}
 	for _, value := range []any{"", nil, []any{testKey}} {
-		if err := setKey(new(Secret), value, SecretsOf(t.Context(), venue)); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
+		if err := new(Secret).Set(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
 			t.Errorf("key %v: %v", value, err)
 		}
 	}
-	if _, err := SecretsOf(t.Context(), venue)("secret:other"); !errors.Is(err, errNoSecret) {
-		t.Errorf("error %v hides why", err)
+	_, err := SecretsOf(venue)(t.Context(), "headers: X-A", "secret:other")
+	_, missing := errors.AsType[*MissingError](err)
+	at, ok := errors.AsType[*runtime.SettingError](err)
+	if !errors.Is(err, errNoSecret) || !missing || !ok || at.Setting != "headers" || err.Error() != "model m: headers: X-A: read secret other: "+errNoSecret.Error() {
+		t.Errorf("error %v hides why, or where", err)
 	}
 }
 
@@ -85,8 +100,8 @@ func TestSecrets(t *testing.T) {
 func TestSecretDoesNotPrint(t *testing.T) {
 	holder := struct {
 		Key     Secret
-		Headers map[string]Secret
-	}{testKey, map[string]Secret{"X-Token": testKey}}
+		Headers Headers
+	}{testKey, Headers{"X-Token": testKey}}
 	var b bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&b, nil), slog.NewJSONHandler(&b, nil)} {
 		slog.New(handler).Info("model", "key", holder.Key, "holder", holder)
@@ -108,19 +123,12 @@ func TestSecretDoesNotPrint(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	t.Setenv("USHER_TEST_KEY", testKey)
-	var o Options
-	read := func(value any) error {
-		return o.setHeaders(value, SecretsOf(t.Context(), runtime.ModelConfig{Secret: sealed}))
-	}
-	if err := read(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
+	var h Headers
+	if err := h.Set(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"X-Title": "Usher"}, o.Headers); diff != "" {
-		t.Errorf("headers (-want +got):\n%s", diff)
-	}
-	if secret := o.SecretHeaders; len(secret) != 2 || secret["Authorization"] != testKey || secret["X-Gateway"] != testKey {
-		t.Errorf("%d secret headers: %v", len(secret), secret)
+	if len(h) != 3 || h["X-Title"] != "Usher" || h["Authorization"] != "env:USHER_TEST_KEY" || h["X-Gateway"] != "secret:openai" {
+		t.Errorf("%d headers", len(h))
 	}
 	for _, tt := range []struct {
 		value any
@@ -130,16 +138,52 @@ func TestHeaders(t *testing.T) {
 		{map[string]any{"X-A": 1}, "X-A: expected text (put it into quotes), got 1"},
 		{map[string]any{"X-A": "1", "x-a": "2"}, "x-a stands there twice, in different spellings: remove one"},
 		{map[string]any{"X-Auth-Token": testKey}, "X-Auth-Token: a key does not belong into a configuration"},
-		{map[string]any{"X-A": "secret:other"}, "X-A: read secret other"},
 	} {
-		if err := read(tt.value); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testKey) {
+		if err := h.Set(tt.value); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testKey) {
 			t.Errorf("headers %v: %v, want %s", tt.value, err, tt.want)
 		}
 	}
 }
 
+// A request has the keys as they are when it is made, and what cannot be had, or
+// cannot be sent, is told without the value.
+func TestKeysAreReadAtEachRequest(t *testing.T) {
+	t.Setenv("USHER_TEST_TOKEN", "t")
+	at, err := url.Parse("https://host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]string{}
+	cfg := runtime.ModelConfig{Name: "m", Secret: func(_ context.Context, name string) (string, error) {
+		if key, ok := keys[name]; ok {
+			return key, nil
+		}
+		return "", errNoSecret
+	}}
+	o := Options{Key: "secret:k", Headers: Headers{"X-Token": "env:USHER_TEST_TOKEN", "X-Team": "blue", "X-Gate": "env:USHER_TEST_TOKEN"}, Secrets: SecretsOf(cfg)}
+	s := new(Form).Serve(&o, at, make(http.Header), func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }, runtime.About{})
+	defer s.Close()
+	if err := s.Ready(t.Context()); !errors.Is(err, errNoSecret) {
+		t.Errorf("without the key: %v", err)
+	}
+	for _, key := range []string{"first", "second"} {
+		keys["k"] = key
+		h, held, err := s.header(t.Context())
+		if err != nil || h.Get("Authorization") != "Bearer "+key || h.Get("X-Token") != "t" || h.Get("X-Team") != "blue" || !slices.Equal(held, []string{key, "t", "t"}) {
+			t.Errorf("with the key %q: %v, hidden are %q, %v", key, h, held, err)
+		}
+	}
+	keys["k"] = "torn\nin two"
+	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "key holds a line break") || strings.Contains(err.Error(), "torn") {
+		t.Errorf("a key of two lines: %v", err)
+	}
+	if o.Key != "" || o.Headers != nil || o.Secrets != nil {
+		t.Error("the options keep their secrets")
+	}
+}
+
 func TestCheckHeaders(t *testing.T) {
-	form := Form{Taken: map[string]string{"X-Api-Key": "has a setting of its own: use key"}}
+	taken := map[string]string{"X-Api-Key": "has a setting of its own: use key"}
 	for _, tt := range []struct{ name, value, want string }{
 		{"X-Title", "Usher\tand more", ""},
 		{"", "a", `headers: "" is not the name of a header: use letters, digits and -`},
@@ -149,20 +193,15 @@ func TestCheckHeaders(t *testing.T) {
 		{"X-A", "a\r\nX-B: b", "headers: X-A holds a line break or another control character: give it on one line"},
 		{"X-A", "a\x7f", "headers: X-A holds a line break or another control character: give it on one line"},
 	} {
-		plain := form.checkHeaders(&Options{Headers: map[string]string{tt.name: tt.value}})
-		secret := form.checkHeaders(&Options{SecretHeaders: map[string]Secret{tt.name: Secret(tt.value)}})
-		for _, err := range []error{plain, secret} {
-			if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
-				t.Errorf("checkHeaders(%q: %q) = %v, want %q", tt.name, tt.value, err, tt.want)
-			}
+		err := Headers{tt.name: Secret(tt.value)}.check(taken)
+		if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
+			t.Errorf("check of %q: %q = %v, want %q", tt.name, tt.value, err, tt.want)
 		}
 	}
 }
 
-func TestCleaner(t *testing.T) {
-	clean := cleanerOf("sk-one", map[string]Secret{
-		"X-A": "sk-one-and-more", "Authorization": "Bearer tok-three", "X-B": "Basic " + Secret(base64.StdEncoding.EncodeToString([]byte("bob:tok/4+="))),
-	})
+func TestClean(t *testing.T) {
+	x := Exchange{hide: Redactor("sk-one", "sk-one-and-more", "Bearer tok-three", "Basic "+base64.StdEncoding.EncodeToString([]byte("bob:tok/4+=")))}
 	for _, tt := range []struct{ said, want string }{
 		{"a sk-one b sk-one-and-more c tok-three d Bearer tok-three", "a [redacted] b [redacted] c [redacted] d [redacted]"},
 		{`tok\/4\u002b\u003D or \\u002b and bob:tok/4+=`, "[redacted] or + and [redacted]"},
@@ -170,18 +209,20 @@ func TestCleaner(t *testing.T) {
 		{strings.Repeat("x", MaxMessage-3) + "sk-one", strings.Repeat("x", MaxMessage-3) + "[re …"},
 		{strings.Repeat("x", MaxMessage-1) + "é", strings.Repeat("x", MaxMessage-1) + " …"},
 	} {
-		if got := clean(tt.said); got != tt.want {
+		if got := x.Clean(tt.said); got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.said, got, tt.want)
 		}
 	}
-	if got := cleanerOf("", nil)("a  b"); got != "a b" {
+	x.hide = Redactor()
+	if got := x.Clean("a  b"); got != "a b" {
 		t.Errorf("without secrets, %q", got)
 	}
 }
 
 // An id goes back to its server as it came.
 func TestIDCleanerKeepsEscapes(t *testing.T) {
-	if got := idCleaner(testKey, nil)(`call\/\u002b`); got != `call\/\u002b` {
+	x := Exchange{hide: Redactor(testKey)}
+	if got := x.CleanID(`call\/\u002b`); got != `call\/\u002b` {
 		t.Errorf("an id becomes %s", got)
 	}
 }
@@ -189,9 +230,10 @@ func TestIDCleanerKeepsEscapes(t *testing.T) {
 // An id goes back to its server: it is cut only where it has no sensible length.
 // A word is short, and whole in its characters.
 func TestIDsAndWords(t *testing.T) {
+	x := Exchange{hide: Redactor("sk-one")}
 	id := strings.Repeat("x", 64<<10)
 	for _, tt := range []struct{ said, want string }{{id, id}, {id + "y", id + " …"}, {"a sk-one", "a [redacted]"}} {
-		if got := idCleaner("sk-one", nil)(tt.said); got != tt.want {
+		if got := x.CleanID(tt.said); got != tt.want {
 			t.Errorf("an id of %d bytes becomes one of %d, want %d", len(tt.said), len(got), len(tt.want))
 		}
 	}
@@ -201,31 +243,19 @@ func TestIDsAndWords(t *testing.T) {
 		{strings.Repeat("x", 99) + "é", strings.Repeat("x", 99)},
 		{"sk-one", "[redacted]"},
 	} {
-		if got := Word(tt.said, cleanerOf("sk-one", nil)); got != tt.want {
+		if got := x.Word(tt.said); got != tt.want {
 			t.Errorf("Word(%q) = %q, want %q", tt.said, got, tt.want)
 		}
 	}
 }
 
-// What is missing is told from what is wrong, and may be stood in for: but not
-// for a reference that is none.
-func TestMissingSecrets(t *testing.T) {
-	for _, tt := range []struct {
-		ref     string
-		missing bool
-	}{
-		{"env:USHER_TEST_NO_SUCH_KEY", true},
-		{"file:" + t.TempDir(), true},
-		{"sk-literal", false},
-		{"secret:openai", false}, // there is no venue to have it
-	} {
-		_, err := SecretsOf(t.Context(), runtime.ModelConfig{})(tt.ref)
-		if _, ok := errors.AsType[*MissingError](err); ok != tt.missing || err == nil {
-			t.Errorf("%s is missing: %t (%v), want %t", tt.ref, ok, err, tt.missing)
-		}
-		got, err := SecretsOf(t.Context(), runtime.ModelConfig{StandIn: "stand-in"})(tt.ref)
-		if (err == nil) != tt.missing || tt.missing && got != "stand-in" {
-			t.Errorf("%s with a stand-in: %t, %v", tt.ref, got == "stand-in", err)
+// A tool that was offered is called by its name, also where a key, such as a
+// placeholder for a local server, stands in it.
+func TestAnOfferedNameIsNotCleaned(t *testing.T) {
+	x := Exchange{hide: Redactor("x")}
+	for said, want := range map[string]string{"index_read": "index_read", "x": "[redacted]", "index_write": "inde[redacted]_write"} {
+		if got := x.CalledName(said, []runtime.Tool{{Name: "index_read"}}); got != want {
+			t.Errorf("%q is told as %q, want %q", said, got, want)
 		}
 	}
 }
@@ -236,16 +266,16 @@ func TestWhichHeadersAreTaken(t *testing.T) {
 	for _, name := range []string{
 		"Authorization", "proxy-authorization", "X-API-Key", "ApiKey", "X-Auth-Token", "Client-Secret", "Set-Cookie", "X-Password",
 	} {
-		var o Options
-		err := o.setHeaders(map[string]any{name: "literal"}, SecretsOf(t.Context(), runtime.ModelConfig{}))
-		if err == nil || strings.Contains(err.Error(), "literal") || len(o.Headers) > 0 {
+		var h Headers
+		err := h.Set(map[string]any{name: "literal"})
+		if err == nil || strings.Contains(err.Error(), "literal") || len(h) > 0 {
 			t.Errorf("%s is taken as text: %v", name, err)
 		}
 	}
 	for _, name := range []string{
 		"accept", "Accept-Encoding", "CONNECTION", "Content-Length", "Content-Type", "host", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
 	} {
-		if err := new(Form).checkHeaders(&Options{Headers: map[string]string{name: "x"}}); err == nil || !strings.Contains(err.Error(), "is set by the request itself") {
+		if err := (Headers{name: "x"}).check(nil); err == nil || !strings.Contains(err.Error(), "is set by the request itself") {
 			t.Errorf("%s: %v, want that the request sets it", name, err)
 		}
 	}

@@ -8,18 +8,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // statusError makes an error of an answer whose status is one.
-func (s *Server) statusError(res *http.Response, body []byte) error {
-	e, h := s.Told(body), res.Header
+func (x *Exchange) statusError(res *http.Response, body []byte) error {
+	e, h := x.Told(body), res.Header
 	e.Status, e.again = res.StatusCode, h.Get("X-Should-Retry")
-	e.RequestID = cmp.Or(s.Clean(cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id"), h.Get("Apim-Request-Id"))), e.RequestID)
-	e.wait, e.waits = retryAfter(h, s.now())
+	e.RequestID = cmp.Or(x.Clean(cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id"), h.Get("Apim-Request-Id"))), e.RequestID)
+	e.wait, e.waits = retryAfter(h, x.now())
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
-		e.Message = s.Clean("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
+		e.Message = x.Clean("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
 	}
 	return e
+}
+
+// maxErrorBody bounds what is read of an answer that is an error: bytes.
+const maxErrorBody = 64 << 10
+
+// errorBody is what was read of an error, up to maxErrorBody bytes. Where that
+// may not be all, its last word goes: half a key would not be found in it.
+func errorBody(read []byte, all bool) []byte {
+	if all && len(read) < maxErrorBody {
+		return read
+	}
+	return bytes.TrimRightFunc(read, func(r rune) bool { return !unicode.IsSpace(r) })
 }
 
 // said is an error as servers write it.
@@ -62,7 +75,7 @@ func (l *loose) UnmarshalJSON(raw []byte) error {
 
 // Told reads an error in any of the forms in use: {"error":{…}}, {"error":"…"},
 // {"message":"…"}, {"detail":…}, a list of these, or plain text.
-func (s *Server) Told(body []byte) *Error {
+func (x *Exchange) Told(body []byte) *Error {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -77,7 +90,7 @@ func (s *Server) Told(body []byte) *Error {
 			break
 		}
 	}
-	e := &Error{RequestID: s.Clean(string(outer.RequestID))}
+	e := &Error{RequestID: x.Clean(string(outer.RequestID))}
 	var text string
 	switch {
 	case json.Unmarshal(inner, &text) == nil:
@@ -89,7 +102,7 @@ func (s *Server) Told(body []byte) *Error {
 		e.Message = string(inner)
 	}
 	for _, text := range []*string{&e.Reason, &e.Type, &e.Param, &e.Message} {
-		*text = s.Clean(*text)
+		*text = x.Clean(*text)
 	}
 	if status, err := strconv.Atoi(e.Reason); err == nil && status >= 400 && status <= 599 {
 		e.Status, e.Reason = status, ""

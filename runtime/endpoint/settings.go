@@ -34,11 +34,11 @@ func (o *Off) Set(value any) error {
 
 // Read puts the values of a configuration into the form that to points to. One
 // that no field knows is an error that names the nearest, of those that any
-// model takes (every) too. Keys are read by secrets, which may be nil where there
-// are none. All that is wrong is told at once, each as a [runtime.SettingError];
-// no error shows a text, which may be a secret in the wrong place.
-func Read(owner string, values map[string]any, to any, secrets Secrets, every ...string) error {
-	r := reading{owner: owner, every: every, secrets: secrets}
+// model takes (every) too. All that is wrong is told at once, each as a
+// [runtime.SettingError]; no error shows a text, which may be a secret in the
+// wrong place.
+func Read(owner string, values map[string]any, to any, every ...string) error {
+	r := reading{owner: owner, every: every}
 	return r.read(values, reflect.ValueOf(to).Elem())
 }
 
@@ -46,7 +46,6 @@ func Read(owner string, values map[string]any, to any, secrets Secrets, every ..
 type reading struct {
 	owner, path string
 	every       []string
-	secrets     Secrets
 }
 
 func (r *reading) read(values map[string]any, to reflect.Value) error {
@@ -58,8 +57,6 @@ func (r *reading) read(values map[string]any, to reflect.Value) error {
 		switch {
 		case i < 0:
 			err = r.unknown(name, form.Keys(to.Type()))
-		case name == HeadersSetting:
-			err = to.Addr().Interface().(interface{ common() *Options }).common().setHeaders(values[name], r.secrets)
 		default:
 			err = r.set(name, to.FieldByIndex(members[i].Index), members[i].Tag, values[name])
 		}
@@ -79,8 +76,6 @@ func (r *reading) set(name string, to reflect.Value, tag reflect.StructTag, valu
 	switch to := to.Addr().Interface().(type) {
 	case Setter:
 		return to.Set(value)
-	case *Secret:
-		return setKey(to, value, r.secrets)
 	case *string:
 		s, _ := value.(string)
 		if s == "" {

@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 	var got values
 	err := Read("provider p", map[string]any{
 		"text": "a", "yes": true, "no": true, "number": json.Number("0.5"), "integer": -3, "positive": json.Number("4"), "duration": "90s", "seed": 0,
-	}, &got, nil)
+	}, &got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestReadRefuses(t *testing.T) {
 		{"seed", true, "seed: expected a whole number, got true or false"},
 	} {
 		var got values
-		if err := Read("provider p", map[string]any{tt.name: tt.value}, &got, nil, "budget", "rate_limit", "retry"); err == nil || err.Error() != tt.want {
+		if err := Read("provider p", map[string]any{tt.name: tt.value}, &got, "budget", "rate_limit", "retry"); err == nil || err.Error() != tt.want {
 			t.Errorf("Read(%s: %v) = %v, want %s", tt.name, tt.value, err, tt.want)
 		}
 		if got.Seed != nil {
@@ -83,7 +83,7 @@ func TestReadRefuses(t *testing.T) {
 func TestReadHidesTexts(t *testing.T) {
 	var v values
 	for _, name := range form.Keys(reflect.TypeFor[values]()) {
-		if err := Read("provider p", map[string]any{name: "sk-literal"}, &v, nil); err != nil && strings.Contains(err.Error(), "sk-literal") {
+		if err := Read("provider p", map[string]any{name: "sk-literal"}, &v); err != nil && strings.Contains(err.Error(), "sk-literal") {
 			t.Errorf("%s: the error shows the text: %v", name, err)
 		}
 	}

@@ -3,22 +3,8 @@ package endpoint
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"strings"
-
-	"usher/runtime"
 )
-
-// CalledName returns what cleans the name of a tool that a server says is called.
-// One that was offered is what the gate has to be asked for, whatever it holds.
-func CalledName(offered []runtime.Tool, clean func(string) string) func(string) string {
-	return func(name string) string {
-		if slices.ContainsFunc(offered, func(t runtime.Tool) bool { return t.Name == name }) {
-			return name
-		}
-		return clean(name)
-	}
-}
 
 // ToolName is the name of an earlier call as servers take it back, which is of
 // letters, digits, '_' and '-', and of at most longest bytes. A model may have

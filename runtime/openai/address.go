@@ -57,18 +57,20 @@ func (o *Options) address() (*url.URL, error) {
 	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
 }
 
-// ownHeaders are those of the format, with the key.
+// ownHeaders are those of the format.
 func (o *Options) ownHeaders() http.Header {
 	own := make(http.Header)
 	if o.Organization != "" {
 		own.Set("OpenAI-Organization", o.Organization)
 	}
-	switch {
-	case o.Key == "":
-	case o.APIType == apiAzure:
-		own.Set("Api-Key", string(o.Key))
-	default:
-		own.Set("Authorization", "Bearer "+string(o.Key))
-	}
 	return own
+}
+
+// authorize adds the key to the headers.
+func (o *Options) authorize(own http.Header, key string) {
+	if o.APIType == apiAzure {
+		own.Set("Api-Key", key)
+	} else {
+		own.Set("Authorization", "Bearer "+key)
+	}
 }

@@ -15,10 +15,10 @@ import (
 
 // answer is one answer while it comes.
 type answer struct {
-	*endpoint.Server
+	*endpoint.Exchange
 	reply reply
 	yield func(runtime.Chunk, error) bool
-	name  func(string) string // cleans that of a called tool
+	tools []runtime.Tool // that were offered
 
 	text, reasoning joiner
 	refusal         strings.Builder
@@ -146,7 +146,7 @@ func (a *answer) takeMessage(m *message) error {
 func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
-		d.ID, d.Name = a.CleanID(d.ID), a.name(d.Name)
+		d.ID, d.Name = a.CleanID(d.ID), a.CalledName(d.Name, a.tools)
 		if err := a.send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}
@@ -246,4 +246,4 @@ func (a *answer) End() error {
 }
 
 // reason is why the answer ended, as it may be shown.
-func (a *answer) reason() string { return endpoint.Word(string(a.finish), a.Clean) }
+func (a *answer) reason() string { return a.Word(string(a.finish)) }

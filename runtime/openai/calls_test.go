@@ -301,14 +301,3 @@ func TestANameInPiecesIsBounded(t *testing.T) {
 		t.Errorf("%d calls, the first with a name of %d bytes", len(out), len(out[0].Name))
 	}
 }
-
-// A tool that was offered is called by its name, also where a key, such as a
-// placeholder for a local server, stands in it.
-func TestAnOfferedNameIsNotCleaned(t *testing.T) {
-	clean := endpoint.CalledName([]runtime.Tool{{Name: "index_read"}}, func(id string) string { return strings.ReplaceAll(id, "x", "[redacted]") })
-	for said, want := range map[string]string{"index_read": "index_read", "x": "[redacted]", "index_write": "inde[redacted]_write"} {
-		if got := clean(said); got != want {
-			t.Errorf("%q is told as %q, want %q", said, got, want)
-		}
-	}
-}

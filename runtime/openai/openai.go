@@ -50,7 +50,9 @@ func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 	return func(yield func(runtime.Chunk, error) bool) {
 		body, err := m.body(req)
 		if err == nil {
-			err = m.Ask(ctx, "", body, !bool(m.opts.NoStream), &answer{Server: m.Server, yield: yield, name: endpoint.CalledName(req.Tools, m.CleanID)})
+			err = m.Ask(ctx, "", body, !bool(m.opts.NoStream), func(x *endpoint.Exchange) endpoint.Answer {
+				return &answer{Exchange: x, yield: yield, tools: req.Tools}
+			})
 		}
 		if err != nil && !errors.Is(err, endpoint.ErrLeft) {
 			yield(runtime.Chunk{}, err)

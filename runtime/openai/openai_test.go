@@ -44,9 +44,10 @@ func serve(t testing.TB, from map[string]any, handler http.HandlerFunc, change .
 		all[name] = value
 	}
 	var o Options
-	if err := endpoint.Read("provider "+Name, all, &o, endpoint.SecretsOf(t.Context(), runtime.ModelConfig{})); err != nil {
+	if err := endpoint.Read("provider "+Name, all, &o); err != nil {
 		t.Fatal(err)
 	}
+	o.Secrets = endpoint.SecretsOf(runtime.ModelConfig{})
 	for _, f := range change {
 		f(&o)
 	}

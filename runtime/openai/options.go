@@ -74,6 +74,6 @@ func New(o Options) (*Model, error) {
 	if o.APIType == apiAzure {
 		about.Provider = "azure.ai.openai"
 	}
-	server := form.Serve(&o.Options, to, o.ownHeaders(), about)
+	server := form.Serve(&o.Options, to, o.ownHeaders(), o.authorize, about)
 	return &Model{server, o}, nil
 }

@@ -84,7 +84,10 @@ func TestSettingsRefused(t *testing.T) {
 		"literal x-api-key":      {set{"model": "x", "headers": set{"X-API-Key": "sk-literal-0123"}}, "headers: X-API-Key: a key does not belong"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Provider(t.Context(), runtime.ModelConfig{Name: "m", Provider: Name, Settings: tt.settings})
+			m, err := Provider(t.Context(), runtime.ModelConfig{Name: "m", Provider: Name, Settings: tt.settings})
+			if err == nil {
+				err = m.(*Model).Ready(t.Context())
+			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Provider(%v) = %v, want %q", tt.settings, err, tt.want)
 			}
@@ -186,20 +189,20 @@ func TestAbout(t *testing.T) {
 
 // However a model or its options are printed, the key is not among it.
 func TestSecretsDoNotPrint(t *testing.T) {
-	o := Options{Options: endpoint.Options{Model: "m", Key: testKey, SecretHeaders: map[string]endpoint.Secret{"X-Token": testKey}}}
+	o := Options{Options: endpoint.Options{Model: "m", Key: testKey, Headers: endpoint.Headers{"X-Token": testKey}}}
 	m, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
-		slog.New(handler).Info("model", "model", m, "key", o.Key, "headers", o.SecretHeaders)
+		slog.New(handler).Info("model", "model", m, "key", o.Key, "headers", o.Headers)
 	}
 	printed := log.String()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
-		printed += fmt.Sprintf(verb, m) + fmt.Sprintf(verb, *m) + fmt.Sprintf(verb, o.Key) + fmt.Sprintf(verb, o) + fmt.Sprintf(verb, o.SecretHeaders)
+		printed += fmt.Sprintf(verb, m) + fmt.Sprintf(verb, *m) + fmt.Sprintf(verb, o.Key) + fmt.Sprintf(verb, o) + fmt.Sprintf(verb, o.Headers)
 	}
-	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.SecretHeaders})
+	raw, err := json.Marshal(map[string]any{"key": o.Key, "headers": o.Headers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func Rest(all map[string]any) map[string]any {
 // So each try waits its turn in the rate, is charged on its own and has times
 // of its own; a kept answer costs nothing; a cassette holds what the agent
 // got, whoever it came from. The budget also bounds the models that fallback
-// names, which have to be in models already (see [Order]); it lasts as long
+// names, which have to be in models already (see [Fallbacks]); it lasts as long
 // as the returned model. Every composed model charges the budgets of its
 // calls' contexts ([runtime.WithBudgets]), whatever the settings.
 //
@@ -55,7 +55,7 @@ func Rest(all map[string]any) map[string]any {
 //
 // Files are relative to the working directory (see [Located]); a recording is
 // added to what its file holds, and a replay whose file is not there yet fails
-// when it is asked ([Unrecorded]). Keys and header values among
+// when it is asked. Keys and header values among
 // the settings are secrets to it, as they are when the answer is given. With
 // replay, m may be nil.
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
@@ -145,46 +145,14 @@ func replays(m runtime.Model) bool {
 	return ok
 }
 
-// Order returns the names of the models in an order in which each comes after
-// those that its fallback names, so that they can be composed one by one.
-// Models that fall back on each other in a circle are an error. Names that
-// are not among the models are left to [Compose]. Of the names in from, where
-// there are any, only those and what they fall back on are returned.
-func Order(models map[string]map[string]any, from ...string) ([]string, error) {
-	var out, path []string
-	var visit func(name string) error
-	visit = func(name string) error {
-		settings, known := models[name]
-		if !known || slices.Contains(out, name) {
-			return nil
-		}
-		if i := slices.Index(path, name); i >= 0 {
-			return &runtime.SettingError{
-				Model: name, Setting: settingFallback,
-				Err: fmt.Errorf("model %s: fallback goes in a circle: %s", name, strings.Join(append(path[i:], name), ", ")),
-			}
-		}
-		path = append(path, name)
-		var next []string
-		_ = (*names)(&next).Set(settings[settingFallback]) // Compose tells what is wrong with it
-		for _, next := range next {
-			if err := visit(next); err != nil {
-				return err
-			}
-		}
-		path = path[:len(path)-1]
-		out = append(out, name)
-		return nil
+// Fallbacks returns the names of the models that settings fall back on. What is
+// wrong with them is for [Compose] to tell.
+func Fallbacks(settings map[string]any) []string {
+	var next names
+	if settings[settingFallback] != nil {
+		_ = next.Set(settings[settingFallback])
 	}
-	if len(from) == 0 {
-		from = slices.Sorted(maps.Keys(models))
-	}
-	for _, name := range from {
-		if err := visit(name); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return next
 }
 
 // unknown says what there is instead of a name that is not.

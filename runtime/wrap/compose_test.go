@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -185,8 +186,8 @@ func TestAReplayWaitsForItsCassette(t *testing.T) {
 			t.Fatalf("before it is recorded: %v after %d calls elsewhere; want %s", got.err, other.calls, want)
 		}
 	}
-	if err := wrap.Unrecorded(player); message(err) != want {
-		t.Errorf("Unrecorded = %v, want %s", err, want)
+	if err := ready(t, player); message(err) != want {
+		t.Errorf("Ready = %v, want %s", err, want)
 	}
 	ask(t.Context(), compose(t, nil, play(act{chunks: say("hi")}), settings{"record": file}), "x")
 	if got := ask(t.Context(), around, "x"); got.text != "hi" || got.err != nil {
@@ -195,11 +196,18 @@ func TestAReplayWaitsForItsCassette(t *testing.T) {
 	if got := ask(t.Context(), player, "x"); !strings.Contains(message(got.err), "it was asked once more: remove the cassette (or record into another file) and record it again") {
 		t.Errorf("a second time: %q, %v", got.text, got.err)
 	}
-	for name, m := range map[string]runtime.Model{"recorded": player, "no replay": other} {
-		if err := wrap.Unrecorded(m); err != nil {
-			t.Errorf("Unrecorded of a model that is %s = %v", name, err)
-		}
+	if err := ready(t, player); err != nil {
+		t.Errorf("Ready = %v once it is recorded", err)
 	}
+}
+
+func ready(t *testing.T, m runtime.Model) error {
+	t.Helper()
+	r, ok := runtime.As[interface{ Ready(context.Context) error }](m)
+	if !ok {
+		t.Fatal("a replay does not say whether it is ready")
+	}
+	return r.Ready(t.Context())
 }
 
 // A key of the venue may change while the venue runs.
@@ -307,16 +315,14 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	got, err := wrap.Order(map[string]map[string]any{
-		"a": {"fallback": []any{"c", "b"}}, "b": {"fallback": "d"}, "c": nil, "d": {"fallback": "given elsewhere"},
-	})
-	if diff := cmp.Diff([]string{"c", "d", "b", "a"}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	_, err = wrap.Order(map[string]map[string]any{"a": {"fallback": "b"}, "b": {"fallback": "c"}, "c": {"fallback": "b"}})
-	if want := "model b: fallback goes in a circle: b, c, b"; message(err) != want {
-		t.Errorf("got %v, want %s", err, want)
+func TestFallbacks(t *testing.T) {
+	for _, tt := range []struct {
+		fallback any
+		want     []string
+	}{{nil, nil}, {"b", []string{"b"}}, {[]any{"c", "b"}, []string{"c", "b"}}, {7, nil}} {
+		if got := wrap.Fallbacks(settings{"fallback": tt.fallback}); !slices.Equal(got, tt.want) {
+			t.Errorf("Fallbacks(%v) = %v, want %v", tt.fallback, got, tt.want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"usher/runtime"
+	"usher/runtime/endpoint"
 	"usher/tools/fault"
 	"usher/tools/spend"
 )
@@ -84,11 +85,10 @@ func (p *player) open() error {
 	return nil
 }
 
-// Unrecorded returns why a model of [Compose] cannot replay yet, where that is
-// because its cassette is not there, and nil of any other model.
-func Unrecorded(m runtime.Model) error {
-	if p, ok := runtime.As[*player](m); ok {
-		return p.open()
+// Ready says that the cassette is not there yet.
+func (p *player) Ready(context.Context) error {
+	if err := p.open(); err != nil {
+		return &runtime.SettingError{Setting: settingReplay, Err: &endpoint.MissingError{Err: err}}
 	}
 	return nil
 }

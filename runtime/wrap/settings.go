@@ -79,7 +79,7 @@ func parse(settings map[string]any) (*Settings, error) {
 			own[name] = v
 		}
 	}
-	err := endpoint.Read("", own, p, nil)
+	err := endpoint.Read("", own, p)
 	if p.RateLimit != nil && p.RateLimit.Burst != 0 && p.RateLimit.PerMinute == 0 {
 		err = errors.Join(err, endpoint.Bad("rate_limit", "needs per_minute beside burst"))
 	}

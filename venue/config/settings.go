@@ -13,10 +13,6 @@ import (
 func (c *Config) InModel(name string, err error) error {
 	var all []error
 	for _, err := range apart(err) {
-		name := name
-		if setting, ok := errors.AsType[*runtime.SettingError](err); ok && setting.Model != "" {
-			name = setting.Model
-		}
 		at := c.settingAt(name, err)
 		if at.File == "" {
 			break

@@ -58,39 +58,27 @@ func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value se
 
 // Get returns a secret.
 func (b *Secrets) Get(ctx context.Context, owner ucan.DID, name string) (secrets.Value, error) {
-	value, _, err := b.At(ctx, owner, name)
-	return value, err
-}
-
-// At returns a secret with the revision of what is stored: 0 where there is none.
-func (b *Secrets) At(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error) {
 	if err := secrets.CheckName(name); err != nil {
-		return "", 0, err
+		return "", err
 	}
 	key := secretKey(owner, name)
-	raw, rev, err := b.space.Get(ctx, key)
+	raw, _, err := b.space.Get(ctx, key)
 	if err != nil {
-		return "", 0, fmt.Errorf("read secret %s: %w", name, err)
+		return "", fmt.Errorf("read secret %s: %w", name, err)
 	}
 	if raw == nil {
-		return "", 0, &secrets.NoSecretError{Name: name}
+		return "", &secrets.NoSecretError{Name: name}
 	}
 	var sealed sealedSecret
 	if err := json.Unmarshal(raw, &sealed); err != nil {
-		return "", rev, fmt.Errorf("read secret %s: %w", name, err)
+		return "", fmt.Errorf("read secret %s: %w", name, err)
 	}
 	plain, err := b.sealer.Open(sealedAs(key), sealed.Box)
 	if err != nil {
-		return "", rev, fmt.Errorf("open secret %s: %w; store it anew", name, err)
+		return "", fmt.Errorf("open secret %s: %w; store it anew", name, err)
 	}
 	defer clear(plain)
-	return secrets.Value(plain), rev, nil
-}
-
-// Revision is that of a secret as it is stored now; 0 where there is none.
-func (b *Secrets) Revision(ctx context.Context, owner ucan.DID, name string) (uint64, error) {
-	_, rev, err := b.space.Get(ctx, secretKey(owner, name))
-	return rev, err
+	return secrets.Value(plain), nil
 }
 
 // List returns what may be told of an owner's secrets.
@@ -115,7 +103,7 @@ func (b *Secrets) List(ctx context.Context, owner ucan.DID) ([]secrets.Secret, e
 func (b *Secrets) Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error) {
 	key := secretKey(owner, name)
 	for {
-		rev, err := b.Revision(ctx, owner, name)
+		_, rev, err := b.space.Get(ctx, key)
 		if err != nil || rev == 0 {
 			return false, err
 		}

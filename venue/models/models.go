@@ -19,8 +19,6 @@ import (
 	"usher/runtime/offline"
 	"usher/runtime/openai"
 	"usher/runtime/wrap"
-	"usher/tools/secrets"
-	"usher/ucan"
 	"usher/venue/config"
 )
 
@@ -31,22 +29,16 @@ func Providers() runtime.Providers {
 	}
 }
 
+// Secret reads a secret of the configuration's user by its name, as it is now.
+type Secret func(ctx context.Context, name string) (string, error)
+
 // Options says which models there are.
 type Options struct {
 	Config    *config.Config           // nil has no models
 	Brought   map[string]runtime.Model // by the program, already made; they win over the configuration's
 	Providers runtime.Providers        // beside those of [Providers]
-	Secrets   vault                    // that settings may name
-	Owner     ucan.DID                 // of the secrets
+	Secret    Secret                   // that settings may name
 	Logger    *slog.Logger
-}
-
-// vault has the secrets of users, with their revisions.
-type vault interface {
-	// At returns a secret and its revision; the error of one that is not there is
-	// a [*secrets.NoSecretError].
-	At(ctx context.Context, owner ucan.DID, name string) (secrets.Value, uint64, error)
-	Revision(ctx context.Context, owner ucan.DID, name string) (uint64, error)
 }
 
 // Models are the models of a venue by name.
@@ -55,7 +47,9 @@ type Models struct {
 	made   []runtime.Model // those that Close ends: a program's are the program's
 }
 
-// Open makes the models of the configuration, and adds those of the program.
+// Open makes the models of the configuration, and adds those of the program. A
+// model whose key is not there yet is told to the log, and keeps nobody else from
+// their work.
 func Open(ctx context.Context, o Options) (*Models, error) {
 	m := &Models{byName: make(map[string]runtime.Model)}
 	for name, brought := range o.Brought {
@@ -64,13 +58,21 @@ func Open(ctx context.Context, o Options) (*Models, error) {
 	if o.Config == nil {
 		return m, nil
 	}
-	err := add(ctx, m.byName, o.Config, o.Providers, &owned{o.Secrets, o.Owner, o.Logger})
-	for name, model := range m.byName {
-		if _, brought := o.Brought[name]; !brought {
-			m.made = append(m.made, model)
+	b := newBuilder(o.Config.Models, m.byName, o.Providers, o.Secret)
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(o.Config.Models)) {
+		if _, brought := o.Brought[name]; brought {
+			continue
+		}
+		made := b.model(ctx, name)
+		m.byName[name], m.made = made.model, append(m.made, made.model)
+		if made.fault != nil {
+			wrong = append(wrong, o.Config.InModel(name, made.fault))
+		} else if made.missing != nil {
+			o.Logger.WarnContext(ctx, "model cannot answer yet", "model", name, "error", strings.TrimPrefix(made.missing.Error(), "model "+name+": "))
 		}
 	}
-	return m, err
+	return m, errors.Join(wrong...)
 }
 
 // Model returns the model of the name.
@@ -103,43 +105,21 @@ func One(ctx context.Context, entries map[string]config.Model, name string, prov
 	if _, known := entries[name]; !known {
 		return nil, fmt.Errorf("there is no model %q", name)
 	}
-	models := make(map[string]runtime.Model)
-	if err := add(ctx, models, &config.Config{Models: entries}, providers, nil, name); err != nil {
-		return nil, err
-	}
-	return models[name], nil
+	made := newBuilder(entries, nil, providers, nil).model(ctx, name)
+	return made.model, errors.Join(made.fault, made.missing)
 }
 
-// add makes the models of c that there are none of yet. With names given it
-// makes those alone, and what they fall back on. secrets may be nil.
-func add(ctx context.Context, models map[string]runtime.Model, c *config.Config, more runtime.Providers, secrets *owned, names ...string) error {
-	providers := Providers()
-	maps.Copy(providers, more)
-	settings := make(map[string]map[string]any)
-	for name, m := range c.Models {
-		if _, given := models[name]; !given {
-			settings[name] = m.Settings
+// Check returns what finds the faults of a model's settings, by the model's
+// name, for [config.Config.Lint]: what no venue would open with, and the keys
+// and cassettes that are not there yet. The models are made, and none is asked.
+// Secrets of the venue count as there, and lint knows the providers itself.
+func Check(ctx context.Context, entries map[string]config.Model, more runtime.Providers) func(name string) error {
+	b := newBuilder(entries, nil, more, func(context.Context, string) (string, error) { return "there", nil })
+	return func(name string) error {
+		if _, known := b.providers[entries[name].Provider]; !known {
+			return nil
 		}
+		made := b.model(ctx, name)
+		return errors.Join(made.fault, made.missing)
 	}
-	order, err := wrap.Order(settings, names...) // a fallback before what falls back on it
-	if err != nil {
-		return c.InModel("", err)
-	}
-	for _, name := range order {
-		cfg := runtime.ModelConfig{Name: name, Provider: c.Models[name].Provider, Settings: wrap.Rest(settings[name])}
-		var model runtime.Model
-		if !wrap.Replays(settings[name]) { // what is never asked needs no key
-			if model, err = secrets.model(ctx, providers, cfg); err != nil {
-				return c.InModel(name, err)
-			}
-		}
-		cfg.Settings = settings[name]
-		if secrets != nil {
-			cfg.Secret = secrets.value
-		}
-		if models[name], err = wrap.Compose(cfg, model, models); err != nil {
-			return c.InModel(name, err)
-		}
-	}
-	return nil
 }

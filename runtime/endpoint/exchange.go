@@ -1,0 +1,116 @@
+package endpoint
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"time"
+)
+
+// MaxAnswer bounds an answer on the wire: bytes. The longest that is made today
+// streams in about 20 MiB.
+const MaxAnswer = 64 << 20
+
+// Exchange is one request and its answer. It knows the secrets that were sent, and
+// takes them out of whatever the server says.
+type Exchange struct {
+	form *Form
+	now  func() time.Time
+	hide func(string) string
+}
+
+// Answer takes one answer while it comes, in one of two ways. Errors of its
+// methods are shown without the secrets; those that are none of this package's
+// say that the server does not speak the format.
+type Answer interface {
+	Event(data []byte, mistake bool) (done bool, err error) // the next value of a stream; mistake is an error by its name
+	IsWhole() bool                                          // a stream that ends here may, though it did not say so
+	Whole(data []byte) error                                // an answer that is one value
+	End() error                                             // closes an answer that came completely
+}
+
+// receive reads an answer.
+func (x *Exchange) receive(body io.Reader, a Answer) error {
+	in := bufio.NewReaderSize(&bounded{body, MaxAnswer, x}, 16) // the smallest: larger reads pass it by
+	first, err := firstByte(in)
+	switch {
+	case errors.Is(err, io.EOF):
+		return Cut(io.ErrUnexpectedEOF)
+	case err != nil:
+		return broken(err)
+	case first == '{' || first == '[':
+		err = x.whole(in, a)
+	case first == '<':
+		return x.Format("it sent a web page: base_url is not the address of an API (it looks like %s)", x.form.Example)
+	default:
+		err = x.stream(in, a)
+	}
+	if err != nil {
+		return err
+	}
+	return a.End()
+}
+
+func (x *Exchange) stream(in io.Reader, a Answer) error {
+	events := x.events(in)
+	for begun := false; ; begun = true {
+		data, err := events.next()
+		switch {
+		case errors.Is(err, io.EOF) && a.IsWhole():
+			return nil
+		case errors.Is(err, io.EOF) && events.strange != "" && !begun:
+			return x.Format("check base_url: it sent %s", events.strange)
+		case errors.Is(err, io.EOF):
+			return Cut(io.ErrUnexpectedEOF)
+		case err != nil:
+			return err
+		}
+		if done, err := a.Event(data, events.mistake); done || err != nil {
+			return x.unread(err, data)
+		}
+	}
+}
+
+func (x *Exchange) whole(in io.Reader, a Answer) error {
+	body, err := io.ReadAll(in)
+	if err == nil && half(body) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return broken(err)
+	}
+	return x.unread(a.Whole(body), body)
+}
+
+// firstByte skips white space, which servers send to keep a connection alive, and
+// a byte order mark.
+func firstByte(in *bufio.Reader) (byte, error) {
+	for {
+		c, err := in.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if !strings.ContainsRune(" \n\r\t", rune(c)) && strings.IndexByte(byteOrderMark, c) < 0 {
+			return c, in.UnreadByte()
+		}
+	}
+}
+
+const byteOrderMark = "\uFEFF"
+
+// bounded is an answer that may have so many bytes more.
+type bounded struct {
+	io.Reader
+	left int
+	x    *Exchange
+}
+
+func (b *bounded) Read(to []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.x.Format("its answer is longer than %d bytes", MaxAnswer)
+	}
+	n, err := b.Reader.Read(to[:min(len(to), b.left)])
+	b.left -= n
+	return n, err
+}
