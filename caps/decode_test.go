@@ -34,7 +34,7 @@ func TestParseSet(t *testing.T) {
 func TestParseSetRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		``:                              "caps: malformed JSON",
-		`[`:                             "caps[0]: malformed JSON",
+		`[`:                             "caps: malformed JSON",
 		`"[]"`:                          "caps is a string",
 		`"null"`:                        "caps is a string",
 		`""`:                            "caps is a string",
@@ -42,8 +42,8 @@ func TestParseSetRefuses(t *testing.T) {
 		`{"with":"","can":"*"}`:         "caps is an object",
 		`0`:                             "caps is a number",
 		`false`:                         "caps is a boolean",
-		`[] []`:                         "send one value",
-		`null null`:                     "send one value",
+		`[] []`:                         "after top-level value",
+		`null null`:                     "after top-level value",
 		`[null]`:                        "caps[0]: ",
 		`["*"]`:                         "caps[0]: ",
 		`[[]]`:                          "caps[0]: ",
@@ -69,7 +69,7 @@ func TestParseSetRefuses(t *testing.T) {
 		`[{"with":"w","can":"crud"},{"with":` + "\"w\"" + `}]`:    `caps[1]: "can" is missing`,
 		`[{"with":"w","can":"crud"}, {"a":{"b":1,"b":2}}]`:        `caps[1].a: key "b" stands twice`,
 		`[{"with":"w","can":"crud"}, {"\nkey":1,"with":"w"}]`:     `caps[1]: unknown key "\nkey"`,
-		`[{"with":"w","can":"crud"}, {"with":"w","can":"crud"}]x`: "send one value",
+		`[{"with":"w","can":"crud"}, {"with":"w","can":"crud"}]x`: "after top-level value",
 	} {
 		set, err := ParseSet([]byte(in))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,13 +1,13 @@
 package value
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -42,15 +42,24 @@ func Decode(data []byte, depth int) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, &Error{Err: errors.New("the JSON is not valid UTF-8: send it as UTF-8")}
 	}
+	if !json.Valid(data) {
+		return nil, &Error{Err: malformed(data)}
+	}
 	d := decoder{text: data}
-	v, err := d.value(depth)
-	if err != nil {
-		return nil, err
+	return d.value(depth)
+}
+
+// malformed says why data is no JSON.
+func malformed(data []byte) error {
+	var raw json.RawMessage
+	err := json.Unmarshal(data, &raw)
+	if err == nil || strings.Contains(err.Error(), "max depth") {
+		return fmt.Errorf("%w: write its parts apart", ErrTooDeep)
 	}
-	if d.space(); d.at < len(d.text) {
-		return nil, &Error{Err: errors.New("more follows after the JSON value: send one value")}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("malformed JSON at byte %d: %w", syntax.Offset, err)
 	}
-	return v, nil
+	return err
 }
 
 // Object is [Decode] of a text that must hold an object.
@@ -66,16 +75,15 @@ func Object(data []byte, depth int) (map[string]any, error) {
 	return m, nil
 }
 
-// decoder reads text, which is valid UTF-8, from byte at on.
+// decoder reads text, which is valid JSON, from byte at on.
 type decoder struct {
 	text []byte
 	at   int
 }
 
 func (d *decoder) value(depth int) (any, error) {
-	d.space()
-	switch c := d.peek(); {
-	case c == '{' || c == '[':
+	switch c := d.next(); c {
+	case '{', '[':
 		if depth <= 0 {
 			return nil, &Error{Err: fmt.Errorf("%w: write its parts apart", ErrTooDeep)}
 		}
@@ -84,52 +92,43 @@ func (d *decoder) value(depth int) (any, error) {
 			return d.array(depth - 1)
 		}
 		return d.object(depth - 1)
-	case c == '"':
-		return d.str()
-	case c == '-' || c >= '0' && c <= '9':
-		return d.number()
-	}
-	for _, word := range [...]struct {
-		text  string
-		value any
-	}{{"null", nil}, {"true", true}, {"false", false}} {
-		if bytes.HasPrefix(d.text[d.at:], []byte(word.text)) {
-			d.at += len(word.text)
-			return word.value, nil
+	case '"':
+		text, err := d.str()
+		if err != nil {
+			return nil, err
 		}
+		return text, nil
+	case 'n':
+		d.at += len("null")
+		return nil, nil
+	case 't', 'f':
+		d.at += len(strconv.FormatBool(c == 't'))
+		return c == 't', nil
 	}
-	return nil, d.unexpected("a value")
+	from := d.at
+	for d.at < len(d.text) && strings.IndexByte("0123456789-+.eE", d.text[d.at]) >= 0 {
+		d.at++
+	}
+	return json.Number(d.text[from:d.at]), nil
 }
 
 func (d *decoder) array(depth int) (any, error) {
 	list := []any{}
-	for d.space(); ; d.at++ {
-		if len(list) == 0 && d.take(']') {
-			return list, nil
-		}
+	for d.next() != ']' {
 		v, err := d.value(depth)
 		if err != nil {
 			return nil, Within(fmt.Sprintf("[%d]", len(list)), err)
 		}
 		list = append(list, v)
-		if d.space(); d.take(']') {
-			return list, nil
-		}
-		if d.peek() != ',' {
-			return nil, d.unexpected(`"," or "]"`)
-		}
+		d.comma()
 	}
+	d.at++
+	return list, nil
 }
 
 func (d *decoder) object(depth int) (any, error) {
 	m := map[string]any{}
-	for ; ; d.at++ {
-		if d.space(); len(m) == 0 && d.take('}') {
-			return m, nil
-		}
-		if d.peek() != '"' {
-			return nil, d.unexpected("a key in quotes")
-		}
+	for d.next() != '}' {
 		key, err := d.str()
 		if err != nil {
 			return nil, err
@@ -137,87 +136,75 @@ func (d *decoder) object(depth int) (any, error) {
 		if _, twice := m[key]; twice {
 			return nil, &Error{Err: fmt.Errorf("key %s stands twice: write it once", Quote(key))}
 		}
-		if d.space(); !d.take(':') {
-			return nil, d.unexpected(`":"`)
-		}
-		v, err := d.value(depth)
-		if err != nil {
+		d.next()
+		d.at++ // the colon
+		if m[key], err = d.value(depth); err != nil {
 			return nil, Within(Place(key), err)
 		}
-		m[key] = v
-		if d.space(); d.take('}') {
-			return m, nil
-		}
-		if d.peek() != ',' {
-			return nil, d.unexpected(`"," or "}"`)
-		}
-	}
-}
-
-// number takes the longest text of a JSON number (RFC 8259, "Numbers").
-func (d *decoder) number() (any, error) {
-	from := d.at
-	d.take('-')
-	if !d.take('0') && !d.digits() {
-		return nil, d.unexpected("a digit")
-	}
-	if d.take('.') && !d.digits() {
-		return nil, d.unexpected("a digit")
-	}
-	if d.take('e') || d.take('E') {
-		if !d.take('+') {
-			d.take('-')
-		}
-		if !d.digits() {
-			return nil, d.unexpected("a digit")
-		}
-	}
-	return json.Number(d.text[from:d.at]), nil
-}
-
-// digits skips digits and reports whether there were any.
-func (d *decoder) digits() bool {
-	from := d.at
-	for c := d.peek(); c >= '0' && c <= '9'; c = d.peek() {
-		d.at++
-	}
-	return d.at > from
-}
-
-func (d *decoder) space() {
-	for d.at < len(d.text) {
-		switch d.text[d.at] {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-		default:
-			return
-		}
-	}
-}
-
-// peek returns the next byte, 0 at the end: no token begins with that.
-func (d *decoder) peek() byte {
-	if d.at < len(d.text) {
-		return d.text[d.at]
-	}
-	return 0
-}
-
-// take skips the byte c if it is next.
-func (d *decoder) take(c byte) bool {
-	if d.peek() != c {
-		return false
+		d.comma()
 	}
 	d.at++
-	return true
+	return m, nil
 }
 
-func (d *decoder) unexpected(want string) error {
-	if d.at == len(d.text) {
-		return &Error{Err: fmt.Errorf("malformed JSON: it ends where %s should stand", want)}
+// str takes a text in quotes.
+func (d *decoder) str() (string, error) {
+	from, plain := d.at, true
+	for d.at++; d.text[d.at] != '"'; d.at++ {
+		if d.text[d.at] == '\\' {
+			plain = false
+			d.at++
+		}
 	}
-	r, _ := utf8.DecodeRune(d.text[d.at:])
-	return &Error{Err: fmt.Errorf("malformed JSON: %q at byte %d, where %s should stand", r, d.at, want)}
+	d.at++
+	raw := d.text[from:d.at]
+	if plain {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	if hasHalf(raw) {
+		return "", &Error{Err: errors.New(`half of a surrogate pair: write the character itself, or both halves as \uXXXX\uXXXX`)}
+	}
+	var text string
+	err := json.Unmarshal(raw, &text)
+	return text, err
+}
+
+// hasHalf reports whether one half of a surrogate pair stands alone among the escapes of a text.
+func hasHalf(raw []byte) bool {
+	high := rune(0) // the half that the escape before was
+	for i := 0; i < len(raw); i++ {
+		r := rune(0)
+		if raw[i] == '\\' {
+			if i++; raw[i] == 'u' {
+				n, _ := strconv.ParseUint(string(raw[i+1:i+5]), 16, 16) // valid JSON
+				r, i = rune(n), i+4
+			}
+		}
+		switch {
+		case high != 0 && utf16.DecodeRune(high, r) == utf8.RuneError:
+			return true
+		case high != 0:
+			high = 0
+		case utf16.IsSurrogate(r):
+			high = r
+		}
+	}
+	return false
+}
+
+// next skips white space and returns the byte that follows.
+func (d *decoder) next() byte {
+	for strings.IndexByte(" \t\n\r", d.text[d.at]) >= 0 {
+		d.at++
+	}
+	return d.text[d.at]
+}
+
+// comma skips a comma where one is next.
+func (d *decoder) comma() {
+	if d.next() == ',' {
+		d.at++
+	}
 }
 
 // Within says that err is about a part of a value.

@@ -137,8 +137,8 @@ func TestFaults(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		``: "value", `{"a":1`: "should stand", `{"a":1}1`: "more follows", `{"a":1,"a":2}`: `key "a" stands twice`, "\"\xff\"": "UTF-8",
-		`{"a":{"b":1,"b":1}}`: `key "b" stands twice`, strings.Repeat("[", 2000): "too deep",
+		``: "unexpected end", `{"a":1`: "unexpected end", `{"a":1}1`: "after top-level value", `{"a":1,"a":2}`: `key "a" stands twice`, "\"\xff\"": "UTF-8",
+		`{"a":{"b":1,"b":1}}`: `key "b" stands twice`, strings.Repeat("[", 2000) + strings.Repeat("]", 2000): "too deep",
 	} {
 		if n, err := form.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%.40q) = %v, %v, want an error with %q", text, n, err, want)

@@ -12,7 +12,7 @@ func TestCompileRefuses(t *testing.T) {
 	echo := func(rest string) string { return plan(`[{"op":"test:echo"},{"op":"test:echo",`+rest+`}]`, "") }
 	tests := []struct{ name, doc, want string }{
 		{"not an object", `[]`, "an orchestration is a list here: write an object"},
-		{"not JSON", `{`, "malformed JSON: it ends where a key in quotes should stand"},
+		{"not JSON", `{`, "malformed JSON at byte 1: unexpected end of JSON input"},
 		{"unknown key", `{"operation":{},"nam":"x"}`, `unknown key "nam" in an orchestration: did you mean "name"?`},
 		{"wrong type", `{"type":"agent","operation":{}}`, `type "agent": write "orchestration"`},
 		{"no operation", `{"name":"x"}`, `an orchestration lacks "operation": write for example operation: {"adapter": "orchestrator", "steps": […]}`},

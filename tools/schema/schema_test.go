@@ -54,9 +54,9 @@ func TestValidate(t *testing.T) {
 		{"exact numbers", `{"maximum":9007199254740992}`, `9007199254740993`, "expected at most 9007199254740992, got 9007199254740993"},
 		{"index order", `{"items":{"type":"null"}}`, `[null,null,1,null,null,null,null,null,null,null,1]`, "[2]: expected null, got number; [10]: expected null, got number"},
 		{"many", `{"items":{"type":"null"}}`, `[1,1,1,1,1,1,1,1,1,1]`, "[0]: expected null, got number; [1]: expected null, got number; [2]: expected null, got number; [3]: expected null, got number; [4]: expected null, got number; [5]: expected null, got number; [6]: expected null, got number; [7]: expected null, got number; and 2 more"},
-		{"not JSON", `true`, `{`, "malformed JSON: it ends where a key in quotes should stand"},
-		{"two values", `true`, `1 2`, "more follows after the JSON value: send one value"},
-		{"empty", `true`, ``, "malformed JSON: it ends where a value should stand"},
+		{"not JSON", `true`, `{`, "malformed JSON at byte 1: unexpected end of JSON input"},
+		{"two values", `true`, `1 2`, "malformed JSON at byte 3: invalid character '2' after top-level value"},
+		{"empty", `true`, ``, "malformed JSON at byte 0: unexpected end of JSON input"},
 		{"vast number", `{"minimum":1}`, `1e1000000`, "the number 1e1000000 is out of range: exponents go from -400 to 400"},
 		{"circular", `{"$ref":"#"}`, `1`, errCircular.Error()},
 	}
@@ -88,7 +88,7 @@ func TestCompileRefuses(t *testing.T) {
 	tests := []struct{ name, schema, want string }{
 		{"a list", `[]`, `schema is an array: write a JSON Schema object, for example {"type":"string"}`},
 		{"null", `null`, `schema is null: write a JSON Schema object, for example {"type":"string"}`},
-		{"empty", ``, "schema: malformed JSON: it ends where a value should stand"},
+		{"empty", ``, "schema: malformed JSON at byte 0: unexpected end of JSON input"},
 		{"unknown type", `{"type":"sting"}`, `schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "sting"`},
 		{"web", `{"$ref":"https://example.com/s.json"}`, `schema refers to "https://example.com/s.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"file", `{"$ref":"file:///etc/passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
