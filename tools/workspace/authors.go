@@ -49,15 +49,6 @@ func (v view) authors(ctx context.Context, owner, name string) (author tools.Aut
 	return author, rev, nil
 }
 
-// manner is what a write does with what was there.
-type manner int
-
-const (
-	replaces manner = iota
-	adds
-	removes
-)
-
 // sign adds to a batch who writes below o/.
 func (e *edit) sign(ctx context.Context, segs []string, how manner) error {
 	if segs[0] != "o" || e.t.author == nil || len(e.put)+len(e.del) == 0 {

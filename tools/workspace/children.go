@@ -5,8 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-
-	"usher/caps/value"
 )
 
 // child is one child of a container: its key, or "" in an array, and what is there.
@@ -21,57 +19,42 @@ const (
 	nextPages = 256
 )
 
-// entries goes through the children of a branch, from the entry with the key from on. Its first
-// page has so many.
-func (v view) entries(ctx context.Context, n node, from string, first int) iter.Seq2[child, error] {
-	return func(yield func(child, error) bool) {
-		for limit, next := first, from; ; limit = nextPages {
-			var rows []Row
-			var err error
-			if rows, next, err = v.page(ctx, entryPrefix(n.id), next, limit); err != nil {
-				yield(child{}, err)
-				return
-			}
-			for _, r := range rows {
-				var c child
-				if n.kind == mapKind {
-					c.key = r.Key[prefixLen:]
-				}
-				c.node, err = decodeNode(r.Value)
-				if !yield(c, err) || err != nil {
-					return
-				}
-			}
-			if next == "" {
-				return
-			}
-		}
-	}
-}
-
-// children goes through the children of a container, stored in either way, from offset on.
+// children goes through the children of a container from offset on. Of a branch it reads pages, of
+// which the first has so many.
 func (v view) children(ctx context.Context, n node, offset, first int) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
 		if !n.stored() {
 			all, err := leafChildren(n)
-			if err != nil {
-				yield(child{}, err)
-				return
-			}
 			for _, c := range all[min(offset, len(all)):] {
 				if !yield(c, nil) {
 					return
 				}
 			}
+			if err != nil {
+				yield(child{}, err)
+			}
 			return
 		}
-		from, ok, err := v.seek(ctx, n, offset)
+		from, more, err := v.seek(ctx, n, offset)
+		for limit := first; err == nil && more; limit = nextPages {
+			var rows []Row
+			rows, from, err = v.page(ctx, n.id, from, limit)
+			for _, r := range rows {
+				var c child
+				if n.kind == mapKind {
+					c.key = r.Key[prefixLen:]
+				}
+				if c.node, err = decodeNode(r.Value); err != nil {
+					break
+				}
+				if !yield(c, nil) {
+					return
+				}
+			}
+			more = from != ""
+		}
 		if err != nil {
 			yield(child{}, err)
-			return
-		}
-		if ok {
-			v.entries(ctx, n, from, first)(yield)
 		}
 	}
 }
@@ -86,14 +69,14 @@ func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, er
 		}
 		return keys, err
 	}
-	from, ok, err := v.seek(ctx, n, offset)
-	for err == nil && ok && len(keys) < limit {
+	from, more, err := v.seek(ctx, n, offset)
+	for err == nil && more && len(keys) < limit {
 		var page []string
-		page, from, err = v.pageKeys(ctx, entryPrefix(n.id), from, limit-len(keys))
+		page, from, err = v.pageKeys(ctx, n.id, from, limit-len(keys))
 		for _, k := range page {
 			keys = append(keys, k[prefixLen:])
 		}
-		ok = from != ""
+		more = from != ""
 	}
 	return keys, err
 }
@@ -108,24 +91,17 @@ func (v view) size(ctx context.Context, n node) (int, error) {
 	return len(all), err
 }
 
-func leafChildren(n node) ([]child, error) {
+func leafChildren(n node) (all []child, err error) {
 	v, err := parse(n.leaf)
-	if err != nil {
-		return nil, err
-	}
-	var all []child
-	add := func(key string, v any) {
-		all = append(all, child{key, node{kind: leafKind, leaf: value.Append(nil, v)}})
-	}
 	switch c := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(c)) {
-			add(k, c[k])
+			all = append(all, child{k, leafOf(c[k])})
 		}
 	case []any:
 		for _, e := range c {
-			add("", e)
+			all = append(all, child{"", leafOf(e)})
 		}
 	}
-	return all, nil
+	return all, err
 }

@@ -19,58 +19,70 @@ type edit struct {
 	del    []string
 }
 
-// set puts item at the path.
-func (e *edit) set(ctx context.Context, it item) error {
-	if e.array > 0 && !e.t.shows(e.segs[:e.array]) {
+// manner is what a write does with what was there.
+type manner int
+
+const (
+	replaces manner = iota
+	adds
+	removes // with null as the item, which it leaves in an array
+)
+
+// apply collects the batch of a write.
+func (e *edit) apply(ctx context.Context, it item, how manner) error {
+	if how == removes && e.rev == 0 {
+		return nil
+	}
+	if how != removes && e.array > 0 && !e.t.shows(e.segs[:e.array]) {
 		return e.refusal() // whether there is such an index tells the length
 	}
-	if len(e.rest()) == 0 && (e.rev != 0 || !e.inVector) {
-		return e.replace(ctx, it)
+	if whole := len(e.rest()) == 0; whole && (e.rev != 0 || !e.inVector) {
+		switch {
+		case how == replaces, how == removes && e.inVector:
+			return e.replace(ctx, it)
+		case how == removes:
+			return e.drop(ctx)
+		case e.rev != 0 && e.node.stored():
+			return e.push(ctx, it)
+		}
 	}
-	return e.modify(ctx, func(any, bool) (any, error) { return it.value, nil })
+	return e.modify(ctx, change{how, it.value})
 }
 
-// add appends item to the array at the path.
-func (e *edit) add(ctx context.Context, it item) error {
-	if e.array > 0 && !e.t.shows(e.segs[:e.array]) {
-		return e.refusal()
-	}
-	if e.rev == 0 || len(e.rest()) > 0 || !e.node.stored() {
-		return e.modify(ctx, appendTo(e.segs, it.value))
-	}
+// push appends to the array that is a branch of its own.
+func (e *edit) push(ctx context.Context, it item) error {
 	if e.merged = true; e.node.kind != vectorKind {
 		return e.hide(appendError(e.segs, e.node.typeName()))
 	}
 	n, err := e.addCount(ctx, e.node.id, 1)
-	if err != nil {
-		return err
-	}
 	e.store(elementKey(e.node.id, n), it)
-	return nil
+	return err
 }
 
-// modify replaces what lies at the path by what change makes of it.
-func (e *edit) modify(ctx context.Context, change func(old any, exists bool) (any, error)) error {
-	var v any
-	var err error
-	switch {
-	case e.rev == 0 && e.inVector:
+// modify replaces the entry by what a change makes of it. It is a leaf, or is not there: find goes
+// on below a branch.
+func (e *edit) modify(ctx context.Context, c change) error {
+	if e.rev == 0 && e.inVector {
 		n, _, err := e.count(ctx, e.branch)
 		if err != nil {
 			return err
 		}
 		return indexError(e.segs[:e.depth-1], e.segs[e.depth-1], n)
-	case e.rev == 0:
-		v, err = modifyOrMake(nil, false, e.segs[:e.depth], e.rest(), change)
-	default: // a leaf: find goes on below a branch
+	}
+	var v any
+	var err error
+	if e.rev != 0 {
 		e.merged = true
 		if v, err = parse(e.node.leaf); err != nil {
 			return err
 		}
-		if i := arrayOn(v, e.rest()); i >= 0 && !e.t.shows(e.segs[:e.depth+i]) {
+		if i := arrayOn(v, e.rest()); c.how != removes && i >= 0 && !e.t.shows(e.segs[:e.depth+i]) {
 			return e.refusal()
 		}
-		v, err = modify(v, e.segs[:e.depth], e.rest(), change)
+	}
+	v, _, err = c.in(v, e.rev != 0, e.path(), e.rest())
+	if err != nil && c.how == removes {
+		return nil //nolint:nilerr // there is nothing to remove
 	}
 	if err != nil {
 		return e.hide(err)
@@ -99,31 +111,12 @@ func (e *edit) replace(ctx context.Context, it item) error {
 	return nil
 }
 
-// remove deletes what lies at the path.
-func (e *edit) remove(ctx context.Context, null item) error {
-	switch {
-	case e.rev == 0:
-		return nil
-	case len(e.rest()) > 0:
-		e.merged = true
-		v, err := parse(e.node.leaf)
-		if err != nil || !remove(v, e.rest()) {
-			return err
-		}
-		left, err := e.t.prepare(e.segs, v)
-		if err != nil {
-			return e.hide(err)
-		}
-		return e.replace(ctx, left)
-	case e.inVector:
-		return e.replace(ctx, null)
-	}
-	if _, err := e.addCount(ctx, e.branch, -1); err != nil {
-		return err
-	}
+// drop removes the entry.
+func (e *edit) drop(ctx context.Context) error {
 	e.discard()
 	e.del = append(e.del, e.key)
-	return nil
+	_, err := e.addCount(ctx, e.branch, -1)
+	return err
 }
 
 // discard marks what the entry refers to as garbage.
@@ -136,13 +129,10 @@ func (e *edit) discard() {
 // addCount adds to a branch's number of entries and returns what it was.
 func (e *edit) addCount(ctx context.Context, id branchID, delta int) (int, error) {
 	n, rev, err := e.count(ctx, id)
-	if err != nil {
-		return 0, err
-	}
 	key := countKey(id)
 	e.expect[key] = rev
 	e.put[key] = encodeCount(n + delta)
-	return n, nil
+	return n, err
 }
 
 // store puts the entry for an item, with the branches that it needs.
@@ -153,13 +143,13 @@ func (e *edit) store(key string, it item) {
 
 // hide keeps from a writer who may not read there what an error says of what is there.
 func (e *edit) hide(err error) error {
-	at := e.segs[:e.depth]
+	at := e.path()
 	if there, ok := errors.AsType[*shapeError](err); ok {
 		at = there.at
 	} else if !e.merged {
 		return err // it speaks of what the writer gave
 	}
-	if err == nil || e.t.shows(at) {
+	if e.t.shows(at) {
 		return err
 	}
 	return e.refusal()

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -8,85 +9,66 @@ import (
 	"usher/tools/fault"
 )
 
-// The functions here follow a path inside one decoded value. at is the path of the value itself,
-// for messages.
-
-// wrap puts item into new maps, one for each segment.
-func wrap(rest []string, item any) any {
-	for i := len(rest) - 1; i >= 0; i-- {
-		item = map[string]any{rest[i]: item}
-	}
-	return item
+// change is a write inside one decoded value.
+type change struct {
+	how  manner
+	item any
 }
 
-// modify replaces what lies at rest in v by what change makes of it, and returns v. change is told
-// whether there is anything; maps that are missing on the way are made.
-func modify(v any, at, rest []string, change func(old any, exists bool) (any, error)) (any, error) {
-	if len(rest) == 0 {
-		return change(v, true)
+// in makes the change at rest in v, which lies at a path, and the maps that are missing on the way;
+// it reports whether there is anything afterwards. When it removes, an error says that there was
+// nothing.
+func (c change) in(v any, exists bool, at, rest []string) (made any, stays bool, err error) {
+	if len(rest) == 0 || !exists {
+		return c.here(v, exists, at, rest)
 	}
 	here, below := slices.Concat(at, rest[:1]), rest[1:]
-	switch c := v.(type) {
+	switch v := v.(type) {
 	case map[string]any:
-		next, ok := c[rest[0]]
-		next, err := modifyOrMake(next, ok, here, below, change)
-		if err != nil {
-			return nil, err
+		old, ok := v[rest[0]]
+		if made, stays, err = c.in(old, ok, here, below); err != nil {
+			return nil, false, err
 		}
-		c[rest[0]] = next
-		return c, nil
+		if v[rest[0]] = made; !stays {
+			delete(v, rest[0])
+		}
+		return v, true, nil
 	case []any:
 		i, ok := value.Index(rest[0])
-		if !ok || i >= len(c) {
-			return nil, indexError(at, rest[0], len(c))
+		if !ok || i >= len(v) || c.how == removes && v[i] == nil {
+			return nil, false, indexError(at, rest[0], len(v))
 		}
-		next, err := modify(c[i], here, below, change)
-		if err != nil {
-			return nil, err
+		if made, _, err = c.in(v[i], true, here, below); err != nil {
+			return nil, false, err
 		}
-		c[i] = next
-		return c, nil
+		v[i] = made
+		return v, true, nil
+	}
+	return nil, false, &shapeError{at, &InTheWayError{join(at), typeOf(v)}}
+}
+
+// here makes the change at the end of its path, or where nothing is on the way to that.
+func (c change) here(v any, exists bool, at, rest []string) (made any, stays bool, err error) {
+	list, isList := v.([]any)
+	switch {
+	case c.how == removes && !exists:
+		return nil, false, errors.New("there is nothing") // never leaves the package
+	case c.how == removes:
+		return nil, false, nil
+	case c.how == adds && exists && !isList:
+		return nil, false, appendError(at, typeOf(v))
+	case c.how == adds:
+		made = append(list, c.item)
 	default:
-		return nil, throughError(at, typeOf(v))
+		made = c.item
 	}
+	for _, segment := range slices.Backward(rest) {
+		made = map[string]any{segment: made}
+	}
+	return made, true, nil
 }
 
-func modifyOrMake(v any, exists bool, at, rest []string, change func(any, bool) (any, error)) (any, error) {
-	if exists {
-		return modify(v, at, rest, change)
-	}
-	made, err := change(nil, false)
-	if err != nil {
-		return nil, err
-	}
-	return wrap(rest, made), nil
-}
-
-// remove deletes what lies at rest in v; in an array it leaves null. It reports whether there was
-// anything to change.
-func remove(v any, rest []string) bool {
-	last := len(rest) - 1
-	parent, ok := value.At(v, rest[:last]...)
-	if !ok {
-		return false
-	}
-	switch c := parent.(type) {
-	case map[string]any:
-		_, ok := c[rest[last]]
-		delete(c, rest[last])
-		return ok
-	case []any:
-		i, ok := value.Index(rest[last])
-		if !ok || i >= len(c) || c[i] == nil {
-			return false
-		}
-		c[i] = nil
-		return true
-	}
-	return false
-}
-
-func typeOf(v any) string { return node{kind: leafKind, leaf: value.Append(nil, v)}.typeName() }
+func typeOf(v any) string { return leafOf(v).typeName() }
 
 // arrayOn returns how many segments of rest lead to the first array that it goes through: -1 for
 // none.
@@ -122,10 +104,6 @@ func (e *InTheWayError) Error() string {
 // Code is [fault.InTheWay].
 func (e *InTheWayError) Code() fault.Code { return fault.InTheWay }
 
-func throughError(at []string, typeName string) error {
-	return &shapeError{at, &InTheWayError{join(at), typeName}}
-}
-
 // indexError says why segment names no element of the array at a path.
 func indexError(at []string, segment string, length int) error {
 	i, ok := value.Index(segment)
@@ -137,20 +115,6 @@ func indexError(at []string, segment string, length int) error {
 		err = fmt.Errorf("%s/%s is out of bounds: the array has length %d", join(at), segment, length)
 	}
 	return &shapeError{at, err}
-}
-
-// appendTo is the change that adds item to an array, or makes one.
-func appendTo(at []string, item any) func(any, bool) (any, error) {
-	return func(old any, exists bool) (any, error) {
-		if !exists {
-			return []any{item}, nil
-		}
-		list, ok := old.([]any)
-		if !ok {
-			return nil, appendError(at, typeOf(old))
-		}
-		return append(list, item), nil
-	}
 }
 
 func appendError(at []string, typeName string) error {

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"usher/caps/value"
 )
 
 // branchID names a branch in the store.
@@ -64,29 +66,28 @@ func decodeNode(data []byte) (node, error) {
 	return node{}, errBadNode
 }
 
+// leafOf is the leaf of a decoded value.
+func leafOf(v any) node { return node{kind: leafKind, leaf: value.Append(nil, v)} }
+
 // stored reports whether the node's content stands in entries of its own.
 func (n node) stored() bool { return n.kind != leafKind }
 
 // container reports whether paths go on below the node.
-func (n node) container() bool { return n.stored() || n.leaf[0] == '{' || n.leaf[0] == '[' }
+func (n node) container() bool { return n.isVector() || n.typeName() == "Map" }
 
 // isVector reports whether the node is an array, stored in either way.
-func (n node) isVector() bool {
-	return n.kind == vectorKind || n.kind == leafKind && n.leaf[0] == '['
-}
+func (n node) isVector() bool { return n.typeName() == "Vector" }
 
 // typeName is the name of the node's type in operation outputs.
 func (n node) typeName() string {
-	if n.kind == vectorKind {
-		return "Vector"
+	first := byte(n.kind)
+	if !n.stored() {
+		first = n.leaf[0]
 	}
-	if n.kind == mapKind {
+	switch first {
+	case byte(mapKind), '{':
 		return "Map"
-	}
-	switch n.leaf[0] {
-	case '{':
-		return "Map"
-	case '[':
+	case byte(vectorKind), '[':
 		return "Vector"
 	case '"':
 		return "String"
@@ -94,9 +95,8 @@ func (n node) typeName() string {
 		return "Boolean"
 	case 'n':
 		return "Null"
-	default:
-		return "Number"
 	}
+	return "Number"
 }
 
 func entryPrefix(id branchID) string { return "d" + string(id[:]) }

@@ -6,18 +6,19 @@ import (
 )
 
 // positions remembers which key of a map stands at every 256th place, so that paging through a
-// large one by offset does not walk from its start each time. What it says of a branch holds for
-// one revision of the branch's count: whoever adds or removes an entry writes that, and nothing
-// else moves a place.
+// large one by offset does not walk from its start each time.
 type positions struct {
-	mu       sync.Mutex
-	branches map[branchID]*places
-	size     int
+	mu   sync.Mutex
+	keys map[place]string
+	size int
 }
 
-type places struct {
-	rev  uint64
-	keys []string // of the places step, 2*step, ...
+// place is one in a branch as it is at a revision of its count: whoever adds or removes an entry
+// writes that, and nothing else moves a place.
+type place struct {
+	branch branchID
+	rev    uint64
+	at     int
 }
 
 const (
@@ -25,36 +26,25 @@ const (
 	maxPositions = 4 << 20 // bytes; beyond that all is forgotten and learned again
 )
 
-// before returns a place at or before offset and its key: "" for the first.
-func (p *positions) before(id branchID, rev uint64, offset int) (place int, key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.branches[id]
-	if known == nil || known.rev != rev {
-		return 0, ""
+// before returns a place at or before p and its key: "" for the first.
+func (known *positions) before(p place) (int, string) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	for p.at -= p.at % step; p.at > 0; p.at -= step {
+		if key, ok := known.keys[p]; ok {
+			return p.at, key
+		}
 	}
-	n := min(offset/step, len(known.keys))
-	if n == 0 {
-		return 0, ""
-	}
-	return n * step, known.keys[n-1]
+	return 0, ""
 }
 
-// learn takes the key of a place that is a multiple of step.
-func (p *positions) learn(id branchID, rev uint64, place int, key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.size += len(key) + 32; p.branches == nil || p.size > maxPositions {
-		p.branches, p.size = make(map[branchID]*places), 0
+func (known *positions) learn(p place, key string) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.size += len(key) + 64; known.keys == nil || known.size > maxPositions {
+		known.keys, known.size = make(map[place]string), 0
 	}
-	known := p.branches[id]
-	if known == nil || known.rev != rev {
-		known = &places{rev: rev}
-		p.branches[id] = known
-	}
-	if place == (len(known.keys)+1)*step {
-		known.keys = append(known.keys, key)
-	}
+	known.keys[p] = key
 }
 
 // seek returns where the entry at offset begins, and whether there is one.
@@ -69,15 +59,15 @@ func (v view) seek(ctx context.Context, n node, offset int) (from string, ok boo
 	if err != nil || offset >= count {
 		return "", false, err
 	}
-	place, from := v.t.positions.before(n.id, rev, offset)
-	for place < offset {
-		keys, next, err := v.pageKeys(ctx, entryPrefix(n.id), from, min(offset-place, step-place%step))
+	at, from := v.t.positions.before(place{n.id, rev, offset})
+	for at < offset {
+		keys, next, err := v.pageKeys(ctx, n.id, from, min(offset-at, step-at%step))
 		if err != nil || next == "" {
 			return "", false, err
 		}
 		from = next
-		if place += len(keys); place%step == 0 {
-			v.t.positions.learn(n.id, rev, place, from)
+		if at += len(keys); at%step == 0 {
+			v.t.positions.learn(place{n.id, rev, at}, from)
 		}
 	}
 	return from, true, nil

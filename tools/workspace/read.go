@@ -45,23 +45,7 @@ func (s *sink) over() bool { return s.size > s.limit }
 func (t *Tree) Get(ctx context.Context, owner string, r caps.Resource) (json.RawMessage, uint64, error) {
 	out := &sink{limit: 1<<63 - 1}
 	rev, err := t.get(ctx, owner, r, out)
-	if err != nil || rev == 0 {
-		return nil, 0, err
-	}
-	return out.buf, rev, nil
-}
-
-func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink) (rev uint64, err error) {
-	v, err := t.look(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer v.close()
-	n, rev, err := v.resolve(ctx, owner, r)
-	if err != nil || rev == 0 {
-		return 0, err
-	}
-	return rev, v.stream(ctx, n, out)
+	return out.buf, rev, err
 }
 
 // Revision returns a number that changes when the value at r is replaced, and 0 when there is
@@ -69,12 +53,20 @@ func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink
 // the value did not, when something beside it in the same small map did; and it stays when a
 // single record of a value above 4 KiB changes.
 func (t *Tree) Revision(ctx context.Context, owner string, r caps.Resource) (rev uint64, err error) {
+	return t.get(ctx, owner, r, nil)
+}
+
+// get writes the value at r to out, if there is one.
+func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink) (rev uint64, err error) {
 	v, err := t.look(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer v.close()
-	_, rev, err = v.resolve(ctx, owner, r)
+	n, rev, err := v.resolve(ctx, owner, r)
+	if err == nil && rev != 0 && out != nil {
+		err = v.stream(ctx, n, out)
+	}
 	return rev, err
 }
 
@@ -84,33 +76,27 @@ func (v view) stream(ctx context.Context, n node, out *sink) error {
 	if !n.stored() {
 		return out.write(n.leaf)
 	}
-	open, end := "{", "}"
+	head, end := []byte("{"), "}"
 	if n.kind == vectorKind {
-		open, end = "[", "]"
+		head, end = []byte("["), "]"
 	}
-	if err := out.write([]byte(open)); err != nil {
-		return err
-	}
-	var scratch []byte
-	first := true
-	for c, err := range v.entries(ctx, n, "", firstPage) {
+	for c, err := range v.children(ctx, n, 0, firstPage) {
 		if err != nil {
 			return err
 		}
-		scratch = scratch[:0]
-		if !first {
-			scratch = append(scratch, ',')
-		}
-		first = false
 		if n.kind == mapKind {
-			scratch = append(value.AppendString(scratch, c.key), ':')
+			head = append(value.AppendString(head, c.key), ':')
 		}
-		if err := out.write(scratch); err != nil {
+		if err := out.write(head); err != nil {
 			return err
 		}
 		if err := v.stream(ctx, c.node, out); err != nil {
 			return err
 		}
+		head = append(head[:0], ',')
+	}
+	if head[0] != ',' { // there was no child
+		end = string(head) + end
 	}
 	return out.write([]byte(end))
 }

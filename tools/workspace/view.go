@@ -8,7 +8,8 @@ import (
 	"usher/caps/value"
 )
 
-// view is the tree at one moment. Whoever opens it closes it.
+// view is the tree at one moment, read at the expense of the tree's meter. Whoever opens it closes
+// it.
 type view struct {
 	t    *Tree
 	snap Snapshot
@@ -22,35 +23,36 @@ func (t *Tree) look(ctx context.Context) (view, error) {
 func (v view) close() { v.snap.Close() }
 
 func (v view) get(ctx context.Context, key string) ([]byte, uint64, error) {
-	value, rev, err := v.snap.Get(ctx, key)
+	data, rev, err := v.snap.Get(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}
-	return value, rev, v.t.charge(ctx, len(key)+len(value))
+	return data, rev, v.t.charge(ctx, len(key)+len(data))
 }
 
-func (v view) page(ctx context.Context, prefix, from string, limit int) ([]Row, string, error) {
-	rows, next, err := v.snap.Page(ctx, prefix, from, limit)
+// page and pageKeys read the entries of a branch.
+func (v view) page(ctx context.Context, id branchID, from string, limit int) ([]Row, string, error) {
+	rows, next, err := v.snap.Page(ctx, entryPrefix(id), from, limit)
+	return charged(ctx, v.t, rows, next, err, func(r Row) int { return len(r.Key) + len(r.Value) })
+}
+
+func (v view) pageKeys(ctx context.Context, id branchID, from string, limit int) ([]string, string, error) {
+	keys, next, err := v.snap.PageKeys(ctx, entryPrefix(id), from, limit)
+	return charged(ctx, v.t, keys, next, err, func(key string) int { return len(key) })
+}
+
+func charged[T any](ctx context.Context, t *Tree, page []T, next string, err error, size func(T) int) ([]T, string, error) {
+	sum := 0
+	for _, row := range page {
+		sum += size(row)
+	}
+	if err == nil {
+		err = t.charge(ctx, sum)
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	size := 0
-	for _, r := range rows {
-		size += len(r.Key) + len(r.Value)
-	}
-	return rows, next, v.t.charge(ctx, size)
-}
-
-func (v view) pageKeys(ctx context.Context, prefix, from string, limit int) ([]string, string, error) {
-	keys, next, err := v.snap.PageKeys(ctx, prefix, from, limit)
-	if err != nil {
-		return nil, "", err
-	}
-	size := 0
-	for _, k := range keys {
-		size += len(k)
-	}
-	return keys, next, v.t.charge(ctx, size)
+	return page, next, nil
 }
 
 // count reads how many entries a branch has, and the revision of that: it changes with each entry
@@ -78,36 +80,34 @@ type spot struct {
 	rev      uint64 // 0: there is no such entry
 }
 
-// rest is the part of the path that goes on inside the entry's leaf.
+// path is that of the entry, rest the part of the path that goes on inside its leaf.
+func (s *spot) path() []string { return s.segs[:s.depth] }
 func (s *spot) rest() []string { return s.segs[s.depth:] }
 
 // find follows segs, a namespace and at least one key, as far as entries go.
 func (v view) find(ctx context.Context, owner string, segs []string) (*spot, error) {
-	s := &spot{segs: segs, branch: rootID(owner, segs[0]), links: make(map[string]uint64, len(segs))}
-	for s.depth = 1; ; {
+	s := &spot{segs: segs, depth: 1, branch: rootID(owner, segs[0]), links: make(map[string]uint64, len(segs))}
+	for {
 		segment := segs[s.depth]
 		s.depth++
-		s.key = entryKey(s.branch, segment)
+		s.node, s.rev, s.key = node{}, 0, entryKey(s.branch, segment)
 		if s.inVector {
 			index, ok := value.Index(segment)
 			if !ok {
-				s.key, s.rev, s.node = "", 0, node{}
+				s.key = ""
 				return s, nil
 			}
 			s.key = elementKey(s.branch, index)
 		}
 		data, rev, err := v.get(ctx, s.key)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", join(segs[:s.depth]), err)
+		if s.links[s.key] = rev; err == nil && rev != 0 {
+			s.rev = rev
+			s.node, err = decodeNode(data)
 		}
-		s.links[s.key], s.rev, s.node = rev, rev, node{}
-		if rev == 0 {
-			return s, nil
-		}
-		if s.node, err = decodeNode(data); err != nil {
-			return nil, fmt.Errorf("read %s: %w", join(segs[:s.depth]), err)
-		}
-		if s.depth == len(segs) || !s.node.stored() {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", join(s.path()), err)
+		case rev == 0, s.depth == len(segs), !s.node.stored():
 			return s, nil
 		}
 		s.branch, s.inVector = s.node.id, s.node.kind == vectorKind
@@ -129,14 +129,11 @@ func (v view) resolve(ctx context.Context, owner string, r caps.Resource) (node,
 		return node{kind: mapKind, id: id}, max(rev, 1), err
 	}
 	s, err := v.find(ctx, owner, segs)
-	if err != nil || s.rev == 0 {
+	if err != nil {
 		return node{}, 0, err
 	}
-	if len(s.rest()) == 0 {
+	if s.rev == 0 || len(s.rest()) == 0 {
 		return s.node, s.rev, nil
-	}
-	if !s.node.container() {
-		return node{}, 0, nil
 	}
 	whole, err := parse(s.node.leaf)
 	if err != nil {
@@ -146,5 +143,5 @@ func (v view) resolve(ctx context.Context, owner string, r caps.Resource) (node,
 	if !ok {
 		return node{}, 0, nil
 	}
-	return node{kind: leafKind, leaf: value.Append(nil, part)}, s.rev, nil
+	return leafOf(part), s.rev, nil
 }

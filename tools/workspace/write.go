@@ -122,15 +122,7 @@ func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, h
 		return nil, err
 	}
 	e := &edit{view: at, owner: owner, spot: s, expect: s.links, put: map[string][]byte{}}
-	switch how {
-	case replaces:
-		err = e.set(ctx, it)
-	case adds:
-		err = e.add(ctx, it)
-	case removes:
-		err = e.remove(ctx, it)
-	}
-	if err != nil {
+	if err := e.apply(ctx, it, how); err != nil {
 		return nil, err
 	}
 	return e, e.sign(ctx, segs, how)
