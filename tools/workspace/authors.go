@@ -13,15 +13,6 @@ import (
 // authorsKey is where it is kept who wrote what lies at a name below o/.
 func authorsKey(owner, name string) string { return "a" + owner + "/" + name }
 
-// by returns the tree for a writer: what is written below o/ keeps who wrote it,
-// in the same batch. A name that is written whole has one author; whoever writes a
-// part of it, or takes a part away, is one more.
-func (t *Tree) by(author tools.Author) *Tree {
-	with := *t
-	with.author = &author
-	return &with
-}
-
 // Authors returns who wrote what lies at r, below o/: all who wrote a part of its
 // name since that was last written whole. rev is that of the record, 0 where there
 // is none and the owner of the namespace is the author.
@@ -49,39 +40,36 @@ func (v view) authors(ctx context.Context, owner, name string) (author tools.Aut
 	return author, rev, nil
 }
 
-// sign adds to a batch who writes below o/.
-func (e *edit) sign(ctx context.Context, segs []string, how manner) error {
-	if segs[0] != "o" || e.t.author == nil || len(e.put)+len(e.del) == 0 {
+// sign adds to a batch who writes below o/. A name that is written whole has one
+// author; whoever writes a part of it, or takes a part away, is one more.
+func (e *edit) sign(ctx context.Context, how manner) error {
+	if e.segs[0] != "o" || e.t.author == nil || len(e.put)+len(e.del) == 0 {
 		return nil
 	}
-	key := authorsKey(e.owner, segs[1])
-	before, rev, err := e.authors(ctx, e.owner, segs[1])
+	name, whole := e.segs[1], len(e.segs) == 2
+	before, rev, err := e.authors(ctx, e.owner, name)
 	if err != nil {
 		return err
 	}
+	key := authorsKey(e.owner, name)
 	e.expect[key] = rev
-	if len(segs) == 2 && how == removes {
+	if whole && how == removes {
 		if rev != 0 {
 			e.del = append(e.del, key)
 		}
 		return nil
 	}
 	after := *e.t.author
-	if how != replaces || len(segs) > 2 {
-		if rev == 0 && e.rev != 0 {
-			// What nobody signed is the owner's.
+	if !whole || how != replaces {
+		if rev == 0 && e.rev != 0 { // what nobody signed is the owner's
 			if owner, err := ucan.ParseDID(e.owner); err == nil {
 				before.As = append(before.As, owner)
 			}
 		}
 		after = after.And(before)
 	}
-	raw, err := json.Marshal(after)
-	if err != nil {
-		return err
-	}
-	e.put[key] = raw
-	return nil
+	e.put[key], err = json.Marshal(after)
+	return err
 }
 
 // Adopt lets the owner of a namespace be the author of what lies at r, below o/.
@@ -90,11 +78,7 @@ func (t *Tree) Adopt(ctx context.Context, owner ucan.DID, r caps.Resource) error
 	if err != nil || rev == 0 {
 		return err
 	}
-	_, segs, err := locateKey(owner.String(), r)
-	if err != nil {
-		return err
-	}
-	key := authorsKey(owner.String(), segs[1])
+	key := authorsKey(owner.String(), r.Segments()[1])
 	moved, err := t.store.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key})
 	if err == nil && moved != "" {
 		err = fmt.Errorf("adopt %s: %w", r, ErrBusy)

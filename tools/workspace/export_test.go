@@ -40,10 +40,10 @@ func (t *Tree) Copy(ctx context.Context, fromOwner string, from caps.Resource, t
 }
 
 // Metered charges a meter.
-func (t *Tree) Metered(m *tools.Meter) *Tree { return t.metered(m) }
+func (t *Tree) Metered(m *tools.Meter) *Tree { return &Tree{t.forest, user{meter: m}} }
 
 // By signs what is written.
-func (t *Tree) By(author tools.Author) *Tree { return t.by(author) }
+func (t *Tree) By(author tools.Author) *Tree { return &Tree{t.forest, user{author: &author}} }
 
 // MaxValue is the largest value.
 const MaxValue = maxValue
@@ -67,10 +67,10 @@ func (n node) Encode() []byte { return n.encode() }
 
 // List is covia:list of a path.
 func (t *Tree) List(ctx context.Context, owner string, r caps.Resource, offset, limit int) (listing, error) {
-	return t.list(ctx, owner, r, page{offset: offset, limit: limit})
+	return t.list(ctx, owner, r, page{offset: int64(offset), limit: int64(limit)})
 }
 
 // Slice is covia:slice of a path.
 func (t *Tree) Slice(ctx context.Context, owner string, r caps.Resource, offset, limit int) (listing, error) {
-	return t.list(ctx, owner, r, page{offset: offset, limit: limit, pairs: true})
+	return t.list(ctx, owner, r, page{offset: int64(offset), limit: int64(limit), pairs: true})
 }

@@ -45,7 +45,9 @@ func Operations(tree *Tree) []*tools.Operation {
 type space struct{ tree *Tree }
 
 // charged returns the tree with what a call moves charged to it.
-func (s *space) charged(call tools.Call) *Tree { return s.tree.metered(call.Authority().Meter()) }
+func (s *space) charged(call tools.Call) *Tree {
+	return &Tree{s.tree.forest, user{meter: call.Authority().Meter()}}
+}
 
 // source is the place that a call reads, which needRead has accepted.
 func source(call tools.Call, path caps.Path) (caps.Resource, error) {
@@ -62,10 +64,12 @@ func source(call tools.Call, path caps.Path) (caps.Resource, error) {
 // target is the tree for a call that writes: it hides what lies where the caller may not read. Of a
 // namespace of others nothing is shown.
 func (s *space) target(call tools.Call, r caps.Resource) *Tree {
-	set := call.Caps()
+	set, author := call.Caps(), call.Authority().Author()
 	own := r.DID() == "" || r.DID() == call.Owner().String()
-	return s.charged(call).by(call.Authority().Author()).seenBy(func(segs []string) bool {
-		at, err := caps.ParseResource(join(segs))
-		return err == nil && own && set.Check(caps.NeedOn("crud/read", at)).Allowed()
-	})
+	t := s.charged(call)
+	t.author = &author
+	t.sees = func(segs []string) bool {
+		return own && set.Check(caps.Need("crud/read", join(segs))).Allowed()
+	}
+	return t
 }

@@ -27,34 +27,44 @@ var (
 	errCallableTooLarge = errors.New("a value below o/ may have at most 256 KiB of JSON")
 )
 
+// item is a value to write, and its plan where it may become an entry of its own.
+type item struct {
+	value any
+	plan  *plan
+}
+
 // plan says how a value will be stored: as a leaf, or as a branch with the plans of its children.
 type plan struct {
+	segment  string // in a map
 	node     node
-	children []part
+	children []*plan
 }
 
-type part struct {
-	segment string // of a map
-	plan    *plan
-}
-
-// plan decides what of a normal value becomes a leaf and what a branch, so that it all fits into
+// prepare decides what of a normal value becomes a leaf and what a branch, so that it all fits into
 // one batch. Containers of very many small parts become larger leaves for that: those alone, since
-// what is added to a leaf later writes it whole; and only at last all of the value.
-func (t *Tree) plan(v any) (*plan, error) {
-	for limit, part := t.leafLimit, t.leafLimit; ; limit *= 16 {
-		p, err := packing{limit, part}.plan(v)
+// what is added to a leaf later writes it whole; and only at last all of the value. What lies below
+// o/ is always one leaf.
+func (t *Tree) prepare(segs []string, v any) (item, error) {
+	if segs[0] == "o" {
+		p := &plan{node: leafOf(v)}
+		if len(p.node.leaf) > maxCallable {
+			return item{}, errCallableTooLarge
+		}
+		return item{v, p}, nil
+	}
+	for k := (packing{t.leafLimit, t.leafLimit}); ; k.leaf *= 16 {
+		p, err := k.plan(v)
 		if err != nil {
-			return nil, err
+			return item{}, err
 		}
 		size, keys := p.extent()
 		switch {
 		case size <= batchBytes && keys <= batchKeys:
-			return p, nil
-		case part > batchBytes:
-			return nil, errValueTooLarge
-		case limit > batchBytes:
-			part = 1 << 20
+			return item{v, p}, nil
+		case k.part > batchBytes:
+			return item{}, errValueTooLarge
+		case k.leaf > batchBytes:
+			k.part = 1 << 20
 		}
 	}
 }
@@ -63,68 +73,68 @@ func (t *Tree) plan(v any) (*plan, error) {
 type packing struct{ leaf, part int }
 
 func (k packing) plan(v any) (*plan, error) {
-	var children []part
+	p := &plan{node: node{kind: mapKind}}
+	var err error
+	add := func(segment string, part any) {
+		if err == nil {
+			var c *plan
+			c, err = k.plan(part)
+			p.children = append(p.children, c)
+			c.segment = segment
+		}
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			p, err := k.plan(v[key])
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, part{key, p})
+			add(key, v[key])
 		}
-		return k.join(mapKind, children)
 	case []any:
+		p.node.kind = vectorKind
 		for _, c := range v {
-			p, err := k.plan(c)
-			if err != nil {
-				return nil, err
-			}
-			children = append(children, part{"", p})
+			add("", c)
 		}
-		return k.join(vectorKind, children)
+	default:
+		p.node = leafOf(v)
+		return p, nil
 	}
-	return &plan{node: node{kind: leafKind, leaf: value.Append(nil, v)}}, nil
-}
-
-// join makes one leaf of the children if it may be one, else a branch.
-func (k packing) join(as kind, children []part) (*plan, error) {
-	if leaf, ok := k.joinLeaf(as, children); ok {
-		return &plan{node: node{kind: leafKind, leaf: leaf}}, nil
+	if leaf, ok := k.join(p); ok {
+		return &plan{node: node{kind: leafKind, leaf: leaf}}, err
 	}
-	for _, c := range children {
+	p.node.id = newID()
+	for _, c := range p.children {
 		if len(c.segment) > maxKey {
-			return nil, fmt.Errorf("an object key has %d bytes: at most %d are possible", len(c.segment), maxKey)
+			err = fmt.Errorf("an object key has %d bytes: at most %d are possible", len(c.segment), maxKey)
 		}
 	}
-	return &plan{node{kind: as, id: newID()}, children}, nil
+	return p, err
 }
 
-func (k packing) joinLeaf(as kind, children []part) ([]byte, bool) {
+// join writes a branch as one leaf, if it may be one.
+func (k packing) join(p *plan) ([]byte, bool) {
 	size := 2
-	for _, c := range children {
-		if c.plan.node.stored() || len(c.plan.node.leaf) > k.part {
+	for _, c := range p.children {
+		if c.node.stored() || len(c.node.leaf) > k.part {
 			return nil, false
 		}
-		if size += len(c.plan.node.leaf) + len(c.segment) + 1; size > k.leaf {
+		if size += len(c.node.leaf) + len(c.segment) + 1; size > k.leaf {
 			return nil, false
 		}
 	}
-	open, end := byte('{'), byte('}')
-	if as == vectorKind {
-		open, end = '[', ']'
+	brackets := "{}"
+	if p.node.kind == vectorKind {
+		brackets = "[]"
 	}
-	leaf := append(make([]byte, 0, size+2*len(children)), open)
-	for i, c := range children {
+	leaf := append(make([]byte, 0, size+2*len(p.children)), brackets[0])
+	for i, c := range p.children {
 		if i > 0 {
 			leaf = append(leaf, ',')
 		}
-		if as == mapKind {
+		if p.node.kind == mapKind {
 			leaf = append(value.AppendString(leaf, c.segment), ':')
 		}
-		leaf = append(leaf, c.plan.node.leaf...)
+		leaf = append(leaf, c.node.leaf...)
 	}
-	leaf = append(leaf, end)
+	leaf = append(leaf, brackets[1])
 	return leaf, len(leaf) <= k.leaf
 }
 
@@ -135,7 +145,7 @@ func (p *plan) extent() (size, keys int) {
 		size, keys = 2*prefixLen+len(p.node.id)+16, 2
 	}
 	for _, c := range p.children {
-		s, k := c.plan.extent()
+		s, k := c.extent()
 		size, keys = size+s+max(len(c.segment), 8), keys+k
 	}
 	return size, keys
@@ -152,7 +162,7 @@ func (p *plan) emit(put map[string][]byte) {
 		if p.node.kind == mapKind {
 			key = entryKey(p.node.id, c.segment)
 		}
-		put[key] = c.plan.node.encode()
-		c.plan.emit(put)
+		put[key] = c.node.encode()
+		c.emit(put)
 	}
 }

@@ -53,56 +53,6 @@ func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, 
 	return readOut{Exists: true, Value: text.buf}, nil
 }
 
-type listIn struct {
-	Path   caps.Path `json:"path,omitzero" jsonschema:"what to list; without it, the namespaces"`
-	Offset int64     `json:"offset,omitempty" jsonschema:"how many to skip (default 0)"`
-	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 1000)"`
-}
-
-func (s *space) list(ctx context.Context, call tools.Call, in listIn) (listing, error) {
-	if in.Path.Given() {
-		r, err := in.Path.Resource()
-		if err != nil {
-			return listing{}, err
-		}
-		if len(r.Segments()) > 0 {
-			out, err := s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultKeys})
-			if out.Offset != nil && *out.Offset == 0 {
-				out.Offset = nil
-			}
-			return out, err
-		}
-	}
-	names := []string{"o", "w"}
-	count := len(names)
-	return listing{Exists: true, Type: "Map", Count: &count, Keys: names}, nil
-}
-
-type sliceIn struct {
-	Path   caps.Path `json:"path" jsonschema:"the array or map to read from"`
-	Offset int64     `json:"offset,omitempty" jsonschema:"how many to skip (default 0)"`
-	Limit  int64     `json:"limit,omitempty" jsonschema:"how many to return (default 100)"`
-}
-
-func (s *space) slice(ctx context.Context, call tools.Call, in sliceIn) (listing, error) {
-	return s.page(ctx, call, in.Path, in.Offset, in.Limit, page{limit: defaultValues, pairs: true})
-}
-
-func (s *space) page(ctx context.Context, call tools.Call, path caps.Path, offset, limit int64, p page) (listing, error) {
-	if err := bounded("limit", &limit, int64(p.limit), 1, largestLimit); err != nil {
-		return listing{}, err
-	}
-	if err := bounded("offset", &offset, 0, 0, 1<<40); err != nil {
-		return listing{}, err
-	}
-	p.offset, p.limit = int(offset), int(limit)
-	r, err := source(call, path)
-	if err != nil {
-		return listing{}, err
-	}
-	return s.charged(call).list(ctx, call.Owner().String(), r, p)
-}
-
 type inspectIn struct {
 	Paths   json.RawMessage `json:"paths" jsonschema:"a path, or an array of paths"`
 	Budget  int64           `json:"budget,omitempty" jsonschema:"bytes of text for all paths together (default 500, at least 10)"`

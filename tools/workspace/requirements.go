@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,20 +61,22 @@ func needWrite(can caps.Ability, field string, p caps.Path) caps.Request {
 	if err != nil {
 		return caps.Invalid(err)
 	}
-	segs := r.Segments()
+	why, segs := "", r.Segments()
 	switch {
 	case len(segs) == 0:
-		return caps.Never(string(can), r.String(), "A write needs a key below w/ or o/, for example w/my-key.")
+		why = "A write needs a key below w/ or o/, for example w/my-key."
 	case !isStored(segs[0]):
-		why := elsewhere[segs[0]].written
-		if why == "" {
-			why = "Only w/ and o/ can be written, whatever the capabilities hold."
-		}
-		return caps.Never(string(can), r.String(), why)
+		why = cmp.Or(elsewhere[segs[0]].written, "Only w/ and o/ can be written, whatever the capabilities hold.")
 	case len(segs) == 1:
-		return caps.Never(string(can), r.String(), fmt.Sprintf("A write needs a key below %[1]s/, for example %[1]s/my-key.", segs[0]))
+		why = needsKey(segs[0])
+	default:
+		return caps.NeedOn(can, r)
 	}
-	return caps.NeedOn(can, r)
+	return caps.Never(string(can), r.String(), why)
+}
+
+func needsKey(namespace string) string {
+	return fmt.Sprintf("A write needs a key below %[1]s/, for example %[1]s/my-key.", namespace)
 }
 
 // pathList is the paths of covia:inspect: one string, or an array with a path in each string.

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
@@ -61,9 +63,16 @@ type Options struct {
 // Tree is the JSON trees of all owners, in the namespaces w and o. It is safe for concurrent use.
 type Tree struct {
 	*forest
-	meter  *tools.Meter             // of bytes read from the store and written to it; nil counts nothing
-	sees   func(segs []string) bool // nil: everything
-	author *tools.Author            // of what is written below o/; nil: nobody is noted
+	user
+}
+
+// user is whoever a handle of a tree works for.
+type user struct {
+	meter *tools.Meter // of bytes read from the store and written to it; nil counts nothing
+	// sees says where a writer may read: nowhere else does an outcome depend on the length of an
+	// array, or an error say what is there. Nil is everywhere.
+	sees   func(segs []string) bool
+	author *tools.Author // of what is written below o/; nil: nobody is noted
 }
 
 // forest is what all handles of a tree share.
@@ -113,21 +122,6 @@ func NewTree(store Store, opts *Options) *Tree {
 	return t
 }
 
-// metered returns the tree with all that is done by it charged to m.
-func (t *Tree) metered(m *tools.Meter) *Tree {
-	with := *t
-	with.meter = m
-	return &with
-}
-
-// seenBy returns the tree for a writer who may read only where sees says so: no outcome depends on
-// the length of an array elsewhere, and no error says what is there.
-func (t *Tree) seenBy(sees func(segs []string) bool) *Tree {
-	with := *t
-	with.sees = sees
-	return &with
-}
-
 func (t *Tree) shows(segs []string) bool { return t.sees == nil || t.sees(segs) }
 
 // Close stops the sweeper and waits for it. What it has not removed yet, it removes after the
@@ -138,27 +132,23 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// namespaces are those that a tree stores.
 func isStored(namespace string) bool { return namespace == "w" || namespace == "o" }
 
 // locate turns a resource into the owner that it lies with and its segments. A resource that
 // names its owner, by DID, lies there; any other lies with owner.
 func locate(owner string, r caps.Resource) (string, []string, error) {
-	if did := r.DID(); did != "" {
-		owner = did
-	}
 	segs := r.Segments()
 	if len(segs) == 0 || !isStored(segs[0]) {
 		return "", nil, fmt.Errorf("%q is not stored here: use w/ or o/", r)
 	}
-	return owner, segs, nil
+	return cmp.Or(r.DID(), owner), segs, nil
 }
 
 // locateKey is locate for writes, which need a key below the namespace.
 func locateKey(owner string, r caps.Resource) (string, []string, error) {
 	owner, segs, err := locate(owner, r)
 	if err == nil && len(segs) < 2 {
-		err = fmt.Errorf("a write needs a key below %[1]s/, for example %[1]s/my-key", segs[0])
+		err = errors.New(needsKey(segs[0]))
 	}
 	return owner, segs, err
 }

@@ -13,7 +13,7 @@ import (
 
 // write stores what raw JSON holds at r, or adds it to the array there, and makes
 // the maps that are missing on the way. Writing below a scalar or beyond the end of
-// an array is an error.
+// an array is an error. Removing leaves null in an array; nothing there is no error.
 func (t *Tree) write(ctx context.Context, owner string, r caps.Resource, raw json.RawMessage, how manner) error {
 	v, err := value.Decode(raw, value.MaxDepth)
 	if errors.Is(err, value.ErrTooDeep) {
@@ -25,11 +25,40 @@ func (t *Tree) write(ctx context.Context, owner string, r caps.Resource, raw jso
 	return t.place(ctx, owner, r, v, how)
 }
 
+// copy stores at to what lies at from. It takes the value as it is now, so a tree may be copied
+// into itself; a write that comes between the reading and the writing is not in the copy. What is
+// larger than one value may be is an error.
+func (t *Tree) copy(ctx context.Context, fromOwner string, from caps.Resource, toOwner string, to caps.Resource) error {
+	out := &sink{limit: batchBytes, short: true}
+	rev, err := t.get(ctx, fromOwner, from, out)
+	switch {
+	case errors.Is(err, errOver):
+		return fmt.Errorf("%s is too large to be copied at once: one value may have at most %d bytes of JSON: copy its parts one by one", from, maxValue)
+	case err != nil:
+		return err
+	case rev == 0:
+		return fmt.Errorf("source not found: there is nothing at %s", from)
+	}
+	value, err := parse(out.buf)
+	if err != nil {
+		return err
+	}
+	writer := *t
+	if t.author != nil {
+		author, _, err := t.Authors(ctx, fromOwner, from)
+		if err != nil {
+			return err
+		}
+		both := t.author.And(author)
+		writer.author = &both
+	}
+	return writer.place(ctx, toOwner, to, value, replaces)
+}
+
 // attempts bounds how often a lost race is run again.
 const attempts = 100
 
-// place runs a write with fresh reads until its batch is applied. Removing leaves
-// null in an array; nothing there is no error.
+// place runs a write with fresh reads until its batch is applied.
 func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, how manner) error {
 	owner, segs, err := locateKey(owner, r)
 	if err != nil {
@@ -47,71 +76,33 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 		return ctx.Err()
 	}
 	for range attempts {
-		if moved, err := t.attempt(ctx, owner, segs, it, how); err != nil || moved == "" {
+		e, err := t.edit(ctx, owner, segs, it, how)
+		if err != nil || len(e.put)+len(e.del) == 0 {
 			return err
+		}
+		moved, err := t.store.Apply(ctx, e.expect, e.put, e.del)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", join(segs), err)
+		}
+		if moved == "" {
+			if e.rev != 0 && e.node.stored() {
+				t.wakeSweeper()
+			}
+			return nil
 		}
 	}
 	return fmt.Errorf("write %s: %w", join(segs), ErrBusy)
 }
 
-// item is a value to write, and its plan where it may become an entry of its own.
-type item struct {
-	value any
-	plan  *plan
-}
-
-// prepare plans a value. What lies below o/ is always one leaf.
-func (t *Tree) prepare(segs []string, v any) (item, error) {
-	if segs[0] != "o" {
-		p, err := t.plan(v)
-		return item{v, p}, err
-	}
-	leaf := value.Append(nil, v)
-	if len(leaf) > maxCallable {
-		return item{}, errCallableTooLarge
-	}
-	return item{v, &plan{node: node{kind: leafKind, leaf: leaf}}}, nil
-}
-
 // queue is where the writers to one collection wait for each other. What they write is ready by
 // then, so that nobody waits long.
 func (t *Tree) queue(owner string, segs []string) chan struct{} {
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	_, _ = h.WriteString(owner)
-	for _, s := range segs[:2] {
-		_ = h.WriteByte('/')
-		_, _ = h.WriteString(s)
-	}
-	return t.queues[h.Sum64()%uint64(len(t.queues))]
+	h := maphash.String(t.seed, owner+"/"+segs[0]+"/"+segs[1])
+	return t.queues[h%uint64(len(t.queues))]
 }
 
-func (t *Tree) attempt(ctx context.Context, owner string, segs []string, it item, how manner) (moved string, err error) {
-	e, err := t.read(ctx, owner, segs, it, how)
-	if err != nil || len(e.put)+len(e.del) == 0 {
-		return "", err
-	}
-	size := 0
-	for key, value := range e.put {
-		size += len(key) + len(value)
-	}
-	for _, key := range e.del {
-		size += len(key)
-	}
-	if err := t.charge(ctx, size); err != nil {
-		return "", err
-	}
-	if moved, err = t.store.Apply(ctx, e.expect, e.put, e.del); err != nil {
-		return "", fmt.Errorf("write %s: %w", join(segs), err)
-	}
-	if moved == "" && e.node.stored() {
-		t.wakeSweeper()
-	}
-	return moved, nil
-}
-
-// read collects the batch of one attempt, from one moment.
-func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, how manner) (*edit, error) {
+// edit collects the batch of one attempt, from one moment, and charges it.
+func (t *Tree) edit(ctx context.Context, owner string, segs []string, it item, how manner) (*edit, error) {
 	at, err := t.look(ctx)
 	if err != nil {
 		return nil, err
@@ -125,5 +116,15 @@ func (t *Tree) read(ctx context.Context, owner string, segs []string, it item, h
 	if err := e.apply(ctx, it, how); err != nil {
 		return nil, err
 	}
-	return e, e.sign(ctx, segs, how)
+	if err := e.sign(ctx, how); err != nil {
+		return nil, err
+	}
+	size := 0
+	for key, value := range e.put {
+		size += len(key) + len(value)
+	}
+	for _, key := range e.del {
+		size += len(key)
+	}
+	return e, t.charge(ctx, size)
 }

@@ -20,28 +20,7 @@ type writeOut struct {
 }
 
 func (s *space) write(ctx context.Context, call tools.Call, in writeIn) (writeOut, error) {
-	r, err := placeOf(in.Path, in.Value)
-	if err != nil {
-		return writeOut{}, err
-	}
-	if err := s.target(call, r).write(ctx, call.Owner().String(), r, Unwrapped(in.Value), replaces); err != nil {
-		return writeOut{}, err
-	}
-	return writeOut{true}, nil
-}
-
-// Unwrapped is the value that covia:write stores: an object or array is taken out of a string, as
-// models often send one in quotes, and stored that way nothing in it could be addressed.
-func Unwrapped(value json.RawMessage) json.RawMessage {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
-		return value
-	}
-	inner := strings.TrimSpace(text)
-	if (strings.HasPrefix(inner, "{") || strings.HasPrefix(inner, "[")) && json.Valid([]byte(inner)) {
-		return json.RawMessage(inner)
-	}
-	return value
+	return writeOut{true}, s.change(ctx, call, in.Path, Unwrapped(in.Value), replaces)
 }
 
 type appendIn struct {
@@ -54,14 +33,7 @@ type appendOut struct {
 }
 
 func (s *space) append(ctx context.Context, call tools.Call, in appendIn) (appendOut, error) {
-	r, err := placeOf(in.Path, in.Value)
-	if err != nil {
-		return appendOut{}, err
-	}
-	if err := s.target(call, r).write(ctx, call.Owner().String(), r, in.Value, adds); err != nil {
-		return appendOut{}, err
-	}
-	return appendOut{true}, nil
+	return appendOut{true}, s.change(ctx, call, in.Path, in.Value, adds)
 }
 
 type deleteIn struct {
@@ -73,14 +45,18 @@ type deleteOut struct {
 }
 
 func (s *space) delete(ctx context.Context, call tools.Call, in deleteIn) (deleteOut, error) {
-	r, err := in.Path.Resource()
+	return deleteOut{true}, s.change(ctx, call, in.Path, json.RawMessage("null"), removes)
+}
+
+func (s *space) change(ctx context.Context, call tools.Call, path caps.Path, value json.RawMessage, how manner) error {
+	r, err := path.Resource()
 	if err != nil {
-		return deleteOut{}, err
+		return err
 	}
-	if err := s.target(call, r).place(ctx, call.Owner().String(), r, nil, removes); err != nil {
-		return deleteOut{}, err
+	if len(value) == 0 {
+		return errors.New("value is missing: give any JSON value, null included")
 	}
-	return deleteOut{true}, nil
+	return s.target(call, r).write(ctx, call.Owner().String(), r, value, how)
 }
 
 type copyIn struct {
@@ -102,15 +78,19 @@ func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, 
 		return copyOut{}, err
 	}
 	owner := call.Owner().String()
-	if err := s.target(call, to).copy(ctx, owner, from, owner, to); err != nil {
-		return copyOut{}, err
-	}
-	return copyOut{true}, nil
+	return copyOut{true}, s.target(call, to).copy(ctx, owner, from, owner, to)
 }
 
-func placeOf(path caps.Path, value json.RawMessage) (caps.Resource, error) {
-	if len(value) == 0 {
-		return caps.Resource{}, errors.New("value is missing: give any JSON value, null included")
+// Unwrapped is the value that covia:write stores: an object or array is taken out of a string, as
+// models often send one in quotes, and stored that way nothing in it could be addressed.
+func Unwrapped(value json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return value
 	}
-	return path.Resource()
+	inner := strings.TrimSpace(text)
+	if (strings.HasPrefix(inner, "{") || strings.HasPrefix(inner, "[")) && json.Valid([]byte(inner)) {
+		return json.RawMessage(inner)
+	}
+	return value
 }
