@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -67,19 +68,33 @@ func inferSchemas[In, Out any]() (s schemas, err error) {
 	return s, nil
 }
 
+// inferred are the schemas of types, which a program makes once for all its venues.
+var inferred sync.Map // of *schema.Schema by reflect.Type
+
 // inferSchema infers the schema of T; nil where T is any value.
 func inferSchema[T any]() (*schema.Schema, error) {
 	t := reflect.TypeFor[T]()
+	if s, made := inferred.Load(t); made {
+		return s.(*schema.Schema), nil
+	}
+	s, err := makeSchema(t)
+	if err == nil {
+		inferred.Store(t, s)
+	}
+	return s, err
+}
+
+func makeSchema(t reflect.Type) (*schema.Schema, error) {
 	if t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]() {
 		return nil, nil
 	}
 	types := maps.Clone(typeSchemas)
 	addForms(types, t, map[reflect.Type]bool{})
-	inferred, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
+	of, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(inferred)
+	raw, err := json.Marshal(of)
 	if err != nil {
 		return nil, err
 	}

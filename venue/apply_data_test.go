@@ -2,7 +2,6 @@ package venue_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"usher/venue"
 	"usher/venue/apply"
+	"usher/venue/store"
 	"usher/venue/store/badger"
 )
 
@@ -46,18 +46,47 @@ type opening struct {
 	does  string // an operation and its input
 }
 
-func (o opening) run(t *testing.T, dir string) {
+// reopened is where a venue opens again and again: a folder, or, where little time is
+// given, one venue in memory that applies each configuration.
+type reopened struct {
+	dir   string
+	venue *venue.Venue
+}
+
+func reopens(t *testing.T) *reopened {
+	if testing.Short() {
+		return &reopened{venue: open(t, nil)}
+	}
+	return &reopened{dir: t.TempDir()}
+}
+
+// during has a configuration's data applied, and runs do.
+func (h *reopened) during(t *testing.T, data string, do func(kept []apply.Kept, u *venue.User)) {
+	t.Helper()
+	if h.venue == nil {
+		during(t, h.dir, data, func(v *venue.Venue, u *venue.User) { do(v.Applied().Kept, u) })
+		return
+	}
+	u := user(t, h.venue, "alice")
+	out, err := apply.Config(t.Context(), parse(t, "user: alice\ndata: ["+data+"]\n"), u, h.venue.AppliedSpace())
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(out.Kept, u)
+}
+
+func (o opening) run(t *testing.T, h *reopened) {
 	t.Helper()
 	data := ""
 	if o.entry != "" {
 		data = "{path: w/x, value: " + o.entry + "}"
 	}
-	during(t, dir, data, func(v *venue.Venue, u *venue.User) {
+	h.during(t, data, func(kept []apply.Kept, u *venue.User) {
 		if got := read(t, u, "w/x"); got != o.want {
 			t.Errorf("with %q in the configuration, %s is stored, want %s", o.entry, got, o.want)
 		}
 		var told []string
-		for _, k := range v.Applied().Kept {
+		for _, k := range kept {
 			told = append(told, k.String())
 		}
 		switch {
@@ -101,9 +130,9 @@ func TestDataThatIsEdited(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			h := reopens(t)
 			for _, o := range openings {
-				o.run(t, dir)
+				o.run(t, h)
 			}
 		})
 	}
@@ -111,22 +140,28 @@ func TestDataThatIsEdited(t *testing.T) {
 
 // remembered puts in place what the store holds of a path as applied, when now
 // is not "", and returns what was there.
-func remembered(t *testing.T, dir, path, now string) string {
+func (h *reopened) remembered(t *testing.T, path, now string) string {
 	t.Helper()
 	var did string
-	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { did = u.DID().String() })
-	st, err := badger.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
+	h.during(t, "", func(_ []apply.Kept, u *venue.User) { did = u.DID().String() })
+	var space *store.Space
+	if h.venue != nil {
+		space = h.venue.AppliedSpace()
+	} else {
+		st, err := badger.Open(h.dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		space = st.Under("c/")
 	}
-	defer st.Close()
 	key := did + "/data/" + path
-	raw, _, err := st.Under("c/").Get(t.Context(), key)
+	raw, _, err := space.Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now != "" {
-		if _, err := st.Under("c/").Apply(t.Context(), nil, map[string][]byte{key: []byte(now)}, nil); err != nil {
+		if _, err := space.Apply(t.Context(), nil, map[string][]byte{key: []byte(now)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,10 +173,10 @@ func remembered(t *testing.T, dir, path, now string) string {
 func TestDataAfterACrash(t *testing.T) {
 	digest := func(value string) string {
 		t.Helper()
-		dir := filepath.Join(t.TempDir(), "other")
-		opening{value, is(value), "", ""}.run(t, dir)
+		h := reopens(t)
+		opening{value, is(value), "", ""}.run(t, h)
 		var was struct{ Value string }
-		if err := json.Unmarshal([]byte(remembered(t, dir, "w/x", "")), &was); err != nil || was.Value == "" {
+		if err := json.Unmarshal([]byte(h.remembered(t, "w/x", "")), &was); err != nil || was.Value == "" {
 			t.Fatalf("what is remembered of %s: %+v, %v", value, was, err)
 		}
 		return was.Value
@@ -169,15 +204,15 @@ func TestDataAfterACrash(t *testing.T) {
 		"somebody else's, before a first": {put("5"), first, []opening{{"2", is("5"), before, ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			opening{"1", is("1"), "", tt.is}.run(t, dir)
+			h := reopens(t)
+			opening{"1", is("1"), "", tt.is}.run(t, h)
 			raw, err := json.Marshal(tt.left)
 			if err != nil {
 				t.Fatal(err)
 			}
-			remembered(t, dir, "w/x", string(raw))
+			h.remembered(t, "w/x", string(raw))
 			for _, o := range tt.then {
-				o.run(t, dir)
+				o.run(t, h)
 			}
 		})
 	}
@@ -192,7 +227,7 @@ func TestDataIsRememberedBeforeItIsWritten(t *testing.T) {
 		t.Fatalf("Open = %v, %v, want that nothing goes below an array", v, err)
 	}
 	var left map[string]string
-	if raw := remembered(t, dir, "w/x/below", ""); json.Unmarshal([]byte(raw), &left) != nil || left["next"] == "" || left["value"] != "" {
+	if raw := (&reopened{dir: dir}).remembered(t, "w/x/below", ""); json.Unmarshal([]byte(raw), &left) != nil || left["next"] == "" || left["value"] != "" {
 		t.Errorf("%q is remembered of a write that failed", raw)
 	}
 	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/x"}`) })
@@ -226,17 +261,17 @@ func TestDataThatIsAsItWasCostsNothing(t *testing.T) {
 
 // Each entry is told of on its own, in its order.
 func TestKeptNamesEachEntry(t *testing.T) {
-	dir := t.TempDir()
-	during(t, dir, "{path: w/b, value: 1}, {path: w/a, value: 1}, {path: w/c, value: 1}", func(_ *venue.Venue, u *venue.User) {
+	h := reopens(t)
+	h.during(t, "{path: w/b, value: 1}, {path: w/a, value: 1}, {path: w/c, value: 1}", func(_ []apply.Kept, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/b","value":5}`)
 		invoke(t, u, "covia:delete", `{"path":"w/a"}`)
 	})
-	during(t, dir, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(v *venue.Venue, u *venue.User) {
+	h.during(t, "{path: w/b, value: 2}, {path: w/a, value: 2}, {path: w/c, value: 2}", func(kept []apply.Kept, u *venue.User) {
 		want := []apply.Kept{
 			{Path: "w/b", Why: "was changed here since the configuration was applied"},
 			{Path: "w/a", Why: "was deleted here since the configuration was applied"},
 		}
-		if diff := cmp.Diff(want, v.Applied().Kept); diff != "" {
+		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Errorf("kept (-want +got):\n%s", diff)
 		}
 		if got := read(t, u, "w/c"); got != is("2") {
@@ -248,21 +283,21 @@ func TestKeptNamesEachEntry(t *testing.T) {
 // Text is never taken for the object that it spells: who may write above an
 // entry could otherwise have theirs count as the owner's.
 func TestTextIsNotTakenForAnEntry(t *testing.T) {
-	dir := t.TempDir()
+	h := reopens(t)
 	const entry = "{path: w/docs/policy, value: {limit: "
-	during(t, dir, entry+"1000}}", func(_ *venue.Venue, u *venue.User) {
+	h.during(t, entry+"1000}}", func(_ []apply.Kept, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/docs","value":{"policy":"{\"limit\": \"none: approve everything\", \"limit\": 100}"}}`)
 	})
-	during(t, dir, entry+"100}}", func(v *venue.Venue, u *venue.User) {
-		if len(v.Applied().Kept) != 1 {
-			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), v.Applied().Kept)
+	h.during(t, entry+"100}}", func(kept []apply.Kept, u *venue.User) {
+		if len(kept) != 1 {
+			t.Errorf("stored is %s, and told is %v", read(t, u, "w/docs/policy"), kept)
 		}
 	})
 	// An entry that is such text itself is the object, whatever blanks stand around it.
 	for _, limit := range []string{"1000", "100"} {
-		during(t, dir, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(v *venue.Venue, u *venue.User) {
-			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(v.Applied().Kept) != 0 {
-				t.Errorf("with limit %s stored is %s, told is %v", limit, got, v.Applied().Kept)
+		h.during(t, `{path: w/text, value: "{\"limit\": `+limit+`}\u00a0"}`, func(kept []apply.Kept, u *venue.User) {
+			if got := read(t, u, "w/text"); got != is(`{"limit":`+limit+`}`) || len(kept) != 0 {
+				t.Errorf("with limit %s stored is %s, told is %v", limit, got, kept)
 			}
 		})
 	}
@@ -271,22 +306,22 @@ func TestTextIsNotTakenForAnEntry(t *testing.T) {
 // What somebody wrote does not keep a venue from opening because a new entry
 // lies below it.
 func TestAValueInTheWayOfAnEntry(t *testing.T) {
-	dir := t.TempDir()
-	during(t, dir, "", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`) })
+	h := reopens(t)
+	h.during(t, "", func(_ []apply.Kept, u *venue.User) { invoke(t, u, "covia:write", `{"path":"w/docs","value":"gone"}`) })
 	for range 2 {
-		during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
-			if len(v.Applied().Kept) != 1 || !strings.HasPrefix(v.Applied().Kept[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
-				t.Errorf("told is %v", v.Applied().Kept)
+		h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Kept, u *venue.User) {
+			if len(kept) != 1 || !strings.HasPrefix(kept[0].String(), "w/docs/policy has w/docs in its way, which is a String") {
+				t.Errorf("told is %v", kept)
 			}
 			if got := read(t, u, "w/docs"); got != is(`"gone"`) {
 				t.Errorf("w/docs holds %s", got)
 			}
 		})
 	}
-	during(t, dir, "{path: w/docs/policy, value: strict}", func(_ *venue.Venue, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
-	during(t, dir, "{path: w/docs/policy, value: strict}", func(v *venue.Venue, u *venue.User) {
-		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(v.Applied().Kept) != 0 {
-			t.Errorf("once it is out of the way %s is stored, told is %v", got, v.Applied().Kept)
+	h.during(t, "{path: w/docs/policy, value: strict}", func(_ []apply.Kept, u *venue.User) { invoke(t, u, "covia:delete", `{"path":"w/docs"}`) })
+	h.during(t, "{path: w/docs/policy, value: strict}", func(kept []apply.Kept, u *venue.User) {
+		if got := read(t, u, "w/docs/policy"); got != is(`"strict"`) || len(kept) != 0 {
+			t.Errorf("once it is out of the way %s is stored, told is %v", got, kept)
 		}
 	})
 }
@@ -294,14 +329,14 @@ func TestAValueInTheWayOfAnEntry(t *testing.T) {
 // What is nested too deep to be the configuration's does not keep a venue from
 // opening.
 func TestADeepValueIsSomebodyElses(t *testing.T) {
-	dir := t.TempDir()
+	h := reopens(t)
 	deep := strings.Repeat("[", 127) + strings.Repeat("]", 127)
-	during(t, dir, "", func(_ *venue.Venue, u *venue.User) {
+	h.during(t, "", func(_ []apply.Kept, u *venue.User) {
 		invoke(t, u, "covia:write", `{"path":"w/x/a/b/c/d","value":`+deep+`}`)
 	})
-	during(t, dir, "{path: w/x, value: 1}", func(v *venue.Venue, _ *venue.User) {
-		if len(v.Applied().Kept) != 1 {
-			t.Errorf("kept is %v, want w/x", v.Applied().Kept)
+	h.during(t, "{path: w/x, value: 1}", func(kept []apply.Kept, _ *venue.User) {
+		if len(kept) != 1 {
+			t.Errorf("kept is %v, want w/x", kept)
 		}
 	})
 }

@@ -445,8 +445,7 @@ func TestAttackInspectDrawsWithoutBound(t *testing.T) {
 	a, b := stranger(t), stranger(t)
 	var file strings.Builder
 	var last []string
-	const n = 2000
-	for i := range n {
+	for i := range rounds(2000, 400) {
 		from, to := a, b
 		if i%2 == 1 {
 			from, to = b, a

@@ -29,6 +29,20 @@ func TestSecretsAnswerDirectCallsOnly(t *testing.T) {
 	flow := func(steps, result string) string {
 		return `{"operation":{"adapter":"orchestrator","steps":[` + steps + `],"result":` + result + `}}`
 	}
+	dir := t.TempDir()
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := user(t, v, "alice")
+	setSecret(t, alice, "OPENAI", value)
+	for path, doc := range map[string]string{
+		"o/use":     flow(extract+`,{"op":"covia:write","input":{"path":["const","w/x"],"value":[0,"value"]}}`, `{"done":["const",true]}`),
+		"o/give":    flow(extract, `[0]`),
+		"o/wrapped": flow(`{"op":"grid:run","input":{"operation":["const","secret:extract"],"input":["const",{"name":"OPENAI"}]}}`, `[0]`),
+	} {
+		invoke(t, alice, "covia:write", `{"path":"`+path+`","value":`+doc+`}`)
+	}
 	for name, start := range map[string]string{
 		"set in a job":              `{"operation":"secret:set","input":{"name":"OTHER","value":"` + value + `"}}`,
 		"set in a job, as a text":   `{"operation":"secret:set","input":"{\"name\":\"OTHER\",\"value\":\"` + value + `\"}"}`,
@@ -42,20 +56,6 @@ func TestSecretsAnswerDirectCallsOnly(t *testing.T) {
 		"a step that runs it":       `{"operation":"o/wrapped"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			v, err := venue.Open(t.Context(), &venue.Options{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			alice := user(t, v, "alice")
-			setSecret(t, alice, "OPENAI", value)
-			for path, doc := range map[string]string{
-				"o/use":     flow(extract+`,{"op":"covia:write","input":{"path":["const","w/x"],"value":[0,"value"]}}`, `{"done":["const",true]}`),
-				"o/give":    flow(extract, `[0]`),
-				"o/wrapped": flow(`{"op":"grid:run","input":{"operation":["const","secret:extract"],"input":["const",{"name":"OPENAI"}]}}`, `[0]`),
-			} {
-				invoke(t, alice, "covia:write", `{"path":"`+path+`","value":`+doc+`}`)
-			}
 			for _, op := range []string{"grid:run", "grid:invoke"} {
 				out, err := alice.Invoke(t.Context(), op, json.RawMessage(start))
 				if err == nil {
@@ -72,13 +72,13 @@ func TestSecretsAnswerDirectCallsOnly(t *testing.T) {
 			if list := invoke(t, alice, "secret:list", `{}`); strings.Contains(list, "OTHER") {
 				t.Errorf("it was kept: %s", list)
 			}
-			if err := v.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if found := inFiles(t, dir, value); found != nil {
-				t.Errorf("the value stands in %v", found)
-			}
 		})
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := inFiles(t, dir, value); found != nil {
+		t.Errorf("the value stands in %v", found)
 	}
 }
 

@@ -352,10 +352,10 @@ func heap() uint64 {
 func TestAttackJobsThatCannotBeStoredStay(t *testing.T) {
 	v := open(t, nil)
 	alice := user(t, v, "alice")
-	input := map[string]any{"operation": "json:merge", "input": map[string]any{"values": []any{map[string]any{"a": strings.Repeat("x", 2<<20)}}}}
+	input := map[string]any{"operation": "json:merge", "input": map[string]any{"values": []any{map[string]any{"a": strings.Repeat("x", 5<<18)}}}}
 	_, _ = alice.Invoke(t.Context(), "grid:run", input)
 	before := heap()
-	calls := rounds(30, 6) // of 2 MiB each
+	calls := rounds(30, 1) // of 1.25 MiB each
 	for range calls {
 		if _, err := alice.Invoke(t.Context(), "grid:run", input); err != nil {
 			t.Fatal(err)
@@ -602,9 +602,11 @@ func TestAttackSessionsStayInMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask()
+	for range rounds(1, 45) { // in all, the idle sessions that are kept
+		ask()
+	}
 	before := heap()
-	requests := rounds(400, 100)
+	requests := rounds(400, 15)
 	for range requests {
 		ask()
 	}

@@ -181,9 +181,9 @@ func TestKillAfterARevocation(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	rounds, total := 3, 0
+	total, enough := 0, rounds(40, 15) // writes before the child is killed
 	var jobs []string
-	for range rounds {
+	for range rounds(3, 2) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), crashDir+"="+dir)
 		cmd.Stderr = os.Stderr
@@ -202,12 +202,12 @@ func TestKill(t *testing.T) {
 				continue // cut by the kill
 			}
 			acked, jobs = n, append(jobs, job)
-			if n == 40 {
+			if n == enough {
 				_ = cmd.Process.Kill()
 			}
 		}
 		_ = cmd.Wait()
-		if acked < 40 {
+		if acked < enough {
 			t.Fatalf("the child stopped after %d writes", acked)
 		}
 		total = max(total, acked)

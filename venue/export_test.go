@@ -4,7 +4,11 @@ import (
 	"context"
 
 	"usher/tools"
+	"usher/venue/store"
 )
+
+// AppliedSpace has what was applied of a configuration.
+func (v *Venue) AppliedSpace() *store.Space { return v.store.Under("c/") }
 
 // OpenAuthority opens a stored authority, for tests of what it allows.
 func (v *Venue) OpenAuthority(stored []byte) (tools.Authority, error) { return v.mint.Open(stored) }

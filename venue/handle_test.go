@@ -64,6 +64,20 @@ func (b *bank) pay() *tools.Operation {
 func TestSecretsByHandle(t *testing.T) {
 	const handle = `"key":"secret:PAY"`
 	may := `{"with":"bank/","can":"invoke"},{"with":"o/","can":"invoke"},{"with":"bank/","can":"invoke"}`
+	dir, b, p := t.TempDir(), new(bank), new(puppet)
+	var logged bytes.Buffer
+	v, err := venue.Open(t.Context(), &venue.Options{
+		Dir: dir, Tools: []*tools.Operation{b.pay()}, Models: map[string]runtime.Model{"default": p},
+		Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := user(t, v, "alice")
+	setSecret(t, alice, "PAY", value)
+	setSecret(t, alice, "OTHER", "another "+value)
+	invoke(t, alice, "covia:write", `{"path":"o/pay","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"bank:pay","input":{"to":"bob",`+handle+`,"as":"output"}}]}}}`)
+	seen := uint64(0) // rows of the ledger
 	for name, tc := range map[string]struct {
 		op, input string // op is bank:pay without one
 		caps      string // of the agent
@@ -84,20 +98,9 @@ func TestSecretsByHandle(t *testing.T) {
 		"another than was named":     {input: `{"to":"bob",` + handle + `,"as":"another"}`, caps: may + `,{"with":"s/","can":"secret"}`, want: "no handle of this call's input"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, b, p := t.TempDir(), new(bank), new(puppet)
-			var logged bytes.Buffer
-			v, err := venue.Open(t.Context(), &venue.Options{
-				Dir: dir, Tools: []*tools.Operation{b.pay()}, Models: map[string]runtime.Model{"default": p},
-				Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			alice := user(t, v, "alice")
-			setSecret(t, alice, "PAY", value)
-			setSecret(t, alice, "OTHER", "another "+value)
-			invoke(t, alice, "covia:write", `{"path":"o/pay","value":{"operation":{"adapter":"orchestrator","steps":[{"op":"bank:pay","input":{"to":"bob",`+handle+`,"as":"output"}}]}}}`)
-			s := spec("carol", "", "["+tc.caps+"]")
+			b.got = nil
+			p.Forget()
+			s := spec(strings.ReplaceAll(name, " ", "-"), "", "["+tc.caps+"]")
 			s.Tools = []string{"bank:pay", "grid:run", "o/pay"}
 			tool := map[string]string{"": "bank_pay", "grid:run": "grid_run", "o/pay": "o_pay"}[tc.op]
 			attempt(t, create(t, alice, s), p, tool, tc.input)
@@ -109,7 +112,7 @@ func TestSecretsByHandle(t *testing.T) {
 				t.Errorf("the handler got %q", b.got)
 			}
 			var rows strings.Builder
-			for row, err := range v.Audit(t.Context(), 1) {
+			for row, err := range v.Audit(t.Context(), seen+1) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -118,23 +121,24 @@ func TestSecretsByHandle(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows.Write(raw)
-			}
-			if err := v.Close(); err != nil {
-				t.Fatal(err)
+				seen = row.Seq
 			}
 			for place, text := range map[string]string{"what the model was told": told, "the log": logged.String(), "the ledger": rows.String()} {
 				if strings.Contains(text, value) {
 					t.Errorf("the value stands in %s: %s", place, text)
 				}
 			}
-			if found := inFiles(t, dir, value); found != nil {
-				t.Errorf("the value stands in %v", found)
-			}
 			decided := tc.opened || strings.Contains(tc.want, "no handle")
 			if decided != strings.Contains(rows.String(), `"ability":"secret/decrypt","resource":"s/PAY","by"`) {
 				t.Errorf("the ledger has %s", rows.String())
 			}
 		})
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := inFiles(t, dir, value); found != nil {
+		t.Errorf("the value stands in %v", found)
 	}
 }
 

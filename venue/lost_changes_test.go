@@ -55,7 +55,7 @@ func TestAnOwnersChangeIsNotLost(t *testing.T) {
 				s.tool, s.input = call(tc.changed)
 				v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": s}})
 				alice := user(t, v, "alice")
-				for range rounds(150, 8) {
+				for range rounds(150, 3) {
 					for _, id := range []string{"kid", "boss"} {
 						_, _ = alice.Invoke(t.Context(), "agent:delete", map[string]any{"agentId": id, "remove": true})
 					}

@@ -131,6 +131,9 @@ func TestOracleInParallel(t *testing.T) {
 	g := new(ground)
 	defer func() { g.close(t) }()
 	rapid.Check(t, func(t *rapid.T) {
+		if g.enough() {
+			return
+		}
 		e := g.next(t)
 		draw := drawing{t, 0}
 		for _, d := range draw.begin() {

@@ -72,7 +72,7 @@ func TestStoredAuthority(t *testing.T) {
 	g := &ground{dir: filepath.Join(t.TempDir(), "data"), tools: []*tools.Operation{keep}}
 	lost := 0
 	rapid.Check(t, func(t *rapid.T) {
-		if g.sequences >= rounds(30, 8) {
+		if g.sequences >= rounds(30, 5) {
 			return // each waits for the disk again and again
 		}
 		e := g.next(t)
