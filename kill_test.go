@@ -43,7 +43,11 @@ func TestKillDuringRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var message strings.Builder
-	for n := range 2000 {
+	writes, enough := 2000, 100
+	if testing.Short() {
+		writes, enough = 500, 25
+	}
+	for n := range writes {
 		fmt.Fprintf(&message, "write w/notes/n%d %d\n", n, n)
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", filepath.Join(dir, "usher.yaml"), "--session", "killed", "scribe", "-")
@@ -59,12 +63,12 @@ func TestKillDuringRun(t *testing.T) {
 	acknowledged := 0
 	for lines := bufio.NewScanner(notes); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "✓ v/ops/covia/write") {
-			if acknowledged++; acknowledged == 100 {
+			if acknowledged++; acknowledged == enough {
 				_ = cmd.Process.Kill()
 			}
 		}
 	}
-	if err := cmd.Wait(); err == nil || acknowledged < 100 {
+	if err := cmd.Wait(); err == nil || acknowledged < enough {
 		t.Fatalf("the run ended by itself (%v) after %d writes", err, acknowledged)
 	}
 

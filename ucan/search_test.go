@@ -76,7 +76,7 @@ func TestOneLiveAmongDead(t *testing.T) {
 			w := newWorld(t)
 			count := tc.count * 1000
 			if testing.Short() {
-				count /= 20
+				count /= 50
 			}
 			for i := range count {
 				tc.bury(w, i)

@@ -132,6 +132,9 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 }
 
 func TestDemoOverHTTPText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the text is tested without HTTP, and what comes over HTTP as JSON")
+	}
 	e := serve(t, theirs(t, mustConfig(t)))
 	status, out, notes := command(t, "ap", "--model", "local", "-c", e.configuration(", fallback: instructions"))
 	if status != cli.ExitOK {

@@ -71,7 +71,7 @@ func ends(reason string) runtime.Model {
 // hold, the report says what happened, and the exit status is 1.
 func TestDemoWithUnrulyModels(t *testing.T) {
 	const asPolicy = "as the policy"
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name   string
 		unruly map[string]runtime.Model
 		want   []string
@@ -141,6 +141,9 @@ func TestDemoWithUnrulyModels(t *testing.T) {
 			forged: denied, notes: "model local: Dave came to no report: talk to Dave: ",
 		},
 	} {
+		if testing.Short() && i%4 != 2 {
+			continue // each is a whole demo
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			brains := theirs(t, mustConfig(t))
 			maps.Copy(brains, tt.unruly)

@@ -30,6 +30,15 @@ func at(t testing.TB, path string) caps.Resource {
 	return r
 }
 
+// rounds is how often a test repeats what it looks for, or how much it takes: less
+// where little time is given.
+func rounds(all, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return all
+}
+
 func newStore(t testing.TB) *store.Store {
 	t.Helper()
 	s := memory.Open()

@@ -143,9 +143,13 @@ func TestCollectReclaims(t *testing.T) {
 	dir := t.TempDir()
 	// Garbage is known only once memtables became tables, on closing, and compaction has dropped
 	// the old versions, for which it wants several tables.
+	writes := 10
+	if testing.Short() {
+		writes = 5 // of 4 MB each, in each session
+	}
 	for session := range 4 {
 		s := open(t, dir)
-		for range 10 {
+		for range writes {
 			for part := range 8 {
 				put := map[string][]byte{}
 				for i := range 100 {

@@ -58,7 +58,11 @@ func TestSyncWhileLogsRotate(t *testing.T) {
 	}
 	s := store.New(e)
 	defer s.Close()
-	for range 120 {
+	megabytes := 120
+	if testing.Short() {
+		megabytes = 70 // a log has 64
+	}
+	for range megabytes {
 		mustApply(t, s, map[string][]byte{"k": make([]byte, 1_000_000)})
 		if err := s.Sync(t.Context()); err != nil {
 			t.Fatalf("Sync() = %v", err)
