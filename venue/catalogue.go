@@ -49,7 +49,7 @@ func (v *Venue) fillRegistry(more []*tools.Operation) error {
 	if err := v.registry.Register(more...); err != nil {
 		return err
 	}
-	cache := &callables{tree: v.tree, registry: v.registry, jobs: v.jobs}
+	cache := &callables{tree: v.tree, registry: v.registry, jobs: v.jobs, made: make(map[callableKey]callable)}
 	v.registry.SetResolver(cache.resolve)
 	return nil
 }
@@ -60,14 +60,19 @@ func checkCallable(ctx context.Context, v any, meter *tools.Meter) error {
 	return orchestrate.Check(ctx, v, meter.ChargeSchema)
 }
 
-// callables makes operations of what users keep below o/, and remembers them
-// by the revision of the stored value.
+// callables makes operations of what users keep below o/, and remembers some of
+// them by the revision of the stored value.
 type callables struct {
 	tree     *workspace.Tree
 	registry *tools.Registry
 	jobs     *jobs
-	byID     sync.Map // callableKey to callable
+
+	mu   sync.Mutex
+	made map[callableKey]callable
 }
+
+// maxCallables bounds what is remembered: programs are made and removed without end.
+const maxCallables = 4096
 
 type callableKey struct {
 	owner ucan.DID
@@ -89,8 +94,8 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 		return nil, err
 	}
 	key := callableKey{owner, at.String()}
-	if known, ok := c.byID.Load(key); ok && known.(callable).rev == rev && known.(callable).signed == signed {
-		return known.(callable).op, nil
+	if known := c.known(key); known.rev == rev && known.signed == signed {
+		return known.op, nil
 	}
 	raw, rev, err := c.tree.Get(ctx, owner.String(), at)
 	if err != nil || rev == 0 {
@@ -104,8 +109,23 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if err != nil {
 		return nil, err
 	}
-	c.byID.Store(key, callable{rev, signed, op})
+	c.keep(key, callable{rev, signed, op})
 	return op, nil
+}
+
+func (c *callables) known(key callableKey) callable {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made[key]
+}
+
+func (c *callables) keep(key callableKey, made callable) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.made) >= maxCallables {
+		clear(c.made)
+	}
+	c.made[key] = made
 }
 
 // compile makes the operation that a stored value means: an orchestration, or

@@ -2,6 +2,7 @@ package venue
 
 import (
 	"context"
+	"strconv"
 
 	"usher/tools"
 	"usher/venue/store"
@@ -26,4 +27,15 @@ func (v *Venue) Transactions(ctx context.Context) (n uint64, err error) {
 	}
 	_, n, err = v.store.Get(ctx, "test/probe")
 	return n, err
+}
+
+// RememberCallables is how many of n programs are remembered, and whether the last is.
+func RememberCallables(n int) (kept int, last bool) {
+	c := callables{made: make(map[callableKey]callable)}
+	var key callableKey
+	for i := range n {
+		key.path = strconv.Itoa(i)
+		c.keep(key, callable{rev: 1})
+	}
+	return len(c.made), c.known(key).rev == 1
 }

@@ -457,3 +457,10 @@ func TestCapsMissingInStorageDenyEverything(t *testing.T) {
 		t.Errorf("a record without caps holds %v", held)
 	}
 }
+
+// Who makes programs and removes them again, without end, fills no memory.
+func TestRememberedProgramsAreBounded(t *testing.T) {
+	if kept, last := venue.RememberCallables(10_000); kept > 4096 || !last {
+		t.Errorf("of 10000 programs %d are remembered, the last of them: %t", kept, last)
+	}
+}
