@@ -112,7 +112,7 @@ func TestOpenSaysWhereASettingIsWrong(t *testing.T) {
 	if err == nil {
 		_ = v.Close()
 	}
-	fault, ok := errors.AsType[*config.Error](err)
+	fault, ok := errors.AsType[*config.Finding](err)
 	if !ok || fault.Line != 2 || fault.Column != 41 || fault.Message != "model a: seed: expected a whole number, got text" {
 		t.Errorf("Open: %v, want the place of seed", err)
 	}

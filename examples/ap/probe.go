@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"usher/runtime"
 	"usher/tools"
@@ -39,8 +39,12 @@ func (h *house) attempts() ([]attempt, error) {
 		Tries []attempt
 	}
 	raw, err := files.ReadFile("attempts.yaml")
+	var doc any
 	if err == nil {
-		raw, err = yaml.YAMLToJSON([]byte(strings.ReplaceAll(string(raw), "OWNER", h.user.DID().String())))
+		err = yaml.Load([]byte(strings.ReplaceAll(string(raw), "OWNER", h.user.DID().String())), &doc)
+	}
+	if err == nil {
+		raw, err = json.Marshal(doc)
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &groups)

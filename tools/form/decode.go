@@ -3,6 +3,7 @@ package form
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -81,9 +82,11 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 	case t == declaredType:
 		d.declared(n, v, s)
 	case t == rawType:
-		d.raw(n, v, s)
-	case t == durationType:
-		d.duration(n, v, s)
+		if s.tag.Get("kind") == "object" && n.Kind != Object {
+			d.wrong(n, s, Object.String())
+			return
+		}
+		v.SetBytes(n.JSON())
 	case t.Kind() == reflect.Pointer:
 		to := reflect.New(t.Elem())
 		d.value(n, to.Elem(), s)
@@ -147,10 +150,8 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 		}
 	}
 	if n.Kind != Object {
-		key := s.key
 		s.key = ""
-		d.wrong(n, s, d.style.Name(Object))
-		s.key = key
+		d.wrong(n, s, Object.String())
 		return
 	}
 	for _, f := range n.Fields {
@@ -166,7 +167,7 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 		}
 	}
 	if (l.some || s.tag.Get("required") == "*") && len(n.Fields) == 0 {
-		d.fault(s.parent, n.At, "%s is empty: write for example %s: %s, or %s", s.noun, s.key, d.example(s.example), d.leaveOut())
+		d.fault(s.parent, n.At, "%s is empty: write for example %s: %s, or leave it out", s.noun, s.key, d.example(s.example))
 		return
 	}
 	for _, m := range l.fields {
@@ -184,7 +185,11 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 // other reads a key that no field has.
 func (d *decoder) other(f Field, v reflect.Value, s spot, l *layout) {
 	if l.rest == nil {
-		d.unknown(f, s, l.keys)
+		instead := "the keys are " + strings.Join(l.keys, ", ")
+		if near := Nearest(f.Key, l.keys); near != "" {
+			instead = fmt.Sprintf("did you mean %q?", near)
+		}
+		d.fault(s.path, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead)
 		return
 	}
 	rest := v.FieldByIndex(l.rest)
@@ -197,22 +202,17 @@ func (d *decoder) other(f Field, v reflect.Value, s spot, l *layout) {
 }
 
 func (d *decoder) text(n *Node, v reflect.Value, s spot) {
+	enum := s.tag.Get("enum")
 	switch {
-	case n.Kind == Number || n.Kind == Boolean:
-		if s.key == "" {
-			d.wrong(n, s, "text")
-			return
-		}
-		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), d.style.Name(n.Kind), s.key, n.Text)
+	case (n.Kind == Number || n.Kind == Boolean) && s.key != "":
+		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), n.Kind, s.key, n.Text)
 	case n.Kind != Text:
 		d.wrong(n, s, "text")
 	case strings.TrimSpace(n.Text) == "" && s.tag.Get("empty") == "":
 		d.misfit(&Node{At: n.At}, s, "empty", "text")
+	case enum != "" && !slices.Contains(strings.Split(enum, "|"), n.Text):
+		d.fault(s.parent, n.At, "%s %q: write %s", s.name(), n.Text, s.want)
 	default:
-		if enum := s.tag.Get("enum"); enum != "" && !slices.Contains(strings.Split(enum, "|"), n.Text) {
-			d.fault(s.parent, n.At, "%s %q: write %s", s.name(), n.Text, s.want)
-			return
-		}
 		v.SetString(n.Text)
 	}
 }
@@ -220,85 +220,56 @@ func (d *decoder) text(n *Node, v reflect.Value, s spot) {
 // most bounds counts and sizes: what is above it is a slip of the pen.
 const most = 1 << 30
 
-// countForm has at most 18 digits, which always fit.
-var countForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`)
+var (
+	countForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`) // of at most 18 digits, which always fit
+	sizeForm  = regexp.MustCompile(`^([0-9]{1,10})(B|KiB|MiB)?$`)
+)
 
+// count reads a whole number, a size or a time.
 func (d *decoder) count(n *Node, v reflect.Value, s spot) {
-	if s.tag.Get("unit") == "bytes" {
-		d.size(n, v, s)
-		return
-	}
-	want, least := "a whole number above 0", int64(1)
-	if s.tag.Get("min") == "0" {
-		want, least = "a whole number", 0
-	}
-	i, err := strconv.ParseInt(n.Text, 10, 64)
-	if n.Kind != Number || err != nil || !countForm.MatchString(n.Text) || i < least || v.Kind() != reflect.Int64 && i > most {
-		d.outOfRange(n, s, want)
-		return
-	}
-	v.SetInt(i)
-}
-
-var sizeForm = regexp.MustCompile(`^([0-9]{1,10})(B|KiB|MiB)?$`)
-
-func (d *decoder) size(n *Node, v reflect.Value, s spot) {
-	if m := sizeForm.FindStringSubmatch(n.Text); m != nil && (n.Kind == Text || n.Kind == Number) {
-		unit := map[string]int{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
-		if i, err := strconv.Atoi(m[1]); err == nil && i > 0 && i <= most/unit {
-			v.SetInt(int64(i * unit))
-			return
+	var i int64
+	var want string
+	ok := n.Kind == Number
+	switch {
+	case v.Type() == durationType:
+		want = "a time with its unit"
+		t, err := time.ParseDuration(n.Text)
+		i, ok = int64(t), n.Kind == Text && err == nil && t > 0
+	case s.tag.Get("unit") == "bytes":
+		want = "a size up to 1024MiB"
+		if m := sizeForm.FindStringSubmatch(n.Text); m != nil {
+			i, _ = strconv.ParseInt(m[1], 10, 64) // of at most 10 digits
+			i *= map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
 		}
+		ok = (ok || n.Kind == Text) && i > 0 && i <= most
+	default:
+		want = "a whole number"
+		if s.tag.Get("min") != "0" {
+			want += " above 0"
+		}
+		i, _ = strconv.ParseInt(n.Text, 10, 64)
+		ok = ok && countForm.MatchString(n.Text) && (i > 0 || s.tag.Get("min") == "0") && (v.Kind() == reflect.Int64 || i <= most)
 	}
-	d.quoted(n, s, "a size up to 1024MiB")
-}
-
-func (d *decoder) duration(n *Node, v reflect.Value, s spot) {
-	t, err := time.ParseDuration(n.Text)
-	if n.Kind != Text || err != nil || t <= 0 {
-		d.quoted(n, s, "a time with its unit")
-		return
+	switch {
+	case ok:
+		v.SetInt(i)
+	case n.Kind == Text && strings.HasPrefix(want, "a whole"): // and may be anything
+		d.wrong(n, s, want)
+	default:
+		d.outOfRange(n, s, want)
 	}
-	v.SetInt(int64(t))
-}
-
-// quoted is [decoder.outOfRange] for what is written as text.
-func (d *decoder) quoted(n *Node, s spot, want string) {
-	if n.Kind == Text {
-		d.misfit(n, s, strconv.Quote(n.Text), want)
-		return
-	}
-	d.outOfRange(n, s, want)
 }
 
 // own lets a type read itself.
 func (d *decoder) own(n *Node, v reflect.Value, s spot) {
-	if s.tag.Get("kind") == "number" && n.Kind != Number {
+	number := s.tag.Get("kind") == "number"
+	if number && n.Kind != Number {
 		d.wrong(n, s, "a number")
-		return
-	}
-	raw, err := n.JSON()
-	if err == nil {
-		err = v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(raw)
-	}
-	if err != nil {
+	} else if err := v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(n.JSON()); err != nil {
 		d.fault(s.parent, n.At, "%s: %v", s.name(), err)
-	} else if s.tag.Get("kind") == "number" && v.IsZero() {
+	} else if number && v.IsZero() {
 		d.outOfRange(n, s, "a number above 0")
 	}
-}
-
-func (d *decoder) raw(n *Node, v reflect.Value, s spot) {
-	if s.tag.Get("kind") == "object" && n.Kind != Object {
-		d.wrong(n, s, d.style.Name(Object))
-		return
-	}
-	raw, err := n.JSON()
-	if err != nil {
-		d.fault(s.parent, n.At, "%s: %v", s.name(), err)
-		return
-	}
-	v.SetBytes(raw)
 }
 
 func (d *decoder) list(n *Node, v reflect.Value, s spot) {
@@ -324,7 +295,7 @@ func (d *decoder) entry(s spot, at string) spot {
 
 func (d *decoder) entries(n *Node, v reflect.Value, s spot) {
 	if n.Kind != Object {
-		d.wrong(n, s, d.style.Name(Object))
+		d.wrong(n, s, Object.String())
 		return
 	}
 	out := reflect.MakeMap(v.Type())

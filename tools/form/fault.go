@@ -1,19 +1,21 @@
 package form
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// Style is the language in which faults speak of values.
+// Style is how strict a form is.
 type Style uint8
 
-// Styles of faults.
+// Styles of forms.
 const (
-	JSON Style = iota // null and objects; null and empty text stand for what is left out
-	YAML              // mappings, examples without needless quotes
+	JSON Style = iota // null and empty text stand for what is left out, as models write it
+	YAML              // every key that stands there has a value
 )
 
 // Fault is one thing that does not fit.
@@ -60,58 +62,44 @@ func (d *decoder) fault(path string, at Pos, format string, args ...any) {
 	d.faults = append(d.faults, &Fault{path, at, fmt.Sprintf(format, args...)})
 }
 
-// Name is what a kind of value is called.
-func (y Style) Name(k Kind) string {
-	if y == YAML {
-		return [...]string{"empty", "a boolean", "a number", "text", "a list", "a mapping"}[k]
-	}
-	return [...]string{"null", "a boolean", "a number", "text", "a list", "an object"}[k]
-}
-
 // wrong reports a value of a kind that does not fit.
-func (d *decoder) wrong(n *Node, s spot, want string) {
-	d.misfit(n, s, d.style.Name(n.Kind), want)
-}
+func (d *decoder) wrong(n *Node, s spot, want string) { d.misfit(n, s, n.Kind.String(), want) }
 
 // outOfRange reports a number, or a text that stands for one.
 func (d *decoder) outOfRange(n *Node, s spot, want string) {
-	is := d.style.Name(n.Kind)
-	if n.Kind == Number {
+	is := n.Kind.String()
+	switch n.Kind {
+	case Number:
 		is = n.Text
+	case Text:
+		is = strconv.Quote(n.Text)
 	}
 	d.misfit(n, s, is, want)
 }
 
+// misfit reports what a value is, and what should stand there.
 func (d *decoder) misfit(n *Node, s spot, is, want string) {
-	if s.want != "" {
-		want = s.want
-	}
-	example, end := d.example(s.example), ""
-	if s.key == "" {
+	want = cmp.Or(s.want, want)
+	example := d.example(s.example)
+	switch {
+	case s.key == "":
 		is += " here"
-	} else if example != "" {
-		example = s.key + ": " + example
+		if example != "" {
+			want += ", for example " + example
+		}
+	case example != "":
+		want += ", for example " + s.key + ": " + example
 		if n.Kind == Null {
-			end = ", or " + d.leaveOut()
+			want += ", or leave it out"
 		}
 	}
-	if example != "" {
-		want += ", for example " + example
-	}
-	d.fault(s.parent, n.At, "%s is %s: write %s%s", s.name(), is, want, end)
-}
-
-func (d *decoder) leaveOut() string {
-	if d.style == YAML {
-		return "remove the key"
-	}
-	return "leave it out"
+	d.fault(s.parent, n.At, "%s is %s: write %s", s.name(), is, want)
 }
 
 // word is a text in an example that needs no quotes in YAML.
 var word = regexp.MustCompile(`'([A-Za-z][A-Za-z0-9_/-]*)'`)
 
-// example is the example of a tag in the style of the faults.
+// example is the example of a tag as it is written.
 func (d *decoder) example(tag string) string {
 	if d.style == YAML {
 		tag = word.ReplaceAllString(tag, "$1")
@@ -134,16 +122,4 @@ func (d *decoder) checked(n *Node, path string, err error) {
 		}
 	}
 	d.fault(path, at, "%s", err)
-}
-
-func (d *decoder) unknown(f Field, s spot, known []string) {
-	d.fault(s.path, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead(f.Key, known))
-}
-
-// instead says what may be meant by a name that is not known.
-func instead(name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "the keys are " + strings.Join(known, ", ")
 }

@@ -24,6 +24,15 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// Meant asks whether the known name closest to name was meant; it is empty when
+// none is close.
+func Meant(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
 func sorted(s string) string {
 	b := []byte(strings.ToLower(s))
 	slices.Sort(b)

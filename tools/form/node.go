@@ -2,7 +2,6 @@ package form
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -22,6 +21,11 @@ const (
 	List
 	Object
 )
+
+// String is what a value of the kind is called.
+func (k Kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "text", "a list", "an object"}[k]
+}
 
 // Pos is where a value stands in a text, from 1. The zero Pos is unknown.
 type Pos struct{ Line, Column int }
@@ -62,28 +66,11 @@ func (n *Node) Part(name string) *Node {
 	return n.Get(name)
 }
 
-// maxJSON bounds what [Node.JSON] writes, in bytes: a value that stands in
-// several places is written out at each.
-const maxJSON = 16 << 20
-
-// errTooLarge says that a value is above [maxJSON].
-var errTooLarge = fmt.Errorf("the value is above %d MiB: split it", maxJSON>>20)
-
 // JSON returns n as JSON, its keys in their order and its numbers as written.
-// The error is [errTooLarge].
-func (n *Node) JSON() (json.RawMessage, error) {
-	raw := n.append(nil)
-	if len(raw) > maxJSON {
-		return nil, errTooLarge
-	}
-	return raw, nil
-}
+func (n *Node) JSON() json.RawMessage { return n.append(nil) }
 
-// append writes n behind dst; it stops beyond maxJSON.
+// append writes n behind dst.
 func (n *Node) append(dst []byte) []byte {
-	if len(dst) > maxJSON {
-		return dst
-	}
 	switch n.Kind {
 	case Null:
 		return append(dst, "null"...)

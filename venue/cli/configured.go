@@ -72,7 +72,7 @@ func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config,
 	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) && fault.Of(err) != fault.NoLedger {
 		return misusef("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
 	}
-	if _, fault := errors.AsType[*config.Error](err); fault {
+	if _, fault := errors.AsType[*config.Finding](err); fault {
 		return misuse{err}
 	}
 	return err

@@ -60,22 +60,13 @@ func failed(findings []config.Finding) bool {
 }
 
 // faults are the findings of a configuration that cannot be read.
-func faults(err error) []config.Finding {
-	if many, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		var all []config.Finding
-		for _, err := range many.Unwrap() {
-			all = append(all, faults(err)...)
+func faults(err error) (all []config.Finding) {
+	for _, one := range config.Each(err) {
+		if f, ok := errors.AsType[*config.Finding](one); ok {
+			all = append(all, *f)
 		}
-		return all
 	}
-	one, ok := errors.AsType[*config.Error](err)
-	if !ok {
-		return nil
-	}
-	return []config.Finding{{Level: config.LevelError, File: one.File, Line: one.Line, Column: one.Column, Subject: "configuration", Message: one.Message}}
+	return all
 }
 
 func (s *streams) printFindings(findings []config.Finding) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"usher/tools/agents"
+	"usher/tools/form"
 )
 
 // memory is the store of a venue that keeps nothing.
@@ -27,7 +28,27 @@ type Config struct {
 	Ledger         Ledger
 	Dir            string // of the configuration; empty when it came from bytes
 
-	entries map[subject]entry
+	entries map[string]entry // by what they are of: "agent Carol", "model default", "limits.calls", or the path of data and orchestrations
+}
+
+// entry is where something of the configuration stands.
+type entry struct {
+	src  *source
+	node *form.Node
+	at   form.Pos // of its name
+}
+
+// at is where a part of something stands, or else the nearest around it: its
+// path are keys, and numbers of entries.
+func (c *Config) at(subject string, path ...string) place {
+	e := c.entries[subject]
+	at := e.at
+	for n, i := e.node, 0; i < len(path) && n != nil; i++ {
+		if n = n.Part(path[i]); n != nil {
+			at = n.At
+		}
+	}
+	return place{e.src, at}
 }
 
 // LogValue keeps the settings' values out of logs.

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,72 +21,40 @@ import (
 // orchestration of the configuration.
 type tool struct {
 	ref   string
-	at    place
+	n     int // its number in the list
 	ops   []*tools.Operation
 	plan  string // path of the orchestration
 	scope caps.Request
 }
 
-// toolsOf resolves an agent's tools and finds those that mean nothing.
-func (l *linter) toolsOf(a *agents.Spec) []tool {
-	var out []tool
+// resolve finds what an agent's tools mean, and those that mean nothing.
+func (a *linted) resolve() {
 	for i, ref := range a.Tools {
-		at := l.config.at("agent", a.ID, "tools", strconv.Itoa(i))
-		t, err := l.resolve(ref)
-		if err != nil {
-			l.report(LevelError, at, "agent "+a.ID, fmt.Sprintf("there is no tool %q", ref), err.Error())
-			continue
+		t, err := a.lookUp(ref)
+		switch {
+		case err != nil:
+			a.fault(fmt.Sprintf("there is no tool %q", ref), err.Error(), "tools", strconv.Itoa(i))
+		case slices.Contains(a.Tools[:i], ref):
+			a.warn(fmt.Sprintf("the tool %q is listed twice", ref), "remove one of them", "tools", strconv.Itoa(i))
+		default:
+			t.n = i
+			a.tools = append(a.tools, t)
 		}
-		if slices.Contains(a.Tools[:i], ref) {
-			l.report(LevelWarning, at, "agent "+a.ID, fmt.Sprintf("the tool %q is listed twice", ref), "remove one of them")
-			continue
-		}
-		t.at = at
-		out = append(out, t)
 	}
-	return out
 }
 
-// resolve finds what a reference means. The error is advice.
-func (l *linter) resolve(ref string) (tool, error) {
+// lookUp finds what a reference means. The error is advice.
+func (l *linter) lookUp(ref string) (tool, error) {
 	if adapter, all := strings.CutSuffix(ref, ":*"); all {
 		return l.family(ref, adapter)
 	}
-	if at, err := caps.ParseResource(ref); err == nil {
-		if l.operations[at.String()] {
-			return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
-		}
+	if at, err := caps.ParseResource(ref); err == nil && l.operations[at.String()] {
+		return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
 	}
 	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, ref, nil)
 	if err == nil {
 		return tool{ref: ref, ops: []*tools.Operation{op}}, nil
 	}
-	if near := form.Nearest(ref, l.operationNames()); near != "" {
-		return tool{}, errors.New("did you mean " + near + "?")
-	}
-	return tool{}, errors.New("write the name of an operation, adapter:* for all of an adapter, or o/ and the id of an orchestration")
-}
-
-func (l *linter) family(ref, adapter string) (tool, error) {
-	t := tool{ref: ref}
-	var adapters []string
-	for _, op := range l.registry.All() {
-		name, _, _ := strings.Cut(op.Name(), ":")
-		adapters = append(adapters, name)
-		if strings.HasPrefix(op.Name(), adapter+":") {
-			t.ops = append(t.ops, op)
-		}
-	}
-	if len(t.ops) > 0 {
-		return t, nil
-	}
-	if near := form.Nearest(adapter, adapters); near != "" {
-		return tool{}, fmt.Errorf("did you mean %s:*?", near)
-	}
-	return tool{}, errors.New("the adapters are " + strings.Join(slices.Compact(adapters), ", "))
-}
-
-func (l *linter) operationNames() []string {
 	var names []string
 	for _, op := range l.registry.All() {
 		names = append(names, op.Name(), op.Path())
@@ -95,48 +65,126 @@ func (l *linter) operationNames() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return tool{}, errors.New(cmp.Or(form.Meant(ref, names), "write the name of an operation, adapter:* for all of an adapter, or o/ and the id of an orchestration"))
 }
 
-// could reports whether set allows any call of the tool.
-func (t tool) could(set caps.Set) bool {
-	if t.plan != "" {
-		return set.Check(t.scope).Allowed()
+func (l *linter) family(ref, adapter string) (tool, error) {
+	t := tool{ref: ref}
+	var families []string
+	for _, op := range l.registry.All() {
+		name, _, _ := strings.Cut(op.Name(), ":")
+		families = append(families, name+":*")
+		if name == adapter {
+			t.ops = append(t.ops, op)
+		}
 	}
-	return slices.ContainsFunc(t.ops, func(op *tools.Operation) bool { return op.CouldAllow(set) })
+	if len(t.ops) > 0 {
+		return t, nil
+	}
+	return tool{}, errors.New(cmp.Or(form.Meant(ref, families), "there are "+strings.Join(slices.Compact(families), ", ")))
 }
 
 // coverage finds tools that the gate would refuse whatever the input.
-func (l *linter) coverage(a *agents.Spec, listed []tool) {
-	set := l.held(a.ID)
-	for _, t := range listed {
-		if t.could(set) {
-			continue
+func (a *linted) coverage() {
+	set := a.held(a.ID)
+	for _, t := range a.tools {
+		could := t.plan != "" && set.Check(t.scope).Allowed() ||
+			slices.ContainsFunc(t.ops, func(op *tools.Operation) bool { return op.CouldAllow(set) })
+		if !could {
+			a.warn("no capability covers "+t.ref+", so it is never offered", t.advice(set), "tools", strconv.Itoa(t.n))
 		}
-		l.report(LevelWarning, t.at, "agent "+a.ID, fmt.Sprintf("no capability covers %s, so it is never offered", t.ref), t.advice(set))
 	}
 }
 
 // advice is a capability that would do, for the first requirement that nothing
 // of set meets.
 func (t tool) advice(set caps.Set) string {
-	const form = "add a capability such as {with: %s, can: %s}, or remove the tool"
-	if t.plan != "" {
-		return fmt.Sprintf(form, t.plan, "invoke")
-	}
-	op := t.ops[0]
-	for _, alternatives := range op.Scopes() {
-		if len(alternatives) == 0 || slices.ContainsFunc(alternatives, set.CouldAllow) {
-			continue
+	with, can := t.plan, caps.Ability("invoke")
+	if t.plan == "" {
+		scopes := t.ops[0].Scopes()
+		i := slices.IndexFunc(scopes, func(alternatives []caps.Scope) bool {
+			return len(alternatives) > 0 && !slices.ContainsFunc(alternatives, set.CouldAllow)
+		})
+		if i < 0 {
+			return "remove the tool"
 		}
-		switch sc := alternatives[0]; {
+		switch sc := scopes[i][0]; {
 		case sc.AnyResource: // the ability alone decides, so this is the narrowest
-			return fmt.Sprintf(form, op.Path(), sc.Can)
+			with, can = t.ops[0].Path(), sc.Can
 		case sc.Under == "":
 			return fmt.Sprintf("add a capability with can: %s, or remove the tool", sc.Can)
 		default:
-			return fmt.Sprintf(form, sc.Under+"/", sc.Can)
+			with, can = sc.Under+"/", sc.Can
 		}
 	}
-	return "remove the tool"
+	return fmt.Sprintf("add a capability such as {with: %s, can: %s}, or remove the tool", with, can)
+}
+
+// context finds context that the gate would refuse to read.
+func (a *linted) context() {
+	for i, entry := range a.Context {
+		if entry.Text == "" {
+			a.unreadable(strconv.Itoa(i), entry)
+		}
+	}
+}
+
+func (a *linted) unreadable(n string, entry agents.ContextEntry) {
+	key, what := "path", entry.Path
+	if entry.Op != "" {
+		key, what = "op", entry.Op
+	}
+	level, effect := LevelWarning, "so it is never there"
+	if entry.Required {
+		level, effect = LevelError, "and the agent requires it, so each of its turns fails"
+	}
+	needs, err := a.needs(entry)
+	for _, need := range needs {
+		err = cmp.Or(err, need.Err())
+	}
+	if err != nil {
+		a.fault("its context cannot be read: "+err.Error(), "", "context", n, key)
+		return
+	}
+	for _, need := range needs {
+		message, advice := "", ""
+		if never := caps.Unrestricted().Check(need); !never.Allowed() {
+			message = "its context " + what + " cannot be read by anyone, " + effect + ": " + never.Denial("").Why
+		} else if !a.held(a.ID).Check(need).Allowed() {
+			message = "its own capabilities do not let it read its context " + what + ", " + effect
+			with := need.Target()
+			if need.Resource().IsRoot() {
+				with = `""`
+			}
+			advice = "add the capability {with: " + with + ", can: " + string(need.Ability()) + "}"
+		}
+		if message != "" {
+			a.report(level, a.subject(), message, advice, "context", n, key)
+			return
+		}
+	}
+}
+
+// needs is what an entry of a context requires.
+func (a *linted) needs(entry agents.ContextEntry) (all []caps.Request, err error) {
+	reference, input := entry.Op, entry.Input
+	if reference == "" {
+		reference = "covia:read"
+		input, _ = json.Marshal(map[string]string{"path": entry.Path}) // a map of strings always encodes
+	}
+	t, err := a.lookUp(reference)
+	if err != nil {
+		return nil, fmt.Errorf("there is no operation %q: %w", reference, err)
+	}
+	if t.plan != "" {
+		return []caps.Request{t.scope}, nil
+	}
+	for _, op := range t.ops {
+		needs, err := op.Requirements(json.RawMessage(cmp.Or(string(input), "{}")))
+		if err != nil {
+			return nil, cmp.Or(errors.Unwrap(err), err)
+		}
+		all = append(all, needs...)
+	}
+	return all, nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,21 +61,19 @@ func Parse(name string, data []byte) (*Config, error) {
 
 // reader gathers a configuration from its files.
 type reader struct {
-	problems
-	cfg     *Config
-	fsys    fs.FS                    // nil when nothing can be read
-	shown   func(name string) string // a file's name for errors
-	dir     string                   // of the configuration, in fsys
-	written map[string]place         // what was written, and where first
+	cfg    *Config
+	faults []error
+	fsys   fs.FS                    // nil when nothing can be read
+	shown  func(name string) string // a file's name for errors
+	dir    string                   // of the configuration, in fsys
 }
 
 func newReader(fsys fs.FS, shown func(string) string) *reader {
-	return &reader{
-		cfg: &Config{
-			Models: map[string]Model{}, entries: map[subject]entry{},
-		},
-		fsys: fsys, shown: shown, written: map[string]place{},
-	}
+	return &reader{cfg: &Config{Models: map[string]Model{}, entries: map[string]entry{}}, fsys: fsys, shown: shown}
+}
+
+func (r *reader) add(at place, format string, args ...any) {
+	r.faults = append(r.faults, at.fault(format, args...))
 }
 
 func (r *reader) load(name string) (*Config, error) {
@@ -99,7 +98,7 @@ func (r *reader) load(name string) (*Config, error) {
 	for _, file := range files {
 		data, err := readFile(r.fsys, file)
 		if err != nil {
-			r.add(place{File: r.shown(file)}, "%v", err)
+			r.add(place{src: newSource(r.shown(file), "")}, "%v", err)
 			continue
 		}
 		r.source(r.shown(file), data)
@@ -151,15 +150,15 @@ func readFault(err error) error {
 	return fmt.Errorf("cannot read the file: %w", err)
 }
 
+var errNotUTF8 = errors.New("the file is not UTF-8: save it as UTF-8")
+
 // source reads one file into the configuration.
 func (r *reader) source(name string, data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		r.add(place{File: name}, "the file is not UTF-8: save it as UTF-8")
-		return
-	}
 	src := newSource(name, string(data))
-	if root := r.parse(src, data); root != nil {
+	if !utf8.Valid(data) {
+		r.add(place{src: src}, "%v", errNotUTF8)
+	} else if root := r.parse(src, data); root != nil {
 		r.root(src, root)
 	}
 }
@@ -167,50 +166,39 @@ func (r *reader) source(name string, data []byte) {
 // parse returns the content of a file, or nil when there is none or a fault.
 func (r *reader) parse(src *source, data []byte) *form.Node {
 	if len(data) > maxSourceBytes {
-		r.add(place{File: src.name}, "the file is above %d MiB: split it, or put large values into .json files and name these under data", maxSourceBytes>>20)
+		r.add(place{src: src}, "the file is above %d MiB: split it, or put large values into .json files and name these under data", maxSourceBytes>>20)
 		return nil
 	}
 	root, err := parse(src, data)
-	var f fault
-	if errors.As(err, &f) {
-		r.add(f.at, "%s", f.message)
-		return nil
+	if err != nil {
+		r.faults = append(r.faults, err)
 	}
 	return root
 }
 
-// first reports whether what is written for the first time, and where it was
-// written before if not.
-func (r *reader) first(what string, at place) bool {
-	if before, twice := r.written[what]; twice {
-		r.add(at, "%s stands twice, first at %s: keep one", what, before)
+// first notes where something is written, and reports whether it was not before.
+func (r *reader) first(what string, e entry) bool {
+	if before, twice := r.cfg.entries[what]; twice {
+		r.add(e.place(), "%s stands twice, first at %s: keep one", what, before.place())
 		return false
 	}
-	r.written[what] = at
+	r.cfg.entries[what] = e
 	return true
 }
 
 // finish fills in what was not written.
 func (r *reader) finish(folder string) (*Config, error) {
-	if err := r.err(); err != nil {
-		return nil, err
+	if len(r.faults) > 0 {
+		return nil, joined(r.faults)
 	}
 	c := r.cfg
 	for name, m := range c.Models {
 		m.Settings = wrap.Located(m.Settings, c.Dir)
 		c.Models[name] = m
 	}
-	if c.Name == "" {
-		c.Name = folder
+	if folder == "." || folder == string(filepath.Separator) {
+		folder = ""
 	}
-	if c.Name == "" || c.Name == "." || c.Name == "/" || c.Name == string(filepath.Separator) {
-		c.Name = "usher"
-	}
-	if c.User == "" {
-		c.User = "owner"
-	}
-	if c.Store == "" {
-		c.Store = ".usher"
-	}
+	c.Name, c.User, c.Store = cmp.Or(c.Name, folder, "usher"), cmp.Or(c.User, "owner"), cmp.Or(c.Store, ".usher")
 	return c, nil
 }

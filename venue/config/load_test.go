@@ -131,7 +131,7 @@ func TestLoadNamesFilesAsGiven(t *testing.T) {
 	write(t, dir, "usher.yaml", "nmae: x\n")
 	t.Chdir(filepath.Dir(dir))
 	_, err := Load(filepath.Join(filepath.Base(dir), "usher.yaml"))
-	var e *Error
+	var e *Finding
 	if !errors.As(err, &e) || e.File != filepath.Join(filepath.Base(dir), "usher.yaml") || e.Line != 1 || e.Column != 1 {
 		t.Errorf("Load = %#v", err)
 	}
@@ -245,11 +245,11 @@ func TestModelKeepsItsSettingsOutOfLogs(t *testing.T) {
 
 func TestTooManyErrors(t *testing.T) {
 	var b strings.Builder
-	for i := range maxProblems + 5 {
+	for i := range maxFaults + 5 {
 		fmt.Fprintf(&b, "key%d: 1\n", i)
 	}
 	_, err := LoadFS(fstest.MapFS{"usher.yaml": {Data: []byte(b.String())}}, "usher.yaml")
-	if err == nil || strings.Count(err.Error(), "unknown key") != maxProblems || !strings.HasSuffix(err.Error(), "and 5 more errors") {
+	if err == nil || strings.Count(err.Error(), "unknown key") != maxFaults || !strings.HasSuffix(err.Error(), "and 5 more errors") {
 		t.Errorf("LoadFS = %v", err)
 	}
 }

@@ -183,7 +183,7 @@ func FuzzParse(f *testing.F) {
 // checkPlace: an error is at a line of the file.
 func checkPlace(t *testing.T, err error, data []byte) {
 	lines := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + 1
-	var e *Error
+	var e *Finding
 	if !errors.As(err, &e) || e.File != "usher.yaml" || e.Line < 0 || e.Line > lines || e.Message == "" {
 		t.Errorf("error %#v: %v", e, err)
 	}

@@ -76,9 +76,5 @@ func asJSON(t *testing.T, text string) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := n.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return n.JSON()
 }
