@@ -154,7 +154,7 @@ func (v *Verifier) Authorize(ctx context.Context, q Query) (Grant, error) {
 		return Grant{}, search.failure()
 	case named && !q.Search:
 	case v.Store == nil:
-		return Grant{}, &VerifyError{Err: ErrMissingProof, Detail: "no proof is named and there is no store to search"}
+		return Grant{}, &VerifyError{Err: ErrMissingProof, Detail: "none came with the request, and there is no store to search"}
 	default:
 		search.stored = true
 	}

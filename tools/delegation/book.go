@@ -12,13 +12,14 @@ import (
 	"usher/ucan"
 )
 
-type revokeOutput struct {
+// Revoked answers ucan:revoke.
+type Revoked struct {
 	CID     string `json:"cid"`
 	Revoked bool   `json:"revoked"` // false where the token is not known here
 	Note    string `json:"note,omitempty"`
 }
 
-func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out revokeOutput, err error) {
+func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out Revoked, err error) {
 	cid, token, err := d.named(ctx, in)
 	if err != nil {
 		return out, err
@@ -26,7 +27,7 @@ func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out 
 	if err := d.bounded(ctx, call, canRevoke, token); err != nil {
 		return out, err
 	}
-	out = revokeOutput{CID: in.CID, Revoked: token != nil}
+	out = Revoked{CID: in.CID, Revoked: token != nil}
 	if token == nil {
 		out.Note = "no token of this name is known here: the revocation counts from when one comes, if you stand in its chain"
 	}
@@ -51,47 +52,46 @@ type listInput struct {
 	Issued   bool `json:"issued,omitempty" jsonschema:"only tokens issued by you"`
 }
 
-func (d *Desk) list(ctx context.Context, call tools.Call, in listInput) (tokensOutput, error) {
+func (d *Desk) list(ctx context.Context, call tools.Call, in listInput) (Tokens, error) {
 	me, store := call.Owner(), d.Verifier.Store
-	out := tokensOutput{Tokens: []Token{}}
-	both := in.Received == in.Issued
-	for _, part := range []struct {
-		wanted    bool
-		direction string
-		links     iter.Seq2[*ucan.Link, error]
-		all       bool // or only what hands on something of the caller's
-	}{
-		{in.Received || both, received, store.ByAudience(ctx, me), true},
-		{in.Issued || both, issued, store.ByIssuer(ctx, me), true},
-		// The venue signs what ucan:issue makes for a principal.
-		{in.Issued || both, issued, store.ByIssuer(ctx, d.Venue.DID()), false},
-	} {
-		if !part.wanted {
-			continue
-		}
-		for l, err := range part.links {
-			if err != nil {
-				return out, err
-			}
-			if !part.all && !speaksFor(l, me) {
+	out := Tokens{Tokens: []Token{}}
+	add := func(direction string, links iter.Seq2[*ucan.Link, error], wanted func(*ucan.Link) bool) error {
+		for l, err := range links {
+			if err == nil && !wanted(l) {
 				continue
 			}
-			err := d.bounded(ctx, call, canRead, l)
+			if err == nil {
+				err = d.bounded(ctx, call, canRead, l)
+			}
 			if _, denied := errors.AsType[*caps.Denial](err); denied {
 				continue
 			}
-			t := Describe(l, false)
-			if err == nil {
-				t.Capabilities, err = d.Verifier.Effective(ctx, l)
-			}
 			if err != nil {
-				return out, err
+				return err
 			}
-			t.Direction, t.Revoked = part.direction, errors.Is(d.Verifier.Check(ctx, l), ucan.ErrRevoked)
+			t := Describe(l, false)
+			if t.Capabilities, err = d.Verifier.Effective(ctx, l); err != nil {
+				return err
+			}
+			t.Direction, t.Revoked = direction, errors.Is(d.Verifier.Check(ctx, l), ucan.ErrRevoked)
 			out.Tokens = append(out.Tokens, t)
 		}
+		return nil
 	}
-	return out, nil
+	all := func(*ucan.Link) bool { return true }
+	if in.Received || !in.Issued {
+		if err := add(received, store.ByAudience(ctx, me), all); err != nil {
+			return out, err
+		}
+	}
+	if in.Received && !in.Issued {
+		return out, nil
+	}
+	if err := add(issued, store.ByIssuer(ctx, me), all); err != nil {
+		return out, err
+	}
+	// The venue signs what ucan:issue makes for a principal.
+	return out, add(issued, store.ByIssuer(ctx, d.Venue.DID()), func(l *ucan.Link) bool { return speaksFor(l, me) })
 }
 
 type verifyInput struct {
@@ -102,16 +102,8 @@ type verifyInput struct {
 	At     string   `json:"at,omitempty" jsonschema:"RFC 3339; left out, now"`
 }
 
-// Verdict answers ucan:verify.
-type Verdict struct {
-	Decision string  `json:"decision"` // allow or deny
-	Reason   string  `json:"reason"`
-	Chain    []Token `json:"chain"` // from the caller's own token to the root's
-	Aside    []Aside `json:"aside,omitempty"`
-}
-
-// errNotYours is all that is said of authority between others.
-var errNotYours = errors.New("send the tokens along: the venue's own are searched only for the caller and for the owner of the resource")
+// notYours is all that is said of authority between others.
+const notYours = "send the tokens along: the venue's own are searched only for the caller and for the owner of the resource"
 
 // verify answers what the walker decides. That a token cannot be read is a
 // verdict too; that the question cannot be is an error.
@@ -131,39 +123,13 @@ func (d *Desk) verify(ctx context.Context, call tools.Call, in verifyInput) (v V
 		}
 		verifier.Now = func() time.Time { return at }
 	}
-	return judge(ctx, &verifier, q, in.Tokens), nil
-}
-
-func judge(ctx context.Context, v *ucan.Verifier, q ucan.Query, texts []string) Verdict {
-	b, err := openAll(texts)
-	switch elsewhere := q.Request.In(q.Owner.String()).Resource().DID() != ""; {
-	case err != nil:
-	case b.wrong != nil:
-		err = b.wrong
-	case len(b.links) == 0 && b.first != nil:
-		err = b.first
-	case len(b.links) == 0 && q.Caller != q.Owner && elsewhere:
-		err = errNotYours
-	}
-	var grant ucan.Grant
-	if err == nil {
-		q.Tokens = b.links
-		if v, err = v.Heed(ctx, b.revocations, b.links); err == nil {
-			grant, err = v.Authorize(ctx, q)
-		}
-	}
+	items, err := read(in.Tokens)
 	if err != nil {
-		return Verdict{Decision: tools.Denied, Reason: err.Error(), Chain: []Token{}, Aside: b.aside}
+		return v, err
 	}
-	out := Verdict{Decision: tools.Allowed, Reason: "the caller owns the resource", Chain: []Token{}, Aside: b.aside}
-	if by, ok := grant.By(); ok {
-		out.Reason = fmt.Sprintf("%s, by a chain of %d from %s", by, len(grant.Links()), grant.Root())
+	elsewhere := q.Request.In(me.String()).Resource().DID() != ""
+	if q.Caller != me && elsewhere && len(Sort(items).Links) == 0 {
+		return Verdict{Decision: tools.Denied, Reason: notYours, Chain: []Token{}}, nil
 	}
-	if exp := grant.Expires(); !exp.IsZero() {
-		out.Reason += ", until " + exp.Format(time.RFC3339)
-	}
-	for _, l := range grant.Links() {
-		out.Chain = append(out.Chain, Describe(l, false))
-	}
-	return out
+	return Judge(ctx, &verifier, q, items), nil
 }

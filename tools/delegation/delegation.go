@@ -197,14 +197,15 @@ func (d *Desk) known(ctx context.Context, c ucan.CID) (*ucan.Link, error) {
 	return l, err
 }
 
-type whoamiOutput struct {
+// Identity answers ucan:whoami.
+type Identity struct {
 	DID   ucan.DID `json:"did"`
 	Venue ucan.DID `json:"venue"`
 	Agent string   `json:"agent,omitempty"`
 }
 
-func (d *Desk) whoami(_ context.Context, call tools.Call, _ struct{}) (whoamiOutput, error) {
-	return whoamiOutput{call.Owner(), d.Venue.DID(), call.Actor()}, nil
+func (d *Desk) whoami(_ context.Context, call tools.Call, _ struct{}) (Identity, error) {
+	return Identity{call.Owner(), d.Venue.DID(), call.Actor()}, nil
 }
 
 func parseTime(field, s string) (time.Time, error) {

@@ -1,6 +1,7 @@
 package delegation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,53 +16,24 @@ import (
 // maxTokens bounds what one call may bring.
 const maxTokens = 64
 
-// brought is what the texts of a call hold.
-type brought struct {
-	links       []*ucan.Link
-	places      []int // of the links, in the input
-	revocations []*ucan.Revocation
-	aside       []Aside
-	first       error // why the first of those aside is
-	wrong       error // of the first that is understood, and forged or contradicts itself
-}
-
-// Aside is a token that is not understood or, where others are taken, is revoked, by
-// its place in the input. It refuses nothing that the others allow.
-type Aside struct {
-	Token  int    `json:"token"`
-	Reason string `json:"reason"`
-}
-
-func openAll(texts []string) (b brought, err error) {
+// read reads the texts of a call.
+func read(texts []string) ([]Item, error) {
 	if len(texts) > maxTokens {
-		return b, fmt.Errorf("%d tokens in one call: send at most %d", len(texts), maxTokens)
+		return nil, fmt.Errorf("%d tokens in one call: send at most %d", len(texts), maxTokens)
 	}
+	items := make([]Item, len(texts))
 	for i, text := range texts {
-		link, err := ucan.OpenText(text)
-		if err == nil {
-			b.links, b.places = append(b.links, link), append(b.places, i)
-			continue
-		}
-		if revocation, other := ucan.OpenRevocationText(text); other == nil {
-			b.revocations = append(b.revocations, revocation)
-			continue
-		}
-		b.aside = append(b.aside, Aside{i, err.Error()})
-		if b.first == nil {
-			b.first = fmt.Errorf("tokens[%d]: %w", i, err)
-		}
-		if _, wrong := errors.AsType[*ucan.VerifyError](err); wrong && b.wrong == nil {
-			b.wrong = fmt.Errorf("tokens[%d]: %w", i, err)
-		}
+		items[i] = Read(fmt.Sprintf("tokens[%d]", i), text)
 	}
-	return b, nil
+	return items, nil
 }
 
 type importInput struct {
 	Tokens []string `json:"tokens" jsonschema:"JWTs, or UCAN 1.0 delegations and revocations in multibase"`
 }
 
-type importOutput struct {
+// Imported answers ucan:import.
+type Imported struct {
 	CIDs    []string `json:"cids"`              // of the tokens
 	Revoked []string `json:"revoked,omitempty"` // CIDs of the tokens that the revocations end
 	Aside   []Aside  `json:"aside,omitempty"`
@@ -69,19 +41,17 @@ type importOutput struct {
 
 // take puts revocations into effect, and stores tokens that carry authority now.
 // Others would only stand in the way when a chain is searched for.
-func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out importOutput, err error) {
-	if len(in.Tokens) == 0 {
-		return out, errors.New("tokens is empty: give at least one")
-	}
-	b, err := openAll(in.Tokens)
+func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out Imported, err error) {
+	items, err := read(in.Tokens)
 	if err != nil {
 		return out, err
 	}
-	if len(b.aside) == len(in.Tokens) {
-		return out, b.first
+	b := Sort(items)
+	if len(b.Links)+len(b.Revocations) == 0 {
+		return out, cmp.Or(b.First, errors.New("tokens is empty: give at least one"))
 	}
-	out = importOutput{CIDs: []string{}, Aside: b.aside}
-	for _, r := range b.revocations {
+	out = Imported{CIDs: []string{}, Aside: b.Aside}
+	for _, r := range b.Revocations {
 		target, err := d.known(ctx, r.Target)
 		if err == nil {
 			err = d.bounded(ctx, call, canDelegate, target)
@@ -91,23 +61,25 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out i
 		}
 		out.Revoked = append(out.Revoked, r.Target.String())
 	}
-	for _, r := range b.revocations {
+	for _, r := range b.Revocations {
 		if err := d.Verifier.Revoke(ctx, r); err != nil {
 			return out, fmt.Errorf("import revocation: %w", err)
 		}
 	}
-	over, err := d.store(ctx, call, b.links)
-	if err == nil && len(over) == len(b.links) && len(over) > 0 && len(out.Revoked) == 0 {
+	over, err := d.store(ctx, call, b.Links)
+	if err == nil && len(over) == len(b.Links) && len(out.Revoked) == 0 {
 		err = fmt.Errorf("import token %s: %w", over[0].CID, ucan.ErrRevoked)
 	}
 	if err != nil && len(out.Revoked) > 0 {
 		err = fmt.Errorf("%w; the revocations that came with it were taken: %s", err, strings.Join(out.Revoked, ", "))
 	}
-	for i, l := range b.links {
-		if slices.Contains(over, l) {
-			out.Aside = append(out.Aside, Aside{b.places[i], ucan.ErrRevoked.Error()})
-		} else {
-			out.CIDs = append(out.CIDs, l.CID.String())
+	for at, i := range items {
+		switch {
+		case i.Err != nil || i.Revocation != nil:
+		case slices.Contains(over, i.Link):
+			out.Aside = append(out.Aside, Aside{at, ucan.ErrRevoked.Error()})
+		default:
+			out.CIDs = append(out.CIDs, i.Link.CID.String())
 		}
 	}
 	return out, err
@@ -169,14 +141,15 @@ func (d *Desk) carries(ctx context.Context, l *ucan.Link, others []*ucan.Link) e
 	return nil
 }
 
-type exportOutput struct {
+// Exported answers ucan:export.
+type Exported struct {
 	Tokens []string `json:"tokens"`
 }
 
 // export gives a token, with its chain and the revocations in it, to those whom it
 // concerns: who issued it, received it, owns what it gives, or has issued or
 // received another token of the chain.
-func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out exportOutput, err error) {
+func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out Exported, err error) {
 	cid, token, err := d.named(ctx, in)
 	if err != nil {
 		return out, err

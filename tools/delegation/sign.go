@@ -21,7 +21,8 @@ type issueInput struct {
 	Exp          *int64            `json:"exp,omitempty" jsonschema:"when it ends, in seconds since 1970"`
 }
 
-type issueOutput struct {
+// Issued answers ucan:issue.
+type Issued struct {
 	Token   string `json:"token"`
 	CID     string `json:"cid"`
 	Issuer  string `json:"issuer"`
@@ -60,23 +61,23 @@ func (in *issueInput) parse() (out ucan.Delegation, err error) {
 
 // issue signs with the venue's key. COG-13 limits it to the caller's own
 // namespace: the venue would root any other, too, and must not be talked into it.
-func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (issueOutput, error) {
+func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (Issued, error) {
 	what, err := in.parse()
 	if err != nil {
-		return issueOutput{}, err
+		return Issued{}, err
 	}
 	what.Owner = call.Owner()
 	for _, c := range what.Capabilities {
 		if did := c.Resource().In(what.Owner.String()).DID(); did != "" {
-			return issueOutput{}, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
+			return Issued{}, fmt.Errorf("%s is not in your own namespace: hand it on with ucan:delegate", c)
 		}
 	}
 	links, err := d.sign(ctx, call, d.Venue, what)
 	if err != nil {
-		return issueOutput{}, err
+		return Issued{}, err
 	}
 	t := Describe(links[0], true)
-	return issueOutput{Token: t.Token, CID: t.CID, Issuer: t.Issuer, Expires: t.Expires}, nil
+	return Issued{Token: t.Token, CID: t.CID, Issuer: t.Issuer, Expires: t.Expires}, nil
 }
 
 type delegateInput struct {
@@ -90,8 +91,8 @@ type delegateInput struct {
 	Inline       bool              `json:"inline,omitempty" jsonschema:"put the proofs of a JWT inside it"`
 }
 
-// tokensOutput is a list of tokens, never null.
-type tokensOutput struct {
+// Tokens answers ucan:delegate and ucan:list.
+type Tokens struct {
 	Tokens []Token `json:"tokens"`
 }
 
@@ -138,7 +139,7 @@ func (in *delegateInput) parse(now time.Time) (out ucan.Delegation, err error) {
 }
 
 // delegate signs with the caller's key.
-func (d *Desk) delegate(ctx context.Context, call tools.Call, in delegateInput) (out tokensOutput, err error) {
+func (d *Desk) delegate(ctx context.Context, call tools.Call, in delegateInput) (out Tokens, err error) {
 	what, err := in.parse(d.Verifier.Now())
 	if err != nil {
 		return out, err

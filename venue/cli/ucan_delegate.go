@@ -18,14 +18,14 @@ import (
 type ucanDelegateCmd struct {
 	fromConfig
 	granting
-	Key    string   `placeholder:"FILE" help:"Sign with this key, offline, instead of as the configuration's user."`
-	Proof  []string `sep:"none" placeholder:"FILE|CID" help:"What the issuer holds it by: files of tokens, or the CID of one in the venue; repeat it for more."`
-	Owner  string   `placeholder:"DID" help:"Whose namespace bare resources lie in (with --key; default: the key's own)."`
-	Root   []string `sep:"none" placeholder:"DID" help:"A venue that may begin chains for others (with --key); repeat it for more."`
-	Format string   `enum:"native,jwt" default:"native" help:"native (UCAN 1.0, a token for each capability) or jwt (COG-13, one for all)."`
-	Inline bool     `help:"Carry the proofs inside the JWT."`
-	Out    string   `placeholder:"FILE" help:"Write the tokens there, a line for each."`
-	JSON   bool     `name:"json" help:"Print as JSON."`
+	Key    string     `placeholder:"FILE" help:"Sign with this key, offline, instead of as the configuration's user."`
+	Proof  []string   `sep:"none" placeholder:"FILE|CID" help:"What the issuer holds it by: files of tokens, or the CID of one in the venue; repeat it for more."`
+	Owner  ucan.DID   `placeholder:"DID" help:"Whose namespace bare resources lie in (with --key; default: the key's own)."`
+	Root   []ucan.DID `sep:"none" placeholder:"DID" help:"A venue that may begin chains for others (with --key); repeat it for more."`
+	Format string     `enum:"native,jwt" default:"native" help:"native (UCAN 1.0, a token for each capability) or jwt (COG-13, one for all)."`
+	Inline bool       `help:"Carry the proofs inside the JWT."`
+	Out    string     `placeholder:"FILE" help:"Write the tokens there, a line for each."`
+	JSON   bool       `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
@@ -39,7 +39,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("--inline needs --format jwt: a native token carries no proofs")
 	case c.Key != "" && c.chosen():
 		return errKeyOrVenue
-	case c.Key == "" && (c.Owner != "" || len(c.Root) > 0):
+	case c.Key == "" && (!c.Owner.IsZero() || len(c.Root) > 0):
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
 	}
 	if c.Out != "" {
@@ -48,7 +48,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
-	var made tokenList
+	var made delegation.Tokens
 	if c.Key != "" {
 		made.Tokens, err = c.offline(ctx, s, d)
 	} else {
@@ -66,7 +66,7 @@ var errKeyOrVenue = misusef("--key signs offline and -c in a venue: give one of 
 // chosen reports whether a configuration or its data was named.
 func (f *fromConfig) chosen() bool { return f.Config != "usher.yaml" || f.Data != "" }
 
-func (c *ucanDelegateCmd) print(s *streams, made tokenList) error {
+func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 	var text strings.Builder
 	for _, t := range made.Tokens {
 		text.WriteString(t.Token + "\n")
@@ -102,26 +102,20 @@ func (c *ucanDelegateCmd) print(s *streams, made tokenList) error {
 
 // offline signs with a key, after checking that the proofs carry it.
 func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delegation) (made []delegation.Token, err error) {
-	roots, err := rootFlags(c.Root)
-	if err != nil {
-		return nil, err
-	}
-	if d.Owner, err = optionalDID("owner", c.Owner); err != nil {
-		return nil, err
-	}
 	key, err := ucan.ReadKeyFile(c.Key)
 	if err != nil {
 		return nil, misuse{err}
 	}
 	defer key.Zero()
-	var revocations []*ucan.Revocation
-	if d.Tokens, revocations, err = s.proofs(c.Proof); err != nil {
+	proofs, err := s.proofs(c.Proof)
+	if err != nil {
 		return nil, err
 	}
-	if d.Inline = c.Inline; c.Format == "jwt" {
+	d.Owner, d.Tokens, d.Inline = c.Owner, proofs.Links, c.Inline
+	if c.Format == "jwt" {
 		d.Format = ucan.JWT
 	}
-	v, err := (&ucan.Verifier{Roots: roots, Limits: ucan.Limits{Proofs: maxQuery}}).Heed(ctx, revocations, d.Tokens)
+	v, err := (&ucan.Verifier{Roots: trusting(c.Root), Limits: ucan.Limits{Proofs: maxQuery}}).Heed(ctx, proofs.Revocations, d.Tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -142,25 +136,24 @@ func (c *ucanDelegateCmd) offline(ctx context.Context, s *streams, d ucan.Delega
 }
 
 // proofs reads files of tokens and revocations, each of which has to be good.
-func (s *streams) proofs(files []string) ([]*ucan.Link, []*ucan.Revocation, error) {
-	tokens, err := s.readTokens(files)
+func (s *streams) proofs(files []string) (b delegation.Bundle, err error) {
+	items, err := s.readTokens(files)
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
-	links, revocations, err := linksOf(tokens)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--proof %w", err)
+	if b = delegation.Sort(items); b.First != nil {
+		err = fmt.Errorf("--proof %w", b.First)
 	}
-	return links, revocations, nil
+	return b, err
 }
 
 // inVenue has the venue sign as the configuration's user.
-func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delegation, now time.Time) (made tokenList, err error) {
+func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delegation, now time.Time) (made delegation.Tokens, err error) {
 	input := map[string]any{"audience": d.Audience, "capabilities": d.Capabilities, "format": c.Format, "inline": c.Inline}
 	switch {
-	case c.Expires != "":
+	case c.Expires != nil:
 		input["expires"] = stamp(d.Expires)
-	case c.TTL != "":
+	case c.TTL != 0:
 		input["ttl"] = d.Expires.Sub(now).String()
 	}
 	var cids []ucan.CID
@@ -172,14 +165,14 @@ func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delega
 			files = append(files, p)
 		}
 	}
-	links, revocations, err := s.proofs(files)
+	proofs, err := s.proofs(files)
 	if err != nil {
 		return made, err
 	}
-	for _, r := range revocations {
+	for _, r := range proofs.Revocations {
 		texts = append(texts, r.Text())
 	}
-	for _, l := range links {
+	for _, l := range proofs.Links {
 		texts, cids = append(texts, l.Text()), append(cids, l.CID)
 	}
 	if len(cids) > 0 {
@@ -191,7 +184,7 @@ func (c *ucanDelegateCmd) inVenue(ctx context.Context, s *streams, d ucan.Delega
 				return err
 			}
 		}
-		made, err = ask[tokenList](ctx, u, "ucan:delegate", input)
+		made, err = ask[delegation.Tokens](ctx, u, "ucan:delegate", input)
 		return err
 	})
 	return made, err

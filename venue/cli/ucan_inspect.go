@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,30 +14,23 @@ import (
 )
 
 type ucanInspectCmd struct {
-	Files   []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations, in any order: JWT, multibase text, or raw CBOR."`
-	At      string   `placeholder:"RFC3339" help:"Judge times as of then instead of now."`
-	Mermaid bool     `help:"Draw a Mermaid flowchart instead."`
-	JSON    bool     `name:"json" help:"Print as JSON, with whole DIDs."`
+	Files   []string  `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations, in any order: JWT, multibase text, or raw CBOR."`
+	At      *timeFlag `placeholder:"RFC3339" help:"Judge times as of then instead of now."`
+	Mermaid bool      `help:"Draw a Mermaid flowchart instead."`
+	JSON    bool      `name:"json" help:"Print as JSON, with whole DIDs."`
 }
 
 // Run fails where a token cannot be believed at all: one that is no token, or
 // whose signature is wrong. An expired or widened one is shown, with a warning.
 func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
-	now, err := nowOr(c.At)
-	if err != nil {
-		return err
-	}
 	if c.JSON && c.Mermaid {
 		return misusef("--json and --mermaid are two forms of one answer: give one of them")
 	}
-	tokens, err := s.readTokens(c.Files)
+	items, err := s.someTokens(c.Files)
 	if err != nil {
 		return err
 	}
-	if len(tokens) == 0 {
-		return fmt.Errorf("there is no token in %s", strings.Join(c.Files, ", "))
-	}
-	f, err := plant(ctx, tokens, now)
+	f, err := plant(ctx, items, c.At.clock())
 	if err != nil {
 		return err
 	}
@@ -43,21 +38,17 @@ func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 	case c.JSON:
 		err = s.printJSON(f.report())
 	case c.Mermaid:
-		err = f.mermaid(s.out)
+		_, err = io.WriteString(s.out, f.mermaid())
 		for _, t := range f.bad {
-			fmt.Fprintf(s.err, "%s %s: %s\n", s.notes.bad("✗"), t.source, t.err)
+			fmt.Fprintf(s.err, "%s %s: %s\n", s.notes.bad("✗"), t.Source, t.Err)
 		}
 	default:
-		err = f.draw(s.out, s.paint)
+		_, err = io.WriteString(s.out, f.draw(s.paint))
 	}
-	if err == nil && f.failed() {
+	if err == nil && (len(f.bad) > 0 || slices.ContainsFunc(f.nodes, func(n *node) bool { return n.Signature != "valid" })) {
 		err = errQuiet
 	}
 	return err
-}
-
-func (f *forest) failed() bool {
-	return len(f.bad) > 0 || slices.ContainsFunc(f.nodes, func(n *node) bool { return n.forged })
 }
 
 // inspection is the JSON form of a forest.
@@ -102,32 +93,63 @@ type inspectedBy struct {
 	Narrows string       `json:"narrows,omitempty"`
 }
 
+func (by inspectedBy) String() string {
+	return shorten(string(by.Can) + " on " + cmp.Or(by.With, "(any)"))
+}
+
 func (f *forest) report() inspection {
 	out := inspection{Tokens: []inspected{}, Invalid: []unreadable{}}
 	for _, n := range f.nodes {
-		t := inspected{
-			CID: n.CID, Source: n.source, Format: n.Format, Issuer: n.Issuer, Audience: n.Audience, Subject: n.Subject,
-			Root: n.isRoot(), Proofs: append([]ucan.CID{}, n.Proofs...), NotBefore: n.NotBefore(), Expires: n.Expires(),
-			Signature: "valid", Notes: n.notes, Warnings: append([]string{}, n.warnings...), Capabilities: []inspectedBy{},
-		}
-		if n.Format == ucan.Native {
-			for _, p := range n.parents {
-				t.Proofs = append(t.Proofs, p.CID)
-			}
-		}
-		if n.forged {
-			t.Signature = "invalid"
-		}
-		for i, c := range n.held {
-			t.Capabilities = append(t.Capabilities, inspectedBy{c.With(), c.Can(), n.narrows[i]})
-		}
-		out.Tokens = append(out.Tokens, t)
+		out.Tokens = append(out.Tokens, n.inspected)
 	}
 	for _, t := range f.revoked {
-		out.Revocations = append(out.Revocations, takenBack{t.revocation.Target, t.revocation.Issuer, t.source})
+		out.Revocations = append(out.Revocations, takenBack{t.Revocation.Target, t.Revocation.Issuer, t.Source})
 	}
 	for _, t := range f.bad {
-		out.Invalid = append(out.Invalid, unreadable{t.source, t.err.Error()})
+		out.Invalid = append(out.Invalid, unreadable{t.Source, t.Err.Error()})
 	}
 	return out
+}
+
+// mermaid draws the principals as boxes and the tokens as arrows between them,
+// dotted where something is wrong.
+func (f *forest) mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	boxes := map[ucan.DID]string{}
+	box := func(d ucan.DID) string {
+		if boxes[d] == "" {
+			boxes[d] = fmt.Sprintf("p%d", len(boxes)+1)
+			fmt.Fprintf(&b, "  %s[\"%s\"]\n", boxes[d], mermaidText(d.String()))
+		}
+		return boxes[d]
+	}
+	for _, n := range f.nodes {
+		from, to, arrow := box(n.Issuer), box(n.Audience), "-->"
+		var lines []string
+		for _, c := range n.Capabilities {
+			lines = append(lines, mermaidText(c.String()))
+		}
+		lines = append(lines, n.validity())
+		for _, text := range n.Warnings {
+			arrow = "-.->"
+			lines = append(lines, "⚠ "+mermaidText(text))
+		}
+		fmt.Fprintf(&b, "  %s %s|\"%s\"| %s\n", from, arrow, strings.Join(lines, "<br/>"), to)
+	}
+	return b.String()
+}
+
+// mermaidText spells what would end a label, or be markup in it, as entities; a
+// star at its beginning would be taken for a list.
+func mermaidText(s string) string {
+	var b strings.Builder
+	for _, r := range shorten(s) {
+		if strings.ContainsRune("\"<>&#;`|[]{}*", r) {
+			fmt.Fprintf(&b, "#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
 )
 
-// draw writes each root with what was made from it below.
-func (f *forest) draw(w io.Writer, p paint) error {
+// draw is each root with what was made from it below.
+func (f *forest) draw(p paint) string {
 	var b strings.Builder
 	for _, n := range f.nodes {
 		if len(n.parents) == 0 {
@@ -17,13 +16,12 @@ func (f *forest) draw(w io.Writer, p paint) error {
 		}
 	}
 	for _, t := range f.revoked {
-		fmt.Fprintf(&b, "revocation of %s by %s, %s\n", t.revocation.Target, short(t.revocation.Issuer.String()), t.source)
+		fmt.Fprintf(&b, "revocation of %s by %s, %s\n", t.Revocation.Target, short(t.Revocation.Issuer.String()), t.Source)
 	}
 	for _, t := range f.bad {
-		fmt.Fprintf(&b, "%s %s: %s\n", p.bad("✗"), t.source, t.err)
+		fmt.Fprintf(&b, "%s %s: %s\n", p.bad("✗"), t.Source, t.Err)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // maxDrawn is how many levels of a chain are drawn: no longer one is believed, and
@@ -39,19 +37,19 @@ func (n *node) draw(b *strings.Builder, p paint, branch, below string) {
 		margin = below + "│  "
 	}
 	line := func(text string) { fmt.Fprintf(b, "%s%s\n", margin, text) }
-	for i, c := range n.held {
-		line(strings.TrimRight(shorten(c.String())+p.dim("  "+shorten(n.narrows[i])), " "))
+	for _, c := range n.Capabilities {
+		line(strings.TrimRight(c.String()+p.dim("  "+shorten(c.Narrows)), " "))
 	}
 	signature := p.good("signature verifies")
-	if n.forged {
+	if n.Signature != "valid" {
 		signature = p.bad("signature does not verify")
 	}
 	line(n.validity() + ", " + signature)
-	line(p.dim(string(n.Format) + " " + n.CID.String() + ", " + n.source))
-	for _, text := range n.notes {
+	line(p.dim(string(n.Format) + " " + n.CID.String() + ", " + n.Source))
+	for _, text := range n.Notes {
 		line(shorten(text))
 	}
-	for _, text := range n.warnings {
+	for _, text := range n.Warnings {
 		line(p.warn("! " + shorten(text)))
 	}
 	if len(n.children) > 0 && strings.Count(below, "  ") > maxDrawn {
@@ -70,11 +68,11 @@ func (n *node) draw(b *strings.Builder, p paint, branch, below string) {
 // validity says from when to when.
 func (n *node) validity() string {
 	text := "never expires"
-	if end := n.Expires(); !end.IsZero() {
-		text = "until " + stamp(end)
+	if !n.Expires.IsZero() {
+		text = "until " + stamp(n.Expires)
 	}
-	if begin := n.NotBefore(); !begin.IsZero() {
-		text = "from " + stamp(begin) + " " + text
+	if !n.NotBefore.IsZero() {
+		text = "from " + stamp(n.NotBefore) + " " + text
 	}
 	return text
 }

@@ -41,13 +41,6 @@ type ucanIssueCmd struct {
 	JSON bool `name:"json" help:"Print as JSON."`
 }
 
-type issued struct {
-	Token   string `json:"token"`
-	CID     string `json:"cid"`
-	Issuer  string `json:"issuer"`
-	Expires string `json:"expires"`
-}
-
 func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	d, err := c.parse(time.Now())
 	if err != nil {
@@ -55,7 +48,7 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
 	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:issue", input, func(made issued) error {
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:issue", input, func(made delegation.Issued) error {
 		s.lines("", []string{made.Token})
 		fmt.Fprintf(s.err, "%s %s until %s, signed by the venue, %s\n", s.notes.good("✓"), made.CID, made.Expires, made.Issuer)
 		fmt.Fprintln(s.err, s.notes.dim("  take it back with usher ucan revoke "+made.CID))
@@ -63,37 +56,28 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
+// tokenArg names a token.
+type tokenArg struct{ ucan.CID }
+
+func (a *tokenArg) UnmarshalText(text []byte) error {
+	if err := a.CID.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; usher ucan list shows those of your tokens", err)
+	}
+	return nil
+}
+
 type ucanRevokeCmd struct {
 	fromConfig
-	CID  string `arg:"" name:"cid" help:"The token, as usher ucan list and inspect name it."`
-	Key  string `placeholder:"FILE" help:"Sign with this key, offline, and print the revocation for usher ucan import."`
-	JSON bool   `name:"json" help:"Print as JSON."`
-}
-
-// cidArg reads a CID that a person gave.
-func cidArg(text string) (ucan.CID, error) {
-	cid, err := ucan.ParseCID(text)
-	if err != nil {
-		return cid, misusef("%w; usher ucan list shows those of your tokens", err)
-	}
-	return cid, nil
-}
-
-type revoked struct {
-	CID     string `json:"cid"`
-	Revoked bool   `json:"revoked"`
-	Note    string `json:"note,omitempty"`
+	CID  tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list and inspect name it."`
+	Key  string   `placeholder:"FILE" help:"Sign with this key, offline, and print the revocation for usher ucan import."`
+	JSON bool     `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
-	cid, err := cidArg(c.CID)
-	if err != nil {
-		return err
-	}
 	if c.Key != "" {
-		return c.offline(s, cid)
+		return c.offline(s, c.CID.CID)
 	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:revoke", map[string]any{"cid": cid}, func(out revoked) error {
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
 		if !out.Revoked {
 			s.lines("recorded the revocation of ", []string{out.CID})
 			fmt.Fprintln(s.err, s.notes.dim(out.Note))
@@ -133,31 +117,20 @@ type ucanImportCmd struct {
 	JSON  bool     `name:"json" help:"Print as JSON."`
 }
 
-type imported struct {
-	CIDs    []string           `json:"cids"`
-	Revoked []string           `json:"revoked,omitempty"`
-	Aside   []delegation.Aside `json:"aside,omitempty"`
-}
-
 func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
-	tokens, err := s.readTokens(c.Files)
+	items, err := s.someTokens(c.Files)
 	if err != nil {
 		return err
 	}
-	if len(tokens) == 0 {
-		return fmt.Errorf("there is no token in %s", c.Files[0])
+	if b := delegation.Sort(items); len(b.Links)+len(b.Revocations) == 0 {
+		return b.First
 	}
-	texts := make([]string, len(tokens))
-	understood := false
-	for i, t := range tokens {
-		texts[i], understood = t.text, understood || t.err == nil
-	}
-	if !understood {
-		_, _, err := linksOf(tokens)
-		return err
+	texts := make([]string, len(items))
+	for i := range items {
+		texts[i] = items[i].Text
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[imported](ctx, u, "ucan:import", map[string]any{"tokens": texts})
+		out, err := ask[delegation.Imported](ctx, u, "ucan:import", map[string]any{"tokens": texts})
 		switch {
 		case err != nil:
 			return fmt.Errorf("import %s: %w", strings.Join(c.Files, ", "), err)
@@ -165,7 +138,7 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 			return s.printJSON(out)
 		}
 		for _, a := range out.Aside {
-			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), tokens[a.Token].source, a.Reason)
+			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), items[a.Token].Source, a.Reason)
 		}
 		s.lines("stored ", out.CIDs)
 		s.lines("revoked ", out.Revoked)
@@ -175,20 +148,12 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 
 type ucanExportCmd struct {
 	fromConfig
-	CID  string `arg:"" name:"cid" help:"The token, as usher ucan list names it."`
-	JSON bool   `name:"json" help:"Print as JSON."`
-}
-
-type tokenTexts struct {
-	Tokens []string `json:"tokens"`
+	CID  tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list names it."`
+	JSON bool     `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanExportCmd) Run(ctx context.Context, s *streams) error {
-	cid, err := cidArg(c.CID)
-	if err != nil {
-		return err
-	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": cid}, func(out tokenTexts) error {
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": c.CID}, func(out delegation.Exported) error {
 		s.lines("", out.Tokens)
 		return nil
 	})
@@ -200,11 +165,6 @@ type ucanWhoamiCmd struct {
 	JSON bool   `name:"json" help:"Print as JSON."`
 }
 
-type whoami struct {
-	DID   string `json:"did"`
-	Venue string `json:"venue"`
-}
-
 func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {
 		key, err := ucan.ReadKeyFile(c.Key)
@@ -214,9 +174,9 @@ func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 		defer key.Zero()
 		return s.printKey(key, c.Key, c.JSON)
 	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:whoami", struct{}{}, func(out whoami) error {
-		s.lines("", []string{out.DID})
-		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue))
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:whoami", struct{}{}, func(out delegation.Identity) error {
+		s.lines("", []string{out.DID.String()})
+		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue.String()))
 		return nil
 	})
 }
@@ -228,13 +188,9 @@ type ucanListCmd struct {
 	JSON     bool `name:"json" help:"Print as JSON."`
 }
 
-type tokenList struct {
-	Tokens []delegation.Token `json:"tokens"`
-}
-
 func (c *ucanListCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"received": c.Received, "issued": c.Issued}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:list", input, func(list tokenList) error {
+	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:list", input, func(list delegation.Tokens) error {
 		if len(list.Tokens) == 0 {
 			fmt.Fprintln(s.err, "there are no tokens; usher ucan issue makes one")
 			return nil
