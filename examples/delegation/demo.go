@@ -6,7 +6,7 @@
 // revoked while the auditor reads.
 //
 // [Demo] runs it. The story is data; what must come of each step stands beside it
-// and is checked, in the words of the gate, in what is stored and in the ledger.
+// and is checked, in the words of the gate and in the ledger.
 // The agents' models follow plain instructions, so nothing here needs a key or a
 // network.
 package delegation
@@ -46,14 +46,12 @@ func demo(ctx context.Context, st story, opts cli.DemoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.v.Close()) }()
-	for _, scene := range []func(context.Context) error{s.assemble, s.delegate, s.chains, s.act, s.look, s.audit} {
-		if err := scene(ctx); err != nil {
-			return err
-		}
-	}
-	if opts.JSON {
+	switch err = s.play(ctx); {
+	case err != nil:
+		return err
+	case opts.JSON:
 		err = opts.Page.JSON(s.report)
-	} else {
+	default:
 		err = s.print(opts.Page)
 	}
 	if err == nil && len(s.Unexpected) > 0 {

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"usher/caps"
-	"usher/tools/delegation"
 	"usher/ucan"
 	"usher/venue/cli"
 )
@@ -61,15 +60,15 @@ func TestDemoAsData(t *testing.T) {
 		name      string
 		got, want []string
 	}{
-		{"work", outcomes(r.Work), []string{
+		{"work", outcomes(r.Scenes[work].Steps), []string{
 			"carrier copies alice's S-1042 to bob's trips: allowed", "carrier sets S-1042 to loaded on truck 7: allowed",
 			"carrier reads the next shipment: denied", "carrier reads its own owner's rates: denied", "auditor writes what it may read: denied",
 		}},
-		{"widenings", outcomes(r.Widenings), []string{
+		{"widenings", outcomes(r.Scenes[widen].Steps), []string{
 			"carrier hands the auditor all shipments, and holds one: refused", "carrier hands the auditor 48 hours, and holds 24: refused",
 			"auditor hands bob writing, and holds reading: refused",
 		}},
-		{"revocation", outcomes(r.Revocation), []string{
+		{"revocation", outcomes(r.Scenes[end].Steps), []string{
 			"auditor reads the status: allowed", "broker revokes its link to the carrier: allowed", "auditor reads it again: denied",
 			"carrier sets S-1042 to delivered: denied", "carrier notes the driver in bob's trip: allowed", "broker reads the status: allowed",
 		}},
@@ -81,29 +80,26 @@ func TestDemoAsData(t *testing.T) {
 	}
 
 	var links []string
-	cids := make(map[string]bool)
+	cids, names := make(map[string]bool), make(map[string]string)
+	for _, m := range r.Cast {
+		if names[m.DID] = m.Name; !strings.HasPrefix(m.DID, "did:key:z6Mk") {
+			t.Errorf("the DID of %s is not in full: %s", m.Name, m.DID)
+		}
+	}
 	for _, c := range r.Chains {
 		for _, l := range c {
-			links = append(links, l.From+" to "+l.To+", less "+strings.Join(l.Narrows, " "))
+			links = append(links, names[l.Issuer]+" to "+names[l.Audience])
 			cids[l.CID] = true
 		}
 	}
-	want := []string{
-		"alice to broker, less ", "broker to carrier, less resource time", "carrier to auditor, less resource ability time", "bob to carrier, less ",
-	}
+	want := []string{"alice to broker", "broker to carrier", "carrier to auditor", "bob to carrier"}
 	if diff := cmp.Diff(want, links); diff != "" {
 		t.Errorf("chains (-want +got):\n%s", diff)
 	}
-	for _, m := range r.Cast {
-		if _, err := ucan.ParseDID(m.DID); err != nil {
-			t.Errorf("the DID of %s is not in full: %v", m.Name, err)
-		}
-	}
-
 	// The copy rests on two chains, one for each owner; the first read of the
 	// auditor on three tokens, the second on none.
 	var depths [][]int
-	for _, row := range append(r.Work, r.Revocation...) {
+	for _, row := range append(r.Scenes[work].Steps, r.Scenes[end].Steps...) {
 		var depth []int
 		for _, n := range row.Needs {
 			depth = append(depth, len(n.Proofs))
@@ -118,33 +114,29 @@ func TestDemoAsData(t *testing.T) {
 	if diff := cmp.Diff([][]int{{2, 1}, {2}, {0}, {0}, {0}, {3}, {0}, {0}, {0}, {1}, {1}}, depths); diff != "" {
 		t.Errorf("lengths of the chains in the ledger (-want +got):\n%s", diff)
 	}
-	again := r.Revocation[2]
+	again := r.Scenes[end].Steps[2]
 	if revoked := r.Chains[0][1].CID; !strings.Contains(again.Reason, ucan.ErrRevoked.Error()) || !strings.Contains(again.Reason, revoked) {
 		t.Errorf("the ledger's reason is %q, want that %s is revoked", again.Reason, revoked)
 	}
-	if strings.Contains(r.Revocation[2].Words, "revoked") {
-		t.Errorf("the auditor is told %q, want no reason", r.Revocation[2].Words)
+	if strings.Contains(r.Scenes[end].Steps[2].Words, "revoked") {
+		t.Errorf("the auditor is told %q, want no reason", r.Scenes[end].Steps[2].Words)
 	}
 	if !r.Verified || r.Rows < 30 {
 		t.Errorf("the ledger has %d rows, verified %v", r.Rows, r.Verified)
 	}
-	if len(r.Told) != 3 || !strings.Contains(r.Told[0], "crud on ") || r.Told[0] == r.Told[1] || r.Told[2] != "" {
+	if !strings.Contains(r.Told[0], "crud on ") || r.Told[1] != "" {
 		t.Errorf("the prompts say %q", r.Told)
-	}
-	if r.Signed != [2]int{2, 2} {
-		t.Errorf("the agents signed %v, want 2 tokens before and after", r.Signed)
 	}
 }
 
 func TestDemoAsText(t *testing.T) {
 	text := asText(t, false, cli.DemoOptions{})
 	for _, want := range []string{
-		"└─ auditor of bob (did:key:z6Mk…", "crud/read on alice/w/shipments/S-1042/status  narrower in resource, ability, time",
+		"└─ auditor of bob  crud/read on alice/w/shipments/S-1042/status  until ",
 		"| - crud on alice/w/shipments/S-1042 (from alice, until ",
 		"Capability denied: v/ops/covia/read requires crud/read on alice/w/shipments/S-1043. Your capabilities are: crud on alice/w/shipments/S-1042.\n",
-		"Each denial goes on: Retrying the same call will not succeed — the denial is structural. The resource belongs to another user, who has delegated nothing for this call.\n",
 		"delegation is wider than what the issuer holds: crud/read on alice/w/shipments/:", "delegation lives longer than its proof",
-		"denied   token is revoked (token …", "rows of it, and they are as they were written.",
+		"crud/write on alice/w/shipments/S-1042/status  token is revoked (token …", "rows of its ledger, and they are as they were written.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the demo does not print %q", want)
@@ -175,8 +167,10 @@ func TestDemoNotices(t *testing.T) {
 		change func(*story)
 		want   string
 	}{
-		{"nothing is revoked", func(p *story) { p.revoke = -1 }, "auditor reads it again: allowed, want denied"},
-		{"the leaf alone is revoked", func(p *story) { p.revoke = toAuditor }, "carrier sets S-1042 to delivered: allowed, want denied"},
+		{"nothing is revoked", func(p *story) { p.scenes[end].Steps = slices.Delete(p.scenes[end].Steps, 1, 2) }, "auditor reads it again: allowed, want denied"},
+		{"the leaf alone is revoked", func(p *story) {
+			p.scenes[end].Steps[1] = revokes("carrier", "revokes its link to the auditor", toAuditor).inTurn()
+		}, "carrier sets S-1042 to delivered: allowed, want denied"},
 		{"the carrier gets the folder", func(p *story) { p.links[toCarrier].on = shipments }, "carrier reads the next shipment: allowed, want denied"},
 		{"the auditor may write", func(p *story) { p.links[toAuditor].can = "crud" }, "auditor writes what it may read: allowed, want denied"},
 		{"the carrier gets nothing of bob's", func(p *story) { p.links[fromBob].on = rates }, "carrier copies alice's S-1042 to bob's trips: denied, want allowed"},
@@ -184,11 +178,10 @@ func TestDemoNotices(t *testing.T) {
 		{"a link that lives too long", func(p *story) { p.links[toCarrier].life = "96h" }, ucan.ErrTimeBounds.Error()},
 		{"a user who has nothing to give", func(p *story) { p.links[fromBob].on = sibling }, "bob delegates to carrier"},
 		{"a widening that is none", func(p *story) {
-			p.widen[0] = handOn("hands on what it holds", link{"carrier", "auditor", "crud/read", status, "1h"}).refused(ucan.ErrNotHeld)
-		}, "had signed 2 tokens before the refusals and 3 after"},
-		{"a refusal for another reason", func(p *story) { p.widen[0].why = ucan.ErrExpired }, "hands the auditor all shipments, and holds one: the reason is"},
-		{"a denial for another reason", func(p *story) { p.watch[1].why = ucan.ErrExpired }, "auditor reads it again: the reason is"},
-		{"another value", func(p *story) { p.kept[0].value = "packed" }, `is loaded on truck 7 in the end, want "packed"`},
+			p.scenes[widen].Steps[0] = handOn("hands on what it holds", link{"carrier", "auditor", "crud/read", status, "1h"}).refused(ucan.ErrNotHeld)
+		}, "hands on what it holds: allowed, want refused"},
+		{"a refusal for another reason", func(p *story) { p.scenes[widen].Steps[0].why = ucan.ErrExpired }, "hands the auditor all shipments, and holds one: the reason is"},
+		{"a denial for another reason", func(p *story) { p.scenes[end].Steps[2].why = ucan.ErrExpired }, "auditor reads it again: the reason is"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := tell()
@@ -204,38 +197,9 @@ func TestDemoNotices(t *testing.T) {
 	}
 }
 
-// TestChainNarrows: the demo draws no chain that it has not checked itself.
-func TestChainNarrows(t *testing.T) {
-	token := func(from, to, with, can, expires string) delegation.Token {
-		return delegation.Token{Issuer: from, Audience: to, Capabilities: []caps.Capability{caps.MustCapability(with, can)}, Expires: expires}
-	}
-	root := token("a", "b", "w/x", "crud", "2026-11-20T12:00:00Z")
-	for _, tt := range []struct {
-		name  string
-		leaf  delegation.Token
-		wrong bool
-	}{
-		{"less resource", token("b", "c", "w/x/y", "crud", root.Expires), false},
-		{"less ability", token("b", "c", "w/x", "crud/read", root.Expires), false},
-		{"less time", token("b", "c", "w/x", "crud", "2026-11-20T11:00:00Z"), false},
-		{"the same", token("b", "c", "w/x", "crud", root.Expires), true},
-		{"less time and more resource", token("b", "c", "w/", "crud", "2026-11-20T11:00:00Z"), true},
-		{"less resource and more ability", token("b", "c", "w/x/y", "*", root.Expires), true},
-		{"of somebody else", token("d", "c", "w/x/y", "crud", root.Expires), true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := new(stage)
-			s.chain([]delegation.Token{root, tt.leaf})
-			if got := len(s.Unexpected) > 0; got != tt.wrong {
-				t.Errorf("unexpected is %q, want some: %v", s.Unexpected, tt.wrong)
-			}
-		})
-	}
-}
-
 func TestDemoPrintsWhatIsUnexpected(t *testing.T) {
 	p := tell()
-	p.revoke = -1
+	p.scenes[end].Steps = slices.Delete(p.scenes[end].Steps, 1, 2)
 	var out bytes.Buffer
 	err := demo(t.Context(), p, cli.DemoOptions{Page: cli.NewPage(&out, false)})
 	if !errors.Is(err, errUnexpected) || !strings.Contains(out.String(), "UNEXPECTED auditor reads it again: allowed, want denied") {
@@ -280,7 +244,7 @@ func TestCommand(t *testing.T) {
 		status int
 		out    string
 	}{
-		{"text", []string{"demo", "delegation"}, cli.ExitOK, "6. What the audit ledger says"},
+		{"text", []string{"demo", "delegation"}, cli.ExitOK, "5. The middle link is revoked"},
 		{"data", []string{"demo", "delegation", "--json"}, cli.ExitOK, `"unexpected": []`},
 		{"an invoice", []string{"demo", "delegation", "--invoice", "-"}, cli.ExitMisuse, ""},
 		{"a model", []string{"demo", "delegation", "--model", "default"}, cli.ExitMisuse, ""},

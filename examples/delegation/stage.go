@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"usher/runtime"
+	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/delegation"
 	"usher/venue"
 )
 
@@ -23,24 +24,21 @@ type stage struct {
 	dir    string
 	users  map[string]*venue.User
 	agents map[string]*venue.Agent
-	spell  *strings.Replacer // {NAME} to DID
-	names  []string          // pairs: DID and name, and of a CID its end
-	cids   []string          // of the links
+	spell  []string // pairs: {NAME} and DID, {link N} and CID
+	names  []string // pairs: DID and name, and of a CID its end
+	cids   []string // of the links
 }
 
 // report is what the demo prints, and with --json what it is as data: DIDs,
 // CIDs and words in full.
 type report struct {
-	Cast       []member   `json:"cast"`
-	Chains     [][]linked `json:"chains"` // root first
-	Told       []string   `json:"told"`   // the carrier's model on what is delegated to it, and in the end it and the auditor's
-	Work       []step     `json:"work"`
-	Widenings  []step     `json:"widenings"`
-	Signed     [2]int     `json:"signed"` // tokens of the agents, before and after the widenings
-	Revocation []step     `json:"revocation"`
-	Rows       uint64     `json:"rows"`     // of the ledger
-	Verified   bool       `json:"verified"` // all rows are those that were written
-	Unexpected []string   `json:"unexpected"`
+	Cast       []member             `json:"cast"`
+	Chains     [][]delegation.Token `json:"chains"` // root first
+	Told       [2]string            `json:"told"`   // to the carrier's model of what is delegated to it, and in the end to the auditor's
+	Scenes     []scene              `json:"scenes"`
+	Rows       uint64               `json:"rows"`     // of the ledger
+	Verified   bool                 `json:"verified"` // all rows are those that were written
+	Unexpected []string             `json:"unexpected"`
 }
 
 func (s *stage) unexpected(format string, args ...any) {
@@ -50,12 +48,42 @@ func (s *stage) unexpected(format string, args ...any) {
 // plain writes DIDs as names and CIDs by their ends.
 func (s *stage) plain(text string) string { return strings.NewReplacer(s.names...).Replace(text) }
 
+func (s *stage) spelt(text string) string { return strings.NewReplacer(s.spell...).Replace(text) }
+
+// play is the whole story.
+func (s *stage) play(ctx context.Context) (err error) {
+	for _, part := range []func(context.Context) error{s.assemble, s.delegate, s.chains} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	if s.Told[0], err = s.told(ctx, "carrier", 2); err != nil {
+		return err
+	}
+	s.Scenes = s.scenes
+	for _, sc := range s.Scenes {
+		for steps := sc.Steps; len(steps) > 0; {
+			n := 1
+			for n < len(steps) && steps[n].during {
+				n++
+			}
+			if err := s.turn(ctx, steps[:n]); err != nil {
+				return err
+			}
+			steps = steps[n:]
+		}
+	}
+	if s.Told[1], err = s.told(ctx, "auditor", 0); err != nil {
+		return err
+	}
+	return s.audit(ctx)
+}
+
 // assemble makes the users, what they have, and their agents. Those have keys and
 // namespaces of their own, and no bounds: whatever one may not do here, it may not
 // for want of a delegation.
 func (s *stage) assemble(ctx context.Context) error {
 	s.users, s.agents = make(map[string]*venue.User), make(map[string]*venue.Agent)
-	var spell []string
 	for _, m := range s.cast {
 		if m.Owner == "" {
 			user, err := s.v.User(ctx, m.Name)
@@ -85,14 +113,37 @@ func (s *stage) assemble(ctx context.Context) error {
 			s.agents[m.Name], m.DID = agent, info.DID
 		}
 		s.Cast = append(s.Cast, m)
-		spell, s.names = append(spell, "{"+m.Name+"}", m.DID), append(s.names, m.DID, m.Name)
+		s.spell, s.names = append(s.spell, "{"+m.Name+"}", m.DID), append(s.names, m.DID, m.Name)
 	}
-	s.spell = strings.NewReplacer(spell...)
-	for _, k := range s.had {
+	for _, has := range s.had {
 		var out any
-		if err := s.ask(ctx, k.owner, &out, "covia:write", object{"path": k.path, "value": json.RawMessage(k.value)}); err != nil {
+		if err := s.ask(ctx, has[0], &out, "covia:write", object{"path": has[1], "value": json.RawMessage(has[2])}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// delegate makes the links: users in person, agents by a tool call.
+func (s *stage) delegate(ctx context.Context) error {
+	for i, l := range s.links {
+		var out struct{ Tokens []delegation.Token }
+		if s.users[l.from] != nil {
+			if err := s.ask(ctx, l.from, &out, "ucan:delegate", json.RawMessage(s.spelt(l.input()))); err != nil {
+				return fmt.Errorf("%w: %s delegates to %s: %w", errUnexpected, l.from, l.to, err)
+			}
+		} else {
+			done := []step{handOn("delegates to "+l.to, l)}
+			if err := s.turn(ctx, done); err != nil {
+				return err
+			}
+			_ = json.Unmarshal(done[0].Result, &out) // no token where it was refused
+		}
+		if len(out.Tokens) != 1 {
+			return fmt.Errorf("%w: %s", errUnexpected, strings.Join(append(s.Unexpected, l.from+" has no token for "+l.to), "; "))
+		}
+		cid := out.Tokens[0].CID
+		s.cids, s.names, s.spell = append(s.cids, cid), append(s.names, cid, short(cid)), append(s.spell, fmt.Sprintf("{link %d}", i), cid)
 	}
 	return nil
 }
@@ -106,108 +157,48 @@ func (s *stage) ask(ctx context.Context, user string, into any, operation string
 	return json.Unmarshal(raw, into)
 }
 
-// turn has one agent take the steps in one turn, and calls between, which may be
-// nil, after the first. It checks what comes of each.
-func (s *stage) turn(ctx context.Context, between func() error, steps ...step) ([]step, error) {
-	if between != nil {
-		s.model.between.Store(&between)
-	}
-	agent, say := steps[0].Agent, ""
-	for _, st := range steps {
-		say += s.spell.Replace(st.say) + "\n"
-	}
-	from, done := uint64(0), 0
-	for row, err := range s.v.Ledger().Last(ctx, 0) {
-		if from = row.Seq; err != nil {
-			return nil, err
-		}
-		break
-	}
-	for ev, err := range s.agents[agent].ChatIn(ctx, "", say) {
+// chains asks for the chains that the story rests on, before anything is done by
+// them: root first.
+func (s *stage) chains(ctx context.Context) error {
+	for _, leaf := range s.leaves {
+		l := s.links[leaf]
+		var v delegation.Verdict
+		err := s.ask(ctx, l.owner(), &v, "ucan:verify", object{"caller": s.spelt("{" + l.to + "}"), "can": l.can, "with": s.spelt(l.on)})
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", agent, steps[0].Does, err)
+			return err
 		}
-		if ev, ok := ev.(runtime.ToolFinished); ok && done < len(steps) {
-			if from, err = s.note(ctx, &steps[done], ev, from); err != nil {
-				return nil, err
-			}
-			s.check(&steps[done])
-			done++
+		if v.Decision != tools.Allowed {
+			s.unexpected("%s on %s for %s: %s", l.can, l.on, l.to, v.Reason)
 		}
+		slices.Reverse(v.Chain)
+		s.Chains = append(s.Chains, v.Chain)
 	}
-	if done != len(steps) {
-		return nil, fmt.Errorf("%w: %s makes %d calls, was told %d", errUnexpected, agent, done, len(steps))
-	}
-	return steps, nil
+	return nil
 }
 
-// note notes what came of a step: as its agent heard it, and as the ledger has it,
-// whose row it returns.
-func (s *stage) note(ctx context.Context, st *step, ev runtime.ToolFinished, from uint64) (uint64, error) {
-	switch ev.Outcome {
-	case runtime.ToolOK:
-		st.Outcome, st.Result = allowed, json.RawMessage(ev.Result)
-	case runtime.ToolDenied:
-		st.Outcome = denied
-	default:
-		st.Outcome = refused
+// told returns the part of an agent's prompt on what is delegated to it, which must
+// list so many.
+func (s *stage) told(ctx context.Context, agent string, want int) (string, error) {
+	b, err := s.agents[agent].Brief(ctx)
+	if err != nil {
+		return "", err
 	}
-	if st.Outcome != allowed {
-		var failure struct{ Message string }
-		if st.Words = ev.Result; json.Unmarshal([]byte(ev.Result), &failure) == nil {
-			st.Words = failure.Message
-		}
+	_, section, _ := strings.Cut(b.System, "## Delegated to you\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	if n := strings.Count(section, "\n- "); n != want {
+		s.unexpected("the prompt of %s lists %d delegations, want %d", agent, n, want)
 	}
-	for row, err := range s.v.Audit(ctx, from+1) {
-		if err != nil {
-			return 0, err
-		}
-		if row.Entry != nil && row.Actor == st.Agent && row.Operation == ev.Operation {
-			st.Row, st.Needs, st.Reason = row.Seq, row.Needs, row.Reason
-			return row.Seq, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: the ledger has no row of %s: %s", errUnexpected, st.Agent, st.Does)
+	return section, nil
 }
 
-// check compares a step with what the story wants. What is allowed in the namespace
-// of another rests on the story's own tokens, and on nothing else. Whoever is
-// denied is told that nothing is delegated, and no more, whatever the reason.
-func (s *stage) check(st *step) {
-	if st.Outcome != st.want {
-		s.unexpected("%s %s: %s, want %s %s", st.Agent, st.Does, st.Outcome, st.want, st.Words)
+// audit has the venue sign its ledger, and checks all of it against that.
+func (s *stage) audit(ctx context.Context) error {
+	if _, err := s.v.Ledger().Checkpoint(ctx); err != nil {
+		return err
 	}
-	for _, n := range st.Needs {
-		if st.Outcome != allowed || !strings.HasPrefix(n.Resource, "did:") {
-			continue
-		}
-		if len(n.Proofs) == 0 || slices.ContainsFunc(n.Proofs, func(cid string) bool { return !slices.Contains(s.cids, cid) }) {
-			s.unexpected("row %d: %s on %s rests on %s, want tokens of this story", st.Row, n.Ability, n.Resource, n.Proofs)
-		}
+	found, err := s.v.Ledger().Verify(ctx)
+	if s.Rows, s.Verified = found.Rows, err == nil; err != nil {
+		s.unexpected("the audit ledger: %v", err)
 	}
-	if st.why == nil {
-		return
-	}
-	where := st.Words
-	if st.want == denied {
-		where = st.Reason
-		if !strings.HasSuffix(st.Words, "who has delegated nothing for this call.") {
-			s.unexpected("%s %s: the denial says more or less than it should: %s", st.Agent, st.Does, st.Words)
-		}
-	}
-	if !strings.Contains(where, st.why.Error()) {
-		s.unexpected("%s %s: the reason is %q, want %q in it", st.Agent, st.Does, where, st.why)
-	}
-}
-
-// each has the steps taken, each in a turn of its own.
-func (s *stage) each(ctx context.Context, steps []step) (out []step, err error) {
-	for _, st := range steps {
-		done, err := s.turn(ctx, nil, st)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, done...)
-	}
-	return out, nil
+	return ctx.Err()
 }

@@ -19,11 +19,12 @@ const (
 // step is one tool call that an agent is told to make, and what came of it.
 // Principals go by their names in braces, resources by {OWNER}/PATH.
 type step struct {
-	Agent string `json:"agent"`
-	Does  string `json:"does"` // for people
-	say   string // the instruction
-	want  string
-	why   error // of a refusal: the gate's stands in the ledger, and is told to nobody who is denied
+	Agent  string `json:"agent"`
+	Does   string `json:"does"` // for people
+	say    string // the instruction
+	want   string
+	why    error // of a refusal: the gate's stands in the ledger, and is told to nobody who is denied
+	during bool  // it is part of the turn that the step before is in, or happens in it where it is another's
 
 	Outcome string              `json:"outcome"`
 	Words   string              `json:"words,omitempty"`  // of a refusal
@@ -33,9 +34,9 @@ type step struct {
 	Reason  string              `json:"reason,omitempty"`
 }
 
-func (s step) denied(why error) step { s.want, s.why = denied, why; return s }
-
+func (s step) denied(why error) step  { s.want, s.why = denied, why; return s }
 func (s step) refused(why error) step { s.want, s.why = refused, why; return s }
+func (s step) inTurn() step           { s.during = true; return s }
 
 func does(agent, what, say string) step {
 	return step{Agent: agent, Does: what, say: say, want: allowed}
@@ -55,6 +56,11 @@ func (l link) owner() string {
 
 func handOn(what string, l link) step { return does(l.from, what, "call ucan_delegate "+l.input()) }
 
+// revokes ends one of the story's links.
+func revokes(agent, what string, link int) step {
+	return does(agent, what, fmt.Sprintf(`call ucan_revoke {"cid":"{link %d}"}`, link))
+}
+
 // member is one of the principals.
 type member struct {
 	Name  string `json:"name"`
@@ -63,29 +69,31 @@ type member struct {
 	DID   string `json:"did"`
 }
 
-// kept is a value that lies somewhere: at first, or that must in the end.
-type kept struct{ owner, path, value string }
-
-// story is all that happens, as data.
-type story struct {
-	cast   []member
-	had    []kept
-	links  []link
-	leaves []int  // of links, the ends of the chains
-	work   []step // in the namespaces of others
-	widen  []step // tries to hand on more than is held
-	watch  []step // one turn of one agent
-	revoke int    // the link, an agent's, that is revoked after the first step of watch; -1 is none
-	after  []step
-	kept   []kept
+// scene is a part of the story, with what comes of it.
+type scene struct {
+	Title string `json:"title"`
+	Steps []step `json:"steps"`
 }
 
-// Indexes of the story's links.
+// story is all that happens.
+type story struct {
+	cast   []member
+	had    [][3]string // owner, path and value of what lies there at first
+	links  []link
+	leaves []int // of links, the ends of the chains
+	scenes []scene
+}
+
+// Indexes of the story's links and scenes.
 const (
 	toBroker = iota
 	toCarrier
 	toAuditor
 	fromBob
+
+	work = iota - 4
+	widen
+	end
 )
 
 const (
@@ -107,7 +115,7 @@ func tell() story {
 			{Name: "carrier", Owner: "bob", Role: "carries"},
 			{Name: "auditor", Owner: "bob", Role: "checks"},
 		},
-		had: []kept{
+		had: [][3]string{
 			{"alice", "w/shipments", `{"S-1042":{"goods":"tea, 12 pallets","status":"packed"},"S-1043":{"goods":"coffee, 3 pallets","status":"packed"}}`},
 			{"bob", "w/rates", `{"tea":410,"coffee":455}`},
 		},
@@ -118,33 +126,27 @@ func tell() story {
 			fromBob:   {"bob", "carrier", "crud", "{bob}/w/trips", "72h"},
 		},
 		leaves: []int{toAuditor, fromBob},
-		work: []step{
-			does("carrier", "copies alice's S-1042 to bob's trips", "copy "+shipment+" "+trip),
-			does("carrier", "sets S-1042 to "+loaded, "write "+status+" "+loaded),
-			does("carrier", "reads the next shipment", "read "+sibling).denied(ucan.ErrNotCovered),
-			does("carrier", "reads its own owner's rates", "read "+rates).denied(ucan.ErrNotCovered),
-			does("auditor", "writes what it may read", "write "+status+" lost").denied(ucan.ErrNotCovered),
-		},
-		widen: []step{
-			handOn("hands the auditor all shipments, and holds one", link{"carrier", "auditor", "crud/read", shipments, "1h"}).refused(ucan.ErrNotHeld),
-			handOn("hands the auditor 48 hours, and holds 24", link{"carrier", "auditor", "crud/read", status, "48h"}).refused(ucan.ErrTimeBounds),
-			handOn("hands bob writing, and holds reading", link{"auditor", "bob", "crud", status, "30m"}).refused(ucan.ErrNotHeld),
-		},
-		watch: []step{
-			does("auditor", "reads the status", "read "+status),
-			does("auditor", "reads it again", "read "+status).denied(ucan.ErrRevoked),
-		},
-		revoke: toCarrier,
-		after: []step{
-			does("carrier", "sets S-1042 to delivered", "write "+status+" delivered").denied(ucan.ErrRevoked),
-			does("carrier", "notes the driver in bob's trip", "write "+trip+"/driver Ines"),
-			does("broker", "reads the status", "read "+status),
-		},
-		kept: []kept{
-			{"alice", "w/shipments/S-1042/status", loaded},
-			{"alice", "w/shipments/S-1043/status", "packed"},
-			{"bob", "w/trips/S-1042/goods", "tea, 12 pallets"},
-			{"bob", "w/trips/S-1042/driver", "Ines"},
+		scenes: []scene{
+			work: {"They work in the namespaces of others", []step{
+				does("carrier", "copies alice's S-1042 to bob's trips", "copy "+shipment+" "+trip),
+				does("carrier", "sets S-1042 to "+loaded, "write "+status+" "+loaded),
+				does("carrier", "reads the next shipment", "read "+sibling).denied(ucan.ErrNotCovered),
+				does("carrier", "reads its own owner's rates", "read "+rates).denied(ucan.ErrNotCovered),
+				does("auditor", "writes what it may read", "write "+status+" lost").denied(ucan.ErrNotCovered),
+			}},
+			widen: {"They hand on more than they hold: refused before anything is signed", []step{
+				handOn("hands the auditor all shipments, and holds one", link{"carrier", "auditor", "crud/read", shipments, "1h"}).refused(ucan.ErrNotHeld),
+				handOn("hands the auditor 48 hours, and holds 24", link{"carrier", "auditor", "crud/read", status, "48h"}).refused(ucan.ErrTimeBounds),
+				handOn("hands bob writing, and holds reading", link{"auditor", "bob", "crud", status, "30m"}).refused(ucan.ErrNotHeld),
+			}},
+			end: {"The middle link is revoked while the auditor reads twice in one turn", []step{
+				does("auditor", "reads the status", "read "+status),
+				revokes("broker", "revokes its link to the carrier", toCarrier).inTurn(),
+				does("auditor", "reads it again", "read "+status).denied(ucan.ErrRevoked).inTurn(),
+				does("carrier", "sets S-1042 to delivered", "write "+status+" delivered").denied(ucan.ErrRevoked),
+				does("carrier", "notes the driver in bob's trip", "write "+trip+"/driver Ines"),
+				does("broker", "reads the status", "read "+status),
+			}},
 		},
 	}
 }
