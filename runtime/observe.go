@@ -85,5 +85,5 @@ func endTool(ctx context.Context, span *telemetry.ToolSpan, done *ToolFinished, 
 	if done.Sealed {
 		span.Seal()
 	}
-	span.End(ctx, outcome, done.Result, err)
+	span.End(outcome, done.Result, err)
 }

@@ -195,7 +195,7 @@ func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible
 		}
 		got.came = true
 		if d := chunk.Delay; d != nil {
-			span.Delay(telemetry.Delay{Wait: d.Wait, Next: d.Next, Try: d.Try})
+			span.Delay(d.Wait, d.Next, d.Try)
 		} else {
 			span.Chunk()
 		}

@@ -1,12 +1,10 @@
 package venue_test
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -67,7 +65,6 @@ func approving(t *testing.T) string {
 type watched struct {
 	spans   tracetest.SpanStubs
 	metrics metricdata.ResourceMetrics
-	log     string
 	server  string // host:port of the model's
 }
 
@@ -91,11 +88,9 @@ agents:
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
 	kept, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	v := open(t, &venue.Options{
 		Config: c,
-		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Telemetry: telemetry.Options{
 			Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept)), Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), Content: content,
 		},
@@ -105,13 +100,12 @@ agents:
 		t.Fatal(err)
 	}
 	kept.Reset() // of what opening took
-	log.Reset()
 	for _, err := range carol.ChatIn(t.Context(), "main", "Approve "+confidential) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := watched{spans: kept.GetSpans(), log: log.String(), server: strings.TrimPrefix(url, "http://")}
+	out := watched{spans: kept.GetSpans(), server: strings.TrimPrefix(url, "http://")}
 	if err := reader.Collect(t.Context(), &out.metrics); err != nil {
 		t.Fatal(err)
 	}
@@ -293,41 +287,6 @@ func TestATurnIsCounted(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// Log lines of a turn name its trace, and the same ids as the spans.
-func TestTheLogNamesTheTrace(t *testing.T) {
-	w := observe(t, false)
-	id := w.spans[0].SpanContext.TraceID().String()
-	var got []string
-	for line := range strings.Lines(w.log) {
-		if !strings.Contains(line, "trace_id="+id) {
-			continue
-		}
-		if !strings.Contains(line, "agent=carol session=main") {
-			t.Errorf("a line without the ids: %s", line)
-		}
-		_, text, _ := strings.Cut(line, "msg=")
-		text, _, _ = strings.Cut(text, " agent=")
-		got = append(got, text)
-	}
-	want := []string{
-		`"turn started"`,
-		`"gate decided" operation=v/ops/covia/read verdict=allowed failure=""`,
-		`"model asked"`,
-		`"gate decided" operation=v/ops/covia/write verdict=allowed failure=""`,
-		`"tool called"`,
-		`"model asked"`,
-		`"gate decided" operation=v/ops/covia/write verdict=denied failure=capability_denied`,
-		`"tool called"`,
-		`"model asked"`,
-		`"tool called"`,
-		`"model asked"`,
-		`"turn finished"`,
-	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n%s", diff, w.log)
 	}
 }
 

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -43,8 +42,7 @@ func (t *Telemetry) Deciding(ctx context.Context) (context.Context, func(*tools.
 
 func (t *Telemetry) decided(ctx context.Context, span trace.Span, r *tools.Ruling, err error) {
 	defer span.End()
-	debug, counted := t.log.Enabled(ctx, slog.LevelDebug), t.meters.decisions.Enabled(ctx)
-	if !debug && !counted && !span.IsRecording() {
+	if !t.meters.decisions.Enabled(ctx) && !span.IsRecording() {
 		return
 	}
 	e, denial := r.Entry(), r.Denial()
@@ -58,11 +56,6 @@ func (t *Telemetry) decided(ctx context.Context, span trace.Span, r *tools.Rulin
 	if e.Known {
 		operation = e.Operation
 		span.SetName("usher.gate.decide " + operation)
-	}
-	if debug {
-		t.log.LogAttrs(ctx, slog.LevelDebug, "gate decided",
-			slog.String("operation", operation), slog.String("verdict", verdict), slog.String("failure", errorType(err).Value.AsString()),
-			slog.String("agent", e.Actor), slog.String("session", e.Session), slog.String("job", e.Job))
 	}
 	if verdict != "" {
 		set := attributes{verdictKey.String(verdict)}

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -84,22 +83,16 @@ func (s *ModelSpan) Chunk() {
 	s.chunks++
 }
 
-// Delay is a wait within a model call: before it is made again, or elsewhere.
-type Delay struct {
-	Wait time.Duration
-	Next string // the model that is asked instead
-	Try  int    // number of the next call; 0 where none was made
-}
-
-// Delay notes a wait, as the event "usher.model.delayed".
-func (s *ModelSpan) Delay(d Delay) {
+// Delay notes a wait within the call, as the event "usher.model.delayed": until it
+// is made again, as the try of that number, or until the next model is asked.
+func (s *ModelSpan) Delay(wait time.Duration, next string, try int) {
 	if s == nil {
 		return
 	}
-	set := attributes{attribute.Float64("usher.delay.wait", d.Wait.Seconds())}
-	set.text("usher.delay.next", brief(d.Next))
-	if d.Try > 0 {
-		set = append(set, attribute.Int("usher.delay.try", d.Try))
+	set := attributes{attribute.Float64("usher.delay.wait", wait.Seconds())}
+	set.text("usher.delay.next", brief(next))
+	if try > 0 {
+		set = append(set, attribute.Int("usher.delay.try", try))
 	}
 	s.span.AddEvent("usher.model.delayed", trace.WithAttributes(set...))
 }
@@ -113,53 +106,38 @@ type Answer struct {
 	Message Message // recorded where [Options.Content] asks for it
 }
 
-// End closes the call. err is why it failed, or nil.
+// End closes the call, and records its metrics. err is why it failed, or nil.
 func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 	if s == nil {
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
-	took := time.Since(s.began)
+	defer s.span.End()
+	ctx, took := context.WithoutCancel(ctx), time.Since(s.began)
 	answer.Model, answer.Finish = brief(answer.Model), brief(answer.Finish) // the server's words
+	m, chat, provider := &s.turn.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)
 	var set attributes
 	set.text(semconv.GenAIResponseModelKey, answer.Model)
+	measured := append(s.call.target(), set...)
 	if answer.Finish != "" {
 		set = append(set, semconv.GenAIResponseFinishReasons(answer.Finish))
 	}
 	set.usage(answer.Usage)
-	if s.streamed() {
+	if s.chunks > 1 { // the time to the first one means nothing otherwise
 		set = append(set, semconv.GenAIResponseTimeToFirstChunk(s.first.Seconds()))
+		m.first.Record(ctx, s.first.Seconds(), chat, provider, measured...)
 	}
 	if s.Content() && err == nil {
 		set = append(set, semconv.GenAIOutputMessagesKey.String(s.outputJSON(&answer)))
 	}
 	s.span.SetAttributes(set...)
-	s.measure(ctx, &answer, took, err)
-	s.turn.debug(ctx, "model asked", slog.String("model", s.call.Model), slog.Duration("took", took),
-		slog.Int("input", answer.Usage.Input), slog.Int("output", answer.Usage.Output), slog.Bool("failed", err != nil))
-	s.span.End()
-}
-
-// measure marks the span where the call failed, and records the metrics.
-func (s *ModelSpan) measure(ctx context.Context, answer *Answer, took time.Duration, err error) {
-	m, chat, provider := &s.turn.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)
-	set := s.call.target()
-	set.text(semconv.GenAIResponseModelKey, answer.Model)
-	if s.streamed() {
-		m.first.Record(ctx, s.first.Seconds(), chat, provider, set...)
-	}
 	if u := answer.Usage; u.Input > 0 || u.Output > 0 {
-		m.tokens.Record(ctx, int64(u.Input), chat, provider, genaiconv.TokenTypeInput, set...)
-		m.tokens.Record(ctx, int64(u.Output), chat, provider, genaiconv.TokenTypeOutput, set...)
-		m.spent(ctx, u, s.call.Provider, set)
+		m.tokens.Record(ctx, int64(u.Input), chat, provider, genaiconv.TokenTypeInput, measured...)
+		m.tokens.Record(ctx, int64(u.Output), chat, provider, genaiconv.TokenTypeOutput, measured...)
+		m.spent(ctx, u, s.call.Provider, measured)
 	}
 	if err != nil {
 		class, _ := s.turn.fail(s.span, err)
-		set = append(set, class)
+		measured = append(measured, class)
 	}
-	m.duration.Record(ctx, took.Seconds(), chat, provider, set...)
+	m.duration.Record(ctx, took.Seconds(), chat, provider, measured...)
 }
-
-// streamed says that the answer came in pieces. The time to the first one
-// means nothing otherwise.
-func (s *ModelSpan) streamed() bool { return s.chunks > 1 }

@@ -1,17 +1,14 @@
 package telemetry
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"usher/caps/value"
 )
-
-const redacted = value.Redacted
 
 // Bounds of what is left out of the content of spans.
 const (
@@ -25,7 +22,7 @@ const (
 type Secrets struct {
 	mu    sync.Mutex
 	texts map[string]bool
-	out   *strings.Replacer // nil where it is to be made anew
+	hide  func(string) string // nil where it is to be made anew
 }
 
 // Conceal leaves the values of JSON texts out of all that the turn records from
@@ -33,50 +30,44 @@ type Secrets struct {
 // give. Names of fields stay, and values of less than four bytes. It does nothing
 // where content is not recorded.
 func (s *TurnSpan) Conceal(values ...string) {
-	if s != nil && s.secrets != nil {
-		s.secrets.conceal(values)
+	if s == nil || s.secrets == nil {
+		return
 	}
-}
-
-func (s *Secrets) conceal(values []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := len(s.texts)
+	s.secrets.mu.Lock()
+	defer s.secrets.mu.Unlock()
 	for _, text := range values {
-		s.add(text, 0)
+		s.secrets.add(text, 0)
 	}
-	if len(s.texts) > before {
-		s.out = nil
-	}
+	s.secrets.hide = nil
 }
 
 // add takes the values of a JSON text, or the text where it is none.
 func (s *Secrets) add(text string, depth int) {
-	d := json.NewDecoder(strings.NewReader(text))
+	d := json.NewDecoder(strings.NewReader(text)) // which takes what the gate would refuse
 	d.UseNumber()
-	var value any
-	if depth > secretDepth || d.Decode(&value) != nil || d.More() {
+	var v any
+	if depth > secretDepth || d.Decode(&v) != nil || d.More() {
 		s.addText(text)
 		return
 	}
-	s.addValue(value, depth)
+	s.addValue(v, depth)
 }
 
-func (s *Secrets) addValue(value any, depth int) {
-	switch value := value.(type) {
+func (s *Secrets) addValue(v any, depth int) {
+	switch v := v.(type) {
 	case string:
-		s.addText(value)
-		if strings.HasPrefix(strings.TrimSpace(value), "{") {
-			s.add(value, depth+1) // models often send objects so
+		s.addText(v)
+		if strings.HasPrefix(strings.TrimSpace(v), "{") {
+			s.add(v, depth+1) // models often send objects so
 		}
 	case json.Number:
-		s.addText(value.String())
+		s.addText(v.String())
 	case []any:
-		for _, v := range value {
+		for _, v := range v {
 			s.addValue(v, depth)
 		}
 	case map[string]any:
-		for _, v := range value {
+		for _, v := range v {
 			s.addValue(v, depth)
 		}
 	}
@@ -85,18 +76,10 @@ func (s *Secrets) addValue(value any, depth int) {
 // addText takes each line by itself: a text that is quoted has something
 // between them.
 func (s *Secrets) addText(text string) {
-	if s.texts == nil {
-		s.texts = make(map[string]bool)
-	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) < minSecret || len(s.texts) > maxSecrets {
-			continue
+		if line = strings.TrimSpace(line); len(line) >= minSecret && len(s.texts) <= maxSecrets {
+			s.texts[line] = true
 		}
-		s.texts[line] = true
-		if escaped, err := json.Marshal(line); err == nil {
-			s.texts[string(bytes.Trim(escaped, `"`))] = true
-		}
-		s.texts[strings.Trim(asJSON(line), `"`)] = true
 	}
 }
 
@@ -111,26 +94,12 @@ func (s *Secrets) scrub(text string) string {
 	case len(s.texts) == 0:
 		return text
 	case len(s.texts) > maxSecrets:
-		return redacted
+		return value.Redacted
 	}
-	if s.out == nil {
-		s.out = s.replacer()
+	if s.hide == nil {
+		s.hide = value.Hide(slices.Collect(maps.Keys(s.texts))...)
 	}
-	return s.out.Replace(text)
-}
-
-// replacer tries the longest first: one may begin another.
-func (s *Secrets) replacer() *strings.Replacer {
-	texts := make([]string, 0, len(s.texts))
-	for text := range s.texts {
-		texts = append(texts, text)
-	}
-	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(texts))
-	for _, text := range texts {
-		pairs = append(pairs, text, redacted)
-	}
-	return strings.NewReplacer(pairs...)
+	return s.hide(text)
 }
 
 func (s *Secrets) scrubMessage(m Message) Message {

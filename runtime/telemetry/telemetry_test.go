@@ -85,10 +85,10 @@ func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 		id, outcome string
 		err         error
 	}{{"c1", "ok", nil}, {"c2", "denied", classed{errors.New(secret)}}} {
-		calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{
+		_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{
 			Name: "covia_write", Operation: "v/ops/covia/write", ID: c.id, Arguments: `{"value":"` + secret + `"}`,
 		})
-		tool.End(calling, c.outcome, secret, c.err)
+		tool.End(c.outcome, secret, c.err)
 	}
 	turn.End(ctx, 1, usage, fmt.Errorf("model of agent Carol: %w", errors.New(secret)))
 }
@@ -158,10 +158,10 @@ func TestADelayIsAnEvent(t *testing.T) {
 	tel, kept := spans(t, false)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{})
 	ctx, model := turn.StartModelCall(ctx, telemetry.ModelCall{Model: "m"})
-	model.Delay(telemetry.Delay{Wait: 1500 * time.Millisecond, Try: 2})
-	model.Delay(telemetry.Delay{Next: "claude"})
+	model.Delay(1500*time.Millisecond, "", 2)
+	model.Delay(0, "claude", 0)
 	model.End(ctx, telemetry.Answer{}, nil)
-	(*telemetry.ModelSpan)(nil).Delay(telemetry.Delay{})
+	(*telemetry.ModelSpan)(nil).Delay(0, "", 0)
 	span := byName(t, kept(), "chat m")
 	var got []fields
 	for _, ev := range span.Events {
@@ -228,8 +228,8 @@ func TestUnknownsAreLeftOut(t *testing.T) {
 	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{Server: "api.openai.com"})
 	model.Chunk()
 	model.End(asking, telemetry.Answer{}, context.DeadlineExceeded)
-	calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{})
-	tool.End(calling, "failed", "", context.Canceled)
+	_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{})
+	tool.End("failed", "", context.Canceled)
 	turn.End(ctx, 0, spend.Usage{}, nil)
 	var got []shape
 	for _, s := range kept() {
@@ -309,8 +309,8 @@ func TestOffCostsNothing(t *testing.T) {
 		}
 		model.Chunk()
 		model.End(asking, telemetry.Answer{Model: "m", Usage: spend.Usage{Input: 1}}, nil)
-		calling, tool := turn.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
-		tool.End(calling, "failed", "", failure)
+		_, tool := turn.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
+		tool.End("failed", "", failure)
 		turn.End(turning, 1, spend.Usage{}, failure)
 	})
 	if got != 0 {
@@ -332,8 +332,8 @@ func TestWordsOfOthersAreCut(t *testing.T) {
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
 	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{})
-	calling, tool := turn.StartToolCall(ctx, telemetry.ToolCall{ID: word})
-	tool.End(calling, "ok", "", long{})
+	_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{ID: word})
+	tool.End("ok", "", long{})
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()
 	for span, keys := range map[string][]string{

@@ -2,11 +2,12 @@ package telemetry
 
 import (
 	"context"
-	"log/slog"
 
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"usher/caps/value"
 )
 
 // ToolCall is one tool call that a model asked for. Empty fields are not
@@ -20,10 +21,10 @@ type ToolCall struct {
 
 // ToolSpan is a tool call while it runs. Nil is valid.
 type ToolSpan struct {
-	turn   *TurnSpan // that it belongs to
-	span   trace.Span
-	call   ToolCall
-	sealed bool
+	turn      *TurnSpan // that it belongs to
+	span      trace.Span
+	arguments string
+	sealed    bool
 }
 
 // StartToolCall begins the span "execute_tool TOOL". The gate's decision and
@@ -34,11 +35,10 @@ func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (context.Co
 	}
 	set := attributes{semconv.GenAIToolType("function")}
 	set.text(semconv.GenAIToolNameKey, call.Name)
-	call.ID = brief(call.ID)
-	set.text(semconv.GenAIToolCallIDKey, call.ID)
+	set.text(semconv.GenAIToolCallIDKey, brief(call.ID))
 	set.text(operationKey, call.Operation)
 	ctx, span := s.start(ctx, semconv.GenAIOperationNameExecuteTool, call.Name, trace.SpanKindInternal, set)
-	return ctx, &ToolSpan{turn: s, span: span, call: call}
+	return ctx, &ToolSpan{turn: s, span: span, arguments: call.Arguments}
 }
 
 // Seal leaves out what the call was given and what came of it, of which no part
@@ -51,14 +51,13 @@ func (s *ToolSpan) Seal() {
 
 // End closes the call with its outcome, "ok", "denied", "failed" or "stopped".
 // result is what the model is told; err is why the call did not succeed, or nil.
-func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
+func (s *ToolSpan) End(outcome, result string, err error) {
 	if s == nil {
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
 	set := attributes{outcomeKey.String(outcome)}
 	if s.turn.t.content {
-		set.text(semconv.GenAIToolCallArgumentsKey, s.shown(s.call.Arguments))
+		set.text(semconv.GenAIToolCallArgumentsKey, s.shown(s.arguments))
 	}
 	switch {
 	case err != nil && s.sealed:
@@ -70,13 +69,12 @@ func (s *ToolSpan) End(ctx context.Context, outcome, result string, err error) {
 		set.text(semconv.GenAIToolCallResultKey, s.shown(result))
 	}
 	s.span.SetAttributes(set...)
-	s.turn.debug(ctx, "tool called", slog.String("operation", s.call.Operation), slog.String("call", s.call.ID), slog.String("outcome", outcome))
 	s.span.End()
 }
 
 func (s *ToolSpan) shown(text string) string {
 	if s.sealed {
-		return redacted
+		return value.Redacted
 	}
 	return s.turn.secrets.scrub(text)
 }

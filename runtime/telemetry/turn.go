@@ -47,9 +47,8 @@ func (t *Telemetry) StartTurn(ctx context.Context, turn Turn) (context.Context, 
 	s := &TurnSpan{t: t, about: turn, secrets: turn.Secrets}
 	ctx, s.span = s.start(ctx, semconv.GenAIOperationNameInvokeAgent, turn.Agent, trace.SpanKindInternal, set)
 	if t.content && s.secrets == nil {
-		s.secrets = new(Secrets)
+		s.secrets = &Secrets{texts: make(map[string]bool)}
 	}
-	s.debug(ctx, "turn started", turn.job()...)
 	return ctx, s
 }
 
@@ -61,17 +60,6 @@ func (s *TurnSpan) start(ctx context.Context, operation attribute.KeyValue, subj
 	set.text(semconv.GenAIConversationIDKey, s.about.Session)
 	name := strings.TrimSpace(operation.Value.AsString() + " " + subject)
 	return s.t.tracer.Start(ctx, name, trace.WithAttributes(set...), trace.WithSpanKind(kind))
-}
-
-// debug tells the log what happened in the turn.
-func (s *TurnSpan) debug(ctx context.Context, what string, more ...slog.Attr) {
-	s.tell(ctx, slog.LevelDebug, what, more)
-}
-
-func (s *TurnSpan) tell(ctx context.Context, level slog.Level, what string, more []slog.Attr) {
-	if s.t.log.Enabled(ctx, level) {
-		s.t.log.LogAttrs(ctx, level, what, append([]slog.Attr{slog.String("agent", s.about.Agent), slog.String("session", s.about.Session)}, more...)...)
-	}
 }
 
 // Secrets are those of the turn, for the turns that it starts.
@@ -88,29 +76,21 @@ func (s *TurnSpan) End(ctx context.Context, calls int, usage spend.Usage, err er
 	if s == nil {
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
 	set := attributes{callsKey.Int(calls)}
 	set.usage(usage)
 	s.span.SetAttributes(set...)
 	if err != nil {
 		class, text := s.fail(s.span, err)
-		about := append(s.about.job(), slog.String("failure", class.Value.AsString()))
+		about := []slog.Attr{slog.String("agent", s.about.Agent), slog.String("session", s.about.Session), slog.String("failure", class.Value.AsString())}
+		if s.about.Job != "" {
+			about = append(about, slog.String("job", s.about.Job))
+		}
 		if text != "" {
 			about = append(about, slog.String("error", text))
 		}
-		s.tell(ctx, slog.LevelWarn, "turn failed", about)
-	} else {
-		s.debug(ctx, "turn finished", append(s.about.job(),
-			slog.Int("calls", calls), slog.Int("input", usage.Input), slog.Int("output", usage.Output))...)
+		s.t.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "turn failed", about...)
 	}
 	s.span.End()
-}
-
-func (t Turn) job() []slog.Attr {
-	if t.Job == "" {
-		return nil
-	}
-	return []slog.Attr{slog.String("job", t.Job)}
 }
 
 // fail marks a span of the turn as failed, and returns the error's class. What
