@@ -14,7 +14,6 @@ import (
 	"usher/caps/value"
 	"usher/prompt"
 	"usher/runtime"
-	"usher/tools/fault"
 )
 
 // entry is one line of a cassette: a request, and what came of it. The answer
@@ -39,14 +38,6 @@ func (a answer) rewritten(f func(string) string) (out answer, err error) {
 		err = json.Unmarshal(raw, &out)
 	}
 	return out, err
-}
-
-// failure is a recorded error.
-type failure struct {
-	Message   string          `json:"message"`
-	Code      fault.Code      `json:"code,omitempty"`
-	Details   json.RawMessage `json:"details,omitempty"`
-	Temporary bool            `json:"temporary,omitempty"`
 }
 
 // canonical is a request as JSON with its keys in order: equal for requests that

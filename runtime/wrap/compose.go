@@ -37,27 +37,10 @@ func Rest(all map[string]any) map[string]any {
 // as the returned model. Every composed model charges the budgets of its
 // calls' contexts ([runtime.WithBudgets]), whatever the settings.
 //
-//	retry: {tries: 4, first: 500ms, max: 30s, max_retry_after: 60s}
-//	fallback: small                       # or a list
-//	rate_limit: {per_minute: 60, burst: 5, concurrent: 4}
-//	timeouts: {first_chunk: 30s, between: 20s, total: 5m}
-//	price: {input: 2.50, output: 10, cache_read: 0.25, cache_write: 3.125}
-//	budget: {calls: 100, tokens: 200000, money: 2.50}
-//	cache: {max_entries: 1000, ttl: 1h}
-//	record: FILE                          # or replay: FILE
-//	window: 128000
-//
-// Money and prices are in units of one currency, prices for a million tokens;
-// what the provider's cache holds costs what other input does, unless it has
-// its own. Where a budget limits money, the model and its fallbacks need
-// prices. window is how many tokens a request and its answer may have, in
-// place of what the provider knows ([runtime.About]).
-//
 // Files are relative to the working directory (see [Located]); a recording is
 // added to what its file holds, and a replay whose file is not there yet fails
-// when it is asked. Keys and header values among
-// the settings are secrets to it, as they are when the answer is given. With
-// replay, m may be nil.
+// when it is asked. Keys and header values among the settings are secrets to it,
+// as they are when the answer is given. With replay, m may be nil.
 func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
 	parsed, err := parse(cfg.Settings)
 	if err == nil {
@@ -75,7 +58,7 @@ func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime
 		if err != nil {
 			return nil, &runtime.SettingError{Setting: settingReplay, Err: fmt.Errorf("replay %s: %w", p.Replay, err)}
 		}
-		return &described{over{player}, m, p.Window}, nil
+		return &described{player, m, p.Window}, nil
 	}
 	if p.Timeouts != nil {
 		m = Timeout(m, *p.Timeouts)
@@ -97,7 +80,7 @@ func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime
 	if p.Budget != nil {
 		own := spend.NewBudget("model "+name, *p.Budget)
 		own.Wait(modelWait)
-		m = bounded{over{m}, own}
+		m = bounded(m, own)
 	}
 	if p.Cache != nil {
 		m = Cache(m, p.Cache)
@@ -106,7 +89,7 @@ func (p *Settings) stack(name string, m runtime.Model, models map[string]runtime
 		m = Record(m, appendingFile(p.Record), secrets)
 	}
 	if p.Window != 0 {
-		m = &described{over{m}, m, p.Window}
+		m = &described{m, m, p.Window}
 	}
 	return m, nil
 }
@@ -133,7 +116,7 @@ func (p *Settings) fallbacks(models map[string]runtime.Model) ([]runtime.Model, 
 // priced says that m says what it costs.
 func priced(m runtime.Model) bool {
 	at, ok := runtime.As[*metered](m)
-	return ok && at.price != nil
+	return ok && at.priced
 }
 
 // replays says that m answers from a cassette.

@@ -17,6 +17,7 @@ package wrap
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"usher/runtime"
@@ -35,12 +36,22 @@ type temporary interface {
 }
 
 // over is a Model over another, which [runtime.As] finds below it.
-type over struct{ runtime.Model }
+type over struct {
+	runtime.Model
+	generate generate
+}
 
-var _ runtime.Wrapper = over{}
+// generate is [runtime.Model.Generate], with the consumer as a function.
+type generate func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool)
+
+var _ runtime.Wrapper = (*over)(nil)
 
 // Unwrap returns the model below.
-func (o over) Unwrap() runtime.Model { return o.Model }
+func (o *over) Unwrap() runtime.Model { return o.Model }
+
+func (o *over) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) { o.generate(ctx, req, yield) }
+}
 
 // final says that err is a bound of the caller's and not a failure of a model.
 func final(err error) bool {

@@ -3,7 +3,6 @@ package wrap
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,62 +27,51 @@ var errLimit = fault.New(fault.RateLimited, "rate limit")
 // at once. The code of such errors is [fault.RateLimited]. A [runtime.Delay]
 // tells the consumer of a wait of a second or more for the rate.
 func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
-	l := &limited{over: over{m}, opts: opts}
+	var turns *rate.Limiter
 	if opts.PerMinute > 0 {
-		l.rate = rate.NewLimiter(rate.Limit(float64(opts.PerMinute)/60), max(opts.Burst, 1))
+		turns = rate.NewLimiter(rate.Limit(float64(opts.PerMinute)/60), max(opts.Burst, 1))
 	}
+	var places chan struct{}
 	if opts.Concurrent > 0 {
-		l.places = make(chan struct{}, opts.Concurrent)
+		places = make(chan struct{}, opts.Concurrent)
 	}
-	return l
-}
-
-type limited struct {
-	over
-	opts   LimitOptions
-	rate   *rate.Limiter
-	places chan struct{}
-}
-
-func (l *limited) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		// A place first: a call that took its turn in the rate and then waited
 		// for a place would begin outside the rate.
-		if l.places != nil {
+		if places != nil {
 			select {
-			case l.places <- struct{}{}:
-				defer func() { <-l.places }()
+			case places <- struct{}{}:
+				defer func() { <-places }()
 			case <-ctx.Done():
-				yield(runtime.Chunk{}, fmt.Errorf("%w: %d calls at once: %w", errLimit, l.opts.Concurrent, context.Cause(ctx)))
+				yield(runtime.Chunk{}, fmt.Errorf("%w: %d calls at once: %w", errLimit, opts.Concurrent, context.Cause(ctx)))
 				return
 			}
 		}
-		gone, err := l.turn(ctx, yield)
+		gone, err := wait(ctx, turns, opts.PerMinute, yield)
 		if err != nil {
 			yield(runtime.Chunk{}, err)
+		} else if !gone {
+			m.Generate(ctx, req)(yield)
 		}
-		if err == nil && !gone {
-			l.Model.Generate(ctx, req)(yield)
-		}
-	}
+	}}
 }
 
 // noticed is the shortest wait that the consumer is told of.
 const noticed = time.Second
 
-// turn waits for the call's turn in the rate. It reports whether the consumer
+// wait is for the call's turn, of so many a minute. It reports whether the consumer
 // has left meanwhile.
-func (l *limited) turn(ctx context.Context, yield func(runtime.Chunk, error) bool) (gone bool, err error) {
-	if l.rate == nil {
+func wait(ctx context.Context, turns *rate.Limiter, perMinute int, yield func(runtime.Chunk, error) bool) (gone bool, err error) {
+	if turns == nil {
 		return false, nil
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
 	now := time.Now()
-	turn := l.rate.ReserveN(now, 1)
+	turn := turns.ReserveN(now, 1)
 	wait := turn.DelayFrom(now)
-	limit := fmt.Errorf("%w: %d calls a minute", errLimit, l.opts.PerMinute)
+	limit := fmt.Errorf("%w: %d calls a minute", errLimit, perMinute)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(wait)) {
 		turn.CancelAt(now)
 		return false, fmt.Errorf("%w: the call would wait %s, longer than its deadline allows", limit, wait.Round(time.Millisecond))

@@ -3,7 +3,6 @@ package wrap
 import (
 	"context"
 	"errors"
-	"iter"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -28,29 +27,19 @@ func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
 	if _, done := runtime.As[*metered](m); done || replays(m) {
 		return m
 	}
-	return &metered{over{m}, name, price}
-}
-
-type metered struct {
-	over
-	name  string
-	price *spend.Price // may be nil
-}
-
-func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+	return &metered{over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		a := account{input: runtime.EstimateTokens(req), left: true}
-		hold, err := spend.Take(ctx, runtime.Budgets(ctx), spend.Call{Model: m.name, Input: a.input, Price: m.price})
+		hold, err := spend.Take(ctx, runtime.Budgets(ctx), spend.Call{Model: name, Input: a.input, Price: price})
 		if err != nil {
 			yield(runtime.Chunk{}, err)
 			return
 		}
-		defer func() { hold.Settle(a.usage(ctx, m.price)) }()
+		defer func() { hold.Settle(a.usage(ctx, price)) }()
 		runtime.Keep(ctx)
-		for chunk, err := range m.Model.Generate(ctx, req) {
-			if chunk.Usage != nil && m.price != nil {
+		for chunk, err := range m.Generate(ctx, req) {
+			if chunk.Usage != nil && price != nil {
 				priced := *chunk.Usage
-				priced.Cost = m.price.Cost(priced)
+				priced.Cost = price.Cost(priced)
 				chunk.Usage = &priced
 			}
 			a.add(&chunk, err)
@@ -59,17 +48,20 @@ func (m *metered) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[
 			}
 		}
 		a.left = false
-	}
+	}}, name, price != nil}
 }
 
-// bounded is a model whose calls are charged to a budget too.
-type bounded struct {
+type metered struct {
 	over
-	budget *spend.Budget
+	name   string
+	priced bool // it says what calls cost
 }
 
-func (b bounded) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return b.Model.Generate(runtime.WithBudgets(ctx, b.budget), req)
+// bounded returns m with its calls charged to a budget too.
+func bounded(m runtime.Model, budget *spend.Budget) runtime.Model {
+	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
+		m.Generate(runtime.WithBudgets(ctx, budget), req)(yield)
+	}}
 }
 
 // account is what is known of a call's usage.

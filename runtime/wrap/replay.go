@@ -17,7 +17,6 @@ import (
 	"usher/runtime"
 	"usher/runtime/endpoint"
 	"usher/tools/fault"
-	"usher/tools/spend"
 )
 
 // player is a model that answers from a cassette.
@@ -113,7 +112,7 @@ func (p *player) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 		case ctx.Err() != nil:
 			yield(runtime.Chunk{}, context.Cause(ctx))
 		case a.Error != nil:
-			yield(runtime.Chunk{}, &replayedError{*a.Error})
+			yield(runtime.Chunk{}, a.Error)
 		}
 	}
 }
@@ -199,40 +198,3 @@ func (e *refusal) Error() string    { return e.text }
 func (e *refusal) Unwrap() error    { return e.cause }
 func (e *refusal) Unasked() bool    { return true }
 func (e *refusal) Code() fault.Code { return fault.NotRecorded }
-
-// replayedError is an error that was recorded. It reads as it did, has the code
-// that it had, and is a [runtime.ErrWindow] or a [spend.BudgetError] where it was.
-type replayedError struct{ failure failure }
-
-var (
-	_ temporary      = (*replayedError)(nil)
-	_ fault.Detailed = (*replayedError)(nil)
-)
-
-func (e *replayedError) Error() string { return e.failure.Message }
-
-// Code is what the recorded error had.
-func (e *replayedError) Code() fault.Code { return e.failure.Code }
-
-// Details are what the recorded error had.
-func (e *replayedError) Details() any {
-	if e.failure.Details == nil {
-		return nil
-	}
-	return e.failure.Details
-}
-
-// Temporary is what the recorded error said.
-func (e *replayedError) Temporary() bool { return e.failure.Temporary }
-
-// Unwrap returns what the error was beside its text, or nil.
-func (e *replayedError) Unwrap() error {
-	if e.failure.Code == fault.Window {
-		return runtime.ErrWindow
-	}
-	spent := new(spend.BudgetError)
-	if e.failure.Code == fault.BudgetSpent && json.Unmarshal(e.failure.Details, spent) == nil {
-		return spent
-	}
-	return nil
-}

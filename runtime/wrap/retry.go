@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -31,36 +30,27 @@ type RetryOptions struct {
 // outlast ctx's deadline the error comes at once, and so does one that wraps
 // [runtime.ErrWindow]. A [runtime.Delay] tells the consumer of each wait.
 func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
-	r := retrying{over: over{m}}
+	r := new(retrying)
 	if opts != nil {
-		r.opts = *opts
+		r.RetryOptions = *opts
 	}
-	r.opts.Tries = cmp.Or(r.opts.Tries, 4)
-	r.opts.First = cmp.Or(r.opts.First, 500*time.Millisecond)
-	r.opts.Max = cmp.Or(r.opts.Max, 30*time.Second)
-	r.opts.MaxRetryAfter = cmp.Or(r.opts.MaxRetryAfter, time.Minute)
-	if r.opts.Rand == nil {
-		r.opts.Rand = rand.Float64
+	r.Tries = cmp.Or(r.Tries, 4)
+	r.First = cmp.Or(r.First, 500*time.Millisecond)
+	r.Max = cmp.Or(r.Max, 30*time.Second)
+	r.MaxRetryAfter = cmp.Or(r.MaxRetryAfter, time.Minute)
+	if r.Rand == nil {
+		r.Rand = rand.Float64
 	}
-	return &r
-}
-
-type retrying struct {
-	over
-	opts RetryOptions
-}
-
-func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		calls := tries{yield: yield}
 		// The library's own jitter draws from the global source.
-		waits := backoff.ExponentialBackOff{InitialInterval: r.opts.First, Multiplier: 2, MaxInterval: r.opts.Max}
+		waits := backoff.ExponentialBackOff{InitialInterval: r.First, Multiplier: 2, MaxInterval: r.Max}
 		for try := 1; ; try++ {
-			err := calls.pass(ctx, r.Model, req)
+			err := calls.pass(ctx, m, req)
 			if err == nil {
 				return
 			}
-			wait, again := r.wait(ctx, err, try, &waits)
+			wait, again := r.wait(ctx, err, try, waits.NextBackOff())
 			if !again {
 				if try > 1 {
 					err = fmt.Errorf("after %d tries: %w", try, err)
@@ -68,7 +58,7 @@ func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 				yield(runtime.Chunk{}, err)
 				return
 			}
-			late := runtime.Delay{Reason: err.Error(), Wait: wait, Try: try + 1, Tries: r.opts.Tries}
+			late := runtime.Delay{Reason: err.Error(), Wait: wait, Try: try + 1, Tries: r.Tries}
 			if !yield(runtime.Chunk{Delay: &late}, nil) {
 				return
 			}
@@ -77,19 +67,22 @@ func (r *retrying) Generate(ctx context.Context, req *runtime.Request) iter.Seq2
 				return
 			}
 		}
-	}
+	}}
 }
 
-// wait says how long to wait before the next call, and whether there is one.
-func (r *retrying) wait(ctx context.Context, err error, try int, waits *backoff.ExponentialBackOff) (time.Duration, bool) {
+type retrying struct{ RetryOptions }
+
+// wait says how long to wait before the next call, usually so long, and whether
+// there is one.
+func (r *retrying) wait(ctx context.Context, err error, try int, usual time.Duration) (time.Duration, bool) {
 	// The same request never fits the window, however often it is made.
-	if ctx.Err() != nil || final(err) || errors.Is(err, runtime.ErrWindow) || try >= r.opts.Tries {
+	if ctx.Err() != nil || final(err) || errors.Is(err, runtime.ErrWindow) || try >= r.Tries {
 		return 0, false
 	}
 	var later delayer
 	var passing temporary
-	wait := time.Duration(float64(waits.NextBackOff()) * (0.5 + r.opts.Rand()))
-	wait = min(wait, r.opts.Max)
+	wait := time.Duration(float64(usual) * (0.5 + r.Rand()))
+	wait = min(wait, r.Max)
 	known := false
 	if errors.As(err, &later) {
 		var after time.Duration
@@ -101,7 +94,7 @@ func (r *retrying) wait(ctx context.Context, err error, try int, waits *backoff.
 	if told := errors.As(err, &passing); told && !passing.Temporary() || !told && !known {
 		return 0, false
 	}
-	if known && wait > r.opts.MaxRetryAfter {
+	if known && wait > r.MaxRetryAfter {
 		return 0, false
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {

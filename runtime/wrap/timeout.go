@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"usher/runtime"
@@ -21,15 +20,8 @@ type TimeoutOptions struct {
 // Timeout returns m with its calls stopped when they take too long. The error
 // is an [endpoint.ErrTimeout], and another try is worth it; where ctx itself
 // ends, the error is m's.
-func Timeout(m runtime.Model, opts TimeoutOptions) runtime.Model { return &timed{over{m}, opts} }
-
-type timed struct {
-	over
-	opts TimeoutOptions
-}
-
-func (t *timed) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+func Timeout(m runtime.Model, opts TimeoutOptions) runtime.Model {
+	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		alarm := func(d time.Duration, what string) func() bool {
@@ -40,37 +32,32 @@ func (t *timed) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[ru
 				cancel(endpoint.Passing(fmt.Sprintf(what, d), endpoint.ErrTimeout))
 			}).Stop
 		}
-		defer alarm(t.opts.Total, "the model did not complete its answer within %s")()
-		silence := alarm(t.opts.FirstChunk, "the model did not begin to answer within %s")
+		defer alarm(opts.Total, "the model did not complete its answer within %s")()
+		silence := alarm(opts.FirstChunk, "the model did not begin to answer within %s")
 		defer func() { silence() }()
 		finished := false
-		for chunk, err := range t.Model.Generate(ctx, req) {
-			if chunk.Delay != nil && err == nil { // no answer yet: the alarm stays set
-				if !yield(chunk, nil) {
-					return
-				}
-				continue
+		for chunk, err := range m.Generate(ctx, req) {
+			waits := chunk.Delay != nil && err == nil // no answer yet: the alarm stays set
+			if !waits {
+				silence()
 			}
-			silence()
-			if err != nil {
-				if late := ranOut(ctx); late != nil {
-					err = late
-				}
-				yield(chunk, err)
-				return
+			if late := ranOut(ctx); err != nil && late != nil {
+				err = late
 			}
 			finished = finished || chunk.Finish != ""
-			if !yield(chunk, nil) {
+			if !yield(chunk, err) || err != nil {
 				return
 			}
-			silence = alarm(t.opts.Between, "the model fell silent for %s in the middle of its answer")
+			if !waits {
+				silence = alarm(opts.Between, "the model fell silent for %s in the middle of its answer")
+			}
 		}
 		// A model may end quietly when its context does; half an answer must
 		// not pass for a whole one.
 		if late := ranOut(ctx); late != nil && !finished {
 			yield(runtime.Chunk{}, late)
 		}
-	}
+	}}
 }
 
 // ranOut returns the time that ended ctx, if one did.
