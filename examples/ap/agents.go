@@ -58,8 +58,8 @@ type enrichment struct {
 // earlier is an invoice of the same vendor and number that came before.
 type earlier struct {
 	RecordID string `json:"recordId"`
-	Total    money  `json:"total"`
-	Date     string `json:"date"`
+	Total    any    `json:"total"` // as a model may have it
+	Date     any    `json:"date"`
 }
 
 // enrich is the enricher: it finds the vendor, the order, and invoices that

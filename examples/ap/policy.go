@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"usher/tools/spend"
 )
 
 // Decisions of the approver.
@@ -91,7 +93,7 @@ func readPolicy(system string) (p policy, err error) {
 	}
 	p.vicePresident = m[3]
 	for i, to := range []*money{&p.alone, &p.manager} {
-		if *to, err = parseMoney(strings.ReplaceAll(strings.TrimRight(m[i+1], ".,"), ",", "")); err != nil {
+		if *to, err = spend.ParseMoney(strings.ReplaceAll(strings.TrimRight(m[i+1], ".,"), ",", "")); err != nil {
 			return p, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"usher/tools/spend"
 )
 
 func mustPolicy(t *testing.T) string {
@@ -20,7 +22,7 @@ func mustPolicy(t *testing.T) string {
 
 func euros(t *testing.T, s string) money {
 	t.Helper()
-	m, err := parseMoney(s)
+	m, err := spend.ParseMoney(s)
 	if err != nil {
 		t.Fatal(err)
 	}

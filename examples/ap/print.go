@@ -3,8 +3,10 @@ package ap
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 
+	"usher/caps/value"
 	"usher/venue/cli"
 )
 
@@ -83,20 +85,15 @@ func tall(list, separator string, cells ...any) (rows [][]any) {
 // printAttempts says what was tried, each refusal in the gate's words. What all
 // denials of one holder have in common is said with the first.
 func (r *report) printAttempts(p *cli.Page) {
-	counts := make(map[string]int)
-	said := make(map[string]bool)
+	counts, said := make(map[string]int), make(map[string]bool)
 	marks := map[string]cli.Styled{denied: p.Bad("denied "), refused: p.Bad("refused"), allowed: p.Good("allowed")}
 	for _, a := range r.Attempts {
 		counts[a.Outcome]++
-		words := a.Words
-		if what, held, ok := strings.Cut(words, " Your capabilities are: "); ok {
-			held, why, _ := strings.Cut(held, " Retrying the same call will not succeed — the denial is structural.")
-			if said[held] {
-				words = what + why
-			}
-			said[held] = true
-		}
 		p.Line("   ", a.Agent, "  ", marks[a.Outcome], "  ", a.What)
+		words, common, _ := strings.Cut(a.Words, " Your capabilities are: ")
+		if common != "" && !said[common] {
+			words, said[common] = a.Words, true
+		}
 		if words != "" {
 			p.Line("            ", p.Dim(words))
 		}
@@ -111,38 +108,12 @@ func (r *report) printAttempts(p *cli.Page) {
 
 // print shows what came of one invoice.
 func (i *processed) print(p *cli.Page) {
-	e, en, d := &i.Extraction, &i.Enrichment, &i.Decision
 	p.Head("What the scanner read")
-	rows := [][]any{
-		{"   vendor", e.Vendor},
-		{"   invoice number", e.Number},
-		{"   date", or(e.Date)},
-		{"   currency", or(e.Currency)},
-		{"   total", e.Total},
-		{"   terms", or(e.Terms)},
-		{"   purchase order", or(e.PurchaseOrder)},
-	}
-	for _, line := range e.Lines {
-		rows = append(rows, []any{"   line", line})
-	}
-	p.Table(rows)
+	p.Table(facts(i.Extraction))
 	p.Head("What the enricher found")
-	known, came := []string{"not on record", "not on record"}, "none"
-	if v := en.Vendor; v != nil {
-		known[0] = v.Name + ", " + v.Status + ", sanctions check " + v.Sanctions
-	}
-	if o := en.Order; o != nil {
-		known[1] = fmt.Sprintf("%s over %s %s of %s, %s", o.ID, o.Amount, o.Currency, o.Manager, o.Status)
-	}
-	if len(en.Earlier) > 0 {
-		came = "w/invoices/" + en.Earlier[0].RecordID
-	}
-	rows = [][]any{{"   vendor", known[0]}, {"   order", known[1]}, {"   came before", came}, {"   stored as", "w/invoices/" + en.RecordID}}
-	for _, problem := range en.Problems {
-		rows = append(rows, []any{"   problem", problem})
-	}
-	p.Table(rows)
+	p.Table(facts(i.Enrichment))
 	p.Head("What the approver decided")
+	d := &i.Decision
 	for _, rule := range d.Rules {
 		mark := p.Good("passed")
 		if !rule.Passed {
@@ -153,7 +124,23 @@ func (i *processed) print(p *cli.Page) {
 	p.Line("   ", d.paint(p), ": ", d.Reason)
 }
 
-func or(stated string) string { return cmp.Or(stated, "(not stated)") }
+// facts are the fields of a struct under their names in JSON, a row for each.
+func facts(of any) (rows [][]any) {
+	v := reflect.ValueOf(of)
+	for f := range v.Type().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		text := "not stated"
+		switch field := v.FieldByIndex(f.Index); {
+		case field.Kind() == reflect.String:
+			text = cmp.Or(field.String(), text)
+		case !field.IsZero():
+			raw, _ := value.Encode(field.Interface()) // a struct that was read from JSON
+			text = string(raw)
+		}
+		rows = append(rows, []any{"   " + name, text})
+	}
+	return rows
+}
 
 func (d *decision) paint(p *cli.Page) cli.Styled {
 	switch d.Decision {

@@ -126,8 +126,8 @@ func (d *decision) outcome() string { return outcome(d.Decision, d.EscalateTo) }
 func (r *report) judge(s show, p *processed, stored bool) {
 	got, to := p.Decision.outcome(), p.Decision.EscalateTo
 	var why []string
-	if p.Extraction.Total != s.total {
-		why = append(why, "was read with a total of "+p.Extraction.Total.String()+" instead of "+s.total.String())
+	if total := p.Extraction.Total.String(); total != s.total {
+		why = append(why, "was read with a total of "+total+" instead of "+s.total)
 	}
 	// Names come with titles, or without.
 	if p.Decision.Decision != s.decision || (to == "") != (s.escalateTo == "") || !strings.Contains(strings.ToLower(to), strings.ToLower(s.escalateTo)) {
