@@ -70,13 +70,14 @@ func (s *Book) Budget(ctx context.Context, name, called string, limits func() sp
 		b.SetLimits(limits())
 		return b, nil
 	}
-	past, err := s.read(ctx, name)
+	key := accountKey(name)
+	past, err := s.read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read what %s has spent: %w", called, err)
 	}
 	b := spend.NewAccount(name, called, limits(), past)
 	b.Wait(LongestWait)
-	a := &account{key: accountKey(name), budget: weak.Make(b), total: past}
+	a := &account{key: key, budget: weak.Make(b), total: past}
 	s.open[name] = a
 	goruntime.AddCleanup(b, func(a *account) { s.forget(name, a) }, a)
 	return b, nil
@@ -122,11 +123,11 @@ func (s *Book) Spent(ctx context.Context, name string) (spend.Amount, error) {
 	if b := s.used(name); b != nil {
 		return b.Spent(), nil
 	}
-	return s.read(ctx, name)
+	return s.read(ctx, accountKey(name))
 }
 
-func (s *Book) read(ctx context.Context, name string) (past spend.Amount, err error) {
-	raw, _, err := s.space.Get(ctx, accountKey(name))
+func (s *Book) read(ctx context.Context, key string) (past spend.Amount, err error) {
+	raw, _, err := s.space.Get(ctx, key)
 	if err != nil || raw == nil {
 		return past, err
 	}

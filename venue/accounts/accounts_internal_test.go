@@ -115,7 +115,7 @@ func TestRemovedAccountsStayRemoved(t *testing.T) {
 		if i == 3 {
 			want = spend.Amount{Calls: 2, Tokens: 14}
 		}
-		if got, err := s.read(t.Context(), b.Account()); err != nil || got != want {
+		if got, err := s.read(t.Context(), accountKey(b.Account())); err != nil || got != want {
 			t.Errorf("%s has spent %+v, %v, want %+v", b.Account(), got, err, want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestTotalsThatOvertakeEachOther(t *testing.T) {
 				}
 				s.written(ctx, drafts[i], true)
 			}
-			if got, err := s.read(ctx, "a"); err != nil || got.Calls != 2 {
+			if got, err := s.read(ctx, accountKey("a")); err != nil || got.Calls != 2 {
 				t.Errorf("stored is %+v, %v, want 2 calls", got, err)
 			}
 			if drafts := s.draft(ctx, puts[0], nil); len(drafts) > 0 {
@@ -248,7 +248,7 @@ func TestWhatIsStoredWhen(t *testing.T) {
 	}
 	s.Hold(ctx)
 	for account, want := range map[string]int64{"free": 0, "bound": 1} {
-		if got, err := s.read(ctx, account); err != nil || got.Calls != want {
+		if got, err := s.read(ctx, accountKey(account)); err != nil || got.Calls != want {
 			t.Errorf("before the call %s has spent %+v, %v, want %d calls", account, got, err, want)
 		}
 	}

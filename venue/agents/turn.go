@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/prompt"
 	"usher/runtime"
 	"usher/tools"
@@ -183,7 +184,7 @@ func (r *Room) start(ctx context.Context, auth tools.Authority, spec runs.Spec, 
 // turn runs one turn as the work of a run, within the budgets that bound it.
 func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.RawMessage, error) {
 	k := c.entry.key
-	name := k.String() + "/" + c.session.ID()
+	name := k.owner.String() + "/" + k.id + "/" + c.session.ID()
 	if c.actor.Authority.Within(name) {
 		return nil, fmt.Errorf("agent %s, session %s: %w", k.id, c.session.ID(), errWaitsForItself)
 	}
@@ -210,5 +211,5 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 	if last.Output != nil {
 		return last.Output, nil
 	}
-	return json.Marshal(last.Text)
+	return value.AppendString(nil, last.Text), nil
 }

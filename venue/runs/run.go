@@ -42,6 +42,7 @@ type Run struct {
 
 	mu        sync.Mutex
 	rec       Record
+	key, mark string          // where it is stored, and marked as open
 	output    json.RawMessage // of a run that is complete, whole
 	err       error           // how it ended
 	seq       uint64          // of its own log
@@ -229,14 +230,16 @@ func (r *Run) draft(put map[string][]byte) (del []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rec.Updated = r.book.opts.Now().UnixMilli()
-	if put[runKey(r.owner, r.rec.ID)], err = r.rec.encode(); err != nil {
+	if r.key == "" {
+		r.key, r.mark = runKey(r.owner, r.rec.ID), openKey(r.owner, r.rec.ID)
+	}
+	if put[r.key], err = r.rec.encode(); err != nil {
 		return nil, err
 	}
-	mark := openKey(r.owner, r.rec.ID)
 	if r.rec.Status != Started {
-		return []string{mark}, nil
+		return []string{r.mark}, nil
 	}
-	put[mark] = []byte{}
+	put[r.mark] = []byte{}
 	return nil, nil
 }
 
