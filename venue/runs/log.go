@@ -34,7 +34,8 @@ type sessionLog struct {
 	marked   bool      // that messages wait is stored
 	waiting  []logged  // entries that the next batch takes along
 	size     int       // of them, in bytes
-	total    int       // bytes of the log that are in memory
+	sizes    []int     // of the entries from head.From on, which the next request needs, in bytes
+	total    int       // of those
 	direct   []uint64  // decisions on direct calls that have no outcome yet
 	outcomes []outcome // of direct calls: written with their results
 	failed   error     // why a batch could not be written: the log takes nothing more
@@ -55,10 +56,10 @@ type logged struct {
 	raw []byte
 }
 
-func newLog(b *Book, of tools.Life, id, key string, head Head, size int) *sessionLog {
+func newLog(b *Book, of tools.Life, id, key string, head Head) *sessionLog {
 	head.ID = id
 	return &sessionLog{
-		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head, total: size,
+		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head,
 		expect: make(map[string]uint64), put: make(map[string][]byte),
 	}
 }
@@ -124,8 +125,7 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		}
 		l.waiting = append(l.waiting, logged{l.key(e.Seq), raw})
 		l.size += len(raw)
-		l.total += len(raw)
-		l.unsaved = l.head.add(&e) || l.unsaved
+		l.unsaved = l.has(&e, len(raw)) || l.unsaved
 		if e.Run != "" {
 			r.logged(&e)
 		}
@@ -135,6 +135,21 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		return nil
 	}
 	return l.flush(ctx)
+}
+
+// has takes an entry of so many bytes into the head, and lets go of those that a
+// summary stands for. It reports whether the head is to be stored.
+func (l *sessionLog) has(e *runtime.Entry, bytes int) (store bool) {
+	from := l.head.From
+	if e.Seq > l.head.Seq {
+		store = l.head.add(e)
+	}
+	l.sizes, l.total = append(l.sizes, bytes), l.total+bytes
+	for ; from > 0 && from < l.head.From && len(l.sizes) > 0; from++ {
+		l.total -= l.sizes[0]
+		l.sizes = l.sizes[1:]
+	}
+	return store
 }
 
 // waitsForBatch reports whether an event may wait: the decision on the call, the

@@ -32,7 +32,7 @@ func (s *Sessions) init(b *Book) { s.book, s.open = b, make(map[string]*Session)
 // Bounds of the sessions that stay in memory when nobody uses them.
 const (
 	MaxIdle      = 1024
-	MaxIdleBytes = 4 << 20 // of their logs, as far as they are in memory
+	MaxIdleBytes = 16 << 20 // of their logs, as far as the next request needs them
 )
 
 // Session is a conversation that is open.
@@ -109,37 +109,33 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 	if head.Seq == 0 && mustExist {
 		return nil, nil, &NoSessionError{of.Agent(), id}
 	}
-	past, size, err := s.past(ctx, of, id, head)
+	log := newLog(s.book, of, id, key, head)
+	past, err := s.past(ctx, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range past {
-		if past[i].Seq > head.Seq {
-			head.add(&past[i])
-		}
-	}
-	log := newLog(s.book, of, id, key, head, size)
 	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
 	open := s.add(key, made)
 	return open, func() { s.release(key, open) }, nil
 }
 
-// past reads what the next request needs of a session, and how many bytes that is.
-func (s *Sessions) past(ctx context.Context, of tools.Life, id string, head Head) (past []runtime.Entry, size int, err error) {
-	if head.Seq == 0 {
-		return nil, 0, nil
+// past reads what the next request needs of a session.
+func (s *Sessions) past(ctx context.Context, log *sessionLog) (past []runtime.Entry, err error) {
+	if log.head.Seq == 0 {
+		return nil, nil
 	}
-	for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(of, id), entryKey(of, id, head.From)) {
+	for row, err := range store.Rows(ctx, s.book.opts.Store, string(log.below), log.key(log.head.From)) {
 		var e runtime.Entry
 		if err == nil {
 			err = json.Unmarshal(row.Value, &e)
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		past, size = append(past, e), size+len(row.Value)
+		past = append(past, e)
+		log.has(&e, len(row.Value))
 	}
-	return past, size, nil
+	return past, nil
 }
 
 func (s *Sessions) use(key string) *Session {

@@ -1,0 +1,31 @@
+package runs
+
+import (
+	"testing"
+	"time"
+
+	"usher/runtime"
+)
+
+// What a session holds in memory is what follows its last summary, whether its log
+// is written or read.
+func TestSizeOfASessionAfterSummaries(t *testing.T) {
+	at := time.Unix(1, 0)
+	for name, stored := range map[string]uint64{"written": 0, "read": 30} {
+		l := newLog(nil, "did:key:x/clerk/1", "main", "head", Head{Seq: stored, Began: at, From: min(stored, 1)})
+		for seq := uint64(1); seq <= 30; seq++ {
+			e := runtime.Entry{Seq: seq, Time: at, Event: runtime.TurnStarted{Text: "hello"}}
+			if seq > stored && seq%10 == 0 {
+				e.Event = runtime.Compacted{Through: seq - 3}
+			}
+			l.has(&e, 100)
+		}
+		want := 3 * 100 // the summary of 28 turns, and the two turns before it
+		if stored > 0 {
+			want = 30 * 100
+		}
+		if l.total != want || len(l.sizes) != want/100 {
+			t.Errorf("%s: it holds %d bytes of %d entries, want %d", name, l.total, len(l.sizes), want)
+		}
+	}
+}
