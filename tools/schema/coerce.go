@@ -21,8 +21,9 @@ func (s *Schema) Coerce(ctx context.Context, raw json.RawMessage, charge Charge)
 		if v, err = value.Decode(raw, maxCoerced); err != nil {
 			return nil, err
 		}
-	} else if d := defaultOf(s.root, 0); d != nil {
-		v = copyOf(*d)
+	} else {
+		d, _ := defaultOf(s.root, 0)
+		v = copyOf(d)
 	}
 	v = c.to(s.root, v, 0)
 	if c.err != nil {
@@ -59,17 +60,13 @@ func (c *coercion) to(p *part, v any, chain int) any {
 	if p.types != nil {
 		v = convert(v, p.types)
 	}
-	v = c.choose(p.oneOf, c.choose(p.anyOf, v, chain+1), chain+1)
+	v = c.choose(p.lists["oneOf"], c.choose(p.lists["anyOf"], v, chain+1), chain+1)
 	switch v := v.(type) {
 	case map[string]any:
 		c.fields(p, v, chain)
 	case []any:
 		for i, item := range v {
-			sub := p.items
-			if i < len(p.first) {
-				sub = p.first[i]
-			}
-			v[i] = c.inside(sub, item)
+			v[i] = c.inside(p.item(i), item)
 		}
 	}
 	return v
@@ -95,16 +92,16 @@ func (c *coercion) choose(choice []*part, v any, chain int) any {
 }
 
 func (c *coercion) fields(p *part, v map[string]any, chain int) {
-	for key, sub := range p.properties {
+	for key, sub := range p.named["properties"] {
 		if _, given := v[key]; given {
 			continue
 		}
-		if d := defaultOf(sub, chain); d != nil && c.weigh(*d) {
-			v[key] = copyOf(*d)
+		if d, ok := defaultOf(sub, chain); ok && c.weigh(d) {
+			v[key] = copyOf(d)
 		}
 	}
 	for key, item := range v {
-		sub := p.properties[key]
+		sub := p.named["properties"][key]
 		known := sub != nil
 		item = c.inside(sub, item)
 		for _, by := range p.patterns {
@@ -114,7 +111,7 @@ func (c *coercion) fields(p *part, v map[string]any, chain int) {
 			}
 		}
 		if !known {
-			item = c.inside(p.additional, item)
+			item = c.inside(p.subs["additionalProperties"], item)
 		}
 		v[key] = item
 	}
@@ -134,9 +131,9 @@ func (c *coercion) inside(p *part, v any) any {
 }
 
 // defaultOf finds the default of a schema, its own or that of what it refers to.
-func defaultOf(p *part, chain int) *any {
-	if p.defaultTo != nil || !p.refs || chain > maxChain {
-		return p.defaultTo
+func defaultOf(p *part, chain int) (v any, ok bool) {
+	if v, ok = p.raw["default"]; ok || !p.refs || chain > maxChain {
+		return v, ok
 	}
 	return defaultOf(p.all[0], chain+1)
 }

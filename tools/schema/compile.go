@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"usher/caps/value"
@@ -46,7 +45,9 @@ func newCompiler(ctx context.Context, document any, charge Charge) *compiler {
 }
 
 func compile(ctx context.Context, document any, charge Charge) (*part, error) {
-	if err := newJudge(ctx, charge).judge(metaPart(), document); err != nil {
+	j := newJudge(ctx, charge)
+	j.weigh(document)
+	if err := j.judge(metaPart(), document); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	c := newCompiler(ctx, document, charge)
@@ -93,13 +94,12 @@ func (c *compiler) part(raw any, at string, base *url.URL) *part {
 		c.fail(at, "there are more than %d schemas: write fewer", maxParts)
 		return always
 	}
-	p := new(part)
+	p := &part{raw: m}
 	c.parts[at] = p
 	if len(c.parts)%unit == 0 {
 		c.pay(1, 0)
 	}
-	k := &keywords{c, m, at, c.identify(m, at, base)}
-	k.fill(p)
+	c.fill(p, at, c.identify(m, at, base))
 	return p
 }
 
@@ -183,8 +183,8 @@ func (c *compiler) at(pointer string, base *url.URL) *part {
 		c.err = fmt.Errorf("schema refers to #%s, where nothing is", pointer)
 		return nil
 	}
-	if !slices.Contains([]string{"object", "boolean"}, value.Kind(v)) {
-		c.fail(pointer, "expected a schema, an object or true or false, got %s", value.Kind(v))
+	if kind := value.Kind(v); kind != "object" && kind != "boolean" {
+		c.fail(pointer, "expected a schema, an object or true or false, got %s", kind)
 	}
 	return c.part(v, pointer, base)
 }

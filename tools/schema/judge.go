@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"usher/caps/value"
 )
@@ -126,110 +125,23 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 	if p.types != nil && !slices.ContainsFunc(p.types, func(t string) bool { return j.isOf(v, t) }) {
 		return j.mistyped(p.types, v)
 	}
-	if e == nil && (p.otherFields != nil || p.otherItems != nil) {
+	if e == nil && (p.subs["unevaluatedProperties"] != nil || p.subs["unevaluatedItems"] != nil) {
 		e = make(evaluated)
 	}
-	found = j.whole(p, v)
 	for _, sub := range p.all {
 		found = append(found, j.apply(sub, v, chain+1, e)...)
 	}
-	if j.settled(found) {
-		return found
+	for keyword, raw := range p.raw {
+		if j.settled(found) {
+			return found
+		}
+		found = append(found, j.rule(p, keyword, raw, v, chain+1, e)...)
 	}
-	found = append(found, j.alternatives(p, v, chain+1, e)...)
 	switch v := v.(type) {
 	case map[string]any:
-		found = append(found, j.object(p, v, chain+1, e)...)
+		found = append(found, j.object(p, v, e)...)
 	case []any:
 		found = append(found, j.array(p, v, e)...)
-	case string:
-		if p.pattern != nil && j.spend(p.pattern.cost(v)) && !p.pattern.MatchString(v) {
-			found = append(found, j.misfit("%s does not match the pattern %s", value.Show(v), p.pattern)...)
-		}
-	}
-	return found
-}
-
-// whole checks v by rules that do not look into its parts.
-func (j *judge) whole(p *part, v any) (found misfits) {
-	n, number := v.(json.Number)
-	if number && p.numbers != nil && !j.exact(n) {
-		return nil
-	}
-	for _, one := range p.values {
-		if j.weigh(v) && !one.keys[keyOf(v)] {
-			found = append(found, j.misfit("%s, got %s", one.words, value.Show(v))...)
-		}
-	}
-	if number && p.numbers != nil {
-		r := ratOf(n)
-		for _, b := range p.numbers {
-			if !b.fits(r, b.bound) {
-				found = append(found, j.misfit("expected %s, got %s", b.words, n)...)
-			}
-		}
-	}
-	if len(p.sizes) == 0 {
-		return found
-	}
-	kind, size := value.Kind(v), 0
-	switch v := v.(type) {
-	case string:
-		size = utf8.RuneCountInString(v)
-	case []any:
-		size = len(v)
-	case map[string]any:
-		size = len(v)
-	}
-	for _, s := range p.sizes {
-		switch {
-		case s.kind != kind:
-		case s.least && size < s.n:
-			found = append(found, j.misfit("expected at least %d %s, got %d", s.n, units[kind], size)...)
-		case !s.least && size > s.n:
-			found = append(found, j.misfit("expected at most %d %s, got %d", s.n, units[kind], size)...)
-		}
-	}
-	return found
-}
-
-func (j *judge) alternatives(p *part, v any, chain int, e evaluated) (found misfits) {
-	if p.anyOf != nil {
-		fits := 0
-		for _, sub := range p.anyOf { // all, for what they evaluate
-			if j.fits(sub, v, chain, e) {
-				fits++
-			}
-		}
-		if fits == 0 {
-			found = append(found, j.none(p.anyOf, v, chain)...)
-		}
-	}
-	if p.oneOf != nil {
-		var fits []int
-		for i, sub := range p.oneOf {
-			if j.fits(sub, v, chain, e) {
-				fits = append(fits, i+1)
-			}
-		}
-		switch {
-		case len(fits) == 0:
-			found = append(found, j.none(p.oneOf, v, chain)...)
-		case len(fits) > 1:
-			found = append(found, j.misfit("fits the alternatives %d and %d, where exactly one may fit", fits[0], fits[1])...)
-		}
-	}
-	if p.not != nil && j.fits(p.not, v, chain, nil) {
-		found = append(found, j.misfit("fits what the schema excludes")...)
-	}
-	if p.when != nil {
-		next := p.otherwise
-		if j.fits(p.when, v, chain, e) {
-			next = p.then
-		}
-		if next != nil {
-			found = append(found, j.apply(next, v, chain, e)...)
-		}
 	}
 	return found
 }
@@ -270,13 +182,13 @@ func (j *judge) weigh(v any) bool {
 	case map[string]any:
 		for _, item := range v {
 			if !j.weigh(item) {
-				return false
+				break
 			}
 		}
 	case []any:
 		for _, item := range v {
 			if !j.weigh(item) {
-				return false
+				break
 			}
 		}
 	case string:
@@ -309,14 +221,12 @@ func (e evaluated) note(at any) {
 	}
 }
 
+// isOf reports whether v is of a type.
 func (j *judge) isOf(v any, kind string) bool {
-	if n, ok := v.(json.Number); ok {
-		return kind == "number" || kind == "integer" && j.isWhole(n)
+	n, number := v.(json.Number)
+	if !number || kind != "integer" {
+		return value.Kind(v) == kind
 	}
-	return value.Kind(v) == kind
-}
-
-func (j *judge) isWhole(n json.Number) bool {
 	if _, err := n.Int64(); err == nil {
 		return true
 	}

@@ -44,9 +44,6 @@ var (
 	unescaper = strings.NewReplacer("~0", "~", "~1", "/")
 )
 
-// escape writes a name as it stands in a JSON pointer.
-func escape(name string) string { return escaper.Replace(name) }
-
 // pointerNames are the names in a JSON pointer.
 func pointerNames(pointer string) []string {
 	if pointer == "" {
@@ -61,13 +58,9 @@ func pointerNames(pointer string) []string {
 
 // pointerPlace is the place that a pointer of the compiler leads to.
 func pointerPlace(pointer string) string {
-	var at []step
+	var b strings.Builder
 	for _, name := range pointerNames(pointer) {
-		s := step{name, -1}
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 {
-			s.index = i
-		}
-		at = append(at, s)
+		b.WriteString(value.Place(name))
 	}
-	return place(at)
+	return strings.TrimPrefix(b.String(), ".")
 }

@@ -44,9 +44,6 @@ func Compile(ctx context.Context, doc json.RawMessage, charge Charge) (*Schema, 
 		return nil, fmt.Errorf("schema of %d bytes is larger than %d: make it smaller", len(doc), maxBytes)
 	}
 	v, err := value.Decode(doc, maxDepth)
-	if err == nil {
-		err = vet(v)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}

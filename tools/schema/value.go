@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,28 +18,8 @@ const (
 	maxExponent   = 400 // above that of any 64-bit float
 )
 
-// vet bounds the numbers of a document, because comparing them is exact:
-// 1e1000000 would take a megabyte.
-func vet(v any) error {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, item := range v {
-			if err := vet(item); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if err := vet(item); err != nil {
-				return err
-			}
-		}
-	case json.Number:
-		return vetNumber(v.String())
-	}
-	return nil
-}
-
+// vetNumber bounds a number, because comparing them is exact: 1e1000000 would
+// take a megabyte.
 func vetNumber(text string) error {
 	if len(text) > maxDigits {
 		return fmt.Errorf("a number of %d characters is too long: %d is the most", len(text), maxDigits)
@@ -51,6 +32,14 @@ func vetNumber(text string) error {
 		return fmt.Errorf("the number %s is out of range: exponents go from -%d to %d", text, maxExponent, maxExponent)
 	}
 	return nil
+}
+
+func ratOf(n json.Number) *big.Rat {
+	r, ok := new(big.Rat).SetString(n.String())
+	if !ok {
+		return new(big.Rat) // never: the text was decoded as a number
+	}
+	return r
 }
 
 // keyOf is the same text for values that are equal as JSON, and for no others.
