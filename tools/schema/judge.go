@@ -131,11 +131,11 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 	for _, sub := range p.all {
 		found = append(found, j.apply(sub, v, chain+1, e)...)
 	}
-	for keyword, raw := range p.raw {
+	for _, keyword := range p.rules {
 		if j.settled(found) {
 			return found
 		}
-		found = append(found, j.rule(p, keyword, raw, v, chain+1, e)...)
+		found = append(found, j.rule(p, keyword, v, chain+1, e)...)
 	}
 	switch v := v.(type) {
 	case map[string]any:

@@ -14,6 +14,7 @@ type part struct {
 	never bool           // false as a schema
 	raw   map[string]any // its keywords
 	types []string
+	rules []string // the keywords that [judge.rule] knows
 
 	all      []*part // which apply to the same value: $ref first, then allOf
 	refs     bool    // the first of all is a $ref
@@ -66,6 +67,9 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(p.raw)) {
 		c.below(p, keyword, at+"/"+keyword, base)
+		if numberRules[keyword].fits != nil || sizeRules[keyword].kind != "" || slices.Contains(otherRules, keyword) {
+			p.rules = append(p.rules, keyword)
+		}
 	}
 	if one, ok := p.raw["type"].(string); ok {
 		p.types = []string{one}

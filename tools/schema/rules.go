@@ -35,8 +35,15 @@ var sizeRules = map[string]struct {
 	"maxProperties": {"object", "fields", false},
 }
 
+// otherRules are the other keywords that are judged one by one.
+var otherRules = []string{
+	"enum", "const", "pattern", "anyOf", "oneOf", "not", "if", "required", "dependentRequired", "dependentSchemas", "dependencies",
+	"propertyNames", "contains", "uniqueItems",
+}
+
 // rule judges v by one keyword of p, where that looks at nothing beside it.
-func (j *judge) rule(p *part, keyword string, raw, v any, chain int, e evaluated) (found misfits) {
+func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (found misfits) {
+	raw := p.raw[keyword]
 	if rule, ok := numberRules[keyword]; ok {
 		n, isNumber := v.(json.Number)
 		bound, stated := raw.(json.Number)
