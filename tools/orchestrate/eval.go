@@ -19,91 +19,85 @@ const maxInput = 4 << 20
 
 var errTooLarge = fmt.Errorf("it grows above %d bytes: pass on less", maxInput)
 
-func (c constant) eval(*run) (any, error) { return c.value, nil }
-
-func (m mapping) eval(r *run) (any, error) {
-	out := make(map[string]any, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		v, err := m[key].eval(r)
-		if err != nil {
-			return nil, value.Within("."+key, err)
+// eval returns the value of a spec that a reader took.
+func (r *run) eval(spec any) (any, error) {
+	switch spec := spec.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(spec))
+		for _, key := range slices.Sorted(maps.Keys(spec)) {
+			v, err := r.eval(spec[key])
+			if err != nil && !r.ahead {
+				return nil, value.Within("."+key, err)
+			}
+			out[key] = v
 		}
-		out[key] = v
+		return out, nil
+	case []any:
+		switch spec[0] {
+		case "const":
+			return spec[1], nil
+		case "concat":
+			return r.concat(spec[1:])
+		}
+		return r.refer(spec)
 	}
-	return out, nil
+	return spec, nil
 }
 
-func (s reference) eval(r *run) (any, error) {
-	v := r.input
-	if s.step != fromInput {
-		v = r.outputs[s.step]
+// refer follows a path in the input, or in what a step returned.
+func (r *run) refer(spec []any) (any, error) {
+	v, source := r.input, "the input"
+	if n, ok := spec[0].(json.Number); ok {
+		step, _ := strconv.Atoi(n.String())
+		v, source = r.outputs[step], fmt.Sprintf("what step %d returned", step)
 	}
-	for _, element := range s.path {
+	for _, element := range spec[1:] {
 		next, ok := value.At(v, fmt.Sprint(element))
 		if !ok {
-			return nil, fmt.Errorf("%s is missing: there is no %s in %s", s, value.Show(element), s.source())
+			return nil, fmt.Errorf("%s is missing: there is no %s in %s", value.Show(spec), value.Show(element), source)
 		}
 		v = next
 	}
 	return v, r.take(v)
 }
 
-func (s reference) String() string {
-	head := any("input")
-	if s.step != fromInput {
-		head = s.step
-	}
-	return value.Show(append([]any{head}, s.path...))
-}
-
-func (s reference) source() string {
-	if s.step == fromInput {
-		return "the input"
-	}
-	return fmt.Sprintf("what step %d returned", s.step)
-}
-
-func (c concat) eval(r *run) (any, error) {
-	parts := make([]any, len(c.parts))
-	arrays := 0
-	for i, part := range c.parts {
-		v, err := part.eval(r)
+// concat joins texts, or arrays.
+func (r *run) concat(specs []any) (any, error) {
+	var text strings.Builder
+	var odd error // the first part that is no text
+	list, lists := []any{}, 0
+	for i, spec := range specs {
+		at := fmt.Sprintf("[%d]", i+1)
+		part, err := r.eval(spec)
 		if err != nil {
-			return nil, value.Within(fmt.Sprintf("[%d]", i+1), err)
+			return nil, value.Within(at, err)
 		}
-		if _, ok := v.([]any); ok {
-			arrays++
-		}
-		parts[i] = v
-	}
-	if arrays == len(parts) {
-		var joined []any
-		for _, part := range parts {
-			joined = append(joined, part.([]any)...)
-		}
-		if joined == nil {
-			joined = []any{}
-		}
-		return joined, nil
-	}
-	var b strings.Builder
-	for i, part := range parts {
 		switch part := part.(type) {
 		case string:
-			b.WriteString(part)
-		case json.Number:
-			b.WriteString(part.String())
-		case bool:
-			b.WriteString(strconv.FormatBool(part))
-		default:
-			return nil, value.Within(fmt.Sprintf("[%d]", i+1), fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, value.A(part)))
+			text.WriteString(part)
+			continue
+		case json.Number, bool:
+			fmt.Fprint(&text, part)
+			continue
+		case []any:
+			list, lists = append(list, part...), lists+1
+		}
+		if odd == nil {
+			odd = value.Within(at, fmt.Errorf(`is %s: "concat" joins texts, numbers and booleans, or arrays alone`, value.A(part)))
 		}
 	}
-	return b.String(), nil
+	switch {
+	case lists == len(specs):
+		return list, nil
+	case odd != nil:
+		return nil, odd
+	}
+	return text.String(), nil
 }
 
 // take charges a value to what is being put together.
 func (r *run) take(v any) error {
+	r.left -= 2
 	switch v := v.(type) {
 	case string:
 		r.left -= len(v)
@@ -123,20 +117,42 @@ func (r *run) take(v any) error {
 			}
 		}
 	}
-	if r.left -= 2; r.left < 0 {
+	if r.left < 0 {
 		return errTooLarge
 	}
 	return nil
 }
 
 // build evaluates a spec to JSON.
-func (r *run) build(s spec) (json.RawMessage, error) {
+func (r *run) build(spec any) (json.RawMessage, error) {
 	r.left = maxInput
-	v, err := s.eval(r)
+	v, err := r.eval(spec)
 	if err != nil {
 		return nil, err
 	}
 	return value.Encode(v)
+}
+
+// foretold returns what a run on the input would start. Of the inputs of steps
+// it has what does not come of other steps, and null in the place of the rest. It
+// returns nil where that is more than one step may be given: looking ahead must not
+// cost more than the run.
+func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
+	whole, err := decode(input)
+	if err != nil {
+		return nil
+	}
+	// Without outputs a reference to a step finds nothing.
+	r := &run{plan: p, input: whole, outputs: make([]any, len(p.steps)), left: maxInput, ahead: true}
+	out := make([]tools.Invocation, len(p.steps))
+	for i, s := range p.steps {
+		given, _ := r.eval(s.input) // what fails here fails in the run, too, before the step starts
+		if r.left < 0 {
+			return nil
+		}
+		out[i] = tools.Invocation{Operation: s.op, Input: value.Append(nil, given)}
+	}
+	return out
 }
 
 // decodeFor is [decode] of a value that a run keeps, which takes a multiple of its

@@ -1,33 +1,32 @@
 package orchestrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"usher/caps"
 	"usher/caps/value"
+	"usher/tools"
 	"usher/tools/schema"
 )
 
 // Plan is a compiled orchestration. It is immutable and safe for concurrent use.
 type Plan struct {
 	path          string
-	title         string
 	description   string
 	input, output *schema.Schema
-	steps         []step
-	result        spec
+	steps         []*step
+	result        any // a spec
 }
 
 type step struct {
 	number int
 	name   string
 	op     string
-	input  spec
+	input  any // a spec
 	strict bool
 	needs  []int // steps that must be complete before, sorted
 }
@@ -59,8 +58,8 @@ func Compile(ctx context.Context, path string, doc json.RawMessage, charge schem
 }
 
 // Check says whether a value may be stored where operations are kept, and pays as
-// [Compile] does. It is nil
-// for a value that is no operation at all, and for one of another adapter.
+// [Compile] does. It is nil for a value that is no operation at all, and for one of
+// another adapter.
 func Check(ctx context.Context, v any, charge schema.Charge) error {
 	operation, callable := value.At(v, "operation")
 	if !callable {
@@ -68,14 +67,14 @@ func Check(ctx context.Context, v any, charge schema.Charge) error {
 	}
 	fields, ok := operation.(map[string]any)
 	if !ok {
-		return fmt.Errorf(`operation: it is not an object: write {"adapter":"covia:read"} or {"adapter":%q,"steps":[…]}`, Adapter)
+		return fmt.Errorf(`operation: it is not an object: write {"adapter":"covia:read"} or {"adapter":%q,"steps":[…]}`, adapter)
 	}
-	adapter, _ := fields["adapter"].(string)
-	if adapter == "" {
-		return fmt.Errorf(`operation.adapter: it is missing or not a string: write the operation to run, for example "covia:read", or %q`, Adapter)
+	name, _ := fields["adapter"].(string)
+	if name == "" {
+		return fmt.Errorf(`operation.adapter: it is missing or not a string: write the operation to run, for example "covia:read", or %q`, adapter)
 	}
 	_, steps := fields["steps"]
-	if kind, _ := value.At(v, "type"); adapter != Adapter && !steps && kind != "orchestration" {
+	if kind, _ := value.At(v, "type"); name != adapter && !steps && kind != "orchestration" {
 		return nil
 	}
 	if _, err := parse(ctx, value.Append(nil, v), charge); err != nil {
@@ -84,68 +83,29 @@ func Check(ctx context.Context, v any, charge schema.Charge) error {
 	return nil
 }
 
-func (p *Plan) readSteps(list []stepForm) error {
-	named := make(map[string]int)
-	for n, d := range list {
-		at := fmt.Sprintf("operation.steps[%d]", n)
-		if other, taken := named[d.Name]; taken && d.Name != "" {
-			return fmt.Errorf("%s.name: step %d is called %q already: choose another name", at, other, d.Name)
-		}
-		named[d.Name] = n
-		r := reader{step: n, steps: len(list), needs: make(map[int]bool)}
-		s := step{number: n, name: d.Name, op: d.Op, strict: d.Strict}
-		var err error
-		if s.input, err = r.input(d.Input, at+".input"); err != nil {
-			return err
-		}
-		for i, before := range d.After {
-			if err := r.earlier(before, fmt.Sprintf("%s.after[%d]", at, i)); err != nil {
-				return err
+// Operation makes the plan callable. It needs invoke on the path of the plan;
+// what the steps need is checked at each step, within what the authors of the plan
+// may do then.
+func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
+	return tools.Define(tools.Definition{
+		Path:        p.path,
+		Description: cmp.Or(p.description, fmt.Sprintf("Orchestration %s.", p.path)),
+		Input:       p.input,
+		Output:      p.output,
+		Needs:       func(json.RawMessage) []caps.Request { return []caps.Request{caps.Need("invoke", p.path)} },
+		Exclusive:   true, // its steps may touch anything
+		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
+		Starts:      p.foretold,
+		Authors:     authors,
+		Run: func(ctx context.Context, call tools.Call, input json.RawMessage) (any, error) {
+			decoded, err := decodeFor(ctx, call, input)
+			if err != nil {
+				return nil, fmt.Errorf("input: %w", err)
 			}
-			r.needs[before] = true
-		}
-		s.needs = slices.Sorted(maps.Keys(r.needs))
-		p.steps = append(p.steps, s)
-	}
-	return nil
-}
-
-// input compiles the input of a step. What can never be an object is refused.
-func (r *reader) input(raw json.RawMessage, at string) (spec, error) {
-	if len(raw) == 0 {
-		return mapping{}, nil
-	}
-	v, err := decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	s, err := r.read(v, at, 0)
-	if err != nil {
-		return nil, err
-	}
-	switch s := s.(type) {
-	case constant:
-		if _, ok := s.value.(map[string]any); !ok {
-			return nil, fmt.Errorf(`%s: it is %s: an operation takes an object: write {"field":spec}`, at, value.A(s.value))
-		}
-	case concat:
-		return nil, fmt.Errorf(`%s: "concat" makes no object: write {"field":["concat",…]}`, at)
-	}
-	return s, nil
-}
-
-// readResult compiles the result; without one it is what the last step returns.
-func (p *Plan) readResult(raw json.RawMessage) error {
-	n := len(p.steps)
-	if len(raw) == 0 {
-		p.result = reference{step: n - 1}
-		return nil
-	}
-	v, err := decode(raw)
-	if err != nil {
-		return fmt.Errorf("operation.result: %w", err)
-	}
-	r := reader{step: n, steps: n, needs: make(map[int]bool)}
-	p.result, err = r.read(v, "operation.result", 0)
-	return err
+			return jobs.Orchestrate(ctx, call, p.path, input, func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error) {
+				n := len(p.steps)
+				return (&run{plan: p, call: call, write: record, input: decoded, outputs: make([]any, n), records: make([]Step, n)}).whole(ctx)
+			})
+		},
+	})
 }

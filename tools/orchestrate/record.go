@@ -43,20 +43,18 @@ type Step struct {
 
 // stepError says which step of a run failed.
 type stepError struct {
-	N    int
-	Name string
-	Err  error
+	*step
+	err error
 }
 
 func (e *stepError) Error() string {
-	s := step{number: e.N, name: e.Name}
-	cause := e.Err
+	cause := e.err
 	if errors.Is(cause, tools.ErrTooDeep) { // of all levels, the deepest says enough
 		for at, ok := errors.AsType[*stepError](cause); ok; at, ok = errors.AsType[*stepError](cause) {
-			cause = at.Err
+			cause = at.err
 		}
 	}
-	return fmt.Sprintf("%s failed: %v", &s, cause)
+	return fmt.Sprintf("%s failed: %v", e.step, cause)
 }
 
-func (e *stepError) Unwrap() error { return e.Err }
+func (e *stepError) Unwrap() error { return e.err }

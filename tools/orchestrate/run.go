@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"usher/caps/value"
@@ -24,7 +25,8 @@ type run struct {
 	input   any
 	outputs []any
 	records []Step
-	left    int // bytes that the spec at hand may still take
+	left    int  // bytes that the spec at hand may still take
+	ahead   bool // it only looks what it would start: what cannot be known yet is null
 
 	failure error
 	cancel  context.CancelFunc
@@ -32,10 +34,26 @@ type run struct {
 
 // outcome is what a worker hands back.
 type outcome struct {
-	step   int
+	step   *step
 	output json.RawMessage
 	value  any
 	err    error
+}
+
+// whole runs the plan.
+func (r *run) whole(ctx context.Context) (output json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			output, err = nil, &tools.PanicError{Operation: r.plan.path, Value: v}
+		}
+	}()
+	if err := r.all(ctx); err != nil {
+		return nil, err
+	}
+	if output, err = r.build(r.plan.result); err != nil {
+		return nil, value.Within("result", err)
+	}
+	return output, nil
 }
 
 // all runs the steps. When it returns, none of them is running any more.
@@ -53,8 +71,8 @@ func (r *run) all(ctx context.Context) error {
 	running := 0
 	for {
 		for r.failure == nil && running < maxParallel {
-			s, ok := r.ready()
-			if !ok {
+			s := r.ready()
+			if s == nil {
 				break
 			}
 			if input, ok := r.start(ctx, s); ok {
@@ -72,22 +90,15 @@ func (r *run) all(ctx context.Context) error {
 	return r.failure
 }
 
-// ready returns the first step that waits for nothing.
-func (r *run) ready() (*step, bool) {
-next:
-	for i := range r.plan.steps {
-		s := &r.plan.steps[i]
-		if r.records[i].Status != pending {
-			continue
+// ready returns the first step that waits for nothing; nil when there is none.
+func (r *run) ready() *step {
+	for i, s := range r.plan.steps {
+		waits := slices.ContainsFunc(s.needs, func(n int) bool { return r.records[n].Status != complete })
+		if r.records[i].Status == pending && !waits {
+			return s
 		}
-		for _, n := range s.needs {
-			if r.records[n].Status != complete {
-				continue next
-			}
-		}
-		return s, true
 	}
-	return nil, false
+	return nil
 }
 
 // start puts the input of a step together and records that it begins: the
@@ -115,26 +126,25 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 }
 
 func (r *run) settle(ctx context.Context, o outcome) {
-	s := &r.plan.steps[o.step]
-	rec := &r.records[o.step]
+	n := o.step.number
+	rec := &r.records[n]
 	switch {
 	case o.err == nil:
-		rec.Status, rec.Output = complete, o.output
-		r.outputs[o.step] = o.value
-		r.record(ctx, o.step)
+		rec.Status, rec.Output, r.outputs[n] = complete, o.output, o.value
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
 		rec.Status = cancelled
 		r.fail(r.cancelled(ctx))
-		r.record(ctx, o.step)
 	default:
-		r.failStep(ctx, s, o.err)
+		r.failStep(ctx, o.step, o.err)
+		return
 	}
+	r.record(ctx, n)
 }
 
 func (r *run) failStep(ctx context.Context, s *step, err error) {
 	rec := &r.records[s.number]
 	rec.Status, rec.Error = failed, err.Error()
-	r.fail(&stepError{N: s.number, Name: s.name, Err: err})
+	r.fail(&stepError{s, err})
 	r.record(ctx, s.number)
 }
 
@@ -167,7 +177,7 @@ func (r *run) record(ctx context.Context, n int) bool {
 	if err == nil {
 		return true
 	}
-	err = fmt.Errorf("record %s: %w", &r.plan.steps[n], err)
+	err = fmt.Errorf("record %s: %w", r.plan.steps[n], err)
 	if r.failure != nil {
 		err = errors.Join(r.failure, err)
 	}

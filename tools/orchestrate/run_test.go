@@ -152,7 +152,7 @@ func TestFailureCancelsTheOthers(t *testing.T) {
 	h := open(t, plan(`[{"op":"test:block"},{"op":"test:failWhenBlocked"},{"op":"test:echo","after":[0]}]`, ""))
 	_, err := h.run(t.Context(), `{}`)
 	var step *stepError
-	if !errors.As(err, &step) || step.N != 1 || !errors.Is(err, errBroken) {
+	if !errors.As(err, &step) || step.number != 1 || !errors.Is(err, errBroken) {
 		t.Fatalf("run = %v, want the failure of step 1", err)
 	}
 	if got, want := h.book.statuses(), []string{cancelled, failed, cancelled}; !cmp.Equal(got, want) {

@@ -10,7 +10,7 @@ import (
 
 // work runs one step through the gate. It changes nothing of the run.
 func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outcome) {
-	o.step = s.number
+	o.step = s
 	defer func() {
 		if v := recover(); v != nil {
 			o.err = &tools.PanicError{Operation: s.op, Value: v}
