@@ -48,7 +48,7 @@ func ParseAbility(s string) (Ability, error) {
 func abilitySegments(s string) (segments, bad int) {
 	start := 0 // of the segment
 	for i := range len(s) {
-		switch c := s[i]; {
+		switch c := rune(s[i]); {
 		case isLower(c), isDigit(c), c == '_', c == '-':
 		case c == '/' && i > start:
 			segments, start = segments+1, i+1

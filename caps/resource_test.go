@@ -157,16 +157,19 @@ func TestParseResourceRefuses(t *testing.T) {
 		"https://h:0443/x":            "leading zeros",
 		"https://h:/x":                "port",
 		"https://h:99999":             "port",
-		"https://h.":                  "trailing dot",
-		"https://.h":                  "dots",
-		"https://a..b":                "dots",
+		"https://h.":                  "plain host name",
+		"https://.h":                  "plain host name",
+		"https://a..b":                "plain host name",
 		"https://bücher.example":      "xn--",
+		"https://h:a:80/x":            "plain host name",
+		"https://[::1]]/x":            "bracket",
+		"https://[1.2.3.4]/x":         "IPv6",
 		"https://ex%61mple.com":       "host",
 		"https://[::1":                "host",
 		"https://[0:0:0:0:0:0:0:1]/x": "[::1]",
 		"https://[fe80::1%eth0]/x":    "zone",
 		"https://[::1]x/y":            "bracket",
-		"https://:8080/x":             "without a host",
+		"https://:8080/x":             "plain host name",
 	} {
 		r, err := ParseResource(in)
 		if err == nil {

@@ -28,8 +28,8 @@ func checkText(s string) error {
 			return fmt.Errorf("invalid UTF-8 at byte %d: send the text as UTF-8", i)
 		case r == utf8.RuneError:
 			return fmt.Errorf("the replacement character U+FFFD at byte %d: something was not UTF-8 and got lost, send the original text", i)
-		case isInvisible(r):
-			return fmt.Errorf("%s at byte %d: leave it out", invisibleName(r), i)
+		case invisible(r) != "":
+			return fmt.Errorf("%s %U at byte %d: leave it out", invisible(r), r, i)
 		}
 		marks = marks || r >= 0x300
 		i += size
@@ -51,45 +51,24 @@ func checkByte(s string, i int) error {
 		return fmt.Errorf(`"*" at byte %d: patterns are not supported, a resource covers everything below it (and "" everything)`, i)
 	case c == '?' || c == '#':
 		return fmt.Errorf("%q at byte %d: a resource has no query or fragment, leave it out", rune(c), i)
-	case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
-		if strings.IndexByte("/\\.*?#%\x7f", unhex(s[i+1])<<4|unhex(s[i+2])) >= 0 || s[i+1] <= '1' {
-			return fmt.Errorf("the percent-encoded separator %s at byte %d: write the segments themselves, joined by \"/\"", s[i:i+3], i)
-		}
+	}
+	if c, ok := unescape(s[i:]); ok && (c < ' ' || strings.IndexByte("/\\.*?#%\x7f", c) >= 0) {
+		return fmt.Errorf("the percent-encoded separator %s at byte %d: write the segments themselves, joined by \"/\"", s[i:i+3], i)
 	}
 	return nil
 }
 
-// isInvisible reports the runes beyond ASCII that change nothing one can see, or
-// change the order in which text is shown. The joiners U+200C and U+200D are
-// letters' business in several scripts and stay.
-func isInvisible(r rune) bool {
+// invisible names the kind of a rune beyond ASCII that changes nothing one can see, or
+// changes the order in which text is shown; "" for any other. The joiners U+200C and
+// U+200D are letters' business in several scripts and stay.
+func invisible(r rune) string {
 	switch {
 	case r >= 0x80 && r <= 0x9f, r == 0x2028, r == 0x2029:
-		return true
+		return "control character"
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
+		return "bidirectional control"
 	case r == 0x200b, r == 0x2060, r == 0xfeff:
-		return true
+		return "zero-width character"
 	}
-	return false
-}
-
-func invisibleName(r rune) string {
-	switch {
-	case r <= 0x9f, r == 0x2028, r == 0x2029:
-		return fmt.Sprintf("control character %U", r)
-	case r == 0x200b, r == 0x2060, r == 0xfeff:
-		return fmt.Sprintf("zero-width character %U", r)
-	}
-	return fmt.Sprintf("bidirectional control %U", r)
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= 'a':
-		return c - 'a' + 10
-	case c >= 'A':
-		return c - 'A' + 10
-	}
-	return c - '0'
+	return ""
 }
