@@ -18,17 +18,12 @@ func (c *compiled) decide(can Ability, on string, kind requestKind) verdict {
 		if kind >= onAbility {
 			return 1
 		}
-	case kind >= onResource && len(c.names) <= fewAbilities:
-		return c.resources[0].lookup(on, c.compare(can))
+	case kind >= onResource && len(c.resources) == 1:
+		return c.resources[0].lookup(on, c.chain(can).mask)
 	case kind >= onResource:
 		return c.search(can, on)
 	case kind == onAbility:
-		ids := c.covering(can)
-		for _, id := range ids.id[:ids.n] {
-			if v := c.holders[id]; v.allowed() {
-				return v
-			}
-		}
+		return c.chain(can).home
 	}
 	return 0
 }

@@ -1,6 +1,8 @@
 package caps
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,17 +12,29 @@ const maskBits = 64
 
 // compiled is a set made ready for checking. It is never changed.
 //
-// The distinct abilities get ids in the order of their text. For a request, a
-// walk over abilities yields the ids that cover the one required, which are one
-// more than its segments at most; id/64 is the tree of resources to look in, and
-// id%64 the bit to look for.
+// The distinct abilities get ids in the order of their text; id/64 is the tree of
+// resources to look in, and id%64 the bit to look for. For a request the longest of
+// the abilities that cover the one required is found, whose chain has the bits of all
+// that do.
 type compiled struct {
 	list      []Capability
-	names     []Ability // by id, sorted
-	chains    []uint64  // by id: the bits of the abilities that cover it, where there are few
-	holders   []verdict // by id: the first capability of that ability at home
-	abilities radix     // one bit; the owner of a key is its id
-	resources []radix   // by id/64; the owner of a bit is an index of list
+	chains    []chain            // by id, so sorted
+	ids       map[Ability]uint32 // of them
+	resources []radix            // by id/64; the owner of a bit is an index of list
+}
+
+// chain is an ability of a set with those above it.
+type chain struct {
+	name  Ability
+	mask  uint64  // the first of masks
+	home  verdict // for what runs without a resource, at home
+	masks []treeMask
+}
+
+// treeMask selects abilities of one tree of resources.
+type treeMask struct {
+	tree uint32
+	mask uint64
 }
 
 // unrestricted stands for the set that allows everything. It is compared by
@@ -32,99 +46,71 @@ func compile(list []Capability) *compiled {
 	if len(list) == 0 {
 		return nil
 	}
-	c := &compiled{list: list}
-	ids := map[Ability]uint32{}
-	for _, capability := range list {
-		if _, ok := ids[capability.can]; !ok {
-			ids[capability.can] = 0
-			c.names = append(c.names, capability.can)
+	c := &compiled{list: list, ids: make(map[Ability]uint32)}
+	homes := make(map[Ability]verdict)
+	for i, capability := range slices.Backward(list) {
+		if homes[capability.can] += 0; capability.Resource().DID() == "" {
+			homes[capability.can] = verdict(i + 1)
 		}
 	}
-	slices.Sort(c.names)
-	names := make([]leaf, len(c.names))
-	for id, name := range c.names {
-		ids[name] = uint32(id)
-		names[id] = leaf{key: strings.TrimPrefix(string(name), string(anyAbility)), owner: uint32(id)}
+	for id, name := range slices.Sorted(maps.Keys(homes)) {
+		above := c.chain(name) // which has an id already: what begins a text stands before it
+		masks := addMask(slices.Clone(above.masks), treeMask{uint32(id / maskBits), 1 << (id % maskBits)})
+		c.chains = append(c.chains, chain{name, masks[0].mask, cmp.Or(above.home, homes[name]), masks})
+		c.ids[name] = uint32(id)
 	}
-	c.abilities = newRadix(names)
-	if len(c.names) <= fewAbilities {
-		c.chains = make([]uint64, len(c.names))
-		for id, name := range c.names {
-			for over := range id + 1 {
-				if c.names[over].Covers(name) {
-					c.chains[id] |= 1 << over
-				}
-			}
-		}
+	leaves := make([][]leaf, (len(c.chains)+maskBits-1)/maskBits)
+	for i, capability := range list {
+		id := c.ids[capability.can]
+		leaves[id/maskBits] = append(leaves[id/maskBits], leaf{key: capability.Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
 	}
-
-	c.holders = make([]verdict, len(c.names))
-	chunks := make([][]leaf, (len(c.names)+maskBits-1)/maskBits)
-	for i := len(list) - 1; i >= 0; i-- {
-		id := ids[list[i].can]
-		if list[i].Resource().DID() == "" {
-			c.holders[id] = verdict(i + 1)
-		}
-		chunk := &chunks[id/maskBits]
-		*chunk = append(*chunk, leaf{key: list[i].Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
-	}
-	c.resources = make([]radix, len(chunks))
-	for i, leaves := range chunks {
-		c.resources[i] = newRadix(leaves)
+	for _, keys := range leaves {
+		c.resources = append(c.resources, newRadix(keys))
 	}
 	return c
 }
 
-// coverIDs holds the ids of the abilities that cover one: "*" and one for each
-// segment.
-type coverIDs struct {
-	id [maxAbilitySegments + 1]uint32
-	n  int
-}
-
-// covering returns the ids of the abilities of c that cover can, ascending.
-func (c *compiled) covering(can Ability) (ids coverIDs) {
-	t := &c.abilities
-	t.covering(string(can), 1, func(n *node, _ uint64) bool {
-		ids.id[ids.n] = t.leaves[n.leaf].owner
-		ids.n++
-		return true
-	})
-	return ids
-}
-
-// next takes the ids of one tree off the front, as that tree's index and mask.
-func (ids *coverIDs) next(from int) (tree uint32, need uint64, to int) {
-	tree = ids.id[from] / maskBits
-	for to = from; to < ids.n && ids.id[to]/maskBits == tree; to++ {
-		need |= 1 << (ids.id[to] % maskBits)
+// addMask adds a mask to those of the trees up to its own.
+func addMask(masks []treeMask, m treeMask) []treeMask {
+	if n := len(masks); n > 0 && masks[n-1].tree == m.tree {
+		masks[n-1].mask |= m.mask
+		return masks
 	}
-	return tree, need, to
+	return append(masks, m)
+}
+
+// fewAbilities is how many comparisons cost less than looking ids up.
+const fewAbilities = 6
+
+var noChain = new(chain)
+
+// chain returns that of the longest ability of c that covers can. Those that do begin
+// each other, so the last one in the order of text stands for all.
+func (c *compiled) chain(can Ability) *chain {
+	if len(c.chains) <= fewAbilities {
+		for id := len(c.chains) - 1; id >= 0; id-- {
+			if c.chains[id].name.Covers(can) {
+				return &c.chains[id]
+			}
+		}
+		return noChain
+	}
+	for name := can; name != ""; name = name[:max(0, strings.LastIndexByte(string(name), '/'))] {
+		if id, ok := c.ids[name]; ok {
+			return &c.chains[id]
+		}
+	}
+	if id, ok := c.ids[anyAbility]; ok && can != "" {
+		return &c.chains[id]
+	}
+	return noChain
 }
 
 // search finds a capability that covers can on the resource text.
 func (c *compiled) search(can Ability, text string) verdict {
-	ids := c.covering(can)
-	for i := 0; i < ids.n; {
-		tree, need, next := ids.next(i)
-		if v := c.resources[tree].lookup(text, need); v.allowed() {
+	for _, m := range c.chain(can).masks {
+		if v := c.resources[m.tree].lookup(text, m.mask); v.allowed() {
 			return v
-		}
-		i = next
-	}
-	return 0
-}
-
-// fewAbilities is how many comparisons cost less than a walk.
-const fewAbilities = 6
-
-// compare returns the mask of the abilities that cover can, of a set that has
-// few. Those that do begin each other, so the last one in the order of text
-// stands for all.
-func (c *compiled) compare(can Ability) (need uint64) {
-	for id := len(c.names) - 1; id >= 0; id-- {
-		if c.names[id].Covers(can) {
-			return c.chains[id]
 		}
 	}
 	return 0

@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -27,25 +28,9 @@ var _ error = (*Denial)(nil)
 
 // Error returns the text of COG-13, on one line, followed by Why.
 func (d *Denial) Error() string {
-	var b strings.Builder
-	b.WriteString("Capability denied: ")
-	b.WriteString(oneLine(d.Operation))
-	b.WriteString(" requires ")
-	if d.Ability == "" {
-		b.WriteString("(invalid)")
-	} else {
-		b.WriteString(string(d.Ability))
-	}
-	b.WriteString(" on ")
-	b.WriteString(orAny(d.Resource))
-	b.WriteString(". Your capabilities are: ")
-	b.WriteString(summary(d.Capabilities))
-	b.WriteString(". Retrying the same call will not succeed — the denial is structural.")
-	if d.Why != "" {
-		b.WriteString(" ")
-		b.WriteString(d.Why)
-	}
-	return b.String()
+	text := fmt.Sprintf("Capability denied: %s requires %s on %s. Your capabilities are: %s. Retrying the same call will not succeed — the denial is structural. %s",
+		oneLine(d.Operation), cmp.Or(d.Ability, "(invalid)"), orAny(d.Resource), d.Capabilities.text(shownCapabilities), d.Why)
+	return strings.TrimSuffix(text, " ")
 }
 
 // MarshalJSON writes the denial as an object that programs read; "message" is
@@ -70,15 +55,6 @@ func (d *Denial) MarshalJSON() ([]byte, error) {
 		Error: "capability_denied", Operation: d.Operation, Ability: d.Ability, Resource: d.Resource,
 		Capabilities: shown, Omitted: omitted, Message: d.Error(), Hint: d.Hint,
 	})
-}
-
-// summary is [Set.String], cut to what a denial shows.
-func summary(s Set) string {
-	list := s.list()
-	if len(list) <= shownCapabilities {
-		return s.String()
-	}
-	return fmt.Sprintf("%s and %d more", joinCapabilities(list[:shownCapabilities]), len(list)-shownCapabilities)
 }
 
 // oneLine quotes a name that would not print as it is. Operations are named by

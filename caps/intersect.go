@@ -3,6 +3,7 @@ package caps
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -61,7 +62,7 @@ const maxIntersection = 4096
 
 // crowded stands for an intersection that was too large: it holds nothing. It is
 // compared by address.
-var crowded = &compiled{abilities: newRadix(nil), resources: []radix{newRadix(nil)}}
+var crowded = new(compiled)
 
 // meet is what capability i of one set and j of another have in common.
 type meet struct {
@@ -104,12 +105,6 @@ func (c *compiled) meet(d *compiled, found func(i, j uint32) (more bool)) {
 	}
 }
 
-// treeMask selects abilities of one tree of resources.
-type treeMask struct {
-	tree uint32
-	mask uint64
-}
-
 // below selects the abilities of c that lie below can. In the order of text they
 // stand together.
 func (c *compiled) below(can Ability) (masks []treeMask) {
@@ -117,13 +112,9 @@ func (c *compiled) below(can Ability) (masks []treeMask) {
 	if can == anyAbility {
 		prefix = ""
 	}
-	from, _ := slices.BinarySearch(c.names, Ability(prefix))
-	for id := from; id < len(c.names) && strings.HasPrefix(string(c.names[id]), prefix); id++ {
-		tree, bit := uint32(id/maskBits), uint64(1)<<(id%maskBits)
-		if n := len(masks); n == 0 || masks[n-1].tree != tree {
-			masks = append(masks, treeMask{tree: tree})
-		}
-		masks[len(masks)-1].mask |= bit
+	from := sort.Search(len(c.chains), func(i int) bool { return string(c.chains[i].name) >= prefix })
+	for id := from; id < len(c.chains) && strings.HasPrefix(string(c.chains[id].name), prefix); id++ {
+		masks = addMask(masks, treeMask{uint32(id / maskBits), 1 << (id % maskBits)})
 	}
 	return masks
 }
@@ -144,7 +135,8 @@ func (c *compiled) minimal() *compiled {
 	}
 	kept := make([]Capability, 0, len(c.list))
 	for i, capability := range c.list {
-		if !c.redundant(uint32(i)) {
+		// The widest that covers it is found first, and of equal ones the first.
+		if c.search(capability.can, capability.Resource().text) == verdict(i+1) {
 			kept = append(kept, capability)
 		}
 	}
@@ -152,20 +144,4 @@ func (c *compiled) minimal() *compiled {
 		return c
 	}
 	return compile(kept)
-}
-
-// redundant reports whether a capability other than i covers i. The trees know
-// equal ones by the first of them.
-func (c *compiled) redundant(i uint32) (redundant bool) {
-	ids, text := c.covering(c.list[i].can), c.list[i].Resource().text
-	for k := 0; k < ids.n && !redundant; {
-		tree, need, next := ids.next(k)
-		t := &c.resources[tree]
-		t.covering(text, need, func(n *node, hit uint64) bool {
-			redundant = t.ownerOf(n, hit) != i // the lowest bit is the widest ability
-			return !redundant
-		})
-		k = next
-	}
-	return redundant
 }

@@ -72,20 +72,17 @@ func (s Set) CouldAllow(sc Scope) bool {
 	if s.IsUnrestricted() {
 		return fits(under, sc.MinDepth)
 	}
-	ids := s.c.covering(sc.Can)
-	for i := 0; i < ids.n; {
-		tree, need, next := ids.next(i)
-		t := &s.c.resources[tree]
+	for _, m := range s.c.chain(sc.Can).masks {
+		t := &s.c.resources[m.tree]
 		// A capability above the scope covers all of it.
-		if t.lookup(under.text, need).allowed() && fits(under, sc.MinDepth) {
+		if t.lookup(under.text, m.mask).allowed() && fits(under, sc.MinDepth) {
 			return true
 		}
 		// One below it covers what of the scope is below that.
-		v := scopeVisit{c: s.c, t: t, need: need, scope: sc, base: under.depth()}
+		v := scopeVisit{c: s.c, t: t, need: m.mask, scope: sc, base: under.depth()}
 		if n, end, ok := t.locate(under.text); ok && v.any(n, end, len(under.text), strings.Count(under.text, "/")) {
 			return true
 		}
-		i = next
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -95,23 +96,24 @@ func (r Resource) bare() bool { return r.DID() == "" && !strings.Contains(r.text
 
 // String returns e.g. "crud on w/decisions/, crud/read on w/", "(none)" or
 // "(unrestricted)".
-func (s Set) String() string {
+func (s Set) String() string { return s.text(s.Len()) }
+
+// text is [Set.String] of the first capabilities, with how many more there are.
+func (s Set) text(most int) string {
+	list := s.list()
 	switch {
 	case s.IsUnrestricted():
 		return "(unrestricted)"
-	case s.IsEmpty():
+	case len(list) == 0:
 		return "(none)"
 	}
-	return joinCapabilities(s.c.list)
-}
-
-func joinCapabilities(list []Capability) string {
-	var b strings.Builder
-	for i, c := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(c.String())
+	shown := make([]string, min(most, len(list)))
+	for i := range shown {
+		shown[i] = list[i].String()
 	}
-	return b.String()
+	text := strings.Join(shown, ", ")
+	if more := len(list) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
