@@ -90,7 +90,6 @@ type Briefing struct {
 	System string
 	Tools  []Tool
 	of     basis
-	size   estimate // of both, and of the output schema
 }
 
 // basis is what a briefing is made of, beside what stays the same for an agent.
@@ -150,7 +149,6 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 		in.Output = string(a.Output.JSON())
 	}
 	b := &Briefing{System: prompt.System(in), Tools: slices.Clip(offered(a.Tools, now.caps)), of: now}
-	b.size.briefing(b.System, b.Tools, in.Output)
 	if a.Last != nil {
 		a.Last.Store(b)
 	}

@@ -55,18 +55,17 @@ type wish struct {
 // reach is what calls touch, as far as it can be known beforehand. The zero
 // value touches nothing.
 type reach struct {
-	alone bool            // it may touch anything, or bear on what others may do
-	lanes map[string]bool // calls of one lane, such as a session, follow on each other
-	on    map[string]use  // resources
-	above map[string]use  // of all that lies below a resource: what is done there
+	alone bool           // it may touch anything, or bear on what others may do
+	on    map[string]use // resources, and lanes, such as a session, in which calls follow on each other
 }
 
-// use is what is done with a resource.
+// use is what is done with a resource, and with those below it.
 type use uint8
 
 const (
 	looks   use = 1 << iota // leaves it as it is: any number of such calls may run at once
 	changes                 // anything else
+	below   = 2             // bits by which what is done below a resource is shifted
 )
 
 func (u use) meets(other use) bool { return u != 0 && other != 0 && (u|other)&changes != 0 }
@@ -76,17 +75,13 @@ func (r *reach) meets(other *reach) bool {
 	if r.alone || other.alone {
 		return true
 	}
-	for lane := range other.lanes {
-		if r.lanes[lane] {
-			return true
-		}
-	}
 	for resource, u := range other.on {
-		if u.meets(r.on[resource] | r.above[resource]) {
+		here := r.on[resource]
+		if u &= looks | changes; u.meets(here | here>>below) {
 			return true
 		}
 		for at := range ancestors(resource) {
-			if u.meets(r.on[at]) {
+			if u.meets(r.on[at] & (looks | changes)) {
 				return true
 			}
 		}
@@ -96,28 +91,18 @@ func (r *reach) meets(other *reach) bool {
 
 func (r *reach) add(other *reach) {
 	r.alone = r.alone || other.alone
-	for lane := range other.lanes {
-		r.lane(lane)
-	}
 	for resource, u := range other.on {
-		r.touch(resource, u)
+		r.touch(resource, u&(looks|changes))
 	}
-}
-
-func (r *reach) lane(lane string) {
-	if r.lanes == nil {
-		r.lanes = make(map[string]bool)
-	}
-	r.lanes[lane] = true
 }
 
 func (r *reach) touch(resource string, u use) {
 	if r.on == nil {
-		r.on, r.above = make(map[string]use), make(map[string]use)
+		r.on = make(map[string]use)
 	}
 	r.on[resource] |= u
 	for at := range ancestors(resource) {
-		r.above[at] |= u
+		r.on[at] |= u << below
 	}
 }
 
@@ -155,7 +140,7 @@ func (t *turn) foresee(ctx context.Context, r *reach, inv tools.Invocation, dept
 		return
 	}
 	if lane := op.Lane(ruling.Input()); lane != "" {
-		r.lane(lane)
+		r.touch("lane "+lane, changes)
 	}
 	for need := range ruling.Needs() {
 		if need.HasResource() {

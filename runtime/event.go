@@ -12,9 +12,7 @@ import (
 // there are; a switch over them is complete. Deltas are only streamed; the
 // others are also the session's log, which alone makes the conversation.
 type Event interface {
-	// Kind is the event's name in JSON, for example "tool_finished".
-	Kind() string
-	event()
+	kind() string // in JSON, for example "tool_finished"
 }
 
 // TurnStarted opens a turn with what was said to the agent.
@@ -161,38 +159,21 @@ type Step struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-func (TurnStarted) Kind() string    { return "turn_started" }
-func (ContextMissing) Kind() string { return "context_missing" }
-func (TextDelta) Kind() string      { return "text_delta" }
-func (ReasoningDelta) Kind() string { return "reasoning_delta" }
-func (ToolCallDelta) Kind() string  { return "tool_call_delta" }
-func (UsageDelta) Kind() string     { return "usage_delta" }
-func (ModelDelayed) Kind() string   { return "model_delayed" }
-func (Answered) Kind() string       { return "answered" }
-func (ToolStarted) Kind() string    { return "tool_started" }
-func (ToolFinished) Kind() string   { return "tool_finished" }
-func (OutputRejected) Kind() string { return "output_rejected" }
-func (TurnFinished) Kind() string   { return "turn_finished" }
-func (Received) Kind() string       { return "received" }
-func (Compacted) Kind() string      { return "compacted" }
-
-func (Step) Kind() string { return "step" }
-
-func (TurnStarted) event()    {}
-func (ContextMissing) event() {}
-func (TextDelta) event()      {}
-func (ReasoningDelta) event() {}
-func (ToolCallDelta) event()  {}
-func (UsageDelta) event()     {}
-func (ModelDelayed) event()   {}
-func (Answered) event()       {}
-func (ToolStarted) event()    {}
-func (ToolFinished) event()   {}
-func (OutputRejected) event() {}
-func (TurnFinished) event()   {}
-func (Received) event()       {}
-func (Compacted) event()      {}
-func (Step) event()           {}
+func (TurnStarted) kind() string    { return "turn_started" }
+func (ContextMissing) kind() string { return "context_missing" }
+func (TextDelta) kind() string      { return "text_delta" }
+func (ReasoningDelta) kind() string { return "reasoning_delta" }
+func (ToolCallDelta) kind() string  { return "tool_call_delta" }
+func (UsageDelta) kind() string     { return "usage_delta" }
+func (ModelDelayed) kind() string   { return "model_delayed" }
+func (Answered) kind() string       { return "answered" }
+func (ToolStarted) kind() string    { return "tool_started" }
+func (ToolFinished) kind() string   { return "tool_finished" }
+func (OutputRejected) kind() string { return "output_rejected" }
+func (TurnFinished) kind() string   { return "turn_finished" }
+func (Received) kind() string       { return "received" }
+func (Compacted) kind() string      { return "compacted" }
+func (Step) kind() string           { return "step" }
 
 // Entry is an event in its envelope: as it stands in the log of a run or a
 // session, and as whoever follows a run gets it.
@@ -227,7 +208,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	w.Some("run", e.Run)
 	w.Some("agent", e.Agent)
 	w.Some("parent", e.Parent)
-	w.Text("type", e.Event.Kind())
+	w.Text("type", e.Event.kind())
 	w.Raw("event", body)
 	return w.Object(), nil
 }
@@ -251,16 +232,16 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 }
 
 var decoders = map[string]func(json.RawMessage) (Event, error){
-	TurnStarted{}.Kind():    decodeEvent[TurnStarted],
-	ContextMissing{}.Kind(): decodeEvent[ContextMissing],
-	Answered{}.Kind():       decodeEvent[Answered],
-	ToolStarted{}.Kind():    decodeEvent[ToolStarted],
-	ToolFinished{}.Kind():   decodeEvent[ToolFinished],
-	OutputRejected{}.Kind(): decodeEvent[OutputRejected],
-	TurnFinished{}.Kind():   decodeEvent[TurnFinished],
-	Received{}.Kind():       decodeEvent[Received],
-	Compacted{}.Kind():      decodeEvent[Compacted],
-	Step{}.Kind():           decodeEvent[Step],
+	TurnStarted{}.kind():    decodeEvent[TurnStarted],
+	ContextMissing{}.kind(): decodeEvent[ContextMissing],
+	Answered{}.kind():       decodeEvent[Answered],
+	ToolStarted{}.kind():    decodeEvent[ToolStarted],
+	ToolFinished{}.kind():   decodeEvent[ToolFinished],
+	OutputRejected{}.kind(): decodeEvent[OutputRejected],
+	TurnFinished{}.kind():   decodeEvent[TurnFinished],
+	Received{}.kind():       decodeEvent[Received],
+	Compacted{}.kind():      decodeEvent[Compacted],
+	Step{}.kind():           decodeEvent[Step],
 }
 
 func decodeEvent[T Event](raw json.RawMessage) (Event, error) {
@@ -275,7 +256,7 @@ func EventJSON(ev Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := []byte(`{"type":"` + ev.Kind() + `"`)
+	head := []byte(`{"type":"` + ev.kind() + `"`)
 	if len(body) > 2 {
 		head = append(head, ',')
 	}

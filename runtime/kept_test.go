@@ -3,8 +3,6 @@ package runtime_test
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -66,10 +64,9 @@ func textsOf(c runtime.Compacted, kind string) []string {
 // Beyond the bounds the newest is kept: what was asked last is what matters.
 func TestTheNewestIsKept(t *testing.T) {
 	var p past
-	job := func(i int) string { return fmt.Sprintf("01JD%022d", i) }
 	for i := range 200 {
 		p.add(runtime.TurnStarted{Text: fmt.Sprint("task ", i)})
-		p.call(runtime.ToolFinished{Operation: "v/ops/grid/invoke", Outcome: runtime.ToolOK, Result: `{"id":"` + job(i) + `","status":"STARTED"}`}, "{}")
+		p.call(runtime.ToolFinished{Outcome: runtime.ToolStopped, Result: "{}"}, fmt.Sprint(i))
 		p.call(denied(fmt.Sprint("w/", i)), "{}")
 		p.add(runtime.TurnFinished{Error: "no"})
 	}
@@ -80,9 +77,9 @@ func TestTheNewestIsKept(t *testing.T) {
 		n           int
 		first, last string
 	}{
-		{runtime.KeptTask, 32, "task 168", "task 199"},
-		{runtime.KeptOpen, 64, "t: job " + job(136) + " was started and had not ended", "t: job " + job(199) + " was started and had not ended"},
-		{runtime.KeptDenial, 33, "168 earlier refusals of Capability denied: v/ops/t requires crud/read", "Capability denied: v/ops/t requires crud/read on w/199."},
+		{"task", 32, "task 168", "task 199"},
+		{"open", 32, "t 168: stopped, its effect is unknown", "t 199: stopped, its effect is unknown"},
+		{"denial", 33, "Capability denied: v/ops/t requires crud/read", "Capability denied: v/ops/t requires crud/read on w/199."},
 	} {
 		got := textsOf(c, tc.kind)
 		if len(got) != tc.n || got[0] != tc.first || got[len(got)-1] != tc.last {
@@ -95,7 +92,6 @@ func TestTheNewestIsKept(t *testing.T) {
 func TestGatheredDenialsAddUp(t *testing.T) {
 	var p past
 	p.add(runtime.TurnStarted{Text: "start"})
-	number := regexp.MustCompile(`^(\d+) earlier refusals`)
 	for round := range 3 {
 		for i := range 100 {
 			p.call(denied(fmt.Sprint("w/", round, "/", i)), "{}")
@@ -104,12 +100,10 @@ func TestGatheredDenialsAddUp(t *testing.T) {
 		var c runtime.Compacted
 		p, c = shortened(t, p, small{window: 3000, notes: "Notes."})
 		sum := 0
-		for _, text := range textsOf(c, runtime.KeptDenial) {
-			n := 1
-			if m := number.FindStringSubmatch(text); m != nil {
-				n, _ = strconv.Atoi(m[1])
+		for _, k := range c.Kept {
+			if k.Kind == "denial" {
+				sum += max(k.Count, 1)
 			}
-			sum += n
 		}
 		if want := 100 * (round + 1); sum != want {
 			t.Errorf("after %d refusals the summary counts %d", want, sum)
@@ -141,54 +135,16 @@ func TestALongTaskOfARunningTurnIsKeptWhole(t *testing.T) {
 	}
 }
 
-// What a job is known by, and what is not one.
-func TestWhatIsKnownOfJobs(t *testing.T) {
-	const id, other = "01JD00000000000000000000A1", "01JD00000000000000000000A2"
-	open := []string{"t: job " + id + " was started and had not ended"}
-	started := func(operation, status string) runtime.ToolFinished {
-		return runtime.ToolFinished{Operation: operation, Outcome: runtime.ToolOK, Result: `{"id":"` + id + `","status":"` + status + `"}`}
-	}
-	result := runtime.ToolFinished{Operation: "v/ops/grid/job-result", Outcome: runtime.ToolOK, Result: "1"}
-	for _, tc := range []struct {
-		name  string
-		calls func(p *past)
-		want  []string
-	}{
-		{"pending", func(p *past) { p.call(started("v/ops/grid/invoke", "PENDING"), "{}") }, open},
-		{"paused", func(p *past) { p.call(started("v/ops/grid/run", "PAUSED"), "{}") }, open},
-		{"running", func(p *past) { p.call(started("v/ops/agent/request", "RUNNING"), "{}") }, open},
-		{"ended", func(p *past) { p.call(started("v/ops/grid/invoke", "FAILED"), "{}") }, nil},
-		{"ended as its status says", func(p *past) {
-			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
-			p.call(started("v/ops/grid/job-status", "COMPLETE"), "{}")
-		}, nil},
-		{"another's result", func(p *past) {
-			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
-			p.call(result, `{"id":"`+other+`"}`)
-		}, open},
-		{"its result, asked for with a job's id in vain before", func(p *past) {
-			p.call(started("v/ops/grid/invoke", "STARTED"), "{}")
-			p.call(runtime.ToolFinished{Operation: result.Operation, Outcome: runtime.ToolFailed, Result: "{}"}, `{"id":"`+id+`"}`)
-			p.call(result, `{"id":"`+id+`"}`)
-		}, nil},
-		{"a call that was stopped is cut", func(p *past) {
-			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
-		}, []string{"t " + strings.Repeat("y", 497) + "…: stopped, its effect is unknown"}},
-		{"a result keeps a stopped call", func(p *past) {
-			p.call(runtime.ToolFinished{Operation: "v/ops/x", Outcome: runtime.ToolStopped, Result: "{}"}, "{}")
-			p.call(result, `{"id":"`+id+`"}`)
-		}, []string{"t {}: stopped, its effect is unknown"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var p past
-			p.add(runtime.TurnStarted{Text: "start"})
-			tc.calls(&p)
-			p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
-			_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
-			if diff := cmp.Diff(tc.want, textsOf(c, runtime.KeptOpen)); diff != "" {
-				t.Errorf("jobs (-want +got):\n%s", diff)
-			}
-		})
+// A call whose effect is unknown is kept in few words.
+func TestAStoppedCallIsKept(t *testing.T) {
+	var p past
+	p.add(runtime.TurnStarted{Text: "start"})
+	p.call(runtime.ToolFinished{Outcome: runtime.ToolStopped, Result: "{}"}, strings.Repeat("y", 501))
+	p.add(runtime.Answered{Text: filler}, runtime.TurnFinished{})
+	_, c := shortened(t, p, small{window: 1200, notes: "Notes."})
+	want := []string{"t " + strings.Repeat("y", 497) + "…: stopped, its effect is unknown"}
+	if diff := cmp.Diff(want, textsOf(c, "open")); diff != "" {
+		t.Errorf("open calls (-want +got):\n%s", diff)
 	}
 }
 
@@ -210,7 +166,7 @@ func TestAnAnswerForgetsEarlierTries(t *testing.T) {
 			p, _ = shortened(t, p, small{window: 5000, notes: "Notes."})
 			p.add(runtime.TurnStarted{Text: long}, runtime.Answered{Text: "yes" + filler + filler + filler}, tc.end)
 			_, c := shortened(t, p, small{window: 5000, notes: "Notes."})
-			if diff := cmp.Diff(tc.want, textsOf(c, runtime.KeptTask)); diff != "" {
+			if diff := cmp.Diff(tc.want, textsOf(c, "task")); diff != "" {
 				t.Errorf("tasks (-want +got):\n%s", diff)
 			}
 		})
@@ -233,7 +189,7 @@ func TestARefusalIsKeptOnce(t *testing.T) {
 		"Capability denied: v/ops/t requires crud/read on w/b.", "Capability denied: v/ops/t requires crud/read on w/a.",
 		strings.Repeat("x", 497) + "…", "Capability denied: v/ops/t requires invoke.",
 	}
-	if diff := cmp.Diff(want, textsOf(c, runtime.KeptDenial)); diff != "" {
+	if diff := cmp.Diff(want, textsOf(c, "denial")); diff != "" {
 		t.Errorf("refusals (-want +got):\n%s", diff)
 	}
 }

@@ -36,10 +36,6 @@ type Request struct {
 	Messages []Message       `json:"messages,omitempty"` // the conversation, oldest first
 	Tools    []Tool          `json:"tools,omitempty"`    // what the model may ask for; already bounded by the agent's capabilities
 	Output   json.RawMessage `json:"output,omitempty"`   // JSON Schema of the answer; nil for free text
-
-	brief *Briefing  // that it was made of
-	first *Message   // of the conversation that it was made of
-	sizes []estimate // of that, up to each message
 }
 
 // Roles of a [Message].

@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"slices"
 
+	"usher/caps/value"
 	"usher/runtime/telemetry"
 )
 
@@ -31,33 +33,43 @@ func (t *turn) observeModel(ctx context.Context, req *Request) (context.Context,
 		Provider: about.Provider, Model: about.Model, Server: about.Server, JSON: len(req.Output) > 0,
 	})
 	if span.Content() {
-		conversation := t.observedMessages(req.Messages)
-		if t.notesOnSecrets(req) {
-			for i := range conversation {
-				conversation[i].Text = redacted
-			}
+		conversation := make([]telemetry.Message, len(req.Messages))
+		for i := range req.Messages {
+			conversation[i] = t.observedMessage(req, &req.Messages[i])
 		}
 		span.Input(req.System, conversation)
 	}
 	return ctx, span
 }
 
-// observedAnswer is an answer for the span of its model call.
+// observedAnswer is the answer to a request, for the span of its model call.
 func (t *turn) observedAnswer(span *telemetry.ModelSpan, req *Request, a *Answered) telemetry.Answer {
 	out := telemetry.Answer{Model: a.Model, Finish: a.Finish, Usage: a.Usage}
 	if span.Content() {
-		out.Message = observedMessage(&Message{Text: a.Text, Calls: a.Calls})
-		t.sealCalls(&out.Message)
-		if t.notesOnSecrets(req) {
-			out.Message.Text = redacted
-		}
+		out.Message = t.observedMessage(req, &Message{Text: a.Text, Calls: a.Calls})
 	}
 	return out
 }
 
-func observedMessage(m *Message) telemetry.Message {
+// redacted stands in a trace for what a sealed operation was given, and gave.
+const redacted = `"` + value.Redacted + `"`
+
+// observedMessage is a message of a request, or of the answer to it, for a trace:
+// without what sealed operations were given and gave. In notes on what may hold
+// secrets these cannot be told from the rest.
+func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
 	out := telemetry.Message{Role: m.Role, Text: m.Text, CallID: m.CallID}
+	if m.Sealed {
+		t.span.Conceal(m.Text)
+	}
+	if m.Sealed || req.System == summarising && slices.ContainsFunc(t.session.Messages(), func(m Message) bool { return m.Sealed }) {
+		out.Text = redacted
+	}
 	for _, c := range m.Calls {
+		if c.Sealed {
+			t.span.Conceal(c.Arguments)
+			c.Arguments = redacted
+		}
 		out.Calls = append(out.Calls, telemetry.MessageCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	return out

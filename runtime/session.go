@@ -43,7 +43,6 @@ type Session struct {
 	entries  []Entry // that are appended
 	messages []Message
 	origin   []uint64   // of each message: the event that it comes of
-	sizes    []estimate // of the conversation up to each message
 	open     []ToolCall // asked for, not yet answered
 	heard    []Received // left for the next turn
 	memory   memory
@@ -71,15 +70,6 @@ func (s *Session) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[:len(s.messages):len(s.messages)]
-}
-
-// put puts the conversation into a request.
-func (s *Session) put(req *Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.messages); n > 0 { // what was said starts a turn
-		req.Messages, req.sizes, req.first = s.messages[:n:n], s.sizes[:n:n], &s.messages[0]
-	}
 }
 
 // MaxInbox bounds the messages that wait for a session's next turn.
@@ -191,19 +181,6 @@ func quote(text string) string {
 func (s *Session) say(seq uint64, m Message) {
 	s.messages = append(s.messages, m)
 	s.origin = append(s.origin, seq)
-	s.measure()
-}
-
-// measure brings sizes up to the messages.
-func (s *Session) measure() {
-	var all estimate
-	if n := len(s.sizes); n > 0 {
-		all = s.sizes[n-1]
-	}
-	for i := len(s.sizes); i < len(s.messages); i++ {
-		all.message(&s.messages[i])
-		s.sizes = append(s.sizes, all)
-	}
 }
 
 // unanswered returns the calls that the conversation still owes a result.

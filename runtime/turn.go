@@ -143,8 +143,7 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (Answered
 }
 
 func (t *turn) request() *Request {
-	req := &Request{System: t.brief.System, Tools: t.brief.Tools, brief: t.brief}
-	t.session.put(req)
+	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: t.session.Messages()}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}
@@ -168,7 +167,8 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
 	for i := range answer.Calls {
-		answer.Calls[i].Sealed = t.seals(answer.Calls[i].Name)
+		op, err := t.tool(answer.Calls[i].Name)
+		answer.Calls[i].Sealed = err == nil && op.Sealed()
 	}
 	span.End(ctx, t.observedAnswer(span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)

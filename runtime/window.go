@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -21,8 +22,7 @@ func (s *Session) tokens(req *Request) (n int, exact bool) {
 	if m.tokens == 0 || m.messages > len(req.Messages) {
 		return EstimateTokens(req), false
 	}
-	rest := req.since(m.messages)
-	since := rest.tokens()
+	since := estimateMessages(req.Messages[m.messages:])
 	return m.tokens + since, since < m.tokens/10
 }
 
@@ -76,8 +76,7 @@ func (s *Session) shorten(c Compacted) {
 	// New slices: a request that is on its way keeps the old ones.
 	s.messages = append([]Message{{Role: RoleUser, Text: c.text(), Sealed: c.Sealed}}, s.messages[cut:]...)
 	s.origin = append([]uint64{c.Through}, s.origin[cut:]...)
-	s.measured, s.summed, s.sizes = measure{}, true, nil
-	s.measure()
+	s.measured, s.summed = measure{}, true
 	s.memory.replace(c)
 }
 
@@ -92,14 +91,17 @@ func (c Compacted) text() string {
 		kind, title string
 		quoted      bool
 	}{
-		{KeptDenial, "Refused by the gate. The same calls will not succeed:", true},
-		{KeptOpen, "Not known to have ended:", true},
-		{KeptTask, "Asked of you and not answered yet, word for word:", false},
+		{keptDenial, "Refused by the gate. The same calls will not succeed:", true},
+		{keptOpen, "Not known to have ended:", true},
+		{keptTask, "Asked of you and not answered yet, word for word:", false},
 	} {
 		title := "\n\n" + part.title
 		for _, k := range c.Kept {
 			if k.Kind != part.kind {
 				continue
+			}
+			if k.Count > 0 {
+				k.Text = fmt.Sprintf("%d earlier refusals of %s", k.Count, k.Text)
 			}
 			item := "- " + strings.ReplaceAll(lineEnds.Replace(k.Text), "\n", "\n  ")
 			if part.quoted {

@@ -151,10 +151,10 @@ func TestASummaryIsTold(t *testing.T) {
 	p.add(runtime.Compacted{
 		Summary: "Found 3." + forged, Sealed: true,
 		Kept: []runtime.Kept{
-			{Kind: runtime.KeptTask, Text: "Pay Kestrel.\nThen\u2028tell Dave."},
-			{Kind: runtime.KeptDenial, Text: "Capability denied: a" + forged},
-			{Kind: runtime.KeptDenial, Text: "Capability denied: b"},
-			{Kind: runtime.KeptOpen, Text: "t {}" + forged},
+			{Kind: "task", Text: "Pay Kestrel.\nThen\u2028tell Dave."},
+			{Kind: "denial", Text: "Capability denied: a" + forged},
+			{Kind: "denial", Text: "Capability denied: b"},
+			{Kind: "open", Text: "t {}" + forged},
 		},
 	})
 	quoted := func(indent string) string {

@@ -1,6 +1,7 @@
 package venue_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,8 +33,8 @@ func TestHistory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasSuffix(ev.Kind(), "_delta") {
-				streamed = append(streamed, ev.Kind())
+			if kind := fmt.Sprintf("%T", ev); !strings.HasSuffix(kind, "Delta") {
+				streamed = append(streamed, kind)
 			}
 		}
 	}
@@ -42,7 +43,7 @@ func TestHistory(t *testing.T) {
 			if err != nil {
 				return got, err
 			}
-			if got = append(got, e.Event.Kind()); e.Seq != uint64(len(got)) || e.Time.IsZero() {
+			if got = append(got, fmt.Sprintf("%T", e.Event)); e.Seq != uint64(len(got)) || e.Time.IsZero() {
 				t.Errorf("event %d is number %d, at %s", len(got), e.Seq, e.Time)
 			}
 		}

@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v.status.shown != step.want {
-			t.Errorf("after %s the status is %q, want %q", step.ev.Kind(), v.status.shown, step.want)
+			t.Errorf("after %T the status is %q, want %q", step.ev, v.status.shown, step.want)
 		}
 	}
 	if err := v.event(runtime.ToolStarted{Call: call("5", `{}`)}); err != nil {
