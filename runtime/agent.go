@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,25 +63,16 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	if opts != nil {
 		r.opts = *opts
 	}
-	if r.opts.MaxModelCalls == 0 {
-		r.opts.MaxModelCalls = 20
+	o := &r.opts
+	o.MaxModelCalls = cmp.Or(o.MaxModelCalls, 20)
+	o.ToolTimeout = cmp.Or(o.ToolTimeout, 300*time.Second)
+	o.MaxToolResult = cmp.Or(o.MaxToolResult, 256<<10)
+	o.ToolsAtOnce = cmp.Or(o.ToolsAtOnce, 8)
+	o.OutputTries = cmp.Or(o.OutputTries, 3)
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if r.opts.ToolTimeout == 0 {
-		r.opts.ToolTimeout = 300 * time.Second
-	}
-	if r.opts.MaxToolResult == 0 {
-		r.opts.MaxToolResult = 256 << 10
-	}
-	if r.opts.ToolsAtOnce == 0 {
-		r.opts.ToolsAtOnce = 8
-	}
-	if r.opts.OutputTries == 0 {
-		r.opts.OutputTries = 3
-	}
-	if r.opts.Now == nil {
-		r.opts.Now = time.Now
-	}
-	r.late = fmt.Errorf("%w after %s (limits.tool_timeout)", ErrToolTimeout, r.opts.ToolTimeout)
+	r.late = fmt.Errorf("%w after %s (limits.tool_timeout)", ErrToolTimeout, o.ToolTimeout)
 	return r
 }
 

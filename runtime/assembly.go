@@ -12,7 +12,8 @@ type assembly struct {
 	text     strings.Builder
 	thoughts strings.Builder
 	calls    []callPieces
-	came     bool // something, if only word of a wait
+	came     bool  // something, if only word of a wait
+	err      error // why no more of it is taken
 }
 
 type callPieces struct {
@@ -21,7 +22,7 @@ type callPieces struct {
 	arguments []byte
 }
 
-func (a *assembly) add(chunk *Chunk) {
+func (a *assembly) add(chunk Chunk) {
 	a.text.WriteString(chunk.Text)
 	a.thoughts.WriteString(chunk.Reasoning)
 	if chunk.Call != nil {

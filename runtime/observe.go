@@ -75,16 +75,6 @@ func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
 	return out
 }
 
-// observeTool starts the span of a tool call. A name that no tool has is the
-// model's text.
-func (t *turn) observeTool(ctx context.Context, w *wish) (context.Context, *telemetry.ToolSpan) {
-	call := telemetry.ToolCall{ID: w.ID, Arguments: w.Arguments}
-	if w.op != nil {
-		call.Name, call.Operation = w.op.ToolName(), w.op.Path()
-	}
-	return t.span.StartToolCall(ctx, call)
-}
-
 // endTool ends the span of a tool call.
 func endTool(ctx context.Context, span *telemetry.ToolSpan, done *ToolFinished, err error) {
 	if span == nil {

@@ -19,20 +19,42 @@ type run struct {
 	secrets *telemetry.Secrets
 }
 
-type runKey struct{}
-
-func runOf(ctx context.Context) run {
-	r, _ := ctx.Value(runKey{}).(run)
-	return r
+// runContext is a context that hands a run down.
+type runContext struct {
+	context.Context
+	run run
 }
 
-func (r run) in(ctx context.Context) context.Context { return context.WithValue(ctx, runKey{}, r) }
+type runKey struct{}
+
+func (c *runContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+func runOf(ctx context.Context) run {
+	if c, ok := ctx.Value(runKey{}).(*runContext); ok {
+		return c.run
+	}
+	return run{}
+}
+
+func (r run) in(ctx context.Context) context.Context { return &runContext{ctx, r} }
 
 // WithBudgets returns ctx with its model calls charged to the budgets too,
 // beside those that it has already: a bound is added to and never shed.
 func WithBudgets(ctx context.Context, budgets ...*spend.Budget) context.Context {
+	return WithKeeper(ctx, runOf(ctx).keep, budgets...)
+}
+
+// WithKeeper is [WithBudgets] for budgets that outlive the process: keep is called
+// before each model call, when the budgets of ctx hold what it may cost.
+func WithKeeper(ctx context.Context, keep func(context.Context), budgets ...*spend.Budget) context.Context {
 	r := runOf(ctx)
-	r.budgets = slices.Clip(r.budgets)
+	r.keep = keep
+	r.budgets = slices.Grow(slices.Clip(r.budgets), len(budgets))
 	for _, b := range budgets {
 		if !slices.Contains(r.budgets, b) {
 			r.budgets = append(r.budgets, b)
@@ -43,14 +65,6 @@ func WithBudgets(ctx context.Context, budgets ...*spend.Budget) context.Context 
 
 // Budgets returns the budgets of ctx, the one added first before the others.
 func Budgets(ctx context.Context) []*spend.Budget { return runOf(ctx).budgets }
-
-// WithKeeper returns ctx with keep called before each model call, when its
-// budgets hold what it may cost: for budgets that outlive the process.
-func WithKeeper(ctx context.Context, keep func(context.Context)) context.Context {
-	r := runOf(ctx)
-	r.keep = keep
-	return r.in(ctx)
-}
 
 // Keep has whoever keeps the budgets of ctx write down what they hold.
 func Keep(ctx context.Context) {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"usher/caps"
+	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/fault"
 )
@@ -37,7 +38,7 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 
 func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 	if len(batch) == 1 {
-		return t.called(ctx, t.guarded(ctx, batch[0]))
+		return t.called(ctx, t.callTool(ctx, &batch[0]))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -45,12 +46,12 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 	defer cancel()
 	places := make(chan struct{}, t.opts.ToolsAtOnce)
 	done := make([]chan ToolFinished, len(batch))
-	for i, w := range batch {
+	for i := range batch {
 		done[i] = make(chan ToolFinished, 1)
 		work.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			done[i] <- t.guarded(ctx, w)
+			done[i] <- t.callTool(ctx, &batch[i])
 		})
 	}
 	for i := range batch {
@@ -59,18 +60,6 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 		}
 	}
 	return nil
-}
-
-// guarded calls a tool and makes a result of a panic, which the gate does not
-// see where it comes of what the tool returned: an error that panics when it is
-// asked what it says.
-func (t *turn) guarded(ctx context.Context, w wish) (done ToolFinished) {
-	defer func() {
-		if v := recover(); v != nil {
-			done = ToolFinished{CallID: w.ID, Name: w.Name, Outcome: ToolFailed, Sealed: w.op != nil && w.op.Sealed(), Result: string(explain(errors.New("the tool failed inside")))}
-		}
-	}()
-	return t.callTool(ctx, w)
 }
 
 // called records a result, unless the turn was stopped meanwhile: what the
@@ -82,20 +71,26 @@ func (t *turn) called(ctx context.Context, done ToolFinished) error {
 	return t.record(ctx, done)
 }
 
-// callTool takes one wish of the model to the gate. Whatever comes of it is
-// told to the model.
-func (t *turn) callTool(ctx context.Context, w wish) ToolFinished {
-	ctx, span := t.observeTool(ctx, &w)
-	done, err := t.attempt(ctx, &w)
-	endTool(ctx, span, &done, err)
-	return done
-}
-
-func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
-	done := ToolFinished{CallID: w.ID, Name: w.Name}
-	err := w.err
-	if err == nil {
+// callTool takes one wish of the model to the gate. Whatever comes of it is told
+// to the model: also of a panic that the gate does not see, where an error that
+// the tool returned panics when it is asked what it says.
+func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
+	done = ToolFinished{CallID: w.ID, Name: w.Name}
+	call := telemetry.ToolCall{ID: w.ID, Arguments: w.Arguments}
+	if w.op != nil { // a name that no tool has is the model's text
 		done.Operation, done.Sealed = w.op.Path(), w.op.Sealed()
+		call.Name, call.Operation = w.op.ToolName(), done.Operation
+	}
+	ctx, span := t.span.StartToolCall(ctx, call)
+	err := w.err
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the tool failed inside")
+			done.Outcome, done.Result = ToolFailed, string(explain(err))
+		}
+		endTool(ctx, span, &done, err)
+	}()
+	if err == nil {
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
 			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), ID: w.ID,
@@ -105,7 +100,7 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 		}
 		if err == nil {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)
-			return done, nil
+			return done
 		}
 	}
 	done.Outcome = ToolFailed
@@ -113,7 +108,7 @@ func (t *turn) attempt(ctx context.Context, w *wish) (ToolFinished, error) {
 		done.Outcome = ToolDenied
 	}
 	done.Result = t.cut(explain(err))
-	return done, err
+	return done
 }
 
 // ErrToolTimeout: a tool call took longer than the limit.

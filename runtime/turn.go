@@ -188,10 +188,16 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	return answer, nil
 }
 
+// collect takes the pieces of an answer. It calls the sequence itself: a loop over
+// it would cost four allocations more.
 func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible bool, span *telemetry.ModelSpan) error {
-	for chunk, err := range t.agent.Model.Generate(ctx, req) {
-		if err != nil {
-			return fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
+	t.agent.Model.Generate(ctx, req)(func(chunk Chunk, err error) bool {
+		switch {
+		case got.err != nil:
+			return false // it goes on though it was told to stop
+		case err != nil:
+			got.err = fmt.Errorf("model of agent %s: %w", t.agent.ID, err)
+			return false
 		}
 		got.came = true
 		if d := chunk.Delay; d != nil {
@@ -200,18 +206,22 @@ func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible
 			span.Chunk()
 		}
 		if visible {
-			t.show(&chunk)
+			t.show(chunk)
 		}
-		got.add(&chunk)
+		got.add(chunk)
 		if t.gone {
-			return ErrStopped
+			got.err = ErrStopped
 		}
+		return got.err == nil
+	})
+	if got.err != nil {
+		return got.err
 	}
 	return ctx.Err()
 }
 
 // show lets the listener see an answer while it is made.
-func (t *turn) show(chunk *Chunk) {
+func (t *turn) show(chunk Chunk) {
 	if chunk.Reasoning != "" {
 		t.emit(ReasoningDelta{chunk.Reasoning})
 		t.shown = true

@@ -81,9 +81,9 @@ func TestKeptAnswersAreFree(t *testing.T) {
 func TestKeeper(t *testing.T) {
 	b := spend.NewAccount("b", "b", spend.Limits{}, spend.Amount{Calls: 5, Tokens: 500, Money: 50})
 	var kept []int64
-	ctx := runtime.WithKeeper(runtime.WithBudgets(t.Context(), b), func(ctx context.Context) {
+	ctx := runtime.WithKeeper(t.Context(), func(ctx context.Context) {
 		kept = append(kept, runtime.Budgets(ctx)[0].Total().Calls)
-	})
+	}, b)
 	inner := runtime.ModelFunc(func(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 		if len(kept) == 0 {
 			t.Error("the model is asked, and nobody has written that it would be")

@@ -61,7 +61,7 @@ func (r *Room) bounded(ctx context.Context, k key, session string) (context.Cont
 		b.Wait(accounts.LongestWait)
 		budgets = append(budgets, b)
 	}
-	return runtime.WithKeeper(runtime.WithBudgets(ctx, budgets...), r.Accounts.Hold), nil
+	return runtime.WithKeeper(ctx, r.Accounts.Hold, budgets...), nil
 }
 
 // payer is one of those whose budgets bind an agent: itself or one above it.
