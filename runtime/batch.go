@@ -133,7 +133,7 @@ func (t *turn) foresee(ctx context.Context, r *reach, inv tools.Invocation, dept
 	ruling, err := t.gate.Decide(ctx, t.agent.Authority, inv)
 	op := ruling.Operation()
 	switch {
-	case err != nil || op == nil || ruling.Verdict() == tools.Deny:
+	case err != nil || op == nil || ruling.Verdict() == tools.Denied:
 		return
 	case op.Exclusive() || depth == maxNesting:
 		r.alone = true

@@ -93,7 +93,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	if err == nil {
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
-			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), ID: w.ID,
+			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments),
 		})
 		if done.Sealed {
 			t.span.Conceal(w.Arguments, string(res.Output))

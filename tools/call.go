@@ -15,7 +15,6 @@ type Call struct{ ticket *ticket }
 type ticket struct {
 	Ruling
 	gate   *Gate
-	id     string
 	opened *opened // nil where the input has no handles
 }
 
@@ -27,14 +26,6 @@ func (c Call) Actor() string { return c.Authority().Actor() }
 
 // Caps returns the caller's effective capabilities as they are now.
 func (c Call) Caps() caps.Set { return c.Authority().Caps() }
-
-// ID identifies the call where the caller gave one, such as a model's tool-call id.
-func (c Call) ID() string {
-	if c.ticket == nil {
-		return ""
-	}
-	return c.ticket.id
-}
 
 // Operation is the catalogue path of the operation that runs.
 func (c Call) Operation() string {

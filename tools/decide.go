@@ -28,7 +28,7 @@ const (
 // guards. Who may not call learns no more than that.
 func (g *Gate) Decide(ctx context.Context, auth Authority, inv Invocation) (*Ruling, error) {
 	r := new(Ruling)
-	if err := g.decide(ctx, auth, inv, r); r.Verdict() == Allow {
+	if err := g.decide(ctx, auth, inv, r); r.Verdict() == Allowed {
 		return r, err
 	}
 	return r, nil
@@ -80,7 +80,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 		return err
 	}
 	err = g.guard(ctx, r)
-	r.guard, _ = errors.AsType[*GuardError](err)
+	r.guard, _ = errors.AsType[*guardError](err)
 	return err
 }
 
@@ -88,7 +88,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 // whose secret would then stand in the records of both.
 func (g *Gate) direct(ctx context.Context, r *Ruling, set caps.Set) error {
 	at := Ruling{auth: r.auth, op: r.op, input: r.input}
-	for range g.maxDepth {
+	for range g.opts.MaxDepth {
 		if !at.op.forwards {
 			return nil
 		}
@@ -111,8 +111,8 @@ func (g *Gate) acceptable(ctx context.Context, auth Authority, inv Invocation) e
 	switch {
 	case !auth.valid(g.mint):
 		return ErrForeignAuthority
-	case auth.trail.Depth >= g.maxDepth:
-		return fmt.Errorf("%w: at most %d deep", ErrTooDeep, g.maxDepth)
+	case auth.trail.Depth >= g.opts.MaxDepth:
+		return fmt.Errorf("%w: at most %d deep", ErrTooDeep, g.opts.MaxDepth)
 	case len(inv.Input) > MaxInput:
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(inv.Input), MaxInput)
 	}
@@ -216,10 +216,10 @@ func (g *Gate) delegated(ctx context.Context, auth Authority, need caps.Request)
 // in another principal's namespace: from the store of tokens, and from those
 // that the caller brought along.
 func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (chain []string, err error) {
-	if g.chains == nil {
+	if g.opts.Chains == nil {
 		return nil, errNoChains
 	}
-	grant, err := g.chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs, Search: true})
+	grant, err := g.opts.Chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs, Search: true})
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +242,11 @@ func (g *Gate) foreign(ctx context.Context, op string, need caps.Request, me uca
 		d.Why = "The resource belongs to another user, and the search for a delegation was cut short: send the tokens along."
 	}
 	owner, err := ucan.ParseDID(need.Resource().DID())
-	if err != nil || g.chains == nil {
+	if err != nil || g.opts.Chains == nil {
 		return d
 	}
 	// An error lists nothing, as having nothing does.
-	list, _ := g.chains.Delegated(ctx, me, owner)
+	list, _ := g.opts.Chains.Delegated(ctx, me, owner)
 	if there := caps.Of(list...).Intersect(held); !there.IsEmpty() || held.IsUnrestricted() {
 		d.Capabilities = there
 	}

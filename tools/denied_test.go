@@ -15,9 +15,9 @@ import (
 // watcher is a guard that notes that it was asked.
 type watcher struct{ asked *[]string }
 
-func (w watcher) Guard(context.Context, *tools.Ruling) (tools.Verdict, string) {
+func (w watcher) Guard(context.Context, *tools.Ruling) (string, string) {
 	*w.asked = append(*w.asked, "guard")
-	return tools.Allow, ""
+	return tools.Allowed, ""
 }
 
 // A denied call costs its decoding: nothing is foreseen of it, validated, or

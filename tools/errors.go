@@ -2,8 +2,8 @@ package tools
 
 import (
 	"fmt"
-	"strings"
 
+	"usher/caps/value"
 	"usher/tools/fault"
 )
 
@@ -40,16 +40,11 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	var b strings.Builder
-	reference := e.Reference
-	if len(reference) > 80 {
-		reference = strings.ToValidUTF8(reference[:80], "") + "…"
-	}
-	fmt.Fprintf(&b, "operation not found: %q names none", reference)
+	text := fmt.Sprintf("operation not found: %q names none", value.Cut(e.Reference, 80))
 	if e.Nearest != "" {
-		fmt.Fprintf(&b, "; did you mean %s?", e.Nearest)
+		text += "; did you mean " + e.Nearest + "?"
 	}
-	return b.String()
+	return text
 }
 
 // PanicError is what a handler's panic becomes.
@@ -73,11 +68,3 @@ func (e *PanicError) Code() fault.Code { return fault.Panic }
 
 // Code is [fault.LimitReached].
 func (e *LimitError) Code() fault.Code { return fault.LimitReached }
-
-// Code is [fault.ApprovalRequired] where a person may allow it.
-func (e *GuardError) Code() fault.Code {
-	if e.Verdict == Ask {
-		return fault.ApprovalRequired
-	}
-	return fault.Refused
-}

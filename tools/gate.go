@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -18,13 +19,7 @@ import (
 type Gate struct {
 	registry *Registry
 	mint     *Mint
-	ledger   Ledger
-	chains   *ucan.Verifier
-	guards   []Guard
-	secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error)
-	maxDepth int
-	log      *slog.Logger
-	observer Observer
+	opts     GateOptions
 }
 
 // GateOptions adjusts a gate. The zero value is valid.
@@ -48,25 +43,16 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if registry.gated.Swap(true) {
 		panic("tools: the registry has a gate already, and a second one would be a way around it")
 	}
-	if opts == nil {
-		opts = &GateOptions{}
+	g := &Gate{registry: registry}
+	if opts != nil {
+		g.opts = *opts
 	}
-	g := &Gate{
-		registry: registry, ledger: opts.Ledger, chains: opts.Chains, guards: opts.Guards, secrets: opts.Secrets, maxDepth: opts.MaxDepth, log: opts.Logger, observer: opts.Observer,
-		mint: &Mint{lives: opts.Lives, limits: opts.Limits, key: opts.Key},
+	g.opts.MaxDepth = cmp.Or(g.opts.MaxDepth, 16)
+	g.opts.Logger = cmp.Or(g.opts.Logger, slog.New(slog.DiscardHandler))
+	if g.opts.Lives == nil {
+		g.opts.Lives = nobodyLives{}
 	}
-	if g.maxDepth == 0 {
-		g.maxDepth = 16
-	}
-	if g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
-	}
-	if g.observer == nil {
-		g.observer = nobody{}
-	}
-	if g.mint.lives == nil {
-		g.mint.lives = nobodyLives{}
-	}
+	g.mint = &Mint{lives: g.opts.Lives, limits: g.opts.Limits, key: g.opts.Key}
 	if len(g.mint.key) == 0 {
 		g.mint.key = make([]byte, 32)
 		_, _ = rand.Read(g.mint.key) // never fails
@@ -78,7 +64,6 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 type Invocation struct {
 	Operation string          // any reference that [Registry.Resolve] takes
 	Input     json.RawMessage // a JSON object, kept as it came; empty is {}
-	ID        string          // the caller's id for the call; may be empty
 }
 
 // Result is the outcome of a call that was allowed and did not fail.
@@ -89,12 +74,12 @@ type Result struct {
 
 // Invoke runs the operation that inv names with auth, if auth allows it: it
 // decides as [Gate.Decide] does, records the decision, runs the operation, and
-// records the outcome. The error is one of those of Decide, a [*caps.Denial], a
-// [*GuardError], or what the handler returned.
+// records the outcome. The error is one of those of Decide, a [*caps.Denial], the
+// refusal of a [Guard], or what the handler returned.
 func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Result, error) {
-	t := &ticket{gate: g, id: inv.ID}
+	t := &ticket{gate: g}
 	r := &t.Ruling
-	deciding, decided := g.observer.Deciding(ctx)
+	deciding, decided := g.observed(ctx)
 	r.auth = auth.metered()
 	err := g.charge(ctx, r.auth, inv)
 	var seq uint64
@@ -115,9 +100,9 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	if runErr == nil {
 		_ = t.auth.meter.Charge(ctx, Bytes, int64(len(out))) // what is beyond stops the next call
 	}
-	if g.ledger != nil {
+	if g.opts.Ledger != nil {
 		// The outcome is recorded even when the caller has gone.
-		if err := g.ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
+		if err := g.opts.Ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
 			return Result{}, fmt.Errorf("record the outcome of %s: %w", r.op.path, err)
 		}
 	}
@@ -125,6 +110,14 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 		return Result{}, runErr
 	}
 	return Result{Operation: r.op.path, Output: out}, nil
+}
+
+// observed begins a decision for the observer; nobody costs nothing.
+func (g *Gate) observed(ctx context.Context) (context.Context, func(*Ruling, error)) {
+	if g.opts.Observer == nil {
+		return ctx, func(*Ruling, error) {}
+	}
+	return g.opts.Observer.Deciding(ctx)
 }
 
 // charge counts a call before anything is spent on it.
@@ -151,15 +144,12 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 			return 0, ErrUnsettled
 		}
 	}
-	switch {
-	case err != nil && r.denial == nil && r.guard == nil:
-		return 0, err
-	case g.ledger == nil:
+	if g.opts.Ledger == nil || err != nil && r.denial == nil && r.guard == nil {
 		return 0, err
 	}
-	seq, recordErr := g.record(ctx, r)
+	seq, recordErr := g.opts.Ledger.Decided(ctx, r.Entry())
 	if recordErr != nil {
-		return 0, recordErr
+		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", r.op.path, recordErr)
 	}
 	return seq, err
 }
@@ -180,17 +170,9 @@ func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 		if op.sealed || op.secrets {
 			v = redacted
 		}
-		g.log.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
+		g.opts.Logger.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
 		*err = &PanicError{Operation: op.path, Value: v}
 	}
-}
-
-func (g *Gate) record(ctx context.Context, r *Ruling) (uint64, error) {
-	seq, err := g.ledger.Decided(ctx, r.Entry())
-	if err != nil {
-		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", r.op.path, err)
-	}
-	return seq, nil
 }
 
 func (g *Gate) run(ctx context.Context, p prepared, call Call) (out json.RawMessage, err error) {

@@ -3,67 +3,60 @@ package tools
 import (
 	"context"
 	"fmt"
+
+	"usher/tools/fault"
 )
-
-// Verdict is what a gate makes of a call.
-type Verdict int
-
-// Verdicts, each tighter than the one before.
-const (
-	Allow Verdict = iota
-	Ask           // a person has to approve the call first
-	Deny
-)
-
-func (v Verdict) String() string {
-	switch v {
-	case Allow:
-		return Allowed
-	case Ask:
-		return Asked
-	default:
-		return Denied
-	}
-}
 
 // Guard looks at a call that the capabilities allow, and may tighten that. Guards
 // are asked in their order, after everything else; the tightest answer counts. A
 // guard that panics denies.
 type Guard interface {
-	// Guard returns its verdict and, unless that is Allow, the reason in a
+	// Guard returns [Allowed], [Asked] or [Denied] and, unless it is the first, the reason in a
 	// sentence for whoever calls.
-	Guard(ctx context.Context, r *Ruling) (verdict Verdict, why string)
+	Guard(ctx context.Context, r *Ruling) (verdict, why string)
 }
 
-// GuardError says that a guard does not let a call through that the capabilities
+// guardError says that a guard does not let a call through that the capabilities
 // allow.
-type GuardError struct {
-	Operation string // catalogue path
-	Verdict   Verdict
-	Why       string
+type guardError struct {
+	operation    string // catalogue path
+	verdict, why string
 }
 
-func (e *GuardError) Error() string {
-	if e.Verdict == Ask {
-		return fmt.Sprintf("%s needs the approval of a person: %s", e.Operation, e.Why)
+func (e *guardError) Error() string {
+	if e.verdict == Asked {
+		return fmt.Sprintf("%s needs the approval of a person: %s", e.operation, e.why)
 	}
-	return fmt.Sprintf("%s is refused: %s", e.Operation, e.Why)
+	return fmt.Sprintf("%s is refused: %s", e.operation, e.why)
+}
+
+// Code is [fault.ApprovalRequired] where a person may allow it.
+func (e *guardError) Code() fault.Code {
+	if e.verdict == Asked {
+		return fault.ApprovalRequired
+	}
+	return fault.Refused
 }
 
 // guard asks the guards of the gate.
 func (g *Gate) guard(ctx context.Context, r *Ruling) (err error) {
-	if len(g.guards) == 0 {
+	if len(g.opts.Guards) == 0 {
 		return nil
 	}
 	defer g.recovered(ctx, r.op, &err)
-	tightest := GuardError{Operation: r.op.path}
-	for _, guard := range g.guards {
-		if v, why := guard.Guard(ctx, r); v != Allow && (v > tightest.Verdict || v < Allow) {
-			tightest.Verdict, tightest.Why = v, why
+	var tightest *guardError
+	for _, guard := range g.opts.Guards {
+		verdict, why := guard.Guard(ctx, r)
+		switch {
+		case verdict == Allowed, tightest != nil && (tightest.verdict == Denied || verdict == Asked):
+			continue
+		case verdict != Asked:
+			verdict = Denied
 		}
+		tightest = &guardError{r.op.path, verdict, why}
 	}
-	if tightest.Verdict != Allow {
-		return &tightest
+	if tightest == nil {
+		return nil
 	}
-	return nil
+	return tightest
 }

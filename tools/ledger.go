@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Ledger takes every decision of a gate. A decision that cannot be written is
@@ -20,7 +20,15 @@ type Ledger interface {
 	Finished(ctx context.Context, seq uint64, failure error) error
 }
 
-// Verdicts of an [Entry].
+// Observer is shown the calls that come to a gate, as they are decided.
+type Observer interface {
+	// Deciding begins a decision, which is made in the context that it returns;
+	// the handler runs in the caller's. decided ends it: err is why the call does
+	// not run, nil where it does.
+	Deciding(ctx context.Context) (_ context.Context, decided func(r *Ruling, err error))
+}
+
+// Verdicts on a call, each tighter than the one before.
 const (
 	Allowed = "allow"
 	Asked   = "ask" // a person has to approve first
@@ -60,12 +68,7 @@ const (
 )
 
 // Cut shortens a text to [MaxReason].
-func Cut(text string) string {
-	if len(text) <= MaxReason {
-		return text
-	}
-	return strings.ToValidUTF8(text[:MaxReason], "") + "…"
-}
+func Cut(text string) string { return value.Cut(text, MaxReason) }
 
 // Requirement is one requirement of a call and the capability that met it.
 type Requirement struct {

@@ -18,7 +18,7 @@ type Ruling struct {
 	inline [2]decision // the first of found
 	denial *caps.Denial
 	reason string // of the denial, for the ledger: more than the caller is told
-	guard  *GuardError
+	guard  *guardError
 	epoch  uint64
 }
 
@@ -39,15 +39,15 @@ func (r *Ruling) Operation() *Operation { return r.op }
 // Input is the call's input as it came.
 func (r *Ruling) Input() json.RawMessage { return r.input }
 
-// Verdict says whether the call may run.
-func (r *Ruling) Verdict() Verdict {
+// Verdict is [Allowed], [Asked] or [Denied].
+func (r *Ruling) Verdict() string {
 	switch {
 	case r.denial != nil:
-		return Deny
+		return Denied
 	case r.guard != nil:
-		return r.guard.Verdict
+		return r.guard.verdict
 	}
-	return Allow
+	return Allowed
 }
 
 // Denial is why the capabilities do not allow the call; nil where they do.
@@ -80,7 +80,7 @@ func (r *Ruling) Requirements() []Requirement {
 func (r *Ruling) Entry() Entry {
 	auth, op := r.auth, r.op
 	e := Entry{
-		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict().String(),
+		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict(),
 		Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
 	}
 	if op != nil {

@@ -75,10 +75,10 @@ func (s Secret) Open(ctx context.Context, call Call) (string, error) {
 		return "", errors.New("open secret: the field was left out")
 	case t == nil || t.opened == nil || !slices.Contains(t.call.needs, s.need()):
 		return "", fmt.Errorf("open %s: it is no handle of this call's input", s)
-	case t.gate.secrets == nil:
+	case t.gate.opts.Secrets == nil:
 		return "", fmt.Errorf("open %s: this venue keeps no secrets", s)
 	}
-	value, err := t.gate.secrets(ctx, call.Owner(), s.name)
+	value, err := t.gate.opts.Secrets(ctx, call.Owner(), s.name)
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", s, err)
 	}

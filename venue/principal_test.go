@@ -194,7 +194,7 @@ func TestDecideOfAPrincipal(t *testing.T) {
 	alice, bob := user(t, v, "alice"), user(t, v, "bob")
 	input := map[string]any{"path": "w/a", "value": 1}
 	ruling, err := alice.Decide(t.Context(), "covia:write", input)
-	if err != nil || ruling.Verdict() != tools.Allow {
+	if err != nil || ruling.Verdict() != tools.Allowed {
 		t.Fatalf("Decide() = %v, %v, want that it is allowed", ruling, err)
 	}
 	if got := invoke(t, alice, "covia:read", `{"path":"w/a"}`); strings.Contains(got, `"exists":true`) {

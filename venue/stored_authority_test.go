@@ -48,7 +48,7 @@ func (k *kept) ask(v *venue.Venue, auth tools.Authority) (may []bool, err error)
 		if err != nil {
 			return nil, err
 		}
-		may = append(may, r.Verdict() == tools.Allow)
+		may = append(may, r.Verdict() == tools.Allowed)
 	}
 	return may, nil
 }

@@ -219,7 +219,7 @@ func (c *checker) one(q question) verdict {
 	if input, unfit := errors.AsType[*tools.InputError](err); err != nil && !(unfit && input.Incomplete) {
 		return invalid(err)
 	}
-	v := verdict{Decision: r.Verdict().String(), Operation: r.Operation().Path(), Requirements: r.Requirements()}
+	v := verdict{Decision: r.Verdict(), Operation: r.Operation().Path(), Requirements: r.Requirements()}
 	for i := range v.Requirements {
 		v.Requirements[i].Unmet = false // the decision says it
 	}
