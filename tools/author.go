@@ -21,9 +21,7 @@ func (a Authority) Author() Author {
 	}
 	out := Author{Bound: a.bound}
 	for i := len(a.chain) - 1; i >= 0; i-- {
-		if c := a.chain[i]; !slices.Contains(out.As, c.Owner) {
-			out.As = append(out.As, c.Owner)
-		}
+		out.As = union(out.As, []ucan.DID{a.chain[i].Owner})
 		if a.chain[i].Own {
 			break
 		}
@@ -32,15 +30,7 @@ func (a Authority) Author() Author {
 }
 
 // And returns the authors of what both wrote.
-func (a Author) And(b Author) Author {
-	out := Author{Bound: a.Bound.And(b.Bound), As: slices.Clone(a.As)}
-	for _, p := range b.As {
-		if !slices.Contains(out.As, p) {
-			out.As = append(out.As, p)
-		}
-	}
-	return out
-}
+func (a Author) And(b Author) Author { return Author{a.Bound.And(b.Bound), union(a.As, b.As)} }
 
 // In returns what bounds a program of the author in the namespace of owner. One
 // that was written as another principal may do nothing there, until its owner
@@ -48,7 +38,7 @@ func (a Author) And(b Author) Author {
 // agents hold.
 func (a Author) In(owner ucan.DID) Bound {
 	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
-		return a.And(Author{Bound: Bound{Within: []Narrow{{caps.Set{}, owner}}}}).Bound
+		return a.Bound.And(Bound{Within: []Narrow{{caps.Set{}, owner}}})
 	}
 	return a.Bound
 }

@@ -62,7 +62,7 @@ type Trail struct {
 // stays with the venue.
 type Mint struct {
 	lives  Lives
-	limits Limits
+	limits Amounts
 	key    []byte    // of seals
 	macs   sync.Pool // under it
 }
@@ -95,37 +95,37 @@ func newLineage(m *Mint, owner ucan.DID, chain []Actor, proofs []*ucan.Link) *li
 	return l
 }
 
+// nobody acts by the zero Authority.
+var nobody = &lineage{chain: []Actor{{}}}
+
+func (a Authority) line() *lineage {
+	if a.lineage == nil {
+		return nobody
+	}
+	return a.lineage
+}
+
 // valid reports whether the authority is one of the mint.
 func (a Authority) valid(m *Mint) bool {
-	return a.lineage != nil && a.mint == m && m != nil && !a.owner.IsZero() && len(a.chain) > 0
+	return m != nil && a.line().mint == m && !a.owner.IsZero()
 }
 
 // Owner is the principal whose namespace the call works in.
-func (a Authority) Owner() ucan.DID {
-	if a.lineage == nil {
-		return ucan.DID{}
-	}
-	return a.owner
-}
+func (a Authority) Owner() ucan.DID { return a.line().owner }
 
 // Actor is the id of the agent that acts; empty for the owner in person.
 func (a Authority) Actor() string { return a.Life().Agent() }
 
 // Life is the life of the agent that acts; empty for the owner in person.
 func (a Authority) Life() Life {
-	if a.lineage == nil {
-		return ""
-	}
-	return a.chain[len(a.chain)-1].Agent
+	chain := a.line().chain
+	return chain[len(chain)-1].Agent
 }
 
 // Via lists the agents on whose behalf the actor works, the first caller first.
-func (a Authority) Via() []string {
-	if a.lineage == nil {
-		return nil
-	}
-	var ids []string
-	for _, c := range a.chain[:len(a.chain)-1] {
+func (a Authority) Via() (ids []string) {
+	chain := a.line().chain
+	for _, c := range chain[:len(chain)-1] {
 		if c.Agent != "" {
 			ids = append(ids, c.Agent.Agent())
 		}
@@ -136,26 +136,15 @@ func (a Authority) Via() []string {
 // Bound is what bounds the authority: the actor's life, those on whose behalf it
 // acts, narrowings, and the authors of stored programs. What it makes that lasts
 // stays bounded by it.
-func (a Authority) Bound() Bound {
-	if a.lineage == nil {
-		return Bound{}
-	}
-	return a.bound
-}
+func (a Authority) Bound() Bound { return a.line().bound }
 
 // Run is the id of the run that makes the calls; empty for a call by itself.
 func (a Authority) Run() string { return a.trail.Run }
 
-// Trail says where the call belongs.
-func (a Authority) Trail() Trail { return a.trail }
-
 // Caps returns the effective capabilities as they are now, as the owner writes
 // them.
 func (a Authority) Caps() caps.Set {
-	if a.lineage == nil {
-		return caps.Set{}
-	}
-	set, _ := a.live(context.Background())
+	set, _ := a.line().live(context.Background())
 	return set
 }
 
@@ -220,7 +209,7 @@ func (a Authority) WithProofs(tokens ...*ucan.Link) Authority {
 // caller's own, as both are at each call, unless the agent acts on its own. The
 // trail of the caller goes on, and so does its meter.
 func (a Authority) CalledBy(caller Authority, own bool) Authority {
-	if !a.valid(a.minted()) || !caller.valid(a.mint) {
+	if !a.valid(a.line().mint) || !caller.valid(a.mint) {
 		return Authority{}
 	}
 	last := a.called.Load()
@@ -242,13 +231,6 @@ func (a Authority) CalledBy(caller Authority, own bool) Authority {
 type called struct {
 	by, made *lineage
 	own      bool
-}
-
-func (a Authority) minted() *Mint {
-	if a.lineage == nil {
-		return nil
-	}
-	return a.mint
 }
 
 // InRun returns the same authority for a run that its present run starts.

@@ -31,12 +31,7 @@ func (b Bound) And(other Bound) Bound {
 	if other.IsZero() {
 		return b
 	}
-	out := Bound{Lives: slices.Clone(b.Lives), Within: slices.Clone(b.Within)}
-	for _, l := range other.Lives {
-		if !slices.Contains(out.Lives, l) {
-			out.Lives = append(out.Lives, l)
-		}
-	}
+	out := Bound{Lives: union(b.Lives, other.Lives), Within: slices.Clone(b.Within)}
 	for _, n := range other.Within {
 		if !slices.ContainsFunc(out.Within, n.equal) {
 			out.Within = append(out.Within, n)
@@ -46,6 +41,17 @@ func (b Bound) And(other Bound) Bound {
 }
 
 func (n Narrow) equal(m Narrow) bool { return n.As == m.As && n.Caps.Equal(m.Caps) }
+
+// union returns what is in a or b, once.
+func union[T comparable](a, b []T) []T {
+	out := slices.Clone(a)
+	for _, v := range b {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
 
 // Live returns what everybody in b may do at this moment at once, as owner
 // writes it.

@@ -18,6 +18,16 @@ type ticket struct {
 	opened *opened // nil where the input has no handles
 }
 
+// nobodys is the ticket of the zero Call: its gate, which has no mint, lets nobody in.
+var nobodys = &ticket{Ruling: Ruling{op: new(Operation)}, gate: new(Gate)}
+
+func (c Call) mine() *ticket {
+	if c.ticket == nil {
+		return nobodys
+	}
+	return c.ticket
+}
+
 // Owner is the principal whose namespace the call works in.
 func (c Call) Owner() ucan.DID { return c.Authority().Owner() }
 
@@ -28,28 +38,15 @@ func (c Call) Actor() string { return c.Authority().Actor() }
 func (c Call) Caps() caps.Set { return c.Authority().Caps() }
 
 // Operation is the catalogue path of the operation that runs.
-func (c Call) Operation() string {
-	if c.ticket == nil {
-		return ""
-	}
-	return c.ticket.op.path
-}
+func (c Call) Operation() string { return c.mine().op.path }
 
 // Authority is the caller's authority, one level deeper: what an operation
 // that starts others passes on.
-func (c Call) Authority() Authority {
-	if c.ticket == nil {
-		return Authority{}
-	}
-	return c.ticket.auth
-}
+func (c Call) Authority() Authority { return c.mine().auth }
 
 // InRun returns the call with what it starts recorded under the run.
 func (c Call) InRun(id string) Call {
-	if c.ticket == nil {
-		return c
-	}
-	t := *c.ticket
+	t := *c.mine()
 	t.auth = t.auth.InRun(id)
 	return Call{&t}
 }
@@ -69,12 +66,13 @@ func (c Call) ChargeSchema(ctx context.Context, steps, patterns int64) error {
 // it is now: for a handler whose effect is conditional on what it read, after it
 // read it. The error is the [*caps.Denial] that a call made now would get.
 func (c Call) Again(ctx context.Context) error {
-	if c.ticket == nil {
+	t := c.mine()
+	if !t.auth.valid(t.gate.mint) {
 		return ErrForeignAuthority
 	}
-	again := Ruling{auth: c.ticket.auth, op: c.ticket.op, input: c.ticket.input, call: c.ticket.call}
+	again := Ruling{auth: t.auth, op: t.op, call: t.call}
 	set, _ := again.auth.live(ctx)
-	if c.ticket.gate.check(ctx, &again, set); again.denial != nil {
+	if t.gate.check(ctx, &again, set); again.denial != nil {
 		return again.denial
 	}
 	return nil
@@ -83,17 +81,11 @@ func (c Call) Again(ctx context.Context) error {
 // Resolve finds the operation that a reference means for the caller, as
 // [Call.Invoke] would.
 func (c Call) Resolve(ctx context.Context, reference string) (*Operation, error) {
-	if c.ticket == nil {
-		return nil, ErrForeignAuthority
-	}
-	return c.ticket.gate.Resolve(ctx, c.ticket.auth, reference)
+	return c.mine().gate.Resolve(ctx, c.Authority(), reference)
 }
 
 // Invoke runs another operation with the caller's own authority. It goes
 // through the gate like any call.
 func (c Call) Invoke(ctx context.Context, reference string, input json.RawMessage) (Result, error) {
-	if c.ticket == nil {
-		return Result{}, ErrForeignAuthority
-	}
-	return c.ticket.gate.Invoke(ctx, c.ticket.auth, Invocation{Operation: reference, Input: input})
+	return c.mine().gate.Invoke(ctx, c.Authority(), Invocation{Operation: reference, Input: input})
 }

@@ -29,7 +29,7 @@ type GateOptions struct {
 	Chains   *ucan.Verifier                                                         // verifies delegations between principals; nil lets nobody into another's namespace
 	Guards   []Guard                                                                // asked in this order of calls that the capabilities allow
 	Secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error) // opens a [Secret]; nil keeps none
-	Limits   Limits                                                                 // of all that comes of one first call
+	Limits   Amounts                                                                // of all that comes of one first call
 	MaxDepth int                                                                    // operations that start operations; 0 is 16
 	Key      []byte                                                                 // seals stored authorities; nil is one that ends with the process
 	Logger   *slog.Logger                                                           // nil discards

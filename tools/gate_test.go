@@ -157,12 +157,17 @@ func TestAuthorityOfAnotherGate(t *testing.T) {
 }
 
 func TestZeroCallCanDoNothing(t *testing.T) {
-	var call tools.Call
-	if _, err := call.Invoke(t.Context(), "test:write", nil); !errors.Is(err, tools.ErrForeignAuthority) {
-		t.Errorf("Invoke of the zero Call: %v, want %v", err, tools.ErrForeignAuthority)
-	}
-	if !call.Owner().IsZero() || call.Actor() != "" || !call.Caps().IsEmpty() {
-		t.Error("the zero Call speaks for somebody")
+	for _, call := range []tools.Call{{}, tools.Call{}.InRun("r")} {
+		_, invoked := call.Invoke(t.Context(), "test:write", nil)
+		_, resolved := call.Resolve(t.Context(), "test:write")
+		for what, err := range map[string]error{"Invoke": invoked, "Resolve": resolved, "Again": call.Again(t.Context())} {
+			if !errors.Is(err, tools.ErrForeignAuthority) {
+				t.Errorf("%s of the zero Call: %v, want %v", what, err, tools.ErrForeignAuthority)
+			}
+		}
+		if !call.Owner().IsZero() || call.Actor() != "" || !call.Caps().IsEmpty() || !call.Authority().Author().IsZero() {
+			t.Error("the zero Call speaks for somebody")
+		}
 	}
 }
 
@@ -350,7 +355,7 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := registry.Register(branch); err != nil {
 		t.Fatal(err)
 	}
-	g, mint := toolstest.NewGate(registry, &tools.GateOptions{Limits: tools.Limits{Calls: 50}})
+	g, mint := toolstest.NewGate(registry, &tools.GateOptions{Limits: tools.Amounts{Calls: 50}})
 	_, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:branch"})
 	if !errors.Is(err, tooMany) || ran != 50 {
 		t.Errorf("Invoke ran %d calls and ended with %v, want 50 and %v", ran, err, tooMany)

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxFields bounds the top keys of an input.
@@ -22,7 +22,7 @@ func CheckObject(raw json.RawMessage) error {
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(raw) {
 		return errors.New("the input is not a JSON object: send one, for example {}")
 	}
-	seen := fields{names: make([]string, 0, 8)}
+	seen := make(map[string]bool, 8)
 	depth := 0
 	for i := 0; i < len(trimmed); i++ {
 		switch trimmed[i] {
@@ -37,12 +37,14 @@ func CheckObject(raw json.RawMessage) error {
 				if err != nil {
 					return err
 				}
-				if len(seen.names) == maxFields {
+				if len(seen) == maxFields {
 					return fmt.Errorf("the input has more than %d fields", maxFields)
 				}
-				if !seen.add(key) {
+				name := fold(key)
+				if seen[name] {
 					return fmt.Errorf("the input has the field %.100q twice: send it once", key)
 				}
+				seen[name] = true
 			}
 			i = end - 1
 		}
@@ -50,45 +52,17 @@ func CheckObject(raw json.RawMessage) error {
 	return nil
 }
 
-// fields are the names of the top keys of an input: a few are compared with each
-// other, many by their folded forms, so that long names cost no more than reading them.
-type fields struct {
-	names  []string
-	folded map[string]bool // nil while they are few
-}
-
-// maxCompared bounds the names that are compared with each other.
-const maxCompared = 16
-
-// add reports whether the name is new, in whatever case.
-func (f *fields) add(name string) bool {
-	if len(f.names) < maxCompared {
-		if slices.ContainsFunc(f.names, func(other string) bool { return strings.EqualFold(other, name) }) {
-			return false
-		}
-		f.names = append(f.names, name)
-		return true
-	}
-	if f.folded == nil {
-		f.folded = make(map[string]bool)
-		for _, other := range f.names {
-			f.folded[fold(other)] = true
-		}
-	}
-	key := fold(name)
-	if f.folded[key] {
-		return false
-	}
-	f.folded[key], f.names = true, append(f.names, name)
-	return true
-}
-
 // fold returns the same text for all that [strings.EqualFold] takes to be equal.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
-		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			least = min(least, other)
+		if r >= utf8.RuneSelf {
+			for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+				least = min(least, other)
+			}
+		}
+		if least < utf8.RuneSelf {
+			return unicode.ToLower(least)
 		}
 		return least
 	}, s)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -21,24 +22,43 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"calls", "bytes of values read and written", "steps", "bytes of compiled patterns", "background runs"}
+// kindsOf says of each kind what it is, what its limit is called in
+// configurations, what it is called in JSON, and its limit where none is set.
+var kindsOf = [kinds]struct {
+	text, setting, key string
+	limit              int64
+}{
+	{"calls", "calls", "calls", 10_000},
+	{"bytes of values read and written", "values", "bytes", 64 << 20},
+	{"steps", "steps", "steps", 100_000},
+	{"bytes of compiled patterns", "patterns", "patterns", 10 << 20},
+	{"background runs", "runs_begun", "runs", 1000},
+}
 
-// settings are what the limits are called in configurations.
-var settings = [kinds]string{"calls", "values", "steps", "patterns", "runs_begun"}
+func (k Kind) String() string { return kindsOf[k].text }
 
-func (k Kind) String() string { return kindNames[k] }
+// Amounts are one for each [Kind]: what may be counted, or what was.
+type Amounts struct {
+	Calls    int64 `json:"calls,omitempty"`
+	Bytes    int64 `json:"bytes,omitempty"`
+	Steps    int64 `json:"steps,omitempty"`
+	Patterns int64 `json:"patterns,omitempty"`
+	Runs     int64 `json:"runs,omitempty"`
+}
 
-// Limits bounds all that comes of one first call. A zero field takes its
-// default: 10,000 calls, 64 MiB of values, 100,000 steps, 10 MiB of patterns,
-// 1,000 background runs.
-type Limits struct{ Calls, Bytes, Steps, Patterns, Runs int64 }
+func (a *Amounts) of(k Kind) int64 {
+	return [kinds]int64{a.Calls, a.Bytes, a.Steps, a.Patterns, a.Runs}[k]
+}
 
-func (l Limits) of(k Kind) int64 {
-	given := [kinds]int64{l.Calls, l.Bytes, l.Steps, l.Patterns, l.Runs}[k]
-	if given > 0 {
-		return given
+// JSON is what encoding/json makes of it: each turn stores one.
+func (a *Amounts) JSON() []byte {
+	w := value.NewWriter(96)
+	for k := range kinds {
+		if n := a.of(k); n != 0 {
+			w.Int(kindsOf[k].key, n)
+		}
 	}
-	return [kinds]int64{10_000, 64 << 20, 100_000, 10 << 20, 1000}[k]
+	return w.Object()
 }
 
 // LimitError says which limit a call tree has reached.
@@ -48,7 +68,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("limit of %d %s reached by all that came of one first call: ask for less at a time, or raise limits.%s", e.Limit, e.Kind, settings[e.Kind])
+	return fmt.Sprintf("limit of %d %s reached by all that came of one first call: ask for less at a time, or raise limits.%s", e.Limit, e.Kind, kindsOf[e.Kind].setting)
 }
 
 // Is lets errors.Is compare kinds: a LimitError without a limit stands for any.
@@ -60,12 +80,14 @@ func (e *LimitError) Is(target error) bool {
 // Meter counts what comes of one first call, however it branches. A nil Meter
 // counts nothing. It is safe for concurrent use.
 type Meter struct {
-	limits Limits
+	limits Amounts
 	spent  [kinds]atomic.Int64
 }
 
-// NewMeter returns a meter that nothing was charged to.
-func NewMeter(limits Limits) *Meter { return &Meter{limits: limits} }
+// NewMeter returns a meter that nothing was charged to. A limit of zero takes its
+// default: 10,000 calls, 64 MiB of values, 100,000 steps, 10 MiB of patterns, 1,000
+// background runs.
+func NewMeter(limits Amounts) *Meter { return &Meter{limits: limits} }
 
 // Charge counts n more of a kind. The error is a [*LimitError] where that is
 // beyond the limit, or the cause why ctx has ended.
@@ -76,7 +98,7 @@ func (m *Meter) Charge(ctx context.Context, kind Kind, n int64) error {
 	if m == nil || n <= 0 {
 		return nil
 	}
-	if limit := m.limits.of(kind); m.spent[kind].Add(n) > limit {
+	if limit := cmp.Or(m.limits.of(kind), kindsOf[kind].limit); m.spent[kind].Add(n) > limit {
 		return &LimitError{kind, limit}
 	}
 	return nil
@@ -90,40 +112,17 @@ func (m *Meter) ChargeSchema(ctx context.Context, steps, patterns int64) error {
 	return m.Charge(ctx, Patterns, patterns)
 }
 
-// Spent is what a meter has counted.
-type Spent struct {
-	Calls    int64 `json:"calls,omitempty"`
-	Bytes    int64 `json:"bytes,omitempty"`
-	Steps    int64 `json:"steps,omitempty"`
-	Patterns int64 `json:"patterns,omitempty"`
-	Runs     int64 `json:"runs,omitempty"`
-}
-
 // Spent returns what was counted so far.
-func (m *Meter) Spent() Spent {
+func (m *Meter) Spent() Amounts {
 	if m == nil {
-		return Spent{}
+		return Amounts{}
 	}
 	at := func(k Kind) int64 { return m.spent[k].Load() }
-	return Spent{at(Calls), at(Bytes), at(Steps), at(Patterns), at(Runs)}
+	return Amounts{at(Calls), at(Bytes), at(Steps), at(Patterns), at(Runs)}
 }
 
-// JSON is what encoding/json makes of it: each turn stores one.
-func (s *Spent) JSON() []byte {
-	w := value.NewWriter(96)
-	for _, kind := range [...]struct {
-		name string
-		n    int64
-	}{{"calls", s.Calls}, {"bytes", s.Bytes}, {"steps", s.Steps}, {"patterns", s.Patterns}, {"runs", s.Runs}} {
-		if kind.n != 0 {
-			w.Int(kind.name, kind.n)
-		}
-	}
-	return w.Object()
-}
-
-func (m *Meter) add(s Spent) {
-	for k, n := range [kinds]int64{s.Calls, s.Bytes, s.Steps, s.Patterns, s.Runs} {
-		m.spent[k].Add(n)
+func (m *Meter) add(a *Amounts) {
+	for k := range kinds {
+		m.spent[k].Add(a.of(k))
 	}
 }

@@ -42,7 +42,7 @@ func (o *opened) hide(out json.RawMessage, err error) (json.RawMessage, error) {
 	}
 	if err != nil {
 		if text := o.text(err.Error()); text != err.Error() || o.tells(err) {
-			err = &hiddenError{text, fault.Of(err)}
+			err = fault.New(fault.Of(err), text) // what caused it would tell it
 		}
 		return nil, err
 	}
@@ -67,11 +67,7 @@ func (o *opened) tells(err error) bool {
 		return true
 	}
 	v, err := value.Decode(raw, value.MaxDepth)
-	if err != nil {
-		return true
-	}
-	whole := value.Append(nil, v)
-	return !bytes.Equal(whole, value.Append(nil, o.value(v)))
+	return err != nil || !bytes.Equal(value.Append(nil, v), value.Append(nil, o.value(v)))
 }
 
 func (o *opened) text(s string) string {
@@ -104,12 +100,3 @@ func (o *opened) value(v any) any {
 	}
 	return v
 }
-
-// hiddenError is an error that quoted a secret: what caused it would tell it.
-type hiddenError struct {
-	text string
-	code fault.Code
-}
-
-func (e *hiddenError) Error() string    { return e.text }
-func (e *hiddenError) Code() fault.Code { return e.code }

@@ -80,7 +80,7 @@ func (r *Ruling) Requirements() []Requirement {
 func (r *Ruling) Entry() Entry {
 	auth, op := r.auth, r.op
 	e := Entry{
-		Owner: auth.owner.String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict(),
+		Owner: auth.Owner().String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict(),
 		Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
 	}
 	if op != nil {

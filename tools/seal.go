@@ -10,6 +10,7 @@ import (
 	"hash"
 	"slices"
 
+	"usher/caps/value"
 	"usher/ucan"
 )
 
@@ -21,52 +22,54 @@ type sealedJSON struct {
 	Seal      []byte          `json:"seal"` // HMAC-SHA256 of authority, by the key of the mint
 }
 
-type lineageJSON struct {
-	Owner  ucan.DID `json:"owner"`
-	Chain  []Actor  `json:"chain"`
-	Proofs []string `json:"proofs,omitempty"`
-}
-
 type authorityJSON struct {
-	lineageJSON
-	Trail Trail  `json:"trail,omitzero"`
-	Meter *Spent `json:"spent,omitempty"`
+	Lineage struct {
+		Owner  ucan.DID `json:"owner"`
+		Chain  []Actor  `json:"chain"`
+		Proofs []string `json:"proofs,omitempty"`
+	} `json:"lineage"`
+	Trail Trail    `json:"trail,omitzero"`
+	Spent *Amounts `json:"spent,omitempty"`
 }
 
 // MarshalJSON writes the authority under the seal of its mint, for [Mint.Open].
 func (a Authority) MarshalJSON() ([]byte, error) {
-	if a.lineage == nil || a.mint == nil {
+	if a.line().mint == nil {
 		return nil, fmt.Errorf("store authority: %w", ErrForeignAuthority)
 	}
-	raw, err := a.encoded()
-	if err == nil {
-		var trail []byte
-		trail, err = json.Marshal(&a.trail)
-		raw = append(append(slices.Grow(slices.Clip(raw[:len(raw)-1]), len(trail)+128), `,"trail":`...), trail...)
-	}
+	lineage, err := a.encoded()
 	if err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
+	trail, err := json.Marshal(&a.trail)
+	if err != nil {
+		return nil, fmt.Errorf("store authority: %w", err)
+	}
+	in := value.NewWriter(len(lineage) + len(trail) + 128)
+	in.Raw("lineage", lineage)
+	in.Raw("trail", trail)
 	if a.meter != nil {
 		spent := a.meter.Spent()
-		raw = append(append(raw, `,"spent":`...), spent.JSON()...)
+		in.Raw("spent", spent.JSON())
 	}
-	raw = append(raw, '}')
-	b := append(append(make([]byte, 0, len(raw)+80), `{"authority":`...), raw...)
-	b = base64.StdEncoding.AppendEncode(append(b, `,"seal":"`...), a.mint.seal(raw))
-	return append(b, `"}`...), nil
+	raw := in.Object()
+	out := value.NewWriter(len(raw) + 80)
+	out.Raw("authority", raw)
+	out.Text("seal", base64.StdEncoding.EncodeToString(a.mint.seal(raw)))
+	return out.Object(), nil
 }
 
-// encoded is the JSON object of the lineage, made once.
+// encoded is the lineage as JSON, made once.
 func (l *lineage) encoded() ([]byte, error) {
 	if raw := l.json.Load(); raw != nil {
 		return *raw, nil
 	}
-	out := lineageJSON{Owner: l.owner, Chain: l.chain}
+	var out authorityJSON
+	out.Lineage.Owner, out.Lineage.Chain = l.owner, l.chain
 	for _, p := range l.proofs {
-		out.Proofs = append(out.Proofs, p.Text())
+		out.Lineage.Proofs = append(out.Lineage.Proofs, p.Text())
 	}
-	raw, err := json.Marshal(out)
+	raw, err := json.Marshal(out.Lineage)
 	if err == nil {
 		l.json.Store(&raw)
 	}
@@ -97,21 +100,22 @@ func (m *Mint) Open(stored []byte) (Authority, error) {
 	if err := json.Unmarshal(sealed.Authority, &in); err != nil {
 		return Authority{}, fmt.Errorf("open authority: %w", err)
 	}
-	if in.Owner.IsZero() || len(in.Chain) == 0 || slices.ContainsFunc(in.Chain, func(a Actor) bool { return a.Owner.IsZero() }) {
+	from := in.Lineage
+	if from.Owner.IsZero() || len(from.Chain) == 0 || slices.ContainsFunc(from.Chain, func(a Actor) bool { return a.Owner.IsZero() }) {
 		return Authority{}, ErrSealBroken
 	}
 	var proofs []*ucan.Link
-	for _, text := range in.Proofs {
+	for _, text := range from.Proofs {
 		l, err := ucan.OpenText(text)
 		if err != nil {
 			return Authority{}, fmt.Errorf("open authority: its proofs: %w", err)
 		}
 		proofs = append(proofs, l)
 	}
-	a := Authority{lineage: newLineage(m, in.Owner, in.Chain, proofs), trail: in.Trail}
-	if in.Meter != nil {
+	a := Authority{lineage: newLineage(m, from.Owner, from.Chain, proofs), trail: in.Trail}
+	if in.Spent != nil {
 		a.meter = NewMeter(m.limits)
-		a.meter.add(*in.Meter)
+		a.meter.add(in.Spent)
 	}
 	return a, nil
 }

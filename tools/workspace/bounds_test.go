@@ -35,7 +35,7 @@ func TestMetered(t *testing.T) {
 	}
 	var meter *tools.Meter
 	metered := func(limit int64) *workspace.Tree {
-		meter = tools.NewMeter(tools.Limits{Bytes: limit})
+		meter = tools.NewMeter(tools.Amounts{Bytes: limit})
 		return tree.Metered(meter)
 	}
 	errSpent := &tools.LimitError{Kind: tools.Bytes}
