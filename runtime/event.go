@@ -198,18 +198,16 @@ type entryJSON struct {
 
 // MarshalJSON writes {"seq","time","run","agent","parent","type","event"}.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	body, err := json.Marshal(e.Event)
-	if err != nil {
-		return nil, err
-	}
-	w := value.NewWriter(len(body) + len(e.Run) + len(e.Agent) + len(e.Parent) + 160)
+	w := value.NewWriter(512)
 	w.Int("seq", int64(e.Seq))
 	w.Time("time", e.Time)
 	w.Some("run", e.Run)
 	w.Some("agent", e.Agent)
 	w.Some("parent", e.Parent)
 	w.Text("type", e.Event.kind())
-	w.Raw("event", body)
+	if err := w.Any("event", e.Event); err != nil {
+		return nil, err
+	}
 	return w.Object(), nil
 }
 

@@ -55,7 +55,8 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 	raw := in.Object()
 	out := value.NewWriter(len(raw) + 80)
 	out.Raw("authority", raw)
-	out.Text("seal", base64.StdEncoding.EncodeToString(a.mint.seal(raw)))
+	seal := base64.StdEncoding.AppendEncode(append(make([]byte, 0, 48), '"'), a.mint.seal(raw))
+	out.Raw("seal", append(seal, '"'))
 	return out.Object(), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -81,12 +82,32 @@ func AppendString(dst []byte, s string) []byte {
 
 // Encode writes any Go value as encoding/json does, without the escapes that
 // only HTML needs: for models, programs and people.
-func Encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
+func Encode(v any) (json.RawMessage, error) { return appendAny(nil, v) }
+
+// encoder is one of encoding/json, to be used again.
+type encoder struct {
+	text bytes.Buffer
+	*json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.Encoder = json.NewEncoder(&e.text)
+	e.SetEscapeHTML(false)
+	return e
+}}
+
+// maxKept bounds the text of an encoder that is kept for the next value.
+const maxKept = 64 << 10
+
+func appendAny(dst []byte, v any) ([]byte, error) {
+	e := encoders.Get().(*encoder) //nolint:forcetypeassert // the pool has nothing else
+	if err := e.Encode(v); err != nil {
+		return nil, err // and the encoder with what it wrote of the value
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	dst = append(dst, bytes.TrimSuffix(e.text.Bytes(), []byte("\n"))...)
+	if e.text.Reset(); e.text.Cap() <= maxKept {
+		encoders.Put(e)
+	}
+	return dst, nil
 }

@@ -6,8 +6,7 @@ import (
 )
 
 // Writer writes a JSON object member by member, as encoding/json does without
-// the escapes that only HTML needs: for what is written at each call of a tool.
-// Anything else is for [Encode]. The zero value is ready.
+// the escapes that only HTML needs. The zero value is ready.
 type Writer struct{ b []byte }
 
 // NewWriter returns a writer with room for an object of so many bytes.
@@ -50,6 +49,13 @@ func (w *Writer) Time(name string, t time.Time) {
 func (w *Writer) Raw(name string, raw []byte) {
 	w.name(name)
 	w.b = append(w.b, raw...)
+}
+
+// Any writes a member that is any Go value, as [Encode] does.
+func (w *Writer) Any(name string, v any) (err error) {
+	w.name(name)
+	w.b, err = appendAny(w.b, v)
+	return err
 }
 
 // Object returns the object.
