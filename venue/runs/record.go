@@ -50,7 +50,7 @@ type Record struct {
 	Error   string             `json:"error,omitempty"`
 	Budget  *spend.BudgetError `json:"budget,omitempty"` // that ended it
 	Steps   []runtime.Step     `json:"steps,omitempty"`
-	Spent   *tools.Amounts       `json:"spent,omitempty"` // by all that came of the first call, when it ended
+	Spent   *tools.Amounts     `json:"spent,omitempty"` // by all that came of the first call, when it ended
 
 	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
 }
