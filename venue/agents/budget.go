@@ -3,10 +3,12 @@ package agents
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/spend"
 	"usher/venue/accounts"
 )
@@ -116,6 +118,17 @@ func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Cont
 	b := spend.NewBudget(name, task.Budget)
 	b.Wait(accounts.LongestWait)
 	return runtime.WithBudgets(ctx, b)
+}
+
+// mayLoosen refuses that an agent replaces the budgets of old by looser ones, nil
+// for none: the owner in person alone may.
+func mayLoosen(call tools.Call, k key, old *record, next *agents.Budgets) error {
+	limit := next.Looser(old.Config.Budgets)
+	if call.Actor() == "" || limit == "" {
+		return nil
+	}
+	return fault.New(fault.BudgetRaise, fmt.Sprintf("%s of agent %s can be lowered only: an agent cannot raise or remove a budget, nor remove an agent that has one: "+
+		"end it without remove, or ask the owner", limit, k.id))
 }
 
 // newLimits lets changed budgets count at once, for turns that run too; those

@@ -41,14 +41,14 @@ func sessionName(agent, actor, id string) (string, error) {
 		return actor + "~" + id, nil
 	}
 	if opener != actor {
-		return "", fmt.Errorf("%w, for you", &runs.NoSessionError{Agent: agent, ID: id})
+		return "", fmt.Errorf("%w, for you", runs.NoSession(agent, id))
 	}
 	return id, nil
 }
 
 // session returns the agent's session of the id for the caller, and a function
 // to call when done with it. An empty id makes a new session. Where mustExist is
-// set, an id without events is a [*runs.NoSessionError].
+// set, an id without events is [runs.NoSession].
 func (r *Room) session(ctx context.Context, of tools.Life, actor, id string, mustExist bool) (s *runs.Session, release func(), err error) {
 	if id == "" {
 		if id, err = r.NewID(); err != nil {

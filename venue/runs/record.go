@@ -55,14 +55,6 @@ type Record struct {
 	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
 }
 
-// NoRunError says that a user has no run of an id: also when another has.
-type NoRunError struct{ ID string }
-
-// Code is [fault.NotFound].
-func (e *NoRunError) Code() fault.Code { return fault.NotFound }
-
-func (e *NoRunError) Error() string { return fmt.Sprintf("there is no job %q", e.ID) }
-
 // maxRecord bounds the stored record of a run, in bytes.
 const maxRecord = 512 << 10
 

@@ -19,6 +19,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/toolstest"
 	"usher/ucan"
 	"usher/venue/ledger"
@@ -129,9 +130,9 @@ func TestARunIsItsOwn(t *testing.T) {
 	if rec, err := h.Find(t.Context(), h.alice, r.ID()); err != nil || rec.Status != runs.Started {
 		t.Errorf("Find = %+v, %v; want it STARTED", rec, err)
 	}
-	if none := (*runs.NoRunError)(nil); h.Live(h.bob, r.ID()) != nil {
+	if h.Live(h.bob, r.ID()) != nil {
 		t.Error("another user reaches it")
-	} else if _, err := h.Find(t.Context(), h.bob, r.ID()); !errors.As(err, &none) {
+	} else if _, err := h.Find(t.Context(), h.bob, r.ID()); fault.Of(err) != fault.NotFound {
 		t.Errorf("another user's Find = %v, want that there is none", err)
 	}
 	close(release)
@@ -231,7 +232,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	for _, err := range h.Events(t.Context(), h.bob, r.ID(), 0) {
-		if none := (*runs.NoRunError)(nil); !errors.As(err, &none) {
+		if fault.Of(err) != fault.NotFound {
 			t.Errorf("another user follows it: %v", err)
 		}
 	}

@@ -84,18 +84,13 @@ func entryKey(of tools.Life, id string, seq uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(of, id)), seq))
 }
 
-// NoSessionError says that an agent has no session of an id.
-type NoSessionError struct{ Agent, ID string }
-
-// Code is [fault.NotFound].
-func (e *NoSessionError) Code() fault.Code { return fault.NotFound }
-
-func (e *NoSessionError) Error() string {
-	return fmt.Sprintf("there is no such session: agent %s has none called %q", e.Agent, e.ID)
+// NoSession says that an agent has no session of an id.
+func NoSession(agent, id string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("there is no such session: agent %s has none called %q", agent, id))
 }
 
 // Open returns the session id of a life of an agent, and a function to call when
-// done with it. A session that does not exist is made, or is a [*NoSessionError]
+// done with it. A session that does not exist is made, or is [NoSession]
 // where mustExist says so.
 func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist bool) (*Session, func(), error) {
 	key := headKey(of, id)
@@ -107,7 +102,7 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 		return nil, nil, err
 	}
 	if head.Seq == 0 && mustExist {
-		return nil, nil, &NoSessionError{of.Agent(), id}
+		return nil, nil, NoSession(of.Agent(), id)
 	}
 	log := newLog(s.book, of, id, key, head)
 	past, err := s.past(ctx, log)
