@@ -32,7 +32,7 @@ func (s *Sessions) init(b *Book) { s.book, s.open = b, make(map[string]*Session)
 // Bounds of the sessions that stay in memory when nobody uses them.
 const (
 	MaxIdle      = 1024
-	MaxIdleBytes = 16 << 20 // of their logs, as far as the next request needs them
+	MaxIdleBytes = 4 << 20 // of their logs, as far as the next request needs them
 )
 
 // Session is a conversation that is open.
