@@ -308,7 +308,7 @@ func (a *answer) remember() {
 			th.blocks = append(th.blocks, texts(content)...)
 		case "tool_use":
 			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: content})
-			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, arguments(content), endpoint.ToolName(b.name, maxToolName)))
+			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, endpoint.Arguments(content), endpoint.ToolName(b.name, maxToolName)))
 		}
 	}
 	if th.text = text.String(); thinks {

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,7 +83,7 @@ func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUni
 	}
 	blocks := texts(msg.Text)
 	for i, call := range msg.Calls {
-		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], arguments(call.Arguments), endpoint.ToolName(call.Name, maxToolName)))
+		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], endpoint.Arguments(call.Arguments), endpoint.ToolName(call.Name, maxToolName)))
 	}
 	return blocks
 }
@@ -121,23 +120,6 @@ func cleanID(id string) string {
 		}
 		return '_'
 	}, id)
-}
-
-// arguments are a call's arguments as the API takes them: always an object.
-// What is none is shown to the model as what it wrote.
-func arguments(text string) json.RawMessage {
-	if strings.TrimSpace(text) == "" {
-		return json.RawMessage("{}")
-	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
-		return json.RawMessage(text)
-	}
-	raw, err := json.Marshal(map[string]string{"invalid_arguments": text})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 // thinksOn reports whether the API would take the conversation with a thinking

@@ -13,6 +13,7 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
+	"usher/runtime/endpoint"
 )
 
 // params writes the request as the API wants it. Where the answer is to come as
@@ -52,8 +53,8 @@ func (m *Model) params(req *runtime.Request) (params sdk.MessageNewParams, answe
 	}
 	answerTool, told := output(&params, req, budget > 0)
 	system := req.System
-	if !told && !strings.Contains(system, string(req.Output)) {
-		system = strings.TrimRight("Answer with one JSON value that fits this JSON Schema, and nothing else:\n"+string(req.Output)+"\n\n"+system, "\n")
+	if !told {
+		system = endpoint.WithSchema(system, req.Output)
 	}
 	params.System = m.system(system)
 	if n := len(params.Tools); n > 0 && !m.opts.NoPromptCache {

@@ -1,13 +1,12 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	vendor "github.com/sashabaranov/go-openai"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -16,21 +15,19 @@ import (
 // answer is one answer while it comes.
 type answer struct {
 	*endpoint.Exchange
-	reply reply
 	yield func(runtime.Chunk, error) bool
 	tools []runtime.Tool // that were offered
 
-	text, reasoning joiner
-	refusal         strings.Builder
-	calls           calls
-	usage           runtime.Usage
-	named           bool // the consumer knows who answers
-	who             name // answers
-	filtered        string
-	finish          vendor.FinishReason
-	begun           bool     // there was a choice
-	spoke           bool     // with something in its delta
-	message         *message // with an answer in one piece; of several, the last
+	refusal  strings.Builder
+	calls    calls
+	usage    runtime.Usage
+	named    bool   // the consumer knows who answers
+	who      string // answers
+	filtered string
+	finish   string
+	begun    bool     // there was a choice
+	spoke    bool     // with something in its delta
+	message  *message // with an answer in one piece; of several, the last
 }
 
 var _ endpoint.Answer = (*answer)(nil)
@@ -43,34 +40,33 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 	if string(data) == "[DONE]" {
 		return true, nil
 	}
-	r := &a.reply
-	r.reset()
-	err = json.Unmarshal(data, r)
+	var r reply
+	err = json.Unmarshal(data, &r)
 	switch {
-	case mistake, bool(r.Mistake):
+	case mistake, r.Object == "error":
 		return false, a.Told(data)
 	case err != nil:
 		return false, err
 	}
-	return false, a.take(r)
+	return false, a.take(&r)
 }
 
 // Whole takes an answer that is one JSON value.
 func (a *answer) Whole(body []byte) error {
-	r := &a.reply
-	if err := json.Unmarshal(body, r); err != nil {
+	var r reply
+	if err := json.Unmarshal(body, &r); err != nil {
 		if body[0] == '[' && json.Valid(body) {
 			return a.Told(body)
 		}
 		return err
 	}
-	if r.Mistake {
+	if r.Object == "error" {
 		return a.Told(body)
 	}
 	if len(r.Choices) == 0 && !endpoint.IsSaid(r.Error) {
 		return a.Format("no choices in its answer: %s", body)
 	}
-	return a.take(r)
+	return a.take(&r)
 }
 
 // take passes on what a reply holds.
@@ -78,7 +74,7 @@ func (a *answer) take(r *reply) error {
 	if endpoint.IsSaid(r.Error) {
 		return a.Told(r.Error)
 	}
-	a.who = r.Model
+	a.who = cmp.Or(a.who, string(r.Model))
 	for i := range r.Choices {
 		c := &r.Choices[i]
 		if c.Index != 0 {
@@ -95,7 +91,7 @@ func (a *answer) take(r *reply) error {
 		if err := a.takeMessage(&c.Delta); err != nil {
 			return err
 		}
-		if c.Finish != "" && c.Finish != vendor.FinishReasonNull {
+		if c.Finish != "" && c.Finish != "null" {
 			a.finish = c.Finish
 		}
 		if len(c.Filter) > 2 {
@@ -114,21 +110,13 @@ func (a *answer) take(r *reply) error {
 }
 
 func (a *answer) takeMessage(m *message) error {
-	reasoning := m.ReasoningContent
-	if reasoning == "" { // some send both, with the same text
-		reasoning = m.Reasoning
-	}
-	if reasoning != "" {
-		if err := a.say(runtime.Chunk{Reasoning: a.reasoning.add(reasoning)}); err != nil {
+	// Some send both kinds of reasoning, with the same text.
+	if c := (runtime.Chunk{Reasoning: string(cmp.Or(m.ReasoningContent, m.Reasoning)), Text: string(m.Content)}); c != (runtime.Chunk{}) {
+		if err := a.send(c); err != nil {
 			return err
 		}
 	}
-	if m.Content != "" {
-		if err := a.say(runtime.Chunk{Text: a.text.add(m.Content)}); err != nil {
-			return err
-		}
-	}
-	a.refusal.WriteString(m.Refusal.text())
+	a.refusal.WriteString(string(m.Refusal))
 	if m.Function != nil {
 		m.Calls = append(m.Calls, call{Function: *m.Function})
 	}
@@ -154,17 +142,9 @@ func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	return nil
 }
 
-// say sends c unless it is empty, as after half a character.
-func (a *answer) say(c runtime.Chunk) error {
-	if c.Text == "" && c.Reasoning == "" {
-		return nil
-	}
-	return a.send(c)
-}
-
 func (a *answer) send(c runtime.Chunk) error {
 	if !a.named && a.who != "" {
-		a.named, c.Model = true, a.Clean(string(a.who))
+		a.named, c.Model = true, a.Clean(a.who)
 	}
 	if !a.yield(c, nil) {
 		return endpoint.ErrLeft
@@ -174,7 +154,7 @@ func (a *answer) send(c runtime.Chunk) error {
 
 // filters are what servers end an answer with that a content filter stopped.
 var filters = []string{
-	string(vendor.FinishReasonContentFilter),
+	"content_filter",
 	"content_filtered", "guardrail_intervened", // Bedrock
 	"safety", "recitation", "blocklist", "prohibited_content", "spii", // Gemini
 	"sensitive",   // GLM
@@ -197,14 +177,14 @@ func (a *answer) End() error {
 			return err
 		}
 	}
-	finish := strings.ToLower(string(a.finish)) // some gateways shout
+	finish := strings.ToLower(a.finish) // some gateways shout
 	switch {
 	case a.refusal.Len() > 0:
 		return fmt.Errorf("%w: %s", endpoint.ErrRefused, a.refusal.String())
 	case finish == "refusal": // Anthropic
 		return endpoint.ErrRefused
 	case slices.Contains(filters, finish):
-		if a.filtered == "" && a.finish != vendor.FinishReasonContentFilter {
+		if a.filtered == "" && a.finish != "content_filter" {
 			a.filtered = a.reason()
 		}
 		if a.filtered == "" {
@@ -215,7 +195,7 @@ func (a *answer) End() error {
 		return endpoint.Cut(errors.New("the server ended it before anything came"))
 	}
 	switch a.finish {
-	case vendor.FinishReasonStop, vendor.FinishReasonToolCalls, vendor.FinishReasonFunctionCall:
+	case "stop", "tool_calls", "function_call":
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
 		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
 	case "model_length", "model_context_window_exceeded": // Mistral, Anthropic behind OpenRouter
@@ -229,15 +209,9 @@ func (a *answer) End() error {
 			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", name))
 		case half:
 			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", endpoint.ErrCut, name, a.reason())
-		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
+		case finish == "length", finish == "max_tokens": // Gemini and Cohere
 			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
 		}
-	}
-	if err := a.sendCalls(a.calls.rest()); err != nil {
-		return err
-	}
-	if err := a.say(runtime.Chunk{Reasoning: a.reasoning.rest(), Text: a.text.rest()}); err != nil {
-		return err
 	}
 	if a.finish == "" {
 		return nil
@@ -246,4 +220,4 @@ func (a *answer) End() error {
 }
 
 // reason is why the answer ended, as it may be shown.
-func (a *answer) reason() string { return a.Word(string(a.finish)) }
+func (a *answer) reason() string { return a.Word(a.finish) }

@@ -4,13 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"testing"
-
-	vendor "github.com/sashabaranov/go-openai"
 
 	"usher/runtime/endpoint"
 )
@@ -37,8 +34,8 @@ func benchStream() []byte {
 }
 
 // BenchmarkStream is the cost of a streamed chunk: from the bytes of the
-// response to runtime.Chunk; the same chunks decoded by the standard library
-// alone; and by go-openai's own reader.
+// response to runtime.Chunk; and the same chunks decoded by the standard library
+// alone.
 func BenchmarkStream(b *testing.B) {
 	stream := benchStream()
 	perChunk := func(b *testing.B) {
@@ -56,28 +53,6 @@ func BenchmarkStream(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			decodeAll(b, stream)
-		}
-		perChunk(b)
-	})
-	b.Run("go-openai", func(b *testing.B) {
-		config := vendor.DefaultConfig("")
-		config.HTTPClient = doer(func(*http.Request) (*http.Response, error) {
-			return response(stream), nil
-		})
-		client := vendor.NewClientWithConfig(config)
-		b.ReportAllocs()
-		for b.Loop() {
-			s, err := client.CreateChatCompletionStream(b.Context(), vendor.ChatCompletionRequest{Model: "m"})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for err == nil {
-				_, err = s.Recv()
-			}
-			if !errors.Is(err, io.EOF) {
-				b.Fatal(err)
-			}
-			_ = s.Close()
 		}
 		perChunk(b)
 	})
@@ -158,7 +133,3 @@ func decodeAll(t testing.TB, stream []byte) {
 		t.Fatal(n)
 	}
 }
-
-type doer func(*http.Request) (*http.Response, error)
-
-func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }

@@ -24,7 +24,6 @@ type openCall struct {
 	id, name string
 	said     bool // that it begins, with all of its name
 	again    bool // its name came once more after it was complete
-	whole    joiner
 	object
 }
 
@@ -45,7 +44,7 @@ func (c *calls) add(d *call) (out []runtime.CallDelta) {
 	}
 	o := &(*c)[at]
 	o.again = o.again || name != "" && id == "" && o.complete()
-	next := runtime.CallDelta{Index: at, Arguments: o.whole.add(piece(d.Function.Arguments))}
+	next := runtime.CallDelta{Index: at, Arguments: string(d.Function.Arguments)}
 	if o.id == "" {
 		o.id, next.ID = id, id
 	}
@@ -84,16 +83,6 @@ func (c *calls) begun() (out []runtime.CallDelta) {
 	return out
 }
 
-// rest returns the marks for what is left of arguments when no piece can follow.
-func (c *calls) rest() (out []runtime.CallDelta) {
-	for i := range *c {
-		if mark := (*c)[i].whole.rest(); mark != "" {
-			out = append(out, runtime.CallDelta{Index: i, Arguments: mark})
-		}
-	}
-	return out
-}
-
 // find returns the call that d is a piece of unless it begins another, or -1.
 func (c *calls) find(d *call) int {
 	index := indexOf(d)
@@ -126,7 +115,7 @@ func (o *openCall) begins(d *call) bool {
 	}
 	// After a JSON object nothing can follow in the same call. A name alone may
 	// be another call or the same one's: that shows when arguments follow.
-	return (name != "" || id != "" || o.again) && o.complete() && strings.TrimSpace(piece(d.Function.Arguments).text()) != ""
+	return (name != "" || id != "" || o.again) && o.complete() && strings.TrimSpace(string(d.Function.Arguments)) != ""
 }
 
 // half returns the name of a call whose arguments are not complete.

@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -88,7 +86,7 @@ func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
 	out := []call{{Index: how.index(n), ID: word(whole.ID), Function: function{Name: whole.Name}}}
 	for rest := whole.Arguments; rest != ""; {
 		size := rapid.IntRange(1, len(rest)).Draw(t, "size")
-		d := call{Index: how.index(n), Function: function{Arguments: arguments(asPiece(rest[:size]))}}
+		d := call{Index: how.index(n), Function: function{Arguments: arguments(rest[:size])}}
 		if how.id {
 			d.ID = word(whole.ID)
 		}
@@ -101,22 +99,6 @@ func split(t *rapid.T, how manner, n int, whole runtime.ToolCall) []call {
 		out, rest = append(out, d), rest[size:]
 	}
 	return out
-}
-
-// asPiece writes bytes as a server does that cuts between any two of them.
-func asPiece(s string) piece {
-	var p piece
-	for _, c := range []byte(s) {
-		switch {
-		case c < ' ':
-			p += piece(fmt.Sprintf(`\u%04x`, c))
-		case c == '"', c == '\\':
-			p += piece([]byte{'\\', c})
-		default:
-			p += piece([]byte{c})
-		}
-	}
-	return p
 }
 
 // order keeps the order of the calls' beginnings and of each call's pieces.
@@ -181,71 +163,6 @@ func TestObjectIsReadOnce(t *testing.T) {
 			t.Errorf("%s: complete reads %s again", tt.name, tt.seen)
 		}
 	}
-}
-
-// Text that is cut anywhere between its bytes comes out as it was.
-func TestJoinerBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.String().Draw(t, "text")
-		var j joiner
-		var got strings.Builder
-		for rest := want; rest != ""; {
-			size := rapid.IntRange(1, len(rest)).Draw(t, "size")
-			got.WriteString(j.add(asPiece(rest[:size])))
-			rest = rest[size:]
-		}
-		if got.WriteString(j.rest()); got.String() != want {
-			t.Fatalf("got %q, want %q", got.String(), want)
-		}
-	})
-}
-
-// Text that is cut anywhere between its UTF-16 units, each half written as
-// JSON with escapes, comes out as it was.
-func TestJoinerUnits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("😀𝄞a\"\\\n")))).Draw(t, "text")
-		var j joiner
-		var got strings.Builder
-		for rest := utf16.Encode([]rune(want)); len(rest) > 0; {
-			size := rapid.IntRange(1, len(rest)).Draw(t, "size")
-			raw := `"`
-			for _, u := range rest[:size] {
-				raw += fmt.Sprintf(`\u%04x`, u)
-			}
-			var p piece
-			if err := json.Unmarshal([]byte(raw+`"`), &p); err != nil {
-				t.Fatal(err)
-			}
-			got.WriteString(j.add(p))
-			rest = rest[size:]
-		}
-		if got.WriteString(j.rest()); got.String() != want {
-			t.Fatalf("got %q, want %q", got.String(), want)
-		}
-	})
-}
-
-// A string of JSON reads as the standard library reads it.
-func FuzzPiece(f *testing.F) {
-	for _, s := range []string{`"a"`, `"\u00e9\ud83d\ude00\n\/"`, `"\ud83d"`, `"\ude00\ud83d\u0041"`, "\"\xff\xe2\x82\"", `"\ud83d\ud83d\ude00"`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		raw = bytes.TrimSpace(raw)
-		var want string
-		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &want) != nil {
-			return
-		}
-		var p piece
-		if err := json.Unmarshal(raw, &p); err != nil {
-			t.Fatal(err)
-		}
-		var j joiner
-		if got := j.add(p) + j.rest(); got != want && strings.ToValidUTF8(string(raw), "") == string(raw) {
-			t.Errorf("%s reads as %q, want %q", raw, got, want)
-		}
-	})
 }
 
 // Whatever a server sends, reading it does not panic, ends, and yields

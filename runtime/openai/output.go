@@ -1,52 +1,34 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
-
-	vendor "github.com/sashabaranov/go-openai"
-
-	"usher/runtime"
 )
 
-// format is how the server is told the form of the answer; nil where it can
-// not be: only objects can be asked for.
-func format(output string, schema json.RawMessage) *vendor.ChatCompletionResponseFormat {
-	if len(schema) == 0 || output == outputText {
-		return nil
-	}
-	var root map[string]any
-	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
-		return nil
-	}
-	if output == outputObject {
-		return &vendor.ChatCompletionResponseFormat{Type: vendor.ChatCompletionResponseFormatTypeJSONObject}
-	}
-	return &vendor.ChatCompletionResponseFormat{
-		Type: vendor.ChatCompletionResponseFormatTypeJSONSchema,
-		JSONSchema: &vendor.ChatCompletionResponseFormatJSONSchema{
-			Name: "answer", Schema: schema, Strict: strict(root),
-		},
-	}
+// answerForm is how the server is told the form of the answer.
+type answerForm struct {
+	Type   string      `json:"type"`
+	Schema *formSchema `json:"json_schema,omitempty"`
 }
 
-// tellSchema sees to it that the schema stands in the system message where the
-// server is not told it. It goes to the front: the end is for the capabilities.
-func tellSchema(out *request, req *runtime.Request) {
-	var compact bytes.Buffer
-	if strings.Contains(req.System, string(req.Output)) || json.Compact(&compact, req.Output) != nil || strings.Contains(req.System, compact.String()) {
-		return
+type formSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict"`
+}
+
+// formOf is the form for a schema; nil where the server cannot be told: only
+// objects can be asked for.
+func formOf(output string, schema json.RawMessage) *answerForm {
+	var root map[string]any
+	switch {
+	case len(schema) == 0, output == outputText, json.Unmarshal(schema, &root) != nil, root["type"] != "object":
+		return nil
+	case output == outputObject:
+		return &answerForm{Type: output}
 	}
-	text := "Answer with one JSON object that fits this JSON Schema, and nothing else:\n" + compact.String()
-	if req.System == "" {
-		out.Messages = slices.Insert(out.Messages, 0, sent{Role: vendor.ChatMessageRoleSystem, Content: &text})
-		return
-	}
-	text += "\n\n" + req.System
-	out.Messages[0].Content = &text
+	return &answerForm{output, &formSchema{"answer", schema, strict(root)}}
 }
 
 // What a strict schema may hold, by OpenAI's guide to structured outputs.

@@ -4,22 +4,42 @@ import (
 	"encoding/json"
 	"fmt"
 
-	vendor "github.com/sashabaranov/go-openai"
-
 	"usher/caps/value"
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
 
-// request is the body of a request. Some fields of the library's type are
-// replaced, because it leaves out what is zero: a temperature of 0, an empty
-// tool result, the arguments of a call without any.
+// request is the body of a request.
 type request struct {
-	vendor.ChatCompletionRequest
-	Messages          []sent   `json:"messages"`
-	Temperature       *float64 `json:"temperature,omitempty"`
-	TopP              *float64 `json:"top_p,omitempty"`
-	ParallelToolCalls *bool    `json:"parallel_tool_calls,omitempty"`
+	Model             string         `json:"model"`
+	Messages          []sent         `json:"messages"`
+	Tools             []offered      `json:"tools,omitempty"`
+	ParallelToolCalls *bool          `json:"parallel_tool_calls,omitempty"`
+	MaxTokens         int            `json:"max_tokens,omitempty"` // by the name that older servers know
+	MaxCompletion     int            `json:"max_completion_tokens,omitempty"`
+	Temperature       *float64       `json:"temperature,omitempty"`
+	TopP              *float64       `json:"top_p,omitempty"`
+	Seed              *int           `json:"seed,omitempty"`
+	ReasoningEffort   string         `json:"reasoning_effort,omitempty"`
+	Format            *answerForm    `json:"response_format,omitempty"`
+	Stream            bool           `json:"stream"`
+	StreamOptions     *streamOptions `json:"stream_options,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// offered is a tool of a request.
+type offered struct {
+	Type     string   `json:"type"`
+	Function declared `json:"function"`
+}
+
+type declared struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // sent is a message of a request.
@@ -33,8 +53,8 @@ type sent struct {
 }
 
 type sentCall struct {
-	ID       string          `json:"id"`
-	Type     vendor.ToolType `json:"type"`
+	ID       string `json:"id"`
+	Type     string `json:"type"`
 	Function struct {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
@@ -47,39 +67,34 @@ const maxToolName = 64
 // body encodes req.
 func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	o := &m.opts
-	out := request{Temperature: o.Temperature, TopP: o.TopP}
-	out.Model = o.Model
-	out.Seed = o.Seed
-	out.ReasoningEffort = o.ReasoningEffort
-	if o.LegacyMaxTokens {
-		out.MaxTokens = o.MaxTokens //nolint:staticcheck // older servers know no other
-	} else {
-		out.MaxCompletionTokens = o.MaxTokens
+	out := request{
+		Model: o.Model, Temperature: o.Temperature, TopP: o.TopP, Seed: o.Seed, ReasoningEffort: o.ReasoningEffort,
+		Stream: !bool(o.NoStream), Format: formOf(o.Output, req.Output), Messages: make([]sent, 0, len(req.Messages)+1),
 	}
-	out.Stream = !bool(o.NoStream)
+	if o.LegacyMaxTokens {
+		out.MaxTokens = o.MaxTokens
+	} else {
+		out.MaxCompletion = o.MaxTokens
+	}
 	if out.Stream && !bool(o.NoStreamUsage) {
-		out.StreamOptions = &vendor.StreamOptions{IncludeUsage: true}
+		out.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	for _, tool := range req.Tools {
 		parameters := tool.Input
 		if len(parameters) == 0 {
 			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		out.Tools = append(out.Tools, vendor.Tool{
-			Type:     vendor.ToolTypeFunction,
-			Function: &vendor.FunctionDefinition{Name: tool.Name, Description: tool.Description, Parameters: parameters},
-		})
+		out.Tools = append(out.Tools, offered{toolType, declared{tool.Name, tool.Description, parameters}})
 	}
 	if len(req.Tools) > 0 {
 		out.ParallelToolCalls = o.ParallelToolCalls // without tools, OpenAI refuses it
 	}
-	out.ResponseFormat = format(o.Output, req.Output)
-	var err error
-	if out.Messages, err = messages(req, o.SendReasoning); err != nil {
-		return nil, err
+	system := req.System
+	if out.Format != nil && out.Format.Type == outputObject { // which says nothing of the schema
+		system = endpoint.WithSchema(system, req.Output)
 	}
-	if f := out.ResponseFormat; f != nil && f.Type == vendor.ChatCompletionResponseFormatTypeJSONObject {
-		tellSchema(&out, req)
+	if err := out.say(system, req.Messages, o.SendReasoning); err != nil {
+		return nil, err
 	}
 	raw, err := value.Encode(out)
 	if err != nil {
@@ -88,27 +103,26 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// messages writes the conversation, the system message first. What led to the
-// calls of the turn that runs goes back with reasoning set; of earlier turns it
-// is over.
-func messages(req *runtime.Request, reasoning bool) ([]sent, error) {
-	turn := len(req.Messages)
-	for turn > 0 && req.Messages[turn-1].Role != runtime.RoleUser {
+const toolType = "function"
+
+// say writes the conversation, the system message first. What led to the calls of
+// the turn that runs goes back with reasoning set; of earlier turns it is over.
+func (r *request) say(system string, messages []runtime.Message, reasoning bool) error {
+	turn := len(messages)
+	for turn > 0 && messages[turn-1].Role != runtime.RoleUser {
 		turn--
 	}
-	out := make([]sent, 0, len(req.Messages)+1)
-	if req.System != "" {
-		out = append(out, sent{Role: vendor.ChatMessageRoleSystem, Content: &req.System})
+	if system != "" {
+		r.Messages = append(r.Messages, sent{Role: "system", Content: &system})
 	}
-	for i := range req.Messages {
-		m := &req.Messages[i]
+	for i := range messages {
+		m := &messages[i]
+		s := sent{Role: m.Role, Content: &m.Text}
 		switch m.Role {
 		case runtime.RoleUser:
-			out = append(out, sent{Role: vendor.ChatMessageRoleUser, Content: &m.Text})
 		case runtime.RoleTool:
-			out = append(out, sent{Role: vendor.ChatMessageRoleTool, Content: &m.Text, CallID: m.CallID})
+			s.CallID = m.CallID
 		case runtime.RoleAssistant:
-			s := sent{Role: vendor.ChatMessageRoleAssistant, Content: &m.Text}
 			if len(m.Calls) > 0 && m.Text == "" {
 				s.Content = nil
 			}
@@ -116,32 +130,14 @@ func messages(req *runtime.Request, reasoning bool) ([]sent, error) {
 				s.Reasoning = m.Reasoning
 			}
 			for _, c := range m.Calls {
-				sc := sentCall{ID: c.ID, Type: vendor.ToolTypeFunction}
-				sc.Function.Name, sc.Function.Arguments = endpoint.ToolName(c.Name, maxToolName), said(c.Arguments)
+				sc := sentCall{ID: c.ID, Type: toolType}
+				sc.Function.Name, sc.Function.Arguments = endpoint.ToolName(c.Name, maxToolName), string(endpoint.Arguments(c.Arguments))
 				s.Calls = append(s.Calls, sc)
 			}
-			out = append(out, s)
 		default:
-			return nil, fmt.Errorf("message %d has the role %q: use %s, %s or %s", i, m.Role, runtime.RoleUser, runtime.RoleAssistant, runtime.RoleTool)
+			return fmt.Errorf("message %d has the role %q: use %s, %s or %s", i, m.Role, runtime.RoleUser, runtime.RoleAssistant, runtime.RoleTool)
 		}
+		r.Messages = append(r.Messages, s)
 	}
-	return out, nil
-}
-
-// said returns the arguments of an earlier call as servers take them back.
-// Many parse them, and would refuse the whole conversation from then on for
-// the sake of one call that was not JSON; the call's result tells the model
-// what was wrong with it.
-func said(arguments string) string {
-	if arguments == "" {
-		return "{}"
-	}
-	if json.Valid([]byte(arguments)) {
-		return arguments
-	}
-	raw, err := json.Marshal(map[string]string{"not_json": arguments})
-	if err != nil {
-		return "{}"
-	}
-	return string(raw)
+	return nil
 }
