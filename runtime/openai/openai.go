@@ -8,10 +8,9 @@
 // and models over models act on it.
 //
 // Servers differ in what they make of the format. What is done about it: tool
-// calls are told apart by index, id and name, whichever of them is of use;
-// characters that were cut in two between two pieces are put together; an
-// answer that breaks off is [endpoint.ErrCut], never a shorter answer, and so is one that
-// the limit on tokens cuts.
+// calls are told apart by index, id and name, whichever of them is of use; an
+// answer that breaks off is [endpoint.ErrCut], never a shorter answer, and so is
+// one that the limit on tokens cuts.
 package openai
 
 import (
