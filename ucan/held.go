@@ -1,6 +1,7 @@
 package ucan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 		if chain.Conditional() {
 			continue
 		}
-		h := Holding{Owner: grants[i].owner, Capability: grants[i].shown}
-		h.Expires = chain.Expires()
-		held = append(held, h)
+		held = append(held, Holding{grants[i].shown, grants[i].owner, chain.Expires()})
 	}
 	return held, nil
 }
@@ -71,76 +70,32 @@ func (v *Verifier) Delegated(ctx context.Context, audience, owner DID) ([]caps.C
 	return list, err
 }
 
-// Effective lists what a token gives, with the owners of the resources, as far as stored tokens tell: for one that
-// passes on what its proof gives, the resources of the tokens above it. Whether it
-// counts is for [Verifier.Authorize] to say.
-func (v *Verifier) Effective(ctx context.Context, l *Link) ([]caps.Capability, error) {
-	var grants []grant
-	r := l.resolved.Load()
-	for i, g := range l.grants {
-		if r != nil && r.err == nil {
-			g = r.grants[i]
-		}
-		if g.passes && v.Store != nil {
-			var err error
-			if grants, err = v.sources(ctx, l, g.can, DID{}, grants, map[DID]bool{}); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if c, err := caps.NewCapability(absolute(g.owner, g.path), string(g.can)); err == nil && !g.owner.IsZero() {
-			g.shown = c
-		}
-		grants = append(grants, g)
+// Effective lists what a token gives, with the owners of the resources, as far as
+// stored tokens tell: for one that passes on what its proof gives, the resources of
+// the tokens above it. Whether it counts is for [Verifier.Authorize] to say.
+func (v *Verifier) Effective(ctx context.Context, l *Link) (list []caps.Capability, err error) {
+	grants := l.grants
+	if r := l.resolved.Load(); r != nil && r.err == nil {
+		grants = r.grants
 	}
-	list := make([]caps.Capability, len(grants))
-	for i := range grants {
-		list[i] = grants[i].shown
+	var given []grant
+	for _, g := range grants {
+		if given, err = v.gives(ctx, l, g, given, map[DID]bool{}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range given {
+		list = append(list, given[i].shown)
 	}
 	return list, nil
 }
 
-// claims lists what the tokens made out to a principal say, each capability once:
-// those of roots first, then those that end last.
-func (v *Verifier) claims(ctx context.Context, caller, owner DID) ([]grant, error) {
-	a, err := v.Store.audience(ctx, caller)
-	if err != nil {
-		return nil, err
+// gives appends what a capability of l gives, spelt with its owner and each once:
+// for one that passes on what its proof gives, what the tokens above it give.
+func (v *Verifier) gives(ctx context.Context, l *Link, g grant, to []grant, seen map[DID]bool) ([]grant, error) {
+	if !g.passes || v.Store == nil {
+		return appendGrant(to, g), nil
 	}
-	all := a.all()
-	least := v.times(0).least
-	all = slices.DeleteFunc(all, func(r ref) bool { return r.exp < least })
-	first := func(r ref) int {
-		if v.mayRoot(r.link.resolved.Load().grants[r.grant].owner, r.link.Issuer) {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(all, func(x, y ref) int {
-		if d := first(x) - first(y); d != 0 {
-			return d
-		}
-		return later(x, y)
-	})
-	var grants []grant
-	for _, r := range all {
-		g := r.link.resolved.Load().grants[r.grant]
-		switch {
-		case g.passes:
-			if grants, err = v.sources(ctx, r.link, g.can, owner, grants, map[DID]bool{}); err != nil {
-				return nil, err
-			}
-		case g.owner == caller || g.owner.IsZero() || !owner.IsZero() && g.owner != owner:
-		default:
-			grants = appendGrant(grants, g)
-		}
-	}
-	return slices.DeleteFunc(grants, func(g grant) bool { return g.owner == caller }), nil
-}
-
-// sources appends what the tokens above l give, for one that passes that on with
-// the ability can.
-func (v *Verifier) sources(ctx context.Context, l *Link, can caps.Ability, owner DID, to []grant, seen map[DID]bool) ([]grant, error) {
 	if seen[l.Issuer] || len(to) >= maxAsked {
 		return to, nil
 	}
@@ -150,33 +105,55 @@ func (v *Verifier) sources(ctx context.Context, l *Link, can caps.Ability, owner
 		return to, err
 	}
 	for _, r := range a.all() {
-		g := r.link.resolved.Load().grants[r.grant]
-		if !g.can.Covers(can) || r.link.Format == Native && r.link.Subject != l.Subject {
+		above := *r.at()
+		if !above.can.Covers(g.can) || r.link.Format == Native && r.link.Subject != l.Subject {
 			continue
 		}
-		if g.passes {
-			if to, err = v.sources(ctx, r.link, can, owner, to, seen); err != nil {
-				return to, err
-			}
-		} else if owner.IsZero() || g.owner == owner {
-			g.can = can
-			to = appendGrant(to, g)
+		above.can = g.can
+		if to, err = v.gives(ctx, r.link, above, to, seen); err != nil {
+			return to, err
 		}
 	}
 	return to, nil
 }
 
-// appendGrant adds a capability, spelt with its owner, unless it is there. A URI
-// below a DID has no such spelling.
+// claims lists what the tokens made out to a principal say: those of roots first,
+// then those that end last.
+func (v *Verifier) claims(ctx context.Context, caller, owner DID) (grants []grant, err error) {
+	a, err := v.Store.audience(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	ofOthers := func(r ref) int {
+		if v.mayRoot(r.at().owner, r.link.Issuer) {
+			return 0
+		}
+		return 1
+	}
+	all := a.all()
+	slices.SortFunc(all, func(x, y ref) int { return cmp.Or(ofOthers(x)-ofOthers(y), later(x, y)) })
+	for _, r := range all {
+		if r.exp < v.times(0).least {
+			continue
+		}
+		if grants, err = v.gives(ctx, r.link, *r.at(), grants, map[DID]bool{}); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(grants, func(g grant) bool {
+		return g.owner == caller || g.owner.IsZero() || !owner.IsZero() && g.owner != owner
+	}), nil
+}
+
+// appendGrant adds a capability, spelt with its owner, unless it is there. One of an
+// unknown owner, and a URI, which cannot stand below a DID, keep their spelling.
 func appendGrant(list []grant, g grant) []grant {
 	if slices.ContainsFunc(list, func(h grant) bool { return h.owner == g.owner && h.path == g.path && h.can == g.can }) {
 		return list
 	}
-	c, err := caps.NewCapability(absolute(g.owner, g.path), string(g.can))
-	if err != nil {
-		return list
+	if c, err := caps.NewCapability(absolute(g.owner, g.path), string(g.can)); err == nil && !g.owner.IsZero() {
+		g.shown = c
 	}
-	g.shown = c
 	return append(list, g)
 }
 

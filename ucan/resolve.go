@@ -1,5 +1,7 @@
 package ucan
 
+import "slices"
+
 // resolved is what a token's proofs say about it, apart from the time, the
 // revocations and the roots. It follows from the content of the token and its
 // proofs alone, so it is worked out once.
@@ -136,4 +138,32 @@ func coveredBy(g *grant, parents []*Link) error {
 		}
 	}
 	return err
+}
+
+// each calls fn for a token and, as far as they are resolved, for its proofs.
+func (l *Link) each(fn func(*Link)) {
+	fn(l)
+	if r := l.resolved.Load(); r != nil {
+		for _, p := range r.parents {
+			p.each(fn)
+		}
+	}
+}
+
+// issuedWithin reports whether d issued the token or one of its proofs.
+func (l *Link) issuedWithin(d DID) (within bool) {
+	l.each(func(l *Link) { within = within || l.Issuer == d })
+	return within
+}
+
+// owners lists whose namespaces a token grants on, as far as its proofs are known.
+func (l *Link) owners() (owners []DID) {
+	if r := l.resolved.Load(); r != nil {
+		for _, g := range r.grants {
+			if !g.owner.IsZero() && !slices.Contains(owners, g.owner) {
+				owners = append(owners, g.owner)
+			}
+		}
+	}
+	return owners
 }

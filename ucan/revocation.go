@@ -107,47 +107,29 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 
 // revokerOf returns in whose name issuer may revoke target.
 func (v *Verifier) revokerOf(ctx context.Context, target *Link, issuer DID) (DID, error) {
-	if target.issuedWithin(issuer) || target.Subject == issuer {
+	owners := target.owners()
+	if target.issuedWithin(issuer) || target.Subject == issuer || slices.Contains(owners, issuer) {
 		return issuer, nil
 	}
-	res, err := target.resolve(v.Store.finder(ctx))
-	if err != nil {
-		return DID{}, err
-	}
-	for i := range res.grants {
-		g := &res.grants[i]
-		if g.owner == issuer {
-			return issuer, nil
-		}
-		// Whoever stands above it in the chain by which its issuer holds it.
+	// Whoever stands above it in the chain by which its issuer holds it.
+	for _, g := range target.resolved.Load().grants {
 		held, err := v.Authorize(ctx, Query{Caller: target.Issuer, Owner: g.owner, Request: caps.NeedOn(g.can, g.path)})
 		if err == nil && slices.ContainsFunc(held.Links(), func(l *Link) bool { return l.Issuer == issuer }) {
 			return issuer, nil
 		}
-		on, err := caps.ParseResource("u/" + target.CID.String())
-		if err != nil {
-			return DID{}, err
-		}
-		if _, err := v.Authorize(ctx, Query{Caller: issuer, Owner: g.owner, Request: caps.NeedOn(revokeAbility, on)}); err == nil {
-			return g.owner, nil
+	}
+	for _, owner := range owners {
+		if v.letsRevoke(ctx, owner, issuer, target.CID, nil) == nil {
+			return owner, nil
 		}
 	}
 	return DID{}, &VerifyError{Err: errMayNotRevoke, CID: target.CID, Detail: issuer.s + " neither issued it, nor owns what it grants, nor holds ucan/revoke"}
 }
 
-// issuedWithin reports whether d issued the token or one of its proofs.
-func (l *Link) issuedWithin(d DID) bool {
-	if l.Issuer == d {
-		return true
-	}
-	if r := l.resolved.Load(); r != nil {
-		for _, p := range r.parents {
-			if p.issuedWithin(d) {
-				return true
-			}
-		}
-	}
-	return false
+// letsRevoke returns nil where an owner has let issuer revoke a token.
+func (v *Verifier) letsRevoke(ctx context.Context, owner, issuer DID, target CID, tokens []*Link) error {
+	_, err := v.Authorize(ctx, Query{Caller: issuer, Owner: owner, Request: caps.Need(string(revokeAbility), "u/"+target.String()), Tokens: tokens})
+	return err
 }
 
 // revoke writes, takes effect, and syncs, in that order: an error after the first
