@@ -3,6 +3,7 @@ package ucan
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -61,56 +62,53 @@ func (r *cborReader) fail(why error, format string, args ...any) {
 	}
 }
 
-// head reads a major type and its argument.
-func (r *cborReader) head() (major byte, arg uint64) {
-	if r.i >= len(r.b) {
+// take reads n bytes; nil after an error.
+func (r *cborReader) take(n uint64) []byte {
+	if n > uint64(len(r.b)-r.i) {
 		r.fail(ErrMalformed, "the token ends early")
-		return cborOther, 0
-	}
-	first := r.b[r.i]
-	major, info := first>>5, first&0x1f
-	r.i++
-	if info < 24 {
-		return major, uint64(info)
-	}
-	if info > 27 {
-		if info == 31 {
-			r.fail(ErrNotCanonical, "a length is indefinite")
-		} else {
-			r.fail(ErrMalformed, "byte %#x is reserved", first)
-		}
-		return cborOther, 0
-	}
-	n := 1 << (info - 24)
-	if len(r.b)-r.i < n {
-		r.fail(ErrMalformed, "the token ends early")
-		return cborOther, 0
-	}
-	for range n {
-		arg = arg<<8 | uint64(r.b[r.i])
-		r.i++
-	}
-	// A float's bits are no number; everything else takes its shortest form.
-	if major != cborOther && (arg < 24 || info > 24 && arg>>(8*n/2) == 0) {
-		r.fail(ErrNotCanonical, "a number is longer than it needs to be")
-	}
-	return major, arg
-}
-
-func (r *cborReader) value(depth int) any {
-	if depth <= 0 && r.err == nil {
-		r.err = fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
 	}
 	if r.err != nil {
 		return nil
 	}
-	start := r.i
-	major, arg := r.head()
-	// A length counts items or bytes still to come; each takes one byte at least,
-	// which bounds every allocation and every loop.
-	if major >= cborBytes && major <= cborMap && arg > uint64(len(r.b)-r.i) {
-		r.fail(ErrMalformed, "a length goes beyond the token")
+	b := r.b[r.i : r.i+int(n)]
+	r.i += int(n)
+	return b
+}
+
+// head reads the first byte of a value, and its argument.
+func (r *cborReader) head() (first byte, arg uint64) {
+	b := r.take(1)
+	if b == nil {
+		return cborNull, 0
 	}
+	switch info := b[0] & 0x1f; {
+	case info < 24:
+		arg = uint64(info)
+	case info == 31:
+		r.fail(ErrNotCanonical, "a length is indefinite")
+	case info > 27:
+		r.fail(ErrMalformed, "byte %#x is reserved", b[0])
+	default:
+		n := 1 << (info - 24)
+		for _, part := range r.take(uint64(n)) {
+			arg = arg<<8 | uint64(part)
+		}
+		// A float's bits are no number; everything else takes its shortest form.
+		if b[0]>>5 != cborOther && (arg < 24 || info > 24 && arg>>(8*n/2) == 0) {
+			r.fail(ErrNotCanonical, "a number is longer than it needs to be")
+		}
+	}
+	return b[0], arg
+}
+
+// value reads what encoding/json would give, or a []byte or link. Counts are not
+// believed: each item has to come before room is made for the next.
+func (r *cborReader) value(depth int) any {
+	if depth <= 0 && r.err == nil {
+		r.err = fmt.Errorf("%w: values are nested more than %d deep", ErrTooDeep, maxNesting)
+	}
+	first, arg := r.head()
+	major := first >> 5
 	if major <= cborNeg && arg > maxInt53 {
 		r.fail(ErrMalformed, "an integer is beyond 53 bits")
 	}
@@ -127,7 +125,7 @@ func (r *cborReader) value(depth int) any {
 	case cborText:
 		return r.text(arg)
 	case cborArray:
-		list := make([]any, 0, min(arg, 16)) // the count is not believed yet
+		list := make([]any, 0, min(arg, 16))
 		for ; arg > 0 && r.err == nil; arg-- {
 			list = append(list, r.value(depth-1))
 		}
@@ -137,7 +135,7 @@ func (r *cborReader) value(depth int) any {
 	case cborTag:
 		return r.link(arg, depth)
 	}
-	switch r.b[start] {
+	switch first {
 	case cborNull:
 	case cborFalse:
 		return false
@@ -155,12 +153,6 @@ func (r *cborReader) value(depth int) any {
 	return nil
 }
 
-func (r *cborReader) take(n uint64) []byte {
-	b := r.b[r.i : r.i+int(n)]
-	r.i += int(n)
-	return b
-}
-
 func (r *cborReader) text(n uint64) string {
 	b := r.take(n)
 	if !utf8.Valid(b) {
@@ -173,13 +165,10 @@ func (r *cborReader) text(n uint64) string {
 // once (DAG-CBOR, "Map keys").
 func (r *cborReader) fields(n uint64, depth int) map[string]any {
 	m, last := make(map[string]any, min(n, 16)), ""
-	for i := range n {
-		major, length := r.head()
-		if major != cborText || length > uint64(len(r.b)-r.i) {
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		first, length := r.head()
+		if first>>5 != cborText {
 			r.fail(ErrMalformed, "expected a text as the key")
-		}
-		if r.err != nil {
-			return nil
 		}
 		key := r.text(length)
 		if i > 0 && compareKeys(last, key) >= 0 {
@@ -196,10 +185,8 @@ func (r *cborReader) link(tag uint64, depth int) link {
 		r.fail(ErrMalformed, "tag %d is not a link", tag)
 	}
 	b, _ := r.value(depth).([]byte)
-	if r.err == nil && (len(b) == 0 || b[0] != 0 || !validLink(b[1:])) {
+	if len(b) == 0 || b[0] != 0 || !validLink(b[1:]) {
 		r.fail(ErrMalformed, "a link does not hold a CID")
-	}
-	if r.err != nil {
 		return ""
 	}
 	return link(b[1:])
@@ -232,10 +219,5 @@ func compareKeys(a, b string) int {
 
 // sortedKeys gives map keys in that order.
 func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
+	return slices.SortedFunc(maps.Keys(m), compareKeys)
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ucan-wg/go-ucan/pkg/policy"
-	"github.com/ucan-wg/go-ucan/pkg/policy/literal"
-
 	"usher/caps"
 )
 
@@ -87,16 +84,4 @@ func splitAbsolute(text string) (DID, caps.Resource, error) {
 		return DID{}, r, err
 	}
 	return owner, r.In(owner.s), nil
-}
-
-// resourcePolicy is the policy of a grant in the chain about sub.
-func resourcePolicy(owner DID, path caps.Resource, sub DID) (policy.Policy, error) {
-	if path.IsRoot() && owner == sub {
-		return policy.Policy{}, nil
-	}
-	r := absolute(owner, path)
-	return policy.Construct(policy.Or(
-		policy.Equal(withSelector, literal.String(r)),
-		policy.Like(withSelector, r+"/*"),
-	))
 }

@@ -11,6 +11,8 @@ import (
 	_ "github.com/MetaMask/go-did-it/verifiers/did-key" // the one DID method, which calls nobody
 	"github.com/ipfs/go-cid"
 	"github.com/ucan-wg/go-ucan/pkg/command"
+	"github.com/ucan-wg/go-ucan/pkg/policy"
+	"github.com/ucan-wg/go-ucan/pkg/policy/literal"
 	"github.com/ucan-wg/go-ucan/token/delegation"
 	"github.com/ucan-wg/go-ucan/token/invocation"
 )
@@ -33,14 +35,18 @@ func (s signer) SignToBytes(msg []byte, _ ...crypto.SigningOption) ([]byte, erro
 }
 
 // guarded makes a panic inside go-ucan an error.
-func guarded(call func() error) (err error) {
+func guarded(write func() ([]byte, cid.Cid, error)) (raw []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("go-ucan panicked: %v", r)
 		}
 	}()
-	return call()
+	raw, _, err = write()
+	return raw, err
 }
+
+// theirs is a DID in go-ucan's words.
+func theirs(d DID) did.DID { return did.MustParse(d.s) }
 
 // signNative has go-ucan write and seal a delegation. It does not check the key
 // against the issuer, so what it wrote is opened like everybody else's token.
@@ -49,7 +55,8 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := splitAbsolute(absolute(h.owner, h.path)); err != nil {
+	resource := absolute(h.owner, h.path)
+	if _, _, err := splitAbsolute(resource); err != nil {
 		return nil, fmt.Errorf("%s has no native form; use the format JWT: %w", h.shown, err)
 	}
 	opts := []delegation.Option{delegation.WithNonce(nonce)}
@@ -62,36 +69,26 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if len(d.Agents) > 0 {
 		opts = append(opts, delegation.WithMeta(agentsKey, d.Agents))
 	}
-	var raw []byte
-	err = guarded(func() error {
-		ids, err := theirDIDs(is.Key.DID(), d.Audience, h.sub)
-		if err != nil {
-			return err
+	raw, err := guarded(func() (raw []byte, _ cid.Cid, err error) {
+		pol := policy.Policy{} // empty for a whole namespace, the subject saying whose
+		if !h.path.IsRoot() || h.owner != h.sub {
+			pol = policy.MustConstruct(policy.Or(policy.Equal(withSelector, literal.String(resource)), policy.Like(withSelector, resource+"/*")))
 		}
-		cmd, err := command.Parse(commandOf(h.can))
+		t, err := delegation.New(theirs(is.Key.DID()), theirs(d.Audience), command.MustParse(commandOf(h.can)), pol, theirs(h.sub), opts...)
 		if err != nil {
-			return err
+			return nil, cid.Undef, err
 		}
-		pol, err := resourcePolicy(h.owner, h.path, h.sub)
-		if err != nil {
-			return err
-		}
-		t, err := delegation.New(ids[0], ids[1], cmd, pol, ids[2], opts...)
-		if err != nil {
-			return err
-		}
-		raw, _, err = t.ToSealed(signer{key: is.Key})
-		return err
+		return t.ToSealed(signer{key: is.Key})
 	})
+	var l *Link
+	if err == nil {
+		l, err = is.Verifier.Limits.open(raw)
+	}
+	if err == nil && (!l.Expires().Equal(d.Expires.Truncate(time.Second)) || l.nbf != 0 && l.nbf != d.NotBefore.Unix()) {
+		err = errors.New("go-ucan wrote another time; the system's clock was moved meanwhile, try again")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sign delegation: %w", err)
-	}
-	l, err := is.Verifier.Limits.open(raw)
-	if err != nil {
-		return nil, fmt.Errorf("sign delegation: %w", err)
-	}
-	if !l.Expires().Equal(d.Expires.Truncate(time.Second)) || l.nbf != 0 && l.nbf != d.NotBefore.Unix() {
-		return nil, errors.New("sign delegation: go-ucan wrote another time; the system's clock was moved meanwhile, try again")
 	}
 	return l, nil
 }
@@ -131,39 +128,14 @@ func (k Key) sealInvocation(c *Call, nonce []byte) (raw []byte, err error) {
 			return nil, fmt.Errorf("proof %d: %w", i, err)
 		}
 	}
-	err = guarded(func() error {
-		ids, err := theirDIDs(k.DID(), c.Subject)
-		if err != nil {
-			return err
-		}
+	return guarded(func() ([]byte, cid.Cid, error) {
 		if !c.Audience.IsZero() && c.Audience != c.Subject {
-			aud, err := did.Parse(c.Audience.s)
-			if err != nil {
-				return err
-			}
-			opts = append(opts, invocation.WithAudience(aud))
+			opts = append(opts, invocation.WithAudience(theirs(c.Audience)))
 		}
-		cmd, err := command.Parse(commandOf(c.Can))
+		t, err := invocation.New(theirs(k.DID()), command.MustParse(commandOf(c.Can)), theirs(c.Subject), prf, opts...)
 		if err != nil {
-			return err
+			return nil, cid.Undef, err
 		}
-		t, err := invocation.New(ids[0], cmd, ids[1], prf, opts...)
-		if err != nil {
-			return err
-		}
-		raw, _, err = t.ToSealed(signer{key: k})
-		return err
+		return t.ToSealed(signer{key: k})
 	})
-	return raw, err
-}
-
-func theirDIDs(ours ...DID) ([]did.DID, error) {
-	theirs := make([]did.DID, len(ours))
-	for i, d := range ours {
-		var err error
-		if theirs[i], err = did.Parse(d.s); err != nil {
-			return nil, err
-		}
-	}
-	return theirs, nil
 }

@@ -117,7 +117,7 @@ func (w *world) nativeRaw(iss Key, aud, sub DID, can, with string, changes map[s
 	return raw
 }
 
-// policyOf is resourcePolicy in plain values.
+// policyOf is the policy of a resource, in plain values.
 func policyOf(owner DID, path caps.Resource, sub DID) []any {
 	if path.IsRoot() && owner == sub {
 		return []any{}
