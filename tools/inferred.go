@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,7 +102,8 @@ func makeSchema(t reflect.Type) (*schema.Schema, error) {
 	return schema.Compile(context.Background(), raw, nil)
 }
 
-// addForms describes the forms among the fields of a type by themselves.
+// addForms describes the forms among the fields of a type by themselves, and those
+// that are written as texts.
 func addForms(types map[reflect.Type]*jsonschema.Schema, t reflect.Type, seen map[reflect.Type]bool) {
 	switch {
 	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
@@ -109,6 +111,8 @@ func addForms(types map[reflect.Type]*jsonschema.Schema, t reflect.Type, seen ma
 	case t.Kind() != reflect.Struct || types[t] != nil || seen[t]:
 	case form.Is(t):
 		types[t] = form.Schema(t, form.JSON)
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		types[t] = &jsonschema.Schema{Type: "string"}
 	default:
 		seen[t] = true
 		for f := range t.Fields() {

@@ -3,7 +3,6 @@ package delegation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -14,24 +13,24 @@ import (
 
 // Revoked answers ucan:revoke.
 type Revoked struct {
-	CID     string `json:"cid"`
-	Revoked bool   `json:"revoked"` // false where the token is not known here
-	Note    string `json:"note,omitempty"`
+	CID     ucan.CID `json:"cid"`
+	Revoked bool     `json:"revoked"` // false where the token is not known here
+	Note    string   `json:"note,omitempty"`
 }
 
 func (d *Desk) revoke(ctx context.Context, call tools.Call, in tokenInput) (out Revoked, err error) {
-	cid, token, err := d.named(ctx, in)
-	if err != nil {
-		return out, err
+	token, err := d.known(ctx, in.CID)
+	if err == nil {
+		err = d.bounded(ctx, call, canRevoke, token)
 	}
-	if err := d.bounded(ctx, call, canRevoke, token); err != nil {
+	if err != nil {
 		return out, err
 	}
 	out = Revoked{CID: in.CID, Revoked: token != nil}
 	if token == nil {
 		out.Note = "no token of this name is known here: the revocation counts from when one comes, if you stand in its chain"
 	}
-	return out, d.Revoke(ctx, call.Owner(), cid)
+	return out, d.Revoke(ctx, call.Owner(), in.CID)
 }
 
 // Revoke ends a token in the name of a principal.
@@ -96,7 +95,7 @@ func (d *Desk) list(ctx context.Context, call tools.Call, in listInput) (Tokens,
 
 type verifyInput struct {
 	Tokens []string `json:"tokens,omitempty" jsonschema:"the chain; left out, the venue's store is searched"`
-	Caller string   `json:"caller" jsonschema:"DID of who would act"`
+	Caller ucan.DID `json:"caller" jsonschema:"DID of who would act"`
 	Can    string   `json:"can" jsonschema:"ability"`
 	With   string   `json:"with" jsonschema:"resource, with its owner's DID or in your own namespace"`
 	At     string   `json:"at,omitempty" jsonschema:"RFC 3339; left out, now"`
@@ -109,12 +108,9 @@ const notYours = "send the tokens along: the venue's own are searched only for t
 // verdict too; that the question cannot be is an error.
 func (d *Desk) verify(ctx context.Context, call tools.Call, in verifyInput) (v Verdict, err error) {
 	me, verifier := call.Owner(), *d.Verifier
-	q := ucan.Query{Owner: me, Request: caps.Need(in.Can, in.With)}
+	q := ucan.Query{Caller: in.Caller, Owner: me, Request: caps.Need(in.Can, in.With)}
 	if err := q.Request.Err(); err != nil {
 		return v, err
-	}
-	if q.Caller, err = ucan.ParseDID(in.Caller); err != nil {
-		return v, fmt.Errorf("caller: %w", err)
 	}
 	if in.At != "" {
 		at, err := parseTime("at", in.At)

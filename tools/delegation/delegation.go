@@ -85,7 +85,7 @@ func Operations(d *Desk) []*tools.Operation {
 	within := func(ability string) tools.Option { return tools.Within(caps.ScopeAbility(ability)) }
 	return []*tools.Operation{
 		tools.New("ucan:issue", "Issue a token for authority in your own namespace, signed by the venue.",
-			func(in issueInput) []caps.Request { return handOn(in.capabilities()) },
+			func(in issueInput) []caps.Request { return handOn(in.Attenuations) },
 			d.issue, within(canDelegate), tools.Exclusive()),
 
 		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
@@ -93,7 +93,7 @@ func Operations(d *Desk) []*tools.Operation {
 			d.delegate, within(canDelegate), tools.Exclusive()),
 
 		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
-			func(in tokenInput) []caps.Request { return in.needs(canRevoke) },
+			able[tokenInput](canRevoke),
 			d.revoke, within(canRevoke), tools.Idempotent(), tools.Exclusive()),
 
 		tools.New("ucan:import", "Store tokens that came from elsewhere, so that calls can rest on them.",
@@ -105,7 +105,7 @@ func Operations(d *Desk) []*tools.Operation {
 			d.verify, within(canRead), tools.ReadOnly()),
 
 		tools.New("ucan:export", "Give out a token with the chain that carries it, and the revocations in it, for use elsewhere.",
-			func(in tokenInput) []caps.Request { return in.needs(canRead) },
+			able[tokenInput](canRead),
 			d.export, within(canRead), tools.ReadOnly()),
 
 		tools.New("ucan:whoami", "Say who you are: the DID that you act as, and that of the venue.",
@@ -118,7 +118,8 @@ func Operations(d *Desk) []*tools.Operation {
 	}
 }
 
-// able requires an ability alone.
+// able requires an ability alone: what a token grants, which bounds the call, is
+// known when it is read.
 func able[In any](ability string) func(In) []caps.Request {
 	return func(In) []caps.Request { return []caps.Request{caps.NeedAbility(ability)} }
 }
@@ -134,23 +135,7 @@ func handOn(list []caps.Capability) []caps.Request {
 
 // tokenInput names a token.
 type tokenInput struct {
-	CID string `json:"cid" jsonschema:"the token"`
-}
-
-func (in tokenInput) parse() (ucan.CID, error) {
-	if in.CID == "" {
-		return ucan.CID{}, errors.New("cid is missing: name the token")
-	}
-	return ucan.ParseCID(in.CID)
-}
-
-// needs asks for the ability alone: what the token grants, which bounds the call,
-// is known when it is read.
-func (in tokenInput) needs(ability string) []caps.Request {
-	if _, err := in.parse(); err != nil {
-		return []caps.Request{caps.Invalid(err)}
-	}
-	return []caps.Request{caps.NeedAbility(ability)}
+	CID ucan.CID `json:"cid" jsonschema:"the token"`
 }
 
 // bounded refuses a call whose capabilities do not reach to all that a token gives.
@@ -176,16 +161,6 @@ func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Abilit
 		}
 	}
 	return nil
-}
-
-// named reads a token's CID from an input, and returns the token if it is known.
-func (d *Desk) named(ctx context.Context, in tokenInput) (ucan.CID, *ucan.Link, error) {
-	cid, err := in.parse()
-	if err != nil {
-		return cid, nil, err
-	}
-	token, err := d.known(ctx, cid)
-	return cid, token, err
 }
 
 // known returns a token, nil for one that is not stored.

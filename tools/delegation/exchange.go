@@ -92,7 +92,10 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) (
 		var refused error
 		over = nil
 		left := slices.DeleteFunc(slices.Clone(links), func(l *ucan.Link) bool {
-			err := d.carries(ctx, l, links)
+			err := d.Verifier.Check(ctx, l)
+			if err == nil {
+				_, err = d.chain(ctx, l, links)
+			}
 			if err == nil {
 				err = d.bounded(ctx, call, canDelegate, l)
 			}
@@ -119,26 +122,32 @@ func (d *Desk) store(ctx context.Context, call tools.Call, links []*ucan.Link) (
 	return nil, nil
 }
 
-// carries reports why a token gives its audience nothing, with the others that
-// came with it and those that are stored.
-func (d *Desk) carries(ctx context.Context, l *ucan.Link, others []*ucan.Link) error {
-	if err := d.Verifier.Check(ctx, l); err != nil {
-		return err
-	}
+// chain lists the tokens by which one gives its audience what it says, itself first,
+// with those that came with it and those that are stored. The error says what of it
+// does not hold.
+func (d *Desk) chain(ctx context.Context, l *ucan.Link, others []*ucan.Link) (chain []*ucan.Link, failed error) {
+	chain = []*ucan.Link{l}
 	gives, err := d.Verifier.Effective(ctx, l)
 	if err != nil {
-		return err
+		return chain, err
 	}
 	if len(gives) == 0 && l.Passes() {
-		return errors.New("it passes on what its proof gives, and no proof of it is known here")
+		return chain, errors.New("it passes on what its proof gives, and no proof of it is known here")
 	}
 	for _, c := range gives {
-		q := ucan.Query{Caller: l.Audience, Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true}
-		if _, err := d.Verifier.Authorize(ctx, q); err != nil {
-			return fmt.Errorf("it does not carry %s: %w", c, err)
+		grant, err := d.Verifier.Authorize(ctx, ucan.Query{
+			Caller: l.Audience, Owner: l.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Tokens: others, Search: true,
+		})
+		if err != nil {
+			failed = cmp.Or(failed, fmt.Errorf("it does not carry %s: %w", c, err))
+		}
+		for _, l := range grant.Links() {
+			if !slices.Contains(chain, l) {
+				chain = append(chain, l)
+			}
 		}
 	}
-	return nil
+	return chain, failed
 }
 
 // Exported answers ucan:export.
@@ -150,32 +159,15 @@ type Exported struct {
 // concerns: who issued it, received it, owns what it gives, or has issued or
 // received another token of the chain.
 func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out Exported, err error) {
-	cid, token, err := d.named(ctx, in)
+	token, err := d.known(ctx, in.CID)
 	if err != nil {
 		return out, err
 	}
-	unknown := fmt.Errorf("no token %s is known here: ucan:list names yours", cid)
+	unknown := fmt.Errorf("no token %s is known here: ucan:list names yours", in.CID)
 	if token == nil {
 		return out, unknown
 	}
-	gives, err := d.Verifier.Effective(ctx, token)
-	if err != nil {
-		return out, err
-	}
-	chain := []*ucan.Link{token}
-	for _, c := range gives {
-		grant, err := d.Verifier.Authorize(ctx, ucan.Query{
-			Caller: token.Audience, Owner: token.Namespace(), Request: caps.NeedOn(c.Can(), c.Resource()), Proofs: []ucan.CID{cid}, Search: true,
-		})
-		if err != nil {
-			continue // what no longer holds goes alone
-		}
-		for _, l := range grant.Links() {
-			if !slices.Contains(chain, l) {
-				chain = append(chain, l)
-			}
-		}
-	}
+	chain, _ := d.chain(ctx, token, []*ucan.Link{token}) // what no longer holds goes alone
 	me := call.Owner()
 	if !slices.ContainsFunc(chain, func(l *ucan.Link) bool { return l.Issuer == me || l.Audience == me || speaksFor(l, me) }) {
 		return out, unknown

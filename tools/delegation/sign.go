@@ -11,12 +11,9 @@ import (
 	"usher/ucan"
 )
 
-// issueInput takes COG-13's names and the JWT's own for the same things.
 type issueInput struct {
-	Audience     string            `json:"audience,omitempty" jsonschema:"DID that receives the authority"`
-	Aud          string            `json:"aud,omitempty" jsonschema:"the same as audience"`
+	Audience     ucan.DID          `json:"audience,omitzero" jsonschema:"DID that receives the authority"`
 	Attenuations []caps.Capability `json:"attenuations,omitempty" jsonschema:"capabilities in your own namespace"`
-	Att          []caps.Capability `json:"att,omitempty" jsonschema:"the same as attenuations"`
 	Expiry       *int64            `json:"expiry,omitempty" jsonschema:"when it ends, in milliseconds since 1970"`
 	Exp          *int64            `json:"exp,omitempty" jsonschema:"when it ends, in seconds since 1970"`
 }
@@ -29,33 +26,21 @@ type Issued struct {
 	Expires string `json:"expires"`
 }
 
-func (in *issueInput) capabilities() []caps.Capability {
-	if len(in.Att) > 0 {
-		return in.Att
-	}
-	return in.Attenuations
-}
-
 func (in *issueInput) parse() (out ucan.Delegation, err error) {
+	out = ucan.Delegation{Audience: in.Audience, Capabilities: in.Attenuations, Format: ucan.JWT}
 	switch {
-	case in.Audience != "" && in.Aud != "":
-		return out, errors.New("audience and aud mean the same: give one")
-	case len(in.Attenuations) > 0 && len(in.Att) > 0:
-		return out, errors.New("attenuations and att mean the same: give one")
 	case in.Expiry != nil && in.Exp != nil:
-		return out, errors.New("expiry (milliseconds) and exp (seconds) mean the same: give one")
-	case in.Expiry == nil && in.Exp == nil:
-		return out, errors.New("expiry is missing: say when the token ends, as expiry in milliseconds or exp in seconds")
-	case len(in.capabilities()) == 0:
-		return out, errors.New("attenuations is missing: list the capabilities that you hand on")
-	}
-	out = ucan.Delegation{Capabilities: in.capabilities(), Format: ucan.JWT}
-	if in.Exp != nil {
+		err = errors.New("expiry (milliseconds) and exp (seconds) mean the same: give one")
+	case in.Exp != nil:
 		out.Expires = time.Unix(*in.Exp, 0)
-	} else {
+	case in.Expiry != nil:
 		out.Expires = time.UnixMilli(*in.Expiry)
+	default:
+		err = errors.New("expiry is missing: say when the token ends, as expiry in milliseconds or exp in seconds")
 	}
-	out.Audience, err = parseAudience(in.Audience + in.Aud)
+	if len(in.Attenuations) == 0 {
+		err = errors.New("attenuations is missing: list the capabilities that you hand on")
+	}
 	return out, err
 }
 
@@ -81,12 +66,12 @@ func (d *Desk) issue(ctx context.Context, call tools.Call, in issueInput) (Issue
 }
 
 type delegateInput struct {
-	Audience     string            `json:"audience" jsonschema:"DID that receives the authority"`
+	Audience     ucan.DID          `json:"audience" jsonschema:"DID that receives the authority"`
 	Capabilities []caps.Capability `json:"capabilities" jsonschema:"what it receives; bare resources are in your own namespace"`
 	Expires      string            `json:"expires,omitempty" jsonschema:"when it ends, RFC 3339"`
 	TTL          string            `json:"ttl,omitempty" jsonschema:"how long it holds, for example 8h; instead of expires; with neither, 24h or as long as what it rests on"`
 	NotBefore    string            `json:"notBefore,omitempty" jsonschema:"when it begins, RFC 3339"`
-	Proofs       []string          `json:"proofs,omitempty" jsonschema:"CIDs of the tokens that you hold it by; left out, they are found"`
+	Proofs       []ucan.CID        `json:"proofs,omitempty" jsonschema:"CIDs of the tokens that you hold it by; left out, they are found"`
 	Format       string            `json:"format,omitempty" jsonschema:"native (UCAN 1.0, the default) or jwt"`
 	Inline       bool              `json:"inline,omitempty" jsonschema:"put the proofs of a JWT inside it"`
 }
@@ -97,19 +82,13 @@ type Tokens struct {
 }
 
 func (in *delegateInput) parse(now time.Time) (out ucan.Delegation, err error) {
-	out = ucan.Delegation{Capabilities: in.Capabilities, Format: ucan.Native, Inline: in.Inline}
-	if out.Audience, err = parseAudience(in.Audience); err != nil {
-		return out, err
-	}
+	out = ucan.Delegation{Audience: in.Audience, Capabilities: in.Capabilities, Proofs: in.Proofs, Format: ucan.Native, Inline: in.Inline}
 	switch in.Format {
 	case "", "native":
 	case "jwt":
 		out.Format = ucan.JWT
 	default:
 		return out, fmt.Errorf("format %q: write native or jwt", in.Format)
-	}
-	if len(in.Capabilities) == 0 {
-		return out, errors.New("capabilities is missing: list what you hand on")
 	}
 	switch {
 	case in.Expires != "" && in.TTL != "":
@@ -127,13 +106,6 @@ func (in *delegateInput) parse(now time.Time) (out ucan.Delegation, err error) {
 	}
 	if err == nil && in.NotBefore != "" {
 		out.NotBefore, err = parseTime("notBefore", in.NotBefore)
-	}
-	for _, text := range in.Proofs {
-		cid, bad := ucan.ParseCID(text)
-		if bad != nil {
-			return out, fmt.Errorf("proofs: %w", bad)
-		}
-		out.Proofs = append(out.Proofs, cid)
 	}
 	return out, err
 }
@@ -170,15 +142,4 @@ func (d *Desk) sign(ctx context.Context, call tools.Call, key ucan.Key, what uca
 		err = fmt.Errorf("%w (%s, limits.delegation)", err, d.Life)
 	}
 	return links, err
-}
-
-func parseAudience(s string) (ucan.DID, error) {
-	if s == "" {
-		return ucan.DID{}, errors.New("audience is missing: give the DID of who receives the authority")
-	}
-	did, err := ucan.ParseDID(s)
-	if err != nil {
-		return ucan.DID{}, fmt.Errorf("audience: %w", err)
-	}
-	return did, nil
 }

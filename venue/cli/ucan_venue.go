@@ -79,11 +79,11 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 	}
 	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
 		if !out.Revoked {
-			s.lines("recorded the revocation of ", []string{out.CID})
+			s.lines("recorded the revocation of ", []string{out.CID.String()})
 			fmt.Fprintln(s.err, s.notes.dim(out.Note))
 			return nil
 		}
-		s.lines("revoked ", []string{out.CID})
+		s.lines("revoked ", []string{out.CID.String()})
 		fmt.Fprintln(s.err, s.notes.dim("what was made from it is refused as well, and neither can be undone"))
 		return nil
 	})
