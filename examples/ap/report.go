@@ -171,7 +171,7 @@ func (h *house) audit(ctx context.Context) error {
 	if _, err := h.v.Ledger().Checkpoint(ctx); err != nil {
 		return err
 	}
-	found, err := h.v.Ledger().Verify(ctx)
+	found, err := h.v.Ledger().Verify(ctx, nil)
 	if err != nil {
 		h.unexpected("the audit ledger: %v", err)
 		return ctx.Err()

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"strings"
 
 	"usher/ucan"
 	"usher/venue/ledger"
@@ -98,19 +96,5 @@ func (c *auditVerifyCmd) folder(ctx context.Context, r *ledger.Reader, by *ucan.
 		return ledger.Report{}, fmt.Errorf("%w: it is the ledger of %s, not of %s", ledger.ErrBroken, r.Venue(), *by)
 	}
 	*by = r.Venue()
-	files := c.checkpointPlaces()
-	if err := r.Continues(ctx, files); err != nil {
-		return ledger.Report{}, err
-	}
-	for _, file := range files {
-		if strings.Contains(file, "://") {
-			continue
-		}
-		raw, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return ledger.Report{}, err
-		}
-		against = append(against, r.Signed(string(raw))...)
-	}
-	return r.Verify(ctx, against...)
+	return r.Verify(ctx, c.checkpointPlaces(), against...)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -237,9 +238,22 @@ func TestCheckpointsGoOutside(t *testing.T) {
 	if text := readFile(t, file); text != strings.Join(want, "") {
 		t.Errorf("the file has %q, want %q", text, want)
 	}
-	if all := l.Signed(readFile(t, file)); fmt.Sprint(all) != fmt.Sprint(want) {
-		t.Errorf("Signed = %q, want %q", all, want)
+	if all := kept(t, l, file); fmt.Sprint(all) != fmt.Sprint(want) {
+		t.Errorf("kept = %q, want %q", all, want)
 	}
+}
+
+// kept are the checkpoints in a file, the oldest first.
+func kept(t *testing.T, l *Ledger, file string) (all []string) {
+	t.Helper()
+	for c, err := range l.kept(file, 1<<20) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c.Note)
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // A torn line at the end of a file costs that checkpoint and no other.
@@ -259,7 +273,7 @@ func TestTornCheckpointIsPassedOver(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Signed(readFile(t, file)); len(got) != 2 || got[0] != text {
+	if got := kept(t, again, file); len(got) != 2 || got[0] != text {
 		t.Errorf("the file has the checkpoints %q", got)
 	}
 }
@@ -275,7 +289,7 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 		var tries, answer atomic.Int64
 		answer.Store(http.StatusServiceUnavailable)
 		l, _ := fresh(t, "https://user:secret@log.example/add")
-		l.couriers[0].http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		l.couriers[0].client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 			if tries.Add(1) == 1 {
 				return nil, errors.New("no route")
 			}
@@ -305,7 +319,7 @@ func TestDeliveryIsTriedAgain(t *testing.T) {
 		if tries.Load() == done {
 			t.Error("the last checkpoint was not tried")
 		}
-		if place := l.couriers[0].place; strings.Contains(place, "secret") {
+		if place := l.couriers[0].String(); strings.Contains(place, "secret") {
 			t.Errorf("the log would name %s", place)
 		}
 	})

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"usher/ucan"
 )
@@ -24,40 +27,24 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	out := bufio.NewWriter(w)
-	v := &verification{open: make(map[uint64]bool)}
+	out := bufio.NewWriter(w) // keeps its first error for Flush
+	v, _ := l.verification(nil)
 	v.expect(c)
-	for record, err := range l.raw(ctx, 1) {
-		if err != nil {
-			return Report{}, err
+	err = v.follow(func(yield func([]byte, error) bool) {
+		for raw, err := range l.follow(ctx, &v.tree, c.head()) {
+			if err == nil {
+				_, _ = out.Write(append(raw, '\n'))
+			}
+			if !yield(raw, err) {
+				return
+			}
 		}
-		if v.tree.size == c.Size { // written since
-			break
-		}
-		raw, err := v.tree.check(record)
-		if err == nil {
-			err = v.row(raw)
-		}
-		if err == nil {
-			_, err = out.Write(append(raw, '\n'))
-		}
-		if err != nil {
-			return Report{}, err
-		}
-	}
-	last, err := json.Marshal(sealed{c.Note})
+	})
 	if err == nil {
-		_, err = out.Write(append(last, '\n'))
+		err = json.NewEncoder(out).Encode(sealed{c.Note})
 	}
 	if err == nil {
 		err = out.Flush()
-	}
-	return finished(v, err)
-}
-
-func finished(v *verification, err error) (Report, error) {
-	if err == nil {
-		err = v.reached() // where there is no row
 	}
 	if err != nil {
 		return Report{}, err
@@ -72,46 +59,57 @@ func VerifyExport(in io.Reader, venue ucan.DID, against ...string) (Report, erro
 	r := NewReader(nil, venue)
 	v, err := r.verification(against)
 	if err == nil {
-		err = v.reached()
+		err = v.follow(v.lines(r, bufio.NewReader(in)))
 	}
 	if err != nil {
 		return Report{}, err
 	}
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return Report{}, fmt.Errorf("%w: the export ends without a checkpoint: it was cut", ErrBroken)
-		}
-		if err != nil {
-			return Report{}, err
-		}
-		line = line[:len(line)-1]
-		if bytes.HasPrefix(line, []byte(`{"checkpoint":`)) {
-			return v.seal(r, line, lines)
-		}
-		if err := v.leaf(line); err != nil {
-			return Report{}, err
+	return v.end()
+}
+
+// lines yields the rows of an export, by which the tree grows, and expects the
+// checkpoint that it ends with.
+func (v *verification) lines(r *Reader, in *bufio.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for {
+			line, err := in.ReadBytes('\n')
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("%w: the export ends without a checkpoint: it was cut", ErrBroken)
+			}
+			if err == nil && bytes.HasPrefix(line, []byte(`{"checkpoint":`)) {
+				if err = v.seal(r, line, in); err == nil {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			line = line[:len(line)-1]
+			v.tree.add(tlog.RecordHash(line), nil)
+			if !yield(line, nil) {
+				return
+			}
 		}
 	}
 }
 
 // seal takes the checkpoint that an export ends with.
-func (v *verification) seal(r *Reader, line []byte, rest *bufio.Reader) (Report, error) {
+func (v *verification) seal(r *Reader, line []byte, rest *bufio.Reader) error {
 	var last sealed
 	if err := json.Unmarshal(line, &last); err != nil {
-		return Report{}, fmt.Errorf("%w: the checkpoint of the export cannot be read: %w", ErrBroken, err)
+		return fmt.Errorf("%w: the checkpoint of the export cannot be read: %w", ErrBroken, err)
 	}
 	c, err := r.open(last.Checkpoint)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	if c.Size != v.tree.size {
-		return Report{}, fmt.Errorf("%w: the export has %d rows, and its checkpoint was signed over %d", ErrBroken, v.tree.size, c.Size)
+		return fmt.Errorf("%w: the export has %d rows, and its checkpoint was signed over %d", ErrBroken, v.tree.size, c.Size)
 	}
 	if _, err := rest.ReadByte(); !errors.Is(err, io.EOF) {
-		return Report{}, fmt.Errorf("%w: there is something behind the checkpoint of the export", ErrBroken)
+		return fmt.Errorf("%w: there is something behind the checkpoint of the export", ErrBroken)
 	}
 	v.expect(c)
-	return finished(v, nil)
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // Store is what a ledger needs of the venue's store. Its keys begin with "l/".
@@ -19,21 +20,15 @@ type Store interface {
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
 	// Page returns rows in the order of their keys, which begin with prefix and
 	// are not below from; next is where the following page begins, or "".
-	Page(ctx context.Context, prefix, from string, limit int) (rows []record, next string, err error)
+	Page(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
 	// PageBack is Page downwards, from the key from or the last one.
-	PageBack(ctx context.Context, prefix, from string, limit int) (rows []record, next string, err error)
+	PageBack(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
 	// Apply writes and deletes in one step, on condition that each key of
 	// expect stands at its revision. It names a key that does not; then nothing
 	// was written.
 	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
 	// Sync makes what was applied survive a loss of power.
 	Sync(ctx context.Context) error
-}
-
-type record = struct {
-	Key   string
-	Value []byte
-	Rev   uint64
 }
 
 // Options says how to open a ledger. Key is required.
@@ -57,7 +52,8 @@ type Ledger struct {
 	now      func() time.Time
 	log      *slog.Logger
 	couriers []*courier
-	wake     chan struct{} // rows wait for a checkpoint
+	wake     chan struct{} // a checkpoint is due
+	timer    *time.Timer   // until the time is over of rows that wait for one
 	stop     chan struct{} // closed by Close
 	stopped  chan struct{} // closed when nothing runs in the background
 
@@ -99,7 +95,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 	l := &Ledger{
 		Reader: *NewReader(store, opts.Key.DID()),
 		signer: signer, now: opts.Now, log: opts.Logger,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), timer: time.NewTimer(CheckpointEvery), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.digests, err = newDigester(opts.Key); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
@@ -110,12 +106,13 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
-	for _, place := range opts.Checkpoints {
-		c, err := newCourier(place, l.log)
+	l.timer.Stop()
+	for _, text := range opts.Checkpoints {
+		to, err := parsePlace(text)
 		if err != nil {
 			return nil, fmt.Errorf("open audit ledger: %w", err)
 		}
-		l.couriers = append(l.couriers, c)
+		l.couriers = append(l.couriers, newCourier(to, l.log))
 	}
 	if err := l.resume(ctx, opts.Checkpoints); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
@@ -141,14 +138,9 @@ func (l *Ledger) resume(ctx context.Context, places []string) error {
 	if err := l.covers(ctx, t.size, l.last); err != nil {
 		return err
 	}
-	if err := l.Continues(ctx, places); err != nil {
-		return err
-	}
 	l.marked = l.last.Size
-	if l.waiting = t.size > l.marked; l.waiting {
-		l.wake <- struct{}{}
-	}
-	return nil
+	l.wait(t.size > l.marked)
+	return l.Continues(ctx, places)
 }
 
 // reload reads the tree that the head says, and checks that there is nothing
@@ -164,10 +156,7 @@ func (r *Reader) reload(ctx context.Context) (*tree, error) {
 			err = fmt.Errorf("%w: its head is not that of its %d rows", ErrBroken, h.size)
 		}
 		if err == nil {
-			err = r.endsAt(ctx, h.size)
-		}
-		if err == nil {
-			return t, nil
+			return t, r.endsAt(ctx, h)
 		}
 		if now, headErr := r.readHead(ctx); headErr != nil || now.equal(h) {
 			return nil, err
@@ -184,14 +173,6 @@ func (r *Reader) readHead(ctx context.Context) (*tree, error) {
 		return nil, fmt.Errorf("%w: it was removed, head and all; restore the data folder from a backup", ErrBroken)
 	}
 	return parseTree(raw)
-}
-
-func (r *Reader) endsAt(ctx context.Context, size uint64) error {
-	beyond, _, err := r.store.Page(ctx, rowPrefix, rowKey(size+1), 1)
-	if err == nil && len(beyond) > 0 {
-		err = fmt.Errorf("%w: there are rows beyond row %d, where its head says that it ends", ErrBroken, size)
-	}
-	return err
 }
 
 // Close makes a last checkpoint of what has none, brings it where the others

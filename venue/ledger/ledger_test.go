@@ -87,7 +87,7 @@ func call(t testing.TB, l *Ledger, n int) (seq uint64) {
 
 func verify(t testing.TB, l *Ledger, against ...string) Report {
 	t.Helper()
-	report, err := l.Verify(t.Context(), against...)
+	report, err := l.Verify(t.Context(), nil, against...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"usher/venue/store"
 )
+
+type record = store.Row
 
 // memory is a store whose bytes a test can change behind the ledger's back, and
 // whose answers it can lose.

@@ -41,11 +41,7 @@ func TestProofIsVerifiedByOthers(t *testing.T) {
 	}
 	call(t, l, 5)
 	var rows []string
-	for record, err := range l.raw(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, row, err := split(uint64(len(rows)+1), record.Value)
+	for row, err := range l.follow(t.Context(), new(tree), l.end()) {
 		if err != nil {
 			t.Fatal(err)
 		}

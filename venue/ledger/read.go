@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // Reader reads a ledger, and says whether it holds. It needs no key.
@@ -20,27 +21,8 @@ type Reader struct {
 // takes one that is broken.
 func NewReader(store Store, venue ucan.DID) *Reader { return &Reader{store, venue} }
 
-// rowsAtOnce is the page in which rows are read.
+// rowsAtOnce is the page in which rows are read backwards.
 const rowsAtOnce = 256
-
-// raw yields the records of rows in their order, from a number on.
-func (r *Reader) raw(ctx context.Context, from uint64) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
-		for next := rowKey(from); next != ""; {
-			var page []record
-			var err error
-			if page, next, err = r.store.Page(ctx, rowPrefix, next, rowsAtOnce); err != nil {
-				yield(record{}, err)
-				return
-			}
-			for _, row := range page {
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // Rows yields the rows from a number on, in their order, and checks on the way
 // that they are those under the head: if not, it ends with [ErrBroken]. From 0
@@ -48,50 +30,56 @@ func (r *Reader) raw(ctx context.Context, from uint64) iter.Seq2[record, error] 
 func (r *Reader) Rows(ctx context.Context, from uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		from = max(from, 1)
-		stopped, err := r.rows(ctx, from, func(row Row) bool { return yield(row, nil) })
-		if err != nil && !stopped {
+		h, err := r.readHead(ctx)
+		if err == nil && from > h.size {
+			return
+		}
+		var t *tree
+		if err == nil {
+			t, err = r.grown(ctx, from-1)
+		}
+		if err != nil {
 			yield(Row{}, err)
+			return
+		}
+		for raw, err := range r.follow(ctx, t, h.head()) {
+			var row Row
+			if err == nil {
+				row, err = decodeRow(t.size, raw)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
 		}
 	}
 }
 
-func (r *Reader) rows(ctx context.Context, from uint64, yield func(Row) bool) (stopped bool, err error) {
-	h, err := r.readHead(ctx)
-	if err != nil || from > h.size {
-		return false, err
+// follow yields the rows behind those of a tree, which grows by them, until it is
+// the one that it has to become. What does not lead there ends with [ErrBroken].
+func (r *Reader) follow(ctx context.Context, t *tree, become head) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if t.size == become.size {
+			return
+		}
+		for record, err := range store.Rows(ctx, r.store, rowPrefix, rowKey(t.size+1)) {
+			var row []byte
+			if err == nil {
+				row, err = t.check(record)
+			}
+			if err == nil && t.size == become.size && t.head() != become {
+				err = fmt.Errorf("%w: its rows are not those under its head", ErrBroken)
+			}
+			if !yield(row, err) || err != nil || t.size == become.size {
+				return
+			}
+		}
+		yield(nil, fmt.Errorf("%w: it ends with row %d, and its head says row %d", ErrBroken, t.size, become.size))
 	}
-	t, err := r.grown(ctx, from-1)
-	if err != nil {
-		return false, err
-	}
-	for record, err := range r.raw(ctx, from) {
-		if err != nil {
-			return false, err
-		}
-		raw, err := t.check(record)
-		if err != nil {
-			return false, err
-		}
-		row, err := decodeRow(t.size, raw)
-		if err != nil {
-			return false, err
-		}
-		if t.size == h.size && !t.equal(h) {
-			return false, fmt.Errorf("%w: its rows are not those under its head", ErrBroken)
-		}
-		if !yield(row) {
-			return true, nil
-		}
-		if t.size == h.size { // what follows was written since
-			return false, nil
-		}
-	}
-	return false, fmt.Errorf("%w: it ends with row %d, and its head says row %d", ErrBroken, t.size, h.size)
 }
 
 // check adds the row of a record that must come next, and compares the hashes
 // that stand before it.
-func (t *tree) check(next record) (row []byte, err error) {
+func (t *tree) check(next store.Row) (row []byte, err error) {
 	seq := t.size + 1
 	if next.Key != rowKey(seq) {
 		return nil, fmt.Errorf("%w: row %d is missing", ErrBroken, seq)
@@ -119,14 +107,18 @@ func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] 
 			next = rowKey(before - 1)
 		}
 		for more := true; more; more = next != "" {
-			var page []record
+			var page []store.Row
 			var err error
 			if page, next, err = r.store.PageBack(ctx, rowPrefix, next, rowsAtOnce); err != nil {
 				yield(Row{}, err)
 				return
 			}
 			for _, record := range page {
-				row, err := parseRecord(record)
+				seq, err := seqOf(record.Key)
+				var row Row
+				if err == nil {
+					row, err = decodeRow(seq, record.Value[min(completed(seq), len(record.Value)):])
+				}
 				if !yield(row, err) || err != nil {
 					return
 				}
@@ -135,14 +127,5 @@ func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] 
 	}
 }
 
-func parseRecord(record record) (Row, error) {
-	seq, err := seqOf(record.Key)
-	if err != nil {
-		return Row{}, err
-	}
-	_, raw, err := split(seq, record.Value)
-	if err != nil {
-		return Row{}, err
-	}
-	return decodeRow(seq, raw)
-}
+// Venue is whose ledger it is.
+func (r *Reader) Venue() ucan.DID { return r.venue }

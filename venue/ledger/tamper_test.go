@@ -65,7 +65,7 @@ func TestTamperingIsFound(t *testing.T) {
 			m.flip(t, rapid.SampledFrom(signed).Draw(t, "checkpoint"))
 		}
 		r.store = m
-		if report, err := r.Verify(t.Context(), kept.Note); !errors.Is(err, ErrBroken) {
+		if report, err := r.Verify(t.Context(), nil, kept.Note); !errors.Is(err, ErrBroken) {
 			t.Fatalf("Verify = %+v, %v; want ErrBroken", report, err)
 		}
 	})
@@ -92,7 +92,7 @@ func TestForkIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(t, fork)
-	if _, err := fork.Verify(t.Context(), kept.Note); !errors.Is(err, ErrBroken) {
+	if _, err := fork.Verify(t.Context(), nil, kept.Note); !errors.Is(err, ErrBroken) {
 		t.Errorf("Verify of the fork = %v, want ErrBroken", err)
 	}
 	var lines bytes.Buffer
@@ -182,7 +182,7 @@ func TestRareTamperingIsFound(t *testing.T) {
 	} {
 		m := store.copied(t)
 		change(m)
-		if report, err := NewReader(m, l.venue).Verify(t.Context()); !errors.Is(err, ErrBroken) {
+		if report, err := NewReader(m, l.venue).Verify(t.Context(), nil); !errors.Is(err, ErrBroken) {
 			t.Errorf("%s: Verify = %+v, %v; want ErrBroken", name, report, err)
 		}
 	}

@@ -3,13 +3,13 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"usher/tools"
-	"usher/ucan"
 )
 
 // Report is what was found of a ledger that holds.
@@ -22,68 +22,38 @@ type Report struct {
 }
 
 // Verify reads the whole ledger and compares it with its head, with every
-// checkpoint in the store, and with those that are given as signed notes, any
-// number in a text. The first contradiction is an error that wraps [ErrBroken].
-func (r *Reader) Verify(ctx context.Context, against ...string) (Report, error) {
+// checkpoint in the store and in the places that are files, and with those that
+// are given as signed notes, any number in a text. The first contradiction is an
+// error that wraps [ErrBroken].
+func (r *Reader) Verify(ctx context.Context, places []string, against ...string) (Report, error) {
 	v, err := r.verification(against)
 	if err != nil {
 		return Report{}, err
+	}
+	for _, place := range places {
+		for c, err := range r.kept(place, math.MaxInt64) {
+			if err != nil {
+				return Report{}, err
+			}
+			v.expect(c)
+		}
 	}
 	signed, err := r.signed(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	v.expect(signed...)
-	if err := v.reached(); err != nil {
-		return Report{}, err
-	}
 	h, err := r.readHead(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	for record, err := range r.raw(ctx, 1) {
-		if err != nil {
-			return Report{}, err
-		}
-		if v.tree.size == h.size {
-			if now, err := r.readHead(ctx); err != nil || now.equal(h) {
-				return Report{}, cmp.Or(err, fmt.Errorf("%w: there are rows beyond row %d, where its head says that it ends", ErrBroken, h.size))
-			}
-			break // written since
-		}
-		raw, err := v.tree.check(record)
-		if err != nil {
-			return Report{}, err
-		}
-		if err := v.row(raw); err != nil {
-			return Report{}, err
-		}
+	if err := v.follow(r.follow(ctx, &v.tree, h.head())); err != nil {
+		return Report{}, err
 	}
-	if v.tree.size < h.size {
-		return Report{}, fmt.Errorf("%w: it ends with row %d, and its head says row %d", ErrBroken, v.tree.size, h.size)
-	}
-	if !v.tree.equal(h) {
-		return Report{}, fmt.Errorf("%w: its rows are not those under its head", ErrBroken)
+	if err := r.endsAt(ctx, h); err != nil {
+		return Report{}, err
 	}
 	return v.end()
-}
-
-// signed reads all checkpoints of the store.
-func (r *Reader) signed(ctx context.Context) (all []Checkpoint, err error) {
-	for next, more := "", true; more; more = next != "" {
-		var page []record
-		if page, next, err = r.store.Page(ctx, signPrefix, next, rowsAtOnce); err != nil {
-			return nil, err
-		}
-		for _, row := range page {
-			c, err := r.openAt(row)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, c)
-		}
-	}
-	return all, nil
 }
 
 // verification follows rows from the first on and compares the tree that they
@@ -100,7 +70,7 @@ func (r *Reader) verification(against []string) (*verification, error) {
 	for _, text := range against {
 		all := notes(text, r.venue.String())
 		if len(all) == 0 {
-			return nil, fmt.Errorf("there is no checkpoint in what the ledger is to be compared with")
+			return nil, errors.New("there is no checkpoint in what the ledger is to be compared with")
 		}
 		for _, text := range all {
 			c, err := r.open(text)
@@ -119,19 +89,30 @@ func (v *verification) expect(all ...Checkpoint) {
 	slices.SortFunc(v.ahead, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
 }
 
-// row takes the row that the tree has just grown by.
-func (v *verification) row(raw []byte) error {
-	row, err := decodeRow(v.tree.size, raw)
-	if err != nil {
+// follow takes the rows that the tree grows by, one after the other.
+func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
+	if err := v.reached(); err != nil {
 		return err
 	}
-	switch {
-	case row.Entry == nil:
-		delete(v.open, row.Of)
-	case row.Verdict == tools.Allowed:
-		v.open[row.Seq] = true
+	for raw, err := range rows {
+		if err != nil {
+			return err
+		}
+		row, err := decodeRow(v.tree.size, raw)
+		if err != nil {
+			return err
+		}
+		switch {
+		case row.Entry == nil:
+			delete(v.open, row.Of)
+		case row.Verdict == tools.Allowed:
+			v.open[row.Seq] = true
+		}
+		if err := v.reached(); err != nil {
+			return err
+		}
 	}
-	return v.reached()
+	return nil
 }
 
 // reached compares the tree with the checkpoints of its size.
@@ -147,6 +128,9 @@ func (v *verification) reached() error {
 }
 
 func (v *verification) end() (Report, error) {
+	if err := v.reached(); err != nil { // by a checkpoint that came last
+		return Report{}, err
+	}
 	if len(v.ahead) > 0 {
 		return Report{}, rolledBack(v.ahead[len(v.ahead)-1].Size, v.tree.size)
 	}
@@ -155,22 +139,14 @@ func (v *verification) end() (Report, error) {
 	return v.report, nil
 }
 
-// leaf adds a row that stands alone, without hashes.
-func (v *verification) leaf(raw []byte) error {
-	v.tree.add(tlog.RecordHash(raw), nil)
-	return v.row(raw)
-}
-
-// Signed is the checkpoints of the venue in a text that was written note by
-// note; what was torn in writing is passed over.
-func (r *Reader) Signed(text string) (all []string) {
-	for _, text := range notes(text, r.venue.String()) {
-		if _, err := r.open(text); err == nil {
-			all = append(all, text)
-		}
+// endsAt checks that nothing is beyond the head, unless more was written since.
+func (r *Reader) endsAt(ctx context.Context, h *tree) error {
+	beyond, _, err := r.store.Page(ctx, rowPrefix, rowKey(h.size+1), 1)
+	if err != nil || len(beyond) == 0 {
+		return err
 	}
-	return all
+	if now, err := r.readHead(ctx); err != nil || !now.equal(h) {
+		return err
+	}
+	return fmt.Errorf("%w: there are rows beyond row %d, where its head says that it ends", ErrBroken, h.size)
 }
-
-// Venue is whose ledger it is.
-func (r *Reader) Venue() ucan.DID { return r.venue }

@@ -1,0 +1,204 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// place is where checkpoints go beside the store: a file, or a URL.
+type place struct {
+	file string
+	url  *url.URL // nil for a file
+}
+
+func parsePlace(text string) (p place, err error) {
+	if text != "" && !strings.Contains(text, "://") {
+		return place{file: text}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return p, fmt.Errorf("checkpoints go to a file or to an http or https URL, not to %q", text)
+	}
+	return place{url: u}, nil
+}
+
+// CheckPlace says what is wrong with a place for checkpoints: it is the path of
+// a file, or an http or https URL.
+func CheckPlace(text string) error {
+	_, err := parsePlace(text)
+	return err
+}
+
+// String is the place without the password of a URL.
+func (p place) String() string {
+	if p.url != nil {
+		return p.url.Redacted()
+	}
+	return p.file
+}
+
+// put adds a note to the file, or posts it.
+func (p place) put(ctx context.Context, client *http.Client, text string) error {
+	if p.url == nil {
+		return appendFile(p.file, text)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url.String(), strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	req.Close = true // the next comes in a minute
+	resp, err := client.Do(req)
+	if err != nil {
+		if of, ok := errors.AsType[*url.Error](err); ok { // repeats the URL, which may hold a password
+			err = of.Err
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("it answers %s", resp.Status)
+	}
+	return nil
+}
+
+// appendFile adds a note to a file, and returns when it survives a loss of
+// power. A last line that was torn stays a line of its own.
+func appendFile(path, text string) (err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	end := []byte{'\n'}
+	if size > 0 {
+		if _, err := f.ReadAt(end, size-1); err != nil {
+			return err
+		}
+	}
+	if end[0] != '\n' {
+		text = "\n" + text
+	}
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil || size > 0 || runtime.GOOS == "windows" { // which does not sync folders
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path)) // of a new file
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// enough is the end of a file that has its newest checkpoint.
+const enough = 16 << 10
+
+// read reads what a file ends with, most bytes of it; of a URL, and of a file that
+// is not there, nothing.
+func (p place) read(most int64) (string, error) {
+	if p.url != nil {
+		return "", nil
+	}
+	f, err := os.Open(p.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	most = min(most, info.Size())
+	text, err := io.ReadAll(io.NewSectionReader(f, info.Size()-most, most))
+	return string(text), err
+}
+
+// kept yields the checkpoints of this venue in a place, the newest first. What was
+// torn in writing is passed over.
+func (r *Reader) kept(at string, most int64) iter.Seq2[Checkpoint, error] {
+	return func(yield func(Checkpoint, error) bool) {
+		p, err := parsePlace(at)
+		var text string
+		if err == nil {
+			text, err = p.read(most)
+		}
+		if err != nil {
+			yield(Checkpoint{}, err)
+			return
+		}
+		found := false
+		for _, text := range slices.Backward(notes(text, r.venue.String())) {
+			if c, err := r.open(text); err == nil {
+				if found = true; !yield(c, nil) {
+					return
+				}
+			}
+		}
+		if !found && strings.TrimSpace(text) != "" {
+			yield(Checkpoint{}, anothers(at))
+		}
+	}
+}
+
+func anothers(place string) error {
+	return fmt.Errorf("%w: %s has the checkpoints of another ledger: the data folder was probably removed or replaced: restore it from a backup, or name another file under ledger.checkpoints", ErrBroken, place)
+}
+
+// Continues checks that the ledger continues the newest checkpoint in each of the
+// places that are files. The error wraps [ErrBroken] where it does not.
+func (r *Reader) Continues(ctx context.Context, places []string) error {
+	h, err := r.readHead(ctx)
+	if err != nil {
+		return err
+	}
+	for _, place := range places {
+		for c, err := range r.kept(place, enough) {
+			if err == nil {
+				err = r.covers(ctx, h.size, c)
+			}
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// Begins checks, before a ledger is made, that none of the places has checkpoints
+// of one before it. The error wraps [ErrBroken] where one has.
+func Begins(places []string) error {
+	for _, at := range places {
+		p, err := parsePlace(at)
+		if err != nil {
+			return err
+		}
+		switch text, err := p.read(enough); {
+		case err != nil:
+			return err
+		case strings.TrimSpace(text) != "":
+			return anothers(at)
+		}
+	}
+	return nil
+}
