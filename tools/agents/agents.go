@@ -1,6 +1,6 @@
 // Package agents has the operations that make agents, talk to them and manage
 // them: agent:create, request, message, info, list, update, delete, fork,
-// suspend and resume. [Operations] returns them over a [Service], which the
+// suspend, resume and adopt. [Operations] returns them over a [Service], which the
 // venue has.
 //
 // Handing on capabilities is a requirement like any other: to give an agent
@@ -9,20 +9,16 @@
 package agents
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
-	"usher/tools"
 	"usher/tools/form"
-	"usher/tools/spend"
 )
 
 // Statuses of an agent.
@@ -108,125 +104,6 @@ func (*ContextEntry) Refine(s *jsonschema.Schema) {
 	s.DependentRequired = map[string][]string{"input": {"op"}}
 }
 
-// Created answers agent:create and agent:fork.
-type Created struct {
-	AgentID    string `json:"agentId"`
-	Status     string `json:"status"`
-	Created    bool   `json:"created"`
-	Updated    bool   `json:"updated"`
-	ForkedFrom string `json:"forkedFrom,omitempty"`
-}
-
-// State answers agent:update, suspend and resume.
-type State struct {
-	AgentID string `json:"agentId"`
-	Status  string `json:"status"`
-}
-
-// Deleted answers agent:delete.
-type Deleted struct {
-	AgentID string `json:"agentId"`
-	Status  string `json:"status"`
-	Removed bool   `json:"removed"`
-}
-
-// Adopted answers agent:adopt.
-type Adopted struct {
-	AgentID string `json:"agentId,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Adopted bool   `json:"adopted"`
-}
-
-// Info answers agent:info.
-type Info struct {
-	AgentID  string       `json:"agentId"`
-	Status   string       `json:"status"`
-	DID      string       `json:"did"` // whom it acts as
-	Config   Spec         `json:"config"`
-	Caps     caps.Set     `json:"effectiveCaps"` // after every creator above it; null is unrestricted
-	Creators []string     `json:"creators,omitempty"`
-	Lost     []Giver      `json:"lost,omitempty"`    // those above it that give nothing now: with one of them it may do nothing
-	Budgets  []Budget     `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
-	Spent    spend.Amount `json:"spent"`             // since it was made
-	Sessions int          `json:"sessions"`
-	Inbox    int          `json:"inbox"`
-	Created  int64        `json:"created"` // ms
-	Updated  int64        `json:"updated"` // ms
-}
-
-// Giver is an agent that another has its capabilities from.
-type Giver struct {
-	AgentID string `json:"agentId"`
-	Status  string `json:"status"` // of a life that is no more: [Terminated]
-}
-
-// Summary is an agent in agent:list.
-type Summary struct {
-	AgentID     string `json:"agentId"`
-	Status      string `json:"status"`
-	Description string `json:"description,omitempty"`
-}
-
-// MaxPage is the most agents that a page of agent:list has.
-const MaxPage = 1000
-
-// Query asks for a page of agents.
-type Query struct {
-	IncludeTerminated bool   `json:"includeTerminated,omitempty"`
-	Limit             int    `json:"limit,omitempty" jsonschema:"the most agents to return: 1 to 1000, left out 100"`
-	Cursor            string `json:"cursor,omitempty" jsonschema:"where to go on: the cursor that the page before returned"`
-}
-
-// Listing is a page of agents: fewer than were asked for where some have ended.
-type Listing struct {
-	Agents []Summary `json:"agents"`
-	Cursor string    `json:"cursor,omitempty"` // of the next page; empty when nothing follows
-}
-
-// Task asks an agent to work and answer.
-type Task struct {
-	Agent   string
-	Input   json.RawMessage
-	Output  json.RawMessage // JSON Schema of the answer; nil is the agent's own
-	Session string          // empty is a new one
-	Timeout time.Duration   // how long the caller waits; 0 is until the task is done
-	Budget  spend.Limits    // what it may spend of what the caller has left; the zero value is all of it
-}
-
-// Answer is what came of a [Task]: its job, complete or still running.
-type Answer struct {
-	ID        string          `json:"id"`
-	Status    string          `json:"status"`
-	AgentID   string          `json:"agentId"`
-	SessionID string          `json:"sessionId"`
-	Output    json.RawMessage `json:"output,omitempty"`
-}
-
-// Delivered answers agent:message.
-type Delivered struct {
-	AgentID   string `json:"agentId"`
-	SessionID string `json:"sessionId"`
-	Delivered bool   `json:"delivered"`
-}
-
-// Service is what the operations need of a venue. Every method acts in the
-// namespace of call.Owner() alone.
-type Service interface {
-	Create(ctx context.Context, call tools.Call, spec Spec, overwrite bool) (Created, error)
-	Fork(ctx context.Context, call tools.Call, source string, spec Spec, history, overwrite bool) (Created, error)
-	Update(ctx context.Context, call tools.Call, spec Spec) (State, error)
-	Delete(ctx context.Context, call tools.Call, id string, remove bool) (Deleted, error)
-	SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (State, error)
-	// Adopt puts an agent that others created, or the program at a path below o/
-	// that others wrote, below its owner. Only the owner in person may.
-	Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (Adopted, error)
-	Info(ctx context.Context, call tools.Call, id string) (Info, error)
-	// List returns one page of the agents in the order of their ids.
-	List(ctx context.Context, call tools.Call, query Query) (Listing, error)
-	Request(ctx context.Context, call tools.Call, task Task) (Answer, error)
-	Message(ctx context.Context, call tools.Call, id, session, text string) (Delivered, error)
-}
-
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // CheckID says what is wrong with an agent's id.
@@ -237,35 +114,34 @@ func CheckID(id string) error {
 	return nil
 }
 
-// on is the requirement of an ability on the agent that a field names.
-func on(can, field, id string) caps.Request {
-	if id == "" {
-		return caps.Invalid(errors.New(field + " is missing: name the agent"))
-	}
-	if err := CheckID(id); err != nil {
-		return caps.Invalid(err)
-	}
-	return caps.Need(can, "g/"+id)
-}
+// maxConfig bounds a config, in bytes: more is not stored in one piece, and would
+// cost much to read before it is known who may write it.
+const maxConfig = 1 << 20
 
-// handOn requires the caller to hold what a spec gives.
-func handOn(spec *Spec) []caps.Request {
-	set, given := spec.Caps.Set()
-	if !given {
+// UnmarshalJSON reads strictly: a key that is not understood could be a bound
+// that is then not enforced. Null is nothing written.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	*s = Spec{}
+	if string(data) == "null" {
 		return nil
 	}
-	needs := make([]caps.Request, 0, set.Len())
-	for c := range set.All() {
-		needs = append(needs, caps.NeedHeld(c))
+	if len(data) > maxConfig {
+		return fmt.Errorf("config has %d bytes, at most %d: write long texts to the workspace, and name them under context", len(data), maxConfig)
 	}
-	return needs
+	if err := form.Unmarshal(data, s); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	return nil
 }
 
-// Below is the requirement of putting an agent below another, as whose child it
-// spends the other's budgets and keeps it from being removed.
-func Below(parent string) caps.Request { return caps.Need("agent/manage", "g/"+parent) }
-
-// within is the reach of an operation on one agent.
-func within(can string) tools.Option {
-	return tools.Within(caps.ScopeUnder(can, "g", 1, 1))
+// Check says what is wrong with the spec itself.
+func (s *Spec) Check() error {
+	for key, id := range map[string]string{"id": s.ID, "parent": s.Parent} {
+		if id != "" {
+			if err := CheckID(id); err != nil {
+				return form.In(key, err)
+			}
+		}
+	}
+	return nil
 }

@@ -107,15 +107,15 @@ type binding struct {
 }
 
 // ofTask returns ctx with the budget of a task, where it has one of its own.
-func ofTask(ctx context.Context, call tools.Call, task agents.Task) context.Context {
-	if task.Budget == (spend.Limits{}) {
+func ofTask(ctx context.Context, call tools.Call, task agents.Request) context.Context {
+	if task.Budget == nil {
 		return ctx
 	}
-	name := "task for " + task.Agent
+	name := "task for " + task.AgentID
 	if by := call.Actor(); by != "" {
-		name = "task of " + by + " for " + task.Agent
+		name = "task of " + by + " for " + task.AgentID
 	}
-	b := spend.NewBudget(name, task.Budget)
+	b := spend.NewBudget(name, *task.Budget)
 	b.Wait(accounts.LongestWait)
 	return runtime.WithBudgets(ctx, b)
 }

@@ -46,7 +46,7 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 			return ctx
 		},
 		"task": func() context.Context {
-			return ofTask(t.Context(), tools.Call{}, agents.Task{Agent: "kid", Budget: one})
+			return ofTask(t.Context(), tools.Call{}, agents.Request{AgentID: "kid", Budget: &one})
 		},
 		"account": func() context.Context {
 			r, _ := newTestRoom(t)

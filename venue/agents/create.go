@@ -13,26 +13,29 @@ import (
 )
 
 // Create creates an agent, or replaces one.
-func (r *Room) Create(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool) (agents.Created, error) {
+func (r *Room) Create(ctx context.Context, call tools.Call, in agents.Create) (agents.Created, error) {
+	spec := in.Config
+	spec.ID = in.AgentID
 	if err := r.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}
-	created, _, err := r.put(ctx, call, spec, overwrite, call.Caps())
+	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps())
 	return created, err
 }
 
 // Fork copies an agent.
-func (r *Room) Fork(ctx context.Context, call tools.Call, source string, changes agents.Spec, history, overwrite bool) (agents.Created, error) {
+func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agents.Created, error) {
+	source := in.SourceID
 	from, src, err := r.find(ctx, ownKey(call, source))
 	if err != nil {
 		return agents.Created{}, err
 	}
-	if source == changes.ID {
+	if source == in.AgentID {
 		return agents.Created{}, fmt.Errorf("an agent cannot be forked onto itself: give agentId another id than %s", source)
 	}
-	spec := merge(src.Config, changes)
-	spec.ID = changes.ID
-	if parent := src.Config.Parent; changes.Parent == "" && parent != "" && !call.Caps().Check(agents.Below(parent)).Allowed() {
+	spec := merge(src.Config, in.Config)
+	spec.ID = in.AgentID
+	if parent := src.Config.Parent; in.Config.Parent == "" && parent != "" && !call.Caps().Check(agents.Below(parent)).Allowed() {
 		spec.Parent = "" // a copy is paid for by whoever makes it, not by others unasked
 	}
 	if err := r.check(ctx, call, &spec); err != nil {
@@ -40,17 +43,17 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, source string, changes
 	}
 	all, principal := r.Book.effective(from), src.principal(from.key)
 	inherits := all.SeenBy(call.Owner().String(), principal.String())
-	if history {
+	if in.IncludeTimeline {
 		// Its past holds what it could read, also before a giver was narrowed.
 		if err := r.atMost(call, source, src.Caps, principal); err != nil {
 			return agents.Created{}, err
 		}
 	}
-	created, rec, err := r.put(ctx, call, spec, overwrite, inherits)
+	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits)
 	if err != nil {
 		return agents.Created{}, err
 	}
-	if history && (created.Created || created.Updated) {
+	if in.IncludeTimeline && (created.Created || created.Updated) {
 		k := ownKey(call, spec.ID)
 		if err := r.Runs.Sessions().Copy(ctx, src.life(from.key), rec.life(k)); err != nil {
 			return agents.Created{}, err
@@ -139,7 +142,9 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 }
 
 // Update replaces fields of an agent's config.
-func (r *Room) Update(ctx context.Context, call tools.Call, changes agents.Spec) (agents.State, error) {
+func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (agents.State, error) {
+	changes := in.Config
+	changes.ID = in.AgentID
 	k := ownKey(call, changes.ID)
 	self, _, err := r.find(ctx, k)
 	if err != nil {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,28 +13,28 @@ import (
 )
 
 // Delete ends an agent; with remove its record goes too.
-func (r *Room) Delete(ctx context.Context, call tools.Call, id string, remove bool) (agents.Deleted, error) {
-	k := ownKey(call, id)
-	if remove {
-		if err := r.noChildren(ctx, call, id); err != nil {
+func (r *Room) Delete(ctx context.Context, call tools.Call, in agents.Delete) (agents.Deleted, error) {
+	k := ownKey(call, in.AgentID)
+	if in.Remove {
+		if err := r.noChildren(ctx, call, in.AgentID); err != nil {
 			return agents.Deleted{}, err
 		}
 	}
 	var past *record
 	_, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
 		past, next.Status = old, agents.Terminated
-		if remove {
+		if in.Remove {
 			return nil, mayLoosen(call, k, old, nil)
 		}
 		return next, nil
 	})
-	if err == nil && remove {
+	if err == nil && in.Remove {
 		err = r.bury(ctx, k, past, "")
 	}
 	if err != nil {
 		return agents.Deleted{}, err
 	}
-	return agents.Deleted{AgentID: id, Status: agents.Terminated, Removed: remove}, nil
+	return agents.Deleted{AgentID: in.AgentID, Status: agents.Terminated, Removed: in.Remove}, nil
 }
 
 // revise changes the record of an agent that is there: f fills next, a copy of
@@ -86,16 +87,23 @@ func (r *Room) noChildren(ctx context.Context, call tools.Call, id string) error
 	return fmt.Errorf("agent %s gave capabilities to %s: delete those first, or delete it without remove", id, strings.Join(children, ", "))
 }
 
-// SetSuspended suspends an agent, or resumes it.
-func (r *Room) SetSuspended(ctx context.Context, call tools.Call, id string, suspended bool) (agents.State, error) {
+// Suspend keeps an agent from working until it is resumed.
+func (r *Room) Suspend(ctx context.Context, call tools.Call, in agents.Named) (agents.State, error) {
+	return r.setStatus(ctx, call, in.AgentID, agents.Suspended)
+}
+
+// Resume lets a suspended agent work.
+func (r *Room) Resume(ctx context.Context, call tools.Call, in agents.Named) (agents.State, error) {
+	return r.setStatus(ctx, call, in.AgentID, agents.Sleeping)
+}
+
+func (r *Room) setStatus(ctx context.Context, call tools.Call, id, status string) (agents.State, error) {
 	k := ownKey(call, id)
 	rec, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
 		if old.Status == agents.Terminated {
 			return nil, fmt.Errorf("agent %s is TERMINATED", id)
 		}
-		if next.Status = agents.Sleeping; suspended {
-			next.Status = agents.Suspended
-		}
+		next.Status = status
 		return next, nil
 	})
 	if err != nil {
@@ -108,27 +116,34 @@ var errAdopt = fault.New(fault.Refused, "only the owner in person adopts: an age
 
 // Adopt lets what others made stand below the owner alone. What it may do stays
 // what it was given.
-func (r *Room) Adopt(ctx context.Context, call tools.Call, id string, program caps.Resource) (agents.Adopted, error) {
+func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (agents.Adopted, error) {
 	if call.Actor() != "" || !call.Authority().Bound().IsZero() {
 		return agents.Adopted{}, errAdopt
 	}
-	if id == "" {
+	if in.AgentID == "" {
+		program, err := in.Program()
+		if err != nil {
+			return agents.Adopted{}, err
+		}
+		if program = program.In(call.Owner().String()); program.DID() != "" {
+			return agents.Adopted{}, fmt.Errorf("%s is no program: programs lie below o/ in your own namespace", program)
+		}
 		if _, err := r.Gate.Resolve(ctx, call.Authority(), program.String()); err != nil {
 			return agents.Adopted{}, err
 		}
-		err := r.Programs.Adopt(ctx, call.Owner(), program)
+		err = r.Programs.Adopt(ctx, call.Owner(), program)
 		return agents.Adopted{Path: program.String(), Adopted: err == nil}, err
 	}
-	_, err := r.revise(ctx, call, ownKey(call, id), func(_, next *record) (*record, error) {
+	_, err := r.revise(ctx, call, ownKey(call, in.AgentID), func(_, next *record) (*record, error) {
 		next.Givers, next.Config.Parent = nil, ""
 		return next, nil
 	})
-	return agents.Adopted{AgentID: id, Adopted: err == nil}, err
+	return agents.Adopted{AgentID: in.AgentID, Adopted: err == nil}, err
 }
 
 // Info describes an agent as far as the caller may know it.
-func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Info, error) {
-	k := ownKey(call, id)
+func (r *Room) Info(ctx context.Context, call tools.Call, in agents.Named) (agents.Info, error) {
+	k := ownKey(call, in.AgentID)
 	e, rec, err := r.find(ctx, k)
 	if err != nil {
 		return agents.Info{}, err
@@ -152,15 +167,18 @@ func (r *Room) Info(ctx context.Context, call tools.Call, id string) (agents.Inf
 	}
 	config.Caps = caps.Declare(rec.Caps)
 	return agents.Info{
-		AgentID: id, Status: r.status(k, rec.Status), DID: rec.principal(k).String(), Config: config, Caps: r.Book.effective(e),
+		AgentID: in.AgentID, Status: r.status(k, rec.Status), DID: rec.principal(k).String(), Config: config, Caps: r.Book.effective(e),
 		Budgets: budgets, Spent: spent,
 		Creators: creators(rec, known), Lost: lost, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }
 
+// usualPage is how many agents a page has that nobody bounds.
+const usualPage = 100
+
 // List returns a page of the owner's agents.
 func (r *Room) List(ctx context.Context, call tools.Call, q agents.Query) (agents.Listing, error) {
-	ids, list, next, err := r.Book.page(ctx, call.Owner(), q.Cursor, q.Limit)
+	ids, list, next, err := r.Book.page(ctx, call.Owner(), q.Cursor, cmp.Or(q.Limit, usualPage))
 	out := agents.Listing{Agents: []agents.Summary{}, Cursor: next}
 	for i := range list {
 		if b := &list[i]; b.Status != agents.Terminated || q.IncludeTerminated {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"usher/caps"
 	"usher/runtime"
@@ -18,22 +19,22 @@ import (
 )
 
 // Request runs a task on an agent, as a run of its own.
-func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (agents.Answer, error) {
+func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request) (agents.Answer, error) {
 	text, err := taskText(task.Input)
 	if err != nil {
 		return agents.Answer{}, err
 	}
 	var form *schema.Schema
-	if len(task.Output) > 0 {
-		if form, err = schema.Compile(ctx, task.Output, call.ChargeSchema); err != nil {
+	if len(task.ResponseSchema) > 0 {
+		if form, err = schema.Compile(ctx, task.ResponseSchema, call.ChargeSchema); err != nil {
 			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
 		}
 	}
-	e, rec, err := r.find(ctx, ownKey(call, task.Agent))
+	e, rec, err := r.find(ctx, ownKey(call, task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), task.Session, true)
+	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), task.SessionID, true)
 	if err != nil {
 		return agents.Answer{}, err
 	}
@@ -41,25 +42,25 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Task) (
 	if form != nil {
 		c.actor.Output = form
 	}
-	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout > 0}
-	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, func(err error) error { return toldTo(call, task.Agent, err) })
+	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout != nil}
+	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, func(err error) error { return toldTo(call, task.AgentID, err) })
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.Agent, SessionID: c.session.ID()}
-	if task.Timeout > 0 {
-		waiting, cancel := context.WithTimeoutCause(ctx, task.Timeout, errStillRuns)
+	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.AgentID, SessionID: c.session.ID()}
+	if task.Timeout != nil {
+		waiting, cancel := context.WithTimeoutCause(ctx, time.Duration(*task.Timeout)*time.Millisecond, errStillRuns)
 		defer cancel()
 		answer.Output, err = run.Wait(waiting)
 		if errors.Is(err, errStillRuns) {
 			answer.Status, err = runs.Started, nil
 		}
-		return answer, r.discreet(ctx, call, task.Agent, err)
+		return answer, r.discreet(ctx, call, task.AgentID, err)
 	}
 	// Whoever waits and leaves stops the task.
 	defer context.AfterFunc(ctx, func() { run.Stop(context.Cause(ctx)) })()
 	answer.Output, err = run.Wait(context.WithoutCancel(ctx))
-	return answer, r.discreet(ctx, call, task.Agent, err)
+	return answer, r.discreet(ctx, call, task.AgentID, err)
 }
 
 // errStillRuns ends waiting, and not the task.
@@ -93,16 +94,16 @@ func toldTo(call tools.Call, id string, err error) error {
 // It goes to the session that it names, of the caller's own, or else to the
 // agent's main one, which is the owner's: that is what agent/message allows, and
 // it is heard as a quotation.
-func (r *Room) Message(ctx context.Context, call tools.Call, id, session, text string) (agents.Delivered, error) {
-	k := ownKey(call, id)
+func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) (agents.Delivered, error) {
+	k := ownKey(call, in.AgentID)
 	_, rec, err := r.find(ctx, k)
 	if err != nil {
 		return agents.Delivered{}, err
 	}
 	if rec.Status == agents.Terminated {
-		return agents.Delivered{}, errNotWorking(id, rec.Status)
+		return agents.Delivered{}, errNotWorking(in.AgentID, rec.Status)
 	}
-	opener := call.Actor()
+	opener, session := call.Actor(), in.SessionID
 	mustExist := session != ""
 	if !mustExist {
 		opener, session = "", mainSession
@@ -112,10 +113,10 @@ func (r *Room) Message(ctx context.Context, call tools.Call, id, session, text s
 		return agents.Delivered{}, err
 	}
 	defer release()
-	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call), Text: text}); err != nil {
+	if err := ses.Leave(ctx, r.Now(), runtime.Received{From: caller(call), Text: in.Message}); err != nil {
 		return agents.Delivered{}, err
 	}
-	return agents.Delivered{AgentID: id, SessionID: ses.ID(), Delivered: true}, nil
+	return agents.Delivered{AgentID: in.AgentID, SessionID: ses.ID(), Delivered: true}, nil
 }
 
 // mainSession is where messages and conversations go that name no session.
