@@ -161,12 +161,12 @@ func TestAttackSpendingIsNotForgotten(t *testing.T) {
 			goruntime.GC() // what is only in memory may be forgotten
 			boss := agentOf(t, h.alice, "boss")
 			_, err = turnIn(t.Context(), boss, "main", "hello")
-			spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+			spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: "2", Limit: "2"})
 			if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
 				t.Errorf("the third call: %v", err)
 			}
 			_, err = turnIn(t.Context(), boss, "third", "hello")
-			spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+			spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "3", Limit: "3"})
 		})
 	}
 }
@@ -185,12 +185,12 @@ func TestAttackACopySpendsTheOriginals(t *testing.T) {
 		t.Errorf("the second call of the copied session: %v", err)
 	}
 	_, err := turnIn(t.Context(), duplicate, "main", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "session main of copy", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of copy", Kind: "calls", Spent: "2", Limit: "2"})
 	if _, err := turnIn(t.Context(), duplicate, "other", "hello"); err != nil {
 		t.Errorf("the original's fourth call: %v", err)
 	}
 	_, err = turnIn(t.Context(), duplicate, "third", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 4, Limit: 4})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "4", Limit: "4"})
 }
 
 // An agent that lends its own authority pays all the same from the budgets of
@@ -203,7 +203,7 @@ func TestAttackALenderSpendsTheBorrowersBudget(t *testing.T) {
 	h.p.Ask("agent_request", `{"agentId":"lender","input":"work"}`)
 	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	_, err := turnIn(t.Context(), h.boss, "main", "go")
-	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: "2", Limit: "2"})
 }
 
 func TestLowerLimitsCountForATurnThatRuns(t *testing.T) {
@@ -214,7 +214,7 @@ func TestLowerLimitsCountForATurnThatRuns(t *testing.T) {
 		invoke(t, h.alice, "agent:update", `{"agentId":"kid","config":{"budgets":{"agent":{"calls":1}}}}`)
 	}
 	_, err := turnIn(t.Context(), h.kid, "main", "go")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent kid", Kind: "calls", Spent: 1, Limit: 1})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent kid", Kind: "calls", Spent: "1", Limit: "1"})
 }
 
 func TestOnlyTheOwnerBeginsTheCountAnew(t *testing.T) {
@@ -246,7 +246,7 @@ func TestBudgetsOfAnAgentFarAbove(t *testing.T) {
 		}
 	}
 	_, err := turnIn(t.Context(), lowest, "main", "once more")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "3", Limit: "3"})
 	invoke(t, h.alice, "agent:update", `{"agentId":"boss","config":{"budgets":{}}}`)
 	if _, err := turnIn(t.Context(), lowest, "main", "once more"); err != nil {
 		t.Errorf("after the owner took it away: %v", err)
@@ -259,5 +259,5 @@ func TestOfSeveralSpentBudgetsTheHighestIsNamed(t *testing.T) {
 	h := newHouse(t, &agents.Budgets{Agent: calls(1)}, &agents.Budgets{Agent: calls(1), Session: calls(1)})
 	chat(t, h.kid, "spend it")
 	_, err := turnIn(t.Context(), h.kid, "main", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 1, Limit: 1})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "1", Limit: "1"})
 }

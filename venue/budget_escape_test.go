@@ -138,7 +138,7 @@ func TestAnAgentKnowsItsOwnBudget(t *testing.T) {
 	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
 	h.q.Ask("covia_read", `{"path":"w/x"}`)
 	results, err := turnIn(t.Context(), poor, "main", "go")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent poor", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent poor", Kind: "calls", Spent: "2", Limit: "2"})
 	if len(results) != 1 || !strings.Contains(results[0].Result, `"budget":"agent poor"`) {
 		t.Errorf("it was told %+v", results)
 	}
@@ -159,7 +159,7 @@ func TestAttackAnIndependentAgentReadsWhoeverIsAbove(t *testing.T) {
 	h.q.Ask("agent_info", `{"agentId":"low"}`)
 	h.q.Ask("agent_request", `{"agentId":"low","input":"work"}`)
 	results, err := turnIn(t.Context(), carol, "main", "go")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent root", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent root", Kind: "calls", Spent: "3", Limit: "3"})
 	if len(results) != 3 || !strings.Contains(results[2].Result, "agent low or of one above it") {
 		t.Errorf("it was told %+v", results)
 	}

@@ -89,7 +89,7 @@ func TestAChildStopsAtWhatIsLeftOfItsParentsRun(t *testing.T) {
 	h.q.Ask("covia_write", `{"path":"w/third","value":3}`)
 
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
-	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: "3", Limit: "3"}
 	spentBudget(t, err, want)
 
 	var told struct {
@@ -224,7 +224,7 @@ func TestABudgetReachesThroughOrchestrationsAndJobs(t *testing.T) {
 		h.q.Ask("covia_read", `{"path":"w/x"}`)
 	}
 	results, err := turnIn(t.Context(), h.boss, "main", "go")
-	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: "3", Limit: "3"})
 	if len(results) != 1 || !strings.Contains(results[0].Result, `"error":"budget_spent"`) {
 		t.Errorf("the boss was told %+v", results)
 	}
@@ -257,7 +257,7 @@ func TestBackgroundWorkIsPaidByWhatStartedIt(t *testing.T) {
 			if err := json.Unmarshal([]byte(results[0].Result), &job); err != nil {
 				t.Fatal(err)
 			}
-			want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 3, Limit: 3}
+			want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: "3", Limit: "3"}
 			_, err = h.alice.Invoke(t.Context(), "grid:jobResult", map[string]string{"id": job.ID})
 			spentBudget(t, err, want)
 			rec, err := h.alice.Run(t.Context(), job.ID)
@@ -274,7 +274,7 @@ func TestASpentParentStopsItsChildren(t *testing.T) {
 	if _, err := turnIn(t.Context(), h.boss, "main", "go"); err != nil {
 		t.Fatal(err)
 	}
-	want := spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 2, Limit: 2}
+	want := spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "2", Limit: "2"}
 	for _, id := range []string{"boss", "kid", "made"} {
 		_, err := turnIn(t.Context(), agentOf(t, h.alice, id), "main", "hello")
 		spentBudget(t, err, want)
@@ -284,7 +284,7 @@ func TestASpentParentStopsItsChildren(t *testing.T) {
 	if _, err := turnIn(t.Context(), h.kid, "main", "hello again"); err != nil {
 		t.Errorf("after the raise: %v", err)
 	}
-	want.Spent, want.Limit = 3, 3
+	want.Spent, want.Limit = "3", "3"
 	_, err := turnIn(t.Context(), h.boss, "main", "hello")
 	spentBudget(t, err, want)
 	spent := about(t, h.boss).Spent
@@ -302,7 +302,7 @@ func TestASessionGoesOnWhenItsBudgetIsRaised(t *testing.T) {
 	p.Ask("covia_write", `{"path":"w/x","value":"the first"}`)
 	p.Ask("covia_read", `{"path":"w/x"}`)
 	_, err := turnIn(t.Context(), boss, "main", "remember 42")
-	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: "2", Limit: "2"})
 	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
 		t.Errorf("another session has a budget of its own: %v", err)
 	}
@@ -344,12 +344,12 @@ func TestWhatWasSpentOutlivesTheVenue(t *testing.T) {
 		t.Errorf("spent (-before +after):\n%s", diff)
 	}
 	_, err = turnIn(t.Context(), boss, "main", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: 2, Limit: 2})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of boss", Kind: "calls", Spent: "2", Limit: "2"})
 	if _, err := turnIn(t.Context(), boss, "other", "hello"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = turnIn(t.Context(), boss, "third", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: 3, Limit: 3})
+	spentBudget(t, err, spend.BudgetError{Budget: "agent boss", Kind: "calls", Spent: "3", Limit: "3"})
 
 	// Removing the agent removes what it spent.
 	invoke(t, h.alice, "agent:delete", `{"agentId":"boss","remove":true}`)
@@ -380,7 +380,7 @@ func TestTheJobKeepsItsBudgetErrorOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := map[string]string{"id": job.ID}
-	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: 1, Limit: 1}
+	want := spend.BudgetError{Budget: "run of boss", Kind: "calls", Spent: "1", Limit: "1"}
 	_, err = alice.Invoke(t.Context(), "grid:jobResult", result)
 	spentBudget(t, err, want)
 	if err := v.Close(); err != nil {
@@ -425,7 +425,7 @@ agents:
 		chat(t, carol, "hello")
 	}
 	_, err = turnIn(t.Context(), carol, "main", "hello")
-	spentBudget(t, err, spend.BudgetError{Budget: "session main of carol", Kind: "money", Spent: 7000, Limit: 7000})
+	spentBudget(t, err, spend.BudgetError{Budget: "session main of carol", Kind: "money", Spent: "0.007", Limit: "0.007"})
 	if diff := cmp.Diff(spend.Amount{Calls: 2, Tokens: 2200, Money: 7000}, about(t, carol).Spent); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
@@ -440,7 +440,7 @@ func TestAnEmbeddersBudgetHolds(t *testing.T) {
 	ctx := runtime.WithBudgets(t.Context(), spend.NewBudget("this request", spend.Limits{Calls: 2}))
 	h.p.Ask("agent_request", `{"agentId":"kid","input":"work"}`)
 	h.q.Ask("covia_read", `{"path":"w/x"}`)
-	want := spend.BudgetError{Budget: "this request", Kind: "calls", Spent: 2, Limit: 2}
+	want := spend.BudgetError{Budget: "this request", Kind: "calls", Spent: "2", Limit: "2"}
 	_, err := turnIn(ctx, h.boss, "main", "go")
 	spentBudget(t, err, want)
 	_, err = h.alice.Invoke(ctx, "agent:request", map[string]any{"agentId": "kid", "input": "go", "timeout": 10_000})

@@ -152,7 +152,7 @@ func TestKillWithinACallOfTheModel(t *testing.T) {
 		}
 		if begun == 2 {
 			_, err := turnIn(t.Context(), bob, "main", "go on")
-			spentBudget(t, err, spend.BudgetError{Budget: "agent bob", Kind: "calls", Spent: 2, Limit: 2})
+			spentBudget(t, err, spend.BudgetError{Budget: "agent bob", Kind: "calls", Spent: "2", Limit: "2"})
 		}
 		if err := v.Close(); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func (quota) Code() fault.Code { return fault.RateLimited }
 func (q quota) Details() any   { return q }
 
 func TestReplayOfErrors(t *testing.T) {
-	spent := &spend.BudgetError{Budget: "run", Kind: "calls", Spent: 3, Limit: 3}
+	spent := &spend.BudgetError{Budget: "run", Kind: "calls", Spent: "3", Limit: "3"}
 	for _, tc := range []struct {
 		name    string
 		err     error

@@ -108,7 +108,7 @@ func TestBudgetIsRaised(t *testing.T) {
 	m := charged(play(act{chunks: say("hi")}), nil, b)
 	got := ask(t.Context(), m, "x")
 	spent, ok := errors.AsType[*spend.BudgetError](got.err)
-	if !ok || *spent != (spend.BudgetError{Budget: "b", Kind: "calls", Spent: 2, Limit: 2}) || spent.Code() != "budget_spent" {
+	if !ok || *spent != (spend.BudgetError{Budget: "b", Kind: "calls", Spent: "2", Limit: "2"}) || spent.Code() != "budget_spent" {
 		t.Fatalf("got %v", got.err)
 	}
 	b.SetLimits(spend.Limits{Calls: 3})

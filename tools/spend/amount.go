@@ -1,8 +1,10 @@
 package spend
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 
 	"usher/caps/value"
 	"usher/tools/form"
@@ -51,18 +53,24 @@ type Limits struct {
 	Money  Money `json:"money,omitempty" kind:"number" want:"an amount above 0" example:"0.50" jsonschema:"In the currency of the models' prices, with at most six decimal places: 0.50."`
 }
 
-var kinds = []string{kindCalls, kindTokens, kindMoney}
+// kinds are what is counted, in the order of [Amount.kinds].
+var kinds = [...]string{"calls", "tokens", "money"}
 
-const (
-	kindCalls  = "calls"
-	kindTokens = "tokens"
-	kindMoney  = "money"
-)
+func (a Amount) kinds() [len(kinds)]int64 { return [...]int64{a.Calls, a.Tokens, int64(a.Money)} }
+
+// shown is how much of a kind n is, as people write it.
+func shown(kind int, n int64) json.Number {
+	if kinds[kind] == "money" {
+		return json.Number(Money(n).String())
+	}
+	return json.Number(strconv.FormatInt(n, 10))
+}
 
 // Looser names the kind of which l allows more than old, or "".
 func (l Limits) Looser(old Limits) string {
-	for i, limits := range [...][2]int64{{old.Calls, l.Calls}, {old.Tokens, l.Tokens}, {int64(old.Money), int64(l.Money)}} {
-		if was, next := limits[0], limits[1]; was != 0 && (next == 0 || next > was) {
+	next := Amount(l).kinds()
+	for i, was := range Amount(old).kinds() {
+		if was != 0 && (next[i] == 0 || next[i] > was) {
 			return kinds[i]
 		}
 	}

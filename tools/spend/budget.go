@@ -105,23 +105,22 @@ func (b *Budget) admit(c *Call) (hold Amount, w wait, err error) {
 	if b.limits.Money != 0 && c.Price == nil {
 		return Amount{}, wait{}, &PriceError{b.name, c.Model}
 	}
-	for _, l := range [...]struct {
-		kind               string
-		spent, held, limit int64
-	}{
-		{kindCalls, b.spent.Calls, b.held.Calls, b.limits.Calls},
-		{kindTokens, b.spent.Tokens, b.held.Tokens, b.limits.Tokens},
-		{kindMoney, int64(b.spent.Money), int64(b.held.Money), int64(b.limits.Money)},
-	} {
-		if l.limit != 0 && plus(l.spent, l.held) >= max(l.limit, 0) {
-			if b.patience > 0 && l.spent < l.limit {
-				if b.room == nil {
-					b.room = make(chan struct{})
-				}
-				w = wait{b.room, b.patience}
-			}
-			return Amount{}, w, &BudgetError{b.name, l.kind, l.spent, l.held, max(l.limit, 0)}
+	spent, held := b.spent.kinds(), b.held.kinds()
+	for i, limit := range Amount(b.limits).kinds() {
+		if limit == 0 || plus(spent[i], held[i]) < max(limit, 0) {
+			continue
 		}
+		if b.patience > 0 && spent[i] < limit {
+			if b.room == nil {
+				b.room = make(chan struct{})
+			}
+			w = wait{b.room, b.patience}
+		}
+		refused := &BudgetError{Budget: b.name, Kind: kinds[i], Spent: shown(i, spent[i]), Limit: shown(i, max(limit, 0))}
+		if held[i] > 0 {
+			refused.Held = shown(i, held[i])
+		}
+		return Amount{}, w, refused
 	}
 	u := Usage{Input: c.Input, Output: max(b.answer, answerHold)}
 	if c.Price != nil {

@@ -1,11 +1,8 @@
 package spend
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
-
-	"usher/tools/fault"
 )
 
 // Price is what a million tokens of a model cost. Nothing is filled in: where a
@@ -36,23 +33,3 @@ func (p Price) Cost(u Usage) int64 {
 	n, _ := bits.Div64(hi, lo, moneyUnit)
 	return int64(min(n, math.MaxInt64))
 }
-
-// PriceError says that a budget which limits money has no price for a model.
-// The call is refused: what cannot be counted cannot be bounded.
-type PriceError struct {
-	Budget string `json:"budget"`
-	Model  string `json:"model"`
-}
-
-func (e *PriceError) Error() string {
-	return fmt.Sprintf("budget %q limits money, and model %q has no price: add price to the model", e.Budget, e.Model)
-}
-
-// Unasked is true: no model was asked.
-func (e *PriceError) Unasked() bool { return true }
-
-// Code is [fault.NoPrice].
-func (e *PriceError) Code() fault.Code { return fault.NoPrice }
-
-// Details are the error's own JSON form.
-func (e *PriceError) Details() any { return e }
