@@ -16,7 +16,6 @@
 package secrets
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +26,6 @@ import (
 	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
-	"usher/ucan"
 )
 
 // MaxValue bounds a secret, in bytes.
@@ -60,18 +58,8 @@ func (e *NoSecretError) Error() string {
 	return fmt.Sprintf("there is no secret %q: store it with usher secrets set %s, or the operation secret:set", e.Name, e.Name)
 }
 
-// Keeper keeps the secrets of owners apart from each other. The names and
-// values that it is given are valid.
-type Keeper interface {
-	// Set is durable when it returns.
-	Set(ctx context.Context, owner ucan.DID, name string, value Value) error
-	// Get returns a [*NoSecretError] where there is none.
-	Get(ctx context.Context, owner ucan.DID, name string) (Value, error)
-	// List returns the owner's secrets, by name.
-	List(ctx context.Context, owner ucan.DID) ([]Secret, error)
-	// Delete says whether there was one.
-	Delete(ctx context.Context, owner ucan.DID, name string) (deleted bool, err error)
-}
+// Code is [fault.NotFound].
+func (e *NoSecretError) Code() fault.Code { return fault.NotFound }
 
 var nameForm = regexp.MustCompile(`^` + tools.SecretName + `$`)
 
@@ -100,6 +88,3 @@ func CheckValue(value Value) error {
 	}
 	return nil
 }
-
-// Code is [fault.NotFound].
-func (e *NoSecretError) Code() fault.Code { return fault.NotFound }
