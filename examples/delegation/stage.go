@@ -196,7 +196,7 @@ func (s *stage) audit(ctx context.Context) error {
 	if _, err := s.v.Ledger().Checkpoint(ctx); err != nil {
 		return err
 	}
-	found, err := s.v.Ledger().Verify(ctx)
+	found, err := s.v.Ledger().Verify(ctx, nil)
 	if s.Rows, s.Verified = found.Rows, err == nil; err != nil {
 		s.unexpected("the audit ledger: %v", err)
 	}
