@@ -18,6 +18,7 @@ require (
 	github.com/multiformats/go-multibase v0.3.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/sashabaranov/go-openai v1.43.0
 	github.com/tidwall/btree v1.8.2
 	github.com/ucan-wg/go-ucan v1.1.0
 	go.opentelemetry.io/otel v1.47.0

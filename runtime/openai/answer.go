@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	vendor "github.com/sashabaranov/go-openai"
+
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
@@ -24,7 +26,7 @@ type answer struct {
 	named    bool   // the consumer knows who answers
 	who      string // answers
 	filtered string
-	finish   string
+	finish   vendor.FinishReason
 	begun    bool     // there was a choice
 	spoke    bool     // with something in its delta
 	message  *message // with an answer in one piece; of several, the last
@@ -91,7 +93,7 @@ func (a *answer) take(r *reply) error {
 		if err := a.takeMessage(&c.Delta); err != nil {
 			return err
 		}
-		if c.Finish != "" && c.Finish != "null" {
+		if c.Finish != "" && c.Finish != vendor.FinishReasonNull {
 			a.finish = c.Finish
 		}
 		if len(c.Filter) > 2 {
@@ -154,7 +156,7 @@ func (a *answer) send(c runtime.Chunk) error {
 
 // filters are what servers end an answer with that a content filter stopped.
 var filters = []string{
-	"content_filter",
+	string(vendor.FinishReasonContentFilter),
 	"content_filtered", "guardrail_intervened", // Bedrock
 	"safety", "recitation", "blocklist", "prohibited_content", "spii", // Gemini
 	"sensitive",   // GLM
@@ -177,14 +179,14 @@ func (a *answer) End() error {
 			return err
 		}
 	}
-	finish := strings.ToLower(a.finish) // some gateways shout
+	finish := strings.ToLower(string(a.finish)) // some gateways shout
 	switch {
 	case a.refusal.Len() > 0:
 		return fmt.Errorf("%w: %s", endpoint.ErrRefused, a.refusal.String())
 	case finish == "refusal": // Anthropic
 		return endpoint.ErrRefused
 	case slices.Contains(filters, finish):
-		if a.filtered == "" && a.finish != "content_filter" {
+		if a.filtered == "" && a.finish != vendor.FinishReasonContentFilter {
 			a.filtered = a.reason()
 		}
 		if a.filtered == "" {
@@ -195,7 +197,7 @@ func (a *answer) End() error {
 		return endpoint.Cut(errors.New("the server ended it before anything came"))
 	}
 	switch a.finish {
-	case "stop", "tool_calls", "function_call":
+	case vendor.FinishReasonStop, vendor.FinishReasonToolCalls, vendor.FinishReasonFunctionCall:
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
 		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
 	case "model_length", "model_context_window_exceeded": // Mistral, Anthropic behind OpenRouter
@@ -209,7 +211,7 @@ func (a *answer) End() error {
 			return endpoint.Cut(fmt.Errorf("the server ended it within a call of %s", name))
 		case half:
 			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", endpoint.ErrCut, name, a.reason())
-		case finish == "length", finish == "max_tokens": // Gemini and Cohere
+		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
 			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
 		}
 	}
@@ -220,4 +222,4 @@ func (a *answer) End() error {
 }
 
 // reason is why the answer ended, as it may be shown.
-func (a *answer) reason() string { return a.Word(a.finish) }
+func (a *answer) reason() string { return a.Word(string(a.finish)) }

@@ -4,31 +4,24 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	vendor "github.com/sashabaranov/go-openai"
 )
 
-// answerForm is how the server is told the form of the answer.
-type answerForm struct {
-	Type   string      `json:"type"`
-	Schema *formSchema `json:"json_schema,omitempty"`
-}
-
-type formSchema struct {
-	Name   string          `json:"name"`
-	Schema json.RawMessage `json:"schema"`
-	Strict bool            `json:"strict"`
-}
-
-// formOf is the form for a schema; nil where the server cannot be told: only
-// objects can be asked for.
-func formOf(output string, schema json.RawMessage) *answerForm {
+// formOf is how the server is told the form of the answer; nil where it cannot be:
+// only objects can be asked for.
+func formOf(output string, schema json.RawMessage) *vendor.ChatCompletionResponseFormat {
 	var root map[string]any
 	switch {
 	case len(schema) == 0, output == outputText, json.Unmarshal(schema, &root) != nil, root["type"] != "object":
 		return nil
 	case output == outputObject:
-		return &answerForm{Type: output}
+		return &vendor.ChatCompletionResponseFormat{Type: vendor.ChatCompletionResponseFormatTypeJSONObject}
 	}
-	return &answerForm{output, &formSchema{"answer", schema, strict(root)}}
+	return &vendor.ChatCompletionResponseFormat{
+		Type:       vendor.ChatCompletionResponseFormatTypeJSONSchema,
+		JSONSchema: &vendor.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: schema, Strict: strict(root)},
+	}
 }
 
 // What a strict schema may hold, by OpenAI's guide to structured outputs.

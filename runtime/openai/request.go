@@ -4,42 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 
+	vendor "github.com/sashabaranov/go-openai"
+
 	"usher/caps/value"
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
 
-// request is the body of a request.
+// request is the body of a request. Some fields of the library's type are
+// replaced, because it leaves out what is zero: a temperature of 0, an empty
+// tool result, the arguments of a call without any.
 type request struct {
-	Model             string         `json:"model"`
-	Messages          []sent         `json:"messages"`
-	Tools             []offered      `json:"tools,omitempty"`
-	ParallelToolCalls *bool          `json:"parallel_tool_calls,omitempty"`
-	MaxTokens         int            `json:"max_tokens,omitempty"` // by the name that older servers know
-	MaxCompletion     int            `json:"max_completion_tokens,omitempty"`
-	Temperature       *float64       `json:"temperature,omitempty"`
-	TopP              *float64       `json:"top_p,omitempty"`
-	Seed              *int           `json:"seed,omitempty"`
-	ReasoningEffort   string         `json:"reasoning_effort,omitempty"`
-	Format            *answerForm    `json:"response_format,omitempty"`
-	Stream            bool           `json:"stream"`
-	StreamOptions     *streamOptions `json:"stream_options,omitempty"`
-}
-
-type streamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
-}
-
-// offered is a tool of a request.
-type offered struct {
-	Type     string   `json:"type"`
-	Function declared `json:"function"`
-}
-
-type declared struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	vendor.ChatCompletionRequest
+	Messages          []sent   `json:"messages"`
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              *float64 `json:"top_p,omitempty"`
+	ParallelToolCalls *bool    `json:"parallel_tool_calls,omitempty"`
 }
 
 // sent is a message of a request.
@@ -53,8 +33,8 @@ type sent struct {
 }
 
 type sentCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
+	ID       string          `json:"id"`
+	Type     vendor.ToolType `json:"type"`
 	Function struct {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
@@ -67,30 +47,32 @@ const maxToolName = 64
 // body encodes req.
 func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	o := &m.opts
-	out := request{
-		Model: o.Model, Temperature: o.Temperature, TopP: o.TopP, Seed: o.Seed, ReasoningEffort: o.ReasoningEffort,
-		Stream: !bool(o.NoStream), Format: formOf(o.Output, req.Output), Messages: make([]sent, 0, len(req.Messages)+1),
-	}
+	out := request{Temperature: o.Temperature, TopP: o.TopP, Messages: make([]sent, 0, len(req.Messages)+1)}
+	out.Model, out.Seed, out.ReasoningEffort = o.Model, o.Seed, o.ReasoningEffort
+	out.Stream, out.ResponseFormat = !bool(o.NoStream), formOf(o.Output, req.Output)
 	if o.LegacyMaxTokens {
-		out.MaxTokens = o.MaxTokens
+		out.MaxTokens = o.MaxTokens //nolint:staticcheck // older servers know no other
 	} else {
-		out.MaxCompletion = o.MaxTokens
+		out.MaxCompletionTokens = o.MaxTokens
 	}
 	if out.Stream && !bool(o.NoStreamUsage) {
-		out.StreamOptions = &streamOptions{IncludeUsage: true}
+		out.StreamOptions = &vendor.StreamOptions{IncludeUsage: true}
 	}
 	for _, tool := range req.Tools {
 		parameters := tool.Input
 		if len(parameters) == 0 {
 			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		out.Tools = append(out.Tools, offered{toolType, declared{tool.Name, tool.Description, parameters}})
+		out.Tools = append(out.Tools, vendor.Tool{
+			Type:     vendor.ToolTypeFunction,
+			Function: &vendor.FunctionDefinition{Name: tool.Name, Description: tool.Description, Parameters: parameters},
+		})
 	}
 	if len(req.Tools) > 0 {
 		out.ParallelToolCalls = o.ParallelToolCalls // without tools, OpenAI refuses it
 	}
 	system := req.System
-	if out.Format != nil && out.Format.Type == outputObject { // which says nothing of the schema
+	if out.ResponseFormat != nil && out.ResponseFormat.JSONSchema == nil { // which says nothing of the schema
 		system = endpoint.WithSchema(system, req.Output)
 	}
 	if err := out.say(system, req.Messages, o.SendReasoning); err != nil {
@@ -103,8 +85,6 @@ func (m *Model) body(req *runtime.Request) ([]byte, error) {
 	return raw, nil
 }
 
-const toolType = "function"
-
 // say writes the conversation, the system message first. What led to the calls of
 // the turn that runs goes back with reasoning set; of earlier turns it is over.
 func (r *request) say(system string, messages []runtime.Message, reasoning bool) error {
@@ -113,7 +93,7 @@ func (r *request) say(system string, messages []runtime.Message, reasoning bool)
 		turn--
 	}
 	if system != "" {
-		r.Messages = append(r.Messages, sent{Role: "system", Content: &system})
+		r.Messages = append(r.Messages, sent{Role: vendor.ChatMessageRoleSystem, Content: &system})
 	}
 	for i := range messages {
 		m := &messages[i]
@@ -130,7 +110,7 @@ func (r *request) say(system string, messages []runtime.Message, reasoning bool)
 				s.Reasoning = m.Reasoning
 			}
 			for _, c := range m.Calls {
-				sc := sentCall{ID: c.ID, Type: toolType}
+				sc := sentCall{ID: c.ID, Type: vendor.ToolTypeFunction}
 				sc.Function.Name, sc.Function.Arguments = endpoint.ToolName(c.Name, maxToolName), string(endpoint.Arguments(c.Arguments))
 				s.Calls = append(s.Calls, sc)
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	vendor "github.com/sashabaranov/go-openai"
+
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
@@ -23,12 +25,12 @@ type reply struct {
 }
 
 type choice struct {
-	Index   int             `json:"index"`
-	Delta   message         `json:"delta"`   // of a stream
-	Message *message        `json:"message"` // of a whole answer
-	Finish  string          `json:"finish_reason"`
-	Filter  json.RawMessage `json:"content_filter_results"` // Azure
-	Error   json.RawMessage `json:"error"`                  // OpenRouter
+	Index   int                 `json:"index"`
+	Delta   message             `json:"delta"`   // of a stream
+	Message *message            `json:"message"` // of a whole answer
+	Finish  vendor.FinishReason `json:"finish_reason"`
+	Filter  json.RawMessage     `json:"content_filter_results"` // Azure
+	Error   json.RawMessage     `json:"error"`                  // OpenRouter
 }
 
 type message struct {
