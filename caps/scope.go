@@ -1,10 +1,5 @@
 package caps
 
-import (
-	"math"
-	"strings"
-)
-
 // Scope describes the requests that an operation can make, to decide whether to
 // offer it: the ability Can, on resources that are Under or below it.
 //
@@ -63,52 +58,40 @@ func (s Set) CouldAllow(sc Scope) bool {
 	if sc.AnyResource {
 		return s.Check(NeedAbility(string(sc.Can))).Allowed()
 	}
-	if sc.Foreign {
-		return s.couldAllowForeign(sc)
-	}
 	if sc.Exact {
 		return s.Check(NeedOn(sc.Can, under)).Allowed()
 	}
 	if s.IsUnrestricted() {
-		return fits(under, sc.MinDepth)
+		return sc.Foreign || fits(under, sc.MinDepth)
 	}
-	for _, m := range s.c.chain(sc.Can).masks {
-		t := &s.c.resources[m.tree]
-		// A capability above the scope covers all of it.
-		if t.lookup(under.text, m.mask).allowed() && fits(under, sc.MinDepth) {
-			return true
+	for _, c := range s.c.list {
+		at, depth, under := c.Resource(), 0, under
+		if sc.Foreign {
+			under = under.of(at.DID())
 		}
-		// One below it covers what of the scope is below that.
-		v := scopeVisit{c: s.c, t: t, need: m.mask, scope: sc, base: under.depth()}
-		if n, end, ok := t.locate(under.text); ok && v.any(n, end, len(under.text), strings.Count(under.text, "/")) {
+		switch {
+		case !c.can.Covers(sc.Can), sc.Foreign && at.DID() == "":
+			continue
+		case at.Covers(under):
+			at = under // all of the scope
+		case under.IsRoot(), under.Covers(at):
+			depth = at.depth() - under.depth()
+		default:
+			continue
+		}
+		if (sc.MaxDepth == 0 || depth <= sc.MaxDepth) && fits(at, max(0, sc.MinDepth-depth)) {
 			return true
 		}
 	}
 	return false
 }
 
-// couldAllowForeign asks for each principal that the set names.
-func (s Set) couldAllowForeign(sc Scope) bool {
-	if s.IsUnrestricted() {
-		return true
+// of moves a bare resource into the namespace of a principal.
+func (r Resource) of(did string) Resource {
+	if r.IsRoot() {
+		return Resource{did}
 	}
-	sc.Foreign = false
-	asked := ""
-	for _, c := range s.list() {
-		did := c.Resource().DID()
-		if did == "" || did == asked {
-			continue
-		}
-		asked = did
-		there := sc
-		if there.Under = did; sc.Under != "" {
-			there.Under += "/" + sc.Under
-		}
-		if s.CouldAllow(there) {
-			return true
-		}
-	}
-	return false
+	return Resource{did + "/" + r.text}
 }
 
 // fits reports whether a resource extra segments below r is within the bound on
@@ -119,58 +102,4 @@ func fits(r Resource, extra int) bool {
 		shortest = max(0, shortest-1)
 	}
 	return extra <= maxResourceBytes && shortest <= maxResourceBytes
-}
-
-// scopeVisit looks through the keys below one place for one within a scope.
-type scopeVisit struct {
-	c     *compiled
-	t     *radix
-	need  uint64
-	scope Scope
-	base  int // depth of the scope's root
-}
-
-// any reports whether a key at or below n, whose label ends at byte end, leads
-// into the scope. The text up to byte seen holds that many slashes: what lies
-// below is at least as deep, which bounds the search.
-func (v scopeVisit) any(n *node, end, seen, slashes int) bool {
-	slashes += strings.Count(v.t.leaves[n.leaf].key[seen:end], "/")
-	most := v.scope.MaxDepth
-	if most == 0 {
-		most = math.MaxInt - v.base
-	}
-	if n.sub&v.need == 0 || slashes > v.base+most {
-		return false
-	}
-	if hit := n.mask & v.need; hit != 0 {
-		r := v.c.list[v.t.ownerOf(n, hit)].Resource()
-		depth := r.depth() - v.base
-		if depth <= most && fits(r, max(0, v.scope.MinDepth-depth)) {
-			return true
-		}
-	}
-	for i := range uint32(n.kids) {
-		child := &v.t.nodes[n.first+i]
-		if v.any(child, end+int(child.size), end, slashes) {
-			return true
-		}
-	}
-	return false
-}
-
-// locate returns the node at or below which all keys strictly below text stand,
-// and where its label ends.
-func (t *radix) locate(text string) (n *node, end int, ok bool) {
-	n = &t.nodes[0]
-	if text == "" {
-		return n, 0, true
-	}
-	text += "/"
-	for end < len(text) {
-		if n = t.branch(n, text[end]); n == nil {
-			return nil, 0, false
-		}
-		end += int(n.size)
-	}
-	return n, end, strings.HasPrefix(t.leaves[n.leaf].key, text)
 }
