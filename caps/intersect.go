@@ -1,12 +1,5 @@
 package caps
 
-import (
-	"cmp"
-	"slices"
-	"sort"
-	"strings"
-)
-
 // Intersect returns the set that allows, on resources, exactly what both s and t
 // allow. An unrestricted set changes nothing, and where one of them covers the
 // other, the other is returned as it is. Otherwise it is of each pair the longer
@@ -32,26 +25,31 @@ func (s Set) Intersect(t Set) Set {
 		return t
 	}
 	s.c, t.c = s.c.minimal(), t.c.minimal()
-	var meets []meet
 	most := max(maxIntersection, s.Len()+t.Len())
-	s.c.meet(t.c, func(i, j uint32) bool {
-		meets = append(meets, meet{i, j, Capability{s.c.list[i].with, longer(s.c.list[i].can, t.c.list[j].can)}})
-		return len(meets) <= most
-	})
-	t.c.meet(s.c, func(j, i uint32) bool {
-		a, b := s.c.list[i], t.c.list[j]
-		if a.Resource() != b.Resource() { // the equal ones were found above
-			meets = append(meets, meet{i, j, Capability{b.with, longer(a.can, b.can)}})
-		}
-		return len(meets) <= most
-	})
-	if len(meets) > most {
-		return Set{crowded}
+	within := make([]verdict, t.Len()) // by which of s
+	for j, b := range t.c.list {
+		within[j] = s.c.search(b.can, b.Resource().text)
 	}
-	slices.SortFunc(meets, func(a, b meet) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
-	list := make([]Capability, len(meets))
-	for k, m := range meets {
-		list[k] = m.both
+	var list []Capability
+	for i, a := range s.c.list {
+		if t.holds(a) {
+			list = append(list, a)
+			continue
+		}
+		for j, b := range t.c.list {
+			if within[j].allowed() && within[j] != verdict(i+1) {
+				continue // what it has in common with a lies within what it has with another
+			}
+			if both, ok := a.meet(b); ok {
+				list = append(list, both)
+			}
+			if len(list) > most {
+				return Set{crowded}
+			}
+		}
+	}
+	if len(list) > most {
+		return Set{crowded}
 	}
 	return Set{compile(list).minimal()}
 }
@@ -64,67 +62,20 @@ const maxIntersection = 4096
 // compared by address.
 var crowded = new(compiled)
 
-// meet is what capability i of one set and j of another have in common.
-type meet struct {
-	i, j uint32
-	both Capability
-}
-
-// meet calls found for each capability i of c and enough of the capabilities j of
-// d whose resource covers that of i and whose ability covers its ability, or lies
-// below it. One that covers i in both parts is enough by itself, and so is one
-// for each ability that lies below.
-func (c *compiled) meet(d *compiled, found func(i, j uint32) (more bool)) {
-	narrower := map[Ability][]treeMask{}
-	for i, a := range c.list {
-		text := a.Resource().text
-		if v := d.decide(a.can, text, onResource); v.allowed() {
-			if !found(uint32(i), uint32(v-1)) {
-				return
-			}
-			continue
-		}
-		masks, ok := narrower[a.can]
-		if !ok {
-			masks = d.below(a.can)
-			narrower[a.can] = masks
-		}
-		for _, m := range masks {
-			t, left, more := &d.resources[m.tree], m.mask, true
-			t.covering(text, m.mask, func(n *node, hit uint64) bool {
-				for hit &= left; hit != 0 && more; hit &= hit - 1 {
-					left &^= hit & -hit
-					more = found(uint32(i), t.ownerOf(n, hit))
-				}
-				return left != 0 && more
-			})
-			if !more {
-				return
-			}
-		}
+// meet returns what two capabilities have in common.
+func (c Capability) meet(d Capability) (Capability, bool) {
+	both := c
+	switch {
+	case d.Resource().Covers(c.Resource()):
+	case c.Resource().Covers(d.Resource()):
+		both.with = d.with
+	default:
+		return both, false
 	}
-}
-
-// below selects the abilities of c that lie below can. In the order of text they
-// stand together.
-func (c *compiled) below(can Ability) (masks []treeMask) {
-	prefix := string(can + "/")
-	if can == anyAbility {
-		prefix = ""
+	if c.can.Covers(d.can) {
+		both.can = d.can
 	}
-	from := sort.Search(len(c.chains), func(i int) bool { return string(c.chains[i].name) >= prefix })
-	for id := from; id < len(c.chains) && strings.HasPrefix(string(c.chains[id].name), prefix); id++ {
-		masks = addMask(masks, treeMask{uint32(id / maskBits), 1 << (id % maskBits)})
-	}
-	return masks
-}
-
-// longer returns the narrower of two abilities of which one covers the other.
-func longer(a, b Ability) Ability {
-	if a.Covers(b) {
-		return b
-	}
-	return a
+	return both, both.can == d.can || d.can.Covers(c.can)
 }
 
 // minimal returns c without the capabilities that another one covers; of equal

@@ -83,24 +83,3 @@ func (t *radix) ownerOf(n *node, hit uint64) uint32 {
 	below := n.mask & (hit&-hit - 1)
 	return t.leaves[n.leaf+uint32(bits.OnesCount64(below))].owner
 }
-
-// covering calls visit for each key that covers text by segment and holds bits
-// of need, shortest first, with those bits, until visit returns false. For the
-// empty key see [radix.lookup].
-func (t *radix) covering(text string, need uint64, visit func(n *node, hit uint64) bool) {
-	n := &t.nodes[0]
-	if hit := n.mask & need; hit != 0 && !strings.HasPrefix(text, didPrefix) && !visit(n, hit) {
-		return
-	}
-	for at := 0; at < len(text) && n.sub&need != 0; {
-		if n = t.branch(n, text[at]); n == nil {
-			return
-		}
-		at += int(n.size)
-		if hit := n.mask & need; hit != 0 && endsSegment(text, at) {
-			if t.leaves[n.leaf].key != text[:at] || !visit(n, hit) {
-				return
-			}
-		}
-	}
-}

@@ -2,15 +2,61 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"usher/caps/value"
+	"usher/tools"
 )
+
+type inspectIn struct {
+	Paths   json.RawMessage `json:"paths" jsonschema:"a path, or an array of paths"`
+	Budget  int64           `json:"budget,omitempty" jsonschema:"bytes of text for all paths together (default 500, at least 10)"`
+	Compact *bool           `json:"compact,omitzero" jsonschema:"one line for each value (default true)"`
+}
+
+type inspectOut struct {
+	Result any `json:"result"`
+}
+
+func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (inspectOut, error) {
+	if err := bounded("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
+		return inspectOut{}, err
+	}
+	paths, err := pathList(in.Paths)
+	if err != nil {
+		return inspectOut{}, err
+	}
+	v, err := s.charged(call).look(ctx)
+	if err != nil {
+		return inspectOut{}, err
+	}
+	defer v.close()
+	share := max(smallestBudget, int(in.Budget)/len(paths))
+	texts := make(map[string]string, len(paths))
+	for _, p := range paths {
+		r, err := source(call, p)
+		if err != nil {
+			return inspectOut{}, err
+		}
+		n, rev, err := v.resolve(ctx, call.Owner().String(), r)
+		text := "/* nothing here */"
+		if err == nil && rev != 0 {
+			text, err = renderer{v, in.Compact == nil || *in.Compact}.render(ctx, n, share)
+		}
+		if err != nil {
+			return inspectOut{}, err
+		}
+		texts[p.String()] = text
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(in.Paths)), "[") {
+		return inspectOut{texts}, nil
+	}
+	return inspectOut{texts[paths[0].String()]}, nil
+}
 
 // renderer prints a value as JSON5 for reading: as much of it as a budget of bytes allows, with
 // comments for what is left out. Of a large collection it reads only what it prints.
@@ -19,107 +65,80 @@ type renderer struct {
 	compact bool
 }
 
-const (
-	moreReserve = 18 // for "/* +123456 more */"
-	smallest    = 20 // room for "{/* 123456 keys */}": a child with less is left out
-)
-
-// render prints n in at most budget bytes.
-func (r renderer) render(ctx context.Context, n node, budget, depth int) (string, error) {
-	// Quotes around keys are what JSON5 saves, so a text that is a little longer may fit.
-	out := &sink{limit: 2 * int64(budget), short: true}
-	switch err := r.stream(ctx, n, out); {
-	case err == nil:
-		v, err := parse(out.buf)
-		if err != nil {
-			return "", err
+// render prints n in at most budget bytes: whole, or with as many children as fit, and more of those
+// further inside, since a record shown in full says more than five cut short.
+func (r renderer) render(ctx context.Context, n node, budget int) (string, error) {
+	for _, grow := range []int{4, 1} {
+		for most := budget; most > 0; most = most * 2 / 3 {
+			left := budget + 2
+			text, err := r.print(ctx, n, shown{most, grow, &left}, 0)
+			if err == nil && len(text) <= budget {
+				return text, nil
+			}
+			if err != nil && !errors.Is(err, errOver) {
+				return "", err
+			}
 		}
-		if text := r.whole(v, depth); len(text) <= budget {
-			return text, nil
-		}
-	case !errors.Is(err, errOver):
-		return "", err
 	}
-	if n.container() {
-		return r.container(ctx, n, budget, depth)
+	if !n.container() {
+		return value.Cut(string(n.leaf), budget), nil
 	}
-	return r.scalar(n, budget), nil
-}
-
-// whole prints a decoded value without leaving anything out.
-func (r renderer) whole(v any, depth int) string {
-	var parts []string
-	switch c := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(c)) {
-			parts = append(parts, label(k, false)+r.whole(c[k], depth+1))
-		}
-		return r.frame(false, parts, depth)
-	case []any:
-		for _, e := range c {
-			parts = append(parts, r.whole(e, depth+1))
-		}
-		return r.frame(true, parts, depth)
-	default:
-		return string(value.Append(nil, v))
-	}
-}
-
-func (r renderer) container(ctx context.Context, n node, budget, depth int) (string, error) {
-	vector := n.isVector()
 	count, err := r.size(ctx, n)
-	if err != nil {
-		return "", err
+	return value.Cut(placeholder(count, n.isVector()), budget), err
+}
+
+// shown is what a renderer prints of a value: so many children, and of those as many more; and so
+// many bytes of a scalar. It ends when there is no room left.
+type shown struct {
+	most, grow int
+	left       *int
+}
+
+func (r renderer) print(ctx context.Context, n node, s shown, depth int) (string, error) {
+	if !n.container() {
+		return scalar(string(n.leaf), s.most), nil
 	}
-	if budget < 2*moreReserve {
-		return value.Cut(placeholder(count, vector), budget), nil
-	}
-	overhead := 2
-	if !r.compact {
-		overhead = 2 + 2*(depth+1)
-	}
+	vector := n.isVector()
 	var parts []string
-	left := budget - 2
+	more := false
 	for c, err := range r.children(ctx, n, 0, firstPage) {
 		if err != nil {
 			return "", err
 		}
-		rest := count - len(parts)
-		room := left
-		if rest > 1 {
-			room -= moreReserve
-		}
-		head := label(c.key, vector)
-		room -= len(head) + overhead
-		if room < smallest && (c.node.stored() || len(c.node.leaf) > room) {
+		if more = len(parts) == s.most; more {
 			break
 		}
-		// Half of what is left: a record shown in full says more than five cut short.
-		share := min(room, max(smallest, left/min(rest, 2)-len(head)-overhead))
-		text, err := r.render(ctx, c.node, share, depth+1)
+		text, err := r.print(ctx, c.node, shown{min(s.most, largestBudget) * s.grow, s.grow, s.left}, depth+1)
 		if err != nil {
 			return "", err
 		}
-		left -= len(head) + len(text) + overhead
+		head := label(c.key, vector)
+		if *s.left -= len(head); !c.node.container() {
+			*s.left -= len(text)
+		}
+		if *s.left -= 2; *s.left < 0 { // brackets, or a comma and a space; the last has none
+			return "", errOver
+		}
 		parts = append(parts, head+text)
 	}
-	switch {
-	case len(parts) == 0:
-		return value.Cut(placeholder(count, vector), budget), nil
-	case len(parts) < count:
+	if more {
+		count, err := r.size(ctx, n)
+		if err != nil {
+			return "", err
+		}
 		parts = append(parts, fmt.Sprintf("/* +%d more */", count-len(parts)))
 	}
-	return value.Cut(r.frame(vector, parts, depth), budget), nil
+	return r.frame(vector, parts, depth), nil
 }
 
-func (r renderer) scalar(n node, budget int) string {
-	text, size := string(n.leaf), fmt.Sprintf(" /* %d bytes */", len(n.leaf))
-	keep := budget - len(size) - len(`…"`)
-	if keep < smallest {
-		return value.Cut(text, budget)
+// scalar prints a scalar, cut where it has much more than most bytes.
+func scalar(text string, most int) string {
+	const smallest = 20
+	if most = max(most, smallest); len(text) <= most+smallest {
+		return text
 	}
-	cut := strings.TrimRight(strings.TrimSuffix(value.Cut(text, keep+len("…")), "…"), `\`) // not in the middle of an escape
-	return cut + `…"` + size
+	cut := strings.TrimRight(strings.TrimSuffix(value.Cut(text, most), "…"), `\`) // not in the middle of an escape
+	return fmt.Sprintf(`%s…" /* %d bytes */`, cut, len(text))
 }
 
 // frame puts the brackets around printed children.

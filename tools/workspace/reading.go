@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"usher/caps"
 	"usher/tools"
@@ -51,52 +50,6 @@ func (s *space) read(ctx context.Context, call tools.Call, in readIn) (readOut, 
 		return readOut{Exists: true, Value: json.RawMessage("null"), Truncated: true, Size: text.size}, nil
 	}
 	return readOut{Exists: true, Value: text.buf}, nil
-}
-
-type inspectIn struct {
-	Paths   json.RawMessage `json:"paths" jsonschema:"a path, or an array of paths"`
-	Budget  int64           `json:"budget,omitempty" jsonschema:"bytes of text for all paths together (default 500, at least 10)"`
-	Compact *bool           `json:"compact,omitzero" jsonschema:"one line for each value (default true)"`
-}
-
-type inspectOut struct {
-	Result any `json:"result"`
-}
-
-func (s *space) inspect(ctx context.Context, call tools.Call, in inspectIn) (inspectOut, error) {
-	if err := bounded("budget", &in.Budget, defaultBudget, smallestBudget, largestBudget); err != nil {
-		return inspectOut{}, err
-	}
-	paths, err := pathList(in.Paths)
-	if err != nil {
-		return inspectOut{}, err
-	}
-	v, err := s.charged(call).look(ctx)
-	if err != nil {
-		return inspectOut{}, err
-	}
-	defer v.close()
-	share := max(smallestBudget, int(in.Budget)/len(paths))
-	texts := make(map[string]string, len(paths))
-	for _, p := range paths {
-		r, err := source(call, p)
-		if err != nil {
-			return inspectOut{}, err
-		}
-		n, rev, err := v.resolve(ctx, call.Owner().String(), r)
-		text := "/* nothing here */"
-		if err == nil && rev != 0 {
-			text, err = renderer{v, in.Compact == nil || *in.Compact}.render(ctx, n, share, 0)
-		}
-		if err != nil {
-			return inspectOut{}, err
-		}
-		texts[p.String()] = text
-	}
-	if strings.HasPrefix(strings.TrimSpace(string(in.Paths)), "[") {
-		return inspectOut{texts}, nil
-	}
-	return inspectOut{texts[paths[0].String()]}, nil
 }
 
 // bounded puts the default in place of 0 and refuses what is out of bounds.
