@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"usher/caps/value"
 )
@@ -100,20 +102,8 @@ func (c *coercion) fields(p *part, v map[string]any, chain int) {
 			v[key] = copyOf(d)
 		}
 	}
-	for key, item := range v {
-		sub := p.named["properties"][key]
-		known := sub != nil
-		item = c.inside(sub, item)
-		for _, by := range p.patterns {
-			if c.spend(by.pattern.cost(key)) && by.pattern.MatchString(key) {
-				known = true
-				item = c.inside(by.part, item)
-			}
-		}
-		if !known {
-			item = c.inside(p.subs["additionalProperties"], item)
-		}
-		v[key] = item
+	for key := range v {
+		c.parts(p, key, func(sub *part) { v[key] = c.inside(sub, v[key]) })
 	}
 }
 
@@ -136,4 +126,37 @@ func defaultOf(p *part, chain int) (v any, ok bool) {
 		return v, ok
 	}
 	return defaultOf(p.all[0], chain+1)
+}
+
+// convert makes v one of the wanted types, if it is none of them and can be.
+func convert(v any, want []string) any {
+	has := func(kind string) bool {
+		return slices.Contains(want, kind) || kind == "number" && slices.Contains(want, "integer")
+	}
+	if has(value.Kind(v)) {
+		return v
+	}
+	switch text := v.(type) {
+	case map[string]any, []any, nil:
+		return v
+	case string:
+		text = strings.TrimSpace(text)
+		made, err := value.Decode([]byte(text), 0)
+		if kind := value.Kind(made); err == nil && has(kind) && (kind == "boolean" || kind == "number" && vetNumber(text) == nil) {
+			return made
+		}
+	default:
+		if has("string") {
+			return string(value.Append(nil, v))
+		}
+	}
+	if has("array") {
+		return []any{v}
+	}
+	return v
+}
+
+func copyOf(v any) any {
+	made, _ := value.Decode(value.Append(nil, v), maxValueDepth) // it was decoded before
+	return made
 }

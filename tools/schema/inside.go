@@ -40,43 +40,41 @@ func (j *judge) dependents(p *part, keyword string, v map[string]any, chain int,
 	return found
 }
 
+// parts finds the schemas that a field has to fit.
+func (j *judge) parts(p *part, key string, found func(*part)) {
+	sub, known := p.named["properties"][key]
+	if known {
+		found(sub)
+	}
+	for _, by := range p.patterns {
+		if j.spend(by.pattern.cost(key)) && by.pattern.MatchString(key) {
+			known = true
+			found(by.part)
+		}
+	}
+	if sub := p.subs["additionalProperties"]; !known && sub != nil {
+		found(sub)
+	}
+}
+
 // object checks the fields of v.
 func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 	check := func(sub *part, key string) {
-		found = append(found, j.within(sub, step{key, -1}, v[key])...)
-		e.note(key)
-	}
-	other := func(sub *part, key string) {
-		switch {
-		case sub == nil:
-		case sub.never:
+		if e.note(key); sub.never {
 			found = append(found, j.field(key, "not a field that the schema allows")...)
-			e.note(key)
-		default:
-			check(sub, key)
+		} else {
+			found = append(found, j.within(sub, step{key, -1}, v[key])...)
 		}
 	}
 	for key := range v {
 		if j.settled(found) {
 			return found
 		}
-		sub, known := p.named["properties"][key]
-		if known {
-			check(sub, key)
-		}
-		for _, by := range p.patterns {
-			if j.spend(by.pattern.cost(key)) && by.pattern.MatchString(key) {
-				known = true
-				check(by.part, key)
-			}
-		}
-		if !known {
-			other(p.subs["additionalProperties"], key)
-		}
+		j.parts(p, key, func(sub *part) { check(sub, key) })
 	}
 	for key := range v {
-		if !e[key] {
-			other(p.subs["unevaluatedProperties"], key)
+		if sub := p.subs["unevaluatedProperties"]; sub != nil && !e[key] {
+			check(sub, key)
 		}
 	}
 	return found
