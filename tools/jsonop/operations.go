@@ -13,22 +13,24 @@ import (
 // Operations returns json:merge, json:cond, json:assoc and json:select.
 func Operations() []*tools.Operation {
 	return []*tools.Operation{
-		tools.New("json:merge",
-			"Merge objects from left to right: later fields win, objects merge inside, null deletes a field (RFC 7396).",
-			invoke[mergeInput], runMerge, tools.ReadOnly()),
-		tools.New("json:cond",
-			"Return then of the first case whose when is neither null nor false, else default.",
-			invoke[condInput], runCond, tools.ReadOnly()),
-		tools.New("json:assoc",
-			"Return the target with the value set at a path; objects on the way are created.",
-			invoke[assocInput], runAssoc, tools.ReadOnly()),
-		tools.New("json:select",
-			"Return the case that the key names, else default.",
-			invoke[selectInput], runSelect, tools.ReadOnly()),
+		pure("json:merge", "Merge objects from left to right: later fields win, objects merge inside, null deletes a field (RFC 7396).", runMerge),
+		pure("json:cond", "Return then of the first case whose when is neither null nor false, else default.", runCond),
+		pure("json:assoc", "Return the target with the value set at a path; objects on the way are created.", runAssoc),
+		pure("json:select", "Return the case that the key names, else default.", runSelect),
 	}
 }
 
-func invoke[In any](In) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} }
+// pure makes an operation that touches no resource.
+func pure[In any](name, description string, run func(In) (any, error)) *tools.Operation {
+	needs := func(In) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} }
+	return tools.New(name, description, needs, func(_ context.Context, _ tools.Call, in In) (result, error) {
+		v, err := run(in)
+		if raw, ok := v.(json.RawMessage); ok || err != nil {
+			return result{raw}, err
+		}
+		return result{value.Append(nil, v)}, nil
+	}, tools.ReadOnly())
+}
 
 type result struct {
 	Result json.RawMessage `json:"result"`
@@ -38,19 +40,19 @@ type mergeInput struct {
 	Values []json.RawMessage `json:"values" jsonschema:"the objects, the one that wins last"`
 }
 
-func runMerge(_ context.Context, _ tools.Call, in mergeInput) (result, error) {
+func runMerge(in mergeInput) (any, error) {
 	merged := any(map[string]any{})
 	for i, raw := range in.Values {
 		v, err := decode(raw)
 		if err != nil {
-			return result{}, err
+			return nil, err
 		}
 		if _, ok := v.(map[string]any); !ok {
-			return result{}, fmt.Errorf("values[%d] is %s: merge takes objects", i, value.A(v))
+			return nil, fmt.Errorf("values[%d] is %s: merge takes objects", i, value.A(v))
 		}
 		merged = patch(merged, v)
 	}
-	return result{value.Append(nil, merged)}, nil
+	return merged, nil
 }
 
 type condInput struct {
@@ -63,22 +65,15 @@ type condCase struct {
 	Then json.RawMessage `json:"then" jsonschema:"the result"`
 }
 
-func runCond(_ context.Context, _ tools.Call, in condInput) (result, error) {
+func runCond(in condInput) (any, error) {
 	for _, c := range in.Cases {
-		if truthy(c.When) {
-			return result{c.Then}, nil
+		switch string(c.When) {
+		case "", "null", "false": // 0 and "" are values like others
+		default:
+			return c.Then, nil
 		}
 	}
-	return result{in.Default}, nil
-}
-
-// truthy is everything but null and false: 0 and "" are values like others.
-func truthy(raw json.RawMessage) bool {
-	switch string(raw) {
-	case "", "null", "false":
-		return false
-	}
-	return true
+	return in.Default, nil
 }
 
 type assocInput struct {
@@ -87,29 +82,23 @@ type assocInput struct {
 	Value  json.RawMessage `json:"value,omitempty" jsonschema:"the value; null when left out"`
 }
 
-func runAssoc(_ context.Context, _ tools.Call, in assocInput) (result, error) {
+func runAssoc(in assocInput) (any, error) {
 	target, err := decode(in.Target)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	switch target.(type) {
-	case nil, map[string]any:
-	default:
-		return result{}, fmt.Errorf("target is %s: give an object", value.A(target))
+	if _, object := target.(map[string]any); !object && target != nil {
+		return nil, fmt.Errorf("target is %s: give an object", value.A(target))
 	}
 	path, err := parsePath(in.Path)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	v, err := decode(in.Value)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	set, err := assoc(target, path, 0, v)
-	if err != nil {
-		return result{}, err
-	}
-	return result{value.Append(nil, set)}, nil
+	return assoc(target, path, 0, v)
 }
 
 type selectInput struct {
@@ -118,9 +107,9 @@ type selectInput struct {
 	Default json.RawMessage            `json:"default,omitempty" jsonschema:"the result when there is no such case; null when left out"`
 }
 
-func runSelect(_ context.Context, _ tools.Call, in selectInput) (result, error) {
+func runSelect(in selectInput) (any, error) {
 	if v, ok := in.Cases[in.Key]; ok {
-		return result{v}, nil
+		return v, nil
 	}
-	return result{in.Default}, nil
+	return in.Default, nil
 }

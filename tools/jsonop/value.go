@@ -49,14 +49,10 @@ func parsePath(raw json.RawMessage) ([]string, error) {
 		}
 	case []any:
 		for i, element := range v {
-			switch element := element.(type) {
-			case string:
-				path = append(path, element)
-			case json.Number:
-				path = append(path, element.String())
-			default:
+			if kind := value.Kind(element); kind != "string" && kind != "number" {
 				return nil, fmt.Errorf("path[%d] is %s: a path is made of keys and indexes", i, value.A(element))
 			}
+			path = append(path, fmt.Sprint(element))
 		}
 	default:
 		return nil, fmt.Errorf(`path is %s: write a text such as a/b, or an array of keys and indexes`, value.A(v))

@@ -14,25 +14,18 @@ import (
 // that they need.
 func Operations() []*tools.Operation {
 	return []*tools.Operation{
-		tools.New("schema:validate",
-			"Check a value against a JSON Schema. Returns valid, and in error what does not fit and where.",
-			invoke[against], validate, tools.ReadOnly()),
-		tools.New("schema:validateAll",
-			"Check a value against a JSON Schema. Returns valid, and in errors everything that does not fit.",
-			invoke[against], validateAll, tools.ReadOnly()),
-		tools.New("schema:infer",
-			"Derive a JSON Schema that a value fits.",
-			invoke[inferInput], infer, tools.ReadOnly()),
-		tools.New("schema:coerce",
-			"Bring a value into the form that a JSON Schema asks for: strings to numbers or booleans, numbers to strings, single values to arrays, defaults filled in. Fails when it cannot fit.",
-			invoke[against], coerce, tools.ReadOnly()),
-		tools.New("schema:check",
-			"Check whether a document is a usable JSON Schema.",
-			invoke[checkInput], check, tools.ReadOnly()),
+		pure("schema:validate", "Check a value against a JSON Schema. Returns valid, and in error what does not fit and where.", validate),
+		pure("schema:validateAll", "Check a value against a JSON Schema. Returns valid, and in errors everything that does not fit.", validateAll),
+		pure("schema:infer", "Derive a JSON Schema that a value fits.", infer),
+		pure("schema:coerce", "Bring a value into the form that a JSON Schema asks for: strings to numbers or booleans, numbers to strings, single values to arrays, defaults filled in. Fails when it cannot fit.", coerce),
+		pure("schema:check", "Check whether a document is a usable JSON Schema.", check),
 	}
 }
 
-func invoke[In any](In) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} }
+func pure[In, Out any](name, description string, run func(context.Context, tools.Call, In) (Out, error)) *tools.Operation {
+	needs := func(In) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} }
+	return tools.New(name, description, needs, run, tools.ReadOnly())
+}
 
 type against struct {
 	Schema json.RawMessage `json:"schema" jsonschema:"the JSON Schema, draft 2020-12 unless $schema says otherwise"`
