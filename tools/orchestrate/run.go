@@ -65,7 +65,7 @@ func (r *run) all(ctx context.Context) error {
 
 	for i, s := range r.plan.steps {
 		r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: pending}
-		r.record(ctx, i)
+		r.record(ctx, s)
 	}
 	done := make(chan outcome, len(r.plan.steps)) // no worker waits for its reader
 	running := 0
@@ -86,7 +86,11 @@ func (r *run) all(ctx context.Context) error {
 		r.settle(ctx, <-done)
 		running--
 	}
-	r.abandon(ctx)
+	for i, s := range r.plan.steps {
+		if r.records[i].Status == pending { // it never started
+			r.end(ctx, s, cancelled, nil)
+		}
+	}
 	return r.failure
 }
 
@@ -108,17 +112,17 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 		r.fail(r.cancelled(ctx))
 		return nil, false
 	}
-	rec := &r.records[s.number]
 	input, err := r.build(s.input)
 	if err == nil {
 		err = r.call.Charge(ctx, tools.Steps, 1)
 	}
 	if err != nil {
-		r.failStep(ctx, s, value.Within("input", err))
+		r.end(ctx, s, failed, value.Within("input", err))
 		return nil, false
 	}
+	rec := &r.records[s.number]
 	rec.Status, rec.Input = started, input
-	if !r.record(ctx, s.number) {
+	if !r.record(ctx, s) {
 		rec.Status = pending // it never starts
 		return nil, false
 	}
@@ -126,26 +130,26 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 }
 
 func (r *run) settle(ctx context.Context, o outcome) {
-	n := o.step.number
-	rec := &r.records[n]
 	switch {
 	case o.err == nil:
-		rec.Status, rec.Output, r.outputs[n] = complete, o.output, o.value
+		r.records[o.step.number].Output, r.outputs[o.step.number] = o.output, o.value
+		r.end(ctx, o.step, complete, nil)
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
-		rec.Status = cancelled
 		r.fail(r.cancelled(ctx))
+		r.end(ctx, o.step, cancelled, nil)
 	default:
-		r.failStep(ctx, o.step, o.err)
-		return
+		r.end(ctx, o.step, failed, o.err)
 	}
-	r.record(ctx, n)
 }
 
-func (r *run) failStep(ctx context.Context, s *step, err error) {
+// end records how a step ended. The first that fails stops those that are running.
+func (r *run) end(ctx context.Context, s *step, status string, err error) {
 	rec := &r.records[s.number]
-	rec.Status, rec.Error = failed, err.Error()
-	r.fail(&stepError{s, err})
-	r.record(ctx, s.number)
+	if rec.Status = status; err != nil {
+		rec.Error = err.Error()
+		r.fail(&stepError{s, err})
+	}
+	r.record(ctx, s)
 }
 
 // fail keeps the first failure, and stops the steps that are running.
@@ -160,28 +164,17 @@ func (r *run) cancelled(ctx context.Context) error {
 	return fmt.Errorf("orchestration %s was cancelled: %w", r.plan.path, context.Cause(ctx))
 }
 
-// abandon records what never started.
-func (r *run) abandon(ctx context.Context) {
-	for i := range r.records {
-		if r.records[i].Status == pending {
-			r.records[i].Status = cancelled
-			r.record(ctx, i)
-		}
-	}
-}
-
 // record writes the record of a step, also when the caller has gone. A record
 // that cannot be written ends the run: nothing runs unrecorded.
-func (r *run) record(ctx context.Context, n int) bool {
-	err := r.write(context.WithoutCancel(ctx), r.records[n])
-	if err == nil {
-		return true
+func (r *run) record(ctx context.Context, s *step) bool {
+	err := r.write(context.WithoutCancel(ctx), r.records[s.number])
+	if err != nil {
+		err = fmt.Errorf("record %s: %w", s, err)
+		if r.failure != nil {
+			err = errors.Join(r.failure, err)
+		}
+		r.failure = err
+		r.cancel()
 	}
-	err = fmt.Errorf("record %s: %w", r.plan.steps[n], err)
-	if r.failure != nil {
-		err = errors.Join(r.failure, err)
-	}
-	r.failure = err
-	r.cancel()
-	return false
+	return err == nil
 }

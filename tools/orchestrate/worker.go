@@ -17,18 +17,20 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 		}
 	}()
 	var strict *tools.Operation
-	if s.strict {
-		if strict, o.err = r.strict(ctx, s.op); o.err != nil {
+	if s.strict { // asked for before, so that a step that cannot be checked has no effect
+		if strict, o.err = r.call.Resolve(ctx, s.op); o.err != nil {
+			return o
+		}
+		if len(strict.OutputSchema()) == 0 {
+			o.err = fmt.Errorf(`strict: %s declares no output schema: leave "strict" out`, strict.Path())
 			return o
 		}
 	}
 	result, err := r.call.Invoke(ctx, s.op, input)
-	if err != nil {
-		o.err = err
+	if o.err = err; err != nil {
 		return o
 	}
-	o.output = result.Output
-	if len(o.output) == 0 {
+	if o.output = result.Output; len(o.output) == 0 {
 		o.output = json.RawMessage("null")
 	}
 	if strict != nil {
@@ -41,15 +43,4 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 		o.err = fmt.Errorf("the output of %s: %w", result.Operation, err)
 	}
 	return o
-}
-
-// strict is the operation of a step whose output has to fit its schema. It is
-// asked for before the step runs, so that a step that cannot be checked has no
-// effect.
-func (r *run) strict(ctx context.Context, reference string) (*tools.Operation, error) {
-	op, err := r.call.Resolve(ctx, reference)
-	if err == nil && len(op.OutputSchema()) == 0 {
-		err = fmt.Errorf(`strict: %s declares no output schema: leave "strict" out`, op.Path())
-	}
-	return op, err
 }
