@@ -24,35 +24,19 @@ const (
 // answer, too.
 func room(window int) int { return window - min(window/4, maxReserve) }
 
-// fitting returns the request that fits the model's window, with the
-// conversation shortened where it has to be. Where the window is not known only
-// the provider can tell.
-func (t *turn) fitting(ctx context.Context) (*Request, error) {
-	req := t.request()
+// full says why the request should be shorter: with its answer, it does not fit the
+// model's window. mayFit is true where there is but less room for the answer, or the
+// estimate may be off. Where the window is not known only the provider can tell.
+func (t *turn) full(ctx context.Context, req *Request) (err error, mayFit bool) { //nolint:revive // the error is the answer
 	window := Describe(t.agent.Model).Window
 	if window == 0 {
-		return req, nil
+		return nil, false
 	}
-	for try := 0; ; try++ {
-		n, exact := t.size(ctx, req, room(window))
-		if n <= room(window) {
-			return req, nil
-		}
-		err := errLast
-		if try < maxShortenings {
-			err = t.compact(ctx, req)
-		}
-		switch {
-		case err == nil:
-			req = t.request()
-		case !errors.Is(err, ErrWindow):
-			return nil, err
-		case n <= window || !exact && n <= window+window/4: // there is less room for the answer, or the estimate is off
-			return req, nil
-		default:
-			return nil, fmt.Errorf("the next request takes about %d tokens, the window has %d: %w", n, window, err)
-		}
+	n, exact := t.size(ctx, req, room(window))
+	if n <= room(window) {
+		return nil, false
 	}
+	return fmt.Errorf("the next request takes about %d tokens, the window has %d", n, window), n <= window || !exact && n <= window+window/4
 }
 
 // size returns how many tokens the request takes, by the provider's own count

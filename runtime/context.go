@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"usher/caps/value"
 	"usher/prompt"
 	"usher/tools"
 	"usher/tools/fault"
@@ -107,56 +108,37 @@ func (r *Runner) acts(ctx context.Context, auth tools.Authority, c *ContextEntry
 
 // material reads what an entry names, within the time of a tool call.
 func (r *Runner) material(ctx context.Context, auth tools.Authority, c *ContextEntry) (string, error) {
+	inv := tools.Invocation{Operation: c.Operation, Input: c.Input}
 	if c.Operation == "" {
-		return r.read(ctx, auth, c.Path)
+		inv = tools.Invocation{Operation: "covia:read", Input: value.Append(nil, map[string]any{"path": c.Path})}
 	}
-	res, err := r.invoke(ctx, auth, tools.Invocation{Operation: c.Operation, Input: c.Input})
+	res, err := r.invoke(ctx, auth, inv)
 	if err != nil {
 		return "", err
 	}
-	if text, ok := asText(res.Output); ok {
-		return r.cut(json.RawMessage(text)), nil
+	out := res.Output
+	if c.Operation == "" {
+		var stored struct {
+			Exists    bool            `json:"exists"`
+			Value     json.RawMessage `json:"value"`
+			Truncated bool            `json:"truncated"`
+			Size      int             `json:"size"`
+		}
+		switch err := json.Unmarshal(out, &stored); {
+		case err != nil:
+			return "", err
+		case !stored.Exists:
+			return "", fmt.Errorf("nothing is stored at %s", c.Path)
+		case stored.Truncated:
+			return "", fmt.Errorf("%s holds %d bytes, too many for a context", c.Path, stored.Size)
+		}
+		out = stored.Value
 	}
-	return r.cut(res.Output), nil
-}
-
-func (r *Runner) read(ctx context.Context, auth tools.Authority, path string) (string, error) {
-	input, err := json.Marshal(map[string]string{"path": path})
-	if err != nil {
-		return "", err
+	var text string // as people write it
+	if json.Unmarshal(out, &text) == nil {
+		out = json.RawMessage(strings.TrimSpace(text))
 	}
-	res, err := r.invoke(ctx, auth, tools.Invocation{Operation: "covia:read", Input: input})
-	if err != nil {
-		return "", err
-	}
-	var out struct {
-		Exists    bool            `json:"exists"`
-		Value     json.RawMessage `json:"value"`
-		Truncated bool            `json:"truncated"`
-		Size      int             `json:"size"`
-	}
-	if err := json.Unmarshal(res.Output, &out); err != nil {
-		return "", err
-	}
-	switch {
-	case !out.Exists:
-		return "", fmt.Errorf("nothing is stored at %s", path)
-	case out.Truncated:
-		return "", fmt.Errorf("%s holds %d bytes, too many for a context", path, out.Size)
-	}
-	if text, ok := asText(out.Value); ok {
-		return text, nil
-	}
-	return string(out.Value), nil
-}
-
-// asText is a JSON text as people write it.
-func asText(raw json.RawMessage) (string, bool) {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return "", false
-	}
-	return strings.TrimSpace(text), true
+	return r.cut(out), nil
 }
 
 // Code is [fault.Context].

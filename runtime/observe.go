@@ -74,18 +74,3 @@ func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
 	}
 	return out
 }
-
-// endTool ends the span of a tool call.
-func endTool(ctx context.Context, span *telemetry.ToolSpan, done *ToolFinished, err error) {
-	if span == nil {
-		return
-	}
-	outcome := done.Outcome
-	if ctx.Err() != nil {
-		outcome = ToolStopped // as the turn was
-	}
-	if done.Sealed {
-		span.Seal()
-	}
-	span.End(outcome, done.Result, err)
-}

@@ -88,7 +88,14 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 			err = errors.New("the tool failed inside")
 			done.Outcome, done.Result = ToolFailed, string(explain(err))
 		}
-		endTool(ctx, span, &done, err)
+		outcome := done.Outcome
+		if ctx.Err() != nil {
+			outcome = ToolStopped // as the turn was
+		}
+		if done.Sealed {
+			span.Seal()
+		}
+		span.End(outcome, done.Result, err)
 	}()
 	if err == nil {
 		var res tools.Result

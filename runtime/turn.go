@@ -118,24 +118,34 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 
 // ask asks the model, and shortens the conversation where it does not fit the
 // model's window.
-func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (Answered, error) {
-	for try := 1; ; try++ {
-		var err error
+func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer Answered, err error) {
+	for try := 0; ; try++ {
 		if t.brief, err = t.refresh(ctx, t.brief, t.agent, entries); err != nil {
 			return Answered{}, err
 		}
-		req, err := t.fitting(ctx)
-		if err != nil {
-			return Answered{}, err
-		}
-		answer, err := t.generate(ctx, req, true)
-		if errors.Is(err, ErrWindow) && !t.shown && try <= maxShortenings {
-			if compactErr := t.compact(ctx, req); compactErr != nil {
-				return Answered{}, fmt.Errorf("%w (%w)", err, compactErr)
+		req := t.request()
+		full, mayFit := t.full(ctx, req)
+		if full == nil {
+			if answer, full = t.generate(ctx, req, true); full == nil {
+				return answer, t.record(ctx, answer)
 			}
-			continue
+			if !errors.Is(full, ErrWindow) || t.shown {
+				return Answered{}, full
+			}
 		}
-		if err != nil {
+		err := errLast
+		if try < maxShortenings {
+			err = t.compact(ctx, req)
+		}
+		switch {
+		case err == nil:
+			continue
+		case !errors.Is(err, ErrWindow):
+			return Answered{}, err
+		case !mayFit:
+			return Answered{}, fmt.Errorf("%w: %w", full, err)
+		}
+		if answer, err = t.generate(ctx, req, true); err != nil {
 			return Answered{}, err
 		}
 		return answer, t.record(ctx, answer)
