@@ -235,8 +235,8 @@ func New[In, Out any](
 	if len(o.groups) == 0 {
 		o.groups = probe(needs)
 	}
-	in := reflect.TypeFor[In]()
-	if o.secrets = holdsSecrets(in, map[reflect.Type]bool{}); o.secrets && requiresSecret(in) {
+	var always bool
+	if o.secrets, always = secretsIn(reflect.TypeFor[In]()); always {
 		o.groups = append(o.groups, []caps.Scope{caps.ScopeUnder(canDecrypt, "s", 1, 1)})
 	}
 	return o

@@ -110,50 +110,34 @@ func (r *Registry) All() []*Operation { return r.snapshot().all }
 // the expense of meter. The error is a [*NotFoundError] or says what is wrong with
 // what was found.
 func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string, meter *Meter) (*Operation, error) {
+	known := r.snapshot()
+	if op := known.direct[reference]; op != nil {
+		return op, nil
+	}
 	if len(reference) > MaxReference {
 		return nil, &NotFoundError{Reference: reference}
 	}
-	if op := r.snapshot().direct[reference]; op != nil {
-		return op, nil
-	}
-	if op := r.named(reference); op != nil {
-		return op, nil
+	if path, _, err := names(reference); err == nil && known.byPath[path] != nil {
+		return known.byPath[path], nil
 	}
 	at, err := caps.ParseResource(reference)
-	if err != nil {
-		return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}
+	if at = at.In(owner.String()); err == nil && known.byPath[at.String()] != nil {
+		return known.byPath[at.String()], nil
 	}
-	at = at.In(owner.String())
-	if op, ok := r.snapshot().byPath[at.String()]; ok {
-		return op, nil
-	}
-	if f := r.resolve.Load(); f != nil && strings.HasPrefix(at.String(), "o/") {
-		op, err := (*f)(ctx, owner, at, meter)
-		if err != nil {
+	if f := r.resolve.Load(); f != nil && err == nil && strings.HasPrefix(at.String(), "o/") {
+		switch op, err := (*f)(ctx, owner, at, meter); {
+		case err != nil:
 			return nil, err
-		}
-		if op != nil {
-			if op.fault != nil {
-				return nil, fmt.Errorf("operation %s cannot be used: %w", at, op.fault)
-			}
-			if op.home == r {
-				return op, nil
-			}
+		case op == nil:
+		case op.fault != nil:
+			return nil, fmt.Errorf("operation %s cannot be used: %w", at, op.fault)
+		case op.home == r:
+			return op, nil
+		default:
 			return r.own(op), nil
 		}
 	}
 	return nil, &NotFoundError{Reference: reference, Nearest: r.nearest(reference)}
-}
-
-func (r *Registry) named(name string) *Operation {
-	if !strings.Contains(name, ":") {
-		return nil
-	}
-	path, _, err := names(name)
-	if err != nil {
-		return nil
-	}
-	return r.snapshot().byPath[path]
 }
 
 func (r *Registry) snapshot() *catalogue {

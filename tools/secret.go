@@ -88,25 +88,30 @@ func (s Secret) Open(ctx context.Context, call Call) (string, error) {
 
 var secretType = reflect.TypeFor[Secret]()
 
-// holdsSecrets reports whether values of a type can hold handles.
-func holdsSecrets(t reflect.Type, seen map[reflect.Type]bool) bool {
+// secretsIn reports whether values of a type may hold handles, and whether an input
+// of the type always does. within are the types that it lies in.
+func secretsIn(t reflect.Type, within ...reflect.Type) (may, always bool) {
 	if t == secretType {
-		return true
+		return true, true
 	}
-	if seen[t] {
-		return false
+	if slices.Contains(within, t) {
+		return false, false
 	}
-	switch seen[t] = true; t.Kind() {
+	within = append(slices.Clip(within), t)
+	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return holdsSecrets(t.Elem(), seen)
+		may, _ = secretsIn(t.Elem(), within...)
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if f.IsExported() && holdsSecrets(f.Type, seen) {
-				return true
+			if !f.IsExported() {
+				continue
 			}
+			some, all := secretsIn(f.Type, within...)
+			_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			may, always = may || some, always || all && !strings.Contains(options, "omit")
 		}
 	}
-	return false
+	return may, always
 }
 
 // secretNeeds is what the handles in an input require. at names the place of v.
@@ -135,27 +140,11 @@ func secretNeeds(v reflect.Value, at string) (needs []caps.Request) {
 			return needs
 		}
 		for f, field := range v.Fields() {
-			if f.IsExported() && holdsSecrets(f.Type, map[reflect.Type]bool{}) {
+			if may, _ := secretsIn(f.Type); may && f.IsExported() {
 				key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 				needs = append(needs, secretNeeds(field, at+"."+key)...)
 			}
 		}
 	}
 	return needs
-}
-
-// requiresSecret reports whether an input of the type always holds a handle.
-func requiresSecret(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for f := range t.Fields() {
-		if _, options, _ := strings.Cut(f.Tag.Get("json"), ","); !f.IsExported() || strings.Contains(options, "omit") {
-			continue
-		}
-		if f.Type == secretType || requiresSecret(f.Type) {
-			return true
-		}
-	}
-	return false
 }
