@@ -69,3 +69,39 @@ func (b Bound) Live(ctx context.Context, lives Lives, owner ucan.DID) caps.Set {
 	}
 	return set
 }
+
+// Author is who wrote something that is stored and executed later: what bounded
+// the writer, and the principals as whom it was written. The zero value is nobody.
+type Author struct {
+	Bound
+	As []ucan.DID `json:"as,omitempty"`
+}
+
+// Author is the authority as the author of what it stores.
+func (a Authority) Author() Author {
+	if a.lineage == nil {
+		return Author{}
+	}
+	out := Author{Bound: a.bound}
+	for i := len(a.chain) - 1; i >= 0; i-- {
+		out.As = union(out.As, []ucan.DID{a.chain[i].Owner})
+		if a.chain[i].Own {
+			break
+		}
+	}
+	return out
+}
+
+// And returns the authors of what both wrote.
+func (a Author) And(b Author) Author { return Author{a.Bound.And(b.Bound), union(a.As, b.As)} }
+
+// In returns what bounds a program of the author in the namespace of owner. One
+// that was written as another principal may do nothing there, until its owner
+// adopts it: what that principal may reach is said by tokens, and not by what its
+// agents hold.
+func (a Author) In(owner ucan.DID) Bound {
+	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
+		return a.Bound.And(Bound{Within: []Narrow{{caps.Set{}, owner}}})
+	}
+	return a.Bound
+}

@@ -51,16 +51,9 @@ func (c Call) InRun(id string) Call {
 	return Call{&t}
 }
 
-// Charge counts what the call costs. The error says which limit all that came of
-// the first call has reached, or why ctx has ended: stop, and return it.
-func (c Call) Charge(ctx context.Context, kind Kind, n int64) error {
-	return c.Authority().meter.Charge(ctx, kind, n)
-}
-
-// ChargeSchema is [Meter.ChargeSchema] for the call.
-func (c Call) ChargeSchema(ctx context.Context, steps, patterns int64) error {
-	return c.Authority().meter.ChargeSchema(ctx, steps, patterns)
-}
+// Meter counts what the call costs. Its errors say which limit all that came of the
+// first call has reached, or why ctx has ended: stop, and return them.
+func (c Call) Meter() *Meter { return c.Authority().meter }
 
 // Again checks the requirements of the call once more, against the authority as
 // it is now: for a handler whose effect is conditional on what it read, after it

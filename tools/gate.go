@@ -168,7 +168,7 @@ func (g *Gate) prepare(ctx context.Context, op *Operation, input json.RawMessage
 func (g *Gate) recovered(ctx context.Context, op *Operation, err *error) {
 	if v := recover(); v != nil {
 		if op.sealed || op.secrets {
-			v = redacted
+			v = value.Redacted
 		}
 		g.opts.Logger.ErrorContext(ctx, "tool panicked", "operation", op.path, "panic", v, "stack", string(debug.Stack()))
 		*err = &PanicError{Operation: op.path, Value: v}

@@ -118,6 +118,23 @@ func (o *Operation) CouldAllow(set caps.Set) bool {
 // within reach (see [Within]).
 func (o *Operation) Scopes() [][]caps.Scope { return o.groups }
 
+// Pinned returns the operation as what the name at, below o/, stands for by the
+// word of authors: they bound each call of it as they bound the caller.
+func (o *Operation) Pinned(at string, authors Bound) *Operation {
+	mine := *o
+	mine.reference, mine.authors, mine.bounded = at, mine.authors.And(authors), true
+	return &mine
+}
+
+// Reference is what calls the operation as it was found: its path, or the name
+// below o/ that is pinned to it.
+func (o *Operation) Reference() string {
+	if o.reference != "" {
+		return o.reference
+	}
+	return o.path
+}
+
 func anyScope(set caps.Set, alternatives []caps.Scope) bool {
 	for _, sc := range alternatives {
 		if set.CouldAllow(sc) {
@@ -156,6 +173,16 @@ func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *
 		return &InputError{Operation: o.path, Err: err, Incomplete: ok && unfit.Incomplete()}
 	}
 	return nil
+}
+
+// FitsOutput says what of an output does not fit the operation's output schema,
+// at the expense of meter. Any value fits where there is none.
+func (o *Operation) FitsOutput(ctx context.Context, output json.RawMessage, meter *Meter) error {
+	s, err := o.made()
+	if err != nil || s.output == nil {
+		return err
+	}
+	return s.output.Validate(ctx, output, meter.ChargeSchema)
 }
 
 // Option declares more about an operation.

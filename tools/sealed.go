@@ -1,14 +1,9 @@
 package tools
 
 import (
-	"errors"
-	"fmt"
-
-	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/fault"
 )
-
-const redacted = "[redacted]"
 
 // Sealed declares that the input or the output of the operation holds a secret.
 // It answers direct calls alone: a user's, or one that an agent's model asks for,
@@ -35,16 +30,9 @@ func (o *Operation) digested(input []byte) []byte {
 // discreet is a failure as the ledger keeps it: of a sealed operation only what
 // kind of failure it is.
 func (o *Operation) discreet(failure error) error {
-	if failure == nil || !o.sealed {
+	code := fault.Of(failure)
+	if !o.sealed || code == "" || code == fault.Denied {
 		return failure
 	}
-	if _, denied := errors.AsType[*caps.Denial](failure); denied {
-		return failure
-	}
-	return &discreetError{failure}
+	return fault.New(code, value.Redacted+" ("+string(code)+")")
 }
-
-type discreetError struct{ error }
-
-func (e *discreetError) Error() string { return fmt.Sprintf("%s (%s)", redacted, fault.Of(e.error)) }
-func (e *discreetError) Unwrap() error { return e.error }

@@ -158,7 +158,7 @@ func (p *Plan) foretold(input json.RawMessage) []tools.Invocation {
 // decodeFor is [decode] of a value that a run keeps, which takes a multiple of its
 // text in memory: the call is charged for all of it, before.
 func decodeFor(ctx context.Context, call tools.Call, raw json.RawMessage) (any, error) {
-	if err := call.Charge(ctx, tools.Bytes, value.Weight(raw)); err != nil {
+	if err := call.Meter().Charge(ctx, tools.Bytes, value.Weight(raw)); err != nil {
 		return nil, err
 	}
 	return decode(raw)

@@ -114,7 +114,7 @@ func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 	}
 	input, err := r.build(s.input)
 	if err == nil {
-		err = r.call.Charge(ctx, tools.Steps, 1)
+		err = r.call.Meter().Charge(ctx, tools.Steps, 1)
 	}
 	if err != nil {
 		r.end(ctx, s, failed, value.Within("input", err))

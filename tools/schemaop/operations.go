@@ -76,11 +76,11 @@ func validate(ctx context.Context, call tools.Call, in against) (verdict, error)
 // judge tells a value that does not fit from a schema or a value that cannot be
 // judged, which is an error.
 func judge(ctx context.Context, call tools.Call, in against) (misfit *schema.Error, err error) {
-	s, err := schema.Compile(ctx, in.Schema, call.ChargeSchema)
+	s, err := schema.Compile(ctx, in.Schema, call.Meter().ChargeSchema)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.Validate(ctx, in.value(), call.ChargeSchema); errors.As(err, &misfit) {
+	if err = s.Validate(ctx, in.value(), call.Meter().ChargeSchema); errors.As(err, &misfit) {
 		err = nil
 	}
 	return misfit, err
@@ -104,16 +104,16 @@ func infer(_ context.Context, _ tools.Call, in inferInput) (inferred, error) {
 }
 
 func coerce(ctx context.Context, call tools.Call, in against) (coerced, error) {
-	s, err := schema.Compile(ctx, in.Schema, call.ChargeSchema)
+	s, err := schema.Compile(ctx, in.Schema, call.Meter().ChargeSchema)
 	if err != nil {
 		return coerced{}, err
 	}
-	value, err := s.Coerce(ctx, in.Value, call.ChargeSchema)
+	value, err := s.Coerce(ctx, in.Value, call.Meter().ChargeSchema)
 	return coerced{value}, err
 }
 
 func check(ctx context.Context, call tools.Call, in checkInput) (verdict, error) {
-	_, err := schema.Compile(ctx, in.Schema, call.ChargeSchema)
+	_, err := schema.Compile(ctx, in.Schema, call.Meter().ChargeSchema)
 	var limit *tools.LimitError
 	if errors.As(err, &limit) || ctx.Err() != nil {
 		return verdict{}, err

@@ -205,7 +205,7 @@ func (r *Room) check(ctx context.Context, call tools.Call, spec *agents.Spec) er
 		return err
 	}
 	if len(spec.Output) > 0 {
-		if _, err := schema.Compile(ctx, spec.Output, call.ChargeSchema); err != nil {
+		if _, err := schema.Compile(ctx, spec.Output, call.Meter().ChargeSchema); err != nil {
 			return fmt.Errorf("output schema of agent %s: %w", spec.ID, err)
 		}
 	}

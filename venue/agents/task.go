@@ -26,7 +26,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	}
 	var form *schema.Schema
 	if len(task.ResponseSchema) > 0 {
-		if form, err = schema.Compile(ctx, task.ResponseSchema, call.ChargeSchema); err != nil {
+		if form, err = schema.Compile(ctx, task.ResponseSchema, call.Meter().ChargeSchema); err != nil {
 			return agents.Answer{}, fmt.Errorf("responseSchema: %w", err)
 		}
 	}
