@@ -72,7 +72,7 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r.late = fmt.Errorf("%w after %s (limits.tool_timeout)", ErrToolTimeout, o.ToolTimeout)
+	r.late = fmt.Errorf("%w after %s (limits.tool_timeout)", errToolTimeout, o.ToolTimeout)
 	return r
 }
 

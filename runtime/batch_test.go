@@ -236,12 +236,12 @@ func TestCallsThatStartOthersMeetWhatTheseDo(t *testing.T) {
 func TestADefinedOperationMayRunAlone(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		op := tools.Define(tools.Definition{
-			Path: "o/flow", Exclusive: alone, ReadOnly: !alone,
+			Path: "o/flow", Exclusive: alone,
 			Needs: func(json.RawMessage) []caps.Request { return []caps.Request{caps.Need("invoke", "o/flow")} },
 			Run:   func(context.Context, tools.Call, json.RawMessage) (any, error) { return nil, nil },
 		})
-		if op.Exclusive() != alone || op.ReadOnly() == alone {
-			t.Errorf("Exclusive = %t, ReadOnly = %t", op.Exclusive(), op.ReadOnly())
+		if op.Exclusive() != alone {
+			t.Errorf("Exclusive = %t", op.Exclusive())
 		}
 	}
 }

@@ -80,9 +80,9 @@ func (e *ContextError) Error() string {
 }
 func (e *ContextError) Unwrap() error { return e.Err }
 
-// ErrContextOfItself: what an agent's context asks for would start a turn of
+// errContextOfItself: what an agent's context asks for would start a turn of
 // the agent, which would ask for its context again.
-var ErrContextOfItself = fault.New(fault.WaitsForItself, "the agent is loading its context, which asks for this very turn: take what asks the agent out of its context")
+var errContextOfItself = fault.New(fault.WaitsForItself, "the agent is loading its context, which asks for this very turn: take what asks the agent out of its context")
 
 // contextAuthority is what an agent's context is read with.
 func contextAuthority(a *Agent, session string) (tools.Authority, error) {
@@ -92,7 +92,7 @@ func contextAuthority(a *Agent, session string) (tools.Authority, error) {
 	}
 	key := "context of " + auth.Owner().String() + "/" + a.ID
 	if auth.Within(key) {
-		return auth, fmt.Errorf("agent %s: %w", a.ID, ErrContextOfItself)
+		return auth, fmt.Errorf("agent %s: %w", a.ID, errContextOfItself)
 	}
 	return auth.InTurn(key).AsInner(), nil
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"usher/caps/value"
@@ -198,7 +199,7 @@ type entryJSON struct {
 
 // MarshalJSON writes {"seq","time","run","agent","parent","type","event"}.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	w := value.NewWriter(512)
+	w := value.NewWriter(384)
 	w.Int("seq", int64(e.Seq))
 	w.Time("time", e.Time)
 	w.Some("run", e.Run)
@@ -217,35 +218,27 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	decode, ok := decoders[in.Type]
+	kind, ok := logged[in.Type]
 	if !ok {
 		return fmt.Errorf("read session log: unknown event type %q: written by a newer version", in.Type)
 	}
-	ev, err := decode(in.Body)
-	if err != nil {
+	ev := reflect.New(kind)
+	if err := json.Unmarshal(in.Body, ev.Interface()); err != nil {
 		return fmt.Errorf("read session log: event %d: %w", in.Seq, err)
 	}
-	*e = Entry{in.Seq, in.Time, in.Run, in.Agent, in.Parent, ev}
+	*e = Entry{in.Seq, in.Time, in.Run, in.Agent, in.Parent, ev.Elem().Interface().(Event)} //nolint:forcetypeassert // as all of logged
 	return nil
 }
 
-var decoders = map[string]func(json.RawMessage) (Event, error){
-	TurnStarted{}.kind():    decodeEvent[TurnStarted],
-	ContextMissing{}.kind(): decodeEvent[ContextMissing],
-	Answered{}.kind():       decodeEvent[Answered],
-	ToolStarted{}.kind():    decodeEvent[ToolStarted],
-	ToolFinished{}.kind():   decodeEvent[ToolFinished],
-	OutputRejected{}.kind(): decodeEvent[OutputRejected],
-	TurnFinished{}.kind():   decodeEvent[TurnFinished],
-	Received{}.kind():       decodeEvent[Received],
-	Compacted{}.kind():      decodeEvent[Compacted],
-	Step{}.kind():           decodeEvent[Step],
-}
+// logged are the types of the events of a log, by their kinds.
+var logged = make(map[string]reflect.Type)
 
-func decodeEvent[T Event](raw json.RawMessage) (Event, error) {
-	var ev T
-	err := json.Unmarshal(raw, &ev)
-	return ev, err
+func init() {
+	for _, ev := range []Event{
+		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, Received{}, Compacted{}, Step{},
+	} {
+		logged[ev.kind()] = reflect.TypeOf(ev)
+	}
 }
 
 // EventJSON returns the event as one JSON object with its kind as "type".

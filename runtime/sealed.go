@@ -5,9 +5,9 @@ import "slices"
 // redactedInput stands in a log for the arguments of a sealed operation.
 const redactedInput = `{"redacted":true}`
 
-// Discreet returns the entry as it may be recorded and shown: without what sealed
+// discreet returns the entry as it may be recorded and shown: without what sealed
 // operations were given, and gave.
-func (e Entry) Discreet() Entry {
+func (e Entry) discreet() Entry {
 	switch ev := e.Event.(type) {
 	case Answered:
 		if slices.ContainsFunc(ev.Calls, func(c ToolCall) bool { return c.Sealed }) {

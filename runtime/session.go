@@ -72,19 +72,19 @@ func (s *Session) Messages() []Message {
 	return s.messages[:len(s.messages):len(s.messages)]
 }
 
-// MaxInbox bounds the messages that wait for a session's next turn.
-const MaxInbox = 64
+// maxInbox bounds the messages that wait for a session's next turn.
+const maxInbox = 64
 
-// ErrInbox: as many messages wait in the session as may.
-var ErrInbox = fmt.Errorf("%d messages wait for the agent's next turn, as many as may", MaxInbox)
+// errInbox: as many messages wait in the session as may.
+var errInbox = fmt.Errorf("%d messages wait for the agent's next turn, as many as may", maxInbox)
 
 // Leave puts a message where the next turn hears it. It starts nothing.
 func (s *Session) Leave(ctx context.Context, now time.Time, msg Received) error {
 	s.mu.Lock()
 	waiting := len(s.heard)
 	s.mu.Unlock()
-	if waiting >= MaxInbox {
-		return ErrInbox
+	if waiting >= maxInbox {
+		return errInbox
 	}
 	return s.append(ctx, now, msg)
 }
@@ -96,7 +96,7 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 	if s.log != nil {
 		s.entries = s.entries[:0]
 		for i, ev := range events {
-			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.Discreet())
+			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.discreet())
 		}
 		err := s.log.Append(ctx, s.id, s.entries...)
 		clear(s.entries)

@@ -118,15 +118,15 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	return done
 }
 
-// ErrToolTimeout: a tool call took longer than the limit.
-var ErrToolTimeout = fault.New(fault.Timeout, "tool call timed out")
+// errToolTimeout: a tool call took longer than the limit.
+var errToolTimeout = fault.New(fault.Timeout, "tool call timed out")
 
 // invoke takes one call to the gate, within the time of a tool call.
 func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Invocation) (tools.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, r.late)
 	defer cancel()
 	res, err := r.gate.Invoke(ctx, auth, inv)
-	if err != nil && errors.Is(context.Cause(ctx), ErrToolTimeout) {
+	if err != nil && errors.Is(context.Cause(ctx), errToolTimeout) {
 		return res, context.Cause(ctx)
 	}
 	return res, err

@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	// ErrModelCalls: the turn used all its model calls without an answer.
-	ErrModelCalls = fault.New(fault.ModelCalls, "model call limit of the turn reached")
-	// ErrOutput: no answer fitted the agent's output schema.
-	ErrOutput = fault.New(fault.Output, "the answer does not fit the agent's output schema")
+	// errModelCalls: the turn used all its model calls without an answer.
+	errModelCalls = fault.New(fault.ModelCalls, "model call limit of the turn reached")
+	// errOutput: no answer fitted the agent's output schema.
+	errOutput = fault.New(fault.Output, "the answer does not fit the agent's output schema")
 	// ErrStopped: whoever listened to the turn stopped listening.
 	ErrStopped = fault.New(fault.Stopped, "turn stopped")
 )
@@ -111,7 +111,7 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 			return final, err
 		}
 		if rejected == t.opts.OutputTries {
-			return final, fmt.Errorf("%w after %d tries (limits.output_tries): %w", ErrOutput, rejected, reason)
+			return final, fmt.Errorf("%w after %d tries (limits.output_tries): %w", errOutput, rejected, reason)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (t *turn) request() *Request {
 // is the only place that asks a model.
 func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answered, error) {
 	if t.calls == t.opts.MaxModelCalls {
-		return Answered{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", ErrModelCalls, t.opts.MaxModelCalls)
+		return Answered{}, fmt.Errorf("%w (%d): raise limits.model_calls where a turn needs more", errModelCalls, t.opts.MaxModelCalls)
 	}
 	if err := t.session.flush(ctx); err != nil {
 		return Answered{}, err
@@ -283,7 +283,7 @@ func (t *turn) record(ctx context.Context, ev Event) error {
 	if err := t.session.append(ctx, t.opts.Now(), ev); err != nil {
 		return err
 	}
-	t.emit(Entry{Event: ev}.Discreet().Event)
+	t.emit(Entry{Event: ev}.discreet().Event)
 	if t.gone {
 		return ErrStopped
 	}

@@ -17,7 +17,7 @@ import (
 // value can do nothing.
 type Authority struct {
 	*lineage
-	trail Trail
+	trail trail
 	meter *Meter
 }
 
@@ -25,7 +25,7 @@ type Authority struct {
 type lineage struct {
 	mint   *Mint
 	owner  ucan.DID
-	chain  []Actor // the first caller first; the last one acts
+	chain  []actor // the first caller first; the last one acts
 	bound  Bound   // of the whole chain
 	proofs []*ucan.Link
 
@@ -40,16 +40,16 @@ type liveSet struct {
 	set   caps.Set
 }
 
-// Actor is one link of an authority: an agent, or a user in person.
-type Actor struct {
+// actor is one link of an authority: an agent, or a user in person.
+type actor struct {
 	Owner ucan.DID `json:"owner"`           // principal in whose namespace it acts
 	Agent Life     `json:"agent,omitempty"` // empty is the owner in person
 	Own   bool     `json:"own,omitempty"`   // it acts on its own: its callers bound nothing
 	Bound Bound    `json:"bound,omitzero"`  // narrowings, and the authors of stored programs that run for it
 }
 
-// Trail says where in the work of a venue a call belongs.
-type Trail struct {
+// trail says where in the work of a venue a call belongs.
+type trail struct {
 	Run     string   `json:"run,omitempty"`    // id of the run that makes the call
 	Parent  string   `json:"parent,omitempty"` // id of the run that started it
 	Session string   `json:"session,omitempty"`
@@ -70,7 +70,7 @@ type Mint struct {
 // User is the authority of owner in person: unrestricted within the own
 // namespace.
 func (m *Mint) User(owner ucan.DID) Authority {
-	return Authority{lineage: newLineage(m, owner, []Actor{{Owner: owner}}, nil)}
+	return Authority{lineage: newLineage(m, owner, []actor{{Owner: owner}}, nil)}
 }
 
 // Agent is the authority of an agent that acts as the principal owner, called by
@@ -79,10 +79,10 @@ func (m *Mint) Agent(owner ucan.DID, life Life) Authority {
 	if life == "" {
 		return Authority{}
 	}
-	return Authority{lineage: newLineage(m, owner, []Actor{{Owner: owner, Agent: life}}, nil)}
+	return Authority{lineage: newLineage(m, owner, []actor{{Owner: owner, Agent: life}}, nil)}
 }
 
-func newLineage(m *Mint, owner ucan.DID, chain []Actor, proofs []*ucan.Link) *lineage {
+func newLineage(m *Mint, owner ucan.DID, chain []actor, proofs []*ucan.Link) *lineage {
 	l := &lineage{mint: m, owner: owner, chain: chain, proofs: proofs}
 	for i := len(chain) - 1; i >= 0; i-- {
 		if a := chain[i]; a.Agent != "" {
@@ -96,7 +96,7 @@ func newLineage(m *Mint, owner ucan.DID, chain []Actor, proofs []*ucan.Link) *li
 }
 
 // nobody acts by the zero Authority.
-var nobody = &lineage{chain: []Actor{{}}}
+var nobody = &lineage{chain: []actor{{}}}
 
 func (a Authority) line() *lineage {
 	if a.lineage == nil {
@@ -165,7 +165,7 @@ func (l *lineage) live(ctx context.Context) (set caps.Set, epoch uint64) {
 }
 
 // derive returns the authority with another last link.
-func (a Authority) derive(change func(last *Actor)) Authority {
+func (a Authority) derive(change func(last *actor)) Authority {
 	if a.lineage == nil {
 		return a
 	}
@@ -181,18 +181,18 @@ func (a Authority) Narrow(set caps.Set) Authority {
 	if set.IsUnrestricted() {
 		return a
 	}
-	return a.derive(func(last *Actor) {
-		last.Bound = last.Bound.And(Bound{Within: []Narrow{{set, a.owner}}})
+	return a.derive(func(last *actor) {
+		last.Bound = last.Bound.And(Bound{Within: []narrow{{set, a.owner}}})
 	})
 }
 
-// WrittenBy returns the authority reduced to what the authors of a stored
+// writtenBy returns the authority reduced to what the authors of a stored
 // program may do.
-func (a Authority) WrittenBy(authors Bound) Authority {
+func (a Authority) writtenBy(authors Bound) Authority {
 	if authors.IsZero() {
 		return a
 	}
-	return a.derive(func(last *Actor) { last.Bound = last.Bound.And(authors) })
+	return a.derive(func(last *actor) { last.Bound = last.Bound.And(authors) })
 }
 
 // WithProofs returns the authority with tokens that the caller brought along,

@@ -14,11 +14,11 @@ import (
 // value bounds nothing: it is that of a user in person. It is plain data.
 type Bound struct {
 	Lives  []Life   `json:"lives,omitempty"`
-	Within []Narrow `json:"within,omitempty"`
+	Within []narrow `json:"within,omitempty"`
 }
 
-// Narrow is a set of capabilities as one principal writes them.
-type Narrow struct {
+// narrow is a set of capabilities as one principal writes them.
+type narrow struct {
 	Caps caps.Set `json:"caps"`
 	As   ucan.DID `json:"as"`
 }
@@ -40,7 +40,7 @@ func (b Bound) And(other Bound) Bound {
 	return out
 }
 
-func (n Narrow) equal(m Narrow) bool { return n.As == m.As && n.Caps.Equal(m.Caps) }
+func (n narrow) equal(m narrow) bool { return n.As == m.As && n.Caps.Equal(m.Caps) }
 
 // union returns what is in a or b, once.
 func union[T comparable](a, b []T) []T {
@@ -101,7 +101,7 @@ func (a Author) And(b Author) Author { return Author{a.Bound.And(b.Bound), union
 // agents hold.
 func (a Author) In(owner ucan.DID) Bound {
 	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
-		return a.Bound.And(Bound{Within: []Narrow{{caps.Set{}, owner}}})
+		return a.Bound.And(Bound{Within: []narrow{{caps.Set{}, owner}}})
 	}
 	return a.Bound
 }

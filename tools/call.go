@@ -61,7 +61,7 @@ func (c Call) Meter() *Meter { return c.Authority().meter }
 func (c Call) Again(ctx context.Context) error {
 	t := c.mine()
 	if !t.auth.valid(t.gate.mint) {
-		return ErrForeignAuthority
+		return errForeignAuthority
 	}
 	again := Ruling{auth: t.auth, op: t.op, call: t.call}
 	set, _ := again.auth.live(ctx)

@@ -14,7 +14,7 @@ import (
 // Bounds of what a call can bring.
 const (
 	MaxInput     = 4 << 20 // bytes of input
-	MaxReference = 1 << 10 // bytes of a reference to an operation
+	maxReference = 1 << 10 // bytes of a reference to an operation
 	MaxRequired  = 1 << 10 // requirements of one call
 )
 
@@ -49,7 +49,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 		return err
 	}
 	if r.op.bounded {
-		r.auth = r.auth.WrittenBy(r.op.authors)
+		r.auth = r.auth.writtenBy(r.op.authors)
 		set, r.epoch = r.auth.live(ctx)
 	}
 	if r.op.sealed && auth.trail.Inner {
@@ -60,7 +60,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 		return err
 	}
 	if len(r.call.needs) == 0 {
-		return fmt.Errorf("operation %s: %w", r.op.path, ErrNoRequirements)
+		return fmt.Errorf("operation %s: %w", r.op.path, errNoRequirements)
 	}
 	if n := len(r.call.needs); n > MaxRequired {
 		return &InputError{Operation: r.op.path, Err: fmt.Errorf("it requires %d things at once, at most %d: ask for less at a time", n, MaxRequired)}
@@ -110,11 +110,11 @@ func (g *Gate) direct(ctx context.Context, r *Ruling, set caps.Set) error {
 func (g *Gate) acceptable(ctx context.Context, auth Authority, inv Invocation) error {
 	switch {
 	case !auth.valid(g.mint):
-		return ErrForeignAuthority
+		return errForeignAuthority
 	case auth.trail.Depth >= g.opts.MaxDepth:
 		return fmt.Errorf("%w: at most %d deep", ErrTooDeep, g.opts.MaxDepth)
 	case len(inv.Input) > MaxInput:
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(inv.Input), MaxInput)
+		return fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, len(inv.Input), MaxInput)
 	}
 	return context.Cause(ctx)
 }
@@ -124,7 +124,7 @@ func (g *Gate) acceptable(ctx context.Context, auth Authority, inv Invocation) e
 // auth may neither run nor read, a [*caps.Denial].
 func (g *Gate) Resolve(ctx context.Context, auth Authority, reference string) (*Operation, error) {
 	if !auth.valid(g.mint) {
-		return nil, ErrForeignAuthority
+		return nil, errForeignAuthority
 	}
 	r := Ruling{auth: auth}
 	set, _ := auth.live(ctx)
@@ -157,7 +157,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 
 // ownOperation parses a reference to an operation that a user keeps below o/.
 func ownOperation(owner ucan.DID, reference string) (at caps.Resource, ok bool) {
-	if len(reference) > MaxReference {
+	if len(reference) > maxReference {
 		return at, false
 	}
 	at, err := caps.ParseResource(reference)

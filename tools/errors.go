@@ -8,18 +8,18 @@ import (
 )
 
 var (
-	// ErrNoRequirements: an operation without declared requirements cannot register.
-	ErrNoRequirements = fault.New(fault.NoRequirements, "it declares no requirements: give the abilities and resources that a call needs")
-	// ErrForeignAuthority: the authority was not made by this gate's mint.
-	ErrForeignAuthority = fault.New(fault.ForeignAuthority, "authority is not of this venue: use one that its own mint made")
+	// errNoRequirements: an operation without declared requirements cannot register.
+	errNoRequirements = fault.New(fault.NoRequirements, "it declares no requirements: give the abilities and resources that a call needs")
+	// errForeignAuthority: the authority was not made by this gate's mint.
+	errForeignAuthority = fault.New(fault.ForeignAuthority, "authority is not of this venue: use one that its own mint made")
 	// ErrTooDeep: calls that start calls reached the limit of call depth.
 	ErrTooDeep = fault.New(fault.TooDeep, "call depth limit reached: operations start operations too deeply (limits.call_depth)")
-	// ErrUnsettled: authority changed each time while the call was decided.
-	ErrUnsettled = fault.New(fault.Busy, "authority keeps changing while the call is decided, so it did not run: try again")
+	// errUnsettled: authority changed each time while the call was decided.
+	errUnsettled = fault.New(fault.Busy, "authority keeps changing while the call is decided, so it did not run: try again")
 	// ErrDirect: a sealed operation was asked for by another operation.
 	ErrDirect = fault.New(fault.DirectOnly, "answers direct calls only, no step, job or context entry: a secret would flow through records")
-	// ErrTooLarge: the input of a call is over the limit.
-	ErrTooLarge = fault.New(fault.TooLarge, "input is too large")
+	// errTooLarge: the input of a call is over the limit.
+	errTooLarge = fault.New(fault.TooLarge, "input is too large")
 )
 
 // InputError says that the input of a call cannot be used. It is not a denial:

@@ -92,7 +92,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	}
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
-	t.auth = t.auth.WrittenBy(r.op.authors)
+	t.auth = t.auth.writtenBy(r.op.authors)
 	if r.op.secrets {
 		t.opened = new(opened)
 	}
@@ -141,7 +141,7 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 			break
 		}
 		if try == maxTries {
-			return 0, ErrUnsettled
+			return 0, errUnsettled
 		}
 	}
 	if g.opts.Ledger == nil || err != nil && r.denial == nil && r.guard == nil {

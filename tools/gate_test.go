@@ -13,6 +13,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/toolstest"
 	"usher/ucan"
 )
@@ -147,8 +148,8 @@ func TestAuthorityOfAnotherGate(t *testing.T) {
 		"a mint of one's own": (&tools.Mint{}).User(owner(t, 1)),
 	} {
 		_, err := g.Invoke(t.Context(), auth, tools.Invocation{Operation: "test:write", Input: json.RawMessage(`{"path":"w/a"}`)})
-		if !errors.Is(err, tools.ErrForeignAuthority) {
-			t.Errorf("Invoke with %s authority: %v, want %v", name, err, tools.ErrForeignAuthority)
+		if fault.Of(err) != fault.ForeignAuthority {
+			t.Errorf("Invoke with %s authority: %v, want %v", name, err, fault.ForeignAuthority)
 		}
 	}
 	if len(wrote) != 0 {
@@ -161,8 +162,8 @@ func TestZeroCallCanDoNothing(t *testing.T) {
 		_, invoked := call.Invoke(t.Context(), "test:write", nil)
 		_, resolved := call.Resolve(t.Context(), "test:write")
 		for what, err := range map[string]error{"Invoke": invoked, "Resolve": resolved, "Again": call.Again(t.Context())} {
-			if !errors.Is(err, tools.ErrForeignAuthority) {
-				t.Errorf("%s of the zero Call: %v, want %v", what, err, tools.ErrForeignAuthority)
+			if fault.Of(err) != fault.ForeignAuthority {
+				t.Errorf("%s of the zero Call: %v, want %v", what, err, fault.ForeignAuthority)
 			}
 		}
 		if !call.Owner().IsZero() || call.Actor() != "" || !call.Caps().IsEmpty() || !call.Authority().Author().IsZero() {
@@ -211,8 +212,8 @@ func TestRequirementsThatComeOutEmptyRunNothing(t *testing.T) {
 		func(context.Context, tools.Call, pathInput) (any, error) { ran = true; return nil, nil })
 	g, mint := gate(t, nil, op)
 	_, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:none", Input: json.RawMessage(`{"path":"w/a"}`)})
-	if !errors.Is(err, tools.ErrNoRequirements) || ran {
-		t.Errorf("Invoke = %v, ran %v; want %v and nothing run", err, ran, tools.ErrNoRequirements)
+	if fault.Of(err) != fault.NoRequirements || ran {
+		t.Errorf("Invoke = %v, ran %v; want %v and nothing run", err, ran, fault.NoRequirements)
 	}
 }
 
@@ -369,8 +370,8 @@ func TestInputIsBounded(t *testing.T) {
 	var wrote []string
 	g, mint := gate(t, nil, writer(&wrote))
 	input := json.RawMessage(`{"path":"w/a","value":"` + strings.Repeat("x", tools.MaxInput) + `"}`)
-	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:write", Input: input}); !errors.Is(err, tools.ErrTooLarge) || len(wrote) > 0 {
-		t.Errorf("Invoke with %d bytes: %v, want %v", len(input), err, tools.ErrTooLarge)
+	if _, err := g.Invoke(t.Context(), mint.User(owner(t, 1)), tools.Invocation{Operation: "test:write", Input: input}); fault.Of(err) != fault.TooLarge || len(wrote) > 0 {
+		t.Errorf("Invoke with %d bytes: %v, want %v", len(input), err, fault.TooLarge)
 	}
 }
 

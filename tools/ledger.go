@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"usher/caps"
 	"usher/caps/value"
 )
 
@@ -42,7 +41,7 @@ type Entry struct {
 	Actor     string        `json:"actor,omitempty"`
 	Via       []string      `json:"via,omitempty"`
 	Operation string        `json:"operation"`
-	Needs     []Requirement `json:"needs"` // the first [MaxNeeds]; see Omitted
+	Needs     []Requirement `json:"needs"` // the first maxNeeds; see Omitted
 	Omitted   int           `json:"needsOmitted,omitempty"`
 	Verdict   string        `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
@@ -63,12 +62,12 @@ type Entry struct {
 
 // Bounds of an entry, so that it can always be written.
 const (
-	MaxNeeds  = 64
-	MaxReason = 4 << 10 // bytes of a reason or an error text
+	maxNeeds  = 64
+	maxReason = 4 << 10 // bytes of a reason or an error text
 )
 
-// Cut shortens a text to [MaxReason].
-func Cut(text string) string { return value.Cut(text, MaxReason) }
+// Cut shortens a text to maxReason.
+func Cut(text string) string { return value.Cut(text, maxReason) }
 
 // Requirement is one requirement of a call and the capability that met it.
 type Requirement struct {
@@ -84,27 +83,15 @@ type Requirement struct {
 	Proofs []string `json:"proofs,omitempty"`
 }
 
-// RequirementOf describes a decision.
-func RequirementOf(d caps.Decision) Requirement {
-	need := d.Request()
-	r := Requirement{Ability: string(need.Ability()), Resource: need.Target()}
-	if by, ok := d.By(); ok {
-		r.By = by.String()
-	} else if d.Allowed() {
-		r.By = "(unrestricted)"
-	}
-	return r
-}
-
 // shown picks the requirements for an entry: the one that was not met is among
 // them.
 func shown(rows []Requirement) (kept []Requirement, omitted int) {
-	if len(rows) <= MaxNeeds {
+	if len(rows) <= maxNeeds {
 		return rows, 0
 	}
-	kept = rows[:MaxNeeds]
-	if i := slices.IndexFunc(rows, func(r Requirement) bool { return r.Unmet }); i >= MaxNeeds {
-		kept = append(slices.Clone(rows[:MaxNeeds-1]), rows[i])
+	kept = rows[:maxNeeds]
+	if i := slices.IndexFunc(rows, func(r Requirement) bool { return r.Unmet }); i >= maxNeeds {
+		kept = append(slices.Clone(rows[:maxNeeds-1]), rows[i])
 	}
 	return kept, len(rows) - len(kept)
 }

@@ -162,7 +162,7 @@ const maxInputWeight = 64 << 20
 // validate checks the input against its schema, at the expense of the meter.
 func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *Meter) error {
 	if len(input) > maxInputWeight/value.MaxRatio && value.Weight(input) > maxInputWeight {
-		return fmt.Errorf("%w: it would take more than %d MiB of memory: send larger values, or fewer of them", ErrTooLarge, maxInputWeight>>20)
+		return fmt.Errorf("%w: it would take more than %d MiB of memory: send larger values, or fewer of them", errTooLarge, maxInputWeight>>20)
 	}
 	s, err := o.made()
 	if err != nil || s.input == nil {
@@ -230,7 +230,7 @@ func New[In, Out any](
 ) *Operation {
 	o := &Operation{name: name, description: description}
 	if needs == nil {
-		o.fault = ErrNoRequirements
+		o.fault = errNoRequirements
 		return o
 	}
 	if run == nil {
@@ -293,9 +293,7 @@ func probe[In any](needs func(In) []caps.Request) (groups [][]caps.Scope) {
 // orchestration, or a tool that a configuration declares.
 type Definition struct {
 	// Path names the operation in decisions, for example "o/ap-pipeline".
-	Path string
-	// ToolName is the name for models; empty derives it from Path.
-	ToolName    string
+	Path        string
 	Description string
 	// Input and Output are JSON Schemas; nil takes any object and any value.
 	Input, Output *schema.Schema
@@ -303,8 +301,8 @@ type Definition struct {
 	Needs func(input json.RawMessage) []caps.Request
 	// Scopes declares the requirements as [Within] does, one group each.
 	Scopes [][]caps.Scope
-	// ReadOnly and Exclusive are the options of these names.
-	ReadOnly, Exclusive bool
+	// Exclusive is the option of this name.
+	Exclusive bool
 	// Starts is that of [Starting]; nil for an operation that starts nothing.
 	Starts func(input json.RawMessage) []Invocation
 	// Authors are who wrote a stored program: it does at most what they may do
@@ -316,13 +314,10 @@ type Definition struct {
 
 // Define makes an operation from d; see [New] for operations known beforehand.
 func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: d.ToolName, description: d.Description, groups: d.Scopes, readOnly: d.ReadOnly, exclusive: d.Exclusive, starts: d.Starts, authors: d.Authors}
-	if o.toolName == "" {
-		o.toolName = toolName(d.Path)
-	}
+	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, starts: d.Starts, authors: d.Authors}
 	switch {
 	case d.Needs == nil:
-		o.fault = ErrNoRequirements
+		o.fault = errNoRequirements
 	case d.Run == nil:
 		o.fault = errors.New("it has no handler")
 	}

@@ -114,7 +114,7 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 	if op := known.direct[reference]; op != nil {
 		return op, nil
 	}
-	if len(reference) > MaxReference {
+	if len(reference) > maxReference {
 		return nil, &NotFoundError{Reference: reference}
 	}
 	if path, _, err := names(reference); err == nil && known.byPath[path] != nil {

@@ -69,8 +69,13 @@ func (r *Ruling) Requirements() []Requirement {
 	rows := make([]Requirement, len(r.found))
 	for i := range r.found {
 		f := &r.found[i]
-		rows[i] = RequirementOf(f.Decision)
-		rows[i].Unmet, rows[i].Proofs = f.unmet, f.proofs
+		need := f.Request()
+		rows[i] = Requirement{Ability: string(need.Ability()), Resource: need.Target(), Unmet: f.unmet, Proofs: f.proofs}
+		if by, ok := f.By(); ok {
+			rows[i].By = by.String()
+		} else if f.Allowed() {
+			rows[i].By = "(unrestricted)"
+		}
 	}
 	return rows
 }

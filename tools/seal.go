@@ -14,8 +14,8 @@ import (
 	"usher/ucan"
 )
 
-// ErrSealBroken: a stored authority is not one that this venue sealed.
-var ErrSealBroken = errors.New("the seal of a stored authority is broken: this venue did not store it as it is")
+// errSealBroken: a stored authority is not one that this venue sealed.
+var errSealBroken = errors.New("the seal of a stored authority is broken: this venue did not store it as it is")
 
 type sealedJSON struct {
 	Authority json.RawMessage `json:"authority"`
@@ -25,17 +25,17 @@ type sealedJSON struct {
 type authorityJSON struct {
 	Lineage struct {
 		Owner  ucan.DID `json:"owner"`
-		Chain  []Actor  `json:"chain"`
+		Chain  []actor  `json:"chain"`
 		Proofs []string `json:"proofs,omitempty"`
 	} `json:"lineage"`
-	Trail Trail    `json:"trail,omitzero"`
+	Trail trail    `json:"trail,omitzero"`
 	Spent *Amounts `json:"spent,omitempty"`
 }
 
 // MarshalJSON writes the authority under the seal of its mint, for [Mint.Open].
 func (a Authority) MarshalJSON() ([]byte, error) {
 	if a.line().mint == nil {
-		return nil, fmt.Errorf("store authority: %w", ErrForeignAuthority)
+		return nil, fmt.Errorf("store authority: %w", errForeignAuthority)
 	}
 	lineage, err := a.encoded()
 	if err != nil {
@@ -95,15 +95,15 @@ func (m *Mint) seal(raw []byte) []byte {
 func (m *Mint) Open(stored []byte) (Authority, error) {
 	var sealed sealedJSON
 	if err := json.Unmarshal(stored, &sealed); err != nil || len(m.key) == 0 || !hmac.Equal(sealed.Seal, m.seal(sealed.Authority)) {
-		return Authority{}, ErrSealBroken
+		return Authority{}, errSealBroken
 	}
 	var in authorityJSON
 	if err := json.Unmarshal(sealed.Authority, &in); err != nil {
 		return Authority{}, fmt.Errorf("open authority: %w", err)
 	}
 	from := in.Lineage
-	if from.Owner.IsZero() || len(from.Chain) == 0 || slices.ContainsFunc(from.Chain, func(a Actor) bool { return a.Owner.IsZero() }) {
-		return Authority{}, ErrSealBroken
+	if from.Owner.IsZero() || len(from.Chain) == 0 || slices.ContainsFunc(from.Chain, func(a actor) bool { return a.Owner.IsZero() }) {
+		return Authority{}, errSealBroken
 	}
 	var proofs []*ucan.Link
 	for _, text := range from.Proofs {

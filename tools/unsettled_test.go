@@ -2,12 +2,12 @@ package tools_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/ucan"
 )
 
@@ -30,11 +30,11 @@ func (r *restless) Live(context.Context, tools.Life) (caps.Set, ucan.DID) {
 func TestAnAuthorityThatKeepsChanging(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changes int64
-		want    error
+		want    fault.Code
 		runs    int
 	}{
 		"settles":       {changes: 6, runs: 1},
-		"never settles": {changes: 1 << 60, want: tools.ErrUnsettled},
+		"never settles": {changes: 1 << 60, want: fault.Busy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wrote []string
@@ -45,7 +45,7 @@ func TestAnAuthorityThatKeepsChanging(t *testing.T) {
 			me := owner(t, 1)
 			g, mint := tools.NewGate(registry, &tools.GateOptions{Ledger: ledger, Lives: &restless{owner: me, changes: tc.changes}})
 			_, err := g.Invoke(t.Context(), mint.Agent(me, tools.NewLife(me, "a", "1")), tools.Invocation{Operation: "test:write", Input: []byte(`{"path":"w/a"}`)})
-			if !errors.Is(err, tc.want) || len(wrote) != tc.runs || len(ledger.entries) != tc.runs {
+			if fault.Of(err) != tc.want || len(wrote) != tc.runs || len(ledger.entries) != tc.runs {
 				t.Errorf("Invoke = %v with %d writes and %d rows, want %v and %d of each", err, len(wrote), len(ledger.entries), tc.want, tc.runs)
 			}
 		})

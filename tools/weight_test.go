@@ -9,6 +9,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/toolstest"
 )
 
@@ -32,8 +33,8 @@ func TestHeavyInputIsRefused(t *testing.T) {
 	if _, err := g.Invoke(t.Context(), user, tools.Invocation{Operation: "test:take", Input: light}); err != nil || ran != 1 {
 		t.Errorf("a long text: %v", err)
 	}
-	if _, err := g.Invoke(t.Context(), user, tools.Invocation{Operation: "test:take", Input: heavy}); !errors.Is(err, tools.ErrTooLarge) || ran != 1 {
-		t.Errorf("a million values: %v, want %v", err, tools.ErrTooLarge)
+	if _, err := g.Invoke(t.Context(), user, tools.Invocation{Operation: "test:take", Input: heavy}); fault.Of(err) != fault.TooLarge || ran != 1 {
+		t.Errorf("a million values: %v, want %v", err, fault.TooLarge)
 	}
 	_, err := g.Invoke(t.Context(), nobody, tools.Invocation{Operation: "test:take", Input: heavy})
 	if _, denied := errors.AsType[*caps.Denial](err); !denied {

@@ -24,7 +24,7 @@ const (
 	abilityKey    = attribute.Key("usher.requirement.ability")
 	resourceKey   = attribute.Key("usher.requirement.resource")
 	capabilityKey = attribute.Key("usher.requirement.capability") // "(unmet)" where none is held
-	omittedKey    = attribute.Key("usher.requirements.omitted")   // those after the first [tools.MaxNeeds]
+	omittedKey    = attribute.Key("usher.requirements.omitted")   // those beyond what an entry holds
 	proofsKey     = attribute.Key("usher.proofs")                 // CIDs of the delegations that were used
 	reasonKey     = attribute.Key("usher.reason")                 // of a denial
 )
