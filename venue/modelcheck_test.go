@@ -43,9 +43,9 @@ func TestLintFindsWrongSettings(t *testing.T) {
 		{"a secret of the venue", `{a: {provider: openai, model: m, key: secret:ANY}}`, nil},
 		{"several", `{a: {provider: openai, model: m, temprature: 1, seed: x, retry: {triess: 3, first: 5}}}`, []string{
 			`1:54: error: model a: provider openai has no setting "temprature": did you mean temperature?`,
-			`1:63: error: model a: seed: expected a whole number, got text`,
-			`1:82: error: model a: retry has no setting "triess": did you mean tries?`,
-			`1:92: error: model a: retry.first: expected a duration above 0, for example 90s or 5m, got 5`,
+			`1:63: error: model a: seed is text: write a whole number`,
+			`1:82: error: model a: retry: unknown key "triess" in retry: did you mean "tries"?`,
+			`1:92: error: model a: retry: first is 5: write a time with its unit, for example first: 30s`,
 		}},
 		{"out of range", `{a: {provider: openai, model: m, key: env:USHER_TEST_KEY, temperature: 9}}`, []string{`1:80: error: model a: temperature is 9: use 0 to 2`}},
 		{"no key", `{a: {provider: openai, model: m}, b: {provider: anthropic, model: m}}`, []string{
@@ -74,8 +74,8 @@ func TestLintFindsWrongSettings(t *testing.T) {
 		}},
 		{"a built-in provider without settings", `{a: {provider: offline, x: 1}}`, []string{`1:36: error: model a: provider offline takes no setting "x": remove it`}},
 		{"a budget without a price", `{a: {provider: offline, budget: {money: 2}}}`, []string{`1:41: error: model a: budget in money needs to know what the model costs: add price beside budget`}},
-		{"half a price", `{a: {provider: offline, budget: {money: 2}, price: {input: 1}}}`, []string{`1:60: error: model a: price needs input and output, for a million tokens`}},
-		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window: expected a whole number above 0, got 0`}},
+		{"half a price", `{a: {provider: offline, budget: {money: 2}, price: {input: 1}}}`, []string{`1:60: error: model a: price: price lacks "output": write for example output: 2`}},
+		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window is 0: write a whole number above 0`}},
 		{"record and replay", `{a: {provider: offline, record: x, replay: y}}`, []string{`1:41: error: model a: record and replay exclude each other: remove one`}},
 		{"an unknown fallback", `{a: {provider: offline, fallback: smal}, small: {provider: offline}}`, []string{`1:43: error: model a: fallback: there is no model "smal": did you mean "small"?`}},
 		{"a fault of the fallback", `{a: {provider: offline, fallback: b}, b: {provider: offline, x: 1}}`, []string{`1:73: error: model b: provider offline takes no setting "x": remove it`}},
@@ -113,10 +113,10 @@ func TestOpenSaysWhereASettingIsWrong(t *testing.T) {
 		_ = v.Close()
 	}
 	fault, ok := errors.AsType[*config.Finding](err)
-	if !ok || fault.Line != 2 || fault.Column != 41 || fault.Message != "model a: seed: expected a whole number, got text" {
+	if !ok || fault.Line != 2 || fault.Column != 41 || fault.Message != "model a: seed is text: write a whole number" {
 		t.Errorf("Open: %v, want the place of seed", err)
 	}
-	if _, ok := errors.AsType[*runtime.SettingError](err); !ok || !strings.Contains(err.Error(), "usher.yaml:2:57: model a: temperature: expected") {
+	if _, ok := errors.AsType[*runtime.SettingError](err); !ok || !strings.Contains(err.Error(), "usher.yaml:2:57: model a: temperature is text") {
 		t.Errorf("Open: %v, want the place of temperature too", err)
 	}
 }

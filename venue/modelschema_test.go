@@ -56,7 +56,7 @@ func TestTheSchemaOfModelsIsLint(t *testing.T) {
 		{"provider: offline, retry: {}, cache: {}", true},
 		{"provider: offline, retry: {tries: 4, first: 500ms, max: 30s, max_retry_after: 1m}, cache: {max_entries: 1, ttl: 1h}", true},
 		{"provider: offline, rate_limit: {per_minute: 60, burst: 5, concurrent: 4}, timeouts: {first_chunk: 1s, between: 1s, total: 1s}", true},
-		{"provider: offline, price: {input: 0.25, output: '2', cache_read: 0, cache_write: 3.75}, budget: {calls: 1, tokens: 1, money: 2.50}", true},
+		{"provider: offline, price: {input: 0.25, output: 2, cache_read: 0, cache_write: 3.75}, budget: {calls: 1, tokens: 1, money: 2.50}", true},
 		{"provider: offline, fallback: b", true},
 		{"provider: offline, fallback: [b]", true},
 

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 
@@ -42,18 +41,15 @@ func (*Options) Refine(s *jsonschema.Schema) {
 // thinkingBudget is how many tokens a model may think, or [Adaptive].
 type thinkingBudget int
 
-var _ endpoint.Setter = (*thinkingBudget)(nil)
-
-// Set takes a number above 0, or the word adaptive.
-func (b *thinkingBudget) Set(value any) error {
-	if value == "adaptive" {
+// UnmarshalJSON reads a number above 0, or the word adaptive.
+func (b *thinkingBudget) UnmarshalJSON(raw []byte) error {
+	if string(raw) == `"adaptive"` {
 		*b = Adaptive
 		return nil
 	}
-	written, _ := json.Marshal(value) // what is no JSON is no number either
-	n, err := strconv.Atoi(string(written))
+	n, err := strconv.Atoi(string(raw))
 	if err != nil || n < 1 {
-		return endpoint.Wrong(value, "a number of tokens, or adaptive")
+		return errors.New("write a number of tokens, or adaptive")
 	}
 	*b = thinkingBudget(n)
 	return nil

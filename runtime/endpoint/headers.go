@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,26 +16,25 @@ import (
 // referred to, or stands under a name such as Authorization or X-Api-Key.
 type Headers map[string]Secret
 
-var _ Setter = (*Headers)(nil)
-
-// Set takes headers by name.
-func (h *Headers) Set(value any) error {
-	set, ok := value.(map[string]any)
-	if !ok {
-		return Wrong(value, "headers by name, for example {X-Title: Usher}")
+// UnmarshalJSON reads headers by name.
+func (h *Headers) UnmarshalJSON(raw []byte) error {
+	var set map[string]json.RawMessage
+	if json.Unmarshal(raw, &set) != nil {
+		return errors.New("write headers by name, for example {X-Title: Usher}")
 	}
 	*h = make(Headers)
 	seen := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		text, ok := set[name].(string)
+		var text string
+		none := set[name][0] != '"' || json.Unmarshal(set[name], &text) != nil
 		secret, lower := Secret(text), strings.ToLower(name)
 		switch {
 		case seen[lower]:
 			return fmt.Errorf("%s stands there twice, in different spellings: remove one", name)
-		case !ok:
-			return fmt.Errorf("%s: %w", name, Wrong(set[name], "text (put it into quotes)"))
+		case none:
+			return fmt.Errorf("%s: write text (put it into quotes)", name)
 		case holdsKey(name):
-			if err := secret.Set(text); err != nil {
+			if err := secret.UnmarshalJSON(set[name]); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -29,6 +30,16 @@ func TestVariable(t *testing.T) {
 	}
 }
 
+// quoted is a value as JSON.
+func quoted(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 // A key that stands there itself is told from all else that may be wrong with
 // it, and is not shown.
 func TestLiteralKeys(t *testing.T) {
@@ -39,10 +50,10 @@ func TestLiteralKeys(t *testing.T) {
 		{"sk-literal", "a key does not belong into a configuration: ", true},
 		{"$ecret-literal", "a key does not belong into a configuration: ", true},
 		{"$USHER_TEST_NONE", "a variable of the environment is not named like this here: write env:USHER_TEST_NONE", true},
-		{"", "expected env:NAME", false},
+		{"", "write env:NAME, file:PATH or secret:NAME", false},
 	} {
 		key := Secret("before")
-		err := key.Set(tt.text)
+		err := key.UnmarshalJSON(quoted(t, tt.text))
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "literal") {
 			t.Errorf("key %s: %v, want %s", tt.text, err, tt.want)
 		}

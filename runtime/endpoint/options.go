@@ -27,7 +27,7 @@ type Options struct {
 	TopP        *float64 `json:"top_p" jsonschema:"Share of the likeliest tokens to choose from."`
 
 	NoStream Off           `json:"stream" jsonschema:"false asks for the answer in one piece. Default: true."`
-	Timeout  time.Duration `json:"timeout" jsonschema:"Of one request with its answer. Default: 5m."`
+	Timeout  time.Duration `json:"timeout" example:"5m" jsonschema:"Of one request with its answer. Default: 5m."`
 
 	// Transport carries the requests; nil is one of the model's own, which for an
 	// http address connects to this machine alone unless AllowHTTP is set.

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,7 +26,6 @@ type Secret string
 var (
 	_ fmt.Formatter  = Secret("")
 	_ slog.LogValuer = Secret("")
-	_ Setter         = (*Secret)(nil)
 )
 
 // Format prints [redacted].
@@ -61,12 +61,13 @@ type LiteralError struct{ text string }
 
 func (e *LiteralError) Error() string { return e.text }
 
-// Set takes a reference. Text that is none is a [LiteralError].
-func (s *Secret) Set(value any) error {
-	text, _ := value.(string)
+// UnmarshalJSON reads a reference. Text that is none is a [LiteralError].
+func (s *Secret) UnmarshalJSON(raw []byte) error {
+	var text string
+	_ = json.Unmarshal(raw, &text) // what is no text is no reference
 	switch name := Variable(text); {
 	case text == "":
-		return Wrong(value, references)
+		return errors.New("write " + references)
 	case name != "":
 		return &LiteralError{"a variable of the environment is not named like this here: write " + inEnvironment + name}
 	case !reference.MatchString(text):

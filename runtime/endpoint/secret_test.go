@@ -42,7 +42,7 @@ type written struct {
 func (w *written) read(t *testing.T) (string, error) {
 	t.Helper()
 	var key Secret
-	if err := key.Set(w.ref); err != nil {
+	if err := key.UnmarshalJSON(quoted(t, w.ref)); err != nil {
 		return "", err
 	}
 	return SecretsOf(w.cfg)(t.Context(), KeySetting, string(key))
@@ -84,7 +84,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for _, value := range []any{"", nil, []any{testKey}} {
-		if err := new(Secret).Set(value); err == nil || !strings.Contains(err.Error(), "expected env:NAME, file:PATH or secret:NAME, got ") {
+		if err := new(Secret).UnmarshalJSON(quoted(t, value)); err == nil || err.Error() != "write env:NAME, file:PATH or secret:NAME" {
 			t.Errorf("key %v: %v", value, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSecretDoesNotPrint(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	var h Headers
-	if err := h.Set(map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"}); err != nil {
+	if err := h.UnmarshalJSON(quoted(t, map[string]any{"X-Title": "Usher", "Authorization": "env:USHER_TEST_KEY", "X-Gateway": "secret:openai"})); err != nil {
 		t.Fatal(err)
 	}
 	if len(h) != 3 || h["X-Title"] != "Usher" || h["Authorization"] != "env:USHER_TEST_KEY" || h["X-Gateway"] != "secret:openai" {
@@ -134,12 +134,12 @@ func TestHeaders(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"a: b", "expected headers by name, for example {X-Title: Usher}, got text"},
-		{map[string]any{"X-A": 1}, "X-A: expected text (put it into quotes), got 1"},
+		{"a: b", "write headers by name, for example {X-Title: Usher}"},
+		{map[string]any{"X-A": 1}, "X-A: write text (put it into quotes)"},
 		{map[string]any{"X-A": "1", "x-a": "2"}, "x-a stands there twice, in different spellings: remove one"},
 		{map[string]any{"X-Auth-Token": testKey}, "X-Auth-Token: a key does not belong into a configuration"},
 	} {
-		if err := h.Set(tt.value); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testKey) {
+		if err := h.UnmarshalJSON(quoted(t, tt.value)); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), testKey) {
 			t.Errorf("headers %v: %v, want %s", tt.value, err, tt.want)
 		}
 	}
@@ -267,7 +267,7 @@ func TestWhichHeadersAreTaken(t *testing.T) {
 		"Authorization", "proxy-authorization", "X-API-Key", "ApiKey", "X-Auth-Token", "Client-Secret", "Set-Cookie", "X-Password",
 	} {
 		var h Headers
-		err := h.Set(map[string]any{name: "literal"})
+		err := h.UnmarshalJSON(quoted(t, map[string]any{name: "literal"}))
 		if err == nil || strings.Contains(err.Error(), "literal") || len(h) > 0 {
 			t.Errorf("%s is taken as text: %v", name, err)
 		}

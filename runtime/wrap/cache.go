@@ -12,7 +12,7 @@ import (
 // CacheOptions adjusts [Cache]. The zero value is valid.
 type CacheOptions struct {
 	MaxEntries int           `json:"max_entries" jsonschema:"Answers that are kept, the longest unused go first. Default: 1000."`
-	TTL        time.Duration `json:"ttl" jsonschema:"How long an answer is kept. Default: as long as there is room."`
+	TTL        time.Duration `json:"ttl" example:"30s" jsonschema:"How long an answer is kept. Default: as long as there is room."`
 }
 
 // maxKept bounds an answer that is kept: bytes.

@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -132,8 +133,9 @@ func replays(m runtime.Model) bool {
 // wrong with them is for [Compose] to tell.
 func Fallbacks(settings map[string]any) []string {
 	var next names
-	if settings[settingFallback] != nil {
-		_ = next.Set(settings[settingFallback])
+	raw, err := json.Marshal(settings[settingFallback])
+	if err == nil {
+		_ = next.UnmarshalJSON(raw)
 	}
 	return next
 }

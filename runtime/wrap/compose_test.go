@@ -38,30 +38,30 @@ func TestComposeErrors(t *testing.T) {
 		in   settings
 		want string
 	}{
-		{"misspelt key", settings{"retry": settings{"triess": number("3")}}, `model default: retry has no setting "triess": did you mean tries?`},
-		{"foreign key", settings{"timeouts": settings{"whole_conversation": "3s"}}, `model default: timeouts has no setting "whole_conversation": its settings are between, first_chunk and total`},
-		{"no unit", settings{"timeouts": settings{"total": number("30")}}, `model default: timeouts.total: expected a duration above 0, for example 90s or 5m, got 30`},
-		{"negative time", settings{"timeouts": settings{"total": "-1s"}}, `model default: timeouts.total: expected a duration above 0, for example 90s or 5m, got text`},
-		{"empty section", settings{"rate_limit": settings{}}, `model default: rate_limit: is empty: fill it in or remove it`},
-		{"null section", settings{"retry": nil}, `model default: retry: expected settings by name, true or false, got nothing`},
-		{"no mapping", settings{"budget": number("3")}, `model default: budget: expected settings by name, got 3`},
-		{"fraction", settings{"rate_limit": settings{"per_minute": number("1.5")}}, `model default: rate_limit.per_minute: expected a whole number above 0, got 1.5`},
-		{"zero is not unlimited", settings{"budget": settings{"calls": number("0")}}, `model default: budget.calls: expected a whole number above 0, got 0`},
-		{"no money", settings{"budget": settings{"money": number("0.00")}}, `model default: budget.money: expected an amount above 0; leave it out for no limit`},
-		{"money too fine", settings{"budget": settings{"money": number("0.0000001")}}, `model default: budget.money: expected an amount such as 2.50, with at most six decimals, got 0.0000001`},
+		{"misspelt key", settings{"retry": settings{"triess": number("3")}}, `model default: retry: unknown key "triess" in retry: did you mean "tries"?`},
+		{"foreign key", settings{"timeouts": settings{"whole_conversation": "3s"}}, `model default: timeouts: unknown key "whole_conversation" in timeouts: the keys are first_chunk, between, total`},
+		{"no unit", settings{"timeouts": settings{"total": number("30")}}, `model default: timeouts: total is 30: write a time with its unit, for example total: 30s`},
+		{"negative time", settings{"timeouts": settings{"total": "-1s"}}, `model default: timeouts: total is text: write a time with its unit, for example total: 30s`},
+		{"empty section", settings{"rate_limit": settings{}}, `model default: rate_limit is empty: write for example rate_limit: {per_minute: 60}, or leave it out`},
+		{"null section", settings{"retry": nil}, `model default: retry is null here: write an object`},
+		{"no mapping", settings{"budget": number("3")}, `model default: budget is a number here: write an object, for example {tokens: 1000000}`},
+		{"fraction", settings{"rate_limit": settings{"per_minute": number("1.5")}}, `model default: rate_limit: per_minute is 1.5: write a whole number above 0`},
+		{"zero is not unlimited", settings{"budget": settings{"calls": number("0")}}, `model default: budget: calls is 0: write a whole number above 0, for example calls: 20`},
+		{"no money", settings{"budget": settings{"money": number("0.00")}}, `model default: budget: money is 0.00: write an amount above 0, for example money: 0.50`},
+		{"money too fine", settings{"budget": settings{"money": number("0.0000001")}}, `model default: budget: money: 0.0000001 has 7 decimal places: write at most 6`},
 		{"money without a price", settings{"budget": settings{"money": number("2")}}, `model default: budget in money needs to know what the model costs: add price beside budget`},
 		{"money without the fallback's price", settings{"fallback": "small", "budget": settings{"money": number("2")}, "price": settings{"input": number("1"), "output": number("2")}}, `model default: budget: money needs a price of small too, which fallback names: add price to that model`},
-		{"half a price", settings{"price": settings{"input": number("1")}}, `model default: price needs input and output, for a million tokens`},
-		{"prices among the limits", settings{"budget": settings{"prices": settings{}}}, `model default: budget has no setting "prices"`},
-		{"no price", settings{"price": settings{}}, `model default: price: is empty: fill it in or remove it`},
-		{"no window", settings{"window": number("0")}, `model default: window: expected a whole number above 0, got 0`},
+		{"half a price", settings{"price": settings{"input": number("1")}}, `model default: price: price lacks "output": write for example output: 2`},
+		{"prices among the limits", settings{"budget": settings{"prices": settings{}}}, `model default: budget: unknown key "prices" in budget: the keys are calls, tokens, money`},
+		{"no price", settings{"price": settings{}}, `model default: price: price lacks "input": write for example input: 0.25`},
+		{"no window", settings{"window": number("0")}, `model default: window is 0: write a whole number above 0`},
 		{"burst alone", settings{"rate_limit": settings{"burst": number("3")}}, `model default: rate_limit needs per_minute beside burst`},
 		{"unknown fallback", settings{"fallback": "smal"}, `model default: fallback: there is no model "smal": did you mean "small"?`},
 		{"empty fallback", settings{"fallback": []any{}}, `model default: fallback: the list is empty: name a model or remove it`},
 		{"fallback twice", settings{"fallback": []any{"small", "small"}}, `model default: fallback: small is named twice: remove one`},
-		{"fallback is no name", settings{"fallback": true}, `model default: fallback: expected a model's name or a list of names, got true or false`},
+		{"fallback is no name", settings{"fallback": true}, `model default: fallback: write a model's name or a list of names`},
 		{"record and replay", settings{"record": "a", "replay": "b"}, `model default: record and replay exclude each other: remove one`},
-		{"no file", settings{"record": true}, `model default: record: expected text that is not empty (put it into quotes), got true or false`},
+		{"no file", settings{"record": true}, `model default: record is a boolean: in quotes it is text, record: "true"`},
 		{"replay of what is no cassette", settings{"replay": t.TempDir()}, `is a directory`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRestIsTheProviders(t *testing.T) {
 func TestComposeOrder(t *testing.T) {
 	busy := act{err: outage{text: "busy", temporary: true}}
 	hi := act{chunks: append(say("hi"), used(999_996, 1))}
-	price := settings{"input": number("2.50"), "output": "10"}
+	price := settings{"input": number("2.50"), "output": number("10")}
 	for _, tc := range []struct {
 		name     string
 		in       settings
@@ -104,7 +104,7 @@ func TestComposeOrder(t *testing.T) {
 		{name: "fallback after all tries", in: settings{"retry": settings{"tries": number("3")}, "fallback": "small"}, acts: []act{busy}, small: hi, asks: 1, calls: 3, smalls: 1, lastText: "hi"},
 		{name: "the budget bounds the fallback", in: settings{"fallback": []any{"small"}, "budget": settings{"calls": number("3")}}, acts: []act{{err: errPlain}}, small: hi, asks: 3, calls: 2, smalls: 1, last: `budget "model default" is spent: 3 of 3 calls`},
 		{name: "kept answers cost nothing", in: settings{"cache": settings{"ttl": "1h", "max_entries": number("3")}, "price": price, "budget": settings{"money": number("1.25")}}, acts: []act{hi}, asks: 4, calls: 1, lastText: "hi"},
-		{name: "money", in: settings{"price": price, "budget": settings{"money": "2.51"}}, acts: []act{hi}, asks: 4, calls: 2, last: `budget "model default" is spent: 5.00 of 2.51 money`},
+		{name: "money", in: settings{"price": price, "budget": settings{"money": number("2.51")}}, acts: []act{hi}, asks: 4, calls: 2, last: `budget "model default" is spent: 5.00 of 2.51 money`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestComposePrices(t *testing.T) {
 		price settings
 		want  int64
 	}{
-		{"the cache costs what input does", settings{"input": number("2.50"), "output": "10"}, 2_500_000 + 1_000_000},
+		{"the cache costs what input does", settings{"input": number("2.50"), "output": number("10")}, 2_500_000 + 1_000_000},
 		{"or what it costs", settings{"input": number("2.50"), "output": number("10"), "cache_read": number("0.25"), "cache_write": number("3.125")}, 1_000_000 + 100_000 + 625_000 + 1_000_000},
 		{"or nothing", settings{"input": number("2.50"), "output": number("10"), "cache_read": number("0"), "cache_write": number("0")}, 1_000_000 + 1_000_000},
 	} {

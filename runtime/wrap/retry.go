@@ -16,9 +16,9 @@ import (
 // RetryOptions adjusts [Retry]. The zero value is valid.
 type RetryOptions struct {
 	Tries         int            `json:"tries" jsonschema:"Calls in all, the first included. Default: 4."`
-	First         time.Duration  `json:"first" jsonschema:"Wait after the first failure, doubled after each more. Default: 500ms."`
-	Max           time.Duration  `json:"max" jsonschema:"Longest wait where the server names none. Default: 30s."`
-	MaxRetryAfter time.Duration  `json:"max_retry_after" jsonschema:"Longest wait that a server may ask for; when it asks for more, the call fails. Default: 60s."`
+	First         time.Duration  `json:"first" example:"30s" jsonschema:"Wait after the first failure, doubled after each more. Default: 500ms."`
+	Max           time.Duration  `json:"max" example:"30s" jsonschema:"Longest wait where the server names none. Default: 30s."`
+	MaxRetryAfter time.Duration  `json:"max_retry_after" example:"30s" jsonschema:"Longest wait that a server may ask for; when it asks for more, the call fails. Default: 60s."`
 	Rand          func() float64 `json:"-"` // in [0,1): spreads a wait between half and one and a half of it; nil is math/rand/v2
 }
 

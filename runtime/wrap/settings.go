@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,12 +27,12 @@ const (
 // empty is not asked for.
 type Settings struct {
 	Window    int             `json:"window" jsonschema:"Tokens of a request and its answer. Near it, the agent's own model sums up the older turns."`
-	Price     *price          `json:"price" form:"price" required:"*" jsonschema:"What a million tokens cost, in the currency of all prices and budgets: {input: 0.25, output: 2}."`
+	Price     *price          `json:"price" form:"price" example:"{'input': 0.25, 'output': 2}" jsonschema:"What a million tokens cost, in the currency of all prices and budgets: {input: 0.25, output: 2}."`
 	Retry     *RetryOptions   `json:"retry" form:"retry" on:"true" jsonschema:"Calls that failed for now are made again, at a time that the server may name. true takes the defaults."`
 	Fallback  names           `json:"fallback" jsonschema:"A model, or a list, to ask when this one fails."`
-	RateLimit *LimitOptions   `json:"rate_limit" form:"rate_limit" required:"*" jsonschema:"Calls wait their turn."`
-	Timeouts  *TimeoutOptions `json:"timeouts" form:"timeouts" required:"*" jsonschema:"How long an answer may take."`
-	Budget    *spend.Limits   `json:"budget" form:"budget" required:"*" jsonschema:"What this model may spend as long as the process runs. What is left out has no limit. Those of agents are their budgets."`
+	RateLimit *LimitOptions   `json:"rate_limit" form:"rate_limit" required:"*" example:"{'per_minute': 60}" jsonschema:"Calls wait their turn."`
+	Timeouts  *TimeoutOptions `json:"timeouts" form:"timeouts" required:"*" example:"{'total': '5m'}" jsonschema:"How long an answer may take."`
+	Budget    *spend.Limits   `json:"budget" form:"budget" required:"*" example:"{'tokens': 1000000}" jsonschema:"What this model may spend as long as the process runs. What is left out has no limit. Those of agents are their budgets."`
 	Cache     *CacheOptions   `json:"cache" form:"cache" on:"true" jsonschema:"The same request gets the same answer, for nothing, as long as the process runs. true takes the defaults."`
 	Record    string          `json:"record" jsonschema:"A file, relative to the configuration, to which is added what is asked and answered, without keys."`
 	Replay    string          `json:"replay" jsonschema:"A file that was recorded, to answer from. Nothing is asked of the provider then."`
@@ -40,17 +41,10 @@ type Settings struct {
 // price is a price as it is read: the cache's parts are input's where they are nil.
 type price struct {
 	_          struct{}     `required:"input,output"`
-	Input      *spend.Money `json:"input" min:"0" jsonschema:"A million tokens that are sent."`
-	Output     *spend.Money `json:"output" min:"0" jsonschema:"A million tokens of answers."`
-	CacheRead  *spend.Money `json:"cache_read" min:"0" jsonschema:"A million tokens that the provider has in its cache. Default: input."`
-	CacheWrite *spend.Money `json:"cache_write" min:"0" jsonschema:"A million tokens that the provider puts into its cache. Default: input."`
-}
-
-// Refine says how amounts are written.
-func (*price) Refine(s *jsonschema.Schema) {
-	for _, p := range s.Properties {
-		p.Type, p.Types, p.Minimum, p.Pattern = "", []string{"number", "string"}, new(float64), `^[0-9]+(\.[0-9]{0,6})?$`
-	}
+	Input      *spend.Money `json:"input" kind:"number" min:"0" example:"0.25" jsonschema:"A million tokens that are sent."`
+	Output     *spend.Money `json:"output" kind:"number" min:"0" example:"2" jsonschema:"A million tokens of answers."`
+	CacheRead  *spend.Money `json:"cache_read" kind:"number" min:"0" jsonschema:"A million tokens that the provider has in its cache. Default: input."`
+	CacheWrite *spend.Money `json:"cache_write" kind:"number" min:"0" jsonschema:"A million tokens that the provider puts into its cache. Default: input."`
 }
 
 // Refine adds the rules of [Compose].
@@ -83,9 +77,6 @@ func parse(settings map[string]any) (*Settings, error) {
 	if p.RateLimit != nil && p.RateLimit.Burst != 0 && p.RateLimit.PerMinute == 0 {
 		err = errors.Join(err, endpoint.Bad("rate_limit", "needs per_minute beside burst"))
 	}
-	if p.Price != nil && (p.Price.Input == nil || p.Price.Output == nil) {
-		err = errors.Join(err, endpoint.Bad("price", "needs input and output, for a million tokens"))
-	}
 	if p.Budget != nil && p.Budget.Money != 0 && settings["price"] == nil {
 		err = errors.Join(err, endpoint.Bad(settingBudget, "in money needs to know what the model costs: add price beside budget"))
 	}
@@ -107,18 +98,18 @@ func (p *Settings) prices() *spend.Price {
 // names are a model's name or a list of names.
 type names []string
 
-// Set takes either.
-func (to *names) Set(value any) error {
-	list, ok := value.([]any)
-	if !ok {
-		list = []any{value}
+// UnmarshalJSON reads either.
+func (to *names) UnmarshalJSON(raw []byte) error {
+	list := []any{nil}
+	if json.Unmarshal(raw, &list) != nil {
+		_ = json.Unmarshal(raw, &list[0]) // it was JSON before
 	}
 	var out []string
 	for _, item := range list {
 		name, _ := item.(string)
 		switch {
 		case name == "":
-			return endpoint.Wrong(item, "a model's name or a list of names")
+			return errors.New("write a model's name or a list of names")
 		case slices.Contains(out, name):
 			return fmt.Errorf("%s is named twice: remove one", name)
 		}

@@ -12,9 +12,9 @@ import (
 
 // TimeoutOptions are the times that [Timeout] gives a call; 0 is no bound.
 type TimeoutOptions struct {
-	FirstChunk time.Duration `json:"first_chunk" jsonschema:"Until the answer begins."`
-	Between    time.Duration `json:"between" jsonschema:"Between two pieces of it, the consumer's own time left out."`
-	Total      time.Duration `json:"total" jsonschema:"In all, the consumer's own time included."`
+	FirstChunk time.Duration `json:"first_chunk" example:"30s" jsonschema:"Until the answer begins."`
+	Between    time.Duration `json:"between" example:"30s" jsonschema:"Between two pieces of it, the consumer's own time left out."`
+	Total      time.Duration `json:"total" example:"30s" jsonschema:"In all, the consumer's own time included."`
 }
 
 // Timeout returns m with its calls stopped when they take too long. The error

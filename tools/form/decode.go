@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -87,6 +88,10 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 			return
 		}
 		v.SetBytes(n.JSON())
+	case s.tag.Get("on") != "" && n.Kind == Boolean: // all of it by default, or none
+		if n.Text == "true" {
+			v.Set(reflect.New(t.Elem()))
+		}
 	case t.Kind() == reflect.Pointer:
 		to := reflect.New(t.Elem())
 		d.value(n, to.Elem(), s)
@@ -107,6 +112,13 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 		v.SetBool(n.Text == "true")
 	case v.CanInt():
 		d.count(n, v, s)
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(n.Text, 64)
+		if n.Kind != Number || err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			d.wrong(n, s, "a number")
+			return
+		}
+		v.SetFloat(f)
 	case t.Kind() == reflect.Slice:
 		d.list(n, v, s)
 	case t.Kind() == reflect.Map:
@@ -163,11 +175,11 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	for _, key := range l.required {
 		if n.Get(key) == nil {
 			i := slices.IndexFunc(l.fields, func(m Member) bool { return m.Key == key })
-			d.fault(s.path, n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].Tag.Get("example")))
+			d.fault(s.path, "", n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].Tag.Get("example")))
 		}
 	}
 	if (l.some || s.tag.Get("required") == "*") && len(n.Fields) == 0 {
-		d.fault(s.parent, n.At, "%s is empty: write for example %s: %s, or leave it out", s.noun, s.key, d.example(s.example))
+		d.fault(s.parent, s.key, n.At, "%s is empty: write for example %s: %s, or leave it out", s.noun, s.key, d.example(s.example))
 		return
 	}
 	for _, m := range l.fields {
@@ -189,7 +201,7 @@ func (d *decoder) other(f Field, v reflect.Value, s spot, l *layout) {
 		if near := Nearest(f.Key, l.keys); near != "" {
 			instead = fmt.Sprintf("did you mean %q?", near)
 		}
-		d.fault(s.path, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead)
+		d.fault(s.path, f.Key, f.At, "unknown key %q in %s: %s", f.Key, s.noun, instead)
 		return
 	}
 	rest := v.FieldByIndex(l.rest)
@@ -205,13 +217,13 @@ func (d *decoder) text(n *Node, v reflect.Value, s spot) {
 	enum := s.tag.Get("enum")
 	switch {
 	case (n.Kind == Number || n.Kind == Boolean) && s.key != "":
-		d.fault(s.parent, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), n.Kind, s.key, n.Text)
+		d.fault(s.parent, s.key, n.At, "%s is %s: in quotes it is text, %s: %q", s.name(), n.Kind, s.key, n.Text)
 	case n.Kind != Text:
 		d.wrong(n, s, "text")
 	case strings.TrimSpace(n.Text) == "" && s.tag.Get("empty") == "":
 		d.misfit(&Node{At: n.At}, s, "empty", "text")
 	case enum != "" && !slices.Contains(strings.Split(enum, "|"), n.Text):
-		d.fault(s.parent, n.At, "%s %q: write %s", s.name(), n.Text, s.want)
+		d.fault(s.parent, s.key, n.At, "%s %q: write %s", s.name(), n.Text, cmp.Or(s.want, strings.ReplaceAll(enum, "|", " or ")))
 	default:
 		v.SetString(n.Text)
 	}
@@ -242,6 +254,11 @@ func (d *decoder) count(n *Node, v reflect.Value, s spot) {
 			i *= map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[m[2]]
 		}
 		ok = (ok || n.Kind == Text) && i > 0 && i <= most
+	case s.tag.Get("min") == "any":
+		want = "a whole number"
+		var err error
+		i, err = strconv.ParseInt(n.Text, 10, 64)
+		ok = ok && err == nil
 	default:
 		want = "a whole number"
 		if s.tag.Get("min") != "0" {
@@ -266,8 +283,8 @@ func (d *decoder) own(n *Node, v reflect.Value, s spot) {
 	if number && n.Kind != Number {
 		d.wrong(n, s, "a number")
 	} else if err := v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(n.JSON()); err != nil {
-		d.fault(s.parent, n.At, "%s: %v", s.name(), err)
-	} else if number && v.IsZero() {
+		d.fault(s.parent, s.key, n.At, "%s: %w", s.name(), err)
+	} else if number && v.IsZero() && s.tag.Get("min") != "0" {
 		d.outOfRange(n, s, "a number above 0")
 	}
 }

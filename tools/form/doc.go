@@ -19,8 +19,8 @@
 //	enum:"a|b"            the texts that may stand there
 //	kind:"object"         of a [json.RawMessage]: it must be an object
 //	unit:"bytes"          of an int: it may be a size such as 256KiB
-//	min:"0"               of an int: the least that it may be, where that is not 1; "any" for the schema
-//	on:"true"             of a struct, for the schema: true or false may stand there instead
+//	min:"0"               of an int: the least that it may be, where that is not 1; or "any"
+//	on:"true"             of a pointer to a struct: true or false may stand there instead
 //	empty:"true"          of a text: it may be empty
 //	pattern:"…"           of a text, for the schema: what the code checks of it
 //	rest:"true"           of a map: it takes the keys that no field has

@@ -14,16 +14,22 @@ type Style uint8
 
 // Styles of forms.
 const (
-	JSON Style = iota // null and empty text stand for what is left out, as models write it
-	YAML              // every key that stands there has a value
+	JSON     Style = iota // null and empty text stand for what is left out, as models write it
+	YAML                  // every key that stands there has a value
+	Settings              // the same, and no fault shows a text: it may be a secret in the wrong place
 )
 
 // Fault is one thing that does not fit.
 type Fault struct {
 	Path    string // of the object around it, for example "context[1]"; empty at the top
+	Key     string // in that object; empty where the fault is the object's, or an entry's
 	At      Pos
 	Message string // what is wrong and what to write
+	Err     error  // as the type of the value says it; may be nil
 }
+
+// Unwrap returns what the type of the value says.
+func (f *Fault) Unwrap() error { return f.Err }
 
 func (f *Fault) Error() string {
 	if f.Path == "" {
@@ -58,8 +64,9 @@ type inField struct {
 func (e *inField) Error() string { return e.err.Error() }
 func (e *inField) Unwrap() error { return e.err }
 
-func (d *decoder) fault(path string, at Pos, format string, args ...any) {
-	d.faults = append(d.faults, &Fault{path, at, fmt.Sprintf(format, args...)})
+func (d *decoder) fault(path, key string, at Pos, format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	d.faults = append(d.faults, &Fault{path, key, at, err.Error(), errors.Unwrap(err)})
 }
 
 // wrong reports a value of a kind that does not fit.
@@ -72,7 +79,9 @@ func (d *decoder) outOfRange(n *Node, s spot, want string) {
 	case Number:
 		is = n.Text
 	case Text:
-		is = strconv.Quote(n.Text)
+		if d.style != Settings {
+			is = strconv.Quote(n.Text)
+		}
 	}
 	d.misfit(n, s, is, want)
 }
@@ -93,7 +102,7 @@ func (d *decoder) misfit(n *Node, s spot, is, want string) {
 			want += ", or leave it out"
 		}
 	}
-	d.fault(s.parent, n.At, "%s is %s: write %s", s.name(), is, want)
+	d.fault(s.parent, s.key, n.At, "%s is %s: write %s", s.name(), is, want)
 }
 
 // word is a text in an example that needs no quotes in YAML.
@@ -101,7 +110,7 @@ var word = regexp.MustCompile(`'([A-Za-z][A-Za-z0-9_/-]*)'`)
 
 // example is the example of a tag as it is written.
 func (d *decoder) example(tag string) string {
-	if d.style == YAML {
+	if d.style != JSON {
 		tag = word.ReplaceAllString(tag, "$1")
 	}
 	return strings.ReplaceAll(tag, "'", `"`)
@@ -121,5 +130,5 @@ func (d *decoder) checked(n *Node, path string, err error) {
 			at = value.At
 		}
 	}
-	d.fault(path, at, "%s", err)
+	d.fault(path, "", at, "%s", err)
 }

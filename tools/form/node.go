@@ -2,6 +2,7 @@ package form
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -130,27 +131,28 @@ func parse(raw []byte) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodeOf(v), nil
+	return Of(v), nil
 }
 
-func nodeOf(v any) *Node {
+// Of is the node of a Go value that stands for one of JSON.
+func Of(v any) *Node {
 	switch v := v.(type) {
 	case bool:
 		return &Node{Kind: Boolean, Text: strconv.FormatBool(v)}
-	case json.Number:
-		return &Node{Kind: Number, Text: v.String()}
+	case json.Number, int, int64, uint64, float64:
+		return &Node{Kind: Number, Text: fmt.Sprint(v)}
 	case string:
 		return &Node{Kind: Text, Text: v}
 	case []any:
 		n := &Node{Kind: List, Items: make([]*Node, len(v))}
 		for i, item := range v {
-			n.Items[i] = nodeOf(item)
+			n.Items[i] = Of(item)
 		}
 		return n
 	case map[string]any:
 		n := &Node{Kind: Object, Fields: make([]Field, 0, len(v))}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			n.Fields = append(n.Fields, Field{Key: key, Value: nodeOf(v[key])})
+			n.Fields = append(n.Fields, Field{Key: key, Value: Of(v[key])})
 		}
 		return n
 	}

@@ -49,6 +49,8 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 		return &jsonschema.Schema{Types: []string{"array", "null"}, Items: y.object(reflect.TypeFor[capability]())}
 	case t == durationType:
 		return &jsonschema.Schema{Type: "string", Pattern: durationPattern}
+	case kind == "number" && tag.Get("min") == "0":
+		return &jsonschema.Schema{Type: kind, Minimum: jsonschema.Ptr(0.0)}
 	case kind == "number":
 		return &jsonschema.Schema{Type: kind, ExclusiveMinimum: jsonschema.Ptr(0.0)}
 	case t == rawType:
