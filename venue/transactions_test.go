@@ -22,18 +22,25 @@ func TestTransactionsOfATurn(t *testing.T) {
 	if before := count(); count() != before+1 {
 		t.Fatal("revisions do not count transactions any more: count them otherwise")
 	}
-	for _, session := range []string{"", "main", "main"} {
-		before, wrote := count(), 0
-		for ev, err := range a.ChatIn(t.Context(), session, "Note it.") {
-			if err != nil {
-				t.Fatal(err)
+	for _, session := range []string{"", "main"} {
+		least := uint64(100)
+		for range 3 { // what goes on beside the turns may write, too
+			before, wrote := count(), 0
+			for ev, err := range a.ChatIn(t.Context(), session, "Note it.") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if done, ok := ev.(runtime.ToolFinished); ok && done.Outcome == runtime.ToolOK {
+					wrote++
+				}
 			}
-			if done, ok := ev.(runtime.ToolFinished); ok && done.Outcome == runtime.ToolOK {
-				wrote++
+			if wrote != 1 {
+				t.Fatalf("a turn wrote %d times, want once", wrote)
 			}
+			least = min(least, count()-before-1)
 		}
-		if took := count() - before - 1; took > 4+1 || wrote != 1 {
-			t.Errorf("a turn in session %q with %d writes took %d transactions, want 4 at most beside its one write", session, wrote, took)
+		if least > 4+1 {
+			t.Errorf("a turn in session %q took %d transactions, want 4 at most beside its one write", session, least)
 		}
 	}
 }
