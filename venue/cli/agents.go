@@ -3,11 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
-	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/spend"
 	"usher/venue"
 )
 
@@ -21,17 +23,28 @@ type agentsCmd struct {
 	Adopt   agentsAdoptCmd  `cmd:"" help:"Put an agent that others created, or a program that others wrote, below you: it works on when they are suspended or ended."`
 }
 
-// onAgent is what commands on one agent take.
-type onAgent struct {
-	fromConfig
-	Agent string `arg:"" help:"The agent's id."`
-	JSON  bool   `name:"json" help:"Print as JSON."`
-}
-
-type agentsListCmd struct {
+// onVenue is what commands on a venue take.
+type onVenue struct {
 	fromConfig
 	JSON bool `name:"json" help:"Print as JSON."`
 }
+
+// onAgent is what commands on one agent take.
+type onAgent struct {
+	onVenue
+	Agent string `arg:"" help:"The agent's id."`
+}
+
+// ask runs an operation for the user and reads its output as Out.
+func ask[Out any](ctx context.Context, u *venue.User, operation string, input any) (out Out, err error) {
+	raw, err := u.Invoke(ctx, operation, input)
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(raw, &out)
+}
+
+type agentsListCmd struct{ onVenue }
 
 func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
@@ -40,39 +53,33 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		infos := make([]agents.Info, len(list))
-		var idle []string
 		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "BELOW", "DESCRIPTION"}}
 		for i, item := range list {
-			info, err := ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": item.AgentID})
-			if err != nil {
+			if infos[i], err = ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": item.AgentID}); err != nil {
 				return err
 			}
-			infos[i] = info
+			info := &infos[i]
 			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), orDash(strings.Join(info.Creators, ", ")), info.Config.Description})
-			if len(info.Lost) > 0 {
-				idle = append(idle, c.idle(info))
-			}
 		}
-		if c.JSON {
-			return s.printJSON(infos)
-		}
-		if err := s.table(rows); err != nil {
+		if err := s.answer(c.JSON, infos, s.columns(rows)); err != nil || c.JSON {
 			return err
 		}
-		for _, why := range idle {
-			s.note(why)
+		for i := range infos {
+			c.noteIdle(s, &infos[i])
 		}
 		return nil
 	})
 }
 
-// idle says why an agent may do nothing that could do something, and what helps.
-func (f *fromConfig) idle(info agents.Info) string {
+// noteIdle says why an agent may do nothing that could do something, and what helps.
+func (f *fromConfig) noteIdle(s *streams, info *agents.Info) {
 	var above []string
 	for _, giver := range info.Lost {
 		above = append(above, giver.AgentID+" is "+giver.Status)
 	}
-	return fmt.Sprintf("%s may do nothing, since it is bounded by others and %s: %s puts it below you", info.AgentID, strings.Join(above, ", "), f.command("agents adopt "+info.AgentID))
+	if len(above) > 0 {
+		s.note(fmt.Sprintf("%s may do nothing, since it is bounded by others and %s: %s puts it below you", info.AgentID, strings.Join(above, ", "), f.command("agents adopt "+info.AgentID)))
+	}
 }
 
 type agentsShowCmd struct{ onAgent }
@@ -92,34 +99,31 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		brief, briefErr := agent.Brief(ctx)
-		works := info.Status != agents.Suspended && info.Status != agents.Terminated
-		if briefErr != nil && works {
+		if briefErr != nil && info.Status != agents.Suspended && info.Status != agents.Terminated {
 			return briefErr
 		}
-		tools := offered(brief.Tools)
+		offered := make([]string, len(brief.Tools))
+		for i, t := range brief.Tools {
+			offered[i] = t.Name
+		}
 		if c.JSON {
-			return s.printJSON(shown{info, tools, brief.System})
+			return s.printJSON(shown{info, offered, brief.System})
 		}
-		rows := [][]string{{"agent", info.AgentID}, {"status", info.Status}, {"capabilities", info.Caps.String()}}
-		if len(info.Creators) > 0 {
-			rows = append(rows, []string{"below", strings.Join(info.Creators, ", ")})
-		}
+		rows := [][]string{{"agent", info.AgentID}, {"status", info.Status}, {"capabilities", info.Caps.String()}, {"below", strings.Join(info.Creators, ", ")}}
 		if info.Config.Identity == agents.IdentityOwn {
 			rows = append(rows, []string{"acts as", info.DID})
 		}
 		if briefErr == nil {
-			rows = append(rows, []string{"tools offered", cmp.Or(strings.Join(tools, ", "), "(none)")})
+			rows = append(rows, []string{"tools offered", cmp.Or(strings.Join(offered, ", "), "(none)")})
 		}
 		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
 		if info.Inbox > 0 {
 			rows = append(rows, []string{"messages waiting", fmt.Sprintf("%d, heard at the next turn of their session", info.Inbox)})
 		}
-		if err := s.table(append(rows, budgetRows(info)...)); err != nil {
+		if err := s.table(filled(append(rows, budgetRows(info)...))); err != nil {
 			return err
 		}
-		if len(info.Lost) > 0 {
-			s.note(c.idle(info))
-		}
+		c.noteIdle(s, &info)
 		if briefErr != nil {
 			s.note(c.explain(agent, briefErr).Error())
 			return nil
@@ -129,10 +133,45 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-func offered(tools []runtime.Tool) []string {
-	names := make([]string, len(tools))
-	for i, t := range tools {
-		names[i] = t.Name
+// filled is the rows that say something.
+func filled(rows [][]string) [][]string {
+	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+}
+
+// budgetRows tells what an agent may spend, and what it has spent.
+func budgetRows(info agents.Info) (rows [][]string) {
+	priced := info.Spent.Money != 0 // no price is known, as a rule
+	for _, b := range info.Budgets {
+		priced = priced || b.Limits.Money != 0
+		label := b.For + " budget"
+		if b.Of != "" {
+			label = "budget of " + b.Of
+		}
+		var parts []string
+		limits := amounts(b.Limits)
+		for i, set := range [...]bool{b.Limits.Calls != 0, b.Limits.Tokens != 0, b.Limits.Money != 0} {
+			limit := limits[i]
+			if b.Spent != nil {
+				of, _, _ := strings.Cut(amounts(spend.Limits(*b.Spent))[i], " ")
+				limit = of + " of " + limit
+			}
+			if set {
+				parts = append(parts, limit)
+			}
+		}
+		rows = append(rows, []string{label, strings.Join(parts, ", ")})
 	}
-	return names
+	if info.Spent == (spend.Amount{}) {
+		return rows
+	}
+	spent := amounts(spend.Limits(info.Spent))
+	if !priced {
+		spent = spent[:2]
+	}
+	return append(rows, []string{"spent", strings.Join(spent, ", ")})
+}
+
+// amounts are calls, tokens and money, for people.
+func amounts(l spend.Limits) []string {
+	return []string{many(l.Calls, "call"), many(l.Tokens, "token"), l.Money.String() + " in money"}
 }

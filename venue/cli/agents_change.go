@@ -52,15 +52,11 @@ func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
 	if spec, ok := c.entry(c.Agent); ok {
 		return c.create(ctx, s, &spec)
 	}
-	ids := make([]string, len(c.config.Agents))
-	for i := range ids {
-		ids[i] = c.config.Agents[i].ID
+	meant := form.Meant(c.Agent, names(c.config.Agents, func(a agents.Spec) string { return a.ID }))
+	if meant != "" {
+		meant = "; " + meant
 	}
-	hint := ""
-	if near := form.Nearest(c.Agent, ids); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return misusef("%s has no agent %q: give the new one with --spec, its caps included%s", c.Config, c.Agent, hint)
+	return misusef("%s has no agent %q: give the new one with --spec, its caps included%s", c.Config, c.Agent, meant)
 }
 
 func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec *agents.Spec) error {
@@ -100,9 +96,8 @@ func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type agentsAdoptCmd struct {
-	fromConfig
+	onVenue
 	Adopted string `arg:"" help:"The agent's id, or the path of a program such as o/report."`
-	JSON    bool   `name:"json" help:"Print as JSON."`
 }
 
 func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
@@ -110,8 +105,7 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 	if strings.Contains(c.Adopted, "/") { // as no id does
 		input = map[string]string{"path": c.Adopted}
 	}
-	on := &onAgent{c.fromConfig, c.Adopted, c.JSON}
-	return change(ctx, s, on, "agent:adopt", input, func(agents.Adopted) (string, error) { return "adopted", nil })
+	return change(ctx, s, &onAgent{c.onVenue, c.Adopted}, "agent:adopt", input, func(agents.Adopted) (string, error) { return "adopted", nil })
 }
 
 // change runs an operation on an agent and prints what came of it: as JSON, or as
@@ -123,12 +117,9 @@ func change[Out any](ctx context.Context, s *streams, c *onAgent, operation stri
 			return asMisuse(c.unknownAgent(ctx, u, err))
 		}
 		now, err := status(out)
-		switch {
-		case c.JSON:
-			return s.printJSON(out)
-		case err == nil:
-			_, err = fmt.Fprintf(s.out, "%s is %s\n", c.Agent, now)
+		if err != nil && !c.JSON {
+			return err
 		}
-		return err
+		return s.answer(c.JSON, out, c.Agent+" is "+now+"\n")
 	})
 }

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"usher/venue"
 	"usher/venue/ledger"
@@ -48,33 +48,26 @@ func (f *fromConfig) checkpointPlaces() []string {
 }
 
 type auditProveCmd struct {
-	fromConfig
-	Row  string `arg:"" help:"The row's number, as audit list shows it."`
-	JSON bool   `name:"json" help:"Print the proof as JSON."`
+	onVenue
+	Row uint64 `arg:"" help:"The row's number, as audit list shows it."`
 }
 
 func (c *auditProveCmd) Run(ctx context.Context, s *streams) error {
-	seq, err := strconv.ParseUint(c.Row, 10, 64)
-	if err != nil || seq == 0 {
-		return misusef("%q is no number of a row: audit list shows them", c.Row)
+	if c.Row == 0 {
+		return misusef("rows begin at 1: audit list shows them")
 	}
 	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error {
-		proof, err := v.Ledger().Prove(ctx, seq)
+		proof, err := v.Ledger().Prove(ctx, c.Row)
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(proof)
-		}
-		_, err = fmt.Fprint(s.out, proof.Text())
-		return err
+		return s.answer(c.JSON, proof, proof.Text())
 	})
 }
 
 type auditExportCmd struct {
-	fromConfig
-	Out  string `default:"-" placeholder:"FILE" help:"Where to write it, instead of standard output."`
-	JSON bool   `name:"json" help:"Write JSON, as it does without."`
+	onVenue
+	Out string `default:"-" placeholder:"FILE" help:"Where to write it, instead of standard output."`
 }
 
 func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
@@ -88,18 +81,14 @@ func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
 			if err != nil {
 				return misuse{err}
 			}
-			defer func() {
-				if closing := f.Close(); err == nil {
-					err = closing
-				}
-			}()
+			defer func() { err = cmp.Or(err, f.Close()) }()
 			out = f
 		}
 		report, err := v.Ledger().Export(ctx, out)
 		if err != nil {
 			return err
 		}
-		s.note(fmt.Sprintf("%s, signed by %s", many(int(report.Rows), "row"), v.DID()))
+		s.note(fmt.Sprintf("%s, signed by %s", many(report.Rows, "row"), v.DID()))
 		return nil
 	})
 }

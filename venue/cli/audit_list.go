@@ -13,12 +13,11 @@ import (
 )
 
 type auditListCmd struct {
-	fromConfig
+	onVenue
 	Agent  string `placeholder:"ID" help:"Only decisions on this agent's calls."`
 	Denied bool   `help:"Only denials."`
 	Limit  int    `default:"100" placeholder:"N" help:"Only the last N; 0 is all."`
 	Before uint64 `placeholder:"ROW" help:"Only what stands before this row."`
-	JSON   bool   `name:"json" help:"Print every row as a line of JSON."`
 }
 
 func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
@@ -36,13 +35,13 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > 1 {
 			s.note(fmt.Sprintf("there may be more: add --before %d", rows[0].Seq))
 		}
-		if c.JSON {
-			for _, row := range rows {
-				if err := s.printLine(row); err != nil {
-					return err
-				}
-			}
-		} else if err := s.printDecisions(rows, outcomes); err != nil {
+		if !c.JSON {
+			err = s.table(decisions(rows, outcomes))
+		}
+		for i := 0; c.JSON && err == nil && i < len(rows); i++ {
+			err = s.printLine(rows[i])
+		}
+		if err != nil {
 			return err
 		}
 		return r.Continues(ctx, c.checkpointPlaces()) // what is listed may be another ledger
@@ -57,16 +56,19 @@ func (c *auditListCmd) nobody() string {
 	return fmt.Sprintf(": %s has no agent %q", c.Config, c.Agent)
 }
 
+// later is how many rows after those that are listed are looked through for the
+// outcome of one.
+const later = 10_000
+
 // read goes back from the last row until there are enough, and returns them in
 // their order, with the outcomes of the decisions among them.
 func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Row, outcomes map[uint64]ledger.Row, err error) {
 	outcomes = make(map[uint64]ledger.Row)
-	if c.Before > 0 {
-		if err := c.later(ctx, r, outcomes); err != nil {
-			return nil, nil, err
-		}
+	from := c.Before
+	if from > 0 {
+		from += later
 	}
-	for row, err := range r.Last(ctx, c.Before) {
+	for row, err := range r.Last(ctx, from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -75,7 +77,7 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 		} else if late := outcomes[row.Seq]; late.Outcome == ledger.OutcomeDenied {
 			row.Verdict, row.Reason = tools.Denied, late.Error
 		}
-		if c.wants(row) {
+		if (c.Before == 0 || row.Seq < c.Before) && c.wants(row) {
 			rows = append(rows, row)
 		}
 		if c.Limit > 0 && len(rows) == c.Limit {
@@ -93,24 +95,7 @@ func (c *auditListCmd) wants(row ledger.Row) bool {
 	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
 }
 
-// later looks beyond what is listed for outcomes of what is, as far as most
-// calls take.
-func (c *auditListCmd) later(ctx context.Context, r *ledger.Reader, outcomes map[uint64]ledger.Row) error {
-	for row, err := range r.Rows(ctx, c.Before) {
-		if err != nil {
-			return err
-		}
-		if row.Entry == nil && row.Of < c.Before {
-			outcomes[row.Of] = row
-		}
-		if row.Seq-c.Before > 10_000 {
-			break
-		}
-	}
-	return nil
-}
-
-func (s *streams) printDecisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) error {
+func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	for _, row := range rows {
 		by := cmp.Or(row.Actor, "(owner)")
@@ -130,7 +115,7 @@ func (s *streams) printDecisions(rows []ledger.Row, outcomes map[uint64]ledger.R
 			strings.Join(required, ", "), strings.Join(met, ", "), orDash(outcomes[row.Seq].Outcome),
 		})
 	}
-	return s.table(out)
+	return out
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }

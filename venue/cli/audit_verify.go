@@ -11,11 +11,10 @@ import (
 )
 
 type auditVerifyCmd struct {
-	fromConfig
+	onVenue
 	Export     string   `placeholder:"FILE" help:"Check what audit export wrote, instead of a data folder; - reads standard input. It needs --venue and nothing else."`
 	Venue      string   `placeholder:"DID" help:"The venue that must have signed it."`
 	Checkpoint []string `placeholder:"FILE" help:"Compare with the checkpoints in this file, too: the ledger must continue each of them."`
-	JSON       bool     `name:"json" help:"Print what was found as JSON."`
 }
 
 // holding is what audit verify prints as JSON.
@@ -70,9 +69,9 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 		}
 		return errQuiet
 	}
-	fmt.Fprintln(s.out, s.paint.good("holds:"), many(int(report.Rows), "row")+",", report.Signed, "of them signed by", out.Venue)
+	fmt.Fprintln(s.out, s.paint.good("holds:"), many(report.Rows, "row")+",", report.Signed, "of them signed by", out.Venue)
 	if report.Unfinished > 0 {
-		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(int(report.Unfinished), "call")))
+		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(report.Unfinished, "call")))
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (c *chat) turn(ctx context.Context, text string) error {
 		}
 		c.session = session
 	})
-	return c.from.explain(c.agent, c.show(turn, c.json))
+	return c.from.explain(c.agent, c.view().show(turn, c.json))
 }
 
 // attend counts Ctrl-C anew; stop is what the first one does.

@@ -43,7 +43,13 @@ func (c *chat) command(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		c.transcript(entries)
+		page := c.view()
+		for _, e := range entries {
+			page.entry(e)
+		}
+		if len(entries) == 0 {
+			c.note("nothing was said yet")
+		}
 	default:
 		return fmt.Errorf("there is no command %s: /help lists them", name)
 	}
@@ -69,13 +75,6 @@ func (c *chat) greet(ctx context.Context) {
 			c.note(fmt.Sprintf("%s so far, the last on %s; /history shows them.", many(ses.Turns, "turn"), ses.Last.Local().Format("2006-01-02 at 15:04")))
 		}
 	}
-}
-
-func many(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + noun + "s"
 }
 
 // bounds prints what the agent's model is told of its bounds, as they are now.

@@ -165,11 +165,7 @@ func (f *fromConfig) unknownAgent(ctx context.Context, u *venue.User, err error)
 	if listErr != nil {
 		return misuse{err}
 	}
-	names := make([]string, len(list))
-	for i, a := range list {
-		names[i] = a.AgentID
-	}
-	return unknown("there is no agent", missing.ID, names)
+	return unknown("there is no agent", missing.ID, list, func(a agents.Summary) string { return a.AgentID })
 }
 
 // explain adds to an error of an agent that has ended how to bring it back.

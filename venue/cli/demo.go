@@ -44,7 +44,7 @@ type demoCmd struct {
 func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	demo, ok := s.program.Demos[c.Name]
 	if !ok {
-		return unknown("to process an invoice, name it with --invoice; there is no demo", c.Name, slices.Sorted(maps.Keys(s.program.Demos)))
+		return unknown("to process an invoice, name it with --invoice; there is no demo", c.Name, slices.Sorted(maps.Keys(s.program.Demos)), itself)
 	}
 	opts := DemoOptions{Dir: c.Data, JSON: c.JSON, Page: NewPage(s.out, s.paint.on), Notes: s.err}
 	switch {
@@ -89,7 +89,7 @@ func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
 		return nil, err
 	}
 	if _, known := cfg.Models[*c.Model]; !known {
-		return nil, unknown(from.Config+" has no model", *c.Model, slices.Sorted(maps.Keys(cfg.Models)))
+		return nil, unknown(from.Config+" has no model", *c.Model, slices.Sorted(maps.Keys(cfg.Models)), itself)
 	}
 	return models.One(ctx, cfg.Models, *c.Model, s.program.Providers)
 }

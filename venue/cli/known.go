@@ -23,18 +23,30 @@ func (s *streams) noteAbilities(set caps.Set) {
 	}
 }
 
-// unknown is an error about a name that nothing has, and says which there are.
-func unknown(what, name string, known []string) error {
+// unknown is an error about a name that nothing in the list has, and says which
+// there are.
+func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
 	const few = 5
-	switch {
-	case len(known) == 0:
+	if len(list) == 0 {
 		return misusef("%s %q, nor any other", what, name)
-	case len(known) > few:
+	}
+	known := names(list, nameOf)
+	meant := form.Meant(strings.ToLower(name), known)
+	if len(known) == 1 {
+		meant = ""
+	}
+	if len(known) > few {
 		known = append(known[:few:few], fmt.Sprintf("%d more", len(known)-few))
 	}
-	hint := ""
-	if near := form.Nearest(strings.ToLower(name), known); near != "" && len(known) > 1 {
-		hint = "did you mean " + near + "? "
-	}
-	return misusef("%s %q; %sthere are: %s", what, name, hint, strings.Join(known, ", "))
+	return misusef("%s %q; %s", what, name, strings.TrimSpace(meant+" there are: "+strings.Join(known, ", ")))
 }
+
+func names[T any](list []T, nameOf func(T) string) []string {
+	all := make([]string, len(list))
+	for i, one := range list {
+		all[i] = nameOf(one)
+	}
+	return all
+}
+
+func itself(name string) string { return name }

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-
-	"usher/caps/value"
 )
 
 // Page is what a demonstration prints on. Texts act on no terminal and forge no
@@ -61,11 +59,11 @@ func (p *Page) Table(rows [][]any) {
 
 // JSON prints a value as one readable document.
 func (p *Page) JSON(v any) error {
-	raw, err := value.Encode(v)
+	text, err := document(v)
 	if err != nil {
 		return err
 	}
-	p.print(indented(raw))
+	p.print(text)
 	return p.err
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"image/color"
 	"os"
 
 	"charm.land/lipgloss/v2"
@@ -42,21 +43,19 @@ func (p paint) width() int {
 	return 100
 }
 
-func (p paint) with(s string, style lipgloss.Style) string {
+func (p paint) style(s string, style lipgloss.Style) string {
 	if !p.on || s == "" {
 		return s
 	}
 	return style.Render(s)
 }
 
-func (p paint) good(s string) string {
-	return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Green))
+func (p paint) colour(s string, c color.Color) string {
+	return p.style(s, lipgloss.NewStyle().Foreground(c))
 }
 
-func (p paint) bad(s string) string { return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Red)) }
-
-func (p paint) warn(s string) string {
-	return p.with(s, lipgloss.NewStyle().Foreground(lipgloss.Yellow))
-}
-func (p paint) dim(s string) string  { return p.with(s, lipgloss.NewStyle().Faint(true)) }
-func (p paint) bold(s string) string { return p.with(s, lipgloss.NewStyle().Bold(true)) }
+func (p paint) good(s string) string { return p.colour(s, lipgloss.Green) }
+func (p paint) bad(s string) string  { return p.colour(s, lipgloss.Red) }
+func (p paint) warn(s string) string { return p.colour(s, lipgloss.Yellow) }
+func (p paint) dim(s string) string  { return p.style(s, lipgloss.NewStyle().Faint(true)) }
+func (p paint) bold(s string) string { return p.style(s, lipgloss.NewStyle().Bold(true)) }

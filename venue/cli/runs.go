@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,10 +20,9 @@ type runsCmd struct {
 }
 
 type runsListCmd struct {
-	fromConfig
+	onVenue
 	Limit  int    `default:"50" help:"The most runs to list."`
 	Before string `placeholder:"RUN" help:"List those that began before this one."`
-	JSON   bool   `name:"json" help:"Print as JSON."`
 }
 
 func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
@@ -41,23 +39,15 @@ func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			if list == nil {
-				list = []runs.Record{}
-			}
-			return s.printJSON(list)
-		}
 		rows := [][]string{{"RUN", "KIND", "STATUS", "BEGAN", "WHAT"}}
 		for i := range list {
 			r := &list[i]
 			rows = append(rows, []string{r.ID, r.Kind, r.Status, minute(time.UnixMilli(r.Created)), subject(r)})
 		}
-		if err := s.table(rows); err != nil {
+		if err := s.answer(c.JSON, append([]runs.Record{}, list...), s.columns(rows)); err != nil || c.JSON || more == "" {
 			return err
 		}
-		if more != "" {
-			s.note("there are more: " + c.command("runs list --before "+more))
-		}
+		s.note("there are more: " + c.command("runs list --before "+more))
 		return nil
 	})
 }
@@ -75,9 +65,8 @@ func subject(r *runs.Record) string {
 
 // onRun is what commands on one run take.
 type onRun struct {
-	fromConfig
-	ID   string `arg:"" name:"run" help:"The run's id."`
-	JSON bool   `name:"json" help:"Print as JSON."`
+	onVenue
+	ID string `arg:"" name:"run" help:"The run's id."`
 }
 
 // withRun runs fn for a run of the user; one that is not there is misuse.
@@ -118,7 +107,7 @@ func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
 			{"last change", minute(time.UnixMilli(r.Updated))},
 			{"error", r.Error},
 		}
-		rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+		rows = filled(rows)
 		for i := range r.Steps {
 			rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
 		}
@@ -147,19 +136,18 @@ type runsFollowCmd struct {
 
 func (c *runsFollowCmd) Run(ctx context.Context, s *streams) error {
 	return c.withRun(ctx, s, func(u *venue.User, _ *runs.Record) error {
-		var failed error
-		page := s.onOut().page()
+		page := s.onOut()
 		for e, err := range u.Events(ctx, c.ID, c.After) {
 			if err == nil && c.JSON {
 				err = s.printLine(e)
 			} else if err == nil {
 				page.entry(e)
 			}
-			if failed = err; err != nil {
-				break
+			if err != nil {
+				return interrupted(ctx, err)
 			}
 		}
-		return interrupted(ctx, failed)
+		return nil
 	})
 }
 
@@ -177,10 +165,6 @@ func (c *runsStopCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(now)
-		}
-		_, err = fmt.Fprintf(s.out, "%s is %s\n", now.ID, now.Status)
-		return err
+		return s.answer(c.JSON, now, now.ID+" is "+now.Status+"\n")
 	})
 }

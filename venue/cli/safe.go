@@ -2,13 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
 	"charm.land/lipgloss/v2"
-	"golang.org/x/text/runes"
-	"golang.org/x/text/transform"
 )
 
 // What models, tools and agents write is not to be trusted with a terminal: an
@@ -17,11 +14,14 @@ import (
 // parsed here, since what looks for the end of one can be made to swallow the
 // rest: each character that begins or makes one is shown as itself.
 
-// visible shows a character that would act on a terminal.
+// visible shows a character that would act on a terminal. Carriage returns go: in
+// "\r\n" nobody misses them, and alone they would write over the line.
 func visible(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
 		return r
+	case r == '\r':
+		return -1
 	case r < ' ':
 		return '␀' + r
 	case r == 0x7f:
@@ -35,14 +35,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// sanitiser makes text safe for a terminal. It keeps what it needs between two
-// pieces of a text, so each text has its own. Carriage returns go: in "\r\n"
-// nobody misses them, and alone they would write over the line.
-func sanitiser() transform.Transformer {
-	return transform.Chain(runes.Remove(runes.In(carriageReturn)), runes.Map(visible))
-}
-
-var carriageReturn = &unicode.RangeTable{R16: []unicode.Range16{{Lo: '\r', Hi: '\r', Stride: 1}}, LatinOffset: 1}
+func sanitised(s string) string { return strings.Map(visible, s) }
 
 // safe returns text that is not ours as a terminal may show it, and unchanged
 // where it does not go to one.
@@ -68,27 +61,6 @@ func (p paint) safeJSON(s string) string {
 	}
 	return b.String()
 }
-
-func sanitised(s string) string {
-	out, _, err := transform.String(sanitiser(), s)
-	if err != nil { // it maps whatever comes
-		return ""
-	}
-	return out
-}
-
-// writer is safe for a text that comes in pieces. Close ends the text, not w.
-func (p paint) writer(w io.Writer) io.WriteCloser {
-	if p.tty == nil {
-		return asItIs{w}
-	}
-	return transform.NewWriter(w, sanitiser())
-}
-
-// asItIs is a writer that Close does nothing to.
-type asItIs struct{ io.Writer }
-
-func (asItIs) Close() error { return nil }
 
 // line returns text that is not ours as one line of at most width columns.
 func (p paint) line(s string, width int) string {

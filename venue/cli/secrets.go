@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,9 @@ type secretsCmd struct {
 }
 
 type secretsSetCmd struct {
-	fromConfig
+	onVenue
 	Name string `arg:"" help:"The secret's name; a model names it as key: secret:NAME."`
 	From string `placeholder:"FILE|-" help:"Read the value from a file or standard input; one newline at its end is dropped. Without this flag, you are asked at the terminal."`
-	JSON bool   `name:"json" help:"Print as JSON."`
 
 	// Taken so that an error can say why not, without repeating it.
 	Value []string `arg:"" optional:"" hidden:""`
@@ -56,11 +56,7 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 		if err := u.SetSecret(ctx, c.Name, value); err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(map[string]any{"name": c.Name, "stored": true})
-		}
-		fmt.Fprintf(s.out, "%s is stored\n", c.Name)
-		return nil
+		return s.answer(c.JSON, map[string]any{"name": c.Name, "stored": true}, c.Name+" is stored\n")
 	})
 }
 
@@ -69,11 +65,7 @@ func (c *secretsSetCmd) value(s *streams) (string, error) {
 	if c.From == "" && s.interactive() {
 		return s.password("Value of " + c.Name + " (it is not shown): ")
 	}
-	from := c.From
-	if from == "" {
-		from = "-"
-	}
-	in, err := s.source(from)
+	in, err := s.source(cmp.Or(c.From, "-"))
 	if err != nil {
 		return "", err
 	}
@@ -112,10 +104,7 @@ func (s *streams) password(prompt string) (value string, err error) {
 	return value, err
 }
 
-type secretsListCmd struct {
-	fromConfig
-	JSON bool `name:"json" help:"Print as JSON."`
-}
+type secretsListCmd struct{ onVenue }
 
 func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
@@ -123,25 +112,21 @@ func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(list)
-		}
-		if len(list) == 0 {
-			fmt.Fprintln(s.err, "there are no secrets; usher secrets set stores one")
+		if len(list) == 0 && !c.JSON {
+			s.note("there are no secrets; usher secrets set stores one")
 			return nil
 		}
 		rows := [][]string{{"SECRET", "STORED"}}
 		for _, secret := range list {
 			rows = append(rows, []string{secret.Name, time.UnixMilli(secret.Updated).Format(time.DateTime)})
 		}
-		return s.table(rows)
+		return s.answer(c.JSON, list, s.columns(rows))
 	})
 }
 
 type secretsDeleteCmd struct {
-	fromConfig
+	onVenue
 	Name string `arg:"" help:"The secret's name."`
-	JSON bool   `name:"json" help:"Print as JSON."`
 }
 
 func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
@@ -153,16 +138,17 @@ func (c *secretsDeleteCmd) Run(ctx context.Context, s *streams) error {
 			Name    string `json:"name"`
 			Deleted bool   `json:"deleted"`
 		}](ctx, u, "secret:delete", map[string]string{"name": c.Name})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !done.Deleted:
-			return noSuchSecret(ctx, u, c.Name)
-		case c.JSON:
-			return s.printJSON(done)
 		}
-		fmt.Fprintf(s.out, "%s is deleted\n", c.Name)
-		return nil
+		if done.Deleted {
+			return s.answer(c.JSON, done, c.Name+" is deleted\n")
+		}
+		list, err := secretsOf(ctx, u)
+		if err != nil {
+			return err
+		}
+		return unknown("there is no secret", c.Name, list, func(s secrets.Secret) string { return s.Name })
 	})
 }
 
@@ -174,23 +160,11 @@ func secretsOf(ctx context.Context, u *venue.User) ([]secrets.Secret, error) {
 // checkSecretName says what is wrong with a name, and why it is not repeated.
 func checkSecretName(name string) error {
 	err := secrets.CheckName(name)
-	switch {
-	case err == nil:
-		return nil
-	case name == "":
+	if err != nil && name != "" {
+		err = fmt.Errorf("%w (the name is not repeated here: by mistake it is often the value)", err)
+	}
+	if err != nil {
 		return misuse{err}
 	}
-	return misusef("%w (the name is not repeated here: by mistake it is often the value)", err)
-}
-
-func noSuchSecret(ctx context.Context, u *venue.User, name string) error {
-	list, err := secretsOf(ctx, u)
-	if err != nil {
-		return err
-	}
-	names := make([]string, len(list))
-	for i, secret := range list {
-		names[i] = secret.Name
-	}
-	return unknown("there is no secret", name, names)
+	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"usher/runtime"
 	"usher/venue"
+	"usher/venue/runs"
 )
 
 type sessionsCmd struct {
@@ -21,11 +23,8 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return s.printJSON(list)
-		}
-		if len(list) == 0 {
-			fmt.Fprintf(s.err, "%s has no sessions; usher chat %s begins one\n", c.Agent, c.Agent)
+		if len(list) == 0 && !c.JSON {
+			s.note(fmt.Sprintf("%s has no sessions; usher chat %[1]s begins one", c.Agent))
 			return nil
 		}
 		const enough = 50 // columns of the first message
@@ -33,17 +32,15 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 		for _, ses := range list {
 			rows = append(rows, []string{ses.ID, minute(ses.Began), minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
 		}
-		return s.table(rows)
+		return s.answer(c.JSON, list, s.columns(rows))
 	})
 }
 
 func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 type sessionsShowCmd struct {
-	fromConfig
-	Agent   string `arg:"" help:"The agent's id."`
+	onAgent
 	Session string `arg:"" help:"The session's id."`
-	JSON    bool   `name:"json" help:"Print each event as a line of JSON, with its number and time."`
 }
 
 func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
@@ -53,14 +50,17 @@ func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		if len(entries) == 0 {
-			return unknownSession(ctx, agent, c.Session)
+			list, err := agent.Sessions(ctx)
+			if err != nil {
+				return err
+			}
+			return unknown("agent "+agent.ID()+" has no session", c.Session, list, func(h runs.Head) string { return h.ID })
 		}
-		if !c.JSON {
-			s.onOut().transcript(entries)
-			return nil
-		}
+		page := s.onOut()
 		for _, e := range entries {
-			if err := s.printLine(e); err != nil {
+			if !c.JSON {
+				page.entry(e)
+			} else if err := s.printLine(e); err != nil {
 				return err
 			}
 		}
@@ -68,15 +68,14 @@ func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// unknownSession is an error about a missing session that says which there are.
-func unknownSession(ctx context.Context, agent *venue.Agent, id string) error {
-	list, err := agent.Sessions(ctx)
-	if err != nil {
-		return err
+// logOf is what happened in a session.
+func logOf(ctx context.Context, agent *venue.Agent, session string) ([]runtime.Entry, error) {
+	var entries []runtime.Entry
+	for e, err := range agent.History(ctx, session) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
 	}
-	names := make([]string, len(list))
-	for i, ses := range list {
-		names[i] = ses.ID
-	}
-	return unknown("agent "+agent.ID()+" has no session", id, names)
+	return entries, nil
 }

@@ -99,39 +99,51 @@ func (s *streams) note(text string) {
 	fmt.Fprintln(s.err, s.notes.dim(s.notes.safe(text)))
 }
 
-// printJSON writes a value as one readable JSON document.
-func (s *streams) printJSON(value any) error { return s.encode(value, true) }
-
-// printLine writes a value as one line of JSON.
-func (s *streams) printLine(value any) error { return s.encode(value, false) }
-
-func (s *streams) encode(v any, indent bool) error {
-	raw, err := value.Encode(v)
-	if err != nil {
-		return err
+// answer prints what came of a command: as JSON, or as its text, which is ours or
+// safe already.
+func (s *streams) answer(asJSON bool, v any, text string) error {
+	if asJSON {
+		return s.printJSON(v)
 	}
-	text := string(raw) + "\n"
-	if indent {
-		text = indented(raw)
-	}
-	_, err = io.WriteString(s.out, s.paint.safeJSON(text))
+	_, err := io.WriteString(s.out, text)
 	return err
 }
 
-// indented is JSON as people read it.
-func indented(raw []byte) string {
+// printJSON writes a value as one readable JSON document.
+func (s *streams) printJSON(v any) error {
+	text, err := document(v)
+	if err == nil {
+		_, err = io.WriteString(s.out, s.paint.safeJSON(text))
+	}
+	return err
+}
+
+// printLine writes a value as one line of JSON.
+func (s *streams) printLine(v any) error {
+	raw, err := value.Encode(v)
+	if err == nil {
+		_, err = io.WriteString(s.out, s.paint.safeJSON(string(raw))+"\n")
+	}
+	return err
+}
+
+// document is JSON as people read it.
+func document(v any) (string, error) {
+	raw, err := value.Encode(v)
 	var text bytes.Buffer
 	_ = json.Indent(&text, raw, "", "  ") // it is JSON
-	return text.String() + "\n"
+	return text.String() + "\n", err
 }
 
 // table writes aligned rows, the cells without colour.
-func (s *streams) table(rows [][]string) error {
+func (s *streams) table(rows [][]string) error { return s.answer(false, nil, s.columns(rows)) }
+
+// columns are aligned rows, the cells without colour.
+func (s *streams) columns(rows [][]string) string {
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = s.paint.safe(inCell.Replace(cell))
 		}
 	}
-	_, err := io.WriteString(s.out, aligned(rows))
-	return err
+	return aligned(rows)
 }

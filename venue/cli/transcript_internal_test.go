@@ -27,13 +27,11 @@ func TestTranscript(t *testing.T) {
 		}, "a\nb\nlarge answers from here on (small before)\nc\nd\nsmall answers from here on (large before)\ne\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var entries []runtime.Entry
-			for i, ev := range tc.events {
-				entries = append(entries, runtime.Entry{Seq: uint64(i + 1), Event: ev})
-			}
 			var out strings.Builder
-			s := &streams{out: &out, err: &out}
-			s.transcript(entries)
+			page := (&streams{out: &out, err: &out}).view()
+			for i, ev := range tc.events {
+				page.entry(runtime.Entry{Seq: uint64(i + 1), Event: ev})
+			}
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

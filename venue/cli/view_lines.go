@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -12,12 +13,45 @@ import (
 	"usher/tools/spend"
 )
 
+// line prints an event that is told alike while it happens and in a log, and what
+// a turn waits for then.
+func (v *view) line(ev runtime.Event) {
+	v.unsettle()
+	switch ev := ev.(type) {
+	case runtime.ContextMissing:
+		fmt.Fprintf(v.err, "%s without its context %s: %s\n", v.notes.warn("!"), v.notes.safe(ev.Label), v.notes.safe(ev.Reason))
+	case runtime.OutputRejected:
+		fmt.Fprintf(v.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", v.notes.warn("·"), ev.Try, ev.Tries, v.notes.safe(ev.Reason))
+	case runtime.ModelDelayed:
+		v.note(late(ev))
+	case runtime.ToolStarted:
+		v.calls[ev.Call.ID] = ev.Call
+		v.settle(ev.Call.Name + " " + brief(ev.Call.Arguments))
+		return
+	case runtime.ToolFinished:
+		v.tool(ev, v.calls[ev.CallID].Arguments)
+		delete(v.calls, ev.CallID)
+	}
+	v.settle("waiting for the model")
+}
+
+// settle shows quietly what the turn waits for, where it can be written over by
+// what is said next.
+func (v *view) settle(text string) {
+	if v.waits = v.live && v.notes.live(); v.waits {
+		fmt.Fprint(v.err, "\r\x1b[K", v.notes.dim(v.notes.line(text, v.notes.width()-3)+" …"))
+	}
+}
+
+func (v *view) unsettle() {
+	if v.waits {
+		fmt.Fprint(v.err, "\r\x1b[K")
+		v.waits = false
+	}
+}
+
 // tool prints a tool call as one calm line, and why it was refused or failed.
 func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
-	name := ev.Operation
-	if name == "" {
-		name = ev.Name
-	}
 	mark := s.notes.warn("!")
 	switch ev.Outcome {
 	case runtime.ToolOK:
@@ -32,11 +66,10 @@ func (s *streams) tool(ev runtime.ToolFinished, arguments string) {
 	if json.Unmarshal([]byte(ev.Result), &told) != nil || told.Message == "" {
 		told.Message = ev.Result
 	}
-	shown := brief(arguments)
-	if ev.Outcome == runtime.ToolFailed && told.Error == "invalid_input" { // the names may be wrong
-		shown = arguments
+	if ev.Outcome != runtime.ToolFailed || told.Error != "invalid_input" { // else the names may be wrong
+		arguments = brief(arguments)
 	}
-	fmt.Fprintln(s.err, mark, s.notes.line(name+" "+shown, s.notes.width()-3))
+	fmt.Fprintln(s.err, mark, s.notes.line(cmp.Or(ev.Operation, ev.Name)+" "+arguments, s.notes.width()-3))
 	if ev.Outcome != runtime.ToolOK {
 		reason := strings.ReplaceAll(strings.TrimSpace(s.notes.safe(told.Message)), "\n", "\n  ")
 		fmt.Fprintf(s.err, "  %s\n", s.notes.dim(reason))
@@ -61,30 +94,14 @@ func brief(arguments string) string {
 			return arguments
 		}
 		var text string
-		if json.Unmarshal(value, &text) == nil && text != "" {
-			parts = append(parts, text)
-			continue
+		if json.Unmarshal(value, &text) != nil || text == "" {
+			var b bytes.Buffer
+			_ = json.Compact(&b, value) // it is JSON
+			text = fmt.Sprint(key) + "=" + b.String()
 		}
-		var b bytes.Buffer
-		if json.Compact(&b, value) != nil {
-			return arguments
-		}
-		parts = append(parts, fmt.Sprint(key)+"="+b.String())
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
-}
-
-// told prints what else happens in a turn: that the agent works without something,
-// that the model is asked again, and why.
-func (s *streams) told(ev runtime.Event) {
-	switch ev := ev.(type) {
-	case runtime.ContextMissing:
-		fmt.Fprintf(s.err, "%s without its context %s: %s\n", s.notes.warn("!"), s.notes.safe(ev.Label), s.notes.safe(ev.Reason))
-	case runtime.OutputRejected:
-		fmt.Fprintf(s.err, "%s the answer does not fit the output schema (try %d of %d): %s\n", s.notes.warn("·"), ev.Try, ev.Tries, s.notes.safe(ev.Reason))
-	case runtime.ModelDelayed:
-		s.note(late(ev))
-	}
 }
 
 // late is why the model's answer does not come yet, as one line.
@@ -121,6 +138,13 @@ func used(calls int, u runtime.Usage) string {
 		parts = append(parts, spend.Money(u.Cost).String())
 	}
 	return strings.Join(parts, " · ")
+}
+
+func many[N int | int64 | uint64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return grouped(int(n)) + " " + noun
 }
 
 // grouped writes a count with a comma before each three digits.
