@@ -35,7 +35,7 @@ type capsCheckCmd struct {
 	JSON  bool   `name:"json" help:"Print the verdict as JSON."`
 }
 
-// Verdicts of `caps check`.
+// Decisions of a verdict.
 const (
 	verdictAllow   = "allow"
 	verdictDeny    = "deny"
@@ -84,21 +84,15 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 }
 
 func (s *streams) printVerdict(v verdict, asJSON bool) error {
-	if asJSON {
-		if err := s.printJSON(v); err != nil {
-			return err
-		}
-	} else {
-		mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
-		fmt.Fprintf(s.out, "%s  %s\n", mark(v.Decision), v.Message)
-		if v.Hint != "" {
-			fmt.Fprintln(s.out, s.paint.dim(v.Hint))
-		}
+	mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
+	text := mark(v.Decision) + "  " + v.Message + "\n"
+	if v.Hint != "" {
+		text += s.paint.dim(v.Hint) + "\n"
 	}
-	switch v.Decision {
-	case verdictAllow:
-		return nil
-	case verdictDeny:
+	if err := s.answer(asJSON, v, text); err != nil || v.Decision == verdictAllow {
+		return err
+	}
+	if v.Decision == verdictDeny {
 		return errQuiet
 	}
 	return misuse{errQuiet}
@@ -112,9 +106,6 @@ type question struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// questionKeys are the keys of a question.
-var questionKeys = []string{"id", "caps", "operation", "input"}
-
 // readQuestion reads a line. A line may carry more than a question, but not a
 // misspelt key of one: "cap" would leave caps out, which means no bound.
 func readQuestion(line []byte) (q question, err error) {
@@ -125,11 +116,9 @@ func readQuestion(line []byte) (q question, err error) {
 		return q, err
 	}
 	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(line, &keys); err != nil {
-		return q, err
-	}
+	_ = json.Unmarshal(line, &keys) // it is an object
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if near := form.Nearest(key, questionKeys); near != "" && near != key {
+		if near := form.Nearest(key, []string{"id", "caps", "operation", "input"}); near != "" && near != key {
 			return q, fmt.Errorf("unknown key %q: did you mean %q?", key, near)
 		}
 	}
@@ -204,20 +193,20 @@ func (c *checker) batch(in io.Reader, out io.Writer) error {
 // one asks a gate before the catalogue, with a user who holds what the question
 // says and nothing else. Nothing runs.
 func (c *checker) one(q question) verdict {
-	invalid := func(err error) verdict {
+	wrong := func(err error) verdict {
 		return verdict{Decision: verdictInvalid, Message: c.shown.Replace(err.Error())}
 	}
 	held := caps.Unrestricted()
 	if len(q.Caps) > 0 {
 		var err error
 		if held, err = caps.ParseSet([]byte(c.named.Replace(string(q.Caps)))); err != nil {
-			return invalid(err)
+			return wrong(err)
 		}
 	}
 	auth := c.mint.User(c.owner).Narrow(held.In(c.owner.String()))
 	r, err := c.gate.Decide(context.Background(), auth, tools.Invocation{Operation: q.Operation, Input: json.RawMessage(c.named.Replace(string(q.Input)))})
 	if input, unfit := errors.AsType[*tools.InputError](err); err != nil && !(unfit && input.Incomplete) {
-		return invalid(err)
+		return wrong(err)
 	}
 	v := verdict{Decision: r.Verdict(), Operation: r.Operation().Path(), Requirements: r.Requirements()}
 	for i := range v.Requirements {
@@ -226,21 +215,14 @@ func (c *checker) one(q question) verdict {
 	if denial := r.Denial(); denial != nil {
 		v.Message, v.Hint = denial.Error(), denial.Hint
 	} else {
-		v.Message = allowedText(r.Operation(), v.Requirements)
+		met := make([]string, len(v.Requirements))
+		for i, r := range v.Requirements {
+			met[i] = r.Ability + " on " + r.Resource + ", allowed by " + r.By
+		}
+		v.Message = v.Operation + " requires " + strings.Join(met, ", ")
 	}
 	v.Message, v.Hint = c.shown.Replace(v.Message), c.shown.Replace(v.Hint)
 	return v
-}
-
-func allowedText(op *tools.Operation, met []tools.Requirement) string {
-	text := op.Path() + " requires "
-	for i, r := range met {
-		if i > 0 {
-			text += ", "
-		}
-		text += r.Ability + " on " + r.Resource + ", allowed by " + r.By
-	}
-	return text
 }
 
 type capsDiscloseCmd struct {
@@ -258,13 +240,9 @@ func (c *capsDiscloseCmd) Run(s *streams) error {
 		return misuse{err}
 	}
 	section := prompt.Disclosure(set)
-	if c.JSON {
-		return s.printJSON(map[string]any{"caps": set, "disclosure": section})
-	}
-	if section == "" {
-		fmt.Fprintln(s.err, "unrestricted: the section is absent from the prompt")
+	if section == "" && !c.JSON {
+		s.note("unrestricted: the section is absent from the prompt")
 		return nil
 	}
-	fmt.Fprintln(s.out, section)
-	return nil
+	return s.answer(c.JSON, map[string]any{"caps": set, "disclosure": section}, section+"\n")
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,16 +48,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if err != nil {
 		return nil, nil, f.unopened(ctx, s, c, err)
 	}
-	applied := v.Applied()
-	for _, id := range applied.Agents {
-		s.warn(fmt.Sprintf("agent %s has left the configuration and is still there: end it with usher agents delete %[1]s", id))
-	}
-	for _, path := range applied.Orchestrations {
-		s.warn(fmt.Sprintf("orchestration %s has left the configuration and can still be run: remove it with %s", path, f.command(fmt.Sprintf(`invoke covia:delete '{"path":%q}'`, path))))
-	}
-	for _, k := range applied.Kept {
-		s.warn(f.unwritten(k))
-	}
+	f.noteApplied(s, v.Applied())
 	u, err := v.User(ctx, c.User)
 	if err != nil {
 		return nil, nil, errors.Join(err, v.Close())
@@ -72,10 +62,25 @@ func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config,
 	if findings, lintErr := s.lint(ctx, c); lintErr == nil && failed(findings) && fault.Of(err) != fault.NoLedger {
 		return misusef("%w\n(usher lint -c %s says what is wrong in the configuration)", err, f.Config)
 	}
-	if _, fault := errors.AsType[*config.Finding](err); fault {
-		return misuse{err}
-	}
 	return err
+}
+
+// noteApplied tells what the configuration says and the venue does not, or the
+// other way round, and what to do.
+func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
+	for _, id := range applied.Agents {
+		s.warn(fmt.Sprintf("agent %s has left the configuration and is still there: end it with %s", id, f.command("agents delete "+id)))
+	}
+	for _, path := range applied.Orchestrations {
+		s.warn(fmt.Sprintf("orchestration %s has left the configuration and can still be run: remove it with %s", path, f.command(fmt.Sprintf(`invoke covia:delete '{"path":%q}'`, path))))
+	}
+	for _, k := range applied.Kept {
+		how := fmt.Sprintf(`invoke covia:write '{"path":%q,"value":…}'`, k.Path)
+		if k.Below != "" {
+			how = fmt.Sprintf(`invoke covia:delete '{"path":%q}'`, k.Below)
+		}
+		s.warn(fmt.Sprintf("%s (%s)", k, f.command(how)))
+	}
 }
 
 // withVenue runs fn with the venue of the configuration, and closes it.
@@ -174,17 +179,4 @@ func (f *fromConfig) explain(agent *venue.Agent, err error) error {
 		return err
 	}
 	return fmt.Errorf("agent %s is TERMINATED: %s makes it anew, without its sessions", agent.ID(), f.command("agents create "+agent.ID()+" --overwrite"))
-}
-
-// unwritten says why an entry of data was not written, and how to write it.
-func (f *fromConfig) unwritten(k apply.Kept) string {
-	at, how := k.Path, `invoke covia:write '{"path":%s,"value":…}'`
-	if k.Below != "" {
-		at, how = k.Below, `invoke covia:delete '{"path":%s}'`
-	}
-	path, err := json.Marshal(at)
-	if err != nil {
-		return k.String()
-	}
-	return fmt.Sprintf("%s (%s)", k, f.command(fmt.Sprintf(how, path)))
 }

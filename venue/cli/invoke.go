@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,19 +12,26 @@ import (
 )
 
 type invokeCmd struct {
-	fromConfig
+	onVenue
 	Operation string `arg:"" help:"The operation: covia:read, v/ops/covia/read, or one of yours such as o/greet."`
 	Input     string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE|-" help:"Its input, a JSON object; @FILE reads it from a file, - from standard input. Give secrets that way."`
-	JSON      bool   `name:"json" help:"Print as JSON, which is the default."`
 }
 
 // Run prints what the operation returned. A secret is printed too: its owner
 // asks for it in person.
 func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
-	input, err := c.input(ctx, s)
-	if err != nil {
+	if c.Input == "-" {
+		raw, err := s.piped(ctx, "input")
+		if err != nil {
+			return err
+		}
+		c.Input = string(raw)
+	} else if text, err := argument(c.Input); err != nil {
 		return err
+	} else {
+		c.Input = text
 	}
+	input := json.RawMessage(c.Input)
 	if err := checkObject(input); err != nil {
 		return err
 	}
@@ -58,22 +64,10 @@ func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessag
 	return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
 }
 
-// input reads the operation's input.
-func (c *invokeCmd) input(ctx context.Context, s *streams) (json.RawMessage, error) {
-	if c.Input == "-" {
-		return s.piped(ctx, "input")
-	}
-	text, err := argument(c.Input)
-	return json.RawMessage(text), err
-}
-
 // checkObject says what to write where something is no JSON object, and does
 // not repeat what may be a secret.
 func checkObject(raw []byte) error {
 	const advice = `write one such as '{"path":"w/notes/a"}', or leave it out for {}`
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return misusef("the input is empty, not a JSON object: %s", advice)
-	}
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(raw, &object)
 	if fault, ok := errors.AsType[*json.SyntaxError](err); ok {

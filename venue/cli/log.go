@@ -12,13 +12,12 @@ import (
 // checkpoint cannot be delivered: a note for each thing, however often it is tried.
 type trouble struct {
 	*streams
-	mu   sync.Mutex // guards told
-	told map[string]bool
+	told sync.Map
 }
 
 var _ slog.Handler = (*trouble)(nil)
 
-func (s *streams) log() *trouble { return &trouble{streams: s, told: make(map[string]bool)} }
+func (s *streams) log() *trouble { return &trouble{streams: s} }
 
 // Enabled leaves out what nobody needs to act on.
 func (*trouble) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
@@ -27,20 +26,16 @@ func (*trouble) Enabled(_ context.Context, level slog.Level) bool { return level
 // turn that fails has no error here: the command tells it.
 func (t *trouble) Handle(_ context.Context, r slog.Record) error {
 	what, why := r.Message, ""
-	r.Attrs(func(a slog.Attr) bool {
+	for a := range r.Attrs {
 		switch {
 		case a.Key == "error":
-			why = ": " + a.Value.String()
+			why = ": " + strings.ReplaceAll(a.Value.String(), "\n", " ")
 		case a.Value.Kind() == slog.KindString && !strings.HasSuffix(a.Key, "_id"): // not of a trace
 			what += fmt.Sprintf(", %s %s", a.Key, a.Value)
 		}
-		return true
-	})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if (why != "" || r.Level >= slog.LevelError) && !t.told[what] {
-		t.told[what] = true
-		t.warn(what + strings.ReplaceAll(why, "\n", " "))
+	}
+	if _, told := t.told.LoadOrStore(what, true); !told && (why != "" || r.Level >= slog.LevelError) {
+		t.warn(what + why)
 	}
 	return nil
 }

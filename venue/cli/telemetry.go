@@ -18,8 +18,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
-
-	"usher/runtime/telemetry"
 )
 
 // What is refused is sent again for less time than a command waits at its end,
@@ -65,13 +63,21 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 	)
 	e.lost(err)
 	if traces {
-		e.lost(e.traces(ctx, res))
+		to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
+		e.lost(err)
+		p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spanExporter{to, e}))
+		s.telemetry.Tracer, e.stops = p, append(e.stops, p.Shutdown)
 	}
 	if metrics {
-		e.lost(e.metrics(ctx, res))
+		to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)))
+		e.lost(err)
+		p := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{to, e})))
+		s.telemetry.Meter, e.stops = p, append(e.stops, p.Shutdown)
 	}
-	s.telemetry = e.Options
-	s.telemetry.Content = capturesContent(os.Getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"))
+	switch strings.ToLower(os.Getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")) {
+	case "true", "span_only", "span_and_event": // the values that mean spans, old and new
+		s.telemetry.Content = true
+	}
 	return end
 }
 
@@ -104,18 +110,8 @@ func exported(signal string) bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 }
 
-// capturesContent takes the variable's values that mean spans, old and new.
-func capturesContent(value string) bool {
-	switch strings.ToLower(value) {
-	case "true", "span_only", "span_and_event":
-		return true
-	}
-	return false
-}
-
 // export is what sends telemetry, while it does.
 type export struct {
-	telemetry.Options
 	stops []func(context.Context) error
 
 	mu    sync.Mutex // guards first
@@ -123,26 +119,6 @@ type export struct {
 }
 
 var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: retryWait, MaxInterval: retryWait, MaxElapsedTime: retryTime}
-
-func (e *export) traces(ctx context.Context, res *resource.Resource) error {
-	to, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(retry))
-	if err != nil {
-		return err
-	}
-	p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(spanExporter{to, e}))
-	e.Tracer, e.stops = p, append(e.stops, p.Shutdown)
-	return nil
-}
-
-func (e *export) metrics(ctx context.Context, res *resource.Resource) error {
-	to, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)))
-	if err != nil {
-		return err
-	}
-	p := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{to, e})))
-	e.Meter, e.stops = p, append(e.stops, p.Shutdown)
-	return nil
-}
 
 // end sends what is left and returns the first error of all.
 func (e *export) end(ctx context.Context) error {
@@ -165,7 +141,7 @@ func (e *export) end(ctx context.Context) error {
 	return e.first
 }
 
-// lost keeps the first error.
+// lost keeps the first error for the end.
 func (e *export) lost(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,20 +154,20 @@ func (e *export) lost(err error) {
 // would print each of them in the middle of a conversation.
 type spanExporter struct {
 	sdktrace.SpanExporter
-	export *export
+	*export
 }
 
 func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	e.export.lost(e.SpanExporter.ExportSpans(ctx, spans))
+	e.lost(e.SpanExporter.ExportSpans(ctx, spans))
 	return nil
 }
 
 type metricExporter struct {
 	sdkmetric.Exporter
-	export *export
+	*export
 }
 
 func (e metricExporter) Export(ctx context.Context, data *metricdata.ResourceMetrics) error {
-	e.export.lost(e.Exporter.Export(ctx, data))
+	e.lost(e.Exporter.Export(ctx, data))
 	return nil
 }
