@@ -102,7 +102,7 @@ func (v *view) event(ev runtime.Event) error {
 		v.line(ev)
 	case runtime.Compacted:
 		v.note("the conversation is long: from here on a summary stands for its beginning")
-	default:
+	case runtime.TurnStarted, runtime.ContextMissing, runtime.ModelDelayed, runtime.ToolStarted, runtime.ToolFinished:
 		v.line(ev)
 	}
 	return nil
