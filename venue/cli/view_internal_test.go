@@ -40,7 +40,7 @@ func TestWhatATurnWaitsFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shown.String() != step.want {
-			t.Errorf("for %s is shown %q, want %q", step.ev.Kind(), shown.String(), step.want)
+			t.Errorf("for %T is shown %q, want %q", step.ev, shown.String(), step.want)
 		}
 	}
 }
