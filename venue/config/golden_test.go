@@ -100,7 +100,7 @@ func TestLint(t *testing.T) {
 func registry(t *testing.T) *tools.Registry {
 	reg := new(tools.Registry)
 	for _, ops := range [][]*tools.Operation{
-		workspace.Operations(nil), agents.Operations(struct{ agents.Service }{}), grid.Operations(nil), jsonop.Operations(), delegation.Operations(nil),
+		workspace.Operations(nil), agents.Operations(struct{ agents.Service }{}), grid.Operations(struct{ grid.Jobs }{}), jsonop.Operations(), delegation.Operations(nil),
 	} {
 		if err := reg.Register(ops...); err != nil {
 			t.Fatal(err)
