@@ -21,7 +21,7 @@ func (s *search) asks(n *node) grant {
 }
 
 // aboveJWT tries the proofs that a JWT names.
-func (s *search) aboveJWT(at int, n *node) (root int) {
+func (s *search) aboveJWT(ctx context.Context, at int, n *node) (root int) {
 	r := n.link.resolved.Load()
 	if len(r.parents) == 0 {
 		s.fail(ErrForeignRoot, n.link, "it was issued by "+n.link.Issuer.s, n.depth)
@@ -30,7 +30,7 @@ func (s *search) aboveJWT(at int, n *node) (root int) {
 	child := s.asks(n)
 	for _, p := range r.parents {
 		for i := range p.resolved.Load().grants {
-			if root := s.try(p, i, at, n, &child); root >= 0 {
+			if root := s.try(ctx, p, i, at, n, &child); root >= 0 {
 				return root
 			}
 		}
@@ -47,7 +47,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 		return -1, nil
 	}
 	if len(s.pool) > 0 {
-		if root := s.abovePool(at, n, aud, &child); root >= 0 || !s.stored {
+		if root := s.abovePool(ctx, at, n, aud, &child); root >= 0 || !s.stored {
 			return root, nil
 		}
 	}
@@ -63,7 +63,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 	for _, list := range s.lists {
 		for i := range list {
 			ref := &list[i]
-			if ref.exp < s.times.least { // so do those that follow
+			if expired(ref.exp, s.now) || ref.exp < s.query.until { // so do those that follow
 				s.inTime(ref.link, n.depth)
 				break
 			}
@@ -72,7 +72,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 				return -1, nil
 			}
 			any = true
-			if root := s.try(ref.link, ref.grant, at, n, &child); root >= 0 {
+			if root := s.try(ctx, ref.link, ref.grant, at, n, &child); root >= 0 {
 				return root, nil
 			}
 		}
@@ -90,7 +90,7 @@ func (s *search) above(ctx context.Context, at int, n *node, aud DID) (root int,
 }
 
 // abovePool is above for the tokens of the query.
-func (s *search) abovePool(at int, n *node, aud DID, child *grant) (root int) {
+func (s *search) abovePool(ctx context.Context, at int, n *node, aud DID, child *grant) (root int) {
 	madeOut, unused := false, false
 	for _, p := range s.pool {
 		if p.Audience != aud {
@@ -98,7 +98,7 @@ func (s *search) abovePool(at int, n *node, aud DID, child *grant) (root int) {
 			continue
 		}
 		madeOut = true
-		if root := s.tryAll(p, at, n, child); root >= 0 {
+		if root := s.tryAll(ctx, p, at, n, child); root >= 0 {
 			return root
 		}
 	}
@@ -115,7 +115,7 @@ func (s *search) abovePool(at int, n *node, aud DID, child *grant) (root int) {
 }
 
 // tryAll tries each capability of p, and says what they lack.
-func (s *search) tryAll(p *Link, at int, n *node, child *grant) (root int) {
+func (s *search) tryAll(ctx context.Context, p *Link, at int, n *node, child *grant) (root int) {
 	r := p.resolved.Load()
 	if r.err != nil {
 		s.failWith(r.err, p, n.depth)
@@ -129,7 +129,7 @@ func (s *search) tryAll(p *Link, at int, n *node, child *grant) (root int) {
 		g := &r.grants[i]
 		if g.covers(child) {
 			covered = true
-			if root := s.try(p, i, at, n, child); root >= 0 {
+			if root := s.try(ctx, p, i, at, n, child); root >= 0 {
 				return root
 			}
 		} else if n.link != nil && g.coversResource(child) {
@@ -164,12 +164,12 @@ func bareElsewhere(l *Link, r *resolved, owner DID) bool {
 
 // try puts capability i of p above node at, if it holds and covers what is asked.
 // It returns the new node where that is a root, else -1.
-func (s *search) try(p *Link, i, at int, n *node, child *grant) (root int) {
+func (s *search) try(ctx context.Context, p *Link, i, at int, n *node, child *grant) (root int) {
 	r := p.resolved.Load()
 	if !r.grants[i].covers(child) {
 		return -1
 	}
-	if !s.holds(p, n.depth) || !s.counts(p, n.depth) {
+	if !s.holds(p, n.depth) || !s.counts(ctx, p, n.depth) {
 		return -1
 	}
 	next := node{link: p, grant: i, below: at, depth: n.depth + 1, path: child.path, can: child.can, sub: n.sub, revoked: n.revoked}

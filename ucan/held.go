@@ -133,7 +133,7 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) (grants []gran
 	all := a.all()
 	slices.SortFunc(all, func(x, y ref) int { return cmp.Or(ofOthers(x)-ofOthers(y), later(x, y)) })
 	for _, r := range all {
-		if r.exp < v.times(0).least {
+		if expired(r.exp, v.now()) {
 			continue
 		}
 		if grants, err = v.gives(ctx, r.link, *r.at(), grants, map[DID]bool{}); err != nil {

@@ -49,7 +49,7 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 	}
 	now, life := v.now(), v.Limits.invocationLife()
 	switch {
-	case inv.exp != never && now.After(time.Unix(inv.exp, 0)):
+	case expired(inv.exp, now):
 		return refuse(ErrExpired, "")
 	case now.Before(time.Unix(inv.iat, 0)):
 		return refuse(ErrNotYetValid, "it was issued in the future")

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"sync"
+	"time"
 
 	"usher/caps"
 )
@@ -17,15 +18,14 @@ import (
 //
 // Whether a token is revoked can depend on who stands above it in its chain. The
 // search takes no notice of that until it has a chain that fails by it; then that
-// revoker counts, and it begins again. Signatures and the agents that signed are
-// asked about in the same way, of the tokens of a chain that is otherwise whole.
+// revoker counts, and it begins again. Signatures are asked about in the same way, of
+// the tokens of a chain that is otherwise whole.
 type search struct {
 	v      *Verifier
 	need   need
-	caller DID
 	args   map[string]any // for policies, with the resource; nil until one asks
 	query  Query
-	times  times
+	now    time.Time
 	stored bool // the store is searched, too
 
 	pool  []*Link
@@ -37,7 +37,7 @@ type search struct {
 
 	revokers []DID // that stand above a token which they revoked
 	forged   []*Link
-	agents   map[signedBy]agentSet
+	agents   map[signedBy]bool // whether they hold what is needed
 
 	// The failure that got furthest up; the first of several.
 	err    error
@@ -74,20 +74,13 @@ type signedBy struct {
 	agent  string
 }
 
-// agentSet is what an agent that signed a token holds now, in the words of a
-// principal.
-type agentSet struct {
-	principal DID
-	set       caps.Set
-}
-
 // scratch is kept between searches, so that one with everything in memory
 // allocates nothing.
 var scratch = sync.Pool{New: func() any { return &search{seen: map[state]struct{}{}} }}
 
 func (v *Verifier) newSearch(q *Query, n need) *search {
 	s := scratch.Get().(*search)
-	s.v, s.need, s.caller, s.query, s.times = v, n, q.Caller, *q, v.times(q.until)
+	s.v, s.need, s.query, s.now = v, n, *q, v.now()
 	return s
 }
 
@@ -144,7 +137,7 @@ func (s *search) run(ctx context.Context) (g Grant, found bool, err error) {
 			return Grant{}, false, err
 		}
 		g := s.chain(root)
-		if again := s.doubt(ctx, &g); !again {
+		if again := s.doubt(&g); !again {
 			return g, true, nil
 		}
 		if len(s.revokers) > maxRevokers {
@@ -159,7 +152,7 @@ func (s *search) run(ctx context.Context) (g Grant, found bool, err error) {
 // climb returns the node of a root, or -1.
 func (s *search) climb(ctx context.Context) (root int, err error) {
 	request := node{below: -1, path: s.need.path, can: s.need.can}
-	if root, err = s.above(ctx, -1, &request, s.caller); root >= 0 || err != nil {
+	if root, err = s.above(ctx, -1, &request, s.query.Caller); root >= 0 || err != nil {
 		return root, err
 	}
 	for s.next < len(s.nodes) && !s.cut() {
@@ -171,7 +164,7 @@ func (s *search) climb(ctx context.Context) (root int, err error) {
 			continue
 		}
 		if n.link.Format == JWT {
-			root, err = s.aboveJWT(at, &n), nil
+			root, err = s.aboveJWT(ctx, at, &n), nil
 		} else {
 			root, err = s.above(ctx, at, &n, n.link.Issuer)
 		}

@@ -226,7 +226,7 @@ func (v *Verifier) Check(ctx context.Context, l *Link) error {
 	if err != nil {
 		return err
 	}
-	search := &search{v: v, times: v.times(0)}
+	search := &search{v: v, now: v.now()}
 	if search.holds(l, 0) && search.sealed(l, 0) {
 		return nil
 	}
