@@ -48,18 +48,36 @@ func ParseCID(s string) (CID, error) {
 	if len(s) > most || s == "" || (s[0] != 'b' && s[0] != 'z') {
 		return CID{}, fmt.Errorf("%w: %s: write it in base32, bafy… or bafk…", errCID, quoteShort(s))
 	}
-	base, b, err := multibase.Decode(s)
+	b, err := fromMultibase(s)
 	if err != nil {
 		return CID{}, fmt.Errorf("%w: %s: %w", errCID, quoteShort(s), err)
-	}
-	if again, err := multibase.Encode(base, b); err != nil || again != s {
-		return CID{}, fmt.Errorf("%w: %s: it is not spelt canonically", errCID, quoteShort(s))
 	}
 	c, ok := cidFromBytes(b)
 	if !ok {
 		return CID{}, fmt.Errorf("%w: %s: it must be CIDv1, dag-cbor or raw, SHA2-256", errCID, quoteShort(s))
 	}
 	return c, nil
+}
+
+// fromMultibase reads a text in any base, in its one spelling.
+func fromMultibase(text string) ([]byte, error) {
+	base, b, err := multibase.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if again, err := multibase.Encode(base, b); err != nil || again != text {
+		return nil, fmt.Errorf("%w: the multibase text has another spelling", ErrNotCanonical)
+	}
+	return b, nil
+}
+
+// inMultibase spells bytes in a base that exists.
+func inMultibase(base multibase.Encoding, b []byte) string {
+	text, err := multibase.Encode(base, b)
+	if err != nil {
+		panic("ucan: a base is missing from go-multibase: " + err.Error())
+	}
+	return text
 }
 
 // cidFromBytes reads the binary form.
@@ -75,11 +93,7 @@ func (c CID) Bytes() []byte {
 	if c.IsZero() {
 		return nil
 	}
-	return c.appendBytes(make([]byte, 0, cidBytes))
-}
-
-func (c CID) appendBytes(b []byte) []byte {
-	return append(append(b, 1, c.codec, 0x12, 0x20), c.hash[:]...)
+	return append([]byte{1, c.codec, 0x12, 0x20}, c.hash[:]...)
 }
 
 // String returns the base32 spelling, "" for the zero CID.
@@ -87,11 +101,7 @@ func (c CID) String() string {
 	if c.IsZero() {
 		return ""
 	}
-	s, err := multibase.Encode(multibase.Base32, c.Bytes())
-	if err != nil {
-		panic("ucan: base32 is missing from go-multibase: " + err.Error())
-	}
-	return s
+	return inMultibase(multibase.Base32, c.Bytes())
 }
 
 // IsZero reports whether c names nothing.
@@ -101,11 +111,7 @@ func (c CID) IsZero() bool { return c.codec == 0 }
 func (c CID) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText is [ParseCID].
-func (c *CID) UnmarshalText(text []byte) error {
-	p, err := ParseCID(string(text))
-	if err != nil {
-		return err
-	}
-	*c = p
-	return nil
+func (c *CID) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseCID(string(text))
+	return err
 }

@@ -78,13 +78,7 @@ func decodeDID(s string) ([]byte, error) {
 
 // didOf spells a public key.
 func didOf(pub ed25519.PublicKey) DID {
-	b := make([]byte, 0, didKeyBytes)
-	b = append(append(b, codecHi, codecLo), pub...)
-	text, err := multibase.Encode(multibase.Base58BTC, b)
-	if err != nil {
-		panic("ucan: base58btc is missing from go-multibase: " + err.Error())
-	}
-	return DID{didKey + text}
+	return DID{didKey + inMultibase(multibase.Base58BTC, append([]byte{codecHi, codecLo}, pub...))}
 }
 
 // smallOrder lists the y coordinates of the points whose order divides 8. For
@@ -139,13 +133,9 @@ func (d DID) IsZero() bool { return d.s == "" }
 func (d DID) MarshalText() ([]byte, error) { return []byte(d.s), nil }
 
 // UnmarshalText is [ParseDID].
-func (d *DID) UnmarshalText(text []byte) error {
-	p, err := ParseDID(string(text))
-	if err != nil {
-		return err
-	}
-	*d = p
-	return nil
+func (d *DID) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDID(string(text))
+	return err
 }
 
 // quoteShort quotes untrusted text for an error, without its whole length.

@@ -54,7 +54,7 @@ func (v *Verifier) Holdings(ctx context.Context, caller, owner DID, most int) ([
 		if chain.Conditional() {
 			continue
 		}
-		held = append(held, Holding{grants[i].shown, grants[i].owner, chain.Expires()})
+		held = append(held, Holding{grants[i].shown, grants[i].owner, chain.expires()})
 	}
 	return held, nil
 }

@@ -91,7 +91,7 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 			return refuse(ErrNotCovered, "the chain does not carry "+string(inv.Can))
 		}
 	}
-	if inv.Subject != n.owner && inv.Subject != g.Root() {
+	if inv.Subject != n.owner && inv.Subject != g.root() {
 		return refuse(ErrSubject, "the invocation is about "+inv.Subject.s)
 	}
 	// The list is the chain, no more: in either order, since the specification

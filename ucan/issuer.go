@@ -229,7 +229,7 @@ func (is *Issuer) chain(ctx context.Context, d *Delegation, g grant) (Grant, err
 		q.until = d.Expires.Add(-d.Shorten).Unix()
 	}
 	chain, err = is.Verifier.Authorize(ctx, q)
-	if ends := chain.Expires(); !ends.IsZero() && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
+	if ends := chain.expires(); !ends.IsZero() && err == nil && (d.Expires.IsZero() || ends.Before(d.Expires)) {
 		d.Expires = ends
 	}
 	return chain, err

@@ -411,10 +411,10 @@ func TestNewTokenIsSeen(t *testing.T) {
 	if d := cmp.Diff([]CID{chain[0].CID, chain[1].CID}, g.Chain(), cmpCID); d != "" {
 		t.Error(d)
 	}
-	if by, ok := g.By(); !ok || by.Can() != "crud/read" || g.Root() != w.alice.DID() || g.owner != w.alice.DID() {
-		t.Errorf("By = %v, Root = %v", by, g.Root())
+	if by, ok := g.By(); !ok || by.Can() != "crud/read" || g.root() != w.alice.DID() || g.owner != w.alice.DID() {
+		t.Errorf("By = %v, Root = %v", by, g.root())
 	}
-	if e := g.Expires(); e.Unix() != w.exp() {
+	if e := g.expires(); e.Unix() != w.exp() {
 		t.Errorf("Expires = %v", e)
 	}
 }

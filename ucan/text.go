@@ -12,19 +12,11 @@ func (l *Link) Text() string {
 	if l.Format == JWT {
 		return string(l.raw)
 	}
-	return sealedText(l.raw)
+	return inMultibase(multibase.Base64url, l.raw)
 }
 
 // Text returns the revocation in base64url multibase.
-func (r *Revocation) Text() string { return sealedText(r.raw) }
-
-func sealedText(raw []byte) string {
-	text, err := multibase.Encode(multibase.Base64url, raw)
-	if err != nil {
-		panic(err) // only for a base that does not exist
-	}
-	return text
-}
+func (r *Revocation) Text() string { return inMultibase(multibase.Base64url, r.raw) }
 
 // OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
 func OpenText(text string) (*Link, error) {
@@ -64,11 +56,11 @@ func readText(text string) ([]byte, error) {
 	if most := 2*(Limits{}).tokenBytes() + 1; len(text) > most { // in hex
 		return nil, &VerifyError{Err: ErrTooLarge, Detail: fmt.Sprintf("%d characters, at most %d are taken", len(text), most)}
 	}
-	base, raw, err := multibase.Decode(text)
+	_, raw, err := multibase.Decode(text)
 	if err != nil || len(raw) == 0 || raw[0] != envelopeHead {
 		return nil, malformed("it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)")
 	}
-	if again, err := multibase.Encode(base, raw); err != nil || again != text {
+	if _, err := fromMultibase(text); err != nil {
 		return nil, &VerifyError{Err: ErrNotCanonical, Detail: "the multibase text has another spelling"}
 	}
 	return raw, nil

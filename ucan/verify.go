@@ -63,15 +63,7 @@ type step struct {
 	grant int
 }
 
-// Chain lists the tokens from the caller's own to the root's. It is empty where
-// the caller is the owner.
-func (g Grant) Chain() []CID {
-	cids := make([]CID, 0, g.n)
-	for _, l := range g.Links() {
-		cids = append(cids, l.CID)
-	}
-	return cids
-}
+func (s step) at() *grant { return &s.link.resolved.Load().grants[s.grant] }
 
 // Links lists the tokens from the caller's own to the root's. It is empty where
 // the caller is the owner.
@@ -83,8 +75,17 @@ func (g Grant) Links() []*Link {
 	return links
 }
 
-// Root is who began the chain: the owner, or a venue for them.
-func (g Grant) Root() DID {
+// Chain is Links by their names.
+func (g Grant) Chain() []CID {
+	cids := make([]CID, g.n)
+	for i := range cids {
+		cids[i] = g.chain[i].link.CID
+	}
+	return cids
+}
+
+// root is who began the chain: the owner, or a venue for them.
+func (g Grant) root() DID {
 	if g.n == 0 {
 		return g.owner
 	}
@@ -97,25 +98,22 @@ func (g Grant) By() (c caps.Capability, ok bool) {
 	if g.n == 0 {
 		return c, false
 	}
-	own := &g.chain[0].link.grants[g.chain[0].grant]
-	for i := range g.n {
-		from := &g.chain[i].link.resolved.Load().grants[g.chain[i].grant]
+	c = g.chain[0].at().shown
+	for i, s := range g.chain[:g.n] {
+		from := s.at()
 		if from.passes {
 			continue
 		}
-		if i == 0 {
-			return own.shown, true
-		}
-		if c, err := caps.NewCapability(absolute(from.owner, from.path), string(own.can)); err == nil {
-			return c, true
+		if named, err := caps.NewCapability(absolute(from.owner, from.path), string(c.Can())); err == nil && i > 0 {
+			c = named
 		}
 		break
 	}
-	return own.shown, true
+	return c, true
 }
 
-// Expires returns when the first token of the chain expires, zero where none does.
-func (g Grant) Expires() (t time.Time) {
+// expires returns when the first token of the chain expires, zero where none does.
+func (g Grant) expires() (t time.Time) {
 	for i := range g.n {
 		if e := g.chain[i].link.Expires(); t.IsZero() || !e.IsZero() && e.Before(t) {
 			t = e
