@@ -97,7 +97,7 @@ func (s *stage) printSteps(p *cli.Page, list []step) {
 			if len(by) == 0 {
 				why = st.Reason
 			}
-			rows = append(rows, []any{" ", "", p.Dim(row), p.Dim(s.plain(string(n.Ability) + " on " + n.Resource)), p.Dim(s.plain(why))})
+			rows = append(rows, []any{" ", "", p.Dim(row), p.Dim(s.plain(n.Ability + " on " + n.Resource)), p.Dim(s.plain(why))})
 		}
 	}
 	p.Table(rows)

@@ -120,11 +120,9 @@ func (r *Ring) Of(ctx context.Context, did ucan.DID) (ucan.Key, error) {
 
 // Independent returns the life of the agent whose key the principal is, or "".
 func (r *Ring) Independent(did ucan.DID) tools.Life {
-	name, ok := r.hosted.Load(did)
-	if !ok {
-		return ""
-	}
-	life, isAgent := strings.CutPrefix(name.(string), agentPrefix)
+	name, _ := r.hosted.Load(did)
+	text, _ := name.(string)
+	life, isAgent := strings.CutPrefix(text, agentPrefix)
 	if !isAgent {
 		return ""
 	}
@@ -173,37 +171,36 @@ func read(name string, raw []byte) (sealed sealedKey, err error) {
 }
 
 // key returns the key of the name, made on first use.
-func (r *Ring) key(ctx context.Context, name string) (ucan.Key, error) {
+func (r *Ring) key(ctx context.Context, name string) (key ucan.Key, err error) {
 	for {
 		raw, _, err := r.space.Get(ctx, name)
+		if err == nil && raw == nil {
+			if err = r.create(ctx, name); err == nil {
+				continue
+			}
+		}
+		var sealed sealedKey
+		if err == nil {
+			sealed, err = read(name, raw)
+		}
+		if err == nil {
+			key, err = ucan.OpenKey(r.sealer, sealed.DID, sealed.Box)
+		}
 		if err != nil {
-			return ucan.Key{}, err
+			return ucan.Key{}, fmt.Errorf("open key of %s: %w", name, err)
 		}
-		if raw != nil {
-			sealed, err := read(name, raw)
-			if err != nil {
-				return ucan.Key{}, err
-			}
-			key, err := ucan.OpenKey(r.sealer, sealed.DID, sealed.Box)
-			if err != nil {
-				return ucan.Key{}, fmt.Errorf("open key of %s: %w", name, err)
-			}
-			return key, nil
-		}
-		if err := r.create(ctx, name); err != nil {
-			return ucan.Key{}, err
-		}
+		return key, nil
 	}
 }
 
 func (r *Ring) create(ctx context.Context, name string) error {
 	key, err := ucan.NewKey(r.random)
 	if err != nil {
-		return fmt.Errorf("make key of %s: %w", name, err)
+		return err
 	}
 	box, err := key.Seal(r.sealer)
 	if err != nil {
-		return fmt.Errorf("seal key of %s: %w", name, err)
+		return err
 	}
 	raw, err := json.Marshal(sealedKey{key.DID(), box})
 	if err != nil {
@@ -212,7 +209,7 @@ func (r *Ring) create(ctx context.Context, name string) error {
 	// Moved means that another made it first: that one counts.
 	moved, err := r.space.Apply(ctx, map[string]uint64{name: 0}, map[string][]byte{name: raw}, nil)
 	if err != nil {
-		return fmt.Errorf("store key of %s: %w", name, err)
+		return err
 	}
 	if moved == "" {
 		r.host(name, key.DID())

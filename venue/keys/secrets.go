@@ -43,14 +43,14 @@ func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value se
 	plain := []byte(value)
 	defer clear(plain)
 	box, err := b.sealer.Seal(sealedAs(key), plain)
-	if err != nil {
-		return fmt.Errorf("seal secret %s: %w", name, err)
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(sealedSecret{box, b.now().UnixMilli()})
 	}
-	raw, err := json.Marshal(sealedSecret{box, b.now().UnixMilli()})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = b.space.Apply(ctx, nil, map[string][]byte{key: raw}, nil)
 	}
-	if _, err := b.space.Apply(ctx, nil, map[string][]byte{key: raw}, nil); err != nil {
+	if err != nil {
 		return fmt.Errorf("store secret %s: %w", name, err)
 	}
 	return b.space.Sync(ctx)
@@ -63,14 +63,14 @@ func (b *Secrets) Get(ctx context.Context, owner ucan.DID, name string) (secrets
 	}
 	key := secretKey(owner, name)
 	raw, _, err := b.space.Get(ctx, key)
-	if err != nil {
-		return "", fmt.Errorf("read secret %s: %w", name, err)
-	}
-	if raw == nil {
+	if err == nil && raw == nil {
 		return "", &secrets.NoSecretError{Name: name}
 	}
 	var sealed sealedSecret
-	if err := json.Unmarshal(raw, &sealed); err != nil {
+	if err == nil {
+		err = json.Unmarshal(raw, &sealed)
+	}
+	if err != nil {
 		return "", fmt.Errorf("read secret %s: %w", name, err)
 	}
 	plain, err := b.sealer.Open(sealedAs(key), sealed.Box)
