@@ -13,50 +13,42 @@ import (
 
 // Delegation is what [Issuer.Delegate] is asked to issue.
 type Delegation struct {
-	// Audience is whom the authority goes to.
-	Audience DID
-	// Capabilities lists what goes to them. A bare resource is in the namespace
-	// of Owner.
-	Capabilities []caps.Capability
-	// Owner is whose namespace bare resources mean; zero is the issuer's own.
-	Owner DID
-	// NotBefore is when it begins; zero is at once.
-	NotBefore time.Time
-	// Expires is when it ends, in whole seconds. Required, unless Limits.Life is
-	// negative.
-	Expires time.Time
+	Audience     DID               // whom the authority goes to
+	Capabilities []caps.Capability // a bare resource is in the namespace of Owner
+	Owner        DID               // whose namespace bare resources mean; zero is the issuer's own
+	NotBefore    time.Time         // when it begins; zero is at once
+	Expires      time.Time         // in whole seconds; required, unless Limits.Life is negative
+
 	// Shorten is how much sooner it may end, with the proofs, where these end before
 	// Expires, instead of being refused; negative is any time.
 	Shorten time.Duration
-	// Proofs names the tokens by which the issuer holds what it hands on. With
-	// none the store is searched. An owner needs none; where nothing rests on those
-	// that are named, another namespace was meant, and they are refused.
+
+	// Proofs and Tokens, which need not be stored, are those by which the issuer holds
+	// what it hands on. With none the store is searched. An owner needs none; where
+	// nothing rests on those that are named, another namespace was meant, and they are
+	// refused.
 	Proofs []CID
-	// Tokens are proofs that need not be stored, from [Open].
 	Tokens []*Link
-	// Format of the new tokens; zero is Native. A native token holds one
-	// capability, so several give several tokens; a JWT holds them all.
+
+	// Format of the new tokens; zero is Native. A native token holds one capability,
+	// so several give several tokens; a JWT holds them all. Inline puts the proofs of a
+	// JWT inside it, where they are JWTs, so that it can be shown elsewhere. Otherwise
+	// they are named by CID.
 	Format Format
-	// Inline puts the proofs of a JWT inside it, where they are JWTs, so that it
-	// can be shown elsewhere. Otherwise they are named by CID.
 	Inline bool
+
 	// Agents names the lives of the agents that sign with the issuer's key: the
-	// tokens say so, and count as far as [Verifier.Signer] says that these go.
+	// tokens say so, and count as far as [Verifier.Signer] says that these go. They end
+	// at Latest: more is refused, or cut as far as Shorten lets it; zero is no bound.
 	Agents []string
-	// Latest is when what an agent hands on ends at the latest. More is refused, or
-	// cut as far as Shorten lets it; zero is no bound.
 	Latest time.Time
 }
 
 // Issuer signs delegations with one key.
 type Issuer struct {
-	// Key signs.
-	Key Key
-	// Verifier decides what the key's principal holds; its store, where it has
-	// one, keeps what is issued.
-	Verifier *Verifier
-	// Rand makes nonces; crypto/rand.Reader outside tests.
-	Rand io.Reader
+	Key      Key
+	Verifier *Verifier // decides what the key's principal holds; its store, if any, keeps what is issued
+	Rand     io.Reader // makes nonces; crypto/rand.Reader outside tests
 }
 
 // Delegate issues tokens for d and stores them. It signs nothing unless the issuer
@@ -69,10 +61,10 @@ func (is *Issuer) Delegate(ctx context.Context, d Delegation) ([]*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)
 	}
-	if is.Verifier.Store == nil {
-		return links, nil
-	}
 	for _, l := range links {
+		if is.Verifier.Store == nil {
+			break
+		}
 		if err := is.Verifier.Store.Put(ctx, l); err != nil {
 			return nil, fmt.Errorf("delegate: %w", err)
 		}
@@ -135,10 +127,7 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, e
 	}
 	if d.Format == JWT {
 		l, err := is.signJWT(d, held)
-		if err != nil {
-			return nil, err
-		}
-		return []*Link{l}, nil
+		return []*Link{l}, err
 	}
 	for i := range held {
 		l, err := is.signNative(d, &held[i])

@@ -6,28 +6,22 @@ import (
 
 // Query is what [Verifier.Authorize] is asked.
 type Query struct {
-	// Caller is who asks; that it is they has been established before.
-	Caller DID
+	Caller DID // who asks; that it is they has been established before
 	// Request is the requirement. Its resource names the owner, or Owner does. A
 	// request without a resource asks for the whole namespace of Owner: a token
 	// grants on resources, so nothing less decides for an operation that has none.
 	Request caps.Request
-	// Owner is whose namespace a bare resource means; zero refuses bare ones.
-	Owner DID
-	// Proofs names the tokens of the chain, in any order. With neither Proofs nor
-	// Tokens the store is searched for what is made out to the caller.
+	Owner   DID // whose namespace a bare resource means; zero refuses bare ones
+	// Proofs names tokens of the chain, in any order, and Tokens, from [Open], came
+	// with the call. With neither, or with Search, the store is searched.
 	Proofs []CID
-	// Tokens are proofs that came with the call, from [Open].
 	Tokens []*Link
-	// Search also searches the store where Proofs or Tokens are given.
 	Search bool
 	// Args are the arguments of an invocation, for policies; "with" is always set
 	// from the request. Values as encoding/json gives them, integers as int64.
 	Args map[string]any
 
-	// until, in seconds, passes over tokens that expire earlier; 0 asks for now
-	// alone.
-	until int64
+	until int64 // seconds; tokens that expire earlier are passed over; 0 asks for now alone
 }
 
 // need is a query's request taken apart.

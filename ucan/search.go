@@ -132,11 +132,10 @@ const maxRevokers = 64
 // it; a refusal is s.failure.
 func (s *search) run(ctx context.Context) (g Grant, found bool, err error) {
 	for {
-		root, err := s.climb(ctx)
-		if err != nil || root < 0 {
+		if root, err := s.climb(ctx); err != nil || !root {
 			return Grant{}, false, err
 		}
-		g := s.chain(root)
+		g := s.chain(len(s.nodes) - 1)
 		if again := s.doubt(&g); !again {
 			return g, true, nil
 		}
@@ -149,30 +148,22 @@ func (s *search) run(ctx context.Context) (g Grant, found bool, err error) {
 	}
 }
 
-// climb returns the node of a root, or -1.
-func (s *search) climb(ctx context.Context) (root int, err error) {
+// climb goes up until the last of the nodes is a root.
+func (s *search) climb(ctx context.Context) (root bool, err error) {
 	request := node{below: -1, path: s.need.path, can: s.need.can}
-	if root, err = s.above(ctx, -1, &request, s.query.Caller); root >= 0 || err != nil {
-		return root, err
-	}
-	for s.next < len(s.nodes) && !s.cut() {
-		at := s.next
-		s.next++
-		n := s.nodes[at]
-		if n.depth == s.v.Limits.chainDepth() {
+	root, err = s.above(ctx, -1, &request, s.query.Caller)
+	for ; !root && err == nil && s.next < len(s.nodes) && !s.cut(); s.next++ {
+		n := s.nodes[s.next]
+		switch {
+		case n.depth == s.v.Limits.chainDepth():
 			s.fail(ErrTooDeep, n.link, "the chain has too many tokens (Limits.ChainDepth)", n.depth)
-			continue
-		}
-		if n.link.Format == JWT {
-			root, err = s.aboveJWT(ctx, at, &n), nil
-		} else {
-			root, err = s.above(ctx, at, &n, n.link.Issuer)
-		}
-		if root >= 0 || err != nil {
-			return root, err
+		case n.link.Format == JWT:
+			root = s.aboveJWT(ctx, s.next, &n)
+		default:
+			root, err = s.above(ctx, s.next, &n, n.link.Issuer)
 		}
 	}
-	return -1, nil
+	return root, err
 }
 
 // meet notes a state, and reports whether it was met before.

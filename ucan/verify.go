@@ -16,23 +16,20 @@ import (
 // Verifier may be copied. The zero value trusts owners alone, searches nothing
 // and goes by the system's clock.
 type Verifier struct {
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
+	Now func() time.Time // the clock; nil is time.Now
 	// Self is this venue's own DID. Invocations must be made out to it, and a
 	// token that it issued must name the owner of each resource.
 	Self DID
 	// Roots reports whether issuer may begin a chain in owner's namespace, beside
 	// the owner: a venue may for the principals that it hosts. nil is never.
 	Roots func(owner, issuer DID) bool
-	// Store holds tokens and revocations; nil verifies Query.Tokens alone.
-	Store *Store
+	Store *Store // tokens and revocations; nil verifies Query.Tokens alone
 	// Signer returns what an agent that signed a token holds now, in the words of a
 	// principal: such a token counts as far as that goes. It is given the issuer of the
 	// token, with whose key the agent signed, and the name of the agent's life, see
 	// [Delegation.Agents]. nil takes every agent to hold all.
 	Signer func(ctx context.Context, issuer DID, agent string) (set caps.Set, principal DID)
-	// Limits bounds chains and lifetimes; the zero value holds the defaults.
-	Limits Limits
+	Limits Limits // of chains and lifetimes
 
 	brought map[CID][]DID // who revoked a token, by revocations that are heeded
 }
