@@ -56,7 +56,7 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 	case life >= 0 && inv.exp > now.Add(life).Unix():
 		return refuse(ErrLifetime, "an invocation may live "+life.String()+" at most (Limits.InvocationLife)")
 	}
-	q := Query{Caller: inv.Issuer, Request: request, Proofs: inv.Proofs, Tokens: tokens, Args: inv.Args}
+	q := Query{Caller: inv.Issuer, Request: request, Proofs: inv.Proofs, beside: tokens, Args: inv.Args}
 	n, err := q.need()
 	if err != nil {
 		return Grant{}, err
@@ -76,8 +76,6 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 	if len(inv.Proofs) == 0 {
 		return refuse(ErrMissingProof, "the caller is not the owner and names no proof")
 	}
-	q.Tokens = named(inv.Proofs, tokens)
-	q.Proofs = unnamed(inv.Proofs, q.Tokens)
 	g, err := v.Authorize(ctx, q)
 	if err != nil {
 		return Grant{}, err
@@ -103,21 +101,4 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 		}
 	}
 	return g, nil
-}
-
-// named returns the tokens that the list names, unnamed what it names beside.
-func named(list []CID, tokens []*Link) []*Link {
-	var out []*Link
-	for _, l := range tokens {
-		if slices.Contains(list, l.CID) {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
-func unnamed(list []CID, have []*Link) []CID {
-	return slices.DeleteFunc(slices.Clone(list), func(c CID) bool {
-		return slices.ContainsFunc(have, func(l *Link) bool { return l.CID == c })
-	})
 }

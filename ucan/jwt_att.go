@@ -7,54 +7,50 @@ import (
 )
 
 // readCapabilities reads "att", or the "cap" of UCAN 0.9 and later.
-func (l Limits) readCapabilities(f *fields, version string) []grant {
+func (l Limits) readCapabilities(f *fields, version string) (grants []grant) {
+	add := func(with, can string) {
+		g, err := newGrant(with, can)
+		switch {
+		case len(grants) == l.capabilities():
+			f.fail(fmt.Errorf("%w: more than %d capabilities (Limits.Capabilities)", ErrTooLarge, len(grants)))
+		case err != nil:
+			f.fail(malformed("capability %d: %w", len(grants)+1, err))
+		}
+		if f.err == nil {
+			grants = append(grants, g)
+		}
+	}
 	_, hasAtt := f.m["att"]
 	_, hasCap := f.m["cap"]
-	var list [][2]string
 	switch {
 	case hasAtt && hasCap:
 		f.fail(malformed(`it has both "att" and "cap"; write one`))
 	case hasCap && version == "":
 		f.fail(malformed(`"cap" belongs to UCAN 0.9 and later, and "ucv" is missing`))
 	case hasCap:
-		list = readCapMap(f)
-	case hasAtt:
-		items, _ := field[[]any](f, "att")
-		for i, item := range items {
-			m, _ := item.(map[string]any)
-			c := fields{m: m}
-			// A third key would be a restriction that nobody here enforces.
-			c.only("with", "can")
-			c.need("with", "can")
-			with, _ := field[string](&c, "with")
-			can, _ := field[string](&c, "can")
-			if c.err != nil {
-				f.fail(fmt.Errorf("att[%d]: %w", i, c.err))
-			}
-			list = append(list, [2]string{with, can})
-		}
-	default:
+		readCapMap(f, add)
+	case !hasAtt:
 		f.fail(malformed(`the claim "att" is missing; write [] to grant nothing`))
 	}
-	if len(list) > l.capabilities() {
-		f.fail(fmt.Errorf("%w: %d capabilities, at most %d are taken (Limits.Capabilities)", ErrTooLarge, len(list), l.capabilities()))
-	}
-	if f.err != nil {
-		return nil
-	}
-	grants := make([]grant, len(list))
-	for i, c := range list {
-		var err error
-		if grants[i], err = newGrant(c[0], c[1]); err != nil {
-			f.fail(malformed("att[%d]: %w", i, err))
+	items, _ := field[[]any](f, "att")
+	for i, item := range items {
+		m, _ := item.(map[string]any)
+		c := fields{m: m}
+		c.only("with", "can") // a third key would be a restriction that nobody here enforces
+		c.need("with", "can")
+		with, _ := field[string](&c, "with")
+		can, _ := field[string](&c, "can")
+		if c.err != nil {
+			f.fail(fmt.Errorf("att[%d]: %w", i, c.err))
 		}
+		add(with, can)
 	}
 	return grants
 }
 
 // readCapMap reads {resource: {ability: [{}]}}. A caveat other than {} restricts
 // in words that nobody here understands, so the token is refused.
-func readCapMap(f *fields) (list [][2]string) {
+func readCapMap(f *fields, add func(with, can string)) {
 	byResource, _ := field[map[string]any](f, "cap")
 	for _, with := range sortedKeys(byResource) {
 		byAbility, _ := byResource[with].(map[string]any)
@@ -63,17 +59,17 @@ func readCapMap(f *fields) (list [][2]string) {
 		}
 		for _, can := range sortedKeys(byAbility) {
 			caveats, _ := byAbility[can].([]any)
-			caveat := map[string]any{"": nil}
-			if len(caveats) == 1 {
-				caveat, _ = caveats[0].(map[string]any)
-			}
-			if caveat == nil || len(caveat) != 0 {
+			if len(caveats) != 1 || !isEmpty(caveats[0]) {
 				f.fail(malformed("cap[%s][%s] is not [{}]; no caveat is understood", quoteShort(with), quoteShort(can)))
 			}
-			list = append(list, [2]string{with, can})
+			add(with, can)
 		}
 	}
-	return list
+}
+
+func isEmpty(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && len(m) == 0
 }
 
 // newGrant reads {with, can}; the owner stays zero where with names none.

@@ -3,6 +3,7 @@ package ucan
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -105,12 +106,11 @@ func (l *Link) Err() error {
 			return err
 		}
 	}
-	if !l.complete() {
-		return nil
+	// Where nothing is missing, what does not depend on the time is settled.
+	if _, err := l.resolve(nil); !errors.Is(err, ErrMissingProof) {
+		return err
 	}
-	// Nothing is missing, so what does not depend on the time is settled.
-	_, err := l.resolve(nil)
-	return err
+	return nil
 }
 
 // verify checks the signature once and remembers success.

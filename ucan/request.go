@@ -21,7 +21,8 @@ type Query struct {
 	// from the request. Values as encoding/json gives them, integers as int64.
 	Args map[string]any
 
-	until int64 // seconds; tokens that expire earlier are passed over; 0 asks for now alone
+	beside []*Link // where Proofs are looked for, without being named themselves
+	until  int64   // seconds; tokens that expire earlier are passed over; 0 asks for now alone
 }
 
 // need is a query's request taken apart.

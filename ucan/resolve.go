@@ -33,15 +33,15 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 		r.bareOwner = l.Issuer
 	}
 	for i, c := range l.Proofs {
-		p := l.inlineProof(c)
-		if p == nil {
-			if find == nil {
-				return nil, &VerifyError{Err: ErrMissingProof, CID: c}
-			}
-			var err error
-			if p, err = find(c); err != nil {
-				return nil, err
-			}
+		var p *Link
+		if at := slices.IndexFunc(l.Inline, func(p *Link) bool { return p.CID == c }); at >= 0 {
+			p = l.Inline[at]
+		} else if find == nil {
+			return nil, &VerifyError{Err: ErrMissingProof, CID: c}
+		} else if found, err := find(c); err != nil {
+			return nil, err
+		} else {
+			p = found
 		}
 		pr, err := p.resolve(find)
 		if err != nil {
@@ -66,28 +66,6 @@ func (l *Link) resolve(find func(CID) (*Link, error)) (*resolved, error) {
 	r.err = l.checkHops(r)
 	l.resolved.Store(r)
 	return r, r.err
-}
-
-// complete reports whether the token carries every proof that it and they name.
-func (l *Link) complete() bool {
-	if len(l.Proofs) != len(l.Inline) {
-		return false
-	}
-	for _, p := range l.Inline {
-		if !p.complete() {
-			return false
-		}
-	}
-	return true
-}
-
-func (l *Link) inlineProof(c CID) *Link {
-	for _, p := range l.Inline {
-		if p.CID == c {
-			return p
-		}
-	}
-	return nil
 }
 
 func (l *Link) checkHops(r *resolved) error {

@@ -167,33 +167,34 @@ func (s *search) gather(ctx context.Context) error {
 	if n := len(q.Proofs) + len(q.Tokens); n > v.Limits.proofs() {
 		return &VerifyError{Err: ErrBudget, Detail: fmt.Sprintf("%d proofs are named, at most %d are taken (Limits.Proofs)", n, v.Limits.proofs())}
 	}
-	add := func(c CID, l *Link, err error) error {
+	lookup := q.Tokens
+	if lookup == nil {
+		lookup = q.beside
+	}
+	for i := range len(q.Tokens) + len(q.Proofs) {
+		var l *Link
+		var c CID
+		var err error
+		if i < len(q.Tokens) {
+			l, c = q.Tokens[i], q.Tokens[i].CID
+		} else {
+			c = q.Proofs[i-len(q.Tokens)]
+			l, err = v.proof(ctx, c, lookup)
+		}
 		if err == nil && l.resolved.Load() == nil {
-			if _, err = l.resolve(func(c CID) (*Link, error) { return v.proof(ctx, c, q.Tokens) }); l.resolved.Load() != nil {
+			if _, err = l.resolve(func(c CID) (*Link, error) { return v.proof(ctx, c, lookup) }); l.resolved.Load() != nil {
 				err = nil // what is wrong with it comes up when it is used
 			}
 		}
 		if refused, ok := errors.AsType[*VerifyError](err); ok {
 			s.fail(refused.Err, l, "the proof "+cmp.Or(refused.CID, c).String()+" is neither among the tokens nor stored", 0)
-			return nil
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read proofs: %w", err)
 		}
 		if !slices.ContainsFunc(s.pool, func(p *Link) bool { return p.CID == l.CID }) {
 			s.pool = append(s.pool, l)
-		}
-		return nil
-	}
-	for _, l := range q.Tokens {
-		if err := add(l.CID, l, nil); err != nil {
-			return err
-		}
-	}
-	for _, c := range q.Proofs {
-		l, err := v.proof(ctx, c, q.Tokens)
-		if err := add(c, l, err); err != nil {
-			return err
 		}
 	}
 	return nil
