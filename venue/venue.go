@@ -92,7 +92,7 @@ func openStore(o *Options) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	return badger.Open(o.Dir, &badger.Options{Logger: o.Logger})
+	return badger.Open(o.Dir, o.Logger)
 }
 
 func (v *Venue) start(ctx context.Context, o *Options) (err error) {

@@ -8,8 +8,8 @@
 // by the venue's key as a C2SP signed note. Whoever holds one finds any change,
 // loss or exchange of a row that it covers, and any older state put in place:
 // in the data folder, in an export ([VerifyExport]), or of one row by a proof
-// ([Ledger.Prove]). Checkpoints are made every [CheckpointRows] rows, after
-// [CheckpointEvery] at the latest, when the ledger closes, and on demand.
+// ([Ledger.Prove]). Checkpoints are made every 1000 rows, after
+// a minute at the latest, when the ledger closes, and on demand.
 //
 // What the store holds, below "l/":
 //

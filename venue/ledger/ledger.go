@@ -95,7 +95,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 	l := &Ledger{
 		Reader: *NewReader(store, opts.Key.DID()),
 		signer: signer, now: opts.Now, log: opts.Logger,
-		wake: make(chan struct{}, 1), timer: time.NewTimer(CheckpointEvery), stop: make(chan struct{}), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), timer: time.NewTimer(checkpointEvery), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.digests, err = newDigester(opts.Key); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)

@@ -131,7 +131,7 @@ func TestRowsSayWhatHappened(t *testing.T) {
 	want := []Row{
 		{Seq: 1, Entry: &first},
 		{Seq: 2, Entry: &denied},
-		{Seq: 3, Of: 1, Outcome: OutcomeFailed, Error: "disk full"},
+		{Seq: 3, Of: 1, Outcome: outcomeFailed, Error: "disk full"},
 		{Seq: 4, Of: 2, Outcome: OutcomeDenied, Error: rows[3].Error},
 	}
 	if diff := cmp.Diff(want, rows); diff != "" {
@@ -162,7 +162,7 @@ func TestEncodingIsThatOfJSON(t *testing.T) {
 		at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 		same(t, Row{Seq: 7, Time: at, Entry: &e}, appendDecision(appendStart(nil, 7, at), &e))
 		of, failure := rapid.Uint64Min(1).Draw(t, "of"), text.Draw(t, "failure")
-		same(t, Row{Seq: 8, Time: at, Of: of, Outcome: OutcomeFailed, Error: failure}, appendOutcome(appendStart(nil, 8, at), of, OutcomeFailed, failure))
+		same(t, Row{Seq: 8, Time: at, Of: of, Outcome: outcomeFailed, Error: failure}, appendOutcome(appendStart(nil, 8, at), of, outcomeFailed, failure))
 	})
 }
 
@@ -296,7 +296,7 @@ func TestBatchGoesWithItsRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rev, _ := store.Get(ctx, "g/x")
-	var moved *MovedError
+	var moved *movedError
 	if _, err := l.DecidedWith(ctx, entry(2), Batch{Expect: map[string]uint64{"g/x": rev + 1}, Put: map[string][]byte{"g/y": nil}}); !errors.As(err, &moved) || moved.Key != "g/x" {
 		t.Errorf("DecidedWith = %v, want that g/x has moved", err)
 	}

@@ -29,8 +29,8 @@ type Row struct {
 
 // Outcomes of a [Row].
 const (
-	OutcomeOK     = "ok"
-	OutcomeFailed = "failed"
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
 	OutcomeDenied = "denied" // the handler found that the caller may not
 )
 

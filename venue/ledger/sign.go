@@ -10,8 +10,8 @@ import (
 
 // How often checkpoints come, when there are new rows.
 const (
-	CheckpointRows  = 1000
-	CheckpointEvery = time.Minute
+	checkpointRows  = 1000
+	checkpointEvery = time.Minute
 )
 
 // Checkpoint signs the tree as it is now, and returns the newest checkpoint.
@@ -62,7 +62,7 @@ func (l *Ledger) wait(waiting bool) {
 	case !waiting:
 		l.timer.Stop()
 	case !l.waiting:
-		l.timer.Reset(CheckpointEvery)
+		l.timer.Reset(checkpointEvery)
 	}
 	l.waiting = waiting
 }
@@ -71,7 +71,7 @@ func (l *Ledger) wait(waiting bool) {
 // caller holds l.mu.
 func (l *Ledger) mark() {
 	switch rows := l.written.size - l.marked; {
-	case rows >= CheckpointRows:
+	case rows >= checkpointRows:
 		l.due = append(l.due, l.written.head())
 		l.marked = l.written.size
 		l.wait(false)
@@ -106,7 +106,7 @@ func (l *Ledger) watch() {
 				l.log.Error("checkpoint of the audit ledger failed", "rows", h.size, "error", err)
 				l.mu.Lock()
 				l.waiting = true
-				l.timer.Reset(CheckpointEvery)
+				l.timer.Reset(checkpointEvery)
 				l.mu.Unlock()
 			}
 		}

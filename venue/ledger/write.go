@@ -22,11 +22,11 @@ type Batch struct {
 	Del    []string
 }
 
-// MovedError says that a key of a [Batch] did not stand at the revision that
+// movedError says that a key of a [Batch] did not stand at the revision that
 // was expected: neither the row nor the batch was written.
-type MovedError struct{ Key string }
+type movedError struct{ Key string }
 
-func (e *MovedError) Error() string {
+func (e *movedError) Error() string {
 	return fmt.Sprintf("write audit row: %q has changed in the meantime", e.Key)
 }
 
@@ -36,8 +36,8 @@ func (l *Ledger) Decided(ctx context.Context, e tools.Entry) (seq uint64, err er
 	return l.DecidedWith(ctx, e, Batch{})
 }
 
-// DecidedWith is [Ledger.Decided], and writes a batch in the same step. Where
-// the batch's conditions do not hold, the error is a [*MovedError].
+// DecidedWith is [Ledger.Decided], and writes a batch in the same step, or
+// neither where the batch's conditions do not hold.
 func (l *Ledger) DecidedWith(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
 	p := l.begin(with)
 	defer l.reuse(p)
@@ -59,9 +59,9 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error) error 
 func (l *Ledger) FinishedWith(ctx context.Context, seq uint64, failure error, with Batch) error {
 	p := l.begin(with)
 	defer l.reuse(p)
-	outcome, text := OutcomeOK, ""
+	outcome, text := outcomeOK, ""
 	if failure != nil {
-		outcome, text = OutcomeFailed, tools.Cut(failure.Error())
+		outcome, text = outcomeFailed, tools.Cut(failure.Error())
 		if _, denied := errors.AsType[*caps.Denial](failure); denied {
 			outcome = OutcomeDenied
 		}
@@ -146,7 +146,7 @@ const (
 func (l *Ledger) take() []*pending {
 	w := &l.writer
 	clear(w.claims)
-	limit := min(maxGroupRows, CheckpointRows-int(l.written.size-l.marked))
+	limit := min(maxGroupRows, checkpointRows-int(l.written.size-l.marked))
 	n, size := 0, 0
 	for _, p := range l.queue {
 		size += len(p.body) + p.with.size()
@@ -230,7 +230,7 @@ type writer struct {
 func (l *Ledger) write(ctx context.Context, group []*pending) {
 	for len(group) > 0 {
 		err := l.tryWrite(ctx, group)
-		moved, isMoved := errors.AsType[*MovedError](err)
+		moved, isMoved := errors.AsType[*movedError](err)
 		if err != nil && !isMoved && len(group) > 1 { // one alone may be at fault
 			for i := range group {
 				l.write(ctx, group[i:i+1])
@@ -279,7 +279,7 @@ func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
 		case first: // another process writes this ledger: go on behind its rows
 			w.stale = true
 		default:
-			return &MovedError{moved}
+			return &movedError{moved}
 		}
 	}
 }

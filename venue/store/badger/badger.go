@@ -19,19 +19,11 @@ import (
 	"usher/venue/store"
 )
 
-// Options tune a store. Nil and the zero value are valid.
-type Options struct {
-	// Logger receives what goes wrong in the background. Nil logs nothing.
-	Logger *slog.Logger
-	// GCInterval is the time between two collections of the value log, which hands the space of
-	// overwritten values above 1 KiB back to the disk. Zero means 10 minutes.
-	GCInterval time.Duration
-}
-
 // Open opens the store in the folder dir, which is made when it is missing. A folder that is open
-// already is an error that names the process that has it, and so is one of another [Format].
-func Open(dir string, opts *Options) (*store.Store, error) {
-	e, err := openEngine(dir, opts)
+// already is an error that names the process that has it, and so is one of another [Format]. The
+// logger receives what goes wrong in the background; nil logs nothing.
+func Open(dir string, logger *slog.Logger) (*store.Store, error) {
+	e, err := openEngine(dir, logger, 10*time.Minute)
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +44,11 @@ type engine struct {
 
 var _ store.Engine = (*engine)(nil)
 
-func openEngine(dir string, opts *Options) (*engine, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
-	logger := opts.Logger
+// openEngine opens an engine that collects the value log at intervals, which hands the space of
+// overwritten values above 1 KiB back to the disk.
+func openEngine(dir string, logger *slog.Logger, interval time.Duration) (*engine, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
-	}
-	interval := opts.GCInterval
-	if interval <= 0 {
-		interval = 10 * time.Minute
 	}
 	if err := checkFolder(dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, err)

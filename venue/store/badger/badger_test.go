@@ -162,7 +162,7 @@ func TestCollectReclaims(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err := openEngine(dir, nil)
+	e, err := openEngine(dir, nil, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +201,11 @@ func vlogBytes(t *testing.T, dir string) (sum int64) {
 
 func TestNothingLeaks(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s, err := Open(t.TempDir(), &Options{Logger: slog.New(slog.DiscardHandler), GCInterval: time.Millisecond})
+	e, err := openEngine(t.TempDir(), slog.New(slog.DiscardHandler), time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := store.New(e)
 	mustApply(t, s, map[string][]byte{"k": nil})
 	if err := s.Sync(t.Context()); err != nil {
 		t.Error(err)
@@ -216,7 +217,7 @@ func TestNothingLeaks(t *testing.T) {
 
 // TestUnknown: a write that was on its way when the engine failed is neither applied nor refused.
 func TestUnknown(t *testing.T) {
-	e, err := openEngine(t.TempDir(), nil)
+	e, err := openEngine(t.TempDir(), nil, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

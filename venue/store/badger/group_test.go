@@ -3,6 +3,7 @@ package badger
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"usher/venue/store"
 )
@@ -10,7 +11,7 @@ import (
 // Of two batches that wait together and expect the same of a key that both write,
 // one is refused.
 func TestAGroupKeepsWhatIsExpected(t *testing.T) {
-	e, err := openEngine(t.TempDir(), nil)
+	e, err := openEngine(t.TempDir(), nil, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

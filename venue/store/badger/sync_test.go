@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,7 +53,7 @@ func TestFsync(t *testing.T) {
 // TestSyncWhileLogsRotate writes past several memtables and value logs between the syncs.
 func TestSyncWhileLogsRotate(t *testing.T) {
 	dir := t.TempDir()
-	e, err := openEngine(dir, nil)
+	e, err := openEngine(dir, nil, 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
