@@ -21,17 +21,26 @@ func TestBudgetErrorIsTold(t *testing.T) {
 		text, json string
 	}{
 		{
-			"run of boss", spend.Limits{Money: 500_000}, spend.Amount{Money: 502_500}, false,
+			"run of boss",
+			spend.Limits{Money: 500_000},
+			spend.Amount{Money: 502_500},
+			false,
 			`budget "run of boss" is spent: 0.5025 of 0.50 money: the owner can raise it`,
 			`{"budget":"run of boss","kind":"money","spent":0.5025,"limit":0.50}`,
 		},
 		{
-			"b", spend.Limits{Tokens: 10_000}, spend.Amount{Tokens: 7}, true,
+			"b",
+			spend.Limits{Tokens: 10_000},
+			spend.Amount{Tokens: 7},
+			true,
 			`budget "b" is spent: 7 of 10000 tokens, and 10000 held by calls that run now: try again when they have ended: the owner can raise it`,
 			`{"budget":"b","kind":"tokens","spent":7,"held":10000,"limit":10000}`,
 		},
 		{
-			"b", spend.Limits{Calls: 1}, spend.Amount{Calls: 1}, false,
+			"b",
+			spend.Limits{Calls: 1},
+			spend.Amount{Calls: 1},
+			false,
 			`budget "b" is spent: 1 of 1 call: the owner can raise it`,
 			`{"budget":"b","kind":"calls","spent":1,"limit":1}`,
 		},
