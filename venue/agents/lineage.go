@@ -81,7 +81,8 @@ func (b *Book) effective(e *entry) caps.Set {
 	}
 	set, err := b.compute(e)
 	if err != nil {
-		return caps.Set{} // for now; it is asked again
+		b.epoch.Add(1)
+		return caps.Set{}
 	}
 	e.eff.Store(&effective{epoch, set})
 	return set
@@ -113,10 +114,14 @@ func (b *Book) Epoch() uint64 { return b.epoch.Load() }
 
 // Live returns the effective capabilities of one life of an agent. They are
 // nothing from the moment when it is suspended, ended or removed, also for what
-// it had begun.
+// it had begun. They are nothing, too, where the store cannot say; that is not
+// remembered: the epoch moves on, by which it is asked again.
 func (b *Book) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 	k := keyOf(life)
 	e, rec, err := b.get(ctx, k)
+	if err != nil && ctx.Err() == nil {
+		b.epoch.Add(1)
+	}
 	if err != nil || rec == nil || rec.life(k) != life || rec.Status != agents.Sleeping {
 		return caps.Set{}, ucan.DID{}
 	}
