@@ -38,10 +38,10 @@ func (v view) children(ctx context.Context, n node, offset, first int) iter.Seq2
 		from, more, err := v.seek(ctx, n, offset)
 		for limit := first; err == nil && more; limit = nextPages {
 			var rows []Row
-			rows, from, err = v.page(ctx, n.id, from, limit)
+			rows, from, err = v.page(ctx, n.id(), from, limit)
 			for _, r := range rows {
 				var c child
-				if n.kind == mapKind {
+				if !n.isVector() {
 					c.key = r.Key[prefixLen:]
 				}
 				if c.node, err = decodeNode(r.Value); err != nil {
@@ -72,7 +72,7 @@ func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, er
 	from, more, err := v.seek(ctx, n, offset)
 	for err == nil && more && len(keys) < limit {
 		var page []string
-		page, from, err = v.pageKeys(ctx, n.id, from, limit-len(keys))
+		page, from, err = v.pageKeys(ctx, n.id(), from, limit-len(keys))
 		for _, k := range page {
 			keys = append(keys, k[prefixLen:])
 		}
@@ -84,7 +84,7 @@ func (v view) keys(ctx context.Context, n node, offset, limit int) ([]string, er
 // size is the number of children of a container.
 func (v view) size(ctx context.Context, n node) (int, error) {
 	if n.stored() {
-		count, _, err := v.count(ctx, n.id)
+		count, _, err := v.count(ctx, n.id())
 		return count, err
 	}
 	all, err := leafChildren(n)
@@ -92,7 +92,7 @@ func (v view) size(ctx context.Context, n node) (int, error) {
 }
 
 func leafChildren(n node) (all []child, err error) {
-	v, err := parse(n.leaf)
+	v, err := parse(n)
 	switch c := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(c)) {

@@ -51,11 +51,11 @@ func (e *edit) apply(ctx context.Context, it item, how manner) error {
 
 // push appends to the array that is a branch of its own.
 func (e *edit) push(ctx context.Context, it item) error {
-	if e.merged = true; e.node.kind != vectorKind {
+	if e.merged = true; !e.node.isVector() {
 		return e.hide(appendError(e.segs, e.node.typeName()))
 	}
-	n, err := e.addCount(ctx, e.node.id, 1)
-	e.store(elementKey(e.node.id, n), it)
+	n, err := e.addCount(ctx, e.node.id(), 1)
+	e.store(elementKey(e.node.id(), n), it)
 	return err
 }
 
@@ -73,7 +73,7 @@ func (e *edit) modify(ctx context.Context, c change) error {
 	var err error
 	if e.rev != 0 {
 		e.merged = true
-		if v, err = parse(e.node.leaf); err != nil {
+		if v, err = parse(e.node); err != nil {
 			return err
 		}
 		if i := arrayOn(v, e.rest()); c.how != removes && i >= 0 && !e.t.shows(e.segs[:e.depth+i]) {
@@ -122,7 +122,7 @@ func (e *edit) drop(ctx context.Context) error {
 // discard marks what the entry refers to as garbage.
 func (e *edit) discard() {
 	if e.rev != 0 && e.node.stored() {
-		e.put[markerKey(e.node.id)] = nil
+		e.put[markerKey(e.node.id())] = nil
 	}
 }
 
@@ -137,7 +137,7 @@ func (e *edit) addCount(ctx context.Context, id branchID, delta int) (int, error
 
 // store puts the entry for an item, with the branches that it needs.
 func (e *edit) store(key string, it item) {
-	e.put[key] = it.plan.node.encode()
+	e.put[key] = it.plan.node
 	it.plan.emit(e.put)
 }
 

@@ -59,11 +59,14 @@ var (
 
 // Link is what DecodeNode found: the id of a branch, and whether it counts its entries.
 func (n node) Link() (id [16]byte, stored, counted bool) {
-	return n.id, n.stored(), n.stored()
+	if !n.stored() {
+		return id, false, false
+	}
+	return n.id(), true, true
 }
 
 // Encode is the stored form.
-func (n node) Encode() []byte { return n.encode() }
+func (n node) Encode() []byte { return n }
 
 // List is covia:list of a path.
 func (t *Tree) List(ctx context.Context, owner string, r caps.Resource, offset, limit int) (listing, error) {

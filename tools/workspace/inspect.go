@@ -81,7 +81,7 @@ func (r renderer) render(ctx context.Context, n node, budget int) (string, error
 		}
 	}
 	if !n.container() {
-		return value.Cut(string(n.leaf), budget), nil
+		return value.Cut(string(n), budget), nil
 	}
 	count, err := r.size(ctx, n)
 	return value.Cut(placeholder(count, n.isVector()), budget), err
@@ -96,7 +96,7 @@ type shown struct {
 
 func (r renderer) print(ctx context.Context, n node, s shown, depth int) (string, error) {
 	if !n.container() {
-		return scalar(string(n.leaf), s.most), nil
+		return scalar(string(n), s.most), nil
 	}
 	vector := n.isVector()
 	var parts []string

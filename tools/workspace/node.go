@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"usher/caps/value"
 )
@@ -24,70 +25,48 @@ func newID() (id branchID) {
 	return id
 }
 
-// kind is the first byte of a stored node.
-type kind byte
+// node is what an entry holds: compact JSON, which is a leaf, or a kind and the id of a branch.
+type node []byte
 
 const (
-	leafKind   kind = 'j' // followed by compact JSON
-	mapKind    kind = 'm' // followed by the branch's id
-	vectorKind kind = 'v' // followed by the branch's id
+	mapKind    = 'm'
+	vectorKind = 'v'
 )
 
-// node is what an entry holds.
-type node struct {
-	kind kind
-	leaf []byte   // of leafKind
-	id   branchID // of the others
-}
+func branchOf(kind byte, id branchID) node { return append(node{kind}, id[:]...) }
 
-func (n node) encode() []byte {
-	if n.kind == leafKind {
-		return append([]byte{byte(leafKind)}, n.leaf...)
-	}
-	return append([]byte{byte(n.kind)}, n.id[:]...)
-}
+// leafOf is the leaf of a decoded value.
+func leafOf(v any) node { return value.Append(nil, v) }
 
 var errBadNode = errors.New("the stored entry is damaged")
 
-// decodeNode reads a node; its leaf is part of data.
+// decodeNode checks what a node can tell by itself. The node is data.
 func decodeNode(data []byte) (node, error) {
-	if len(data) < 2 {
-		return node{}, errBadNode
+	n := node(data)
+	if len(n) == 0 || n.stored() && len(n) != 1+len(branchID{}) || !n.stored() && strings.IndexByte(`{["tfn-0123456789`, n[0]) < 0 {
+		return nil, errBadNode
 	}
-	n, rest := node{kind: kind(data[0])}, data[1:]
-	switch {
-	case n.kind == leafKind:
-		n.leaf = rest
-		return n, nil
-	case (n.kind == mapKind || n.kind == vectorKind) && len(rest) == len(n.id):
-		n.id = branchID(rest)
-		return n, nil
-	}
-	return node{}, errBadNode
+	return n, nil
 }
 
-// leafOf is the leaf of a decoded value.
-func leafOf(v any) node { return node{kind: leafKind, leaf: value.Append(nil, v)} }
-
 // stored reports whether the node's content stands in entries of its own.
-func (n node) stored() bool { return n.kind != leafKind }
+func (n node) stored() bool { return n[0] == mapKind || n[0] == vectorKind }
+
+// id is that of the branch, of a node that is stored.
+func (n node) id() branchID { return branchID(n[1:]) }
 
 // container reports whether paths go on below the node.
 func (n node) container() bool { return n.isVector() || n.typeName() == "Map" }
 
 // isVector reports whether the node is an array, stored in either way.
-func (n node) isVector() bool { return n.typeName() == "Vector" }
+func (n node) isVector() bool { return n[0] == vectorKind || n[0] == '[' }
 
 // typeName is the name of the node's type in operation outputs.
 func (n node) typeName() string {
-	first := byte(n.kind)
-	if !n.stored() {
-		first = n.leaf[0]
-	}
-	switch first {
-	case byte(mapKind), '{':
+	switch n[0] {
+	case mapKind, '{':
 		return "Map"
-	case byte(vectorKind), '[':
+	case vectorKind, '[':
 		return "Vector"
 	case '"':
 		return "String"

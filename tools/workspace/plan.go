@@ -47,7 +47,7 @@ type plan struct {
 func (t *Tree) prepare(segs []string, v any) (item, error) {
 	if segs[0] == "o" {
 		p := &plan{node: leafOf(v)}
-		if len(p.node.leaf) > maxCallable {
+		if len(p.node) > maxCallable {
 			return item{}, errCallableTooLarge
 		}
 		return item{v, p}, nil
@@ -73,8 +73,7 @@ func (t *Tree) prepare(segs []string, v any) (item, error) {
 type packing struct{ leaf, part int }
 
 func (k packing) plan(v any) (*plan, error) {
-	p := &plan{node: node{kind: mapKind}}
-	var err error
+	p, kind, err := new(plan), byte(mapKind), error(nil)
 	add := func(segment string, part any) {
 		if err == nil {
 			var c *plan
@@ -89,7 +88,7 @@ func (k packing) plan(v any) (*plan, error) {
 			add(key, v[key])
 		}
 	case []any:
-		p.node.kind = vectorKind
+		kind = vectorKind
 		for _, c := range v {
 			add("", c)
 		}
@@ -97,10 +96,10 @@ func (k packing) plan(v any) (*plan, error) {
 		p.node = leafOf(v)
 		return p, nil
 	}
-	if leaf, ok := k.join(p); ok {
-		return &plan{node: node{kind: leafKind, leaf: leaf}}, err
+	if leaf, ok := k.join(kind, p.children); ok {
+		return &plan{node: leaf}, err
 	}
-	p.node.id = newID()
+	p.node = branchOf(kind, newID())
 	for _, c := range p.children {
 		if len(c.segment) > maxKey {
 			err = fmt.Errorf("an object key has %d bytes: at most %d are possible", len(c.segment), maxKey)
@@ -109,30 +108,30 @@ func (k packing) plan(v any) (*plan, error) {
 	return p, err
 }
 
-// join writes a branch as one leaf, if it may be one.
-func (k packing) join(p *plan) ([]byte, bool) {
+// join writes the children of a branch as one leaf, if it may be one.
+func (k packing) join(kind byte, children []*plan) (node, bool) {
 	size := 2
-	for _, c := range p.children {
-		if c.node.stored() || len(c.node.leaf) > k.part {
+	for _, c := range children {
+		if c.node.stored() || len(c.node) > k.part {
 			return nil, false
 		}
-		if size += len(c.node.leaf) + len(c.segment) + 1; size > k.leaf {
+		if size += len(c.node) + len(c.segment) + 1; size > k.leaf {
 			return nil, false
 		}
 	}
 	brackets := "{}"
-	if p.node.kind == vectorKind {
+	if kind == vectorKind {
 		brackets = "[]"
 	}
-	leaf := append(make([]byte, 0, size+2*len(p.children)), brackets[0])
-	for i, c := range p.children {
+	leaf := append(make(node, 0, size+2*len(children)), brackets[0])
+	for i, c := range children {
 		if i > 0 {
 			leaf = append(leaf, ',')
 		}
-		if p.node.kind == mapKind {
+		if kind == mapKind {
 			leaf = append(value.AppendString(leaf, c.segment), ':')
 		}
-		leaf = append(leaf, c.node.leaf...)
+		leaf = append(leaf, c.node...)
 	}
 	leaf = append(leaf, brackets[1])
 	return leaf, len(leaf) <= k.leaf
@@ -140,9 +139,9 @@ func (k packing) join(p *plan) ([]byte, bool) {
 
 // extent is the size of what emit puts, with the entry of the plan itself.
 func (p *plan) extent() (size, keys int) {
-	size, keys = prefixLen+1+len(p.node.leaf), 1
+	size, keys = prefixLen+len(p.node), 1
 	if p.node.stored() {
-		size, keys = 2*prefixLen+len(p.node.id)+16, 2
+		size, keys = size+prefixLen+16, 2
 	}
 	for _, c := range p.children {
 		s, k := c.extent()
@@ -156,13 +155,14 @@ func (p *plan) emit(put map[string][]byte) {
 	if !p.node.stored() {
 		return
 	}
-	put[countKey(p.node.id)] = encodeCount(len(p.children))
+	id := p.node.id()
+	put[countKey(id)] = encodeCount(len(p.children))
 	for i, c := range p.children {
-		key := elementKey(p.node.id, i)
-		if p.node.kind == mapKind {
-			key = entryKey(p.node.id, c.segment)
+		key := elementKey(id, i)
+		if !p.node.isVector() {
+			key = entryKey(id, c.segment)
 		}
-		put[key] = c.node.encode()
+		put[key] = c.node
 		c.emit(put)
 	}
 }

@@ -49,25 +49,25 @@ func (known *positions) learn(p place, key string) {
 
 // seek returns where the entry at offset begins, and whether there is one.
 func (v view) seek(ctx context.Context, n node, offset int) (from string, ok bool, err error) {
-	if n.kind == vectorKind {
-		return elementKey(n.id, offset), true, nil
+	if n.isVector() {
+		return elementKey(n.id(), offset), true, nil
 	}
 	if offset == 0 {
 		return "", true, nil
 	}
-	count, rev, err := v.count(ctx, n.id)
+	count, rev, err := v.count(ctx, n.id())
 	if err != nil || offset >= count {
 		return "", false, err
 	}
-	at, from := v.t.positions.before(place{n.id, rev, offset})
+	at, from := v.t.positions.before(place{n.id(), rev, offset})
 	for at < offset {
-		keys, next, err := v.pageKeys(ctx, n.id, from, min(offset-at, step-at%step))
+		keys, next, err := v.pageKeys(ctx, n.id(), from, min(offset-at, step-at%step))
 		if err != nil || next == "" {
 			return "", false, err
 		}
 		from = next
 		if at += len(keys); at%step == 0 {
-			v.t.positions.learn(place{n.id, rev, at}, from)
+			v.t.positions.learn(place{n.id(), rev, at}, from)
 		}
 	}
 	return from, true, nil

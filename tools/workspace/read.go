@@ -74,17 +74,17 @@ func (t *Tree) get(ctx context.Context, owner string, r caps.Resource, out *sink
 // that of sorted JSON.
 func (v view) stream(ctx context.Context, n node, out *sink) error {
 	if !n.stored() {
-		return out.write(n.leaf)
+		return out.write(n)
 	}
 	head, end := []byte("{"), "}"
-	if n.kind == vectorKind {
+	if n.isVector() {
 		head, end = []byte("["), "]"
 	}
 	for c, err := range v.children(ctx, n, 0, firstPage) {
 		if err != nil {
 			return err
 		}
-		if n.kind == mapKind {
+		if !n.isVector() {
 			head = append(value.AppendString(head, c.key), ':')
 		}
 		if err := out.write(head); err != nil {

@@ -88,7 +88,7 @@ func (t *Tree) sweepBatch(ctx context.Context, id branchID) (put map[string][]by
 			return nil, nil, err
 		}
 		if n.stored() {
-			put[markerKey(n.id)] = nil
+			put[markerKey(n.id())] = nil
 		}
 		del = append(del, r.Key)
 		if size += len(r.Key) + prefixLen; size > batchBytes/2 {

@@ -372,7 +372,7 @@ func TestInspectLarge(t *testing.T) {
 }
 
 func FuzzNode(f *testing.F) {
-	f.Add([]byte("j1"))
+	f.Add([]byte("1"))
 	f.Add([]byte("m0123456789abcdef"))
 	f.Add([]byte("c0123456789abcdef\""))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -90,7 +90,7 @@ func (v view) find(ctx context.Context, owner string, segs []string) (*spot, err
 	for {
 		segment := segs[s.depth]
 		s.depth++
-		s.node, s.rev, s.key = node{}, 0, entryKey(s.branch, segment)
+		s.node, s.rev, s.key = nil, 0, entryKey(s.branch, segment)
 		if s.inVector {
 			index, ok := value.Index(segment)
 			if !ok {
@@ -110,7 +110,7 @@ func (v view) find(ctx context.Context, owner string, segs []string) (*spot, err
 		case rev == 0, s.depth == len(segs), !s.node.stored():
 			return s, nil
 		}
-		s.branch, s.inVector = s.node.id, s.node.kind == vectorKind
+		s.branch, s.inVector = s.node.id(), s.node.isVector()
 		if s.inVector && s.array == 0 {
 			s.array = s.depth
 		}
@@ -121,27 +121,27 @@ func (v view) find(ctx context.Context, owner string, segs []string) (*spot, err
 func (v view) resolve(ctx context.Context, owner string, r caps.Resource) (node, uint64, error) {
 	owner, segs, err := locate(owner, r)
 	if err != nil {
-		return node{}, 0, err
+		return nil, 0, err
 	}
 	if len(segs) == 1 {
 		id := rootID(owner, segs[0])
 		_, rev, err := v.count(ctx, id)
-		return node{kind: mapKind, id: id}, max(rev, 1), err
+		return branchOf(mapKind, id), max(rev, 1), err
 	}
 	s, err := v.find(ctx, owner, segs)
 	if err != nil {
-		return node{}, 0, err
+		return nil, 0, err
 	}
 	if s.rev == 0 || len(s.rest()) == 0 {
 		return s.node, s.rev, nil
 	}
-	whole, err := parse(s.node.leaf)
+	whole, err := parse(s.node)
 	if err != nil {
-		return node{}, 0, fmt.Errorf("read %s: %w", join(segs), err)
+		return nil, 0, fmt.Errorf("read %s: %w", join(segs), err)
 	}
 	part, ok := value.At(whole, s.rest()...)
 	if !ok {
-		return node{}, 0, nil
+		return nil, 0, nil
 	}
 	return leafOf(part), s.rev, nil
 }

@@ -11,7 +11,7 @@ import (
 
 // Format is the number of the form in which data folders are written now. It stands in each folder
 // in the file "format".
-const Format = 2
+const Format = 3
 
 const (
 	formatFile = "format"
