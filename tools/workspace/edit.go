@@ -96,8 +96,8 @@ func (e *edit) modify(ctx context.Context, c change) error {
 
 // replace stores item as the entry's value.
 func (e *edit) replace(ctx context.Context, it item) error {
-	if e.segs[0] == "o" && e.t.onWrite != nil {
-		if err := e.t.onWrite(ctx, it.value, e.t.meter); err != nil {
+	if e.segs[0] == "o" && e.t.opts.OnWrite != nil {
+		if err := e.t.opts.OnWrite(ctx, it.value, e.t.meter); err != nil {
 			return e.hide(err)
 		}
 	}

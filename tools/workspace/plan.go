@@ -52,7 +52,7 @@ func (t *Tree) prepare(segs []string, v any) (item, error) {
 		}
 		return item{v, p}, nil
 	}
-	for k := (packing{t.leafLimit, t.leafLimit}); ; k.leaf *= 16 {
+	for k := (packing{t.opts.LeafLimit, t.opts.LeafLimit}); ; k.leaf *= 16 {
 		p, err := k.plan(v)
 		if err != nil {
 			return item{}, err

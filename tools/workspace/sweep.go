@@ -23,7 +23,7 @@ func (t *Tree) sweepUntil(ctx context.Context) {
 		}
 		if err := t.sweepAll(ctx); err != nil && ctx.Err() == nil {
 			// It stays marked: the next write that leaves garbage wakes the sweeper again.
-			t.log.LogAttrs(ctx, slog.LevelWarn, "workspace sweep failed", slog.Any("error", err))
+			t.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "workspace sweep failed", slog.Any("error", err))
 		}
 	}
 }

@@ -78,9 +78,7 @@ type user struct {
 // forest is what all handles of a tree share.
 type forest struct {
 	store     Store
-	onWrite   func(ctx context.Context, value any, meter *tools.Meter) error
-	log       *slog.Logger
-	leafLimit int
+	opts      Options
 	positions positions
 
 	// Writers to one collection queue here, so that they seldom fail each other's conditions.
@@ -95,22 +93,13 @@ type forest struct {
 // NewTree opens the trees in store and starts the sweeper, which first removes what a crash left.
 // Call [Tree.Close] before the store is closed.
 func NewTree(store Store, opts *Options) *Tree {
-	if opts == nil {
-		opts = &Options{}
+	t := &Tree{forest: &forest{store: store, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1)}}
+	if opts != nil {
+		t.opts = *opts
 	}
-	t := &Tree{forest: &forest{
-		store:     store,
-		onWrite:   opts.OnWrite,
-		log:       opts.Logger,
-		leafLimit: opts.LeafLimit,
-		seed:      maphash.MakeSeed(),
-		wake:      make(chan struct{}, 1),
-	}}
-	if t.log == nil {
-		t.log = slog.New(slog.DiscardHandler)
-	}
-	if t.leafLimit <= 0 {
-		t.leafLimit = defaultLeafLimit
+	t.opts.Logger = cmp.Or(t.opts.Logger, slog.New(slog.DiscardHandler))
+	if t.opts.LeafLimit <= 0 {
+		t.opts.LeafLimit = defaultLeafLimit
 	}
 	for i := range t.queues {
 		t.queues[i] = make(chan struct{}, 1)

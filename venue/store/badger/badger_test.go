@@ -92,7 +92,7 @@ func TestFormat(t *testing.T) {
 		}, "has no format number: an older version of usher wrote it"},
 		{"of the future", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, formatText, Format+1), 0o600)
-		}, "has format 3 and this version of usher reads format 2"},
+		}, "has format 4 and this version of usher reads format 3"},
 		{"no text of ours", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, formatFile), []byte("1"), 0o600)
 		}, "does not say a format number"},
