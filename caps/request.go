@@ -42,22 +42,18 @@ func Need(can, resource string) Request {
 }
 
 // NeedOn is [Need] for a resource that was parsed already.
-func NeedOn(can Ability, r Resource) Request {
+func NeedOn(can Ability, r Resource) Request { return need(onResource, can, r) }
+
+// NeedAbility returns the requirement of an operation without a derivable
+// resource: the ability alone decides (COG-13, "Resource Extraction").
+func NeedAbility(can string) Request { return need(onAbility, Ability(can), Resource{}) }
+
+func need(kind requestKind, can Ability, r Resource) Request {
 	a, err := ParseAbility(string(can))
 	if err != nil {
 		return Invalid(err)
 	}
-	return Request{can: a, on: r, kind: onResource}
-}
-
-// NeedAbility returns the requirement of an operation without a derivable
-// resource: the ability alone decides (COG-13, "Resource Extraction").
-func NeedAbility(can string) Request {
-	a, err := ParseAbility(can)
-	if err != nil {
-		return Invalid(err)
-	}
-	return Request{can: a, kind: onAbility}
+	return Request{can: a, on: r, kind: kind}
 }
 
 // Never returns a requirement that nothing satisfies, not even an unrestricted
@@ -101,13 +97,7 @@ func (r Request) In(owner string) Request {
 // NeedHeld returns the requirement that the caller itself holds c: what a call
 // that hands c on requires, so that authority only narrows (COG-13,
 // "Attenuation Rule").
-func NeedHeld(c Capability) Request {
-	r := NeedOn(c.Can(), c.Resource())
-	if r.kind == onResource {
-		r.kind = handsOn
-	}
-	return r
-}
+func NeedHeld(c Capability) Request { return need(handsOn, c.can, c.Resource()) }
 
 // HandsOn reports whether the request is one of [NeedHeld]: nothing is done on
 // the resource, the capability is only handed on.
@@ -135,5 +125,5 @@ func (r Request) String() string {
 	case onAbility:
 		return string(r.can)
 	}
-	return string(r.can) + " on " + orAny(r.on.String())
+	return string(r.can) + " on " + r.Target()
 }
