@@ -62,7 +62,7 @@ func checkPlain(t interface{ Fatalf(string, ...any) }, s string) {
 	if !isPlain(s) {
 		return
 	}
-	if r, err := parseCanonical(s); err != nil || r.text != s {
+	if r, err := canonical(s, s); err != nil || r.text != s {
 		t.Fatalf("%q is plain, and reads as %q, %v", s, r, err)
 	}
 }

@@ -28,11 +28,7 @@ func ParseResource(s string) (Resource, error) {
 	if isPlain(text) {
 		return Resource{text}, nil
 	}
-	r, err := parseCanonical(text)
-	if err != nil {
-		return Resource{}, fmt.Errorf("resource %s: %w", value.Quote(s), err)
-	}
-	return r, nil
+	return canonical(s, text)
 }
 
 // ParseSegments returns the resource whose segments are segs: the array spelling
@@ -51,36 +47,33 @@ func ParseSegments(segs []string) (Resource, error) {
 		return Resource{}, nil
 	}
 	text := strings.Join(segs, "/")
-	r, err := parseCanonical(text)
-	if err != nil {
-		return Resource{}, fmt.Errorf("resource %s: %w", value.Quote(text), err)
-	}
-	return r, nil
+	return canonical(text, text)
 }
 
-// parseCanonical checks text, from which the insignificant slashes were taken.
-func parseCanonical(text string) (Resource, error) {
+// canonical returns the resource of text, which s spells with the insignificant slashes.
+func canonical(s, text string) (Resource, error) {
+	if err := check(text); err != nil {
+		return Resource{}, fmt.Errorf("resource %s: %w", value.Quote(s), err)
+	}
+	return Resource{text}, nil
+}
+
+func check(text string) error {
 	if len(text) > maxResourceBytes {
-		return Resource{}, fmt.Errorf("%d bytes long: use at most %d", len(text), maxResourceBytes)
+		return fmt.Errorf("%d bytes long: use at most %d", len(text), maxResourceBytes)
 	}
 	if err := checkText(text); err != nil {
-		return Resource{}, err
+		return err
 	}
 	first, rest, more := strings.Cut(text, "/")
 	scheme, colon := strings.CutSuffix(first, ":")
-	var err error
 	switch {
 	case hasFold(first, didPrefix):
-		err = checkAbsolute(text)
+		return checkAbsolute(text)
 	case colon && more:
-		err = checkURI(scheme, rest)
-	default:
-		err = checkPath(text)
+		return checkURI(scheme, rest)
 	}
-	if err != nil {
-		return Resource{}, err
-	}
-	return Resource{text}, nil
+	return checkPath(text)
 }
 
 // checkPath checks a path within a namespace.

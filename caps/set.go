@@ -53,16 +53,14 @@ func (s Set) list() []Capability {
 // holds none.
 func (s Set) In(owner string) Set {
 	list := s.list()
-	for i, c := range list {
-		if own := c.in(owner); own != c {
-			bare := slices.Clone(list)
-			for j := i; j < len(bare); j++ {
-				bare[j] = bare[j].in(owner)
-			}
-			return Set{compile(bare)}
-		}
+	if !slices.ContainsFunc(list, func(c Capability) bool { return c.in(owner) != c }) {
+		return s
 	}
-	return s
+	bare := slices.Clone(list)
+	for i, c := range bare {
+		bare[i] = c.in(owner)
+	}
+	return Set{compile(bare)}
 }
 
 // SeenBy returns s, written by one principal, as another writes it: bare
