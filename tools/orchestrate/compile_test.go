@@ -47,7 +47,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"too deep", echo(`"input":` + strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)), "operation.steps[1].input" + strings.Repeat(".a", 65) + ": it is nested too deeply: make it flatter"},
 		{"result of no step", plan(`[{"op":"a:b"}]`, `[1]`), `operation.result: there is no step 1: refer to step 0`},
 		{"bad schema", `{"operation":{"adapter":"orchestrator","input":{"type":"objekt"},"steps":[{"op":"a:b"}]}}`, `operation.input: schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "objekt"`},
-		{"remote schema", `{"operation":{"adapter":"orchestrator","output":{"$ref":"http://x/y"},"steps":[{"op":"a:b"}]}}`, `operation.output: schema refers to "http://x/y", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"remote schema", `{"operation":{"adapter":"orchestrator","output":{"$ref":"http://x/y"},"steps":[{"op":"a:b"}]}}`, `operation.output: schema: it refers to "http://x/y", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
 		{"input of another type", `{"operation":{"adapter":"orchestrator","input":{"type":"string"},"steps":[{"op":"a:b"}]}}`, `operation.input: its type is "string": an operation takes an object: write "type":"object"`},
 		{"too large", `{"name":"` + strings.Repeat("x", maxBytes) + `"}`, "it has 262155 bytes, 262144 is the most: split it into several"},
 	}

@@ -2,9 +2,11 @@ package schema
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 
 	"usher/caps/value"
 )
@@ -39,32 +41,38 @@ type reference struct {
 
 var always, never = new(part), &part{never: true}
 
-// newCompiler returns a compiler of draft 2020-12.
-func newCompiler(ctx context.Context, document any, charge Charge) *compiler {
-	return &compiler{ctx: ctx, charge: charge, draft: 2020, document: document, parts: make(map[string]*part), ids: make(map[string]string)}
-}
+// meta is the schema of schemas, of all drafts together.
+//
+//go:embed meta.json
+var meta []byte
 
-func compile(ctx context.Context, document any, charge Charge) (*part, error) {
-	j := newJudge(ctx, charge)
-	j.weigh(document)
-	if err := j.judge(metaPart(), document); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+// metaPart is the schema that documents are checked against before they are
+// compiled. It is the only one that is not.
+var metaPart = sync.OnceValue(func() *part {
+	document, err := value.Decode(meta, maxDepth)
+	if err != nil {
+		panic(err)
 	}
-	c := newCompiler(ctx, document, charge)
-	if m, ok := document.(map[string]any); ok && m["$schema"] != nil {
-		name, _ := m["$schema"].(string)
+	p, err := compile(context.Background(), document, nil)
+	if err != nil {
+		panic(err)
+	}
+	return p
+})
+
+// compile makes the part of a document, of draft 2020-12 where it does not say otherwise.
+func compile(ctx context.Context, document any, charge Charge) (*part, error) {
+	c := &compiler{ctx: ctx, charge: charge, draft: 2020, document: document, parts: make(map[string]*part), ids: make(map[string]string)}
+	if said, ok := value.At(document, "$schema"); ok {
+		name, _ := said.(string)
 		name = strings.Replace(strings.TrimSuffix(name, "#"), "https://json-schema.org/draft-", "http://json-schema.org/draft-", 1)
 		if c.draft = drafts[name]; c.draft == 0 {
-			return nil, fmt.Errorf(`schema is written for %s, which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`, value.Show(m["$schema"]))
+			return nil, fmt.Errorf(`it is written for %s, which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`, value.Show(said))
 		}
 	}
-	return c.root()
-}
-
-func (c *compiler) root() (*part, error) {
 	base := &url.URL{Scheme: "schema", Path: "/document"}
 	c.ids[base.String()] = ""
-	root := c.part(c.document, "", base)
+	root := c.part(document, "", base)
 	for len(c.pending) > 0 && c.err == nil {
 		r := c.pending[0]
 		c.pending = c.pending[1:]
@@ -75,8 +83,7 @@ func (c *compiler) root() (*part, error) {
 
 func (c *compiler) fail(at, format string, args ...any) {
 	if c.err == nil {
-		problem := &Error{[]Violation{{pointerPlace(at), fmt.Sprintf(format, args...)}}}
-		c.err = fmt.Errorf("schema: %w", problem)
+		c.err = &Error{[]Violation{{pointerPlace(at), fmt.Sprintf(format, args...)}}}
 	}
 }
 
@@ -106,7 +113,7 @@ func (c *compiler) part(raw any, at string, base *url.URL) *part {
 // pay charges for steps, or for a pattern.
 func (c *compiler) pay(steps, patterns int) {
 	if c.patterns += patterns; c.patterns > maxPatterns {
-		c.err = fmt.Errorf("schema: its patterns take more than %d bytes: write fewer or smaller ones", maxPatterns)
+		c.err = fmt.Errorf("its patterns take more than %d bytes: write fewer or smaller ones", maxPatterns)
 	}
 	if c.err == nil {
 		c.err = paid(c.ctx, c.charge, steps, patterns)
@@ -152,7 +159,7 @@ func (c *compiler) identify(raw map[string]any, at string, base *url.URL) *url.U
 func (c *compiler) resolve(r reference) *part {
 	u, err := r.base.Parse(r.to)
 	if err != nil {
-		c.err = fmt.Errorf("schema: $ref %q: %w", r.to, err)
+		c.err = fmt.Errorf("$ref %q: %w", r.to, err)
 		return nil
 	}
 	if at, ok := c.ids[u.String()]; ok {
@@ -162,12 +169,12 @@ func (c *compiler) resolve(r reference) *part {
 	u.Fragment, u.RawFragment = "", ""
 	start, ok := c.ids[u.String()]
 	if !ok {
-		c.err = fmt.Errorf("schema refers to %q, which is not part of it: copy what it needs below $defs and write #/$defs/<name>",
+		c.err = fmt.Errorf("it refers to %q, which is not part of it: copy what it needs below $defs and write #/$defs/<name>",
 			strings.TrimPrefix(u.String(), "schema:///"))
 		return nil
 	}
 	if pointer != "" && pointer[0] != '/' {
-		c.err = fmt.Errorf("schema refers to #%s, but has no such $anchor", pointer)
+		c.err = fmt.Errorf("it refers to #%s, but has no such $anchor", pointer)
 		return nil
 	}
 	return c.at(start+pointer, u)
@@ -180,7 +187,7 @@ func (c *compiler) at(pointer string, base *url.URL) *part {
 	}
 	v, found := value.At(c.document, pointerNames(pointer)...)
 	if !found {
-		c.err = fmt.Errorf("schema refers to #%s, where nothing is", pointer)
+		c.err = fmt.Errorf("it refers to #%s, where nothing is", pointer)
 		return nil
 	}
 	if kind := value.Kind(v); kind != "object" && kind != "boolean" {

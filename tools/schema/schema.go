@@ -44,23 +44,21 @@ func Compile(ctx context.Context, doc json.RawMessage, charge Charge) (*Schema, 
 		return nil, fmt.Errorf("schema of %d bytes is larger than %d: make it smaller", len(doc), maxBytes)
 	}
 	v, err := value.Decode(doc, maxDepth)
+	if err == nil {
+		j := newJudge(ctx, charge)
+		j.weigh(v)
+		err = j.judge(metaPart(), v)
+	}
+	var root *part
+	if err == nil {
+		root, err = compile(ctx, v, charge)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
-	}
-	switch v.(type) {
-	case map[string]any, bool:
-	default:
-		return nil, fmt.Errorf(`schema is %s: write a JSON Schema object, for example {"type":"string"}`, value.A(v))
-	}
-	root, err := compile(ctx, v, charge)
-	if err != nil {
-		return nil, err
 	}
 	var text bytes.Buffer
-	if err := json.Compact(&text, doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	return &Schema{root, text.Bytes()}, nil
+	err = json.Compact(&text, doc)
+	return &Schema{root, text.Bytes()}, err
 }
 
 // JSON returns the document as it was given, without white space. Nobody may

@@ -86,15 +86,15 @@ func TestDeepValuesAreRefused(t *testing.T) {
 
 func TestCompileRefuses(t *testing.T) {
 	tests := []struct{ name, schema, want string }{
-		{"a list", `[]`, `schema is an array: write a JSON Schema object, for example {"type":"string"}`},
-		{"null", `null`, `schema is null: write a JSON Schema object, for example {"type":"string"}`},
+		{"a list", `[]`, `schema: expected boolean or object, got array`},
+		{"null", `null`, `schema: expected boolean or object, got null`},
 		{"empty", ``, "schema: malformed JSON at byte 0: unexpected end of JSON input"},
 		{"unknown type", `{"type":"sting"}`, `schema: type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", got "sting"`},
-		{"web", `{"$ref":"https://example.com/s.json"}`, `schema refers to "https://example.com/s.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"file", `{"$ref":"file:///etc/passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"relative", `{"$id":"file:///etc/x","$ref":"passwd"}`, `schema refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"sibling", `{"$ref":"other.json"}`, `schema refers to "other.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
-		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#"}`, `schema is written for "http://json-schema.org/draft-04/schema#", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
+		{"web", `{"$ref":"https://example.com/s.json"}`, `schema: it refers to "https://example.com/s.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"file", `{"$ref":"file:///etc/passwd"}`, `schema: it refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"relative", `{"$id":"file:///etc/x","$ref":"passwd"}`, `schema: it refers to "file:///etc/passwd", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"sibling", `{"$ref":"other.json"}`, `schema: it refers to "other.json", which is not part of it: copy what it needs below $defs and write #/$defs/<name>`},
+		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#"}`, `schema: it is written for "http://json-schema.org/draft-04/schema#", which is not known: leave $schema out, or write "https://json-schema.org/draft/2020-12/schema"`},
 		{"too deep", strings.Repeat(`{"not":`, 70) + "true" + strings.Repeat("}", 70), "schema: not" + strings.Repeat(".not", 63) + ": nested too deep: write its parts apart"},
 		{"too large", `"` + strings.Repeat("x", maxBytes) + `"`, "schema of 262146 bytes is larger than 262144: make it smaller"},
 		{"vast number", `{"minimum":1e999999}`, "schema: the number 1e999999 is out of range: exponents go from -400 to 400"},

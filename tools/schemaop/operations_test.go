@@ -35,14 +35,14 @@ func TestOperations(t *testing.T) {
 		{"absent value is null", "schema:validate", `{"schema":{"type":"null"}}`, `{"valid":true}`},
 		{"null value", "schema:validate", `{"schema":{"type":"null"},"value":null}`, `{"valid":true}`},
 		{"false as schema", "schema:validate", `{"schema":false,"value":null}`, `{"valid":false,"error":"no value is allowed here"}`},
-		{"bad schema", "schema:validate", `{"schema":[],"value":1}`, `error: schema is an array: write a JSON Schema object, for example {"type":"string"}`},
+		{"bad schema", "schema:validate", `{"schema":[],"value":1}`, `error: schema: expected boolean or object, got array`},
 		{"all fits", "schema:validateAll", `{"schema":{},"value":1}`, `{"valid":true,"errors":[]}`},
 		{"all of it", "schema:validateAll", `{"schema":{"items":{"type":"null"}},"value":[1,null,2]}`, `{"valid":false,"errors":["[0]: expected null, got number","[2]: expected null, got number"]}`},
 		{"infer", "schema:infer", `{"value":[1,2]}`, `{"schema":{"items":{"type":"integer"},"type":"array"}}`},
 		{"coerce", "schema:coerce", `{"schema":{"type":"array","items":{"type":"number"}},"value":"1.50"}`, `{"value":[1.50]}`},
 		{"cannot coerce", "schema:coerce", `{"schema":{"type":"number"},"value":"x"}`, `error: expected number, got string`},
 		{"check", "schema:check", `{"schema":{"type":"string"}}`, `{"valid":true}`},
-		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/<name>"}`},
+		{"check finds", "schema:check", `{"schema":{"$ref":"http://x/y"}}`, `{"valid":false,"error":"schema: it refers to \"http://x/y\", which is not part of it: copy what it needs below $defs and write #/$defs/<name>"}`},
 	}
 	outputs := make(map[string]*schema.Schema)
 	for _, op := range Operations() {
