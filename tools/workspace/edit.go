@@ -82,7 +82,7 @@ func (e *edit) modify(ctx context.Context, c change) error {
 	}
 	v, _, err = c.in(v, e.rev != 0, e.path(), e.rest())
 	if err != nil && c.how == removes {
-		return nil //nolint:nilerr // there is nothing to remove
+		return nil // there is nothing to remove
 	}
 	if err != nil {
 		return e.hide(err)

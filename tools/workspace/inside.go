@@ -58,7 +58,8 @@ func (c change) here(v any, exists bool, at, rest []string) (made any, stays boo
 	case c.how == adds && exists && !isList:
 		return nil, false, appendError(at, typeOf(v))
 	case c.how == adds:
-		made = append(list, c.item)
+		list = append(list, c.item)
+		made = list
 	default:
 		made = c.item
 	}

@@ -61,7 +61,8 @@ func needWrite(can caps.Ability, field string, p caps.Path) caps.Request {
 	if err != nil {
 		return caps.Invalid(err)
 	}
-	why, segs := "", r.Segments()
+	segs := r.Segments()
+	var why string
 	switch {
 	case len(segs) == 0:
 		why = "A write needs a key below w/ or o/, for example w/my-key."
