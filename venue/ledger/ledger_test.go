@@ -437,6 +437,18 @@ func TestLostAnswer(t *testing.T) {
 		}
 		verify(t, l)
 	})
+	t.Run("it failed inside", func(t *testing.T) {
+		l, store := fresh(t)
+		store.hook(func(map[string][]byte) error { panic("inside") }, nil)
+		if _, err := l.Decided(t.Context(), entry(1)); err == nil {
+			t.Error("a row is written by a store that failed inside")
+		}
+		store.hook(nil, nil)
+		if seq := call(t, l, 2); seq != 1 {
+			t.Errorf("the next row is %d, want 1", seq)
+		}
+		verify(t, l)
+	})
 }
 
 func TestRowsAfterCloseAreRefused(t *testing.T) {

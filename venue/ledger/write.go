@@ -249,8 +249,14 @@ func (l *Ledger) write(ctx context.Context, group []*pending) {
 	}
 }
 
-func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
+func (l *Ledger) tryWrite(ctx context.Context, group []*pending) (err error) {
 	w := &l.writer
+	defer func() {
+		if v := recover(); v != nil { // whoever waits would wait for ever
+			w.stale = true
+			err = fmt.Errorf("write audit row: the store failed inside: %v", v)
+		}
+	}()
 	for {
 		if w.stale {
 			t, err := l.reload(ctx)

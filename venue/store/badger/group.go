@@ -109,6 +109,13 @@ func (w *writer) take() []*pending {
 
 // write writes a group; where it cannot be written as one, each batch by itself.
 func (e *engine) write(group []*pending) {
+	defer func() {
+		if v := recover(); v != nil { // whoever waits would wait for ever
+			for _, p := range group {
+				p.err = fmt.Errorf("%w: the store failed inside: %v", store.ErrUnknown, v)
+			}
+		}
+	}()
 	ts := e.reads.last() + 1
 	txn := e.db.NewTransactionAt(ts-1, true)
 	defer txn.Discard()

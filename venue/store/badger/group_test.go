@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -64,5 +65,25 @@ func TestReadsAreNeeded(t *testing.T) {
 	r.end(second)
 	if got := r.advance(10); got != 10 {
 		t.Errorf("without readers, all from %d on is needed, want 10", got)
+	}
+}
+
+// A store that fails inside tells everybody whose batch it was writing, and holds
+// up nobody after them.
+func TestAPanicHoldsUpNobody(t *testing.T) {
+	e, err := openEngine(t.TempDir(), nil, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	db := e.db
+	e.db = nil
+	put := []store.Op{{Kind: store.OpPut, Key: "k", Value: []byte("v")}}
+	if _, err := e.Apply(put); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a write that panics ends with %v, want %v", err, store.ErrUnknown)
+	}
+	e.db = db
+	if moved, err := e.Apply(put); moved != "" || err != nil {
+		t.Errorf("the next write: %q, %v, want it applied", moved, err)
 	}
 }
