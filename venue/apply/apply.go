@@ -122,37 +122,46 @@ func (r *room) remember(ctx context.Context, name string, entry []byte) error {
 	return err
 }
 
-// strays finds what an earlier configuration made and this one does not have.
+// strays finds what an earlier configuration made and this one does not have: its
+// agents, and the orchestrations that are still as it wrote them. One that others
+// have written since is theirs.
 func (r *room) strays(ctx context.Context, c *config.Config) error {
-	gone, err := r.noted(ctx, noteAgent, func(id string) bool {
-		return slices.ContainsFunc(c.Agents, func(s agents.Spec) bool { return s.ID == id })
-	})
-	if err != nil {
-		return err
+	has := make(map[string]bool)
+	for _, spec := range c.Agents {
+		has[noteAgent+spec.ID] = true
 	}
-	for _, id := range gone {
-		var there agents.Info
-		switch err := r.ask(ctx, "agent:info", map[string]string{"agentId": id}, &there); {
-		case fault.Of(err) == fault.NotFound:
-		case err != nil:
-			return err
-		case there.Status != agents.Terminated:
-			r.out.Agents = append(r.out.Agents, id)
+	for _, o := range c.Orchestrations {
+		has[noteOrchestration+o.ID] = true
+	}
+	for key, err := range store.Keys(ctx, r.notes, r.prefix, "") {
+		note := strings.TrimPrefix(key, r.prefix)
+		kind, id, _ := strings.Cut(note, "/")
+		switch {
+		case err != nil || has[note]:
+		case kind+"/" == noteAgent:
+			err = r.strayAgent(ctx, id)
+		case kind+"/" == noteOrchestration:
+			err = r.strayOrchestration(ctx, id)
 		}
-	}
-	gone, err = r.noted(ctx, noteOrchestration, func(id string) bool {
-		return slices.ContainsFunc(c.Orchestrations, func(o config.Orchestration) bool { return o.ID == id })
-	})
-	for _, id := range gone {
-		if err := r.strayOrchestration(ctx, id); err != nil {
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (r *room) strayAgent(ctx context.Context, id string) error {
+	var there agents.Info
+	err := r.ask(ctx, "agent:info", map[string]string{"agentId": id}, &there)
+	if fault.Of(err) == fault.NotFound {
+		return nil
+	}
+	if err == nil && there.Status != agents.Terminated {
+		r.out.Agents = append(r.out.Agents, id)
 	}
 	return err
 }
 
-// strayOrchestration notes one that is still as the configuration wrote it: one
-// that others have written since is theirs.
 func (r *room) strayOrchestration(ctx context.Context, id string) error {
 	path := config.Orchestration{ID: id}.Path()
 	last, err := r.note(ctx, noteOrchestration+id)
@@ -168,19 +177,6 @@ func (r *room) strayOrchestration(ctx context.Context, id string) error {
 		r.out.Orchestrations = append(r.out.Orchestrations, path)
 	}
 	return err
-}
-
-// noted returns the names that there are notes of, but those that are there.
-func (r *room) noted(ctx context.Context, kind string, there func(id string) bool) (ids []string, err error) {
-	for key, err := range store.Keys(ctx, r.notes, r.prefix+kind, "") {
-		if err != nil {
-			return nil, err
-		}
-		if id := strings.TrimPrefix(key, r.prefix+kind); !there(id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }
 
 // ask reads the answer of an operation.

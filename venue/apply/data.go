@@ -30,13 +30,6 @@ func (k Kept) String() string {
 	return text + "write it there yourself, or take the entry out"
 }
 
-// Why an entry was kept.
-const (
-	keptChanged = "was changed here since the configuration was applied"
-	keptDeleted = "was deleted here since the configuration was applied"
-	keptBefore  = "held something else before the configuration was applied"
-)
-
 // applied is what is remembered of an entry of data, as digests: what it was
 // when it was written last, and what is about to be written. Either may be "".
 type applied struct {
@@ -56,7 +49,11 @@ func (r *room) datum(ctx context.Context, d config.Datum) error {
 	if err != nil {
 		return err
 	}
-	last, err := r.lastApplied(ctx, note)
+	var last applied
+	raw, err := r.note(ctx, note)
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &last)
+	}
 	if err != nil || last == (applied{Value: want}) {
 		return err
 	}
@@ -67,37 +64,32 @@ func (r *room) datum(ctx context.Context, d config.Datum) error {
 	if last.Next != "" && stored == last.Next {
 		last.Value = last.Next
 	}
-	switch stored {
-	case want:
-	case last.Value: // as it was left, or nothing where nothing was
+	kept := Kept{Path: d.Path}
+	switch {
+	case stored == want:
+		return r.rememberDatum(ctx, note, applied{Value: want})
+	case stored == last.Value: // as it was left, or nothing where nothing was
 		if err := r.rememberDatum(ctx, note, applied{last.Value, want}); err != nil {
 			return err
 		}
 		_, err := r.user.Invoke(ctx, "covia:write", map[string]any{"path": d.Path, "value": d.Value})
-		if other, ok := errors.AsType[*workspace.InTheWayError](err); ok {
-			r.keep(Kept{d.Path, "has " + other.At + " in its way, which is a " + other.Type, other.At})
-			return nil
+		other, inTheWay := errors.AsType[*workspace.InTheWayError](err)
+		if err == nil {
+			return r.rememberDatum(ctx, note, applied{Value: want})
 		}
-		if err != nil {
+		if !inTheWay {
 			return err
 		}
-	default:
-		r.keep(Kept{Path: d.Path, Why: keptWhy(last.Value, stored)})
-		return nil
-	}
-	return r.rememberDatum(ctx, note, applied{Value: want})
-}
-
-func (r *room) keep(k Kept) { r.out.Kept = append(r.out.Kept, k) }
-
-func keptWhy(last, stored string) string {
-	switch {
+		kept.Below, kept.Why = other.At, "has "+other.At+" in its way, which is a "+other.Type
 	case stored == "":
-		return keptDeleted
-	case last == "":
-		return keptBefore
+		kept.Why = "was deleted here since the configuration was applied"
+	case last.Value == "":
+		kept.Why = "held something else before the configuration was applied"
+	default:
+		kept.Why = "was changed here since the configuration was applied"
 	}
-	return keptChanged
+	r.out.Kept = append(r.out.Kept, kept)
+	return nil
 }
 
 func (r *room) rememberDatum(ctx context.Context, note string, a applied) error {
@@ -106,17 +98,6 @@ func (r *room) rememberDatum(ctx context.Context, note string, a applied) error 
 		return err
 	}
 	return r.remember(ctx, note, raw)
-}
-
-func (r *room) lastApplied(ctx context.Context, note string) (a applied, err error) {
-	raw, err := r.note(ctx, note)
-	if err != nil || raw == nil {
-		return a, err
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return a, fmt.Errorf("read what was applied: %w", err)
-	}
-	return a, nil
 }
 
 // largestStored is the most that covia:read returns, in bytes. A configuration's
