@@ -13,7 +13,7 @@ import (
 type auditVerifyCmd struct {
 	onVenue
 	Export     string   `placeholder:"FILE" help:"Check what audit export wrote, instead of a data folder; - reads standard input. It needs --venue and nothing else."`
-	Venue      string   `placeholder:"DID" help:"The venue that must have signed it."`
+	Venue      ucan.DID `placeholder:"DID" help:"The venue that must have signed it."`
 	Checkpoint []string `placeholder:"FILE" help:"Compare with the checkpoints in this file, too: the ledger must continue each of them."`
 }
 
@@ -26,13 +26,7 @@ type holding struct {
 }
 
 func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
-	var out holding
-	if c.Venue != "" {
-		var err error
-		if out.Venue, err = ucan.ParseDID(c.Venue); err != nil {
-			return misusef("--venue: %w", err)
-		}
-	}
+	out := holding{Venue: c.Venue}
 	against := make([]string, len(c.Checkpoint))
 	for i, name := range c.Checkpoint {
 		raw, err := os.ReadFile(name)
@@ -55,22 +49,22 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 		})
 	}
 	broken := errors.Is(err, ledger.ErrBroken)
-	if err != nil && (!broken || !c.JSON) {
+	switch {
+	case err != nil && (!broken || !c.JSON):
+		return err
+	case broken:
+		out.Problem = err.Error()
+	default:
+		out.Holds, out.Report = true, &report
+	}
+	text := fmt.Sprintln(s.paint.good("holds:"), many(report.Rows, "row")+",", report.Signed, "of them signed by", out.Venue)
+	if err := s.answer(c.JSON, out, text); err != nil {
 		return err
 	}
-	if out.Holds = !broken; out.Holds {
-		out.Report = &report
-	} else {
-		out.Problem = err.Error()
-	}
-	if c.JSON {
-		if err := s.printJSON(out); err != nil || out.Holds {
-			return err
-		}
+	if broken {
 		return errQuiet
 	}
-	fmt.Fprintln(s.out, s.paint.good("holds:"), many(report.Rows, "row")+",", report.Signed, "of them signed by", out.Venue)
-	if report.Unfinished > 0 {
+	if report.Unfinished > 0 && !c.JSON {
 		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(report.Unfinished, "call")))
 	}
 	return nil

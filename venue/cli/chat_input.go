@@ -105,13 +105,10 @@ func (e *editor) next(prompt string) (line string, err error) {
 	t.History = e.past
 	t.SetBracketedPasteMode(true)
 	defer t.SetBracketedPasteMode(false)
-	fit := func() {
-		if width, height, err := term.GetSize(int(out.Fd())); err == nil && width > 0 && height > 0 { // else as many as terminals have, 80
-			_ = t.SetSize(width, height) // what cannot be drawn fails again below
-		}
+	if width, height, err := term.GetSize(int(out.Fd())); err == nil && width > 0 && height > 0 { // else as many as terminals have, 80
+		_ = t.SetSize(width, height) // what cannot be drawn fails again below
 	}
-	fit()
-	e.keys.begin(fit)
+	e.keys.typed = false
 	line, err = t.ReadLine()
 	if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 		fmt.Fprint(out, "\r\n")

@@ -18,7 +18,6 @@ import (
 func typed(t *testing.T, in io.Reader) (got []string) {
 	t.Helper()
 	k := keys{in: bufio.NewReader(in)}
-	k.begin(func() {})
 	line := ""
 	for {
 		buf := make([]byte, 5)
@@ -36,7 +35,7 @@ func typed(t *testing.T, in io.Reader) (got []string) {
 		}
 		if err != nil || strings.HasSuffix(line, "\r") {
 			got, line = append(got, line), ""
-			k.begin(func() {})
+			k.typed = false
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 // editor does not know: Ctrl-C, Alt-Enter, and line breaks in what is pasted.
 type keys struct {
 	in    *bufio.Reader
-	came  func() // called when a key came
-	typed bool   // in this line
+	typed bool   // something, in this line
 	ready []byte // for the editor
 	err   error  // after ready
 }
@@ -25,16 +24,12 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// begin begins a line.
-func (k *keys) begin(came func()) { k.came, k.typed = came, false }
-
 func (k *keys) Read(p []byte) (int, error) {
 	if len(k.ready) == 0 && k.err == nil {
 		b, err := k.in.ReadByte()
 		if err != nil {
 			return 0, err
 		}
-		k.came()
 		k.take(b)
 	}
 	n := copy(p, k.ready)

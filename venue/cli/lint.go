@@ -1,48 +1,40 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/models"
 )
 
-type lintCmd struct {
-	fromConfig
-	JSON bool `name:"json" help:"Print the findings as JSON."`
-}
+type lintCmd struct{ onVenue }
 
 // Run fails when a finding is an error; warnings and notes are for a person to
 // weigh.
 func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 	conf, err := c.load()
-	if findings := faults(err); c.JSON && len(findings) > 0 {
-		if err := s.printJSON(findings); err != nil {
+	findings := faults(err)
+	if err != nil && (len(findings) == 0 || !c.JSON) {
+		return err
+	}
+	if err == nil {
+		if findings, err = s.lint(ctx, conf); err != nil {
 			return err
 		}
-		return misuse{errQuiet}
-	}
-	if err != nil {
-		return err
-	}
-	findings, err := s.lint(ctx, conf)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		err = s.printJSON(append([]config.Finding{}, findings...)) // not null
 	} else {
-		s.printFindings(findings)
+		err = misuse{errQuiet}
 	}
 	if err == nil && failed(findings) {
-		return errQuiet
+		err = errQuiet
 	}
-	return err
+	return cmp.Or(s.answer(c.JSON, append([]config.Finding{}, findings...), s.paint.findings(findings)), err)
 }
 
 // lint finds what is wrong in a configuration that was read.
@@ -69,21 +61,19 @@ func faults(err error) (all []config.Finding) {
 	return all
 }
 
-func (s *streams) printFindings(findings []config.Finding) {
-	for _, f := range findings {
-		mark := s.paint.dim
-		switch f.Level {
-		case config.LevelError:
-			mark = s.paint.bad
-		case config.LevelWarning:
-			mark = s.paint.warn
-		}
-		fmt.Fprintf(s.out, "%s:%d:%d: %s: %s: %s\n", f.File, f.Line, f.Column, mark(f.Level), f.Subject, s.paint.safe(f.Message))
+// findings are a line each, and one for their advice.
+func (p paint) findings(list []config.Finding) string {
+	if len(list) == 0 {
+		return p.good("nothing to complain about") + "\n"
+	}
+	var b strings.Builder
+	mark := map[string]func(string) string{config.LevelError: p.bad, config.LevelWarning: p.warn, config.LevelNote: p.dim}
+	for i := range list {
+		f := &list[i]
+		fmt.Fprintf(&b, "%s: %s: %s: %s\n", f.Place(), mark[f.Level](f.Level), f.Subject, p.safe(f.Message))
 		if f.Advice != "" {
-			fmt.Fprintf(s.out, "  %s\n", s.paint.dim(s.paint.safe(f.Advice)))
+			fmt.Fprintf(&b, "  %s\n", p.dim(p.safe(f.Advice)))
 		}
 	}
-	if len(findings) == 0 {
-		fmt.Fprintln(s.out, s.paint.good("nothing to complain about"))
-	}
+	return b.String()
 }

@@ -123,31 +123,22 @@ func yamlFiles(fsys fs.FS, dir string) ([]string, error) {
 
 // readFile reads a file of at most [maxFileBytes].
 func readFile(fsys fs.FS, name string) ([]byte, error) {
+	var data []byte
 	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, readFault(err)
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, readFault(err)
-	}
-	if len(data) > maxFileBytes {
+	var pathErr *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("there is no such file")
+	case errors.As(err, &pathErr): // the path stands before the message already
+		return nil, fmt.Errorf("cannot read the file: %w", pathErr.Err)
+	case len(data) > maxFileBytes:
 		return nil, fmt.Errorf("the file is above %d MiB: split it", maxFileBytes>>20)
 	}
-	return data, nil
-}
-
-// readFault leaves out the path, which stands before the message already.
-func readFault(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("there is no such file")
-	}
-	return fmt.Errorf("cannot read the file: %w", err)
+	return data, err
 }
 
 var errNotUTF8 = errors.New("the file is not UTF-8: save it as UTF-8")
