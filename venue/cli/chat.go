@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,8 @@ import (
 )
 
 type chatCmd struct {
-	fromConfig
-	Agent   string `arg:"" help:"The agent's id."`
+	onAgent
 	Session string `placeholder:"ID" default:"main" help:"The session to go on in; empty is a new one."`
-	JSON    bool   `name:"json" help:"Print each event as a line of JSON."`
 }
 
 func (c *chatCmd) Run(ctx context.Context, s *streams) error {
@@ -136,13 +135,11 @@ func (c *chat) answer(ctx context.Context, text string) error {
 // turn runs one turn. The session is then the one that it ran in; a new one is
 // told by its id.
 func (c *chat) turn(ctx context.Context, text string) error {
-	turn := started(c.agent.ChatIn(ctx, c.session, text), func(session string) {
-		if c.session == "" && !c.json {
-			c.note("session " + session)
-		}
-		c.session = session
-	})
-	return c.from.explain(c.agent, c.view().show(turn, c.json))
+	v := c.view()
+	v.announce = c.session == "" && !c.json
+	err := v.show(c.agent.ChatIn(ctx, c.session, text), c.json)
+	c.session = cmp.Or(v.session, c.session)
+	return c.from.explain(c.agent, err)
 }
 
 // attend counts Ctrl-C anew; stop is what the first one does.

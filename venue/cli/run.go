@@ -10,11 +10,9 @@ import (
 )
 
 type runCmd struct {
-	fromConfig
-	Agent   string `arg:"" help:"The agent's id."`
+	onAgent
 	Message string `arg:"" optional:"" default:"-" help:"The message; - reads it from standard input."`
 	Session string `placeholder:"ID" help:"The session to go on in; without it, a new one."`
-	JSON    bool   `name:"json" help:"Print each event as a line of JSON."`
 }
 
 func (c *runCmd) Run(ctx context.Context, s *streams) error {
@@ -30,11 +28,14 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 	}
 	defer s.observe(ctx)()
 	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
-		session := ""
-		turn := started(agent.ChatIn(ctx, c.Session, c.Message), func(id string) { session = id })
-		err := s.showAnswer(turn, c.JSON)
-		if !c.JSON && c.Session == "" && session != "" {
-			s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", session))
+		v := s.view()
+		// A person sees the answer come; a file or a pipe gets it alone, and only of
+		// a turn that ended well, so that what reads it never takes a word on the way,
+		// or half an answer, for the whole.
+		v.whole = s.paint.tty == nil
+		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
+		if !c.JSON && c.Session == "" && v.session != "" {
+			s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", v.session))
 		}
 		return interrupted(ctx, c.explain(agent, err))
 	})

@@ -18,6 +18,8 @@ type view struct {
 	calls map[string]runtime.ToolCall // that run
 	model string                      // that answered last
 
+	session  string          // of the turn, once it has begun
+	announce bool            // the session is told when the turn begins
 	live     bool            // a turn that runs
 	waits    bool            // what it waits for is shown
 	whole    bool            // the answer is printed when the turn has ended well
@@ -41,6 +43,12 @@ func (s *streams) onOut() *view {
 func (v *view) show(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
 	v.live = true
 	for ev, err := range turn {
+		if began, ok := ev.(runtime.TurnStarted); ok {
+			v.session = began.Session
+			if v.announce {
+				v.note("session " + v.session)
+			}
+		}
 		if err == nil && asJSON {
 			err = v.json(ev)
 		} else if err == nil {
@@ -59,29 +67,6 @@ func (s *streams) json(ev runtime.Event) error {
 		_, err = fmt.Fprintf(s.out, "%s\n", s.paint.safeJSON(string(line)))
 	}
 	return err
-}
-
-// showAnswer prints the answer of a turn. A person sees it come; a file or a
-// pipe gets the answer alone, and only of a turn that ended well, so that what
-// reads it never takes a word on the way, or half an answer, for the whole.
-func (s *streams) showAnswer(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
-	v := s.view()
-	v.whole = s.paint.tty == nil
-	return v.show(turn, asJSON)
-}
-
-// started calls fn with the turn's session, once the turn has begun.
-func started(turn iter.Seq2[runtime.Event, error], fn func(session string)) iter.Seq2[runtime.Event, error] {
-	return func(yield func(runtime.Event, error) bool) {
-		for ev, err := range turn {
-			if began, ok := ev.(runtime.TurnStarted); ok {
-				fn(began.Session)
-			}
-			if !yield(ev, err) {
-				return
-			}
-		}
-	}
 }
 
 // event prints what happens in a turn that runs.
