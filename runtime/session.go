@@ -48,13 +48,18 @@ type Session struct {
 	memory   memory
 	measured measure
 	summed   bool // the first message is a summary
+
+	begun struct { // room for a short conversation
+		messages [8]Message
+		origin   [8]uint64
+	}
 }
 
 // NewSession returns the session with the given log entries as its past. A nil
 // log keeps it in memory.
 func NewSession(id string, log Log, past ...Entry) *Session {
 	s := &Session{id: id, log: log, turn: make(chan struct{}, 1)}
-	s.messages, s.origin = make([]Message, 0, 8), make([]uint64, 0, 8)
+	s.messages, s.origin = s.begun.messages[:0], s.begun.origin[:0]
 	for _, e := range past {
 		s.seq = e.Seq
 		s.apply(e.Seq, e.Event)

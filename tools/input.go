@@ -23,16 +23,18 @@ func CheckObject(raw json.RawMessage) error {
 		return errors.New("the input is not a JSON object: send one, for example {}")
 	}
 	seen := make(map[string]bool, 8)
-	depth := 0
+	depth, before := 0, byte(0) // the colon or comma before a text
 	for i := 0; i < len(trimmed); i++ {
-		switch trimmed[i] {
+		switch c := trimmed[i]; c {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
+		case ':', ',':
+			before = c
 		case '"':
 			end := stringEnd(trimmed, i)
-			if depth == 1 && isKey(trimmed, end) {
+			if depth == 1 && before != ':' {
 				key, err := unquote(trimmed[i:end])
 				if err != nil {
 					return err
@@ -77,17 +79,6 @@ func stringEnd(b []byte, i int) int {
 		}
 	}
 	return i + 1
-}
-
-func isKey(b []byte, i int) bool {
-	for ; i < len(b); i++ {
-		switch b[i] {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return b[i] == ':'
-		}
-	}
-	return false
 }
 
 func unquote(quoted []byte) (string, error) {

@@ -21,6 +21,50 @@ func TestFoldTwin(t *testing.T) {
 	})
 }
 
+// A name stands twice exactly when a decoder meets it twice at the top, whatever
+// lies between.
+func TestCheckObjectTwin(t *testing.T) {
+	name := rapid.SampledFrom([]string{`"a"`, `"A"`, `"b"`, `"\u0061"`, `"c:"`, `"c,"`, `"{"`, `"\""`, `"\\"`})
+	leaf := rapid.OneOf(name, rapid.SampledFrom([]string{`1`, `null`, `[]`, `{}`, ` "x" `, `":"`, `",\"a\":"`}))
+	var object func(depth int) *rapid.Generator[string]
+	object = func(depth int) *rapid.Generator[string] {
+		return rapid.Custom(func(t *rapid.T) string {
+			var parts []string
+			for range rapid.IntRange(0, 4).Draw(t, "fields") {
+				v := leaf.Draw(t, "value")
+				if depth > 0 && rapid.Bool().Draw(t, "nested") {
+					v = object(depth-1).Draw(t, "object")
+				}
+				if rapid.Bool().Draw(t, "listed") {
+					v = "[" + v + "," + v + "]"
+				}
+				parts = append(parts, name.Draw(t, "name")+" :"+v)
+			}
+			return "{" + strings.Join(parts, " ,") + "}"
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		raw := object(2).Draw(t, "raw")
+		var seen []string
+		twice := false
+		dec := json.NewDecoder(strings.NewReader(raw))
+		for _, err := dec.Token(); dec.More() && err == nil; {
+			key, _ := dec.Token()
+			for _, other := range seen {
+				twice = twice || strings.EqualFold(other, key.(string))
+			}
+			seen = append(seen, key.(string))
+			var v json.RawMessage
+			if err := dec.Decode(&v); err != nil {
+				t.Fatalf("%s: %v", raw, err)
+			}
+		}
+		if err := CheckObject(json.RawMessage(raw)); (err != nil) != twice {
+			t.Fatalf("CheckObject(%s) = %v, want an error: %t", raw, err, twice)
+		}
+	})
+}
+
 // Many long names cost a multiple of what reading them does, and not of their square.
 func TestLongFieldsCost(t *testing.T) {
 	var b strings.Builder
