@@ -206,10 +206,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	w.Some("agent", e.Agent)
 	w.Some("parent", e.Parent)
 	w.Text("type", e.Event.kind())
-	if err := w.Any("event", e.Event); err != nil {
-		return nil, err
-	}
-	return w.Object(), nil
+	err := write(&w, "event", e.Event)
+	return w.Object(), err
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

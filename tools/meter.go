@@ -54,9 +54,7 @@ func (a *Amounts) of(k Kind) int64 {
 func (a *Amounts) JSON() []byte {
 	w := value.NewWriter(96)
 	for k := range kinds {
-		if n := a.of(k); n != 0 {
-			w.Int(kindsOf[k].key, n)
-		}
+		w.Count(kindsOf[k].key, a.of(k))
 	}
 	return w.Object()
 }

@@ -13,11 +13,13 @@ type Writer struct{ b []byte }
 func NewWriter(room int) Writer { return Writer{make([]byte, 0, room)} }
 
 func (w *Writer) name(name string) {
-	sep := byte(',')
-	if len(w.b) == 0 {
-		sep = '{'
+	switch n := len(w.b); {
+	case n == 0:
+		w.b = append(w.b, '{')
+	case w.b[n-1] != '{':
+		w.b = append(w.b, ',')
 	}
-	w.b = append(append(append(w.b, sep, '"'), name...), '"', ':')
+	w.b = append(append(append(w.b, '"'), name...), '"', ':')
 }
 
 // Text writes a member that is a text.
@@ -37,6 +39,47 @@ func (w *Writer) Some(name, text string) {
 func (w *Writer) Int(name string, n int64) {
 	w.name(name)
 	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// Count writes a member that is a whole number, unless that is zero.
+func (w *Writer) Count(name string, n int64) {
+	if n != 0 {
+		w.Int(name, n)
+	}
+}
+
+// Mark writes a member that is true, unless it is not.
+func (w *Writer) Mark(name string, set bool) {
+	if set {
+		w.Raw(name, []byte("true"))
+	}
+}
+
+// Begin begins a member that is an object; what follows, until End, are its members.
+func (w *Writer) Begin(name string) {
+	w.name(name)
+	w.b = append(w.b, '{')
+}
+
+// End ends what Begin began.
+func (w *Writer) End() { w.b = append(w.b, '}') }
+
+// List writes a member that is a list of n objects, unless there are none: each
+// writes the members of one.
+func (w *Writer) List(name string, n int, each func(i int)) {
+	for i := range n {
+		if i == 0 {
+			w.name(name)
+			w.b = append(w.b, '[', '{')
+		} else {
+			w.b = append(w.b, ',', '{')
+		}
+		each(i)
+		w.End()
+	}
+	if n > 0 {
+		w.b = append(w.b, ']')
+	}
 }
 
 // Time writes a member that is a time.
