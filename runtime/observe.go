@@ -62,7 +62,7 @@ func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
 	if m.Sealed {
 		t.span.Conceal(m.Text)
 	}
-	if m.Sealed || req.System == summarising && slices.ContainsFunc(t.session.Messages(), func(m Message) bool { return m.Sealed }) {
+	if m.Sealed || req.System == summarising && slices.ContainsFunc(t.session.said(), func(m Message) bool { return m.Sealed }) {
 		out.Text = redacted
 	}
 	for _, c := range m.Calls {

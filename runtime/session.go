@@ -70,8 +70,8 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 // ID names the session.
 func (s *Session) ID() string { return s.id }
 
-// Messages returns the conversation so far. It must not be changed.
-func (s *Session) Messages() []Message {
+// said returns the conversation so far. It must not be changed.
+func (s *Session) said() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[:len(s.messages):len(s.messages)]

@@ -153,7 +153,7 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 }
 
 func (t *turn) request() *Request {
-	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: t.session.Messages()}
+	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: t.session.said()}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}

@@ -86,9 +86,9 @@ func newLineage(m *Mint, owner ucan.DID, chain []actor, proofs []*ucan.Link) *li
 	l := &lineage{mint: m, owner: owner, chain: chain, proofs: proofs}
 	for i := len(chain) - 1; i >= 0; i-- {
 		if a := chain[i]; a.Agent != "" {
-			l.bound = l.bound.And(Bound{Lives: []Life{a.Agent}})
+			l.bound = l.bound.and(Bound{Lives: []Life{a.Agent}})
 		}
-		if l.bound = l.bound.And(chain[i].Bound); chain[i].Own {
+		if l.bound = l.bound.and(chain[i].Bound); chain[i].Own {
 			break
 		}
 	}
@@ -157,7 +157,7 @@ func (l *lineage) live(ctx context.Context) (set caps.Set, epoch uint64) {
 	if m := l.memo.Load(); m != nil && m.epoch == epoch {
 		return m.set, epoch
 	}
-	set = l.bound.Live(ctx, l.mint.lives, l.owner)
+	set = l.bound.live(ctx, l.mint.lives, l.owner)
 	if ctx.Err() == nil {
 		l.memo.Store(&liveSet{epoch, set})
 	}
@@ -182,7 +182,7 @@ func (a Authority) Narrow(set caps.Set) Authority {
 		return a
 	}
 	return a.derive(func(last *actor) {
-		last.Bound = last.Bound.And(Bound{Within: []narrow{{set, a.owner}}})
+		last.Bound = last.Bound.and(Bound{Within: []narrow{{set, a.owner}}})
 	})
 }
 
@@ -192,7 +192,7 @@ func (a Authority) writtenBy(authors Bound) Authority {
 	if authors.IsZero() {
 		return a
 	}
-	return a.derive(func(last *actor) { last.Bound = last.Bound.And(authors) })
+	return a.derive(func(last *actor) { last.Bound = last.Bound.and(authors) })
 }
 
 // WithProofs returns the authority with tokens that the caller brought along,
