@@ -23,40 +23,17 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
-	var c count
-	err = m.Ask(ctx, "/count_tokens", body, false, func(x *endpoint.Exchange) endpoint.Answer {
-		c.Exchange = x
-		return &c
-	})
-	return c.n, err
-}
-
-// count is the answer to it.
-type count struct {
-	*endpoint.Exchange
-	n int
-}
-
-var _ endpoint.Answer = (*count)(nil)
-
-func (c *count) IsWhole() bool { return false }
-func (c *count) End() error    { return nil }
-
-func (c *count) Event([]byte, bool) (bool, error) { return false, c.none() }
-func (c *count) none() error                      { return c.Format("its answer is no count of tokens") }
-
-func (c *count) Whole(body []byte) error {
 	var said struct {
 		InputTokens *int `json:"input_tokens"`
 	}
-	if err := json.Unmarshal(body, &said); err != nil {
-		return err
+	err = m.Fetch(ctx, "/count_tokens", body, &said)
+	if err == nil && said.InputTokens == nil {
+		err = fmt.Errorf("%w: its answer is no count of tokens", endpoint.ErrFormat)
 	}
-	if said.InputTokens == nil {
-		return c.none()
+	if err != nil {
+		return 0, err
 	}
-	c.n = endpoint.Tokens(*said.InputTokens)
-	return nil
+	return endpoint.Tokens(*said.InputTokens), nil
 }
 
 // counted is what of a request counts: all but how the answer is sampled.

@@ -26,24 +26,19 @@ func newClient(base *url.URL, allowHTTP bool, transport http.RoundTripper) *http
 }
 
 func ownTransport(hereOnly bool) *http.Transport {
-	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second,
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 16
+	if !hereOnly {
+		return t
 	}
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	if hereOnly {
-		// The name said loopback; what it resolves to must be.
-		dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-			if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-				return fmt.Errorf("%s is not this machine: use https, or set allow_http: true", address)
-			}
-			return nil
+	// The name said loopback; what it resolves to must be.
+	dialer := &net.Dialer{Timeout: 30 * time.Second}
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
+			return fmt.Errorf("%s is not this machine: use https, or set allow_http: true", address)
 		}
-		t.Proxy = nil
+		return nil
 	}
-	t.DialContext = dialer.DialContext
+	t.Proxy, t.DialContext = nil, dialer.DialContext
 	return t
 }

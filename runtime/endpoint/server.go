@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -111,6 +112,20 @@ func (s *Server) Ask(ctx context.Context, path string, body []byte, stream bool,
 	}
 	return err
 }
+
+// Fetch asks for an answer that is one JSON value, and reads it into what to points
+// to.
+func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) error {
+	return s.Ask(ctx, path, body, false, func(*Exchange) Answer { return one{to} })
+}
+
+// one is an answer that is one JSON value.
+type one struct{ to any }
+
+func (one) IsWhole() bool                    { return false }
+func (one) End() error                       { return nil }
+func (one) Event([]byte, bool) (bool, error) { return false, errors.New("it sent a stream") }
+func (o one) Whole(data []byte) error        { return json.Unmarshal(data, o.to) }
 
 func (s *Server) exchange(ctx context.Context, cancel func(), path string, body []byte, stream bool, header http.Header, x *Exchange, a Answer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, bytes.NewReader(body))

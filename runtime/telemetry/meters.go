@@ -1,14 +1,10 @@
 package telemetry
 
 import (
-	"context"
 	"errors"
 
 	"go.opentelemetry.io/otel/metric"
-	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
-
-	"usher/tools/spend"
 )
 
 // meters are the instruments of model calls, and of the gate's decisions.
@@ -37,13 +33,4 @@ func newMeters(meter metric.Meter) (m meters, err error) {
 	m.decisions, errs[4] = meter.Int64Counter("usher.gate.decisions",
 		metric.WithDescription("Decisions of the gate."), metric.WithUnit("{decision}"))
 	return m, errors.Join(errs[:]...)
-}
-
-// spent counts what a model call cost.
-func (m *meters) spent(ctx context.Context, u spend.Usage, provider string, set attributes) {
-	if u.Cost == 0 {
-		return
-	}
-	set = append(set[:len(set):len(set)], semconv.GenAIProviderNameKey.String(provider))
-	m.cost.Add(ctx, cost(u), metric.WithAttributes(set...))
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
@@ -133,7 +135,9 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 	if u := answer.Usage; u.Input > 0 || u.Output > 0 {
 		m.tokens.Record(ctx, int64(u.Input), chat, provider, genaiconv.TokenTypeInput, measured...)
 		m.tokens.Record(ctx, int64(u.Output), chat, provider, genaiconv.TokenTypeOutput, measured...)
-		m.spent(ctx, u, s.call.Provider, measured)
+		if u.Cost != 0 {
+			m.cost.Add(ctx, cost(u), metric.WithAttributes(append(slices.Clone(measured), semconv.GenAIProviderNameKey.String(s.call.Provider))...))
+		}
 	}
 	if err != nil {
 		class, _ := s.turn.fail(s.span, err)

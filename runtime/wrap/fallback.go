@@ -70,15 +70,9 @@ func (f fallback) together(failures []error) error {
 	if len(failures) == 1 {
 		return failures[0]
 	}
-	format, args := "all %d models failed: ", []any{len(f)}
-	if len(failures) < len(f) {
-		format, args = "%d of %d models failed, the others were not asked: ", []any{len(failures), len(f)}
-	}
+	format, args := "%d of %d models failed", []any{len(failures), len(f)}
 	for i, err := range failures {
-		if i > 0 {
-			format += "; "
-		}
-		format += "%s: %w"
+		format += "; %s: %w"
 		args = append(args, named(f[i]), err)
 	}
 	return fmt.Errorf(format, args...)
