@@ -81,7 +81,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 		done.Operation, done.Sealed = w.op.Path(), w.op.Sealed()
 		call.Name, call.Operation = w.op.ToolName(), done.Operation
 	}
-	ctx, span := t.span.StartToolCall(ctx, call)
+	ctx, end := t.span.StartToolCall(ctx, call)
 	err := w.err
 	defer func() {
 		if recover() != nil {
@@ -92,10 +92,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 		if ctx.Err() != nil {
 			outcome = ToolStopped // as the turn was
 		}
-		if done.Sealed {
-			span.Seal()
-		}
-		span.End(outcome, done.Result, err)
+		end(outcome, done.Result, done.Sealed, err)
 	}()
 	if err == nil {
 		var res tools.Result

@@ -29,14 +29,14 @@ type house struct {
 // answered.
 func (h *house) run(ctx context.Context, work func(context.Context) error) error {
 	h.Unexpected = []string{}
-	for i, m := range h.Agents {
-		info, err := h.info(ctx, m.Agent)
-		if err != nil {
-			return err
-		}
-		h.Agents[i].Caps = info.Caps
+	known, err := h.infos(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := h.unchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
+	for i := range known {
+		h.Agents[i].Caps = known[i].Caps
+	}
+	_, err = h.unchanged(ctx, "the policy, records, orders, operations or mandates changed", func() error {
 		err := work(ctx)
 		if err != nil && ctx.Err() != nil {
 			return err
@@ -80,11 +80,11 @@ func (h *house) state(ctx context.Context, paths []string) ([]byte, error) {
 		}
 		all = append(all, data)
 	}
-	for _, m := range h.Agents {
-		info, err := h.info(ctx, m.Agent)
-		if err != nil {
-			return nil, err
-		}
+	known, err := h.infos(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range known {
 		all = append(all, info.Config, info.Caps, info.Status == agents.Terminated)
 	}
 	return json.Marshal(all)
@@ -138,8 +138,15 @@ func (h *house) get(ctx context.Context, into any, operation string, input any) 
 	return json.Unmarshal(raw, into)
 }
 
-func (h *house) info(ctx context.Context, agent string) (info agents.Info, err error) {
-	return info, h.get(ctx, &info, "agent:info", object{"agentId": agent})
+// infos is what there is to know of the agents, in their order.
+func (h *house) infos(ctx context.Context) ([]agents.Info, error) {
+	all := make([]agents.Info, len(h.Agents))
+	for i, m := range h.Agents {
+		if err := h.get(ctx, &all[i], "agent:info", object{"agentId": m.Agent}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // say talks to an agent, and returns its answer and the calls that it made.

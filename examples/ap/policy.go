@@ -118,15 +118,8 @@ func judge(system string, inv *invoice, en *enrichment, spent money, problem str
 	check := func(passed bool, detail string, args ...any) {
 		d.Rules = append(d.Rules, rule{fmt.Sprintf("AP-%03d", len(d.Rules)+1), passed, fmt.Sprintf(detail, args...)})
 	}
-	var v vendor
-	if en.Vendor != nil {
-		v = *en.Vendor
-	}
-	var o order
-	if en.Order != nil {
-		o = *en.Order
-		d.PurchaseOrder = o.ID
-	}
+	v, o := cmp.Or(en.Vendor, &vendor{}), cmp.Or(en.Order, &order{})
+	d.PurchaseOrder = cmp.Or(o.ID, d.PurchaseOrder)
 	to := ""
 	switch {
 	case inv.Total < p.alone:
@@ -149,7 +142,7 @@ func judge(system string, inv *invoice, en *enrichment, spent money, problem str
 	default:
 		check(true, "first invoice of this number")
 	}
-	check(v.Name != "" && fold(o.Vendor) == fold(v.Name) && o.Status == "OPEN" && inv.Currency == o.Currency, "order %s is %s", cmp.Or(d.PurchaseOrder, "(none)"), stated(&o, inv))
+	check(v.Name != "" && fold(o.Vendor) == fold(v.Name) && o.Status == "OPEN" && inv.Currency == o.Currency, "order %s is %s", cmp.Or(d.PurchaseOrder, "(none)"), stated(o, inv))
 	switch {
 	case problem != "":
 		check(false, "%s", problem)

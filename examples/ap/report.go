@@ -152,14 +152,11 @@ func (h *house) usage(ctx context.Context) error {
 	if h.Judgement == nil || h.Judgement.Usage != nil {
 		return nil
 	}
-	for _, m := range h.Agents {
-		info, err := h.info(ctx, m.Agent)
-		if err != nil {
-			return err
-		}
-		h.Judgement.Usage = append(h.Judgement.Usage, used{m.Agent, info.Spent})
+	known, err := h.infos(ctx)
+	for i := range known {
+		h.Judgement.Usage = append(h.Judgement.Usage, used{h.Agents[i].Agent, known[i].Spent})
 	}
-	return nil
+	return err
 }
 
 // audit reads the ledger, which checks it against what the venue signed, and looks

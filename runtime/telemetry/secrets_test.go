@@ -39,8 +39,8 @@ func TestConcealed(t *testing.T) {
 			message := telemetry.Message{Role: "assistant", Text: tc.said, Calls: []telemetry.MessageCall{{ID: "c1", Name: "x", Arguments: tc.said}}}
 			model.Input(tc.said, []telemetry.Message{message, {Role: "tool", CallID: "c1", Text: tc.said}})
 			model.End(asking, telemetry.Answer{Message: message}, nil)
-			_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: tc.said})
-			tool.End("ok", tc.said, nil)
+			_, end := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: tc.said})
+			end("ok", tc.said, false, nil)
 			turn.End(ctx, 1, spend.Usage{}, errors.New("quoting "+tc.said))
 			if message.Text != tc.said || message.Calls[0].Arguments != tc.said {
 				t.Error("the conversation itself was changed")
@@ -65,9 +65,8 @@ func TestASealedCall(t *testing.T) {
 	tel, kept := spans(t, true)
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
 	for _, err := range []error{nil, classed{errors.New(secret)}} {
-		_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: secret})
-		tool.Seal()
-		tool.End("ok", secret, err)
+		_, end := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: secret})
+		end("ok", secret, true, err)
 	}
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()
@@ -93,8 +92,8 @@ func TestConcealedLater(t *testing.T) {
 		{`"abc1"`, "[redacted], [redacted] and [redacted]"},
 	} {
 		turn.Conceal(step.conceal)
-		_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x"})
-		tool.End("ok", said, nil)
+		_, end := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x"})
+		end("ok", said, false, nil)
 		asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 		model.End(asking, telemetry.Answer{Message: telemetry.Message{Calls: []telemetry.MessageCall{{Name: said}}}}, nil)
 		all := kept.GetSpans()
@@ -117,8 +116,8 @@ func TestTooManyToConceal(t *testing.T) {
 	for i := range 10_001 {
 		turn.Conceal(fmt.Sprintf(`"secret-%d"`, i))
 	}
-	_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
-	tool.End("ok", "harmless", nil)
+	_, end := turn.StartToolCall(ctx, telemetry.ToolCall{Name: "x", Arguments: "harmless"})
+	end("ok", "harmless", false, nil)
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	if text := fmt.Sprint(kept()[0].Attributes); strings.Contains(text, "harmless") || strings.Count(text, "[redacted]") != 2 {
 		t.Errorf("the span tells %s", text)

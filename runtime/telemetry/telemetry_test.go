@@ -85,10 +85,10 @@ func oneTurn(ctx context.Context, tel *telemetry.Telemetry) {
 		id, outcome string
 		err         error
 	}{{"c1", "ok", nil}, {"c2", "denied", classed{errors.New(secret)}}} {
-		_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{
+		_, end := turn.StartToolCall(ctx, telemetry.ToolCall{
 			Name: "covia_write", Operation: "v/ops/covia/write", ID: c.id, Arguments: `{"value":"` + secret + `"}`,
 		})
-		tool.End(c.outcome, secret, c.err)
+		end(c.outcome, secret, false, c.err)
 	}
 	turn.End(ctx, 1, usage, fmt.Errorf("model of agent Carol: %w", errors.New(secret)))
 }
@@ -228,8 +228,8 @@ func TestUnknownsAreLeftOut(t *testing.T) {
 	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{Server: "api.openai.com"})
 	model.Chunk()
 	model.End(asking, telemetry.Answer{}, context.DeadlineExceeded)
-	_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{})
-	tool.End("failed", "", context.Canceled)
+	_, end := turn.StartToolCall(ctx, telemetry.ToolCall{})
+	end("failed", "", false, context.Canceled)
 	turn.End(ctx, 0, spend.Usage{}, nil)
 	var got []shape
 	for _, s := range kept() {
@@ -309,8 +309,8 @@ func TestOffCostsNothing(t *testing.T) {
 		}
 		model.Chunk()
 		model.End(asking, telemetry.Answer{Model: "m", Usage: spend.Usage{Input: 1}}, nil)
-		_, tool := turn.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
-		tool.End("failed", "", failure)
+		_, end := turn.StartToolCall(turning, telemetry.ToolCall{Name: "x"})
+		end("failed", "", false, failure)
 		turn.End(turning, 1, spend.Usage{}, failure)
 	})
 	if got != 0 {
@@ -332,8 +332,8 @@ func TestWordsOfOthersAreCut(t *testing.T) {
 	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
 	asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})
 	model.End(asking, telemetry.Answer{Model: word, Finish: word}, long{})
-	_, tool := turn.StartToolCall(ctx, telemetry.ToolCall{ID: word})
-	tool.End("ok", "", long{})
+	_, end := turn.StartToolCall(ctx, telemetry.ToolCall{ID: word})
+	end("ok", "", false, long{})
 	turn.End(ctx, 1, spend.Usage{}, nil)
 	all := kept()
 	for span, keys := range map[string][]string{

@@ -19,62 +19,39 @@ type ToolCall struct {
 	Arguments string // recorded where [Options.Content] asks for it
 }
 
-// ToolSpan is a tool call while it runs. Nil is valid.
-type ToolSpan struct {
-	turn      *TurnSpan // that it belongs to
-	span      trace.Span
-	arguments string
-	sealed    bool
-}
-
-// StartToolCall begins the span "execute_tool TOOL". The gate's decision and
-// what the tool does belong below the context that it returns.
-func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (context.Context, *ToolSpan) {
+// StartToolCall begins the span "execute_tool TOOL". The gate's decision and what
+// the tool does belong below the context that it returns. end closes the call with
+// its outcome, "ok", "denied", "failed" or "stopped"; result is what the model is
+// told; err is why the call did not succeed, or nil. Of a sealed call no part of
+// what went in and came out is told.
+func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (_ context.Context, end func(outcome, result string, sealed bool, err error)) {
 	if s == nil {
-		return ctx, nil
+		return ctx, func(string, string, bool, error) {}
 	}
 	set := attributes{semconv.GenAIToolType("function")}
 	set.text(semconv.GenAIToolNameKey, call.Name)
 	set.text(semconv.GenAIToolCallIDKey, brief(call.ID))
 	set.text(operationKey, call.Operation)
 	ctx, span := s.start(ctx, semconv.GenAIOperationNameExecuteTool, call.Name, trace.SpanKindInternal, set)
-	return ctx, &ToolSpan{turn: s, span: span, arguments: call.Arguments}
-}
-
-// Seal leaves out what the call was given and what came of it, of which no part
-// may be told.
-func (s *ToolSpan) Seal() {
-	if s != nil {
-		s.sealed = true
+	return ctx, func(outcome, result string, sealed bool, err error) {
+		defer span.End()
+		set := attributes{outcomeKey.String(outcome)}
+		shown := s.secrets.scrub
+		if sealed {
+			shown = func(string) string { return value.Redacted }
+		}
+		if s.t.content {
+			set.text(semconv.GenAIToolCallArgumentsKey, shown(call.Arguments))
+		}
+		switch {
+		case err != nil && sealed:
+			span.SetAttributes(errorType(err))
+			span.SetStatus(codes.Error, "")
+		case err != nil:
+			s.fail(span, err)
+		case s.t.content: // by the conventions a result is one of success
+			set.text(semconv.GenAIToolCallResultKey, shown(result))
+		}
+		span.SetAttributes(set...)
 	}
-}
-
-// End closes the call with its outcome, "ok", "denied", "failed" or "stopped".
-// result is what the model is told; err is why the call did not succeed, or nil.
-func (s *ToolSpan) End(outcome, result string, err error) {
-	if s == nil {
-		return
-	}
-	set := attributes{outcomeKey.String(outcome)}
-	if s.turn.t.content {
-		set.text(semconv.GenAIToolCallArgumentsKey, s.shown(s.arguments))
-	}
-	switch {
-	case err != nil && s.sealed:
-		s.span.SetAttributes(errorType(err))
-		s.span.SetStatus(codes.Error, "")
-	case err != nil:
-		s.turn.fail(s.span, err)
-	case s.turn.t.content: // by the conventions a result is one of success
-		set.text(semconv.GenAIToolCallResultKey, s.shown(result))
-	}
-	s.span.SetAttributes(set...)
-	s.span.End()
-}
-
-func (s *ToolSpan) shown(text string) string {
-	if s.sealed {
-		return value.Redacted
-	}
-	return s.turn.secrets.scrub(text)
 }
