@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -91,7 +92,7 @@ func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUni
 // newID takes an id for a call. Ids of other providers hold other characters,
 // and some come again at every turn.
 func (c *conversation) newID(id string) string {
-	clean := cleanID(id)
+	clean := cmp.Or(endpoint.Plain(id), "call")
 	free := clean
 	for n := 2; c.used[free]; n++ {
 		free = clean + "-" + strconv.Itoa(n)
@@ -106,20 +107,7 @@ func (c *conversation) id(id string) string {
 	if known, ok := c.ids[id]; ok {
 		return known
 	}
-	return cleanID(id)
-}
-
-func cleanID(id string) string {
-	if id == "" {
-		return "call"
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, id)
+	return cmp.Or(endpoint.Plain(id), "call")
 }
 
 // thinksOn reports whether the API would take the conversation with a thinking

@@ -34,6 +34,17 @@ func WithSchema(system string, schema json.RawMessage) string {
 	return strings.TrimRight("Answer with one JSON value that fits this JSON Schema, and nothing else:\n"+compact.String()+"\n\n"+system, "\n")
 }
 
+// Plain is a text with '_' for all that is not a letter, a digit, '_' or '-'.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, text)
+}
+
 // ToolName is the name of an earlier call as servers take it back, which is of
 // letters, digits, '_' and '-', and of at most longest bytes. A model may have
 // made another one up, and servers would refuse the conversation from then on;
@@ -41,13 +52,7 @@ func WithSchema(system string, schema json.RawMessage) string {
 // stay different, but for an operation's own, such as "crm:lookup", which is
 // that of its tool.
 func ToolName(name string, longest int) string {
-	plain := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
+	plain := Plain(name)
 	operation := !strings.Contains(name, "_") && strings.ReplaceAll(name, ":", "_") == plain
 	if (plain == name || operation) && plain != "" && len(plain) <= longest {
 		return plain
