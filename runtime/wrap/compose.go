@@ -2,7 +2,6 @@ package wrap
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,26 +14,15 @@ import (
 	"usher/tools/spend"
 )
 
-// Rest returns the settings that are the provider's: all that [Compose] does
-// not take. It is a copy.
-func Rest(all map[string]any) map[string]any {
-	rest := maps.Clone(all)
-	for _, name := range Keys() {
-		delete(rest, name)
-	}
-	return rest
-}
-
-// Compose wraps m, the model that cfg describes, as its settings say; those
-// that are the provider's ([Rest]) it leaves alone. The order is, from the
-// outside in:
+// Compose wraps m, the model that cfg describes, as its settings say. The order is,
+// from the outside in:
 //
 //	window, record or replay, cache, fallback, retry, rate_limit, budget and price, timeouts, m
 //
 // So each try waits its turn in the rate, is charged on its own and has times
 // of its own; a kept answer costs nothing; a cassette holds what the agent
 // got, whoever it came from. The budget also bounds the models that fallback
-// names, which have to be in models already (see [Fallbacks]); it lasts as long
+// names, which have to be in models already; it lasts as long
 // as the returned model. Every composed model charges the budgets of its
 // calls' contexts ([runtime.WithBudgets]), whatever the settings.
 //
@@ -42,11 +30,8 @@ func Rest(all map[string]any) map[string]any {
 // added to what its file holds, and a replay whose file is not there yet fails
 // when it is asked. Keys and header values among the settings are secrets to it,
 // as they are when the answer is given. With replay, m may be nil.
-func Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
-	parsed, err := parse(cfg.Settings)
-	if err == nil {
-		m, err = parsed.stack(cfg.Name, m, models, func(ctx context.Context) []string { return endpoint.Held(ctx, cfg) })
-	}
+func (p *Settings) Compose(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
+	m, err := p.stack(cfg.Name, m, models, func(ctx context.Context) []string { return endpoint.Held(ctx, cfg) })
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
 	}
@@ -127,17 +112,6 @@ func replays(m runtime.Model) bool {
 	}
 	_, ok := m.(*player)
 	return ok
-}
-
-// Fallbacks returns the names of the models that settings fall back on. What is
-// wrong with them is for [Compose] to tell.
-func Fallbacks(settings map[string]any) []string {
-	var next names
-	raw, err := json.Marshal(settings[settingFallback])
-	if err == nil {
-		_ = next.UnmarshalJSON(raw)
-	}
-	return next
 }
 
 // unknown says what there is instead of a name that is not.

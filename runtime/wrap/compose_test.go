@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,9 +23,18 @@ type settings = map[string]any
 
 func number(s string) json.Number { return json.Number(s) }
 
+// composed is a model as its settings say, or why there is none.
+func composed(cfg runtime.ModelConfig, m runtime.Model, models map[string]runtime.Model) (runtime.Model, error) {
+	own, _, err := wrap.Split(cfg.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", cfg.Name, err)
+	}
+	return own.Compose(cfg, m, models)
+}
+
 func compose(t *testing.T, models map[string]runtime.Model, m runtime.Model, s settings) runtime.Model {
 	t.Helper()
-	out, err := wrap.Compose(runtime.ModelConfig{Name: "default", Settings: s}, m, models)
+	out, err := composed(runtime.ModelConfig{Name: "default", Settings: s}, m, models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +74,7 @@ func TestComposeErrors(t *testing.T) {
 		{"replay of what is no cassette", settings{"replay": t.TempDir()}, `is a directory`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m, err := wrap.Compose(runtime.ModelConfig{Name: "default", Settings: tc.in}, play(act{}), map[string]runtime.Model{"small": play(act{})})
+			m, err := composed(runtime.ModelConfig{Name: "default", Settings: tc.in}, play(act{}), map[string]runtime.Model{"small": play(act{})})
 			if !strings.Contains(message(err), tc.want) || m != nil {
 				t.Errorf("got %v, %v; want %s", m, err, tc.want)
 			}
@@ -75,8 +84,9 @@ func TestComposeErrors(t *testing.T) {
 
 func TestRestIsTheProviders(t *testing.T) {
 	in := settings{"model": "gpt-x", "timeout": "3s", "retry": true, "cache": false, "window": number("9"), "budget": settings{"calls": number("1")}}
-	if diff := cmp.Diff(settings{"model": "gpt-x", "timeout": "3s"}, wrap.Rest(in)); diff != "" || len(in) != 6 {
-		t.Errorf("rest (-want +got):\n%s", diff)
+	_, rest, err := wrap.Split(in)
+	if diff := cmp.Diff(settings{"model": "gpt-x", "timeout": "3s"}, rest); diff != "" || err != nil || len(in) != 6 {
+		t.Errorf("rest (-want +got), %v:\n%s", err, diff)
 	}
 }
 
@@ -223,7 +233,7 @@ func TestComposeKnowsTheVenuesSecrets(t *testing.T) {
 			return "", errPlain
 		},
 	}
-	m, err := wrap.Compose(cfg, play(act{chunks: say("it is the-first-key")}, act{chunks: say("it is the-second-key")}), nil)
+	m, err := composed(cfg, play(act{chunks: say("it is the-first-key")}, act{chunks: say("it is the-second-key")}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,23 +325,12 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-func TestFallbacks(t *testing.T) {
-	for _, tt := range []struct {
-		fallback any
-		want     []string
-	}{{nil, nil}, {"b", []string{"b"}}, {[]any{"c", "b"}, []string{"c", "b"}}, {7, nil}} {
-		if got := wrap.Fallbacks(settings{"fallback": tt.fallback}); !slices.Equal(got, tt.want) {
-			t.Errorf("Fallbacks(%v) = %v, want %v", tt.fallback, got, tt.want)
-		}
-	}
-}
-
 func TestSettingsAreAllTaken(t *testing.T) {
 	in := settings{}
 	for _, name := range wrap.Keys() {
 		in[name] = true
 	}
-	if rest := wrap.Rest(in); len(rest) != 0 {
+	if _, rest, _ := wrap.Split(in); len(rest) != 0 {
 		t.Errorf("left for the provider: %v", rest)
 	}
 }

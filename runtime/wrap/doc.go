@@ -2,8 +2,8 @@
 // it is given, and is a [runtime.Model] itself, so that they stack in any
 // order. Programs call them by name ([Retry], [Fallback], [Limit], [Timeout],
 // [Metered], [Cache], [Record]; [Replay] stands in for a model);
-// configurations have them through [Compose], which states the one order that
-// it stacks them in.
+// configurations have them through [Settings.Compose], which states the one order
+// that it stacks them in.
 //
 // What a call costs stands on the usage that passes the metered model, which
 // knows the [spend.Price]; budgets charge it, and whoever shows it reads it there.

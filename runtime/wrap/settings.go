@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -47,7 +48,7 @@ type price struct {
 	CacheWrite *spend.Money `json:"cache_write" kind:"number" min:"0" jsonschema:"A million tokens that the provider puts into its cache. Default: input."`
 }
 
-// Refine adds the rules of [Compose].
+// Refine adds the rules of [Split].
 func (*Settings) Refine(s *jsonschema.Schema) {
 	one := 1
 	name := &jsonschema.Schema{Type: "string", MinLength: &one}
@@ -62,18 +63,21 @@ func (*Settings) Refine(s *jsonschema.Schema) {
 	})
 }
 
-// Keys returns the names of the settings that [Compose] takes.
+// Keys returns the names of the settings that any model takes.
 func Keys() []string { return form.Keys(reflect.TypeFor[Settings]()) }
 
-func parse(settings map[string]any) (*Settings, error) {
-	p := new(Settings)
+// Split reads the settings that any model takes, and returns the others, which are
+// the provider's, in a map of their own.
+func Split(settings map[string]any) (p *Settings, rest map[string]any, err error) {
+	p, rest = new(Settings), maps.Clone(settings)
 	own := make(map[string]any)
 	for _, name := range Keys() {
 		if v, ok := settings[name]; ok {
 			own[name] = v
+			delete(rest, name)
 		}
 	}
-	err := endpoint.Read("", own, p)
+	err = endpoint.Read("", own, p)
 	if p.RateLimit != nil && p.RateLimit.Burst != 0 && p.RateLimit.PerMinute == 0 {
 		err = errors.Join(err, endpoint.Bad("rate_limit", "needs per_minute beside burst"))
 	}
@@ -83,7 +87,7 @@ func parse(settings map[string]any) (*Settings, error) {
 	if p.Record != "" && p.Replay != "" {
 		err = errors.Join(err, endpoint.Bad(settingRecord, "and replay exclude each other: remove one"))
 	}
-	return p, err
+	return p, rest, err
 }
 
 // prices are what a million tokens cost; nil is not known.
@@ -120,11 +124,4 @@ func (to *names) UnmarshalJSON(raw []byte) error {
 	}
 	*to = out
 	return nil
-}
-
-// Replays reports whether a model with these settings answers from a cassette,
-// so that nothing is ever asked of its provider.
-func Replays(settings map[string]any) bool {
-	_, ok := settings[settingReplay]
-	return ok
 }

@@ -19,7 +19,7 @@ import (
 type builder struct {
 	entries   map[string]config.Model
 	providers runtime.Providers
-	secret    Secret
+	secret    func(ctx context.Context, name string) (string, error)
 	done      map[string]*made
 	models    map[string]runtime.Model // to fall back on; nil where there is a fault
 	path      []string                 // the model that is made, after those that fall back on it
@@ -32,7 +32,7 @@ type made struct {
 	missing error // a key, or a cassette, that has to be there when the model is asked
 }
 
-func newBuilder(entries map[string]config.Model, brought map[string]runtime.Model, more runtime.Providers, secret Secret) *builder {
+func newBuilder(entries map[string]config.Model, brought map[string]runtime.Model, more runtime.Providers, secret func(context.Context, string) (string, error)) *builder {
 	b := &builder{entries, Providers(), secret, make(map[string]*made), make(map[string]runtime.Model), nil}
 	maps.Copy(b.providers, more)
 	for name := range entries {
@@ -51,42 +51,41 @@ func (b *builder) model(ctx context.Context, name string) *made {
 	}
 	out := new(made)
 	b.done[name], b.path = out, append(b.path, name)
-	cfg := runtime.ModelConfig{Name: name, Provider: b.entries[name].Provider, Settings: maps.Clone(b.entries[name].Settings), Secret: b.secret}
-	for _, other := range wrap.Fallbacks(cfg.Settings) {
+	entry := b.entries[name]
+	cfg := runtime.ModelConfig{Name: name, Provider: entry.Provider, Settings: entry.Settings, Secret: b.secret}
+	own, rest, wrong := wrap.Split(entry.Settings)
+	for _, other := range own.Fallback {
 		if _, known := b.entries[other]; !known && b.done[other] == nil {
-			continue // which the settings' own check tells
+			continue // which composing tells
 		}
 		if i := slices.Index(b.path, other); i >= 0 {
 			circle := strings.Join(append(slices.Clone(b.path[i:]), other), ", ")
 			out.fault = &runtime.SettingError{Setting: "fallback", Err: fmt.Errorf("model %s: fallback goes in a circle: %s", name, circle)}
-			delete(cfg.Settings, "fallback")
+			own.Fallback = nil
 		} else if b.model(ctx, other).fault != nil {
-			delete(cfg.Settings, "fallback") // the fault is the other's
+			own.Fallback = nil // the fault is the other's
 		}
 	}
 	b.path = b.path[:len(b.path)-1]
-	model, err := b.provided(ctx, cfg)
-	composed, wrong := wrap.Compose(cfg, model, b.models)
-	if out.fault = errors.Join(out.fault, err, wrong); out.fault != nil {
+	var model runtime.Model = offline.Model{} // in the place of one that is never asked, or has a fault
+	if own.Replay == "" {
+		provided, err := b.providers.Model(ctx, runtime.ModelConfig{Name: name, Provider: entry.Provider, Settings: rest, Secret: b.secret})
+		if out.fault = errors.Join(out.fault, err); err == nil {
+			model = provided
+		}
+	}
+	if wrong != nil {
+		wrong = fmt.Errorf("model %s: %w", name, wrong)
+	} else {
+		out.model, wrong = own.Compose(cfg, model, b.models)
+	}
+	if out.fault = errors.Join(out.fault, wrong); out.fault != nil {
+		out.model = nil
 		return out
 	}
-	out.model, b.models[name] = composed, composed
-	if m, ok := runtime.As[interface{ Ready(context.Context) error }](composed); ok {
+	b.models[name] = out.model
+	if m, ok := runtime.As[interface{ Ready(context.Context) error }](out.model); ok {
 		out.missing = m.Ready(ctx)
 	}
 	return out
-}
-
-// provided is the model as its provider makes it; one that stands for it where
-// that has a fault, so that the other settings are checked, too.
-func (b *builder) provided(ctx context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
-	if wrap.Replays(cfg.Settings) { // nothing is asked
-		return offline.Model{}, nil
-	}
-	cfg.Settings = wrap.Rest(cfg.Settings)
-	model, err := b.providers.Model(ctx, cfg)
-	if err != nil {
-		return offline.Model{}, err
-	}
-	return model, nil
 }

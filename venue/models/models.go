@@ -29,16 +29,15 @@ func Providers() runtime.Providers {
 	}
 }
 
-// Secret reads a secret of the configuration's user by its name, as it is now.
-type Secret func(ctx context.Context, name string) (string, error)
-
 // Options says which models there are.
 type Options struct {
 	Config    *config.Config           // nil has no models
 	Brought   map[string]runtime.Model // by the program, already made; they win over the configuration's
 	Providers runtime.Providers        // beside those of [Providers]
-	Secret    Secret                   // that settings may name
 	Logger    *slog.Logger
+
+	// Secret reads a secret that settings name, as it is now.
+	Secret func(ctx context.Context, name string) (string, error)
 }
 
 // Models are the models of a venue by name.
