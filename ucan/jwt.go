@@ -16,8 +16,7 @@ import (
 // skip line ends inside base64, take a claim twice and under any case, and take
 // headers that they do not know.
 
-// b64 refuses trailing bits; alphabet refuses what it skips, line ends.
-var b64 = base64.RawURLEncoding.Strict()
+var b64 = base64.RawURLEncoding
 
 // versions are the UCAN releases whose JWT says what COG-13's says. COG-13 itself
 // names none, and a token without a version is COG-13's.
@@ -39,12 +38,12 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 	}
 	var decoded [3][]byte
 	for i, p := range parts {
-		if j := bytes.IndexFunc(p, notBase64URL); j >= 0 {
-			return nil, malformed("part %d has a character that is not base64url, at byte %d", i+1, j)
-		}
 		var err error
 		if decoded[i], err = b64.AppendDecode(nil, p); err != nil {
-			return nil, fmt.Errorf("%w: part %d: %w", ErrNotCanonical, i+1, err)
+			return nil, malformed("part %d is not base64url: %w", i+1, err)
+		}
+		if !bytes.Equal(b64.AppendEncode(nil, decoded[i]), p) {
+			return nil, fmt.Errorf("%w: part %d has bits or line ends that say nothing", ErrNotCanonical, i+1)
 		}
 	}
 	link := &Link{
@@ -65,10 +64,6 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 		return nil, &VerifyError{Err: ErrKeyID, CID: link.CID, Detail: quoteShort(kid)}
 	}
 	return link, nil
-}
-
-func notBase64URL(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
 }
 
 func readHeader(data []byte) (kid, version string, err error) {

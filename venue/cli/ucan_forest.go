@@ -127,7 +127,10 @@ func (f *forest) visit(n *node) {
 		n.owner = n.Issuer
 	}
 	n.hold()
-	slices.SortStableFunc(n.parents, func(a, b *node) int { return a.lacks(n) - b.lacks(n) })
+	givesAll := func(p *node) bool { return caps.Of(p.held...).Covers(caps.Of(n.held...)) }
+	if i := slices.IndexFunc(n.parents, givesAll); i > 0 {
+		n.parents[0], n.parents[i] = n.parents[i], n.parents[0]
+	}
 	if n.Format == ucan.Native {
 		for _, p := range n.parents {
 			n.Proofs = append(n.Proofs, p.CID)
@@ -153,16 +156,6 @@ func (n *node) hold() {
 			}
 		}
 	}
-}
-
-// lacks counts the capabilities of other that n does not give.
-func (n *node) lacks(other *node) (missing int) {
-	for _, c := range other.held {
-		if !caps.Of(n.held...).Covers(caps.Of(c)) {
-			missing++
-		}
-	}
-	return missing
 }
 
 // judge has the verifier say what is wrong with a token, and says in words what
