@@ -37,28 +37,16 @@
 // Only did:key with Ed25519 names anybody; nothing here calls the network. Every
 // token has one spelling, and another one is refused ([ErrNotCanonical]): the
 // signature is that of the bytes that came, so a revoked token cannot return under
-// a new CID. A JWT is read and signed here, with strict base64url and every key
-// once.
+// a new CID. One reader reads sealed tokens, strictly and within bounds; it refuses
+// delegations without a subject ("powerlines"), and selectors that are optional or
+// slices. Policies beyond a resource are matched by the specification. go-ucan writes
+// the sealed tokens that are issued here, and they are opened like everybody else's
+// before they leave. It neither reads nor authorises: it is the oracle of the tests,
+// and nothing that it refuses is allowed here.
 //
-// One reader reads sealed tokens: strict DAG-CBOR, bounded in size and nesting,
-// one signature header, the known fields and Ed25519 keys; it refuses delegations
-// without a subject ("powerlines"), and selectors that are optional or slices.
-// Policies beyond a resource are matched here, by the specification: numbers by
-// value, a missing key as null, "all" and "any" over lists and maps.
-//
-// go-ucan writes the tokens that are issued here, with a signer that keeps the
-// secret, and they are opened like everybody else's before they leave. It does not
-// read or authorise, since its own verdict has faults that the tests list; it is
-// the oracle of the folder oracle: what is read here is read there, and nothing
-// that it refuses is allowed here.
-//
-// A link on its own grants nothing. The walker verifies, of each token of a chain:
-// signature, time, lifetime, revocation; that it was made out to the issuer of the
-// next; that the subject stays the same; that it is no wider than its proof in the
-// resource and in the ability, even where the request would pass; and that the
-// root is the owner, or a principal that [Verifier.Roots] lets speak for them.
-// Every refusal is one of the sentinel errors, in a [VerifyError] that names the
-// token.
+// A link on its own grants nothing: [Verifier.Authorize] says what is verified of each
+// token of a chain. Every refusal is one of the sentinel errors, in a [VerifyError]
+// that names the token.
 //
 // A native link that names no resource passes on what its proof gives. What counts
 // and is shown is what a chain gives: [Grant.By], [Verifier.Holdings],
@@ -67,8 +55,8 @@
 //
 // A search for a chain looks at each principal once for each thing that it would
 // have to hold, the shortest chains first, so that tokens which lead nowhere cost
-// little however many there are. What is revoked for good or has run out is not
-// looked at. A search that is cut short all the same says so ([ErrBudget]).
+// little however many there are. One that is cut short all the same says so
+// ([ErrBudget]).
 //
 // # Caveats
 //

@@ -25,16 +25,6 @@ type Revocation struct {
 	Target CID // what is revoked
 	Issuer DID // who revokes
 	raw    []byte
-	signed revoked // what both are in raw, whose signature was verified
-}
-
-type revoked struct {
-	target CID
-	issuer DID
-}
-
-func newRevocation(target CID, inv *Invocation) *Revocation {
-	return &Revocation{target, inv.Issuer, inv.Raw, revoked{target, inv.Issuer}}
 }
 
 // openRevocation reads a revocation and verifies its signature.
@@ -58,7 +48,7 @@ func openRevocation(raw []byte) (*Revocation, error) {
 	if !ok {
 		return nil, malformed("its argument %q is not the CID of a token", revokeArg)
 	}
-	return newRevocation(target, inv), nil
+	return &Revocation{target, inv.Issuer, inv.Raw}, nil
 }
 
 // Revocation signs a revocation of target. The nonce follows from both, so that
@@ -72,7 +62,7 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign revocation: %w", err)
 	}
-	return newRevocation(target, inv), nil
+	return openRevocation(inv.Raw)
 }
 
 // Revoke checks that the issuer may revoke the target, writes the revocation to
@@ -87,7 +77,7 @@ func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", errNoStore)
 	}
-	if r.raw == nil || r.signed != (revoked{r.Target, r.Issuer}) {
+	if signed, err := openRevocation(r.raw); err != nil || signed.Target != r.Target || signed.Issuer != r.Issuer {
 		return &VerifyError{Err: ErrSignature, CID: r.Target, Detail: "the revocation is not the one that was verified"}
 	}
 	revoker := r.Issuer
