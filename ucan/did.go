@@ -50,14 +50,10 @@ func ParseDID(s string) (DID, error) {
 func decodeDID(s string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(s, didKey)
 	switch {
-	case s == "":
-		return nil, errors.New("it is empty; write did:key:z6Mk…")
 	case !strings.HasPrefix(s, "did:"):
 		return nil, errors.New("it does not begin with did:; write did:key:z6Mk…")
-	case !ok:
-		return nil, errors.New("only the did:key method resolves here; write did:key:z6Mk…")
-	case !strings.HasPrefix(rest, "z"):
-		return nil, errors.New("the key must be in base58btc, the spelling that begins with z")
+	case !ok || !strings.HasPrefix(rest, "z"):
+		return nil, errors.New("only the did:key method resolves here, with the key in base58btc; write did:key:z6Mk…")
 	case strings.ContainsAny(rest, "/?#;"):
 		return nil, errors.New("it is a DID URL; leave out what follows the DID")
 	case len(s) > didKeyText:

@@ -42,7 +42,7 @@ func TestParseDID(t *testing.T) {
 		return encodeDID(t, multibase.Base58BTC, append(b, last))
 	}
 	for name, c := range map[string]struct{ in, want string }{
-		"empty":                    {"", "empty"},
+		"empty":                    {"", "does not begin with did:"},
 		"no DID":                   {"alice", "does not begin with did:"},
 		"did:web":                  {"did:web:example.org", "only the did:key method"},
 		"upper-case method":        {strings.Replace(aliceDID, "key", "KEY", 1), "only the did:key method"},

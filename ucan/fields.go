@@ -76,16 +76,7 @@ func field[T any](f *fields, key string) (v T, ok bool) {
 		return v, false
 	}
 	if v, ok = found.(T); !ok {
-		wanted := "an object"
-		switch any(v).(type) {
-		case string:
-			wanted = "a text"
-		case []byte:
-			wanted = "bytes"
-		case []any:
-			wanted = "a list"
-		}
-		f.fail(malformed("%s is not %s", key, wanted))
+		f.fail(malformed("%s is of another type than it has to be", key))
 	}
 	return v, ok
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 
 	"usher/caps"
 )
@@ -15,11 +16,9 @@ const (
 	// The signature is a list's first item, two bytes of head and 64 of its own.
 	envelopeSigned = 1 + 2 + ed25519.SignatureSize
 
-	tagDelegation = "ucan/dlg@1.0.0-rc.1" // release candidate 1, which is what gets written
-	tagInvocation = "ucan/inv@1.0.0-rc.1"
-	// The released tags of the specification. The payloads are the same.
-	tagDelegation1 = "ucan/dlg@1.0.0"
-	tagInvocation1 = "ucan/inv@1.0.0"
+	// The release candidate is what gets written; released tokens have the same payload.
+	tagDelegation, tagDelegation1 = "ucan/dlg@1.0.0-rc.1", "ucan/dlg@1.0.0"
+	tagInvocation, tagInvocation1 = "ucan/inv@1.0.0-rc.1", "ucan/inv@1.0.0"
 
 	minNonce = 12
 )
@@ -72,10 +71,8 @@ func (l Limits) openEnvelope(raw []byte, tag, tag1 string) (*envelope, error) {
 		return nil, malformed("the token is not a map")
 	case env.tag == tag || env.tag == tag1:
 		return env, nil
-	case env.tag == tagDelegation || env.tag == tagDelegation1:
-		return nil, malformed("it is a delegation; an invocation is wanted")
-	case env.tag == tagInvocation || env.tag == tagInvocation1:
-		return nil, malformed("it is an invocation; a delegation is wanted")
+	case slices.Contains([]string{tagDelegation, tagDelegation1, tagInvocation, tagInvocation1}, env.tag):
+		return nil, malformed("it is %s; %s is wanted", quoteShort(env.tag), quoteShort(tag))
 	}
 	return nil, fmt.Errorf("%w: %s", ErrVersion, quoteShort(env.tag))
 }
