@@ -18,6 +18,8 @@ type memKV struct {
 	syncs int
 	fail  error // returned by Apply, when set
 	stuck error // returned by Sync, when set
+
+	listed func() // called once after keys were listed, when set
 }
 
 type memValue struct {
@@ -41,8 +43,12 @@ func (m *memKV) PageKeys(_ context.Context, prefix, from string, limit int) (key
 	if m.keys == nil {
 		m.keys = slices.Sorted(maps.Keys(m.data))
 	}
-	all := m.keys
+	all, listed := m.keys, m.listed
+	m.listed = nil
 	m.mu.Unlock()
+	if listed != nil {
+		defer listed()
+	}
 	first, _ := slices.BinarySearch(all, max(prefix, from))
 	for _, k := range all[first:] {
 		if !strings.HasPrefix(k, prefix) {

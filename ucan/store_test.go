@@ -419,6 +419,29 @@ func TestNewTokenIsSeen(t *testing.T) {
 	}
 }
 
+// TestChangesWhileAnAudienceIsRead: what is stored or revoked while it is read from the
+// disk is not overlooked afterwards.
+func TestChangesWhileAnAudienceIsRead(t *testing.T) {
+	w := newWorld(t)
+	a := w.alice.DID()
+	old := w.native(w.alice, w.bob.DID(), a, "crud", w.url(w.alice, "w"), nil)
+	fresh := w.native(w.alice, w.bob.DID(), a, "crud", w.url(w.alice, "n"), nil)
+	w.put(old)
+	w.open()
+	w.kv.listed = func() {
+		w.put(fresh)
+		w.revoke(w.alice, old)
+	}
+	_, _ = w.ask(w.bob, "crud", "x", nil)
+	_, err := w.ask(w.bob, "crud", "n/x", nil)
+	wantErr(t, err, nil)
+	_, err = w.ask(w.bob, "crud", "w/x", nil)
+	wantErr(t, err, ErrRevoked)
+	if held := w.store.audiences[w.bob.DID()]; held == nil || len(held.all()) != 1 || len(held.revoked) != 1 {
+		t.Errorf("in memory is %+v", held)
+	}
+}
+
 // TestSearchAmongMany finds the one token that matters among thousands.
 func TestSearchAmongMany(t *testing.T) {
 	w := newWorld(t)
