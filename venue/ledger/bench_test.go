@@ -40,9 +40,9 @@ func BenchmarkCall(b *testing.B) {
 			e := entry(1)
 			b.ReportAllocs()
 			for b.Loop() {
-				seq, err := l.Decided(b.Context(), e)
+				seq, err := l.Decided(b.Context(), e, Batch{})
 				if err == nil {
-					err = l.Finished(b.Context(), seq, nil)
+					err = l.Finished(b.Context(), seq, nil, Batch{})
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -57,9 +57,9 @@ func BenchmarkCall(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					seq, err := l.Decided(b.Context(), e)
+					seq, err := l.Decided(b.Context(), e, Batch{})
 					if err == nil {
-						err = l.Finished(b.Context(), seq, nil)
+						err = l.Finished(b.Context(), seq, nil, Batch{})
 					}
 					if err != nil {
 						failed.Add(1)

@@ -111,7 +111,7 @@ func TestGroupsEndAtCheckpoints(t *testing.T) {
 	const rows = 1100
 	for i := range rows {
 		wg.Go(func() {
-			if _, err := l.Decided(t.Context(), entry(i)); err != nil {
+			if _, err := l.Decided(t.Context(), entry(i), Batch{}); err != nil {
 				t.Error(err)
 			}
 		})

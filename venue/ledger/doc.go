@@ -1,7 +1,7 @@
 // Package ledger keeps the audit ledger of a venue: a transparency log of the
 // gate's decisions and of what came of them. Call [Open] first and
-// [Ledger.Close] last; the gate calls [Ledger.Decided] and [Ledger.Finished],
-// readers call [Reader.Rows], [Reader.Last] and [Reader.Verify].
+// [Ledger.Close] last; [Ledger.Decided] and [Ledger.Finished] write, readers
+// call [Reader.Rows], [Reader.Last] and [Reader.Verify].
 //
 // The rows are the leaves of a Merkle tree (RFC 6962, as golang.org/x/mod's
 // sumdb/tlog computes it). A [Checkpoint] is the tree's size and root, signed

@@ -43,8 +43,7 @@ type Options struct {
 	Logger *slog.Logger     // nil discards
 }
 
-// Ledger is an open ledger. It is the gate's [tools.Ledger], and safe for
-// concurrent use.
+// Ledger is an open ledger. It is safe for concurrent use.
 type Ledger struct {
 	Reader
 	digests  digester

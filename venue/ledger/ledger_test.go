@@ -75,9 +75,9 @@ func entry(n int) tools.Entry {
 // call writes the rows of a call.
 func call(t testing.TB, l *Ledger, n int) (seq uint64) {
 	t.Helper()
-	seq, err := l.Decided(t.Context(), entry(n))
+	seq, err := l.Decided(t.Context(), entry(n), Batch{})
 	if err == nil {
-		err = l.Finished(t.Context(), seq, nil)
+		err = l.Finished(t.Context(), seq, nil, Batch{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -98,18 +98,18 @@ func TestRowsSayWhatHappened(t *testing.T) {
 	l, _ := fresh(t)
 	denied := entry(2)
 	denied.Verdict, denied.Reason, denied.Needs[0].Unmet, denied.Input = tools.Denied, "no\n\"ticket\" <é>", true, nil
-	if _, err := l.Decided(t.Context(), entry(1)); err != nil {
+	if _, err := l.Decided(t.Context(), entry(1), Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Decided(t.Context(), denied); err != nil {
+	if _, err := l.Decided(t.Context(), denied, Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	for of, failure := range map[uint64]error{1: errors.New("disk full")} {
-		if err := l.Finished(t.Context(), of, failure); err != nil {
+		if err := l.Finished(t.Context(), of, failure, Batch{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Finished(t.Context(), 2, fmt.Errorf("inner: %w", &caps.Denial{Operation: "x"})); err != nil {
+	if err := l.Finished(t.Context(), 2, fmt.Errorf("inner: %w", &caps.Denial{Operation: "x"}), Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	var rows []Row
@@ -258,7 +258,7 @@ func TestRowsAreGrouped(t *testing.T) {
 	for i := range callers {
 		wg.Go(func() {
 			var err error
-			if seqs[i], err = l.Decided(t.Context(), entry(i)); err != nil {
+			if seqs[i], err = l.Decided(t.Context(), entry(i), Batch{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -292,13 +292,13 @@ func TestRowsAreGrouped(t *testing.T) {
 func TestBatchGoesWithItsRow(t *testing.T) {
 	l, store := fresh(t)
 	ctx := t.Context()
-	if _, err := l.DecidedWith(ctx, entry(1), Batch{Expect: map[string]uint64{"g/x": 0}, Put: map[string][]byte{"g/x": []byte("1")}}); err != nil {
+	if _, err := l.Decided(ctx, entry(1), Batch{Expect: map[string]uint64{"g/x": 0}, Put: map[string][]byte{"g/x": []byte("1")}}); err != nil {
 		t.Fatal(err)
 	}
 	_, rev, _ := store.Get(ctx, "g/x")
 	var moved *movedError
-	if _, err := l.DecidedWith(ctx, entry(2), Batch{Expect: map[string]uint64{"g/x": rev + 1}, Put: map[string][]byte{"g/y": nil}}); !errors.As(err, &moved) || moved.Key != "g/x" {
-		t.Errorf("DecidedWith = %v, want that g/x has moved", err)
+	if _, err := l.Decided(ctx, entry(2), Batch{Expect: map[string]uint64{"g/x": rev + 1}, Put: map[string][]byte{"g/y": nil}}); !errors.As(err, &moved) || moved.Key != "g/x" {
+		t.Errorf("Decided = %v, want that g/x has moved", err)
 	}
 	if _, rev, _ := store.Get(ctx, "g/y"); rev != 0 {
 		t.Error("the batch was written, and its condition does not hold")
@@ -309,7 +309,7 @@ func TestBatchGoesWithItsRow(t *testing.T) {
 	var first sync.Once
 	store.hook(func(map[string][]byte) error { first.Do(func() { close(entered); <-release }); return nil }, nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = l.Decided(ctx, entry(0)) })
+	wg.Go(func() { _, _ = l.Decided(ctx, entry(0), Batch{}) })
 	<-entered
 	errs := make([]error, 32)
 	for i := range errs {
@@ -323,7 +323,7 @@ func TestBatchGoesWithItsRow(t *testing.T) {
 			case 3:
 				with = Batch{}
 			}
-			_, errs[i] = l.DecidedWith(ctx, entry(i), with)
+			_, errs[i] = l.Decided(ctx, entry(i), with)
 		})
 	}
 	for waiting := 0; waiting < len(errs); {
@@ -358,7 +358,7 @@ func TestRefusedBatchFailsAlone(t *testing.T) {
 		return nil
 	}, nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = l.Decided(t.Context(), entry(0)) })
+	wg.Go(func() { _, _ = l.Decided(t.Context(), entry(0), Batch{}) })
 	<-entered
 	errs := make([]error, 6)
 	for i := range errs {
@@ -367,7 +367,7 @@ func TestRefusedBatchFailsAlone(t *testing.T) {
 			if i == 3 {
 				with.Put = map[string][]byte{"g/bad": nil}
 			}
-			_, errs[i] = l.DecidedWith(t.Context(), entry(i), with)
+			_, errs[i] = l.Decided(t.Context(), entry(i), with)
 		})
 	}
 	for waiting := 0; waiting < len(errs); {
@@ -417,7 +417,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("written", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(nil, func() error { return lost })
-		if seq, err := l.Decided(t.Context(), entry(1)); seq != 1 || err != nil {
+		if seq, err := l.Decided(t.Context(), entry(1), Batch{}); seq != 1 || err != nil {
 			t.Errorf("Decided = %d, %v; the row was written", seq, err)
 		}
 		store.hook(nil, nil)
@@ -428,7 +428,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("not written", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(func(map[string][]byte) error { return lost }, nil)
-		if _, err := l.Decided(t.Context(), entry(1)); !errors.Is(err, lost) {
+		if _, err := l.Decided(t.Context(), entry(1), Batch{}); !errors.Is(err, lost) {
 			t.Errorf("Decided = %v, want %v", err, lost)
 		}
 		store.hook(nil, nil)
@@ -456,7 +456,7 @@ func TestRowsAfterCloseAreRefused(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Decided(t.Context(), entry(1)); err == nil {
+	if _, err := l.Decided(t.Context(), entry(1), Batch{}); err == nil {
 		t.Error("a closed ledger takes rows")
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"usher/tools"
 )
 
-var _ tools.Ledger = (*Ledger)(nil)
-
 // Batch is what else is written in one step with a row, under keys of the whole
 // store.
 type Batch struct {
@@ -30,15 +28,11 @@ func (e *movedError) Error() string {
 	return fmt.Sprintf("write audit row: %q has changed in the meantime", e.Key)
 }
 
-// Decided writes a decision. What does not run survives a loss of power when it returns;
-// a permission survives the death of the process, and more with its outcome.
-func (l *Ledger) Decided(ctx context.Context, e tools.Entry) (seq uint64, err error) {
-	return l.DecidedWith(ctx, e, Batch{})
-}
-
-// DecidedWith is [Ledger.Decided], and writes a batch in the same step, or
-// neither where the batch's conditions do not hold.
-func (l *Ledger) DecidedWith(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
+// Decided writes a decision, and a batch in the same step, or neither where the
+// batch's conditions do not hold. What does not run survives a loss of power when
+// it returns; a permission survives the death of the process, and more with its
+// outcome.
+func (l *Ledger) Decided(ctx context.Context, e tools.Entry, with Batch) (seq uint64, err error) {
 	p := l.begin(with)
 	defer l.reuse(p)
 	e.Digest = l.digests.of(&e)
@@ -49,14 +43,9 @@ func (l *Ledger) DecidedWith(ctx context.Context, e tools.Entry, with Batch) (se
 	return seq, err
 }
 
-// Finished writes the outcome of the decision seq. Both survive a loss of power
-// when it returns.
-func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error) error {
-	return l.FinishedWith(ctx, seq, failure, Batch{})
-}
-
-// FinishedWith is [Ledger.Finished], and writes a batch in the same step.
-func (l *Ledger) FinishedWith(ctx context.Context, seq uint64, failure error, with Batch) error {
+// Finished writes the outcome of the decision seq, and a batch in the same step.
+// They survive a loss of power when it returns.
+func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with Batch) error {
 	p := l.begin(with)
 	defer l.reuse(p)
 	outcome, text := outcomeOK, ""

@@ -301,7 +301,7 @@ func (l *sessionLog) flush(ctx context.Context) error {
 		return l.settle(told(moved, err), written)
 	}
 	for _, o := range l.outcomes {
-		err = errors.Join(err, l.book.opts.Ledger.FinishedWith(ctx, o.seq, o.failure, b))
+		err = errors.Join(err, l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b))
 		b = ledger.Batch{}
 	}
 	clear(l.outcomes)
@@ -331,13 +331,13 @@ func (l *sessionLog) Flush(ctx context.Context) error {
 func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 	r := From(ctx)
 	if r == nil || r.session == nil || e.Inner {
-		return b.opts.Ledger.Decided(ctx, e)
+		return b.opts.Ledger.Decided(ctx, e, ledger.Batch{})
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != r {
-		return b.opts.Ledger.Decided(ctx, e)
+		return b.opts.Ledger.Decided(ctx, e, ledger.Batch{})
 	}
 	if l.failed != nil {
 		return 0, l.failed
@@ -351,7 +351,7 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	seq, err := b.opts.Ledger.DecidedWith(ctx, e, batch)
+	seq, err := b.opts.Ledger.Decided(ctx, e, batch)
 	if err := l.settle(err, written); err != nil {
 		return 0, err
 	}
@@ -366,14 +366,14 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
 	r := From(ctx)
 	if r == nil || r.session == nil {
-		return b.opts.Ledger.Finished(ctx, seq, failure)
+		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.direct, seq)
 	if i < 0 {
-		return b.opts.Ledger.Finished(ctx, seq, failure)
+		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
 	}
 	l.direct = slices.Delete(l.direct, i, i+1)
 	l.outcomes = append(l.outcomes, outcome{seq, failure})
