@@ -541,6 +541,13 @@ func TestOpenFindsRollBack(t *testing.T) {
 	if _, err := Open(t.Context(), newMemory(), Options{Key: venueKey(t, 1)}); !errors.Is(err, ErrBroken) {
 		t.Errorf("Open of an emptied ledger = %v, want ErrBroken", err)
 	}
+	other, forked := fresh(t)
+	for i := range 4 { // more rows, and others
+		call(t, other, 10+i)
+	}
+	if _, err := Open(t.Context(), forked, opts); !errors.Is(err, ErrBroken) {
+		t.Errorf("Open of a ledger that was written anew = %v, want ErrBroken", err)
+	}
 	opts.Key = venueKey(t, 2)
 	if _, err := Open(t.Context(), store, opts); err == nil {
 		t.Error("Open takes another venue's ledger")
