@@ -440,7 +440,7 @@ func TestLostAnswer(t *testing.T) {
 	t.Run("it failed inside", func(t *testing.T) {
 		l, store := fresh(t)
 		store.hook(func(map[string][]byte) error { panic("inside") }, nil)
-		if _, err := l.Decided(t.Context(), entry(1)); err == nil {
+		if _, err := l.Decided(t.Context(), entry(1), Batch{}); err == nil {
 			t.Error("a row is written by a store that failed inside")
 		}
 		store.hook(nil, nil)
