@@ -10,7 +10,7 @@ import (
 // Operations returns the covia operations on tree.
 func Operations(tree *Tree) []*tools.Operation {
 	s := &space{tree}
-	read := tools.Within(readScopes()...)
+	read := scopes("crud/read", 0, "w", "o", "a", "g", "j", "v") // w/ first: what people mean
 	return []*tools.Operation{
 		tools.New("covia:read", "Read the value at a path. A value that is missing is no error: exists is false. One that is too large is not returned: truncated is true and size says how large it is; use covia:list and covia:slice on it.",
 			func(in readIn) []caps.Request { return []caps.Request{needRead("path", in.Path, false)} },
@@ -26,18 +26,18 @@ func Operations(tree *Tree) []*tools.Operation {
 			s.inspect, tools.ReadOnly(), read),
 		tools.New("covia:write", "Write a value at a path below w/ or o/, in place of what is there. Maps that are missing on the way are made. A string that holds a JSON object or array is stored as that.",
 			func(in writeIn) []caps.Request { return []caps.Request{needWrite("crud/write", "path", in.Path)} },
-			s.write, tools.Idempotent(), tools.Within(writeScopes("crud/write")...)),
+			s.write, tools.Idempotent(), scopes("crud/write", 1, "w", "o")),
 		tools.New("covia:append", "Add a value to the end of the array at a path below w/ or o/. The array is made when there is nothing.",
 			func(in appendIn) []caps.Request { return []caps.Request{needWrite("crud/write", "path", in.Path)} },
-			s.append, tools.Within(writeScopes("crud/write")...)),
+			s.append, scopes("crud/write", 1, "w", "o")),
 		tools.New("covia:delete", "Delete what lies at a path below w/ or o/. Nothing there is no error. In an array it leaves null.",
 			func(in deleteIn) []caps.Request { return []caps.Request{needWrite("crud/delete", "path", in.Path)} },
-			s.delete, tools.Idempotent(), tools.Within(writeScopes("crud/delete")...)),
+			s.delete, tools.Idempotent(), scopes("crud/delete", 1, "w", "o")),
 		tools.New("covia:copy", "Copy the value at one path, as it is now, to another path below w/ or o/. This needs reading the one and writing the other.",
 			func(in copyIn) []caps.Request {
 				return []caps.Request{needRead("from", in.From, false), needWrite("crud/write", "to", in.To)}
 			},
-			s.copy, read, tools.Within(writeScopes("crud/write")...)),
+			s.copy, read, scopes("crud/write", 1, "w", "o")),
 	}
 }
 

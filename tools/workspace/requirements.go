@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"usher/caps"
+	"usher/tools"
 )
 
 // placeIn is the resource that a field names.
@@ -122,18 +123,11 @@ func needInspect(data json.RawMessage) []caps.Request {
 	return needs
 }
 
-// readScopes are the places that reading can reach, for deciding whether to offer it.
-func readScopes() []caps.Scope {
-	var scopes []caps.Scope
-	for _, ns := range []string{"w", "o", "a", "g", "j", "v"} { // w/ first: what people mean
-		scopes = append(scopes, caps.ScopeUnder("crud/read", ns, 0, 0), caps.ScopeForeign("crud/read", ns, 0, 0))
+// scopes are the places that an operation can reach, for deciding whether to offer it.
+func scopes(can string, least int, namespaces ...string) tools.Option {
+	var all []caps.Scope
+	for _, ns := range namespaces {
+		all = append(all, caps.ScopeUnder(can, ns, least, 0), caps.ScopeForeign(can, ns, least, 0))
 	}
-	return scopes
-}
-
-func writeScopes(can string) []caps.Scope {
-	return []caps.Scope{
-		caps.ScopeUnder(can, "w", 1, 0), caps.ScopeUnder(can, "o", 1, 0),
-		caps.ScopeForeign(can, "w", 1, 0), caps.ScopeForeign(can, "o", 1, 0),
-	}
+	return tools.Within(all...)
 }
