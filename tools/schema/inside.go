@@ -28,6 +28,7 @@ func (j *judge) missing(v map[string]any, names []string) (found misfits) {
 // dependents checks what an object has to fit, or to have, where it has a field.
 func (j *judge) dependents(p *part, keyword string, v map[string]any, chain int, e evaluated) (found misfits) {
 	conditions, _ := p.raw[keyword].(map[string]any)
+	j.spend(len(conditions))
 	for name, condition := range conditions {
 		if _, ok := v[name]; !ok {
 			continue
@@ -121,10 +122,10 @@ func (j *judge) contains(p *part, v []any, e evaluated) (found misfits) {
 			e.note(i)
 		}
 	}
-	if least, ok := countOf(p.raw["minContains"]); matches < least || !ok && matches == 0 {
+	if least, ok := p.counts["minContains"]; matches < least || !ok && matches == 0 {
 		found = j.misfit("has too few items of the kind that it must contain")
 	}
-	if most, ok := countOf(p.raw["maxContains"]); ok && matches > most {
+	if most, ok := p.counts["maxContains"]; ok && matches > most {
 		found = append(found, j.misfit("has %d items of a kind of which it may contain at most %d", matches, most)...)
 	}
 	return found

@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"encoding/json"
 	"maps"
+	"math/big"
 	"net/url"
 	"slices"
 	"strconv"
@@ -21,8 +23,10 @@ type part struct {
 	subs     map[string]*part
 	lists    map[string][]*part
 	named    map[string]map[string]*part
-	first    []*part // of items by place
-	items    *part   // of those behind
+	first    []*part             // of items by place
+	items    *part               // of those behind
+	numbers  map[string]*big.Rat // of the keywords that are numbers
+	counts   map[string]int      // the same as numbers of things
 	values   map[string]values
 	pattern  *pattern
 	patterns []patternPart
@@ -57,6 +61,7 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 		}
 	}
 	p.subs, p.lists, p.named = make(map[string]*part), make(map[string][]*part), make(map[string]map[string]*part)
+	p.numbers, p.counts = make(map[string]*big.Rat), make(map[string]int)
 	ref, refers := p.raw["$ref"].(string)
 	if refers {
 		p.all, p.refs = []*part{always}, true
@@ -67,6 +72,11 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(p.raw)) {
 		c.below(p, keyword, at+"/"+keyword, base)
+		if n, ok := p.raw[keyword].(json.Number); ok {
+			p.numbers[keyword] = ratOf(n)
+			f, _ := p.numbers[keyword].Float64()
+			p.counts[keyword] = int(max(0, min(f, 1<<53)))
+		}
 		if numberRules[keyword].fits != nil || sizeRules[keyword].kind != "" || slices.Contains(otherRules, keyword) {
 			p.rules = append(p.rules, keyword)
 		}

@@ -46,17 +46,19 @@ func (j *judge) rule(p *part, keyword string, v any, chain int, e evaluated) (fo
 	raw := p.raw[keyword]
 	if rule, ok := numberRules[keyword]; ok {
 		n, isNumber := v.(json.Number)
-		bound, stated := raw.(json.Number)
-		if isNumber && stated && j.exact(n) && !rule.fits(ratOf(n), ratOf(bound)) {
-			return j.misfit("expected %s %s, got %s", rule.words, bound, n)
+		bound := p.numbers[keyword]
+		if isNumber && bound != nil && j.exact(n) && !rule.fits(ratOf(n), bound) {
+			return j.misfit("expected %s %s, got %s", rule.words, raw, n)
 		}
 		return nil
 	}
 	if rule, ok := sizeRules[keyword]; ok {
-		bound, stated := countOf(raw)
-		size := sizeOf(v)
+		bound, stated := p.counts[keyword]
+		if !stated || value.Kind(v) != rule.kind {
+			return nil
+		}
+		size := j.size(v)
 		switch {
-		case !stated || value.Kind(v) != rule.kind:
 		case rule.least && size < bound:
 			return j.misfit("expected at least %d %s, got %d", bound, rule.unit, size)
 		case !rule.least && size > bound:
@@ -133,9 +135,10 @@ func (j *judge) alternatives(subs []*part, exactly bool, v any, chain int, e eva
 	return nil
 }
 
-func sizeOf(v any) int {
+func (j *judge) size(v any) int {
 	switch v := v.(type) {
 	case string:
+		j.spend(len(v) / unit)
 		return utf8.RuneCountInString(v)
 	case []any:
 		return len(v)
@@ -143,14 +146,4 @@ func sizeOf(v any) int {
 		return len(v)
 	}
 	return 0
-}
-
-// countOf is a number of things as a keyword states it; false where it states none.
-func countOf(raw any) (n int, ok bool) {
-	number, ok := raw.(json.Number)
-	if !ok {
-		return 0, false
-	}
-	f, _ := ratOf(number).Float64()
-	return int(max(0, min(f, 1<<53))), true
 }

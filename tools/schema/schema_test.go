@@ -141,10 +141,16 @@ func TestHostileSchemas(t *testing.T) {
 		fmt.Fprintf(&doubling, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
 	}
 	doubling.WriteString(`"a60":true}}`)
+	many := ""
+	for i := range 2000 {
+		many += fmt.Sprintf(`"f%d":[],`, i)
+	}
 	tests := []struct{ name, schema, value string }{
 		{"doubling references", doubling.String(), `1`},
 		{"doubling by depth", `{"properties":{"x":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200)},
 		{"long text", `{"allOf":[` + strings.Repeat(`{"pattern":"(a|b|c)*(x{500})$"},`, 50) + `true]}`, `"` + strings.Repeat("abc", 100_000) + `"`},
+		{"long text counted often", `{"allOf":[` + strings.Repeat(`{"minLength":1},`, 1000) + `true]}`, `"` + strings.Repeat("abc", 100_000) + `"`},
+		{"many conditions", `{"items":{"dependentRequired":{` + many + `"x":[]}}}`, "[" + strings.Repeat("{},", 1000) + "1]"},
 		{"large constants", `{"allOf":[` + strings.Repeat(`{"const":1},`, 2000) + `true]}`, "[" + strings.Repeat("[],", 1000) + "1]"},
 	}
 	for _, tt := range tests {
