@@ -18,32 +18,15 @@ const MaxDepth = 128
 // ErrTooDeep is in the error of a value that nests too deep.
 var ErrTooDeep = errors.New("nested too deep")
 
-// Error says what is wrong with a JSON text, and where.
-type Error struct {
-	At  string // the place in the value, e.g. "[1].name" or ".name"; "" for the value itself
-	Err error
-}
-
-// Error returns the place and what is wrong there.
-func (e *Error) Error() string {
-	if e.At == "" {
-		return e.Err.Error()
-	}
-	return strings.TrimPrefix(e.At, ".") + ": " + e.Err.Error()
-}
-
-// Unwrap returns what is wrong.
-func (e *Error) Unwrap() error { return e.Err }
-
 // Decode reads the one JSON value of data, which may nest depth deep. Duplicate
 // keys, invalid UTF-8, halves of surrogate pairs and data after the value are
-// errors; each is an [*Error].
+// errors that name the place.
 func Decode(data []byte, depth int) (any, error) {
 	if !utf8.Valid(data) {
-		return nil, &Error{Err: errors.New("the JSON is not valid UTF-8: send it as UTF-8")}
+		return nil, errors.New("the JSON is not valid UTF-8: send it as UTF-8")
 	}
 	if !json.Valid(data) {
-		return nil, &Error{Err: malformed(data)}
+		return nil, malformed(data)
 	}
 	d := decoder{text: data}
 	return d.value(depth)
@@ -70,7 +53,7 @@ func Object(data []byte, depth int) (map[string]any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, &Error{Err: fmt.Errorf("the JSON is %s: send an object", A(v))}
+		return nil, fmt.Errorf("the JSON is %s: send an object", A(v))
 	}
 	return m, nil
 }
@@ -85,7 +68,7 @@ func (d *decoder) value(depth int) (any, error) {
 	switch c := d.next(); c {
 	case '{', '[':
 		if depth <= 0 {
-			return nil, &Error{Err: fmt.Errorf("%w: write its parts apart", ErrTooDeep)}
+			return nil, fmt.Errorf("%w: write its parts apart", ErrTooDeep)
 		}
 		d.at++
 		if c == '[' {
@@ -134,7 +117,7 @@ func (d *decoder) object(depth int) (any, error) {
 			return nil, err
 		}
 		if _, twice := m[key]; twice {
-			return nil, &Error{Err: fmt.Errorf("key %s stands twice: write it once", Quote(key))}
+			return nil, fmt.Errorf("key %s stands twice: write it once", Quote(key))
 		}
 		d.next()
 		d.at++ // the colon
@@ -162,7 +145,7 @@ func (d *decoder) str() (string, error) {
 		return string(raw[1 : len(raw)-1]), nil
 	}
 	if hasHalf(raw) {
-		return "", &Error{Err: errors.New(`half of a surrogate pair: write the character itself, or both halves as \uXXXX\uXXXX`)}
+		return "", errors.New(`half of a surrogate pair: write the character itself, or both halves as \uXXXX\uXXXX`)
 	}
 	var text string
 	err := json.Unmarshal(raw, &text)
@@ -209,12 +192,23 @@ func (d *decoder) comma() {
 
 // Within says that err is about a part of a value.
 func Within(at string, err error) error {
-	e, ok := err.(*Error) //nolint:errorlint // the place of a wrapped one is within something else
-	if !ok {
-		return &Error{at, err}
+	if e, ok := err.(*placed); ok { //nolint:errorlint // the place of a wrapped one is within something else
+		at, err = at+e.at, e.err
 	}
-	return &Error{Cut(at+e.At, maxPlace), e.Err}
+	return &placed{Cut(at, maxPlace), err}
 }
+
+// placed is an error about a part of a value.
+type placed struct {
+	at  string // e.g. "[1].name" or ".name"
+	err error
+}
+
+// Error returns the place and what is wrong there.
+func (e *placed) Error() string { return strings.TrimPrefix(e.at, ".") + ": " + e.err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *placed) Unwrap() error { return e.err }
 
 // Place names a key within an object: .key, or ["key"] where it cannot be read as
 // it is.
