@@ -24,19 +24,19 @@ const (
 // answer, too.
 func room(window int) int { return window - min(window/4, maxReserve) }
 
-// full says why the request should be shorter: with its answer, it does not fit the
-// model's window. mayFit is true where there is but less room for the answer, or the
+// full is the error of a request that, with its answer, does not fit the model's
+// window. mayFit is true where there is but less room for the answer, or the
 // estimate may be off. Where the window is not known only the provider can tell.
-func (t *turn) full(ctx context.Context, req *Request) (err error, mayFit bool) { //nolint:revive // the error is the answer
+func (t *turn) full(ctx context.Context, req *Request) (mayFit bool, err error) {
 	window := Describe(t.agent.Model).Window
 	if window == 0 {
-		return nil, false
+		return true, nil
 	}
 	n, exact := t.size(ctx, req, room(window))
 	if n <= room(window) {
-		return nil, false
+		return true, nil
 	}
-	return fmt.Errorf("the next request takes about %d tokens, the window has %d", n, window), n <= window || !exact && n <= window+window/4
+	return n <= window || !exact && n <= window+window/4, fmt.Errorf("the next request takes about %d tokens, the window has %d", n, window)
 }
 
 // size returns how many tokens the request takes, by the provider's own count

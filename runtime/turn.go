@@ -124,12 +124,12 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 			return Answered{}, err
 		}
 		req := t.request()
-		full, mayFit := t.full(ctx, req)
+		mayFit, full := t.full(ctx, req)
 		if full == nil {
 			if answer, full = t.generate(ctx, req, true); full == nil {
 				return answer, t.record(ctx, answer)
 			}
-			if !errors.Is(full, ErrWindow) || t.shown {
+			if mayFit = false; !errors.Is(full, ErrWindow) || t.shown {
 				return Answered{}, full
 			}
 		}

@@ -35,7 +35,8 @@ func TestEventsAreWrittenAsEncoded(t *testing.T) {
 			runtime.Answered{Text: say(), Calls: calls.Draw(t, "calls"), Reasoning: say(), Usage: usage(), Finish: say(), Model: say()},
 			runtime.ToolStarted{Call: runtime.ToolCall{ID: say(), Name: say(), Arguments: say()}},
 			runtime.ToolFinished{CallID: say(), Name: say(), Operation: say(), Outcome: say(), Result: say(), Sealed: n() > 1},
-			runtime.Received{From: say(), Text: say()}, end,
+			runtime.Received{From: say(), Text: say()},
+			end,
 		} {
 			want, err := value.Encode(ev)
 			if err != nil {

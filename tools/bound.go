@@ -93,7 +93,7 @@ func (a Authority) Author() Author {
 }
 
 // And returns the authors of what both wrote.
-func (a Author) And(b Author) Author { return Author{a.Bound.and(b.Bound), union(a.As, b.As)} }
+func (a Author) And(b Author) Author { return Author{a.and(b.Bound), union(a.As, b.As)} }
 
 // In returns what bounds a program of the author in the namespace of owner. One
 // that was written as another principal may do nothing there, until its owner
@@ -101,7 +101,7 @@ func (a Author) And(b Author) Author { return Author{a.Bound.and(b.Bound), union
 // agents hold.
 func (a Author) In(owner ucan.DID) Bound {
 	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
-		return a.Bound.and(Bound{Within: []narrow{{caps.Set{}, owner}}})
+		return a.and(Bound{Within: []narrow{{caps.Set{}, owner}}})
 	}
 	return a.Bound
 }
