@@ -31,6 +31,9 @@ func (s *Book) draft(ctx context.Context, put map[string][]byte, of func(*spend.
 		a.total = total
 		a.writes++
 		put[a.key], _ = total.MarshalJSON() // of numbers
+		if drafts == nil {
+			drafts = make([]*account, 0, 4) // the session's, the agent's, and perhaps of those above it
+		}
 		drafts = append(drafts, a)
 	}
 	return drafts

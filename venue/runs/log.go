@@ -60,7 +60,7 @@ func newLog(b *Book, of tools.Life, id, key string, head Head) *sessionLog {
 	head.ID = id
 	return &sessionLog{
 		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head,
-		expect: make(map[string]uint64), put: make(map[string][]byte),
+		expect: make(map[string]uint64), put: make(map[string][]byte), sizes: make([]int, 0, 16), waiting: make([]logged, 0, 4),
 	}
 }
 
