@@ -80,12 +80,17 @@ func (l *sessionLog) enter(ctx context.Context, r *Run) (release func(), err err
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.run == r {
-			if err := l.flush(context.WithoutCancel(ctx)); err != nil {
-				l.book.opts.Logger.ErrorContext(ctx, "the end of a turn is not stored", "run", r.ID(), "error", err)
-			}
-			l.run = nil
+		if l.run != r {
+			return
 		}
+		err := l.failed
+		if l.waits() {
+			err = l.flush(context.WithoutCancel(ctx))
+		}
+		if err != nil {
+			l.book.opts.Logger.ErrorContext(ctx, "the end of a turn is not stored", "run", r.ID(), "error", err)
+		}
+		l.run = nil
 	}, ctx.Err()
 }
 
@@ -320,11 +325,13 @@ func told(moved string, err error) error {
 func (l *sessionLog) Flush(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 && len(l.outcomes) == 0 {
+	if !l.waits() {
 		return l.failed
 	}
 	return l.flush(ctx)
 }
+
+func (l *sessionLog) waits() bool { return len(l.waiting) > 0 || len(l.outcomes) > 0 }
 
 // Decided writes a decision of the gate; of a call that a turn makes itself
 // together with the events that led to it.
