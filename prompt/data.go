@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,25 +14,16 @@ const quoteMark = "[quoted] "
 // first line on that imitates the head of a section each line is marked: what
 // stands below a forged head would be read with it.
 func material(text string) string {
-	heads := imitations(text)
-	if len(heads) == 0 {
-		return text
-	}
-	return mark(text, func(line int) bool { return line >= heads[0] })
+	return mark(text, func(heads []int, line int) bool { return line >= heads[0] })
 }
 
 // instruction returns a text that an agent is to follow: only the lines that
 // imitate a head are marked.
-func instruction(text string) string {
-	heads := imitations(text)
-	if len(heads) == 0 {
-		return text
-	}
-	forged := make(map[int]bool, len(heads))
-	for _, line := range heads {
-		forged[line] = true
-	}
-	return mark(text, func(line int) bool { return forged[line] })
+func instruction(text string) string { return mark(text, isIn) }
+
+func isIn(heads []int, line int) bool {
+	_, found := slices.BinarySearch(heads, line)
+	return found
 }
 
 // name returns a name or a label on one line.
@@ -47,15 +39,20 @@ func name(text string) string {
 	}, text))
 }
 
-// mark marks the lines of text for which is says so, and that hold anything.
-func mark(text string, is func(line int) bool) string {
+// mark marks the lines of text that hold anything and for which is says so, by
+// the lines that imitate a head.
+func mark(text string, is func(heads []int, line int) bool) string {
+	heads := imitations(text)
+	if len(heads) == 0 {
+		return text
+	}
 	var b strings.Builder
 	for line := 0; text != ""; line++ {
 		end := strings.IndexFunc(text, isBreak)
 		if end < 0 {
 			end = len(text)
 		}
-		if is(line) && strings.TrimSpace(text[:end]) != "" {
+		if is(heads, line) && strings.TrimSpace(text[:end]) != "" {
 			b.WriteString(quoteMark)
 		}
 		_, size := utf8.DecodeRuneInString(text[end:])
@@ -67,9 +64,5 @@ func mark(text string, is func(line int) bool) string {
 
 // isBreak reports the characters that end a line for one reader or another.
 func isBreak(r rune) bool {
-	switch r {
-	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
-		return true
-	}
-	return false
+	return r >= '\n' && r <= '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }

@@ -52,11 +52,10 @@ type start struct {
 func imitations(text string) (lines []int) {
 	s := newSkeleton(text)
 	for _, from := range s.starts {
-		for i := range heads {
-			if (!heads[i].bracketed || from.bracketed) && heads[i].resembles(s.letters[from.at:]) {
-				lines = append(lines, from.line)
-				break
-			}
+		if slices.ContainsFunc(heads[:], func(h head) bool {
+			return (!h.bracketed || from.bracketed) && h.resembles(s.letters[from.at:])
+		}) {
+			lines = append(lines, from.line)
 		}
 	}
 	return slices.Compact(lines)
