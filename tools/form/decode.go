@@ -60,7 +60,7 @@ func (s spot) name() string {
 	return cmp.Or(s.noun, "an entry of "+s.list)
 }
 
-func (s spot) of(m Member) spot {
+func (s spot) of(m member) spot {
 	out := spot{
 		parent: s.path, path: m.Key, key: m.Key, noun: m.Tag.Get("noun"), want: m.Tag.Get("want"), example: m.Tag.Get("example"), tag: m.Tag,
 	}
@@ -174,7 +174,7 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	before := len(d.faults)
 	for _, key := range l.required {
 		if n.Get(key) == nil {
-			i := slices.IndexFunc(l.fields, func(m Member) bool { return m.Key == key })
+			i := slices.IndexFunc(l.fields, func(m member) bool { return m.Key == key })
 			d.fault(s.path, "", n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].Tag.Get("example")))
 		}
 	}

@@ -13,20 +13,17 @@ type layout struct {
 	required      []string
 	some          bool // at least one key has to stand in it
 	text          bool // JSON may hold it as text that spells it
-	fields        []Member
+	fields        []member
 	keys          []string
 	rest          []int // of the map that takes the other keys; nil has none
 }
 
-// Member is a field of a form.
-type Member struct {
+// member is a field of a form.
+type member struct {
 	Key   string
 	Index []int
 	Tag   reflect.StructTag
 }
-
-// Members returns the fields of a form.
-func Members(t reflect.Type) []Member { return layoutOf(t).fields }
 
 // Keys returns the keys of a form, sorted.
 func Keys(t reflect.Type) []string { return slices.Sorted(slices.Values(layoutOf(t).keys)) }
@@ -56,7 +53,7 @@ func layoutOf(t reflect.Type) *layout {
 				key = f.Name
 			}
 			if key != "-" {
-				l.fields = append(l.fields, Member{key, f.Index, f.Tag})
+				l.fields = append(l.fields, member{key, f.Index, f.Tag})
 				l.keys = append(l.keys, key)
 			}
 		}

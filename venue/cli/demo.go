@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"usher/runtime"
@@ -56,7 +55,7 @@ func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("the demo takes from %s only the model that --model names: add --model NAME, or leave -c out", c.Config)
 	}
 	if c.Invoice != nil {
-		in, err := s.invoice(*c.Invoice)
+		in, err := s.source(*c.Invoice)
 		if err != nil {
 			return err
 		}
@@ -66,18 +65,6 @@ func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 	defer s.observe(ctx)()
 	opts.Telemetry = s.telemetry
 	return demo(ctx, opts)
-}
-
-// invoice opens the invoice that --invoice names.
-func (s *streams) invoice(name string) (io.ReadCloser, error) {
-	const give = "give the text of one invoice, in a file or as - on standard input"
-	if name == "" {
-		return nil, misusef("--invoice names no file: %s, or leave --invoice out", give)
-	}
-	if at, err := os.Stat(name); err == nil && at.IsDir() {
-		return nil, misusef("--invoice %s is a folder: %s", name, give)
-	}
-	return s.source(name)
 }
 
 // open makes the model that the configuration calls c.Model. Demonstrations

@@ -62,6 +62,9 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(s.in), nil
 	}
+	if at, err := os.Stat(name); err == nil && at.IsDir() {
+		return nil, misusef("%s is a folder: name a file in it", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, misuse{err}
