@@ -45,7 +45,6 @@ type chat struct {
 	mu      sync.Mutex // guards what follows
 	stop    func()     // stops the turn that runs; nil between turns
 	pressed int        // Ctrl-C, in a row
-	left    bool       // the person left with it
 }
 
 // converse takes each message for a turn or for a command, until the messages
@@ -56,7 +55,7 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 		text, err := c.message(in)
 		switch {
 		case ctx.Err() != nil:
-			return c.ended()
+			return ended(ctx)
 		case errors.Is(err, errTyped):
 			c.attend(nil)
 			continue
@@ -84,7 +83,7 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 			err = c.answer(ctx, text)
 		}
 		if ctx.Err() != nil {
-			return c.ended()
+			return ended(ctx)
 		}
 		if err != nil {
 			c.tell(err)
@@ -156,8 +155,7 @@ func (c *chat) interrupt() {
 	c.pressed++
 	switch {
 	case c.pressed > 1:
-		c.left = true
-		c.interrupts.end()
+		c.interrupts.end(errLeft)
 	case c.stop != nil:
 		c.stop()
 	default:
@@ -165,11 +163,12 @@ func (c *chat) interrupt() {
 	}
 }
 
+// errLeft is a conversation that the person left with Ctrl-C.
+var errLeft = errors.New("left")
+
 // ended is how a conversation ended that did not come to its own end.
-func (c *chat) ended() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left {
+func ended(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errLeft) {
 		return nil
 	}
 	return errInterrupted

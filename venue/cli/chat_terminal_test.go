@@ -397,6 +397,7 @@ func TestChatTypedAhead(t *testing.T) {
 	s.press("slowly\r")
 	s.see("first half, ")
 	s.press("ahead of time\r")
+	s.see("ahead of time\r\n") // the terminal's own echo
 	m.goOn <- struct{}{}
 	s.see("second half\r\n", "1 model call", "> ", "ahead of time", "You said something.")
 	s.ready()

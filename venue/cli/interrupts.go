@@ -14,7 +14,7 @@ var errInterrupted = errors.New("interrupted")
 
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {
-	end   func()                 // ends the command; the next Ctrl-C ends the process at once
+	end   func(why error)        // ends the command; the next Ctrl-C ends the process at once
 	stop  func()                 // when the command is done
 	taken atomic.Pointer[func()] // what a command does with it instead
 }
@@ -28,9 +28,9 @@ func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts
 		signal.Notify(signals, os.Interrupt)
 	}
 	i := new(interrupts)
-	i.end = func() {
+	i.end = func(why error) {
 		signal.Stop(signals)
-		cancel(errInterrupted)
+		cancel(why)
 	}
 	var listening sync.WaitGroup
 	listening.Go(func() {
@@ -38,7 +38,7 @@ func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts
 			if fn := i.taken.Load(); fn != nil {
 				(*fn)()
 			} else {
-				i.end()
+				i.end(errInterrupted)
 			}
 		}
 	})
