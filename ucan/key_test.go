@@ -28,7 +28,7 @@ func TestKeyNeverPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := NewSealer(k, rand.Reader)
+	sealer, err := NewSealer(k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func Open(ctx context.Context, space *store.Space, file string, random io.Reader
 	r := &Ring{space: space, random: random}
 	seals, err := r.sealingKey(ctx, file)
 	if err == nil {
-		r.sealer, err = ucan.NewSealer(seals, random)
+		r.sealer, err = ucan.NewSealer(seals)
 	}
 	if err != nil {
 		return nil, err

@@ -42,11 +42,7 @@ func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value se
 	key := secretKey(owner, name)
 	plain := []byte(value)
 	defer clear(plain)
-	box, err := b.sealer.Seal(sealedAs(key), plain)
-	var raw []byte
-	if err == nil {
-		raw, err = json.Marshal(sealedSecret{box, b.now().UnixMilli()})
-	}
+	raw, err := json.Marshal(sealedSecret{b.sealer.Seal(sealedAs(key), plain), b.now().UnixMilli()})
 	if err == nil {
 		_, err = b.space.Apply(ctx, nil, map[string][]byte{key: raw}, nil)
 	}

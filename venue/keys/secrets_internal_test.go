@@ -31,7 +31,7 @@ func newTestSecrets(t *testing.T, dir string) *Secrets {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := ucan.NewSealer(key, rand.Reader)
+	sealer, err := ucan.NewSealer(key)
 	if err != nil {
 		t.Fatal(err)
 	}
