@@ -90,7 +90,7 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	offered, refused := 0, 0
-	for range 3000 {
+	for range rounds(3000, 600) {
 		var list []caps.Capability
 		for range random.IntN(4) {
 			list = append(list, caps.MustCapability(withs[random.IntN(len(withs))], cans[random.IntN(len(cans))]))
