@@ -5,13 +5,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 
 	"usher/runtime"
@@ -23,27 +24,14 @@ import (
 var configuration []byte
 
 func main() {
-	if err := serve(); err != nil {
+	server := httptest.NewServer(http.HandlerFunc(endpoint)) // in the place of the one that usher.yaml names
+	yaml := bytes.ReplaceAll(configuration, []byte("http://127.0.0.1:8765"), []byte(server.URL))
+	err := run(context.Background(), yaml, os.Stdout)
+	server.Close()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "provider:", err)
 		os.Exit(1)
 	}
-}
-
-// serve answers at the url of usher.yaml while the agent runs.
-func serve() error {
-	listener, err := net.Listen("tcp", "127.0.0.1:8765")
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: http.HandlerFunc(endpoint)}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	err = run(context.Background(), configuration, os.Stdout)
-	err = errors.Join(err, server.Close())
-	if stopped := <-served; !errors.Is(stopped, http.ErrServerClosed) {
-		err = errors.Join(err, stopped)
-	}
-	return err
 }
 
 // run tells the agent of a configuration to note two things, one of them where
