@@ -53,8 +53,8 @@ type Telemetry struct {
 const scope = "usher/runtime"
 
 // New returns the telemetry that opts ask for. log gets a line for each turn
-// that failed, and at debug level for what else happens; nil is nobody. Where
-// nothing is asked for the telemetry is nil, which is valid.
+// that failed; nil is nobody. Where nothing is asked for the telemetry is nil,
+// which is valid.
 func New(opts Options, log *slog.Logger) (*Telemetry, error) {
 	if log != nil && !log.Enabled(context.Background(), slog.LevelError) {
 		log = nil // it discards everything
@@ -81,8 +81,7 @@ func New(opts Options, log *slog.Logger) (*Telemetry, error) {
 	}, nil
 }
 
-// Attributes that the conventions have no name for. A log line has the same
-// value under the key without "usher.".
+// Attributes that the conventions have no name for.
 const (
 	ownerKey     = attribute.Key("usher.owner")     // DID whose namespace the agent works in
 	jobKey       = attribute.Key("usher.job")       // the job that the turn belongs to
