@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -20,7 +21,10 @@ type Options struct {
 	Key       Secret `json:"key" pattern:"^(env|file|secret):" jsonschema:"Where the key stands, never the key itself: env:NAME, file:PATH or secret:NAME."`
 
 	Headers Headers `json:"headers" jsonschema:"More headers of each request. Values that are keys are env:NAME, file:PATH or secret:NAME."`
-	Secrets Secrets `json:"-"` // what Key and Headers refer to, at each request; nil takes them for the keys themselves
+
+	// Secrets reads at each request what Key and Headers refer to (see [SecretsOf]);
+	// nil takes them for the keys themselves.
+	Secrets func(ctx context.Context, setting, ref string) (string, error) `json:"-"`
 
 	MaxTokens   int      `json:"max_tokens" jsonschema:"Longest answer, reasoning included. Default: the provider's."`
 	Temperature *float64 `json:"temperature" jsonschema:"How much answers vary."`

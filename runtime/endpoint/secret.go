@@ -95,14 +95,11 @@ type MissingError struct{ Err error }
 func (e *MissingError) Error() string { return e.Err.Error() }
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Secrets reads the secret that a setting names by a reference. The setting is
-// for errors, with what stands in it after a colon.
-type Secrets func(ctx context.Context, setting, ref string) (string, error)
-
-// SecretsOf returns what reads the secrets that the settings of cfg name, as they
-// are at that moment: those of the venue by cfg.Secret. What is not to be had is
-// a [MissingError] and a [runtime.SettingError].
-func SecretsOf(cfg runtime.ModelConfig) Secrets {
+// SecretsOf returns what reads the secrets that the settings of cfg name by a
+// reference, as they are at that moment: those of the venue by cfg.Secret. What is
+// not to be had is a [MissingError] and a [runtime.SettingError]: of the setting,
+// with what stands in it after a colon.
+func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref string) (string, error) {
 	return func(ctx context.Context, setting, ref string) (string, error) {
 		secret, err := read(ctx, cfg, ref)
 		if err == nil {
