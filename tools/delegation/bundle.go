@@ -31,9 +31,9 @@ func Read(source, text string) Item {
 	return i
 }
 
-// Aside is a token that is not understood or, where others are taken, is revoked, by
+// aside is a token that is not understood or, where others are taken, is revoked, by
 // its place in the input. It refuses nothing that the others allow.
-type Aside struct {
+type aside struct {
 	Token  int    `json:"token"`
 	Reason string `json:"reason"`
 }
@@ -42,7 +42,7 @@ type Aside struct {
 type Bundle struct {
 	Links       []*ucan.Link
 	Revocations []*ucan.Revocation
-	Aside       []Aside
+	Aside       []aside
 	First       error // why the first of those aside is
 	wrong       error // of the first that is understood, and forged or contradicts itself
 }
@@ -58,7 +58,7 @@ func Sort(items []Item) (b Bundle) {
 			b.Links = append(b.Links, i.Link)
 			continue
 		}
-		b.Aside = append(b.Aside, Aside{at, i.Err.Error()})
+		b.Aside = append(b.Aside, aside{at, i.Err.Error()})
 		err := fmt.Errorf("%s: %w", i.Source, i.Err)
 		if b.First == nil {
 			b.First = err
@@ -75,7 +75,7 @@ type Verdict struct {
 	Decision string  `json:"decision"` // allow or deny
 	Reason   string  `json:"reason"`
 	Chain    []Token `json:"chain"` // from the caller's own token to the root's; empty when denied
-	Aside    []Aside `json:"aside,omitempty"`
+	Aside    []aside `json:"aside,omitempty"`
 }
 
 // Judge decides a query by what came with it, revocations included. What is not

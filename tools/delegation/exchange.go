@@ -36,7 +36,7 @@ type importInput struct {
 type Imported struct {
 	CIDs    []string `json:"cids"`              // of the tokens
 	Revoked []string `json:"revoked,omitempty"` // CIDs of the tokens that the revocations end
-	Aside   []Aside  `json:"aside,omitempty"`
+	Aside   []aside  `json:"aside,omitempty"`
 }
 
 // take puts revocations into effect, and stores tokens that carry authority now.
@@ -77,7 +77,7 @@ func (d *Desk) take(ctx context.Context, call tools.Call, in importInput) (out I
 		switch {
 		case i.Err != nil || i.Revocation != nil:
 		case slices.Contains(over, i.Link):
-			out.Aside = append(out.Aside, Aside{at, ucan.ErrRevoked.Error()})
+			out.Aside = append(out.Aside, aside{at, ucan.ErrRevoked.Error()})
 		default:
 			out.CIDs = append(out.CIDs, i.Link.CID.String())
 		}
