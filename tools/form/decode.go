@@ -99,7 +99,9 @@ func (d *decoder) value(n *Node, v reflect.Value, s spot) {
 	case Is(t) || s.tag.Get("form") != "":
 		d.object(n, v, s.ofForm(t))
 	case t.Kind() == reflect.Interface:
-		v.Set(reflect.ValueOf(n.plain()))
+		if plain := n.plain(); plain != nil {
+			v.Set(reflect.ValueOf(plain))
+		}
 	case v.CanInterface() && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
 		d.own(n, v, s)
 	case t.Kind() == reflect.String:

@@ -215,9 +215,8 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(n, again); diff != "" {
 			t.Errorf("%s was written for %s (-was +is):\n%s", text, raw, diff)
 		}
-		var v any
-		if err := json.Unmarshal(raw, &v); err != nil {
-			t.Errorf("Parse takes %q, encoding/json does not: %v", raw, err)
+		if !json.Valid(raw) {
+			t.Errorf("Parse takes %q, which is no JSON", raw)
 		}
 	})
 }

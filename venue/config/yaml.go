@@ -55,6 +55,9 @@ func parse(src *source, data []byte) (*form.Node, error) {
 	if begun := wrong.ContextMark; begun.Line > 0 && begun.Line < at.Line { // what is not closed, rather than where that showed
 		at = begun
 	}
+	if last := bytes.Count(data, []byte("\n")) + 1; at.Line > last { // it ends where more should follow
+		at.Line, at.Column = last, len(data)-bytes.LastIndexByte(data, '\n')
+	}
 	return nil, src.fault(form.Pos{Line: at.Line, Column: at.Column}, "this is not YAML: %s", wrong.Message)
 }
 
@@ -158,8 +161,11 @@ func (c *converter) key(k *yaml.Node) (string, error) {
 		return "", c.src.fault(posOf(k), "<< is no key of YAML 1.2: write out what it would merge")
 	}
 	n, err := c.node(k)
-	if err != nil || n.Kind == form.Text {
-		return n.Text, err
+	switch {
+	case err != nil:
+		return "", err
+	case n.Kind == form.Text:
+		return n.Text, nil
 	}
 	return "", c.src.fault(posOf(k), "a key is %s: keys are text, in quotes where they look like something else", n.Kind)
 }
