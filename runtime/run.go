@@ -73,14 +73,6 @@ func Keep(ctx context.Context) {
 	}
 }
 
-// Carry returns to with the run and the span of from: for work that goes on when
-// what started it has ended, and is bounded, counted and paid for with it.
-func Carry(to, from context.Context) context.Context {
-	r, old := runOf(from), runOf(to)
-	to = telemetry.Carry(r.in(to), from)
-	return WithBudgets(to, old.budgets...)
-}
-
 // tally counts the model calls of a turn and of those that it led to.
 type tally struct {
 	above *tally // of the turn that led to this one

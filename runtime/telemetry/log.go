@@ -31,9 +31,3 @@ func (h spanHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h spanHandler) WithGroup(name string) slog.Handler {
 	return spanHandler{h.Handler.WithGroup(name)}
 }
-
-// Carry returns to with the span of from as the current one: for work that goes
-// on when what started it has ended.
-func Carry(to, from context.Context) context.Context {
-	return trace.ContextWithSpanContext(to, trace.SpanContextFromContext(from))
-}

@@ -32,7 +32,7 @@ func TestConcealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tel, kept := spans(t, true)
 			ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "Carol"})
-			below, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "Kid", Secrets: turn.Secrets()})
+			below, child := tel.StartTurn(ctx, telemetry.Turn{Agent: "Kid", Secrets: turn.Secrets()})
 			child.Conceal(tc.value)
 			child.End(below, 1, spend.Usage{}, errors.New("quoting "+tc.said))
 			asking, model := turn.StartModelCall(ctx, telemetry.ModelCall{})

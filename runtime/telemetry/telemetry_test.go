@@ -281,18 +281,6 @@ func TestErrorsHaveAClass(t *testing.T) {
 	}
 }
 
-func TestCarryKeepsTheTrace(t *testing.T) {
-	tel, kept := spans(t, false)
-	ctx, turn := tel.StartTurn(t.Context(), telemetry.Turn{Agent: "A"})
-	turn.End(ctx, 0, spend.Usage{}, nil)
-	later, child := tel.StartTurn(telemetry.Carry(t.Context(), ctx), telemetry.Turn{Agent: "B"})
-	child.End(later, 0, spend.Usage{}, nil)
-	all := kept()
-	if a, b := byName(t, all, "invoke_agent A"), byName(t, all, "invoke_agent B"); b.Parent.SpanID() != a.SpanContext.SpanID() {
-		t.Error("work that goes on later is not below what started it")
-	}
-}
-
 // Telemetry that is off is nil, and a turn with it allocates nothing for it.
 func TestOffCostsNothing(t *testing.T) {
 	tel, err := telemetry.New(telemetry.Options{Content: true}, slog.New(slog.DiscardHandler))

@@ -116,22 +116,3 @@ func TestBudgetIsRaised(t *testing.T) {
 		t.Errorf("when it is raised: %v", got.err)
 	}
 }
-
-func TestCarryBudgets(t *testing.T) {
-	a, b, c := spend.NewBudget("a", spend.Limits{}), spend.NewBudget("b", spend.Limits{}), spend.NewBudget("c", spend.Limits{})
-	from, cancel := context.WithCancel(runtime.WithBudgets(runtime.WithBudgets(t.Context(), a), b))
-	cancel()
-	to := runtime.Carry(runtime.WithBudgets(runtime.WithBudgets(t.Context(), b), c), from)
-	m := wrap.Metered(play(act{chunks: say("hi")}), "m", nil)
-	if got := ask(to, m, "x"); got.err != nil {
-		t.Fatal(got.err)
-	}
-	for _, budget := range []*spend.Budget{a, b, c} {
-		if budget.Spent().Calls != 1 {
-			t.Errorf("a budget spent %+v, want one call", budget.Spent())
-		}
-	}
-	if got := runtime.Carry(t.Context(), t.Context()); len(runtime.Budgets(got)) > 0 {
-		t.Error("there are budgets out of nothing")
-	}
-}

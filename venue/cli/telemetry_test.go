@@ -257,6 +257,9 @@ func TestACollectorThatIsNotThere(t *testing.T) {
 
 // A collector that asks for patience for ever is quoted.
 func TestACollectorThatIsOverloaded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for the pauses that the exporter makes between its tries")
+	}
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "come back tomorrow", http.StatusServiceUnavailable)
 	}))

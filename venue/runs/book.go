@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Store    *store.Space   // of the whole venue
 	Ledger   *ledger.Ledger // that the gate's decisions go to
-	Spending Spending
+	Spending spending
 	Now      func() time.Time
 	NewID    func() (string, error)
 	Logger   *slog.Logger
@@ -32,8 +32,8 @@ type Options struct {
 	MaxTime time.Duration // of a background run; 0 is 1 h
 }
 
-// Spending stores what was spent with the log entry that it belongs to.
-type Spending interface {
+// spending stores what was spent with the log entry that it belongs to.
+type spending interface {
 	// Draft adds to put, under keys of the whole store, the totals that are not
 	// stored yet of all that ctx is charged to. It returns what to call with the
 	// outcome of the write; nil where there is nothing to write.
@@ -61,10 +61,10 @@ type place struct {
 var (
 	// ErrTooMany: as many runs of a principal execute in the background as may.
 	ErrTooMany = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end, or raise limits.runs")
-	// ErrTime: a run in the background took longer than the limit.
-	ErrTime = fault.New(fault.Timeout, "the job ran longer than it may (limits.run_time)")
-	// ErrClosed: the venue closes and starts nothing more.
-	ErrClosed = fault.New(fault.Stopped, "the venue closes: nothing more is started")
+	// errTime: a run in the background took longer than the limit.
+	errTime = fault.New(fault.Timeout, "the job ran longer than it may (limits.run_time)")
+	// errClosed: the venue closes and starts nothing more.
+	errClosed = fault.New(fault.Stopped, "the venue closes: nothing more is started")
 	// ErrInterrupted: the venue stopped while the run executed.
 	ErrInterrupted = fault.New(fault.Stopped, "interrupted: the venue stopped while the job ran; what it had done by then is in the audit ledger")
 )
@@ -155,7 +155,7 @@ func (b *Book) admit(r *Run) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return ErrClosed
+		return errClosed
 	}
 	for _, p := range r.places {
 		limit := b.opts.AtOnce

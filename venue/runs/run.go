@@ -110,7 +110,7 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 	whole := context.WithoutCancel(ctx)
 	inner, cancelTime := whole, context.CancelFunc(func() {})
 	if spec.Background {
-		inner, cancelTime = context.WithTimeoutCause(inner, b.opts.MaxTime, fmt.Errorf("%w: %s", ErrTime, b.opts.MaxTime))
+		inner, cancelTime = context.WithTimeoutCause(inner, b.opts.MaxTime, fmt.Errorf("%w: %s", errTime, b.opts.MaxTime))
 	}
 	r, inner, err := b.begin(inner, auth, spec)
 	if err != nil {
@@ -245,9 +245,6 @@ func (r *Run) draft(put map[string][]byte) (del []string, err error) {
 
 // ID names the run.
 func (r *Run) ID() string { return r.rec.ID }
-
-// Authority is that of the calls that the run makes.
-func (r *Run) Authority() tools.Authority { return r.auth }
 
 // Record returns the run's record as it is now.
 func (r *Run) Record() Record {

@@ -183,16 +183,16 @@ func TestWhatEndsARun(t *testing.T) {
 		h := openHouse(t)
 		alice := h.mint.User(h.alice)
 		began := time.Now()
-		if _, err := h.start(t, alice, until(nil)).Wait(t.Context()); !errors.Is(err, runs.ErrTime) || time.Since(began) != time.Hour {
-			t.Errorf("after %s: %v, want %v after an hour", time.Since(began), err, runs.ErrTime)
+		if _, err := h.start(t, alice, until(nil)).Wait(t.Context()); fault.Of(err) != fault.Timeout || time.Since(began) != time.Hour {
+			t.Errorf("after %s: %v, want a timeout after an hour", time.Since(began), err)
 		}
 		r := h.start(t, alice, until(nil))
 		h.Close()
 		if _, err := r.Wait(t.Context()); !errors.Is(err, runs.ErrInterrupted) {
 			t.Errorf("a run that is executing at Close: %v, want %v", err, runs.ErrInterrupted)
 		}
-		if _, err := h.Start(t.Context(), alice, runs.Spec{Kind: runs.Job}, until(nil)); !errors.Is(err, runs.ErrClosed) {
-			t.Errorf("a start after Close: %v, want %v", err, runs.ErrClosed)
+		if _, err := h.Start(t.Context(), alice, runs.Spec{Kind: runs.Job}, until(nil)); fault.Of(err) != fault.Stopped {
+			t.Errorf("a start after Close: %v, want that it is refused", err)
 		}
 	})
 }
