@@ -21,6 +21,16 @@ func newSource(name, text string) *source {
 
 func (s *source) at(at form.Pos) place { return place{s, at} }
 
+// split is a line before and after a column.
+func (s *source) split(line, column int) (before, after string) {
+	if line < 1 || line > len(s.lines) {
+		return "", ""
+	}
+	text := []rune(s.lines[line-1])
+	column = min(len(text), max(column-1, 0))
+	return string(text[:column]), string(text[column:])
+}
+
 func (s *source) fault(at form.Pos, format string, args ...any) *Finding {
 	return s.at(at).fault(format, args...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -51,14 +52,33 @@ func parse(src *source, data []byte) (*form.Node, error) {
 	if !ok {
 		return nil, src.fault(form.Pos{}, "this is not YAML: %v", err)
 	}
-	at := wrong.Mark
-	if begun := wrong.ContextMark; begun.Line > 0 && begun.Line < at.Line { // what is not closed, rather than where that showed
+	at, block := wrong.Mark, strings.HasPrefix(wrong.ContextMsg, "while parsing a block") || strings.Contains(wrong.Message, "a tab")
+	if begun := wrong.ContextMark; begun.Line > 0 && begun.Line < at.Line && !block { // what is not closed, rather than where that showed
 		at = begun
 	}
 	if last := bytes.Count(data, []byte("\n")) + 1; at.Line > last { // it ends where more should follow
 		at.Line, at.Column = last, len(data)-bytes.LastIndexByte(data, '\n')
 	}
-	return nil, src.fault(form.Pos{Line: at.Line, Column: at.Column}, "this is not YAML: %s", wrong.Message)
+	before, after := src.split(at.Line, at.Column)
+	return nil, src.fault(form.Pos{Line: at.Line, Column: at.Column}, "this is not YAML: %s%s", wrong.Message, remedy(wrong.Message, before, after, block))
+}
+
+// remedy is what to do about what the library says of the place between two
+// parts of a line.
+func remedy(message, before, after string, block bool) string {
+	switch {
+	case strings.HasPrefix(after, "\t"):
+		return ": indent with spaces, not with tabs"
+	case strings.HasPrefix(after, "*"), message == "found character that cannot start any token" && after != "":
+		return ": put text that begins with " + after[:1] + " in quotes"
+	case message == "did not find expected alphabetic or numeric character":
+		return ": put text that begins with * or & in quotes"
+	case message == "mapping values are not allowed in this context":
+		return ": put text with a colon in quotes, or mend the indentation"
+	case block && strings.TrimSpace(before) == "":
+		return ": indent this line like what it belongs to"
+	}
+	return ""
 }
 
 // nesting bounds how deep values nest, before there is anything of them.
