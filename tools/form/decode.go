@@ -50,6 +50,7 @@ type spot struct {
 	want         string
 	example      string // as in a tag
 	list         string // whose entry it is
+	needed       bool   // it cannot be left out
 	tag          reflect.StructTag
 }
 
@@ -176,6 +177,10 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	before := len(d.faults)
 	for _, key := range l.required {
 		if n.Get(key) == nil {
+			if f := l.misspelt(n, key); f != nil {
+				d.fault(s.path, f.Key, f.At, "unknown key %q in %s: did you mean %q?", f.Key, s.noun, key)
+				continue
+			}
 			i := slices.IndexFunc(l.fields, func(m member) bool { return m.Key == key })
 			d.fault(s.path, "", n.At, "%s lacks %q: write for example %s: %s", s.noun, key, key, d.example(l.fields[i].Tag.Get("example")))
 		}
@@ -186,7 +191,9 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 	}
 	for _, m := range l.fields {
 		if value := n.Get(m.Key); value != nil {
-			d.value(value, v.FieldByIndex(m.Index), s.of(m))
+			at := s.of(m)
+			at.needed = slices.Contains(l.required, m.Key)
+			d.value(value, v.FieldByIndex(m.Index), at)
 		}
 	}
 	if c, ok := v.Addr().Interface().(Checker); ok && len(d.faults) == before {
@@ -194,6 +201,17 @@ func (d *decoder) object(n *Node, v reflect.Value, s spot) {
 			d.checked(n, s.path, err)
 		}
 	}
+}
+
+// misspelt finds the key of a form that takes any whose name is nearly the one
+// that it lacks; others are unknown keys already.
+func (l *layout) misspelt(n *Node, key string) *Field {
+	for i, f := range n.Fields {
+		if l.rest != nil && !slices.Contains(l.keys, f.Key) && Nearest(f.Key, []string{key}) != "" {
+			return &n.Fields[i]
+		}
+	}
+	return nil
 }
 
 // other reads a key that no field has.

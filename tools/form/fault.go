@@ -98,7 +98,7 @@ func (d *decoder) misfit(n *Node, s spot, is, want string) {
 		}
 	case example != "":
 		want += ", for example " + s.key + ": " + example
-		if n.Kind == Null {
+		if n.Kind == Null && !s.needed {
 			want += ", or leave it out"
 		}
 	}

@@ -109,7 +109,7 @@ func TestFaults(t *testing.T) {
 		{`{"name":"x","owner":null}`, `a room is null here: write an object, for example {"use": "hall"}`, `a room is null here: write an object, for example {use: hall}`},
 		{`{"name":"x","keys":[]}`, `keys is a list: write an object, for example keys: {"front": "hall"}`, `keys is a list: write an object, for example keys: {front: hall}`},
 		{`{"name":"x","caps":"[]"}`, `caps is text: write a list, or [] for nothing, for example caps: [{"with": "w/", "can": "crud/read"}]`, `caps is text: write a list, or [] for nothing, for example caps: [{with: w/, can: crud/read}]`},
-		{`{"name":"x","caps":[{"with":null,"can":"crud"}]}`, `caps[0]: with is null: write a resource, or "" for everything, for example with: w/, or leave it out`, `with is null: write a resource, or "" for everything, for example with: w/, or leave it out`},
+		{`{"name":"x","caps":[{"with":null,"can":"crud"}]}`, `caps[0]: with is null: write a resource, or "" for everything, for example with: w/`, `with is null: write a resource, or "" for everything, for example with: w/`},
 		{`{"name":"x","caps":[{"can":"crud"}]}`, `caps[0]: a capability lacks "with": write for example with: w/`, `a capability lacks "with": write for example with: w/`},
 		{`{"name":"x","caps":[{"with":"w/../s","can":"crud"}]}`, `caps[0]: resource "w/../s": a ".." segment: write the full path without it`, `resource "w/../s": a ".." segment: write the full path without it`},
 		{`{"name":"x","floors":0,"sound":1}`, "sound is a number: write true or false, for example sound: true\nfloors is 0: write a whole number above 0, for example floors: 2", ""},
