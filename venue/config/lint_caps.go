@@ -65,7 +65,7 @@ func (a *linted) parent() {
 	switch {
 	case a.Parent == "":
 	case a.agents[a.Parent] == nil:
-		known := slices.Sorted(maps.Keys(a.agents))
+		known := slices.DeleteFunc(slices.Sorted(maps.Keys(a.agents)), func(id string) bool { return id == a.ID })
 		a.fault("its parent "+strconv.Quote(a.Parent)+" is no agent of the configuration", cmp.Or(form.Meant(a.Parent, known), "add it to agents"), "parent")
 	case last != nil && last.Parent == a.ID:
 		a.fault("it is its own parent, directly or through others, which nobody can be", "remove one of the parents", "parent")
