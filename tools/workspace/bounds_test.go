@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +25,22 @@ func TestInspectWhole(t *testing.T) {
 	want := `{"result":"[[], [{a: null}, null, null, false], false]"}`
 	if got := d.call(t, caps.Unrestricted(), "covia:inspect", `{"paths":"w/x","budget":80}`); got != want {
 		t.Errorf("inspect = %s, want %s", got, want)
+	}
+}
+
+// TestInspectDeep: what nests deep costs about as much to print as what lies flat.
+func TestInspectDeep(t *testing.T) {
+	d := newDesk(t, nil)
+	deep := strings.Repeat("[", 100) + `"` + strings.Repeat("x", 250_000) + `"` + strings.Repeat("]", 100)
+	if err := d.tree.Put(t.Context(), d.owner.String(), at(t, "o/x"), json.RawMessage(deep)); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := d.call(t, caps.Unrestricted(), "covia:inspect", `{"paths":"o/x"}`)
+	runtime.ReadMemStats(&after)
+	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 200 || !strings.Contains(got, "[[xxx") && !strings.Contains(got, `[[\"xxx`) {
+		t.Errorf("inspect of %d KiB allocates %d MiB: %.120s", len(deep)>>10, made, got)
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"usher/caps/value"
@@ -68,10 +71,17 @@ type renderer struct {
 // render prints n in at most budget bytes: whole, or with as many children as fit, and more of those
 // further inside, since a record shown in full says more than five cut short.
 func (r renderer) render(ctx context.Context, n node, budget int) (string, error) {
+	v, err := opened(n)
+	if err != nil {
+		return "", err
+	}
 	for _, grow := range []int{4, 1} {
 		for most := budget; most > 0; most = most * 2 / 3 {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
 			left := budget + 2
-			text, err := r.print(ctx, n, shown{most, grow, &left}, 0)
+			text, err := r.print(ctx, v, shown{most, grow, &left}, 0)
 			if err == nil && len(text) <= budget {
 				return text, nil
 			}
@@ -83,7 +93,7 @@ func (r renderer) render(ctx context.Context, n node, budget int) (string, error
 	if !n.container() {
 		return value.Cut(string(n), budget), nil
 	}
-	count, err := r.size(ctx, n)
+	count, err := r.length(ctx, v)
 	return value.Cut(placeholder(count, n.isVector()), budget), err
 }
 
@@ -94,41 +104,104 @@ type shown struct {
 	left       *int
 }
 
-func (r renderer) print(ctx context.Context, n node, s shown, depth int) (string, error) {
-	if !n.container() {
-		return scalar(string(n), s.most), nil
+// opened is a leaf as its decoded value, and a branch as it is.
+func opened(n node) (any, error) {
+	if n.stored() {
+		return n, nil
 	}
-	vector := n.isVector()
+	return parse(n)
+}
+
+// print prints what opened returns.
+func (r renderer) print(ctx context.Context, v any, s shown, depth int) (string, error) {
+	vector := false
+	switch v := v.(type) {
+	case node:
+		vector = v.isVector()
+	case []any:
+		vector = true
+	case map[string]any:
+	default:
+		text := scalar(string(value.Append(nil, v)), s.most)
+		*s.left -= len(text)
+		return text, nil
+	}
 	var parts []string
 	more := false
-	for c, err := range r.children(ctx, n, 0, firstPage) {
+	for c, err := range r.parts(ctx, v) {
 		if err != nil {
 			return "", err
 		}
 		if more = len(parts) == s.most; more {
 			break
 		}
-		text, err := r.print(ctx, c.node, shown{min(s.most, largestBudget) * s.grow, s.grow, s.left}, depth+1)
+		text, err := r.print(ctx, c.v, shown{min(s.most, largestBudget) * s.grow, s.grow, s.left}, depth+1)
 		if err != nil {
 			return "", err
 		}
 		head := label(c.key, vector)
-		if *s.left -= len(head); !c.node.container() {
-			*s.left -= len(text)
-		}
+		*s.left -= len(head)
 		if *s.left -= 2; *s.left < 0 { // brackets, or a comma and a space; the last has none
 			return "", errOver
 		}
 		parts = append(parts, head+text)
 	}
 	if more {
-		count, err := r.size(ctx, n)
+		count, err := r.length(ctx, v)
 		if err != nil {
 			return "", err
 		}
 		parts = append(parts, fmt.Sprintf("/* +%d more */", count-len(parts)))
 	}
 	return r.frame(vector, parts, depth), nil
+}
+
+// printed is a part of what is printed: its key, or "" in an array, and what opened returns of it.
+type printed struct {
+	key string
+	v   any
+}
+
+// parts goes through the parts of a branch, or of a decoded map or array.
+func (r renderer) parts(ctx context.Context, v any) iter.Seq2[printed, error] {
+	return func(yield func(printed, error) bool) {
+		switch v := v.(type) {
+		case node:
+			for c, err := range r.children(ctx, v, 0, firstPage) {
+				part := printed{key: c.key}
+				if err == nil {
+					part.v, err = opened(c.node)
+				}
+				if !yield(part, err) {
+					return
+				}
+			}
+		case []any:
+			for _, item := range v {
+				if !yield(printed{v: item}, nil) {
+					return
+				}
+			}
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if !yield(printed{key, v[key]}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r renderer) length(ctx context.Context, v any) (int, error) {
+	switch v := v.(type) {
+	case node:
+		return r.size(ctx, v)
+	case []any:
+		return len(v), nil
+	case map[string]any:
+		return len(v), nil
+	}
+	return 0, nil
 }
 
 // scalar prints a scalar, cut where it has much more than most bytes.
