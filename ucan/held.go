@@ -80,7 +80,7 @@ func (v *Verifier) Effective(ctx context.Context, l *Link) (list []caps.Capabili
 	}
 	var given []grant
 	for _, g := range grants {
-		if given, err = v.gives(ctx, l, g, given, map[DID]bool{}); err != nil {
+		if given, err = v.gives(ctx, l, g, nil, given, map[DID]bool{}); err != nil {
 			return nil, err
 		}
 	}
@@ -91,12 +91,18 @@ func (v *Verifier) Effective(ctx context.Context, l *Link) (list []caps.Capabili
 }
 
 // gives appends what a capability of l gives, spelt with its owner and each once:
-// for one that passes on what its proof gives, what the tokens above it give.
-func (v *Verifier) gives(ctx context.Context, l *Link, g grant, to []grant, seen map[DID]bool) ([]grant, error) {
-	if !g.passes || v.Store == nil {
-		return appendGrant(to, g), nil
-	}
-	if seen[l.Issuer] || len(to) >= maxAsked {
+// for one that passes on what its proof gives, what the tokens above it give. It
+// leaves out what skip tells it to, if that is not nil, and ends at a bound.
+func (v *Verifier) gives(ctx context.Context, l *Link, g grant, skip func(*grant) bool, to []grant, seen map[DID]bool) ([]grant, error) {
+	switch {
+	case len(to) >= maxAsked:
+		return to, nil
+	case !g.passes || v.Store == nil:
+		if skip == nil || !skip(&g) {
+			to = appendGrant(to, g)
+		}
+		return to, nil
+	case seen[l.Issuer]:
 		return to, nil
 	}
 	seen[l.Issuer] = true
@@ -110,15 +116,15 @@ func (v *Verifier) gives(ctx context.Context, l *Link, g grant, to []grant, seen
 			continue
 		}
 		above.can = g.can
-		if to, err = v.gives(ctx, r.link, above, to, seen); err != nil {
+		if to, err = v.gives(ctx, r.link, above, skip, to, seen); err != nil {
 			return to, err
 		}
 	}
 	return to, nil
 }
 
-// claims lists what the tokens made out to a principal say: those of roots first,
-// then those that end last.
+// claims lists what the tokens made out to a principal say, as far as it is asked
+// about: those of roots first, then those that end last, up to a bound.
 func (v *Verifier) claims(ctx context.Context, caller, owner DID) (grants []grant, err error) {
 	a, err := v.Store.audience(ctx, caller)
 	if err != nil {
@@ -130,19 +136,20 @@ func (v *Verifier) claims(ctx context.Context, caller, owner DID) (grants []gran
 		}
 		return 1
 	}
+	elsewhere := func(g *grant) bool {
+		return g.owner == caller || g.owner.IsZero() || !owner.IsZero() && g.owner != owner
+	}
 	all := a.all()
 	slices.SortFunc(all, func(x, y ref) int { return cmp.Or(ofOthers(x)-ofOthers(y), later(x, y)) })
 	for _, r := range all {
 		if expired(r.exp, v.now()) {
 			continue
 		}
-		if grants, err = v.gives(ctx, r.link, *r.at(), grants, map[DID]bool{}); err != nil {
+		if grants, err = v.gives(ctx, r.link, *r.at(), elsewhere, grants, map[DID]bool{}); err != nil {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(grants, func(g grant) bool {
-		return g.owner == caller || g.owner.IsZero() || !owner.IsZero() && g.owner != owner
-	}), nil
+	return grants, nil
 }
 
 // appendGrant adds a capability, spelt with its owner, unless it is there. One of an

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -421,6 +422,25 @@ func TestHeld(t *testing.T) {
 	want(wk, n)
 	w.now = noon.Add(2 * time.Hour)
 	want()
+}
+
+// TestHeldAmongMany: what others make out to a principal is not gathered where nobody
+// asks about them, and without a bound nowhere.
+func TestHeldAmongMany(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 * maxAsked {
+		w.put(w.native(w.mallory, w.bob.DID(), w.mallory.DID(), "crud", w.url(w.mallory, fmt.Sprintf("w/%d", i)), nil))
+	}
+	w.put(w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", w.url(w.alice, "w/x"), map[string]any{"exp": w.exp() - 60}))
+	for owner, want := range map[DID]int{w.alice.DID(): 1, w.mallory.DID(): maxAsked} {
+		grants, err := w.v.claims(t.Context(), w.bob.DID(), owner)
+		if err != nil || len(grants) != want || cap(grants) > 2*want {
+			t.Errorf("%d claims in the room of %d, %v, want %d", len(grants), cap(grants), err, want)
+		}
+		if list, err := w.v.Delegated(t.Context(), w.bob.DID(), owner); err != nil || len(list) != want {
+			t.Errorf("Delegated lists %d, %v, want %d", len(list), err, want)
+		}
+	}
 }
 
 // TestAuthorityNeverGrows builds random chains hop by hop, whatever Delegate
