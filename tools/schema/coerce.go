@@ -67,6 +67,7 @@ func (c *coercion) to(p *part, v any, chain int) any {
 	case map[string]any:
 		c.fields(p, v, chain)
 	case []any:
+		c.pass(len(v))
 		for i, item := range v {
 			v[i] = c.inside(p.item(i), item)
 		}
@@ -94,6 +95,7 @@ func (c *coercion) choose(choice []*part, v any, chain int) any {
 }
 
 func (c *coercion) fields(p *part, v map[string]any, chain int) {
+	c.pass(len(v) + len(p.named["properties"]))
 	for key, sub := range p.named["properties"] {
 		if _, given := v[key]; given {
 			continue

@@ -14,6 +14,9 @@ func (j *judge) field(key, problem string) misfits {
 	return j.misfit("%s", problem)
 }
 
+// pass pays for going by so many fields or items, most of which cost nothing else.
+func (j *judge) pass(many int) { j.spend(many / 8) }
+
 // missing tells which fields an object lacks.
 func (j *judge) missing(v map[string]any, names []string) (found misfits) {
 	j.spend(len(names))
@@ -67,6 +70,7 @@ func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 			found = append(found, j.within(sub, step{key, -1}, v[key])...)
 		}
 	}
+	j.pass(len(v))
 	for key := range v {
 		if j.settled(found) {
 			return found
@@ -83,6 +87,7 @@ func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 
 // array checks the items of v.
 func (j *judge) array(p *part, v []any, e evaluated) (found misfits) {
+	j.pass(len(v))
 	for i, item := range v {
 		if j.settled(found) {
 			return found

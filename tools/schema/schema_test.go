@@ -1,11 +1,13 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -302,6 +304,45 @@ func TestJSON(t *testing.T) {
 	if got, want := string(s.JSON()), `{"type":"string"}`; got != want {
 		t.Errorf("JSON() = %s, want %s", got, want)
 	}
+}
+
+// TestPassedBy: fields and items that no schema speaks of are paid for, as are
+// properties that have no default.
+func TestPassedBy(t *testing.T) {
+	ctx, one := t.Context(), "1"+strings.Repeat(",1", 100_000)
+	var names []string
+	for i := range 10_000 {
+		names = append(names, fmt.Sprintf("%q:{}", strconv.Itoa(i)))
+	}
+	properties := "{" + strings.Join(names, ",") + "}"
+	anything := `{"anyOf":[{}` + strings.Repeat(",{}", 200) + `]}`
+	for name, run := range map[string]func(charge Charge) error{
+		"items": func(charge Charge) error {
+			return compiled(t, anything).Validate(ctx, json.RawMessage("["+one+"]"), charge)
+		},
+		"fields": func(charge Charge) error {
+			return compiled(t, anything).Validate(ctx, json.RawMessage(properties), charge)
+		},
+		"properties": func(charge Charge) error {
+			_, err := compiled(t, `{"items":{"properties":`+properties+`}}`).Coerce(ctx, json.RawMessage(`[{}`+strings.Repeat(",{}", 200)+`]`), charge)
+			return err
+		},
+	} {
+		var paid int64
+		err := run(func(_ context.Context, steps, _ int64) error { paid += steps; return nil })
+		if paid < 1000 {
+			t.Errorf("%s: %d steps are paid, %v, want many", name, paid, err)
+		}
+	}
+}
+
+func compiled(t *testing.T, doc string) *Schema {
+	t.Helper()
+	s, err := Compile(t.Context(), json.RawMessage(doc), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func FuzzCompile(f *testing.F) {
