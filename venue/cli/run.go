@@ -13,9 +13,15 @@ type runCmd struct {
 	onAgent
 	Message string `arg:"" optional:"" default:"-" help:"The message; - reads it from standard input."`
 	Session string `placeholder:"ID" help:"The session to go on in; without it, a new one."`
+
+	// Taken so that an error can say what to do.
+	More []string `arg:"" optional:"" hidden:""`
 }
 
 func (c *runCmd) Run(ctx context.Context, s *streams) error {
+	if len(c.More) > 0 {
+		return misusef("the message is one argument: put it in quotes, for example usher run %s %q", c.Agent, strings.Join(append([]string{c.Message}, c.More...), " "))
+	}
 	if c.Message == "-" {
 		raw, err := s.piped(ctx, "message")
 		if err != nil {
