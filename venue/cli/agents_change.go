@@ -86,6 +86,7 @@ type agentsDeleteCmd struct {
 }
 
 func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
+	c.ends = c.Agent
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
 	return change(ctx, s, &c.onAgent, "agent:delete", input, func(a agents.Deleted) (string, error) {
 		if a.Removed {

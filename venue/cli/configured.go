@@ -21,6 +21,7 @@ type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file or a folder."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
 
+	ends   string         // the agent that the command ends, of which it need not remind anybody
 	dir    string         // its data folder; empty is in memory
 	config *config.Config // once it is loaded
 }
@@ -69,6 +70,9 @@ func (f *fromConfig) unopened(ctx context.Context, s *streams, c *config.Config,
 // other way round, and what to do.
 func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
 	for _, id := range applied.Agents {
+		if id == f.ends {
+			continue
+		}
 		s.warn(fmt.Sprintf("agent %s has left the configuration and is still there: end it with %s", id, f.command("agents delete "+id)))
 	}
 	for _, path := range applied.Orchestrations {
