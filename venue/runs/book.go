@@ -216,7 +216,7 @@ func (b *Book) Find(ctx context.Context, owner ucan.DID, id string) (Record, err
 		return Record{}, err
 	}
 	if raw == nil {
-		return Record{}, fault.New(fault.NotFound, fmt.Sprintf("there is no job %q", id)) // also when another has it
+		return Record{}, fault.New(fault.NotFound, fmt.Sprintf("there is no run %q", id)) // also when another has it
 	}
 	var rec Record
 	if err := json.Unmarshal(raw, &rec); err != nil {
