@@ -47,7 +47,7 @@ func (l *listener) put(e runtime.Entry) {
 			l.notes++
 		}
 	}
-	if l.taken > 0 && len(l.queue) == cap(l.queue) {
+	if l.taken > len(l.queue)/2 && len(l.queue) == cap(l.queue) { // so that few are moved for each that comes
 		n := copy(l.queue, l.queue[l.taken:])
 		clear(l.queue[n:])
 		l.queue, l.taken = l.queue[:n], 0
