@@ -40,7 +40,7 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		// or half an answer, for the whole.
 		v.whole = s.paint.tty == nil
 		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
-		if !c.JSON && c.Session == "" && v.session != "" {
+		if !c.JSON && c.Session == "" && v.session != "" && c.dir != "" { // in memory it ends here
 			s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", v.session))
 		}
 		return interrupted(ctx, c.explain(agent, err))

@@ -54,7 +54,7 @@ func TestWhatAPipeGets(t *testing.T) {
 		chat    string   // and of usher chat, which streams
 		log     []string // on standard error of usher run, in this order
 	}{
-		{"an answer", []string{"Hello."}, "", 0, "Hello.\n", "Hello.\n", []string{"1 model call\n", "session 01"}},
+		{"an answer", []string{"Hello."}, "", 0, "Hello.\n", "Hello.\n", []string{"1 model call\n"}},
 		{"an answer that ends its line", []string{"Hello.\n"}, "", 0, "Hello.\n", "Hello.\n", nil},
 		{"words before a call", []string{"I look.\nA moment.@", "Done."}, "", 0, "Done.\n", "I look.\nA moment.\nDone.\n", []string{"| I look.\n| A moment.\n", "covia/read w/x\n", "2 model calls\n"}},
 		{"a call without words", []string{"@", "Done."}, "", 0, "Done.\n", "Done.\n", []string{"✓ v/ops/covia/read w/x\n2 model calls\n"}},
