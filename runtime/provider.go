@@ -1,11 +1,14 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"usher/tools/form"
 )
 
 // Provider makes a model from the settings of a configuration. Settings that
@@ -42,7 +45,8 @@ func (p Providers) Model(ctx context.Context, cfg ModelConfig) (Model, error) {
 	provider, ok := p[cfg.Provider]
 	if !ok {
 		known := slices.Sorted(maps.Keys(p))
-		return nil, fmt.Errorf("model %s: no provider %q is registered; there are %s", cfg.Name, cfg.Provider, strings.Join(known, ", "))
+		advice := cmp.Or(form.Meant(cfg.Provider, known), "there are "+strings.Join(known, ", "))
+		return nil, &SettingError{Setting: "provider", Err: fmt.Errorf("model %s: there is no provider %q: %s", cfg.Name, cfg.Provider, advice)}
 	}
 	m, err := provider(ctx, cfg)
 	if err != nil {

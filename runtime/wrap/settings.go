@@ -27,14 +27,14 @@ const (
 // Settings are those of any model, as a form (see [endpoint.Read]); what is nil or
 // empty is not asked for.
 type Settings struct {
-	Window    int             `json:"window" jsonschema:"Tokens of a request and its answer. Near it, the agent's own model sums up the older turns."`
+	Window    int             `json:"window" example:"128000" jsonschema:"Tokens of a request and its answer. Near it, the agent's own model sums up the older turns."`
 	Price     *price          `json:"price" form:"price" example:"{'input': 0.25, 'output': 2}" jsonschema:"What a million tokens cost, in the currency of all prices and budgets: {input: 0.25, output: 2}."`
-	Retry     *RetryOptions   `json:"retry" form:"retry" on:"true" jsonschema:"Calls that failed for now are made again, at a time that the server may name. true takes the defaults."`
+	Retry     *RetryOptions   `json:"retry" form:"retry" on:"true" want:"true, or an object" example:"{'tries': 4}" jsonschema:"Calls that failed for now are made again, at a time that the server may name. true takes the defaults."`
 	Fallback  names           `json:"fallback" jsonschema:"A model, or a list, to ask when this one fails."`
 	RateLimit *LimitOptions   `json:"rate_limit" form:"rate_limit" required:"*" example:"{'per_minute': 60}" jsonschema:"Calls wait their turn."`
 	Timeouts  *TimeoutOptions `json:"timeouts" form:"timeouts" required:"*" example:"{'total': '5m'}" jsonschema:"How long an answer may take."`
 	Budget    *spend.Limits   `json:"budget" form:"budget" required:"*" example:"{'tokens': 1000000}" jsonschema:"What this model may spend as long as the process runs. What is left out has no limit. Those of agents are their budgets."`
-	Cache     *CacheOptions   `json:"cache" form:"cache" on:"true" jsonschema:"The same request gets the same answer, for nothing, as long as the process runs. true takes the defaults."`
+	Cache     *CacheOptions   `json:"cache" form:"cache" on:"true" want:"true, or an object" example:"{'ttl': '1h'}" jsonschema:"The same request gets the same answer, for nothing, as long as the process runs. true takes the defaults."`
 	Record    string          `json:"record" jsonschema:"A file, relative to the configuration, to which is added what is asked and answered, without keys."`
 	Replay    string          `json:"replay" jsonschema:"A file that was recorded, to answer from. Nothing is asked of the provider then."`
 }
