@@ -22,6 +22,9 @@ type initCmd struct {
 // Run writes the project's files. It overwrites none: where one is there
 // already, nothing is written.
 func (c *initCmd) Run(s *streams) error {
+	if at, err := os.Stat(c.Dir); err == nil && !at.IsDir() {
+		return misusef("%s is a file: choose an empty folder, for example usher init my-project", c.Dir)
+	}
 	files, err := fs.Sub(project, "project")
 	if err != nil {
 		return err
