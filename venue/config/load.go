@@ -148,7 +148,9 @@ func (r *reader) source(name string, data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	src := newSource(name, string(data))
 	if !utf8.Valid(data) {
-		r.add(place{src: src}, "%v", errNotUTF8)
+		text, _, _ := strings.Cut(strings.ToValidUTF8(string(data), "\x00"), "\x00")
+		before, last := strings.Count(text, "\n"), text[strings.LastIndexByte(text, '\n')+1:]
+		r.add((&source{name: name}).at(form.Pos{Line: 1 + before, Column: 1 + utf8.RuneCountInString(last)}), "%v", errNotUTF8) // what is no text is not shown
 	} else if root := r.parse(src, data); root != nil {
 		r.root(src, root)
 	}

@@ -154,7 +154,7 @@ func TestLoadRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "file carol.md: cannot read the file"},
-		{"not UTF-8", func(t *testing.T, dir string) { write(t, dir, "usher.yaml", "name: \xff\n") }, "not UTF-8"},
+		{"not UTF-8", func(t *testing.T, dir string) { write(t, dir, "usher.yaml", "user: ü\nname: ü\xff\n") }, "usher.yaml:2:8: the file is not UTF-8"},
 		{"prompt not UTF-8", func(t *testing.T, dir string) {
 			write(t, dir, "usher.yaml", "agents: [{id: Carol, prompt_file: carol.md}]\n")
 			write(t, dir, "carol.md", "\xff")
