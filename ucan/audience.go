@@ -3,6 +3,7 @@ package ucan
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 
 // audience holds the tokens made out to one principal by what they grant, those
 // that end last first: a search looks at the few that can matter, and never at what
-// ran out. It never changes: a new token or a revocation has it read again.
+// ran out. It never changes: a revocation has it read again, and a new token puts
+// another in its place.
 type audience struct {
 	// by is nil while the audience is read. Below the zero place are those that hand
 	// on what their proof gives, wherever that is.
@@ -129,6 +131,21 @@ func (a *audience) add(l *Link) {
 		}
 		a.by[p] = append(a.by[p], ref{l, i, l.exp})
 	}
+}
+
+// with returns the audience with a token more.
+func (a *audience) with(l *Link) *audience {
+	if slices.ContainsFunc(a.all(), func(r ref) bool { return r.link.CID == l.CID }) {
+		return a
+	}
+	lone := &audience{by: map[place][]ref{}}
+	lone.add(l)
+	more := &audience{by: maps.Clone(a.by), revoked: a.revoked}
+	for p, refs := range lone.by {
+		i, _ := slices.BinarySearchFunc(more.by[p], refs[0], later)
+		more.by[p] = slices.Insert(slices.Clone(more.by[p]), i, refs...)
+	}
+	return more
 }
 
 // dead reports whether a token is revoked for good, whatever chain it stands in:

@@ -104,10 +104,15 @@ func (s *Store) Put(ctx context.Context, link *Link) error {
 	if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
 		return fmt.Errorf("store token %s: %w", link.CID, err)
 	}
+	dead := s.dead(link)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	remember(s.tokens, s.maxTokens, link.CID, link)
-	delete(s.audiences, link.Audience)
+	if a := s.audiences[link.Audience]; a == nil || a.by == nil || dead {
+		delete(s.audiences, link.Audience)
+	} else {
+		s.audiences[link.Audience] = a.with(link)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package ucan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"reflect"
 	"sync"
@@ -320,6 +321,32 @@ func TestRevokeVenueRooted(t *testing.T) {
 		_, err := w.v.Authorize(t.Context(), Query{Caller: caller.DID(), Request: caps.Need("crud", w.url(w.dan, "w/x")), Tokens: tokens})
 		wantErr(t, err, ErrRevoked)
 	}
+}
+
+// TestOneTokenMore: a token that is stored counts at once, and nothing that others made
+// out to the same principal is read again for it.
+func TestOneTokenMore(t *testing.T) {
+	w := newWorld(t)
+	for i := range 100 {
+		w.put(w.native(w.mallory, w.bob.DID(), w.mallory.DID(), "crud", w.url(w.mallory, fmt.Sprintf("w/%d", i)), nil))
+	}
+	_, err := w.ask(w.bob, "crud/read", "w/x", nil)
+	wantErr(t, err, ErrNotCovered)
+	before, err := w.store.audience(t.Context(), w.bob.DID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", w.url(w.alice, "w/x"), nil)
+	w.put(link, link)
+	after := w.store.audiences[w.bob.DID()]
+	if after == nil || len(after.all()) != 101 || len(before.all()) != 100 {
+		t.Fatalf("the audience is %v, and was %d tokens, want 101 and 100", after, len(before.all()))
+	}
+	_, err = w.ask(w.bob, "crud/read", "w/x", nil)
+	wantErr(t, err, nil)
+	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, link.CID)), nil)
+	_, err = w.ask(w.bob, "crud/read", "w/x", nil)
+	wantErr(t, err, ErrRevoked)
 }
 
 // TestDelegatedRevocation lets the holder of ucan/revoke revoke for the owner.
