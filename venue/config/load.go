@@ -147,10 +147,14 @@ var errNotUTF8 = errors.New("the file is not UTF-8: save it as UTF-8")
 func (r *reader) source(name string, data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	src := newSource(name, string(data))
-	if !utf8.Valid(data) {
-		text, _, _ := strings.Cut(strings.ToValidUTF8(string(data), "\x00"), "\x00")
-		before, last := strings.Count(text, "\n"), text[strings.LastIndexByte(text, '\n')+1:]
-		r.add((&source{name: name}).at(form.Pos{Line: 1 + before, Column: 1 + utf8.RuneCountInString(last)}), "%v", errNotUTF8) // what is no text is not shown
+	text := strings.ToValidUTF8(string(data), "\x00")
+	if i := strings.IndexFunc(text, func(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r", c) }); i >= 0 {
+		wrong := errNotUTF8
+		if utf8.Valid(data) {
+			wrong = errors.New("a control character cannot stand here: leave it out, or write it as an escape in double quotes")
+		}
+		before, last := strings.Count(text[:i], "\n"), text[strings.LastIndexByte(text[:i], '\n')+1:i]
+		r.add((&source{name: name}).at(form.Pos{Line: 1 + before, Column: 1 + utf8.RuneCountInString(last)}), "%v", wrong) // what is no text is not shown
 	} else if root := r.parse(src, data); root != nil {
 		r.root(src, root)
 	}

@@ -155,6 +155,7 @@ func TestLoadRefuses(t *testing.T) {
 			}
 		}, "file carol.md: cannot read the file"},
 		{"not UTF-8", func(t *testing.T, dir string) { write(t, dir, "usher.yaml", "user: ü\nname: ü\xff\n") }, "usher.yaml:2:8: the file is not UTF-8"},
+		{"control character", func(t *testing.T, dir string) { write(t, dir, "usher.yaml", "user: u\nname: \x1bu\n") }, "usher.yaml:2:7: a control character cannot stand here"},
 		{"prompt not UTF-8", func(t *testing.T, dir string) {
 			write(t, dir, "usher.yaml", "agents: [{id: Carol, prompt_file: carol.md}]\n")
 			write(t, dir, "carol.md", "\xff")
