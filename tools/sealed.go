@@ -1,6 +1,9 @@
 package tools
 
 import (
+	"errors"
+
+	"usher/caps"
 	"usher/caps/value"
 	"usher/tools/fault"
 )
@@ -30,9 +33,9 @@ func (o *Operation) digested(input []byte) []byte {
 // discreet is a failure as the ledger keeps it: of a sealed operation only what
 // kind of failure it is.
 func (o *Operation) discreet(failure error) error {
-	code := fault.Of(failure)
-	if !o.sealed || code == "" || code == fault.Denied {
+	if _, denied := errors.AsType[*caps.Denial](failure); failure == nil || !o.sealed || denied {
 		return failure
 	}
+	code := fault.Of(failure)
 	return fault.New(code, value.Redacted+" ("+string(code)+")")
 }
