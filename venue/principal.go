@@ -189,7 +189,9 @@ func (p *Principal) Run(ctx context.Context, id string) (runs.Record, error) {
 	if err := p.valid(ctx); err != nil {
 		return runs.Record{}, err
 	}
-	return p.runs.Find(ctx, p.DID(), id)
+	rec, err := p.runs.Find(ctx, p.DID(), id)
+	rec.Authority = nil // the venue's own
+	return rec, err
 }
 
 // Runs returns a page of the principal's runs, the latest first: at most limit of
@@ -199,7 +201,11 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 	if err := p.valid(ctx); err != nil {
 		return nil, "", err
 	}
-	return p.runs.List(ctx, p.DID(), before, limit)
+	list, more, err = p.runs.List(ctx, p.DID(), before, limit)
+	for i := range list {
+		list[i].Authority = nil
+	}
+	return list, more, err
 }
 
 // Stop stops a run and waits for its end. One that has ended stays as it is.

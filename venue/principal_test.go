@@ -239,8 +239,12 @@ func TestRunsOfAPrincipal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, of := range list {
-		if rec, err := alice.Run(t.Context(), of.ID); err != nil || rec.Status != runs.Cancelled {
+		rec, err := alice.Run(t.Context(), of.ID)
+		if err != nil || rec.Status != runs.Cancelled {
 			t.Errorf("stopped: %+v, %v", rec, err)
+		}
+		if len(rec.Authority)+len(of.Authority) > 0 {
+			t.Errorf("it shows the authority that the venue keeps: %s, %s", rec.Authority, of.Authority)
 		}
 	}
 	ended := false
