@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestDiscreet(t *testing.T) {
 		}
 	}
 	denial := new(caps.Denial)
-	if got := sealed.discreet(denial); got != error(denial) {
+	if got := sealed.discreet(denial); !errors.Is(got, denial) {
 		t.Errorf("of a denial it keeps %v", got)
 	}
 	if got := sealed.discreet(nil); got != nil {
