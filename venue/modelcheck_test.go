@@ -75,7 +75,7 @@ func TestLintFindsWrongSettings(t *testing.T) {
 		{"a built-in provider without settings", `{a: {provider: offline, x: 1}}`, []string{`1:36: error: model a: provider offline takes no setting "x": remove it`}},
 		{"a budget without a price", `{a: {provider: offline, budget: {money: 2}}}`, []string{`1:41: error: model a: budget in money needs to know what the model costs: add price beside budget`}},
 		{"half a price", `{a: {provider: offline, budget: {money: 2}, price: {input: 1}}}`, []string{`1:60: error: model a: price: price lacks "output": write for example output: 2`}},
-		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window is 0: write a whole number above 0`}},
+		{"a window", `{a: {provider: offline, window: 0}}`, []string{`1:41: error: model a: window is 0: write a whole number above 0, for example window: 128000`}},
 		{"record and replay", `{a: {provider: offline, record: x, replay: y}}`, []string{`1:41: error: model a: record and replay exclude each other: remove one`}},
 		{"an unknown fallback", `{a: {provider: offline, fallback: smal}, small: {provider: offline}}`, []string{`1:43: error: model a: fallback: there is no model "smal": did you mean "small"?`}},
 		{"a fault of the fallback", `{a: {provider: offline, fallback: b}, b: {provider: offline, x: 1}}`, []string{`1:73: error: model b: provider offline takes no setting "x": remove it`}},
