@@ -140,7 +140,7 @@ func (d *decoder) leftOut(n *Node, v reflect.Value, s spot) bool {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return n.Kind == Null || n.Kind == Text && strings.TrimSpace(n.Text) == "" && v.Type() == reflect.TypeFor[string]()
+		return n.Kind == Null || n.Kind == Text && n.Text == "" && v.Type() == reflect.TypeFor[string]()
 	case reflect.Slice, reflect.Bool:
 		return n.Kind == Null
 	}

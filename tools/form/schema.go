@@ -105,6 +105,7 @@ func (y Style) text(tag reflect.StructTag) *jsonschema.Schema {
 	}
 	out := y.orNull("string")
 	if y == JSON {
+		out.Pattern = `^$|\S` // an empty text is left out, one of spaces is a slip
 		return out
 	}
 	out.Pattern = cmp.Or(tag.Get("pattern"), `\S`)
