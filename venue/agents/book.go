@@ -192,14 +192,19 @@ func (b *Book) read(ctx context.Context, k key) (*record, error) {
 	rec := &record{rev: rev}
 	if err := json.Unmarshal(raw, rec); err != nil {
 		// A record whose capabilities cannot be read is one that holds none.
-		return nil, fmt.Errorf("read agent %s: %w", k.id, err)
+		return nil, damagedError{fmt.Errorf("read agent %s: %w", k.id, err)}
 	}
 	if _, err := ucan.ParseDID(rec.DID); rec.DID != "" && err != nil {
-		return nil, fmt.Errorf("read agent %s: who it acts as: %w", k.id, err)
+		return nil, damagedError{fmt.Errorf("read agent %s: who it acts as: %w", k.id, err)}
 	}
 	rec.Caps = rec.Caps.In(rec.principal(k).String())
 	return rec, nil
 }
+
+// damagedError says that a record is stored and cannot be read.
+type damagedError struct{ error }
+
+func (e damagedError) Unwrap() error { return e.error }
 
 // maxChanges bounds how often a change is decided again because others changed
 // what it rests on.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -81,7 +82,7 @@ func (b *Book) effective(e *entry) caps.Set {
 	}
 	set, err := b.compute(e)
 	if err != nil {
-		b.epoch.Add(1)
+		b.unread(err)
 		return caps.Set{}
 	}
 	e.eff.Store(&effective{epoch, set})
@@ -119,13 +120,21 @@ func (b *Book) Epoch() uint64 { return b.epoch.Load() }
 func (b *Book) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 	k := keyOf(life)
 	e, rec, err := b.get(ctx, k)
-	if err != nil && ctx.Err() == nil {
-		b.epoch.Add(1)
+	if ctx.Err() == nil {
+		b.unread(err)
 	}
 	if err != nil || rec == nil || rec.life(k) != life || rec.Status != agents.Sleeping {
 		return caps.Set{}, ucan.DID{}
 	}
 	return b.effective(e), rec.principal(k)
+}
+
+// unread moves the epoch on where the store could not say. A record that is damaged
+// says nothing whenever it is asked, and moves nothing for others.
+func (b *Book) unread(err error) {
+	if _, damaged := errors.AsType[damagedError](err); err != nil && !damaged {
+		b.epoch.Add(1)
+	}
 }
 
 // above returns the agent and all that it has its capabilities from, itself

@@ -60,3 +60,16 @@ func TestAStoreThatFailsOnceIsAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A record that is damaged gives nothing, and has nobody else asked again.
+func TestADamagedRecordMovesNothing(t *testing.T) {
+	key, err := ucan.KeyFromSeed([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewBook(store.New(&rows{of: map[string]string{"rec/" + key.DID().String() + "/kid": "{"}}).Under(""))
+	set, _ := b.Live(t.Context(), tools.NewLife(key.DID(), "kid", "1"))
+	if !set.IsEmpty() || b.Epoch() != 0 {
+		t.Errorf("it may %v under the epoch %d, want nothing under 0", set, b.Epoch())
+	}
+}
