@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -82,6 +83,7 @@ type Briefing struct {
 	System string
 	Tools  []Tool
 	of     basis
+	tokens int // an estimate, with the output schema
 }
 
 // basis is what a briefing is made of, beside what stays the same for an agent.
@@ -141,6 +143,7 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 		in.Output = string(a.Output.JSON())
 	}
 	b := &Briefing{System: prompt.System(in), Tools: slices.Clip(offered(a.Tools, now.caps)), of: now}
+	b.tokens = estimateBrief(b.System, b.Tools, json.RawMessage(in.Output))
 	if a.Last != nil {
 		a.Last.Store(b)
 	}

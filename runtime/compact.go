@@ -62,8 +62,8 @@ func (t *turn) compact(ctx context.Context, req *Request) error {
 	if window := Describe(t.agent.Model).Window; window > 0 {
 		size = min(size, room(window))
 	}
-	old, through, kept := t.session.older(size / 3)
-	if old == nil || estimateMessages(old) < size/10 {
+	old, tokens, through, kept := t.session.older(size / 3)
+	if old == nil || tokens < size/10 {
 		return errLast
 	}
 	calls, usage := t.calls, t.usage

@@ -1,4 +1,7 @@
 package runtime
 
 // Messages is the conversation so far.
-func (s *Session) Messages() []Message { return s.said() }
+func (s *Session) Messages() []Message {
+	said, _ := s.said()
+	return said
+}

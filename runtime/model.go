@@ -36,6 +36,9 @@ type Request struct {
 	Messages []Message       `json:"messages,omitempty"` // the conversation, oldest first
 	Tools    []Tool          `json:"tools,omitempty"`    // what the model may ask for; already bounded by the agent's capabilities
 	Output   json.RawMessage `json:"output,omitempty"`   // JSON Schema of the answer; nil for free text
+
+	tokens   int      // an estimate of this request
+	measured *Request // which request the estimate is of: itself, unless it is a copy
 }
 
 // Roles of a [Message].

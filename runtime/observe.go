@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"slices"
 
 	"usher/caps/value"
 	"usher/runtime/telemetry"
@@ -62,7 +61,7 @@ func (t *turn) observedMessage(req *Request, m *Message) telemetry.Message {
 	if m.Sealed {
 		t.span.Conceal(m.Text)
 	}
-	if m.Sealed || req.System == summarising && slices.ContainsFunc(t.session.said(), func(m Message) bool { return m.Sealed }) {
+	if m.Sealed || req.System == summarising && t.session.secret() {
 		out.Text = redacted
 	}
 	for _, c := range m.Calls {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,8 @@ type Session struct {
 	entries  []Entry // that are appended
 	messages []Message
 	origin   []uint64   // of each message: the event that it comes of
+	weights  []int      // of each message: see [weight]
+	weight   int        // of all of them
 	open     []ToolCall // asked for, not yet answered
 	heard    []Received // left for the next turn
 	memory   memory
@@ -52,6 +55,7 @@ type Session struct {
 	begun struct { // room for a short conversation
 		messages [8]Message
 		origin   [8]uint64
+		weights  [8]int
 	}
 }
 
@@ -59,7 +63,7 @@ type Session struct {
 // log keeps it in memory.
 func NewSession(id string, log Log, past ...Entry) *Session {
 	s := &Session{id: id, log: log, turn: make(chan struct{}, 1)}
-	s.messages, s.origin = s.begun.messages[:0], s.begun.origin[:0]
+	s.messages, s.origin, s.weights = s.begun.messages[:0], s.begun.origin[:0], s.begun.weights[:0]
 	for _, e := range past {
 		s.seq = e.Seq
 		s.apply(e.Seq, e.Event)
@@ -70,11 +74,18 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 // ID names the session.
 func (s *Session) ID() string { return s.id }
 
-// said returns the conversation so far. It must not be changed.
-func (s *Session) said() []Message {
+// said returns the conversation so far, with an estimate of its tokens. It must not
+// be changed.
+func (s *Session) said() (messages []Message, tokens int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.messages[:len(s.messages):len(s.messages)]
+	return s.messages[:len(s.messages):len(s.messages)], whole(s.weight)
+}
+
+// secret reports whether a secret went through the conversation.
+func (s *Session) secret() bool {
+	said, _ := s.said()
+	return slices.ContainsFunc(said, func(m Message) bool { return m.Sealed })
 }
 
 // maxInbox bounds the messages that wait for a session's next turn.
@@ -184,8 +195,10 @@ func quote(text string) string {
 }
 
 func (s *Session) say(seq uint64, m Message) {
+	n := weight(&m)
 	s.messages = append(s.messages, m)
 	s.origin = append(s.origin, seq)
+	s.weights, s.weight = append(s.weights, n), s.weight+n
 }
 
 // unanswered returns the calls that the conversation still owes a result.

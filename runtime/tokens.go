@@ -10,28 +10,44 @@ import (
 // token for four bytes of ASCII, which English and JSON come near, and for two
 // bytes of anything else, which errs on the side of too many.
 func EstimateTokens(req *Request) int {
-	n := quarters(req.System) + quarters(req.Output)
-	for _, t := range req.Tools {
+	if req.measured == req {
+		return req.tokens
+	}
+	n := 0
+	for i := range req.Messages {
+		n += weight(&req.Messages[i])
+	}
+	return estimateBrief(req.System, req.Tools, req.Output) + whole(n)
+}
+
+// measure lets a request know what it takes: it is made of parts that were measured
+// before, and nobody changes it any more. A copy of it is measured anew.
+func (r *Request) measure(tokens int) { r.tokens, r.measured = tokens, r }
+
+// estimateBrief estimates what a request says beside the conversation.
+func estimateBrief(system string, tools []Tool, output json.RawMessage) int {
+	n := quarters(system) + quarters(output)
+	for _, t := range tools {
 		n += quarters(t.Name) + quarters(t.Description) + quarters(t.Input)
 	}
-	return (n+3)/4 + estimateMessages(req.Messages)
+	return whole(n)
 }
 
-func estimateMessages(messages []Message) int {
-	n := 0
-	for i := range messages {
-		m := &messages[i]
-		const frame = 4 * 4 // what tells one message from the next
-		n += frame + quarters(m.Text) + quarters(m.CallID) + quarters(m.Name)
-		for _, c := range m.Calls {
-			n += quarters(c.ID) + quarters(c.Name) + quarters(c.Arguments)
-		}
+// weight is what a message takes, in quarters of a token.
+func weight(m *Message) int {
+	const frame = 4 * 4 // what tells one message from the next
+	n := frame + quarters(m.Text) + quarters(m.CallID) + quarters(m.Name)
+	for _, c := range m.Calls {
+		n += quarters(c.ID) + quarters(c.Name) + quarters(c.Arguments)
 	}
-	return (n + 3) / 4
+	return n
 }
+
+// whole is a number of quarters in tokens.
+func whole(quarters int) int { return (quarters + 3) / 4 }
 
 // quarters counts quarters of a token, eight bytes at a time: conversations are
-// long, and are measured before each request.
+// long.
 func quarters[T string | json.RawMessage](s T) int {
 	n := len(s)
 	const high = 0x8080808080808080

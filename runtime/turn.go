@@ -153,10 +153,12 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 }
 
 func (t *turn) request() *Request {
-	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: t.session.said()}
+	said, tokens := t.session.said()
+	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: said}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}
+	req.measure(t.brief.tokens + tokens)
 	return req
 }
 

@@ -17,26 +17,27 @@ type measure struct {
 // all of it. exact says that little of it is an estimate.
 func (s *Session) tokens(req *Request) (n int, exact bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	m := s.measured
-	s.mu.Unlock()
 	if m.tokens == 0 || m.messages > len(req.Messages) {
 		return EstimateTokens(req), false
 	}
-	since := estimateMessages(req.Messages[m.messages:])
+	since := whole(sum(s.weights[m.messages:len(req.Messages)]))
 	return m.tokens + since, since < m.tokens/10
 }
 
 // older finds the part of the conversation that a summary can stand for: all
 // but the newest messages, of about keep tokens, and never what the model has
-// not seen yet. It returns nothing where nothing would be won.
-func (s *Session) older(keep int) (old []Message, through uint64, kept []Kept) {
+// not seen yet, with an estimate of its tokens. It returns nothing where nothing
+// would be won.
+func (s *Session) older(keep int) (old []Message, tokens int, through uint64, kept []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cut := s.unseen()
-	size := estimateMessages(s.messages[cut:])
+	size := sum(s.weights[cut:])
 	for i := cut - 1; i > 0; i-- {
-		size += estimateMessages(s.messages[i : i+1])
-		if size > keep {
+		size += s.weights[i]
+		if whole(size) > keep {
 			break
 		}
 		if s.separates(i) {
@@ -45,10 +46,17 @@ func (s *Session) older(keep int) (old []Message, through uint64, kept []Kept) {
 	}
 	// A summary of a summary would only lose.
 	if cut == 0 || cut == 1 && s.summed {
-		return nil, 0, nil
+		return nil, 0, 0, nil
 	}
 	through = s.origin[cut-1]
-	return slices.Clone(s.messages[:cut]), through, s.memory.until(through)
+	return slices.Clone(s.messages[:cut]), whole(sum(s.weights[:cut])), through, s.memory.until(through)
+}
+
+func sum(weights []int) (n int) {
+	for _, w := range weights {
+		n += w
+	}
+	return n
 }
 
 // unseen is where the newest messages begin that no answer followed: results
@@ -74,8 +82,11 @@ func (s *Session) shorten(c Compacted) {
 		cut++
 	}
 	// New slices: a request that is on its way keeps the old ones.
-	s.messages = append([]Message{{Role: RoleUser, Text: c.text(), Sealed: c.Sealed}}, s.messages[cut:]...)
+	notes := Message{Role: RoleUser, Text: c.text(), Sealed: c.Sealed}
+	s.messages = append([]Message{notes}, s.messages[cut:]...)
 	s.origin = append([]uint64{c.Through}, s.origin[cut:]...)
+	s.weights = append([]int{weight(&notes)}, s.weights[cut:]...)
+	s.weight = sum(s.weights)
 	s.measured, s.summed = measure{}, true
 	s.memory.replace(c)
 }
