@@ -14,8 +14,7 @@ import (
 //	v/<cid><revoker>           a signed revocation
 //	u/<revoker><cid>           those of tokens that were not known here
 //	n/<issuer><sha256 nonce>   an invocation that was used
-//	x/<expiry><key>            tokens, revocations and uses by when they may go
-//	swept                      up to when the last sweep was to go, in seconds
+//	x/<expiry><key>            tokens by when they may go
 const (
 	keyToken      = "t/"
 	keyAudience   = "a/"
@@ -24,7 +23,6 @@ const (
 	keyUnknown    = "u/"
 	keyUsed       = "n/"
 	keyExpiry     = "x/"
-	keySwept      = "swept"
 
 	keySize = 32
 )
@@ -40,7 +38,7 @@ func timeKey(seconds int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
 }
 
-// expiryKey is where the key of what may go after a time is listed.
+// expiryKey is where the key of a token is listed that may go after a time.
 func expiryKey(expiry int64, key string) string { return keyExpiry + timeKey(expiry) + key }
 
 // indexed lists the keys below which a token can be found.

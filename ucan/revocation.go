@@ -71,8 +71,10 @@ func (k Key) Revocation(target CID, at time.Time) (*Revocation, error) {
 // or a token above it, own what it grants, or hold ucan/revoke on
 // "<owner>/u/<cid>". A target that is not stored is taken on trust, because a
 // revocation can arrive first: it has effect if the issuer turns out to be in the
-// chain. Such ones stay for ever, so each issuer may leave a thousand; beyond that
-// the error wraps [ErrBudget], and storing the token first is the way.
+// chain. Each issuer may leave a thousand such ones; beyond that the error wraps
+// [ErrBudget], and storing the token first is the way.
+//
+// A revocation stays for good: no sweep and no clock removes it.
 func (v *Verifier) Revoke(ctx context.Context, r *Revocation) error {
 	if v.Store == nil {
 		return fmt.Errorf("revoke: %w", errNoStore)
@@ -141,10 +143,7 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	known := slices.Contains(s.revokersOf(r.Target), revoker)
 	key := keyRevocation + r.Target.key() + revoker.key()
 	put := map[string][]byte{key: r.raw}
-	switch {
-	case target != nil:
-		put[expiryKey(target.exp, key)] = nil
-	case !known:
+	if target == nil && !known {
 		left, _, err := s.kv.PageKeys(ctx, keyUnknown+revoker.key(), "", s.maxUnknown)
 		if err != nil {
 			return fmt.Errorf("count revocations: %w", err)
@@ -187,7 +186,7 @@ func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
 			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
 		}
 		if rev == 0 {
-			continue // swept since
+			return nil, fmt.Errorf("the revocation of %s is missing", c)
 		}
 		r, err := openRevocation(raw)
 		if err != nil {

@@ -28,8 +28,8 @@ type KV interface {
 const (
 	maxCachedTokens    = 1 << 16 // tokens by CID
 	maxCachedAudiences = 1 << 16 // principals, with all that is made out to them
-	// Revocations of tokens that are not stored stay for ever, since nothing says
-	// when they are over, so each revoker may leave this many.
+	// Revocations stay for good, and one of a token that is not stored costs its
+	// revoker nothing else, so each may leave this many of those.
 	maxUnknownRevocations = 1000
 )
 
@@ -37,6 +37,11 @@ const (
 // tokens of the audiences asked about lately, are in memory as well, so that a
 // call touches the disk only for what is new. It expects to be the only writer of
 // its part of the KV. Safe for concurrent use.
+//
+// Revocations and the marks of used invocations stay for good. A revocation costs
+// one key, some 0.4 KiB on disk and 230 bytes of memory, and one step to look up,
+// however many there are; to open a store with a million of them takes a second or
+// two longer.
 type Store struct {
 	kv KV
 

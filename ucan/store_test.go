@@ -489,57 +489,6 @@ func TestSearchAmongMany(t *testing.T) {
 	wantErr(t, err, ErrNotCovered)
 }
 
-func TestSweep(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.alice.DID(), w.bob.DID()
-	old := w.native(w.alice, b, a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
-	jwtOld := mustOpen(t, signJWT(t, w.alice, plainHeader, with(w.claims(w.alice, b, cap1("w", "crud")), "exp", noon.Unix()+10)))
-	w.put(old, jwtOld)
-	child := w.native(w.bob, w.carol.DID(), a, "crud", w.url(w.alice, "w"), map[string]any{"exp": noon.Unix() + 10})
-	w.put(child)
-	wantErr(t, w.v.Revoke(t.Context(), mustRevoke(t, w.alice, old.CID)), nil)
-	i, err := w.alice.Invoke(Call{Subject: a, Audience: w.host.DID(), Can: "crud", Expires: noon.Add(10 * time.Second)}, w.rand)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = w.v.Invoke(t.Context(), i, caps.Need("crud", w.url(w.alice, "w")))
-	wantErr(t, err, nil)
-
-	keep := w.native(w.alice, b, a, "crud", w.url(w.alice, "k"), nil)
-	before := w.kv.size()
-	w.put(keep)
-	kept := w.kv.size() - before
-	if n, err := w.store.Sweep(t.Context(), noon.Add(10*time.Second)); n != 0 || err != nil {
-		t.Errorf("swept %d before their time, %v", n, err)
-	}
-	_, err = w.ask(w.bob, "crud", "k/x", nil)
-	wantErr(t, err, nil)
-	// A clock that is wrong once makes nothing forgotten.
-	for _, at := range []time.Time{noon.AddDate(50, 0, 0), noon} {
-		if n, err := w.store.Sweep(t.Context(), at); n != 0 || err != nil {
-			t.Errorf("swept %d by a wrong clock, %v", n, err)
-		}
-	}
-	if n, err := w.store.Sweep(t.Context(), noon.Add(11*time.Second)); n != 0 || err != nil {
-		t.Errorf("swept %d that the last sweep knew nothing of, %v", n, err)
-	}
-	n, err := w.store.Sweep(t.Context(), noon.Add(12*time.Second))
-	if err != nil || n != 5 {
-		t.Errorf("Sweep = %d, %v; want 3 tokens, an invocation, a revocation", n, err)
-	}
-	if kept++; w.kv.size() != kept { // and the time of the last sweep
-		for k := range w.kv.data {
-			t.Logf("%.7q", k)
-		}
-		t.Errorf("%d keys are left; want the %d of the token that lives", w.kv.size(), kept)
-	}
-	_, err = w.ask(w.bob, "crud", "k/x", nil)
-	wantErr(t, err, nil)
-	if len(w.store.revokersOf(old.CID)) != 0 {
-		t.Error("a swept revocation is still in memory")
-	}
-}
-
 // TestReplayRace sends one invocation sixteen times at once.
 func TestReplayRace(t *testing.T) {
 	w := newWorld(t)

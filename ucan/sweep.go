@@ -3,20 +3,20 @@ package ucan
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
 // use marks an invocation as used, by its issuer and nonce, in one test-and-set:
 // of any number of callers one succeeds and the others get [ErrReplayed]. The CID
-// would not do, since its issuer can sign the same call twice.
+// would not do, since its issuer can sign the same call twice. A mark is one key of
+// 66 bytes, and stays for good: a clock that is put back makes an invocation live
+// again.
 func (s *Store) use(ctx context.Context, inv *Invocation) error {
 	digest := sha256.Sum256(inv.nonce)
 	used := keyUsed + inv.Issuer.key() + string(digest[:])
-	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{used: {}, expiryKey(inv.exp, used): {}}, nil)
+	moved, err := s.kv.Apply(ctx, map[string]uint64{used: 0}, map[string][]byte{used: {}}, nil)
 	if err != nil {
 		return fmt.Errorf("mark invocation %s as used: %w", inv.CID, err)
 	}
@@ -29,84 +29,71 @@ func (s *Store) use(ctx context.Context, inv *Invocation) error {
 // sweepBatch bounds what one transaction sweeps: a token has four keys.
 const sweepBatch = 80
 
-// Sweep removes the tokens, used invocations and revocations of tokens that
-// expired before a time, with all their indexes, and returns how many entries
-// went. Give it a time that is earlier than now by as much as clocks may differ:
-// what is swept is forgotten, that it was used or revoked included. So it goes no
-// further than the sweep before was told to, and one wrong reading of the clock
-// makes nothing forgotten.
+// Sweep removes the tokens that expired before a time, with all their indexes, and
+// returns how many went. A token that is gone can be stored again. What a wrong
+// clock could bring to life again stays, by whatever clock: revocations, and the
+// marks of used invocations.
 func (s *Store) Sweep(ctx context.Context, before time.Time) (int, error) {
-	agreed, err := s.agree(ctx, before.Unix())
+	until := timeKey(max(before.Unix(), 0))
 	for total := 0; ; {
-		var n int
-		if err == nil {
-			n, err = s.sweep(ctx, timeKey(max(agreed, 0)))
-		}
+		n, listed, err := s.sweep(ctx, until)
+		total += n
 		if err != nil {
 			return total, fmt.Errorf("sweep: %w", err)
 		}
-		if total += n; n < sweepBatch {
+		if listed < sweepBatch {
 			return total, nil
 		}
 	}
 }
 
-// agree returns the earlier of before and what the last sweep was told, which it
-// replaces.
-func (s *Store) agree(ctx context.Context, before int64) (int64, error) {
-	last, _, err := s.kv.Get(ctx, keySwept)
-	if err == nil {
-		_, err = s.kv.Apply(ctx, nil, map[string][]byte{keySwept: []byte(timeKey(max(before, 0)))}, nil)
-	}
-	if err != nil || len(last) != 8 {
-		return 0, err
-	}
-	return min(before, int64(binary.BigEndian.Uint64(last))), nil
-}
-
-// sweep removes the next entries that expired before a time.
-func (s *Store) sweep(ctx context.Context, before string) (n int, err error) {
+// sweep removes the next tokens that expired before a time. listed is how many
+// entries it took from the list; earlier states listed what stays, too.
+func (s *Store) sweep(ctx context.Context, before string) (tokens, listed int, err error) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	listed, _, err := s.kv.PageKeys(ctx, keyExpiry, "", sweepBatch)
+	entries, _, err := s.kv.PageKeys(ctx, keyExpiry, "", sweepBatch)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var gone []string
-	for _, entry := range listed {
+	for _, entry := range entries {
 		const at = len(keyExpiry) + 8
 		if len(entry) < at || entry[len(keyExpiry):at] >= before {
 			break
 		}
+		gone = append(gone, entry)
+		listed++
 		key := entry[at:]
-		gone = append(gone, entry, key)
-		if strings.HasPrefix(key, keyToken) {
-			raw, rev, err := s.kv.Get(ctx, key)
-			if err != nil {
-				return 0, err
-			}
-			if rev != 0 {
-				l, err := Limits{}.decode(raw)
-				if err != nil {
-					return 0, err
-				}
-				gone = append(gone, l.indexed()...)
-			}
+		if !strings.HasPrefix(key, keyToken) {
+			continue
 		}
-		n++
+		tokens++
+		gone = append(gone, key)
+		raw, rev, err := s.kv.Get(ctx, key)
+		if err != nil {
+			return 0, 0, err
+		}
+		if rev != 0 {
+			l, err := Limits{}.decode(raw)
+			if err != nil {
+				return 0, 0, err
+			}
+			gone = append(gone, l.indexed()...)
+		}
 	}
-	if n == 0 {
-		return 0, nil
+	if listed == 0 {
+		return 0, 0, nil
 	}
 	if _, err := s.kv.Apply(ctx, nil, nil, gone); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range gone {
 		s.forget(key)
 	}
-	return n, nil
+	return tokens, listed, nil
 }
 
 // forget drops from memory what was swept; s.mu is held.
@@ -117,11 +104,5 @@ func (s *Store) forget(key string) {
 		delete(s.tokens, c)
 	case keyAudience:
 		delete(s.audiences, didOf(place[:keySize])) // read again, without it, when it is needed
-	case keyRevocation:
-		c, revoker, _ := revocationAt(key)
-		left := slices.DeleteFunc(slices.Clone(s.revoked[c]), func(d DID) bool { return d == revoker })
-		if s.revoked[c] = left; len(left) == 0 {
-			delete(s.revoked, c)
-		}
 	}
 }
