@@ -22,6 +22,7 @@ import (
 	"usher/venue/accounts"
 	"usher/venue/agents"
 	"usher/venue/apply"
+	"usher/venue/clock"
 	"usher/venue/keys"
 	"usher/venue/ledger"
 	"usher/venue/models"
@@ -38,6 +39,7 @@ type Venue struct {
 	now      func() time.Time
 	random   io.Reader
 	store    *store.Store
+	clock    *clock.Clock
 	tree     *workspace.Tree
 	ledger   *ledger.Ledger
 	registry *tools.Registry
@@ -73,7 +75,7 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 		return nil, fmt.Errorf("open venue: %w", err)
 	}
 	v := &Venue{
-		name: o.Name, log: o.Logger, now: o.Now, random: o.Rand, store: st,
+		name: o.Name, log: o.Logger, random: o.Rand, store: st,
 		ids: ulid.Monotonic(o.Rand, 0),
 	}
 	v.closing, v.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -96,6 +98,10 @@ func openStore(o *Options) (*store.Store, error) {
 }
 
 func (v *Venue) start(ctx context.Context, o *Options) (err error) {
+	if v.clock, err = clock.Open(ctx, clock.Options{Store: v.store.Under(""), Now: o.Now, Logger: v.log}); err != nil {
+		return err
+	}
+	v.now = v.clock.Now
 	if err := v.createLedger(ctx); err != nil {
 		return err
 	}
@@ -104,6 +110,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.secrets = v.keys.Secrets(v.store.Under("s/"), v.now)
 	if err := v.openLedger(ctx, o); err != nil {
+		return err
+	}
+	if err := v.clock.Start(ctx, v.ledger); err != nil {
 		return err
 	}
 	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/")); err != nil {
@@ -162,6 +171,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 			return err
 		}
 	}
+	v.work.Go(func() { v.clock.Watch(v.closing) })
 	v.work.Go(v.sweep)
 	return nil
 }
@@ -185,17 +195,20 @@ func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
 	return err
 }
 
-// sweepEvery is the time between two sweeps of expired tokens.
-const sweepEvery = time.Hour
+const (
+	sweepEvery = time.Hour           // between two sweeps
+	tokenGrace = 30 * 24 * time.Hour // after which an expired token goes: a listing may still show what ran out
+)
 
 // sweep removes tokens that have expired, until Close.
 func (v *Venue) sweep() {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
-		// A day's grace: a listing may still show what ran out.
-		if _, err := v.tokens.Sweep(v.closing, v.now().Add(-24*time.Hour)); err != nil && v.closing.Err() == nil {
-			v.log.WarnContext(v.closing, "sweep of expired tokens failed", "error", err)
+		if now, sure := v.clock.Sure(v.closing); sure {
+			if _, err := v.tokens.Sweep(v.closing, now.Add(-tokenGrace)); err != nil && v.closing.Err() == nil {
+				v.log.WarnContext(v.closing, "sweep of expired tokens failed", "error", err)
+			}
 		}
 		select {
 		case <-ticker.C:
@@ -223,6 +236,9 @@ func (v *Venue) close() (err error) {
 	}
 	if v.tree != nil {
 		err = errors.Join(err, v.tree.Close())
+	}
+	if v.clock != nil {
+		v.clock.Close(context.Background())
 	}
 	if v.ledger != nil {
 		err = errors.Join(err, v.ledger.Close())

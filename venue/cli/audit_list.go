@@ -72,7 +72,7 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 		if err != nil {
 			return nil, nil, err
 		}
-		if row.Entry == nil {
+		if row.Of != 0 {
 			outcomes[row.Of] = row
 		} else if late := outcomes[row.Seq]; late.Outcome == ledger.OutcomeDenied {
 			row.Verdict, row.Reason = tools.Denied, late.Error
@@ -90,7 +90,7 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 
 func (c *auditListCmd) wants(row ledger.Row) bool {
 	if row.Entry == nil {
-		return c.JSON && c.Agent == "" && !c.Denied
+		return (c.JSON || row.Note != "") && c.Agent == "" && !c.Denied
 	}
 	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
 }
@@ -98,6 +98,10 @@ func (c *auditListCmd) wants(row ledger.Row) bool {
 func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	for _, row := range rows {
+		if row.Note != "" {
+			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "-", "(venue)", row.Note + " " + string(row.Detail), "-", "-", "-"})
+			continue
+		}
 		by := cmp.Or(row.Actor, "(owner)")
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")

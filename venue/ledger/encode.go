@@ -65,6 +65,13 @@ func appendOutcome(b []byte, of uint64, outcome, failure string) []byte {
 	return append(b, '}')
 }
 
+// appendNote is the part of a note, up to the closing brace.
+func appendNote(b []byte, note string, detail json.RawMessage) []byte {
+	b = appendText(b, "note", note)
+	b = append(append(b, `,"detail":`...), detail...)
+	return append(b, '}')
+}
+
 func appendNeeds(b []byte, needs []tools.Requirement) []byte {
 	if needs == nil {
 		return append(b, "null"...)

@@ -15,8 +15,8 @@ import (
 // rolled back.
 var ErrBroken = fault.New(fault.NoLedger, "the audit ledger does not hold")
 
-// Row is one row: a decision of the gate, or the outcome of a call that it let
-// through.
+// Row is one row: a decision of the gate, the outcome of a call that it let
+// through, or what the venue notes of itself.
 type Row struct {
 	Seq  uint64    `json:"seq"` // 1 for the first; no number is left out
 	Time time.Time `json:"time"`
@@ -25,6 +25,9 @@ type Row struct {
 	Of           uint64 `json:"of,omitempty"`      // of an outcome: the decision's Seq
 	Outcome      string `json:"outcome,omitempty"` // of an outcome: ok, failed or denied
 	Error        string `json:"error,omitempty"`
+
+	Note   string          `json:"note,omitempty"`   // of a note: what happened
+	Detail json.RawMessage `json:"detail,omitempty"` // of a note: an object
 }
 
 // Outcomes of a [Row].

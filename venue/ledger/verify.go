@@ -103,9 +103,9 @@ func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
 			return err
 		}
 		switch {
-		case row.Entry == nil:
+		case row.Of != 0:
 			delete(v.open, row.Of)
-		case row.Verdict == tools.Allowed:
+		case row.Entry != nil && row.Verdict == tools.Allowed:
 			v.open[row.Seq] = true
 		}
 		if err := v.reached(); err != nil {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -60,6 +61,19 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with B
 		return err
 	}
 	return l.store.Sync(ctx)
+}
+
+// Note writes what the venue notes of itself, and a batch in the same step. detail
+// is an object when it is encoded.
+func (l *Ledger) Note(ctx context.Context, note string, detail any, with Batch) (seq uint64, err error) {
+	raw, err := json.Marshal(detail)
+	if err != nil {
+		return 0, fmt.Errorf("write audit row: %w", err)
+	}
+	p := l.begin(with)
+	defer l.reuse(p)
+	p.body = appendNote(p.body, note, raw)
+	return l.add(p)
 }
 
 // pending is a row that waits to be written.
