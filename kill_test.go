@@ -9,8 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/cli"
 )
@@ -26,31 +30,35 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A run that is killed loses nothing that it had acknowledged.
-func TestKillDuringRun(t *testing.T) {
-	dir := t.TempDir()
+// project makes a project whose agent may write as much as it is told.
+func project(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	if status := (&cli.Program{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)}).Run(t.Context(), []string{"init", dir}); status != cli.ExitOK {
 		t.Fatalf("usher init: exit status %d", status)
 	}
-	project, err := os.OpenFile(filepath.Join(dir, "usher.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	config, err := os.OpenFile(filepath.Join(dir, "usher.yaml"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := project.WriteString("\nlimits: {model_calls: 5000}\n"); err != nil {
+	if _, err := config.WriteString("\nlimits: {model_calls: 5000}\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := project.Close(); err != nil {
+	if err := config.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var message strings.Builder
-	writes, enough := 2000, 100
-	if testing.Short() {
-		writes, enough = 500, 25
-	}
-	for n := range writes {
+	return dir
+}
+
+// writesUntil has a child write in the session "cut" of a project, and sends it a
+// signal once so many writes are acknowledged.
+func writesUntil(t *testing.T, dir string, enough, most int, sent os.Signal) (acknowledged int, said string) {
+	t.Helper()
+	var message, all strings.Builder
+	for n := range most {
 		fmt.Fprintf(&message, "write w/notes/n%d %d\n", n, n)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", filepath.Join(dir, "usher.yaml"), "--session", "killed", "scribe", "-")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", filepath.Join(dir, "usher.yaml"), "--session", "cut", "scribe", "-")
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	cmd.Stdin = strings.NewReader(message.String())
 	notes, err := cmd.StderrPipe()
@@ -60,23 +68,34 @@ func TestKillDuringRun(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	acknowledged := 0
 	for lines := bufio.NewScanner(notes); lines.Scan(); {
+		all.WriteString(lines.Text() + "\n")
 		if strings.HasPrefix(lines.Text(), "✓ v/ops/covia/write") {
 			if acknowledged++; acknowledged == enough {
-				_ = cmd.Process.Kill()
+				_ = cmd.Process.Signal(sent)
 			}
 		}
 	}
 	if err := cmd.Wait(); err == nil || acknowledged < enough {
 		t.Fatalf("the run ended by itself (%v) after %d writes", err, acknowledged)
 	}
+	return acknowledged, all.String()
+}
+
+// A run that is killed loses nothing that it had acknowledged, and its session says
+// that it was interrupted.
+func TestKillDuringRun(t *testing.T) {
+	dir := project(t)
+	writes, enough := 2000, 100
+	if testing.Short() {
+		writes, enough = 500, 25
+	}
+	acknowledged, _ := writesUntil(t, dir, enough, writes, os.Kill)
 
 	v, err := venue.Open(t.Context(), &venue.Options{Dir: filepath.Join(dir, ".usher")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer v.Close()
 	me, err := v.User(t.Context(), "me")
 	if err != nil {
 		t.Fatal(err)
@@ -106,5 +125,72 @@ func TestKillDuringRun(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal(out, &info) != nil || info.Status != "SLEEPING" || info.Sessions != 1 {
 		t.Errorf("after the kill scribe is %s, %v; want SLEEPING with its session", out, err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const interrupted = "interrupted: the venue stopped before the turn ended"
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sessions", "show", "scribe", "cut"}, "not finished: " + interrupted},
+		{[]string{"run", "--session", "cut", "scribe", "read w/notes/n0"}, "note: the last turn of session cut was " + interrupted},
+	} {
+		var said bytes.Buffer
+		status := (&cli.Program{Stdout: &said, Stderr: &said}).Run(t.Context(), append(tc.args, "-c", filepath.Join(dir, "usher.yaml")))
+		if status != cli.ExitOK || !strings.Contains(said.String(), tc.want) {
+			t.Errorf("usher %s: exit status %d, want %q in\n%.2000s", tc.args, status, tc.want, said.String())
+		}
+	}
+}
+
+// A signal ends the turn, and the venue with it: nothing is left open.
+func TestSignals(t *testing.T) {
+	for _, sent := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM, os.Interrupt} {
+		t.Run(sent.String(), func(t *testing.T) {
+			dir := project(t)
+			_, said := writesUntil(t, dir, 10, 2000, sent)
+			if !strings.HasSuffix(said, "usher: interrupted\n") {
+				t.Errorf("the run ends with %q", said[max(0, len(said)-200):])
+			}
+			v, err := venue.Open(t.Context(), &venue.Options{Dir: filepath.Join(dir, ".usher")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			me, err := v.User(t.Context(), "me")
+			if err != nil {
+				t.Fatal(err)
+			}
+			scribe, err := me.Agent(t.Context(), "scribe")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var last runtime.Event
+			for e, err := range scribe.History(t.Context(), "cut") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = e.Event
+			}
+			if end, ok := last.(runtime.TurnFinished); !ok || end.Code != string(fault.Stopped) {
+				t.Errorf("the session ends with %+v, want that the turn was stopped", last)
+			}
+			open := make(map[uint64]bool)
+			for row, err := range v.Audit(t.Context(), 1) {
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case row.Entry == nil:
+					delete(open, row.Of)
+				case row.Verdict == tools.Allowed:
+					open[row.Seq] = true
+				}
+			}
+			if len(open) > 0 {
+				t.Errorf("%d decisions have no outcome", len(open))
+			}
+		})
 	}
 }

@@ -81,15 +81,18 @@ type Answered struct {
 
 // ToolStarted says that a tool is about to be called: the intent.
 type ToolStarted struct {
-	Call ToolCall `json:"call"`
+	Call       ToolCall `json:"call"`
+	Idempotent bool     `json:"idempotent,omitempty"` // it may be made twice
 }
 
 // Outcomes of a tool call in [ToolFinished].
 const (
-	ToolOK      = "ok"
-	ToolDenied  = "denied"
-	ToolFailed  = "failed"
-	ToolStopped = "stopped" // the turn ended first; the effect is unknown
+	ToolOK         = "ok"
+	ToolDenied     = "denied"
+	ToolFailed     = "failed"
+	ToolStopped    = "stopped"     // the turn ended first; the effect is unknown
+	ToolUnknown    = "unknown"     // it ran, and nobody can tell what came of it
+	ToolNotStarted = "not_started" // the turn ended before the call began
 )
 
 // ToolFinished is the result of a tool call as the model receives it.

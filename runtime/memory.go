@@ -72,7 +72,7 @@ func (m *memory) called(seq uint64, call ToolCall, done ToolFinished) {
 	switch done.Outcome {
 	case ToolDenied:
 		m.add(Kept{Kind: keptDenial, Event: seq, Text: refusal(done.Result)})
-	case ToolStopped:
+	case ToolStopped, ToolUnknown:
 		m.add(Kept{Kind: keptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, 500) + ": stopped, its effect is unknown"})
 	}
 }

@@ -159,7 +159,7 @@ func TestTurn(t *testing.T) {
 		runtime.TurnStarted{Agent: "bob", Session: "s1", From: "did:key:zAlice", Text: "What is a?"},
 		runtime.ToolCallDelta{ID: "c0", Name: "map_read", Arguments: `{"key":"w/a"}`},
 		runtime.Answered{Calls: []runtime.ToolCall{call}},
-		runtime.ToolStarted{Call: call},
+		runtime.ToolStarted{Call: call, Idempotent: true},
 		runtime.ToolFinished{CallID: "c0", Name: "map_read", Operation: "v/ops/map/read", Outcome: runtime.ToolOK, Result: `"value of w/a"`},
 		runtime.ReasoningDelta{Text: "hm"},
 		runtime.TextDelta{Text: "It is "},
@@ -538,8 +538,8 @@ func TestCallsOfALeftTurnAreAnswered(t *testing.T) {
 	for _, m := range f.model.requests[1].Messages {
 		if m.Role == runtime.RoleTool {
 			answered[m.CallID]++
-			if !strings.Contains(m.Text, "unknown") {
-				t.Errorf("an unfinished call is answered %s", m.Text)
+			if want := map[string]string{"c0": "unknown", "c1": "never started"}[m.CallID]; !strings.Contains(m.Text, want) {
+				t.Errorf("the unfinished call %s is answered %s, want that it is %s", m.CallID, m.Text, want)
 			}
 		}
 	}

@@ -30,6 +30,9 @@ func (e Entry) discreet() Entry {
 		case ev.Sealed && ev.Outcome == ToolFailed: // an error may quote what it was given
 			ev.Result = `{"error":"failed","message":"[redacted]"}`
 			e.Event = ev
+		case ev.Sealed && ev.Outcome == ToolUnknown:
+			ev.Result = `{"error":"unknown","message":"[redacted] Whether it took effect is unknown: look before you repeat it.","retryable":false}`
+			e.Event = ev
 		}
 	}
 	return e

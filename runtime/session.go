@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"usher/tools/fault"
 )
 
 // Log keeps the events of sessions. What Append has returned nil for is kept, unless
@@ -43,10 +45,12 @@ type Session struct {
 	seq      uint64
 	entries  []Entry // that are appended
 	messages []Message
-	origin   []uint64   // of each message: the event that it comes of
-	weights  []int      // of each message: see [weight]
-	weight   int        // of all of them
-	open     []ToolCall // asked for, not yet answered
+	origin   []uint64 // of each message: the event that it comes of
+	weights  []int    // of each message: see [weight]
+	weight   int      // of all of them
+	open     []owed
+	unended  bool       // a turn began and has not ended
+	as       Entry      // run, agent and parent of the turn that is mended
 	heard    []Received // left for the next turn
 	memory   memory
 	measured measure
@@ -67,6 +71,9 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 	for _, e := range past {
 		s.seq = e.Seq
 		s.apply(e.Seq, e.Event)
+		if e.Run != "" {
+			s.as = Entry{Run: e.Run, Agent: e.Agent, Parent: e.Parent}
+		}
 	}
 	return s
 }
@@ -112,7 +119,7 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 	if s.log != nil {
 		s.entries = s.entries[:0]
 		for i, ev := range events {
-			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}.discreet())
+			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Run: s.as.Run, Agent: s.as.Agent, Parent: s.as.Parent, Event: ev}.discreet())
 		}
 		err := s.log.Append(ctx, s.id, s.entries...)
 		clear(s.entries)
@@ -136,13 +143,18 @@ func (s *Session) apply(seq uint64, ev Event) {
 		if ev.Text != "" || len(ev.Calls) > 0 {
 			s.say(seq, Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls, Reasoning: ev.Reasoning})
 		}
-		s.open = append(s.open[:0], ev.Calls...)
+		s.open = slices.Grow(s.open[:0], len(ev.Calls))
+		for _, call := range ev.Calls {
+			s.open = append(s.open, owed{ToolCall: call})
+		}
 		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
+	case ToolStarted:
+		s.begins(ev)
 	case ToolFinished:
 		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK, Sealed: ev.Sealed})
 		for i, call := range s.open {
 			if call.ID == ev.CallID {
-				s.memory.called(seq, call, ev)
+				s.memory.called(seq, call.ToolCall, ev)
 				s.open = append(s.open[:i], s.open[i+1:]...)
 				break
 			}
@@ -155,7 +167,11 @@ func (s *Session) apply(seq uint64, ev Event) {
 	case Compacted:
 		s.shorten(ev)
 	case TurnFinished:
+		s.unended = false
 		s.memory.finish(ev)
+		if ev.Code == string(fault.Interrupted) {
+			s.say(seq, Message{Role: RoleUser, Text: "[The turn above was not finished. It was " + ev.Error + "]"})
+		}
 	}
 }
 
@@ -163,8 +179,9 @@ func (s *Session) apply(seq uint64, ev Event) {
 // providers refuse such a conversation, and the model must know.
 func (s *Session) begin(seq uint64, ev TurnStarted) {
 	for len(s.open) > 0 {
-		s.apply(seq, stopped(s.open[0]))
+		s.apply(seq, s.open[0].end())
 	}
+	s.unended = true
 	for _, m := range s.heard {
 		s.say(seq, Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
 	}
@@ -199,18 +216,4 @@ func (s *Session) say(seq uint64, m Message) {
 	s.messages = append(s.messages, m)
 	s.origin = append(s.origin, seq)
 	s.weights, s.weight = append(s.weights, n), s.weight+n
-}
-
-// unanswered returns the calls that the conversation still owes a result.
-func (s *Session) unanswered() []ToolCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]ToolCall(nil), s.open...)
-}
-
-func stopped(call ToolCall) ToolFinished {
-	return ToolFinished{
-		CallID: call.ID, Name: call.Name, Outcome: ToolStopped, Sealed: true, // what it was given may be a secret
-		Result: `{"error":"stopped","message":"The turn ended before this call was finished. Whether it took effect is unknown: look before you repeat it.","retryable":false}`,
-	}
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 	}
 	for _, batch := range batches {
 		for _, w := range batch {
-			if err := t.record(ctx, ToolStarted{Call: w.ToolCall}); err != nil {
+			if err := t.record(ctx, ToolStarted{Call: w.ToolCall, Idempotent: w.op == nil || w.op.Idempotent()}); err != nil {
 				return err
 			}
 		}
@@ -36,11 +37,11 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 	return nil
 }
 
-func (t *turn) callBatch(ctx context.Context, batch []wish) error {
+func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 	if len(batch) == 1 {
-		return t.called(ctx, t.callTool(ctx, &batch[0]))
+		return t.called(whole, t.callTool(whole, &batch[0]))
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(whole)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
@@ -55,20 +56,25 @@ func (t *turn) callBatch(ctx context.Context, batch []wish) error {
 		})
 	}
 	for i := range batch {
-		if err := t.called(ctx, <-done[i]); err != nil {
-			return err
+		if err := t.called(whole, <-done[i]); err != nil && failed == nil {
+			failed = err
+			cancel()
 		}
 	}
-	return nil
+	return failed
 }
 
-// called records a result, unless the turn was stopped meanwhile: what the
-// call then did is not known.
+// called records a result. Of a call that did not succeed while the turn was
+// stopped it is not known what it did; one that did has its result all the same.
 func (t *turn) called(ctx context.Context, done ToolFinished) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	stopped := ctx.Err()
+	switch {
+	case stopped == nil:
+		return t.record(ctx, done)
+	case done.Outcome == ToolOK:
+		return cmp.Or(t.record(context.WithoutCancel(ctx), done), stopped)
 	}
-	return t.record(ctx, done)
+	return stopped
 }
 
 // callTool takes one wish of the model to the gate. Whatever comes of it is told
@@ -89,7 +95,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 			done.Outcome, done.Result = ToolFailed, string(explain(err))
 		}
 		outcome := done.Outcome
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && outcome != ToolOK {
 			outcome = ToolStopped // as the turn was
 		}
 		end(outcome, done.Result, done.Sealed, err)
@@ -108,8 +114,11 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 		}
 	}
 	done.Outcome = ToolFailed
-	if _, ok := errors.AsType[*caps.Denial](err); ok {
+	switch fault.Of(err) {
+	case fault.Denied:
 		done.Outcome = ToolDenied
+	case fault.Unknown:
+		done.Outcome = ToolUnknown
 	}
 	done.Result = t.cut(explain(err))
 	return done
@@ -123,8 +132,8 @@ func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Inv
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ToolTimeout, r.late)
 	defer cancel()
 	res, err := r.gate.Invoke(ctx, auth, inv)
-	if err != nil && errors.Is(context.Cause(ctx), errToolTimeout) {
-		return res, context.Cause(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errToolTimeout) && fault.Of(err) != fault.Unknown {
+		return res, context.Cause(ctx) // it has not begun, or may be repeated
 	}
 	return res, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"usher/prompt"
@@ -301,10 +300,7 @@ func (t *turn) emit(ev Event) {
 
 // finish closes the turn in the log, whatever ended it.
 func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
-	var closing []Event
-	for _, call := range t.session.unanswered() {
-		closing = append(closing, stopped(call))
-	}
+	open := t.session.unanswered()
 	final.Calls, final.Usage = t.calls, t.usage
 	if all := t.tally.total(); all.Calls > t.calls {
 		caused := all
@@ -316,16 +312,14 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 			final.Error, final.Code = ErrStopped.Error(), string(fault.Stopped)
 		}
 	}
-	closing = append(closing, final)
-	for batch := range slices.Chunk(closing, 100) { // a log takes only so much at once
-		if logErr := t.session.append(ctx, t.opts.Now(), batch...); logErr != nil {
-			err = errors.Join(err, logErr)
-		}
+	if logErr := t.session.close(ctx, t.opts.Now(), open, final); logErr != nil && !errors.Is(err, errors.Unwrap(logErr)) {
+		err = errors.Join(err, logErr)
 	}
 	t.span.End(ctx, t.calls, t.usage, err)
-	for _, ev := range closing {
-		t.emit(ev)
+	for i := range open {
+		t.emit(open[i].end())
 	}
+	t.emit(final)
 	if err != nil && !t.gone {
 		t.yield(nil, err)
 	}

@@ -25,6 +25,7 @@ func write(w *value.Writer, name string, ev Event) error {
 		w.Begin("call")
 		writeCall(w, &ev.Call)
 		w.End()
+		w.Mark("idempotent", ev.Idempotent)
 	case ToolFinished:
 		w.Begin(name)
 		w.Text("callId", ev.CallID)

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 
 	"usher/caps/value"
+	"usher/tools/fault"
 	"usher/ucan"
 )
 
@@ -97,13 +98,14 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 		t.opened = new(opened)
 	}
 	out, runErr := g.run(ctx, r.call, Call{t})
+	runErr = r.op.told(ctx, runErr)
 	if runErr == nil {
 		_ = t.auth.meter.Charge(ctx, Bytes, int64(len(out))) // what is beyond stops the next call
 	}
 	if g.opts.Ledger != nil {
 		// The outcome is recorded even when the caller has gone.
 		if err := g.opts.Ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
-			return Result{}, fmt.Errorf("record the outcome of %s: %w", r.op.path, err)
+			return Result{}, &UnknownError{Operation: r.op.path, Why: fmt.Errorf("%w: %w", errUnrecorded, err), Err: errors.Join(err, r.op.discreet(runErr))}
 		}
 	}
 	if runErr != nil {
@@ -149,9 +151,17 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 	}
 	seq, recordErr := g.opts.Ledger.Decided(ctx, r.Entry())
 	if recordErr != nil {
-		return 0, fmt.Errorf("record the decision on %s, which therefore does not run: %w", r.op.path, recordErr)
+		return 0, fmt.Errorf("%w: %w", fault.New(beforehand(recordErr), "record the decision on "+r.op.path+", which therefore does not run"), recordErr)
 	}
 	return seq, err
+}
+
+// beforehand is the code of an error of what did not begin: its effect is known.
+func beforehand(err error) fault.Code {
+	if code := fault.Of(err); code != fault.Unknown {
+		return code
+	}
+	return fault.Failed
 }
 
 // maxTries bounds how often a call is decided again because authority changed

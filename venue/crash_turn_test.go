@@ -13,6 +13,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/runs"
 )
@@ -71,22 +72,34 @@ func TestKillWithinATool(t *testing.T) {
 	if info, err := bob.Info(t.Context()); err != nil || info.Status != agents.Sleeping {
 		t.Errorf("bob is %s, %v", info.Status, err)
 	}
-	var run string
+	var run, result string
+	var end runtime.TurnFinished
 	intent := false
 	for e, err := range bob.History(t.Context(), "main") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		run = e.Run
-		switch e.Event.(type) {
+		switch ev := e.Event.(type) {
 		case runtime.ToolStarted, runtime.Answered:
 			intent = true
 		case runtime.ToolFinished:
-			t.Error("the log has a result")
+			result = ev.Outcome + " " + ev.Result
+		case runtime.TurnFinished:
+			end = ev
 		}
 	}
 	if !intent {
 		t.Error("the log lacks the intent")
+	}
+	if !strings.HasPrefix(result, runtime.ToolStopped) || !strings.Contains(result, "Whether it took effect is unknown") {
+		t.Errorf("the log has the result %q, want that the effect is unknown", result)
+	}
+	if want := "interrupted: the venue stopped before the turn ended; whether these calls took effect is unknown: test_slow"; end.Error != want || end.Code != string(fault.Interrupted) {
+		t.Errorf("the log ends with %+v, want %q", end, want)
+	}
+	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut == nil || cut.Error != end.Error {
+		t.Errorf("Interrupted = %+v, %v, want %q", cut, err, end.Error)
 	}
 	if rec, err := alice.Run(t.Context(), run); err != nil || rec.Status != runs.Failed || rec.Error != runs.ErrInterrupted.Error() {
 		t.Errorf("the run is %s %q, %v; want it FAILED, and why", rec.Status, rec.Error, err)
@@ -109,7 +122,10 @@ func TestKillWithinATool(t *testing.T) {
 			answer = end.Text
 		}
 	}
-	if !strings.Contains(answer, "Whether it took effect is unknown") || again != 0 {
+	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut != nil {
+		t.Errorf("after another turn Interrupted = %+v, %v, want nothing", cut, err)
+	}
+	if !strings.Contains(answer, "Whether it took effect is unknown") || !strings.Contains(answer, end.Error) || again != 0 {
 		t.Errorf("the model was told %q, and the tool was called %d times; want that the effect is unknown, and none", answer, again)
 	}
 }

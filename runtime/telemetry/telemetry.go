@@ -86,7 +86,7 @@ const (
 	ownerKey     = attribute.Key("usher.owner")     // DID whose namespace the agent works in
 	jobKey       = attribute.Key("usher.job")       // the job that the turn belongs to
 	operationKey = attribute.Key("usher.operation") // catalogue path
-	outcomeKey   = attribute.Key("usher.outcome")   // of a tool call: ok, denied, failed, stopped
+	outcomeKey   = attribute.Key("usher.outcome")   // of a tool call: ok, denied, failed, unknown, stopped
 	callsKey     = attribute.Key("usher.model.calls")
 	costKey      = attribute.Key("usher.model.cost") // in the unit of the price table
 )

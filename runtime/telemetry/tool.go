@@ -21,7 +21,7 @@ type ToolCall struct {
 
 // StartToolCall begins the span "execute_tool TOOL". The gate's decision and what
 // the tool does belong below the context that it returns. end closes the call with
-// its outcome, "ok", "denied", "failed" or "stopped"; result is what the model is
+// its outcome, "ok", "denied", "failed", "unknown" or "stopped"; result is what the model is
 // told; err is why the call did not succeed, or nil. Of a sealed call no part of
 // what went in and came out is told.
 func (s *TurnSpan) StartToolCall(ctx context.Context, call ToolCall) (_ context.Context, end func(outcome, result string, sealed bool, err error)) {

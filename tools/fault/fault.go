@@ -48,7 +48,9 @@ const (
 	Stopped          Code = "stopped"
 	Canceled         Code = "canceled"
 	Timeout          Code = "timeout"
-	Failed           Code = "failed" // whatever has no code of its own
+	Unknown          Code = "unknown"     // whether it took effect: look before it is done again
+	Interrupted      Code = "interrupted" // the process ended while it ran
+	Failed           Code = "failed"      // whatever has no code of its own
 )
 
 // Status is the code of a model's server that answers with a status of HTTP.

@@ -26,6 +26,7 @@ func TestOf(t *testing.T) {
 		{"the outermost", fmt.Errorf("%w: %w", fault.New(fault.InvalidInput, "a"), fault.New(fault.Timeout, "b")), fault.InvalidInput, true},
 		{"a denial in whatever", fmt.Errorf("%w: %w", errWindow, new(caps.Denial)), fault.Denied, false},
 		{"stopped", fmt.Errorf("ask: %w", context.Canceled), fault.Canceled, false},
+		{"an effect that nobody knows", fmt.Errorf("pay: %w", fault.New(fault.Unknown, "cut")), fault.Unknown, false},
 		{"late", fmt.Errorf("ask: %w", context.DeadlineExceeded), fault.Timeout, true},
 		{"a server's", fault.New(fault.Status(429), "slow down"), "429", false},
 	} {

@@ -10,6 +10,7 @@ import (
 
 	"usher/caps/value"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // maxParallel bounds the steps of one run that work at the same time.
@@ -136,6 +137,9 @@ func (r *run) settle(ctx context.Context, o outcome) {
 		r.end(ctx, o.step, complete, nil)
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
 		r.fail(r.cancelled(ctx))
+		if fault.Of(o.err) == fault.Unknown {
+			r.records[o.step.number].Error = o.err.Error()
+		}
 		r.end(ctx, o.step, cancelled, nil)
 	default:
 		r.end(ctx, o.step, failed, o.err)

@@ -92,6 +92,16 @@ func (a *Agent) Sessions(ctx context.Context) ([]runs.Head, error) {
 	return list, nil
 }
 
+// Interrupted returns how the last turn of a session was cut, or nil where it came to
+// its end: [Agent.History] has it, too.
+func (a *Agent) Interrupted(ctx context.Context, session string) (*runtime.TurnFinished, error) {
+	of, err := a.life(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.room.Runs.Sessions().Interrupted(ctx, of, session)
+}
+
 // History yields what happened in a session of the agent, oldest first: the
 // session's log, as it is when the loop comes to it. A session that is not there
 // has none. It is for the owner in person, who may read every session of an

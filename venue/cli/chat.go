@@ -22,6 +22,9 @@ func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
 		in, done := cancellable(ctx, s.in)
 		defer done()
+		if err := s.noteCut(ctx, agent, c.Session); err != nil {
+			return err
+		}
 		talk := &chat{streams: s, from: &c.fromConfig, agent: agent, session: c.Session, json: c.JSON}
 		if !s.interactive() {
 			return talk.converse(ctx, newPlainLines(in, nil))
@@ -135,7 +138,9 @@ func (c *chat) answer(ctx context.Context, text string) error {
 // told by its id.
 func (c *chat) turn(ctx context.Context, text string) error {
 	v := c.view()
-	v.announce = c.session == "" && !c.json
+	if c.session == "" && !c.json {
+		v.announce = "session %s"
+	}
 	err := v.show(c.agent.ChatIn(ctx, c.session, text), c.json)
 	c.session = cmp.Or(v.session, c.session)
 	return c.from.explain(c.agent, err)

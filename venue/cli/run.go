@@ -39,10 +39,13 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 		// a turn that ended well, so that what reads it never takes a word on the way,
 		// or half an answer, for the whole.
 		v.whole = s.paint.tty == nil
-		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
-		if !c.JSON && c.Session == "" && v.session != "" && c.dir != "" { // in memory it ends here
-			s.note(fmt.Sprintf("session %s (go on with --session %[1]s)", v.session))
+		if !c.JSON && c.Session == "" && c.dir != "" { // in memory it ends here
+			v.announce = "session %s (go on with --session %[1]s)"
 		}
+		if err := s.noteCut(ctx, agent, c.Session); err != nil {
+			return err
+		}
+		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
 		return interrupted(ctx, c.explain(agent, err))
 	})
 }

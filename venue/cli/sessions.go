@@ -68,6 +68,19 @@ func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
+// noteCut says how the last turn of a session was cut, where it did not come to its
+// end.
+func (s *streams) noteCut(ctx context.Context, agent *venue.Agent, session string) error {
+	if session == "" {
+		return nil
+	}
+	cut, err := agent.Interrupted(ctx, session)
+	if err == nil && cut != nil {
+		s.warn("the last turn of session " + session + " was " + cut.Error)
+	}
+	return err
+}
+
 // logOf is what happened in a session.
 func logOf(ctx context.Context, agent *venue.Agent, session string) ([]runtime.Entry, error) {
 	var entries []runtime.Entry

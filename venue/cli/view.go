@@ -19,7 +19,7 @@ type view struct {
 	model string                      // that answered last
 
 	session  string          // of the turn, once it has begun
-	announce bool            // the session is told when the turn begins
+	announce string          // how the session is told when the turn begins: a format of its id; empty tells nothing
 	live     bool            // a turn that runs
 	waits    bool            // what it waits for is shown
 	whole    bool            // the answer is printed when the turn has ended well
@@ -45,8 +45,8 @@ func (v *view) show(turn iter.Seq2[runtime.Event, error], asJSON bool) error {
 	for ev, err := range turn {
 		if began, ok := ev.(runtime.TurnStarted); ok {
 			v.session = began.Session
-			if v.announce {
-				v.note("session " + v.session)
+			if v.announce != "" {
+				v.note(fmt.Sprintf(v.announce, v.session))
 			}
 		}
 		if err == nil && asJSON {

@@ -23,7 +23,7 @@ type Row struct {
 
 	*tools.Entry        // of a decision
 	Of           uint64 `json:"of,omitempty"`      // of an outcome: the decision's Seq
-	Outcome      string `json:"outcome,omitempty"` // of an outcome: ok, failed or denied
+	Outcome      string `json:"outcome,omitempty"` // of an outcome: ok, failed, denied or unknown
 	Error        string `json:"error,omitempty"`
 
 	Note   string          `json:"note,omitempty"`   // of a note: what happened
@@ -35,6 +35,8 @@ const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
 	OutcomeDenied = "denied" // the handler found that the caller may not
+	// OutcomeUnknown: nobody can tell whether it took effect.
+	OutcomeUnknown = "unknown"
 )
 
 // The keys of the store.

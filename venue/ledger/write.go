@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // Batch is what else is written in one step with a row, under keys of the whole
@@ -52,8 +52,11 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with B
 	outcome, text := outcomeOK, ""
 	if failure != nil {
 		outcome, text = outcomeFailed, tools.Cut(failure.Error())
-		if _, denied := errors.AsType[*caps.Denial](failure); denied {
+		switch fault.Of(failure) {
+		case fault.Denied:
 			outcome = OutcomeDenied
+		case fault.Unknown:
+			outcome = OutcomeUnknown
 		}
 	}
 	p.body = appendOutcome(p.body, seq, outcome, text)

@@ -113,6 +113,7 @@ func (b *Book) interrupt(ctx context.Context, of string) error {
 		if rec.Steps, err = b.steps(ctx, of); err != nil {
 			return err
 		}
+		b.mend(ctx, &rec)
 		rec.Status, rec.Error, rec.Updated = Failed, ErrInterrupted.Error(), b.opts.Now().UnixMilli()
 		if put[key], err = rec.encode(); err != nil {
 			return err
@@ -120,6 +121,20 @@ func (b *Book) interrupt(ctx context.Context, of string) error {
 	}
 	_, err = b.opts.Store.Apply(ctx, nil, put, []string{prefix + "open/" + of})
 	return err
+}
+
+// mend writes the end of a turn that was cut into its session. Whoever opens a session
+// tries again, where that fails.
+func (b *Book) mend(ctx context.Context, rec *Record) {
+	if rec.Session == "" {
+		return
+	}
+	_, release, err := b.sessions.Open(ctx, rec.Of, rec.Session, true)
+	if err == nil {
+		release()
+	} else if fault.Of(err) != fault.NotFound { // removed since
+		b.opts.Logger.WarnContext(ctx, "the end of an interrupted turn is not written", "session", rec.Session, "error", err)
+	}
 }
 
 // steps reads the steps of an orchestration from its log, as each stood last.

@@ -4,14 +4,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/venue/ledger"
+	"usher/venue/store"
 )
 
 // sessionLog is the log of an open session. What belongs together is written
@@ -110,19 +111,23 @@ func (l *sessionLog) broken() bool {
 const maxWaiting = 256 << 10
 
 // Append takes events into the log. Those that lead to nothing by themselves
-// wait for the batch that they belong to.
+// wait for the batch that they belong to. Listeners see an event when the log has it.
 func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failed != nil {
-		return l.failed
-	}
 	r := From(ctx)
+	if r != nil && (r.session == nil || r.session.log != l) {
+		r = nil
+	}
 	waits := true
-	for _, e := range entries {
-		if _, left := e.Event.(runtime.Received); !left && r != nil && r.session != nil && r.session.log == l {
-			l.run = r
+	for i := range entries {
+		e := &entries[i]
+		if _, left := e.Event.(runtime.Received); !left && r != nil {
 			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
+		}
+		if l.failed != nil {
+			e.Seq = 0 // it is shown, and not kept
+			continue
 		}
 		raw, err := e.MarshalJSON()
 		if err != nil {
@@ -130,16 +135,23 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		}
 		l.waiting = append(l.waiting, logged{l.key(e.Seq), raw})
 		l.size += len(raw)
-		l.unsaved = l.has(&e, len(raw)) || l.unsaved
-		if e.Run != "" {
-			r.logged(&e)
+		l.unsaved = l.has(e, len(raw)) || l.unsaved
+		if r != nil && e.Run != "" {
+			l.run = r
+			r.notes(e.Seq, e.Event)
 		}
 		waits = waits && waitsForBatch(e.Event)
 	}
-	if waits && l.size < maxWaiting {
-		return nil
+	err := l.failed
+	if err == nil && (!waits || l.size >= maxWaiting) {
+		if err = l.flush(ctx); err != nil {
+			return err
+		}
 	}
-	return l.flush(ctx)
+	if r != nil {
+		r.tell(entries)
+	}
+	return err
 }
 
 // has takes an entry of so many bytes into the head, and lets go of those that a
@@ -180,12 +192,16 @@ func (h *Head) add(e *runtime.Entry) bool {
 	case runtime.TurnStarted:
 		said = ev.Text
 		h.Turns++
-		h.Waiting = 0
+		h.Waiting, h.Interrupted = 0, 0
 	case runtime.Received:
 		said = ev.Text
 		h.Waiting++
 	case runtime.Compacted:
 		h.From = ev.Through + 1
+	case runtime.TurnFinished:
+		if ev.Code == string(fault.Interrupted) {
+			h.Interrupted = e.Seq
+		}
 	}
 	if h.First == "" {
 		h.First = beginning(said)
@@ -197,19 +213,29 @@ func (h *Head) add(e *runtime.Entry) bool {
 	return false
 }
 
-// logged notes an event of the run's turn, and shows it.
-func (r *Run) logged(e *runtime.Entry) {
+// notes takes an event of the run's turn into the record.
+func (r *Run) notes(seq uint64, ev runtime.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch ev := e.Event.(type) {
+	switch ev := ev.(type) {
 	case runtime.TurnStarted:
-		r.rec.From = e.Seq
+		r.rec.From = seq
 	case runtime.TurnFinished:
 		if r.rec.Kind == Turn {
 			r.ended(&ev)
 		}
 	}
-	r.publish(*e)
+}
+
+// tell shows the run's events among the entries.
+func (r *Run) tell(entries []runtime.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range entries {
+		if entries[i].Run != "" {
+			r.publish(entries[i])
+		}
+	}
 }
 
 // ended notes the end of a turn in its record, which is stored with it. What the
@@ -276,12 +302,22 @@ func (r *Run) unsaved() bool {
 	return true
 }
 
+// forgets has the record written again: the last write of it failed.
+func (r *Run) forgets() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.saved = ""
+}
+
 // settle says how a batch went. The caller holds mu.
 func (l *sessionLog) settle(err error, written func(bool)) error {
 	written(err == nil)
 	if err != nil {
-		l.failed = fmt.Errorf("write session log: %w", err)
-		return l.failed
+		l.failed = err
+		if l.run != nil {
+			l.run.forgets()
+		}
+		return err
 	}
 	clear(l.waiting)
 	l.waiting, l.size, l.unsaved = l.waiting[:0], 0, false
@@ -306,8 +342,11 @@ func (l *sessionLog) flush(ctx context.Context) error {
 		return l.settle(told(moved, err), written)
 	}
 	for _, o := range l.outcomes {
-		err = errors.Join(err, l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b))
-		b = ledger.Batch{}
+		failed := l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b)
+		if failed != nil && len(b.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
+			_ = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, ledger.Batch{})
+		}
+		err, b = errors.Join(err, failed), ledger.Batch{}
 	}
 	clear(l.outcomes)
 	l.outcomes = l.outcomes[:0]
@@ -383,6 +422,9 @@ func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
 		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
 	}
 	l.direct = slices.Delete(l.direct, i, i+1)
+	if l.failed != nil { // the result will not be in the log
+		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
+	}
 	l.outcomes = append(l.outcomes, outcome{seq, failure})
 	return nil
 }

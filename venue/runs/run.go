@@ -193,7 +193,7 @@ func (r *Run) safely(ctx context.Context, work Work) (output json.RawMessage, er
 // finish stores how the run ended and lets everybody know.
 func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error) error {
 	r.mu.Lock()
-	stored := r.rec.Status != Started // with the end of its turn
+	stored := r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
 	if !stored {
 		r.rec.end(output, failure)
 	}

@@ -53,6 +53,8 @@ type Head struct {
 	Waiting int       `json:"waiting"` // messages that the next turn hears
 	Seq     uint64    `json:"seq"`     // of the last event
 	From    uint64    `json:"from"`    // first event that the next request needs
+
+	Interrupted uint64 `json:"interrupted,omitempty"` // event that says so of the last turn; left out where that came to its end
 }
 
 // MarshalJSON writes the head: each turn stores it twice.
@@ -66,6 +68,7 @@ func (h Head) MarshalJSON() ([]byte, error) {
 	w.Int("waiting", int64(h.Waiting))
 	w.Int("seq", int64(h.Seq))
 	w.Int("from", int64(h.From))
+	w.Count("interrupted", int64(h.Interrupted))
 	return w.Object(), nil
 }
 
@@ -110,8 +113,34 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 		return nil, nil, err
 	}
 	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
+	mend := made.Mend()
 	open := s.add(key, made)
+	if mend != nil && open == made {
+		if err := mend(context.WithoutCancel(ctx), s.book.opts.Now()); err != nil {
+			s.release(key, open)
+			return nil, nil, err
+		}
+	}
 	return open, func() { s.release(key, open) }, nil
+}
+
+// Interrupted returns how the last turn of a session was cut, or nil where it came to
+// its end.
+func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*runtime.TurnFinished, error) {
+	head, err := s.head(ctx, headKey(of, id), id)
+	if err != nil || head.Interrupted == 0 {
+		return nil, err
+	}
+	for e, err := range s.Entries(ctx, of, id, head.Interrupted) {
+		if err != nil {
+			return nil, err
+		}
+		if end, ok := e.Event.(runtime.TurnFinished); ok {
+			return &end, nil
+		}
+		break
+	}
+	return nil, nil
 }
 
 // past reads what the next request needs of a session.

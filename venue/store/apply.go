@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"usher/tools/fault"
 )
 
 // The bounds of one Apply, the same for all engines.
@@ -19,7 +21,7 @@ var (
 	// ErrTooLarge says that an Apply exceeds its bounds: write it as several.
 	ErrTooLarge = errors.New("too large for one batch")
 	// ErrUnknown says that an Apply may have been written or not: whoever wrote must read to know.
-	ErrUnknown = errors.New("the outcome of the write is unknown")
+	ErrUnknown = fault.New(fault.Unknown, "whether it was written is unknown: look before you repeat it")
 )
 
 // Apply writes put and deletes del in one atomic step, on condition that each key of expect is

@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/caps/value"
+	"usher/tools/fault"
+)
+
+// owed is a call that was asked for and has no result yet.
+type owed struct {
+	ToolCall
+	began      bool // its intent is in the log
+	idempotent bool
+}
+
+// begins notes that a call is about to be made.
+func (s *Session) begins(ev ToolStarted) {
+	for i := range s.open {
+		if s.open[i].ID == ev.Call.ID {
+			s.open[i].began, s.open[i].idempotent = true, ev.Idempotent
+		}
+	}
+}
+
+// end is the result of a call whose turn ended first.
+func (o *owed) end() ToolFinished {
+	done := ToolFinished{CallID: o.ID, Name: o.Name, Outcome: ToolStopped, Sealed: true} // what it was given may be a secret
+	switch {
+	case !o.began:
+		done.Outcome = ToolNotStarted
+		done.Result = `{"error":"not_started","message":"This call was never started, since the turn ended first: nothing of it happened.","retryable":true}`
+	case o.idempotent:
+		done.Result = `{"error":"stopped","message":"The turn ended before this call was finished. Whether it took effect is unknown; repeating it does no harm.","retryable":true}`
+	default:
+		done.Result = `{"error":"stopped","message":"The turn ended before this call was finished. Whether it took effect is unknown: look before you repeat it.","retryable":false}`
+	}
+	return done
+}
+
+// unanswered returns the calls that the conversation still owes a result.
+func (s *Session) unanswered() []owed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]owed(nil), s.open...)
+}
+
+// Mend returns nil where all turns of the session have an end. Otherwise the last
+// was cut, and the session takes no turn before the function has been called that
+// Mend returns: it writes the end of that turn, which says what was never started
+// and what has an unknown effect. It is called before the session is used.
+func (s *Session) Mend() func(ctx context.Context, now time.Time) error {
+	if !s.unended {
+		return nil
+	}
+	s.turn <- struct{}{}
+	return func(ctx context.Context, now time.Time) error {
+		defer func() { <-s.turn }()
+		return s.interrupt(ctx, now)
+	}
+}
+
+// interrupt ends the turn that runs in the log.
+func (s *Session) interrupt(ctx context.Context, now time.Time) error {
+	open := s.unanswered()
+	return s.close(ctx, now, open, TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)})
+}
+
+// close writes the results that the turn still owes, and its end.
+func (s *Session) close(ctx context.Context, now time.Time, open []owed, end TurnFinished) (failed error) {
+	closing := make([]Event, 0, len(open)+1)
+	for i := range open {
+		closing = append(closing, open[i].end())
+	}
+	for batch := range slices.Chunk(append(closing, end), 100) { // a log takes only so much at once
+		if err := s.append(ctx, now, batch...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interruption is the error of a turn that was cut and owes results.
+func interruption(open []owed) string {
+	text := "interrupted: the venue stopped before the turn ended"
+	for _, kind := range [...]struct {
+		said  string
+		began bool
+	}{{"; whether these calls took effect is unknown: ", true}, {"; these calls were never started: ", false}} {
+		var names []string
+		for i := range open {
+			if open[i].began == kind.began {
+				names = append(names, value.Cut(open[i].Name, maxNamed))
+			}
+		}
+		if few := 8; len(names) > few {
+			names = append(names[:few], fmt.Sprintf("%d more", len(names)-few))
+		}
+		if len(names) > 0 {
+			text += kind.said + strings.Join(names, ", ")
+		}
+	}
+	return text
+}
+
+// maxNamed bounds what is repeated of a name that a model made up, in bytes.
+const maxNamed = 80

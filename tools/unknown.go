@@ -1,0 +1,51 @@
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"usher/tools/fault"
+)
+
+// UnknownError says that an operation began and that nobody can tell what came of
+// it: it was stopped, it ran out of time, or its outcome could not be recorded. Its
+// code is [fault.Unknown]: the call must not be made again before somebody looked.
+type UnknownError struct {
+	Operation string // catalogue path
+	Why       error  // that it cannot be told
+	Err       error  // what the handler returned, or why its outcome is not recorded
+}
+
+func (e *UnknownError) Error() string {
+	return e.Why.Error() + ". Whether " + e.Operation + " took effect is unknown: look before you repeat it."
+}
+
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// Code is [fault.Unknown].
+func (e *UnknownError) Code() fault.Code { return fault.Unknown }
+
+// errUnrecorded says why an outcome is unknown that a handler did return.
+var errUnrecorded = errors.New("the outcome could not be recorded")
+
+// told is the error of a handler as everybody gets it. What was stopped or took too
+// long may have happened, unless it may be repeated anyway; a denial is as good as
+// its word.
+func (o *Operation) told(ctx context.Context, err error) error {
+	if err == nil || o.Idempotent() {
+		return err
+	}
+	switch code := fault.Of(err); {
+	case code == fault.Denied, code == fault.Unknown:
+		return err
+	case ctx.Err() != nil:
+		why := context.Cause(ctx)
+		if errors.Is(err, why) && !o.sealed {
+			why = err
+		}
+		return &UnknownError{Operation: o.path, Why: why, Err: err}
+	case code == fault.Timeout, code == fault.Canceled: // by the handler's own clock
+		return &UnknownError{Operation: o.path, Why: err, Err: err}
+	}
+	return err
+}
