@@ -1,0 +1,129 @@
+//go:build linux
+
+package faults
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Verdicts on a point.
+const (
+	ok      = "ok"
+	told    = "told"
+	lost    = "lost"
+	silent  = "silent"
+	crashed = "crashed"
+)
+
+// verdict is what came of a point.
+type verdict struct {
+	is  string
+	why string // empty: as it should be
+}
+
+// trial is one point: what is left in a project's folder, and what it is held against.
+type trial struct {
+	project string
+	claims  string // a file
+	damaged string // the file that was damaged, within the data folder; empty where none was
+	before  []ran  // what the fault was done to
+	mayTell bool   // a refusal is no failure: what was damaged cannot be made again
+}
+
+// judge runs the commands and the check, and says what came of it.
+func (t trial) judge(ctx context.Context) verdict {
+	was := digests(dataOf(t.project))
+	commands := [][]string{{"audit", "verify"}, {"sessions", "list", "scribe"}, {"run", "scribe", "write w/notes/after 1"}}
+	if t.isNew() {
+		slices.Reverse(commands)
+	}
+	var steps []ran
+	for _, args := range commands {
+		steps = append(steps, usher(ctx, t.project, args...))
+	}
+	checked, f := check(ctx, t.project, t.claims)
+	steps = append(steps, checked)
+	return t.weigh(steps, f, changed(was, digests(dataOf(t.project))))
+}
+
+// isNew reports whether nothing was ever acknowledged, so that there may be no venue yet.
+func (t trial) isNew() bool {
+	claims, err := readClaimFile(t.claims)
+	return err == nil && !slices.ContainsFunc(claims, func(c claim) bool { return c.Kind == opened || c.Kind == noted })
+}
+
+// weigh is judge without the running.
+func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
+	for _, s := range slices.Concat(t.before, steps) {
+		if s.crash != "" {
+			return verdict{crashed, s.crash}
+		}
+	}
+	said, refused := f.Told, 0
+	for _, s := range steps {
+		if s.status != 0 {
+			refused++
+			said = append(said, s.name+": "+brief(s.told()))
+		}
+	}
+	switch {
+	case f.Lost > 0 && len(said) > 0:
+		return verdict{lost, fmt.Sprintf("%d of %d: %s; said: %s", f.Lost, f.Claims, strings.Join(f.Missing, "; "), strings.Join(said, "; "))}
+	case f.Lost > 0:
+		return verdict{silent, fmt.Sprintf("%d of %d: %s", f.Lost, f.Claims, strings.Join(f.Missing, "; "))}
+	case len(said) == 0:
+		return verdict{is: ok}
+	case refused < len(steps) && !(t.damaged == keyFile && refused == len(steps)-1): // the ledger is verified without it
+		return verdict{told, "some refuse, and others do not: " + strings.Join(said, "; ")}
+	case len(changed) > 0:
+		return verdict{told, "refused, and yet changed: " + strings.Join(changed, ", ") + "; " + said[0]}
+	case !t.mayTell:
+		return verdict{told, "refused, where all that is needed is there: " + said[0]}
+	case t.damaged != "" && !strings.Contains(said[0], filepath.Base(t.damaged)):
+		return verdict{told, "refused without the file's name: " + said[0]}
+	}
+	return verdict{is: told}
+}
+
+// keyFile has the venue's key, within its data folder.
+const keyFile = "venue.key"
+
+// digests are those of a folder's files, without the lock, by their names.
+func digests(dir string) map[string]string {
+	all := map[string]string{}
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.EqualFold(d.Name(), "lock") {
+			return nil //nolint:nilerr // a file that is not there has no digest
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			raw = []byte(err.Error())
+		}
+		all[under(dir, name)] = fmt.Sprintf("%x", sha256.Sum256(raw))
+		return nil
+	})
+	return all
+}
+
+// changed names the files that are not what they were.
+func changed(was, is map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if is[name] != was[name] {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if _, there := was[name]; !there {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,175 @@
+//go:build linux && faults
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// strace is the program's path.
+func strace(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		t.Fatalf("this driver needs strace 5.3 or newer: install it, for example with apt-get install strace (%v)", err)
+	}
+	return path
+}
+
+// The system calls by which a store reaches its files: those that name a file or a descriptor, and
+// those that name memory.
+var (
+	onFiles = []string{
+		"openat", "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "fallocate", "renameat", "unlinkat",
+		"mmap", "pread64", "read", "flock", "linkat",
+	}
+	onMemory = []string{"munmap", "msync"}
+)
+
+var startedCall = regexp.MustCompile(`(?m)^(\d+) +([a-z0-9_]+)\(`)
+
+// calls counts in a log how often each system call is made by the thread that makes it most: strace
+// counts them by thread.
+func calls(log string) map[string]int {
+	byThread, most := map[string]int{}, map[string]int{}
+	for _, m := range startedCall.FindAllStringSubmatch(log, -1) {
+		byThread[m[1]+m[2]]++
+		most[m[2]] = max(most[m[2]], byThread[m[1]+m[2]])
+	}
+	return most
+}
+
+// traceable is what is run under strace, in a copy of a project, and what of it is claimed.
+type traceable struct {
+	name    string
+	project string // that is copied
+	claims  string // of it
+	run     func(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran
+}
+
+// traceables are a program that works, in a folder with tables and in a new one, and the command.
+func traceables(t *testing.T) []traceable {
+	full, fullClaims := template(t, grown, false)
+	bare := newProject(t, filepath.Join(t.TempDir(), "project"))
+	none := filepath.Join(t.TempDir(), "claims")
+	if err := os.WriteFile(none, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []traceable{
+		{"program, folder with tables", full, fullClaims, program},
+		{"program, new folder", bare, none, program},
+		{"command, folder with tables", full, fullClaims, command},
+		{"command, new folder", bare, none, command},
+	}
+}
+
+func program(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran {
+	return begin(ctx, t, work{Project: tr.project, Name: "traced", Lanes: 2, Steps: 5, Bulk: 20, Size: 4000}, tr.claims, wrapped...).end(ctx, killed)
+}
+
+// command writes a note by `usher run`, and claims it where the command says that it did.
+func command(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran {
+	const path = "w/notes/command/n"
+	note := claim{Kind: noted, Path: path, Seed: 1, Size: 40}
+	args := []string{"run", "scribe", "write " + path + " " + noteText(note.Seed, note.Size)}
+	cmd := self(ctx, "usher", args...)
+	if len(wrapped) > 0 {
+		outer := exec.CommandContext(ctx, wrapped[0], append(wrapped[1:], cmd.Args...)...)
+		outer.Env, cmd = cmd.Env, outer
+	}
+	cmd.Dir = tr.project
+	r := finish(ctx, "usher "+strings.Join(args[:2], " "), cmd)
+	if strings.Contains(r.err, "✓ v/ops/covia/write") || r.status == 0 {
+		f, err := os.OpenFile(tr.claims, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.Write(append(mustJSON(note), '\n'))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+	}
+	if killed && r.crash != "" && strings.Contains(r.crash, "killed") {
+		r.crash, r.status = "", 0
+	}
+	return r
+}
+
+// inject runs a thing once for each of a sample of its system calls, at which does what is given.
+func inject(t *testing.T, b *table, s traceable, what, does string, most int) {
+	dir := t.TempDir()
+	at := func() (tr trial) {
+		tr = trial{project: copyProject(t, s.project, filepath.Join(dir, "project")), claims: filepath.Join(dir, "claims")}
+		if err := copyFile(s.claims, tr.claims); err != nil {
+			t.Fatal(err)
+		}
+		return tr
+	}
+	clear := func() {
+		if err := os.RemoveAll(filepath.Join(dir, "project")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	under := func(tr trial, killed bool, args ...string) ran {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return s.run(ctx, t, tr, killed, append([]string{strace(t), "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(dir, "log")}, args...)...)
+	}
+	plain := func(args ...string) (log string) {
+		tr := at()
+		defer clear()
+		if r := under(tr, false, args...); r.crash != "" || r.status != 0 {
+			t.Fatalf("the plain run under strace: %s %s", r.crash, r.err)
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	// What the process does beside the store is not the store's: of the calls that name a file or a
+	// descriptor, those are meant that reach the data folder.
+	data := dataOf(filepath.Join(dir, "project"))
+	log := plain("-y", "-e", "trace="+strings.Join(slices.Concat(onFiles, onMemory), ","))
+	var ours []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(regexp.QuoteMeta(data)+`[^">]*`).FindAllString(log, -1)))) {
+		ours = append(ours, "-P", name)
+	}
+	counts := calls(plain(append(ours, "-e", "trace="+strings.Join(onFiles, ","))...))
+	for name, n := range calls(log) {
+		if slices.Contains(onMemory, name) {
+			counts[name] = n
+		}
+	}
+	for _, name := range slices.Concat(onFiles, onMemory) {
+		numbers := make([]int, counts[name])
+		for i := range numbers {
+			numbers[i] = i + 1
+		}
+		if os.Getenv(pointsName) != "all" {
+			numbers = sample(numbers, points(most))
+		}
+		for _, n := range numbers {
+			point := fmt.Sprintf("%s: %s at %s %d", s.name, what, name, n)
+			if !isWanted(point) {
+				continue
+			}
+			args := []string{"-e", "trace=" + name, "-e", fmt.Sprintf("inject=%s:%s:when=%d", name, does, n)}
+			if slices.Contains(onFiles, name) {
+				args = append(args, ours...)
+			}
+			tr := at()
+			tr.before = []ran{under(tr, strings.HasPrefix(does, "signal="), args...)}
+			b.add(what+" at "+name, point, tr.judge(t.Context()).keep(t, point, tr))
+			clear()
+		}
+	}
+}
