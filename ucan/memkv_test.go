@@ -11,13 +11,11 @@ import (
 
 // memKV is the obvious KV: what the store needs, without a disk.
 type memKV struct {
-	mu    sync.Mutex
-	data  map[string]memValue
-	keys  []string // sorted; nil after a change
-	last  uint64
-	syncs int
-	fail  error // returned by Apply, when set
-	stuck error // returned by Sync, when set
+	mu   sync.Mutex
+	data map[string]memValue
+	keys []string // sorted; nil after a change
+	last uint64
+	fail error // returned by Apply, when set
 
 	listed func() // called once after keys were listed, when set
 }
@@ -82,13 +80,6 @@ func (m *memKV) Apply(_ context.Context, expect map[string]uint64, put map[strin
 		delete(m.data, k)
 	}
 	return "", nil
-}
-
-func (m *memKV) Sync(context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.syncs++
-	return m.stuck
 }
 
 func (m *memKV) size() int {

@@ -124,20 +124,10 @@ func (v *Verifier) letsRevoke(ctx context.Context, owner, issuer DID, target CID
 	return err
 }
 
-// revoke writes, takes effect, and syncs, in that order: an error after the first
-// step leaves the token revoked, never the reverse.
+// revoke writes and takes effect, also where nobody can say whether it was written: an error of the
+// store leaves the token revoked, until the store is opened again at least, never the reverse.
+// target is nil where it is not stored.
 func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *Link) error {
-	if err := s.applyRevocation(ctx, r, revoker, target); err != nil {
-		return err
-	}
-	if err := s.kv.Sync(ctx); err != nil {
-		return fmt.Errorf("sync revocation of %s: %w", r.Target, err)
-	}
-	return nil
-}
-
-// applyRevocation is revoke without the sync. target is nil where it is not stored.
-func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID, target *Link) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	known := slices.Contains(s.revokersOf(r.Target), revoker)
@@ -153,8 +143,9 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 		}
 		put[keyUnknown+revoker.key()+r.Target.key()] = nil
 	}
-	if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
-		return fmt.Errorf("store revocation of %s: %w", r.Target, err)
+	_, err := s.kv.Apply(ctx, nil, put, nil)
+	if err != nil {
+		err = fmt.Errorf("store revocation of %s: %w", r.Target, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +155,7 @@ func (s *Store) applyRevocation(ctx context.Context, r *Revocation, revoker DID,
 	if target != nil {
 		delete(s.audiences, target.Audience)
 	}
-	return nil
+	return err
 }
 
 // revocationAt takes the key of a revocation apart.

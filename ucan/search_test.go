@@ -145,7 +145,7 @@ func TestSearchAgreesWithEveryChain(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(rt, "revocations") {
 			l := rapid.SampledFrom(links).Draw(rt, "target")
 			r := mustRevoke(t, person.Draw(rt, "revoker"), l.CID)
-			if err := w.store.applyRevocation(t.Context(), r, r.Issuer, l); err != nil {
+			if err := w.store.revoke(t.Context(), r, r.Issuer, l); err != nil {
 				rt.Fatal(err)
 			}
 		}

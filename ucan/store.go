@@ -19,8 +19,6 @@ type KV interface {
 	// Apply puts and deletes in one transaction if every key of expect still has
 	// its revision. Otherwise nothing is written, and it returns a key that moved.
 	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
-	// Sync returns once everything applied before is on disk.
-	Sync(ctx context.Context) error
 }
 
 // Bounds of what a [Store] keeps in memory. Beyond them something is forgotten

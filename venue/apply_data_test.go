@@ -10,7 +10,7 @@ import (
 	"usher/venue"
 	"usher/venue/apply"
 	"usher/venue/store"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 // during opens the venue of a folder with a configuration's data, runs do, and
@@ -148,7 +148,7 @@ func (h *reopened) remembered(t *testing.T, path, now string) string {
 	if h.venue != nil {
 		space = h.venue.AppliedSpace()
 	} else {
-		st, err := badger.Open(h.dir, nil)
+		st, err := journal.Open(h.dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

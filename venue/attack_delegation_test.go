@@ -17,7 +17,7 @@ import (
 	"usher/ucan"
 	"usher/venue"
 	"usher/venue/cli"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 func stranger(t testing.TB) ucan.Key {
@@ -411,7 +411,7 @@ func TestAttackAnUnreadableDIDMakesTheAgentItsOwner(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st, err := badger.Open(dir, nil)
+	st, err := journal.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

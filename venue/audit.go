@@ -11,7 +11,7 @@ import (
 
 	"usher/venue/keys"
 	"usher/venue/ledger"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 // createLedger begins the ledger of a new venue, before anything else is in its
@@ -60,7 +60,7 @@ func ReadLedger(ctx context.Context, dir string) (r *ledger.Reader, shut func() 
 	if _, err := os.Stat(dir); err != nil {
 		return nil, nil, fmt.Errorf("there is no data folder %s: %w", dir, err)
 	}
-	st, err := badger.Open(dir, nil)
+	st, err := journal.Open(dir, &journal.Options{ReadOnly: true})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read ledger: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"usher/tools/secrets"
 	"usher/ucan"
 	"usher/venue"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 // value is a secret that nothing else in a venue looks like.
@@ -283,7 +283,7 @@ func TestSwappedBoxesAreDetected(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	st, err := badger.Open(dir, nil)
+	st, err := journal.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

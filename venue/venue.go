@@ -28,7 +28,7 @@ import (
 	"usher/venue/models"
 	"usher/venue/runs"
 	"usher/venue/store"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 	"usher/venue/store/memory"
 )
 
@@ -89,12 +89,16 @@ func openStore(o *Options) (*store.Store, error) {
 	if o.Dir == "" {
 		return memory.Open(), nil
 	}
-	if badger.IsNew(o.Dir) {
+	if journal.IsNew(o.Dir) {
 		if err := ledger.Begins(o.checkpoints()); err != nil { // before a folder is there, and a key in it
 			return nil, err
 		}
 	}
-	return badger.Open(o.Dir, o.Logger)
+	j, err := journal.Open(o.Dir, &journal.Options{Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return j.Store, nil
 }
 
 func (v *Venue) start(ctx context.Context, o *Options) (err error) {

@@ -12,7 +12,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/workspace"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 // childDir is set in the process that TestKill starts: it writes there until it is killed.
@@ -37,7 +37,7 @@ func version(n int) []any {
 
 // writeUntilKilled replaces a large document and changes a small one, and says each that is done.
 func writeUntilKilled(dir string) error {
-	s, err := badger.Open(dir, nil)
+	s, err := journal.Open(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func TestKill(t *testing.T) {
 
 func checkAfterKill(t *testing.T, dir string, done int) {
 	t.Helper()
-	s, err := badger.Open(dir, nil)
+	s, err := journal.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +120,6 @@ func checkAfterKill(t *testing.T, dir string, done int) {
 	if err := tree.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	checkStore(t, t, s)
+	checkStore(t, t, s.Store)
 	t.Logf("killed after %d, found %d", done, doc[0].N)
 }

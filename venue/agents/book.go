@@ -248,7 +248,7 @@ func (b *Book) change(ctx context.Context, call tools.Call, k key, f func(old *r
 		if _, _, err := b.refresh(ctx, k); err != nil {
 			return nil, err
 		}
-		return next, b.space.Sync(ctx)
+		return next, nil
 	}
 	return nil, errChanging
 }

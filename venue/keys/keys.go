@@ -214,5 +214,5 @@ func (r *Ring) create(ctx context.Context, name string) error {
 	if moved == "" {
 		r.host(name, key.DID())
 	}
-	return r.space.Sync(ctx)
+	return nil
 }

@@ -49,7 +49,7 @@ func (b *Secrets) Set(ctx context.Context, owner ucan.DID, name string, value se
 	if err != nil {
 		return fmt.Errorf("store secret %s: %w", name, err)
 	}
-	return b.space.Sync(ctx)
+	return nil
 }
 
 // Get returns a secret.
@@ -109,7 +109,7 @@ func (b *Secrets) Delete(ctx context.Context, owner ucan.DID, name string) (dele
 			return false, fmt.Errorf("delete secret %s: %w", name, err)
 		}
 		if moved == "" {
-			return true, b.space.Sync(ctx)
+			return true, nil
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"usher/tools/secrets"
 	"usher/ucan"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 	"usher/venue/store/memory"
 )
 
@@ -21,10 +21,11 @@ func newTestSecrets(t *testing.T, dir string) *Secrets {
 	t.Helper()
 	st := memory.Open()
 	if dir != "" {
-		var err error
-		if st, err = badger.Open(dir, nil); err != nil {
+		j, err := journal.Open(dir, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
+		st = j.Store
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	key, err := ucan.NewKey(rand.Reader)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"usher/venue/store"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 	inmemory "usher/venue/store/memory"
 )
 
@@ -19,11 +19,11 @@ func opened(b *testing.B, st *store.Store) *Ledger {
 
 func onDisk(b *testing.B) *store.Store {
 	b.Helper()
-	st, err := badger.Open(b.TempDir(), nil)
+	st, err := journal.Open(b.TempDir(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return st
+	return st.Store
 }
 
 // BenchmarkCall is the two rows of a call.

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 // childDir is set in the process that TestKill starts: it writes there until it
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // each call has been acknowledged with.
 func callUntilKilled(dir string) error {
 	ctx := context.Background()
-	st, err := badger.Open(dir, nil)
+	st, err := journal.Open(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func TestKill(t *testing.T) {
 
 func checkKilled(t *testing.T, dir string, acknowledged map[uint64]string) {
 	t.Helper()
-	st, err := badger.Open(dir, nil)
+	st, err := journal.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

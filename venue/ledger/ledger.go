@@ -27,8 +27,6 @@ type Store interface {
 	// expect stands at its revision. It names a key that does not; then nothing
 	// was written.
 	Apply(ctx context.Context, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error)
-	// Sync makes what was applied survive a loss of power.
-	Sync(ctx context.Context) error
 }
 
 // Options says how to open a ledger. Key is required.

@@ -110,8 +110,6 @@ func (m *memory) hook(before func(map[string][]byte) error, after func() error) 
 	m.before, m.after = before, after
 }
 
-func (m *memory) Sync(context.Context) error { return nil }
-
 // copied is a store with the same bytes.
 func (m *memory) copied(t testing.TB) *memory {
 	t.Helper()

@@ -38,10 +38,7 @@ func (l *Ledger) Decided(ctx context.Context, e tools.Entry, with Batch) (seq ui
 	defer l.reuse(p)
 	e.Digest = l.digests.of(&e)
 	p.body = appendDecision(p.body, &e)
-	if seq, err = l.add(p); err == nil && e.Verdict != tools.Allowed {
-		err = l.store.Sync(ctx)
-	}
-	return seq, err
+	return l.add(p)
 }
 
 // Finished writes the outcome of the decision seq, and a batch in the same step.
@@ -60,10 +57,8 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with B
 		}
 	}
 	p.body = appendOutcome(p.body, seq, outcome, text)
-	if _, err := l.add(p); err != nil {
-		return err
-	}
-	return l.store.Sync(ctx)
+	_, err := l.add(p)
+	return err
 }
 
 // Note writes what the venue notes of itself, and a batch in the same step. detail

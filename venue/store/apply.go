@@ -27,7 +27,7 @@ var (
 // Apply writes put and deletes del in one atomic step, on condition that each key of expect is
 // still at the revision that stands there (0: it must not exist). It has three outcomes:
 //
-//   - applied: no key and no error. The writes survive the death of the process; see [Space.Sync].
+//   - applied: no key and no error. The writes survive a loss of power, where there is a disk.
 //   - refused: a key of expect that had moved, without an error. Nothing was written, and the
 //     caller should read again.
 //   - unknown: an error that wraps [ErrUnknown]. The caller finds out by reading.

@@ -95,9 +95,6 @@ func BenchmarkSync(b *testing.B) {
 						if _, err = s.Apply(b.Context(), nil, map[string][]byte{fmt.Sprint("new", n.Add(1)): value}, nil); err != nil {
 							break
 						}
-						if err = s.Sync(b.Context()); err != nil {
-							break
-						}
 					}
 					done <- err
 				}()

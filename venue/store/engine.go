@@ -1,7 +1,5 @@
 package store
 
-import "context"
-
 // Engine keeps the bytes of a [Store], which checks the bounds of every call first and makes none
 // after Close. Everything else is safe for concurrent use. Values that an engine is given are not
 // changed any more, and those that it returns are copies; the batch itself is the caller's.
@@ -9,10 +7,9 @@ type Engine interface {
 	View
 	// Apply carries the batch out whole or not at all. It returns the key of an expectation that
 	// does not hold, with nothing written; an error that wraps [ErrUnknown] when it cannot tell
-	// whether the batch was written; any other error when it was not.
+	// whether the batch was written; any other error when it was not. What it has written survives a
+	// loss of power, where the engine has a disk.
 	Apply(batch []Op) (moved string, err error)
-	// Sync brings what was applied before to where a loss of power leaves it.
-	Sync(ctx context.Context) error
 	// Snapshot returns a view of this moment. Whoever opens it ends it.
 	Snapshot() EngineSnapshot
 	// Close ends what runs in the background.

@@ -1,14 +1,14 @@
 // Package store keeps the venue's bytes: keys in order, revisions, atomic batches. It declares the
 // [Engine] that keeps them, and holds what all engines have in common; store/memory and
-// store/badger are the engines, and PostgreSQL or a journal can be others.
+// store/journal are the engines, and PostgreSQL can be another.
 //
-// Open an engine first (badger.Open, memory.Open) and call [Store.Close] last. [Space.Get] and
-// [Space.Page] read, [Space.Apply] writes, [Space.Sync] makes what was applied survive a loss of
-// power, [Space.Snapshot] reads several things as they were at one moment.
+// Open an engine first (journal.Open, memory.Open) and call [Store.Close] last. [Space.Get] and
+// [Space.Page] read, [Space.Apply] writes, [Space.Snapshot] reads several things as they were at one
+// moment.
 //
 // What is promised:
-//   - Apply is atomic, and once it has returned its writes survive the death of the process, where
-//     the engine has a disk. Only Sync makes them survive the death of the machine.
+//   - Apply is atomic, and once it has returned its writes survive a loss of power, where the engine
+//     has a disk.
 //   - A revision is never 0 for a key that exists, and each write of a key gives it another one,
 //     higher than all before. Writing what depends on what was read means to hand the revisions
 //     that were read to Apply.
@@ -50,18 +50,6 @@ func (s *Store) Close() error {
 	}
 	s.gate.closed = true
 	return s.gate.engine.Close()
-}
-
-// Sync returns when everything that was applied before the call is safe from a loss of power.
-// Concurrent callers share the work. When ctx ends while it waits, the caller does not know
-// whether the data is on disk.
-func (s *Space) Sync(ctx context.Context) error {
-	e, err := s.gate.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.gate.leave()
-	return e.Sync(ctx)
 }
 
 // gate admits calls to an engine until the store is closed: engines need not survive a use after

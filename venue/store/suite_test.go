@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"usher/venue/store"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 	"usher/venue/store/memory"
 )
 
@@ -22,12 +22,12 @@ var engines = []struct {
 	name string
 	open func(t testing.TB) *store.Store
 }{
-	{"badger", func(t testing.TB) *store.Store {
-		s, err := badger.Open(t.TempDir(), nil)
+	{"journal", func(t testing.TB) *store.Store {
+		s, err := journal.Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return s.Store
 	}},
 	{"memory", func(testing.TB) *store.Store { return memory.Open() }},
 }
@@ -269,9 +269,6 @@ func TestSpaces(t *testing.T) {
 		if diff := cmp.Diff([]string{"l="}, all(t, view.Page, "", "l", 1)); diff != "" {
 			t.Errorf("snapshot of b (-want +got):\n%s", diff)
 		}
-		if err := a.Sync(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -314,7 +311,7 @@ func TestClosed(t *testing.T) {
 		_, _, viewErr := view.Get(t.Context(), "k")
 		for what, err := range map[string]error{
 			"Get": getErr, "Apply": applyErr, "PageKeys": pageErr, "Snapshot": snapErr,
-			"Get of a snapshot": viewErr, "Sync": s.Sync(t.Context()),
+			"Get of a snapshot": viewErr,
 		} {
 			if !errors.Is(err, store.ErrClosed) {
 				t.Errorf("%s = %v, want ErrClosed", what, err)

@@ -1,192 +1,153 @@
-// Package badger is the engine of a store on disk, and the only package that names Badger. Call
-// [Open].
+// Package badger is the index of a store on disk, and the only package that names Badger. Call
+// [Open]. The truth is a journal elsewhere, which writes each of its records here under the
+// record's position: that is the version of what was written, and the revision of the keys.
 //
-// The revision of a key is the version that Badger gives it. Apply leaves its writes to the
-// operating system, which keeps them when the process dies; Sync brings them to the disk.
+// Badger v4.9.6 can lose what it holds without an error (UPSTREAM.md says how). So an [Index] is
+// never trusted blindly: Open reads every table before Badger does, refuses what is damaged and
+// says what is doubtful; while it is open it watches Badger's compactions, and whatever it sees
+// fail it tells with [Options].Doubt. Whoever has the journal then checks it or makes it anew.
+// Nothing here is synced, as nothing here need survive.
 package badger
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"strings"
-	"time"
+	"os"
+	"runtime/debug"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"usher/venue/store"
 )
 
-// Open opens the store in the folder dir, which is made when it is missing. A folder that is open
-// already is an error that names the process that has it, and so is one of another [Format]. The
-// logger receives what goes wrong in the background; nil logs nothing.
-func Open(dir string, logger *slog.Logger) (*store.Store, error) {
-	e, err := openEngine(dir, logger, 10*time.Minute)
-	if err != nil {
+// Index keeps rows in a folder. It is safe for concurrent use, with one writer at a time.
+type Index struct {
+	db    *badger.DB
+	dir   string
+	reads reads
+	watch *watch
+
+	flushed uint64
+	suspect bool
+}
+
+// Options of an index; nil is valid.
+type Options struct {
+	Logger *slog.Logger // of what goes wrong in the background; nil: none
+	// Doubt is called, from any goroutine, when Badger failed at something after which rows may
+	// be missing. It must not call the index. nil: nobody is told.
+	Doubt func(error)
+}
+
+// Open opens the index in the folder dir, which is made when it is missing. An error says that what
+// is there cannot be used.
+func Open(dir string, o *Options) (i *Index, err error) {
+	if o == nil {
+		o = &Options{}
+	}
+	defer contain(&err)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return store.New(e), nil
-}
-
-type engine struct {
-	db     *badger.DB
-	dir    string
-	log    *slog.Logger
-	writer writer
-	reads  reads
-	sync   syncer
-
-	stopGC context.CancelFunc
-	doneGC chan struct{}
-}
-
-var _ store.Engine = (*engine)(nil)
-
-// openEngine opens an engine that collects the value log at intervals, which hands the space of
-// overwritten values above 1 KiB back to the disk.
-func openEngine(dir string, logger *slog.Logger, interval time.Duration) (*engine, error) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	if err := checkFolder(dir); err != nil {
-		return nil, fmt.Errorf("open store %q: %w", dir, err)
-	}
-	db, err := badger.OpenManaged(tuned(dir, logger))
+	found, err := inspect(dir)
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, fmt.Errorf("index %s: %w", dir, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e := &engine{db: db, dir: dir, log: logger, sync: newSyncer(), stopGC: cancel, doneGC: make(chan struct{})}
-	e.reads = reads{written: db.MaxVersion(), open: make(map[uint64]int)}
-	db.SetDiscardTs(e.reads.written)
-	go e.collect(ctx, interval)
-	return e, nil
+	i = &Index{dir: dir, watch: newWatch(o), flushed: found.version, suspect: found.strays}
+	if i.db, err = badger.OpenManaged(tuned(dir, i.watch)); err != nil {
+		return nil, fmt.Errorf("index %s: %w", dir, err)
+	}
+	i.reads = reads{written: i.db.MaxVersion(), open: make(map[uint64]int)}
+	i.db.SetDiscardTs(i.reads.written)
+	i.watch.begin(i.db)
+	return i, nil
 }
 
-// Close writes what is in memory to disk and gives the folder free.
-func (e *engine) Close() error {
-	e.stopGC()
-	<-e.doneGC
-	if err := e.db.Close(); err != nil {
-		return fmt.Errorf("close store %q: %w", e.dir, err)
+// Version is that of the newest row that was written.
+func (i *Index) Version() uint64 { return i.reads.last() }
+
+// Flushed is the version up to which all was in tables when the index was opened. What is newer
+// came out of Badger's own logs, whose ends are lost without a word when they are damaged: write
+// it again.
+func (i *Index) Flushed() uint64 { return i.flushed }
+
+// IsSuspect reports whether the folder had tables that its list did not name: left by a process
+// that was killed, or the list was cut.
+func (i *Index) IsSuspect() bool { return i.suspect }
+
+// Close writes what is in memory to tables, and notes which there are.
+func (i *Index) Close() (err error) {
+	defer contain(&err)
+	i.watch.end()
+	version := i.reads.last()
+	if err := i.db.Close(); err != nil {
+		return fmt.Errorf("close index %s: %w", i.dir, err)
 	}
-	return nil
+	return note(i.dir, version)
 }
 
-func (e *engine) Get(key string) ([]byte, uint64, error) {
-	v := e.view()
+func (i *Index) Get(key string) ([]byte, uint64, error) {
+	v := i.view()
 	defer v.End()
 	return v.Get(key)
 }
 
-func (e *engine) Page(w store.Walk) ([]store.Row, string, error) {
-	v := e.view()
+func (i *Index) Page(w store.Walk) ([]store.Row, string, error) {
+	v := i.view()
 	defer v.End()
 	return v.Page(w)
 }
 
-func (e *engine) Snapshot() store.EngineSnapshot { return e.view() }
+// Snapshot returns a view of this moment. Whoever opens it ends it before the index is closed.
+func (i *Index) Snapshot() store.EngineSnapshot { return i.view() }
 
-// view reads in one transaction, at one version.
-type view struct {
-	txn     *badger.Txn
-	reads   *reads
-	version uint64
-}
-
-func (e *engine) view() view {
-	version := e.reads.begin()
-	return view{e.db.NewTransactionAt(version, false), &e.reads, version}
-}
-
-func (v view) End() {
-	v.txn.Discard()
-	v.reads.end(v.version)
-}
-
-func (v view) Get(key string) ([]byte, uint64, error) {
-	item, err := v.txn.Get([]byte(key))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	value, err := valueOf(item)
-	return value, item.Version(), err
-}
-
-func (v view) Page(w store.Walk) (page []store.Row, next string, err error) {
-	// Badger's prefetching starts a goroutine for each value, which costs more than it saves for
-	// values that stand beside their keys.
-	o := badger.IteratorOptions{Reverse: w.Back}
-	if !w.Back {
-		// Downwards, Badger would hide the key that follows the prefix, where seek begins.
-		o.Prefix = []byte(w.Prefix)
-	}
-	it := v.txn.NewIterator(o)
-	defer it.Close()
-	seek(it, w)
-	size := 0
-	for prefix := []byte(w.Prefix); it.ValidForPrefix(prefix); it.Next() {
-		item := it.Item()
-		if w.IsFull(len(page), size) {
-			return page, string(item.Key()), nil
-		}
-		row := store.Row{Key: string(item.Key()), Rev: item.Version()}
-		if !w.Keys {
-			if row.Value, err = valueOf(item); err != nil {
-				return nil, "", fmt.Errorf("value of %q: %w", row.Key, err)
+// Write puts and deletes rows at a version, which is above all before, or one that was written
+// already with the same rows. After an error the index must not be used any more.
+func (i *Index) Write(version uint64, ops []store.Op) (err error) {
+	defer contain(&err)
+	txn := i.db.NewTransactionAt(version, true)
+	defer func() { txn.Discard() }()
+	for _, op := range ops {
+		err := stage(txn, op)
+		if errors.Is(err, badger.ErrTxnTooBig) { // nobody sees the parts before advance
+			if err = txn.CommitAt(version, nil); err == nil {
+				txn = i.db.NewTransactionAt(version, true)
+				err = stage(txn, op)
 			}
 		}
-		size += len(row.Key) + len(row.Value)
-		page = append(page, row)
-	}
-	return page, "", nil
-}
-
-// valueOf copies a value. One that is empty is no nil.
-func valueOf(item *badger.Item) ([]byte, error) {
-	return item.ValueCopy(make([]byte, 0, item.ValueSize()))
-}
-
-// seek brings the iterator to the first key of the walk.
-func seek(it *badger.Iterator, w store.Walk) {
-	if !w.Back {
-		it.Seek([]byte(max(w.From, w.Prefix)))
-		return
-	}
-	end := store.After(w.Prefix)
-	switch {
-	case w.From != "" && (end == "" || w.From < end):
-		it.Seek([]byte(w.From))
-	case end == "":
-		it.Rewind()
-	default:
-		it.Seek([]byte(end))
-		if it.Valid() && bytes.Equal(it.Item().Key(), []byte(end)) {
-			it.Next() // end itself is beyond the prefix
+		if err != nil {
+			return fmt.Errorf("write %q to the index: %w", op.Key, err)
 		}
 	}
-}
-
-// badgerLog hands Badger's log on. Badger reports its routine as "info": here that is debug.
-type badgerLog struct{ log *slog.Logger }
-
-var _ badger.Logger = badgerLog{}
-
-func (l badgerLog) Errorf(format string, args ...any)   { l.emit(slog.LevelError, format, args) }
-func (l badgerLog) Warningf(format string, args ...any) { l.emit(slog.LevelWarn, format, args) }
-func (l badgerLog) Infof(format string, args ...any)    { l.emit(slog.LevelDebug, format, args) }
-func (l badgerLog) Debugf(string, ...any)               {}
-
-func (l badgerLog) emit(level slog.Level, format string, args []any) {
-	ctx := context.Background()
-	if !l.log.Enabled(ctx, level) {
-		return
+	if err := txn.CommitAt(version, nil); err != nil {
+		return fmt.Errorf("write to the index: %w", err)
 	}
-	text := strings.TrimSpace(fmt.Sprintf(format, args...))
-	l.log.LogAttrs(ctx, level, "badger", slog.String("text", text))
+	i.db.SetDiscardTs(i.reads.advance(version))
+	return nil
 }
+
+func stage(txn *badger.Txn, op store.Op) error {
+	if op.Kind == store.OpDelete {
+		return txn.Delete([]byte(op.Key))
+	}
+	return txn.Set([]byte(op.Key), op.Value)
+}
+
+// contain turns a panic, and a fault of a mapped file that was cut or cannot be read, into an error.
+// It is deferred by what calls Badger.
+func contain(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("the index failed inside: %v", v)
+	}
+}
+
+// faulty has faults of mapped files panic in this goroutine until the function that it returns is
+// called.
+func faulty() func() {
+	before := debug.SetPanicOnFault(true)
+	return func() { debug.SetPanicOnFault(before) }
+}
+
+var _ io.Closer = (*Index)(nil)

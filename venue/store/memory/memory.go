@@ -4,7 +4,6 @@ package memory
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"sync"
 
@@ -62,14 +61,18 @@ func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 	e.rev++
 	e.part()
 	for _, op := range batch {
-		switch op.Kind {
-		case store.OpPut:
-			e.rows.Set(op.Key, held{op.Value, e.rev})
-		case store.OpDelete:
-			e.rows.Delete(op.Key)
-		}
+		e.set(op, e.rev)
 	}
 	return "", nil
+}
+
+func (e *engine) set(op store.Op, rev uint64) {
+	switch op.Kind {
+	case store.OpPut:
+		e.rows.Set(op.Key, held{op.Value, rev})
+	case store.OpDelete:
+		e.rows.Delete(op.Key)
+	}
 }
 
 // part lets the snapshot that is open go on with rows of its own. The caller
@@ -80,9 +83,6 @@ func (e *engine) part() {
 		e.last = nil
 	}
 }
-
-// Sync has nothing to do.
-func (e *engine) Sync(context.Context) error { return nil }
 
 // Snapshot opens a snapshot, the same one for all who ask between two writes.
 func (e *engine) Snapshot() store.EngineSnapshot {

@@ -12,7 +12,7 @@ import (
 	"usher/caps"
 	"usher/ucan"
 	"usher/venue/store"
-	"usher/venue/store/badger"
+	"usher/venue/store/journal"
 )
 
 var _ ucan.KV = (*store.Store)(nil)
@@ -22,10 +22,10 @@ var _ ucan.KV = (*store.Store)(nil)
 func TestOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	var v *ucan.Verifier
-	var kv *store.Store
+	var kv *journal.Journal
 	open := func() {
 		var err error
-		if kv, err = badger.Open(dir, nil); err != nil {
+		if kv, err = journal.Open(dir, nil); err != nil {
 			t.Fatal(err)
 		}
 		s, err := ucan.OpenStore(t.Context(), kv)

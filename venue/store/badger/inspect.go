@@ -1,0 +1,178 @@
+package badger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/ristretto/v2/z"
+)
+
+// findings are what is seen of a folder before Badger opens it.
+type findings struct {
+	version uint64 // of the newest row in tables
+	strays  bool   // there are tables that the list does not name
+}
+
+// noteFile lists the tables of a folder that was closed. It is gone while the folder is open.
+const noteFile = "closed.json"
+
+type closed struct {
+	Version uint64           `json:"version"`
+	Tables  map[string]int64 `json:"tables"` // bytes by name
+}
+
+// inspect looks at each file of a folder, and reads each table through, as Badger ends the process
+// at some that are damaged, opens without others, and as a new index where its list is gone. Of what
+// it finds good it removes only what a process that was killed has left empty.
+func inspect(dir string) (found findings, err error) {
+	defer contain(&err)
+	defer faulty()()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return found, err
+	}
+	sizes := make(map[string]int64) // of tables
+	fresh := true
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return found, err
+		}
+		switch ext := filepath.Ext(e.Name()); {
+		case ext == ".sst":
+			sizes[e.Name()] = info.Size()
+		case (ext == ".mem" || ext == ".vlog") && info.Size() == 0: // made, and not yet given a size
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return found, err
+			}
+			continue
+		}
+		fresh = false
+	}
+	if fresh {
+		return found, nil
+	}
+	listed, err := list(dir)
+	if err != nil {
+		return found, err
+	}
+	if err := compare(dir, sizes); err != nil {
+		return found, err
+	}
+	for id, t := range listed.Tables {
+		name := filepath.Base(table.NewFilename(id, dir))
+		if _, there := sizes[name]; !there {
+			return found, fmt.Errorf("the table %s is missing", name)
+		}
+		version, err := readTable(filepath.Join(dir, name), t.Compression)
+		if err != nil {
+			return found, fmt.Errorf("the table %s is damaged: %w", name, err)
+		}
+		found.version = max(found.version, version)
+	}
+	found.strays = len(sizes) > len(listed.Tables)
+	return found, nil
+}
+
+// list reads Badger's list of tables.
+func list(dir string) (m badger.Manifest, err error) {
+	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	m, end, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
+	if err != nil {
+		return m, fmt.Errorf("the list of tables is damaged: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && end != info.Size() {
+		err = errors.New("the list of tables was cut")
+	}
+	return m, err
+}
+
+// compare holds the tables against the note of whoever closed the folder last, and removes it.
+func compare(dir string, sizes map[string]int64) error {
+	path := filepath.Join(dir, noteFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var was closed
+	if err == nil {
+		err = json.Unmarshal(raw, &was)
+	}
+	if err != nil {
+		return fmt.Errorf("the list of files in %s is damaged: %w", noteFile, err)
+	}
+	if !maps.Equal(was.Tables, sizes) {
+		return fmt.Errorf("the tables are not those that were there when the index was closed: %s", differing(was.Tables, sizes))
+	}
+	return os.Remove(path)
+}
+
+func differing(was, is map[string]int64) string {
+	names := slices.Sorted(maps.Keys(was))
+	for _, name := range append(names, slices.Sorted(maps.Keys(is))...) {
+		if was[name] != is[name] {
+			return fmt.Sprintf("%s has %d bytes and had %d", name, is[name], was[name])
+		}
+	}
+	return "none"
+}
+
+// note lists the tables of a folder that was closed.
+func note(dir string, version uint64) error {
+	listed, err := list(dir)
+	if err != nil {
+		return err
+	}
+	c := closed{Version: version, Tables: make(map[string]int64)}
+	for id := range listed.Tables {
+		path := table.NewFilename(id, dir)
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		c.Tables[filepath.Base(path)] = info.Size()
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, noteFile), raw, 0o600)
+}
+
+// readTable reads a table through, checks each block's sum and the number of rows, and returns the
+// version of its newest row.
+func readTable(path string, compression options.CompressionType) (version uint64, err error) {
+	f, err := z.OpenMmapFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	t, err := table.OpenTable(f, table.Options{BlockSize: 4 << 10, Compression: compression, ChkMode: options.OnBlockRead})
+	if err != nil {
+		return 0, errors.Join(err, f.Close(-1))
+	}
+	defer func() { err = errors.Join(err, t.Close(-1)) }()
+	it := t.NewIterator(table.NOCACHE)
+	defer func() { err = errors.Join(err, it.Close()) }()
+	rows := uint32(0)
+	for it.Rewind(); it.Valid(); it.Next() {
+		rows++
+	}
+	if rows != t.KeyCount() { // the iterator ends at a block that it cannot read
+		return 0, fmt.Errorf("%d of its %d rows can be read", rows, t.KeyCount())
+	}
+	return t.MaxVersion(), nil
+}

@@ -1,0 +1,42 @@
+package badger
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"usher/venue/store"
+)
+
+// Replay writes what was written before, each put and delete at its version, in whatever order.
+// After an error the index must not be used any more.
+func (i *Index) Replay(all iter.Seq2[struct {
+	store.Op
+	Version uint64
+}, error],
+) (err error) {
+	defer contain(&err)
+	batch := i.db.NewManagedWriteBatch()
+	defer batch.Cancel()
+	newest := i.reads.last()
+	for op, err := range all {
+		if err != nil {
+			return err
+		}
+		if op.Kind == store.OpDelete {
+			err = batch.DeleteAt([]byte(op.Key), op.Version)
+		} else {
+			err = batch.SetEntryAt(badger.NewEntry([]byte(op.Key), op.Value), op.Version)
+		}
+		if err != nil {
+			return fmt.Errorf("write %q to the index: %w", op.Key, err)
+		}
+		newest = max(newest, op.Version)
+	}
+	if err := batch.Flush(); err != nil {
+		return fmt.Errorf("write to the index: %w", err)
+	}
+	i.db.SetDiscardTs(i.reads.advance(newest))
+	return nil
+}

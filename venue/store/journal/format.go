@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+// Format is the number of the form in which data folders are written now. It stands in each folder
+// in the file "format".
+const Format = 4
+
+const (
+	formatFile = "format"
+	formatText = "usher data folder, format %d\n"
+)
+
+// checkFolder refuses a folder of another format, and one that held a venue and has lost its journal.
+// It changes nothing there. A folder is fresh when it may become one.
+func checkFolder(dir string, readOnly bool) (fresh bool, err error) {
+	held, err := holds(dir)
+	if err != nil {
+		return false, err
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, formatFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && held == "" && !readOnly:
+		return true, os.MkdirAll(dir, 0o700)
+	case errors.Is(err, fs.ErrNotExist) && held == "":
+		return false, errors.New("there is no data folder")
+	case errors.Is(err, fs.ErrNotExist) && (held == "MANIFEST" || held == "venue.key"):
+		return false, fmt.Errorf("%s is there, and the file %s is not: an older version of usher wrote this data folder, or it has lost its journal: keep it for the older version, or restore it from a backup", held, formatFile)
+	case errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("%s is there, and the file %s is missing: restore it from a backup", held, formatFile)
+	case err != nil:
+		return false, err
+	}
+	var number int
+	if _, err := fmt.Sscanf(string(raw), formatText, &number); err != nil || fmt.Sprintf(formatText, number) != string(raw) {
+		return false, fmt.Errorf("the file %s does not say a format number: %.40q: restore it from a backup", formatFile, strings.TrimSpace(string(raw)))
+	}
+	if number != Format {
+		return false, fmt.Errorf("this data folder has format %d and this version of usher reads format %d: use the version that wrote it, or another folder", number, Format)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, journalDir)); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if held != "" {
+		return false, fmt.Errorf("the folder %s is missing though %s is there: restore it from a backup: nothing was changed", journalDir, held)
+	}
+	return !readOnly, nil
+}
+
+// holds names something in a folder that only a folder of data has; "" where there is none.
+func holds(dir string) (string, error) {
+	for _, name := range []string{journalDir, snapshotsDir, archiveDir, indexDir, "venue.key", "MANIFEST"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// IsNew reports whether a folder is missing or has never been a data folder, as far
+// as can be seen from outside.
+func IsNew(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, formatFile)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	held, err := holds(dir)
+	return held == "" && err == nil
+}
+
+func writeFormat(dir string) error {
+	return replaceFile(filepath.Join(dir, formatFile), func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, formatText, Format)
+		return err
+	})
+}
+
+// lock is the right of one process to a folder.
+type lock struct{ file *fileutil.LockedFile }
+
+const lockFile = "LOCK"
+
+// takeLock takes the folder, or names the process that has it.
+func takeLock(dir string) (*lock, error) {
+	path := filepath.Join(dir, lockFile)
+	f, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("%s has it open; stop that one first, or use another folder", holder(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = f.Truncate(0); err == nil {
+		_, err = fmt.Fprintln(f, os.Getpid())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &lock{f}, nil
+}
+
+func holder(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "another process"
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	switch {
+	case err != nil:
+		return "another process"
+	case pid == os.Getpid():
+		return "this process"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// free gives the folder free. The file stays, as removing it could remove another's.
+func (l *lock) free() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}

@@ -1,0 +1,255 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"usher/venue/store"
+)
+
+// Index is what a journal writes its records to, and reads from.
+type Index interface {
+	store.View
+	Snapshot() store.EngineSnapshot
+	// Replay writes what was written before, in whatever order.
+	Replay(iter.Seq2[Versioned, error]) error
+	// Write puts and deletes rows at a version, above all before, or again. After an error the index
+	// is used no more.
+	Write(version uint64, ops []store.Op) error
+	// Version is that of the newest row.
+	Version() uint64
+	// Flushed is the version up to which all was certain to be there when the index was opened.
+	Flushed() uint64
+	// IsSuspect says that what is there should be checked.
+	IsSuspect() bool
+	Close() error
+}
+
+// Options of a journal; nil is valid.
+type Options struct {
+	Logger *slog.Logger     // nil: none
+	Now    func() time.Time // of the records; nil: time.Now
+	// ReadOnly opens without writing anything to the folder, which may be on a disk that is full or
+	// read-only, or be another user's. The rows are kept in memory.
+	ReadOnly bool
+	// Keep is how long segments are kept that a snapshot covers: as far back a moment can be restored.
+	// 0: a week; less: not at all.
+	Keep time.Duration
+	// Progress is called now and then during work that takes long. nil: nobody.
+	Progress func(text string)
+	// Told is called with what was found and mended. It must not use the store. nil: nobody.
+	Told func(Event)
+}
+
+// Event says what was found wrong with a store, and what became of it.
+type Event struct {
+	Time time.Time
+	Text string
+}
+
+// moment is the state of the store after a record.
+type moment struct {
+	position uint64
+	time     time.Time
+	sum      Sum
+}
+
+// Journal is an open folder, and the store in it. Its parts lock in this order: the queue, mu, state.
+type Journal struct {
+	*store.Store
+
+	dir    string
+	o      Options
+	lock   *lock // nil where it was opened for reading
+	log    *log  // nil where nothing can be written
+	queue  queue
+	writer writer
+	spare  spare
+
+	// Where the disk had no room when it was opened, the rows are in memory until it has.
+	cramped atomic.Bool
+	end     tail
+
+	mu         sync.RWMutex // held for reading by whoever uses the index
+	index      Index        // nil where broken says why
+	broken     error
+	tried      time.Time // to make it anew
+	generation int
+	old        sync.WaitGroup // indexes that are being closed
+
+	state        sync.Mutex
+	now          moment // written by whoever leads the queue
+	since        int64  // bytes of records since the last snapshot
+	snapshotSize int64  // of that
+	scrub        scrub
+	doubt        atomic.Pointer[error]
+
+	caring sync.Mutex // held by whoever makes a snapshot
+	wake   chan struct{}
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// engine is a journal as the engine of its store.
+type engine struct{ *Journal }
+
+var _ store.Engine = engine{}
+
+// Get reads from the index.
+func (e engine) Get(key string) (value []byte, rev uint64, err error) {
+	err = e.read(func(i Index) (err error) {
+		value, rev, err = i.Get(key)
+		return err
+	})
+	return value, rev, err
+}
+
+// Page reads from the index.
+func (e engine) Page(w store.Walk) (rows []store.Row, next string, err error) {
+	err = e.read(func(i Index) (err error) {
+		rows, next, err = i.Page(w)
+		return err
+	})
+	return rows, next, err
+}
+
+// read reads from the index, and once more where it failed and was made anew.
+func (j *Journal) read(from func(Index) error) error {
+	for again := false; ; again = true {
+		if err := j.settle(); err != nil {
+			return err
+		}
+		j.mu.RLock()
+		if j.index == nil {
+			err := j.broken
+			j.mu.RUnlock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		err := from(j.index)
+		j.mu.RUnlock()
+		if err == nil || again {
+			return err
+		}
+		j.doubtful(err)
+	}
+}
+
+// errAnew is the error of a snapshot whose index was made anew.
+var errAnew = errors.New("the store was repaired meanwhile: read again")
+
+// Snapshot opens a view of the index as it is.
+func (e engine) Snapshot() store.EngineSnapshot {
+	_ = e.settle() // the view tells
+	s, _ := e.view(nil)
+	return s
+}
+
+// view opens a view, and says of which moment it is. What is to be done at that moment too is done
+// under state.
+func (j *Journal) view(also func()) (*view, moment) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	j.state.Lock()
+	defer j.state.Unlock()
+	v := &view{journal: j, generation: j.generation, err: j.broken}
+	if j.index != nil {
+		v.of = j.index.Snapshot()
+	}
+	if also != nil {
+		also()
+	}
+	return v, j.now
+}
+
+// view reads a snapshot of an index, as long as that is in use.
+type view struct {
+	journal    *Journal
+	generation int
+	of         store.EngineSnapshot // nil where err says why
+	err        error
+}
+
+func (v *view) enter() error {
+	v.journal.mu.RLock()
+	switch {
+	case v.of == nil:
+		return v.err
+	case v.generation != v.journal.generation:
+		return errAnew
+	}
+	return nil
+}
+
+func (v *view) Get(key string) ([]byte, uint64, error) {
+	err := v.enter()
+	defer v.journal.mu.RUnlock()
+	if err != nil {
+		return nil, 0, err
+	}
+	value, rev, err := v.of.Get(key)
+	if err != nil {
+		v.journal.doubtful(err)
+	}
+	return value, rev, err
+}
+
+func (v *view) Page(w store.Walk) ([]store.Row, string, error) {
+	err := v.enter()
+	defer v.journal.mu.RUnlock()
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := v.of.Page(w)
+	if err != nil {
+		v.journal.doubtful(err)
+	}
+	return rows, next, err
+}
+
+func (v *view) End() {
+	if v.enter() == nil {
+		v.of.End()
+	}
+	v.journal.mu.RUnlock()
+}
+
+// doubtful has the index checked before it is used again.
+func (j *Journal) doubtful(err error) {
+	if j.doubt.CompareAndSwap(nil, &err) {
+		j.o.Logger.Warn("the index is in doubt", slog.Any("error", err))
+		select {
+		case j.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tell hands on what was found and mended.
+func (j *Journal) tell(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	j.o.Logger.Warn("store repaired", slog.String("text", text))
+	j.o.Told(Event{Time: j.o.Now(), Text: text})
+}
+
+// Close ends what runs in the background and gives the folder free.
+func (e engine) Close() error {
+	e.stop()
+	<-e.done
+	var errs []error
+	if e.log != nil {
+		errs = append(errs, e.log.close())
+	}
+	errs = append(errs, e.closeIndex())
+	e.spare.free()
+	e.wait()
+	return errors.Join(append(errs, e.lock.free())...)
+}

@@ -1,0 +1,233 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"usher/venue/store"
+)
+
+// The folders within a data folder.
+const (
+	journalDir   = "journal"
+	archiveDir   = "archive"
+	snapshotsDir = "snapshots"
+	indexDir     = "index"
+)
+
+// Open opens the journal in the folder dir, which is made when it is missing. What the index lacks is
+// brought up; what is doubtful in it is checked, and made anew where rows are missing. A folder that
+// another process has open is an error that names it; so is one of another [Format], one that has
+// lost its journal, and, with file and offset ([DamageError]), damage of the journal itself. None of
+// these changes the folder.
+func Open(dir string, o *Options) (*Journal, error) {
+	j := &Journal{dir: dir, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if o != nil {
+		j.o = *o
+	}
+	if j.o.Logger == nil {
+		j.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if j.o.Now == nil {
+		j.o.Now = time.Now
+	}
+	if j.o.Told == nil {
+		j.o.Told = func(Event) {}
+	}
+	j.o.Keep = cmp.Or(j.o.Keep, 7*24*time.Hour)
+	if err := j.open(); err != nil {
+		return nil, fmt.Errorf("open store %q: %w", dir, err)
+	}
+	if !j.o.ReadOnly {
+		j.spare.hold()
+	}
+	j.Store = store.New(engine{j})
+	ctx, stop := context.WithCancel(context.Background())
+	j.stop = stop
+	go j.care(ctx)
+	return j, nil
+}
+
+func (j *Journal) open() (err error) {
+	fresh, err := checkFolder(j.dir, j.o.ReadOnly)
+	if err != nil {
+		return err
+	}
+	if !j.o.ReadOnly {
+		if j.lock, err = takeLock(j.dir); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, j.closeIndex(), j.lock.free())
+			}
+		}()
+	}
+	if fresh {
+		return j.create()
+	}
+	j.cramped.Store(!j.o.ReadOnly && j.room() != nil)
+	if j.o.ReadOnly || j.cramped.Load() {
+		return j.openInMemory()
+	}
+	return j.openOnDisk()
+}
+
+// create makes the parts of a folder that is new.
+func (j *Journal) create() (err error) {
+	if err := j.room(); err != nil {
+		return err
+	}
+	if err := writeFormat(j.dir); err != nil {
+		return err
+	}
+	if j.log, err = createLog(j.logDir()); err != nil {
+		return err
+	}
+	j.generation = 1
+	j.index, err = j.openIndex()
+	return err
+}
+
+// openOnDisk brings the index up to the journal.
+func (j *Journal) openOnDisk() (err error) {
+	var doubt error
+	if j.generation, err = generations(j.dir); err != nil {
+		return err
+	}
+	if j.generation == 0 {
+		j.generation, doubt = 1, errors.New("the index is missing")
+	} else if j.index, doubt = j.openIndex(); doubt != nil {
+		j.index = nil
+	}
+	all, err := segments(j.dir)
+	if err != nil {
+		return err
+	}
+	end, behind, err := j.catchUp(all)
+	if err != nil {
+		return err
+	}
+	if err := j.reaches(end); err != nil {
+		return err
+	}
+	j.now = moment{end.position, end.time, end.sum}
+	if j.log, err = openLog(j.logDir(), end); err != nil {
+		return err
+	}
+	switch {
+	case doubt != nil:
+	case behind:
+		doubt = errors.New("the index is older than the journal reaches back")
+	case j.index.IsSuspect():
+		doubt = errors.New("the index has tables that its list does not name")
+	default:
+		return nil
+	}
+	j.doubt.Store(&doubt)
+	return j.settle()
+}
+
+// catchUp walks through the journal from what is certain to be in the index on, and writes it there.
+// The index stays behind where the journal does not reach back so far.
+func (j *Journal) catchUp(all []segment) (end tail, behind bool, err error) {
+	flushed := end.position
+	start := len(all) - 1
+	if j.index != nil {
+		flushed = j.index.Flushed()
+	}
+	for start > 0 && (j.index == nil || all[start].first > flushed) && !(j.index == nil && start < len(all)-1) {
+		start--
+	}
+	if j.index == nil || len(all) > 0 && all[start].first > flushed+1 {
+		end, err = walk(all[start:], nothing)
+		return end, true, err
+	}
+	replay := func(yield func(Versioned, error) bool) {
+		end, err = walk(all[start:], func(r *record) error {
+			if r.position > flushed && !yieldRecord(r, yield) {
+				return errEnough
+			}
+			return nil
+		})
+	}
+	if failed := j.index.Replay(replay); err == nil && failed != nil {
+		j.doubtful(failed)
+		end, err = walk(all[start:], nothing)
+	}
+	return end, false, err
+}
+
+func (j *Journal) logDir() string { return filepath.Join(j.dir, journalDir) }
+
+func nothing(*record) error { return nil }
+
+// reaches refuses a journal that ends before what the index, a snapshot or the record of its
+// segments knows of it.
+func (j *Journal) reaches(end tail) error {
+	known, what := uint64(0), ""
+	if j.index != nil {
+		known, what = j.index.Version(), "the index"
+	}
+	kept, err := snapshots(j.dir)
+	if err != nil {
+		return err
+	}
+	if n := len(kept); n > 0 && kept[n-1].position > known {
+		known, what = kept[n-1].position, "the snapshot "+filepath.Base(kept[n-1].path)
+	}
+	if known <= end.position {
+		return nil
+	}
+	file := end.last.path
+	if file == "" {
+		file = j.logDir()
+	}
+	return damaged(file, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut", end.position, what, known))
+}
+
+// openInMemory builds the rows in memory, and writes nothing.
+func (j *Journal) openInMemory() error {
+	all, err := segments(j.dir)
+	if err != nil {
+		return err
+	}
+	end, err := walk(all[max(0, len(all)-2):], nothing)
+	if err != nil {
+		return err
+	}
+	if err := j.reaches(end); err != nil {
+		return err
+	}
+	j.now, j.end = moment{end.position, end.time, end.sum}, end
+	j.index, err = j.build(newMemory)
+	return err
+}
+
+// generations returns the number of the index in use, 0 for none, and removes what is left of others.
+func generations(dir string) (newest int, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, indexDir))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "%d", &n); err == nil && fmt.Sprint(n) == e.Name() {
+			newest = max(newest, n)
+		}
+	}
+	for _, e := range entries {
+		if e.Name() != fmt.Sprint(newest) {
+			if err := os.RemoveAll(filepath.Join(dir, indexDir, e.Name())); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return newest, nil
+}

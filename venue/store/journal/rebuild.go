@@ -1,0 +1,277 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"usher/venue/store"
+	"usher/venue/store/badger"
+	"usher/venue/store/memory"
+)
+
+// Versioned is a put or a delete with its version.
+type Versioned = struct {
+	store.Op
+	Version uint64
+}
+
+var errEnough = errors.New("enough")
+
+func yieldRecord(r *record, yield func(Versioned, error) bool) bool {
+	for _, op := range r.ops {
+		if !yield(Versioned{op, r.position}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// settle returns when the index may be used: where it is in doubt, it is checked first, and made
+// anew where it does not hold what it must.
+func (j *Journal) settle() error {
+	if j.doubt.Load() == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	doubt := j.doubt.Load()
+	if doubt == nil {
+		return nil
+	}
+	if j.index == nil && j.broken != nil && time.Since(j.tried) < time.Second {
+		return j.broken
+	}
+	why := *doubt
+	if j.index != nil {
+		sum, err := total(j.index)
+		if err == nil && sum == j.now.sum {
+			j.doubt.Store(nil)
+			j.o.Logger.Info("the index was checked: nothing is missing", slog.Uint64("rows", sum.Rows))
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("it has %d rows, and should have %d", sum.Rows, j.now.sum.Rows)
+		}
+		why = fmt.Errorf("%w: %w", why, err)
+	}
+	return j.replace(why)
+}
+
+// replace makes the index anew. The caller holds mu.
+func (j *Journal) replace(why error) error {
+	j.discard()
+	j.spare.free()
+	defer j.spare.hold()
+	j.tried = time.Now()
+	began := j.tried
+	j.generation++
+	index, err := j.build(j.openIndex)
+	if err != nil {
+		j.broken = fmt.Errorf("the index is in doubt (%w) and could not be made anew: %w", why, err)
+		j.doubt.Store(&why)
+		return j.broken
+	}
+	j.index, j.broken = index, nil
+	j.doubt.Store(nil)
+	j.state.Lock()
+	j.scrub.again = true
+	j.state.Unlock()
+	j.tell("the index was in doubt (%v), and was made anew from the journal: %d rows in %s", why, j.now.sum.Rows, time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// discard sets the index aside, and has it closed and removed.
+func (j *Journal) discard() {
+	old, dir := j.index, j.indexPath()
+	j.index = nil
+	j.old.Go(func() {
+		if old != nil {
+			_ = old.Close() // whatever it says, it is not needed any more
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			j.o.Logger.Warn("an index that is not needed any more could not be removed", slog.Any("error", err))
+		}
+	})
+}
+
+func (j *Journal) indexPath() string {
+	return filepath.Join(j.dir, indexDir, strconv.Itoa(j.generation))
+}
+
+func (j *Journal) openIndex() (Index, error) {
+	i, err := badger.Open(j.indexPath(), &badger.Options{Logger: j.o.Logger, Doubt: j.doubtful})
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func newMemory() (Index, error) { return memory.OpenIndex(), nil }
+
+// build fills a new index with the newest snapshot that is good, and the journal after it, up to now,
+// and checks it.
+func (j *Journal) build(open func() (Index, error)) (index Index, err error) {
+	all, err := segments(j.dir)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := snapshots(j.dir)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for n := len(kept); n >= 0; n-- {
+		from := snapshot{} // nothing, before the first record
+		if n > 0 {
+			from = kept[n-1]
+		}
+		if from.position > j.now.position {
+			continue
+		}
+		if index, err = j.buildFrom(from, all, open); err == nil {
+			return index, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, error)) (_ Index, err error) {
+	start := -1
+	for i, s := range all {
+		if s.first <= from.position+1 {
+			start = i
+		}
+	}
+	if start < 0 {
+		return nil, fmt.Errorf("the journal does not reach back to record %d", from.position+1)
+	}
+	index, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, index.Close(), os.RemoveAll(j.indexPath()))
+		}
+	}()
+	p := j.progress()
+	err = index.Replay(func(yield func(Versioned, error) bool) {
+		if from.position > 0 {
+			for row, err := range from.rows() {
+				if !yield(Versioned{store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, row.Rev}, err) || err != nil {
+					return
+				}
+				p.step("snapshot", 1)
+			}
+		}
+		if _, err := walk(all[start:], func(r *record) error {
+			if r.position > j.now.position || r.position > from.position && !yieldRecord(r, yield) {
+				return errEnough
+			}
+			p.step("journal", len(r.ops))
+			return nil
+		}); err != nil && !errors.Is(err, errEnough) {
+			yield(Versioned{}, err)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum, err := total(index)
+	if err == nil && sum != j.now.sum {
+		err = fmt.Errorf("snapshot and journal give %d rows, and the journal says %d", sum.Rows, j.now.sum.Rows)
+	}
+	return index, err
+}
+
+// total sums all rows of an index up, as they are at one moment.
+func total(i Index) (sum Sum, err error) {
+	view := i.Snapshot()
+	defer view.End()
+	for row, err := range all(view) {
+		if err != nil {
+			return sum, err
+		}
+		sum.Add(row)
+	}
+	return sum, nil
+}
+
+// all goes through the rows of a view.
+func all(v store.View) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		for from := ""; ; {
+			rows, next, err := v.Page(store.Walk{From: from, Limit: 1000})
+			if err != nil {
+				yield(store.Row{}, err)
+				return
+			}
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if from = next; next == "" {
+				return
+			}
+		}
+	}
+}
+
+// closeIndex closes the index that is in use.
+func (j *Journal) closeIndex() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.index == nil {
+		return nil
+	}
+	err := j.index.Close()
+	j.index, j.broken = nil, store.ErrClosed
+	return err
+}
+
+// wait waits for indexes that are being closed. One that hangs in a disk that fails ends with the
+// process.
+func (j *Journal) wait() {
+	done := make(chan struct{})
+	go func() {
+		j.old.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+	}
+}
+
+// progress tells now and then how far a long work is.
+type progress struct {
+	tell func(string)
+	last time.Time
+	done map[string]int
+}
+
+func (j *Journal) progress() *progress {
+	tell := j.o.Progress
+	if tell == nil {
+		tell = func(string) {}
+	}
+	return &progress{tell: tell, last: time.Now(), done: make(map[string]int)}
+}
+
+func (p *progress) step(what string, n int) {
+	before := p.done[what]
+	p.done[what] += n
+	if before>>12 == p.done[what]>>12 || time.Since(p.last) < time.Second/2 {
+		return
+	}
+	p.last = time.Now()
+	p.tell(fmt.Sprintf("making the index anew: %d rows of the %s", p.done[what], what))
+}

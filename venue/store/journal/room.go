@@ -1,0 +1,96 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+// reserve is the free space in bytes below which nothing is written: what the index may still write
+// through mapped pages, where a full disk ends the process.
+const reserve = 64 << 20
+
+// ErrFull says that the disk has too little free space to write to. Reading goes on, and so does
+// writing once there is space.
+var ErrFull = errors.New("the disk is full")
+
+// ErrReadOnly says that the store was opened for reading.
+var ErrReadOnly = errors.New("the store was opened for reading only")
+
+// room refuses a write that the disk may have no room for.
+func (j *Journal) room() error {
+	free, err := freeSpace(j.dir)
+	if err != nil || free >= reserve {
+		return err
+	}
+	return fmt.Errorf("%w: %d MB are free where %s is, and %d are needed: free some, and writing goes on by itself", ErrFull, free>>20, j.dir, reserve>>20)
+}
+
+// writable says why nothing can be written now. Where the disk had no room when the folder was opened,
+// and has now, it makes the folder writable.
+func (j *Journal) writable() error {
+	if j.o.ReadOnly {
+		return ErrReadOnly
+	}
+	if err := j.room(); err != nil || !j.cramped.Load() {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.cramped.Load() {
+		return nil
+	}
+	n, err := generations(j.dir)
+	if err != nil {
+		return err
+	}
+	j.generation = n
+	if j.log == nil {
+		if j.log, err = openLog(j.logDir(), j.end); err != nil {
+			return err
+		}
+	}
+	j.index = nil // in memory
+	if err := j.replace(ErrFull); err != nil {
+		return err
+	}
+	j.cramped.Store(false)
+	return nil
+}
+
+// spare are descriptors that are held back for when others have run out.
+type spare []io.Closer
+
+const spares = 24
+
+func (s *spare) hold() {
+	for len(*s) < spares {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return
+		}
+		*s = append(*s, f)
+	}
+}
+
+func (s *spare) free() {
+	for _, f := range *s {
+		_ = f.Close() // of nothing that was written
+	}
+	*s = nil
+}
+
+// syncFolder makes the names of a folder's files survive too.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if runtime.GOOS == "windows" {
+		err = nil // folders cannot be synced there
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,224 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// segment is a file of the journal, in its folder or, compressed, in the archive.
+type segment struct {
+	path  string
+	seq   uint64 // counts segments, from 0 on
+	first uint64 // the position that its first record has, or will have
+}
+
+const (
+	segmentExt = ".wal"
+	packedExt  = ".wal.zst"
+)
+
+// segments lists those of the archive and of the journal, which must follow each other. Where one is
+// in both, the archive's was not finished.
+func segments(dir string) (all []segment, err error) {
+	for _, in := range []struct{ dir, ext string }{{journalDir, segmentExt}, {archiveDir, packedExt}} {
+		entries, err := os.ReadDir(filepath.Join(dir, in.dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), in.ext)
+			if !ok {
+				continue
+			}
+			s := segment{path: filepath.Join(dir, in.dir, e.Name())}
+			if _, err := fmt.Sscanf(name, "%016x-%016x", &s.seq, &s.first); err != nil || segmentName(s) != name {
+				return nil, damaged(s.path, 0, errors.New("its name is not that of a segment"))
+			}
+			if !slices.ContainsFunc(all, func(other segment) bool { return other.seq == s.seq }) {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int { return compare(a.seq, b.seq) })
+	for i, s := range all[min(1, len(all)):] {
+		if before := all[i]; s.seq != before.seq+1 || s.first < before.first {
+			return nil, damaged(filepath.Join(filepath.Dir(s.path), fmt.Sprintf("%016x-*%s", before.seq+1, segmentExt)), 0, errors.New("the segment is missing"))
+		}
+	}
+	return all, nil
+}
+
+func segmentName(s segment) string { return fmt.Sprintf("%016x-%016x", s.seq, s.first) }
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// DamageError says that a file that nothing can bring back is damaged.
+type DamageError struct {
+	File   string
+	Offset int64 // in bytes; of a compressed file, in what it holds
+	Err    error
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("the journal is damaged: %s at byte %d: %v: restore the folder from a backup, or save what is sound with usher doctor --salvage OUT", e.File, e.Offset, e.Err)
+}
+
+func (e *DamageError) Unwrap() error { return e.Err }
+
+func damaged(file string, offset int64, err error) error { return &DamageError{file, offset, err} }
+
+// tail is where a walk through the journal ended.
+type tail struct {
+	position uint64    // of the last record; 0: there is none
+	time     time.Time // of that
+	sum      Sum       // after it
+	last     segment
+	offset   int64 // behind it, in the last segment
+	torn     bool  // a record follows that was not written whole, and so not acknowledged
+}
+
+// walk reads the records of segments that follow each other, in order. It takes a record at their
+// end that was not written whole as none, and everything else that is not as it was written as
+// damage. The record is valid until the function returns; an error of that ends the walk.
+func walk(all []segment, each func(*record) error) (end tail, err error) {
+	chain := uint32(0)
+	for i, s := range all {
+		raw, err := s.load()
+		if err != nil {
+			return end, damaged(s.path, 0, err)
+		}
+		end.last, end.offset = s, 0
+		d := wal.NewDecoder(&image{Reader: bytes.NewReader(raw), name: filepath.Base(s.path), size: int64(len(raw))})
+		for first := true; ; first = false {
+			end.offset = d.LastOffset()
+			var rec walpb.Record
+			err := d.Decode(&rec)
+			if err != nil || first && rec.GetType() != wal.CrcType {
+				if err == nil {
+					err = errors.New("it does not begin as a segment does")
+				}
+				if err := s.ended(raw, end.offset, end.position, err, i == len(all)-1, &end.torn); err != nil {
+					return end, err
+				}
+				break
+			}
+			switch rec.GetType() {
+			case wal.CrcType:
+				if !first || i > 0 && rec.GetCrc() != chain {
+					return end, damaged(s.path, end.offset, errors.New("it does not continue the segment before it"))
+				}
+				d.UpdateCRC(rec.GetCrc())
+			case wal.EntryType:
+				r, err := decodeEntry(rec.Data)
+				switch {
+				case err == nil && end.position > 0 && r.position != end.position+1:
+					err = fmt.Errorf("record %d follows record %d", r.position, end.position)
+				case err == nil && end.position == 0 && r.position != max(s.first, 1):
+					err = fmt.Errorf("it begins with record %d in place of %d", r.position, s.first)
+				}
+				if err != nil {
+					return end, damaged(s.path, end.offset, err)
+				}
+				end.position, end.time, end.sum = r.position, r.time, r.sum
+				if err := each(&r); err != nil {
+					return end, err
+				}
+			}
+		}
+		chain = d.LastCRC()
+	}
+	return end, nil
+}
+
+// ended says whether a segment may end at an offset: at its end, where nothing but zeros follows,
+// and, the last one, with a record that was not written whole.
+func (s segment) ended(raw []byte, offset int64, position uint64, why error, last bool, torn *bool) error {
+	rest := raw[min(offset, int64(len(raw))):]
+	clean := len(bytes.TrimRight(rest, "\x00")) == 0
+	switch {
+	case errors.Is(why, io.EOF) && clean && (last || len(rest) == 0):
+		return nil
+	case !last, !errors.Is(why, io.EOF) && !errors.Is(why, io.ErrUnexpectedEOF), recordIn(rest, position):
+		if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) {
+			why = errors.New("a record is missing or cut")
+		}
+		return damaged(s.path, offset, why)
+	}
+	*torn = !clean
+	return nil
+}
+
+// recordIn reports whether a record above a position stands anywhere in bytes of a segment.
+func recordIn(raw []byte, above uint64) bool {
+	for ; len(raw) >= 8; raw = raw[8:] { // records begin at multiples of 8
+		size := int(uint32(raw[0]) | uint32(raw[1])<<8 | uint32(raw[2])<<16 | uint32(raw[3])<<24)
+		if size == 0 || size > len(raw)-8 {
+			continue
+		}
+		var rec walpb.Record
+		if proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
+			continue
+		}
+		if r, err := decodeEntry(rec.Data); err == nil && r.position > above {
+			return true
+		}
+	}
+	return false
+}
+
+func decodeEntry(data []byte) (r record, err error) {
+	var e raftpb.Entry
+	if err := proto.Unmarshal(data, &e); err != nil {
+		return r, errNoRecord
+	}
+	if r, err = readRecord(e.Data); err == nil && e.GetIndex() != r.position {
+		err = errNoRecord
+	}
+	return r, err
+}
+
+// load reads a segment whole: some 16 MB.
+func (s segment) load() ([]byte, error) {
+	raw, err := os.ReadFile(s.path)
+	if err != nil || !strings.HasSuffix(s.path, packedExt) {
+		return raw, err
+	}
+	return unpack(raw)
+}
+
+// image is a segment in memory, as the log's decoder takes it.
+type image struct {
+	*bytes.Reader
+	name string
+	size int64
+}
+
+func (i *image) FileInfo() (fs.FileInfo, error) { return i, nil }
+
+func (i *image) Name() string       { return i.name }
+func (i *image) Size() int64        { return i.size }
+func (i *image) Mode() fs.FileMode  { return 0o600 }
+func (i *image) ModTime() time.Time { return time.Time{} }
+func (i *image) IsDir() bool        { return false }
+func (i *image) Sys() any           { return nil }

@@ -1,0 +1,208 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"usher/venue/store"
+)
+
+// snapshot is a file with all rows at one position, below its size in uncompressed bytes. As a
+// Zstandard stream it holds: the head of a record without ops (form, position, time, sum), and each
+// row as a byte 1, length of the key, key, revision, length of the value, value; a byte 0 ends it.
+type snapshot struct {
+	path     string
+	position uint64
+}
+
+const snapshotExt = ".snap.zst"
+
+// snapshots lists the snapshots of a folder, the oldest first.
+func snapshots(dir string) (all []snapshot, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, snapshotsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		s := snapshot{path: filepath.Join(dir, snapshotsDir, e.Name())}
+		name, ok := strings.CutSuffix(e.Name(), snapshotExt)
+		if !ok {
+			continue
+		}
+		if _, err := fmt.Sscanf(name, "%016x", &s.position); err == nil && fmt.Sprintf("%016x", s.position) == name {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b snapshot) int { return compare(a.position, b.position) })
+	return all, nil
+}
+
+// write writes the rows of a view to a file that appears whole.
+func (s snapshot) write(at moment, v store.View) (size int64, err error) {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return 0, err
+	}
+	return size, replaceFile(s.path, func(f io.Writer) error {
+		z, err := zstd.NewWriter(f, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		r := record{position: at.position, time: at.time, sum: at.sum}
+		b := r.append(nil)
+		for row, err := range all(v) {
+			if err != nil {
+				return errors.Join(err, z.Close())
+			}
+			b = append(b, 1)
+			b = binary.AppendUvarint(b, uint64(len(row.Key)))
+			b = append(b, row.Key...)
+			b = binary.AppendUvarint(b, row.Rev)
+			b = binary.AppendUvarint(b, uint64(len(row.Value)))
+			b = append(b, row.Value...)
+			if len(b) > 64<<10 {
+				if _, err := z.Write(b); err != nil {
+					return errors.Join(err, z.Close())
+				}
+				size += int64(len(b))
+				b = b[:0]
+			}
+		}
+		_, err = z.Write(append(b, 0))
+		size += int64(len(b))
+		return errors.Join(err, z.Close())
+	})
+}
+
+// rows goes through the rows of a snapshot, and ends with an error where they are not what was
+// written.
+func (s snapshot) rows() iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		if err := s.each(func(row store.Row) bool { return yield(row, nil) }); err != nil {
+			yield(store.Row{}, fmt.Errorf("snapshot %s: %w", s.path, err))
+		}
+	}
+}
+
+// each is rows with a function that ends it by false. An error of a snapshot that was read to its
+// end says that it is damaged.
+func (s snapshot) each(row func(store.Row) bool) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	r := bufio.NewReaderSize(z, 64<<10)
+	head, err := readHead(r, s.position)
+	if err != nil {
+		return err
+	}
+	var sum Sum
+	for {
+		switch more, err := r.ReadByte(); {
+		case err != nil:
+			return err
+		case more == 0:
+			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+				return errors.New("it goes on behind its end")
+			}
+			if sum != head.sum {
+				return fmt.Errorf("it has %d rows that are not the %d it was made of", sum.Rows, head.sum.Rows)
+			}
+			return nil
+		}
+		next, err := readRow(r)
+		if err != nil {
+			return err
+		}
+		sum.Add(next)
+		if !row(next) {
+			return nil
+		}
+	}
+}
+
+func readHead(r io.Reader, position uint64) (head record, err error) {
+	b := make([]byte, headSize+4)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return head, err
+	}
+	if head, err = readRecord(b); err == nil && head.position != position {
+		err = fmt.Errorf("it is of record %d", head.position)
+	}
+	return head, err
+}
+
+func readRow(r *bufio.Reader) (row store.Row, err error) {
+	key, err := readPart(r, store.MaxKeyBytes)
+	if err != nil {
+		return row, err
+	}
+	row.Key = string(key)
+	if row.Rev, err = binary.ReadUvarint(r); err != nil {
+		return row, err
+	}
+	row.Value, err = readPart(r, store.MaxApplyBytes)
+	return row, err
+}
+
+func readPart(r *bufio.Reader, most uint64) ([]byte, error) {
+	n, err := binary.ReadUvarint(r)
+	if err == nil && n > most {
+		err = fmt.Errorf("a part of %d bytes", n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return b, err
+}
+
+// takenAt reads of which moment a snapshot is.
+func (s snapshot) takenAt() (time.Time, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer z.Close()
+	head, err := readHead(z, s.position)
+	return head.time, err
+}
+
+// under is a view that ends with a context.
+func under(ctx context.Context, v store.View) store.View { return cancelable{v, ctx} }
+
+type cancelable struct {
+	store.View
+	ctx context.Context
+}
+
+func (c cancelable) Page(w store.Walk) ([]store.Row, string, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	return c.View.Page(w)
+}
