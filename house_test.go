@@ -37,6 +37,7 @@ var rooms = []struct {
 var only = map[string]string{
 	"github.com/ucan-wg/go-ucan":           "usher/ucan",
 	"github.com/dgraph-io/badger":          "usher/venue/store/badger",
+	"go.etcd.io":                           "usher/venue/store/journal",
 	"github.com/sashabaranov/go-openai":    "usher/runtime/openai",
 	"github.com/anthropics":                "usher/runtime/anthropic",
 	"github.com/ipld":                      "usher/ucan",

@@ -10,9 +10,9 @@
 package badger
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -31,6 +31,9 @@ type Index struct {
 
 	flushed uint64
 	suspect bool
+
+	stop      context.CancelFunc
+	collected chan struct{}
 }
 
 // Options of an index; nil is valid.
@@ -62,6 +65,9 @@ func Open(dir string, o *Options) (i *Index, err error) {
 	i.reads = reads{written: i.db.MaxVersion(), open: make(map[uint64]int)}
 	i.db.SetDiscardTs(i.reads.written)
 	i.watch.begin(i.db)
+	ctx, stop := context.WithCancel(context.Background())
+	i.stop, i.collected = stop, make(chan struct{})
+	go i.collect(ctx)
 	return i, nil
 }
 
@@ -77,15 +83,16 @@ func (i *Index) Flushed() uint64 { return i.flushed }
 // that was killed, or the list was cut.
 func (i *Index) IsSuspect() bool { return i.suspect }
 
-// Close writes what is in memory to tables, and notes which there are.
+// Close writes what is in memory to tables, and notes which files there are.
 func (i *Index) Close() (err error) {
 	defer contain(&err)
+	i.stop()
+	<-i.collected
 	i.watch.end()
-	version := i.reads.last()
 	if err := i.db.Close(); err != nil {
 		return fmt.Errorf("close index %s: %w", i.dir, err)
 	}
-	return note(i.dir, version)
+	return note(i.dir)
 }
 
 func (i *Index) Get(key string) ([]byte, uint64, error) {
@@ -149,5 +156,3 @@ func faulty() func() {
 	before := debug.SetPanicOnFault(true)
 	return func() { debug.SetPanicOnFault(before) }
 }
-
-var _ io.Closer = (*Index)(nil)

@@ -22,13 +22,9 @@ type findings struct {
 	strays  bool   // there are tables that the list does not name
 }
 
-// noteFile lists the tables of a folder that was closed. It is gone while the folder is open.
+// noteFile lists the files with rows of a folder that was closed, with their sizes in bytes. It is
+// gone while the folder is open.
 const noteFile = "closed.json"
-
-type closed struct {
-	Version uint64           `json:"version"`
-	Tables  map[string]int64 `json:"tables"` // bytes by name
-}
 
 // inspect looks at each file of a folder, and reads each table through, as Badger ends the process
 // at some that are damaged, opens without others, and as a new index where its list is gone. Of what
@@ -40,8 +36,8 @@ func inspect(dir string) (found findings, err error) {
 	if err != nil {
 		return found, err
 	}
-	sizes := make(map[string]int64) // of tables
-	fresh := true
+	sizes := make(map[string]int64) // of files with rows
+	fresh, tables := true, 0
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
@@ -49,7 +45,7 @@ func inspect(dir string) (found findings, err error) {
 		}
 		switch ext := filepath.Ext(e.Name()); {
 		case ext == ".sst":
-			sizes[e.Name()] = info.Size()
+			tables++
 		case (ext == ".mem" || ext == ".vlog") && info.Size() == 0: // made, and not yet given a size
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return found, err
@@ -57,6 +53,9 @@ func inspect(dir string) (found findings, err error) {
 			continue
 		}
 		fresh = false
+		if holdsRows(e.Name()) {
+			sizes[e.Name()] = info.Size()
+		}
 	}
 	if fresh {
 		return found, nil
@@ -79,7 +78,7 @@ func inspect(dir string) (found findings, err error) {
 		}
 		found.version = max(found.version, version)
 	}
-	found.strays = len(sizes) > len(listed.Tables)
+	found.strays = tables > len(listed.Tables)
 	return found, nil
 }
 
@@ -101,22 +100,27 @@ func list(dir string) (m badger.Manifest, err error) {
 	return m, err
 }
 
-// compare holds the tables against the note of whoever closed the folder last, and removes it.
+func holdsRows(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".sst" || ext == ".vlog"
+}
+
+// compare holds the files against the note of whoever closed the folder last, and removes it.
 func compare(dir string, sizes map[string]int64) error {
 	path := filepath.Join(dir, noteFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var was closed
+	var was map[string]int64
 	if err == nil {
 		err = json.Unmarshal(raw, &was)
 	}
 	if err != nil {
 		return fmt.Errorf("the list of files in %s is damaged: %w", noteFile, err)
 	}
-	if !maps.Equal(was.Tables, sizes) {
-		return fmt.Errorf("the tables are not those that were there when the index was closed: %s", differing(was.Tables, sizes))
+	if !maps.Equal(was, sizes) {
+		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, sizes))
 	}
 	return os.Remove(path)
 }
@@ -131,22 +135,23 @@ func differing(was, is map[string]int64) string {
 	return "none"
 }
 
-// note lists the tables of a folder that was closed.
-func note(dir string, version uint64) error {
-	listed, err := list(dir)
+// note lists the files of a folder that was closed.
+func note(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	c := closed{Version: version, Tables: make(map[string]int64)}
-	for id := range listed.Tables {
-		path := table.NewFilename(id, dir)
-		info, err := os.Stat(path)
+	sizes := make(map[string]int64)
+	for _, e := range entries {
+		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		c.Tables[filepath.Base(path)] = info.Size()
+		if holdsRows(e.Name()) {
+			sizes[e.Name()] = info.Size()
+		}
 	}
-	raw, err := json.Marshal(c)
+	raw, err := json.Marshal(sizes)
 	if err != nil {
 		return err
 	}

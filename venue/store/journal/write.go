@@ -33,6 +33,7 @@ func (e engine) write(group []*pending) {
 			err = e.record()
 		}
 	}
+	e.writer.forget()
 	if err == nil {
 		return
 	}
@@ -49,7 +50,6 @@ func (e engine) check(i Index, group []*pending) error {
 	if w.rows == nil {
 		w.rows = make(map[string]store.Row)
 	}
-	clear(w.rows)
 	w.ops = w.ops[:0]
 	for _, p := range group {
 		p.moved = ""
@@ -109,8 +109,15 @@ func (e engine) record() error {
 		e.doubtful(err)
 	}
 	e.scrub.follow(w.changes)
-	if cap(w.data) > 2<<20 {
+	return nil
+}
+
+// forget lets go of what a group had.
+func (w *writer) forget() {
+	clear(w.rows)
+	clear(w.ops)
+	clear(w.changes)
+	if cap(w.data) > 64<<10 {
 		w.data = nil
 	}
-	return nil
 }
