@@ -127,6 +127,9 @@ func (r *Record) end(output json.RawMessage, failure error) {
 }
 
 func statusOf(failure error) string {
+	if unknown, ok := errors.AsType[*tools.UnknownError](failure); ok { // a run that was stopped, was, whatever it did
+		failure = unknown.Err
+	}
 	switch fault.Of(failure) {
 	case fault.Denied:
 		return Rejected
