@@ -60,12 +60,12 @@ func (s *Session) Mend() func(ctx context.Context, now time.Time) error {
 	s.turn <- struct{}{}
 	return func(ctx context.Context, now time.Time) error {
 		defer func() { <-s.turn }()
-		return s.interrupt(ctx, now)
+		return s.Interrupt(ctx, now)
 	}
 }
 
-// interrupt ends the turn that runs in the log.
-func (s *Session) interrupt(ctx context.Context, now time.Time) error {
+// Interrupt ends the turn that runs in the log, whoever drives it and does not stop.
+func (s *Session) Interrupt(ctx context.Context, now time.Time) error {
 	open := s.unanswered()
 	return s.close(ctx, now, open, TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)})
 }

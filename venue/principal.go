@@ -133,6 +133,11 @@ func (p *Principal) Invoke(ctx context.Context, operation string, input any) (js
 	if err != nil {
 		return nil, err
 	}
+	ctx, end, err := p.runs.Call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	res, err := p.gate.Invoke(ctx, p.auth, inv)
 	return res.Output, err
 }

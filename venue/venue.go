@@ -222,8 +222,9 @@ func (v *Venue) sweep() {
 	}
 }
 
-// Close stops the runs, waits for them and for the work in the background, and
-// closes the store.
+// Close lets nothing more begin, stops what runs, waits until its end is written and
+// for the work in the background, and closes the store. What does not stop within
+// [runs.DefaultGrace] is left behind, with an unknown outcome.
 func (v *Venue) Close() (err error) {
 	v.ended.Do(func() { err = v.close() })
 	return err

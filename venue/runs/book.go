@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"usher/venue/store"
 )
 
-// Options says what a book works with. Every field but the last two is needed.
+// Options says what a book works with. Every field but the last three is needed.
 type Options struct {
 	Store    *store.Space   // of the whole venue
 	Ledger   *ledger.Ledger // that the gate's decisions go to
@@ -30,6 +31,7 @@ type Options struct {
 
 	AtOnce  int           // background runs of a principal that execute at once, of which one agent takes a quarter; 0 is 64
 	MaxTime time.Duration // of a background run; 0 is 1 h
+	Grace   time.Duration // that Close waits; 0 is [DefaultGrace]
 }
 
 // spending stores what was spent with the log entry that it belongs to.
@@ -44,9 +46,9 @@ type spending interface {
 type Book struct {
 	opts     Options
 	sessions Sessions
-	work     sync.WaitGroup
 
 	mu     sync.Mutex
+	work   work
 	live   map[string]*Run // by id
 	busy   map[place]int   // background runs that execute now
 	closed bool
@@ -83,7 +85,9 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 	if opts.MaxTime == 0 {
 		opts.MaxTime = time.Hour
 	}
+	opts.Grace = cmp.Or(opts.Grace, DefaultGrace)
 	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
+	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
 	b.sessions.init(b)
 	const marks = prefix + "open/"
 	for mark, err := range store.Keys(ctx, opts.Store, marks, "") {
@@ -154,17 +158,6 @@ func (b *Book) steps(ctx context.Context, of string) (steps []runtime.Step, err 
 	return steps, nil
 }
 
-// Close stops all runs and waits for them.
-func (b *Book) Close() {
-	b.mu.Lock()
-	b.closed = true
-	for _, r := range b.live {
-		r.cancel(ErrInterrupted)
-	}
-	b.mu.Unlock()
-	b.work.Wait()
-}
-
 // admit takes the run in, if there is room for it.
 func (b *Book) admit(r *Run) error {
 	b.mu.Lock()
@@ -188,7 +181,6 @@ func (b *Book) admit(r *Run) error {
 		b.busy[p]++
 	}
 	b.live[r.rec.ID] = r
-	b.work.Add(1)
 	return nil
 }
 
@@ -201,7 +193,7 @@ func (b *Book) leave(r *Run) {
 		}
 	}
 	delete(b.live, r.rec.ID)
-	b.work.Done()
+	b.settle()
 }
 
 // Live returns the owner's run of the id while it executes, or nil.

@@ -325,8 +325,10 @@ func (l *sessionLog) settle(err error, written func(bool)) error {
 }
 
 // flush writes what waits, with the outcomes of the calls whose results are
-// among it. The caller holds mu.
+// among it: also when the run is stopped meanwhile, since of half a write nobody could
+// tell what the log has. The caller holds mu.
 func (l *sessionLog) flush(ctx context.Context) error {
+	whole := context.Background()
 	if l.failed != nil {
 		return l.failed
 	}
@@ -338,13 +340,13 @@ func (l *sessionLog) flush(ctx context.Context) error {
 		return nil
 	}
 	if len(l.outcomes) == 0 {
-		moved, err := l.book.opts.Store.Apply(ctx, b.Expect, b.Put, b.Del)
+		moved, err := l.book.opts.Store.Apply(whole, b.Expect, b.Put, b.Del)
 		return l.settle(told(moved, err), written)
 	}
 	for _, o := range l.outcomes {
-		failed := l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b)
+		failed := l.book.opts.Ledger.Finished(whole, o.seq, o.failure, b)
 		if failed != nil && len(b.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
-			_ = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, ledger.Batch{})
+			_ = l.book.opts.Ledger.Finished(whole, o.seq, o.failure, ledger.Batch{})
 		}
 		err, b = errors.Join(err, failed), ledger.Batch{}
 	}
@@ -374,16 +376,18 @@ func (l *sessionLog) waits() bool { return len(l.waiting) > 0 || len(l.outcomes)
 
 // Decided writes a decision of the gate; of a call that a turn makes itself
 // together with the events that led to it.
-func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
+func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) { return b.decide(ctx, &e) }
+
+func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	r := From(ctx)
 	if r == nil || r.session == nil || e.Inner {
-		return b.opts.Ledger.Decided(ctx, e, ledger.Batch{})
+		return b.opts.Ledger.Decided(ctx, *e, ledger.Batch{})
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != r {
-		return b.opts.Ledger.Decided(ctx, e, ledger.Batch{})
+		return b.opts.Ledger.Decided(ctx, *e, ledger.Batch{})
 	}
 	if l.failed != nil {
 		return 0, l.failed
@@ -397,7 +401,7 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	seq, err := b.opts.Ledger.Decided(ctx, e, batch)
+	seq, err := b.opts.Ledger.Decided(context.Background(), *e, batch) // as flush
 	if err := l.settle(err, written); err != nil {
 		return 0, err
 	}
@@ -407,9 +411,9 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) {
 	return seq, nil
 }
 
-// Finished writes the outcome of a call; of one that a turn makes itself it
+// finished writes the outcome of a call; of one that a turn makes itself it
 // waits for the result in the log, and is written with it.
-func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
+func (b *Book) finished(ctx context.Context, seq uint64, failure error) error {
 	r := From(ctx)
 	if r == nil || r.session == nil {
 		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})

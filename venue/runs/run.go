@@ -45,6 +45,7 @@ type Run struct {
 	key, mark string          // where it is stored, and marked as open
 	output    json.RawMessage // of a run that is complete, whole
 	err       error           // how it ended
+	over      bool            // it has ended, or nobody waits for it any more
 	seq       uint64          // of its own log
 	entries   []runtime.Entry
 	listeners []*listener
@@ -192,7 +193,13 @@ func (r *Run) safely(ctx context.Context, work Work) (output json.RawMessage, er
 
 // finish stores how the run ended and lets everybody know.
 func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error) error {
+	defer r.book.leave(r)
 	r.mu.Lock()
+	if r.over { // Close did not wait
+		r.mu.Unlock()
+		return r.err
+	}
+	r.over = true
 	stored := r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
 	if !stored {
 		r.rec.end(output, failure)
@@ -207,7 +214,6 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 			r.book.opts.Logger.ErrorContext(ctx, "run not stored", "run", r.rec.ID, "error", err)
 		}
 	}
-	r.book.leave(r)
 	close(r.done)
 	return err
 }

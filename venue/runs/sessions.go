@@ -100,6 +100,9 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 	if open := s.use(key); open != nil {
 		return open, func() { s.release(key, open) }, nil
 	}
+	if err := s.book.open(); err != nil {
+		return nil, nil, err
+	}
 	head, err := s.head(ctx, key, id)
 	if err != nil {
 		return nil, nil, err
