@@ -202,7 +202,7 @@ type entryJSON struct {
 
 // MarshalJSON writes {"seq","time","run","agent","parent","type","event"}.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	w := value.NewWriter(384)
+	w := value.NewWriter()
 	w.Int("seq", int64(e.Seq))
 	w.Time("time", e.Time)
 	w.Some("run", e.Run)

@@ -57,9 +57,9 @@ type Session struct {
 	summed   bool // the first message is a summary
 
 	begun struct { // room for a short conversation
-		messages [8]Message
-		origin   [8]uint64
-		weights  [8]int
+		messages [4]Message
+		origin   [4]uint64
+		weights  [4]int
 	}
 }
 

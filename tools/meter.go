@@ -50,13 +50,13 @@ func (a *Amounts) of(k Kind) int64 {
 	return [kinds]int64{a.Calls, a.Bytes, a.Steps, a.Patterns, a.Runs}[k]
 }
 
-// JSON is what encoding/json makes of it: each turn stores one.
-func (a *Amounts) JSON() []byte {
-	w := value.NewWriter(96)
+// Write writes the amounts as a member: each turn stores them a few times.
+func (a *Amounts) Write(w *value.Writer, name string) {
+	w.Begin(name)
 	for k := range kinds {
 		w.Count(kindsOf[k].key, a.of(k))
 	}
-	return w.Object()
+	w.End()
 }
 
 // LimitError says which limit a call tree has reached.

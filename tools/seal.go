@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -41,23 +42,41 @@ func (a Authority) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
-	trail, err := json.Marshal(&a.trail)
-	if err != nil {
+	w := value.NewWriter()
+	at := w.Begin("authority")
+	w.Raw("lineage", lineage)
+	if err := a.trail.write(&w, "trail"); err != nil {
 		return nil, fmt.Errorf("store authority: %w", err)
 	}
-	in := value.NewWriter(len(lineage) + len(trail) + 128)
-	in.Raw("lineage", lineage)
-	in.Raw("trail", trail)
 	if a.meter != nil {
 		spent := a.meter.Spent()
-		in.Raw("spent", spent.JSON())
+		spent.Write(&w, "spent")
 	}
-	raw := in.Object()
-	out := value.NewWriter(len(raw) + 80)
-	out.Raw("authority", raw)
-	seal := base64.StdEncoding.AppendEncode(append(make([]byte, 0, 48), '"'), a.mint.seal(raw))
-	out.Raw("seal", append(seal, '"'))
-	return out.Object(), nil
+	w.End()
+	seal := base64.StdEncoding.AppendEncode(append(make([]byte, 0, 48), '"'), a.mint.seal(w.Since(at)))
+	w.Raw("seal", append(seal, '"'))
+	return w.Object(), nil
+}
+
+// write writes the trail as a member: as encoding/json does, which may have to pass
+// it on, and would break the seal of what it wrote in another way.
+func (t *trail) write(w *value.Writer, name string) error {
+	at := w.Begin(name)
+	w.Some("run", t.Run)
+	w.Some("parent", t.Parent)
+	w.Some("session", t.Session)
+	w.Count("depth", int64(t.Depth))
+	w.Mark("inner", t.Inner)
+	w.Texts("turns", t.Turns)
+	w.End()
+	if !bytes.ContainsAny(w.Since(at), "<>&") {
+		return nil
+	}
+	raw, err := json.Marshal(t)
+	if err == nil {
+		w.Instead(at, raw)
+	}
+	return err
 }
 
 // encoded is the lineage as JSON, made once.

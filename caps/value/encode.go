@@ -47,6 +47,14 @@ func Append(dst []byte, v any) []byte {
 	panic(fmt.Sprintf("value: %T is no JSON value", v)) // a fault of the caller
 }
 
+// plain says of each byte whether it stands in a text in quotes as it is.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
+
 // AppendString writes a text to dst as encoding/json does without the escapes
 // that only HTML needs.
 func AppendString(dst []byte, s string) []byte {
@@ -55,7 +63,7 @@ func AppendString(dst []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		if plain[c] {
 			i++
 			continue
 		}

@@ -1,16 +1,31 @@
 package value
 
 import (
+	"bytes"
 	"strconv"
+	"sync"
 	"time"
 )
 
 // Writer writes a JSON object member by member, as encoding/json does without
-// the escapes that only HTML needs. The zero value is ready.
-type Writer struct{ b []byte }
+// the escapes that only HTML needs. [NewWriter] makes one.
+type Writer struct {
+	b    []byte
+	room *[]byte // that b began in
+}
 
-// NewWriter returns a writer with room for an object of so many bytes.
-func NewWriter(room int) Writer { return Writer{make([]byte, 0, room)} }
+// rooms are for writers to write in, so that an object takes no more memory than it
+// is long.
+var rooms = sync.Pool{New: func() any {
+	b := make([]byte, 0, 1<<10)
+	return &b
+}}
+
+// NewWriter returns a writer, which writes one object.
+func NewWriter() Writer {
+	room := rooms.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	return Writer{(*room)[:0], room}
+}
 
 func (w *Writer) name(name string) {
 	switch n := len(w.b); {
@@ -55,11 +70,35 @@ func (w *Writer) Mark(name string, set bool) {
 	}
 }
 
+// Texts writes a member that is a list of texts, unless that is empty.
+func (w *Writer) Texts(name string, texts []string) {
+	for i, text := range texts {
+		if i == 0 {
+			w.name(name)
+			w.b = append(w.b, '[')
+		} else {
+			w.b = append(w.b, ',')
+		}
+		w.b = AppendString(w.b, text)
+	}
+	if len(texts) > 0 {
+		w.b = append(w.b, ']')
+	}
+}
+
 // Begin begins a member that is an object; what follows, until End, are its members.
-func (w *Writer) Begin(name string) {
+// It returns where in the text the object begins, for [Writer.Since].
+func (w *Writer) Begin(name string) (at int) {
 	w.name(name)
 	w.b = append(w.b, '{')
+	return len(w.b) - 1
 }
+
+// Since is the text from a place on, as long as nothing more is written.
+func (w *Writer) Since(at int) []byte { return w.b[at:] }
+
+// Instead puts JSON in the place of the text from a place on.
+func (w *Writer) Instead(at int, raw []byte) { w.b = append(w.b[:at], raw...) }
 
 // End ends what Begin began.
 func (w *Writer) End() { w.b = append(w.b, '}') }
@@ -101,10 +140,17 @@ func (w *Writer) Any(name string, v any) (err error) {
 	return err
 }
 
-// Object returns the object.
+// Object returns the object. The writer writes nothing more.
 func (w *Writer) Object() []byte {
 	if len(w.b) == 0 {
-		return []byte("{}")
+		w.b = append(w.b, '{')
 	}
-	return append(w.b, '}')
+	w.b = append(w.b, '}')
+	object := bytes.Clone(w.b)
+	if cap(w.b) <= maxKept {
+		*w.room = w.b
+		rooms.Put(w.room)
+	}
+	*w = Writer{}
+	return object
 }

@@ -85,23 +85,28 @@ func (j *judge) spend(checks int) bool {
 	return j.err == nil
 }
 
+// unsaid is a misfit that nobody hears of. It is never changed.
+var unsaid = misfits{{}}
+
 // maxTold bounds the misfits that are put into words.
 const maxTold = 1000
 
 func (j *judge) misfit(format string, args ...any) misfits {
 	if j.told++; j.quiet > 0 || j.told > maxTold {
-		return misfits{{}}
+		return unsaid
 	}
 	return misfits{{at: slices.Clone(j.at), problem: fmt.Sprintf(format, args...)}}
 }
 
 func (j *judge) mistyped(want []string, v any) misfits {
+	if j.quiet > 0 {
+		return j.misfit("")
+	}
 	found := j.misfit("expected %s, got %s", strings.Join(want, " or "), value.Kind(v))
 	if _, number := v.(json.Number); number && len(want) == 1 && want[0] == "integer" {
 		found = j.misfit("expected integer, got a number with a fraction")
 	}
-	found[0].types = want
-	return found
+	return misfits{{at: found[0].at, problem: found[0].problem, types: want}}
 }
 
 // settled reports whether nothing more can change that the value does not fit,
@@ -150,7 +155,7 @@ func (j *judge) apply(p *part, v any, chain int, e evaluated) (found misfits) {
 // these alone decide, else by the one that comes closest.
 func (j *judge) none(subs []*part, v any, chain int) misfits {
 	if j.quiet > 0 || j.err != nil {
-		return misfits{{}}
+		return unsaid
 	}
 	var types []string
 	var closest misfits

@@ -19,7 +19,7 @@ type Amount struct {
 
 // MarshalJSON writes the amount: each turn stores a few.
 func (a Amount) MarshalJSON() ([]byte, error) {
-	w := value.NewWriter(64)
+	w := value.NewWriter()
 	w.Int("calls", a.Calls)
 	w.Int("tokens", a.Tokens)
 	var room [32]byte

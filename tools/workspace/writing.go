@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,6 +85,9 @@ func (s *space) copy(ctx context.Context, call tools.Call, in copyIn) (copyOut, 
 // Unwrapped is the value that covia:write stores: an object or array is taken out of a string, as
 // models often send one in quotes, and stored that way nothing in it could be addressed.
 func Unwrapped(value json.RawMessage) json.RawMessage {
+	if opens := bytes.TrimLeft(value, "\" \t\r\n"); len(opens) > 0 && (opens[0] >= 'a' && opens[0] <= 'z' || opens[0] >= 'A' && opens[0] <= 'Z') {
+		return value // as most texts begin
+	}
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return value

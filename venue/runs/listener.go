@@ -30,7 +30,9 @@ type listener struct {
 	notes int // in the queue
 }
 
-func newListener() *listener { return &listener{ready: make(chan struct{}, 1)} }
+func newListener() *listener {
+	return &listener{ready: make(chan struct{}, 1), queue: make([]runtime.Entry, 0, 8)} // a turn with one call has as many
+}
 
 // put lets the listener have an event. It never waits.
 func (l *listener) put(e runtime.Entry) {

@@ -40,9 +40,22 @@ type sessionLog struct {
 	direct   []uint64  // decisions on direct calls that have no outcome yet
 	outcomes []outcome // of direct calls: written with their results
 	failed   error     // why a batch could not be written: the log takes nothing more
+}
 
-	expect map[string]uint64 // of the batch that is written
+// draft is what a batch is laid out in, used again by the next one of any session.
+type draft struct {
+	expect map[string]uint64
 	put    map[string][]byte
+}
+
+var drafts = sync.Pool{New: func() any {
+	return &draft{make(map[string]uint64), make(map[string][]byte)}
+}}
+
+func (d *draft) reuse() {
+	clear(d.expect)
+	clear(d.put)
+	drafts.Put(d)
 }
 
 // outcome is how a call ended that was decided on in the row seq of the ledger.
@@ -61,7 +74,7 @@ func newLog(b *Book, of tools.Life, id, key string, head Head) *sessionLog {
 	head.ID = id
 	return &sessionLog{
 		book: b, of: of, id: id, marked: head.Waiting > 0, headKey: key, below: []byte(entryPrefix(of, id)), head: head,
-		expect: make(map[string]uint64), put: make(map[string][]byte), sizes: make([]int, 0, 16), waiting: make([]logged, 0, 4),
+		sizes: make([]int, 0, 16), waiting: make([]logged, 0, 4),
 	}
 }
 
@@ -254,10 +267,8 @@ func (r *Run) ended(end *runtime.TurnFinished) {
 }
 
 // batch lays out what waits. The caller holds mu.
-func (l *sessionLog) batch(ctx context.Context) (b ledger.Batch, written func(bool), err error) {
-	clear(l.expect)
-	clear(l.put)
-	b = ledger.Batch{Expect: l.expect, Put: l.put}
+func (l *sessionLog) batch(ctx context.Context, d *draft) (b ledger.Batch, written func(bool), err error) {
+	b = ledger.Batch{Expect: d.expect, Put: d.put}
 	written = func(bool) {}
 	if len(l.waiting) > 0 {
 		b.Expect[l.waiting[0].key] = 0 // nobody else writes the log
@@ -332,7 +343,9 @@ func (l *sessionLog) flush(ctx context.Context) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	b, written, err := l.batch(ctx)
+	d := drafts.Get().(*draft) //nolint:forcetypeassert // the pool has nothing else
+	defer d.reuse()
+	b, written, err := l.batch(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -397,7 +410,9 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 			return 0, err
 		}
 	}
-	batch, written, err := l.batch(ctx)
+	d := drafts.Get().(*draft) //nolint:forcetypeassert // the pool has nothing else
+	defer d.reuse()
+	batch, written, err := l.batch(ctx, d)
 	if err != nil {
 		return 0, err
 	}

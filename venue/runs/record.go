@@ -84,7 +84,7 @@ func (r Record) encode() ([]byte, error) {
 
 // turn encodes the record of a turn that did not fail, which each one stores twice.
 func (r *Record) turn() []byte {
-	w := value.NewWriter(len(r.Authority) + 512)
+	w := value.NewWriter()
 	w.Text("id", r.ID)
 	w.Text("kind", r.Kind)
 	w.Text("status", r.Status)
@@ -92,16 +92,13 @@ func (r *Record) turn() []byte {
 	w.Int("updated", r.Updated)
 	w.Some("agent", r.Agent)
 	w.Some("caller", r.Caller)
-	if len(r.Via) > 0 {
-		via, _ := json.Marshal(r.Via) // of texts
-		w.Raw("via", via)
-	}
+	w.Texts("via", r.Via)
 	w.Some("parent", r.Parent)
 	w.Some("session", r.Session)
 	w.Some("of", string(r.Of))
 	w.Int("from", int64(r.From))
 	if r.Spent != nil {
-		w.Raw("spent", r.Spent.JSON())
+		r.Spent.Write(&w, "spent")
 	}
 	if r.Authority != nil {
 		w.Raw("authority", r.Authority)

@@ -59,7 +59,7 @@ type Head struct {
 
 // MarshalJSON writes the head: each turn stores it twice.
 func (h Head) MarshalJSON() ([]byte, error) {
-	w := value.NewWriter(len(h.ID) + len(h.First) + 200)
+	w := value.NewWriter()
 	w.Text("sessionId", h.ID)
 	w.Time("began", h.Began)
 	w.Time("last", h.Last)
