@@ -23,9 +23,12 @@ func (i *Index) view() view {
 	return view{i.db.NewTransactionAt(version, false), &i.reads, version}
 }
 
+// End also ends a view whose iterator Badger has lost in a panic, and panics about.
 func (v view) End() {
+	defer v.reads.end(v.version)
+	var err error
+	defer contain(&err)
 	v.txn.Discard()
-	v.reads.end(v.version)
 }
 
 func (v view) Get(key string) (value []byte, rev uint64, err error) {

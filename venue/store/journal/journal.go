@@ -246,7 +246,7 @@ func (e engine) Close() error {
 	<-e.done
 	var errs []error
 	if e.log != nil {
-		errs = append(errs, e.log.close())
+		errs = append(errs, e.log.close(), e.note())
 	}
 	errs = append(errs, e.closeIndex())
 	e.spare.free()

@@ -95,8 +95,33 @@ func (j *Journal) create() (err error) {
 	return err
 }
 
+// parts are what a folder has on disk.
+type parts struct {
+	segments  []segment
+	snapshots []snapshot
+	ends      ends
+}
+
+// look lists the parts of a folder, and refuses one that lacks some.
+func look(dir string) (p parts, err error) {
+	if p.segments, err = segments(dir); err != nil {
+		return p, err
+	}
+	if p.snapshots, err = snapshots(dir); err != nil {
+		return p, err
+	}
+	if p.ends, err = noted(dir); err != nil {
+		return p, err
+	}
+	return p, complete(dir, p.segments, p.snapshots, p.ends)
+}
+
 // openOnDisk brings the index up to the journal.
 func (j *Journal) openOnDisk() (err error) {
+	p, err := look(j.dir)
+	if err != nil {
+		return err
+	}
 	var doubt error
 	if j.generation, err = generations(j.dir); err != nil {
 		return err
@@ -106,15 +131,11 @@ func (j *Journal) openOnDisk() (err error) {
 	} else if j.index, doubt = j.openIndex(); doubt != nil {
 		j.index = nil
 	}
-	all, err := segments(j.dir)
+	end, behind, err := j.catchUp(p.segments)
 	if err != nil {
 		return err
 	}
-	end, behind, err := j.catchUp(all)
-	if err != nil {
-		return err
-	}
-	if err := j.reaches(end); err != nil {
+	if err := j.reaches(p, end); err != nil {
 		return err
 	}
 	j.now = moment{end.position, end.time, end.sum}
@@ -168,41 +189,33 @@ func (j *Journal) logDir() string { return filepath.Join(j.dir, journalDir) }
 
 func nothing(*record) error { return nil }
 
-// reaches refuses a journal that ends before what the index, a snapshot or the record of its
-// segments knows of it.
-func (j *Journal) reaches(end tail) error {
-	known, what := uint64(0), ""
-	if j.index != nil {
+// reaches refuses a journal that ends before what the index, a snapshot or the note of whoever closed
+// it knows of it.
+func (j *Journal) reaches(p parts, end tail) error {
+	known, what := p.ends.Position, "the note in "+endsFile
+	if j.index != nil && j.index.Version() > known {
 		known, what = j.index.Version(), "the index"
 	}
-	kept, err := snapshots(j.dir)
-	if err != nil {
-		return err
-	}
-	if n := len(kept); n > 0 && kept[n-1].position > known {
-		known, what = kept[n-1].position, "the snapshot "+filepath.Base(kept[n-1].path)
+	if n := len(p.snapshots); n > 0 && p.snapshots[n-1].position > known {
+		known, what = p.snapshots[n-1].position, "the snapshot "+filepath.Base(p.snapshots[n-1].path)
 	}
 	if known <= end.position {
 		return nil
 	}
-	file := end.last.path
-	if file == "" {
-		file = j.logDir()
-	}
-	return damaged(file, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut", end.position, what, known))
+	return damaged(end.last.path, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut, or a segment after it is missing", end.position, what, known))
 }
 
 // openInMemory builds the rows in memory, and writes nothing.
 func (j *Journal) openInMemory() error {
-	all, err := segments(j.dir)
+	p, err := look(j.dir)
 	if err != nil {
 		return err
 	}
-	end, err := walk(all[max(0, len(all)-2):], nothing)
+	end, err := walk(p.segments[max(0, len(p.segments)-2):], nothing)
 	if err != nil {
 		return err
 	}
-	if err := j.reaches(end); err != nil {
+	if err := j.reaches(p, end); err != nil {
 		return err
 	}
 	j.now, j.end = moment{end.position, end.time, end.sum}, end

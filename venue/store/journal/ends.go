@@ -1,0 +1,88 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// endsFile notes, while nobody has the folder open for writing or since it was opened, how far the
+// journal reached and how large its segments were: what was cut off later is missed.
+const endsFile = "journal.json"
+
+type ends struct {
+	Position uint64           `json:"position"` // of the last record
+	Segments map[string]int64 `json:"segments"` // bytes of those that are full, by their names in the folder of the journal
+}
+
+// note writes down where the journal ends.
+func (j *Journal) note() error {
+	all, err := segments(j.dir)
+	if err != nil {
+		return err
+	}
+	is := ends{Position: j.now.position, Segments: make(map[string]int64)}
+	for _, s := range all[:max(0, len(all)-1)] {
+		info, err := os.Stat(s.path)
+		if err != nil {
+			return err
+		}
+		is.Segments[segmentName(s)] = info.Size()
+	}
+	return replaceFile(filepath.Join(j.dir, endsFile), func(f io.Writer) error { return json.NewEncoder(f).Encode(is) })
+}
+
+// noted reads what was written down; zero where nothing was.
+func noted(dir string) (was ends, err error) {
+	path := filepath.Join(dir, endsFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return was, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &was)
+	}
+	if err != nil {
+		err = fmt.Errorf("the note of where the journal ended, %s, is damaged: %w: remove it, and the journal is read as it is", path, err)
+	}
+	return was, err
+}
+
+// complete refuses segments that are not those that were noted, and ones that reach back to no
+// snapshot and not to the first record.
+func complete(dir string, all []segment, kept []snapshot, was ends) error {
+	back := uint64(0)
+	if len(kept) > 0 {
+		back = kept[0].position
+	}
+	folder := filepath.Join(dir, journalDir)
+	if len(all) == 0 {
+		return damaged(folder, 0, errors.New("all segments are missing"))
+	}
+	if all[0].first > back+1 {
+		return damaged(filepath.Join(folder, fmt.Sprintf("%016x-*%s", all[0].seq-1, segmentExt)), 0, errors.New("the segment is missing"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
+		i := slices.IndexFunc(all, func(s segment) bool { return segmentName(s) == name })
+		if i < 0 && name > segmentName(all[0]) {
+			return damaged(filepath.Join(folder, name+segmentExt), 0, errors.New("the segment is missing"))
+		}
+		if i < 0 || filepath.Dir(all[i].path) != folder {
+			continue // pruned or archived
+		}
+		info, err := os.Stat(all[i].path)
+		if err != nil {
+			return err
+		}
+		if info.Size() != was.Segments[name] {
+			return damaged(all[i].path, min(info.Size(), was.Segments[name]), fmt.Errorf("it has %d bytes in place of %d", info.Size(), was.Segments[name]))
+		}
+	}
+	return nil
+}
