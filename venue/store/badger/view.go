@@ -76,9 +76,16 @@ func (v view) Page(w store.Walk) (page []store.Row, next string, err error) {
 	return page, "", nil
 }
 
-// valueOf copies a value. One that is empty is no nil.
+var errValue = errors.New("the value cannot be read")
+
+// valueOf copies a value. One that is empty is no nil. Badger gives an empty one for what it cannot
+// read in its value log, and no error.
 func valueOf(item *badger.Item) ([]byte, error) {
-	return item.ValueCopy(make([]byte, 0, item.ValueSize()))
+	value, err := item.ValueCopy(make([]byte, 0, item.ValueSize()))
+	if err == nil && len(value) == 0 && item.ValueSize() > 0 {
+		err = errValue
+	}
+	return value, err
 }
 
 // seek brings the iterator to the first key of the walk.

@@ -286,8 +286,13 @@ func TestScrub(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			j := open(t, t.TempDir(), &told)
-			fill(t, j, 0, 2500)
-			n := 2500
+			many := make(map[string]string)
+			for n := range 2500 { // more than two pages
+				many[fmt.Sprint("many/", n)] = "value"
+			}
+			put(t, j, many)
+			fill(t, j, 0, 10)
+			n := 10
 			write := func(context.Context) error { // between two pages
 				n++
 				fill(t, j, n, n+1)

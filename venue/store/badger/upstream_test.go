@@ -1,0 +1,101 @@
+package badger
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
+)
+
+// TestCompactionForgets shows in Badger alone that a compaction whose tables cannot be written
+// deletes what they were made from (UPSTREAM.md). When it fails, Badger has mended that: the watch is
+// needed no more.
+func TestCompactionForgets(t *testing.T) {
+	db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(nil))
+	defer db.Close()
+	block(t, db)
+	if err := db.Flatten(1); err != nil {
+		t.Fatalf("Flatten tells of it: %v", err)
+	}
+	err := db.View(func(txn *badger.Txn) error {
+		_, err := txn.Get([]byte("k7"))
+		return err
+	})
+	if !errors.Is(err, badger.ErrKeyNotFound) {
+		t.Errorf("Get = %v: the row is there", err)
+	}
+}
+
+// severalTables opens a store with rows in tables of two levels.
+func severalTables(t *testing.T, o badger.Options) *badger.DB {
+	t.Helper()
+	for n := range 3 {
+		db, err := badger.Open(o.WithNumCompactors(0).WithCompactL0OnClose(n == 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 100 {
+			err := errors.Join(err, db.Update(func(txn *badger.Txn) error {
+				return txn.Set(fmt.Appendf(nil, "k%d", k), fmt.Append(nil, n))
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := badger.Open(o.WithNumCompactors(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// block takes the names of the next tables, as if none could be written.
+func block(t *testing.T, db *badger.DB) {
+	t.Helper()
+	last := uint64(0)
+	for _, table := range db.Tables() {
+		last = max(last, table.ID)
+	}
+	for id := last + 1; id < last+20; id++ {
+		if err := os.WriteFile(table.NewFilename(id, db.Opts().Dir), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWatch: what a compaction loses is told, and one that loses nothing tells nothing.
+func TestWatch(t *testing.T) {
+	for _, harm := range []bool{false, true} {
+		t.Run(fmt.Sprint("harm ", harm), func(t *testing.T) {
+			var told []error
+			w := newWatch(&Options{Doubt: func(err error) { told = append(told, err) }})
+			db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(w))
+			defer db.Close()
+			w.begin(db)
+			defer w.end()
+			if harm {
+				block(t, db)
+			}
+			if err := db.Flatten(1); err != nil {
+				t.Fatal(err)
+			}
+			if len(w.built) > 0 {
+				t.Errorf("it still waits for %v", w.built)
+			}
+			switch {
+			case !harm && told != nil:
+				t.Errorf("told %v of a compaction that went well", told)
+			case harm && (len(told) != 1 || !strings.Contains(told[0].Error(), "lost 1 of the tables")):
+				t.Errorf("told %v of one that lost its table", told)
+			}
+		})
+	}
+}
