@@ -77,9 +77,11 @@ func (j *judge) object(p *part, v map[string]any, e evaluated) (found misfits) {
 		}
 		j.parts(p, key, func(sub *part) { check(sub, key) })
 	}
-	for key := range v {
-		if sub := p.subs["unevaluatedProperties"]; sub != nil && !e[key] {
-			check(sub, key)
+	if sub := p.subs["unevaluatedProperties"]; sub != nil {
+		for key := range v {
+			if !e[key] {
+				check(sub, key)
+			}
 		}
 	}
 	return found
@@ -102,10 +104,12 @@ func (j *judge) array(p *part, v []any, e evaluated) (found misfits) {
 		found = append(found, j.within(sub, step{"", i}, item)...)
 		e.note(i)
 	}
-	for i, item := range v {
-		if sub := p.subs["unevaluatedItems"]; sub != nil && !e[i] {
-			found = append(found, j.within(sub, step{"", i}, item)...)
-			e.note(i)
+	if sub := p.subs["unevaluatedItems"]; sub != nil {
+		for i, item := range v {
+			if !e[i] {
+				found = append(found, j.within(sub, step{"", i}, item)...)
+				e.note(i)
+			}
 		}
 	}
 	return found

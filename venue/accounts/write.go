@@ -20,12 +20,12 @@ func (s *Book) draft(ctx context.Context, put map[string][]byte, of func(*spend.
 	defer s.mu.Unlock()
 	for _, b := range runtime.Budgets(ctx) {
 		a := s.open[b.Account()]
-		if a == nil || a.budget.Value() != b || of != nil && !of(b) {
-			continue // no account, or one that was removed meanwhile
+		if a == nil || of != nil && !of(b) {
+			continue
 		}
 		total := b.Total()
-		if total == a.total && !a.unclear {
-			continue
+		if total == a.total && !a.unclear || a.budget.Value() != b {
+			continue // as it is stored, or of an account that was removed meanwhile
 		}
 		a.unclear = a.writes > 0
 		a.total = total

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"usher/runtime"
 	"usher/ucan"
@@ -25,24 +26,40 @@ type listener struct {
 	ready chan struct{}
 
 	mu    sync.Mutex
-	queue []runtime.Entry
+	queue []shown
 	taken int // events at the head of the queue that are gone
 	notes int // in the queue
 }
 
 func newListener() *listener {
-	return &listener{ready: make(chan struct{}, 1), queue: make([]runtime.Entry, 0, 8)} // a turn with one call has as many
+	return &listener{ready: make(chan struct{}, 1), queue: make([]shown, 0, 8)} // a turn with one call has as many
+}
+
+// shown is an event of a run without its envelope, which is the same for all.
+type shown struct {
+	seq   uint64
+	at    time.Time
+	event runtime.Event
+}
+
+// entry puts an event of the run into its envelope.
+func (r *Run) entry(s shown) runtime.Entry {
+	e := runtime.Entry{Seq: s.seq, Time: s.at, Run: r.rec.ID, Agent: r.rec.Agent, Parent: r.rec.Parent, Event: s.event}
+	if _, step := s.event.(runtime.Step); step {
+		e.Agent = r.rec.Caller
+	}
+	return e
 }
 
 // put lets the listener have an event. It never waits.
-func (l *listener) put(e runtime.Entry) {
+func (l *listener) put(e shown) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Seq == 0 {
-		if n := len(l.queue); n > l.taken && l.queue[n-1].Seq == 0 && merge(&l.queue[n-1].Event, e.Event) {
+	if e.seq == 0 {
+		if n := len(l.queue); n > l.taken && l.queue[n-1].seq == 0 && merge(&l.queue[n-1].event, e.event) {
 			return
 		}
-		if isNote(e.Event) {
+		if isNote(e.event) {
 			if l.notes >= maxNotes {
 				return
 			}
@@ -99,14 +116,14 @@ func merge(last *runtime.Event, next runtime.Event) bool {
 }
 
 // next takes the first event that waits, if any does.
-func (l *listener) next() (e runtime.Entry, ok bool) {
+func (l *listener) next() (e shown, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken == len(l.queue) {
 		return e, false
 	}
 	e, l.queue[l.taken] = l.queue[l.taken], e
-	if isNote(e.Event) {
+	if isNote(e.event) {
 		l.notes--
 	}
 	if l.taken++; l.taken == len(l.queue) {
@@ -116,10 +133,10 @@ func (l *listener) next() (e runtime.Entry, ok bool) {
 }
 
 // publish shows an event to all listeners. The caller holds r.mu.
-func (r *Run) publish(e runtime.Entry) {
-	if e.Seq > 0 {
+func (r *Run) publish(e shown) {
+	if e.seq > 0 {
 		if r.entries == nil {
-			r.entries = make([]runtime.Entry, 0, 8) // a turn with one call has six
+			r.entries = make([]shown, 0, 6) // as a turn with one call has
 		}
 		r.entries = append(r.entries, e)
 	}
@@ -133,7 +150,7 @@ func (r *Run) Show(ev runtime.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.listeners) > 0 {
-		r.publish(runtime.Entry{Time: r.book.opts.Now(), Run: r.rec.ID, Agent: r.rec.Agent, Parent: r.rec.Parent, Event: ev})
+		r.publish(shown{at: r.book.opts.Now(), event: ev})
 	}
 }
 
@@ -146,7 +163,7 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 		defer r.unlisten(l)
 		for ended := false; ; {
 			for e, waits := l.next(); waits; e, waits = l.next() {
-				if !yield(e, nil) {
+				if !yield(r.entry(e), nil) {
 					return
 				}
 			}
@@ -174,7 +191,7 @@ func (r *Run) listen(after uint64) *listener {
 	}
 	l := newListener()
 	for _, e := range r.entries {
-		if e.Seq > after {
+		if e.seq > after {
 			l.queue = append(l.queue, e)
 		}
 	}

@@ -13,15 +13,15 @@ func TestSlowListener(t *testing.T) {
 	last := uint64(0)
 	put := func() {
 		last++
-		l.put(runtime.Entry{Seq: last, Event: runtime.TurnStarted{}})
+		l.put(shown{seq: last, event: runtime.TurnStarted{}})
 	}
 	for last < 50_000 || len(l.queue) < cap(l.queue) {
 		put()
 	}
 	waits, begun := last, time.Now()
 	for n := range uint64(5_000) {
-		if e, ok := l.next(); !ok || e.Seq != n+1 {
-			t.Fatalf("event %d comes, %t, want %d", e.Seq, ok, n+1)
+		if e, ok := l.next(); !ok || e.seq != n+1 {
+			t.Fatalf("event %d comes, %t, want %d", e.seq, ok, n+1)
 		}
 		put()
 	}
@@ -29,8 +29,8 @@ func TestSlowListener(t *testing.T) {
 		t.Errorf("5000 events take %v while %d wait", took, waits)
 	}
 	for n := uint64(5_000); n < last; n++ {
-		if e, ok := l.next(); !ok || e.Seq != n+1 {
-			t.Fatalf("event %d comes, %t, want %d", e.Seq, ok, n+1)
+		if e, ok := l.next(); !ok || e.seq != n+1 {
+			t.Fatalf("event %d comes, %t, want %d", e.seq, ok, n+1)
 		}
 	}
 	if _, ok := l.next(); ok {

@@ -245,8 +245,8 @@ func (r *Run) tell(entries []runtime.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range entries {
-		if entries[i].Run != "" {
-			r.publish(entries[i])
+		if e := &entries[i]; e.Run != "" {
+			r.publish(shown{e.Seq, e.Time, e.Event})
 		}
 	}
 }

@@ -47,7 +47,7 @@ type Run struct {
 	err       error           // how it ended
 	over      bool            // it has ended, or nobody waits for it any more
 	seq       uint64          // of its own log
-	entries   []runtime.Entry
+	entries   []shown         // of its log
 	listeners []*listener
 	first     *listener // of who starts the run and follows it; nil once that began
 	claimed   bool      // an orchestration has its steps here
@@ -290,9 +290,9 @@ func (r *Run) Claim(op string) bool {
 func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 	r.mu.Lock()
 	r.seq++
-	e := runtime.Entry{Seq: r.seq, Time: r.book.opts.Now(), Run: r.rec.ID, Agent: r.rec.Caller, Parent: r.rec.Parent, Event: s}
+	e := r.entry(shown{r.seq, r.book.opts.Now(), s})
 	r.rec.Steps = place1(slices.Clone(r.rec.Steps), s) // records given out keep theirs
-	r.publish(e)
+	r.publish(shown{e.Seq, e.Time, e.Event})
 	r.mu.Unlock()
 	raw, err := json.Marshal(e)
 	if err != nil {

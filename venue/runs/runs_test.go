@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -235,6 +236,33 @@ func TestEvents(t *testing.T) {
 		if fault.Of(err) != fault.NotFound {
 			t.Errorf("another user follows it: %v", err)
 		}
+	}
+}
+
+// Whoever follows a run gets its events in the envelopes that the log has them in.
+func TestEnvelopes(t *testing.T) {
+	h := openHouse(t)
+	auth := h.mint.Agent(h.alice, "clerk", caps.Unrestricted).InRun("outer")
+	r := h.start(t, auth, steps(3))
+	if _, err := r.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := func(seq iter.Seq2[runtime.Entry, error]) (list []runtime.Entry) {
+		for e, err := range seq {
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Time = e.Time.UTC().Round(0) // as it is stored
+			list = append(list, e)
+		}
+		return list
+	}
+	live, stored := all(r.Events(t.Context(), 0)), all(h.Events(t.Context(), h.alice, r.ID(), 0))
+	if diff := cmp.Diff(stored, live); diff != "" {
+		t.Errorf("events of the run (-stored +live):\n%s", diff)
+	}
+	if len(live) == 0 || live[0].Run != r.ID() || live[0].Agent != "clerk" || live[0].Parent != "outer" {
+		t.Errorf("the first event is %+v", live)
 	}
 }
 

@@ -133,6 +133,7 @@ func TestApplyRefusesStale(t *testing.T) {
 			{"older revision", "a", map[string]uint64{"a": a - 1}},
 			{"must be there but is absent", "x", map[string]uint64{"x": a}},
 			{"one of two", "x", map[string]uint64{"a": a, "x": a}},
+			{"one of two that must be absent", "a", map[string]uint64{"a": 0, "new": 0}},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
@@ -142,6 +143,9 @@ func TestApplyRefusesStale(t *testing.T) {
 				}
 				if value, _ := get(t, s, "a"); value != "1" {
 					t.Errorf("a = %q after a refused Apply", value)
+				}
+				if _, rev := get(t, s, "a"); rev != a {
+					t.Errorf("a has the revision %d after a refused Apply, want %d", rev, a)
 				}
 				if _, rev := get(t, s, "new"); rev != 0 {
 					t.Error("a refused Apply wrote a key")

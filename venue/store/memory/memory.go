@@ -50,20 +50,59 @@ func (e *engine) Page(w store.Walk) ([]store.Row, string, error) {
 func (e *engine) Apply(batch []store.Op) (moved string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	var fresh places // of puts that expect no row to be there
 	for _, op := range batch {
-		if op.Kind != store.OpExpect {
+		if op.Kind != store.OpExpect || op.Rev == 0 && fresh.add(batch, op.Key) {
 			continue
 		}
 		if row, _ := e.rows.Get(op.Key); row.rev != op.Rev {
 			return op.Key, nil
 		}
 	}
-	e.rev++
 	e.part()
-	for _, op := range batch {
-		e.set(op, e.rev)
+	for i, op := range batch {
+		if !fresh.has(i) {
+			continue
+		}
+		if old, was := e.rows.Set(op.Key, held{op.Value, e.rev + 1}); was {
+			e.rows.Set(op.Key, old)
+			e.undo(batch[:i], fresh)
+			return op.Key, nil
+		}
+	}
+	e.rev++
+	for i, op := range batch {
+		if !fresh.has(i) {
+			e.set(op, e.rev)
+		}
 	}
 	return "", nil
+}
+
+// undo takes back the rows that a batch put where none was.
+func (e *engine) undo(batch []store.Op, fresh places) {
+	for i, op := range batch {
+		if fresh.has(i) {
+			e.rows.Delete(op.Key)
+		}
+	}
+}
+
+// places are some of the first 64 places of a batch. To expect that a row is not
+// there and to put it takes one search of the tree where the put is among them.
+type places uint64
+
+func (p places) has(i int) bool { return i < 64 && p&(1<<i) != 0 }
+
+// add adds the place of the put of a key, and reports whether there is one.
+func (p *places) add(batch []store.Op, key string) bool {
+	for i := range batch[:min(len(batch), 64)] {
+		if op := &batch[i]; op.Kind == store.OpPut && op.Key == key {
+			*p |= 1 << i
+			return true
+		}
+	}
+	return false
 }
 
 func (e *engine) set(op store.Op, rev uint64) {
