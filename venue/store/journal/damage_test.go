@@ -21,8 +21,13 @@ func TestDamage(t *testing.T) {
 	closed, killed := filepath.Join(base, "closed"), filepath.Join(base, "killed")
 	j := open(t, closed, nil)
 	large := strings.Repeat("x", store1MB)
-	for n := range 20 { // two segments
+	for n := range 52 { // three segments and more, the first of them in the archive
 		put(t, j, map[string]string{fmt.Sprint("large/", n%3): fmt.Sprint(n, large)})
+		if n == 48 {
+			if _, err := j.TakeSnapshot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	fill(t, j, 0, 30)
 	shut(t, j)
@@ -42,7 +47,7 @@ func TestDamage(t *testing.T) {
 			return edit(path, r.Int64N(size)&^4095, func(b []byte) { clear(b) }, 4096)
 		},
 	}
-	points, oneIn := 1, 6
+	points, oneIn := 1, 8
 	if !testing.Short() {
 		points, oneIn = 3, 1
 	}

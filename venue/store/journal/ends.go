@@ -54,19 +54,19 @@ func noted(dir string) (was ends, err error) {
 	return was, err
 }
 
-// complete refuses segments that are not those that were noted, and ones that reach back to no
-// snapshot and not to the first record.
+// complete refuses segments that are not those that were noted, and ones that reach back neither to
+// the newest snapshot nor to the first record.
 func complete(dir string, all []segment, kept []snapshot, was ends) error {
 	back := uint64(0)
-	if len(kept) > 0 {
-		back = kept[0].position
+	if n := len(kept); n > 0 {
+		back = kept[n-1].position
 	}
 	folder := filepath.Join(dir, journalDir)
 	if len(all) == 0 {
 		return damaged(folder, 0, errors.New("all segments are missing"))
 	}
 	if all[0].first > back+1 {
-		return damaged(filepath.Join(folder, fmt.Sprintf("%016x-*%s", all[0].seq-1, segmentExt)), 0, errors.New("the segment is missing"))
+		return damaged(missingBefore(dir, all[0]), 0, errors.New("the segment is missing"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
 		i := slices.IndexFunc(all, func(s segment) bool { return segmentName(s) == name })

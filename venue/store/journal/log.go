@@ -58,9 +58,9 @@ func openLog(dir string, end tail) (*log, error) {
 
 // open opens the last segment to go on behind a position.
 func (l *log) open(position uint64) error {
-	before := max(l.first, 1) - 1
+	first := l.first
 	// The record of a snapshot that the log asks for is used by those who keep one there.
-	w, err := wal.Open(nil, l.dir, &walpb.Snapshot{Index: &before, Term: new(uint64(0))})
+	w, err := wal.Open(nil, l.dir, &walpb.Snapshot{Index: &first, Term: new(uint64(0))})
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (l *log) open(position uint64) error {
 	if errors.Is(err, wal.ErrSnapshotNotFound) {
 		err = nil
 	}
-	if last := before + uint64(len(entries)); err == nil && last != position {
-		err = fmt.Errorf("it ends with record %d in place of %d", last, position)
+	if n := len(entries); err == nil && n > 0 && entries[n-1].GetIndex() != position {
+		err = fmt.Errorf("it ends with record %d in place of %d", entries[n-1].GetIndex(), position)
 	}
 	if err != nil {
 		return errors.Join(err, w.Close())

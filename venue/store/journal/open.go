@@ -148,11 +148,21 @@ func (j *Journal) openOnDisk() (err error) {
 		doubt = errors.New("the index is older than the journal reaches back")
 	case j.index.IsSuspect():
 		doubt = errors.New("the index has tables that its list does not name")
-	default:
+	}
+	j.tellGap()
+	if doubt == nil {
 		return nil
 	}
 	j.doubt.Store(&doubt)
 	return j.settle()
+}
+
+// tellGap says that a moment before a snapshot can be restored no more, as a segment is missing.
+func (j *Journal) tellGap() {
+	all, err := listSegments(j.dir)
+	if gap := lastGap(all); err == nil && gap > 0 {
+		j.tell("the segment %s is missing: nothing of today is lost, and moments before record %d cannot be restored", missingBefore(j.dir, all[gap]), all[gap].first)
+	}
 }
 
 // catchUp walks through the journal from what is certain to be in the index on, and writes it there.

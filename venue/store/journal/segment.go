@@ -30,9 +30,33 @@ const (
 	packedExt  = ".wal.zst"
 )
 
-// segments lists those of the archive and of the journal, which must follow each other. Where one is
-// in both, the archive's was not finished.
-func segments(dir string) (all []segment, err error) {
+// segments lists those of the archive and of the journal that follow each other up to the newest.
+func segments(dir string) ([]segment, error) {
+	all, err := listSegments(dir)
+	if gap := lastGap(all); gap > 0 {
+		all = all[gap:]
+	}
+	return all, err
+}
+
+// lastGap is the number of segments before the last that is missing; 0 where none is.
+func lastGap(all []segment) int {
+	for i := len(all) - 1; i > 0; i-- {
+		if all[i].seq != all[i-1].seq+1 {
+			return i
+		}
+	}
+	return 0
+}
+
+// missingBefore names the segment that is missing before one.
+func missingBefore(dir string, s segment) string {
+	return filepath.Join(dir, journalDir, fmt.Sprintf("%016x-*%s", s.seq-1, segmentExt))
+}
+
+// listSegments lists all there are, in their order. Where one is in the journal and in the archive, the
+// archive's was not finished.
+func listSegments(dir string) (all []segment, err error) {
 	for _, in := range []struct{ dir, ext string }{{journalDir, segmentExt}, {archiveDir, packedExt}} {
 		entries, err := os.ReadDir(filepath.Join(dir, in.dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,11 +77,6 @@ func segments(dir string) (all []segment, err error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int { return compare(a.seq, b.seq) })
-	for i, s := range all[min(1, len(all)):] {
-		if before := all[i]; s.seq != before.seq+1 || s.first < before.first {
-			return nil, damaged(filepath.Join(filepath.Dir(s.path), fmt.Sprintf("%016x-*%s", before.seq+1, segmentExt)), 0, errors.New("the segment is missing"))
-		}
-	}
 	return all, nil
 }
 
