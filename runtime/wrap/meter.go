@@ -28,7 +28,7 @@ func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
 		return m
 	}
 	return &metered{over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
-		a := account{input: runtime.EstimateTokens(req), left: true}
+		a := account{input: runtime.EstimateTokens(req), left: true, price: price, yield: yield}
 		hold, err := spend.Take(ctx, runtime.Budgets(ctx), spend.Call{Model: name, Input: a.input, Price: price})
 		if err != nil {
 			yield(runtime.Chunk{}, err)
@@ -36,18 +36,8 @@ func Metered(m runtime.Model, name string, price *spend.Price) runtime.Model {
 		}
 		defer func() { hold.Settle(a.usage(ctx, price)) }()
 		runtime.Keep(ctx)
-		for chunk, err := range m.Generate(ctx, req) {
-			if chunk.Usage != nil && price != nil {
-				priced := *chunk.Usage
-				priced.Cost = price.Cost(priced)
-				chunk.Usage = &priced
-			}
-			a.add(&chunk, err)
-			if !yield(chunk, err) || err != nil {
-				return
-			}
-		}
-		a.left = false
+		m.Generate(ctx, req)(a.pass) // a loop over it would cost more
+		a.left = a.over
 	}}, name, price != nil}
 }
 
@@ -73,6 +63,25 @@ type account struct {
 	finished bool
 	left     bool // the sequence did not come to its own end
 	err      error
+
+	price *spend.Price
+	yield func(runtime.Chunk, error) bool
+	over  bool // no more of the answer is taken
+}
+
+// pass counts a piece of the answer and passes it on.
+func (a *account) pass(chunk runtime.Chunk, err error) bool {
+	if a.over {
+		return false // it goes on though it was told to stop
+	}
+	if chunk.Usage != nil && a.price != nil {
+		priced := *chunk.Usage
+		priced.Cost = a.price.Cost(priced)
+		chunk.Usage = &priced
+	}
+	a.add(&chunk, err)
+	a.over = !a.yield(chunk, err) || err != nil
+	return !a.over
 }
 
 func (a *account) add(c *runtime.Chunk, err error) {

@@ -68,3 +68,21 @@ func TestAccountUsage(t *testing.T) {
 		})
 	}
 }
+
+// Of a model that goes on though it was told to stop nothing more is passed on, or counted.
+func TestNothingIsCountedAfterTheEnd(t *testing.T) {
+	for name, stop := range map[string]error{"the consumer left": nil, "the model failed": errors.New("gone")} {
+		t.Run(name, func(t *testing.T) {
+			passed := 0
+			a := account{yield: func(runtime.Chunk, error) bool { passed++; return stop != nil }}
+			for range 2 {
+				if a.pass(runtime.Chunk{Text: "four"}, stop) {
+					t.Error("it is to go on")
+				}
+			}
+			if passed != 1 || a.output != 4 {
+				t.Errorf("%d pieces and %d bytes passed, want 1 and 4", passed, a.output)
+			}
+		})
+	}
+}
