@@ -43,7 +43,7 @@ type Agent struct {
 type Options struct {
 	MaxModelCalls int              // of a turn; 0 is 20
 	ToolTimeout   time.Duration    // of a tool call; 0 is 300 s
-	MaxToolResult int              // bytes to the model, cut beyond; 0 is 256 KiB
+	MaxToolResult int              // bytes to the model, cut beyond; 0 is 256 KiB, and more than [MaxSaid] is that
 	ToolsAtOnce   int              // calls of one answer that run side by side; 0 is 8
 	OutputTries   int              // answers until one fits the output schema; 0 is 3
 	Now           func() time.Time // nil is time.Now
@@ -67,7 +67,7 @@ func New(gate *tools.Gate, opts *Options) *Runner {
 	o := &r.opts
 	o.MaxModelCalls = cmp.Or(o.MaxModelCalls, 20)
 	o.ToolTimeout = cmp.Or(o.ToolTimeout, 300*time.Second)
-	o.MaxToolResult = cmp.Or(o.MaxToolResult, 256<<10)
+	o.MaxToolResult = min(cmp.Or(o.MaxToolResult, 256<<10), MaxSaid)
 	o.ToolsAtOnce = cmp.Or(o.ToolsAtOnce, 8)
 	o.OutputTries = cmp.Or(o.OutputTries, 3)
 	if o.Now == nil {

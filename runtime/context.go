@@ -59,7 +59,7 @@ func (r *Runner) context(ctx context.Context, a *Agent, session string, look boo
 					return nil, nil, &ContextError{a.ID, c.source(), err}
 				}
 				text = "(not available: " + err.Error() + ")"
-				missing = append(missing, ContextMissing{label, c.source(), err.Error()})
+				missing = append(missing, ContextMissing{label, c.source(), value.Cut(err.Error(), maxWhy)})
 			}
 		}
 		entries = append(entries, prompt.ContextEntry{Label: label, Text: text})

@@ -30,6 +30,8 @@ const (
 	maxKept     = 32       // of a kind, the newest; other denials are counted
 	maxKeptTask = 8 << 10  // bytes of a task but the last, which is kept whole
 	maxSummary  = 64 << 10 // bytes of a summary
+
+	maxKeptTasks = maxKept * maxKeptTask // bytes of all tasks but the last, as JSON
 )
 
 // memory keeps what must not be lost of the conversation so far.
@@ -90,10 +92,21 @@ func (m *memory) until(through uint64) []Kept {
 			of[k.Kind] = append(of[k.Kind], k)
 		}
 	}
-	return slices.Concat(newest(of[keptTask]), gathered(of[keptDenial]), newest(of[keptOpen]))
+	return slices.Concat(within(newest(of[keptTask]), maxKeptTasks), gathered(of[keptDenial]), newest(of[keptOpen]))
 }
 
 func newest[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
+
+// within leaves out the oldest of a list, but never the last, where those before the
+// last take more bytes as JSON.
+func within(list []Kept, bytes int) []Kept {
+	for i := len(list) - 2; i >= 0; i-- {
+		if bytes -= encoded(list[i].Text); bytes < 0 {
+			return list[i+1:]
+		}
+	}
+	return list
+}
 
 // gathered counts the oldest of many denials by what was refused.
 func gathered(list []Kept) []Kept {

@@ -186,10 +186,14 @@ func explain(err error) json.RawMessage {
 
 // cut keeps a tool's result within the limit, and says so when it does not fit.
 func (r *Runner) cut(raw json.RawMessage) string {
-	if len(raw) <= r.opts.MaxToolResult {
-		return string(raw)
+	text := string(raw[:min(len(raw), r.opts.MaxToolResult)])
+	for encoded(text) > maxEncoded {
+		text = text[:len(text)/2]
 	}
-	end := r.opts.MaxToolResult
+	if len(text) == len(raw) {
+		return text
+	}
+	end := len(text)
 	for end > 0 && !utf8.RuneStart(raw[end]) {
 		end--
 	}

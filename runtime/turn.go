@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"usher/caps/value"
 	"usher/prompt"
 	"usher/runtime/telemetry"
 	"usher/tools/fault"
@@ -106,7 +107,7 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 			return final, nil
 		}
 		rejected++
-		if err := t.record(ctx, OutputRejected{Reason: reason.Error(), Try: rejected, Tries: t.opts.OutputTries}); err != nil {
+		if err := t.record(ctx, OutputRejected{Reason: value.Cut(reason.Error(), maxWhy), Try: rejected, Tries: t.opts.OutputTries}); err != nil {
 			return final, err
 		}
 		if rejected == t.opts.OutputTries {
@@ -177,6 +178,9 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	ctx, span := t.observeModel(ctx, req)
 	err := t.collect(ctx, req, got, visible, span)
 	answer := got.complete(t.calls)
+	if err == nil {
+		err = answer.check()
+	}
 	for i := range answer.Calls {
 		op, err := t.tool(answer.Calls[i].Name)
 		answer.Calls[i].Sealed = err == nil && op.Sealed()
@@ -220,8 +224,11 @@ func (t *turn) collect(ctx context.Context, req *Request, got *assembly, visible
 			t.show(chunk)
 		}
 		got.add(chunk)
-		if t.gone {
+		switch {
+		case t.gone:
 			got.err = ErrStopped
+		case got.overflows():
+			got.err = errAnswer
 		}
 		return got.err == nil
 	})
@@ -307,7 +314,7 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 		final.Caused = &caused
 	}
 	if err != nil {
-		final.Error, final.Code = err.Error(), string(fault.Of(err))
+		final.Error, final.Code = value.Cut(err.Error(), maxWhy), string(fault.Of(err))
 		if errors.Is(err, context.Canceled) {
 			final.Error, final.Code = ErrStopped.Error(), string(fault.Stopped)
 		}

@@ -266,6 +266,9 @@ func (b *Book) basis(ctx context.Context, call tools.Call, k key) (map[string]ui
 	return expect, nil
 }
 
+// maxRecord bounds the stored record of an agent, in bytes.
+const maxRecord = 512 << 10
+
 func (b *Book) put(ctx context.Context, expect map[string]uint64, k key, rec *record) (moved string, err error) {
 	row := recordKey(k)
 	if rec == nil {
@@ -274,6 +277,9 @@ func (b *Book) put(ctx context.Context, expect map[string]uint64, k key, rec *re
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return "", fmt.Errorf("write agent %s: %w", k.id, err)
+	}
+	if len(raw) > maxRecord {
+		return "", fault.New(fault.TooLarge, fmt.Sprintf("the configuration of agent %s takes %d bytes, at most %d: put what is long into the workspace, and name it in the agent's context", k.id, len(raw), maxRecord))
 	}
 	return b.space.Apply(ctx, expect, map[string][]byte{row: raw}, nil)
 }

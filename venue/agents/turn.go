@@ -169,6 +169,10 @@ func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools
 // start runs a turn as the run that spec says, for whoever auth is. told is the
 // error of the turn as they may hear it.
 func (r *Room) start(ctx context.Context, auth tools.Authority, spec runs.Spec, c *conversation, told func(error) error) (*runs.Run, error) {
+	if err := runtime.CheckSaid(c.say.Text); err != nil {
+		c.release()
+		return nil, err
+	}
 	spec.Agent, spec.Session = c.entry.key.id, c.session
 	run, err := r.Runs.Start(ctx, auth, spec, func(ctx context.Context, run *runs.Run) (json.RawMessage, error) {
 		defer c.release()

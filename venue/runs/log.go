@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -123,6 +124,10 @@ func (l *sessionLog) broken() bool {
 // maxWaiting bounds the bytes that wait for the next batch.
 const maxWaiting = 256 << 10
 
+// maxEvent bounds an event as it is stored, in bytes: it fits a batch with its key.
+// What people, models and tools say is bounded where it comes from.
+const maxEvent = store.MaxApplyBytes - store.MaxKeyBytes
+
 // Append takes events into the log. Those that lead to nothing by themselves
 // wait for the batch that they belong to. Listeners see an event when the log has it.
 func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.Entry) error {
@@ -145,6 +150,9 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		raw, err := e.MarshalJSON()
 		if err != nil {
 			return err
+		}
+		if len(raw) > maxEvent {
+			return fault.New(fault.TooLarge, fmt.Sprintf("%T takes %d bytes in the session's log, at most %d", e.Event, len(raw), maxEvent))
 		}
 		l.waiting = append(l.waiting, logged{l.key(e.Seq), raw})
 		l.size += len(raw)
@@ -339,9 +347,12 @@ func (l *sessionLog) settle(err error, written func(bool)) error {
 // among it: also when the run is stopped meanwhile, since of half a write nobody could
 // tell what the log has. The caller holds mu.
 func (l *sessionLog) flush(ctx context.Context) error {
-	whole := context.Background()
 	if l.failed != nil {
 		return l.failed
+	}
+	whole := context.Background()
+	if err := l.ahead(whole); err != nil {
+		return err
 	}
 	d := drafts.Get().(*draft) //nolint:forcetypeassert // the pool has nothing else
 	defer d.reuse()
@@ -366,6 +377,29 @@ func (l *sessionLog) flush(ctx context.Context) error {
 	clear(l.outcomes)
 	l.outcomes = l.outcomes[:0]
 	return l.settle(err, written)
+}
+
+// maxBatch bounds the bytes of the entries that are written with the record of the
+// run, the row of the ledger and what was spent.
+const maxBatch = 512 << 10
+
+// ahead writes entries by themselves as long as those that wait are too many for one
+// batch with what belongs to the last of them. The caller holds mu.
+func (l *sessionLog) ahead(ctx context.Context) error {
+	for l.size > maxBatch {
+		n, size := 0, 0
+		put := make(map[string][]byte)
+		for n < len(l.waiting) && (n == 0 || size+len(l.waiting[n].raw) <= maxBatch) {
+			put[l.waiting[n].key], size = l.waiting[n].raw, size+len(l.waiting[n].raw)
+			n++
+		}
+		moved, err := l.book.opts.Store.Apply(ctx, map[string]uint64{l.waiting[0].key: 0}, put, nil)
+		if err = told(moved, err); err != nil {
+			return l.settle(err, func(bool) {})
+		}
+		l.waiting, l.size = slices.Delete(l.waiting, 0, n), l.size-size
+	}
+	return nil
 }
 
 func told(moved string, err error) error {
@@ -409,6 +443,9 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 		if err := l.flush(ctx); err != nil {
 			return 0, err
 		}
+	}
+	if err := l.ahead(context.Background()); err != nil {
+		return 0, err
 	}
 	d := drafts.Get().(*draft) //nolint:forcetypeassert // the pool has nothing else
 	defer d.reuse()

@@ -19,7 +19,7 @@ const (
 
 var (
 	// ErrTooLarge says that an Apply exceeds its bounds: write it as several.
-	ErrTooLarge = errors.New("too large for one batch")
+	ErrTooLarge = fault.New(fault.TooLarge, "too large for one batch")
 	// ErrUnknown says that an Apply may have been written or not: whoever wrote must read to know.
 	ErrUnknown = fault.New(fault.Unknown, "whether it was written is unknown: look before you repeat it")
 )
