@@ -61,10 +61,10 @@ func TestTheLargestTurn(t *testing.T) {
 	m := runtime.ModelFunc(func(context.Context, *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 		return func(yield func(runtime.Chunk, error) bool) {
 			asked++
-			switch {
-			case asked == 1:
+			switch asked {
+			case 1:
 				yield(runtime.Chunk{Call: &runtime.CallDelta{Name: "test_echo", Arguments: `{"text":"` + say[:large-20] + `"}`}}, nil)
-			case asked == 2:
+			case 2:
 				for i := range 8 {
 					call := runtime.CallDelta{Index: i, ID: fmt.Sprint(i), Name: "test_echo", Arguments: `{"text":"` + say[:large/8-100] + `"}`}
 					if !yield(runtime.Chunk{Call: &call}, nil) {
