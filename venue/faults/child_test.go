@@ -138,6 +138,13 @@ func template(t *testing.T, w work, kill bool) (project, claims string) {
 	t.Helper()
 	dir := t.TempDir()
 	project, claims = newProject(t, filepath.Join(dir, "project")), filepath.Join(dir, "claims")
+	workIn(t, project, claims, w, kill)
+	return project, claims
+}
+
+// workIn works in a project, and ends by itself or by a kill.
+func workIn(t *testing.T, project, claims string, w work, kill bool) {
+	t.Helper()
 	w.Project = project
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -158,5 +165,4 @@ func template(t *testing.T, w work, kill bool) (project, claims string) {
 	if n := c.said(failed); n > 0 && !kill {
 		t.Fatalf("%d failures without a fault, the last: %s", n, c.last.Text)
 	}
-	return project, claims
 }

@@ -67,13 +67,16 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 			return verdict{crashed, s.crash}
 		}
 	}
-	said, refused := f.Told, 0
+	said, done := f.Told, []string{}
 	for _, s := range steps {
-		if s.status != 0 {
-			refused++
-			said = append(said, s.name+": "+brief(s.told()))
+		if s.status == 0 {
+			done = append(done, s.name)
+			continue
 		}
+		said = append(said, s.name+": "+brief(s.told()))
 	}
+	refused := len(steps) - len(done)
+	name, _, _ := strings.Cut(filepath.Base(t.damaged), "-") // of a segment that is gone, the number is known
 	switch {
 	case f.Lost > 0 && len(said) > 0:
 		return verdict{lost, fmt.Sprintf("%d of %d: %s; said: %s", f.Lost, f.Claims, strings.Join(f.Missing, "; "), strings.Join(said, "; "))}
@@ -82,12 +85,12 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 	case len(said) == 0:
 		return verdict{is: ok}
 	case refused < len(steps) && !(t.damaged == keyFile && refused == len(steps)-1): // the ledger is verified without it
-		return verdict{told, "some refuse, and others do not: " + strings.Join(said, "; ")}
+		return verdict{told, strings.Join(done, ", ") + " worked, and others did not: " + strings.Join(said, "; ")}
 	case len(changed) > 0:
 		return verdict{told, "refused, and yet changed: " + strings.Join(changed, ", ") + "; " + said[0]}
 	case !t.mayTell:
 		return verdict{told, "refused, where all that is needed is there: " + said[0]}
-	case t.damaged != "" && !strings.Contains(said[0], filepath.Base(t.damaged)):
+	case t.damaged != "" && !strings.Contains(said[0], name):
 		return verdict{told, "refused without the file's name: " + said[0]}
 	}
 	return verdict{is: told}
@@ -96,19 +99,25 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 // keyFile has the venue's key, within its data folder.
 const keyFile = "venue.key"
 
-// digests are those of a folder's files, without the lock, by their names.
+// digests are those of a folder's files, by their names, without the lock and what is only on the way. Of an index, which can be
+// made again, it has the name of its folder alone.
 func digests(dir string) map[string]string {
 	all := map[string]string{}
 	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || strings.EqualFold(d.Name(), "lock") {
-			return nil //nolint:nilerr // a file that is not there has no digest
+		at := under(dir, name)
+		switch {
+		case err != nil || strings.EqualFold(d.Name(), "lock") || filepath.Ext(at) == ".tmp":
+		case d.IsDir() && filepath.Dir(at) == "index":
+			all[at] = "there"
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				raw = []byte(err.Error())
+			}
+			all[at] = fmt.Sprintf("%x", sha256.Sum256(raw))
 		}
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			raw = []byte(err.Error())
-		}
-		all[under(dir, name)] = fmt.Sprintf("%x", sha256.Sum256(raw))
-		return nil
+		return nil // what is not there has no digest
 	})
 	return all
 }

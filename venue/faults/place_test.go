@@ -118,13 +118,14 @@ func damages(files []string, n int) (list []damage) {
 }
 
 // isTheOnlyOne reports whether nothing else in the folder has what is in the file, so that its damage
-// can only be told: the venue's key, and the journal.
+// can only be told: the venue's key, the number of the folder's form, and the journal.
 func isTheOnlyOne(file string) bool {
-	return file == keyFile || strings.HasPrefix(file, "journal"+string(filepath.Separator))
+	return file == keyFile || file == "format" || strings.HasPrefix(file, "journal"+string(filepath.Separator))
 }
 
 // runDamage damages copies of a project, one file each.
 func runDamage(t *testing.T, b *table, how, project, claims string, n int) {
+	t.Helper()
 	dir := t.TempDir()
 	for _, d := range damages(filesOf(t, dataOf(project)), n) {
 		point := how + " " + d.String()

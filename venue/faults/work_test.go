@@ -31,6 +31,7 @@ type work struct {
 	Size    int           // bytes of the larger notes
 	Skew    time.Duration // of the clock
 	Hog     *hog          // takes the process's descriptors, on and off
+	Until   string        // it waits at its end until the data folder has a file of this pattern
 	Patient bool          // when nothing is acknowledged any more, it says full, reads, and waits for a line
 }
 
@@ -141,6 +142,19 @@ func (w *worker) all() {
 		close(again)
 	}
 	lanes.Wait()
+	w.until()
+}
+
+// until waits for what the venue does by itself.
+func (w *worker) until() {
+	const often, most = 100 * time.Millisecond, 600
+	for range most {
+		if found, err := filepath.Glob(filepath.Join(dataOf(w.Project), w.Until)); w.Until == "" || err != nil || len(found) > 0 {
+			return
+		}
+		time.Sleep(often)
+	}
+	w.fail("wait", fmt.Errorf("no %s came", w.Until))
 }
 
 // wait says that nothing is acknowledged any more, reads what there is, and waits until it is told
