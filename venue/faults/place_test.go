@@ -88,12 +88,14 @@ func filesOf(t *testing.T, data string) (files []string) {
 	return files
 }
 
-// damages are so many for a folder of these files: each file emptied and removed, and the rest drawn.
+// damages are so many for a folder of these files: each file emptied and removed, as long as that is
+// at most half of them, and the rest drawn.
 func damages(files []string, n int) (list []damage) {
 	for _, f := range files {
 		list = append(list, damage{file: f, how: remove}, damage{file: f, how: empty})
 	}
-	list = sample(list, n)
+	drawn(5).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	list = list[:min(len(list), (n+1)/2)]
 	draws := map[string]*rand.Rand{}
 	for _, f := range files { // each file has its own, so that its points do not hang on the others
 		h := fnv.New64a()

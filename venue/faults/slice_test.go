@@ -9,6 +9,17 @@ import (
 
 // A slice of the drivers, for every run of the tests.
 
-func TestKill(t *testing.T) { runKills(t, newTable(t), points(2)) }
+func TestKill(t *testing.T) { runKills(t, newTable(t), points(1)) }
 
-func TestClocks(t *testing.T) { runClocks(t, newTable(t), 48*time.Hour, -48*time.Hour) }
+func TestClocks(t *testing.T) { runClocks(t, newTable(t), 48*time.Hour) }
+
+func TestDescriptors(t *testing.T) { runDescriptors(t, newTable(t), points(1), 2*time.Second) }
+
+func TestCopy(t *testing.T) {
+	runCopies(t, newTable(t), points(1), work{Name: "copied", Lanes: 4, Bulk: 10, Size: 2000})
+}
+
+func TestDamage(t *testing.T) {
+	project, claims := template(t, work{Name: "small", Lanes: 2, Steps: 6, Bulk: 4, Size: 2000}, true)
+	runDamage(t, newTable(t), "killed", project, claims, points(8))
+}

@@ -47,28 +47,37 @@ func calls(log string) map[string]int {
 	return most
 }
 
-// traceable is what is run under strace, in a copy of a project, and what of it is claimed.
+// traceable is what is run under strace, each time in a copy of a project.
 type traceable struct {
 	name    string
 	project string // that is copied
 	claims  string // of it
 	run     func(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran
+
+	dir    string         // of the copy, the same each time
+	ours   []string       // strace's arguments that leave out what does not reach the data folder
+	counts map[string]int // of the system calls that the thread makes which makes most of them
 }
 
 // traceables are a program that works, in a folder with tables and in a new one, and the command.
-func traceables(t *testing.T) []traceable {
+func traceables(t *testing.T) []*traceable {
 	full, fullClaims := template(t, grown, false)
 	bare := newProject(t, filepath.Join(t.TempDir(), "project"))
 	none := filepath.Join(t.TempDir(), "claims")
 	if err := os.WriteFile(none, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []traceable{
-		{"program, folder with tables", full, fullClaims, program},
-		{"program, new folder", bare, none, program},
-		{"command, folder with tables", full, fullClaims, command},
-		{"command, new folder", bare, none, command},
+	list := []*traceable{
+		{name: "program, folder with tables", project: full, claims: fullClaims, run: program},
+		{name: "program, new folder", project: bare, claims: none, run: program},
+		{name: "command, folder with tables", project: full, claims: fullClaims, run: command},
+		{name: "command, new folder", project: bare, claims: none, run: command},
 	}
+	for _, s := range list {
+		s.dir = t.TempDir()
+		s.measure(t)
+	}
+	return list
 }
 
 func program(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran {
@@ -103,54 +112,62 @@ func command(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped .
 	return r
 }
 
-// inject runs a thing once for each of a sample of its system calls, at which does what is given.
-func inject(t *testing.T, b *table, s traceable, what, does string, most int) {
-	dir := t.TempDir()
-	at := func() (tr trial) {
-		tr = trial{project: copyProject(t, s.project, filepath.Join(dir, "project")), claims: filepath.Join(dir, "claims")}
-		if err := copyFile(s.claims, tr.claims); err != nil {
-			t.Fatal(err)
-		}
-		return tr
+// once runs it under strace, in a new copy, which the caller removes.
+func (s *traceable) once(t *testing.T, killed bool, args ...string) (tr trial, log string) {
+	t.Helper()
+	tr = trial{project: copyProject(t, s.project, filepath.Join(s.dir, "project")), claims: filepath.Join(s.dir, "claims")}
+	if err := copyFile(s.claims, tr.claims); err != nil {
+		t.Fatal(err)
 	}
-	clear := func() {
-		if err := os.RemoveAll(filepath.Join(dir, "project")); err != nil {
-			t.Fatal(err)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	to := filepath.Join(s.dir, "log")
+	tr.before = []ran{s.run(ctx, t, tr, killed, append([]string{strace(t), "-f", "-qq", "--seccomp-bpf", "-o", to}, args...)...)}
+	raw, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
 	}
-	under := func(tr trial, killed bool, args ...string) ran {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		return s.run(ctx, t, tr, killed, append([]string{strace(t), "-f", "-qq", "--seccomp-bpf", "-o", filepath.Join(dir, "log")}, args...)...)
+	return tr, string(raw)
+}
+
+func (s *traceable) remove(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(s.dir, "project")); err != nil {
+		t.Fatal(err)
 	}
-	plain := func(args ...string) (log string) {
-		tr := at()
-		defer clear()
-		if r := under(tr, false, args...); r.crash != "" || r.status != 0 {
+}
+
+// measure counts the calls of a plain run. What the process does beside the store is not the store's:
+// of the calls that name a file or a descriptor, those are meant that reach the data folder.
+func (s *traceable) measure(t *testing.T) {
+	t.Helper()
+	plain := func(args ...string) string {
+		tr, log := s.once(t, false, args...)
+		defer s.remove(t)
+		if r := tr.before[0]; r.crash != "" || r.status != 0 {
 			t.Fatalf("the plain run under strace: %s %s", r.crash, r.err)
 		}
-		raw, err := os.ReadFile(filepath.Join(dir, "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
+		return log
 	}
-	// What the process does beside the store is not the store's: of the calls that name a file or a
-	// descriptor, those are meant that reach the data folder.
-	data := dataOf(filepath.Join(dir, "project"))
 	log := plain("-y", "-e", "trace="+strings.Join(slices.Concat(onFiles, onMemory), ","))
-	var ours []string
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(regexp.MustCompile(regexp.QuoteMeta(data)+`[^">]*`).FindAllString(log, -1)))) {
-		ours = append(ours, "-P", name)
+	inData := regexp.MustCompile(regexp.QuoteMeta(dataOf(filepath.Join(s.dir, "project"))) + `[^">]*`)
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(inData.FindAllString(log, -1)))) {
+		s.ours = append(s.ours, "-P", name)
 	}
-	counts := calls(plain(append(ours, "-e", "trace="+strings.Join(onFiles, ","))...))
+	s.counts = calls(plain(append(s.ours, "-e", "trace="+strings.Join(onFiles, ","))...))
 	for name, n := range calls(log) {
 		if slices.Contains(onMemory, name) {
-			counts[name] = n
+			s.counts[name] = n
 		}
 	}
+}
+
+// inject runs it once for each of a sample of its system calls, at which does what is given.
+func (s *traceable) inject(t *testing.T, b *table, what, does string, most int) {
+	t.Helper()
+	missed := 0 // points that a run did not come to: threads share the work in another way each time
 	for _, name := range slices.Concat(onFiles, onMemory) {
-		numbers := make([]int, counts[name])
+		numbers := make([]int, s.counts[name])
 		for i := range numbers {
 			numbers[i] = i + 1
 		}
@@ -164,12 +181,20 @@ func inject(t *testing.T, b *table, s traceable, what, does string, most int) {
 			}
 			args := []string{"-e", "trace=" + name, "-e", fmt.Sprintf("inject=%s:%s:when=%d", name, does, n)}
 			if slices.Contains(onFiles, name) {
-				args = append(args, ours...)
+				args = append(args, s.ours...)
 			}
-			tr := at()
-			tr.before = []ran{under(tr, strings.HasPrefix(does, "signal="), args...)}
-			b.add(what+" at "+name, point, tr.judge(t.Context()).keep(t, point, tr))
-			clear()
+			if tr, log := s.once(t, strings.HasPrefix(does, "signal="), args...); wasHit.MatchString(log) {
+				b.add(what+" at "+name, point, tr.judge(t.Context()).keep(t, point, tr))
+			} else {
+				missed++
+			}
+			s.remove(t)
 		}
 	}
+	if missed > 0 {
+		t.Logf("%s, %s: %d more points were not reached", s.name, what, missed)
+	}
 }
+
+// wasHit is what strace writes of a point that was reached.
+var wasHit = regexp.MustCompile(`\(INJECTED\)|killed by SIGKILL`)
