@@ -51,7 +51,11 @@ func (t trial) judge(ctx context.Context) verdict {
 	}
 	checked, f := check(ctx, t.project, t.claims)
 	steps = append(steps, checked)
-	return t.weigh(steps, f, changed(was, digests(dataOf(t.project))))
+	moved := changed(was, digests(dataOf(t.project)))
+	if t.damaged == keyFile { // the ledger is verified without it, and the journal's end is noted after that
+		moved = slices.DeleteFunc(moved, func(name string) bool { return name == "journal.json" })
+	}
+	return t.weigh(steps, f, moved)
 }
 
 // isNew reports whether nothing was ever acknowledged, so that there may be no venue yet.
@@ -84,7 +88,7 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 		return verdict{silent, fmt.Sprintf("%d of %d: %s", f.Lost, f.Claims, strings.Join(f.Missing, "; "))}
 	case len(said) == 0:
 		return verdict{is: ok}
-	case refused < len(steps) && !(t.damaged == keyFile && refused == len(steps)-1): // the ledger is verified without it
+	case refused < len(steps) && !(t.damaged == keyFile && refused == len(steps)-1):
 		return verdict{told, strings.Join(done, ", ") + " worked, and others did not: " + strings.Join(said, "; ")}
 	case len(changed) > 0:
 		return verdict{told, "refused, and yet changed: " + strings.Join(changed, ", ") + "; " + said[0]}
