@@ -20,6 +20,9 @@ func (v *Venue) createLedger(ctx context.Context) error {
 	if did, err := keys.VenueIn(ctx, v.store.Under("k/")); err != nil || !did.IsZero() {
 		return err
 	}
+	if v.readOnly {
+		return fmt.Errorf("it holds no venue, and %w", journal.ErrReadOnly)
+	}
 	return ledger.Create(ctx, v.store)
 }
 
@@ -38,7 +41,7 @@ func (v *Venue) openLedger(ctx context.Context, o *Options) (err error) {
 		places = append([]string{CheckpointFile(o.Dir)}, places...)
 	}
 	v.ledger, err = ledger.Open(ctx, v.store, ledger.Options{
-		Key: v.keys.Venue(), Checkpoints: places, Now: v.now, Logger: v.log,
+		Key: v.keys.Venue(), Checkpoints: places, ReadOnly: v.readOnly, Now: v.now, Logger: v.log,
 	})
 	return err
 }

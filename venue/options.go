@@ -28,6 +28,16 @@ type Options struct {
 	// checkpoint of the ledger goes to, beside those of the configuration.
 	Checkpoints []string
 
+	// ReadOnly opens the folder of Dir without writing anything to it, also while another process has
+	// it open, on a disk that is full or read-only, or where it is another user's. All rows are kept in
+	// memory. The configuration is not applied, nothing is swept or ended, and nothing goes to the
+	// ledger. Reading is allowed; what would write, and what must be recorded, fails with an error that
+	// wraps [journal.ErrReadOnly].
+	ReadOnly bool
+
+	Told     func(text string) // what was found wrong with the store on disk, and mended; nil is nobody
+	Progress func(text string) // how far a long work on the store is; nil is nobody
+
 	Logger    *slog.Logger      // nil discards
 	Telemetry telemetry.Options // OpenTelemetry's traces and metrics; zero makes none
 	Now       func() time.Time  // nil is time.Now

@@ -38,6 +38,8 @@ type Venue struct {
 	log      *slog.Logger
 	now      func() time.Time
 	random   io.Reader
+	readOnly bool
+	repairs  *repairs
 	store    *store.Store
 	clock    *clock.Clock
 	tree     *workspace.Tree
@@ -70,12 +72,13 @@ type Venue struct {
 // left; what Options.Config adds to it is added.
 func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	o := opts.filled()
-	st, err := openStore(&o)
+	found := newRepairs(o.Told)
+	st, err := openStore(&o, found)
 	if err != nil {
 		return nil, fmt.Errorf("open venue: %w", err)
 	}
 	v := &Venue{
-		name: o.Name, log: o.Logger, random: o.Rand, store: st,
+		name: o.Name, log: o.Logger, random: o.Rand, readOnly: o.ReadOnly, store: st, repairs: found,
 		ids: ulid.Monotonic(o.Rand, 0),
 	}
 	v.closing, v.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -85,16 +88,19 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	return v, nil
 }
 
-func openStore(o *Options) (*store.Store, error) {
-	if o.Dir == "" {
+func openStore(o *Options, found *repairs) (*store.Store, error) {
+	switch {
+	case o.Dir == "" && o.ReadOnly:
+		return nil, errors.New("there is no data folder to read: ReadOnly needs Dir")
+	case o.Dir == "":
 		return memory.Open(), nil
 	}
-	if journal.IsNew(o.Dir) {
+	if !o.ReadOnly && journal.IsNew(o.Dir) {
 		if err := ledger.Begins(o.checkpoints()); err != nil { // before a folder is there, and a key in it
 			return nil, err
 		}
 	}
-	j, err := journal.Open(o.Dir, &journal.Options{Logger: o.Logger})
+	j, err := journal.Open(o.Dir, &journal.Options{Logger: o.Logger, ReadOnly: o.ReadOnly, Progress: o.Progress, Told: found.add})
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +122,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.openLedger(ctx, o); err != nil {
 		return err
 	}
-	if err := v.clock.Start(ctx, v.ledger); err != nil {
-		return err
+	if !v.readOnly {
+		if err := v.clock.Start(ctx, v.ledger); err != nil {
+			return err
+		}
 	}
 	if v.tokens, err = ucan.OpenStore(ctx, v.store.Under("t/")); err != nil {
 		return err
@@ -129,7 +137,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = book
 	spending := accounts.New(v.store.Under(""), v.log)
-	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log, AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime})
+	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log, AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly})
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
-		Ledger: v.runs, Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.records(), Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Amounts{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
@@ -166,6 +174,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
+	if v.readOnly {
+		return nil
+	}
 	if c := o.Config; c != nil {
 		u, err := v.User(ctx, cmp.Or(c.User, defaultUser))
 		if err != nil {
@@ -177,6 +188,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.work.Go(func() { v.clock.Watch(v.closing) })
 	v.work.Go(v.sweep)
+	v.work.Go(v.noteRepairs)
 	return nil
 }
 

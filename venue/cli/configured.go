@@ -20,6 +20,7 @@ import (
 type fromConfig struct {
 	Config string `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration: a file or a folder."`
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
+	readOnly
 
 	ends   string         // the agent that the command ends, of which it need not remind anybody
 	dir    string         // its data folder; empty is in memory
@@ -45,7 +46,15 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := venue.Open(ctx, &venue.Options{Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry})
+	if f.ReadOnly && f.dir == "" {
+		return nil, nil, misusef("%s keeps nothing on disk: there is nothing to read", f.Config)
+	}
+	told, shown := s.progress()
+	v, err := venue.Open(ctx, &venue.Options{
+		Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry,
+		ReadOnly: f.ReadOnly, Told: s.warn, Progress: told,
+	})
+	shown()
 	if err != nil {
 		return nil, nil, f.unopened(ctx, s, c, err)
 	}
@@ -89,6 +98,7 @@ func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
 
 // withVenue runs fn with the venue of the configuration, and closes it.
 func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
+	defer func() { err = f.readable(err) }()
 	v, u, err := f.open(ctx, s)
 	if err != nil {
 		return err

@@ -150,3 +150,20 @@ func (s *streams) columns(rows [][]string) string {
 	}
 	return aligned(rows)
 }
+
+// progress returns what shows how far a long work is, in one line of a terminal, and what removes
+// that line.
+func (s *streams) progress() (tell func(text string), done func()) {
+	if !s.notes.live() {
+		return nil, func() {}
+	}
+	shown := false
+	return func(text string) {
+			shown = true
+			fmt.Fprint(s.err, "\r\x1b[K"+s.notes.dim(s.notes.safe(text)))
+		}, func() {
+			if shown {
+				fmt.Fprint(s.err, "\r\x1b[K")
+			}
+		}
+}

@@ -37,6 +37,9 @@ type Options struct {
 	// it is appended to, and URLs, which it is posted to.
 	Checkpoints []string
 
+	// ReadOnly writes nothing: checkpoints are signed, and go nowhere.
+	ReadOnly bool
+
 	Now    func() time.Time // nil is time.Now
 	Logger *slog.Logger     // nil discards
 }
@@ -46,6 +49,7 @@ type Ledger struct {
 	Reader
 	digests  digester
 	signer   note.Signer
+	readOnly bool
 	now      func() time.Time
 	log      *slog.Logger
 	couriers []*courier
@@ -91,7 +95,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		Reader: *NewReader(store, opts.Key.DID()),
-		signer: signer, now: opts.Now, log: opts.Logger,
+		signer: signer, readOnly: opts.ReadOnly, now: opts.Now, log: opts.Logger,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(checkpointEvery), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.digests, err = newDigester(opts.Key); err != nil {
@@ -113,6 +117,9 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 	}
 	if err := l.resume(ctx, opts.Checkpoints); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
+	}
+	if l.readOnly {
+		l.couriers = nil
 	}
 	for _, c := range l.couriers {
 		c.start()
@@ -136,7 +143,7 @@ func (l *Ledger) resume(ctx context.Context, places []string) error {
 		return err
 	}
 	l.marked = l.last.Size
-	l.wait(t.size > l.marked)
+	l.wait(t.size > l.marked && !l.readOnly)
 	return l.Continues(ctx, places)
 }
 
@@ -185,7 +192,7 @@ func (l *Ledger) Close() error {
 	close(l.stop)
 	<-l.stopped
 	var err error
-	if h := l.end(); h.size > 0 {
+	if h := l.end(); h.size > 0 && !l.readOnly {
 		_, err = l.sign(context.Background(), h)
 	}
 	for _, c := range l.couriers {

@@ -20,7 +20,7 @@ import (
 	"usher/venue/store"
 )
 
-// Options says what a book works with. Every field but the last three is needed.
+// Options says what a book works with. Every field but the last four is needed.
 type Options struct {
 	Store    *store.Space   // of the whole venue
 	Ledger   *ledger.Ledger // that the gate's decisions go to
@@ -32,6 +32,8 @@ type Options struct {
 	AtOnce  int           // background runs of a principal that execute at once, of which one agent takes a quarter; 0 is 64
 	MaxTime time.Duration // of a background run; 0 is 1 h
 	Grace   time.Duration // that Close waits; 0 is [DefaultGrace]
+
+	ReadOnly bool // nothing is written: runs that a crash left open stay so
 }
 
 // spending stores what was spent with the log entry that it belongs to.
@@ -89,6 +91,9 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
 	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
 	b.sessions.init(b)
+	if opts.ReadOnly {
+		return b, nil
+	}
 	const marks = prefix + "open/"
 	for mark, err := range store.Keys(ctx, opts.Store, marks, "") {
 		if err == nil {

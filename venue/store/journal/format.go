@@ -95,7 +95,7 @@ func takeLock(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("%s has it open; stop that one first, or use another folder", holder(path))
+		return nil, &HeldError{holder(path)}
 	}
 	if err != nil {
 		return nil, err
@@ -107,6 +107,13 @@ func takeLock(dir string) (*lock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &lock{f}, nil
+}
+
+// HeldError says that another process has a folder open. Opening it for reading only is possible.
+type HeldError struct{ By string }
+
+func (e *HeldError) Error() string {
+	return e.By + " has it open; stop that one first, or use another folder"
 }
 
 func holder(path string) string {

@@ -74,7 +74,7 @@ func (j *Journal) open() (err error) {
 	}
 	j.cramped.Store(!j.o.ReadOnly && j.room() != nil)
 	if j.o.ReadOnly || j.cramped.Load() {
-		return j.openInMemory()
+		return again(j.openInMemory)
 	}
 	return j.openOnDisk()
 }
