@@ -67,7 +67,7 @@ func TestTheCheckBites(t *testing.T) {
 
 // Each way in which a point can end.
 func TestVerdicts(t *testing.T) {
-	done := ran{name: "usher run"}
+	worked := ran{name: "usher run"}
 	refusal := ran{name: "usher run", status: 1, err: "usher: 00001.wal is damaged at offset 7"}
 	dump := ran{name: "usher run", status: 2, crash: "exit status 2"}
 	tests := []struct {
@@ -79,17 +79,18 @@ func TestVerdicts(t *testing.T) {
 		want    string
 		red     bool
 	}{
-		{"all is there", trial{}, []ran{done, done}, finding{}, nil, ok, false},
-		{"a command crashes", trial{}, []ran{dump, done}, finding{}, nil, crashed, true},
-		{"the child crashed", trial{before: []ran{dump}}, []ran{done, done}, finding{}, nil, crashed, true},
-		{"something is missing", trial{}, []ran{done, done}, finding{Lost: 1}, nil, silent, true},
-		{"something is missing, and said", trial{}, []ran{done, done}, finding{Lost: 1, Told: []string{"damaged"}}, nil, lost, true},
+		{"all is there", trial{}, []ran{worked, worked}, finding{}, nil, ok, false},
+		{"a command crashes", trial{}, []ran{dump, worked}, finding{}, nil, crashed, true},
+		{"the child crashed", trial{before: []ran{dump}}, []ran{worked, worked}, finding{}, nil, crashed, true},
+		{"something is missing", trial{}, []ran{worked, worked}, finding{Lost: 1}, nil, silent, true},
+		{"something is missing, and said", trial{}, []ran{worked, worked}, finding{Lost: 1, Told: []string{"damaged"}}, nil, lost, true},
 		{"the journal is refused", trial{damaged: "journal/00001.wal", mayTell: true}, []ran{refusal, refusal}, finding{}, nil, told, false},
 		{"refused without a name", trial{damaged: "journal/00002.wal", mayTell: true}, []ran{refusal, refusal}, finding{}, nil, told, true},
 		{"refused and changed", trial{damaged: "journal/00001.wal", mayTell: true}, []ran{refusal, refusal}, finding{}, []string{"MANIFEST"}, told, true},
 		{"the index is refused", trial{damaged: "00001.wal"}, []ran{refusal, refusal}, finding{}, nil, told, true},
-		{"refused once", trial{mayTell: true}, []ran{refusal, done}, finding{}, nil, told, true},
-		{"the key is refused, and the ledger verified", trial{damaged: keyFile, mayTell: true}, []ran{done, {status: 1, err: "venue.key is gone"}}, finding{}, nil, told, false},
+		{"refused once", trial{}, []ran{refusal, worked}, finding{}, nil, told, true},
+		{"an old segment is refused by what reads it", trial{damaged: "journal/00001.wal", mayTell: true}, []ran{refusal, worked}, finding{}, nil, told, false},
+		{"the key is refused, and the ledger verified", trial{damaged: keyFile, mayTell: true}, []ran{worked, {status: 1, err: "venue.key is gone"}}, finding{}, nil, told, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

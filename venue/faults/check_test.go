@@ -159,21 +159,27 @@ func (c *checker) notes(ctx context.Context, s *sums) {
 	}
 }
 
-// folder reads all notes of a folder.
+// folder reads all notes of a folder. A read that fails may find that the store has to be mended, and
+// is made once more.
 func (c *checker) folder(ctx context.Context, dir string) map[string]json.RawMessage {
-	out, err := c.me.Invoke(ctx, "covia:read", map[string]any{"path": dir, "maxSize": 16 << 20})
 	var got struct {
 		Value     map[string]json.RawMessage
 		Truncated bool
 	}
-	if err == nil {
-		err = json.Unmarshal(out, &got)
+	read := func() error {
+		out, err := c.me.Invoke(ctx, "covia:read", map[string]any{"path": dir, "maxSize": 16 << 20})
+		if err == nil {
+			err = json.Unmarshal(out, &got)
+		}
+		if err == nil && got.Truncated {
+			err = errors.New("cut")
+		}
+		return err
 	}
-	if err == nil && got.Truncated {
-		err = errors.New("cut")
-	}
-	if err != nil {
-		c.told("read "+dir, err)
+	if err := read(); err != nil {
+		if err := read(); err != nil {
+			c.told("read "+dir, err)
+		}
 	}
 	if got.Value == nil {
 		got.Value = map[string]json.RawMessage{}

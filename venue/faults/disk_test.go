@@ -92,7 +92,7 @@ func fillUp(t *testing.T, b *table, point string, mb int64, byItself bool) {
 	fault, taken := "full disk", filepath.Join(disk, "ballast")
 	w := work{Project: tr.project, Name: "full", Lanes: 4, Bulk: 20, Size: 20_000, Patient: true}
 	if byItself {
-		ballast(t, taken, mb<<20/4)
+		ballast(t, taken, mb<<20/2)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -52,8 +52,11 @@ func (t trial) judge(ctx context.Context) verdict {
 	checked, f := check(ctx, t.project, t.claims)
 	steps = append(steps, checked)
 	moved := changed(was, digests(dataOf(t.project)))
-	if t.damaged == keyFile { // the ledger is verified without it, and the journal's end is noted after that
-		moved = slices.DeleteFunc(moved, func(name string) bool { return name == "journal.json" })
+	if len(done(steps)) > 0 { // where the venue may be opened, it may be written
+		moved = nil
+	}
+	if _, err := os.Lstat(filepath.Join(dataOf(t.project), t.damaged)); err != nil && filepath.Dir(t.damaged) != "." {
+		t.damaged = filepath.Dir(t.damaged) // a segment that is not there may be told by the one before it
 	}
 	return t.weigh(steps, f, moved)
 }
@@ -71,15 +74,13 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 			return verdict{crashed, s.crash}
 		}
 	}
-	said, done := f.Told, []string{}
+	said := f.Told
 	for _, s := range steps {
-		if s.status == 0 {
-			done = append(done, s.name)
-			continue
+		if s.status != 0 {
+			said = append(said, s.name+": "+brief(s.told()))
 		}
-		said = append(said, s.name+": "+brief(s.told()))
 	}
-	refused := len(steps) - len(done)
+	did := done(steps)
 	name, _, _ := strings.Cut(filepath.Base(t.damaged), "-") // of a segment that is gone, the number is known
 	switch {
 	case f.Lost > 0 && len(said) > 0:
@@ -88,8 +89,8 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 		return verdict{silent, fmt.Sprintf("%d of %d: %s", f.Lost, f.Claims, strings.Join(f.Missing, "; "))}
 	case len(said) == 0:
 		return verdict{is: ok}
-	case refused < len(steps) && !(t.damaged == keyFile && refused == len(steps)-1):
-		return verdict{told, strings.Join(done, ", ") + " worked, and others did not: " + strings.Join(said, "; ")}
+	case len(did) > 0 && !t.mayTell: // where it may, what needs the file refuses, and what does not goes on
+		return verdict{told, strings.Join(did, ", ") + " worked, and others did not: " + strings.Join(said, "; ")}
 	case len(changed) > 0:
 		return verdict{told, "refused, and yet changed: " + strings.Join(changed, ", ") + "; " + said[0]}
 	case !t.mayTell:
@@ -98,6 +99,16 @@ func (t trial) weigh(steps []ran, f finding, changed []string) verdict {
 		return verdict{told, "refused without the file's name: " + said[0]}
 	}
 	return verdict{is: told}
+}
+
+// done names the steps that did what they were to do.
+func done(steps []ran) (names []string) {
+	for _, s := range steps {
+		if s.status == 0 {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 // keyFile has the venue's key, within its data folder.

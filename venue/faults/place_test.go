@@ -120,9 +120,10 @@ func damages(files []string, n int) (list []damage) {
 }
 
 // isTheOnlyOne reports whether nothing else in the folder has what is in the file, so that its damage
-// can only be told: the venue's key, the number of the folder's form, and the journal.
+// can only be told: the venue's key, the number of the folder's form, the note of where the journal
+// ends, and the journal.
 func isTheOnlyOne(file string) bool {
-	return file == keyFile || file == "format" || strings.HasPrefix(file, "journal"+string(filepath.Separator))
+	return file == keyFile || file == "format" || file == "journal.json" || strings.HasPrefix(file, "journal"+string(filepath.Separator))
 }
 
 // runDamage damages copies of a project, one file each.
