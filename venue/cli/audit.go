@@ -88,7 +88,10 @@ func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		s.note(fmt.Sprintf("%s, signed by %s", many(report.Rows, "row"), v.DID()))
+		s.note(fmt.Sprintf("%s, signed by %s", many(report.Rows-report.Pruned, "row"), v.DID()))
+		if report.Pruned > 0 {
+			s.note((&ledger.PrunedRows{To: report.Pruned, Note: report.PrunedBy}).Error())
+		}
 		return nil
 	})
 }

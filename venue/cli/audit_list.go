@@ -32,8 +32,14 @@ func (c *auditListCmd) Run(ctx context.Context, s *streams) error {
 		if len(rows) == 0 && !c.JSON {
 			s.note("no row is of this kind" + c.nobody())
 		}
-		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > 1 {
+		pruned, err := r.Pruned(ctx)
+		if err != nil {
+			return err
+		}
+		if len(rows) == c.Limit && c.Limit > 0 && rows[0].Seq > pruned.To+1 {
 			s.note(fmt.Sprintf("there may be more: add --before %d", rows[0].Seq))
+		} else if pruned.To > 0 {
+			s.note(pruned.Error())
 		}
 		if !c.JSON {
 			err = s.table(decisions(rows, outcomes))

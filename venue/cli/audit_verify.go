@@ -64,6 +64,9 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if broken {
 		return errQuiet
 	}
+	if report.Pruned > 0 && !c.JSON {
+		s.note((&ledger.PrunedRows{To: report.Pruned, Note: report.PrunedBy}).Error())
+	}
 	if report.Unfinished > 0 && !c.JSON {
 		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(report.Unfinished, "call")))
 	}

@@ -128,7 +128,7 @@ func (r *Reader) openAt(row store.Row) (c Checkpoint, err error) {
 
 // newest is the last checkpoint in the store; zero where there is none.
 func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
-	rows, _, err := r.store.PageBack(ctx, signPrefix, "", 1)
+	rows, _, err := r.view.PageBack(ctx, signPrefix, "", 1)
 	if err != nil || len(rows) == 0 {
 		return c, err
 	}
@@ -137,7 +137,7 @@ func (r *Reader) newest(ctx context.Context) (c Checkpoint, err error) {
 
 // signed reads all checkpoints of the store.
 func (r *Reader) signed(ctx context.Context) (all []Checkpoint, err error) {
-	for row, err := range store.Rows(ctx, r.store, signPrefix, "") {
+	for row, err := range store.Rows(ctx, r.view, signPrefix, "") {
 		var c Checkpoint
 		if err == nil {
 			c, err = r.openAt(row)
@@ -159,11 +159,7 @@ func (r *Reader) covers(ctx context.Context, rows uint64, c Checkpoint) error {
 	if c.Size == 0 {
 		return nil
 	}
-	root, err := tlog.TreeHash(int64(c.Size), r.hashes(ctx))
-	if err == nil && root != c.Root {
-		err = rewritten(c.Size)
-	}
-	return err
+	return continues(Checkpoint{}, c, r.hashes(ctx))
 }
 
 func rolledBack(signed, rows uint64) error {

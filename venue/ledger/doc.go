@@ -17,6 +17,15 @@
 //	row/<seq>   a row as JSON, behind the hashes of the subtrees that it completes
 //	sign/<size> a checkpoint as a signed note
 //
+//	pruned      how many rows were pruned, and the row that says so
+//	hash/<i>    a hash of the tree over those
+//
+// [Ledger.Prune] removes the first rows. A note, which is a row itself and signed
+// before they go, names them and the root over them, so that what was pruned is
+// told apart from what was cut. The checkpoints stay, with the hashes by which each
+// continues the one before and by which later rows are proved: some 0.5 KiB a
+// checkpoint.
+//
 // Rows that are written at the same time go into one batch, on condition that
 // the row after the last does not exist: two writers of one store never fork
 // the ledger, each continues what the other wrote.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // sealed is the last line of an export.
@@ -20,18 +22,109 @@ type sealed struct {
 	Checkpoint string `json:"checkpoint"`
 }
 
+// left is the first line of an export whose first rows were pruned: what is left
+// of them.
+type left struct {
+	Pruned      uint64              `json:"pruned"`   // rows
+	By          uint64              `json:"prunedBy"` // row that says so
+	Hashes      map[int64]tlog.Hash `json:"hashes"`   // of the tree over them, by their numbers
+	Checkpoints []string            `json:"checkpoints"`
+}
+
+// ReadHashes makes what is left a [tlog.HashReader].
+func (f *left) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		h, ok := f.Hashes[index]
+		if !ok {
+			return nil, &PrunedRows{To: f.Pruned, Note: f.By}
+		}
+		out[i] = h
+	}
+	return out, nil
+}
+
+// left reads what is left of the rows that were pruned, and begins with it.
+func (v *verification) left(ctx context.Context, r *Reader, p PrunedRows) (*left, error) {
+	f := &left{Pruned: p.To, By: p.Note, Hashes: make(map[int64]tlog.Hash)}
+	for row, err := range store.Rows(ctx, r.view, signPrefix, "") {
+		if err != nil {
+			return nil, err
+		}
+		if row.Key > signKey(p.To) {
+			break
+		}
+		c, err := r.openAt(row)
+		if err != nil {
+			return nil, err
+		}
+		f.Checkpoints = append(f.Checkpoints, c.Note)
+		v.expect(c)
+	}
+	return f, v.passed(p, noting(r.hashes(ctx), f.Hashes))
+}
+
+// noting is a [tlog.HashReader] that notes what is read.
+func noting(hashes tlog.HashReader, in map[int64]tlog.Hash) tlog.HashReader {
+	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		found, err := hashes.ReadHashes(indexes)
+		for i := range found {
+			in[indexes[i]] = found[i]
+		}
+		return found, err
+	})
+}
+
+// parseLeft reads the first line of an export whose first rows were pruned.
+func parseLeft(line []byte) (*left, error) {
+	var f left
+	err := json.Unmarshal(line, &f)
+	if again, _ := json.Marshal(f); err != nil || !bytes.Equal(append(again, '\n'), line) || f.Pruned == 0 || f.Pruned > maxSize || f.By <= f.Pruned {
+		return nil, fmt.Errorf("%w: the first line of the export cannot be read: %w", ErrBroken, cmp.Or(err, errors.New("it was changed")))
+	}
+	return &f, nil
+}
+
+// begin takes what is left of pruned rows.
+func (f *left) begin(v *verification, r *Reader) error {
+	for _, text := range f.Checkpoints {
+		c, err := r.open(text)
+		if err != nil {
+			return err
+		}
+		v.expect(c)
+	}
+	return v.passed(PrunedRows{To: f.Pruned, Note: f.By}, f)
+}
+
 // Export writes the rows as they were hashed, each as a line of JSON, and then
-// a line with a checkpoint over all of them. [VerifyExport] reads that back.
+// a line with a checkpoint over all of them; before them, where rows were pruned,
+// a line with what is left of these. [VerifyExport] reads that back.
 func (l *Ledger) Export(ctx context.Context, w io.Writer) (Report, error) {
 	c, err := l.Checkpoint(ctx)
 	if err != nil {
 		return Report{}, err
 	}
+	r, thaw, err := l.frozen(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer thaw()
 	out := bufio.NewWriter(w) // keeps its first error for Flush
-	v, _ := l.verification(nil)
+	v, _ := r.verification(nil)
 	v.expect(c)
+	p, err := r.Pruned(ctx)
+	if err == nil && p.To > 0 {
+		var f *left
+		if f, err = v.left(ctx, r, p); err == nil {
+			err = json.NewEncoder(out).Encode(f)
+		}
+	}
+	if err != nil {
+		return Report{}, err
+	}
 	err = v.follow(func(yield func([]byte, error) bool) {
-		for raw, err := range l.follow(ctx, &v.tree, c.head()) {
+		for raw, err := range r.follow(ctx, &v.tree, c.head()) {
 			if err == nil {
 				_, _ = out.Write(append(raw, '\n'))
 			}
@@ -82,6 +175,17 @@ func (v *verification) lines(r *Reader, in *bufio.Reader) iter.Seq2[[]byte, erro
 				}
 			}
 			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if v.tree.size == 0 && bytes.HasPrefix(line, []byte(`{"pruned":`)) {
+				var f *left
+				if f, err = parseLeft(line); err == nil {
+					err = f.begin(v, r)
+				}
+				if err == nil {
+					continue
+				}
 				yield(nil, err)
 				return
 			}

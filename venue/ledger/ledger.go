@@ -23,6 +23,8 @@ type Store interface {
 	Page(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
 	// PageBack is Page downwards, from the key from or the last one.
 	PageBack(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
+	// Snapshot is a view of this moment, which whoever opens it closes.
+	Snapshot(ctx context.Context) (store.Snapshot, error)
 	// Apply writes and deletes in one step, on condition that each key of
 	// expect stands at its revision. It names a key that does not; then nothing
 	// was written.
@@ -66,6 +68,9 @@ type Ledger struct {
 	due     []head     // trees whose checkpoint is due
 	waiting bool       // rows beyond marked wait for a checkpoint
 	closed  bool
+
+	began   uint64     // rows that earlier processes wrote
+	pruning sync.Mutex // held while rows are pruned
 
 	writer writer    // of whoever leads
 	spare  sync.Pool // of *pending
@@ -134,12 +139,16 @@ func (l *Ledger) resume(ctx context.Context, places []string) error {
 	if err != nil {
 		return err
 	}
+	l.began = t.size
 	l.writer.tree.set(t)
 	l.written.set(t)
 	if l.last, err = l.newest(ctx); err != nil {
 		return err
 	}
 	if err := l.covers(ctx, t.size, l.last); err != nil {
+		return err
+	}
+	if err := l.checkPruned(ctx, l.last.Size); err != nil {
 		return err
 	}
 	l.marked = l.last.Size
@@ -155,12 +164,12 @@ func (r *Reader) reload(ctx context.Context) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := r.grown(ctx, h.size)
+		t, err := grown(h.size, r.hashes(ctx))
 		if err == nil && !t.equal(h) {
 			err = fmt.Errorf("%w: its head is not that of its %d rows", ErrBroken, h.size)
 		}
 		if err == nil {
-			return t, r.endsAt(ctx, h)
+			return &t, r.endsAt(ctx, h)
 		}
 		if now, headErr := r.readHead(ctx); headErr != nil || now.equal(h) {
 			return nil, err
@@ -169,7 +178,7 @@ func (r *Reader) reload(ctx context.Context) (*tree, error) {
 }
 
 func (r *Reader) readHead(ctx context.Context) (*tree, error) {
-	raw, _, err := r.store.Get(ctx, headKey)
+	raw, _, err := r.view.Get(ctx, headKey)
 	if err != nil {
 		return nil, err
 	}

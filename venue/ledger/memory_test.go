@@ -110,6 +110,21 @@ func (m *memory) hook(before func(map[string][]byte) error, after func() error) 
 	m.before, m.after = before, after
 }
 
+// Snapshot is a copy.
+func (m *memory) Snapshot(context.Context) (store.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return frozen{&memory{rows: maps.Clone(m.rows)}}, nil
+}
+
+type frozen struct{ *memory }
+
+func (frozen) Close() {}
+
+func (frozen) PageKeys(context.Context, string, string, int) ([]string, string, error) {
+	panic("nobody asks for keys alone")
+}
+
 // copied is a store with the same bytes.
 func (m *memory) copied(t testing.TB) *memory {
 	t.Helper()

@@ -32,6 +32,11 @@ func (l *Ledger) Prove(ctx context.Context, seq uint64) (Proof, error) {
 	if seq == 0 || seq > c.Size {
 		return Proof{}, fmt.Errorf("there is no row %d: the ledger has %d, beginning with row 1", seq, c.Size)
 	}
+	if p, err := l.Pruned(ctx); err != nil {
+		return Proof{}, err
+	} else if seq <= p.To {
+		return Proof{}, &p
+	}
 	_, row, err := l.record(ctx, seq)
 	if err != nil {
 		return Proof{}, err

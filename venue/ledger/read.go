@@ -13,36 +13,63 @@ import (
 
 // Reader reads a ledger, and says whether it holds. It needs no key.
 type Reader struct {
-	store Store
+	view  view
+	store Store // that it is a view of
 	venue ucan.DID
+}
+
+// view is what reading needs: a store, or a snapshot of it.
+type view interface {
+	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	Page(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
+	PageBack(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
 }
 
 // NewReader reads the ledger that a venue keeps in a store. Unlike [Open] it
 // takes one that is broken.
-func NewReader(store Store, venue ucan.DID) *Reader { return &Reader{store, venue} }
+func NewReader(store Store, venue ucan.DID) *Reader { return &Reader{store, store, venue} }
+
+// frozen reads the ledger as it is at this moment, until thaw is called.
+func (r *Reader) frozen(ctx context.Context) (at *Reader, thaw func(), err error) {
+	snap, err := r.store.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Reader{snap, r.store, r.venue}, snap.Close, nil
+}
 
 // rowsAtOnce is the page in which rows are read backwards.
 const rowsAtOnce = 256
 
 // Rows yields the rows from a number on, in their order, and checks on the way
 // that they are those under the head: if not, it ends with [ErrBroken]. From 0
-// or 1 it checks the whole ledger.
+// or 1 it checks the whole ledger. Rows that were pruned are passed over.
 func (r *Reader) Rows(ctx context.Context, from uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		from = max(from, 1)
+		r, thaw, err := r.frozen(ctx)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		defer thaw()
+		var p PrunedRows
 		h, err := r.readHead(ctx)
+		if err == nil {
+			p, err = r.Pruned(ctx)
+		}
+		from = max(from, 1, p.To+1)
 		if err == nil && from > h.size {
 			return
 		}
-		var t *tree
+		var t tree
 		if err == nil {
-			t, err = r.grown(ctx, from-1)
+			t, err = grown(from-1, r.hashes(ctx))
 		}
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
-		for raw, err := range r.follow(ctx, t, h.head()) {
+		for raw, err := range r.follow(ctx, &t, h.head()) {
 			var row Row
 			if err == nil {
 				row, err = decodeRow(t.size, raw)
@@ -61,7 +88,7 @@ func (r *Reader) follow(ctx context.Context, t *tree, become head) iter.Seq2[[]b
 		if t.size == become.size {
 			return
 		}
-		for record, err := range store.Rows(ctx, r.store, rowPrefix, rowKey(t.size+1)) {
+		for record, err := range store.Rows(ctx, r.view, rowPrefix, rowKey(t.size+1)) {
 			var row []byte
 			if err == nil {
 				row, err = t.check(record)
@@ -95,9 +122,15 @@ func (t *tree) check(next store.Row) (row []byte, err error) {
 }
 
 // Last yields the rows before a number from the last down; before 0 means all.
-// It checks no hashes, so that it reads no more than it yields.
+// It checks no hashes, so that it reads no more than it yields. Rows that were
+// pruned are left out.
 func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		p, err := r.Pruned(ctx)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
 		next := ""
 		switch before {
 		case 0:
@@ -109,12 +142,15 @@ func (r *Reader) Last(ctx context.Context, before uint64) iter.Seq2[Row, error] 
 		for more := true; more; more = next != "" {
 			var page []store.Row
 			var err error
-			if page, next, err = r.store.PageBack(ctx, rowPrefix, next, rowsAtOnce); err != nil {
+			if page, next, err = r.view.PageBack(ctx, rowPrefix, next, rowsAtOnce); err != nil {
 				yield(Row{}, err)
 				return
 			}
 			for _, record := range page {
 				seq, err := seqOf(record.Key)
+				if err == nil && seq <= p.To {
+					return
+				}
 				var row Row
 				if err == nil {
 					row, err = decodeRow(seq, record.Value[min(completed(seq), len(record.Value)):])

@@ -58,10 +58,14 @@ func numbered(prefix string, n uint64) string {
 }
 
 func seqOf(key string) (uint64, error) {
-	if len(key) != len(rowPrefix)+8 {
-		return 0, fmt.Errorf("%w: there is a row under the key %q", ErrBroken, key)
+	return numberOf(key, rowPrefix)
+}
+
+func numberOf(key, prefix string) (uint64, error) {
+	if len(key) != len(prefix)+8 {
+		return 0, fmt.Errorf("%w: there is a record under the key %q", ErrBroken, key)
 	}
-	return binary.BigEndian.Uint64([]byte(key[len(rowPrefix):])), nil
+	return binary.BigEndian.Uint64([]byte(key[len(prefix):])), nil
 }
 
 // decodeRow reads the JSON of the row that stands at seq.

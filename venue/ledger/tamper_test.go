@@ -64,7 +64,7 @@ func TestTamperingIsFound(t *testing.T) {
 			signed := slices.DeleteFunc(slices.Sorted(maps.Keys(m.rows)), func(key string) bool { return !strings.HasPrefix(key, signPrefix) })
 			m.flip(t, rapid.SampledFrom(signed).Draw(t, "checkpoint"))
 		}
-		r.store = m
+		r = NewReader(m, r.venue)
 		if report, err := r.Verify(t.Context(), nil, kept.Note); !errors.Is(err, ErrBroken) {
 			t.Fatalf("Verify = %+v, %v; want ErrBroken", report, err)
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -98,9 +99,16 @@ func completed(seq uint64) int { return bits.TrailingZeros64(seq) * tlog.HashSiz
 
 // record reads the record of a row: the hashes, and the row's JSON.
 func (r *Reader) record(ctx context.Context, seq uint64) (hashes, row []byte, err error) {
-	raw, _, err := r.store.Get(ctx, rowKey(seq))
+	raw, _, err := r.view.Get(ctx, rowKey(seq))
 	if err != nil {
 		return nil, nil, err
+	}
+	if raw == nil {
+		if p, err := r.Pruned(ctx); err != nil {
+			return nil, nil, err
+		} else if seq <= p.To {
+			return nil, nil, &p
+		}
 	}
 	return split(seq, raw)
 }
@@ -121,12 +129,17 @@ func (r *Reader) hashes(ctx context.Context) tlog.HashReaderFunc {
 		for i, index := range indexes {
 			level, n := tlog.SplitStoredHashIndex(index)
 			hashes, row, err := r.record(ctx, uint64(n+1)<<level)
-			if err != nil {
-				return nil, err
+			if _, pruned := errors.AsType[*PrunedRows](err); pruned {
+				if out[i], err = r.prunedHash(ctx, index, err); err == nil {
+					continue
+				}
 			}
-			if level == 0 {
+			switch {
+			case err != nil:
+				return nil, err
+			case level == 0:
 				out[i] = tlog.RecordHash(row)
-			} else {
+			default:
 				copy(out[i][:], hashes[(level-1)*tlog.HashSize:])
 			}
 		}
@@ -135,8 +148,11 @@ func (r *Reader) hashes(ctx context.Context) tlog.HashReaderFunc {
 }
 
 // grown reads the tree that the first rows make.
-func (r *Reader) grown(ctx context.Context, size uint64) (*tree, error) {
-	t := &tree{size: size}
+func grown(size uint64, hashes tlog.HashReader) (t tree, err error) {
+	t.size = size
+	if size == 0 {
+		return t, nil
+	}
 	var indexes []int64
 	for end, rest := uint64(0), size; rest != 0; {
 		level := bits.Len64(rest) - 1
@@ -144,7 +160,6 @@ func (r *Reader) grown(ctx context.Context, size uint64) (*tree, error) {
 		end += 1 << level
 		rest &^= 1 << level
 	}
-	var err error
-	t.peaks, err = r.hashes(ctx)(indexes)
+	t.peaks, err = hashes.ReadHashes(indexes)
 	return t, err
 }

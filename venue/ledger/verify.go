@@ -8,17 +8,17 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"usher/tools"
 )
 
 // Report is what was found of a ledger that holds.
 type Report struct {
 	Rows        uint64 `json:"rows"`
-	Root        string `json:"root"`        // of the tree, in base64
-	Signed      uint64 `json:"signed"`      // rows that the newest checkpoint covers
-	Checkpoints int    `json:"checkpoints"` // that were compared
-	Unfinished  uint64 `json:"unfinished"`  // calls that were allowed, and have no outcome: they run, or were cut off
+	Root        string `json:"root"`               // of the tree, in base64
+	Signed      uint64 `json:"signed"`             // rows that the newest checkpoint covers
+	Checkpoints int    `json:"checkpoints"`        // that were compared
+	Pruned      uint64 `json:"pruned,omitempty"`   // rows, from the first on
+	PrunedBy    uint64 `json:"prunedBy,omitempty"` // row that says so
+	Unfinished  uint64 `json:"unfinished"`         // calls that were allowed, and have no outcome: they run, or were cut off
 }
 
 // Verify reads the whole ledger and compares it with its head, with every
@@ -30,6 +30,11 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 	if err != nil {
 		return Report{}, err
 	}
+	r, thaw, err := r.frozen(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	defer thaw()
 	for _, place := range places {
 		for c, err := range r.kept(place, math.MaxInt64) {
 			if err != nil {
@@ -47,6 +52,9 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 	if err != nil {
 		return Report{}, err
 	}
+	if err := v.begin(ctx, r); err != nil {
+		return Report{}, err
+	}
 	if err := v.follow(r.follow(ctx, &v.tree, h.head())); err != nil {
 		return Report{}, err
 	}
@@ -62,6 +70,7 @@ type verification struct {
 	tree   tree
 	ahead  []Checkpoint // that are still to come, the smallest first
 	open   map[uint64]bool
+	pruned PrunedRows // of which the note is still to come
 	report Report
 }
 
@@ -83,6 +92,15 @@ func (r *Reader) verification(against []string) (*verification, error) {
 	return v, nil
 }
 
+// begin begins behind the rows that were pruned.
+func (v *verification) begin(ctx context.Context, r *Reader) error {
+	p, err := r.Pruned(ctx)
+	if err != nil || p.To == 0 {
+		return err
+	}
+	return v.passed(p, r.hashes(ctx))
+}
+
 func (v *verification) expect(all ...Checkpoint) {
 	v.ahead = append(v.ahead, all...)
 	v.report.Checkpoints += len(all)
@@ -102,11 +120,12 @@ func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case row.Of != 0:
-			delete(v.open, row.Of)
-		case row.Entry != nil && row.Verdict == tools.Allowed:
-			v.open[row.Seq] = true
+		row.opens(v.open)
+		if row.Seq == v.pruned.Note {
+			if err := v.pruned.said(&row, v.pruned.Root); err != nil {
+				return err
+			}
+			v.report.Pruned, v.report.PrunedBy = v.pruned.To, v.pruned.Note
 		}
 		if err := v.reached(); err != nil {
 			return err
@@ -134,6 +153,12 @@ func (v *verification) end() (Report, error) {
 	if len(v.ahead) > 0 {
 		return Report{}, rolledBack(v.ahead[len(v.ahead)-1].Size, v.tree.size)
 	}
+	if v.report.PrunedBy != v.pruned.Note {
+		return Report{}, v.pruned.said(&Row{}, v.pruned.Root)
+	}
+	if err := v.pruned.isSigned(v.report.Signed); err != nil {
+		return Report{}, err
+	}
 	v.report.Rows, v.report.Root = v.tree.size, v.tree.root().String()
 	v.report.Unfinished = uint64(len(v.open))
 	return v.report, nil
@@ -141,7 +166,7 @@ func (v *verification) end() (Report, error) {
 
 // endsAt checks that nothing is beyond the head, unless more was written since.
 func (r *Reader) endsAt(ctx context.Context, h *tree) error {
-	beyond, _, err := r.store.Page(ctx, rowPrefix, rowKey(h.size+1), 1)
+	beyond, _, err := r.view.Page(ctx, rowPrefix, rowKey(h.size+1), 1)
 	if err != nil || len(beyond) == 0 {
 		return err
 	}
