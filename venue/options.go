@@ -24,6 +24,10 @@ type Options struct {
 	Tools     []*tools.Operation       // operations beside the built-in ones
 	Limits    config.Limits            // of turns and calls; a zero field takes the configuration's value, then the default
 
+	// Retention says what stays of sessions, runs and rows of the ledger that are
+	// over: a zero field takes the configuration's value, and zero there keeps all.
+	Retention config.Retention
+
 	// Checkpoints are files and URLs outside the data folder that each
 	// checkpoint of the ledger goes to, beside those of the configuration.
 	Checkpoints []string
@@ -62,6 +66,7 @@ func (o *Options) filled() Options {
 	}
 	if c := out.Config; c != nil {
 		out.Limits = form.Over(c.Limits, out.Limits)
+		out.Retention = form.Over(c.Retention, out.Retention)
 		if out.Name == "" {
 			out.Name = c.Name
 		}

@@ -26,6 +26,7 @@ import (
 	"usher/venue/keys"
 	"usher/venue/ledger"
 	"usher/venue/models"
+	"usher/venue/retention"
 	"usher/venue/runs"
 	"usher/venue/store"
 	"usher/venue/store/journal"
@@ -58,6 +59,7 @@ type Venue struct {
 	jobs     *jobs
 	runs     *runs.Book
 	lives    *agents.Book
+	keeper   *retention.Keeper
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -137,7 +139,13 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = book
 	spending := accounts.New(v.store.Under(""), v.log)
-	v.runs, err = runs.Open(ctx, runs.Options{Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log, AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly})
+	v.runs, err = runs.Open(ctx, runs.Options{
+		Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log,
+		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly,
+		Forget: func(ctx context.Context, of tools.Life, session string) error {
+			return v.agents.ForgetSession(ctx, of, session)
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -187,7 +195,8 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		}
 	}
 	v.work.Go(func() { v.clock.Watch(v.closing) })
-	v.work.Go(v.sweep)
+	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Ledger: v.ledger, Logger: v.log})
+	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
 	return nil
 }
@@ -211,27 +220,13 @@ func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
 	return err
 }
 
-const (
-	sweepEvery = time.Hour           // between two sweeps
-	tokenGrace = 30 * 24 * time.Hour // after which an expired token goes: a listing may still show what ran out
-)
-
-// sweep removes tokens that have expired, until Close.
-func (v *Venue) sweep() {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		if now, sure := v.clock.Sure(v.closing); sure {
-			if _, err := v.tokens.Sweep(v.closing, now.Add(-tokenGrace)); err != nil && v.closing.Err() == nil {
-				v.log.WarnContext(v.closing, "sweep of expired tokens failed", "error", err)
-			}
-		}
-		select {
-		case <-ticker.C:
-		case <-v.closing.Done():
-			return
-		}
+// Prune removes at once what the configuration does not keep, as the venue does by
+// itself every hour.
+func (v *Venue) Prune(ctx context.Context) (retention.Pruned, error) {
+	if v.readOnly {
+		return retention.Pruned{}, journal.ErrReadOnly
 	}
+	return v.keeper.Prune(ctx)
 }
 
 // Close lets nothing more begin, stops what runs, waits until its end is written and

@@ -149,6 +149,16 @@ func (s *Book) Remove(ctx context.Context, of tools.Life) error {
 	return err
 }
 
+// RemoveSession forgets the account of a session. What charges it goes on charging
+// the other accounts that it is charged to.
+func (s *Book) RemoveSession(ctx context.Context, account string) error {
+	s.mu.Lock()
+	delete(s.open, account)
+	s.mu.Unlock()
+	_, err := s.space.Apply(ctx, nil, nil, []string{accountKey(account)})
+	return err
+}
+
 // CopySessions lets copied sessions have spent what the first ones had. A
 // session that has spent something already keeps that.
 func (s *Book) CopySessions(ctx context.Context, from, to tools.Life) error {

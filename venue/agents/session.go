@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oklog/ulid/v2"
+
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
+	"usher/venue/accounts"
 	"usher/venue/runs"
 )
 
@@ -63,6 +66,28 @@ func (r *Room) session(ctx context.Context, of tools.Life, actor, id string, mus
 		return nil, nil, err
 	}
 	return r.Runs.Sessions().Open(ctx, of, id, mustExist)
+}
+
+// ForgetSession forgets what a session that is gone has spent, where the venue named
+// it: nobody comes back to that. Under a name that somebody chose, what is spent
+// stays spent, and its budget goes on.
+func (r *Room) ForgetSession(ctx context.Context, of tools.Life, id string) error {
+	_, name, named := strings.Cut(id, "~")
+	if !named {
+		name = id
+	}
+	if _, err := ulid.ParseStrict(name); err != nil {
+		return nil // somebody named it
+	}
+	account, k := of, keyOf(of)
+	_, rec, err := r.Book.get(ctx, k)
+	if err == nil && rec != nil && rec.life(k) == of {
+		account = rec.account(k)
+	}
+	if err != nil {
+		return err
+	}
+	return r.Accounts.RemoveSession(ctx, accounts.Of(account, id))
 }
 
 // life names the agent's present life.

@@ -10,8 +10,8 @@
 // openings nothing says it, so that a leap forward cannot be told from a pause,
 // and is not said.
 //
-// What is removed by its age goes by [Clock.Sure]. After a leap or a pause of more
-// than a day the clock is in doubt until it has gone on for a day, and until then
+// What is removed by its age goes by [Clock.Sure]. After a leap, a step back or a
+// pause of more than a day the clock is in doubt until it has gone on for a day, and until then
 // nothing is removed: one opening with a wrong clock removes nothing.
 //
 // The record under "v/clock" is written with such a row, when the time that calls
@@ -35,7 +35,7 @@ const (
 	every  = time.Minute    // between two looks at the clock, and at least between two writes
 	slack  = time.Second    // by which a clock is set back without a word
 	leap   = time.Hour      // forward, beyond what has passed, that is said
-	settle = 24 * time.Hour // a longer leap or pause makes the clock doubtful, for as long
+	settle = 24 * time.Hour // a longer leap, step or pause makes the clock doubtful, for as long
 
 	recordKey = "v/clock"
 )

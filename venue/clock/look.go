@@ -39,7 +39,7 @@ func (c *Clock) look(ctx context.Context) {
 	}
 	switch doubt := time.UnixMilli(c.rec.Doubt); {
 	case began:
-	case ahead > settle, back > slack && c.rec.Doubt != 0: // then it is not known which time was wrong
+	case ahead > settle, back > settle, back > slack && c.rec.Doubt != 0: // then it is not known which time was wrong
 		c.rec.Doubt = now.UnixMilli()
 	case c.rec.Doubt != 0 && now.Sub(doubt) > settle:
 		c.rec.Doubt = 0

@@ -26,6 +26,7 @@ type Config struct {
 	Orchestrations []Orchestration
 	Limits         Limits
 	Ledger         Ledger
+	Retention      Retention
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "limits.calls", or the path of data and orchestrations

@@ -25,6 +25,7 @@ type file struct {
 	Orchestrations []orchestration  `json:"orchestrations,omitempty" example:"[{'id': 'pipeline', 'steps': […]}]"`
 	Limits         Limits           `json:"limits,omitzero"`
 	Ledger         Ledger           `json:"ledger,omitzero"`
+	Retention      Retention        `json:"retention,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files
@@ -119,4 +120,19 @@ func (l *Ledger) Check() error {
 		}
 	}
 	return nil
+}
+
+// Retention says what stays of what is over. A zero field keeps all of it.
+type Retention struct {
+	_        struct{} `noun:"the retention" example:"{'sessions': {'age': '2160h', 'number': 1000}}"`
+	Sessions Retained `json:"sessions,omitzero" jsonschema:"Sessions of an agent that nobody uses: by their last event, and so many of the latest."`
+	Runs     Retained `json:"runs,omitzero" jsonschema:"Turns, tasks, jobs and orchestrations of a user that are over: by their end, and so many of the latest."`
+	Rows     Retained `json:"rows,omitzero" jsonschema:"Rows of the ledger: by their time, and so many of the last. What proves the rest stays."`
+}
+
+// Retained bounds one kind of what is over, by age and by number. Zero is no bound.
+type Retained struct {
+	_      struct{}      `noun:"a retention" example:"{'age': '2160h', 'number': 1000}"`
+	Age    time.Duration `json:"age,omitempty" example:"2160h" jsonschema:"Time after which it goes, for example 2160h, which are 90 days. Default: it stays."`
+	Number int           `json:"number,omitempty" example:"1000" jsonschema:"How many stay. Default: all."`
 }

@@ -58,6 +58,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Store = f.Store
 				case "ledger":
 					r.cfg.Ledger = f.Ledger
+				case "retention":
+					r.cfg.Retention = f.Retention
 				}
 			}
 		}

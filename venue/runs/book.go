@@ -29,6 +29,10 @@ type Options struct {
 	NewID    func() (string, error)
 	Logger   *slog.Logger
 
+	// Forget forgets what a session of a life has spent, which is removed. Nil
+	// forgets nothing.
+	Forget func(ctx context.Context, of tools.Life, session string) error
+
 	AtOnce  int           // background runs of a principal that execute at once, of which one agent takes a quarter; 0 is 64
 	MaxTime time.Duration // of a background run; 0 is 1 h
 	Grace   time.Duration // that Close waits; 0 is [DefaultGrace]
@@ -90,7 +94,9 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 	opts.Grace = cmp.Or(opts.Grace, DefaultGrace)
 	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
 	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
-	b.sessions.init(b)
+	if err := b.sessions.init(ctx, b); err != nil {
+		return nil, fmt.Errorf("open runs: %w", err)
+	}
 	if opts.ReadOnly {
 		return b, nil
 	}

@@ -18,7 +18,10 @@
 //	r/log/<owner>/<run>/<seq>        event of a run outside of sessions
 //	r/head/<life>/<session>          head of a session
 //	r/wait/<life>/<session>          how many messages wait in a session; none where none do
+//	r/gone/<life>/<session>          mark of a session that is being removed
 //	r/ses/<life>/<session>/<seq>     event of a session
 //
-// Lock order: Sessions.mu, then sessionLog.mu, then Run.mu, then Book.mu.
+// What is over goes by [Book.Prune] and [Sessions.Prune].
+//
+// Lock order: Sessions.removing, then Sessions.mu, then sessionLog.mu, then Run.mu, then Book.mu.
 package runs

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,13 +22,26 @@ import (
 type Sessions struct {
 	book *Book
 
-	mu   sync.Mutex
-	open map[string]*Session // by head key
-	idle []*Session          // that nobody uses, the longest idle first
-	held int                 // bytes of the logs of the idle ones
+	removing sync.Mutex // held while a session is removed; taken before mu
+
+	mu       sync.Mutex
+	gone     map[string]struct{} // by head key, that are being removed
+	removals uint64              // that have begun
+	open     map[string]*Session // by head key
+	idle     []*Session          // that nobody uses, the longest idle first
+	held     int                 // bytes of the logs of the idle ones
 }
 
-func (s *Sessions) init(b *Book) { s.book, s.open = b, make(map[string]*Session) }
+func (s *Sessions) init(ctx context.Context, b *Book) error {
+	s.book, s.open, s.gone = b, make(map[string]*Session), make(map[string]struct{})
+	for key, err := range store.Keys(ctx, b.opts.Store, gonePrefix, "") {
+		if err != nil {
+			return err
+		}
+		s.gone[prefix+"head/"+key[len(gonePrefix):]] = struct{}{}
+	}
+	return nil
+}
 
 // Bounds of the sessions that stay in memory when nobody uses them.
 const (
@@ -97,34 +111,53 @@ func NoSession(agent, id string) error {
 // where mustExist says so.
 func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist bool) (*Session, func(), error) {
 	key := headKey(of, id)
-	if open := s.use(key); open != nil {
+	for {
+		open, gone, removals := s.use(key)
+		if gone { // it begins anew when nothing is left of it
+			if err := s.finish(ctx, key, func(ctx context.Context) error { return ctx.Err() }); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if open != nil {
+			return open, func() { s.release(key, open) }, nil
+		}
+		made, err := s.make(ctx, of, id, key, mustExist)
+		if err != nil {
+			return nil, nil, err
+		}
+		mend := made.Mend()
+		if open = s.add(key, made, removals); open == nil {
+			continue
+		}
+		if mend != nil && open == made {
+			if err := mend(context.WithoutCancel(ctx), s.book.opts.Now()); err != nil {
+				s.release(key, open)
+				return nil, nil, err
+			}
+		}
 		return open, func() { s.release(key, open) }, nil
 	}
+}
+
+// make reads the session of a key, or makes one.
+func (s *Sessions) make(ctx context.Context, of tools.Life, id, key string, mustExist bool) (*Session, error) {
 	if err := s.book.open(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	head, err := s.head(ctx, key, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if head.Seq == 0 && mustExist {
-		return nil, nil, NoSession(of.Agent(), id)
+		return nil, NoSession(of.Agent(), id)
 	}
 	log := newLog(s.book, of, id, key, head)
 	past, err := s.past(ctx, log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	made := &Session{Session: runtime.NewSession(id, log, past...), log: log}
-	mend := made.Mend()
-	open := s.add(key, made)
-	if mend != nil && open == made {
-		if err := mend(context.WithoutCancel(ctx), s.book.opts.Now()); err != nil {
-			s.release(key, open)
-			return nil, nil, err
-		}
-	}
-	return open, func() { s.release(key, open) }, nil
+	return &Session{Session: runtime.NewSession(id, log, past...), log: log}, nil
 }
 
 // Interrupted returns how the last turn of a session was cut, or nil where it came to
@@ -165,33 +198,41 @@ func (s *Sessions) past(ctx context.Context, log *sessionLog) (past []runtime.En
 	return past, nil
 }
 
-func (s *Sessions) use(key string) *Session {
+// use returns a session that is open, or else whether it is being removed, and how
+// many removals have begun.
+func (s *Sessions) use(key string) (open *Session, gone bool, removals uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	open := s.open[key]
-	if open != nil {
+	if open = s.open[key]; open != nil {
 		s.take(open)
 	}
-	return open
+	_, gone = s.gone[key]
+	return open, gone && open == nil, s.removals
 }
 
 // take counts one more user. The caller holds mu.
 func (s *Sessions) take(open *Session) {
 	if open.users++; open.users == 1 {
-		for i, other := range s.idle {
-			if other == open {
-				s.idle = append(s.idle[:i], s.idle[i+1:]...)
-				s.held -= open.size
-				break
-			}
-		}
+		s.wake(open)
 	}
 }
 
-// add keeps a session that was read, unless another reader was faster.
-func (s *Sessions) add(key string, made *Session) *Session {
+// wake takes a session off the idle ones. The caller holds mu.
+func (s *Sessions) wake(open *Session) {
+	if i := slices.Index(s.idle, open); i >= 0 {
+		s.idle = slices.Delete(s.idle, i, i+1)
+		s.held -= open.size
+	}
+}
+
+// add keeps a session that was read, unless another reader was faster. It returns
+// nil where a removal has begun since: the session may be the one.
+func (s *Sessions) add(key string, made *Session, removals uint64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.removals != removals {
+		return nil
+	}
 	if open := s.open[key]; open != nil {
 		s.take(open)
 		return open
