@@ -39,3 +39,14 @@ func RememberCallables(n int) (kept int, last bool) {
 	}
 	return len(c.made), c.known(key).rev == 1
 }
+
+// KeysBelow counts the rows of the store below a prefix.
+func (v *Venue) KeysBelow(ctx context.Context, prefix string) (n int, err error) {
+	for _, err := range store.Keys(ctx, v.store, prefix, "") {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
