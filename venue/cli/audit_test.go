@@ -3,12 +3,16 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"usher/venue"
 	"usher/venue/cli"
+	"usher/venue/config"
 )
 
 // command runs a command, which must end with a status, and returns what it
@@ -115,4 +119,57 @@ func TestExportIsVerifiedByDID(t *testing.T) {
 	t.Chdir(dir)
 	run(cli.ExitOK, "audit", "verify", "--venue", found.Venue)
 	run(cli.ExitFailed, "audit", "verify", "--venue", "did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK")
+}
+
+// A ledger whose first rows were pruned holds, and every command says which rows
+// these are.
+func TestPrunedRowsAreTold(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	command(t, cli.ExitOK, "init", ".")
+	kept := filepath.Join(t.TempDir(), "kept")
+	for _, n := range []string{"1", "2", "3", "4", "5"} {
+		command(t, cli.ExitOK, "run", "scribe", "write w/notes/a "+n)
+		if n == "1" {
+			raw, err := os.ReadFile(filepath.Join(".usher", "ledger.checkpoints"))
+			if err == nil {
+				err = os.WriteFile(kept, raw, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v, err := venue.Open(t.Context(), &venue.Options{Dir: ".usher", Retention: config.Retention{Rows: config.Retained{Number: 10}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Prune(t.Context())
+	pruned, readErr := v.Ledger().Pruned(t.Context())
+	if err := errors.Join(err, readErr, v.Close()); err != nil || pruned.To == 0 {
+		t.Fatal(err, pruned)
+	}
+	told := pruned.Error()
+	for _, args := range [][]string{{"verify"}, {"verify", "--checkpoint", kept}, {"list"}, {"export", "--out", "rows.jsonl"}} {
+		if got := command(t, cli.ExitOK, append([]string{"audit"}, args...)...); !strings.Contains(got, told) {
+			t.Errorf("usher audit %q prints %s, want that %s", args, got, told)
+		}
+	}
+	if got := command(t, cli.ExitOK, "audit", "list"); !strings.Contains(got, "rows pruned") || strings.Contains(got, "add --before") {
+		t.Errorf("audit list prints %s", got)
+	}
+	if got := command(t, cli.ExitFailed, "audit", "prove", "1"); !strings.Contains(got, told) {
+		t.Errorf("audit prove 1 prints %s", got)
+	}
+	command(t, cli.ExitOK, "audit", "prove", fmt.Sprint(pruned.To+1))
+	var found struct {
+		Venue            string
+		Pruned, PrunedBy uint64
+	}
+	if err := json.Unmarshal([]byte(command(t, cli.ExitOK, "audit", "verify", "--json")), &found); err != nil || found.Pruned != pruned.To || found.PrunedBy != pruned.Note {
+		t.Errorf("audit verify --json says %+v, %v", found, err)
+	}
+	if got := command(t, cli.ExitOK, "audit", "verify", "--export", "rows.jsonl", "--venue", found.Venue, "--checkpoint", kept); !strings.Contains(got, told) {
+		t.Errorf("of the export audit verify prints %s", got)
+	}
 }
