@@ -23,7 +23,9 @@ func TestALogTakesInPartsWhatIsTooLarge(t *testing.T) {
 	st := memory.Open()
 	defer st.Close()
 	b := &Book{opts: Options{Store: st.Under(""), Spending: unpaid{}}}
-	b.sessions.init(b)
+	if err := b.sessions.init(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
 	const life = tools.Life("did:key:x/clerk/1")
 	l := newLog(b, life, "main", "head", Head{})
 	long := strings.Repeat("x", store.MaxApplyBytes)
