@@ -76,7 +76,7 @@ func (r *Room) ForgetSession(ctx context.Context, of tools.Life, id string) erro
 	if !named {
 		name = id
 	}
-	if _, err := ulid.ParseStrict(name); err != nil {
+	if new(ulid.ULID).UnmarshalText([]byte(name)) != nil {
 		return nil // somebody named it
 	}
 	account, k := of, keyOf(of)

@@ -215,7 +215,7 @@ func (l *Ledger) prune(ctx context.Context, p *PrunedRows, hashes map[int64]tlog
 			return err
 		}
 	}
-	_, err = l.store.Apply(ctx, nil, map[string][]byte{prunedKey: p.append(nil)}, nil)
+	_, err = l.store.Apply(ctx, nil, map[string][]byte{prunedKey: p.record()}, nil)
 	return err
 }
 

@@ -223,12 +223,12 @@ func TestCutIsNotPruned(t *testing.T) {
 		"removed": func(t *testing.T, _ *Ledger, m *memory) {},
 		"a record of it": func(t *testing.T, _ *Ledger, m *memory) {
 			p := PrunedRows{To: 18, Note: 30}
-			m.set(prunedKey, p.append(nil))
+			m.set(prunedKey, p.record())
 		},
 		"more than was pruned": func(t *testing.T, l *Ledger, m *memory) {
 			pruned(t, l, Keep{Rows: 45})
 			p := PrunedRows{To: 18, Note: 61}
-			m.set(prunedKey, p.append(nil))
+			m.set(prunedKey, p.record())
 		},
 		"an unsigned note": func(t *testing.T, l *Ledger, m *memory) {
 			root, err := tlog.TreeHash(18, l.hashes(t.Context()))
@@ -239,7 +239,7 @@ func TestCutIsNotPruned(t *testing.T) {
 			if p.Note, err = l.Note(t.Context(), notePruned, p, Batch{}); err != nil {
 				t.Fatal(err)
 			}
-			m.set(prunedKey, p.append(nil))
+			m.set(prunedKey, p.record())
 		},
 		"pruned, and the hashes removed": func(t *testing.T, l *Ledger, m *memory) {
 			pruned(t, l, Keep{Rows: 45})

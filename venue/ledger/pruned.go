@@ -61,8 +61,8 @@ func (r *Reader) Pruned(ctx context.Context) (p PrunedRows, err error) {
 	return p, nil
 }
 
-func (p *PrunedRows) append(b []byte) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, p.To), p.Note)
+func (p *PrunedRows) record() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, p.To), p.Note)
 }
 
 // said checks that a row is the note of what was pruned.
