@@ -76,8 +76,8 @@ func (r *Room) ForgetSession(ctx context.Context, of tools.Life, id string) erro
 	if !named {
 		name = id
 	}
-	if new(ulid.ULID).UnmarshalText([]byte(name)) != nil {
-		return nil // somebody named it
+	if !isMade(name) {
+		return nil
 	}
 	account, k := of, keyOf(of)
 	_, rec, err := r.Book.get(ctx, k)
@@ -88,6 +88,12 @@ func (r *Room) ForgetSession(ctx context.Context, of tools.Life, id string) erro
 		return err
 	}
 	return r.Accounts.RemoveSession(ctx, accounts.Of(account, id))
+}
+
+// isMade reports whether the venue made a name, and nobody chose it.
+func isMade(name string) bool {
+	_, err := ulid.ParseStrict(name)
+	return err == nil
 }
 
 // life names the agent's present life.
