@@ -57,9 +57,11 @@ type traceable struct {
 	dir    string         // of the copy, the same each time
 	ours   []string       // strace's arguments that leave out what does not reach the data folder
 	counts map[string]int // of the system calls that the thread makes which makes most of them
+	share  int            // of the points that others have; each takes that many times as long
 }
 
-// traceables are a program that works, in a folder with tables and in a new one, and the command.
+// traceables are a program that works, in a folder with tables, in a new one and in one of which a
+// snapshot is due, and the command.
 func traceables(t *testing.T) []*traceable {
 	full, fullClaims := template(t, grown, false)
 	bare := newProject(t, filepath.Join(t.TempDir(), "project"))
@@ -67,12 +69,18 @@ func traceables(t *testing.T) []*traceable {
 	if err := os.WriteFile(none, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	due := large
+	due.Until = ""
+	old, oldClaims := template(t, due, false)
 	list := []*traceable{
-		{name: "program, folder with tables", project: full, claims: fullClaims, run: program},
-		{name: "program, new folder", project: bare, claims: none, run: program},
-		{name: "command, folder with tables", project: full, claims: fullClaims, run: command},
-		{name: "command, new folder", project: bare, claims: none, run: command},
+		{name: "program, folder with tables", project: full, claims: fullClaims, run: program(""), share: 1},
+		{name: "program, new folder", project: bare, claims: none, run: program(""), share: 1},
+		{name: "program, snapshot", project: old, claims: oldClaims, run: program(large.Until), share: 4},
+		{name: "command, folder with tables", project: full, claims: fullClaims, run: command, share: 1},
+		{name: "command, new folder", project: bare, claims: none, run: command, share: 1},
 	}
+	list = slices.DeleteFunc(list, func(s *traceable) bool { return !mayBeWanted(s.name) })
+	t.Setenv("GOMAXPROCS", "1") // strace counts by thread, so few are to make the calls
 	for _, s := range list {
 		s.dir = t.TempDir()
 		s.measure(t)
@@ -80,8 +88,12 @@ func traceables(t *testing.T) []*traceable {
 	return list
 }
 
-func program(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran {
-	return begin(ctx, t, work{Project: tr.project, Name: "traced", Lanes: 2, Steps: 5, Bulk: 20, Size: 4000}, tr.claims, wrapped...).end(ctx, killed)
+// program works so much that a segment of the journal is full, and then waits for what is said.
+func program(until string) func(context.Context, *testing.T, trial, bool, ...string) ran {
+	return func(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped ...string) ran {
+		w := work{Project: tr.project, Name: "traced", Lanes: 2, Steps: 5, Bulk: 20, Size: 300_000, Until: until}
+		return begin(ctx, t, w, tr.claims, wrapped...).end(ctx, killed)
+	}
 }
 
 // command writes a note by `usher run`, and claims it where the command says that it did.
@@ -172,7 +184,7 @@ func (s *traceable) inject(t *testing.T, b *table, what, does string, most int) 
 			numbers[i] = i + 1
 		}
 		if os.Getenv(pointsName) != "all" {
-			numbers = sample(numbers, points(most))
+			numbers = sample(numbers, max(points(most)/s.share, 1))
 		}
 		for _, n := range numbers {
 			point := fmt.Sprintf("%s: %s at %s %d", s.name, what, name, n)

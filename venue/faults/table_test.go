@@ -97,6 +97,12 @@ func points(usual int) int {
 // isWanted reports whether a point of the name is to be run.
 func isWanted(point string) bool { return strings.Contains(point, os.Getenv(onlyName)) }
 
+// mayBeWanted reports whether a point may be wanted whose name begins so.
+func mayBeWanted(name string) bool {
+	only := os.Getenv(onlyName)
+	return only == "" || !strings.Contains(only, ", ") || strings.HasPrefix(only, name)
+}
+
 // keep puts the folder of a point that failed where the environment says, with what was claimed.
 func (v verdict) keep(t *testing.T, point string, tr trial) verdict {
 	t.Helper()
