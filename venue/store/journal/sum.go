@@ -20,18 +20,18 @@ type Sum struct {
 const sumSize = 5 * 8
 
 // Add adds a row.
-func (s *Sum) Add(row store.Row) {
+func (s *Sum) Add(row store.Row) { s.add(hash(row)) }
+
+func (s *Sum) add(words [4]uint64) {
 	s.Rows++
-	words := hash(row)
 	for i, w := range words {
 		s.Words[i] += w
 	}
 }
 
-// Remove takes a row away that was added.
-func (s *Sum) Remove(row store.Row) {
+// remove takes a row away that was added.
+func (s *Sum) remove(words [4]uint64) {
 	s.Rows--
-	words := hash(row)
 	for i, w := range words {
 		s.Words[i] -= w
 	}

@@ -13,7 +13,8 @@ func (e engine) Apply(batch []store.Op) (moved string, err error) {
 
 // writer is what writing a group needs, used again and again by whoever leads.
 type writer struct {
-	rows    map[string]store.Row // that the group asks for, as they are before it
+	rows    map[string]mark // that the group asks for, as they are before it
+	recent  recent
 	ops     []store.Op
 	changes []change
 	data    []byte
@@ -48,7 +49,7 @@ func (e engine) write(group []*pending) {
 func (e engine) check(i Index, group []*pending) error {
 	w := &e.writer
 	if w.rows == nil {
-		w.rows = make(map[string]store.Row)
+		w.rows = make(map[string]mark)
 	}
 	w.ops = w.ops[:0]
 	for _, p := range group {
@@ -56,14 +57,13 @@ func (e engine) check(i Index, group []*pending) error {
 		for _, op := range p.batch {
 			row, asked := w.rows[op.Key]
 			if !asked {
-				value, rev, err := i.Get(op.Key)
-				if err != nil {
+				var err error
+				if row, err = w.recent.find(i, op.Key); err != nil {
 					return fmt.Errorf("key %q: %w", op.Key, err)
 				}
-				row = store.Row{Key: op.Key, Value: value, Rev: rev}
 				w.rows[op.Key] = row
 			}
-			if op.Kind == store.OpExpect && row.Rev != op.Rev && p.moved == "" {
+			if op.Kind == store.OpExpect && row.rev != op.Rev && p.moved == "" {
 				p.moved = op.Key
 			}
 		}
@@ -71,7 +71,7 @@ func (e engine) check(i Index, group []*pending) error {
 			continue
 		}
 		for _, op := range p.batch {
-			if op.Kind == store.OpPut || op.Kind == store.OpDelete && w.rows[op.Key].Rev != 0 {
+			if op.Kind == store.OpPut || op.Kind == store.OpDelete && w.rows[op.Key].rev != 0 {
 				w.ops = append(w.ops, op)
 			}
 		}
@@ -86,12 +86,15 @@ func (e engine) record() error {
 	w.changes = w.changes[:0]
 	for _, op := range w.ops {
 		c := change{key: op.Key}
-		if old := w.rows[op.Key]; old.Rev != 0 {
-			c.by.Remove(old)
+		if old := w.rows[op.Key]; old.rev != 0 {
+			c.by.remove(old.hash)
 		}
+		var is mark
 		if op.Kind == store.OpPut {
-			c.by.Add(store.Row{Key: op.Key, Value: op.Value, Rev: r.position})
+			is = mark{r.position, hash(store.Row{Key: op.Key, Value: op.Value, Rev: r.position})}
+			c.by.add(is.hash)
 		}
+		w.rows[op.Key] = is
 		r.sum.Change(c.by)
 		w.changes = append(w.changes, c)
 	}
@@ -109,6 +112,9 @@ func (e engine) record() error {
 		e.doubtful(err)
 	}
 	e.scrub.follow(w.changes)
+	for _, op := range w.ops {
+		w.recent.note(op.Key, w.rows[op.Key])
+	}
 	return nil
 }
 
