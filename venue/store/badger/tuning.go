@@ -4,48 +4,80 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 )
 
 // tuned is Badger for a program that is mostly something else, over a journal. An idle index takes
-// about 10 MB of memory, one with some ten thousand small keys about 30. Larger tables than Badger's
-// usual ones, and large values in them, would take hundreds while they are built.
+// about 10 MB of memory, one with some ten thousand small keys about 30. Badger keeps eight of the
+// buffers that tables are built in, each of the size that the largest of them ever needed:
+// compression, tables that grow with the level, memtables larger than tables, and large values in
+// them would make that hundreds of MB.
 func tuned(dir string, w *watch) badger.Options {
-	return badger.DefaultOptions(dir).
-		WithMemTableSize(8 << 20).
+	o := badger.DefaultOptions(dir)
+	o.TableSizeMultiplier = 1
+	return o.
+		WithMemTableSize(2 << 20).
+		WithBaseTableSize(tableSize(filepath.Dir(dir))).
 		WithNumMemtables(2).
+		WithCompression(options.None).
 		WithBlockCacheSize(8 << 20).
 		WithIndexCacheSize(4 << 20).
 		WithValueLogFileSize(64 << 20).
 		WithValueThreshold(1 << 10).
 		WithVerifyValueChecksum(true).
 		WithNumCompactors(2).
-		WithNumLevelZeroTables(2).
-		WithNumLevelZeroTablesStall(4).
+		WithNumLevelZeroTables(4).
+		WithNumLevelZeroTablesStall(8).
 		WithMetricsEnabled(false).
 		WithDetectConflicts(false). // one writer has none
 		WithBypassLockGuard(true).  // whoever has the journal has the folder
 		WithLogger(w)
 }
 
-// collectEvery is the time between two collections of the value log.
-const collectEvery = 10 * time.Minute
+// tableSize is that of the tables of an index, of which and of those beside it there are so many
+// bytes: 2 MB, and more where that would need over a thousand descriptors.
+func tableSize(indexes string) int64 {
+	tables, _ := filepath.Glob(filepath.Join(indexes, "*", "*.sst")) // none where they cannot be read
+	total := int64(0)
+	for _, path := range tables {
+		if info, err := os.Stat(path); err == nil {
+			total += info.Size()
+		}
+	}
+	return max(2<<20, total/1000)
+}
 
-// collect hands the space of overwritten values above 1 KiB back to the disk, until ctx ends.
+// The time between two collections of the value log, and between two moments at which mapped pages
+// are let go.
+const (
+	collectEvery = 10 * time.Minute
+	letGoEvery   = 2 * time.Second
+)
+
+// collect hands the space of overwritten values above 1 KiB back to the disk, and mapped pages to the
+// system, until ctx ends.
 func (i *Index) collect(ctx context.Context) {
 	defer close(i.collected)
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
+	often, seldom := time.NewTicker(letGoEvery), time.NewTicker(collectEvery)
+	defer often.Stop()
+	defer seldom.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-			if err := i.collectOnce(ctx); err != nil {
-				i.watch.log.LogAttrs(ctx, slog.LevelWarn, "value log collection failed", slog.Any("error", err))
-			}
+		case <-often.C:
+			err = letGo(i.dir)
+		case <-seldom.C:
+			err = i.collectOnce(ctx)
+		}
+		if err != nil {
+			i.watch.log.LogAttrs(ctx, slog.LevelWarn, "index not tidied", slog.Any("error", err))
 		}
 	}
 }

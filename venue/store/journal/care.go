@@ -135,17 +135,18 @@ func (s segment) pack(archive string) error {
 	if err := os.MkdirAll(archive, 0o700); err != nil {
 		return err
 	}
-	raw, err := s.load()
+	raw, err := os.Open(s.path)
 	if err != nil {
 		return err
 	}
-	packed, err := pack(raw)
-	if err != nil {
-		return err
-	}
+	defer raw.Close()
 	err = replaceFile(filepath.Join(archive, segmentName(s)+packedExt), func(f io.Writer) error {
-		_, err := f.Write(packed)
-		return err
+		z, err := packer(f)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(z, raw)
+		return errors.Join(err, z.Close())
 	})
 	if err != nil {
 		return err

@@ -1,33 +1,17 @@
 package journal
 
 import (
-	"sync"
+	"io"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// The compressors have no state between two calls. A segment is as large as a frame may be.
-var (
-	packer = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
-	})
-	unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
-	})
-)
-
-func pack(raw []byte) ([]byte, error) {
-	z, err := packer()
-	if err != nil {
-		return nil, err
-	}
-	return z.EncodeAll(raw, nil), nil
+// packer compresses what is written to it, in little memory, with a checksum.
+func packer(to io.Writer) (*zstd.Encoder, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 }
 
-func unpack(packed []byte) ([]byte, error) {
-	z, err := unpacker()
-	if err != nil {
-		return nil, err
-	}
-	return z.DecodeAll(packed, nil)
+// unpacker reads what a packer has made.
+func unpacker(from io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 }

@@ -219,11 +219,20 @@ func decodeEntry(data []byte) (r record, err error) {
 
 // load reads a segment whole: some 16 MB.
 func (s segment) load() ([]byte, error) {
-	raw, err := os.ReadFile(s.path)
-	if err != nil || !strings.HasSuffix(s.path, packedExt) {
-		return raw, err
+	if !strings.HasSuffix(s.path, packedExt) {
+		return os.ReadFile(s.path)
 	}
-	return unpack(raw)
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := unpacker(f)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return io.ReadAll(z)
 }
 
 // image is a segment in memory, as the log's decoder takes it.

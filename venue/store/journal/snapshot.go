@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"usher/venue/store"
 )
 
@@ -56,7 +54,7 @@ func (s snapshot) write(at moment, v store.View) (size int64, err error) {
 		return 0, err
 	}
 	return size, replaceFile(s.path, func(f io.Writer) error {
-		z, err := zstd.NewWriter(f, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
+		z, err := packer(f)
 		if err != nil {
 			return err
 		}
@@ -104,7 +102,7 @@ func (s snapshot) each(row func(store.Row) bool) error {
 		return err
 	}
 	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	z, err := unpacker(f)
 	if err != nil {
 		return err
 	}
@@ -183,7 +181,7 @@ func (s snapshot) takenAt() (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	z, err := unpacker(f)
 	if err != nil {
 		return time.Time{}, err
 	}
