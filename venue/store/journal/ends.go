@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"maps"
@@ -12,22 +13,30 @@ import (
 	"slices"
 )
 
-// endsFile notes, while nobody has the folder open for writing or since it was opened, how far the
-// journal reached and how large its segments were: what was cut off later is missed.
+// endsFile notes how far the journal reached once, and how large its segments were: what was cut off
+// later is missed.
 const endsFile = "journal.json"
 
 type ends struct {
-	Position uint64           `json:"position"` // of the last record
+	Position uint64           `json:"position"` // of the last record, at least
+	Last     string           `json:"last"`     // segment
 	Segments map[string]int64 `json:"segments"` // bytes of those that are full, by their names in the folder of the journal
+	Check    uint32           `json:"check"`    // CRC-32C of the note as JSON with 0 here
 }
 
-// note writes down where the journal ends.
-func (j *Journal) note() error {
-	all, err := segments(j.dir)
+func (e ends) check() uint32 {
+	e.Check = 0
+	raw, _ := json.Marshal(e) // numbers and names
+	return crc32.Checksum(raw, castagnoli)
+}
+
+// note writes down where the journal ends: when it is closed, and at each new segment.
+func note(dir string, position uint64) error {
+	all, err := segments(dir)
 	if err != nil {
 		return err
 	}
-	is := ends{Position: j.now.position, Segments: make(map[string]int64)}
+	is := ends{Position: position, Last: segmentName(all[len(all)-1]), Segments: make(map[string]int64)}
 	for _, s := range all[:max(0, len(all)-1)] {
 		info, err := os.Stat(s.path)
 		if err != nil {
@@ -35,7 +44,8 @@ func (j *Journal) note() error {
 		}
 		is.Segments[segmentName(s)] = info.Size()
 	}
-	return replaceFile(filepath.Join(j.dir, endsFile), func(f io.Writer) error { return json.NewEncoder(f).Encode(is) })
+	is.Check = is.check()
+	return replaceFile(filepath.Join(dir, endsFile), func(f io.Writer) error { return json.NewEncoder(f).Encode(is) })
 }
 
 // noted reads what was written down; zero where nothing was.
@@ -47,6 +57,9 @@ func noted(dir string) (was ends, err error) {
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &was)
+	}
+	if err == nil && was.Check != was.check() {
+		err = errors.New("its checksum does not hold")
 	}
 	if err != nil {
 		err = fmt.Errorf("the note of where the journal ended, %s, is damaged: %w: remove it, and the journal is read as it is", path, err)
@@ -67,6 +80,19 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 	}
 	if all[0].first > back+1 {
 		return damaged(missingBefore(dir, all[0]), 0, errors.New("the segment is missing"))
+	}
+	if last := all[len(all)-1]; was.Last > segmentName(last) {
+		return damaged(filepath.Join(folder, was.Last+segmentExt), 0, errors.New("the segment is missing"))
+	}
+	for _, s := range all {
+		info, err := os.Stat(s.path)
+		if err != nil {
+			return err
+		}
+		// A segment has its head before its name.
+		if info.Size() == 0 {
+			return damaged(s.path, 0, errors.New("the segment is empty"))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
 		i := slices.IndexFunc(all, func(s segment) bool { return segmentName(s) == name })

@@ -160,7 +160,7 @@ func (j *Journal) view(also func()) (*view, moment) {
 	defer j.mu.RUnlock()
 	j.state.Lock()
 	defer j.state.Unlock()
-	v := &view{journal: j, generation: j.generation, err: j.broken}
+	v := &view{journal: j, at: j.now.position, generation: j.generation, err: j.broken}
 	if j.index != nil {
 		v.of = j.index.Snapshot()
 	}
@@ -170,56 +170,77 @@ func (j *Journal) view(also func()) (*view, moment) {
 	return v, j.now
 }
 
-// view reads a snapshot of an index, as long as that is in use.
+// view reads a snapshot of an index. Where that is made anew meanwhile, the view goes on in the new
+// one if nothing was written since, and else ends.
 type view struct {
-	journal    *Journal
+	journal *Journal
+	at      uint64 // position
+
+	mu         sync.Mutex
 	generation int
 	of         store.EngineSnapshot // nil where err says why
 	err        error
 }
 
-func (v *view) enter() error {
+// enter returns the snapshot to read, with the journal's mu held for reading.
+func (v *view) enter() (store.EngineSnapshot, error) {
 	v.journal.mu.RLock()
-	switch {
-	case v.of == nil:
-		return v.err
-	case v.generation != v.journal.generation:
-		return errAnew
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.of == nil || v.generation == v.journal.generation {
+		return v.of, v.err
 	}
-	return nil
+	v.journal.state.Lock()
+	defer v.journal.state.Unlock()
+	if v.journal.index == nil || v.at != v.journal.now.position {
+		return nil, errAnew
+	}
+	v.of, v.generation = v.journal.index.Snapshot(), v.journal.generation
+	return v.of, nil
 }
 
-func (v *view) Get(key string) ([]byte, uint64, error) {
-	err := v.enter()
-	defer v.journal.mu.RUnlock()
-	if err != nil {
-		return nil, 0, err
-	}
-	value, rev, err := v.of.Get(key)
-	if err != nil {
+// read reads from the snapshot, and once more where its index failed and was made anew.
+func (v *view) read(from func(store.View) error) error {
+	for again := false; ; again = true {
+		of, err := v.enter()
+		if err == nil {
+			err = from(of)
+		}
+		v.journal.mu.RUnlock()
+		if err == nil || of == nil || again {
+			return err
+		}
 		v.journal.doubtful(err)
+		if err := v.journal.settle(); err != nil {
+			return err
+		}
 	}
+}
+
+func (v *view) Get(key string) (value []byte, rev uint64, err error) {
+	err = v.read(func(of store.View) (err error) {
+		value, rev, err = of.Get(key)
+		return err
+	})
 	return value, rev, err
 }
 
-func (v *view) Page(w store.Walk) ([]store.Row, string, error) {
-	err := v.enter()
-	defer v.journal.mu.RUnlock()
-	if err != nil {
-		return nil, "", err
-	}
-	rows, next, err := v.of.Page(w)
-	if err != nil {
-		v.journal.doubtful(err)
-	}
+func (v *view) Page(w store.Walk) (rows []store.Row, next string, err error) {
+	err = v.read(func(of store.View) (err error) {
+		rows, next, err = of.Page(w)
+		return err
+	})
 	return rows, next, err
 }
 
 func (v *view) End() {
-	if v.enter() == nil {
+	v.journal.mu.RLock()
+	defer v.journal.mu.RUnlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.of != nil && v.generation == v.journal.generation {
 		v.of.End()
 	}
-	v.journal.mu.RUnlock()
 }
 
 // doubtful has the index checked before it is used again.
@@ -246,7 +267,7 @@ func (e engine) Close() error {
 	<-e.done
 	var errs []error
 	if e.log != nil {
-		errs = append(errs, e.log.close(), e.note())
+		errs = append(errs, e.log.close(), note(e.dir, e.now.position))
 	}
 	errs = append(errs, e.closeIndex())
 	e.spare.free()
