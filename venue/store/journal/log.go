@@ -121,10 +121,8 @@ func (l *log) append(position uint64, data []byte) error {
 	next := segment{seq: l.seq + 1, first: position + 1}
 	if _, err := os.Stat(filepath.Join(l.dir, segmentName(next)+segmentExt)); err == nil {
 		l.seq, l.first, l.used = next.seq, next.first, 1<<10
-		if err := l.wal.ReleaseLockTo(next.first); err != nil {
-			return nil // they stay open
-		}
-		// The record is written. Where the note is not, the one of before is true as well.
+		// The record is written. Without these two, files stay open, and the note of before is true as well.
+		_ = l.wal.ReleaseLockTo(next.first)
 		_ = note(filepath.Dir(l.dir), position)
 	}
 	return nil
