@@ -26,6 +26,7 @@
 //	go test -tags faults -v -run TestKill ./venue/faults          # kill -9 by time, and at system calls (strace)
 //	go test -tags faults -v -run TestCopy ./venue/faults          # a folder copied while it is written
 //	go test -tags faults -v -run TestClocks ./venue/faults        # a clock days ahead or behind at one opening
+//	go test -tags faults -v -run TestSoak -timeout 30m ./venue/faults # 64 sessions for five minutes: memory, descriptors, disk
 //
 // The environment says how much:
 //
