@@ -56,12 +56,13 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 		return Report{}, err
 	}
 	if err := v.follow(r.follow(ctx, &v.tree, h.head())); err != nil {
-		return Report{}, err
+		return Report{}, v.explain(err)
 	}
 	if err := r.endsAt(ctx, h); err != nil {
 		return Report{}, err
 	}
-	return v.end()
+	report, err := v.end()
+	return report, v.explain(err)
 }
 
 // verification follows rows from the first on and compares the tree that they
@@ -72,6 +73,8 @@ type verification struct {
 	open   map[uint64]bool
 	pruned PrunedRows // of which the note is still to come
 	report Report
+
+	restored string // what the last row says that tells of a restored folder
 }
 
 func (r *Reader) verification(against []string) (*verification, error) {
@@ -126,6 +129,9 @@ func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
 				return err
 			}
 			v.report.Pruned, v.report.PrunedBy = v.pruned.To, v.pruned.Note
+		if row.Note == Restored {
+			v.restored = fmt.Sprintf("row %d says that the folder was restored from a backup: %s", row.Seq, row.Detail)
+		}
 		}
 		if err := v.reached(); err != nil {
 			return err

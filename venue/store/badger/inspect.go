@@ -67,19 +67,25 @@ func inspect(dir string) (found findings, err error) {
 	if err := compare(dir, sizes); err != nil {
 		return found, err
 	}
+	found.version, err = readTables(dir, listed, sizes, os.O_RDWR)
+	found.strays = tables > len(listed.Tables)
+	return found, err
+}
+
+// readTables reads the tables of a list through, and returns the version of the newest row.
+func readTables(dir string, listed badger.Manifest, sizes map[string]int64, flag int) (version uint64, err error) {
 	for id, t := range listed.Tables {
 		name := filepath.Base(table.NewFilename(id, dir))
 		if _, there := sizes[name]; !there {
-			return found, fmt.Errorf("the table %s is missing", name)
+			return 0, fmt.Errorf("the table %s is missing", name)
 		}
-		version, err := readTable(filepath.Join(dir, name), t.Compression)
+		newest, err := readTable(filepath.Join(dir, name), flag, t.Compression)
 		if err != nil {
-			return found, fmt.Errorf("the table %s is damaged: %w", name, err)
+			return 0, fmt.Errorf("the table %s is damaged: %w", name, err)
 		}
-		found.version = max(found.version, version)
+		version = max(version, newest)
 	}
-	found.strays = tables > len(listed.Tables)
-	return found, nil
+	return version, nil
 }
 
 // list reads Badger's list of tables.
@@ -112,17 +118,25 @@ func compare(dir string, sizes map[string]int64) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var was map[string]int64
 	if err == nil {
-		err = json.Unmarshal(raw, &was)
+		err = asNoted(raw, sizes)
 	}
 	if err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// asNoted holds the sizes of files with rows against a note.
+func asNoted(raw []byte, sizes map[string]int64) error {
+	var was map[string]int64
+	if err := json.Unmarshal(raw, &was); err != nil {
 		return fmt.Errorf("the list of files in %s is damaged: %w", noteFile, err)
 	}
 	if !maps.Equal(was, sizes) {
 		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, sizes))
 	}
-	return os.Remove(path)
+	return nil
 }
 
 func differing(was, is map[string]int64) string {
@@ -137,19 +151,9 @@ func differing(was, is map[string]int64) string {
 
 // note lists the files of a folder that was closed.
 func note(dir string) error {
-	entries, err := os.ReadDir(dir)
+	sizes, err := sizesOf(dir)
 	if err != nil {
 		return err
-	}
-	sizes := make(map[string]int64)
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		if holdsRows(e.Name()) {
-			sizes[e.Name()] = info.Size()
-		}
 	}
 	raw, err := json.Marshal(sizes)
 	if err != nil {
@@ -158,10 +162,29 @@ func note(dir string) error {
 	return os.WriteFile(filepath.Join(dir, noteFile), raw, 0o600)
 }
 
+// sizesOf are the sizes of the files with rows, in bytes.
+func sizesOf(dir string) (map[string]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make(map[string]int64)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		if holdsRows(e.Name()) {
+			sizes[e.Name()] = info.Size()
+		}
+	}
+	return sizes, nil
+}
+
 // readTable reads a table through, checks each block's sum and the number of rows, and returns the
 // version of its newest row.
-func readTable(path string, compression options.CompressionType) (version uint64, err error) {
-	f, err := z.OpenMmapFile(path, os.O_RDWR, 0)
+func readTable(path string, flag int, compression options.CompressionType) (version uint64, err error) {
+	f, err := z.OpenMmapFile(path, flag, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -233,8 +233,8 @@ func (j *Journal) openInMemory() error {
 	return err
 }
 
-// generations returns the number of the index in use, 0 for none, and removes what is left of others.
-func generations(dir string) (newest int, err error) {
+// newestIndex returns the number of the index in use, 0 for none.
+func newestIndex(dir string) (newest int, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, indexDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
@@ -244,6 +244,18 @@ func generations(dir string) (newest int, err error) {
 		if _, err := fmt.Sscanf(e.Name(), "%d", &n); err == nil && fmt.Sprint(n) == e.Name() {
 			newest = max(newest, n)
 		}
+	}
+	return newest, nil
+}
+
+// generations returns the number of the index in use, 0 for none, and removes what is left of others.
+func generations(dir string) (newest int, err error) {
+	if newest, err = newestIndex(dir); err != nil {
+		return 0, err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, indexDir))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
 	}
 	for _, e := range entries {
 		if e.Name() != fmt.Sprint(newest) {

@@ -195,7 +195,11 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 func total(i Index) (sum Sum, err error) {
 	view := i.Snapshot()
 	defer view.End()
-	for row, err := range all(view) {
+	return sumOf(view)
+}
+
+func sumOf(v store.View) (sum Sum, err error) {
+	for row, err := range all(v) {
 		if err != nil {
 			return sum, err
 		}

@@ -1,0 +1,90 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"usher/venue/agents"
+	"usher/venue/store"
+	"usher/venue/store/journal"
+)
+
+// later is what holds of a state whatever moment before it a folder is taken back to.
+type later struct {
+	rows   map[string][]byte // that stay as they are
+	agents map[string][]byte // their records
+}
+
+// Where what stays lies: revocations, of tokens that are stored and of others, marks
+// of used invocations, and the highest time seen.
+var staying = []string{"t/v/", "t/u/", "t/n/", "v/clock"}
+
+const agentRows, agentKeys = "g/rec/", "k/agent/"
+
+func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
+	l := &later{make(map[string][]byte), make(map[string][]byte)}
+	for _, prefix := range staying {
+		if err := collect(ctx, j, prefix, l.rows); err != nil {
+			return nil, err
+		}
+	}
+	return l, collect(ctx, j, agentRows, l.agents)
+}
+
+func collect(ctx context.Context, j *journal.Journal, prefix string, into map[string][]byte) error {
+	for row, err := range store.Rows(ctx, j, prefix, "") {
+		if err != nil {
+			return err
+		}
+		into[row.Key] = row.Value
+	}
+	return nil
+}
+
+// hold writes what stays into the state of the past, and returns how many records that
+// changed.
+func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err error) {
+	put, del := make(map[string][]byte), []string(nil)
+	size := 0
+	flush := func() error {
+		_, err := j.Apply(ctx, nil, put, del)
+		clear(put)
+		del, size = nil, 0
+		return err
+	}
+	write := func(key string, value []byte) error {
+		if size += len(key) + len(value); size > store.MaxApplyBytes/2 || len(put) >= store.MaxApplyKeys/2 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		changed++
+		put[key] = value
+		return nil
+	}
+	for key, value := range l.rows {
+		was, _, err := j.Get(ctx, key)
+		if err == nil && !bytes.Equal(was, value) {
+			err = write(key, value)
+		}
+		if err != nil {
+			return changed, err
+		}
+	}
+	then := make(map[string][]byte)
+	if err := collect(ctx, j, agentRows, then); err != nil {
+		return changed, err
+	}
+	for key, was := range then {
+		ended, life, err := agents.Ends(strings.TrimPrefix(key, "g/"), was, l.agents[key])
+		if err == nil && ended != nil {
+			del = append(del, agentKeys+string(life))
+			err = write(key, ended)
+		}
+		if err != nil {
+			return changed, err
+		}
+	}
+	return changed, flush()
+}

@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Cut takes a folder that nobody has open back to a moment: its journal then ends with the last record
+// that is not after it, and what was made of later ones is removed. It checks the journal up to
+// there. Where the journal does not reach back so far, nothing was changed.
+func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
+	l, err := takeLock(dir)
+	if err != nil {
+		return end, err
+	}
+	defer func() { err = errors.Join(err, l.free()) }()
+	p, err := look(dir)
+	if err != nil {
+		return end, err
+	}
+	last, err := walk(p.segments, func(r *record) error {
+		if r.time.After(at) {
+			return errEnough
+		}
+		end = Place{r.position, r.time}
+		return ctx.Err()
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return end, err
+	}
+	if len(p.segments) == 0 || end.Position == 0 || p.segments[0].first > 1 && (len(p.snapshots) == 0 || p.snapshots[0].position > end.Position) {
+		return end, fmt.Errorf("there is no state of %s: what is kept begins later", at.UTC().Format(time.RFC3339))
+	}
+	if err := removeAll(filepath.Join(dir, indexDir), filepath.Join(dir, endsFile)); err != nil {
+		return end, err
+	}
+	for _, s := range p.snapshots {
+		if s.position > end.Position {
+			if err := os.Remove(s.path); err != nil {
+				return end, err
+			}
+		}
+	}
+	for i, s := range p.segments {
+		switch {
+		case s.seq > last.last.seq:
+			err = os.Remove(s.path)
+		case s.seq == last.last.seq:
+			err = s.reopen(dir, last.offset)
+		case i+1 < len(p.segments) && p.segments[i+1].seq == last.last.seq: // the log opens the last two
+			err = s.reopen(dir, -1)
+		}
+		if err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+func removeAll(paths ...string) error {
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen puts a segment where the log looks for it, cut to a size unless that is below 0.
+func (s segment) reopen(dir string, size int64) error {
+	packed := strings.HasSuffix(s.path, packedExt)
+	if !packed && size < 0 {
+		return nil
+	}
+	raw, err := s.load()
+	if err != nil {
+		return err
+	}
+	if size >= 0 {
+		raw = raw[:min(size, int64(len(raw)))]
+	}
+	err = replaceFile(filepath.Join(dir, journalDir, segmentName(s)+segmentExt), func(f io.Writer) error {
+		_, err := f.Write(raw)
+		return err
+	})
+	if err == nil && packed {
+		err = os.Remove(s.path)
+	}
+	return err
+}
+
+// IsEmpty reports whether a folder is missing, or has nothing in it.
+func IsEmpty(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return len(entries) == 0 && err == nil, err
+}

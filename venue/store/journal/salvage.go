@@ -1,0 +1,160 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"google.golang.org/protobuf/proto"
+
+	"usher/venue/store"
+	"usher/venue/store/memory"
+)
+
+// Salvaged says what was saved of a damaged folder, and what was not.
+type Salvaged struct {
+	From    uint64   `json:"from"`    // position of the snapshot that it begins with; 0: none
+	Records uint64   `json:"records"` // of the journal, that were read after it
+	Last    Place    `json:"last"`
+	Lost    []string `json:"lost"` // what is not sound: files, and positions of records
+	Rows    uint64   `json:"rows"`
+}
+
+// Salvage reads what is sound of a folder, which it only reads: the newest snapshot that is good, and
+// all records after it that can be read, also behind damage. The rows that this gives go to a new
+// journal in the folder out, which the caller closes. Where records are lost, later ones may have been
+// written by whoever had read those.
+func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *Journal, err error) {
+	rows := memory.OpenIndex()
+	kept, err := snapshots(dir)
+	if err != nil {
+		return s, nil, err
+	}
+	for n := len(kept) - 1; n >= 0 && s.From == 0; n-- {
+		if err := kept[n].verify(ctx); err != nil {
+			s.Lost = append(s.Lost, fmt.Sprintf("snapshot %s: %v", filepath.Base(kept[n].path), err))
+			continue
+		}
+		s.From = kept[n].position
+		for row, err := range kept[n].rows() {
+			if err == nil {
+				err = rows.Write(row.Rev, []store.Op{{Kind: store.OpPut, Key: row.Key, Value: row.Value}})
+			}
+			if err != nil {
+				return s, nil, err
+			}
+		}
+	}
+	s.Last.Position = s.From
+	list, err := listSegments(dir)
+	if err != nil {
+		return s, nil, err
+	}
+	for _, segment := range list {
+		raw, err := segment.load()
+		if err != nil {
+			s.Lost = append(s.Lost, fmt.Sprintf("%s: %v", filepath.Base(segment.path), err))
+			continue
+		}
+		for r := range sound(raw) {
+			if err := ctx.Err(); err != nil {
+				return s, nil, err
+			}
+			if err := s.take(r, rows); err != nil {
+				return s, nil, err
+			}
+		}
+	}
+	if j, err = Open(out, o); err != nil {
+		return s, nil, err
+	}
+	if s.Rows, err = copyRows(ctx, rows, j); err != nil {
+		return s, nil, errors.Join(err, j.Close())
+	}
+	return s, j, nil
+}
+
+// take writes a record that is behind all before.
+func (s *Salvaged) take(r *record, rows *memory.Index) error {
+	if r.position <= s.Last.Position {
+		return nil
+	}
+	if from := s.Last.Position + 1; r.position != from {
+		lost := fmt.Sprintf("records %d to %d", from, r.position-1)
+		if r.position-1 == from {
+			lost = fmt.Sprintf("record %d", from)
+		}
+		s.Lost = append(s.Lost, lost)
+	}
+	s.Last = Place{r.position, r.time}
+	s.Records++
+	for i := range r.ops {
+		r.ops[i].Value = bytes.Clone(r.ops[i].Value) // a part of the segment
+	}
+	return rows.Write(r.position, r.ops)
+}
+
+// sound yields the records in bytes of a segment that can be read, in their order.
+func sound(raw []byte) func(yield func(*record) bool) {
+	return func(yield func(*record) bool) {
+		for len(raw) >= 8 { // records begin at multiples of 8
+			size, padded := frame(raw)
+			var rec walpb.Record
+			if size == 0 || padded > len(raw)-8 || proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
+				raw = raw[8:]
+				continue
+			}
+			r, err := decodeEntry(rec.Data)
+			if err != nil {
+				raw = raw[8:]
+				continue
+			}
+			if !yield(&r) {
+				return
+			}
+			raw = raw[8+padded:]
+		}
+	}
+}
+
+// frame reads how long the record is that raw begins with, and with what fills it up: the upper byte
+// of eight counts that, where its first bit is set.
+func frame(raw []byte) (size, padded int) {
+	size = int(uint32(raw[0]) | uint32(raw[1])<<8 | uint32(raw[2])<<16 | uint32(raw[3])<<24)
+	if size < 0 || size > len(raw)-8 {
+		return 0, 0
+	}
+	if raw[7]&0x80 != 0 {
+		return size, size + int(raw[7]&0x7)
+	}
+	return size, size
+}
+
+// copyRows writes all rows of one store to another.
+func copyRows(ctx context.Context, from *memory.Index, to *Journal) (n uint64, err error) {
+	put, size := make(map[string][]byte), 0
+	flush := func() error {
+		_, err := to.Apply(ctx, nil, put, nil)
+		clear(put)
+		size = 0
+		return err
+	}
+	for row, err := range all(from) {
+		if err != nil {
+			return n, err
+		}
+		if size+len(row.Key)+len(row.Value) > store.MaxApplyBytes || len(put) == store.MaxApplyKeys {
+			if err := flush(); err != nil {
+				return n, err
+			}
+		}
+		put[row.Key] = row.Value
+		size += len(row.Key) + len(row.Value)
+		n++
+	}
+	return n, flush()
+}
