@@ -56,7 +56,7 @@ func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time
 		return r, err
 	}
 	r = Restored{Dir: dir, Position: m.Position, Time: m.Time, Origin: Origin{Began: m.Began}}
-	if err := r.build(ctx, made, m, at, progress); err != nil {
+	if err := r.build(ctx, made, at, progress); err != nil {
 		return r, err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) { // it is empty
@@ -91,7 +91,7 @@ func (p Piece) write(dir string, content io.Reader) (err error) {
 
 // build opens what was unpacked, takes it back to a moment, and says in the ledger
 // where it comes from.
-func (r *Restored) build(ctx context.Context, dir string, m Manifest, at time.Time, progress func(string)) (err error) {
+func (r *Restored) build(ctx context.Context, dir string, at time.Time, progress func(string)) (err error) {
 	j, err := journal.Open(dir, &journal.Options{Progress: progress})
 	if err != nil {
 		return err

@@ -124,14 +124,14 @@ func (v *verification) follow(rows iter.Seq2[[]byte, error]) error {
 			return err
 		}
 		row.opens(v.open)
+		if row.Note == Restored {
+			v.restored = fmt.Sprintf("row %d says that the folder was restored from a backup: %s", row.Seq, row.Detail)
+		}
 		if row.Seq == v.pruned.Note {
 			if err := v.pruned.said(&row, v.pruned.Root); err != nil {
 				return err
 			}
 			v.report.Pruned, v.report.PrunedBy = v.pruned.To, v.pruned.Note
-		if row.Note == Restored {
-			v.restored = fmt.Sprintf("row %d says that the folder was restored from a backup: %s", row.Seq, row.Detail)
-		}
 		}
 		if err := v.reached(); err != nil {
 			return err
