@@ -261,11 +261,17 @@ func (j *Journal) tell(format string, args ...any) {
 	j.o.Told(Event{Time: j.o.Now(), Text: text})
 }
 
-// Close ends what runs in the background and gives the folder free.
+// Close ends what runs in the background and gives the folder free. A snapshot that is due is made
+// first, as commands are seldom open for long.
 func (e engine) Close() error {
 	e.stop()
 	<-e.done
 	var errs []error
+	if e.log != nil && e.log.stopped == nil && e.isSnapshotDue() {
+		if _, err := e.TakeSnapshot(context.Background()); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if e.log != nil {
 		errs = append(errs, e.log.close(), note(e.dir, e.now.position))
 	}

@@ -417,3 +417,19 @@ func TestSnapshotAnew(t *testing.T) {
 		t.Errorf("Get = %v, want errAnew", err)
 	}
 }
+
+// TestSnapshotOnClose: short lives together make a snapshot as a long one does.
+func TestSnapshotOnClose(t *testing.T) {
+	dir := t.TempDir()
+	large := strings.Repeat("x", store.MaxApplyBytes-100)
+	for life := range 3 {
+		j := open(t, dir, nil)
+		for n := range 30 { // 90 MB in all
+			put(t, j, map[string]string{fmt.Sprint("k", n%3): large})
+		}
+		shut(t, j)
+		if kept, err := snapshots(dir); len(kept) != life/2 || err != nil {
+			t.Errorf("after life %d there are %d snapshots, %v", life, len(kept), err)
+		}
+	}
+}

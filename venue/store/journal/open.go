@@ -65,6 +65,9 @@ func (j *Journal) open() (err error) {
 		}
 		defer func() {
 			if err != nil {
+				if j.log != nil {
+					err = errors.Join(err, j.log.close())
+				}
 				err = errors.Join(err, j.closeIndex(), j.lock.free())
 			}
 		}()
@@ -142,6 +145,9 @@ func (j *Journal) openOnDisk() (err error) {
 	if j.log, err = openLog(j.logDir(), end); err != nil {
 		return err
 	}
+	if j.since, j.snapshotSize, err = p.growth(); err != nil {
+		return err
+	}
 	switch {
 	case doubt != nil:
 	case behind:
@@ -155,6 +161,25 @@ func (j *Journal) openOnDisk() (err error) {
 	}
 	j.doubt.Store(&doubt)
 	return j.settle()
+}
+
+// growth is how many bytes of segments follow the newest snapshot, and about how many that has.
+func (p parts) growth() (since, size int64, err error) {
+	newest := snapshot{}
+	if n := len(p.snapshots); n > 0 {
+		newest = p.snapshots[n-1]
+		info, err := os.Stat(newest.path)
+		if err != nil {
+			return 0, 0, err
+		}
+		size = info.Size() * 4 // it is compressed
+	}
+	for _, next := range p.segments[1:] {
+		if next.first > newest.position+1 {
+			since += segmentSize // of the one before
+		}
+	}
+	return since, size, nil
 }
 
 // tellGap says that a moment before a snapshot can be restored no more, as a segment is missing.

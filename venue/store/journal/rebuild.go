@@ -49,9 +49,9 @@ func (j *Journal) settle() error {
 	}
 	why := *doubt
 	if j.index != nil {
+		j.doubt.Store(nil) // what comes up meanwhile is another doubt
 		sum, err := total(j.index)
 		if err == nil && sum == j.now.sum {
-			j.doubt.Store(nil)
 			j.o.Logger.Info("the index was checked: nothing is missing", slog.Uint64("rows", sum.Rows))
 			return nil
 		}
@@ -71,6 +71,7 @@ func (j *Journal) replace(why error) error {
 	j.tried = time.Now()
 	began := j.tried
 	j.generation++
+	j.doubt.Store(nil)
 	index, err := j.build(j.openIndex)
 	if err != nil {
 		j.broken = fmt.Errorf("the index is in doubt (%w) and could not be made anew: %w", why, err)
@@ -78,7 +79,6 @@ func (j *Journal) replace(why error) error {
 		return j.broken
 	}
 	j.index, j.broken = index, nil
-	j.doubt.Store(nil)
 	j.state.Lock()
 	j.scrub.again = true
 	j.state.Unlock()
