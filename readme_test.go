@@ -109,6 +109,36 @@ func TestReadmeDelegates(t *testing.T) {
 	}
 }
 
+// A folder is backed up, restored, looked after and exported as pasted.
+func TestReadmeBacksUp(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"usher.yaml": blocks(t, "yaml")[0], "passphrase": "a long passphrase\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands := blocks(t, "sh") // before usher changes the folder
+	usher(t, dir, "run", "Carol", "read w/docs/policy")
+	ran := 0
+	for _, block := range commands {
+		for line := range strings.Lines(block) {
+			if !strings.HasPrefix(block, "usher backup ") {
+				break
+			}
+			ran++
+			var notes bytes.Buffer
+			p := program()
+			p.Stdin, p.Stdout, p.Stderr = strings.NewReader(""), new(bytes.Buffer), &notes
+			if status := p.Run(t.Context(), shellWords(line)[1:]); status != cli.ExitOK {
+				t.Errorf("%s ends with %d: %s", line, status, notes.String())
+			}
+		}
+	}
+	if ran < 6 {
+		t.Errorf("only %d commands ran", ran)
+	}
+}
+
 // Every configuration of the providers' pages works as it is pasted.
 func TestPagesAreTrue(t *testing.T) {
 	for _, name := range []string{"OPENAI", "AZURE_OPENAI", "OPENROUTER", "GROQ", "DEEPSEEK", "ANTHROPIC"} {

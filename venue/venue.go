@@ -173,7 +173,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err := v.openModels(ctx, o); err != nil {
 		return err
 	}
-	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log})
+	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log, ReadOnly: v.readOnly})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,

@@ -55,6 +55,8 @@ type Options struct {
 	OnWrite func(ctx context.Context, value any, meter *tools.Meter) error
 	// Logger hears of sweeps that fail. Nil logs nothing.
 	Logger *slog.Logger
+	// ReadOnly leaves what a crash left to whoever opens the trees for writing.
+	ReadOnly bool
 	// LeafLimit is the largest JSON, in bytes, that is stored in one piece with all that is in it.
 	// Zero means 4096. It may differ from the one that the store was written with.
 	LeafLimit int
@@ -106,8 +108,10 @@ func NewTree(store Store, opts *Options) *Tree {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.stop = cancel
-	t.wakeSweeper()
-	t.sweeping.Go(func() { t.sweepUntil(ctx) })
+	if !t.opts.ReadOnly {
+		t.wakeSweeper()
+		t.sweeping.Go(func() { t.sweepUntil(ctx) })
+	}
 	return t
 }
 

@@ -55,6 +55,7 @@ type command struct {
 	Ucan     ucanCmd     `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
 	Backup   backupCmd   `cmd:"" help:"Write a data folder to one encrypted file, also while it is in use."`
 	Restore  restoreCmd  `cmd:"" help:"Make a data folder of a backup, as it was at any moment that is kept."`
+	Export   exportCmd   `cmd:"" help:"Write down all that is the user's in a data folder, as lines of JSON."`
 	Doctor   doctorCmd   `cmd:"" help:"Check that a data folder is sound, and say what to do where it is not."`
 	Lint     lintCmd     `cmd:"" help:"Find mistakes in a configuration before it runs."`
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`

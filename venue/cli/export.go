@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"usher/venue/care"
+)
+
+type exportCmd struct {
+	folderFlags
+	Dir string `arg:"" optional:"" help:"The data folder; without it, that of the configuration."`
+	Out string `default:"-" placeholder:"FILE" help:"Where to write it, instead of standard output."`
+}
+
+// Run writes lines of JSON, which is what --json says too.
+func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
+	dir, _, err := c.folder(c.Dir)
+	if err != nil {
+		return err
+	}
+	out := s.out
+	if c.Out != "-" {
+		f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return misuse{err}
+		}
+		defer func() { err = cmp.Or(err, f.Close()) }()
+		out = f
+	}
+	lines, err := care.Export(ctx, dir, out)
+	if err != nil {
+		return err
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(lines)) {
+		parts = append(parts, fmt.Sprintf("%d %s", lines[kind], kind))
+	}
+	s.note("wrote " + strings.Join(parts, ", "))
+	return nil
+}
