@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -83,16 +84,42 @@ func Backup(ctx context.Context, dir, out string, lock Lock, progress func(strin
 	return m, size, appear(f.Name(), out)
 }
 
-// appear gives a file its name, unless another has it.
+// appear gives a file its name, unless another has it, also on a disk that has no
+// links.
 func appear(from, to string) error {
-	if err := os.Link(from, to); err != nil {
+	err := os.Link(from, to)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		if _, there := os.Lstat(to); errors.Is(there, fs.ErrNotExist) {
+			err = os.Rename(from, to)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	d, err := os.Open(filepath.Dir(to))
+	return syncFolder(filepath.Dir(to))
+}
+
+// syncFolder makes the names of a folder's files survive a loss of power.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" { // where folders cannot be synced
+		return nil
+	}
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// settle gives a folder that was made its name, in the place of an empty one.
+func settle(made, dir string) error {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(made, dir); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(filepath.Clean(dir)))
 }
 
 // Stream is [Backup] to a stream, which is not read back.

@@ -301,9 +301,6 @@ func TestDamagedBackups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
 			_, err := care.Restore(t.Context(), bytes.NewReader(change(bytes.Clone(good))), care.Key{}, filepath.Join(parent, "new"), time.Time{}, nil)
-			if name == "something behind it" { // as tar ends with zeros, and what follows them is not read
-				return
-			}
 			if err == nil {
 				t.Error("it was restored")
 			}

@@ -59,10 +59,7 @@ func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time
 	if err := r.build(ctx, made, at, progress); err != nil {
 		return r, err
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) { // it is empty
-		return r, err
-	}
-	return r, os.Rename(made, dir)
+	return r, settle(made, dir)
 }
 
 func notEmpty(dir string, empty bool) error {

@@ -62,10 +62,7 @@ func Salvage(ctx context.Context, dir, out string, progress func(string)) (s jou
 	if err = errors.Join(err, j.Close()); err != nil {
 		return s, err
 	}
-	if err := os.Remove(out); err != nil && !errors.Is(err, os.ErrNotExist) { // it is empty
-		return s, err
-	}
-	return s, os.Rename(made, out)
+	return s, settle(made, out)
 }
 
 // note writes the row to the ledger, or to another where that does not hold.

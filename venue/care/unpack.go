@@ -30,11 +30,13 @@ func unpack(ctx context.Context, in io.ReadSeeker, key Key, take func(p Piece, c
 			if err := readManifest(t, &m); err != nil {
 				return m, err
 			}
-			if _, err := t.Next(); !errors.Is(err, io.EOF) {
-				return m, errors.New("the backup goes on behind its manifest")
-			}
-			if _, err := io.Copy(io.Discard, plain); err != nil {
+			_, end := t.Next()
+			more, err := io.Copy(io.Discard, plain)
+			if err != nil {
 				return m, cutOff(err)
+			}
+			if !errors.Is(end, io.EOF) || more > 0 {
+				return m, errors.New("the backup goes on behind its manifest")
 			}
 			return m, m.lists(seen)
 		}
