@@ -23,16 +23,8 @@ func (e Entry) discreet() Entry {
 			e.Event = ev
 		}
 	case ToolFinished:
-		switch {
-		case ev.Sealed && ev.Outcome == ToolOK:
-			ev.Result = redacted
-			e.Event = ev
-		case ev.Sealed && ev.Outcome == ToolFailed: // an error may quote what it was given
-			ev.Result = `{"error":"failed","message":"[redacted]"}`
-			e.Event = ev
-		case ev.Sealed && ev.Outcome == ToolUnknown:
-			ev.Result = `{"error":"unknown","message":"[redacted] Whether it took effect is unknown: look before you repeat it.","retryable":false}`
-			e.Event = ev
+		if ev.Sealed {
+			e.Event = ev.discreet()
 		}
 	}
 	return e
@@ -43,4 +35,19 @@ func (c ToolCall) discreet() ToolCall {
 		c.Arguments = redactedInput
 	}
 	return c
+}
+
+func (done ToolFinished) discreet() ToolFinished {
+	if !done.Sealed {
+		return done
+	}
+	switch done.Outcome {
+	case ToolOK:
+		done.Result = redacted
+	case ToolFailed: // an error may quote what it was given
+		done.Result = `{"error":"failed","message":"[redacted]"}`
+	case ToolUnknown:
+		done.Result = `{"error":"unknown","message":"[redacted] Whether it took effect is unknown: look before you repeat it.","retryable":false}`
+	}
+	return done
 }

@@ -103,7 +103,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	if err == nil {
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
-			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments),
+			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), Call: w.ID,
 		})
 		if done.Sealed {
 			t.span.Conceal(w.Arguments, string(res.Output))
@@ -122,6 +122,13 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	}
 	done.Result = t.cut(explain(err))
 	return done
+}
+
+// Unrecorded is the result of a call whose outcome could not be recorded, and why not:
+// nobody is told more of it.
+func (done ToolFinished) Unrecorded(why error) ToolFinished {
+	done.Outcome, done.Result = ToolUnknown, string(explain(tools.Unrecorded(done.Operation, nil, why)))
+	return done.discreet()
 }
 
 // errToolTimeout: a tool call took longer than the limit.

@@ -65,6 +65,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 type Invocation struct {
 	Operation string          // any reference that [Registry.Resolve] takes
 	Input     json.RawMessage // a JSON object, kept as it came; empty is {}
+	Call      string          // id of the model's call that it comes of; empty: of none
 }
 
 // Result is the outcome of a call that was allowed and did not fail.
@@ -105,7 +106,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	if g.opts.Ledger != nil {
 		// The outcome is recorded even when the caller has gone.
 		if err := g.opts.Ledger.Finished(context.WithoutCancel(ctx), seq, r.op.discreet(runErr)); err != nil {
-			return Result{}, &UnknownError{Operation: r.op.path, Why: fmt.Errorf("%w: %w", errUnrecorded, err), Err: errors.Join(err, r.op.discreet(runErr))}
+			return Result{}, Unrecorded(r.op.path, r.op.discreet(runErr), err)
 		}
 	}
 	if runErr != nil {
@@ -149,7 +150,9 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 	if g.opts.Ledger == nil || err != nil && r.denial == nil && r.guard == nil {
 		return 0, err
 	}
-	seq, recordErr := g.opts.Ledger.Decided(ctx, r.Entry())
+	e := r.Entry()
+	e.Call = inv.Call
+	seq, recordErr := g.opts.Ledger.Decided(ctx, e)
 	if recordErr != nil {
 		return 0, fmt.Errorf("%w: %w", fault.New(beforehand(recordErr), "record the decision on "+r.op.path+", which therefore does not run"), recordErr)
 	}

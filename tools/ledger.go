@@ -53,6 +53,8 @@ type Entry struct {
 	// Input is what the ledger makes the digest of, and keeps nothing else of:
 	// nil where the operation is [Sealed] or [Undigested].
 	Input json.RawMessage `json:"-"`
+	// Call is the id of the model's call that it is the decision on; empty: of none.
+	Call string `json:"-"`
 	// Inner says that an operation makes the call, not the actor itself.
 	Inner bool `json:"-"`
 	// Known says that there is such an operation: a name that means nothing is

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"usher/tools/fault"
 )
@@ -24,6 +25,12 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Code is [fault.Unknown].
 func (e *UnknownError) Code() fault.Code { return fault.Unknown }
+
+// Unrecorded is the error of a call whose outcome could not be recorded: failure, where
+// it failed, and why not.
+func Unrecorded(operation string, failure, why error) *UnknownError {
+	return &UnknownError{Operation: operation, Why: fmt.Errorf("%w: %w", errUnrecorded, why), Err: errors.Join(why, failure)}
+}
 
 // errUnrecorded says why an outcome is unknown that a handler did return.
 var errUnrecorded = errors.New("the outcome could not be recorded")

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -32,15 +33,17 @@ type sessionLog struct {
 	mu       sync.Mutex // held while a batch is written, so that batches keep their order
 	run      *Run       // that has the turn
 	head     Head
-	unsaved  bool      // the head is to be written with the next batch
-	marked   bool      // that messages wait is stored
-	waiting  []logged  // entries that the next batch takes along
-	size     int       // of them, in bytes
-	sizes    []int     // of the entries from head.From on, which the next request needs, in bytes
-	total    int       // of those
-	direct   []uint64  // decisions on direct calls that have no outcome yet
-	outcomes []outcome // of direct calls: written with their results
-	failed   error     // why a batch could not be written: the log takes nothing more
+	unsaved  bool       // the head is to be written with the next batch
+	marked   bool       // that messages wait is stored
+	waiting  []logged   // entries that the next batch takes along
+	size     int        // of them, in bytes
+	sizes    []int      // of the entries from head.From on, which the next request needs, in bytes
+	total    int        // of those
+	direct   []decision // on direct calls that have no outcome yet
+	outcomes []outcome  // of direct calls: written with their results
+	failed   error      // why a batch could not be written: the log takes nothing more
+	lost     []string   // calls whose outcomes could not be written
+	ended    []string   // calls that were shown with a result that the log does not have
 }
 
 // draft is what a batch is laid out in, used again by the next one of any session.
@@ -59,9 +62,15 @@ func (d *draft) reuse() {
 	drafts.Put(d)
 }
 
-// outcome is how a call ended that was decided on in the row seq of the ledger.
+// decision is the row seq of the ledger, on a call that a turn makes itself.
+type decision struct {
+	seq  uint64
+	call string // the model's id of it; empty where the model did not ask for it
+}
+
+// outcome is how a call ended.
 type outcome struct {
-	seq     uint64
+	decision
 	failure error
 }
 
@@ -144,7 +153,6 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
 		}
 		if l.failed != nil {
-			e.Seq = 0 // it is shown, and not kept
 			continue
 		}
 		raw, err := e.MarshalJSON()
@@ -165,14 +173,41 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 	}
 	err := l.failed
 	if err == nil && (!waits || l.size >= maxWaiting) {
-		if err = l.flush(ctx); err != nil {
-			return err
-		}
+		err = l.flush(ctx)
+	}
+	if err != nil {
+		entries = l.unkept(entries)
 	}
 	if r != nil {
 		r.tell(entries)
 	}
 	return err
+}
+
+// unkept returns what is shown of entries that the log does not keep: of a call one
+// result, which is unknown where its outcome is not recorded, and of a turn no answer.
+// The caller holds mu.
+func (l *sessionLog) unkept(entries []runtime.Entry) []runtime.Entry {
+	shown := entries[:0]
+	for _, e := range entries {
+		e.Seq = 0
+		switch ev := e.Event.(type) {
+		case runtime.ToolFinished:
+			if slices.Contains(l.ended, ev.CallID) {
+				continue
+			}
+			l.ended = append(l.ended, ev.CallID)
+			if slices.Contains(l.lost, ev.CallID) {
+				e.Event = ev.Unrecorded(l.failed)
+			}
+		case runtime.TurnFinished:
+			if ev.Error == "" {
+				continue
+			}
+		}
+		shown = append(shown, e)
+	}
+	return shown
 }
 
 // has takes an entry of so many bytes into the head, and lets go of those that a
@@ -336,6 +371,7 @@ func (l *sessionLog) settle(err error, written func(bool)) error {
 		if l.run != nil {
 			l.run.forgets()
 		}
+		_ = l.conclude(context.Background(), ledger.Batch{}) // those that waited for the batch
 		return err
 	}
 	clear(l.waiting)
@@ -367,16 +403,29 @@ func (l *sessionLog) flush(ctx context.Context) error {
 		moved, err := l.book.opts.Store.Apply(whole, b.Expect, b.Put, b.Del)
 		return l.settle(told(moved, err), written)
 	}
-	for _, o := range l.outcomes {
-		failed := l.book.opts.Ledger.Finished(whole, o.seq, o.failure, b)
-		if failed != nil && len(b.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
-			_ = l.book.opts.Ledger.Finished(whole, o.seq, o.failure, ledger.Batch{})
+	return l.settle(l.conclude(whole, b), written)
+}
+
+// conclude writes the outcomes, and the batch with the last of them: of no call the log
+// says how it ended before the ledger does. The caller holds mu.
+func (l *sessionLog) conclude(ctx context.Context, b ledger.Batch) (err error) {
+	for i, o := range l.outcomes {
+		with := ledger.Batch{}
+		if err == nil && i == len(l.outcomes)-1 {
+			with = b
 		}
-		err, b = errors.Join(err, failed), ledger.Batch{}
+		failed := l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, with)
+		err = cmp.Or(err, failed)
+		if failed != nil && len(with.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
+			failed = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, ledger.Batch{})
+		}
+		if failed != nil {
+			l.lost = append(l.lost, o.call)
+		}
 	}
 	clear(l.outcomes)
 	l.outcomes = l.outcomes[:0]
-	return l.settle(err, written)
+	return err
 }
 
 // maxBatch bounds the bytes of the entries that are written with the record of the
@@ -458,7 +507,7 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 		return 0, err
 	}
 	if e.Verdict == tools.Allowed {
-		l.direct = append(l.direct, seq)
+		l.direct = append(l.direct, decision{seq, e.Call})
 	}
 	return seq, nil
 }
@@ -473,14 +522,15 @@ func (b *Book) finished(ctx context.Context, seq uint64, failure error) error {
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.direct, seq)
+	i := slices.IndexFunc(l.direct, func(d decision) bool { return d.seq == seq })
 	if i < 0 {
 		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
 	}
+	of := l.direct[i]
 	l.direct = slices.Delete(l.direct, i, i+1)
 	if l.failed != nil { // the result will not be in the log
 		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
 	}
-	l.outcomes = append(l.outcomes, outcome{seq, failure})
+	l.outcomes = append(l.outcomes, outcome{of, failure})
 	return nil
 }

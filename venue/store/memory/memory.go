@@ -13,7 +13,10 @@ import (
 )
 
 // Open returns an empty store in memory.
-func Open() *store.Store { return store.New(&engine{}) }
+func Open() *store.Store { return store.New(New()) }
+
+// New returns the engine of such a store, for whoever puts something before it.
+func New() store.Engine { return &engine{} }
 
 // engine keeps the rows in a tree. A snapshot that was opened after the last
 // write reads the tree itself, and gets a copy of its own, on write, only when
