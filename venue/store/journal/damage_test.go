@@ -47,7 +47,7 @@ func TestDamage(t *testing.T) {
 			return edit(path, r.Int64N(size)&^4095, func(b []byte) { clear(b) }, 4096)
 		},
 	}
-	points, oneIn := 1, 8
+	points, oneIn := 1, 20
 	if !testing.Short() {
 		points, oneIn = 3, 1
 	}
