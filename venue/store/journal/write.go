@@ -108,8 +108,10 @@ func (e engine) record() error {
 	defer e.state.Unlock()
 	e.now = moment{r.position, r.time, r.sum}
 	e.since += int64(len(w.data))
-	if err := e.index.Write(r.position, w.ops); err != nil { // it is in the journal, and so it is written
-		e.doubtful(err)
+	if e.index != nil { // it is in the journal, and so it is written
+		if err := e.index.Write(r.position, w.ops); err != nil {
+			e.doubtful(err)
+		}
 	}
 	e.scrub.follow(w.changes)
 	for _, op := range w.ops {
