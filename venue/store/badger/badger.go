@@ -58,7 +58,7 @@ func Open(dir string, o *Options) (i *Index, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("index %s: %w", dir, err)
 	}
-	i = &Index{dir: dir, watch: newWatch(o), flushed: found.version, suspect: found.strays}
+	i = &Index{dir: dir, watch: newWatch(o), flushed: found.version, suspect: found.suspect}
 	if i.db, err = badger.OpenManaged(tuned(dir, i.watch)); err != nil {
 		return nil, fmt.Errorf("index %s: %w", dir, err)
 	}
@@ -79,8 +79,9 @@ func (i *Index) Version() uint64 { return i.reads.last() }
 // it again.
 func (i *Index) Flushed() uint64 { return i.flushed }
 
-// IsSuspect reports whether the folder had tables that its list did not name: left by a process
-// that was killed, or the list was cut.
+// IsSuspect reports whether the folder was left by a process that was killed, or had tables that its
+// list did not name. Rows may be missing, also such that are older than Flushed: the process may have
+// made the index anew, or lost a table that it had no time to tell of.
 func (i *Index) IsSuspect() bool { return i.suspect }
 
 // Close writes what is in memory to tables, and notes which files there are.

@@ -18,7 +18,7 @@ var ErrNotClosed = errors.New("the index was not closed")
 func Check(dir string, read func(store.View) error) (err error) {
 	defer contain(&err)
 	defer faulty()()
-	raw, err := os.ReadFile(filepath.Join(dir, noteFile))
+	raw, err := os.ReadFile(filepath.Join(dir, NoteFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return ErrNotClosed
 	}

@@ -19,12 +19,12 @@ import (
 // findings are what is seen of a folder before Badger opens it.
 type findings struct {
 	version uint64 // of the newest row in tables
-	strays  bool   // there are tables that the list does not name
+	suspect bool   // it was not closed, or there are tables that the list does not name
 }
 
-// noteFile lists the files with rows of a folder that was closed, with their sizes in bytes. It is
-// gone while the folder is open.
-const noteFile = "closed.json"
+// NoteFile lists the files with rows of a folder that was closed, with their sizes in bytes. It is
+// gone while the folder is open. Where it is missing, the index is suspect.
+const NoteFile = "closed.json"
 
 // inspect looks at each file of a folder, and reads each table through, as Badger ends the process
 // at some that are damaged, opens without others, and as a new index where its list is gone. Of what
@@ -64,11 +64,12 @@ func inspect(dir string) (found findings, err error) {
 	if err != nil {
 		return found, err
 	}
-	if err := compare(dir, sizes); err != nil {
+	closed, err := compare(dir, sizes)
+	if err != nil {
 		return found, err
 	}
 	found.version, err = readTables(dir, listed, sizes, os.O_RDWR)
-	found.strays = tables > len(listed.Tables)
+	found.suspect = !closed || tables > len(listed.Tables)
 	return found, err
 }
 
@@ -111,27 +112,28 @@ func holdsRows(name string) bool {
 	return ext == ".sst" || ext == ".vlog"
 }
 
-// compare holds the files against the note of whoever closed the folder last, and removes it.
-func compare(dir string, sizes map[string]int64) error {
-	path := filepath.Join(dir, noteFile)
+// compare holds the files against the note of whoever closed the folder last, if it was closed, and
+// removes that.
+func compare(dir string, sizes map[string]int64) (closed bool, err error) {
+	path := filepath.Join(dir, NoteFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err == nil {
 		err = asNoted(raw, sizes)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return os.Remove(path)
+	return true, os.Remove(path)
 }
 
 // asNoted holds the sizes of files with rows against a note.
 func asNoted(raw []byte, sizes map[string]int64) error {
 	var was map[string]int64
 	if err := json.Unmarshal(raw, &was); err != nil {
-		return fmt.Errorf("the list of files in %s is damaged: %w", noteFile, err)
+		return fmt.Errorf("the list of files in %s is damaged: %w", NoteFile, err)
 	}
 	if !maps.Equal(was, sizes) {
 		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, sizes))
@@ -159,7 +161,7 @@ func note(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, noteFile), raw, 0o600)
+	return os.WriteFile(filepath.Join(dir, NoteFile), raw, 0o600)
 }
 
 // sizesOf are the sizes of the files with rows, in bytes.

@@ -183,9 +183,12 @@ func (j *Journal) prune(kept []snapshot, all []segment) error {
 	return nil
 }
 
+// newFile begins the name of a file until it is written whole.
+const newFile = ".new-"
+
 // replaceFile writes a file that appears whole, and survives a loss of power, or not at all.
 func replaceFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), newFile+"*")
 	if err != nil {
 		return err
 	}

@@ -111,10 +111,13 @@ func (l *log) append(position uint64, data []byte) error {
 		}
 	}
 	e := &raftpb.Entry{Term: new(uint64(0)), Index: &position, Data: data}
-	if err := l.wal.Save(nil, []*raftpb.Entry{e}); err != nil {
+	l.stopped = ErrStopped // should the log panic
+	err := l.wal.Save(nil, []*raftpb.Entry{e})
+	if err != nil {
 		l.stopped = fmt.Errorf("%w: %w", ErrStopped, err)
 		return fmt.Errorf("%w: %w", store.ErrUnknown, l.stopped)
 	}
+	l.stopped = nil
 	if l.used += int64(len(data)) + 64; l.used < segmentSize {
 		return nil
 	}
@@ -169,7 +172,7 @@ func probe(dir string) (err error) {
 }
 
 func (l *log) close() error {
-	if l.wal == nil {
+	if l == nil || l.wal == nil {
 		return nil
 	}
 	err := l.wal.Close()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"usher/venue/store"
@@ -65,21 +66,36 @@ func (j *Journal) open() (err error) {
 		}
 		defer func() {
 			if err != nil {
-				if j.log != nil {
-					err = errors.Join(err, j.log.close())
-				}
-				err = errors.Join(err, j.closeIndex(), j.lock.free())
+				err = errors.Join(err, j.log.close(), j.closeIndex(), j.lock.free())
 			}
 		}()
 	}
 	if fresh {
 		return j.create()
 	}
+	if !j.o.ReadOnly {
+		j.sweep()
+	}
 	j.cramped.Store(!j.o.ReadOnly && j.room() != nil)
 	if j.o.ReadOnly || j.cramped.Load() {
 		return again(j.openInMemory)
 	}
 	return j.openOnDisk()
+}
+
+// sweep removes files that a process has not written whole. One that cannot be removed only takes room.
+func (j *Journal) sweep() {
+	for _, in := range []string{"", snapshotsDir, archiveDir} {
+		left, _ := os.ReadDir(filepath.Join(j.dir, in)) // none where it is missing
+		for _, e := range left {
+			if !strings.HasPrefix(e.Name(), newFile) {
+				continue
+			}
+			if err := os.Remove(filepath.Join(j.dir, in, e.Name())); err != nil {
+				j.o.Logger.Warn("a file that was not written whole could not be removed", slog.Any("error", err))
+			}
+		}
+	}
 }
 
 // create makes the parts of a folder that is new.
@@ -153,7 +169,7 @@ func (j *Journal) openOnDisk() (err error) {
 	case behind:
 		doubt = errors.New("the index is older than the journal reaches back")
 	case j.index.IsSuspect():
-		doubt = errors.New("the index has tables that its list does not name")
+		doubt = errors.New("the index was not closed in order")
 	}
 	j.tellGap()
 	if doubt == nil {
@@ -207,7 +223,7 @@ func (j *Journal) catchUp(all []segment) (end tail, behind bool, err error) {
 	}
 	replay := func(yield func(Versioned, error) bool) {
 		end, err = walk(all[start:], func(r *record) error {
-			if r.position > flushed && !yieldRecord(r, yield) {
+			if r.position >= flushed && !yieldRecord(r, yield) {
 				return errEnough
 			}
 			return nil

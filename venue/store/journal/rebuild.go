@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"os"
@@ -48,6 +49,7 @@ func (j *Journal) settle() error {
 		return j.broken
 	}
 	why := *doubt
+	j.doubt.Store(nil) // what is told from now on may be of rows that were checked already
 	if j.index != nil {
 		j.doubt.Store(nil) // what comes up meanwhile is another doubt
 		sum, err := total(j.index)
@@ -70,6 +72,7 @@ func (j *Journal) replace(why error) error {
 	defer j.spare.hold()
 	j.tried = time.Now()
 	began := j.tried
+	j.doubt.Store(nil)
 	j.generation++
 	j.doubt.Store(nil)
 	index, err := j.build(j.openIndex)
@@ -161,8 +164,41 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 			err = errors.Join(err, index.Close(), os.RemoveAll(j.indexPath()))
 		}
 	}()
+	if err = j.replay(index, from, all[start:]); err != nil {
+		return nil, err
+	}
+	sum, err := total(index)
+	if err == nil && sum != j.now.sum {
+		err = j.confirm(sum, from, all[start:])
+	}
+	return index, err
+}
+
+// confirm is for a sum of an index that the newest record does not carry. It is an error, unless
+// memory comes to the same: what was written over a row that the index had lost made the record's
+// false, and what the records say holds.
+func (j *Journal) confirm(sum Sum, from snapshot, all []segment) error {
+	index := memory.OpenIndex()
+	if err := j.replay(index, from, all); err != nil {
+		return err
+	}
+	switch is, err := total(index); {
+	case err != nil:
+		return err
+	case is != sum:
+		return fmt.Errorf("snapshot and journal give %d rows, and the journal says %d", sum.Rows, j.now.sum.Rows)
+	}
+	j.tell("record %d has a sum of %d rows that is not that of the %d rows which all records give: the next one is right", j.now.position, j.now.sum.Rows, sum.Rows)
+	j.state.Lock()
+	defer j.state.Unlock()
+	j.now.sum = sum
+	return nil
+}
+
+// replay writes a snapshot and the records after it, up to now, to an index.
+func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 	p := j.progress()
-	err = index.Replay(func(yield func(Versioned, error) bool) {
+	return index.Replay(func(yield func(Versioned, error) bool) {
 		if from.position > 0 {
 			for row, err := range from.rows() {
 				if !yield(Versioned{store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, row.Rev}, err) || err != nil {
@@ -171,7 +207,7 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 				p.step("snapshot", 1)
 			}
 		}
-		if _, err := walk(all[start:], func(r *record) error {
+		if _, err := walk(all, func(r *record) error {
 			if r.position > j.now.position || r.position > from.position && !yieldRecord(r, yield) {
 				return errEnough
 			}
@@ -181,14 +217,6 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 			yield(Versioned{}, err)
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	sum, err := total(index)
-	if err == nil && sum != j.now.sum {
-		err = fmt.Errorf("snapshot and journal give %d rows, and the journal says %d", sum.Rows, j.now.sum.Rows)
-	}
-	return index, err
 }
 
 // total sums all rows of an index up, as they are at one moment.
@@ -237,6 +265,11 @@ func (j *Journal) closeIndex() error {
 		return nil
 	}
 	err := j.index.Close()
+	if j.doubt.Load() != nil { // whoever opens it next checks it
+		if removed := os.Remove(filepath.Join(j.indexPath(), badger.NoteFile)); !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
 	j.index, j.broken = nil, store.ErrClosed
 	return err
 }

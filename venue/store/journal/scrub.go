@@ -74,24 +74,24 @@ func (j *Journal) scrubOnce(ctx context.Context, pause func(context.Context) err
 		j.state.Unlock()
 	}()
 	for {
-		end, err := j.scrubPage()
-		if end || err != nil {
-			return s.sum.Rows, err
+		rows, end, err := j.scrubPage()
+		if err == nil && !end {
+			err = pause(ctx)
 		}
-		if err := pause(ctx); err != nil {
-			return s.sum.Rows, err
+		if end || err != nil {
+			return rows, err
 		}
 	}
 }
 
-// scrubPage reads the page at the cursor.
-func (j *Journal) scrubPage() (end bool, err error) {
+// scrubPage reads the page at the cursor, and returns how many rows were read with it.
+func (j *Journal) scrubPage() (read uint64, end bool, err error) {
 	s := &j.scrub
 	v, _ := j.view(func() { s.changes = s.changes[:0] })
 	defer v.End()
 	rows, next, err := v.Page(store.Walk{From: s.cursor, Limit: 1000})
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	var sum Sum
 	for _, row := range rows {
@@ -100,7 +100,7 @@ func (j *Journal) scrubPage() (end bool, err error) {
 	j.state.Lock()
 	defer j.state.Unlock()
 	if s.again {
-		return false, errAnew
+		return 0, false, errAnew
 	}
 	s.sum.Change(sum)
 	for _, c := range s.changes {
@@ -110,7 +110,7 @@ func (j *Journal) scrubPage() (end bool, err error) {
 	}
 	s.cursor = next
 	if next == "" && s.sum != j.now.sum {
-		return true, fmt.Errorf("%w: %d rows in place of %d", errDiffers, s.sum.Rows, j.now.sum.Rows)
+		return s.sum.Rows, true, fmt.Errorf("%w: %d rows in place of %d", errDiffers, s.sum.Rows, j.now.sum.Rows)
 	}
-	return next == "", nil
+	return s.sum.Rows, next == "", nil
 }

@@ -28,13 +28,13 @@ type change struct {
 
 // write writes a group as one record, and then to the index.
 func (e engine) write(group []*pending) {
+	defer e.writer.forget()
 	err := e.read(func(i Index) error { return e.check(i, group) })
 	if err == nil && len(e.writer.ops) > 0 {
 		if err = e.writable(); err == nil {
 			err = e.record()
 		}
 	}
-	e.writer.forget()
 	if err == nil {
 		return
 	}

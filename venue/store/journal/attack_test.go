@@ -1,0 +1,222 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/venue/store"
+	"usher/venue/store/badger"
+)
+
+// TestKilledWhileMadeAnew opens a folder whose process was killed while it made the index anew: rows
+// that are new are in its tables, and older ones are not.
+func TestKilledWhileMadeAnew(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	for i := range 40 {
+		rows := make(map[string]string)
+		for n := range 100 {
+			rows[fmt.Sprintf("%02d/%03d", i, n)] = strings.Repeat("v", 1000)
+		}
+		put(t, j, rows)
+	}
+	want, kept := rowsOf(t, j), []Versioned(nil)
+	for row, err := range store.Rows(t.Context(), j, "3", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, Versioned{store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, row.Rev})
+	}
+	shut(t, j)
+	part, err := badger.Open(filepath.Join(dir, indexDir, "2"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = part.Replay(func(yield func(Versioned, error) bool) {
+		for i := range kept {
+			if !yield(kept[len(kept)-1-i], nil) {
+				return
+			}
+		}
+	})
+	if err = errors.Join(err, part.Close(), os.Remove(filepath.Join(dir, indexDir, "2", "closed.json"))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, rowsOf(t, open(t, dir, nil))); diff != "" {
+		t.Errorf("rows after the kill (-want +got):\n%.500s", diff)
+	}
+}
+
+// lose has the index forget a row without a word.
+func lose(t *testing.T, j *Journal, key string) {
+	t.Helper()
+	if err := j.index.Write(j.now.position, []store.Op{{Kind: store.OpDelete, Key: key}}); err != nil {
+		t.Fatal(err)
+	}
+	j.writer.recent = recent{}
+}
+
+// losing is an index that loses a row, and says so, behind the back of whoever checks it.
+type losing struct {
+	Index
+	after func()
+}
+
+func (l *losing) Snapshot() store.EngineSnapshot {
+	s := l.Index.Snapshot()
+	if l.after != nil {
+		l.after()
+		l.after = nil
+	}
+	return s
+}
+
+func TestDoubtWhileChecked(t *testing.T) {
+	j := open(t, t.TempDir(), nil)
+	put(t, j, map[string]string{"a": "1"})
+	put(t, j, map[string]string{"b": "2"})
+	put(t, j, map[string]string{"c": "3"})
+	want := rowsOf(t, j)
+	j.mu.Lock()
+	is := j.index
+	j.index = &losing{is, func() {
+		if err := is.Write(4, []store.Op{{Kind: store.OpDelete, Key: "a"}}); err != nil {
+			t.Error(err)
+		}
+		j.doubtful(errors.New("a compaction lost a table"))
+	}}
+	j.mu.Unlock()
+	first := errors.New("first")
+	j.doubt.Store(&first)
+	if err := j.settle(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// TestClosedInDoubt closes a store before its index was checked.
+func TestClosedInDoubt(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"revoked/a": "1"})
+	put(t, j, map[string]string{"b": "2"})
+	want := rowsOf(t, j)
+	lose(t, j, "revoked/a")
+	why := errors.New("a compaction lost a table")
+	j.doubt.Store(&why)
+	shut(t, j)
+	if diff := cmp.Diff(want, rowsOf(t, open(t, dir, nil))); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+func atOnce(context.Context) error { return nil }
+
+// TestWriteOverLostRow writes a row that the index has lost before anybody noticed, so that the sum
+// in the record counts it twice.
+func TestWriteOverLostRow(t *testing.T) {
+	dir := t.TempDir()
+	var told []string
+	j := open(t, dir, &told)
+	put(t, j, map[string]string{"a": "1"})
+	put(t, j, map[string]string{"b": "2"})
+	lose(t, j, "a")
+	put(t, j, map[string]string{"a": "3"})
+	want := map[string]string{"a": "3 1 3", "b": "2 1 2"}
+	if _, err := j.Scrub(t.Context(), atOnce); !errors.Is(err, errDiffers) {
+		t.Fatalf("Scrub() = %v, want it to see a difference", err)
+	}
+	if got := rowsOf(t, j); !cmp.Equal(got, want) {
+		t.Errorf("rows %v, want %v", got, want)
+	}
+	put(t, j, map[string]string{"c": "4"})
+	if _, err := j.Scrub(t.Context(), atOnce); err != nil {
+		t.Errorf("Scrub() = %v", err)
+	}
+	if len(told) == 0 {
+		t.Error("nobody was told")
+	}
+	shut(t, j)
+	j = open(t, dir, nil)
+	if _, err := j.Scrub(t.Context(), atOnce); err != nil {
+		t.Errorf("Scrub() of the store opened anew = %v", err)
+	}
+}
+
+// TestPanicWhileWritten checks that nothing is written behind a record of which nobody knows.
+func TestPanicWhileWritten(t *testing.T) {
+	j := open(t, t.TempDir(), nil)
+	put(t, j, map[string]string{"a": "1"})
+	is := j.log.wal
+	j.log.wal = nil // its methods panic
+	put := func() error {
+		_, err := j.Apply(t.Context(), nil, map[string][]byte{"a": []byte("2")}, nil)
+		return err
+	}
+	if err := put(); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("Apply() = %v, want its outcome unknown", err)
+	}
+	j.log.wal = is
+	if err := put(); !errors.Is(err, ErrStopped) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("Apply() after that = %v, want that it stopped", err)
+	}
+	if n := len(j.writer.rows); n != 0 {
+		t.Errorf("the writer still has %d rows", n)
+	}
+}
+
+// TestOpenFailsLate opens a folder whose index can be made only later.
+func TestOpenFailsLate(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"a": "1"})
+	shut(t, j)
+	index := filepath.Join(dir, indexDir)
+	if err := errors.Join(os.RemoveAll(index), os.Symlink(filepath.Join(dir, "nowhere", "far"), index)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if j, err := Open(dir, nil); err == nil {
+			shut(t, j)
+			t.Fatal("Open() without a place for the index succeeded")
+		} else if strings.Contains(err.Error(), "lock") {
+			t.Fatalf("Open() = %v: the one before has left something open", err)
+		}
+	}
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+	if got := rowsOf(t, open(t, dir, nil)); len(got) != 1 {
+		t.Errorf("rows %v", got)
+	}
+}
+
+// TestLeftOver removes what a process that was killed has left half written.
+func TestLeftOver(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"a": "1"})
+	shut(t, j)
+	left := []string{".new-1", snapshotsDir + "/.new-2", archiveDir + "/.new-3"}
+	for _, name := range left {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut(t, open(t, dir, nil))
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+}
