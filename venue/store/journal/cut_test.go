@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"usher/venue/store"
+)
+
+// TestCut: a journal that ends before what its note, its index or a snapshot knows of it is refused
+// by the name of the segment, by whatever is left to know it.
+func TestCut(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "base")
+	j := open(t, base, nil)
+	for range 20 { // a segment and some of the next
+		put(t, j, map[string]string{"k": strings.Repeat("x", store.MaxApplyBytes-100)})
+	}
+	if _, err := j.TakeSnapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, j)
+	all, err := segments(base)
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	last := filepath.Base(all[1].path)
+	shorten := func(dir string) error { return os.Truncate(filepath.Join(dir, journalDir, last), 2<<20) }
+	remove := func(dir string) error { return os.Remove(filepath.Join(dir, journalDir, last)) }
+	without := func(names ...string) func(string) error {
+		return func(dir string) (err error) {
+			for _, name := range names {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+			}
+			return err
+		}
+	}
+	tests := []struct {
+		name   string
+		harm   func(dir string) error
+		forget func(dir string) error
+		want   string
+	}{
+		{"cut, by the note", shorten, without(snapshotsDir, indexDir), "the note in journal.json reaches to record 20: it was cut"},
+		{"cut, by the index", shorten, without(endsFile, snapshotsDir), "the index reaches to record 20: it was cut"},
+		{"cut, by the snapshot", shorten, without(endsFile, indexDir), "snap.zst reaches to record 20: it was cut"},
+		{"missing, by the note", remove, without(snapshotsDir, indexDir), last + " at byte 0: the segment is missing"},
+		{"missing, by the index", remove, without(endsFile, snapshotsDir), "the index reaches to record 20"},
+		{"missing, by the snapshot", remove, without(endsFile, indexDir), "snap.zst reaches to record 20"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "harmed")
+			copyFolder(t, base, dir)
+			if err := errors.Join(tt.harm(dir), tt.forget(dir)); err != nil {
+				t.Fatal(err)
+			}
+			j, err := Open(dir, nil)
+			var damage *DamageError
+			if !errors.As(err, &damage) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Open = %v, want %q", err, tt.want)
+			}
+			if err == nil {
+				shut(t, j)
+			}
+		})
+	}
+}
