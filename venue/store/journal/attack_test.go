@@ -220,3 +220,72 @@ func TestLeftOver(t *testing.T) {
 		}
 	}
 }
+
+// TestLengthOfRecord changes how many bytes of nothing stand behind a record, which no checksum covers.
+func TestLengthOfRecord(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	var ends []int64
+	for n := range 4 {
+		put(t, j, map[string]string{fmt.Sprint(n): strings.Repeat("v", n)})
+		ends = append(ends, endOf(t, dir).offset)
+	}
+	shut(t, j)
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, indexDir)), os.Remove(filepath.Join(dir, endsFile))); err != nil {
+		t.Fatal(err)
+	}
+	last := endOf(t, dir).last
+	if err := edit(last.path, ends[1]+7, func(b []byte) { b[0] ^= 0x83 }, 1); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(dir, nil)
+	if _, ok := errors.AsType[*DamageError](err); !ok {
+		t.Errorf("Open() = %v, want damage", err)
+	}
+	if err == nil {
+		shut(t, j)
+	}
+}
+
+func endOf(t *testing.T, dir string) tail {
+	t.Helper()
+	all, err := segments(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := walk(all, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// TestMadeAnewWhileWritten makes the index anew while a record is half written to the journal.
+func TestMadeAnewWhileWritten(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"a": "1"})
+	from := endOf(t, dir)
+	put(t, j, map[string]string{"b": "2"})
+	half := endOf(t, dir)
+	raw, err := os.ReadFile(half.last.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := raw[from.offset:half.offset]
+	if err := edit(half.last.path, half.offset, func(b []byte) { copy(b, record) }, len(record)); err != nil {
+		t.Fatal(err)
+	}
+	want := rowsOf(t, j)
+	lose(t, j, "a")
+	j.doubtful(errors.New("a compaction lost a table"))
+	if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	put(t, j, map[string]string{"c": "3"}) // over the half
+	want = rowsOf(t, j)
+	shut(t, j)
+	if diff := cmp.Diff(want, rowsOf(t, open(t, dir, nil))); diff != "" {
+		t.Errorf("rows of the store opened anew (-want +got):\n%s", diff)
+	}
+}

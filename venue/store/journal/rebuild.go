@@ -207,9 +207,12 @@ func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 				p.step("snapshot", 1)
 			}
 		}
+		if from.position == j.now.position {
+			return
+		}
 		if _, err := walk(all, func(r *record) error {
-			if r.position > j.now.position || r.position > from.position && !yieldRecord(r, yield) {
-				return errEnough
+			if r.position > from.position && !yieldRecord(r, yield) || r.position == j.now.position {
+				return errEnough // what is behind it may be half written
 			}
 			p.step("journal", len(r.ops))
 			return nil

@@ -142,6 +142,9 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 				}
 				break
 			}
+			if d.LastOffset()%8 != 0 { // what follows would not be found
+				return end, damaged(s.path, end.offset, errors.New("the length of a record is not what it was"))
+			}
 			switch rec.GetType() {
 			case wal.CrcType:
 				if !first || i > 0 && rec.GetCrc() != chain {
