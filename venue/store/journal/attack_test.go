@@ -289,3 +289,38 @@ func TestMadeAnewWhileWritten(t *testing.T) {
 		t.Errorf("rows of the store opened anew (-want +got):\n%s", diff)
 	}
 }
+
+// endsWhen is a context that ends when something is so.
+type endsWhen struct {
+	context.Context
+	so func() bool
+}
+
+func (e endsWhen) Err() error {
+	if e.so() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSnapshotStopped stops a snapshot while it is read back, as Close does.
+func TestSnapshotStopped(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"a": "1"})
+	written := func() bool {
+		all, err := snapshots(dir)
+		return err == nil && len(all) > 0
+	}
+	j.mu.RLock() // no doubt is settled meanwhile
+	defer j.mu.RUnlock()
+	if _, err := j.TakeSnapshot(endsWhen{t.Context(), written}); !errors.Is(err, context.Canceled) {
+		t.Errorf("TakeSnapshot() = %v, want it stopped", err)
+	}
+	if doubt := j.doubt.Load(); doubt != nil {
+		t.Errorf("the index is in doubt: %v", *doubt)
+	}
+	if written() {
+		t.Error("a snapshot that was not read back is there")
+	}
+}

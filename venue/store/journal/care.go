@@ -89,7 +89,9 @@ func (j *Journal) TakeSnapshot(ctx context.Context) (position uint64, err error)
 		return 0, fmt.Errorf("write snapshot: %w", err)
 	}
 	if err := s.verify(ctx); err != nil {
-		j.doubtful(fmt.Errorf("a snapshot of it is not what it should be: %w", err))
+		if ctx.Err() == nil {
+			j.doubtful(fmt.Errorf("a snapshot of it is not what it should be: %w", err))
+		}
 		return 0, errors.Join(fmt.Errorf("write snapshot: %w", err), os.Remove(s.path))
 	}
 	j.state.Lock()

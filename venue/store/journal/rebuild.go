@@ -49,9 +49,8 @@ func (j *Journal) settle() error {
 		return j.broken
 	}
 	why := *doubt
-	j.doubt.Store(nil) // what is told from now on may be of rows that were checked already
+	j.doubt.Store(nil) // what comes up meanwhile is another doubt
 	if j.index != nil {
-		j.doubt.Store(nil) // what comes up meanwhile is another doubt
 		sum, err := total(j.index)
 		if err == nil && sum == j.now.sum {
 			j.o.Logger.Info("the index was checked: nothing is missing", slog.Uint64("rows", sum.Rows))
