@@ -324,3 +324,27 @@ func TestSnapshotStopped(t *testing.T) {
 		t.Error("a snapshot that was not read back is there")
 	}
 }
+
+// TestPruneDamaged goes on removing what is too old where a snapshot cannot be read.
+func TestPruneDamaged(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir, &Options{Keep: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, j)
+	var last uint64
+	for n := range 5 {
+		put(t, j, map[string]string{"a": fmt.Sprint(n)})
+		if last, err = j.TakeSnapshot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := snapshots(dir); err != nil || n == 1 && os.Truncate(all[1].path, 9) != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := snapshots(dir)
+	if err != nil || len(all) != 2 || all[1].position != last {
+		t.Errorf("snapshots %v, %v; want the last two", all, err)
+	}
+}

@@ -162,8 +162,9 @@ func (j *Journal) prune(kept []snapshot, all []segment) error {
 	oldest, from := j.o.Now().Add(-max(j.o.Keep, 0)), 0
 	for i := 1; i < len(kept)-1; i++ {
 		taken, err := kept[i].takenAt()
-		if err != nil {
-			return fmt.Errorf("snapshot %s: %w", kept[i].path, err)
+		if err != nil { // it serves nobody, and holds up nothing
+			j.o.Logger.Warn("a snapshot cannot be read", slog.String("file", kept[i].path), slog.Any("error", err))
+			continue
 		}
 		if !taken.After(oldest) {
 			from = i
