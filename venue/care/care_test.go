@@ -514,8 +514,8 @@ func TestSalvage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Lost) != 1 || !strings.HasPrefix(s.Lost[0], "record ") {
-		t.Errorf("lost: %q, want one record", s.Lost)
+	if len(s.Lost) != 2 || !strings.HasPrefix(s.Lost[0], "record ") || !strings.Contains(s.Lost[1], "ledger.salvaged.jsonl") {
+		t.Errorf("lost: %q, want one record, and the ledger that does not hold without it", s.Lost)
 	}
 	wantSound(t, out)
 	v = venuetest.Open(t, &venue.Options{Dir: out})
@@ -534,5 +534,60 @@ func TestSalvage(t *testing.T) {
 	}
 	if !said {
 		t.Error("the ledger does not say that it was salvaged")
+	}
+}
+
+// What a cut took from the end is named too, and of nothing no folder is made.
+func TestSalvageCut(t *testing.T) {
+	tests := []struct {
+		name string
+		harm func(wal string) error
+		lost string // the first of what is lost; empty: nothing is saved
+	}{
+		{"whole", func(string) error { return nil }, "-"},
+		{"cut", func(wal string) error { return os.Truncate(wal, 3000) }, "records "},
+		{"empty", func(wal string) error { return os.Truncate(wal, 0) }, ""},
+		{"gone", os.Remove, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			v, err := venue.Open(t.Context(), &venue.Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alice := venuetest.User(t, v, "alice")
+			for i := range 20 {
+				venuetest.Invoke(t, alice, "covia:write", fmt.Sprintf(`{"path":"w/%d","value":1}`, i))
+			}
+			if err := v.Close(); err != nil {
+				t.Fatal(err)
+			}
+			all, err := filepath.Glob(filepath.Join(dir, "journal", "*.wal"))
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			if err := tt.harm(all[0]); err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			s, err := care.Salvage(t.Context(), dir, out, nil)
+			if tt.lost == "" {
+				if err == nil || !strings.Contains(err.Error(), "restore it from a backup") {
+					t.Errorf("Salvage = %v", err)
+				}
+				if _, err := os.Stat(out); err == nil {
+					t.Error("a folder was made of nothing")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.lost == "-" && len(s.Lost) != 0 || tt.lost != "-" && (len(s.Lost) == 0 || !strings.HasPrefix(s.Lost[0], tt.lost)) {
+				t.Errorf("lost: %q, want %q", s.Lost, tt.lost)
+			}
+			wantSound(t, out)
+		})
 	}
 }

@@ -35,7 +35,14 @@ func Examine(ctx context.Context, dir string, places []string, now time.Time) (f
 		found = append(found, examineVenue(ctx, j, dir, places, now)...)
 		return nil
 	}); err != nil {
-		found = append(found, finding("rows", "", err, "see what is said of the journal"))
+		advice := "restore the folder from a backup"
+		for _, f := range found {
+			if !f.Sound && strings.Contains(err.Error(), f.Fault) {
+				err, advice = fmt.Errorf("they are not read, as the %s is not sound", f.Part), "see what is said of the "+f.Part
+				break
+			}
+		}
+		found = append(found, finding("rows", "", err, advice))
 	}
 	found = append(found, examineSpace(dir), examineDescriptors())
 	sound = true

@@ -1,6 +1,7 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type Restored struct {
 // again, and the highest time seen stays.
 func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time.Time, progress func(string)) (r Restored, err error) {
 	if empty, err := journal.IsEmpty(dir); err != nil || !empty {
-		return r, errors.Join(err, notEmpty(dir, empty))
+		return r, cmp.Or(err, errNotNew(dir))
 	}
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -62,12 +63,10 @@ func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time
 	return r, settle(made, dir)
 }
 
-func notEmpty(dir string, empty bool) error {
-	if empty {
-		return nil
-	}
-	return fmt.Errorf("%s is not empty: a backup is restored into a new folder, or an empty one", dir)
-}
+// ErrNotNew says that a folder that is to be made is there, and holds something.
+var ErrNotNew = errors.New("name a new folder, or an empty one")
+
+func errNotNew(dir string) error { return fmt.Errorf("%s is not empty: %w", dir, ErrNotNew) }
 
 // write makes the file of a part.
 func (p Piece) write(dir string, content io.Reader) (err error) {

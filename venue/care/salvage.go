@@ -1,6 +1,7 @@
 package care
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,11 @@ const ledgerFile = "ledger.salvaged.jsonl"
 // not, as they tell of what is lost.
 func Salvage(ctx context.Context, dir, out string, progress func(string)) (s journal.Salvaged, err error) {
 	if empty, err := journal.IsEmpty(out); err != nil || !empty {
-		return s, errors.Join(err, notEmpty(out, empty))
+		return s, cmp.Or(err, errNotNew(out))
 	}
 	key, err := ucan.ReadKeyFile(filepath.Join(dir, keyFile))
 	if err != nil {
-		return s, fmt.Errorf("without its key file no secret of the folder opens: %w", err)
+		return s, fmt.Errorf("without its key file no secret of the folder opens: put it back, from a backup: %w", err)
 	}
 	defer key.Zero()
 	made, err := os.MkdirTemp(filepath.Dir(filepath.Clean(out)), ".salvage-*")
@@ -58,6 +59,9 @@ func Salvage(ctx context.Context, dir, out string, progress func(string)) (s jou
 	err = key.WriteFile(filepath.Join(made, keyFile))
 	if err == nil {
 		err = detail.note(ctx, j, made)
+	}
+	if detail.File != "" {
+		s.Lost = append(s.Lost, fmt.Sprintf("the ledger, which does not hold without them: its %s are in %s, and another begins", count(detail.Rows, "row"), detail.File))
 	}
 	if err = errors.Join(err, j.Close()); err != nil {
 		return s, err

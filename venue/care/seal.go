@@ -114,7 +114,7 @@ func (k Key) open(in io.ReadSeeker) (io.Reader, error) {
 		return nil, errors.New("the backup is not opened by this passphrase or identity")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open backup: %w", err)
+		return nil, fmt.Errorf("the backup was cut or damaged: %w", err)
 	}
 	return out, nil
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -27,10 +29,17 @@ func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
 	out := s.out
 	if c.Out != "-" {
 		f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return misusef("%s is there already: name a new file", c.Out)
+		}
 		if err != nil {
 			return misuse{err}
 		}
-		defer func() { err = cmp.Or(err, f.Close()) }()
+		defer func() {
+			if err = cmp.Or(err, f.Close()); err != nil {
+				err = errors.Join(err, os.Remove(c.Out)) // half an export is none
+			}
+		}()
 		out = f
 	}
 	lines, err := care.Export(ctx, dir, out)

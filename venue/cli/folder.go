@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -94,7 +95,11 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 		}
 		for _, f := range out.Found {
 			if !f.Sound {
-				s.warn(fmt.Sprintf("%s: %s\n      %s", f.Part, f.Fault, f.Advice))
+				text := f.Part + ": " + f.Fault
+				if !strings.HasSuffix(f.Fault, f.Advice) {
+					text += "\n      " + f.Advice
+				}
+				s.warn(text)
 			}
 		}
 	}
@@ -128,7 +133,7 @@ func (l *lockFlags) lock(s *streams) (lock care.Lock, err error) {
 		}
 		var more []age.Recipient
 		if more, err = care.ParseRecipients(text); err != nil {
-			return lock, misusef("--recipient: %w", err)
+			return lock, misusef("--recipient: %w: write age1…, or @FILE with one a line", err)
 		}
 		lock.Recipients = append(lock.Recipients, more...)
 	}
@@ -198,6 +203,9 @@ func (c *backupCmd) Run(ctx context.Context, s *streams) error {
 	if out != "-" && exists(out) {
 		return misusef("%s is there already: name a new file", out)
 	}
+	if inside(dir, out) {
+		return misusef("%s is in the data folder that it is a backup of: name a file elsewhere", out)
+	}
 	if out == "-" && s.paint.tty != nil {
 		return misusef("a backup is no text for a terminal: redirect it")
 	}
@@ -220,24 +228,49 @@ func (c *backupCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s %s: %s of %s, read back and as it should be\n", s.paint.good("✓"), out, megabytes(size), dir)
+	text := fmt.Sprintf("%s %s: %s of %s, read back and as it should be\n", s.paint.good("✓"), out, sized(size), dir)
 	return s.answer(c.JSON, backedUp{out, size, m}, text)
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
+// sized is a number of bytes, for people.
+func sized(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+}
+
+// inside reports whether a file would lie in a folder.
+func inside(dir, file string) bool {
+	real := func(path string) string {
+		path, _ = filepath.Abs(path)
+		if to, err := filepath.EvalSymlinks(path); err == nil {
+			return to
+		}
+		return path
+	}
+	rel, err := filepath.Rel(real(dir), real(filepath.Dir(file)))
+	return file != "-" && err == nil && filepath.IsLocal(rel)
+}
 
 type restoreCmd struct {
-	Backup         string    `arg:"" help:"The backup."`
-	Dir            string    `arg:"" help:"The data folder to make: a new one, or an empty one."`
-	At             time.Time `format:"2006-01-02T15:04:05.999999999Z07:00" placeholder:"TIME" help:"The state of this moment, such as 2026-05-04T12:00:00Z. What was revoked, ended or used since stays so."`
-	Identity       string    `placeholder:"FILE" help:"Open the backup with the identities of age in this file."`
-	PassphraseFile string    `placeholder:"FILE" help:"Open it with the passphrase in this file. Without it and an identity, you are asked at the terminal."`
-	JSON           bool      `name:"json" help:"Print as JSON."`
+	Backup         string   `arg:"" help:"The backup."`
+	Dir            string   `arg:"" help:"The data folder to make: a new one, or an empty one."`
+	At             timeFlag `placeholder:"TIME" help:"The state of this moment, such as 2026-05-04T12:00:00Z. What was revoked, ended or used since stays so."`
+	Identity       string   `placeholder:"FILE" help:"Open the backup with the identities of age in this file."`
+	PassphraseFile string   `placeholder:"FILE" help:"Open it with the passphrase in this file. Without it and an identity, you are asked at the terminal."`
+	JSON           bool     `name:"json" help:"Print as JSON."`
 }
 
 func (c *restoreCmd) Run(ctx context.Context, s *streams) error {
 	if c.Identity != "" && c.PassphraseFile != "" {
 		return misusef("--identity and --passphrase-file exclude each other")
+	}
+	if c.Backup == "-" {
+		return misusef("a backup is not read from standard input: store it in a file first")
+	}
+	if at, err := os.Stat(c.Dir); err == nil && !at.IsDir() || c.Dir == "" {
+		return misusef("%q is no folder: name a new one, or an empty one", c.Dir)
 	}
 	in, err := os.Open(c.Backup)
 	if err != nil {
@@ -250,15 +283,24 @@ func (c *restoreCmd) Run(ctx context.Context, s *streams) error {
 	}
 	tell, done := s.progress()
 	defer done()
-	r, err := care.Restore(ctx, in, key, c.Dir, c.At, tell)
+	r, err := care.Restore(ctx, in, key, c.Dir, c.At.Time, tell)
 	done()
+	if errors.Is(err, care.ErrNotNew) {
+		return misuse{err}
+	}
 	if err != nil {
 		return err
 	}
 	if c.At.IsZero() {
 		s.note("its ledger goes on from the backup's")
 	} else {
-		s.note(fmt.Sprintf("%s of later hold: what was revoked, ended or used stays so; files of ledger.checkpoints elsewhere have later checkpoints: name others before it is opened", many(r.Kept, "record")))
+		if r.Kept > 0 {
+			s.note(many(r.Kept, "record") + " of later held on to: what was revoked, ended or used since stays so")
+		}
+		if c.At.After(r.Began) {
+			s.note("the backup was begun at " + stamp(r.Began) + ": it has nothing of later")
+		}
+		s.note("where a configuration names files under ledger.checkpoints, name others before it opens the folder: those have later checkpoints")
 	}
 	text := fmt.Sprintf("%s %s: the state of %s, record %d\n", s.paint.good("✓"), c.Dir, r.Time.Local().Format(time.RFC3339), r.Position)
 	return s.answer(c.JSON, r, text)
@@ -272,6 +314,9 @@ func (c *restoreCmd) key(s *streams, in *os.File) (care.Key, error) {
 		return care.Key{}, misusef("%s is no backup: %w", c.Backup, cmp.Or(err, errors.New("it is empty")))
 	}
 	if !care.IsLocked(start[:n]) {
+		if c.Identity != "" || c.PassphraseFile != "" {
+			s.warn(c.Backup + " is not encrypted: nothing was needed to open it")
+		}
 		return care.Key{}, nil
 	}
 	if c.Identity != "" {
@@ -296,6 +341,9 @@ func (c *restoreCmd) key(s *streams, in *os.File) (care.Key, error) {
 func (c *doctorCmd) salvage(ctx context.Context, s *streams, dir string, tell func(string), done func()) error {
 	saved, err := care.Salvage(ctx, dir, c.SalvageTo, tell)
 	done()
+	if errors.Is(err, care.ErrNotNew) {
+		return misuse{err}
+	}
 	if err != nil {
 		return err
 	}

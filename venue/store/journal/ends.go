@@ -48,6 +48,9 @@ func note(dir string, position uint64) error {
 	return replaceFile(filepath.Join(dir, endsFile), func(f io.Writer) error { return json.NewEncoder(f).Encode(is) })
 }
 
+// errNote says what to do about a note that is damaged.
+var errNote = errors.New("remove it, and the journal is read as it is")
+
 // noted reads what was written down; zero where nothing was.
 func noted(dir string) (was ends, err error) {
 	path := filepath.Join(dir, endsFile)
@@ -62,7 +65,7 @@ func noted(dir string) (was ends, err error) {
 		err = errors.New("its checksum does not hold")
 	}
 	if err != nil {
-		err = fmt.Errorf("the note of where the journal ended, %s, is damaged: %w: remove it, and the journal is read as it is", path, err)
+		err = fmt.Errorf("the note of where the journal ended, %s, is damaged: %w: %w", path, err, errNote)
 	}
 	return was, err
 }

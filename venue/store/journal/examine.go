@@ -44,6 +44,9 @@ func Examine(ctx context.Context, dir string) (found []Part) {
 	if err != nil {
 		part.Advice = "restore the folder from a backup, or save what is sound with usher doctor --salvage OUT"
 	}
+	if errors.Is(err, errNote) {
+		part.Advice = errNote.Error()
+	}
 	found = append(found, part)
 	for _, s := range p.snapshots {
 		var rows uint64

@@ -27,7 +27,8 @@ type Salvaged struct {
 // Salvage reads what is sound of a folder, which it only reads: the newest snapshot that is good, and
 // all records after it that can be read, also behind damage. The rows that this gives go to a new
 // journal in the folder out, which the caller closes. Where records are lost, later ones may have been
-// written by whoever had read those.
+// written by whoever had read those. Records that a cut took from the end are lost too, as far as the
+// note of where the journal ended tells. A folder of which nothing is sound is an error.
 func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *Journal, err error) {
 	rows := memory.OpenIndex()
 	kept, err := snapshots(dir)
@@ -69,6 +70,12 @@ func Salvage(ctx context.Context, dir, out string, o *Options) (s Salvaged, j *J
 			}
 		}
 	}
+	if was, err := noted(dir); err == nil && was.Position > s.Last.Position {
+		s.lose(s.Last.Position+1, was.Position)
+	}
+	if s.Last.Position == 0 {
+		return s, nil, errors.New("nothing of the folder is sound: restore it from a backup")
+	}
 	if j, err = Open(out, o); err != nil {
 		return s, nil, err
 	}
@@ -84,11 +91,7 @@ func (s *Salvaged) take(r *record, rows *memory.Index) error {
 		return nil
 	}
 	if from := s.Last.Position + 1; r.position != from {
-		lost := fmt.Sprintf("records %d to %d", from, r.position-1)
-		if r.position-1 == from {
-			lost = fmt.Sprintf("record %d", from)
-		}
-		s.Lost = append(s.Lost, lost)
+		s.lose(from, r.position-1)
 	}
 	s.Last = Place{r.position, r.time}
 	s.Records++
@@ -96,6 +99,15 @@ func (s *Salvaged) take(r *record, rows *memory.Index) error {
 		r.ops[i].Value = bytes.Clone(r.ops[i].Value) // a part of the segment
 	}
 	return rows.Write(r.position, r.ops)
+}
+
+// lose lists the records from one position to another.
+func (s *Salvaged) lose(from, to uint64) {
+	lost := fmt.Sprintf("records %d to %d", from, to)
+	if from == to {
+		lost = fmt.Sprintf("record %d", from)
+	}
+	s.Lost = append(s.Lost, lost)
 }
 
 // sound yields the records in bytes of a segment that can be read, in their order.

@@ -69,7 +69,7 @@ func listSegments(dir string) (all []segment, err error) {
 			}
 			s := segment{path: filepath.Join(dir, in.dir, e.Name())}
 			if _, err := fmt.Sscanf(name, "%016x-%016x", &s.seq, &s.first); err != nil || segmentName(s) != name {
-				return nil, damaged(s.path, 0, errors.New("its name is not that of a segment"))
+				return nil, damaged(s.path, 0, errors.New("its name is not that of a segment: move it out of the folder"))
 			}
 			if !slices.ContainsFunc(all, func(other segment) bool { return other.seq == s.seq }) {
 				all = append(all, s)
