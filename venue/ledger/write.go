@@ -11,6 +11,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/venue/store"
 )
 
 // Batch is what else is written in one step with a row, under keys of the whole
@@ -232,7 +233,7 @@ func (l *Ledger) write(ctx context.Context, group []*pending) {
 	for len(group) > 0 {
 		err := l.tryWrite(ctx, group)
 		moved, isMoved := errors.AsType[*movedError](err)
-		if err != nil && !isMoved && len(group) > 1 { // one alone may be at fault
+		if err != nil && !isMoved && len(group) > 1 && !errors.Is(err, store.ErrUnknown) { // one alone may be at fault
 			for i := range group {
 				l.write(ctx, group[i:i+1])
 			}
