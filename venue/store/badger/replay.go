@@ -9,6 +9,12 @@ import (
 	"usher/venue/store"
 )
 
+// Bounds of what Replay has Badger write at once: less than one transaction of it takes.
+const (
+	replayRows  = 1000
+	replayBytes = 128 << 10 // of keys and values, beside the last
+)
+
 // Replay writes what was written before, each put and delete at its version, in whatever order.
 // After an error the index must not be used any more.
 func (i *Index) Replay(all iter.Seq2[struct {
@@ -18,8 +24,9 @@ func (i *Index) Replay(all iter.Seq2[struct {
 ) (err error) {
 	defer contain(&err)
 	batch := i.db.NewManagedWriteBatch()
-	defer batch.Cancel()
+	defer func() { batch.Cancel() }()
 	newest := i.reads.last()
+	rows, size := 0, 0
 	for op, err := range all {
 		if err != nil {
 			return err
@@ -33,6 +40,15 @@ func (i *Index) Replay(all iter.Seq2[struct {
 			return fmt.Errorf("write %q to the index: %w", op.Key, err)
 		}
 		newest = max(newest, op.Version)
+		rows, size = rows+1, size+len(op.Key)+len(op.Value)
+		if rows == replayRows || size >= replayBytes {
+			// Badger ends the process at a write that follows one which found no memtable, so none
+			// is under way when the next begins.
+			if err := batch.Flush(); err != nil {
+				return fmt.Errorf("write to the index: %w", err)
+			}
+			batch, rows, size = i.db.NewManagedWriteBatch(), 0, 0
+		}
 	}
 	if err := batch.Flush(); err != nil {
 		return fmt.Errorf("write to the index: %w", err)
