@@ -130,7 +130,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	var mu sync.Mutex
 	var acknowledged []string
 	enough, ended := make(chan struct{}), make(chan struct{})
-	most, backups := 60_000, 3 // some segments
+	most, backups := 20_000, 2 // some segments
 	if testing.Short() {
 		most, backups = 1000, 1
 	}

@@ -49,7 +49,7 @@ func TestDamage(t *testing.T) {
 	}
 	points, oneIn := 1, 20
 	if !testing.Short() {
-		points, oneIn = 3, 1
+		points, oneIn = 1, 3
 	}
 	r := rand.New(rand.NewPCG(1, uint64(points)))
 	refused, mended := 0, 0
