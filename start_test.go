@@ -23,7 +23,7 @@ func ask(tb testing.TB, environment ...string) *exec.Cmd {
 // millisecond is about what these bounds are. What is compiled or listed at
 // length waits until somebody needs it.
 func TestInitialisersAreLight(t *testing.T) {
-	const mostBytes, mostAllocs = 200_000, 2_500
+	const mostBytes, mostAllocs = 200_000 * raceFactor, 2_500
 	trace, err := ask(t, "GODEBUG=inittrace=1").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, trace)
