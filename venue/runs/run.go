@@ -193,10 +193,10 @@ func (r *Run) safely(ctx context.Context, work Work) (output json.RawMessage, er
 
 // finish stores how the run ended and lets everybody know.
 func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error) error {
-	defer r.book.leave(r)
 	r.mu.Lock()
 	if r.over { // Close did not wait
 		r.mu.Unlock()
+		r.book.leave(r)
 		return r.err
 	}
 	r.over = true
@@ -214,6 +214,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 			r.book.opts.Logger.ErrorContext(ctx, "run not stored", "run", r.rec.ID, "error", err)
 		}
 	}
+	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -390,5 +391,36 @@ func TestAListenerLeaves(t *testing.T) {
 	close(release)
 	if _, err := r.Wait(t.Context()); err != nil {
 		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// Whoever has waited for a run finds it among those that execute no more, however
+// busy the book is.
+func TestEndedExecutesNoMore(t *testing.T) {
+	h := openHouse(t)
+	stop := make(chan struct{})
+	var busy sync.WaitGroup
+	for range 4 {
+		busy.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					h.Executing()
+				}
+			}
+		})
+	}
+	defer busy.Wait()
+	defer close(stop)
+	for range 500 {
+		r := h.start(t, h.mint.User(h.alice), steps(0))
+		if _, err := r.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := h.Executing(); len(left) > 0 {
+			t.Fatalf("run %s has ended and executes", left[0].ID())
+		}
 	}
 }
