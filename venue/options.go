@@ -39,6 +39,10 @@ type Options struct {
 	// wraps [journal.ErrReadOnly].
 	ReadOnly bool
 
+	// Idle leaves schedules, and runs that have not ended, alone: for programs that only look after the
+	// venue.
+	Idle bool
+
 	Told     func(text string) // what was found wrong with the store on disk, and mended; nil is nobody
 	Progress func(text string) // how far a long work on the store is; nil is nobody
 

@@ -52,7 +52,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	told, shown := s.progress()
 	v, err := venue.Open(ctx, &venue.Options{
 		Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry,
-		ReadOnly: f.ReadOnly, Told: s.warn, Progress: told,
+		ReadOnly: f.ReadOnly, Idle: true, Told: s.warn, Progress: told,
 	})
 	shown()
 	if err != nil {

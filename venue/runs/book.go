@@ -69,6 +69,8 @@ type place struct {
 var (
 	// ErrTooMany: as many runs of a principal execute in the background as may.
 	ErrTooMany = fault.New(fault.TooManyRuns, "too many jobs run at once: wait for some to end, or raise limits.runs")
+	// ErrMoved: what a run was to be stored with has changed, or there is a run of its id.
+	ErrMoved = fault.New(fault.Busy, "the job did not begin: what it rests on has changed")
 	// errTime: a run in the background took longer than the limit.
 	errTime = fault.New(fault.Timeout, "the job ran longer than it may (limits.run_time)")
 	// errClosed: the venue closes and starts nothing more.
@@ -175,6 +177,9 @@ func (b *Book) admit(r *Run) error {
 	defer b.mu.Unlock()
 	if b.closed {
 		return errClosed
+	}
+	if b.live[r.rec.ID] != nil {
+		return ErrMoved
 	}
 	for _, p := range r.places {
 		limit := b.opts.AtOnce

@@ -1,10 +1,12 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	goruntime "runtime"
 	"runtime/debug"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // Spec says what a run is for.
@@ -24,6 +27,17 @@ type Spec struct {
 	Session    *Session // that it is a turn of; nil for none
 	Background bool     // it may outlive the call that starts it
 	Followed   bool     // whoever starts it follows it from the beginning: the first [Run.Events] after 0 misses no piece
+	ID         string   // its id; empty is a new one
+	Fired      *Fired   // the schedule that starts it; nil for none
+	With       *With    // what is stored with its first record; nil for nothing
+}
+
+// With is what goes into one batch with the first record of a run: either all of it is
+// stored, and the run begins, or nothing. Keys are those of the whole store.
+type With struct {
+	Expect map[string]uint64 // revisions; 0: the key must not exist
+	Put    map[string][]byte
+	Del    []string
 }
 
 // Work is what a run does. Its context ends when the run is stopped.
@@ -65,15 +79,18 @@ func From(ctx context.Context) *Run {
 
 // make prepares a run that auth starts.
 func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run, error) {
-	id, err := b.opts.NewID()
-	if err != nil {
-		return nil, err
+	id := spec.ID
+	if id == "" {
+		var err error
+		if id, err = b.opts.NewID(); err != nil {
+			return nil, err
+		}
 	}
 	now := b.opts.Now().UnixMilli()
 	r := &Run{
 		book: b, owner: auth.Owner(), auth: auth.InRun(id), session: spec.Session, done: make(chan struct{}),
 		rec: Record{
-			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input,
+			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input, Fired: spec.Fired,
 			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(),
 		},
 	}
@@ -99,6 +116,7 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	if s := spec.Session; s != nil {
 		r.rec.Session, r.rec.Of = s.ID(), s.log.of
 	}
+	var err error
 	if r.rec.Authority, err = r.auth.MarshalJSON(); err != nil {
 		return nil, err
 	}
@@ -163,7 +181,7 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 		return nil, nil, err
 	}
 	if spec.Kind != Turn {
-		if err := r.save(ctx); err != nil {
+		if err := r.create(ctx, spec.With); err != nil {
 			b.leave(r)
 			cancel(nil)
 			return nil, nil, err
@@ -228,6 +246,40 @@ func (r *Run) save(ctx context.Context) error {
 	}
 	if _, err := r.book.opts.Store.Apply(ctx, nil, put, del); err != nil {
 		return fmt.Errorf("store job %s: %w", r.rec.ID, err)
+	}
+	return nil
+}
+
+// create stores the first record of the run, with what goes with it. A run of the same
+// id is never stored over.
+func (r *Run) create(ctx context.Context, with *With) error {
+	if with == nil {
+		return r.save(ctx)
+	}
+	put := maps.Clone(with.Put)
+	if put == nil {
+		put = make(map[string][]byte, 2)
+	}
+	if _, err := r.draft(put); err != nil {
+		return err
+	}
+	expect := maps.Clone(with.Expect)
+	if expect == nil {
+		expect = make(map[string]uint64, 1)
+	}
+	expect[r.key] = 0
+	first := put[r.key]
+	moved, err := r.book.opts.Store.Apply(ctx, expect, put, with.Del)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		if stored, _, readErr := r.book.opts.Store.Get(ctx, r.key); readErr == nil && bytes.Equal(stored, first) {
+			return nil
+		}
+		return fmt.Errorf("store job %s: %w", r.rec.ID, err)
+	case err != nil:
+		return fmt.Errorf("store job %s: %w", r.rec.ID, err)
+	case moved != "":
+		return ErrMoved
 	}
 	return nil
 }
