@@ -2,6 +2,7 @@ package badger
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// letGo gives the pages of the folder's mapped files back that this process has touched. They stay in
-// the system's cache, and come back from there when they are read again.
-func letGo(dir string) error {
+// letGo gives the pages of the folder's mapped files back to the system, once this process has touched
+// so many bytes of such pages. They come back from the disk when they are read again. The advice loses
+// nothing whatever it meets: a table that was closed since may be memory of the program by now.
+func letGo(dir string, beyond int) error {
+	if touched() <= beyond {
+		return nil
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -30,10 +35,26 @@ func letGo(dir string) error {
 		if _, err := fmt.Sscanf(lines.Text(), "%x-%x", &from, &to); err != nil {
 			return err
 		}
-		// A table that was closed since may be another mapping by now: of a file, that loses nothing.
-		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED); errno != 0 {
+		_, _, errno := unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_PAGEOUT)
+		switch {
+		case errno == unix.EINVAL: // a system before 5.4, which does it by itself
+			return nil
+		case errno != 0 && !errors.Is(errno, unix.ENOMEM): // it is mapped no more
 			return errno
 		}
 	}
 	return nil
+}
+
+// touched is how many bytes of mapped files are in the process's memory; 0 where that cannot be known.
+func touched() int {
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared int
+	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared); err != nil {
+		return 0
+	}
+	return shared * os.Getpagesize()
 }

@@ -52,11 +52,12 @@ func tableSize(indexes string) int64 {
 	return max(2<<20, total/1000)
 }
 
-// The time between two collections of the value log, and between two moments at which mapped pages
-// are let go.
+// The time between two collections of the value log, and between two looks at the mapped pages, which
+// are let go when they are so many.
 const (
 	collectEvery = 10 * time.Minute
-	letGoEvery   = 2 * time.Second
+	letGoEvery   = 250 * time.Millisecond
+	maxTouched   = 48 << 20 // bytes, those of the program itself among them
 )
 
 // collect hands the space of overwritten values above 1 KiB back to the disk, and mapped pages to the
@@ -72,7 +73,7 @@ func (i *Index) collect(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-often.C:
-			err = letGo(i.dir)
+			err = letGo(i.dir, maxTouched)
 		case <-seldom.C:
 			err = i.collectOnce(ctx)
 		}
