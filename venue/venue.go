@@ -21,7 +21,6 @@ import (
 	"usher/ucan"
 	"usher/venue/accounts"
 	"usher/venue/agents"
-	"usher/venue/apply"
 	"usher/venue/clock"
 	"usher/venue/keys"
 	"usher/venue/ledger"
@@ -49,7 +48,7 @@ type Venue struct {
 	gate     *tools.Gate
 	mint     *tools.Mint
 	models   *models.Models
-	applied  apply.Outcome
+	applied  applied
 	keys     *keys.Ring
 	secrets  *keys.Secrets
 	tokens   *ucan.Store
@@ -190,7 +189,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
-		if v.applied, err = apply.Config(ctx, c, u, v.store.Under("c/")); err != nil {
+		if err := v.configure(ctx, c, u); err != nil {
 			return err
 		}
 	}
@@ -264,9 +263,6 @@ func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
-
-// Applied is what came of applying the configuration when the venue was opened.
-func (v *Venue) Applied() apply.Outcome { return v.applied }
 
 // newID returns an id that no one can guess and that sorts by time.
 func (v *Venue) newID() (string, error) {

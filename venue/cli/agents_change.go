@@ -27,7 +27,7 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 	if c.Spec == "" {
 		return c.asConfigured(ctx, s)
 	}
-	written, err := argument(c.Spec)
+	written, err := s.argument(c.Spec)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
 // asConfigured creates the agent that the configuration has under the id. An id
 // that it lacks makes none: that agent would have no bounds, by a slip of the hand.
 func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
-	if _, err := c.load(); err != nil {
+	if _, err := c.load(s); err != nil {
 		return err
 	}
 	if spec, ok := c.entry(c.Agent); ok {

@@ -21,10 +21,10 @@ type auditCmd struct {
 // withLedger runs fn with the ledger of the configuration, also where it is
 // broken.
 func (f *fromConfig) withLedger(ctx context.Context, s *streams, fn func(*ledger.Reader) error) error {
-	if _, err := f.load(); err != nil {
+	if _, err := f.load(s); err != nil {
 		return err
 	}
-	if f.dir == "" {
+	if f.dir == "" || s.kept() != nil {
 		return f.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error { return fn(&v.Ledger().Reader) })
 	}
 	if _, err := os.Stat(f.dir); err != nil {
@@ -74,7 +74,7 @@ func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) (err error) {
 		out := s.out
 		if c.Out != "-" {
-			f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			f, err := s.create(c.Out, 0o600)
 			if os.IsExist(err) {
 				return misusef("%s is there already: name a new file", c.Out)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"usher/ucan"
 	"usher/venue/ledger"
@@ -29,7 +28,7 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 	out := holding{Venue: c.Venue}
 	against := make([]string, len(c.Checkpoint))
 	for i, name := range c.Checkpoint {
-		raw, err := os.ReadFile(name)
+		raw, err := s.readFile(name)
 		if err != nil {
 			return misuse{err}
 		}

@@ -71,11 +71,11 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	if c.Op == "" || c.Caps == "" {
 		return misusef("caps check needs --caps and --op, or --batch")
 	}
-	held, err := argument(c.Caps)
+	held, err := s.argument(c.Caps)
 	if err != nil {
 		return err
 	}
-	input, err := argument(c.Input)
+	input, err := s.argument(c.Input)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ type capsDiscloseCmd struct {
 }
 
 func (c *capsDiscloseCmd) Run(s *streams) error {
-	text, err := argument(c.Caps)
+	text, err := s.argument(c.Caps)
 	if err != nil {
 		return err
 	}

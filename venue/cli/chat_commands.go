@@ -72,7 +72,7 @@ func (c *chat) greet(ctx context.Context) {
 	}
 	for _, ses := range list {
 		if ses.ID == c.session && ses.Turns > 0 {
-			c.note(fmt.Sprintf("%s so far, the last on %s; /history shows them.", many(ses.Turns, "turn"), ses.Last.Local().Format("2006-01-02 at 15:04")))
+			c.note(fmt.Sprintf("%s so far, the last on %s; /history shows them.", many(ses.Turns, "turn"), c.local(ses.Last).Format("2006-01-02 at 15:04")))
 		}
 	}
 }

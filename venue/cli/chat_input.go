@@ -38,7 +38,7 @@ func (c *chat) lines(in io.Reader, dir string) lines {
 	if !screen.live() {
 		return newPlainLines(in, c.notes.tty)
 	}
-	past, err := openMemory(dir)
+	past, err := openMemory(dir, c.typing())
 	if err != nil {
 		c.note("cannot read what you typed before: " + err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -77,7 +78,7 @@ func FuzzKeys(f *testing.F) {
 
 func TestMemory(t *testing.T) {
 	dir := t.TempDir()
-	m, err := openMemory(dir)
+	m, err := openMemory(dir, new(sync.Mutex))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestMemory(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v; want mode 0600", info, err)
 	}
-	m, err = openMemory(dir)
+	m, err = openMemory(dir, new(sync.Mutex))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestMemory(t *testing.T) {
 // What is kept has a bound, and what a crash cut is not what is read.
 func TestMemoryIsBounded(t *testing.T) {
 	dir := t.TempDir()
-	m, err := openMemory(dir)
+	m, err := openMemory(dir, new(sync.Mutex))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,13 +120,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := os.WriteFile(file+".new", []byte(`["cut`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = openMemory(dir); err != nil || m.Len() != maxMessages || m.At(0) != strconv.Itoa(maxMessages+2) {
+	if m, err = openMemory(dir, new(sync.Mutex)); err != nil || m.Len() != maxMessages || m.At(0) != strconv.Itoa(maxMessages+2) {
 		t.Errorf("%d messages, %v; want %d, the newest first", m.Len(), err, maxMessages)
 	}
 	if err := os.WriteFile(file, []byte(`["broken`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = openMemory(dir); err == nil || m.Len() != 0 || m.add("x") != nil {
+	if m, err = openMemory(dir, new(sync.Mutex)); err == nil || m.Len() != 0 || m.add("x") != nil {
 		t.Errorf("of a broken file there are %d messages, %v; want an error", m.Len(), err)
 	}
 	if raw, err := os.ReadFile(file); err != nil || string(raw) != `["broken` {
@@ -135,7 +136,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestMemoryOfAVenueInMemory(t *testing.T) {
 	t.Chdir(t.TempDir())
-	m, err := openMemory("")
+	m, err := openMemory("", new(sync.Mutex))
 	if err != nil || m.add("secret") != nil || m.Len() != 1 {
 		t.Errorf("%d messages, %v", m.Len(), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -14,6 +15,7 @@ import (
 // memory is what a person typed in chats, the newest last. It is kept in the
 // venue's data folder, for its owner alone; a venue in memory keeps nothing.
 type memory struct {
+	lock     sync.Locker // held while the file is read and written
 	messages []string
 	file     string // a list, as JSON; empty keeps them while the chat lasts
 }
@@ -28,25 +30,44 @@ const (
 
 // openMemory reads what is kept in the folder. With an error the memory is
 // empty, and keeps nothing.
-func openMemory(dir string) (*memory, error) {
-	m := new(memory)
+func openMemory(dir string, lock sync.Locker) (*memory, error) {
+	m := &memory{lock: lock}
 	if dir == "" {
 		return m, nil
 	}
-	file := filepath.Join(dir, memoryFile)
-	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &m.messages)
+	m.file = filepath.Join(dir, memoryFile)
+	if err := m.read(); err != nil {
+		return &memory{lock: lock}, err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return new(memory), err
-	}
-	m.file = file
 	return m, nil
+}
+
+// read takes what is kept in the file.
+func (m *memory) read() error {
+	raw, err := os.ReadFile(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var messages []string
+	if err := json.Unmarshal(raw, &messages); err != nil {
+		return err
+	}
+	m.messages = messages
+	return nil
 }
 
 // add keeps a message; one said twice in a row is kept once.
 func (m *memory) add(message string) error {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if m.file != "" { // another chat may have added to it
+		if err := m.read(); err != nil {
+			return err
+		}
+	}
 	if len(message) > maxMessage || len(m.messages) > 0 && m.messages[len(m.messages)-1] == message {
 		return nil
 	}

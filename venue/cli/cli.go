@@ -38,11 +38,15 @@ type Program struct {
 	// the command, and in a chat the turn. Where it is false, ctx says when to
 	// end.
 	Interrupts bool
+
+	place          // where the command was typed
+	client *client // that handed the command over; nil is none
 }
 
 type command struct {
 	Demo     demoCmd     `cmd:"" help:"Watch the gate at work: agents process invoices, and some try what they may not."`
 	Init     initCmd     `cmd:"" help:"Make a new project."`
+	Up       upCmd       `cmd:"" help:"Keep a venue running in the foreground, and its configuration applied; other commands work with it meanwhile."`
 	Run      runCmd      `cmd:"" help:"Run one turn of an agent and print its answer."`
 	Chat     chatCmd     `cmd:"" help:"Talk with an agent."`
 	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
@@ -78,7 +82,7 @@ func Misuse(err error) error { return misuse{err} }
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {
 	s := p.streams()
-	ctx, s.interrupts = listen(ctx, p.Interrupts)
+	ctx, s.interrupts = listen(ctx, p.keyboard())
 	defer s.interrupts.stop()
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -108,6 +112,9 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	}
 	if err != nil {
 		return s.fail(misuse{err})
+	}
+	if status, done := s.handOver(ctx, parsed, args); done {
+		return status
 	}
 	if err := parsed.Run(); err != nil {
 		return s.fail(err)

@@ -27,8 +27,15 @@ type fromConfig struct {
 	config *config.Config // once it is loaded
 }
 
-// load reads the configuration, and where its data lies.
-func (f *fromConfig) load() (*config.Config, error) {
+// load reads the configuration, and where its data lies. A venue that is kept has one
+// already.
+func (f *fromConfig) load(s *streams) (*config.Config, error) {
+	if k := s.kept(); k != nil {
+		f.config, f.dir = k.config.Load(), k.dir
+	}
+	if f.config != nil {
+		return f.config, nil
+	}
 	c, err := config.Load(f.Config)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, misusef("there is no configuration %s: name one with -c, or make a project with usher init", f.Config)
@@ -42,9 +49,13 @@ func (f *fromConfig) load() (*config.Config, error) {
 
 // open opens the venue of the configuration, for its user.
 func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue.User, error) {
-	c, err := f.load()
+	c, err := f.load(s)
 	if err != nil {
 		return nil, nil, err
+	}
+	if k := s.kept(); k != nil {
+		f.noteApplied(s, k.venue.Applied())
+		return k.venue, k.user, nil
 	}
 	if f.ReadOnly && f.dir == "" {
 		return nil, nil, misusef("%s keeps nothing on disk: there is nothing to read", f.Config)
@@ -102,6 +113,9 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 	v, u, err := f.open(ctx, s)
 	if err != nil {
 		return err
+	}
+	if s.kept() != nil {
+		return fn(v, u)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	if err := fn(v, u); err != nil {

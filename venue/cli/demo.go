@@ -71,7 +71,7 @@ func (c *demoCmd) Run(ctx context.Context, s *streams) error {
 // ask for it, so that one that takes none says so first.
 func (c *demoCmd) open(ctx context.Context, s *streams) (runtime.Model, error) {
 	from := fromConfig{Config: cmp.Or(c.Config, "usher.yaml")}
-	cfg, err := from.load()
+	cfg, err := from.load(s)
 	if err != nil {
 		return nil, err
 	}

@@ -22,13 +22,13 @@ type exportCmd struct {
 
 // Run writes lines of JSON, which is what --json says too.
 func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
-	dir, _, err := c.folder(c.Dir)
+	dir, _, err := c.folder(s, c.Dir)
 	if err != nil {
 		return err
 	}
 	out := s.out
 	if c.Out != "-" {
-		f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := s.create(c.Out, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			return misusef("%s is there already: name a new file", c.Out)
 		}
@@ -37,7 +37,7 @@ func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
 		}
 		defer func() {
 			if err = cmp.Or(err, f.Close()); err != nil {
-				err = errors.Join(err, os.Remove(c.Out)) // half an export is none
+				err = errors.Join(err, os.Remove(f.Name())) // half an export is none
 			}
 		}()
 		out = f

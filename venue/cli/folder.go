@@ -23,11 +23,11 @@ type folderFlags struct {
 }
 
 // folder is the data folder, and where the configuration has more checkpoints.
-func (f *folderFlags) folder(named string) (dir string, places []string, err error) {
+func (f *folderFlags) folder(s *streams, named string) (dir string, places []string, err error) {
 	dir = named
 	if dir == "" {
 		from := fromConfig{Config: f.Config}
-		c, err := from.load()
+		c, err := from.load(s)
 		if err != nil {
 			return "", nil, err
 		}
@@ -61,7 +61,7 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 	if c.Repair && c.SalvageTo != "" {
 		return misusef("--repair mends this folder, and --salvage leaves it and makes another: give one of them")
 	}
-	dir, places, err := c.folder(c.Dir)
+	dir, places, err := c.folder(s, c.Dir)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ type lockFlags struct {
 	Plain          bool     `help:"Do not encrypt it: whoever has it has all keys and secrets of the venue."`
 }
 
-func (l *lockFlags) lock(s *streams) (lock care.Lock, err error) {
+func (l *lockFlags) lock(ctx context.Context, s *streams) (lock care.Lock, err error) {
 	ways := 0
 	for _, given := range []bool{len(l.Recipient) > 0, l.PassphraseFile != "", l.Plain} {
 		if given {
@@ -128,7 +128,7 @@ func (l *lockFlags) lock(s *streams) (lock care.Lock, err error) {
 	}
 	lock.Plain = l.Plain
 	for _, text := range l.Recipient {
-		if text, err = argument(text); err != nil {
+		if text, err = s.argument(text); err != nil {
 			return lock, err
 		}
 		var more []age.Recipient
@@ -140,15 +140,15 @@ func (l *lockFlags) lock(s *streams) (lock care.Lock, err error) {
 	if ways > 0 && l.PassphraseFile == "" {
 		return lock, nil
 	}
-	lock.Passphrase, err = s.passphrase(l.PassphraseFile, true)
+	lock.Passphrase, err = s.passphrase(ctx, l.PassphraseFile, true)
 	return lock, err
 }
 
 // passphrase reads one from a file, or asks the terminal: twice, where a slip would
 // lock it up.
-func (s *streams) passphrase(file string, twice bool) (string, error) {
+func (s *streams) passphrase(ctx context.Context, file string, twice bool) (string, error) {
 	if file != "" {
-		raw, err := os.ReadFile(file)
+		raw, err := s.readFile(file)
 		if err != nil {
 			return "", misuse{err}
 		}
@@ -161,14 +161,14 @@ func (s *streams) passphrase(file string, twice bool) (string, error) {
 	if !s.interactive() {
 		return "", misusef("there is no terminal to ask for the passphrase: give --passphrase-file FILE%s", map[bool]string{true: ", --recipient age1…, or --plain", false: " or --identity FILE"}[twice])
 	}
-	text, err := s.password("Passphrase (it is not shown): ")
+	text, err := s.password(ctx, "Passphrase (it is not shown): ")
 	if err == nil && text == "" {
 		err = misusef("a passphrase has at least one character")
 	}
 	if err != nil || !twice {
 		return text, err
 	}
-	again, err := s.password("Once more: ")
+	again, err := s.password(ctx, "Once more: ")
 	if err == nil && again != text {
 		err = misusef("the two differ: nothing was written")
 	}
@@ -196,11 +196,11 @@ func (c *backupCmd) Run(ctx context.Context, s *streams) error {
 	if len(c.Where) == 2 {
 		named = c.Where[0]
 	}
-	dir, _, err := c.folder(named)
+	dir, _, err := c.folder(s, named)
 	if err != nil {
 		return err
 	}
-	if out != "-" && exists(out) {
+	if out != "-" && s.exists(out) {
 		return misusef("%s is there already: name a new file", out)
 	}
 	if inside(dir, out) {
@@ -209,7 +209,7 @@ func (c *backupCmd) Run(ctx context.Context, s *streams) error {
 	if out == "-" && s.paint.tty != nil {
 		return misusef("a backup is no text for a terminal: redirect it")
 	}
-	lock, err := c.lock(s)
+	lock, err := c.lock(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -269,15 +269,15 @@ func (c *restoreCmd) Run(ctx context.Context, s *streams) error {
 	if c.Backup == "-" {
 		return misusef("a backup is not read from standard input: store it in a file first")
 	}
-	if at, err := os.Stat(c.Dir); err == nil && !at.IsDir() || c.Dir == "" {
+	if at, err := s.stat(c.Dir); err == nil && !at.IsDir() || c.Dir == "" {
 		return misusef("%q is no folder: name a new one, or an empty one", c.Dir)
 	}
-	in, err := os.Open(c.Backup)
+	in, err := s.open(c.Backup)
 	if err != nil {
 		return misuse{err}
 	}
 	defer in.Close()
-	key, err := c.key(s, in)
+	key, err := c.key(ctx, s, in)
 	if err != nil {
 		return err
 	}
@@ -302,12 +302,12 @@ func (c *restoreCmd) Run(ctx context.Context, s *streams) error {
 		}
 		s.note("where a configuration names files under ledger.checkpoints, name others before it opens the folder: those have later checkpoints")
 	}
-	text := fmt.Sprintf("%s %s: the state of %s, record %d\n", s.paint.good("✓"), c.Dir, r.Time.Local().Format(time.RFC3339), r.Position)
+	text := fmt.Sprintf("%s %s: the state of %s, record %d\n", s.paint.good("✓"), c.Dir, s.local(r.Time).Format(time.RFC3339), r.Position)
 	return s.answer(c.JSON, r, text)
 }
 
 // key opens the backup, where it is locked.
-func (c *restoreCmd) key(s *streams, in *os.File) (care.Key, error) {
+func (c *restoreCmd) key(ctx context.Context, s *streams, in *os.File) (care.Key, error) {
 	start := make([]byte, 64)
 	n, err := in.ReadAt(start, 0)
 	if n == 0 {
@@ -320,7 +320,7 @@ func (c *restoreCmd) key(s *streams, in *os.File) (care.Key, error) {
 		return care.Key{}, nil
 	}
 	if c.Identity != "" {
-		raw, err := os.ReadFile(c.Identity)
+		raw, err := s.readFile(c.Identity)
 		if err != nil {
 			return care.Key{}, misuse{err}
 		}
@@ -330,7 +330,7 @@ func (c *restoreCmd) key(s *streams, in *os.File) (care.Key, error) {
 		}
 		return key, err
 	}
-	text, err := s.passphrase(c.PassphraseFile, false)
+	text, err := s.passphrase(ctx, c.PassphraseFile, false)
 	if err != nil {
 		return care.Key{}, err
 	}

@@ -15,26 +15,47 @@ var errInterrupted = errors.New("interrupted")
 // interrupts decides what Ctrl-C means while a command runs.
 type interrupts struct {
 	end   func(why error)        // ends the command; the next Ctrl-C ends the process at once
+	leave func()                 // lets the next Ctrl-C end the process at once
 	stop  func()                 // when the command is done
 	taken atomic.Pointer[func()] // what a command does with it instead
 }
 
-// listen returns a context that ends with the first Ctrl-C, unless a command
-// takes them, where fromProcess says that they are to be listened for.
-func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	if fromProcess {
-		signal.Notify(signals, os.Interrupt)
+// keyboard is where each Ctrl-C comes from.
+type keyboard struct {
+	pressed <-chan os.Signal
+	leave   func() // no more is taken from it
+}
+
+// keyboard is the process's own, or none.
+func (p *Program) keyboard() keyboard {
+	if p.client != nil {
+		return p.client.keyboard
 	}
-	i := new(interrupts)
+	pressed := make(chan os.Signal, 2)
+	if p.Interrupts {
+		signal.Notify(pressed, os.Interrupt)
+	}
+	return keyboard{pressed, func() { signal.Stop(pressed) }}
+}
+
+// listen returns a context that ends with the first Ctrl-C, unless a command
+// takes them.
+func listen(ctx context.Context, from keyboard) (context.Context, *interrupts) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	i := &interrupts{leave: from.leave}
 	i.end = func(why error) {
-		signal.Stop(signals)
+		from.leave()
 		cancel(why)
 	}
 	var listening sync.WaitGroup
+	over := make(chan struct{})
 	listening.Go(func() {
-		for range signals {
+		for {
+			select {
+			case <-over:
+				return
+			case <-from.pressed:
+			}
 			if fn := i.taken.Load(); fn != nil {
 				(*fn)()
 			} else {
@@ -43,8 +64,8 @@ func listen(ctx context.Context, fromProcess bool) (context.Context, *interrupts
 		}
 	})
 	i.stop = func() {
-		signal.Stop(signals) // nothing is sent from here on
-		close(signals)
+		from.leave()
+		close(over)
 		listening.Wait()
 		cancel(nil)
 	}

@@ -26,7 +26,7 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		c.Input = string(raw)
-	} else if text, err := argument(c.Input); err != nil {
+	} else if text, err := s.argument(c.Input); err != nil {
 		return err
 	} else {
 		c.Input = text

@@ -16,10 +16,12 @@ import (
 
 type lintCmd struct{ onVenue }
 
+func (*lintCmd) ofVenue() *fromConfig { return nil } // it opens none
+
 // Run fails when a finding is an error; warnings and notes are for a person to
 // weigh.
 func (c *lintCmd) Run(ctx context.Context, s *streams) error {
-	conf, err := c.load()
+	conf, err := c.load(s)
 	findings := faults(err)
 	if err != nil && (len(findings) == 0 || !c.JSON) {
 		return err

@@ -10,13 +10,14 @@ import (
 
 // paint colours text where it goes to a terminal.
 type paint struct {
-	on  bool     // in colour
-	tty *os.File // the terminal; nil is a file or a pipe
+	on   bool     // in colour
+	tty  *os.File // the terminal; nil is a file or a pipe
+	dumb bool     // it cannot move its cursor
 }
 
-func paintFor(w any) paint {
-	tty := terminal(w)
-	return paint{tty != nil && os.Getenv("NO_COLOR") == "" && !dumb(), tty}
+func (p place) paintFor(w any) paint {
+	tty, dumb := terminal(w), p.getenv("TERM") == "dumb"
+	return paint{tty != nil && p.getenv("NO_COLOR") == "" && !dumb, tty, dumb}
 }
 
 // terminal returns stream as a file if it is a terminal, and nil otherwise.
@@ -27,11 +28,8 @@ func terminal(stream any) *os.File {
 	return nil
 }
 
-// dumb reports whether the terminal cannot move its cursor.
-func dumb() bool { return os.Getenv("TERM") == "dumb" }
-
 // live reports whether what is written can be written over.
-func (p paint) live() bool { return p.tty != nil && !dumb() }
+func (p paint) live() bool { return p.tty != nil && !p.dumb }
 
 // width is how many columns there are; wide enough where nobody knows.
 func (p paint) width() int {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,7 +34,7 @@ func (c *initCmd) Run(s *streams) error {
 			return err
 		}
 		names = append(names, name)
-		if target := filepath.Join(c.Dir, name); exists(target) {
+		if target := filepath.Join(c.Dir, name); s.exists(target) {
 			return misusef("%s is there already: choose an empty folder, for example usher init my-project", target)
 		}
 		return nil
@@ -58,11 +57,6 @@ func (c *initCmd) Run(s *streams) error {
 	}
 	fmt.Fprint(s.err, "  usher lint\n  usher run scribe \"write w/notes/hello Good morning\"\n  usher run reader \"read w/notes/hello\"\n  usher run scribe \"write w/rules No rules\"   # denied\n")
 	return nil
-}
-
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 type schemaCmd struct {

@@ -42,7 +42,7 @@ func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
 		rows := [][]string{{"RUN", "KIND", "STATUS", "BEGAN", "WHAT"}}
 		for i := range list {
 			r := &list[i]
-			rows = append(rows, []string{r.ID, r.Kind, r.Status, minute(time.UnixMilli(r.Created)), subject(r)})
+			rows = append(rows, []string{r.ID, r.Kind, r.Status, s.minute(time.UnixMilli(r.Created)), subject(r)})
 		}
 		if err := s.answer(c.JSON, append([]runs.Record{}, list...), s.columns(rows)); err != nil || c.JSON || more == "" {
 			return err
@@ -103,8 +103,8 @@ func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
 			{"for", strings.Join(r.Via, ", ")},
 			{"started by", r.Caller},
 			{"part of", r.Parent},
-			{"began", minute(time.UnixMilli(r.Created))},
-			{"last change", minute(time.UnixMilli(r.Updated))},
+			{"began", s.minute(time.UnixMilli(r.Created))},
+			{"last change", s.minute(time.UnixMilli(r.Updated))},
 			{"error", r.Error},
 		}
 		rows = filled(rows)

@@ -39,13 +39,13 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 	if err := checkSecretName(c.Name); err != nil {
 		return err
 	}
-	if _, err := c.load(); err != nil { // before anything is typed
+	if _, err := c.load(s); err != nil { // before anything is typed
 		return err
 	}
 	if c.dir == "" {
 		return misusef("%s keeps nothing on disk, so a secret would be gone at once: name a data folder with --data, or under store in the configuration", c.Config)
 	}
-	value, err := c.value(s)
+	value, err := c.value(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func (c *secretsSetCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // value reads the secret, from a terminal without showing it.
-func (c *secretsSetCmd) value(s *streams) (string, error) {
+func (c *secretsSetCmd) value(ctx context.Context, s *streams) (string, error) {
 	if c.From == "" && s.interactive() {
-		return s.password("Value of " + c.Name + " (it is not shown): ")
+		return s.password(ctx, "Value of "+c.Name+" (it is not shown): ")
 	}
 	in, err := s.source(cmp.Or(c.From, "-"))
 	if err != nil {
@@ -83,8 +83,10 @@ func (c *secretsSetCmd) value(s *streams) (string, error) {
 
 // password asks the terminal that is standard input. The terminal is raw
 // meanwhile, so that Ctrl-C is read like any key and leaves it as it was.
-func (s *streams) password(prompt string) (value string, err error) {
+func (s *streams) password(ctx context.Context, prompt string) (value string, err error) {
 	tty := s.in.(*os.File)
+	in, done := cancellable(ctx, s.in)
+	defer done()
 	before, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
 		return "", fmt.Errorf("ask the terminal: %w; use --from FILE|-", err)
@@ -94,7 +96,10 @@ func (s *streams) password(prompt string) (value string, err error) {
 	value, err = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{tty, s.err}, "").ReadPassword(prompt)
+	}{in, s.err}, "").ReadPassword(prompt)
+	if err != nil && ctx.Err() != nil {
+		return "", errInterrupted
+	}
 	if errors.Is(err, io.EOF) { // Ctrl-C, or Ctrl-D
 		return "", errors.New("nothing was stored")
 	}
@@ -118,7 +123,7 @@ func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows := [][]string{{"SECRET", "STORED"}}
 		for _, secret := range list {
-			rows = append(rows, []string{secret.Name, time.UnixMilli(secret.Updated).Format(time.DateTime)})
+			rows = append(rows, []string{secret.Name, s.local(time.UnixMilli(secret.Updated)).Format(time.DateTime)})
 		}
 		return s.answer(c.JSON, list, s.columns(rows))
 	})

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"usher/runtime"
 	"usher/venue"
@@ -30,13 +29,11 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 		const enough = 50 // columns of the first message
 		rows := [][]string{{"SESSION", "BEGAN", "LAST", "TURNS", "FIRST WORDS"}}
 		for _, ses := range list {
-			rows = append(rows, []string{ses.ID, minute(ses.Began), minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
+			rows = append(rows, []string{ses.ID, s.minute(ses.Began), s.minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
 		}
 		return s.answer(c.JSON, list, s.columns(rows))
 	})
 }
-
-func minute(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 type sessionsShowCmd struct {
 	onAgent

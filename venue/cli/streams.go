@@ -15,6 +15,7 @@ import (
 
 // streams is where a command reads and writes.
 type streams struct {
+	place
 	program *Program
 	in      io.Reader
 	out     io.Writer
@@ -27,7 +28,7 @@ type streams struct {
 }
 
 func (p *Program) streams() *streams {
-	s := &streams{program: p, in: p.Stdin, out: p.Stdout, err: p.Stderr}
+	s := &streams{place: p.place, program: p, in: p.Stdin, out: p.Stdout, err: p.Stderr}
 	if s.in == nil {
 		s.in = os.Stdin
 	}
@@ -37,7 +38,7 @@ func (p *Program) streams() *streams {
 	if s.err == nil {
 		s.err = os.Stderr
 	}
-	s.paint, s.notes = paintFor(s.out), paintFor(s.err)
+	s.paint, s.notes = s.paintFor(s.out), s.paintFor(s.err)
 	return s
 }
 
@@ -45,12 +46,12 @@ func (p *Program) streams() *streams {
 func (s *streams) interactive() bool { return terminal(s.in) != nil }
 
 // argument returns text itself, or the content of the file that "@FILE" names.
-func argument(text string) (string, error) {
+func (p place) argument(text string) (string, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return text, nil
 	}
-	raw, err := os.ReadFile(name)
+	raw, err := p.readFile(name)
 	if err != nil {
 		return "", misuse{err}
 	}
@@ -62,10 +63,10 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(s.in), nil
 	}
-	if at, err := os.Stat(name); err == nil && at.IsDir() {
+	if at, err := s.stat(name); err == nil && at.IsDir() {
 		return nil, misusef("%s is a folder: name a file in it", name)
 	}
-	f, err := os.Open(name)
+	f, err := s.open(name)
 	if err != nil {
 		return nil, misuse{err}
 	}
@@ -74,6 +75,15 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 
 // fail tells an error and returns the exit status that it means.
 func (s *streams) fail(err error) int {
+	if c := s.program.client; c != nil && brokenStream(err) != "" { // which ends a process of its own without a word
+		c.mu.Lock()
+		c.broken = brokenStream(err)
+		c.mu.Unlock()
+		return ExitFailed
+	}
+	if k := s.kept(); k != nil && k.stopping.Load() && errors.Is(err, errInterrupted) {
+		err = fmt.Errorf("%w: usher up was stopped", err)
+	}
 	if !errors.Is(err, errQuiet) {
 		s.tell(err)
 	}

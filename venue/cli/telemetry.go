@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,8 +29,8 @@ const (
 
 // patience is how long a command waits at its end for the collector:
 // OpenTelemetry's own variable says it, in milliseconds.
-func patience() time.Duration {
-	if ms, err := strconv.Atoi(os.Getenv("OTEL_EXPORTER_OTLP_TIMEOUT")); err == nil && ms > 0 {
+func (s *streams) patience() time.Duration {
+	if ms, err := strconv.Atoi(s.getenv("OTEL_EXPORTER_OTLP_TIMEOUT")); err == nil && ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}
 	return flushTime
@@ -42,17 +41,17 @@ func patience() time.Duration {
 // The exporters read the rest of their variables themselves. A collector that
 // takes nothing is worth a note at the end, and fails no command.
 func (s *streams) observe(ctx context.Context) (end func()) {
-	traces, metrics := exported("TRACES"), exported("METRICS")
-	if !traces && !metrics {
+	traces, metrics := s.exported("TRACES"), s.exported("METRICS")
+	if !traces && !metrics || s.kept() != nil { // which was opened with its own
 		return func() {}
 	}
-	e := new(export)
+	e := &export{wait: s.patience()}
 	end = func() {
 		if err := e.end(ctx); err != nil {
 			s.warn("telemetry was not delivered: " + err.Error())
 		}
 	}
-	if err := checkExport(); err != nil {
+	if err := s.checkExport(); err != nil {
 		e.lost(err)
 		return end
 	}
@@ -74,7 +73,7 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 		p := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{to, e})))
 		s.telemetry.Meter, e.stops = p, append(e.stops, p.Shutdown)
 	}
-	switch strings.ToLower(os.Getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")) {
+	switch strings.ToLower(s.getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")) {
 	case "true", "span_only", "span_and_event": // the values that mean spans, old and new
 		s.telemetry.Content = true
 	}
@@ -83,12 +82,12 @@ func (s *streams) observe(ctx context.Context) (end func()) {
 
 // checkExport finds what the exporters would complain of, each for itself and in
 // the middle of the screen. An address may have a password in it.
-func checkExport() error {
-	if os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc" {
+func (s *streams) checkExport() error {
+	if s.getenv("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc" {
 		return errors.New("it is sent over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf, and the endpoint to the collector's HTTP port, often 4318")
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"} {
-		value := os.Getenv(name)
+		value := s.getenv(name)
 		if value == "" {
 			continue
 		}
@@ -100,18 +99,19 @@ func checkExport() error {
 }
 
 // exported says whether the environment asks for a signal.
-func exported(signal string) bool {
-	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+func (s *streams) exported(signal string) bool {
+	if strings.EqualFold(s.getenv("OTEL_SDK_DISABLED"), "true") {
 		return false
 	}
-	if exporter := os.Getenv("OTEL_" + signal + "_EXPORTER"); exporter != "" {
+	if exporter := s.getenv("OTEL_" + signal + "_EXPORTER"); exporter != "" {
 		return exporter == "otlp"
 	}
-	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+	return s.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || s.getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 }
 
 // export is what sends telemetry, while it does.
 type export struct {
+	wait  time.Duration // at the end
 	stops []func(context.Context) error
 
 	mu    sync.Mutex // guards first
@@ -122,8 +122,7 @@ var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: retryWait,
 
 // end sends what is left and returns the first error of all.
 func (e *export) end(ctx context.Context) error {
-	wait := patience()
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), wait, fmt.Errorf("the collector did not answer within %s", wait))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), e.wait, fmt.Errorf("the collector did not answer within %s", e.wait))
 	defer cancel()
 	var work sync.WaitGroup
 	for _, stop := range e.stops {

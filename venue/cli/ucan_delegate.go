@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type ucanDelegateCmd struct {
 
 func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 	now := time.Now()
-	d, err := c.parse(now)
+	d, err := c.parse(s.place, now)
 	if err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 		return misusef("--owner and --root go with --key: a venue knows both; write the resource as did:key:z6Mk…/w/shared")
 	}
 	if c.Out != "" {
-		if _, err := os.Lstat(c.Out); !errors.Is(err, os.ErrNotExist) {
+		if s.exists(c.Out) {
 			return fmt.Errorf("%s is there already: name another file with --out", c.Out)
 		}
 	}
@@ -60,6 +59,16 @@ func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {
 	return c.print(s, made)
 }
 
+func (c *ucanDelegateCmd) ofVenue() *fromConfig { return c.unlessKey(c.Key) }
+
+// unlessKey is the configuration of a command that needs none where it has a key.
+func (f *fromConfig) unlessKey(file string) *fromConfig {
+	if file != "" {
+		return nil
+	}
+	return f.ofVenue()
+}
+
 // errKeyOrVenue is a misuse.
 var errKeyOrVenue = misusef("--key signs offline and -c in a venue: give one of them")
 
@@ -72,7 +81,7 @@ func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 		text.WriteString(t.Token + "\n")
 	}
 	if c.Out != "" {
-		f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := s.create(c.Out, 0o644)
 		if err != nil {
 			return err
 		}

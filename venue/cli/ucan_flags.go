@@ -22,14 +22,14 @@ type granting struct {
 	Expires  *timeFlag `placeholder:"RFC3339" help:"When it ends, instead of --ttl."`
 }
 
-// parse reads the flags together; every error is a misuse.
-func (g *granting) parse(now time.Time) (d ucan.Delegation, err error) {
+// parse reads the flags together, as of now, with files from p; every error is a misuse.
+func (g *granting) parse(p place, now time.Time) (d ucan.Delegation, err error) {
 	d.Audience = g.Audience
 	for _, c := range g.Cap {
 		d.Capabilities = append(d.Capabilities, c.Capability)
 	}
 	if g.Caps != "" {
-		text, err := argument(g.Caps)
+		text, err := p.argument(g.Caps)
 		if err != nil {
 			return d, err
 		}

@@ -42,7 +42,7 @@ type ucanIssueCmd struct {
 }
 
 func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
-	d, err := c.parse(time.Now())
+	d, err := c.parse(s.place, time.Now())
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,8 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 		return nil
 	})
 }
+
+func (c *ucanRevokeCmd) ofVenue() *fromConfig { return c.unlessKey(c.Key) }
 
 // offline signs the revocation, which counts wherever it is imported.
 func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
@@ -164,6 +166,8 @@ type ucanWhoamiCmd struct {
 	Key  string `placeholder:"FILE" help:"Print the DID of this key instead."`
 	JSON bool   `name:"json" help:"Print as JSON."`
 }
+
+func (c *ucanWhoamiCmd) ofVenue() *fromConfig { return c.unlessKey(c.Key) }
 
 func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {

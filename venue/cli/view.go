@@ -97,7 +97,7 @@ func (v *view) event(ev runtime.Event) error {
 func (v *view) entry(e runtime.Entry) {
 	switch ev := e.Event.(type) {
 	case runtime.TurnStarted:
-		v.note(e.Time.Local().Format(time.DateTime))
+		v.note(v.local(e.Time).Format(time.DateTime))
 		fmt.Fprintln(v.err, v.notes.bold("> ")+v.notes.safe(ev.Text))
 	case runtime.Received:
 		v.note("message from " + ev.From + ":")

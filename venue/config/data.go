@@ -93,7 +93,7 @@ func (r *reader) file(name string, at place) ([]byte, bool) {
 		r.add(at, "file %q is not within the configuration's folder: write a relative path without .., such as docs/policy.md", name)
 		return nil, false
 	}
-	data, err := readFile(r.fsys, path.Join(r.dir, name))
+	data, err := r.readFile(path.Join(r.dir, name))
 	if err == nil && !utf8.Valid(data) {
 		err = errNotUTF8
 	}

@@ -21,9 +21,42 @@ import (
 // of the folder at path, those of its subfolders and hidden ones apart. Files
 // that it names, such as a prompt_file, are read from the same folder and below.
 func Load(path string) (*Config, error) {
+	r := Read(path)
+	return r.Config, r.Err
+}
+
+// Reading is what [Read] found, of a configuration with faults too.
+type Reading struct {
+	Config   *Config  // nil where there is an error
+	Err      error    // as [Load] returns it
+	Files    []string // that were read, or could not be
+	StoreDir string   // the data folder, as far as it could be read; empty keeps nothing
+}
+
+// Read is [Load] for those who also have to know what a faulty configuration is of.
+func Read(path string) (out Reading) {
+	r, name, err := newFolder(path)
+	if err != nil {
+		return Reading{Err: fmt.Errorf("load configuration: %w", err)}
+	}
+	defer r.root.Close()
+	out.Config, out.Err = r.load(name)
+	read := Config{Store: r.cfg.Store, Dir: r.cfg.Dir}
+	read.Store = cmp.Or(read.Store, defaultStore)
+	out.Files, out.StoreDir = r.files, read.StoreDir()
+	return out
+}
+
+// folder reads from the folder of a configuration, and from nothing outside it.
+type folder struct {
+	*reader
+	root *os.Root // does not follow links that lead out of it
+}
+
+func newFolder(path string) (f folder, name string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("load configuration: %w", err)
+		return f, "", err
 	}
 	dir, name := path, "."
 	if !info.IsDir() {
@@ -32,18 +65,18 @@ func Load(path string) (*Config, error) {
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("load configuration: %w", err)
+		return f, "", err
 	}
-	// A root does not follow links that lead out of it.
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("load configuration: %w", err)
+	if f.root, err = os.OpenRoot(dir); err != nil {
+		return f, "", err
 	}
-	defer root.Close()
-	r := newReader(root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
-	r.cfg.Dir = abs
-	return r.load(name)
+	f.reader = newReader(f.root.FS(), func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) })
+	f.cfg.Dir = abs
+	return f, name, nil
 }
+
+// defaultStore is the data folder of a configuration that names none.
+const defaultStore = ".usher"
 
 // LoadFS is [Load] for a configuration in fsys, for example an embedded one.
 func LoadFS(fsys fs.FS, name string) (*Config, error) {
@@ -66,6 +99,7 @@ type reader struct {
 	fsys   fs.FS                    // nil when nothing can be read
 	shown  func(name string) string // a file's name for errors
 	dir    string                   // of the configuration, in fsys
+	files  []string                 // that were read, as errors show them
 }
 
 func newReader(fsys fs.FS, shown func(string) string) *reader {
@@ -96,7 +130,7 @@ func (r *reader) load(name string) (*Config, error) {
 		r.cfg.Dir = r.dir
 	}
 	for _, file := range files {
-		data, err := readFile(r.fsys, file)
+		data, err := r.readFile(file)
 		if err != nil {
 			r.add(place{src: newSource(r.shown(file), "")}, "%v", err)
 			continue
@@ -119,6 +153,11 @@ func yamlFiles(fsys fs.FS, dir string) ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+func (r *reader) readFile(name string) ([]byte, error) {
+	r.files = append(r.files, r.shown(name))
+	return readFile(r.fsys, name)
 }
 
 // readFile reads a file of at most [maxFileBytes].
@@ -196,6 +235,6 @@ func (r *reader) finish(folder string) (*Config, error) {
 	if folder == "." || folder == string(filepath.Separator) {
 		folder = ""
 	}
-	c.Name, c.User, c.Store = cmp.Or(c.Name, folder, "usher"), cmp.Or(c.User, "owner"), cmp.Or(c.Store, ".usher")
+	c.Name, c.User, c.Store = cmp.Or(c.Name, folder, "usher"), cmp.Or(c.User, "owner"), cmp.Or(c.Store, defaultStore)
 	return c, nil
 }

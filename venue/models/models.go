@@ -13,6 +13,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"usher/runtime"
 	"usher/runtime/anthropic"
@@ -42,44 +44,71 @@ type Options struct {
 
 // Models are the models of a venue by name.
 type Models struct {
-	byName map[string]runtime.Model
-	made   []runtime.Model // those that Close ends: a program's are the program's
+	options Options
+	byName  atomic.Pointer[map[string]runtime.Model]
+
+	mu   sync.Mutex      // guards made
+	made []runtime.Model // those that Close ends: a program's are the program's
 }
 
 // Open makes the models of the configuration, and adds those of the program. A
 // model whose key is not there yet is told to the log, and keeps nobody else from
 // their work.
 func Open(ctx context.Context, o Options) (*Models, error) {
-	m := &Models{byName: make(map[string]runtime.Model)}
+	m := &Models{options: o}
+	byName, made, err := o.open(ctx)
+	m.made = made
+	m.byName.Store(&byName)
+	return m, err
+}
+
+// Replace takes the models of another configuration in the place of those that there
+// are, for all that is asked from now on. With an error nothing has changed.
+func (m *Models) Replace(ctx context.Context, c *config.Config) error {
+	o := m.options
+	o.Config = c
+	byName, made, err := o.open(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made = append(m.made, made...) // a turn may still ask those of before: Close ends them all
+	if err == nil {
+		m.byName.Store(&byName)
+	}
+	return err
+}
+
+func (o *Options) open(ctx context.Context) (byName map[string]runtime.Model, all []runtime.Model, err error) {
+	byName = make(map[string]runtime.Model)
 	for name, brought := range o.Brought {
-		m.byName[name] = wrap.Metered(brought, name, nil) // so that the budgets of a call's context hold for it
+		byName[name] = wrap.Metered(brought, name, nil) // so that the budgets of a call's context hold for it
 	}
 	if o.Config == nil {
-		return m, nil
+		return byName, nil, nil
 	}
-	b := newBuilder(o.Config.Models, m.byName, o.Providers, o.Secret)
+	b := newBuilder(o.Config.Models, byName, o.Providers, o.Secret)
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(o.Config.Models)) {
 		if _, brought := o.Brought[name]; brought {
 			continue
 		}
 		made := b.model(ctx, name)
-		m.byName[name], m.made = made.model, append(m.made, made.model)
+		byName[name], all = made.model, append(all, made.model)
 		if made.fault != nil {
 			wrong = append(wrong, o.Config.InModel(name, made.fault))
 		} else if made.missing != nil {
 			o.Logger.WarnContext(ctx, "model cannot answer yet", "model", name, "error", strings.TrimPrefix(made.missing.Error(), "model "+name+": "))
 		}
 	}
-	return m, errors.Join(wrong...)
+	return byName, all, errors.Join(wrong...)
 }
 
 // Model returns the model of the name.
 func (m *Models) Model(name string) (runtime.Model, error) {
-	if model, ok := m.byName[name]; ok {
+	byName := *m.byName.Load()
+	if model, ok := byName[name]; ok {
 		return model, nil
 	}
-	known := slices.Sorted(maps.Keys(m.byName))
+	known := slices.Sorted(maps.Keys(byName))
 	if len(known) == 0 {
 		return nil, errors.New("this venue has no models: configure one under models, or give one in Options.Models")
 	}
@@ -88,6 +117,8 @@ func (m *Models) Model(name string) (runtime.Model, error) {
 
 // Close ends what the models hold open, such as idle connections.
 func (m *Models) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var err error
 	for _, model := range m.made {
 		if c, ok := runtime.As[io.Closer](model); ok {

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"usher/venue/cli/socket"
+	"usher/venue/config"
+)
+
+type upCmd struct{ onVenue }
+
+func (*upCmd) ofVenue() *fromConfig { return nil } // it is the one that opens it
+
+// up is what the command prints as JSON once the venue is up.
+type up struct {
+	Dir    string `json:"dir"`
+	Config string `json:"config"`
+	PID    int    `json:"pid"`
+}
+
+// Run keeps the venue until ctx ends, which is how it is stopped.
+func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
+	conn, err := c.keeper()
+	if err == nil {
+		pid := conn.PID()
+		conn.Close()
+		return fmt.Errorf("%s is already up: process %d keeps it", c.dir, pid)
+	}
+	if !errors.Is(err, socket.ErrNone) {
+		return err
+	}
+	c.config = nil // another is read below, as near as can be to where it is watched
+	conf, err := c.load(s)
+	if err != nil {
+		return err
+	}
+	if c.dir == "" {
+		return misusef("%s keeps nothing on disk, so that no other command could reach it: name a data folder with --data, or under store in the configuration", c.Config)
+	}
+	defer s.observe(ctx)()
+	v, u, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	k := &kept{program: s.program, venue: v, user: u, log: slog.New(s.log()), errands: make(chan struct{}, maxErrands)}
+	k.config.Store(conf)
+	var wrong [2]error
+	k.dir, wrong[0] = filepath.Abs(c.dir)
+	k.file, wrong[1] = filepath.Abs(c.Config)
+	if err := errors.Join(wrong[:]...); err != nil {
+		return err
+	}
+	return c.keep(ctx, s, k)
+}
+
+// keep has the socket answered and the configuration watched, until ctx ends.
+func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
+	leaveTerminal()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	l, err := socket.Listen(k.dir)
+	switch {
+	case errors.Is(err, socket.ErrUnsupported):
+		s.warn("other commands cannot reach the venue while it is up: " + socket.ErrUnsupported.Error())
+	case err != nil:
+		return err
+	default:
+		defer l.Close()
+		work.Go(func() {
+			if err := k.serve(ctx, l); err != nil {
+				s.warn(err.Error())
+			}
+		})
+	}
+	work.Go(func() {
+		w := &watched{kept: k, from: &c.fromConfig, streams: s, seen: k.config.Load()}
+		if err := config.Watch(ctx, c.Config, func() []string { return w.look(ctx) }); err != nil {
+			cancel(err)
+		}
+	})
+	if c.JSON {
+		err = s.printLine(up{k.dir, k.file, os.Getpid()})
+	} else {
+		c.greet(s, k.config.Load())
+	}
+	if err != nil {
+		cancel(err)
+	}
+	<-ctx.Done()
+	k.stopping.Store(true)
+	s.note("stopping")
+	work.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// greet says what is kept, and how to stop it.
+func (c *upCmd) greet(s *streams, conf *config.Config) {
+	ids := names(conf.Agents, ofSpec)
+	fmt.Fprintf(s.err, "%s %s is up, as %s says: %s\n", s.notes.good("✓"), s.notes.safe(c.dir), s.notes.safe(c.Config), some(ids, "agent"))
+	s.note("Other commands work with it meanwhile, and what changes in " + c.Config + " takes effect. Ctrl-C stops it.")
+}
+
+// some counts what there is, and names a few.
+func some(names []string, noun string) string {
+	const few = 8
+	text := many(len(names), noun)
+	if len(names) == 0 {
+		return text
+	}
+	more := ""
+	if len(names) > few {
+		names, more = names[:few], ", …"
+	}
+	return text + " (" + strings.Join(names, ", ") + more + ")"
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settleTime is how long a file has to rest: an editor writes one in several steps,
+// and moves another into its place.
+const settleTime = 100 * time.Millisecond
+
+// Watch calls look at once, and whenever files of the configuration at path may have
+// changed and rest again, until ctx ends. look returns the files that it has read,
+// as [Reading.Files] has them.
+func Watch(ctx context.Context, path string, look func() (files []string)) error {
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch the configuration: %w", err)
+	}
+	w := &watch{events: events, path: path}
+	defer events.Close()
+	if err := w.follow(path); err != nil {
+		return err
+	}
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-rest.C:
+			w.files = look()
+			if err := errors.Join(w.follow(path), w.follow(w.files...)); err != nil {
+				return err
+			}
+		case e, open := <-events.Events:
+			if open && w.concerns(e) {
+				rest.Reset(settleTime)
+			}
+		case err := <-events.Errors: // such as events that were lost
+			if err != nil {
+				rest.Reset(settleTime)
+			}
+		}
+	}
+}
+
+// watch is the folders that are watched: not the files, which editors replace.
+type watch struct {
+	events *fsnotify.Watcher
+	path   string
+	files  []string
+}
+
+// follow watches the folders of files. One that is not there yet is followed when it
+// comes, which is an event of the folder around it.
+func (w *watch) follow(files ...string) error {
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		if at, err := os.Stat(file); err == nil && at.IsDir() {
+			dir = file
+		}
+		if err := w.events.Add(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("watch the configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// concerns reports whether an event may have changed what the configuration says.
+// Links to whole folders, which are changed in place of the files in them, have
+// names that begin with two dots.
+func (w *watch) concerns(e fsnotify.Event) bool {
+	if e.Op == fsnotify.Chmod {
+		return false
+	}
+	name := filepath.Base(e.Name)
+	ext := filepath.Ext(name)
+	if ext == ".yaml" || ext == ".yml" || strings.HasPrefix(name, "..") || name == filepath.Base(w.path) {
+		return true
+	}
+	return slices.ContainsFunc(w.files, func(file string) bool {
+		return filepath.Base(file) == name || strings.HasPrefix(file, e.Name+string(filepath.Separator))
+	})
+}

@@ -1,0 +1,70 @@
+package venue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"usher/venue/apply"
+	"usher/venue/config"
+	"usher/venue/store/journal"
+)
+
+// applied is the configuration that a venue has been brought to.
+type applied struct {
+	mu      sync.Mutex // held while one is applied
+	user    *User      // whose all of it is
+	config  *config.Config
+	outcome apply.Outcome
+}
+
+// Applied is what came of applying the configuration last.
+func (v *Venue) Applied() apply.Outcome {
+	v.applied.mu.Lock()
+	defer v.applied.mu.Unlock()
+	return v.applied.outcome
+}
+
+// Configure brings a venue that was opened with a configuration to another one, as
+// opening it with that would: models, data, agents and orchestrations, from their
+// next call on. The name, user, store, limits, ledger and retention take effect where
+// the venue is opened with it. A configuration with models that cannot be made
+// changes nothing. Where an entry cannot be applied, those before it are: the same
+// call goes on from there.
+func (v *Venue) Configure(ctx context.Context, c *config.Config) error {
+	a := &v.applied
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case v.readOnly:
+		return journal.ErrReadOnly
+	case a.config == nil:
+		return errors.New("the venue was opened without a configuration: open it with one")
+	}
+	return v.apply(ctx, c)
+}
+
+// configure applies the configuration that the venue is opened with.
+func (v *Venue) configure(ctx context.Context, c *config.Config, u *User) error {
+	a := &v.applied
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.user = u
+	return v.apply(ctx, c)
+}
+
+func (v *Venue) apply(ctx context.Context, c *config.Config) error {
+	a := &v.applied
+	if a.config != nil && !reflect.DeepEqual(a.config.Models, c.Models) {
+		if err := v.models.Replace(ctx, c); err != nil {
+			return fmt.Errorf("apply models: %w", err)
+		}
+	}
+	out, err := apply.Config(ctx, c, a.user, v.store.Under("c/"))
+	if err == nil {
+		a.config, a.outcome = c, out
+	}
+	return err
+}
