@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"usher": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 			status := (&cli.Program{Interrupts: true}).Run(ctx, os.Args[1:])
 			stop()
 			if err := goleak.Find(); err != nil {
@@ -56,5 +56,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
+		Cmds:                background,
+		Setup: func(e *testscript.Env) error {
+			e.Values[processesKey{}] = make(map[string]*process)
+			return nil
+		},
 	})
 }

@@ -22,6 +22,7 @@ type fromConfig struct {
 	Data   string `placeholder:"DIR" help:"Data folder, instead of the configuration's."`
 	readOnly
 
+	works  bool           // the command goes on with what was under way
 	ends   string         // the agent that the command ends, of which it need not remind anybody
 	dir    string         // its data folder; empty is in memory
 	config *config.Config // once it is loaded
@@ -63,7 +64,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	told, shown := s.progress()
 	v, err := venue.Open(ctx, &venue.Options{
 		Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry,
-		ReadOnly: f.ReadOnly, Idle: true, Told: s.warn, Progress: told,
+		ReadOnly: f.ReadOnly, Idle: !f.works, Told: s.warn, Progress: told,
 	})
 	shown()
 	if err != nil {

@@ -19,15 +19,15 @@ func (s *streams) stand(streams []*os.File) (shut func(), err error) {
 		return func() {}, nil
 	}
 	front, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	if err != nil || front == unix.Getpgrp() { // or it is not this process's terminal
-		return func() {}, nil
+	if err == nil && front != unix.Getpgrp() { // of a terminal of this process
+		none, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, err
+		}
+		streams[0] = none
+		return func() { none.Close() }, nil
 	}
-	none, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	streams[0] = none
-	return func() { none.Close() }, nil
+	return func() {}, nil
 }
 
 // leaveTerminal gives up the terminal that the process was started on, so that it can

@@ -61,7 +61,11 @@ func (s *streams) outcome(ctx context.Context, u *venue.User, out json.RawMessag
 		return out, nil
 	}
 	s.note("job " + job.ID + " runs: waiting for its outcome; Ctrl-C stops it")
-	return u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
+	out, err := u.Invoke(ctx, "grid:jobResult", map[string]string{"id": job.ID})
+	if err != nil && ctx.Err() != nil { // else it would go on in a venue that stays up
+		err = errors.Join(err, u.Stop(context.WithoutCancel(ctx), job.ID))
+	}
+	return out, err
 }
 
 // checkObject says what to write where something is no JSON object, and does

@@ -45,6 +45,7 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 		return misusef("%s keeps nothing on disk, so that no other command could reach it: name a data folder with --data, or under store in the configuration", c.Config)
 	}
 	defer s.observe(ctx)()
+	c.works = true
 	v, u, err := c.open(ctx, s)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 	case err != nil:
 		return err
 	default:
-		defer l.Close()
+		defer func() { _ = l.Close() }() // the next one replaces what is left
 		work.Go(func() {
 			if err := k.serve(ctx, l); err != nil {
 				s.warn(err.Error())

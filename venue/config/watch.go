@@ -26,7 +26,7 @@ func Watch(ctx context.Context, path string, look func() (files []string)) error
 		return fmt.Errorf("watch the configuration: %w", err)
 	}
 	w := &watch{events: events, path: path}
-	defer events.Close()
+	defer func() { _ = events.Close() }() // only read
 	if err := w.follow(path); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Conn struct{}
 func (*Conn) PID() int { return 0 }
 
 // Close does nothing.
-func (*Conn) Close() error { return nil }
+func (*Conn) Close() {}
 
 // Within fails with [ErrUnsupported].
 func (*Conn) Within(time.Duration) error { return ErrUnsupported }

@@ -132,7 +132,7 @@ func (l *Listener) Accept() (*Conn, error) {
 		if conn, err := open(c, l.ownUser); err == nil {
 			return conn, nil
 		}
-		c.Close()
+		_ = c.Close() // nothing was said
 	}
 }
 
@@ -164,7 +164,7 @@ func Dial(dir string) (*Conn, error) {
 	}
 	conn, err := open(c, uint32(os.Getuid()))
 	if err != nil {
-		c.Close()
+		_ = c.Close() // nothing was said
 		return nil, fmt.Errorf("reach the process that keeps %s: %w", dir, err)
 	}
 	return conn, nil
@@ -200,7 +200,7 @@ func admit(is, user uint32) error {
 func (c *Conn) PID() int { return c.pid }
 
 // Close ends the connection, for both.
-func (c *Conn) Close() error { return c.net.Close() }
+func (c *Conn) Close() { _ = c.net.Close() } // nothing is written late
 
 // Within bounds all that is sent and received from now on; 0 is no bound.
 func (c *Conn) Within(d time.Duration) error {

@@ -1,0 +1,133 @@
+//go:build linux || darwin
+
+package cli_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"sync"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// background are commands of scripts that run on, by name, while others run:
+//
+//	start NAME program args...    starts one
+//	says NAME regexp              waits until it has printed what matches, after what was seen before
+//	ends NAME SIGNAL [STATUS]     sends it a signal, where that is not -, and waits for its end
+var background = map[string]func(*testscript.TestScript, bool, []string){
+	"start": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < 2 {
+			ts.Fatalf("usage: start NAME program args...")
+		}
+		p := &process{cmd: exec.Command("/bin/sh", append([]string{"-c", `exec "$@"`, "sh"}, args[1:]...)...)}
+		p.more = sync.NewCond(&p.mu)
+		p.cmd.Dir = ts.MkAbs(".")
+		for _, name := range []string{"HOME", "PATH", "TMPDIR", "GOCOVERDIR", "TZ", "WORK"} {
+			p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
+		}
+		out, in, err := os.Pipe()
+		ts.Check(err)
+		p.cmd.Stdout, p.cmd.Stderr = in, in
+		ts.Check(p.cmd.Start())
+		in.Close()
+		p.reading.Go(func() { p.read(out) })
+		ts.Defer(func() {
+			_ = p.cmd.Process.Kill()
+			_ = p.wait()
+		})
+		processes(ts)[args[0]] = p
+	},
+	"says": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 2 {
+			ts.Fatalf("usage: says NAME regexp")
+		}
+		p := processes(ts)[args[0]]
+		if text, ok := p.see(regexp.MustCompile("(?m)" + args[1])); !ok {
+			ts.Fatalf("%s ended, and said\n%s", args[0], text)
+		}
+	},
+	"ends": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < 2 {
+			ts.Fatalf("usage: ends NAME SIGNAL [STATUS]")
+		}
+		p := processes(ts)[args[0]]
+		signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "HUP": syscall.SIGHUP, "-": 0}
+		ts.Check(p.cmd.Process.Signal(signals[args[1]]))
+		want := "exit status 0"
+		if len(args) > 2 {
+			want = args[2]
+		}
+		got := "exit status 0"
+		if err := p.wait(); err != nil {
+			got = err.Error()
+		}
+		ts.Logf("%s said\n%s", args[0], p.text)
+		if got != want {
+			ts.Fatalf("%s ended with %s, want %s", args[0], got, want)
+		}
+	},
+}
+
+type processesKey struct{}
+
+func processes(ts *testscript.TestScript) map[string]*process {
+	return ts.Value(processesKey{}).(map[string]*process)
+}
+
+// process is a command that runs while others do.
+type process struct {
+	cmd     *exec.Cmd
+	reading sync.WaitGroup
+	ended   sync.Once
+	err     error
+
+	mu   sync.Mutex
+	more *sync.Cond
+	text string
+	seen int
+	over bool
+}
+
+func (p *process) wait() error {
+	p.ended.Do(func() {
+		p.err = p.cmd.Wait()
+		p.reading.Wait()
+	})
+	return p.err
+}
+
+func (p *process) read(out io.ReadCloser) {
+	defer out.Close()
+	for in := bufio.NewReader(out); ; {
+		line, err := in.ReadString('\n')
+		p.mu.Lock()
+		p.text += line
+		p.over = err != nil
+		p.more.Broadcast()
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// see waits until something matches.
+func (p *process) see(want *regexp.Regexp) (text string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if at := want.FindStringIndex(p.text[p.seen:]); at != nil {
+			p.seen += at[1]
+			return "", true
+		}
+		if p.over {
+			return p.text[p.seen:], false
+		}
+		p.more.Wait()
+	}
+}
