@@ -21,6 +21,7 @@ require (
 	github.com/muesli/cancelreader v0.2.2
 	github.com/multiformats/go-multibase v0.3.0
 	github.com/oklog/ulid/v2 v2.1.2
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/sashabaranov/go-openai v1.43.0
 	github.com/tidwall/btree v1.8.2

@@ -25,7 +25,7 @@ var rooms = []struct {
 	{4, []string{"usher/venue/store"}},
 	{5, []string{"usher/venue/keys", "usher/venue/ledger", "usher/venue/accounts"}},
 	{6, []string{"usher/venue/config", "usher/venue/runs", "usher/venue/clock"}},
-	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention"}},
+	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules"}},
 	{8, []string{"usher/venue"}},
 	{9, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui"}},
 	{10, []string{"usher/venue/server"}},
@@ -43,6 +43,7 @@ var only = map[string]string{
 	"github.com/ipld":                      "usher/ucan",
 	"github.com/MetaMask":                  "usher/ucan",
 	"github.com/multiformats/go-multibase": "usher/ucan",
+	"github.com/robfig/cron":               "usher/tools/scheduler",
 	"go.opentelemetry.io/otel/sdk":         "usher/venue/cli",
 	"go.opentelemetry.io/otel/exporters":   "usher/venue/cli",
 }

@@ -56,6 +56,8 @@ type trail struct {
 	Depth   int      `json:"depth,omitempty"` // operations that started operations
 	Inner   bool     `json:"inner,omitempty"` // an operation makes the call, not the actor itself
 	Turns   []string `json:"turns,omitempty"` // that wait for the call
+
+	Schedule string `json:"schedule,omitempty"` // that the first of the calls is of
 }
 
 // Mint makes authorities for one gate. Whoever has it decides who acts, so it
@@ -186,8 +188,8 @@ func (a Authority) Narrow(set caps.Set) Authority {
 	})
 }
 
-// writtenBy returns the authority reduced to what the authors of a stored
-// program may do.
+// writtenBy returns the authority reduced to what others may do too, such as the
+// authors of a stored program.
 func (a Authority) writtenBy(authors Bound) Authority {
 	if authors.IsZero() {
 		return a
@@ -260,6 +262,16 @@ func (a Authority) InTurn(key string) Authority {
 func (a Authority) AsInner() Authority {
 	a.trail.Inner = true
 	return a
+}
+
+// Fired returns the authority of a schedule for what comes of it when it fires: calls
+// that no actor makes itself, recorded under the schedule, and a tree of their own.
+// Where by is not zero, somebody triggers it: then they belong to by's tree, and by
+// bounds them too.
+func (a Authority) Fired(schedule string, by Authority) Authority {
+	a.trail, a.meter = by.trail, by.meter
+	a.trail.Schedule, a.trail.Inner = schedule, true
+	return a.writtenBy(by.Bound()).metered()
 }
 
 // Within reports whether the turn of the key waits for the authority's calls.

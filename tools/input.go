@@ -115,3 +115,23 @@ func jsonKind(t reflect.Type) string {
 		return "an object"
 	}
 }
+
+// Object takes a JSON object, or a JSON text that holds one: models often send
+// objects so. Nothing is an empty object.
+func Object(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] == '"' {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, fmt.Errorf("input: %w", err)
+		}
+		raw = bytes.TrimSpace([]byte(text))
+	}
+	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+		return nil, errors.New(`input is not a JSON object: send one, for example {"path":"w/notes"}`)
+	}
+	return raw, nil
+}

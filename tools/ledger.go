@@ -49,6 +49,7 @@ type Entry struct {
 	Effects   bool          `json:"effects,omitempty"`
 	Job       string        `json:"job,omitempty"`
 	Session   string        `json:"session,omitempty"`
+	Schedule  string        `json:"schedule,omitempty"` // that the call comes of
 
 	// Input is what the ledger makes the digest of, and keeps nothing else of:
 	// nil where the operation is [Sealed] or [Undigested].

@@ -86,7 +86,7 @@ func (r *Ruling) Entry() Entry {
 	auth, op := r.auth, r.op
 	e := Entry{
 		Owner: auth.Owner().String(), Actor: auth.Actor(), Via: auth.Via(), Verdict: r.Verdict(),
-		Job: auth.trail.Run, Session: auth.trail.Session, Inner: auth.trail.Inner,
+		Job: auth.trail.Run, Session: auth.trail.Session, Schedule: auth.trail.Schedule, Inner: auth.trail.Inner,
 	}
 	if op != nil {
 		e.Operation, e.Effects, e.Input, e.Known = op.path, !op.readOnly, op.digested(r.input), op.home != nil

@@ -68,6 +68,7 @@ func (t *trail) write(w *value.Writer, name string) error {
 	w.Count("depth", int64(t.Depth))
 	w.Mark("inner", t.Inner)
 	w.Texts("turns", t.Turns)
+	w.Some("schedule", t.Schedule)
 	w.End()
 	if !bytes.ContainsAny(w.Since(at), "<>&") {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"usher/tools/grid"
 	"usher/tools/jsonop"
 	"usher/tools/orchestrate"
+	"usher/tools/scheduler"
 	"usher/tools/schemaop"
 	"usher/tools/secrets"
 	"usher/tools/workspace"
@@ -28,6 +29,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, workspace.Operations(v.tree)...)
 	ops = append(ops, agents.Operations(v.agents)...)
 	ops = append(ops, grid.Operations(v.jobs)...)
+	ops = append(ops, scheduler.Operations(v.timer)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, jsonop.Operations()...)

@@ -27,6 +27,7 @@ import (
 	"usher/venue/models"
 	"usher/venue/retention"
 	"usher/venue/runs"
+	"usher/venue/schedules"
 	"usher/venue/store"
 	"usher/venue/store/journal"
 	"usher/venue/store/memory"
@@ -57,6 +58,7 @@ type Venue struct {
 	agents   *agents.Room
 	jobs     *jobs
 	runs     *runs.Book
+	timer    *schedules.Room
 	lives    *agents.Book
 	keeper   *retention.Keeper
 
@@ -178,6 +180,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	v.jobs = &jobs{v.runs, v.agents.Discreet}
+	v.timer = schedules.New(schedules.Options{
+		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
+		Most: o.Limits.Schedules,
+	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
@@ -197,6 +203,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Ledger: v.ledger, Logger: v.log})
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
+	if !o.Idle {
+		v.work.Go(func() { v.timer.Run(v.closing) })
+	}
 	return nil
 }
 

@@ -82,7 +82,7 @@ type runInput struct {
 }
 
 func (in runInput) needs() []caps.Request {
-	_, err := object(in.Input)
+	_, err := tools.Object(in.Input)
 	if strings.TrimSpace(in.Operation) == "" {
 		err = errors.New("operation is missing: name the operation to run, for example covia:read")
 	}
@@ -92,7 +92,7 @@ func (in runInput) needs() []caps.Request {
 // object is the input as the operation inside gets it; needs has refused what
 // is none.
 func (in runInput) object() json.RawMessage {
-	raw, _ := object(in.Input)
+	raw, _ := tools.Object(in.Input)
 	return raw
 }
 
@@ -150,24 +150,4 @@ func unless(err error, venue json.RawMessage, need caps.Request) []caps.Request 
 		need = caps.Invalid(err)
 	}
 	return []caps.Request{need}
-}
-
-// object takes a JSON object, or a JSON text that holds one: models often send
-// objects so. Nothing is an empty object.
-func object(raw json.RawMessage) (json.RawMessage, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage("{}"), nil
-	}
-	if raw[0] == '"' {
-		var text string
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, fmt.Errorf("input: %w", err)
-		}
-		raw = bytes.TrimSpace([]byte(text))
-	}
-	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
-		return nil, errors.New(`input is not a JSON object: send one, for example {"path":"w/notes"}`)
-	}
-	return raw, nil
 }

@@ -99,6 +99,16 @@ func (r *Room) find(ctx context.Context, k key) (*entry, *record, error) {
 	return e, rec, err
 }
 
+// Authority is that of the owner's agent, called by nobody: what it does by itself.
+func (r *Room) Authority(ctx context.Context, owner ucan.DID, id string) (tools.Authority, error) {
+	k := key{owner, id}
+	_, rec, err := r.find(ctx, k)
+	if err != nil {
+		return tools.Authority{}, err
+	}
+	return r.Mint.Agent(rec.principal(k), rec.life(k)), nil
+}
+
 // status is the agent's status as it is now.
 func (r *Room) status(k key, stored string) string {
 	if stored == agents.Sleeping {

@@ -90,10 +90,12 @@ var kinds = []kind{
 	{"k/user/", (*export).user},
 	{"k/agent/", (*export).namespaces},
 	{"g/rec/", owned("agent")},
-	{"r/run/", (*export).run},
+	{"r/run/", unsealed("run", 0)},
 	{"r/log/", numbered("step")},
 	{"r/head/", below("session")},
 	{"r/ses/", numbered("event")},
+	{"e/rec/", unsealed("schedule", 0)},
+	{"e/done/", unsealed("schedule", 1)},
 	{"b/", func(e *export, key string, value []byte) error {
 		return e.write(line{Kind: "spent", ID: key, Value: value})
 	}},
@@ -179,18 +181,22 @@ func (e *export) workspace(owner ucan.DID) error {
 	return nil
 }
 
-// run leaves out the authority, which is the venue's own.
-func (e *export) run(key string, value []byte) error {
-	var rec map[string]json.RawMessage
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return err
+// unsealed is of records with an authority, which is the venue's own and left out. The
+// keys are those of [owned], with so many parts between the owner and the id.
+func unsealed(kind string, between int) func(*export, string, []byte) error {
+	return func(e *export, key string, value []byte) error {
+		var rec map[string]json.RawMessage
+		if err := json.Unmarshal(value, &rec); err != nil {
+			return err
+		}
+		delete(rec, "authority")
+		raw, err := json.Marshal(rec)
+		if err != nil {
+			return err
+		}
+		parts := strings.Split(key, "/")
+		return e.write(line{Kind: kind, Owner: parts[0], ID: strings.Join(parts[1+between:], "/"), Value: raw})
 	}
-	delete(rec, "authority")
-	raw, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
-	return owned("run")(e, key, raw)
 }
 
 // applied is an entry of the configuration as it was applied last.

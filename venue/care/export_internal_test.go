@@ -22,7 +22,7 @@ import (
 // elsewhere is what an export has otherwise, or leaves out, as it is the venue's.
 var elsewhere = []string{
 	"w/", "t/", "l/row/", // read in their own way
-	"k/venue", "l/head", "v/clock", "r/open/", "r/wait/",
+	"k/venue", "l/head", "v/clock", "r/open/", "r/wait/", "e/due/", "e/past/", "e/count/",
 }
 
 // Everything that is a user's is in an export, and no key or secret.
@@ -50,6 +50,7 @@ func TestExport(t *testing.T) {
 	m.Usage = &runtime.Usage{}
 	m.Ask("covia_read", `{"path":"w/a/b"}`)
 	venuetest.Chat(t, carol, "say <something>")
+	venuetest.Invoke(t, alice, "scheduler:schedule", `{"operation":"covia:read","input":{"path":"w/a"},"cron":"0 9 * * *","name":"daily"}`)
 	venuetest.Invoke(t, alice, "grid:run", `{"operation":"covia:read","input":{"path":"w/a"}}`)
 	for range 2 {
 		raw := venuetest.Invoke(t, alice, "ucan:delegate", `{"audience":"`+bob.DID().String()+`","capabilities":[{"with":"w/","can":"crud/read"}]}`)
@@ -94,7 +95,7 @@ func TestExport(t *testing.T) {
 	if diff := cmp.Diff(counts, seen); diff != "" {
 		t.Errorf("counts (-told +written):\n%s", diff)
 	}
-	for _, kind := range []string{"venue", "user", "agent", "value", "session", "event", "run", "token", "revocation", "applied", "secret", "ledger", "checkpoint"} {
+	for _, kind := range []string{"venue", "user", "agent", "value", "session", "event", "run", "schedule", "token", "revocation", "applied", "secret", "ledger", "checkpoint"} {
 		if seen[kind] == 0 {
 			t.Errorf("there is no line of kind %s: %v", kind, slices.Sorted(maps.Keys(seen)))
 		}

@@ -104,6 +104,8 @@ type Limits struct {
 
 	Runs    int           `json:"runs,omitempty" example:"64" jsonschema:"Background runs of a user that execute at once, of which one agent takes at most a quarter. Default: 64."`
 	RunTime time.Duration `json:"run_time,omitempty" example:"1h" jsonschema:"Time of a background run. Default: 1h."`
+
+	Schedules int `json:"schedules,omitempty" example:"1000" jsonschema:"Schedules of a user, of which one agent makes at most a quarter. Default: 1000."`
 }
 
 // Ledger says what becomes of the audit ledger.

@@ -51,6 +51,9 @@ func appendDecision(b []byte, e *tools.Entry) []byte {
 	if e.Session != "" {
 		b = appendText(b, "session", e.Session)
 	}
+	if e.Schedule != "" {
+		b = appendText(b, "schedule", e.Schedule)
+	}
 	return append(b, '}')
 }
 
