@@ -2,14 +2,15 @@ package caps
 
 import "strings"
 
-// Capability grants an ability on a resource and all below it. It is made by
-// [NewCapability] or by decoding; the zero value grants nothing.
+// Capability grants an ability on a resource and all below it, on its terms, see
+// [Terms]. It is made by [NewCapability] or by decoding; the zero value grants nothing.
 type Capability struct {
 	// with is the canonical text, plus the trailing slash where one was written:
 	// it changes nothing but what is shown. The "//" of a bare scheme ends in a
 	// slash of the same kind.
-	with string
-	can  Ability
+	with  string
+	can   Ability
+	terms *terms
 }
 
 // NewCapability returns the capability {with, can}. Both are checked as by
@@ -49,19 +50,35 @@ func (c Capability) Resource() Resource { return Resource{strings.TrimSuffix(c.w
 // Can returns the ability granted.
 func (c Capability) Can() Ability { return c.can }
 
-// Covers reports whether c grants all that d grants.
+// Covers reports whether c grants all that d grants, or denies all that d denies.
 func (c Capability) Covers(d Capability) bool {
+	switch {
+	case c.Denies() != d.Denies() || !c.spans(d):
+		return false
+	case c.Denies():
+		return c.terms.outlasts(d.terms)
+	}
+	return d.terms.within(c.terms)
+}
+
+// spans is [Capability.Covers] of the two fields.
+func (c Capability) spans(d Capability) bool {
 	return c.can.Covers(d.can) && c.Resource().Covers(d.Resource())
 }
 
-// Equal reports whether c and d grant the same.
+// Equal reports whether c and d say the same.
 func (c Capability) Equal(d Capability) bool {
-	return c.can == d.can && c.Resource() == d.Resource()
+	return c.can == d.can && c.Resource() == d.Resource() && c.terms.equal(d.terms)
 }
 
-// String returns e.g. "crud/read on w/decisions/"; the root prints "(any)".
+// String returns e.g. "crud/read on w/decisions/", "crud on w/refunds/ when /amount
+// is at most 100" or "never: crud on w/secret"; the root prints "(any)".
 func (c Capability) String() string {
-	return string(c.can) + " on " + orAny(c.with)
+	text := string(c.can) + " on " + orAny(c.with) + c.terms.String()
+	if c.Denies() {
+		return "never: " + text
+	}
+	return text
 }
 
 // in rewrites the owner's own DID URL to the bare form.
@@ -75,7 +92,7 @@ func (c Capability) in(owner string) Capability {
 	if bare.IsRoot() {
 		tail = ""
 	}
-	return Capability{with: bare.text + tail, can: c.can}
+	return Capability{with: bare.text + tail, can: c.can, terms: c.terms}
 }
 
 func orAny(resource string) string {

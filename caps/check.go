@@ -1,13 +1,22 @@
 package caps
 
+import "slices"
+
 // Check decides r. It allocates nothing, whatever it decides.
 //
 // The rules are COG-13's "Matching Algorithm", by segment. An unrestricted set
 // allows every valid request but those made by [Never]; a request without a
 // resource is decided by its ability alone, of a capability that is not about
 // another principal's namespace: what runs without a resource runs at home.
+//
+// It matches the two fields of capabilities. Where the [Terms] of one bear on the
+// request, it is left open, and so not allowed, until [Decision.Settle] decides.
 func (s Set) Check(r Request) Decision {
-	return Decision{r, s, s.c.decide(r.can, r.on.text, r.kind)}
+	d := Decision{request: r, set: s, verdict: s.c.decide(r.can, r.on.text, r.kind)}
+	if s.c != nil && s.c.aside != nil {
+		d.weigh(s.c.aside)
+	}
+	return d
 }
 
 // decide is [Set.Check] without what a [Decision] carries beside the verdict.
@@ -28,8 +37,9 @@ func (c *compiled) decide(can Ability, on string, kind requestKind) verdict {
 	return 0
 }
 
-// Covers reports whether t is nowhere wider than s. An unrestricted t needs an
-// unrestricted s.
+// Covers reports whether t is nowhere wider than s, in any of their terms, as far as
+// one capability against another tells: what s denies t denies, too. An unrestricted
+// t needs an unrestricted s.
 func (s Set) Covers(t Set) bool {
 	switch {
 	case s.IsUnrestricted(), t.IsEmpty():
@@ -42,22 +52,26 @@ func (s Set) Covers(t Set) bool {
 			return false
 		}
 	}
-	return true
+	return s.c == nil || s.c.aside == nil || !slices.ContainsFunc(s.c.aside.denies, func(i int) bool {
+		return !slices.ContainsFunc(t.c.list, func(c Capability) bool { return c.Covers(s.c.list[i]) })
+	})
 }
 
-// Missing returns the capabilities of t that none of s covers, in t's order. For
-// an unrestricted t and a restricted s that is {"", "*"}, the widest there is to
-// write.
+// Missing returns the capabilities of t that s cannot hand on, in t's order: none of
+// s covers them on their terms, or s denies them as a whole and for good. Whatever
+// else s denies is denied to those below it all the same, by the intersection at each
+// call. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
+// to write.
 func (s Set) Missing(t Set) []Capability {
 	switch {
 	case s.IsUnrestricted():
 		return nil
 	case t.IsUnrestricted():
-		return []Capability{{with: "", can: anyAbility}}
+		return []Capability{{can: anyAbility}}
 	}
 	var missing []Capability
 	for _, c := range t.list() {
-		if !s.holds(c) {
+		if !c.Denies() && !s.Check(NeedHeld(c)).Allowed() {
 			missing = append(missing, c)
 		}
 	}
@@ -71,5 +85,8 @@ func (s Set) Equal(t Set) bool { return s.Covers(t) && t.Covers(s) }
 // holds reports whether one capability of the restricted s covers c. What covers
 // c's own resource and ability covers all below them.
 func (s Set) holds(c Capability) bool {
-	return s.c.decide(c.can, c.Resource().text, onResource).allowed()
+	if c.Denies() || s.c.decide(c.can, c.Resource().text, onResource).allowed() {
+		return true
+	}
+	return s.c != nil && s.c.aside != nil && slices.ContainsFunc(s.c.aside.grants, func(i int) bool { return s.c.list[i].Covers(c) })
 }

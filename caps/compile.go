@@ -18,6 +18,7 @@ const maskBits = 64
 // that do.
 type compiled struct {
 	list      []Capability
+	aside     *aside             // what has terms; the rest holds the plain ones
 	chains    []chain            // by id, so sorted
 	ids       map[Ability]uint32 // of them
 	resources []radix            // by id/64; the owner of a bit is an index of list
@@ -46,9 +47,12 @@ func compile(list []Capability) *compiled {
 	if len(list) == 0 {
 		return nil
 	}
-	c := &compiled{list: list, ids: make(map[Ability]uint32)}
+	c := &compiled{list: list, aside: setAside(list), ids: make(map[Ability]uint32)}
 	homes := make(map[Ability]verdict)
 	for i, capability := range slices.Backward(list) {
+		if !capability.IsPlain() {
+			continue
+		}
 		if homes[capability.can] += 0; capability.Resource().DID() == "" {
 			homes[capability.can] = verdict(i + 1)
 		}
@@ -61,6 +65,9 @@ func compile(list []Capability) *compiled {
 	}
 	leaves := make([][]leaf, (len(c.chains)+maskBits-1)/maskBits)
 	for i, capability := range list {
+		if !capability.IsPlain() {
+			continue
+		}
 		id := c.ids[capability.can]
 		leaves[id/maskBits] = append(leaves[id/maskBits], leaf{key: capability.Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
 	}

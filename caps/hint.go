@@ -12,14 +12,15 @@ func (s Set) hint(r Request) string {
 	if s.IsUnrestricted() || r.kind < onResource {
 		return ""
 	}
-	with := s.nearest(r.can, r.on).With()
+	near := s.nearest(r.can, r.on)
+	with := near.With()
 	switch {
 	case with == "":
 		return ""
 	case strings.HasSuffix(with, "/"):
-		return "You may " + string(r.can) + " below " + with + "."
+		return "You may " + string(r.can) + " below " + with + near.terms.String() + "."
 	default: // below an agent or a secret there is nothing, and a record is itself what may be used
-		return "You may " + string(r.can) + " on " + with + "."
+		return "You may " + string(r.can) + " on " + with + near.terms.String() + "."
 	}
 }
 
@@ -29,7 +30,7 @@ func (s Set) nearest(can Ability, on Resource) (best Capability) {
 	segments, bytes := 0, 0
 	list := s.list()
 	for _, c := range list[:min(len(list), hintScan)] {
-		if !c.can.Covers(can) {
+		if c.Denies() || !c.can.Covers(can) {
 			continue
 		}
 		text := c.Resource().text

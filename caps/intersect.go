@@ -1,7 +1,10 @@
 package caps
 
+import "slices"
+
 // Intersect returns the set that allows, on resources, exactly what both s and t
-// allow. An unrestricted set changes nothing, and where one of them covers the
+// allow: what either asks for is asked for, and what either denies is denied. An
+// unrestricted set changes nothing, and where one of them covers the
 // other, the other is returned as it is. Otherwise it is of each pair the longer
 // resource with the longer ability, where one covers the other in both parts;
 // capabilities that another one covers are left out, and the order follows s,
@@ -23,6 +26,8 @@ func (s Set) Intersect(t Set) Set {
 		return s
 	case s.Covers(t):
 		return t
+	case s.c.aside != nil || t.c.aside != nil:
+		return s.intersectTerms(t)
 	}
 	s.c, t.c = s.c.minimal(), t.c.minimal()
 	most := max(maxIntersection, s.Len()+t.Len())
@@ -54,6 +59,59 @@ func (s Set) Intersect(t Set) Set {
 	return Set{compile(list).minimal()}
 }
 
+// intersectTerms is [Set.Intersect] of restricted sets of which one has terms: of each
+// pair of grants what they have in common, on the terms of both, and all denials that
+// bear on it.
+func (s Set) intersectTerms(t Set) Set {
+	most := max(maxIntersection, s.Len()+t.Len())
+	var list []Capability
+	for _, a := range s.c.list {
+		for _, b := range t.c.list {
+			if both, ok := a.meet(b); ok && !a.Denies() && !b.Denies() {
+				list = append(list, both)
+			}
+			if len(list) > 4*most {
+				return Set{crowded}
+			}
+		}
+	}
+	grants := len(list)
+	for _, c := range slices.Concat(s.c.list, t.c.list) {
+		if c.Denies() && slices.ContainsFunc(list[:grants], c.Meets) {
+			list = append(list, c)
+		}
+	}
+	list = widest(list)
+	if len(list) > most {
+		return Set{crowded}
+	}
+	return Set{compile(list)}
+}
+
+// Meets reports whether c and d have anything in common by their two fields: a denial
+// that does not meet a capability takes nothing from it.
+func (c Capability) Meets(d Capability) bool {
+	return (c.can.Covers(d.can) || d.can.Covers(c.can)) && (c.Resource().Covers(d.Resource()) || d.Resource().Covers(c.Resource()))
+}
+
+// widest returns list without what another of it covers; of equal ones the first
+// stays.
+func widest(list []Capability) []Capability {
+	kept := make([]Capability, 0, len(list))
+	for i, c := range list {
+		covered := false
+		for j := range list {
+			if covered = i != j && list[j].Covers(c) && (j < i || !c.Covers(list[j])); covered {
+				break
+			}
+		}
+		if !covered {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
 // maxIntersection is how many capabilities [Set.Intersect] may find in common in
 // sets that are shorter.
 const maxIntersection = 4096
@@ -75,7 +133,15 @@ func (c Capability) meet(d Capability) (Capability, bool) {
 	if c.can.Covers(d.can) {
 		both.can = d.can
 	}
-	return both, both.can == d.can || d.can.Covers(c.can)
+	if both.can != d.can && !d.can.Covers(c.can) {
+		return both, false
+	}
+	if c.terms == nil && d.terms == nil {
+		return both, true
+	}
+	var ok bool
+	both.terms, ok = c.terms.meet(d.terms)
+	return both, ok
 }
 
 // minimal returns c without the capabilities that another one covers; of equal

@@ -1,21 +1,28 @@
 package caps
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"usher/caps/value"
 )
 
-// maxNesting is how deep a value may nest. Capabilities need two.
-const maxNesting = 8
+// How deep values may nest: a path, and capabilities with the values of their
+// limits.
+const (
+	maxNesting    = 8
+	maxSetNesting = 16
+)
 
 // ParseSet reads a set from JSON: null is unrestricted, [] is nothing, and a
-// list holds {"with","can"} objects with exactly these keys. Anything else is an
-// error, and the set that comes with it denies everything.
+// list holds {"with","can"} objects with these keys, and those of [Terms] where it has
+// any: ask, when, until, deny. Anything else is an error, and the set that comes with
+// it denies everything.
 func ParseSet(data []byte) (Set, error) {
-	v, err := value.Decode(data, maxNesting)
+	v, err := value.Decode(data, maxSetNesting)
 	if err != nil {
 		return Set{}, value.Within("caps", err)
 	}
@@ -44,7 +51,7 @@ func (s Set) MarshalJSON() ([]byte, error) {
 		list = make([]wire, 0, s.Len())
 	}
 	for c := range s.All() {
-		list = append(list, wire{c.with, c.can})
+		list = append(list, c.wire())
 	}
 	return value.Encode(list)
 }
@@ -60,15 +67,39 @@ func (s *Set) UnmarshalJSON(data []byte) (err error) {
 type wire struct {
 	With string  `json:"with"`
 	Can  Ability `json:"can"`
+	wireTerms
 }
 
-// MarshalJSON writes {"with":…,"can":…}.
-func (c Capability) MarshalJSON() ([]byte, error) { return value.Encode(wire{c.with, c.can}) }
+type wireTerms struct {
+	Ask   bool            `json:"ask,omitempty"`
+	When  json.RawMessage `json:"when,omitempty"`
+	Until string          `json:"until,omitempty"`
+	Deny  bool            `json:"deny,omitempty"`
+}
 
-// UnmarshalJSON reads {"with":…,"can":…}, both of them and nothing else.
+func (t *terms) wire() (w wireTerms) {
+	if t == nil {
+		return w
+	}
+	w.Ask, w.Deny = t.ask, t.deny
+	if !t.until.IsZero() {
+		w.Until = t.until.Format(time.RFC3339)
+	}
+	if len(t.when) > 0 {
+		w.When = appendWhen(nil, t.when)
+	}
+	return w
+}
+
+func (c Capability) wire() wire { return wire{c.with, c.can, c.terms.wire()} }
+
+// MarshalJSON writes {"with":…,"can":…}, and the terms where there are any.
+func (c Capability) MarshalJSON() ([]byte, error) { return value.Encode(c.wire()) }
+
+// UnmarshalJSON reads {"with":…,"can":…} and terms, and nothing else.
 func (c *Capability) UnmarshalJSON(data []byte) error {
 	*c = Capability{}
-	v, err := value.Decode(data, maxNesting)
+	v, err := value.Decode(data, maxSetNesting)
 	if err != nil {
 		return fmt.Errorf("capability: %w", err)
 	}
@@ -81,9 +112,26 @@ func toCapability(v any) (Capability, error) {
 	if !ok {
 		return Capability{}, fmt.Errorf(`a capability is {"with": …, "can": …}, not %s`, value.A(v))
 	}
+	var t terms
+	var err error
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
-		if key != "with" && key != "can" {
-			return Capability{}, fmt.Errorf(`unknown key %s: a capability has "with" and "can" only, in lower case`, value.Quote(key))
+		switch field := obj[key]; key {
+		case "with", "can":
+		case "ask":
+			t.ask, err = mark(key, field)
+		case "deny":
+			t.deny, err = mark(key, field)
+		case "until":
+			t.until, err = parseUntil(field)
+		case "when":
+			if t.when, err = parseWhen(field); err != nil {
+				err = fmt.Errorf("when: %w", err)
+			}
+		default:
+			err = fmt.Errorf(`unknown key %s: a capability has "with" and "can", in lower case, and may have "ask", "when", "until" and "deny"`, value.Quote(key))
+		}
+		if err != nil {
+			return Capability{}, err
 		}
 	}
 	with, err := stringField(obj, "with")
@@ -94,7 +142,40 @@ func toCapability(v any) (Capability, error) {
 	if err != nil {
 		return Capability{}, err
 	}
-	return NewCapability(with, can)
+	c, err := NewCapability(with, can)
+	if err == nil {
+		err = t.check()
+	}
+	if err != nil {
+		return Capability{}, err
+	}
+	c.terms = t.sealed()
+	return c, nil
+}
+
+func mark(key string, v any) (bool, error) {
+	is, ok := v.(bool)
+	if !ok {
+		return false, fmt.Errorf("%s is %s: write true, or leave it out", key, value.A(v))
+	}
+	return is, nil
+}
+
+func parseUntil(v any) (time.Time, error) {
+	text, ok := v.(string)
+	if !ok {
+		return time.Time{}, fmt.Errorf("until is %s: write a time such as 2026-12-31T18:00:00Z", value.A(v))
+	}
+	return ParseUntil(text)
+}
+
+// ParseUntil reads the end of a capability: a time of RFC 3339 in whole seconds.
+func ParseUntil(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if y := t.UTC().Year(); err != nil || t.IsZero() || t.Nanosecond() != 0 || y < 1 || y > 9999 {
+		return time.Time{}, fmt.Errorf("until %s is no time of RFC 3339 in whole seconds: write 2026-12-31T18:00:00Z", value.Quote(text))
+	}
+	return t.UTC(), nil
 }
 
 func stringField(obj map[string]any, key string) (string, error) {

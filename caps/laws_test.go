@@ -129,7 +129,7 @@ func TestIntersectLaws(t *testing.T) {
 				} else if !oracleAbility(b.can, a.can) {
 					continue
 				}
-				all = append(all, Capability{with.with, can})
+				all = append(all, Capability{with: with.with, can: can})
 			}
 		}
 		both := s.Intersect(u)
@@ -331,7 +331,7 @@ func TestCouldAllowAgreesWithSearch(t *testing.T) {
 		if rnd.IntN(50) > 0 {
 			list := make([]Capability, rnd.IntN(4))
 			for i := range list {
-				list[i] = Capability{some().String(), randomAbility(rnd, false)}
+				list[i] = Capability{with: some().String(), can: randomAbility(rnd, false)}
 			}
 			s = Of(list...)
 		}

@@ -21,14 +21,15 @@ const (
 type Request struct {
 	can   Ability
 	on    Resource
-	fault *fault // only where kind is invalid or never
+	fault *fault // only where kind is invalid or never, or terms are handed on
 	kind  requestKind
 }
 
-// fault says why a request cannot be allowed at all.
+// fault says why a request cannot be allowed at all, or what it hands on.
 type fault struct {
-	err error
-	why string
+	err   error
+	why   string
+	terms *terms
 }
 
 // Need returns the requirement of can on resource. A malformed ability or
@@ -97,7 +98,22 @@ func (r Request) In(owner string) Request {
 // NeedHeld returns the requirement that the caller itself holds c: what a call
 // that hands c on requires, so that authority only narrows (COG-13,
 // "Attenuation Rule").
-func NeedHeld(c Capability) Request { return need(handsOn, c.can, c.Resource()) }
+func NeedHeld(c Capability) Request {
+	r := need(handsOn, c.can, c.Resource())
+	if r.kind == handsOn && c.terms != nil {
+		r.fault = &fault{terms: c.terms}
+	}
+	return r
+}
+
+// given is the capability that a request of [NeedHeld] hands on.
+func (r *Request) given() Capability {
+	c := Capability{with: r.on.String(), can: r.can}
+	if r.fault != nil {
+		c.terms = r.fault.terms
+	}
+	return c
+}
 
 // HandsOn reports whether the request is one of [NeedHeld]: nothing is done on
 // the resource, the capability is only handed on.

@@ -1,5 +1,7 @@
 package caps
 
+import "slices"
+
 // Scope describes the requests that an operation can make, to decide whether to
 // offer it: the ability Can, on resources that are Under or below it.
 //
@@ -49,17 +51,19 @@ func (sc Scope) root() (r Resource, ok bool) {
 	return r, err == nil
 }
 
-// CouldAllow reports whether there is a request within sc that s would allow.
+// CouldAllow reports whether there is a request within sc that s would allow, itself or
+// after asking, with an input that meets its terms. What has ended is for [Set.At] to
+// take out.
 func (s Set) CouldAllow(sc Scope) bool {
 	under, ok := sc.root()
 	if !ok || s.c == nil {
 		return false
 	}
 	if sc.AnyResource {
-		return s.Check(NeedAbility(string(sc.Can))).Allowed()
+		return s.could(NeedAbility(string(sc.Can)))
 	}
 	if sc.Exact {
-		return s.Check(NeedOn(sc.Can, under)).Allowed()
+		return s.could(NeedOn(sc.Can, under))
 	}
 	if s.IsUnrestricted() {
 		return sc.Foreign || fits(under, sc.MinDepth)
@@ -70,7 +74,7 @@ func (s Set) CouldAllow(sc Scope) bool {
 			under = under.of(at.DID())
 		}
 		switch {
-		case !c.can.Covers(sc.Can), sc.Foreign && at.DID() == "":
+		case c.Denies(), !c.can.Covers(sc.Can), sc.Foreign && at.DID() == "":
 			continue
 		case at.Covers(under):
 			at = under // all of the scope
@@ -79,11 +83,32 @@ func (s Set) CouldAllow(sc Scope) bool {
 		default:
 			continue
 		}
-		if (sc.MaxDepth == 0 || depth <= sc.MaxDepth) && fits(at, max(0, sc.MinDepth-depth)) {
+		if (sc.MaxDepth == 0 || depth <= sc.MaxDepth) && fits(at, max(0, sc.MinDepth-depth)) &&
+			s.leaves(sc.Can, at, sc.MaxDepth == 0 || depth < sc.MaxDepth, depth >= sc.MinDepth) {
 			return true
 		}
 	}
 	return false
+}
+
+// leaves reports whether the denials of s leave can on at, where it counts itself, or
+// on something below, where that counts: a name that no denial knows.
+func (s Set) leaves(can Ability, at Resource, below, itself bool) bool {
+	if s.c.aside == nil {
+		return true
+	}
+	return itself && s.could(NeedOn(can, at)) || below && fits(at, 1) && !slices.ContainsFunc(s.c.aside.denies, func(i int) bool {
+		c := s.c.list[i]
+		return c.terms.when == nil && (c.can.Covers(can) || can.Covers(c.can)) && c.Resource().Covers(at)
+	})
+}
+
+// could reports whether some input lets r through: a denial without limits on that
+// stands.
+func (s Set) could(r Request) bool {
+	return s.Check(r).Possible() && (s.c.aside == nil || !slices.ContainsFunc(s.c.aside.denies, func(i int) bool {
+		return s.c.list[i].terms.when == nil && s.c.list[i].touches(&r)
+	}))
 }
 
 // of moves a bare resource into the namespace of a principal.

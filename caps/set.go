@@ -31,9 +31,11 @@ func Of(list ...Capability) Set {
 // IsUnrestricted reports whether s is [Unrestricted].
 func (s Set) IsUnrestricted() bool { return s.c == unrestricted }
 
-// IsEmpty reports whether s is restricted and holds nothing: it denies
+// IsEmpty reports whether s is restricted and grants nothing: it denies
 // everything.
-func (s Set) IsEmpty() bool { return s.c == nil || s.c == crowded }
+func (s Set) IsEmpty() bool {
+	return s.c == nil || s.c == crowded || s.c.aside != nil && len(s.c.aside.denies) == len(s.c.list)
+}
 
 // Len returns the number of capabilities; 0 for an unrestricted set.
 func (s Set) Len() int { return len(s.list()) }
@@ -69,24 +71,48 @@ func (s Set) In(owner string) Set {
 func (s Set) SeenBy(reader, writer string) Set {
 	list := s.list()
 	if len(list) == 0 || reader == writer {
-		return s
+		return s.In(reader)
 	}
 	seen := make([]Capability, 0, len(list))
 	for _, c := range list {
 		if c.Resource().bare() {
-			with := writer
-			if c.With() != "" {
-				with += "/" + c.With()
+			there, err := NewCapability(under(writer, c.With()), string(c.can))
+			for with := c.Resource().text; err != nil && c.Denies() && with != ""; {
+				// What contains it is denied there.
+				with = with[:max(0, strings.LastIndexByte(with, '/'))]
+				there, err = NewCapability(under(writer, with), string(c.can))
 			}
-			there, err := NewCapability(with, string(c.can))
 			if err != nil {
 				continue // too long to be written so: it is not held there
 			}
+			there.terms = c.terms
 			c = there
 		}
 		seen = append(seen, c.in(reader))
+		if c.Denies() && c.Resource().DID() == writer && c.Resource().Path() == "" {
+			seen = append(seen, c.abroad(list)...)
+		}
 	}
 	return Of(seen...)
+}
+
+// abroad returns what a denial of everything denies of a list that stays as it is in
+// another's words: its URIs.
+func (c Capability) abroad(list []Capability) (denied []Capability) {
+	for _, d := range list {
+		if r := d.Resource(); !r.bare() && r.DID() == "" {
+			denied = append(denied, Capability{with: d.with, can: c.can, terms: c.terms})
+		}
+	}
+	return denied
+}
+
+// under spells a bare resource with the DID of a principal.
+func under(did, with string) string {
+	if with == "" {
+		return did
+	}
+	return did + "/" + with
 }
 
 // bare reports whether the resource lies in whatever namespace it is read in.

@@ -94,8 +94,8 @@ const (
 		"Retrying the same call does not help — the denial is structural."
 )
 
-// Disclosure tells a model its bounds, as COG-13, "Disclosure", formats them;
-// empty when set is unrestricted.
+// Disclosure tells a model its bounds, as COG-13, "Disclosure", formats them, with the
+// terms of those that have any; empty when set is unrestricted.
 func Disclosure(set caps.Set) string {
 	if set.IsUnrestricted() {
 		return ""
@@ -103,7 +103,8 @@ func Disclosure(set caps.Set) string {
 	var b strings.Builder
 	b.WriteString(disclosureHeader)
 	if set.IsEmpty() {
-		b.WriteString(disclosureNone)
+		b.WriteString(disclosureNone + disclosureEnd)
+		return b.String()
 	}
 	for c := range set.All() {
 		b.WriteString("- ")

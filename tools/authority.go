@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"usher/caps"
 	"usher/ucan"
@@ -65,6 +66,7 @@ type trail struct {
 type Mint struct {
 	lives  Lives
 	limits Amounts
+	clock  func() time.Time
 	key    []byte    // of seals
 	macs   sync.Pool // under it
 }
@@ -144,10 +146,14 @@ func (a Authority) Bound() Bound { return a.line().bound }
 func (a Authority) Run() string { return a.trail.Run }
 
 // Caps returns the effective capabilities as they are now, as the owner writes
-// them.
+// them, without what has ended.
 func (a Authority) Caps() caps.Set {
-	set, _ := a.line().live(context.Background())
-	return set
+	l := a.line()
+	set, _ := l.live(context.Background())
+	if l.mint == nil {
+		return set
+	}
+	return set.At(l.mint.now())
 }
 
 // live computes the capabilities, once an epoch.

@@ -63,12 +63,39 @@ func (c Call) Again(ctx context.Context) error {
 	if !t.auth.valid(t.gate.mint) {
 		return errForeignAuthority
 	}
-	again := Ruling{auth: t.auth, op: t.op, call: t.call}
+	again := Ruling{auth: t.auth, op: t.op, input: t.input, call: t.call}
 	set, _ := again.auth.live(ctx)
 	if t.gate.check(ctx, &again, set); again.denial != nil {
 		return again.denial
 	}
-	return nil
+	asked, err := t.gate.settle(&again)
+	if asked != nil && t.guard == nil { // nobody was asked
+		return asked
+	}
+	return err
+}
+
+// Check decides a requirement that comes up within the call, as the gate decides
+// those that it began with: by the call's input, and the time. Where a person has to
+// be asked it is not allowed, unless the call itself was one to ask about.
+func (c Call) Check(need caps.Request) *caps.Denial {
+	t := c.mine()
+	set, facts := c.Caps(), caps.Facts{}
+	d := set.Check(need.In(c.Owner().String()))
+	if d.Open() {
+		facts, _ = t.gate.facts(&t.Ruling) // of what cannot be read nothing is known
+		d = d.Settle(facts)
+	}
+	switch {
+	case d.Asked() && t.guard == nil:
+		return &caps.Denial{
+			Operation: t.op.path, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: set,
+			Why: "A person has to allow it first, and was not asked.",
+		}
+	case d.Allowed(), d.Asked():
+		return nil
+	}
+	return t.withheld(d, facts, false)
 }
 
 // Resolve finds the operation that a reference means for the caller, as

@@ -24,8 +24,9 @@ const (
 // [*NotFoundError] or another one of this package.
 //
 // The order is the cheapest first: resolve the reference, decode the input, ask
-// for all requirements, check each, validate the rest of the input, ask the
-// guards. Who may not call learns no more than that.
+// for all requirements, check each, validate the rest of the input, hold it against
+// the terms of the capabilities, ask the guards. Who may not call learns no more than
+// that.
 func (g *Gate) Decide(ctx context.Context, auth Authority, inv Invocation) (*Ruling, error) {
 	r := new(Ruling)
 	if err := g.decide(ctx, auth, inv, r); r.Verdict() == Allowed {
@@ -73,13 +74,22 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 	if g.check(ctx, r, set); r.denial != nil {
 		return r.denial
 	}
-	if err := r.op.validate(ctx, r.input, auth.meter); err != nil {
+	unfit := r.op.validate(ctx, r.input, auth.meter)
+	if input, ok := errors.AsType[*InputError](unfit); unfit != nil && !(ok && input.Incomplete) {
+		return unfit
+	}
+	asked, err := g.settle(r)
+	if err != nil {
 		return err
+	}
+	if unfit != nil {
+		r.guard = asked
+		return unfit
 	}
 	if err := g.direct(ctx, r, set); err != nil {
 		return err
 	}
-	err = g.guard(ctx, r)
+	err = g.guard(ctx, r, asked)
 	r.guard, _ = errors.AsType[*guardError](err)
 	return err
 }
@@ -143,7 +153,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 	}
 	if at, below := ownOperation(r.auth.owner, reference); below {
 		run := set.Check(caps.NeedOn("invoke", at))
-		if !run.Allowed() && !set.Check(caps.NeedOn("crud/read", at)).Allowed() {
+		if !run.Possible() && !set.Check(caps.NeedOn("crud/read", at)).Possible() {
 			r.op = Unseen(at.String())
 			r.denial = run.Denial(r.op.path)
 			r.reason = r.denial.Error()
@@ -178,19 +188,22 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 		f := decision{Decision: set.Check(need)}
 		switch {
 		case r.denial != nil:
-		case !f.Allowed():
+		case !f.Possible():
 			f.unmet = true
 			r.denial = f.Denial(r.op.path)
-			if need.HandsOn() {
+			if _, expressly := f.ByDenial(); need.HandsOn() && !expressly {
 				r.denial.Why = "An agent can hand on at most what it holds itself."
+				if lacks := f.Lacks(caps.Facts{}, true); lacks != "" {
+					r.denial.Why = "An agent can hand on at most what it holds itself, on its terms: " + lacks + "."
+				}
 			}
-			if g.delegated(ctx, r.auth, need) {
+			if g.delegated(ctx, r.auth, need, r.input) {
 				r.denial.Hint = "A delegation made out to you covers this; your own capabilities do not, until your owner adds " + need.String() + " to them."
 			}
 			r.reason = r.denial.Error()
 		case need.Resource().DID() != "":
 			var err error
-			f.proofs, err = g.prove(ctx, r.auth, need)
+			f.proofs, err = g.prove(ctx, r.auth, need, r.input)
 			// What is only handed on must be proved when it is signed.
 			if err != nil && !need.HandsOn() {
 				f.unmet, r.denial, r.reason = true, g.foreign(ctx, r.op.path, need, r.auth.owner, set, err), err.Error()
@@ -203,23 +216,23 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 // delegated reports whether an agent that acts by a key of its own is denied by its
 // capabilities what was delegated to it. It is the audience, so it may know; an agent
 // that acts as its owner may not know what the owner was given.
-func (g *Gate) delegated(ctx context.Context, auth Authority, need caps.Request) bool {
+func (g *Gate) delegated(ctx context.Context, auth Authority, need caps.Request, input json.RawMessage) bool {
 	life := auth.Life()
 	if life == "" || life.Owner() == auth.owner.String() || need.Resource().DID() == "" || need.HandsOn() {
 		return false
 	}
-	_, err := g.prove(ctx, auth, need)
+	_, err := g.prove(ctx, auth, need, input)
 	return err == nil
 }
 
 // prove finds the chain of delegations by which the caller may do what it asks
 // in another principal's namespace: from the store of tokens, and from those
 // that the caller brought along.
-func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request) (chain []string, err error) {
+func (g *Gate) prove(ctx context.Context, auth Authority, need caps.Request, input json.RawMessage) (chain []string, err error) {
 	if g.opts.Chains == nil {
 		return nil, errNoChains
 	}
-	grant, err := g.opts.Chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs, Search: true})
+	grant, err := g.opts.Chains.Authorize(ctx, ucan.Query{Caller: auth.owner, Request: need, Tokens: auth.proofs, Search: true, Input: input})
 	if err != nil {
 		return nil, err
 	}

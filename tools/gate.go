@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"usher/caps/value"
 	"usher/tools/fault"
@@ -33,6 +34,7 @@ type GateOptions struct {
 	Limits   Amounts                                                                // of all that comes of one first call
 	MaxDepth int                                                                    // operations that start operations; 0 is 16
 	Key      []byte                                                                 // seals stored authorities; nil is one that ends with the process
+	Now      func() time.Time                                                       // for capabilities that end; nil is time.Now
 	Logger   *slog.Logger                                                           // nil discards
 	Observer Observer                                                               // nil is nobody
 }
@@ -53,7 +55,7 @@ func NewGate(registry *Registry, opts *GateOptions) (*Gate, *Mint) {
 	if g.opts.Lives == nil {
 		g.opts.Lives = nobodyLives{}
 	}
-	g.mint = &Mint{lives: g.opts.Lives, limits: g.opts.Limits, key: g.opts.Key}
+	g.mint = &Mint{lives: g.opts.Lives, limits: g.opts.Limits, key: g.opts.Key, clock: g.opts.Now}
 	if len(g.mint.key) == 0 {
 		g.mint.key = make([]byte, 32)
 		_, _ = rand.Read(g.mint.key) // never fails
@@ -147,7 +149,8 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 			return 0, errUnsettled
 		}
 	}
-	if g.opts.Ledger == nil || err != nil && r.denial == nil && r.guard == nil {
+	_, guarded := errors.AsType[*guardError](err)
+	if g.opts.Ledger == nil || err != nil && r.denial == nil && !guarded {
 		return 0, err
 	}
 	e := r.Entry()

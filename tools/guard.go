@@ -38,13 +38,14 @@ func (e *guardError) Code() fault.Code {
 	return fault.Refused
 }
 
-// guard asks the guards of the gate.
-func (g *Gate) guard(ctx context.Context, r *Ruling) (err error) {
-	if len(g.opts.Guards) == 0 {
+// guard asks the guards of the gate, of a call that the terms of capabilities let
+// through or, where asked is not nil, ask about.
+func (g *Gate) guard(ctx context.Context, r *Ruling, asked *guardError) (err error) {
+	if asked == nil && len(g.opts.Guards) == 0 {
 		return nil
 	}
+	tightest := asked
 	defer g.recovered(ctx, r.op, &err)
-	var tightest *guardError
 	for _, guard := range g.opts.Guards {
 		verdict, why := guard.Guard(ctx, r)
 		switch {

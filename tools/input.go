@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"usher/caps/value"
 )
 
 // maxFields bounds the top keys of an input.
@@ -42,7 +41,7 @@ func CheckObject(raw json.RawMessage) error {
 				if len(seen) == maxFields {
 					return fmt.Errorf("the input has more than %d fields", maxFields)
 				}
-				name := fold(key)
+				name := value.Fold(key)
 				if seen[name] {
 					return fmt.Errorf("the input has the field %.100q twice: send it once", key)
 				}
@@ -52,22 +51,6 @@ func CheckObject(raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// fold returns the same text for all that [strings.EqualFold] takes to be equal.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		if r >= utf8.RuneSelf {
-			for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-				least = min(least, other)
-			}
-		}
-		if least < utf8.RuneSelf {
-			return unicode.ToLower(least)
-		}
-		return least
-	}, s)
 }
 
 // stringEnd returns the index after the JSON string that begins at i, in

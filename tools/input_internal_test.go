@@ -10,17 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Names are folded to one text exactly when they are equal by comparison.
-func TestFoldTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.StringOfN(rapid.SampledFrom([]rune("kK\u212asS\u017f\u00e5\u00c5\u212b\ufffd1\u03c3\u03c2\u03a3\u0130\u0131iI")), 1, 3, -1)
-		a, b := name.Draw(t, "a"), name.Draw(t, "b")
-		if got, want := fold(a) == fold(b), strings.EqualFold(a, b); got != want {
-			t.Fatalf("fold(%q) == fold(%q) is %t, want %t", a, b, got, want)
-		}
-	})
-}
-
 // A name stands twice exactly when a decoder meets it twice at the top, whatever
 // lies between.
 func TestCheckObjectTwin(t *testing.T) {

@@ -78,6 +78,9 @@ type Requirement struct {
 	Resource string `json:"resource"`
 	By       string `json:"by,omitempty"` // "crud on w/notes/"; empty when nothing met it
 
+	// Asked marks the requirement that a person has to allow, by the capability itself.
+	Asked bool `json:"asked,omitempty"`
+
 	// Unmet marks the requirement that the call was denied for.
 	Unmet bool `json:"unmet,omitempty"`
 

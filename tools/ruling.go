@@ -50,6 +50,15 @@ func (r *Ruling) Verdict() string {
 	return Allowed
 }
 
+// Reason says in a sentence why a call that the capabilities do not forbid does not
+// run as it is: that a person has to allow it, or what a guard says; empty where it runs.
+func (r *Ruling) Reason() string {
+	if r.guard == nil {
+		return ""
+	}
+	return r.guard.Error()
+}
+
 // Denial is why the capabilities do not allow the call; nil where they do.
 func (r *Ruling) Denial() *caps.Denial { return r.denial }
 
@@ -72,7 +81,7 @@ func (r *Ruling) Requirements() []Requirement {
 		need := f.Request()
 		rows[i] = Requirement{Ability: string(need.Ability()), Resource: need.Target(), Unmet: f.unmet, Proofs: f.proofs}
 		if by, ok := f.By(); ok {
-			rows[i].By = by.String()
+			rows[i].By, rows[i].Asked = by.String(), f.Asked()
 		} else if f.Allowed() {
 			rows[i].By = "(unrestricted)"
 		}

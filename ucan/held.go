@@ -168,7 +168,7 @@ func appendGrant(list []grant, g grant) []grant {
 func (v *Verifier) within(ctx context.Context, list []grant, g *grant, by signedBy, caller DID) []grant {
 	set, principal := v.Signer(ctx, by.issuer, by.agent)
 	for c := range caps.Of(g.shown).In(principal.s).Intersect(set).SeenBy(caller.s, principal.s).All() {
-		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner {
+		if part, err := newGrant(c.With(), string(c.Can())); err == nil && part.owner == g.owner && !c.Denies() {
 			list = appendGrant(list, part)
 		}
 	}

@@ -87,7 +87,11 @@ func (s *search) agentHolds(ctx context.Context, by signedBy) bool {
 	holds, known := s.agents[by]
 	if !known {
 		set, principal := s.v.Signer(ctx, by.issuer, by.agent)
-		holds = set.Check(caps.Need(string(s.need.can), absolute(s.need.owner, s.need.path)).In(principal.s)).Allowed()
+		d := set.Check(caps.Need(string(s.need.can), absolute(s.need.owner, s.need.path)).In(principal.s))
+		if d.Open() {
+			d = d.Settle(caps.Facts{Now: s.now, Input: s.decoded()})
+		}
+		holds = d.Allowed()
 		if s.agents == nil {
 			s.agents = map[signedBy]bool{}
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ucan-wg/go-ucan/pkg/policy"
+
 	"usher/caps"
 )
 
@@ -87,6 +89,9 @@ type holding struct {
 	grant
 	proof *Link // the issuer's own token; nil for a root
 	sub   DID   // whom a native chain is about
+
+	limits []policy.Constructor // of a native token
+	until  time.Time            // zero for no end of its own
 }
 
 func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, err error) {
@@ -106,10 +111,15 @@ func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, e
 	}
 	held := make([]holding, 0, len(d.Capabilities))
 	for _, c := range d.Capabilities {
+		limits, err := carried(c, d.Format)
+		if err != nil {
+			return nil, err
+		}
 		h, err := is.hold(ctx, d, c)
 		if err != nil {
 			return nil, err
 		}
+		h.limits, h.until = limits, c.Until()
 		held = append(held, h)
 	}
 	if len(d.Proofs)+len(d.Tokens) > 0 && !slices.ContainsFunc(held, func(h holding) bool { return h.proof != nil }) {

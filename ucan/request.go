@@ -1,6 +1,8 @@
 package ucan
 
 import (
+	"encoding/json"
+
 	"usher/caps"
 )
 
@@ -20,6 +22,10 @@ type Query struct {
 	// Args are the arguments of an invocation, for policies; "with" is always set
 	// from the request. Values as encoding/json gives them, integers as int64.
 	Args map[string]any
+	// Input is the input of the call, as JSON: the arguments where Args is nil, and
+	// what the capabilities of agents are held against. It is read where one of these
+	// asks for it.
+	Input json.RawMessage
 
 	beside []*Link // where Proofs are looked for, without being named themselves
 	until  int64   // seconds; tokens that expire earlier are passed over; 0 asks for now alone

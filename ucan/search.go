@@ -3,7 +3,6 @@ package ucan
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"sync"
 	"time"
@@ -24,6 +23,7 @@ type search struct {
 	v      *Verifier
 	need   need
 	args   map[string]any // for policies, with the resource; nil until one asks
+	input  any            // of the query, decoded; nil until somebody asks
 	query  Query
 	now    time.Time
 	stored bool // the store is searched, too
@@ -199,15 +199,4 @@ func (s *search) chain(root int) Grant {
 		g.chain[n.depth-1] = step{n.link, n.grant}
 	}
 	return g
-}
-
-// policyArgs are the arguments of the call, of which "with" is always the resource
-// that is decided on.
-func (s *search) policyArgs() map[string]any {
-	if s.args == nil {
-		s.args = map[string]any{}
-		maps.Copy(s.args, s.query.Args)
-		s.args["with"] = absolute(s.need.owner, s.need.path)
-	}
-	return s.args
 }

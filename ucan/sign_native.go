@@ -59,6 +59,14 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 	if _, _, err := splitAbsolute(resource); err != nil {
 		return nil, fmt.Errorf("%s has no native form; use the format JWT: %w", h.shown, err)
 	}
+	if end := h.until; !end.IsZero() && (d.Expires.IsZero() || end.Before(d.Expires)) {
+		sooner := *d
+		sooner.Expires = end
+		if err := is.checkTimes(&sooner); err != nil {
+			return nil, err
+		}
+		d = &sooner
+	}
 	opts := []delegation.Option{delegation.WithNonce(nonce)}
 	if !d.Expires.IsZero() {
 		opts = append(opts, bound(d.Expires, delegation.WithExpiration, delegation.WithExpirationIn))
@@ -70,9 +78,13 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 		opts = append(opts, delegation.WithMeta(agentsKey, d.Agents))
 	}
 	raw, err := guarded(func() (raw []byte, _ cid.Cid, err error) {
-		pol := policy.Policy{} // empty for a whole namespace, the subject saying whose
-		if !h.path.IsRoot() || h.owner != h.sub {
-			pol = policy.MustConstruct(policy.Or(policy.Equal(withSelector, literal.String(resource)), policy.Like(withSelector, resource+"/*")))
+		statements := h.limits
+		if !h.path.IsRoot() || h.owner != h.sub { // a whole namespace has none of its own, the subject saying whose
+			statements = append([]policy.Constructor{policy.Or(policy.Equal(withSelector, literal.String(resource)), policy.Like(withSelector, resource+"/*"))}, statements...)
+		}
+		pol, err := policy.Construct(statements...)
+		if err != nil {
+			return nil, cid.Undef, err
 		}
 		t, err := delegation.New(theirs(is.Key.DID()), theirs(d.Audience), command.MustParse(commandOf(h.can)), pol, theirs(h.sub), opts...)
 		if err != nil {

@@ -69,7 +69,7 @@ func (v *Venue) held(ctx context.Context, auth tools.Authority) ([]prompt.Delega
 			}
 			// The words of a resource are another's: nothing that reads as a
 			// sentence gets into the prompt.
-			if len(out) < maxHeld && plain(c.With()) && !slices.Contains(out, d) {
+			if !c.Denies() && len(out) < maxHeld && plain(c.With()) && !slices.Contains(out, d) {
 				out = append(out, d)
 			}
 		}

@@ -156,6 +156,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.registry = new(tools.Registry)
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
+		Now:    v.now,
 		Ledger: v.records(), Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Amounts{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),

@@ -89,7 +89,9 @@ func configured(can, id string, config *Spec) []caps.Request {
 	needs := []caps.Request{base}
 	if set, given := config.Caps.Set(); given {
 		for c := range set.All() {
-			needs = append(needs, caps.NeedHeld(c))
+			if !c.Denies() { // that takes nothing
+				needs = append(needs, caps.NeedHeld(c))
+			}
 		}
 	}
 	if config.Parent != "" {

@@ -156,8 +156,8 @@ func (d *Desk) bounded(ctx context.Context, call tools.Call, ability caps.Abilit
 		}
 	}
 	for _, need := range needs {
-		if decision := call.Caps().Check(need.In(call.Owner().String())); !decision.Allowed() {
-			return decision.Denial(call.Operation())
+		if denial := call.Check(need); denial != nil {
+			return denial
 		}
 	}
 	return nil

@@ -65,7 +65,8 @@ func given(spec agents.Spec, otherwise caps.Set) caps.Set {
 func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal ucan.DID) error {
 	mine := call.Caps()
 	here := mine.SeenBy(principal.String(), call.Owner().String())
-	if here.Covers(set) {
+	missing := here.Missing(set)
+	if len(missing) == 0 {
 		return nil
 	}
 	denial := &caps.Denial{
@@ -73,8 +74,11 @@ func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal uca
 		Why: fmt.Sprintf("Agent %s would hold more than you do, and an agent can hand on at most what it holds itself.", agent),
 	}
 	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
-	if missing := here.Missing(set); known && len(missing) > 0 {
+	if known {
 		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
+		if !missing[0].IsPlain() || slices.ContainsFunc(slices.Collect(mine.All()), func(c caps.Capability) bool { return !c.IsPlain() }) {
+			denial.Why += " What is missing is " + missing[0].String() + "."
+		}
 	}
 	return denial
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"usher/caps"
 	"usher/prompt"
@@ -27,17 +28,19 @@ type capsCmd struct {
 }
 
 type capsCheckCmd struct {
-	Caps  string `placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, or null."`
-	Op    string `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
-	Input string `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
-	Owner string `placeholder:"DID" help:"Whose namespace bare resources lie in."`
-	Batch string `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}. Each is answered by a line of its own, and the exit status is 0 whatever they say."`
-	JSON  bool   `name:"json" help:"Print the verdict as JSON."`
+	Caps  string    `placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, which may have ask, when, until and deny, or null."`
+	Op    string    `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
+	Input string    `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
+	Owner string    `placeholder:"DID" help:"Whose namespace bare resources lie in."`
+	Batch string    `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}. Each is answered by a line of its own, and the exit status is 0 whatever they say."`
+	At    *timeFlag `placeholder:"RFC3339" help:"Decide as of this time (default: now)."`
+	JSON  bool      `name:"json" help:"Print the verdict as JSON."`
 }
 
 // Decisions of a verdict.
 const (
 	verdictAllow   = "allow"
+	verdictAsk     = "ask" // a person has to allow it
 	verdictDeny    = "deny"
 	verdictInvalid = "invalid" // the question makes no sense: bad caps, path or input
 )
@@ -53,7 +56,7 @@ type verdict struct {
 }
 
 func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
-	check, err := newChecker(c.Owner)
+	check, err := newChecker(c.Owner, c.At.clock())
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 }
 
 func (s *streams) printVerdict(v verdict, asJSON bool) error {
-	mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
+	mark := map[string]func(string) string{verdictAllow: s.paint.good, verdictAsk: s.paint.warn, verdictDeny: s.paint.bad, verdictInvalid: s.paint.warn}[v.Decision]
 	text := mark(v.Decision) + "  " + v.Message + "\n"
 	if v.Hint != "" {
 		text += s.paint.dim(v.Hint) + "\n"
@@ -92,7 +95,7 @@ func (s *streams) printVerdict(v verdict, asJSON bool) error {
 	if err := s.answer(asJSON, v, text); err != nil || v.Decision == verdictAllow {
 		return err
 	}
-	if v.Decision == verdictDeny {
+	if v.Decision == verdictDeny || v.Decision == verdictAsk {
 		return errQuiet
 	}
 	return misuse{errQuiet}
@@ -139,7 +142,7 @@ type checker struct {
 
 // newChecker returns a checker whose bare resources lie with owner, a DID; empty
 // is somebody.
-func newChecker(owner string) (*checker, error) {
+func newChecker(owner string, now func() time.Time) (*checker, error) {
 	registry, err := venue.Catalogue()
 	if err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func newChecker(owner string) (*checker, error) {
 		c.owner, err = ucan.ParseDID(somebody)
 		c.named, c.shown = strings.NewReplacer(owner, somebody), strings.NewReplacer(somebody, owner)
 	}
-	c.gate, c.mint = tools.NewGate(registry, nil)
+	c.gate, c.mint = tools.NewGate(registry, &tools.GateOptions{Now: now})
 	return c, err
 }
 
@@ -214,6 +217,8 @@ func (c *checker) one(q question) verdict {
 	}
 	if denial := r.Denial(); denial != nil {
 		v.Message, v.Hint = denial.Error(), denial.Hint
+	} else if why := r.Reason(); why != "" {
+		v.Message = why
 	} else {
 		met := make([]string, len(v.Requirements))
 		for i, r := range v.Requirements {

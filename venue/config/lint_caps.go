@@ -69,7 +69,7 @@ func (a *linted) parent() {
 		a.fault("its parent "+strconv.Quote(a.Parent)+" is no agent of the configuration", cmp.Or(form.Meant(a.Parent, known), "add it to agents"), "parent")
 	case last != nil && last.Parent == a.ID:
 		a.fault("it is its own parent, directly or through others, which nobody can be", "remove one of the parents", "parent")
-	case limit.Covers(set):
+	case len(limit.Missing(set)) == 0:
 	case set.IsUnrestricted():
 		a.fault("its caps are null, which asks for everything, and its parent "+a.Parent+" holds "+limit.String()+" only",
 			"leave caps out to take the parent's, or list what it needs", "caps")
@@ -143,6 +143,21 @@ func (a *linted) redundancy() {
 	}
 }
 
+// denials finds capabilities that never count, and denials of what nothing gives.
+func (a *linted) denials() {
+	list := slices.Collect(written(a.Spec).All())
+	for i, c := range list {
+		switch never := slices.IndexFunc(list, func(d caps.Capability) bool { return d.Bars(c) }); {
+		case c.Denies():
+			if a.Caps.Present() && !slices.ContainsFunc(list, func(d caps.Capability) bool { return !d.Denies() && c.Meets(d) }) {
+				a.warn(c.String()+" denies what none of its capabilities gives", "remove it", "caps", strconv.Itoa(i))
+			}
+		case never >= 0:
+			a.warn(c.String()+" never counts: "+list[never].String()+" is tighter", "remove one of them", "caps", strconv.Itoa(i))
+		}
+	}
+}
+
 // lending finds agents that do for others what those may not do themselves.
 func (a *linted) lending() {
 	if a.Authority != agents.AuthorityOwn {
@@ -155,8 +170,8 @@ func (a *linted) lending() {
 			continue
 		}
 		message := asker.ID + " may ask it, and through it get done what its own capabilities do not allow"
-		if !own.IsUnrestricted() {
-			message += ": " + caps.Of(may.Missing(own)...).String()
+		if missing := may.Missing(own); !own.IsUnrestricted() && len(missing) > 0 {
+			message += ": " + caps.Of(missing...).String()
 		}
 		a.report(LevelNote, a.subject(), message, "write authority: caller if that is not meant")
 	}

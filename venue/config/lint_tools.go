@@ -88,7 +88,7 @@ func (l *linter) family(ref, adapter string) (tool, error) {
 func (a *linted) coverage() {
 	set := a.held(a.ID)
 	for _, t := range a.tools {
-		could := t.plan != "" && set.Check(t.scope).Allowed() ||
+		could := t.plan != "" && set.Check(t.scope).Possible() ||
 			slices.ContainsFunc(t.ops, func(op *tools.Operation) bool { return op.CouldAllow(set) })
 		if !could {
 			a.warn("no capability covers "+t.ref+", so it is never offered", t.advice(set), "tools", strconv.Itoa(t.n))
@@ -150,7 +150,7 @@ func (a *linted) unreadable(n string, entry agents.ContextEntry) {
 		message, advice := "", ""
 		if never := caps.Unrestricted().Check(need); !never.Allowed() {
 			message = "its context " + what + " cannot be read by anyone, " + effect + ": " + never.Denial("").Why
-		} else if !a.held(a.ID).Check(need).Allowed() {
+		} else if !a.held(a.ID).Check(need).Possible() {
 			message = "its own capabilities do not let it read its context " + what + ", " + effect
 			with := need.Target()
 			if need.Resource().IsRoot() {

@@ -1,0 +1,133 @@
+package caps
+
+import (
+	"slices"
+	"time"
+)
+
+// aside is what of a set has terms: it is kept apart from what is compiled, so that
+// a plain set costs what it costs. It is looked through one by one.
+type aside struct {
+	grants []int // of the list, those that ask last
+	denies []int
+}
+
+// setAside sorts out what of list has terms; nil where nothing has.
+func setAside(list []Capability) *aside {
+	var out aside
+	var asks []int
+	for i, c := range list {
+		switch {
+		case c.IsPlain():
+		case c.Denies():
+			out.denies = append(out.denies, i)
+		case c.Asks():
+			asks = append(asks, i)
+		default:
+			out.grants = append(out.grants, i)
+		}
+	}
+	if out.grants = append(out.grants, asks...); len(out.grants)+len(out.denies) == 0 {
+		return nil
+	}
+	return &out
+}
+
+// matches reports whether the two fields of a grant cover r.
+func (c Capability) matches(r *Request) bool {
+	if !c.can.Covers(r.can) {
+		return false
+	}
+	if r.kind == onAbility {
+		return c.Resource().DID() == ""
+	}
+	return c.Resource().Covers(r.on)
+}
+
+// touches reports whether a denial bears on r: on what it covers, and on what
+// contains something of that. What has no resource is touched by a denial of all.
+func (c Capability) touches(r *Request) bool {
+	if !c.can.Covers(r.can) && !r.can.Covers(c.can) {
+		return false
+	}
+	if r.kind == onAbility {
+		return c.Resource().IsRoot()
+	}
+	return c.Resource().Covers(r.on) || r.on.Covers(c.Resource())
+}
+
+// Bars reports whether c denies all of d, for good and whatever is asked.
+func (c Capability) Bars(d Capability) bool { return c.Denies() && c.terms.always() && c.spans(d) }
+
+// always reports whether a denial stands whenever and whatever is asked.
+func (t *terms) always() bool { return t.until.IsZero() && len(t.when) == 0 }
+
+// weigh adds to a decision on the plain capabilities what those with terms say
+// without a look at the call.
+func (d *Decision) weigh(a *aside) {
+	r := &d.request
+	if r.kind == invalid || r.kind == never {
+		return
+	}
+	if r.kind == handsOn {
+		d.hand(a, r.given())
+		return
+	}
+	list := d.set.c.list
+	plain := d.verdict.allowed()
+	if !plain && !slices.ContainsFunc(a.grants, func(i int) bool { return list[i].matches(r) }) {
+		return
+	}
+	if !plain {
+		d.outcome = open
+	}
+	for _, i := range a.denies {
+		c := list[i]
+		switch {
+		case !c.touches(r):
+		case c.terms.always():
+			d.verdict, d.outcome = verdict(i+1), forbidden
+			return
+		default:
+			d.outcome = open
+		}
+	}
+}
+
+// hand decides whether c may be handed on: something held gives all of it, on no
+// tighter terms, and it is not denied as a whole for good.
+func (d *Decision) hand(a *aside, c Capability) {
+	list := d.set.c.list
+	for _, i := range a.denies {
+		if list[i].Bars(c) {
+			d.verdict, d.outcome = verdict(i+1), forbidden
+			return
+		}
+	}
+	for _, i := range a.grants {
+		if !d.verdict.allowed() && list[i].Covers(c) {
+			d.verdict = verdict(i + 1)
+		}
+	}
+}
+
+// At returns what is left of s at a moment: without what has ended. It is s itself
+// where nothing has.
+func (s Set) At(now time.Time) Set {
+	if s.c == nil || s.c.aside == nil {
+		return s
+	}
+	var left []Capability
+	for i, c := range s.c.list {
+		switch over := c.terms != nil && c.terms.over(now); {
+		case over && left == nil:
+			left = append(make([]Capability, 0, len(s.c.list)), s.c.list[:i]...)
+		case !over && left != nil:
+			left = append(left, c)
+		}
+	}
+	if left == nil {
+		return s
+	}
+	return Set{compile(left)}
+}
