@@ -62,53 +62,48 @@ func (c Capability) Bars(d Capability) bool { return c.Denies() && c.terms.alway
 // always reports whether a denial stands whenever and whatever is asked.
 func (t *terms) always() bool { return t.until.IsZero() && len(t.when) == 0 }
 
-// weigh adds to a decision on the plain capabilities what those with terms say
+// weigh adds to the verdict of the plain capabilities what those with terms say
 // without a look at the call.
-func (d *Decision) weigh(a *aside) {
-	r := &d.request
-	if r.kind == invalid || r.kind == never {
-		return
+func (c *compiled) weigh(plain verdict, r *Request) verdict {
+	switch r.kind {
+	case invalid, never:
+		return plain
+	case handsOn:
+		return c.hand(plain, r.given())
 	}
-	if r.kind == handsOn {
-		d.hand(a, r.given())
-		return
+	if !plain.allowed() && !slices.ContainsFunc(c.aside.grants, func(i int) bool { return c.list[i].matches(r) }) {
+		return 0
 	}
-	list := d.set.c.list
-	plain := d.verdict.allowed()
-	if !plain && !slices.ContainsFunc(a.grants, func(i int) bool { return list[i].matches(r) }) {
-		return
+	v := plain
+	if !plain.allowed() {
+		v = open
 	}
-	if !plain {
-		d.outcome = open
-	}
-	for _, i := range a.denies {
-		c := list[i]
+	for _, i := range c.aside.denies {
 		switch {
-		case !c.touches(r):
-		case c.terms.always():
-			d.verdict, d.outcome = verdict(i+1), forbidden
-			return
+		case !c.list[i].touches(r):
+		case c.list[i].terms.always():
+			return forbidden | verdict(i+1)
 		default:
-			d.outcome = open
+			v |= open
 		}
 	}
+	return v
 }
 
-// hand decides whether c may be handed on: something held gives all of it, on no
+// hand decides whether d may be handed on: something held gives all of it, on no
 // tighter terms, and it is not denied as a whole for good.
-func (d *Decision) hand(a *aside, c Capability) {
-	list := d.set.c.list
-	for _, i := range a.denies {
-		if list[i].Bars(c) {
-			d.verdict, d.outcome = verdict(i+1), forbidden
-			return
+func (c *compiled) hand(plain verdict, d Capability) verdict {
+	for _, i := range c.aside.denies {
+		if c.list[i].Bars(d) {
+			return forbidden | verdict(i+1)
 		}
 	}
-	for _, i := range a.grants {
-		if !d.verdict.allowed() && list[i].Covers(c) {
-			d.verdict = verdict(i + 1)
+	for _, i := range c.aside.grants {
+		if !plain.allowed() && c.list[i].Covers(d) {
+			return verdict(i + 1)
 		}
 	}
+	return plain
 }
 
 // At returns what is left of s at a moment: without what has ended. It is s itself

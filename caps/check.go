@@ -12,29 +12,30 @@ import "slices"
 // It matches the two fields of capabilities. Where the [Terms] of one bear on the
 // request, it is left open, and so not allowed, until [Decision.Settle] decides.
 func (s Set) Check(r Request) Decision {
-	d := Decision{request: r, set: s, verdict: s.c.decide(r.can, r.on.text, r.kind)}
-	if s.c != nil && s.c.aside != nil {
-		d.weigh(s.c.aside)
-	}
-	return d
+	return Decision{r, s, s.c.decide(r.can, r.on.text, r.kind, r.fault)}
 }
 
 // decide is [Set.Check] without what a [Decision] carries beside the verdict.
-func (c *compiled) decide(can Ability, on string, kind requestKind) verdict {
+func (c *compiled) decide(can Ability, on string, kind requestKind, more *fault) (v verdict) {
 	switch {
 	case c == nil:
+		return 0
 	case c == unrestricted:
 		if kind >= onAbility {
 			return 1
 		}
+		return 0
 	case kind >= onResource && len(c.resources) == 1:
-		return c.resources[0].lookup(on, c.chain(can).mask)
+		v = c.resources[0].lookup(on, c.chain(can).mask)
 	case kind >= onResource:
-		return c.search(can, on)
+		v = c.search(can, on)
 	case kind == onAbility:
-		return c.chain(can).home
+		v = c.chain(can).home
 	}
-	return 0
+	if c.aside != nil {
+		v = c.weigh(v, &Request{can, Resource{on}, more, kind})
+	}
+	return v
 }
 
 // Covers reports whether t is nowhere wider than s, in any of their terms, as far as
@@ -85,8 +86,13 @@ func (s Set) Equal(t Set) bool { return s.Covers(t) && t.Covers(s) }
 // holds reports whether one capability of the restricted s covers c. What covers
 // c's own resource and ability covers all below them.
 func (s Set) holds(c Capability) bool {
-	if c.Denies() || s.c.decide(c.can, c.Resource().text, onResource).allowed() {
+	switch {
+	case c.Denies():
+		return true
+	case s.c == nil:
+		return false
+	case s.c.search(c.can, c.Resource().text).allowed():
 		return true
 	}
-	return s.c != nil && s.c.aside != nil && slices.ContainsFunc(s.c.aside.grants, func(i int) bool { return s.c.list[i].Covers(c) })
+	return s.c.aside != nil && slices.ContainsFunc(s.c.aside.grants, func(i int) bool { return s.c.list[i].Covers(c) })
 }

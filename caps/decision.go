@@ -8,40 +8,40 @@ type Decision struct {
 	request Request
 	set     Set
 	verdict verdict
-	outcome outcome
 }
 
-// outcome is what the terms of capabilities make of a decision.
-type outcome uint8
-
-const (
-	settled   outcome = iota // the verdict says it: no terms bear on it, or they hold
-	open                     // it takes the facts of the call
-	asked                    // allowed by the verdict once a person was asked
-	forbidden                // denied by the verdict, expressly
-)
-
 // verdict is 0 for a denial; otherwise, in a restricted set, the index of the
-// capability that allows, plus 1.
+// capability that allows, plus 1. Above that it has what the terms of capabilities make
+// of it.
 type verdict uint32
 
-func (v verdict) allowed() bool { return v != 0 }
+const (
+	open      verdict = 1 << 30 // it takes the facts of the call; below stands what allows it if no denial does
+	asked     verdict = 2 << 30 // allowed by what stands below once a person was asked
+	forbidden verdict = 3 << 30 // denied by what stands below, expressly
+)
+
+func (v verdict) allowed() bool { return v != 0 && v < open }
+
+// is reports what terms make of the verdict.
+func (v verdict) is(outcome verdict) bool { return v&forbidden == outcome }
+
+// by is the index of the capability that stands below.
+func (v verdict) by() int { return int(v&^forbidden) - 1 }
 
 // Allowed reports whether the request may go on. Where that depends on the call, see
 // [Decision.Open], it is not allowed.
-func (d Decision) Allowed() bool { return d.verdict.allowed() && d.outcome == settled }
+func (d Decision) Allowed() bool { return d.verdict.allowed() }
 
 // Open reports whether the terms of a capability bear on the request, so that
 // [Decision.Settle] decides it.
-func (d Decision) Open() bool { return d.outcome == open }
+func (d Decision) Open() bool { return d.verdict.is(open) }
 
 // Asked reports whether the request may go on once a person has allowed it.
-func (d Decision) Asked() bool { return d.outcome == asked }
+func (d Decision) Asked() bool { return d.verdict.is(asked) }
 
 // Possible reports whether the request is allowed, or could be once it is settled.
-func (d Decision) Possible() bool {
-	return d.Allowed() || d.outcome == asked || d.outcome == open
-}
+func (d Decision) Possible() bool { return d.verdict != 0 && !d.verdict.is(forbidden) }
 
 // By returns the capability that allowed the request, by itself or after asking;
 // false where it was denied or is open, or where the set is unrestricted.
@@ -49,15 +49,15 @@ func (d Decision) By() (Capability, bool) {
 	if !d.Allowed() && !d.Asked() || d.set.IsUnrestricted() {
 		return Capability{}, false
 	}
-	return d.set.c.list[d.verdict-1], true
+	return d.set.c.list[d.verdict.by()], true
 }
 
 // ByDenial returns the capability that denies the request expressly, if one does.
 func (d Decision) ByDenial() (Capability, bool) {
-	if d.outcome != forbidden {
+	if !d.verdict.is(forbidden) {
 		return Capability{}, false
 	}
-	return d.set.c.list[d.verdict-1], true
+	return d.set.c.list[d.verdict.by()], true
 }
 
 // Request returns what was decided.
@@ -79,7 +79,7 @@ func (d Decision) Denial(operation string) *Denial {
 	switch {
 	case expressly:
 		denial.Why = "It is denied expressly, by " + by.String() + "."
-	case d.outcome == open:
+	case d.Open():
 		denial.Why = "What covers it does so on terms that were not looked at."
 	case d.request.kind == invalid:
 		denial.Why = "The request is invalid: " + d.request.Err().Error() + "."

@@ -19,25 +19,24 @@ type Facts struct {
 // a person was asked. What the facts do not tell allows nothing, and leaves a denial
 // standing.
 func (d Decision) Settle(f Facts) Decision {
-	if d.outcome != open {
+	if !d.Open() {
 		return d
 	}
 	r, a, list := &d.request, d.set.c.aside, d.set.c.list
-	d.outcome = settled
 	for _, i := range a.denies {
 		if t := list[i].terms; list[i].touches(r) && !t.over(f.Now) && hold(t.when, f.Input) != no {
-			d.verdict, d.outcome = verdict(i+1), forbidden
+			d.verdict = forbidden | verdict(i+1)
 			return d
 		}
 	}
-	if d.verdict.allowed() {
+	if d.verdict &^= open; d.verdict.allowed() {
 		return d
 	}
 	for _, i := range a.grants {
 		if t := list[i].terms; list[i].matches(r) && t.runs(f.Now) && hold(t.when, f.Input) == yes {
 			d.verdict = verdict(i + 1)
 			if t.ask {
-				d.outcome = asked
+				d.verdict |= asked
 			}
 			return d
 		}
@@ -52,7 +51,7 @@ const maxLacks = 4
 // whose two fields cover the request: "/amount is 250, not at most 100". It is "" where there
 // are none. Without reveal it does not show what the input has.
 func (d Decision) Lacks(f Facts, reveal bool) string {
-	if d.outcome != settled || d.verdict.allowed() || d.set.c == nil || d.set.c.aside == nil {
+	if d.verdict != 0 || d.set.c == nil || d.set.c.aside == nil {
 		return ""
 	}
 	var parts []string
