@@ -86,7 +86,7 @@ func (t *terms) wire() (w wireTerms) {
 		w.Until = t.until.Format(time.RFC3339)
 	}
 	if len(t.when) > 0 {
-		w.When = appendWhen(nil, t.when)
+		w.When = whenJSON(t.when)
 	}
 	return w
 }

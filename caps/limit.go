@@ -67,7 +67,7 @@ func bounded(list []Limit) error {
 			return fmt.Errorf("a list has %d values: use at most %d", n, maxValues)
 		}
 	}
-	if n := len(appendWhen(nil, list)); n > maxWhen {
+	if n := len(whenJSON(list)); n > maxWhen {
 		return fmt.Errorf("it takes %d bytes: use at most %d", n, maxWhen)
 	}
 	return nil
@@ -167,9 +167,9 @@ func (l *Limit) Pointer() string {
 	return b.String()
 }
 
-// appendWhen writes limits as [parseWhen] reads them. The same limits give the
+// whenJSON writes limits as [parseWhen] reads them. The same limits give the
 // same bytes.
-func appendWhen(dst []byte, list []Limit) []byte {
+func whenJSON(list []Limit) []byte {
 	out := make(map[string]any, len(list))
 	for i := range list {
 		l := &list[i]
@@ -193,7 +193,7 @@ func appendWhen(dst []byte, list []Limit) []byte {
 			}
 		}
 	}
-	return value.Append(dst, out)
+	return value.Append(nil, out)
 }
 
 // place names what the limit is about.

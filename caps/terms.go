@@ -175,5 +175,5 @@ func (t *terms) outlasts(u *terms) bool {
 	if !t.until.IsZero() && (u.until.IsZero() || u.until.After(t.until)) {
 		return false
 	}
-	return len(t.when) == 0 || string(appendWhen(nil, t.when)) == string(appendWhen(nil, u.when))
+	return len(t.when) == 0 || string(whenJSON(t.when)) == string(whenJSON(u.when))
 }

@@ -170,10 +170,10 @@ func TestLimits(t *testing.T) {
 		if got := hold(list, input); got != tc.want {
 			t.Errorf("%s of %s is %d, want %d", tc.when, tc.input, got, tc.want)
 		}
-		if again, _ := value.Decode(appendWhen(nil, list), 16); fmt.Sprint(again) == "" {
-			t.Errorf("%s is written as %s", tc.when, appendWhen(nil, list))
+		if again, _ := value.Decode(whenJSON(list), 16); fmt.Sprint(again) == "" {
+			t.Errorf("%s is written as %s", tc.when, whenJSON(list))
 		} else if back, err := parseWhen(again); err != nil || hold(back, input) != tc.want {
-			t.Errorf("%s is written as %s, %v", tc.when, appendWhen(nil, list), err)
+			t.Errorf("%s is written as %s, %v", tc.when, whenJSON(list), err)
 		}
 	}
 }

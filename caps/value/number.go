@@ -53,9 +53,10 @@ const maxExponent = 18
 // parseDecimal reads a number of JSON.
 func parseDecimal(text string) (d decimal, ok bool) {
 	rest, negative := strings.CutPrefix(text, "-")
-	mantissa, power := rest, ""
+	mantissa := rest
 	if i := strings.IndexAny(rest, "eE"); i >= 0 {
-		mantissa, power = rest[:i], strings.TrimPrefix(rest[i+1:], "+")
+		mantissa = rest[:i]
+		power := strings.TrimPrefix(rest[i+1:], "+")
 		if len(strings.TrimLeft(strings.TrimPrefix(power, "-"), "0")) > maxExponent {
 			return d, false
 		}
