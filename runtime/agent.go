@@ -48,6 +48,10 @@ type Options struct {
 	OutputTries   int              // answers until one fits the output schema; 0 is 3
 	Now           func() time.Time // nil is time.Now
 
+	// Unbegun reports whether a call whose intent is logged is known not to have begun:
+	// a person was to be asked first. Nil knows of none.
+	Unbegun func(ctx context.Context, auth tools.Authority, at tools.At) bool
+
 	Telemetry *telemetry.Telemetry // traces and metrics of turns; nil is none
 }
 

@@ -18,8 +18,7 @@ import (
 func (t *turn) batches(ctx context.Context, calls []ToolCall) ([][]wish, error) {
 	all := make([]wish, len(calls))
 	for i, call := range calls {
-		all[i].ToolCall = call
-		all[i].op, all[i].err = t.tool(call.Name)
+		all[i] = t.wish(call)
 	}
 	if len(all) == 1 {
 		return [][]wish{all}, nil
@@ -48,8 +47,15 @@ func (t *turn) batches(ctx context.Context, calls []ToolCall) ([][]wish, error) 
 // wish is a tool call with the operation that it means.
 type wish struct {
 	ToolCall
+	at  tools.At
 	op  *tools.Operation // nil where there is none of that name
 	err error            // why there is none
+}
+
+func (t *turn) wish(call ToolCall) (w wish) {
+	w.ToolCall, w.at = call, t.session.at(call.ID)
+	w.op, w.err = t.tool(call.Name)
+	return w
 }
 
 // reach is what calls touch, as far as it can be known beforehand. The zero

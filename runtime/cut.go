@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"usher/caps/value"
+	"usher/tools"
 	"usher/tools/fault"
 )
 
 // owed is a call that was asked for and has no result yet.
 type owed struct {
 	ToolCall
+	at         tools.At
 	began      bool // its intent is in the log
 	idempotent bool
 }
@@ -49,19 +51,25 @@ func (s *Session) unanswered() []owed {
 	return append([]owed(nil), s.open...)
 }
 
-// Mend returns nil where all turns of the session have an end. Otherwise the last
-// was cut, and the session takes no turn before the function has been called that
-// Mend returns: it writes the end of that turn, which says what was never started
-// and what has an unknown effect. It is called before the session is used.
-func (s *Session) Mend() func(ctx context.Context, now time.Time) error {
-	if !s.unended {
+// Cut ends the turn that rests in the session, and does nothing where none does:
+// the log says why it ended, what was never started and what has an unknown effect.
+// An empty why is that the venue stopped.
+func (s *Session) Cut(ctx context.Context, now time.Time, why string, code fault.Code) error {
+	if !s.Claim() {
 		return nil
 	}
-	s.turn <- struct{}{}
-	return func(ctx context.Context, now time.Time) error {
-		defer func() { <-s.turn }()
-		return s.Interrupt(ctx, now)
+	open := s.unanswered()
+	end := TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)}
+	if why != "" {
+		end.Error, end.Code = why, string(code)
 	}
+	end.Calls, end.Usage = s.spent.calls, s.spent.usage
+	if err := s.close(ctx, now, open, end); err != nil {
+		s.Release()
+		return err
+	}
+	<-s.turn
+	return nil
 }
 
 // Interrupt ends the turn that runs in the log, whoever drives it and does not stop.

@@ -13,6 +13,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 )
 
 // A turn that was cut gets its end in the log, and the model is told of each call
@@ -54,20 +55,20 @@ func TestATurnThatWasCutIsMended(t *testing.T) {
 				log.entries = append(log.entries, runtime.Entry{Seq: uint64(i) + 1, Run: "r1", Agent: "bob", Event: ev})
 			}
 			s := runtime.NewSession("s", log, log.entries...)
-			mend := s.Mend()
-			if mend == nil {
+			if run, rests := s.Resting(); !rests || run != "r1" {
 				t.Fatal("the session says that its turns have ended")
 			}
-			if err := mend(t.Context(), time.Unix(7, 0)); err != nil {
+			if err := s.Cut(t.Context(), time.Unix(7, 0), "", ""); err != nil {
 				t.Fatal(err)
 			}
 			last := log.entries[len(log.entries)-1]
-			want := runtime.Entry{Seq: uint64(len(log.entries)), Time: time.Unix(7, 0), Run: "r1", Agent: "bob", Event: runtime.TurnFinished{Error: tc.error, Code: "interrupted"}}
+			end := runtime.TurnFinished{Error: tc.error, Code: "interrupted", Calls: min(len(tc.after), 1)}
+			want := runtime.Entry{Seq: uint64(len(log.entries)), Time: time.Unix(7, 0), Run: "r1", Agent: "bob", Event: end}
 			if diff := cmp.Diff(want, last); diff != "" {
 				t.Errorf("the log ends with (-want +got):\n%s", diff)
 			}
-			if runtime.NewSession("s", nil, log.entries...).Mend() != nil {
-				t.Error("a turn that was mended is to be mended again")
+			if _, rests := runtime.NewSession("s", nil, log.entries...).Resting(); rests {
+				t.Error("a turn that has got its end rests")
 			}
 			f := newFixture(t, reader(), text("ok"))
 			if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on"); err != nil {
@@ -96,29 +97,20 @@ func TestATurnThatWasCutIsMended(t *testing.T) {
 	}
 }
 
-// A turn that begins while the end of the one before is written waits for it.
-func TestATurnWaitsForTheMending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := &keeper{entries: []runtime.Entry{{Seq: 1, Event: runtime.TurnStarted{Text: "Pay."}}}}
-		s := runtime.NewSession("s", log, log.entries...)
-		mend := s.Mend()
-		f := newFixture(t, reader(), text("ok"))
-		done := make(chan error)
-		go func() {
-			_, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on")
-			done <- err
-		}()
-		synctest.Wait()
-		if n := len(log.entries); n != 1 {
-			t.Errorf("before the end is written the log has %d entries", n)
-		}
-		if err := mend(t.Context(), time.Now()); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+// A session whose turn rests takes no other, until that one has its end.
+func TestATurnThatRestsIsInTheWay(t *testing.T) {
+	log := &keeper{entries: []runtime.Entry{{Seq: 1, Run: "r1", Event: runtime.TurnStarted{Text: "Pay."}}}}
+	s := runtime.NewSession("s", log, log.entries...)
+	f := newFixture(t, reader(), text("ok"))
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on"); fault.Of(err) != fault.Waiting || len(log.entries) != 1 {
+		t.Errorf("the turn ends with %v, and the log has %d entries; want that it has to wait", err, len(log.entries))
+	}
+	if err := s.Cut(t.Context(), time.Now(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "go on"); err != nil {
+		t.Error(err)
+	}
 }
 
 // What a tool came to counts, although the turn was stopped meanwhile; what it did

@@ -132,6 +132,25 @@ type Spending struct {
 	Usage Usage `json:"usage"`
 }
 
+// TurnRested says that the turn goes on later: after what its calls wait for, or,
+// where it lists none, when the venue is opened again.
+type TurnRested struct {
+	Waits []Wait `json:"waits,omitempty"`
+}
+
+// Wait is a call that waits: for the approval of a person, or for another run.
+type Wait struct {
+	CallID   string `json:"callId"`
+	Name     string `json:"name"`               // of the tool
+	Approval string `json:"approval,omitempty"` // id of the request
+	Run      string `json:"run,omitempty"`
+	Text     string `json:"text"`
+}
+
+// TurnResumed says that the turn goes on: from here the log may differ from that of
+// a turn that was not cut.
+type TurnResumed struct{}
+
 // Compacted says that the conversation up to an event of the log is put to
 // models by a summary from here on, as it would not fit the model's window. The
 // log keeps all of it.
@@ -175,6 +194,8 @@ func (ToolStarted) kind() string    { return "tool_started" }
 func (ToolFinished) kind() string   { return "tool_finished" }
 func (OutputRejected) kind() string { return "output_rejected" }
 func (TurnFinished) kind() string   { return "turn_finished" }
+func (TurnRested) kind() string     { return "turn_rested" }
+func (TurnResumed) kind() string    { return "turn_resumed" }
 func (Received) kind() string       { return "received" }
 func (Compacted) kind() string      { return "compacted" }
 func (Step) kind() string           { return "step" }
@@ -236,7 +257,7 @@ var logged = make(map[string]reflect.Type)
 
 func init() {
 	for _, ev := range []Event{
-		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, Received{}, Compacted{}, Step{},
+		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, TurnRested{}, TurnResumed{}, Received{}, Compacted{}, Step{},
 	} {
 		logged[ev.kind()] = reflect.TypeOf(ev)
 	}

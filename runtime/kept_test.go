@@ -91,12 +91,13 @@ func TestTheNewestIsKept(t *testing.T) {
 // However often denials are gathered, none is lost from their count.
 func TestGatheredDenialsAddUp(t *testing.T) {
 	var p past
-	p.add(runtime.TurnStarted{Text: "start"})
 	for round := range 3 {
+		p.add(runtime.TurnStarted{Text: "start"})
 		for i := range 100 {
 			p.call(denied(fmt.Sprint("w/", round, "/", i)), "{}")
 		}
 		p.add(runtime.Answered{Text: filler})
+		p.add(runtime.TurnFinished{Text: filler})
 		var c runtime.Compacted
 		p, c = shortened(t, p, small{window: 3000, notes: "Notes."})
 		sum := 0

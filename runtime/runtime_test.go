@@ -575,7 +575,9 @@ func TestACrashedTurnsCallsAreAnswered(t *testing.T) {
 	s := runtime.NewSession("s", nil,
 		runtime.Entry{Seq: 1, Event: runtime.TurnStarted{Text: "go"}},
 		runtime.Entry{Seq: 2, Event: runtime.Answered{Calls: []runtime.ToolCall{call}}},
-		runtime.Entry{Seq: 3, Event: runtime.ToolStarted{Call: call}})
+		runtime.Entry{Seq: 3, Event: runtime.ToolStarted{Call: call}},
+		runtime.Entry{Seq: 4, Event: runtime.TurnStarted{Text: "still there?"}},
+		runtime.Entry{Seq: 5, Event: runtime.TurnFinished{Error: "stopped", Code: "stopped"}})
 	if _, err := turn(t, f.runner(runtime.Options{}), f.agent, s, "again"); err != nil {
 		t.Fatal(err)
 	}

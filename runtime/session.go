@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"usher/tools"
 	"usher/tools/fault"
 )
 
@@ -39,7 +40,7 @@ func (s *Session) flush(ctx context.Context) error {
 type Session struct {
 	id   string
 	log  Log
-	turn chan struct{} // holds one while a turn runs
+	turn chan struct{} // holds one while a turn runs, or rests
 
 	mu       sync.Mutex // guards what follows
 	seq      uint64
@@ -49,8 +50,10 @@ type Session struct {
 	weights  []int    // of each message: see [weight]
 	weight   int      // of all of them
 	open     []owed
-	unended  bool       // a turn began and has not ended
-	as       Entry      // run, agent and parent of the turn that is mended
+	unended  bool // a turn began and has not ended
+	rest     rest
+	spent    progress   // of the turn
+	as       Entry      // run, agent and parent of the last turn of the past
 	heard    []Received // left for the next turn
 	memory   memory
 	measured measure
@@ -74,6 +77,10 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 		if e.Run != "" {
 			s.as = Entry{Run: e.Run, Agent: e.Agent, Parent: e.Parent}
 		}
+	}
+	if s.unended {
+		s.turn <- struct{}{}
+		s.rest.rests = true
 	}
 	return s
 }
@@ -140,12 +147,14 @@ func (s *Session) apply(seq uint64, ev Event) {
 	case TurnStarted:
 		s.begin(seq, ev)
 	case Answered:
+		s.spent.calls++
+		s.spent.usage = s.spent.usage.Plus(ev.Usage)
 		if ev.Text != "" || len(ev.Calls) > 0 {
 			s.say(seq, Message{Role: RoleAssistant, Text: ev.Text, Calls: ev.Calls, Reasoning: ev.Reasoning})
 		}
 		s.open = slices.Grow(s.open[:0], len(ev.Calls))
-		for _, call := range ev.Calls {
-			s.open = append(s.open, owed{ToolCall: call})
+		for i, call := range ev.Calls {
+			s.open = append(s.open, owed{ToolCall: call, at: tools.At{Event: seq, N: i + 1}})
 		}
 		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
 	case ToolStarted:
@@ -160,11 +169,14 @@ func (s *Session) apply(seq uint64, ev Event) {
 			}
 		}
 	case OutputRejected:
+		s.spent.rejected = ev.Try
 		s.say(seq, Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
 			"\nAnswer again, with one JSON value that fits it and nothing else."})
 	case Received:
 		s.heard = append(s.heard, ev)
 	case Compacted:
+		s.spent.calls += ev.Calls
+		s.spent.usage = s.spent.usage.Plus(ev.Usage)
 		s.shorten(ev)
 	case TurnFinished:
 		s.unended = false
@@ -181,7 +193,7 @@ func (s *Session) begin(seq uint64, ev TurnStarted) {
 	for len(s.open) > 0 {
 		s.apply(seq, s.open[0].end())
 	}
-	s.unended = true
+	s.unended, s.spent = true, progress{}
 	for _, m := range s.heard {
 		s.say(seq, Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
 	}

@@ -26,7 +26,7 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 	}
 	for _, batch := range batches {
 		for _, w := range batch {
-			if err := t.record(ctx, ToolStarted{Call: w.ToolCall, Idempotent: w.op == nil || w.op.Idempotent()}); err != nil {
+			if err := t.record(ctx, ToolStarted{Call: w.ToolCall, Idempotent: w.op == nil || w.op.Repeatable()}); err != nil {
 				return err
 			}
 		}
@@ -39,7 +39,10 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 
 func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 	if len(batch) == 1 {
-		return t.called(whole, t.callTool(whole, &batch[0]))
+		if err := t.called(whole, t.callTool(whole, &batch[0])); err != nil {
+			return err
+		}
+		return t.rested()
 	}
 	ctx, cancel := context.WithCancel(whole)
 	var work sync.WaitGroup
@@ -61,6 +64,9 @@ func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 			cancel()
 		}
 	}
+	if failed == nil {
+		failed = t.rested()
+	}
 	return failed
 }
 
@@ -69,6 +75,8 @@ func (t *turn) callBatch(whole context.Context, batch []wish) (failed error) {
 func (t *turn) called(ctx context.Context, done ToolFinished) error {
 	stopped := ctx.Err()
 	switch {
+	case done.Outcome == "":
+		return stopped // it goes on later
 	case stopped == nil:
 		return t.record(ctx, done)
 	case done.Outcome == ToolOK:
@@ -103,7 +111,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	if err == nil {
 		var res tools.Result
 		res, err = t.invoke(ctx, t.agent.Authority.InSession(t.session.id), tools.Invocation{
-			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), Call: w.ID,
+			Operation: w.op.Reference(), Input: json.RawMessage(w.Arguments), Call: w.ID, At: w.at,
 		})
 		if done.Sealed {
 			t.span.Conceal(w.Arguments, string(res.Output))
@@ -112,6 +120,10 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 			done.Outcome, done.Result = ToolOK, t.cut(res.Output)
 			return done
 		}
+	}
+	if waits, ok := errors.AsType[*tools.WaitError](err); ok {
+		t.waits(w.ID, w.Name, waits)
+		return done
 	}
 	done.Outcome = ToolFailed
 	switch fault.Of(err) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 
 	"usher/caps/value"
 	"usher/prompt"
@@ -39,20 +40,27 @@ type Say struct {
 // Leaving the loop early stops the turn. The session can go on after any end.
 func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		select {
-		case s.turn <- struct{}{}:
-			defer func() { <-s.turn }()
-		case <-ctx.Done():
-			yield(nil, fmt.Errorf("wait for the turn that runs in session %s: %w", s.id, context.Cause(ctx)))
+		if err := s.enter(ctx); err != nil {
+			yield(nil, err)
 			return
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
-		ctx = t.tally.below(ctx)
-		ctx = t.observed(ctx)
-		final, err := t.run(ctx, say)
-		t.finish(context.WithoutCancel(ctx), final, err)
+		defer s.leave()
+		r.drive(ctx, a, s, &say, yield)
+	}
+}
+
+// drive runs a turn from its beginning, or, where nothing is said, goes on with the
+// one that the session has.
+func (r *Runner) drive(ctx context.Context, a *Agent, s *Session, say *Say, yield func(Event, error) bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &turn{Runner: r, agent: a, session: s, yield: yield, cancel: cancel}
+	ctx = t.tally.below(ctx)
+	ctx = t.observed(ctx)
+	final, err := t.run(ctx, say)
+	whole := context.WithoutCancel(ctx)
+	if !t.pause(whole, ctx.Err() != nil, err) {
+		t.finish(whole, final, err)
 	}
 }
 
@@ -71,10 +79,21 @@ type turn struct {
 	got     assembly // of the answer that is made
 	brief   *Briefing
 	span    *telemetry.TurnSpan
+
+	waitMu  sync.Mutex
+	waiting []Wait // calls that go on later
 }
 
-func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error) {
-	if err := t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text}); err != nil {
+// run runs the turn; one that goes on has nothing said.
+func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error) {
+	var known *Answered
+	rejected := 0
+	if say == nil {
+		known, rejected, err = t.resume(ctx)
+	} else {
+		err = t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text})
+	}
+	if err != nil {
 		return final, err
 	}
 	entries, missing, err := t.context(ctx, t.agent, t.session.id, false)
@@ -86,9 +105,11 @@ func (t *turn) run(ctx context.Context, say Say) (final TurnFinished, err error)
 			return final, err
 		}
 	}
-	for rejected := 0; ; {
-		answer, err := t.ask(ctx, entries)
-		if err != nil {
+	for {
+		var answer Answered
+		if known != nil {
+			answer, known = *known, nil
+		} else if answer, err = t.ask(ctx, entries); err != nil {
 			return final, err
 		}
 		if len(answer.Calls) > 0 {
@@ -171,6 +192,10 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	if err := t.session.flush(ctx); err != nil {
 		return Answered{}, err
 	}
+	defer t.session.asks(nil)
+	if !t.session.asks(t.cancel) {
+		return Answered{}, new(RestError)
+	}
 	t.calls++
 	t.shown = false
 	got := &t.got
@@ -193,6 +218,9 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 		t.tally.add(answer.Usage)
 	}
 	if err != nil {
+		if t.session.parks() && ctx.Err() != nil {
+			return Answered{}, new(RestError) // it is asked again
+		}
 		if visible && ctx.Err() != nil && answer.Text != "" {
 			// Who stopped it has read this much, and may speak of it.
 			said := Answered{Text: answer.Text, Usage: answer.Usage, Finish: finishStopped, Model: answer.Model}

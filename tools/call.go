@@ -3,10 +3,27 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"usher/caps"
 	"usher/ucan"
 )
+
+// At says where in its run a call is made: which call of an answer that stands in
+// the log, or which step. The zero value is a call that is not made again.
+type At struct {
+	Event uint64 // number of the answer in the log of the session; 0 outside of turns
+	N     int    // 1 for the first
+}
+
+// In is the key of the call in a run: "<run>/<event>.<n>"; empty for a call that is
+// not made again.
+func (a At) In(run string) string {
+	if a.N == 0 || run == "" {
+		return ""
+	}
+	return run + "/" + strconv.FormatUint(a.Event, 10) + "." + strconv.Itoa(a.N)
+}
 
 // Call is what a handler is given: the ticket that the gate made out for one
 // run of one operation. The zero value belongs to nobody and can do nothing.
@@ -15,6 +32,7 @@ type Call struct{ ticket *ticket }
 type ticket struct {
 	Ruling
 	gate   *Gate
+	at     At
 	opened *opened // nil where the input has no handles
 }
 
@@ -50,6 +68,11 @@ func (c Call) InRun(id string) Call {
 	t.auth = t.auth.InRun(id)
 	return Call{&t}
 }
+
+// Key names the call for whatever does once what it is asked twice for: the call
+// that a run makes again after a crash has the same one, and no other call has it.
+// It is empty for a call that is not made again.
+func (c Call) Key() string { return c.mine().at.In(c.Authority().Run()) }
 
 // Meter counts what the call costs. Its errors say which limit all that came of the
 // first call has reached, or why ctx has ended: stop, and return them.
@@ -107,5 +130,11 @@ func (c Call) Resolve(ctx context.Context, reference string) (*Operation, error)
 // Invoke runs another operation with the caller's own authority. It goes
 // through the gate like any call.
 func (c Call) Invoke(ctx context.Context, reference string, input json.RawMessage) (Result, error) {
-	return c.mine().gate.Invoke(ctx, c.Authority(), Invocation{Operation: reference, Input: input})
+	return c.InvokeAt(ctx, At{}, reference, input)
+}
+
+// InvokeAt is [Call.Invoke] for a call that the run makes again after a crash: see
+// [Call.Key].
+func (c Call) InvokeAt(ctx context.Context, at At, reference string, input json.RawMessage) (Result, error) {
+	return c.mine().gate.Invoke(ctx, c.Authority(), Invocation{Operation: reference, Input: input, At: at})
 }

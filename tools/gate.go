@@ -68,6 +68,7 @@ type Invocation struct {
 	Operation string          // any reference that [Registry.Resolve] takes
 	Input     json.RawMessage // a JSON object, kept as it came; empty is {}
 	Call      string          // id of the model's call that it comes of; empty: of none
+	At        At              // where in its run it is made: see [Call.Key]
 }
 
 // Result is the outcome of a call that was allowed and did not fail.
@@ -94,6 +95,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	if err != nil {
 		return Result{}, err
 	}
+	t.at = inv.At
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
 	t.auth = t.auth.writtenBy(r.op.authors)

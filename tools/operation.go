@@ -25,6 +25,7 @@ type Operation struct {
 	description string
 	readOnly    bool
 	idempotent  bool
+	keyed       bool
 	exclusive   bool
 	lane        func(json.RawMessage) string
 	starts      func(json.RawMessage) []Invocation
@@ -67,6 +68,10 @@ func (o *Operation) ReadOnly() bool { return o.readOnly }
 
 // Idempotent reports whether running it twice equals running it once.
 func (o *Operation) Idempotent() bool { return o.idempotent || o.readOnly }
+
+// Repeatable reports whether a call that may have taken effect can be made again
+// under the same key: it is idempotent, or it is [Keyed].
+func (o *Operation) Repeatable() bool { return o.Idempotent() || o.keyed }
 
 // Exclusive reports whether the operation bears on what other calls may do, or
 // may touch what its requirements do not tell.
@@ -202,6 +207,11 @@ func ReadOnly() Option { return func(o *Operation) { o.readOnly = true } }
 // Idempotent declares that running it twice equals running it once.
 func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
 
+// Keyed declares that the operation does once what several calls of one
+// [Call.Key] ask for, and answers each of them: a run that goes on after a crash
+// makes such a call again.
+func Keyed() Option { return func(o *Operation) { o.keyed = true } }
+
 // Exclusive declares that the operation changes who may do what: of several
 // calls that are asked for at once it runs alone, in its place.
 func Exclusive() Option { return func(o *Operation) { o.exclusive = true } }
@@ -301,8 +311,8 @@ type Definition struct {
 	Needs func(input json.RawMessage) []caps.Request
 	// Scopes declares the requirements as [Within] does, one group each.
 	Scopes [][]caps.Scope
-	// Exclusive is the option of this name.
-	Exclusive bool
+	// Exclusive and Keyed are the options of these names.
+	Exclusive, Keyed bool
 	// Starts is that of [Starting]; nil for an operation that starts nothing.
 	Starts func(input json.RawMessage) []Invocation
 	// Authors are who wrote a stored program: it does at most what they may do
@@ -314,7 +324,7 @@ type Definition struct {
 
 // Define makes an operation from d; see [New] for operations known beforehand.
 func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, starts: d.Starts, authors: d.Authors}
+	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, keyed: d.Keyed, starts: d.Starts, authors: d.Authors}
 	switch {
 	case d.Needs == nil:
 		o.fault = errNoRequirements

@@ -39,10 +39,12 @@ var errUnrecorded = errors.New("the outcome could not be recorded")
 // long may have happened, unless it may be repeated anyway; a denial is as good as
 // its word.
 func (o *Operation) told(ctx context.Context, err error) error {
-	if err == nil || o.Idempotent() {
+	if err == nil || o.Repeatable() && fault.Of(err) == fault.Waiting || o.Idempotent() {
 		return err
 	}
 	switch code := fault.Of(err); {
+	case code == fault.Waiting: // the handler cannot go on where it was
+		return fault.New(fault.ApprovalRequired, err.Error()+": call "+o.path+" again when that has ended")
 	case code == fault.Denied, code == fault.Unknown:
 		return err
 	case ctx.Err() != nil:

@@ -1,8 +1,10 @@
 package venue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,6 +44,8 @@ type jobs struct {
 	runs *runs.Book
 	// discreet is a record as the caller may know it.
 	discreet func(ctx context.Context, call tools.Call, rec runs.Record) runs.Record
+	// unbegun reports whether a call is known not to have begun.
+	unbegun func(ctx context.Context, auth tools.Authority, at tools.At) bool
 }
 
 var (
@@ -63,11 +67,41 @@ func (s *jobs) job(ctx context.Context, call tools.Call, operation string, input
 	if err != nil {
 		return runs.Spec{}, nil, err
 	}
-	spec := runs.Spec{Kind: runs.Job, Op: op.Path(), Input: input}
+	spec := runs.Spec{Kind: runs.Job, Op: op.Path(), Ref: op.Reference(), Input: input, Key: call.Key()}
 	return spec, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		res, err := call.InRun(r.ID()).Invoke(ctx, op.Reference(), input)
+		res, err := call.InRun(r.ID()).InvokeAt(ctx, ofJob, op.Reference(), input)
 		return res.Output, err
 	}, nil
+}
+
+// ofJob is where a job calls its operation.
+var ofJob = tools.At{Event: 1, N: 1}
+
+// errJobCut says why a job does not go on whose effect nobody knows.
+var errJobCut = errors.New("the venue stopped while the job ran")
+
+// resume is the work of a job that goes on: its operation is called again, unless it
+// was begun and must not be made twice.
+func (s *jobs) resume(ctx context.Context, gate *tools.Gate, rec *runs.Record, auth tools.Authority) (runs.Work, error) {
+	ref := cmp.Or(rec.Ref, rec.Op)
+	if rec.Began {
+		op, err := gate.Resolve(ctx, auth, ref)
+		if err != nil {
+			return nil, err
+		}
+		if !op.Repeatable() && !s.unbegun(ctx, auth, ofJob) {
+			return nil, &tools.UnknownError{Operation: op.Path(), Why: errJobCut, Err: errJobCut}
+		}
+	}
+	return func(ctx context.Context, _ *runs.Run) (json.RawMessage, error) {
+		res, err := gate.Invoke(ctx, auth, tools.Invocation{Operation: ref, Input: rec.Input, At: ofJob})
+		return res.Output, err
+	}, nil
+}
+
+// Unbegun is that of [orchestrate.Jobs].
+func (s *jobs) Unbegun(ctx context.Context, call tools.Call, at tools.At) bool {
+	return s.unbegun(ctx, call.Authority(), at)
 }
 
 func (s *jobs) Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error) {
@@ -134,14 +168,18 @@ func (s *jobs) Result(ctx context.Context, call tools.Call, id string, timeout t
 // or else in one of its own.
 func (s *jobs) Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work orchestrate.Work) (json.RawMessage, error) {
 	in := func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		return work(ctx, call.InRun(r.ID()), func(ctx context.Context, st orchestrate.Step) error {
+		var past []orchestrate.Step
+		for _, st := range r.Record().Steps {
+			past = append(past, orchestrate.Step(st))
+		}
+		return work(ctx, call.InRun(r.ID()), past, func(ctx context.Context, st orchestrate.Step) error {
 			return r.Step(ctx, runtime.Step(st))
 		})
 	}
 	if r := runs.From(ctx); r != nil && r.Claim(op) {
 		return in(ctx, r)
 	}
-	return s.runs.Here(ctx, call.Authority(), runs.Spec{Kind: runs.Orchestration, Op: op, Input: input}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+	return s.runs.Here(ctx, call.Authority(), runs.Spec{Kind: runs.Orchestration, Op: op, Input: input, Key: call.Key()}, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
 		r.Claim(op)
 		return in(ctx, r)
 	})

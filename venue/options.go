@@ -39,8 +39,9 @@ type Options struct {
 	// wraps [journal.ErrReadOnly].
 	ReadOnly bool
 
-	// Idle leaves schedules, and runs that have not ended, alone: for programs that only look after the
-	// venue.
+	// Idle leaves runs that have not ended alone, and schedules: for programs that only look after the
+	// venue. Without it, runs go on from where the venue was left, and those that run at [Venue.Close]
+	// rest until it is opened again.
 	Idle bool
 
 	Told     func(text string) // what was found wrong with the store on disk, and mended; nil is nobody

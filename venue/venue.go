@@ -180,7 +180,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
-	v.jobs = &jobs{v.runs, v.agents.Discreet}
+	v.jobs = &jobs{v.runs, v.agents.Discreet, func(context.Context, tools.Authority, tools.At) bool { return false }}
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
@@ -204,6 +204,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Ledger: v.ledger, Logger: v.log})
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
+	if err := v.runs.Drive(ctx, driver{v}, !o.Idle); err != nil {
+		return err
+	}
 	if !o.Idle {
 		v.work.Go(func() { v.timer.Run(v.closing) })
 	}

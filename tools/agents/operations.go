@@ -51,7 +51,7 @@ func Operations(s Service) []*tools.Operation {
 		tools.New("agent:list", "List the agents, a page at a time: where a cursor is returned, there are more.",
 			Query.needs, s.List, tools.Within(caps.ScopeExactly("agent/read", "g")), tools.ReadOnly()),
 		tools.New("agent:request", "Give an agent a task and wait for its answer.",
-			Request.needs, s.Request, within("agent/request"), tools.InLane(sessionLane)),
+			Request.needs, s.Request, within("agent/request"), tools.InLane(sessionLane), tools.Keyed()),
 		tools.New("agent:message", "Leave a message for an agent. It hears it at its next turn.",
 			Message.needs, s.Message, within("agent/message")),
 	}

@@ -72,7 +72,7 @@ func starts[Out any](name, description string, run func(context.Context, tools.C
 	return tools.New(name, description, runInput.needs,
 		func(ctx context.Context, call tools.Call, in runInput) (Out, error) {
 			return run(ctx, call, in.Operation, in.object())
-		}, tools.Within(caps.ScopeAbility("invoke")), tools.Undigested(), tools.Starting(inside))
+		}, tools.Within(caps.ScopeAbility("invoke")), tools.Undigested(), tools.Keyed(), tools.Starting(inside))
 }
 
 type runInput struct {

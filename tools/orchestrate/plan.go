@@ -94,6 +94,7 @@ func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
 		Output:      p.output,
 		Needs:       func(json.RawMessage) []caps.Request { return []caps.Request{caps.Need("invoke", p.path)} },
 		Exclusive:   true, // its steps may touch anything
+		Keyed:       true,
 		Scopes:      [][]caps.Scope{{caps.ScopeExactly("invoke", p.path)}},
 		Starts:      p.foretold,
 		Authors:     authors,
@@ -102,9 +103,10 @@ func (p *Plan) Operation(jobs Jobs, authors tools.Bound) *tools.Operation {
 			if err != nil {
 				return nil, fmt.Errorf("input: %w", err)
 			}
-			return jobs.Orchestrate(ctx, call, p.path, input, func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error) {
+			return jobs.Orchestrate(ctx, call, p.path, input, func(ctx context.Context, call tools.Call, past []Step, record func(context.Context, Step) error) (json.RawMessage, error) {
 				n := len(p.steps)
-				return (&run{plan: p, call: call, write: record, input: decoded, outputs: make([]any, n), records: make([]Step, n)}).whole(ctx)
+				r := &run{plan: p, call: call, jobs: jobs, write: record, input: decoded, outputs: make([]any, n), records: make([]Step, n)}
+				return r.whole(ctx, past)
 			})
 		},
 	})

@@ -14,17 +14,21 @@ type Jobs interface {
 	// Orchestrate has work run as a run of the operation op, and keeps its steps
 	// and how it ended.
 	Orchestrate(ctx context.Context, call tools.Call, op string, input json.RawMessage, work Work) (json.RawMessage, error)
+	// Unbegun reports whether a call whose beginning is recorded is known not to have
+	// begun: a person was to be asked first.
+	Unbegun(ctx context.Context, call tools.Call, at tools.At) bool
 }
 
-// Work runs the steps of a plan with the call of its run. It records each change
-// of a step, from one goroutine at a time: a step that cannot be recorded does
-// not run.
-type Work func(ctx context.Context, call tools.Call, record func(context.Context, Step) error) (json.RawMessage, error)
+// Work runs the steps of a plan with the call of its run, from where past left them:
+// nothing of a run that begins. It records each change of a step, from one goroutine
+// at a time: a step that cannot be recorded does not run.
+type Work func(ctx context.Context, call tools.Call, past []Step, record func(context.Context, Step) error) (json.RawMessage, error)
 
 // Statuses of a [Step].
 const (
 	pending   = "PENDING"
 	started   = "STARTED"
+	waiting   = "INPUT_REQUIRED" // it is called again when what it waits for is over
 	complete  = "COMPLETE"
 	failed    = "FAILED"
 	cancelled = "CANCELLED"

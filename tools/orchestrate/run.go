@@ -21,6 +21,7 @@ const maxParallel = 8
 type run struct {
 	plan  *Plan
 	call  tools.Call
+	jobs  Jobs
 	write func(context.Context, Step) error
 
 	input   any
@@ -30,6 +31,7 @@ type run struct {
 	ahead   bool // it only looks what it would start: what cannot be known yet is null
 
 	failure error
+	rest    error // why the run goes on later; nil where it does not
 	cancel  context.CancelFunc
 }
 
@@ -42,13 +44,13 @@ type outcome struct {
 }
 
 // whole runs the plan.
-func (r *run) whole(ctx context.Context) (output json.RawMessage, err error) {
+func (r *run) whole(ctx context.Context, past []Step) (output json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			output, err = nil, &tools.PanicError{Operation: r.plan.path, Value: v}
 		}
 	}()
-	if err := r.all(ctx); err != nil {
+	if err := r.all(ctx, past); err != nil {
 		return nil, err
 	}
 	if output, err = r.build(r.plan.result); err != nil {
@@ -58,20 +60,27 @@ func (r *run) whole(ctx context.Context) (output json.RawMessage, err error) {
 }
 
 // all runs the steps. When it returns, none of them is running any more.
-func (r *run) all(ctx context.Context) error {
+func (r *run) all(ctx context.Context, past []Step) error {
 	ctx, r.cancel = context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer r.cancel()
 
+	if len(past) > 0 {
+		if err := r.resume(ctx, past); err != nil {
+			return err
+		}
+	}
 	for i, s := range r.plan.steps {
-		r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: pending}
-		r.record(ctx, s)
+		if r.records[i].Status == "" {
+			r.records[i] = Step{N: i, Name: s.name, Op: s.op, Status: pending}
+			r.record(ctx, s)
+		}
 	}
 	done := make(chan outcome, len(r.plan.steps)) // no worker waits for its reader
 	running := 0
 	for {
-		for r.failure == nil && running < maxParallel {
+		for r.failure == nil && r.rest == nil && running < maxParallel {
 			s := r.ready()
 			if s == nil {
 				break
@@ -86,6 +95,9 @@ func (r *run) all(ctx context.Context) error {
 		}
 		r.settle(ctx, <-done)
 		running--
+	}
+	if r.failure == nil && r.rest != nil {
+		return r.rest
 	}
 	for i, s := range r.plan.steps {
 		if r.records[i].Status == pending { // it never started
@@ -110,7 +122,11 @@ func (r *run) ready() *step {
 // record of an effect stands before the effect.
 func (r *run) start(ctx context.Context, s *step) (json.RawMessage, bool) {
 	if ctx.Err() != nil {
-		r.fail(r.cancelled(ctx))
+		if cause := context.Cause(ctx); fault.Of(cause) == fault.Waiting {
+			r.rest = cause
+		} else {
+			r.fail(r.cancelled(ctx))
+		}
 		return nil, false
 	}
 	input, err := r.build(s.input)
@@ -135,6 +151,16 @@ func (r *run) settle(ctx context.Context, o outcome) {
 	case o.err == nil:
 		r.records[o.step.number].Output, r.outputs[o.step.number] = o.output, o.value
 		r.end(ctx, o.step, complete, nil)
+	case r.failure == nil && fault.Of(o.err) == fault.Waiting:
+		if wait, ok := errors.AsType[*tools.WaitError](o.err); ok {
+			r.records[o.step.number].Status = waiting
+			r.record(ctx, o.step)
+			r.rest = wait
+		} else if r.rest == nil {
+			r.rest = o.err
+		}
+	case r.failure == nil && ctx.Err() != nil && fault.Of(context.Cause(ctx)) == fault.Waiting: // as it began, so it is left
+		r.rest = context.Cause(ctx)
 	case ctx.Err() != nil && errors.Is(o.err, ctx.Err()):
 		r.fail(r.cancelled(ctx))
 		if fault.Of(o.err) == fault.Unknown {

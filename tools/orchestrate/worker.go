@@ -26,7 +26,7 @@ func (r *run) work(ctx context.Context, s *step, input json.RawMessage) (o outco
 			return o
 		}
 	}
-	result, err := r.call.Invoke(ctx, s.op, input)
+	result, err := r.call.InvokeAt(ctx, s.at(), s.op, input)
 	if o.err = err; err != nil {
 		return o
 	}

@@ -13,6 +13,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/schema"
 	"usher/tools/spend"
 	"usher/venue/runs"
@@ -42,8 +43,10 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	if form != nil {
 		c.actor.Output = form
 	}
-	spec := runs.Spec{Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout != nil}
-	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, func(err error) error { return toldTo(call, task.AgentID, err) })
+	spec := runs.Spec{
+		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout != nil, Key: call.Key(), Schema: task.ResponseSchema,
+	}
+	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, toldTo(call.Actor(), task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}
@@ -54,6 +57,8 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 		answer.Output, err = run.Wait(waiting)
 		if errors.Is(err, errStillRuns) {
 			answer.Status, err = runs.Started, nil
+		} else if fault.Of(err) == fault.Waiting {
+			answer.Status, err = runs.Waiting, nil
 		}
 		return answer, r.discreet(ctx, call, task.AgentID, err)
 	}
@@ -66,15 +71,20 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 // errStillRuns ends waiting, and not the task.
 var errStillRuns = errors.New("the task still runs")
 
-// toldTo is a failure of the agent id as the caller may hear it. Another agent
+// toldTo tells a failure of the agent id as the caller may hear it. Another agent
 // learns neither what this one requires in its context nor, by a denial, what
 // it may do, and must not take the denial for one of its own.
-func toldTo(call tools.Call, id string, err error) error {
-	if err == nil {
-		return nil
+func toldTo(actor, id string) func(error) error {
+	return func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return told(actor, id, fmt.Errorf("agent %s: %w", id, err))
 	}
-	err = fmt.Errorf("agent %s: %w", id, err)
-	if call.Actor() == "" {
+}
+
+func told(actor, id string, err error) error {
+	if actor == "" || fault.Of(err) == fault.Waiting {
 		return err
 	}
 	if _, denied := errors.AsType[*caps.Denial](err); denied {

@@ -76,9 +76,6 @@ type cast struct {
 // actor makes what a turn needs of the agent, acting for the caller: within
 // the caller's authority too, unless the agent was given its own.
 func (r *Room) actor(ctx context.Context, e *entry, rec *record, caller tools.Authority) (*runtime.Agent, error) {
-	if rec.Status != agents.Sleeping {
-		return nil, errNotWorking(e.key.id, rec.Status)
-	}
 	own := rec.Config.Authority == agents.AuthorityOwn
 	known := len(r.Registry.All())
 	c := e.cast.Load()
@@ -152,18 +149,28 @@ type conversation struct {
 	session *runs.Session
 	say     runtime.Say
 	release func() // of the session
+	resumes bool   // the session has the turn, which goes on
 }
 
 // converse prepares a turn of the agent for the caller, in a session of opener's:
 // an agent, or the owner in person where that is empty.
 func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
+	if rec.Status != agents.Sleeping {
+		return nil, errNotWorking(e.key.id, rec.Status)
+	}
 	actor, err := r.actor(ctx, e, rec, caller)
 	if err != nil {
 		return nil, err
 	}
 	c := &conversation{entry: e, actor: actor}
-	c.session, c.release, err = r.session(ctx, actor.Authority.Life(), opener, session, mustExist)
-	return c, err
+	if c.session, c.release, err = r.session(ctx, actor.Authority.Life(), opener, session, mustExist); err != nil {
+		return nil, err
+	}
+	if err := r.Runs.Settle(ctx, caller.Owner(), c.session); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
 }
 
 // start runs a turn as the run that spec says, for whoever auth is. told is the
@@ -201,7 +208,11 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 	c.entry.busy.Add(1)
 	defer c.entry.busy.Add(-1)
 	var last runtime.TurnFinished
-	for ev, err := range r.Runner.Turn(ctx, c.actor, c.session.Session, c.say) {
+	events := r.Runner.Turn(ctx, c.actor, c.session.Session, c.say)
+	if c.resumes {
+		events = r.Runner.Resume(ctx, c.actor, c.session.Session)
+	}
+	for ev, err := range events {
 		if err != nil {
 			return nil, err
 		}

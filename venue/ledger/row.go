@@ -35,6 +35,8 @@ const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
 	OutcomeDenied = "denied" // the handler found that the caller may not
+	// OutcomeWaiting: the call is made again when what it waits for has ended.
+	OutcomeWaiting = "waiting"
 	// OutcomeUnknown: nobody can tell whether it took effect.
 	OutcomeUnknown = "unknown"
 )

@@ -55,6 +55,8 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with B
 			outcome = OutcomeDenied
 		case fault.Unknown:
 			outcome = OutcomeUnknown
+		case fault.Waiting:
+			outcome = OutcomeWaiting
 		}
 	}
 	p.body = appendOutcome(p.body, seq, outcome, text)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +36,7 @@ type Options struct {
 	MaxTime time.Duration // of a background run; 0 is 1 h
 	Grace   time.Duration // that Close waits; 0 is [DefaultGrace]
 
-	ReadOnly bool // nothing is written: runs that a crash left open stay so
+	ReadOnly bool // nothing is written
 }
 
 // spending stores what was spent with the log entry that it belongs to.
@@ -53,7 +52,11 @@ type Book struct {
 	opts     Options
 	sessions Sessions
 
+	process []byte // what marks the runs that are this one's
+
 	mu     sync.Mutex
+	driver Driver
+	works  bool // runs that rest go on here
 	work   work
 	live   map[string]*Run // by id
 	busy   map[place]int   // background runs that execute now
@@ -85,7 +88,12 @@ func runKey(owner ucan.DID, id string) string { return prefix + "run/" + owner.S
 
 func openKey(owner ucan.DID, id string) string { return prefix + "open/" + owner.String() + "/" + id }
 
-// Open opens the book and ends the runs that a crash left open.
+func holdKey(owner ucan.DID, id string) string { return prefix + "hold/" + owner.String() + "/" + id }
+
+func callKey(owner ucan.DID, key string) string { return prefix + "key/" + owner.String() + "/" + key }
+
+// Open opens the book. Runs that have not ended rest until [Book.Drive] or
+// [Book.Wake].
 func Open(ctx context.Context, opts Options) (*Book, error) {
 	if opts.AtOnce == 0 {
 		opts.AtOnce = 64
@@ -99,59 +107,9 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 	if err := b.sessions.init(ctx, b); err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)
 	}
-	if opts.ReadOnly {
-		return b, nil
-	}
-	const marks = prefix + "open/"
-	for mark, err := range store.Keys(ctx, opts.Store, marks, "") {
-		if err == nil {
-			err = b.interrupt(ctx, strings.TrimPrefix(mark, marks))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("open runs: %w", err)
-		}
-	}
-	return b, nil
-}
-
-// interrupt ends a run that nobody drives any more. of is "<owner>/<id>".
-func (b *Book) interrupt(ctx context.Context, of string) error {
-	key := prefix + "run/" + of
-	raw, _, err := b.opts.Store.Get(ctx, key)
-	if err != nil {
-		return err
-	}
-	put := make(map[string][]byte)
-	if raw != nil {
-		var rec Record
-		if err := json.Unmarshal(raw, &rec); err != nil {
-			return fmt.Errorf("read run %s: %w", of, err)
-		}
-		if rec.Steps, err = b.steps(ctx, of); err != nil {
-			return err
-		}
-		b.mend(ctx, &rec)
-		rec.Status, rec.Error, rec.Updated = Failed, ErrInterrupted.Error(), b.opts.Now().UnixMilli()
-		if put[key], err = rec.encode(); err != nil {
-			return err
-		}
-	}
-	_, err = b.opts.Store.Apply(ctx, nil, put, []string{prefix + "open/" + of})
-	return err
-}
-
-// mend writes the end of a turn that was cut into its session. Whoever opens a session
-// tries again, where that fails.
-func (b *Book) mend(ctx context.Context, rec *Record) {
-	if rec.Session == "" {
-		return
-	}
-	_, release, err := b.sessions.Open(ctx, rec.Of, rec.Session, true)
-	if err == nil {
-		release()
-	} else if fault.Of(err) != fault.NotFound { // removed since
-		b.opts.Logger.WarnContext(ctx, "the end of an interrupted turn is not written", "session", rec.Session, "error", err)
-	}
+	id, err := opts.NewID()
+	b.process = []byte(id)
+	return b, err
 }
 
 // steps reads the steps of an orchestration from its log, as each stood last.

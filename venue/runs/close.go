@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue/ledger"
@@ -79,8 +80,9 @@ func (b *Book) settle() {
 func (b *Book) decide(ctx context.Context, e *tools.Entry) (seq uint64, err error) {
 	b.mu.Lock()
 	if b.closed && e.Verdict == tools.Allowed {
+		err := b.stop()
 		b.mu.Unlock()
-		return 0, errClosed
+		return 0, err
 	}
 	b.work.deciding++
 	b.mu.Unlock()
@@ -109,10 +111,19 @@ func (b *Book) Finished(ctx context.Context, seq uint64, failure error) error {
 	return b.finished(ctx, seq, failure)
 }
 
+// stop is why what runs ends as the book closes: runs go on when a book that works
+// is opened again. The caller holds mu.
+func (b *Book) stop() error {
+	if b.works {
+		return new(runtime.RestError)
+	}
+	return errClosed
+}
+
 // Close lets nothing more begin, stops all that runs, and waits until its end, what
-// it spent and the outcomes of its calls are written. What does not stop within the
-// grace is left behind: its turn ends in the log, and its calls with an unknown
-// outcome in the ledger.
+// it spent and the outcomes of its calls are written. In a book that works the calls
+// that run get half of the grace first, and runs rest. What does not stop within the
+// grace is left behind, its calls with an unknown outcome in the ledger.
 func (b *Book) Close() {
 	idle := make(chan struct{})
 	b.mu.Lock()
@@ -121,9 +132,7 @@ func (b *Book) Close() {
 		return
 	}
 	b.closed, b.work.idle = true, idle
-	for _, r := range b.live {
-		r.cancel(ErrInterrupted)
-	}
+	works, live := b.works, slices.Collect(maps.Values(b.live))
 	for _, cancel := range b.work.direct {
 		cancel(ErrInterrupted)
 	}
@@ -131,15 +140,38 @@ func (b *Book) Close() {
 	b.mu.Unlock()
 	grace := time.NewTimer(b.opts.Grace)
 	defer grace.Stop()
+	cause := error(ErrInterrupted)
+	if works {
+		cause = new(runtime.RestError)
+		b.park(live, idle)
+	}
+	for _, r := range live {
+		r.cancel(cause)
+	}
 	select {
 	case <-idle:
 	case <-grace.C:
-		b.abandon(context.Background())
+		b.abandon(context.Background(), works)
+	}
+}
+
+// park has runs rest, as far as they come to it in half of the grace.
+func (b *Book) park(live []*Run, idle <-chan struct{}) {
+	for _, r := range live {
+		if r.session != nil {
+			r.session.Park()
+		}
+	}
+	half := time.NewTimer(b.opts.Grace / 2)
+	defer half.Stop()
+	select {
+	case <-idle:
+	case <-half.C:
 	}
 }
 
 // abandon writes the end of what does not stop.
-func (b *Book) abandon(ctx context.Context) {
+func (b *Book) abandon(ctx context.Context, works bool) {
 	b.mu.Lock()
 	held := slices.Collect(maps.Values(b.live))
 	var calls []uint64
@@ -152,7 +184,7 @@ func (b *Book) abandon(ctx context.Context) {
 	b.mu.Unlock()
 	var failed error
 	for _, r := range held {
-		failed = errors.Join(failed, r.abandon(ctx))
+		failed = errors.Join(failed, r.abandon(ctx, works))
 	}
 	slices.Sort(calls)
 	for _, seq := range calls {
@@ -164,8 +196,9 @@ func (b *Book) abandon(ctx context.Context) {
 	}
 }
 
-// abandon ends the run for everybody but the goroutine that drives it.
-func (r *Run) abandon(ctx context.Context) (err error) {
+// abandon ends the run for everybody but the goroutine that drives it; one that can go
+// on rests.
+func (r *Run) abandon(ctx context.Context, works bool) (err error) {
 	r.mu.Lock()
 	over := r.over
 	r.over = true
@@ -174,6 +207,11 @@ func (r *Run) abandon(ctx context.Context) (err error) {
 		return nil
 	}
 	defer close(r.done)
+	if works && r.session != nil {
+		r.session.log.end()
+		r.err = new(runtime.RestError)
+		return nil
+	}
 	if s := r.session; s != nil {
 		err = s.Interrupt(context.WithValue(ctx, runKeyType{}, r), r.book.opts.Now())
 		s.log.end()

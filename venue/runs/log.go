@@ -229,7 +229,7 @@ func (l *sessionLog) has(e *runtime.Entry, bytes int) (store bool) {
 // next request, or the end of the turn takes it along.
 func waitsForBatch(ev runtime.Event) bool {
 	switch ev.(type) {
-	case runtime.Answered, runtime.ToolStarted, runtime.ContextMissing:
+	case runtime.Answered, runtime.ToolStarted, runtime.ContextMissing, runtime.TurnResumed:
 		return true
 	}
 	return false
@@ -248,13 +248,14 @@ func (h *Head) add(e *runtime.Entry) bool {
 	case runtime.TurnStarted:
 		said = ev.Text
 		h.Turns++
-		h.Waiting, h.Interrupted = 0, 0
+		h.Waiting, h.Interrupted, h.Run = 0, 0, e.Run
 	case runtime.Received:
 		said = ev.Text
 		h.Waiting++
 	case runtime.Compacted:
 		h.From = ev.Through + 1
 	case runtime.TurnFinished:
+		h.Run = ""
 		if ev.Code == string(fault.Interrupted) {
 			h.Interrupted = e.Seq
 		}
@@ -279,6 +280,10 @@ func (r *Run) notes(seq uint64, ev runtime.Event) {
 	case runtime.TurnFinished:
 		if r.rec.Kind == Turn {
 			r.ended(&ev)
+		}
+	case runtime.TurnRested:
+		if r.rec.Kind == Turn && len(ev.Waits) > 0 {
+			r.rec.Status, r.rec.Waits = Waiting, waitsOf(ev.Waits)
 		}
 	}
 }
@@ -331,12 +336,17 @@ func (l *sessionLog) batch(ctx context.Context, d *draft) (b ledger.Batch, writt
 			l.marked = false
 		}
 	}
-	if r := l.run; r != nil && r.rec.Kind == Turn && r.unsaved() {
-		del, err := r.draft(b.Put)
-		if err != nil {
+	if r := l.run; r != nil {
+		if err := r.owned(ctx, b.Expect); err != nil {
 			return b, written, err
 		}
-		b.Del = append(b.Del, del...)
+		if r.rec.Kind == Turn && r.unsaved() {
+			del, err := r.draft(*d)
+			if err != nil {
+				return b, written, err
+			}
+			b.Del = append(b.Del, del...)
+		}
 	}
 	if done := l.book.opts.Spending.Draft(ctx, b.Put); done != nil {
 		written = done
@@ -477,7 +487,11 @@ func (b *Book) Decided(ctx context.Context, e tools.Entry) (uint64, error) { ret
 func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	r := From(ctx)
 	if r == nil || r.session == nil || e.Inner {
-		return b.opts.Ledger.Decided(ctx, *e, ledger.Batch{})
+		with, err := r.begins(ctx, e)
+		if err != nil {
+			return 0, err
+		}
+		return b.opts.Ledger.Decided(ctx, *e, with)
 	}
 	l := r.session.log
 	l.mu.Lock()

@@ -24,6 +24,7 @@ const (
 // Statuses of a run.
 const (
 	Started   = "STARTED"
+	Waiting   = "INPUT_REQUIRED" // for what [Record.Waits] lists: a person, or another run
 	Complete  = "COMPLETE"
 	Failed    = "FAILED"
 	Cancelled = "CANCELLED"
@@ -52,6 +53,15 @@ type Record struct {
 	Steps   []runtime.Step     `json:"steps,omitempty"`
 	Spent   *tools.Amounts     `json:"spent,omitempty"` // by all that came of the first call, when it ended
 	Fired   *Fired             `json:"fired,omitempty"` // by which schedule
+	Code    fault.Code         `json:"errorCode,omitempty"`
+
+	Key        string          `json:"key,omitempty"`        // of the call that started it: see [tools.Call.Key]
+	Inside     bool            `json:"inside,omitempty"`     // the call that started it drives it
+	Background bool            `json:"background,omitempty"` // it may outlive the call that starts it
+	Ref        string          `json:"ref,omitempty"`        // what a job calls its operation by, where that is not Op
+	Schema     json.RawMessage `json:"schema,omitempty"`     // of a task's answer
+	Began      bool            `json:"began,omitempty"`      // the operation of the job was allowed
+	Waits      []string        `json:"waits,omitempty"`      // ids of the requests and runs that it waits for
 
 	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
 }
@@ -71,7 +81,7 @@ const maxRecord = 512 << 10
 // encode returns the record as it is stored. What is too large for it is
 // replaced by its size: the steps' values first, then the input, then the output.
 func (r Record) encode() ([]byte, error) {
-	if r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil {
+	if r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil && r.Waits == nil {
 		return r.turn(), nil
 	}
 	raw, err := json.Marshal(r)
@@ -125,11 +135,11 @@ func tooLarge(value json.RawMessage) json.RawMessage {
 
 // end notes how the run ended.
 func (r *Record) end(output json.RawMessage, failure error) {
-	r.Status, r.Output = Complete, output
+	r.Status, r.Output, r.Waits = Complete, output, nil
 	if failure == nil {
 		return
 	}
-	r.Status, r.Output, r.Error = statusOf(failure), nil, tools.Cut(failure.Error())
+	r.Status, r.Output, r.Error, r.Code = statusOf(failure), nil, tools.Cut(failure.Error()), fault.Of(failure)
 	r.Budget, _ = errors.AsType[*spend.BudgetError](failure)
 }
 

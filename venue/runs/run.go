@@ -22,14 +22,18 @@ import (
 type Spec struct {
 	Kind       string
 	Op         string // catalogue path
+	Ref        string // what a job calls it by; empty: Op
+	Key        string // of the call: a run of the same key is the same run; empty: of none
 	Input      json.RawMessage
-	Agent      string   // whose turn it is
-	Session    *Session // that it is a turn of; nil for none
-	Background bool     // it may outlive the call that starts it
-	Followed   bool     // whoever starts it follows it from the beginning: the first [Run.Events] after 0 misses no piece
-	ID         string   // its id; empty is a new one
-	Fired      *Fired   // the schedule that starts it; nil for none
-	With       *With    // what is stored with its first record; nil for nothing
+	Schema     json.RawMessage // of the answer to a task; nil is any
+	Agent      string          // whose turn it is
+	Session    *Session        // that it is a turn of; nil for none
+	Inside     bool            // the call that starts it drives it
+	Background bool            // it may outlive the call that starts it
+	Followed   bool            // whoever starts it follows it from the beginning: the first [Run.Events] after 0 misses no piece
+	ID         string          // its id; empty is a new one
+	Fired      *Fired          // the schedule that starts it; nil for none
+	With       *With           // what is stored with its first record; nil for nothing
 }
 
 // With is what goes into one batch with the first record of a run: either all of it is
@@ -57,6 +61,7 @@ type Run struct {
 	mu        sync.Mutex
 	rec       Record
 	key, mark string          // where it is stored, and marked as open
+	claim     uint64          // revision of the mark, which is this process's; 0 until it is known
 	output    json.RawMessage // of a run that is complete, whole
 	err       error           // how it ended
 	over      bool            // it has ended, or nobody waits for it any more
@@ -66,6 +71,8 @@ type Run struct {
 	first     *listener // of who starts the run and follows it; nil once that began
 	claimed   bool      // an orchestration has its steps here
 	saved     string    // status that was stored last
+	fresh     bool      // it has a key, under which it is not stored yet
+	again     bool      // it was driven before
 }
 
 type runKeyType struct{}
@@ -91,24 +98,19 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 		book: b, owner: auth.Owner(), auth: auth.InRun(id), session: spec.Session, done: make(chan struct{}),
 		rec: Record{
 			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input, Fired: spec.Fired,
-			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(),
+			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(), Key: spec.Key, Schema: spec.Schema, Inside: spec.Inside, Background: spec.Background,
 		},
+	}
+	r.fresh = spec.Key != ""
+	if spec.Ref != spec.Op {
+		r.rec.Ref = spec.Ref
 	}
 	if spec.Followed {
 		r.first = newListener()
 		r.listeners = []*listener{r.first}
 	}
 	if spec.Kind != Turn {
-		r.places = []place{{owner: r.owner}}
-		counted := []string{auth.Actor()}
-		if spec.Background {
-			counted = append(counted, auth.Via()...) // or it would fill all places through those that it asks
-		}
-		for _, agent := range counted {
-			if p := (place{r.owner, agent}); !slices.Contains(r.places, p) {
-				r.places = append(r.places, p)
-			}
-		}
+		r.takesPlaces()
 		if err := auth.Meter().Charge(ctx, tools.Runs, 1); err != nil {
 			return nil, err
 		}
@@ -123,27 +125,54 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	return r, nil
 }
 
-// Start starts a run by auth in a goroutine of the book. It goes on when ctx has
-// ended, with the values of ctx.
-func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work Work) (*Run, error) {
-	whole := context.WithoutCancel(ctx)
-	inner, cancelTime := whole, context.CancelFunc(func() {})
-	if spec.Background {
-		inner, cancelTime = context.WithTimeoutCause(inner, b.opts.MaxTime, fmt.Errorf("%w: %s", errTime, b.opts.MaxTime))
+// takesPlaces counts the run for whoever it is of, and in the background for those
+// on whose behalf it is: one would else fill all places through those that it asks.
+func (r *Run) takesPlaces() {
+	r.places = []place{{owner: r.owner}}
+	counted := []string{r.rec.Caller}
+	if r.rec.Background {
+		counted = append(counted, r.rec.Via...)
 	}
-	r, inner, err := b.begin(inner, auth, spec)
+	for _, agent := range counted {
+		if p := (place{r.owner, agent}); !slices.Contains(r.places, p) {
+			r.places = append(r.places, p)
+		}
+	}
+}
+
+// Start starts a run by auth in a goroutine of the book. It goes on when ctx has
+// ended, with the values of ctx. Where there is a run of the key already, it returns
+// that one.
+func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work Work) (*Run, error) {
+	if r, err := b.known(ctx, auth, spec.Key); r != nil || err != nil {
+		return r, err
+	}
+	whole := context.WithoutCancel(ctx)
+	timed, cancelTime := b.timed(whole, spec.Background)
+	r, inner, err := b.begin(timed, auth, spec)
 	if err != nil {
 		cancelTime()
 		return nil, err
 	}
-	go func() {
-		defer cancelTime()
-		defer r.cancel(nil)
-		growStack()
-		output, err := r.safely(inner, work)
-		_ = r.finish(whole, output, err) // it is logged there
-	}()
+	go r.drive(whole, inner, cancelTime, work)
 	return r, nil
+}
+
+// timed bounds the time of a run in the background.
+func (b *Book) timed(ctx context.Context, background bool) (context.Context, context.CancelFunc) {
+	if !background {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, b.opts.MaxTime, fmt.Errorf("%w: %s", errTime, b.opts.MaxTime))
+}
+
+// drive runs work to the end of the run, in a goroutine of its own.
+func (r *Run) drive(whole, inner context.Context, cancelTime context.CancelFunc, work Work) {
+	defer cancelTime()
+	defer r.cancel(nil)
+	growStack()
+	output, err := r.safely(inner, work)
+	_ = r.finish(whole, output, err) // it is logged there
 }
 
 // growStack has the goroutine's stack made as large at once as a turn needs, which
@@ -156,11 +185,15 @@ func growStack() {
 	goruntime.KeepAlive(&room)
 }
 
-// Here runs work in the calling goroutine, as a run of its own.
+// Here runs work in the calling goroutine, as a run of its own; one of the key that
+// has not ended goes on there.
 func (b *Book) Here(ctx context.Context, auth tools.Authority, spec Spec, work Work) (json.RawMessage, error) {
-	r, inner, err := b.begin(ctx, auth, spec)
+	r, inner, err := b.here(ctx, auth, spec)
 	if err != nil {
 		return nil, err
+	}
+	if inner == nil { // it has ended
+		return r.Wait(ctx)
 	}
 	defer r.cancel(nil)
 	output, err := r.safely(inner, work)
@@ -174,20 +207,29 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 	if err != nil {
 		return nil, nil, err
 	}
-	inner, cancel := context.WithCancelCause(context.WithValue(ctx, runKeyType{}, r))
-	r.cancel = cancel
-	if err := b.admit(r); err != nil {
-		cancel(nil)
+	inner, err := b.enter(ctx, r)
+	if err != nil {
 		return nil, nil, err
 	}
 	if spec.Kind != Turn {
 		if err := r.create(ctx, spec.With); err != nil {
 			b.leave(r)
-			cancel(nil)
+			r.cancel(nil)
 			return nil, nil, err
 		}
 	}
 	return r, inner, nil
+}
+
+// enter takes the run in.
+func (b *Book) enter(ctx context.Context, r *Run) (context.Context, error) {
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, runKeyType{}, r))
+	r.cancel = cancel
+	if err := b.admit(r); err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	return inner, nil
 }
 
 // safely runs work and makes an error of a panic: a model or a tool of somebody
@@ -218,13 +260,20 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		return r.err
 	}
 	r.over = true
-	stored := r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
-	if !stored {
+	waits, parked := r.rests(failure)
+	stored := parked || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
+	switch {
+	case waits != nil:
+		r.rec.Status, r.rec.Waits = Waiting, waits
+		failure = &tools.WaitError{Run: r.rec.ID, Call: "what it waits for"}
+	case !stored:
 		r.rec.end(output, failure)
 	}
 	r.output, r.err = output, failure
-	spent := r.auth.Meter().Spent()
-	r.rec.Spent = &spent
+	if !parked {
+		spent := r.auth.Meter().Spent()
+		r.rec.Spent = &spent
+	}
 	r.mu.Unlock()
 	var err error
 	if !stored {
@@ -234,17 +283,27 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	}
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
+	if !parked {
+		r.book.follow(ctx, r)
+	}
 	return err
 }
 
 // save stores the record as it is now.
 func (r *Run) save(ctx context.Context) error {
-	put := make(map[string][]byte, 2)
-	del, err := r.draft(put)
+	d := draft{make(map[string]uint64, 1), make(map[string][]byte, 3)}
+	if err := r.owned(ctx, d.expect); err != nil {
+		return err
+	}
+	del, err := r.draft(d)
 	if err != nil {
 		return err
 	}
-	if _, err := r.book.opts.Store.Apply(ctx, nil, put, del); err != nil {
+	moved, err := r.book.opts.Store.Apply(ctx, d.expect, d.put, del)
+	if err == nil && moved != "" {
+		err = errTaken
+	}
+	if err != nil {
 		return fmt.Errorf("store job %s: %w", r.rec.ID, err)
 	}
 	return nil
@@ -260,12 +319,12 @@ func (r *Run) create(ctx context.Context, with *With) error {
 	if put == nil {
 		put = make(map[string][]byte, 2)
 	}
-	if _, err := r.draft(put); err != nil {
-		return err
-	}
 	expect := maps.Clone(with.Expect)
 	if expect == nil {
 		expect = make(map[string]uint64, 1)
+	}
+	if _, err := r.draft(draft{expect, put}); err != nil {
+		return err
 	}
 	expect[r.key] = 0
 	first := put[r.key]
@@ -285,21 +344,36 @@ func (r *Run) create(ctx context.Context, with *With) error {
 }
 
 // draft adds the record as it is now to a batch.
-func (r *Run) draft(put map[string][]byte) (del []string, err error) {
+func (r *Run) draft(d draft) (del []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rec.Updated = r.book.opts.Now().UnixMilli()
 	if r.key == "" {
 		r.key, r.mark = runKey(r.owner, r.rec.ID), openKey(r.owner, r.rec.ID)
 	}
-	if put[r.key], err = r.rec.encode(); err != nil {
+	if d.put[r.key], err = r.rec.encode(); err != nil {
 		return nil, err
 	}
-	if r.rec.Status != Started {
-		return []string{r.mark}, nil
+	switch r.rec.Status {
+	case Started:
+		if r.fresh {
+			key := callKey(r.owner, r.rec.Key)
+			d.put[key], d.expect[key] = []byte(r.rec.ID), 0
+			r.fresh = false
+		}
+		if r.claim == 0 {
+			d.put[r.mark] = r.book.process
+		}
+		if r.again {
+			del = []string{holdKey(r.owner, r.rec.ID)}
+		}
+	case Waiting:
+		d.put[holdKey(r.owner, r.rec.ID)] = []byte{}
+		del = []string{r.mark}
+	default:
+		del = []string{r.mark}
 	}
-	put[r.mark] = []byte{}
-	return nil, nil
+	return del, nil
 }
 
 // ID names the run.
@@ -359,7 +433,14 @@ func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 			return err
 		}
 	}
-	_, err = r.book.opts.Store.Apply(ctx, nil, map[string][]byte{key: raw}, nil)
+	expect := make(map[string]uint64, 1)
+	if err := r.owned(ctx, expect); err != nil {
+		return err
+	}
+	moved, err := r.book.opts.Store.Apply(ctx, expect, map[string][]byte{key: raw}, nil)
+	if err == nil && moved != "" {
+		err = errTaken
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -69,6 +71,7 @@ type Head struct {
 	From    uint64    `json:"from"`    // first event that the next request needs
 
 	Interrupted uint64 `json:"interrupted,omitempty"` // event that says so of the last turn; left out where that came to its end
+	Run         string `json:"run,omitempty"`         // whose turn has no end yet
 }
 
 // MarshalJSON writes the head: each turn stores it twice.
@@ -83,6 +86,7 @@ func (h Head) MarshalJSON() ([]byte, error) {
 	w.Int("seq", int64(h.Seq))
 	w.Int("from", int64(h.From))
 	w.Count("interrupted", int64(h.Interrupted))
+	w.Some("run", h.Run)
 	return w.Object(), nil
 }
 
@@ -126,15 +130,8 @@ func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist
 		if err != nil {
 			return nil, nil, err
 		}
-		mend := made.Mend()
 		if open = s.add(key, made, removals); open == nil {
 			continue
-		}
-		if mend != nil && open == made {
-			if err := mend(context.WithoutCancel(ctx), s.book.opts.Now()); err != nil {
-				s.release(key, open)
-				return nil, nil, err
-			}
 		}
 		return open, func() { s.release(key, open) }, nil
 	}
@@ -161,11 +158,18 @@ func (s *Sessions) make(ctx context.Context, of tools.Life, id, key string, must
 }
 
 // Interrupted returns how the last turn of a session was cut, or nil where it came to
-// its end.
+// its end or is driven. The code of one that waits is [fault.Waiting].
 func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*runtime.TurnFinished, error) {
-	head, err := s.head(ctx, headKey(of, id), id)
-	if err != nil || head.Interrupted == 0 {
+	key := headKey(of, id)
+	head, err := s.head(ctx, key, id)
+	if err != nil {
 		return nil, err
+	}
+	if head.Run != "" {
+		return s.resting(ctx, of, key, &head)
+	}
+	if head.Interrupted == 0 {
+		return nil, nil
 	}
 	for e, err := range s.Entries(ctx, of, id, head.Interrupted) {
 		if err != nil {
@@ -177,6 +181,23 @@ func (s *Sessions) Interrupted(ctx context.Context, of tools.Life, id string) (*
 		break
 	}
 	return nil, nil
+}
+
+// resting is how the turn would end that has no end yet; nil where it is driven.
+func (s *Sessions) resting(ctx context.Context, of tools.Life, key string, head *Head) (*runtime.TurnFinished, error) {
+	owner, err := ucan.ParseDID(of.Owner())
+	if err != nil || s.book.Live(owner, head.Run) != nil {
+		return nil, err
+	}
+	if rec, err := s.book.Find(ctx, owner, head.Run); err == nil && rec.Status == Waiting {
+		return &runtime.TurnFinished{Error: "it waits for " + strings.Join(rec.Waits, ", "), Code: string(fault.Waiting)}, nil
+	}
+	open, err := s.make(ctx, of, head.ID, key, true)
+	if err != nil {
+		return nil, err
+	}
+	end := open.Cutting()
+	return &end, nil
 }
 
 // past reads what the next request needs of a session.

@@ -1,0 +1,454 @@
+package runs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/ucan"
+	"usher/venue/ledger"
+	"usher/venue/store"
+)
+
+// Driver makes runs go on that somebody else began, or that rested.
+type Driver interface {
+	// Open returns the authority that a record has.
+	Open(stored []byte) (tools.Authority, error)
+	// Resume returns the work of a run from where its log ends, with the session that it
+	// is a turn of, whose turn it has claimed. auth is that of the run.
+	Resume(ctx context.Context, rec *Record, auth tools.Authority) (Work, *Session, error)
+	// Answered reports whether a request for an approval needs nobody any more.
+	Answered(ctx context.Context, owner ucan.DID, approval string) (bool, error)
+}
+
+// errTaken: another process drives the run, which changes nothing more here.
+var errTaken = fault.New(fault.InTheWay, "another process has taken the run over")
+
+// Drive has runs go on. In a book that works, all that executed when the venue
+// was left do so at once, and those that wait do when that is over; in another one
+// they rest.
+func (b *Book) Drive(ctx context.Context, d Driver, works bool) error {
+	b.mu.Lock()
+	b.driver, b.works = d, works
+	b.mu.Unlock()
+	if !works {
+		return nil
+	}
+	const marks = prefix + "open/"
+	for mark, err := range store.Keys(ctx, b.opts.Store, marks, "") {
+		if err != nil {
+			return fmt.Errorf("go on with runs: %w", err)
+		}
+		if err := b.goOn(ctx, strings.TrimPrefix(mark, marks)); err != nil {
+			return fmt.Errorf("go on with runs: %w", err)
+		}
+	}
+	return nil
+}
+
+// goOn goes on with a run by its mark. of is "<owner>/<id>". What is driven by the
+// call that started it goes on with that, or has ended where nobody will make it again.
+func (b *Book) goOn(ctx context.Context, of string) error {
+	raw, _, err := b.opts.Store.Get(ctx, prefix+"run/"+of)
+	if err != nil {
+		return err
+	}
+	owner, id, _ := strings.Cut(of, "/")
+	did, err := ucan.ParseDID(owner)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		_, err = b.opts.Store.Apply(ctx, nil, nil, []string{openKey(did, id)})
+		return err
+	}
+	var rec Record
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return fmt.Errorf("read run %s: %w", of, err)
+	}
+	if !rec.Inside {
+		_, err = b.resume(ctx, did, &rec)
+		return err
+	}
+	if rec.Key != "" && rec.Parent != "" {
+		if parent, err := b.Find(ctx, did, rec.Parent); err == nil && !parent.over() {
+			return nil
+		}
+	}
+	return b.lose(ctx, did, &rec, ErrInterrupted)
+}
+
+// over reports whether the run has ended.
+func (r *Record) over() bool { return r.Status != Started && r.Status != Waiting }
+
+// lose ends a run that nobody drives, with its turn.
+func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error) error {
+	if rec.Session != "" {
+		if s, release, err := b.sessions.Open(ctx, rec.Of, rec.Session, true); err == nil {
+			text, code := "", fault.Interrupted
+			if !errors.Is(why, ErrInterrupted) {
+				text, code = why.Error(), fault.Of(why)
+			}
+			if run, rests := s.Resting(); rests && run == rec.ID {
+				err = s.Cut(ctx, b.opts.Now(), text, code)
+			}
+			if release(); err != nil {
+				return err
+			}
+		} else if fault.Of(err) != fault.NotFound { // removed since
+			return err
+		}
+	}
+	if steps, err := b.steps(ctx, owner.String()+"/"+rec.ID); err != nil {
+		return err
+	} else if len(steps) > 0 {
+		rec.Steps = steps
+	}
+	rec.end(nil, why)
+	if errors.Is(why, ErrInterrupted) {
+		rec.Status = Failed
+	}
+	rec.Updated = b.opts.Now().UnixMilli()
+	raw, err := rec.encode()
+	if err != nil {
+		return err
+	}
+	_, err = b.opts.Store.Apply(ctx, nil, map[string][]byte{runKey(owner, rec.ID): raw}, []string{openKey(owner, rec.ID), holdKey(owner, rec.ID)})
+	return err
+}
+
+// Settle ends the turn that rests in a session, before another begins: unless it
+// waits for somebody, or is driven.
+func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
+	id, rests := s.Resting()
+	if !rests || b.Live(owner, id) != nil {
+		return nil
+	}
+	rec, err := b.Find(ctx, owner, id)
+	if fault.Of(err) == fault.NotFound {
+		return s.Cut(ctx, b.opts.Now(), "", "")
+	}
+	if err != nil || rec.Status == Waiting {
+		return err // the turn says what is in its way
+	}
+	return b.lose(context.WithoutCancel(ctx), owner, &rec, ErrInterrupted)
+}
+
+// resume drives a run from where its log ends. One that cannot go on has ended, and
+// says why.
+func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
+	r, work, err := b.restore(ctx, owner, rec)
+	whole := context.WithoutCancel(ctx)
+	if err == nil && r.session != nil && !r.session.Claim() {
+		err = errTaken
+	}
+	if err != nil {
+		if errors.Is(err, errTaken) || ctx.Err() != nil {
+			return nil, err
+		}
+		b.opts.Logger.WarnContext(ctx, "a run cannot go on", "run", rec.ID, "error", err)
+		if err := b.lose(whole, owner, rec, err); err != nil {
+			return nil, err
+		}
+		return b.ended(owner, rec), nil
+	}
+	timed, cancelTime := b.timed(whole, rec.Background)
+	inner, err := b.enter(timed, r)
+	if err != nil {
+		cancelTime()
+		if r.session != nil {
+			r.session.Release()
+		}
+		return nil, err
+	}
+	go r.drive(whole, inner, cancelTime, work)
+	return r, nil
+}
+
+// restore takes a run over: from then on no other process changes it.
+func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, work Work, err error) {
+	b.mu.Lock()
+	driver := b.driver
+	b.mu.Unlock()
+	if driver == nil {
+		return nil, nil, errors.New("nobody drives runs here")
+	}
+	auth, err := driver.Open(rec.Authority)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = &Run{
+		book: b, owner: owner, auth: auth, done: make(chan struct{}), rec: *rec, again: true,
+		key: runKey(owner, rec.ID), mark: openKey(owner, rec.ID),
+	}
+	if rec.Kind != Turn {
+		r.takesPlaces()
+	}
+	if rec.Session == "" {
+		if err := r.reads(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !rec.Inside {
+		if work, r.session, err = driver.Resume(ctx, &r.rec, auth); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.rec.Status, r.rec.Waits = Started, nil
+	if err := r.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	r.saved = Started
+	return r, work, nil
+}
+
+// take marks the run as this process's, whosever it was.
+func (r *Run) take(ctx context.Context) error {
+	_, rev, err := r.book.opts.Store.Get(ctx, r.mark)
+	if err != nil {
+		return err
+	}
+	d := draft{map[string]uint64{r.mark: rev}, make(map[string][]byte, 2)}
+	del, err := r.draft(d)
+	if err != nil {
+		return err
+	}
+	moved, err := r.book.opts.Store.Apply(ctx, d.expect, d.put, del)
+	if err == nil && moved != "" {
+		err = errTaken
+	}
+	return err
+}
+
+// owned adds to what a write expects that the run is this process's.
+func (r *Run) owned(ctx context.Context, expect map[string]uint64) error {
+	r.mu.Lock()
+	mark, claim, stored := r.mark, r.claim, r.key != ""
+	r.mu.Unlock()
+	if !stored {
+		return nil // it is about to be
+	}
+	if claim == 0 {
+		raw, rev, err := r.book.opts.Store.Get(context.WithoutCancel(ctx), mark)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(raw, r.book.process) {
+			return errTaken
+		}
+		claim = rev
+		r.mu.Lock()
+		r.claim = rev
+		r.mu.Unlock()
+	}
+	expect[mark] = claim
+	return nil
+}
+
+// begins notes that the operation of a job was allowed, with the decision: a job that
+// has not begun can begin anew.
+func (r *Run) begins(ctx context.Context, e *tools.Entry) (with ledger.Batch, err error) {
+	if r == nil || r.rec.Kind != Job || e.Verdict != tools.Allowed || e.Job != r.rec.ID {
+		return with, nil
+	}
+	r.mu.Lock()
+	began := r.rec.Began
+	r.rec.Began = true
+	r.mu.Unlock()
+	if began {
+		return with, nil
+	}
+	d := draft{make(map[string]uint64, 1), make(map[string][]byte, 2)}
+	if err := r.owned(ctx, d.expect); err != nil {
+		return with, err
+	}
+	del, err := r.draft(d)
+	return ledger.Batch{Expect: d.expect, Put: d.put, Del: del}, err
+}
+
+// reads takes the log of a run outside of sessions into memory.
+func (r *Run) reads(ctx context.Context) error {
+	for row, err := range store.Rows(ctx, r.book.opts.Store, prefix+"log/"+r.owner.String()+"/"+r.rec.ID+"/", "") {
+		var e runtime.Entry
+		if err == nil {
+			err = json.Unmarshal(row.Value, &e)
+		}
+		if err != nil {
+			return err
+		}
+		r.seq = e.Seq
+		r.entries = append(r.entries, shown{e.Seq, e.Time, e.Event})
+		if s, ok := e.Event.(runtime.Step); ok {
+			r.rec.Steps = place1(r.rec.Steps, s)
+		}
+	}
+	return nil
+}
+
+// known returns the run of a key, if there is one: as it executes, or as it ended or
+// rests.
+func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Run, error) {
+	if key == "" {
+		return nil, nil
+	}
+	rec, err := b.keyed(ctx, auth.Owner(), key)
+	if rec == nil || err != nil {
+		return nil, err
+	}
+	if r := b.Live(auth.Owner(), rec.ID); r != nil {
+		return r, nil
+	}
+	if rec.Status == Started && !rec.Inside {
+		return b.resume(ctx, auth.Owner(), rec)
+	}
+	return b.ended(auth.Owner(), rec), nil
+}
+
+// keyed is the record of the run of a key; nil where there is none.
+func (b *Book) keyed(ctx context.Context, owner ucan.DID, key string) (*Record, error) {
+	id, _, err := b.opts.Store.Get(ctx, callKey(owner, key))
+	if err != nil || id == nil {
+		return nil, err
+	}
+	rec, err := b.Find(ctx, owner, string(id))
+	if fault.Of(err) == fault.NotFound {
+		return nil, nil
+	}
+	return &rec, err
+}
+
+// ended is a run that is not driven, for whoever asks how it ended.
+func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
+	r := &Run{book: b, owner: owner, rec: *rec, done: make(chan struct{}), over: true, output: rec.Output, cancel: func(error) {}}
+	switch rec.Status {
+	case Complete:
+	case Started, Waiting:
+		r.err = &tools.WaitError{Run: rec.ID, Call: "what it waits for"}
+	default:
+		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
+	}
+	close(r.done)
+	return r
+}
+
+// here is a run that its caller drives: a new one, or the one of the key. The context
+// is nil where that has ended.
+func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run, context.Context, error) {
+	spec.Inside = true
+	if spec.Key == "" {
+		return b.begin(ctx, auth, spec)
+	}
+	rec, err := b.keyed(ctx, auth.Owner(), spec.Key)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case rec == nil:
+		return b.begin(ctx, auth, spec)
+	case b.Live(auth.Owner(), rec.ID) != nil || rec.over():
+		return b.ended(auth.Owner(), rec), nil, nil
+	}
+	r, _, err := b.restore(ctx, auth.Owner(), rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := b.enter(ctx, r)
+	return r, inner, err
+}
+
+// rests says for what a run waits that ends with failure, or that it goes on when the
+// venue is opened again. The caller holds mu.
+func (r *Run) rests(failure error) (waits []string, parked bool) {
+	if rest, ok := errors.AsType[*runtime.RestError](failure); ok {
+		waits = waitsOf(rest.Waits)
+		return waits, len(waits) == 0
+	}
+	if wait, ok := errors.AsType[*tools.WaitError](failure); ok {
+		return []string{wait.For()}, false
+	}
+	return nil, false
+}
+
+func waitsOf(list []runtime.Wait) (ids []string) {
+	for _, w := range list {
+		ids = append(ids, cmp.Or(w.Approval, w.Run))
+	}
+	return ids
+}
+
+// follow looks, once a run is left, at what waits for it, or whether what it waits for
+// is over by now.
+func (b *Book) follow(ctx context.Context, r *Run) {
+	rec := r.Record()
+	wake := rec.Parent
+	if rec.Status == Waiting {
+		if wake = rec.ID; !b.ready(ctx, r.owner, rec.Waits) {
+			return
+		}
+	}
+	if wake == "" {
+		return
+	}
+	if err := b.Wake(ctx, r.owner, wake); err != nil && fault.Of(err) != fault.NotFound {
+		b.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a run that waited does not go on", slog.String("run", wake), slog.Any("error", err))
+	}
+}
+
+// ready reports whether one of what a run waits for is over.
+func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
+	b.mu.Lock()
+	driver := b.driver
+	b.mu.Unlock()
+	return slices.ContainsFunc(waits, func(id string) bool {
+		if rec, err := b.Find(ctx, owner, id); err == nil {
+			return rec.over()
+		}
+		if driver == nil {
+			return false
+		}
+		over, err := driver.Answered(ctx, owner, id)
+		return err == nil && over
+	})
+}
+
+// Wake has a run go on that waits, as what it waits for is over: where the venue
+// works, and otherwise when it does. A run inside another goes on with that one.
+func (b *Book) Wake(ctx context.Context, owner ucan.DID, id string) error {
+	for {
+		if b.Live(owner, id) != nil {
+			return nil // it looks itself when it rests
+		}
+		rec, err := b.Find(ctx, owner, id)
+		switch {
+		case err != nil:
+			return err
+		case rec.Inside && rec.Parent != "":
+			id = rec.Parent
+			continue
+		case rec.Status != Waiting:
+			return nil
+		}
+		b.mu.Lock()
+		works := b.works && !b.closed
+		b.mu.Unlock()
+		if works {
+			_, err = b.resume(ctx, owner, &rec)
+			return err
+		}
+		rec.Status, rec.Waits = Started, nil
+		raw, err := rec.encode()
+		if err != nil {
+			return err
+		}
+		_, err = b.opts.Store.Apply(ctx, nil, map[string][]byte{runKey(owner, id): raw, openKey(owner, id): {}}, []string{holdKey(owner, id)})
+		return err
+	}
+}
