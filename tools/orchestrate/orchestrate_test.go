@@ -22,6 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // book keeps the records of runs in memory.
 type book struct {
+	past     []Step // of a run that goes on
+	unbegun  bool   // what was started is known not to have begun
 	mu       sync.Mutex
 	steps    map[int]Step
 	history  []string // "0 STARTED"
@@ -36,7 +38,7 @@ func (b *book) Orchestrate(ctx context.Context, call tools.Call, _ string, _ jso
 	if b.beginErr != nil {
 		return nil, b.beginErr
 	}
-	output, failure := work(ctx, call.InRun("job-1"), b.step)
+	output, failure := work(ctx, call.InRun("job-1"), b.past, b.step)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.output, b.failure = string(output), failure
@@ -213,3 +215,5 @@ func sortedKeys(m *sync.Map) []string {
 	})
 	return slices.Sorted(maps.Keys(found))
 }
+
+func (b *book) Unbegun(context.Context, tools.Call, tools.At) bool { return b.unbegun }
