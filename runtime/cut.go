@@ -29,6 +29,15 @@ func (s *Session) begins(ev ToolStarted) {
 	}
 }
 
+// waits notes that a call is made anew when the turn goes on.
+func (s *Session) waits(id string) {
+	for i := range s.open {
+		if s.open[i].ID == id {
+			s.open[i].began = false
+		}
+	}
+}
+
 // end is the result of a call whose turn ended first.
 func (o *owed) end() ToolFinished {
 	done := ToolFinished{CallID: o.ID, Name: o.Name, Outcome: ToolStopped, Sealed: true} // what it was given may be a secret

@@ -138,7 +138,8 @@ type TurnRested struct {
 	Waits []Wait `json:"waits,omitempty"`
 }
 
-// Wait is a call that waits: for the approval of a person, or for another run.
+// Wait is a call that waits: for the approval of a person, for another run, or, with
+// neither, because it had not begun.
 type Wait struct {
 	CallID   string `json:"callId"`
 	Name     string `json:"name"`               // of the tool

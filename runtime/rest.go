@@ -222,11 +222,19 @@ func (o *owed) lost() ToolFinished {
 	}
 }
 
-// waits notes that a call goes on later.
-func (t *turn) waits(id, name string, e *tools.WaitError) {
+// waits notes that a call goes on later, if that is what its error says.
+func (t *turn) waits(w *wish, err error) bool {
+	wait, waits := errors.AsType[*tools.WaitError](err)
+	if !waits {
+		if _, closes := errors.AsType[*RestError](err); !closes {
+			return false
+		}
+		wait = new(tools.WaitError)
+	}
 	t.waitMu.Lock()
 	defer t.waitMu.Unlock()
-	t.waiting = append(t.waiting, Wait{CallID: id, Name: value.Cut(name, maxNamed), Approval: e.Approval, Run: e.Run, Text: value.Cut(e.Error(), maxWhy)})
+	t.waiting = append(t.waiting, Wait{CallID: w.ID, Name: value.Cut(w.Name, maxNamed), Approval: wait.Approval, Run: wait.Run, Text: value.Cut(err.Error(), maxWhy)})
+	return true
 }
 
 // rested is the error of a turn whose calls wait; nil where none does.

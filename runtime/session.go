@@ -172,6 +172,10 @@ func (s *Session) apply(seq uint64, ev Event) {
 		s.spent.rejected = ev.Try
 		s.say(seq, Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
 			"\nAnswer again, with one JSON value that fits it and nothing else."})
+	case TurnRested:
+		for _, w := range ev.Waits {
+			s.waits(w.CallID)
+		}
 	case Received:
 		s.heard = append(s.heard, ev)
 	case Compacted:

@@ -121,8 +121,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 			return done
 		}
 	}
-	if waits, ok := errors.AsType[*tools.WaitError](err); ok {
-		t.waits(w.ID, w.Name, waits)
+	if t.waits(w, err) {
 		return done
 	}
 	done.Outcome = ToolFailed

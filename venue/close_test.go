@@ -88,16 +88,21 @@ func ends(t *testing.T, a *venue.Agent, sessions []string) map[string]int {
 	return out
 }
 
-// Close ends what runs before it closes what keeps it: each turn has its end, each
-// decision its outcome, and what was spent is stored.
+// Close ends what runs before it closes what keeps it: each turn has its end, or
+// rests where the venue works, each decision its outcome, and what was spent is stored.
 func TestCloseUnderLoad(t *testing.T) {
+	t.Run("idle", func(t *testing.T) { closeUnderLoad(t, true, string(fault.Stopped)) })
+	t.Run("works", func(t *testing.T) { closeUnderLoad(t, false, "runtime.TurnRested") })
+}
+
+func closeUnderLoad(t *testing.T, idle bool, end string) {
 	const turns = 64
 	dir := t.TempDir()
 	var logged bytes.Buffer
 	var effects atomic.Int64
 	m := new(busy)
 	opts := &venue.Options{
-		Dir: dir, Models: map[string]runtime.Model{"default": m}, Tools: []*tools.Operation{worker(&effects)},
+		Dir: dir, Models: map[string]runtime.Model{"default": m}, Tools: []*tools.Operation{worker(&effects)}, Idle: idle,
 		Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	opts.Limits.ModelCalls = 1_000_000
@@ -161,20 +166,20 @@ func TestCloseUnderLoad(t *testing.T) {
 		t.Errorf("Close said: %.2000s", logged.String())
 	}
 
-	v = open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": m}, Tools: []*tools.Operation{worker(&effects)}})
+	v = open(t, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": m}, Tools: []*tools.Operation{worker(&effects)}, Idle: true})
 	missing, outcomes := unsettled(t, v)
 	if len(missing) > 0 {
 		t.Errorf("%d decisions have no outcome: %v", len(missing), missing)
 	}
-	if outcomes[ledger.OutcomeUnknown] == 0 || outcomes["failed"] > 0 {
+	if idle && outcomes[ledger.OutcomeUnknown] == 0 || outcomes["failed"] > 0 {
 		t.Errorf("outcomes are %v, want unknown ones of the calls that were stopped, and none that failed", outcomes)
 	}
 	bob, err = user(t, v, "alice").Agent(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ends(t, bob, sessions); got[string(fault.Stopped)] != turns {
-		t.Errorf("the turns ended as %v, want all %s", got, fault.Stopped)
+	if got := ends(t, bob, sessions); got[end] != turns {
+		t.Errorf("the turns ended as %v, want all %s", got, end)
 	}
 	info, err := bob.Info(t.Context())
 	if err != nil || info.Spent.Tokens < m.paid.Load() {
@@ -186,8 +191,13 @@ func TestCloseUnderLoad(t *testing.T) {
 }
 
 // What does not stop holds Close up for the grace and no longer. Its turn then has an
-// end all the same, and its call an outcome: unknown.
+// end all the same, or rests where the venue works, and its call an outcome: unknown.
 func TestCloseLeavesBehindWhatDoesNotStop(t *testing.T) {
+	t.Run("idle", func(t *testing.T) { leaveBehind(t, true) })
+	t.Run("works", func(t *testing.T) { leaveBehind(t, false) })
+}
+
+func leaveBehind(t *testing.T, idle bool) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		stuck := tools.New("test:stuck", "Do not stop.", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
@@ -197,7 +207,7 @@ func TestCloseLeavesBehindWhatDoesNotStop(t *testing.T) {
 			}, tools.Within(caps.ScopeAbility("invoke")))
 		p := new(puppet)
 		dir := t.TempDir()
-		v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": p}, Tools: []*tools.Operation{stuck}})
+		v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": p}, Tools: []*tools.Operation{stuck}, Idle: idle})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,18 +240,21 @@ func TestCloseLeavesBehindWhatDoesNotStop(t *testing.T) {
 			t.Errorf("Close took %s, want %s", took, runs.DefaultGrace)
 		}
 		events := <-said
-		if !errors.Is(ended, runs.ErrInterrupted) {
-			t.Errorf("the turn ended with %v, want %v", ended, runs.ErrInterrupted)
-		}
 		last, ok := events[len(events)-1].(runtime.TurnFinished)
-		if !ok || last.Code != string(fault.Interrupted) || !strings.Contains(last.Error, "whether these calls took effect is unknown: test_stuck") {
+		if !idle {
+			if fault.Of(ended) != fault.Waiting {
+				t.Errorf("the turn ended with %v, want that it rests", ended)
+			}
+		} else if !errors.Is(ended, runs.ErrInterrupted) {
+			t.Errorf("the turn ended with %v, want %v", ended, runs.ErrInterrupted)
+		} else if !ok || last.Code != string(fault.Interrupted) || !strings.Contains(last.Error, "whether these calls took effect is unknown: test_stuck") {
 			t.Errorf("the turn ends with %+v, want that it was interrupted", events[len(events)-1])
 		}
 		close(release)
 		if err := <-called; fault.Of(err) != fault.Unknown {
 			t.Errorf("the call in person ended with %v, want that its effect is unknown", err)
 		}
-		if v, err = venue.Open(t.Context(), &venue.Options{Dir: dir}); err != nil {
+		if v, err = venue.Open(t.Context(), &venue.Options{Dir: dir, Idle: true}); err != nil {
 			t.Fatal(err)
 		}
 		defer v.Close()
@@ -251,8 +264,11 @@ func TestCloseLeavesBehindWhatDoesNotStop(t *testing.T) {
 		if bob, err = user(t, v, "alice").Agent(t.Context(), "bob"); err != nil {
 			t.Fatal(err)
 		}
-		if got := ends(t, bob, []string{"main"}); got[string(fault.Interrupted)] != 1 {
+		if got := ends(t, bob, []string{"main"}); idle && got[string(fault.Interrupted)] != 1 {
 			t.Errorf("in the log the turn ends as %v, want %s", got, fault.Interrupted)
+		}
+		if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut == nil || !strings.Contains(cut.Error, "whether these calls took effect is unknown: test_stuck") {
+			t.Errorf("Interrupted = %+v, %v, want that the effect of test_stuck is unknown", cut, err)
 		}
 	})
 }

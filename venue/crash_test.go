@@ -32,7 +32,7 @@ func runCrashChild() bool {
 		return false
 	}
 	ctx := context.Background()
-	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": runtime.ModelFunc(silent)}})
+	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Idle: true, Models: map[string]runtime.Model{"default": runtime.ModelFunc(silent)}})
 	if err != nil {
 		panic(err)
 	}
@@ -138,7 +138,7 @@ func TestKillWithinACallOfTheModel(t *testing.T) {
 	dir := t.TempDir()
 	for begun := int64(1); begun <= 2; begun++ {
 		killAfter(t, dir, "ask", "asked")
-		v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{"default": new(puppet)}})
+		v, err := venue.Open(t.Context(), &venue.Options{Dir: dir, Idle: true, Models: map[string]runtime.Model{"default": new(puppet)}})
 		if err != nil {
 			t.Fatal(err)
 		}

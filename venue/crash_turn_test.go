@@ -13,7 +13,6 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
-	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/runs"
 )
@@ -31,8 +30,8 @@ func slow(begun func()) *tools.Operation {
 		}, tools.Within(caps.ScopeAbility("invoke")))
 }
 
-// What was begun when the process was killed is not begun again by itself: the
-// run has ended, and the model is told that the effect is unknown.
+// What was begun when the process was killed is not begun again by itself: the run
+// goes on, and the model is told that the effect is unknown.
 func TestKillWithinATool(t *testing.T) {
 	if dir := os.Getenv(crashTurnDir); dir != "" {
 		p := new(puppet)
@@ -69,6 +68,13 @@ func TestKillWithinATool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range pageOfRuns(t, alice) { // they go on by themselves
+		for _, err := range alice.Events(t.Context(), r.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if info, err := bob.Info(t.Context()); err != nil || info.Status != agents.Sleeping {
 		t.Errorf("bob is %s, %v", info.Status, err)
 	}
@@ -92,17 +98,17 @@ func TestKillWithinATool(t *testing.T) {
 	if !intent {
 		t.Error("the log lacks the intent")
 	}
-	if !strings.HasPrefix(result, runtime.ToolStopped) || !strings.Contains(result, "Whether it took effect is unknown") {
+	if !strings.HasPrefix(result, runtime.ToolUnknown) || !strings.Contains(result, "Whether it took effect is unknown") {
 		t.Errorf("the log has the result %q, want that the effect is unknown", result)
 	}
-	if want := "interrupted: the venue stopped before the turn ended; whether these calls took effect is unknown: test_slow"; end.Error != want || end.Code != string(fault.Interrupted) {
-		t.Errorf("the log ends with %+v, want %q", end, want)
+	if end.Error != "" || !strings.Contains(end.Text, "Whether it took effect is unknown") {
+		t.Errorf("the log ends with %+v, want that the model was told", end)
 	}
-	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut == nil || cut.Error != end.Error {
-		t.Errorf("Interrupted = %+v, %v, want %q", cut, err, end.Error)
+	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut != nil {
+		t.Errorf("Interrupted = %+v, %v, want nothing", cut, err)
 	}
-	if rec, err := alice.Run(t.Context(), run); err != nil || rec.Status != runs.Failed || rec.Error != runs.ErrInterrupted.Error() {
-		t.Errorf("the run is %s %q, %v; want it FAILED, and why", rec.Status, rec.Error, err)
+	if rec, err := alice.Run(t.Context(), run); err != nil || rec.Status != runs.Complete {
+		t.Errorf("the run is %s %q, %v; want it COMPLETE", rec.Status, rec.Error, err)
 	}
 	begun := 0
 	for row, err := range v.Audit(t.Context(), 1) {
@@ -116,16 +122,17 @@ func TestKillWithinATool(t *testing.T) {
 	if begun != 1 {
 		t.Errorf("the ledger has %d decisions on the call, want 1", begun)
 	}
-	var answer string
-	for _, ev := range chat(t, bob, "go on") {
-		if end, ok := ev.(runtime.TurnFinished); ok {
-			answer = end.Text
-		}
+	if again != 0 {
+		t.Errorf("the tool was called %d times more, want none", again)
 	}
-	if cut, err := bob.Interrupted(t.Context(), "main"); err != nil || cut != nil {
-		t.Errorf("after another turn Interrupted = %+v, %v, want nothing", cut, err)
+}
+
+// pageOfRuns is the first page of a user's runs.
+func pageOfRuns(t *testing.T, u *venue.User) []runs.Record {
+	t.Helper()
+	list, _, err := u.Runs(t.Context(), "", 100)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !strings.Contains(answer, "Whether it took effect is unknown") || !strings.Contains(answer, end.Error) || again != 0 {
-		t.Errorf("the model was told %q, and the tool was called %d times; want that the effect is unknown, and none", answer, again)
-	}
+	return list
 }

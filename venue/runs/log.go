@@ -282,8 +282,8 @@ func (r *Run) notes(seq uint64, ev runtime.Event) {
 			r.ended(&ev)
 		}
 	case runtime.TurnRested:
-		if r.rec.Kind == Turn && len(ev.Waits) > 0 {
-			r.rec.Status, r.rec.Waits = Waiting, waitsOf(ev.Waits)
+		if waits := waitsOf(ev.Waits); r.rec.Kind == Turn && waits != nil {
+			r.rec.Status, r.rec.Waits = Waiting, waits
 		}
 	}
 }

@@ -130,14 +130,14 @@ func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error)
 // waits for somebody, or is driven.
 func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 	id, rests := s.Resting()
-	if !rests || b.Live(owner, id) != nil {
+	if !rests {
 		return nil
 	}
 	rec, err := b.Find(ctx, owner, id)
-	if fault.Of(err) == fault.NotFound {
+	if fault.Of(err) == fault.NotFound || err == nil && (rec.Of != s.log.of || rec.Session != s.ID()) { // a copy's
 		return s.Cut(ctx, b.opts.Now(), "", "")
 	}
-	if err != nil || rec.Status == Waiting {
+	if err != nil || rec.Status == Waiting || b.Live(owner, id) != nil {
 		return err // the turn says what is in its way
 	}
 	return b.lose(context.WithoutCancel(ctx), owner, &rec, ErrInterrupted)
@@ -379,7 +379,9 @@ func (r *Run) rests(failure error) (waits []string, parked bool) {
 
 func waitsOf(list []runtime.Wait) (ids []string) {
 	for _, w := range list {
-		ids = append(ids, cmp.Or(w.Approval, w.Run))
+		if id := cmp.Or(w.Approval, w.Run); id != "" {
+			ids = append(ids, id)
+		}
 	}
 	return ids
 }
