@@ -61,7 +61,14 @@ func (c *sessionsShowCmd) Run(ctx context.Context, s *streams) error {
 				return err
 			}
 		}
-		return nil
+		if _, ended := entries[len(entries)-1].Event.(runtime.TurnFinished); ended {
+			return nil
+		}
+		cut, err := agent.Interrupted(ctx, c.Session)
+		if err == nil && cut != nil {
+			page.note("not finished: " + cut.Error)
+		}
+		return err
 	})
 }
 

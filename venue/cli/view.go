@@ -115,6 +115,10 @@ func (v *view) entry(e runtime.Entry) {
 	case runtime.Compacted:
 		v.note("from here on, this summary stands for all that is above:")
 		fmt.Fprintln(v.err, v.notes.safe(ev.Summary))
+	case runtime.TurnRested:
+		v.note((&runtime.RestError{Waits: ev.Waits}).Error())
+	case runtime.TurnResumed:
+		v.note(e.Time.Local().Format(time.DateTime) + ": the turn goes on")
 	case runtime.TurnFinished:
 		if ev.Error != "" {
 			v.note("not finished: " + ev.Error)
