@@ -19,6 +19,9 @@ func (v *Venue) Decide(ctx context.Context, auth tools.Authority, inv tools.Invo
 	return v.gate.Decide(ctx, auth, inv)
 }
 
+// Before has an engine stand before that of the data folder.
+func (o *Options) Before(engine func(store.Engine) store.Engine) { o.engine = engine }
+
 // Transactions is how many batches the store has applied, this question included:
 // each gets the next revision.
 func (v *Venue) Transactions(ctx context.Context) (n uint64, err error) {

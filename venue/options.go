@@ -11,6 +11,7 @@ import (
 	"usher/tools"
 	"usher/tools/form"
 	"usher/venue/config"
+	"usher/venue/store"
 )
 
 // Options says how to open a venue. Nil and the zero value are valid: a venue
@@ -51,6 +52,8 @@ type Options struct {
 	Telemetry telemetry.Options // OpenTelemetry's traces and metrics; zero makes none
 	Now       func() time.Time  // nil is time.Now
 	Rand      io.Reader         // keys and ids; nil is crypto/rand
+
+	engine func(store.Engine) store.Engine // stands before that of Dir, in tests that crash; nil is none
 }
 
 func (o *Options) filled() Options {

@@ -15,12 +15,12 @@ var _ runs.Driver = driver{}
 
 func (d driver) Open(stored []byte) (tools.Authority, error) { return d.mint.Open(stored) }
 
-func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (runs.Work, *runs.Session, error) {
+func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (runs.Work, *runs.Session, func(), error) {
 	if rec.Session != "" {
 		return d.agents.GoOn(ctx, rec, auth)
 	}
 	work, err := d.jobs.resume(ctx, d.gate, rec, auth)
-	return work, nil, err
+	return work, nil, nil, err
 }
 
 func (d driver) Answered(context.Context, ucan.DID, string) (bool, error) { return false, nil }

@@ -107,6 +107,9 @@ func openStore(o *Options, found *repairs) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.engine != nil {
+		return j.Behind(o.engine), nil
+	}
 	return j.Store, nil
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if runCrashChild() {
+	if runCrashChild() || runPointChild() {
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -17,11 +17,14 @@ var errChanged = errors.New("the orchestration was changed while a run of it res
 // resume takes over the steps as they were left. What is complete stays so; what had
 // begun is called again where it may be made twice, or is known not to have begun.
 func (r *run) resume(ctx context.Context, past []Step) error {
-	if len(past) != len(r.plan.steps) {
+	if len(past) > len(r.plan.steps) {
 		return errChanged
 	}
 	for i, s := range r.plan.steps {
-		was := past[i]
+		var was Step
+		if i < len(past) {
+			was = past[i]
+		}
 		if was.Op != "" && (was.Op != s.op || was.Name != s.name) {
 			return errChanged
 		}
@@ -69,15 +72,16 @@ var errCut = errors.New("the venue stopped while this step ran")
 
 // same reports a step that would get another input than it had begun with.
 func (r *run) same(past []Step) error {
-	for i, s := range r.plan.steps {
-		if past[i].Input == nil || past[i].Status == complete {
+	for i, was := range past {
+		s := r.plan.steps[i]
+		if was.Input == nil || was.Status == complete {
 			continue
 		}
 		input, err := r.build(s.input)
 		if err != nil {
 			return &stepError{s, value.Within("input", err)}
 		}
-		if !bytes.Equal(compact(input), compact(past[i].Input)) {
+		if !bytes.Equal(compact(input), compact(was.Input)) {
 			return fmt.Errorf("%s: %w", s, errChanged)
 		}
 	}

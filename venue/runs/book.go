@@ -54,13 +54,14 @@ type Book struct {
 
 	process []byte // what marks the runs that are this one's
 
-	mu     sync.Mutex
-	driver Driver
-	works  bool // runs that rest go on here
-	work   work
-	live   map[string]*Run // by id
-	busy   map[place]int   // background runs that execute now
-	closed bool
+	mu       sync.Mutex
+	driver   Driver
+	works    bool                     // runs that rest go on here
+	resuming map[string]chan struct{} // by id, runs that are about to be live
+	work     work
+	live     map[string]*Run // by id
+	busy     map[place]int   // background runs that execute now
+	closed   bool
 }
 
 // place is whom a background run counts for.
@@ -102,7 +103,7 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 		opts.MaxTime = time.Hour
 	}
 	opts.Grace = cmp.Or(opts.Grace, DefaultGrace)
-	b := &Book{opts: opts, live: make(map[string]*Run), busy: make(map[place]int)}
+	b := &Book{opts: opts, live: make(map[string]*Run), resuming: make(map[string]chan struct{}), busy: make(map[place]int)}
 	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
 	if err := b.sessions.init(ctx, b); err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)

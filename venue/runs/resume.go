@@ -24,8 +24,9 @@ type Driver interface {
 	// Open returns the authority that a record has.
 	Open(stored []byte) (tools.Authority, error)
 	// Resume returns the work of a run from where its log ends, with the session that it
-	// is a turn of, whose turn it has claimed. auth is that of the run.
-	Resume(ctx context.Context, rec *Record, auth tools.Authority) (Work, *Session, error)
+	// is a turn of. auth is that of the run. undo is called instead of the work where
+	// that cannot begin; it may be nil.
+	Resume(ctx context.Context, rec *Record, auth tools.Authority) (work Work, s *Session, undo func(), err error)
 	// Answered reports whether a request for an approval needs nobody any more.
 	Answered(ctx context.Context, owner ucan.DID, approval string) (bool, error)
 }
@@ -143,14 +144,43 @@ func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 	return b.lose(context.WithoutCancel(ctx), owner, &rec, ErrInterrupted)
 }
 
-// resume drives a run from where its log ends. One that cannot go on has ended, and
-// says why.
+// resume drives a run from where its log ends, once, however many ask for it. One that
+// cannot go on has ended, and says why.
 func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
-	r, work, err := b.restore(ctx, owner, rec)
-	whole := context.WithoutCancel(ctx)
-	if err == nil && r.session != nil && !r.session.Claim() {
-		err = errTaken
+	for {
+		b.mu.Lock()
+		r, others := b.live[rec.ID], b.resuming[rec.ID]
+		if r == nil && others == nil {
+			b.resuming[rec.ID] = make(chan struct{})
+		}
+		b.mu.Unlock()
+		switch {
+		case r != nil:
+			return r, nil
+		case others == nil:
+			defer func() {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				close(b.resuming[rec.ID])
+				delete(b.resuming, rec.ID)
+			}()
+			now, err := b.Find(ctx, owner, rec.ID)
+			if err != nil || now.over() {
+				return b.ended(owner, &now), err
+			}
+			return b.resumed(ctx, owner, &now)
+		}
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
+}
+
+func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
+	r, work, undo, err := b.restore(ctx, owner, rec)
+	whole := context.WithoutCancel(ctx)
 	if err != nil {
 		if errors.Is(err, errTaken) || ctx.Err() != nil {
 			return nil, err
@@ -165,9 +195,7 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, e
 	inner, err := b.enter(timed, r)
 	if err != nil {
 		cancelTime()
-		if r.session != nil {
-			r.session.Release()
-		}
+		undo()
 		return nil, err
 	}
 	go r.drive(whole, inner, cancelTime, work)
@@ -175,16 +203,17 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, e
 }
 
 // restore takes a run over: from then on no other process changes it.
-func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, work Work, err error) {
+func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, work Work, undo func(), err error) {
+	undo = func() {}
 	b.mu.Lock()
 	driver := b.driver
 	b.mu.Unlock()
 	if driver == nil {
-		return nil, nil, errors.New("nobody drives runs here")
+		return nil, nil, undo, errors.New("nobody drives runs here")
 	}
 	auth, err := driver.Open(rec.Authority)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, undo, err
 	}
 	r = &Run{
 		book: b, owner: owner, auth: auth, done: make(chan struct{}), rec: *rec, again: true,
@@ -195,20 +224,25 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 	}
 	if rec.Session == "" {
 		if err := r.reads(ctx); err != nil {
-			return nil, nil, err
+			return nil, nil, undo, err
 		}
 	}
 	if !rec.Inside {
-		if work, r.session, err = driver.Resume(ctx, &r.rec, auth); err != nil {
-			return nil, nil, err
+		done := undo
+		if work, r.session, done, err = driver.Resume(ctx, &r.rec, auth); err != nil {
+			return nil, nil, undo, err
+		}
+		if done != nil {
+			undo = done
 		}
 	}
 	r.rec.Status, r.rec.Waits = Started, nil
 	if err := r.take(ctx); err != nil {
-		return nil, nil, err
+		undo()
+		return nil, nil, undo, err
 	}
 	r.saved = Started
-	return r, work, nil
+	return r, work, undo, nil
 }
 
 // take marks the run as this process's, whosever it was.
@@ -356,7 +390,7 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	case b.Live(auth.Owner(), rec.ID) != nil || rec.over():
 		return b.ended(auth.Owner(), rec), nil, nil
 	}
-	r, _, err := b.restore(ctx, auth.Owner(), rec)
+	r, _, _, err := b.restore(ctx, auth.Owner(), rec)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -37,6 +37,10 @@ type Space struct{ reader }
 // New returns the store that an engine keeps, and closes the engine with it.
 func New(e Engine) *Store { return &Store{Space{reader{gate: &gate{engine: e}}}} }
 
+// Behind returns the store with an engine before its own, which it is given: for
+// whoever watches what is written, or has it fail. It is closed instead of s.
+func (s *Store) Behind(engine func(Engine) Engine) *Store { return New(engine(s.gate.engine)) }
+
 // Under returns the space of the prefix.
 func (s *Store) Under(prefix string) *Space { return &Space{reader{gate: s.gate, prefix: prefix}} }
 
