@@ -362,4 +362,3 @@ func answersOf(t *testing.T, u *venue.User, id string) (n int) {
 	}
 	return n
 }
-
