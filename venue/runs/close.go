@@ -140,7 +140,7 @@ func (b *Book) Close() {
 	b.mu.Unlock()
 	grace := time.NewTimer(b.opts.Grace)
 	defer grace.Stop()
-	cause := error(ErrInterrupted)
+	cause := ErrInterrupted
 	if works {
 		cause = new(runtime.RestError)
 		b.park(live, idle)

@@ -228,7 +228,7 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 		}
 	}
 	if !rec.Inside {
-		done := undo
+		var done func()
 		if work, r.session, done, err = driver.Resume(ctx, &r.rec, auth); err != nil {
 			return nil, nil, undo, err
 		}
