@@ -60,8 +60,7 @@ func (s Set) Covers(t Set) bool {
 
 // Missing returns the capabilities of t that s cannot hand on, in t's order: none of
 // s covers them on their terms, or s denies them as a whole and for good. Whatever
-// else s denies is denied to those below it all the same, by the intersection at each
-// call. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
+// else s denies goes with what it hands on, see [Set.Forbidding]. For an unrestricted t and a restricted s that is {"", "*"}, the widest there is
 // to write.
 func (s Set) Missing(t Set) []Capability {
 	switch {

@@ -15,6 +15,24 @@
 //		return d.Denial("covia:read")
 //	}
 //
+// A capability may be on [Terms]. Then Check leaves the decision open where they bear
+// on the request, and [Decision.Settle] decides it by the [Facts] of the call: a
+// denial comes first, then what holds without asking, then what holds after asking a
+// person.
+//
+//   - A limit (when) that the input does not surely meet allows nothing: a missing
+//     pointer, another type, a key that stands beside another spelling of it. So does
+//     not_in. Numbers are compared exactly; one that only floating point would take for
+//     within or for equal is not told apart, and so neither met nor excluded.
+//   - A denial covers what lies below its resource and what contains it, and abilities
+//     below and above its own; a request without a resource it covers where it is on the
+//     root. It stands unless one of its limits surely does not hold, until its end.
+//   - Sets meet by conjunction: limits add up, the earlier end counts, either asks, and
+//     each denial stays. A set hands on what is on at least its own terms
+//     ([Set.Missing]), with its denials ([Set.Forbidding]).
+//   - Values are compared as JSON values: what names a place belongs into with, not into
+//     a limit on a path.
+//
 // Everything here is a value: nothing reads a clock, a file or a network, and
 // nothing changes after it was made, so all of it may be shared freely.
 //

@@ -88,6 +88,26 @@ func (s Set) intersectTerms(t Set) Set {
 	return Set{compile(list)}
 }
 
+// Forbidding returns s with what t denies of it, too: what t hands on keeps the denials
+// that t is under.
+func (s Set) Forbidding(t Set) Set {
+	if s.IsUnrestricted() || s.IsEmpty() || t.c == nil || t.c.aside == nil {
+		return s
+	}
+	list := s.c.list[:len(s.c.list):len(s.c.list)]
+	for _, i := range t.c.aside.denies {
+		c := t.c.list[i]
+		touched := slices.ContainsFunc(s.c.list, func(d Capability) bool { return !d.Denies() && c.Meets(d) })
+		if touched && !slices.ContainsFunc(list, func(d Capability) bool { return d.Covers(c) }) {
+			list = append(list, c)
+		}
+	}
+	if len(list) == len(s.c.list) {
+		return s
+	}
+	return Set{compile(list)}
+}
+
 // Meets reports whether c and d have anything in common by their two fields: a denial
 // that does not meet a capability takes nothing from it.
 func (c Capability) Meets(d Capability) bool {

@@ -130,6 +130,14 @@ func (d *Desk) delegate(ctx context.Context, call tools.Call, in delegateInput) 
 // sign bounds what an agent signs: the token names the agent, and those on whose
 // behalf it acts, and lives a day unless the owner allows more.
 func (d *Desk) sign(ctx context.Context, call tools.Call, key ucan.Key, what ucan.Delegation) ([]*ucan.Link, error) {
+	mine, me := call.Caps(), call.Owner().String()
+	for c := range caps.Of(what.Capabilities...).In(me).All() {
+		for never := range mine.All() {
+			if never.Denies() && never.Meets(c) {
+				return nil, fmt.Errorf("%w: %s would give what is denied to you, %s, and a token cannot say so: hand on less", ucan.ErrNotHeld, c, never)
+			}
+		}
+	}
 	for _, life := range call.Authority().Bound().Lives {
 		what.Agents = append(what.Agents, string(life))
 	}

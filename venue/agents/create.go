@@ -125,7 +125,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			}
 			rec.DID = own.String()
 		}
-		rec.Caps = held(spec, set, rec.principal(k), call.Owner())
+		rec.Caps = held(spec, set, rec.principal(k), call)
 		return rec, nil
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 			after = r.Book.effective(self)
 		}
 		if changes.Caps.Present() {
-			next.Caps = held(changes, given(changes, call.Caps()), principal, call.Owner())
+			next.Caps = held(changes, given(changes, call.Caps()), principal, call)
 			next.Givers = addGivers(old.Givers, call, k)
 			after = next.Caps
 		}

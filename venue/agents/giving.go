@@ -13,12 +13,16 @@ import (
 )
 
 // held is a set as the agent's principal writes it. What a spec lists is
-// written by that principal already; what is passed on, by the giver.
-func held(spec agents.Spec, set caps.Set, principal, giver ucan.DID) caps.Set {
+// written by that principal already; what is passed on, by the giver. What the giver
+// is denied stays denied, also where the agent is the giver itself, or made it.
+func held(spec agents.Spec, set caps.Set, principal ucan.DID, call tools.Call) caps.Set {
+	reader, giver := principal.String(), call.Owner().String()
 	if _, listed := spec.Caps.Set(); listed {
-		return set.In(principal.String())
+		set = set.In(reader)
+	} else {
+		set = set.SeenBy(reader, giver)
 	}
-	return set.SeenBy(principal.String(), giver.String())
+	return set.Forbidding(call.Caps().SeenBy(reader, giver))
 }
 
 // addGivers adds those who bound the call to those that an agent has its
