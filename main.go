@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // for schedules, where the system has no time zones
 
 	"usher/examples/ap"
 	"usher/examples/delegation"

@@ -76,7 +76,7 @@ func parseAt(raw json.RawMessage) (t time.Time, err error) {
 		err = errors.New("it is neither text nor number")
 	}
 	if err != nil {
-		return t, fmt.Errorf("at %s is no time: write one such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970", raw)
+		return t, fmt.Errorf("at %s is no time: write one such as 2026-12-24T18:00:00+01:00", raw)
 	}
 	if t.UnixMilli() <= 0 || !t.Before(lastTime) {
 		return t, fmt.Errorf("at %s lies outside the years 1970 to 9999", raw)

@@ -34,6 +34,8 @@ type Outcome struct {
 	Kept           []Kept   // data that was not written, since others have changed or deleted what was there
 	Agents         []string // ids of agents that an earlier configuration made: still there, with all that they may do
 	Orchestrations []string // paths of orchestrations that an earlier configuration wrote: they can still be run
+	Schedules      []string // names of schedules that an earlier configuration made: they still fire
+	Passed         []string // names of schedules that were not made, since their time had passed
 }
 
 // Config applies c as the user, with its notes in the space.
@@ -59,6 +61,11 @@ func Config(ctx context.Context, c *config.Config, user invoker, notes *store.Sp
 			return r.out, fmt.Errorf("apply agent %s: %w", spec.ID, err)
 		}
 	}
+	for _, s := range c.Schedules {
+		if err := r.schedule(ctx, s); err != nil {
+			return r.out, fmt.Errorf("apply schedule %s: %w", s.Name, err)
+		}
+	}
 	return r.out, r.strays(ctx, c)
 }
 
@@ -75,6 +82,7 @@ const (
 	noteData          = "data/"
 	noteOrchestration = "orchestration/"
 	noteAgent         = "agent/"
+	noteSchedule      = "schedule/"
 )
 
 // parentsFirst orders agents so that each comes after the one that bounds it,
@@ -133,6 +141,9 @@ func (r *room) strays(ctx context.Context, c *config.Config) error {
 	for _, o := range c.Orchestrations {
 		has[noteOrchestration+o.ID] = true
 	}
+	for _, s := range c.Schedules {
+		has[noteSchedule+s.Name] = true
+	}
 	for key, err := range store.Keys(ctx, r.notes, r.prefix, "") {
 		note := strings.TrimPrefix(key, r.prefix)
 		kind, id, _ := strings.Cut(note, "/")
@@ -140,6 +151,8 @@ func (r *room) strays(ctx context.Context, c *config.Config) error {
 		case err != nil || has[note]:
 		case kind+"/" == noteAgent:
 			err = r.strayAgent(ctx, id)
+		case kind+"/" == noteSchedule:
+			err = r.straySchedule(ctx, id)
 		case kind+"/" == noteOrchestration:
 			err = r.strayOrchestration(ctx, id)
 		}

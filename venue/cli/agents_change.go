@@ -88,11 +88,17 @@ type agentsDeleteCmd struct {
 func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
 	c.ends = c.Agent
 	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
-	return change(ctx, s, &c.onAgent, "agent:delete", input, func(a agents.Deleted) (string, error) {
-		if a.Removed {
-			return "removed", nil
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		err := changed(ctx, s, &c.onAgent, u, "agent:delete", input, func(a agents.Deleted) (string, error) {
+			if a.Removed {
+				return "removed", nil
+			}
+			return a.Status, nil
+		})
+		if err != nil {
+			return err
 		}
-		return a.Status, nil
+		return c.noteSchedules(ctx, s, u, c.Agent)
 	})
 }
 
@@ -113,14 +119,19 @@ func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
 // the status that there is now.
 func change[Out any](ctx context.Context, s *streams, c *onAgent, operation string, input any, status func(Out) (string, error)) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[Out](ctx, u, operation, input)
-		if err != nil {
-			return asMisuse(c.unknownAgent(ctx, u, err))
-		}
-		now, err := status(out)
-		if err != nil && !c.JSON {
-			return err
-		}
-		return s.answer(c.JSON, out, c.Agent+" is "+now+"\n")
+		return changed(ctx, s, c, u, operation, input, status)
 	})
+}
+
+// changed is change in a venue that is open.
+func changed[Out any](ctx context.Context, s *streams, c *onAgent, u *venue.User, operation string, input any, status func(Out) (string, error)) error {
+	out, err := ask[Out](ctx, u, operation, input)
+	if err != nil {
+		return asMisuse(c.unknownAgent(ctx, u, err))
+	}
+	now, err := status(out)
+	if err != nil && !c.JSON {
+		return err
+	}
+	return s.answer(c.JSON, out, c.Agent+" is "+now+"\n")
 }

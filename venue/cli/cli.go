@@ -44,25 +44,26 @@ type Program struct {
 }
 
 type command struct {
-	Demo     demoCmd     `cmd:"" help:"Watch the gate at work: agents process invoices, and some try what they may not."`
-	Init     initCmd     `cmd:"" help:"Make a new project."`
-	Up       upCmd       `cmd:"" help:"Keep a venue running in the foreground, and its configuration applied; other commands work with it meanwhile."`
-	Run      runCmd      `cmd:"" help:"Run one turn of an agent and print its answer."`
-	Chat     chatCmd     `cmd:"" help:"Talk with an agent."`
-	Agents   agentsCmd   `cmd:"" help:"List and manage agents."`
-	Caps     capsCmd     `cmd:"" help:"Check and disclose capabilities, without a venue."`
-	Runs     runsCmd     `cmd:"" help:"List what was done, follow it, and stop it."`
-	Sessions sessionsCmd `cmd:"" help:"List an agent's sessions, and read them."`
-	Invoke   invokeCmd   `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
-	Audit    auditCmd    `cmd:"" help:"Read the audit ledger."`
-	Secrets  secretsCmd  `cmd:"" help:"Store keys and other secrets, sealed."`
-	Ucan     ucanCmd     `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
-	Backup   backupCmd   `cmd:"" help:"Write a data folder to one encrypted file, also while it is in use."`
-	Restore  restoreCmd  `cmd:"" help:"Make a data folder of a backup, as it was at any moment that is kept."`
-	Export   exportCmd   `cmd:"" help:"Write down all that is the user's in a data folder, as lines of JSON."`
-	Doctor   doctorCmd   `cmd:"" help:"Check that a data folder is sound, and say what to do where it is not."`
-	Lint     lintCmd     `cmd:"" help:"Find mistakes in a configuration before it runs."`
-	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
+	Demo      demoCmd      `cmd:"" help:"Watch the gate at work: agents process invoices, and some try what they may not."`
+	Init      initCmd      `cmd:"" help:"Make a new project."`
+	Up        upCmd        `cmd:"" help:"Keep a venue running in the foreground, and its configuration applied; other commands work with it meanwhile."`
+	Run       runCmd       `cmd:"" help:"Run one turn of an agent and print its answer."`
+	Chat      chatCmd      `cmd:"" help:"Talk with an agent."`
+	Agents    agentsCmd    `cmd:"" help:"List and manage agents."`
+	Caps      capsCmd      `cmd:"" help:"Check and disclose capabilities, without a venue."`
+	Runs      runsCmd      `cmd:"" help:"List what was done, follow it, and stop it."`
+	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
+	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
+	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
+	Audit     auditCmd     `cmd:"" help:"Read the audit ledger."`
+	Secrets   secretsCmd   `cmd:"" help:"Store keys and other secrets, sealed."`
+	Ucan      ucanCmd      `cmd:"" help:"Make keys, hand on authority in signed tokens, and check them."`
+	Backup    backupCmd    `cmd:"" help:"Write a data folder to one encrypted file, also while it is in use."`
+	Restore   restoreCmd   `cmd:"" help:"Make a data folder of a backup, as it was at any moment that is kept."`
+	Export    exportCmd    `cmd:"" help:"Write down all that is the user's in a data folder, as lines of JSON."`
+	Doctor    doctorCmd    `cmd:"" help:"Check that a data folder is sound, and say what to do where it is not."`
+	Lint      lintCmd      `cmd:"" help:"Find mistakes in a configuration before it runs."`
+	Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }
 
 // errQuiet is a failure that has been told already.

@@ -23,7 +23,7 @@ type fromConfig struct {
 	readOnly
 
 	works  bool           // the command goes on with what was under way
-	ends   string         // the agent that the command ends, of which it need not remind anybody
+	ends   string         // the agent that the command ends, or "schedule NAME": it need not remind anybody of that
 	dir    string         // its data folder; empty is in memory
 	config *config.Config // once it is loaded
 }
@@ -98,6 +98,15 @@ func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
 	}
 	for _, path := range applied.Orchestrations {
 		s.warn(fmt.Sprintf("orchestration %s has left the configuration and can still be run: remove it with %s", path, f.command(fmt.Sprintf(`invoke covia:delete '{"path":%q}'`, path))))
+	}
+	for _, name := range applied.Schedules {
+		if f.ends == "schedule "+name {
+			continue
+		}
+		s.warn(fmt.Sprintf("schedule %s has left the configuration and still fires: remove it with %s", name, f.command("schedules remove "+name)))
+	}
+	for _, name := range applied.Passed {
+		s.warn(fmt.Sprintf("schedule %s was not made: its time has passed", name))
 	}
 	for _, k := range applied.Kept {
 		how := fmt.Sprintf(`invoke covia:write '{"path":%q,"value":…}'`, k.Path)

@@ -103,6 +103,7 @@ func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
 			{"for", strings.Join(r.Via, ", ")},
 			{"started by", r.Caller},
 			{"part of", r.Parent},
+			{"schedule", s.firedBy(r)},
 			{"began", s.minute(time.UnixMilli(r.Created))},
 			{"last change", s.minute(time.UnixMilli(r.Updated))},
 			{"error", r.Error},
@@ -127,6 +128,25 @@ func stepLine(st *runtime.Step) string {
 		line += ": " + st.Error
 	}
 	return line
+}
+
+// firedBy is the schedule that a run is of, and for which of its times.
+func (s *streams) firedBy(r *runs.Record) string {
+	if r.Fired == nil {
+		return ""
+	}
+	text := r.Fired.Schedule
+	if r.Fired.Due == 0 {
+		return text + ", triggered"
+	}
+	text += ", due " + s.minute(time.UnixMilli(r.Fired.Due))
+	if r.Created-r.Fired.Due >= time.Minute.Milliseconds() {
+		text += ", fired " + s.minute(time.UnixMilli(r.Created))
+	}
+	if r.Fired.Missed > 0 {
+		text += fmt.Sprintf(", for %d missed since %s", r.Fired.Missed, s.minute(time.UnixMilli(r.Fired.Since)))
+	}
+	return text
 }
 
 type runsFollowCmd struct {

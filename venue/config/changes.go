@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"usher/tools/agents"
+	"usher/tools/scheduler"
 )
 
 // Change is an entry that two configurations do not have alike.
@@ -44,7 +45,8 @@ func Changes(a, b *Config) (list []Change) {
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)
 	list = append(list, changes("orchestration ", each(a.Orchestrations, Orchestration.subject), each(b.Orchestrations, Orchestration.subject))...)
-	return append(list, changes("agent ", each(a.Agents, ofAgent), each(b.Agents, ofAgent))...)
+	list = append(list, changes("agent ", each(a.Agents, ofAgent), each(b.Agents, ofAgent))...)
+	return append(list, changes("schedule ", each(a.Schedules, ofSchedule), each(b.Schedules, ofSchedule))...)
 }
 
 // text is an entry by its name, as JSON.
@@ -56,6 +58,8 @@ type text struct {
 func (d Datum) subject() string { return d.Path }
 
 func (o Orchestration) subject() string { return o.ID }
+
+func ofSchedule(s scheduler.Schedule) string { return s.Name }
 
 func ofAgent(spec agents.Spec) string { return spec.ID }
 

@@ -10,6 +10,7 @@ import (
 
 	"usher/tools/agents"
 	"usher/tools/form"
+	"usher/tools/scheduler"
 )
 
 // memory is the store of a venue that keeps nothing.
@@ -24,12 +25,13 @@ type Config struct {
 	Data           []Datum          // written when it changes, but not over what others changed
 	Agents         []agents.Spec
 	Orchestrations []Orchestration
+	Schedules      []scheduler.Schedule // as they are asked for
 	Limits         Limits
 	Ledger         Ledger
 	Retention      Retention
 	Dir            string // of the configuration; empty when it came from bytes
 
-	entries map[string]entry // by what they are of: "agent Carol", "model default", "limits.calls", or the path of data and orchestrations
+	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations
 }
 
 // entry is where something of the configuration stands.

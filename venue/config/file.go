@@ -23,6 +23,7 @@ type file struct {
 	Data           []datum          `json:"data,omitempty" example:"[{'path': 'w/docs/policy', 'file': 'policy.md'}]" jsonschema:"Values to write. One that changes here is written again, unless what is stored was changed or deleted there since."`
 	Agents         []agent          `json:"agents,omitempty" example:"[{'id': 'Carol', 'tools': ['covia:read']}]"`
 	Orchestrations []orchestration  `json:"orchestrations,omitempty" example:"[{'id': 'pipeline', 'steps': […]}]"`
+	Schedules      []schedule       `json:"schedules,omitempty" example:"[{'id': 'nightly', 'agent': 'Carol', 'say': {'agent': 'Dave', 'text': '…'}, 'cron': '0 3 * * *'}]"`
 	Limits         Limits           `json:"limits,omitzero"`
 	Ledger         Ledger           `json:"ledger,omitzero"`
 	Retention      Retention        `json:"retention,omitzero"`

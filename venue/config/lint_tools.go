@@ -176,6 +176,11 @@ func (a *linted) needs(entry agents.ContextEntry) (all []caps.Request, err error
 	if err != nil {
 		return nil, fmt.Errorf("there is no operation %q: %w", reference, err)
 	}
+	return t.needs(input)
+}
+
+// needs is what the call of a tool with that input requires.
+func (t tool) needs(input json.RawMessage) (all []caps.Request, err error) {
 	if t.plan != "" {
 		return []caps.Request{t.scope}, nil
 	}

@@ -42,6 +42,10 @@ func (r *reader) root(src *source, n *form.Node) {
 			for i := range f.Orchestrations {
 				r.orchestration(entries[i].named("id"), &f.Orchestrations[i])
 			}
+		case "schedules":
+			for i := range f.Schedules {
+				r.schedule(entries[i].named("id"), &f.Schedules[i])
+			}
 		case "limits":
 			for _, l := range field.Value.Fields {
 				r.first("limits."+l.Key, entry{src, l.Value, l.At})

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/tools/fault"
+	"usher/tools/scheduler"
+	"usher/venue"
+)
+
+type schedulesCmd struct {
+	List    schedulesListCmd    `cmd:"" help:"List what runs later: when, what it does, and what came of it last."`
+	Add     schedulesAddCmd     `cmd:"" help:"Have an operation run later: at a time, after some time, or again and again."`
+	Remove  schedulesRemoveCmd  `cmd:"" help:"Remove a schedule: it fires no more."`
+	Trigger schedulesTriggerCmd `cmd:"" help:"Fire a schedule now, beside its times."`
+}
+
+type schedulesListCmd struct {
+	onVenue
+	Done bool `help:"List those that have fired for the last time, the latest first."`
+}
+
+func (c *schedulesListCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list, err := schedules(ctx, u, c.Done)
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"SCHEDULE", "NEXT", "WHAT", "BY", "LAST", "MISSED"}}
+		for i := range list {
+			e := &list[i]
+			rows = append(rows, []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missedOf(e)})
+		}
+		if err := s.answer(c.JSON, list, s.columns(rows)); err != nil || c.JSON || c.Done || len(list) == 0 {
+			return err
+		}
+		c.noteUp(s)
+		return nil
+	})
+}
+
+// schedules are all of the user's.
+func schedules(ctx context.Context, u *venue.User, done bool) ([]scheduler.Event, error) {
+	list := []scheduler.Event{}
+	q := scheduler.Query{Done: done, Limit: scheduler.MaxPage}
+	for {
+		page, err := ask[scheduler.Listing](ctx, u, "scheduler:list", q)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page.Events...)
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			return list, nil
+		}
+	}
+}
+
+// by is who makes the call of a schedule.
+func by(e *scheduler.Event) string {
+	text := cmp.Or(e.Agent, "(owner)")
+	if len(e.Via) > 0 {
+		text += " for " + strings.Join(e.Via, ", ")
+	}
+	return text
+}
+
+// next is when a schedule fires next.
+func (s *streams) next(e *scheduler.Event) string {
+	if e.Error != "" {
+		return "never: " + e.Error
+	}
+	if e.Time == 0 {
+		return "-"
+	}
+	return s.minute(time.UnixMilli(e.Time))
+}
+
+// lastOf is what came of a schedule the last time.
+func (s *streams) lastOf(e *scheduler.Event) string {
+	if e.Last == nil {
+		return "-"
+	}
+	text := strings.TrimSpace(e.Last.Status + " " + s.minute(time.UnixMilli(e.Last.Fired)))
+	if e.Last.Due != 0 && e.Last.Fired-e.Last.Due >= time.Minute.Milliseconds() {
+		text += ", due " + s.minute(time.UnixMilli(e.Last.Due))
+	}
+	if e.Last.Error != "" {
+		text += ": " + e.Last.Error
+	}
+	return s.paint.line(text, 100)
+}
+
+// missedOf says how many times passed without a firing of their own.
+func (s *streams) missedOf(e *scheduler.Event) string {
+	switch {
+	case e.Missed == 0:
+		return "-"
+	case e.Missed >= scheduler.MaxCounted-1: // more are not counted
+		return fmt.Sprintf("%d and more, since %s", e.Missed, s.minute(time.UnixMilli(e.Since)))
+	}
+	return fmt.Sprintf("%d, since %s", e.Missed, s.minute(time.UnixMilli(e.Since)))
+}
+
+// noteUp says what fires schedules, where nothing does.
+func (f *fromConfig) noteUp(s *streams) {
+	if s.kept() == nil {
+		s.note("They fire while the venue is up: " + f.command("up"))
+	}
+}
+
+type schedulesAddCmd struct {
+	onVenue
+	Operation string `arg:"" help:"The operation: covia:write, agent:request, or one of yours such as o/report."`
+	Input     string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE" help:"Its input, a JSON object; @FILE reads it from a file."`
+
+	Name      string `placeholder:"NAME" help:"Name of the schedule. Without it, one is made."`
+	At        string `placeholder:"TIME" help:"When: a time such as 2026-12-24T18:00:00+01:00."`
+	After     string `placeholder:"DURATION" help:"How long from now, such as 90m."`
+	Cron      string `placeholder:"FIELDS" help:"Again and again: minute, hour, day of the month, month and day of the week, such as '0 9 * * 1-5'."`
+	Zone      string `placeholder:"ZONE" help:"Time zone of --cron, such as Europe/Berlin. Default: UTC."`
+	Missed    string `placeholder:"fire|skip" help:"What becomes of times of --cron that passed while the venue was down: it fires once for all of them, which is the default, or skips them."`
+	Agent     string `placeholder:"AGENT" help:"The agent that makes the call. Without it, you do, who may do everything."`
+	Note      string `placeholder:"TEXT" help:"What it is for."`
+	Overwrite bool   `help:"Replace a schedule of this name."`
+}
+
+func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
+	text, err := s.argument(c.Input)
+	if err != nil {
+		return err
+	}
+	input := json.RawMessage(text)
+	if err := checkObject(input); err != nil {
+		return err
+	}
+	in := scheduler.Schedule{
+		Operation: c.Operation, Input: input, Name: c.Name, Cron: c.Cron, Zone: c.Zone, Missed: c.Missed, Agent: c.Agent, Note: c.Note, Overwrite: c.Overwrite,
+	}
+	in.At, in.After = quoted(c.At), quoted(c.After)
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		made, err := ask[scheduler.Scheduled](ctx, u, "scheduler:schedule", in)
+		if err != nil {
+			return asMisuse(err)
+		}
+		if err := s.answer(c.JSON, made, s.paint.safe(made.Handle)+" fires next at "+s.minute(time.UnixMilli(made.Time))+"\n"); err != nil || c.JSON {
+			return err
+		}
+		c.noteUp(s)
+		return nil
+	})
+}
+
+// quoted is a text as JSON, or nothing.
+func quoted(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	raw, _ := json.Marshal(text) // of text
+	return raw
+}
+
+// onSchedule is what commands on one schedule take.
+type onSchedule struct {
+	onVenue
+	Schedule string `arg:"" help:"The schedule's name."`
+}
+
+// act runs an operation on the schedule, and prints what came of it.
+func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation string, text func(Out) string) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := ask[Out](ctx, u, operation, scheduler.Named{Handle: c.Schedule})
+		if fault.Of(err) == fault.NotFound {
+			list, listErr := schedules(ctx, u, false)
+			if listErr != nil {
+				return misuse{err}
+			}
+			return unknown("there is no schedule", c.Schedule, list, func(e scheduler.Event) string { return e.Handle })
+		}
+		if err != nil {
+			return asMisuse(err)
+		}
+		return s.answer(c.JSON, out, s.paint.safe(c.Schedule)+" "+text(out)+"\n")
+	})
+}
+
+type schedulesRemoveCmd struct{ onSchedule }
+
+func (c *schedulesRemoveCmd) Run(ctx context.Context, s *streams) error {
+	c.ends = "schedule " + c.Schedule
+	return act(ctx, s, &c.onSchedule, "scheduler:cancel", func(scheduler.Cancelled) string { return "is removed" })
+}
+
+type schedulesTriggerCmd struct{ onSchedule }
+
+func (c *schedulesTriggerCmd) Run(ctx context.Context, s *streams) error {
+	return act(ctx, s, &c.onSchedule, "scheduler:trigger", func(t scheduler.Triggered) string { return "fires as job " + t.Job })
+}
+
+// noteSchedules tells of schedules that an agent made, or that are made for it: once it
+// has ended, they are denied.
+func (f *fromConfig) noteSchedules(ctx context.Context, s *streams, u *venue.User, agent string) error {
+	list, err := schedules(ctx, u, false)
+	for _, e := range list {
+		if e.Agent == agent || slices.Contains(e.Via, agent) {
+			s.warn(fmt.Sprintf("schedule %s is of %s and will be denied when it fires: remove it with %s", e.Handle, agent, f.command("schedules remove "+e.Handle)))
+		}
+	}
+	return err
+}
