@@ -146,7 +146,7 @@ func (l *linter) useless(s scheduler.Schedule) (said, advice string, path []stri
 		return "it could never run: " + err.Error(), "", []string{"input"}
 	}
 	for _, need := range needs {
-		if s.Agent != "" && !l.held(s.Agent).Check(need).Allowed() {
+		if s.Agent != "" && !l.held(s.Agent).Check(need).Possible() {
 			return "its agent " + s.Agent + " may not do what it runs: that requires " + need.String(), "add it to the caps of " + s.Agent, []string{"agent"}
 		}
 	}
