@@ -46,6 +46,12 @@ func (v *Venue) Configure(ctx context.Context, c *config.Config) error {
 	return v.apply(ctx, c)
 }
 
+// Pending is what [Venue.Configure] would do with the agents of the principal, whose
+// configuration it is.
+func (v *Venue) Pending(ctx context.Context, c *config.Config, of *Principal) (apply.Pending, error) {
+	return apply.Agents(ctx, c, of.DID(), v.store.Under("c/"))
+}
+
 // configure applies the configuration that the venue is opened with.
 func (v *Venue) configure(ctx context.Context, c *config.Config, u *User) error {
 	a := &v.applied

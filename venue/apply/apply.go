@@ -69,6 +69,39 @@ func Config(ctx context.Context, c *config.Config, user invoker, notes *store.Sp
 	return r.out, r.strays(ctx, c)
 }
 
+// Pending are the agents that [Config] would write, or find gone from c.
+type Pending struct {
+	Written []string // in the order of c
+	Left    []string // that an earlier configuration made
+}
+
+// Agents finds what applying c as the user would do with agents, without doing it.
+func Agents(ctx context.Context, c *config.Config, user ucan.DID, notes *store.Space) (out Pending, err error) {
+	r := &room{notes: notes, prefix: user.String() + "/"}
+	has := make(map[string]bool)
+	for _, spec := range c.Agents {
+		has[spec.ID] = true
+		last, err := r.note(ctx, noteAgent+spec.ID)
+		if err != nil {
+			return out, err
+		}
+		if entry, err := json.Marshal(spec); err != nil {
+			return out, err
+		} else if !bytes.Equal(last, entry) {
+			out.Written = append(out.Written, spec.ID)
+		}
+	}
+	for key, err := range store.Keys(ctx, notes, r.prefix+noteAgent, "") {
+		if err != nil {
+			return out, err
+		}
+		if id := strings.TrimPrefix(key, r.prefix+noteAgent); !has[id] {
+			out.Left = append(out.Left, id)
+		}
+	}
+	return out, nil
+}
+
 // room applies one configuration.
 type room struct {
 	user   invoker

@@ -2,10 +2,12 @@
 
 package cli_test
 
-import "github.com/rogpeppe/go-internal/testscript"
+import (
+	"testing"
 
-type process struct{}
-
-type processesKey struct{}
+	"github.com/rogpeppe/go-internal/testscript"
+)
 
 var background map[string]func(*testscript.TestScript, bool, []string)
+
+func prepare(*testing.T, *testscript.Env) error { return nil }

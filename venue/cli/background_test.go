@@ -3,13 +3,14 @@
 package cli_test
 
 import (
-	"bufio"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"sync"
 	"syscall"
+	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -18,6 +19,7 @@ import (
 //
 //	start NAME program args...    starts one
 //	says NAME regexp              waits until it has printed what matches, after what was seen before
+//	answer                        lets the model go on that waits, being asked for something slowly or later
 //	ends NAME SIGNAL [STATUS]     sends it a signal, where that is not -, and waits for its end
 var background = map[string]func(*testscript.TestScript, bool, []string){
 	"start": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -27,7 +29,7 @@ var background = map[string]func(*testscript.TestScript, bool, []string){
 		p := &process{cmd: exec.Command("/bin/sh", append([]string{"-c", `exec "$@"`, "sh"}, args[1:]...)...)}
 		p.more = sync.NewCond(&p.mu)
 		p.cmd.Dir = ts.MkAbs(".")
-		for _, name := range []string{"HOME", "PATH", "TMPDIR", "GOCOVERDIR", "TZ", "WORK"} {
+		for _, name := range []string{"HOME", "PATH", "TMPDIR", "GOCOVERDIR", "TZ", "WORK", "MODEL"} {
 			p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 		}
 		out, in, err := os.Pipe()
@@ -42,13 +44,20 @@ var background = map[string]func(*testscript.TestScript, bool, []string){
 		})
 		processes(ts)[args[0]] = p
 	},
+	"answer": func(ts *testscript.TestScript, _ bool, _ []string) {
+		select {
+		case ts.Value(modelKey{}).(*model).goOn <- struct{}{}:
+		case <-time.After(patience):
+			ts.Fatalf("the model does not wait")
+		}
+	},
 	"says": func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 2 {
 			ts.Fatalf("usage: says NAME regexp")
 		}
 		p := processes(ts)[args[0]]
 		if text, ok := p.see(regexp.MustCompile("(?m)" + args[1])); !ok {
-			ts.Fatalf("%s ended, and said\n%s", args[0], text)
+			ts.Fatalf("%s ended, or says no more than\n%s", args[0], text)
 		}
 	},
 	"ends": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -73,7 +82,18 @@ var background = map[string]func(*testscript.TestScript, bool, []string){
 	},
 }
 
-type processesKey struct{}
+type (
+	processesKey struct{}
+	modelKey     struct{}
+)
+
+// prepare has a script find a model at $MODEL.
+func prepare(t *testing.T, e *testscript.Env) error {
+	m := newModel(t)
+	e.Values[processesKey{}], e.Values[modelKey{}] = make(map[string]*process), m
+	e.Setenv("MODEL", m.URL+"/v1")
+	return nil
+}
 
 func processes(ts *testscript.TestScript) map[string]*process {
 	return ts.Value(processesKey{}).(map[string]*process)
@@ -103,10 +123,10 @@ func (p *process) wait() error {
 
 func (p *process) read(out io.ReadCloser) {
 	defer out.Close()
-	for in := bufio.NewReader(out); ; {
-		line, err := in.ReadString('\n')
+	for buf := make([]byte, 4096); ; {
+		n, err := out.Read(buf)
 		p.mu.Lock()
-		p.text += line
+		p.text += string(buf[:n])
 		p.over = err != nil
 		p.more.Broadcast()
 		p.mu.Unlock()
@@ -118,6 +138,14 @@ func (p *process) read(out io.ReadCloser) {
 
 // see waits until something matches.
 func (p *process) see(want *regexp.Regexp) (text string, ok bool) {
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		late = true
+		p.more.Broadcast()
+	})
+	defer timer.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -125,7 +153,7 @@ func (p *process) see(want *regexp.Regexp) (text string, ok bool) {
 			p.seen += at[1]
 			return "", true
 		}
-		if p.over {
+		if p.over || late {
 			return p.text[p.seen:], false
 		}
 		p.more.Wait()

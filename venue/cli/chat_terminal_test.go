@@ -66,8 +66,16 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	case says("slowly"):
 		send(`{"choices":[{"delta":{"content":"first half, "}}]}`)
-		<-m.goOn
+		if !m.waits(r) {
+			return
+		}
 		send(`{"choices":[{"delta":{"content":"second half"}}]}`)
+	case says("later"):
+		send(`{"choices":[{"delta":{"content":"first this, "}}]}`)
+		if !m.waits(r) {
+			return
+		}
+		send(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"covia_write","arguments":"{\"path\":\"w/notes/later\",\"value\":1}"}}]}}]}`)
 	case says("evil"):
 		send(`{"choices":[{"delta":{"content":"\u001b"}}]}`, `{"choices":[{"delta":{"content":"]0;owned\u0007 \u009b31m ab\u202ecd"}}]}`)
 	case says("tool"):
@@ -80,6 +88,16 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 		send(`{"choices":[{"delta":{"content":"You said something."}}]}`)
 	}
 	send(`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1204,"completion_tokens":88,"prompt_tokens_details":{"cached_tokens":900}}}`, "[DONE]")
+}
+
+// waits holds an answer back until it is let go on; false is that nobody waits for it.
+func (m *model) waits(r *http.Request) bool {
+	select {
+	case <-m.goOn:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
 }
 
 // project makes a project whose clerk has this model.

@@ -52,6 +52,7 @@ type command struct {
 	Agents    agentsCmd    `cmd:"" help:"List and manage agents."`
 	Caps      capsCmd      `cmd:"" help:"Check and disclose capabilities, without a venue."`
 	Runs      runsCmd      `cmd:"" help:"List what was done, follow it, and stop it."`
+	Jobs      jobsCmd      `cmd:"" help:"List what runs in the background, wait for it, and stop it."`
 	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
 	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
 	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
@@ -62,6 +63,7 @@ type command struct {
 	Restore   restoreCmd   `cmd:"" help:"Make a data folder of a backup, as it was at any moment that is kept."`
 	Export    exportCmd    `cmd:"" help:"Write down all that is the user's in a data folder, as lines of JSON."`
 	Doctor    doctorCmd    `cmd:"" help:"Check that a data folder is sound, and say what to do where it is not."`
+	Diff      diffCmd      `cmd:"" help:"Say what a change of the configuration would allow and forbid, agent by agent."`
 	Lint      lintCmd      `cmd:"" help:"Find mistakes in a configuration before it runs."`
 	Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of the configuration, for editors."`
 }

@@ -57,9 +57,6 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Cmds:                background,
-		Setup: func(e *testscript.Env) error {
-			e.Values[processesKey{}] = make(map[string]*process)
-			return nil
-		},
+		Setup:               func(e *testscript.Env) error { return prepare(t, e) },
 	})
 }

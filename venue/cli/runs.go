@@ -17,6 +17,7 @@ type runsCmd struct {
 	Show   runsShowCmd   `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
 	Follow runsFollowCmd `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
 	Stop   runsStopCmd   `cmd:"" help:"Stop a run."`
+	Watch  runsWatchCmd  `cmd:"" help:"Show what executes in a venue that usher up keeps, as it happens."`
 }
 
 type runsListCmd struct {
@@ -26,6 +27,11 @@ type runsListCmd struct {
 }
 
 func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
+	return c.list(ctx, s, "runs", func(*runs.Record) bool { return true })
+}
+
+// list prints the runs that are wanted, which the command of the name lists.
+func (c *runsListCmd) list(ctx context.Context, s *streams, name string, wanted func(*runs.Record) bool) error {
 	if c.Limit < 1 {
 		return misusef("--limit is %d: list 1 or more", c.Limit)
 	}
@@ -35,7 +41,7 @@ func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
 				return c.noRun(err)
 			}
 		}
-		list, more, err := u.Runs(ctx, c.Before, c.Limit)
+		list, more, err := someRuns(ctx, u, c.Before, c.Limit, wanted)
 		if err != nil {
 			return err
 		}
@@ -47,9 +53,32 @@ func (c *runsListCmd) Run(ctx context.Context, s *streams) error {
 		if err := s.answer(c.JSON, append([]runs.Record{}, list...), s.columns(rows)); err != nil || c.JSON || more == "" {
 			return err
 		}
-		s.note("there are more: " + c.command("runs list --before "+more))
+		s.note("there are more: " + c.command(name+" list --before "+more))
 		return nil
 	})
+}
+
+// someRuns is a page of those runs that are wanted, the latest first, and where the
+// next begins.
+func someRuns(ctx context.Context, u *venue.User, before string, limit int, wanted func(*runs.Record) bool) (list []runs.Record, more string, err error) {
+	for {
+		page, next, err := u.Runs(ctx, before, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range page {
+			if !wanted(&page[i]) {
+				continue
+			}
+			if len(list) == limit {
+				return list, list[limit-1].ID, nil
+			}
+			list = append(list, page[i])
+		}
+		if before = next; next == "" {
+			return list, "", nil
+		}
+	}
 }
 
 // subject is what a run is about.
@@ -91,32 +120,34 @@ func (f *fromConfig) noRun(err error) error {
 type runsShowCmd struct{ onRun }
 
 func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.withRun(ctx, s, func(_ *venue.User, r *runs.Record) error {
-		if c.JSON {
-			return s.printJSON(r)
-		}
-		rows := [][]string{
-			{"run", r.ID},
-			{"kind", r.Kind},
-			{"status", r.Status},
-			{"about", subject(r)},
-			{"for", strings.Join(r.Via, ", ")},
-			{"started by", r.Caller},
-			{"part of", r.Parent},
-			{"schedule", s.firedBy(r)},
-			{"began", s.minute(time.UnixMilli(r.Created))},
-			{"last change", s.minute(time.UnixMilli(r.Updated))},
-			{"error", r.Error},
-		}
-		rows = filled(rows)
-		for i := range r.Steps {
-			rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
-		}
-		if err := s.table(rows); err != nil || len(r.Output) == 0 {
-			return err
-		}
-		return s.printJSON(r.Output)
-	})
+	return c.withRun(ctx, s, func(_ *venue.User, r *runs.Record) error { return c.show(s, r) })
+}
+
+func (c *runsShowCmd) show(s *streams, r *runs.Record) error {
+	if c.JSON {
+		return s.printJSON(r)
+	}
+	rows := [][]string{
+		{"run", r.ID},
+		{"kind", r.Kind},
+		{"status", r.Status},
+		{"about", subject(r)},
+		{"for", strings.Join(r.Via, ", ")},
+		{"started by", r.Caller},
+		{"part of", r.Parent},
+		{"schedule", s.firedBy(r)},
+		{"began", s.minute(time.UnixMilli(r.Created))},
+		{"last change", s.minute(time.UnixMilli(r.Updated))},
+		{"error", r.Error},
+	}
+	rows = filled(rows)
+	for i := range r.Steps {
+		rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
+	}
+	if err := s.table(rows); err != nil || len(r.Output) == 0 {
+		return err
+	}
+	return s.printJSON(r.Output)
 }
 
 func stepLine(st *runtime.Step) string {

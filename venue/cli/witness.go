@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/venue"
+)
+
+// witness is a call that one set of capabilities allows and another does not.
+type witness struct {
+	Operation string `json:"operation,omitempty"` // empty: no built-in one needs the ability
+	Ability   string `json:"ability"`
+	Resource  string `json:"resource,omitempty"` // empty: the operation names none
+}
+
+func (w witness) String() string {
+	text := cmp.Or(w.Operation, w.Ability)
+	if w.Resource != "" {
+		text += " on " + w.Resource
+	}
+	if w.Operation != "" {
+		text += " (" + w.Ability + ")"
+	}
+	return text
+}
+
+// maxWitnesses bounds those of one agent and direction.
+const maxWitnesses = 5
+
+// everything stands for a set without bounds.
+var everything = caps.MustCapability("", "*")
+
+// said are the capabilities of a set.
+func said(s caps.Set) iter.Seq[caps.Capability] {
+	if s.IsUnrestricted() {
+		return slices.Values([]caps.Capability{everything})
+	}
+	return s.All()
+}
+
+// witnesses finds calls that to allows and from does not, at most one of each
+// capability of to.
+func witnesses(from, to caps.Set) (list []witness) {
+	registry, err := venue.Catalogue()
+	if err != nil {
+		return nil
+	}
+	near := slices.Concat(slices.Collect(said(from)), slices.Collect(said(to)))
+	ops := slices.SortedStableFunc(slices.Values(registry.All()), func(a, b *tools.Operation) int {
+		return cmp.Compare(rank(a), rank(b))
+	})
+	for c := range said(to) {
+		for _, w := range find(ops, from, to, c, near) {
+			if !slices.Contains(list, w) && len(list) < maxWitnesses {
+				list = append(list, w)
+			}
+		}
+	}
+	return list
+}
+
+// rank is lower for operations that everybody knows.
+func rank(op *tools.Operation) int {
+	known := []string{"covia:read", "covia:write", "covia:delete", "agent:request", "agent:message", "agent:create", "secret:extract"}
+	if i := slices.Index(known, op.Name()); i >= 0 {
+		return i
+	}
+	return len(known)
+}
+
+// find finds calls within c, one for each ability.
+func find(ops []*tools.Operation, from, to caps.Set, c caps.Capability, near []caps.Capability) (list []witness) {
+	shown := make(map[caps.Ability]bool)
+	add := func(operation string, can caps.Ability, on string) {
+		shown[can] = true
+		list = append(list, witness{operation, string(can), on})
+	}
+	differs := func(r caps.Request) bool { return to.Check(r).Allowed() && !from.Check(r).Allowed() }
+	for _, op := range ops {
+		if len(op.Scopes()) != 1 { // it needs more than one thing
+			continue
+		}
+		for _, sc := range op.Scopes()[0] {
+			if shown[sc.Can] || !c.Can().Covers(sc.Can) || sc.Foreign {
+				continue
+			}
+			if sc.AnyResource {
+				if differs(caps.NeedAbility(string(sc.Can))) {
+					add(op.Name(), sc.Can, "")
+				}
+				continue
+			}
+			for at := range within(sc, c, near) {
+				if differs(caps.NeedOn(sc.Can, at)) {
+					add(op.Name(), sc.Can, at.String())
+					break
+				}
+			}
+		}
+	}
+	if len(list) > 0 || c.Can() == everything.Can() {
+		return list
+	}
+	for at := range spots(c.Resource(), near) { // of an ability that no such operation needs
+		if differs(caps.NeedOn(c.Can(), at)) {
+			add("", c.Can(), at.String())
+			break
+		}
+	}
+	return list
+}
+
+// within are resources of a scope that c covers.
+func within(sc caps.Scope, c caps.Capability, near []caps.Capability) iter.Seq[caps.Resource] {
+	return func(yield func(caps.Resource) bool) {
+		under, err := caps.ParseResource(sc.Under)
+		if err != nil {
+			return
+		}
+		base := c.Resource()
+		if base.Covers(under) {
+			base = under
+		}
+		for at := range spots(base, near) {
+			depth := len(at.Segments()) - len(under.Segments())
+			fits := depth >= sc.MinDepth && (sc.MaxDepth == 0 || depth <= sc.MaxDepth)
+			if sc.Exact {
+				fits = at == under
+			}
+			if fits && under.Covers(at) && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// spots are resources at and below base: itself, one and two segments below it, and
+// those that other capabilities name.
+func spots(base caps.Resource, near []caps.Capability) iter.Seq[caps.Resource] {
+	return func(yield func(caps.Resource) bool) {
+		roots := []caps.Resource{base}
+		for _, c := range near {
+			if at := c.Resource(); at != base && (base.IsRoot() || base.Covers(at)) {
+				roots = append(roots, at)
+			}
+		}
+		for _, root := range roots {
+			for _, below := range []string{"", "example", "example/example"} {
+				text := root.String()
+				if root.IsRoot() {
+					text = ""
+				}
+				if text != "" && below != "" {
+					text += "/"
+				}
+				at, err := caps.ParseResource(text + below)
+				if err == nil && !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
