@@ -34,6 +34,9 @@ func (c *runsWatchCmd) Run(ctx context.Context, s *streams) error {
 		if err := w.begin(ctx, v); err != nil {
 			return interrupted(ctx, err)
 		}
+		if w.json || !s.paint.live() {
+			s.note("what executes is shown as it happens; Ctrl-C leaves")
+		}
 		return w.watch(ctx)
 	})
 }

@@ -158,8 +158,13 @@ func (r *Run) Show(ev runtime.Event) {
 // after, and then those that come, deltas among them, until the run has ended or
 // ctx ends. Deltas have the number 0 and may be missing.
 func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry, error] {
+	return r.follow(ctx, after, true)
+}
+
+// follow is [Run.Events] for who started the run, and for others.
+func (r *Run) follow(ctx context.Context, after uint64, starter bool) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
-		l := r.listen(after)
+		l := r.listen(after, starter)
 		defer r.unlisten(l)
 		for ended := false; ; {
 			for e, waits := l.next(); waits; e, waits = l.next() {
@@ -182,10 +187,10 @@ func (r *Run) Events(ctx context.Context, after uint64) iter.Seq2[runtime.Entry,
 	}
 }
 
-func (r *Run) listen(after uint64) *listener {
+func (r *Run) listen(after uint64, starter bool) *listener {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l := r.first; l != nil && after == 0 {
+	if l := r.first; l != nil && after == 0 && starter {
 		r.first = nil
 		return l
 	}
@@ -209,7 +214,7 @@ func (r *Run) unlisten(l *listener) {
 func (b *Book) Events(ctx context.Context, owner ucan.DID, id string, after uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		if r := b.Live(owner, id); r != nil {
-			r.Events(ctx, after)(yield)
+			r.follow(ctx, after, false)(yield)
 			return
 		}
 		rec, err := b.Find(ctx, owner, id)
