@@ -19,7 +19,7 @@ import (
 //
 //	start NAME program args...    starts one
 //	says NAME regexp              waits until it has printed what matches, after what was seen before
-//	answer                        lets the model go on that waits, being asked for something slowly or later
+//	answer                        lets the model go on that waits, being asked for something slowly or at leisure
 //	ends NAME SIGNAL [STATUS]     sends it a signal, where that is not -, and waits for its end
 var background = map[string]func(*testscript.TestScript, bool, []string){
 	"start": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -70,7 +70,7 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		send(`{"choices":[{"delta":{"content":"second half"}}]}`)
-	case says("later"):
+	case says("at leisure"):
 		send(`{"choices":[{"delta":{"content":"first this, "}}]}`)
 		if !m.waits(r) {
 			return
