@@ -64,7 +64,7 @@ func (c *diffCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		was, is = houseOf(before, somebody), houseOf(after, somebody)
+		was, is = houseOf(before), houseOf(after)
 	} else if was, is, err = c.stored(ctx, s, after); err != nil {
 		return err
 	}
@@ -105,8 +105,9 @@ type resident struct {
 	gives   bool      // it gives what it holds to those below
 }
 
-func houseOf(c *config.Config, owner string) house {
-	h := house{owner, make(map[string]resident, len(c.Agents))}
+// houseOf are the agents of a configuration, with somebody as their owner.
+func houseOf(c *config.Config) house {
+	h := house{somebody, make(map[string]resident, len(c.Agents))}
 	for i := range c.Agents {
 		h.write(&c.Agents[i])
 	}
@@ -167,7 +168,7 @@ func (c *diffCmd) stored(ctx context.Context, s *streams, after *config.Config) 
 		return was, is, err
 	}
 	if _, err := os.Stat(c.dir); c.dir == "" || errors.Is(err, fs.ErrNotExist) {
-		return was, houseOf(after, somebody), nil
+		return was, houseOf(after), nil
 	}
 	c.ReadOnly = true
 	err = c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
@@ -206,7 +207,7 @@ func (c *diffCmd) stored(ctx context.Context, s *streams, after *config.Config) 
 		return nil
 	})
 	if errors.Is(err, journal.ErrReadOnly) { // its user is not there yet
-		return was, houseOf(after, somebody), nil
+		return was, houseOf(after), nil
 	}
 	return was, is, err
 }

@@ -253,7 +253,7 @@ func (w *runsWatch) happened(ev runtime.Event) string {
 	case runtime.ToolStarted:
 		return "calls " + ev.Call.Name + " " + brief(ev.Call.Arguments)
 	case runtime.ToolFinished:
-		return cmp.Or(ev.Operation, ev.Name) + " " + string(ev.Outcome)
+		return cmp.Or(ev.Operation, ev.Name) + " " + ev.Outcome
 	case runtime.Step:
 		return fmt.Sprintf("step %d: %s", ev.N, stepLine(&ev))
 	case runtime.Answered:
