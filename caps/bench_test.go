@@ -2,6 +2,7 @@ package caps
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"testing"
 )
@@ -106,4 +107,35 @@ func BenchmarkVerify(b *testing.B) {
 			b.Fatal("not verified")
 		}
 	}
+}
+
+// BenchmarkTerms settles a decision among 256 capabilities on terms, of which the last
+// holds, and meets two such sets.
+func BenchmarkTerms(b *testing.B) {
+	some := func(first int) Set {
+		list := make([]Capability, 256)
+		for i := range list {
+			c, err := MustCapability(fmt.Sprintf("w/tenant-%03d", i%64), "crud").On(Terms{When: fmt.Appendf(nil, `{"/amount":{"max":%d},"/to":{"not_in":["mallory"]}}`, first+i)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			list[i] = c
+		}
+		return Of(list...)
+	}
+	s, t := some(0), some(3)
+	r := Need("crud/read", "w/tenant-063/x")
+	f := Facts{Input: map[string]any{"amount": json.Number("255"), "to": "bob"}}
+	b.Run("settle", func(b *testing.B) {
+		for b.Loop() {
+			if !s.Check(r).Settle(f).Allowed() {
+				b.Fatal("denied")
+			}
+		}
+	})
+	b.Run("intersect", func(b *testing.B) {
+		for b.Loop() {
+			s.Intersect(t)
+		}
+	})
 }

@@ -86,7 +86,7 @@ func (d Decision) Denial(operation string) *Denial {
 	case d.request.fault != nil && d.request.kind == never:
 		denial.Why = d.request.fault.why
 	case d.set.c == crowded:
-		denial.Why = fmt.Sprintf("What bounds this call has more than %d capabilities in common, so none of them counts: write fewer or wider ones.", maxIntersection)
+		denial.Why = fmt.Sprintf("What bounds this call has more than %d capabilities in common, or %d where any has terms, so none of them counts: write fewer or wider ones.", maxIntersection, maxTerms)
 	default:
 		denial.Hint = d.set.hint(d.request)
 	}

@@ -2,6 +2,7 @@ package caps
 
 import (
 	"encoding/json"
+	"strings"
 
 	"usher/caps/value"
 )
@@ -43,12 +44,16 @@ func (l *Limit) holds(input any) truth {
 	return l.admits(v)
 }
 
+// maxKeys bounds the objects that are looked through for a pointer; operations take as
+// many fields.
+const maxKeys = 1000
+
 // find returns the value at the pointer. A key that another spelling stands beside,
 // in upper or lower case, is not found: an operation that decodes into fields could
 // read that one.
 func (l *Limit) find(v any) (any, bool) {
 	for _, segment := range l.At {
-		if object, ok := v.(map[string]any); ok && hasTwin(object, segment) {
+		if object, ok := v.(map[string]any); ok && (len(object) > maxKeys || hasTwin(object, segment)) {
 			return nil, false
 		}
 		var ok bool
@@ -62,9 +67,8 @@ func (l *Limit) find(v any) (any, bool) {
 // hasTwin reports whether an object has a key that differs from this one by case
 // alone.
 func hasTwin(object map[string]any, key string) bool {
-	folded := value.Fold(key)
 	for other := range object {
-		if other != key && value.Fold(other) == folded {
+		if other != key && strings.EqualFold(other, key) {
 			return true
 		}
 	}

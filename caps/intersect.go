@@ -14,7 +14,7 @@ import "slices"
 // intersection: s and t may hold the ability in places that do not meet.
 //
 // Two sets can have as much in common as the product of their lengths. What is
-// more than 4096 and more than the sum of their lengths holds nothing, and its
+// more than 4096, or 1024 where any has terms, and more than the sum of their lengths holds nothing, and its
 // denials say so.
 func (s Set) Intersect(t Set) Set {
 	switch {
@@ -63,14 +63,14 @@ func (s Set) Intersect(t Set) Set {
 // pair of grants what they have in common, on the terms of both, and all denials that
 // bear on it.
 func (s Set) intersectTerms(t Set) Set {
-	most := max(maxIntersection, s.Len()+t.Len())
+	most := max(maxTerms, s.Len()+t.Len())
 	var list []Capability
 	for _, a := range s.c.list {
 		for _, b := range t.c.list {
 			if both, ok := a.meet(b); ok && !a.Denies() && !b.Denies() {
 				list = append(list, both)
 			}
-			if len(list) > 4*most {
+			if len(list) > most {
 				return Set{crowded}
 			}
 		}
@@ -81,11 +81,7 @@ func (s Set) intersectTerms(t Set) Set {
 			list = append(list, c)
 		}
 	}
-	list = widest(list)
-	if len(list) > most {
-		return Set{crowded}
-	}
-	return Set{compile(list)}
+	return Set{compile(widest(list))}
 }
 
 // Forbidding returns s with what t denies of it, too: what t hands on keeps the denials
@@ -135,6 +131,10 @@ func widest(list []Capability) []Capability {
 // maxIntersection is how many capabilities [Set.Intersect] may find in common in
 // sets that are shorter.
 const maxIntersection = 4096
+
+// maxTerms is maxIntersection for sets of which one has terms: these are compared one
+// by one.
+const maxTerms = 1024
 
 // crowded stands for an intersection that was too large: it holds nothing. It is
 // compared by address.

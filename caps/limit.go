@@ -150,7 +150,7 @@ func countable(list []any) error {
 	for _, v := range list {
 		if n, ok := v.(json.Number); ok {
 			if _, ok := value.Compare(n, n); !ok {
-				return fmt.Errorf("the number %s has too large an exponent: use at most 18 digits for it", value.Show(n))
+				return fmt.Errorf("the number %s is too long, or its exponent is: use at most 1024 digits, and 18 for an exponent", value.Show(n))
 			}
 		}
 	}

@@ -12,6 +12,29 @@ import (
 type Facts struct {
 	Now   time.Time // zero: not known
 	Input any       // of the call, as [value.Decode] reads it
+
+	held map[*terms]truth // nil remembers nothing
+}
+
+// Kept returns f for several decisions on one call: what was found of a capability's
+// limits is not looked for again. It is not safe for concurrent use.
+func (f Facts) Kept() Facts {
+	f.held = make(map[*terms]truth)
+	return f
+}
+
+// hold says whether the limits of terms do.
+func (f *Facts) hold(t *terms) truth {
+	if len(t.when) == 0 {
+		return yes
+	}
+	found, known := f.held[t]
+	if !known {
+		if found = hold(t.when, f.Input); f.held != nil {
+			f.held[t] = found
+		}
+	}
+	return found
 }
 
 // Settle decides what [Set.Check] left open. In this order: a denial that bears on
@@ -24,7 +47,7 @@ func (d Decision) Settle(f Facts) Decision {
 	}
 	r, a, list := &d.request, d.set.c.aside, d.set.c.list
 	for _, i := range a.denies {
-		if t := list[i].terms; list[i].touches(r) && !t.over(f.Now) && hold(t.when, f.Input) != no {
+		if t := list[i].terms; list[i].touches(r) && !t.over(f.Now) && f.hold(t) != no {
 			d.verdict = forbidden | verdict(i+1)
 			return d
 		}
@@ -33,7 +56,7 @@ func (d Decision) Settle(f Facts) Decision {
 		return d
 	}
 	for _, i := range a.grants {
-		if t := list[i].terms; list[i].matches(r) && t.runs(f.Now) && hold(t.when, f.Input) == yes {
+		if t := list[i].terms; list[i].matches(r) && t.runs(f.Now) && f.hold(t) == yes {
 			d.verdict = verdict(i + 1)
 			if t.ask {
 				d.verdict |= asked
@@ -44,8 +67,11 @@ func (d Decision) Settle(f Facts) Decision {
 	return d
 }
 
-// maxLacks bounds how many capabilities a denial explains.
-const maxLacks = 4
+// How many capabilities a denial explains, and in how many bytes.
+const (
+	maxLacks     = 4
+	maxLacksText = 1 << 10
+)
 
 // Lacks says what of the terms did not hold in a denied decision, for capabilities
 // whose two fields cover the request: "/amount is 250, not at most 100". It is "" where there
@@ -68,7 +94,7 @@ func (d Decision) Lacks(f Facts, reveal bool) string {
 			break
 		}
 	}
-	return strings.Join(parts, "; ")
+	return value.Cut(strings.Join(parts, "; "), maxLacksText)
 }
 
 // lacks lists what does not hold.

@@ -244,3 +244,85 @@ func TestHandingOnTerms(t *testing.T) {
 		}
 	}
 }
+
+// What is too much to compare holds nothing, and says so; what has no input that could
+// meet it is left out.
+func TestTermsInCommon(t *testing.T) {
+	some := func(n int, of string) Set {
+		list := make([]Capability, n)
+		for i := range list {
+			c, err := MustCapability("w/", "crud").On(Terms{When: fmt.Appendf(nil, `{"/%s%d":1}`, of, i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list[i] = c
+		}
+		return Of(list...)
+	}
+	both := some(40, "a").Intersect(some(40, "b"))
+	if denial := both.Check(Need("crud", "w/x")).Denial("op"); !both.IsEmpty() || denial == nil || !strings.Contains(denial.Why, "more than 4096 capabilities in common, or 1024") {
+		t.Errorf("%d capabilities, %v", both.Len(), denial)
+	}
+	if both := some(30, "a").Intersect(some(30, "b")); both.Len() != 900 {
+		t.Errorf("%d capabilities of 30 and 30", both.Len())
+	}
+	for _, pair := range [][2]string{
+		{`{"/n":1}`, `{"/n":2}`},
+		{`{"/n":{"in":["a","b"]}}`, `{"/n":{"in":["c"]}}`},
+		{`{"/n":{"not_in":["a"]}}`, `{"/n":{"not_in":[1]}}`},
+	} {
+		a, err := MustCapability("w/", "crud").On(Terms{When: json.RawMessage(pair[0])})
+		b, err2 := MustCapability("w/", "crud").On(Terms{When: json.RawMessage(pair[1])})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if both := Of(a).Intersect(Of(b)); both.Len() != 0 {
+			t.Errorf("%s and %s meet in %v", pair[0], pair[1], both)
+		}
+	}
+}
+
+// A denial says what did not hold, of four capabilities at most, and shows what the
+// input has only where it may.
+func TestLacks(t *testing.T) {
+	set, err := ParseSet([]byte(`[
+		{"with":"w/","can":"crud","when":{"/n":{"max":100},"/s":"x"}},
+		{"with":"w/","can":"crud","until":"2026-01-01T00:00:00Z"},
+		{"with":"g/","can":"crud","when":{"/n":{"max":100}}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Facts{Now: time.Date(2026, 1, 1, 0, 0, 1, 0, time.UTC), Input: map[string]any{"n": json.Number("250"), "s": []any{"x"}}}
+	d := set.Check(Need("crud", "w/a")).Settle(f)
+	for reveal, want := range map[bool]string{
+		true:  `/n is 250, not at most 100; /s is an array, not "x"; it ended at 2026-01-01T00:00:00Z`,
+		false: `/n is not at most 100; /s is not "x"; it ended at 2026-01-01T00:00:00Z`,
+	} {
+		if got := d.Lacks(f, reveal); got != want {
+			t.Errorf("Lacks(%v) = %q, want %q", reveal, got, want)
+		}
+	}
+	if got := set.Check(Need("invoke", "o/a")).Lacks(f, true); got != "" {
+		t.Errorf("what nothing matches lacks %q", got)
+	}
+	if got := set.Check(Need("crud", "g/a")).Settle(Facts{Input: map[string]any{"n": json.Number("1")}}).Lacks(f, true); got != "" {
+		t.Errorf("what is allowed lacks %q", got)
+	}
+}
+
+// However many capabilities are on terms, a decision on them takes no memory.
+func TestSettleTakesNoMemory(t *testing.T) {
+	set, err := ParseSet([]byte(`[{"with":"w/","can":"crud","when":{"/n":{"max":100}}},{"with":"w/b","can":"crud","deny":true}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Facts{Input: map[string]any{"n": json.Number("50")}}
+	r := Need("crud", "w/a")
+	if n := testing.AllocsPerRun(100, func() {
+		if !set.Check(r).Settle(f).Allowed() {
+			t.Fatal("denied")
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -67,6 +67,7 @@ type Entry struct {
 const (
 	maxNeeds  = 64
 	maxReason = 4 << 10 // bytes of a reason or an error text
+	maxBy     = 2 << 10 // bytes of the capability that met a requirement
 )
 
 // Cut shortens a text to maxReason.

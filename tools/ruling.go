@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // Ruling is what the gate makes of a call, and why. It has no effect. Where the
@@ -81,7 +82,7 @@ func (r *Ruling) Requirements() []Requirement {
 		need := f.Request()
 		rows[i] = Requirement{Ability: string(need.Ability()), Resource: need.Target(), Unmet: f.unmet, Proofs: f.proofs}
 		if by, ok := f.By(); ok {
-			rows[i].By, rows[i].Asked = by.String(), f.Asked()
+			rows[i].By, rows[i].Asked = value.Cut(by.String(), maxBy), f.Asked()
 		} else if f.Allowed() {
 			rows[i].By = "(unrestricted)"
 		}

@@ -21,6 +21,7 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 	if err != nil {
 		return nil, err
 	}
+	facts = facts.Kept()
 	var reasons []string
 	for i := range r.found {
 		f := &r.found[i]
@@ -28,7 +29,8 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 		switch by, _ := f.By(); {
 		case f.Allowed():
 		case f.Asked():
-			if why := f.Request().String() + " is given by " + by.String(); !slices.Contains(reasons, why) {
+			why := f.Request().String() + " is given by " + value.Cut(by.String(), maxBy)
+			if len(reasons) < maxReasons && !slices.Contains(reasons, why) {
 				reasons = append(reasons, why)
 			}
 		default:
@@ -47,6 +49,9 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 	}
 	return &guardError{r.op.path, Asked, strings.Join(reasons, "; ")}, nil
 }
+
+// maxReasons bounds how many requirements the reason of a call to ask about names.
+const maxReasons = 8
 
 // facts are what is known of the call for the terms of capabilities. Of an input in
 // which a key stands twice a check and a handler could see either value.

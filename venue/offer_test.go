@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"usher/caps"
 	"usher/venue"
@@ -74,8 +75,8 @@ func universe() map[string][]string {
 	return in
 }
 
-// A tool is offered if and only if some call of it would be allowed, for every
-// built-in operation.
+// A tool is offered if and only if some call of it would be allowed or asked about, for
+// every built-in operation.
 func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	catalogue, err := venue.Catalogue()
 	if err != nil {
@@ -94,19 +95,38 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 			t.Fatalf("the test has no input for %s: add one", op.Path())
 		}
 	}
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	random := rand.New(rand.NewPCG(1, 2))
 	offered, refused := 0, 0
 	for range rounds(3000, 600) {
 		var list []caps.Capability
-		for range random.IntN(4) {
-			list = append(list, caps.MustCapability(withs[random.IntN(len(withs))], cans[random.IntN(len(cans))]))
+		for range random.IntN(5) {
+			c := caps.MustCapability(withs[random.IntN(len(withs))], cans[random.IntN(len(cans))])
+			var terms caps.Terms
+			switch random.IntN(8) {
+			case 0:
+				terms.Ask = true
+			case 1, 2:
+				terms.Deny = true
+			}
+			if n := random.IntN(6); n < 2 {
+				terms.Until = now.Add(time.Duration(2*n-1) * time.Hour)
+			}
+			if c, err = c.On(terms); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, c)
 		}
 		set := caps.Of(list...)
+		left := set.At(now)
 		for _, op := range catalogue.All() {
 			allowed := slices.ContainsFunc(needsOf[op.Path()], func(needs []caps.Request) bool {
-				return !slices.ContainsFunc(needs, func(need caps.Request) bool { return !set.Check(need).Allowed() })
+				return !slices.ContainsFunc(needs, func(need caps.Request) bool {
+					d := set.Check(need).Settle(caps.Facts{Now: now})
+					return !d.Allowed() && !d.Asked()
+				})
 			})
-			if got := op.CouldAllow(set); got != allowed {
+			if got := op.CouldAllow(left); got != allowed {
 				t.Fatalf("%s with %v: offered %v, but some call is allowed: %v", op.Path(), set, got, allowed)
 			}
 			if allowed {

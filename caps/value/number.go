@@ -8,7 +8,7 @@ import (
 
 // Compare compares two numbers by their exact value: -1, 0 or 1. It takes time
 // linear in their text, whatever their exponents. ok is false for what is no number,
-// and for an exponent of more than 18 digits.
+// for one of more than 1024 bytes, and for an exponent of more than 18 digits.
 func Compare(a, b json.Number) (c int, ok bool) {
 	x, okX := parseDecimal(string(a))
 	y, okY := parseDecimal(string(b))
@@ -46,12 +46,18 @@ type decimal struct {
 	exponent int64
 }
 
-// maxExponent bounds the digits of an exponent, so that it fits with what the
-// place of the point adds.
-const maxExponent = 18
+// Bounds of a number: its bytes, and the digits of its exponent, so that it fits with
+// what the place of the point adds.
+const (
+	maxNumber   = 1 << 10
+	maxExponent = 18
+)
 
 // parseDecimal reads a number of JSON.
 func parseDecimal(text string) (d decimal, ok bool) {
+	if len(text) > maxNumber {
+		return d, false
+	}
 	rest, negative := strings.CutPrefix(text, "-")
 	mantissa := rest
 	if i := strings.IndexAny(rest, "eE"); i >= 0 {

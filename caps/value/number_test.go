@@ -41,7 +41,7 @@ func TestCompareIsExact(t *testing.T) {
 			t.Errorf("Compare(%s, %s) = %d, %v, want %d", tc.b, tc.a, got, ok, -tc.want)
 		}
 	}
-	for _, bad := range []string{"", "-", "x", "1e", "1e9999999999999999999", "0x1", ".5", "1_0", "NaN"} {
+	for _, bad := range []string{"", "-", "x", "1e", "1e9999999999999999999", "0x1", ".5", "1_0", "NaN", strings.Repeat("1", 1025)} {
 		if _, ok := value.Compare(json.Number(bad), "1"); ok {
 			t.Errorf("Compare(%q, 1) is ok", bad)
 		}
