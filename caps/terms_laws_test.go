@@ -1,8 +1,10 @@
 package caps
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +55,55 @@ func genTermSet() *rapid.Generator[Set] {
 		if rapid.IntRange(0, 19).Draw(t, "unrestricted") == 0 {
 			return Unrestricted()
 		}
-		return Of(rapid.SliceOfN(genTerms(), 0, 6).Draw(t, "list")...)
+		list := rapid.SliceOfN(genTerms(), 0, 4).Draw(t, "list")
+		for range rapid.IntRange(0, 3).Draw(t, "near") { // what has to do with another
+			if len(list) == 0 {
+				break
+			}
+			c := genTerms().Draw(t, "terms")
+			r := near(t, rapid.SampledFrom(list).Draw(t, "by"))
+			list = append(list, Capability{with: r.on.String(), can: r.can, terms: c.terms})
+		}
+		return Of(list...)
+	})
+}
+
+// near is a request on what a capability is about, or on something above or below.
+func near(t *rapid.T, c Capability) Request {
+	with, can := c.Resource().String(), string(c.can)
+	up := func(text string) string { return text[:max(0, strings.LastIndexByte(text, '/'))] }
+	switch rapid.IntRange(0, 3).Draw(t, "place") {
+	case 0:
+		if _, err := ParseResource(up(with)); err == nil {
+			with = up(with)
+		}
+	case 1:
+		if r, err := ParseResource(strings.TrimPrefix(strings.TrimSuffix(with, "/")+"/a", "/")); err == nil {
+			with = r.String()
+		}
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "ability") {
+	case 0:
+		can = cmp.Or(up(can), can)
+	case 1:
+		if can != "*" {
+			can += "/a"
+		}
+	}
+	return Need(can, with)
+}
+
+// genNear draws a request that often has to do with what s holds.
+func genNear(s ...Set) *rapid.Generator[Request] {
+	return rapid.Custom(func(t *rapid.T) Request {
+		list := rapid.SampledFrom(s).Draw(t, "of").list()
+		if len(list) == 0 || rapid.IntRange(0, 3).Draw(t, "any") == 0 {
+			return genRequest().Draw(t, "request")
+		}
+		if r := near(t, rapid.SampledFrom(list).Draw(t, "by")); r.Err() == nil {
+			return r
+		}
+		return genRequest().Draw(t, "request")
 	})
 }
 
@@ -107,7 +157,8 @@ func oracleTerms(list []Capability, r Request, f Facts) int {
 
 func TestTermsLaws(t *testing.T) {
 	law(t, "as the slow way", func(t *rapid.T) {
-		s, r, f := genTermSet().Draw(t, "s"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
+		r := genNear(s).Draw(t, "r")
 		want := oracleTerms(s.list(), r, f)
 		if s.IsUnrestricted() {
 			want = 2
@@ -123,7 +174,8 @@ func TestTermsLaws(t *testing.T) {
 		}
 	})
 	law(t, "the intersection is the tighter verdict", func(t *rapid.T) {
-		s, u, r, f := genTermSet().Draw(t, "s"), genTermSet().Draw(t, "u"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, u, f := genTermSet().Draw(t, "s"), genTermSet().Draw(t, "u"), genFacts().Draw(t, "f")
+		r := genNear(s, u).Draw(t, "r")
 		both := s.Intersect(u)
 		want := min(verdictOf(s, r, f), verdictOf(u, r, f))
 		if got := verdictOf(both, r, f); got != want {
@@ -139,13 +191,14 @@ func TestTermsLaws(t *testing.T) {
 	})
 	law(t, "associative by verdict", func(t *rapid.T) {
 		s, u, v := genTermSet().Draw(t, "s"), genTermSet().Draw(t, "u"), genTermSet().Draw(t, "v")
-		r, f := genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		r, f := genNear(s, u, v).Draw(t, "r"), genFacts().Draw(t, "f")
 		if a, b := verdictOf(s.Intersect(u).Intersect(v), r, f), verdictOf(s.Intersect(u.Intersect(v)), r, f); a != b {
 			t.Fatalf("%v ∩ %v ∩ %v settle %v as %d one way, %d the other", s, u, v, r, a, b)
 		}
 	})
 	law(t, "what covers is nowhere tighter", func(t *rapid.T) {
-		s, r, f := genTermSet().Draw(t, "s"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
+		r := genNear(s).Draw(t, "r")
 		u := s.Intersect(genTermSet().Draw(t, "u"))
 		if s.Covers(u) && verdictOf(u, r, f) > verdictOf(s, r, f) {
 			t.Fatalf("%v covers %v, which settles %v wider", s, u, r)
@@ -155,7 +208,8 @@ func TestTermsLaws(t *testing.T) {
 		}
 	})
 	law(t, "what may be handed on is never wider, below the giver", func(t *rapid.T) {
-		s, u, r, f := genTermSet().Draw(t, "s"), genTermSet().Draw(t, "u"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, u, f := genTermSet().Draw(t, "s"), genTermSet().Draw(t, "u"), genFacts().Draw(t, "f")
+		r := genNear(s, u).Draw(t, "r")
 		if len(s.Missing(u)) > 0 {
 			return
 		}
@@ -168,7 +222,8 @@ func TestTermsLaws(t *testing.T) {
 		}
 	})
 	law(t, "round trip", func(t *rapid.T) {
-		s, r, f := genTermSet().Draw(t, "s"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
+		r := genNear(s).Draw(t, "r")
 		if rapid.Bool().Draw(t, "met") {
 			s = s.Intersect(genTermSet().Draw(t, "u"))
 		}
@@ -182,7 +237,8 @@ func TestTermsLaws(t *testing.T) {
 		}
 	})
 	law(t, "seen by another", func(t *rapid.T) {
-		s, r, f := genTermSet().Draw(t, "s"), genRequest().Draw(t, "r"), genFacts().Draw(t, "f")
+		s, f := genTermSet().Draw(t, "s"), genFacts().Draw(t, "f")
+		r := genNear(s).Draw(t, "r")
 		there, seen := r, s.SeenBy("did:key:zR", "did:key:zW")
 		if r.on.bare() {
 			there = NeedOn(r.can, mustResource(under("did:key:zW", r.on.text)))
@@ -202,8 +258,9 @@ func TestCouldAllowAgreesWithSearchOnTerms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genTermSet().Draw(t, "s")
 		now := genFacts().Draw(t, "f").Now
-		under := rapid.SampledFrom([]string{"", "a", "ab", "a/ab", "did:key:zA", "did:key:zA/a", "file://"}).Draw(t, "under")
-		sc := ScopeUnder(string(genAbility().Draw(t, "can")), under, rapid.IntRange(0, 2).Draw(t, "min"), 0)
+		about := genNear(s).Draw(t, "about")
+		under := about.on.String()
+		sc := ScopeUnder(string(about.can), under, rapid.IntRange(0, 2).Draw(t, "min"), 0)
 		if rapid.Bool().Draw(t, "bound") {
 			sc.MaxDepth = max(1, sc.MinDepth+rapid.IntRange(0, 2).Draw(t, "max"))
 		}

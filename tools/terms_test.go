@@ -345,3 +345,68 @@ func TestTheTightestRequirementCounts(t *testing.T) {
 		}
 	}
 }
+
+// What a handler asks again is decided on the terms of that moment: a call that nobody
+// was asked about does not go on where somebody would have to be.
+func TestAgainOnTerms(t *testing.T) {
+	now := time.Now()
+	for after, want := range map[string]string{
+		`[{"with":"w/","can":"crud"}]`:                                                                 "",
+		`[{"with":"w/","can":"crud","when":{"/amount":{"max":5}}}]`:                                    "",
+		`[{"with":"w/","can":"crud","when":{"/amount":{"max":4}}}]`:                                    "/amount is 5, not at most 4",
+		`[{"with":"w/","can":"crud","ask":true}]`:                                                      "needs the approval of a person",
+		`[{"with":"w/","can":"crud"},{"with":"w/refunds/7/x","can":"crud","deny":true}]`:               "denied expressly",
+		`[{"with":"w/","can":"crud","until":"2001-01-01T00:00:00Z"}]`:                                  "it ended",
+		`[{"with":"w/refunds/8","can":"crud"},{"with":"w/","can":"crud/read","when":{"/amount":"x"}}]`: "Capability denied",
+	} {
+		set, changed := parsed(t, `[{"with":"w/","can":"crud"}]`), parsed(t, after)
+		op := tools.New("test:refund", "Refund.",
+			func(in refund) []caps.Request { return []caps.Request{caps.Need("crud/write", "w/refunds/"+in.ID)} },
+			func(ctx context.Context, call tools.Call, _ refund) (string, error) {
+				set = changed
+				if denial := call.Check(caps.Need("crud/write", "w/refunds/7")); (denial != nil) != (want != "") {
+					t.Errorf("%s: Check = %v", after, denial)
+				}
+				return "", call.Again(ctx)
+			}, tools.Within(caps.ScopeUnder("crud/write", "w/refunds", 1, 1)))
+		g, mint := clocked(t, &now, nil, nil, op)
+		agent := mint.Agent(owner(t, 1), "Carol", func() caps.Set { return set })
+		_, err := g.Invoke(t.Context(), agent, tools.Invocation{Operation: "test:refund", Input: json.RawMessage(`{"id":"7","amount":5}`)})
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", after, err, want)
+		}
+	}
+}
+
+// A call that lacks a field is no call to ask about, and leaves no row; that it would
+// be one is known beforehand.
+func TestAnIncompleteCallIsNotAskedAbout(t *testing.T) {
+	now := time.Now()
+	ledger := new(memoryLedger)
+	set := parsed(t, `[{"with":"w/","can":"crud","ask":true}]`)
+	lacking := tools.New("test:pair", "Pair.",
+		func(struct {
+			ID   string `json:"id,omitempty"`
+			Must string `json:"must"`
+		},
+		) []caps.Request {
+			return []caps.Request{caps.Need("crud/write", "w/x")}
+		},
+		func(context.Context, tools.Call, struct {
+			ID   string `json:"id,omitempty"`
+			Must string `json:"must"`
+		},
+		) (string, error) {
+			return "", nil
+		}, tools.Within(caps.ScopeUnder("crud/write", "w", 1, 1)))
+	g, mint := clocked(t, &now, ledger, nil, lacking)
+	agent := mint.Agent(owner(t, 1), "Carol", func() caps.Set { return set })
+	inv := tools.Invocation{Operation: "test:pair", Input: json.RawMessage(`{}`)}
+	if r, err := g.Decide(t.Context(), agent, inv); err != nil || r.Verdict() != tools.Asked {
+		t.Errorf("Decide = %s, %v", r.Verdict(), err)
+	}
+	_, err := g.Invoke(t.Context(), agent, inv)
+	if _, unfit := errors.AsType[*tools.InputError](err); !unfit || len(ledger.entries) > 0 {
+		t.Errorf("Invoke = %v, and the rows are %+v", err, ledger.entries)
+	}
+}
