@@ -3,9 +3,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -234,9 +236,54 @@ func (s *screen) drawn() string {
 	return string(s.text)
 }
 
-func TestChatOnATerminal(t *testing.T) {
-	m := newModel(t)
-	dir := m.project(t)
+// keep runs `usher up` in a folder until the test ends, and returns when it is up.
+func keep(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("usher", "up")
+	cmd.Dir = dir
+	notes, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		rest, _ := io.ReadAll(notes)
+		if err := cmd.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
+			t.Errorf("usher up: %v\n%s", err, rest)
+		}
+	})
+	lines := bufio.NewReader(notes)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("usher up ended: %v", err)
+		}
+		if strings.Contains(line, "Ctrl-C stops it") {
+			return cmd
+		}
+	}
+}
+
+// bothWays runs a test on a venue that the command opens, and on one that is up.
+func bothWays(t *testing.T, test func(t *testing.T, m *model, dir string)) {
+	for name, up := range map[string]bool{"alone": false, "while it is up": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			dir := m.project(t)
+			if up {
+				keep(t, dir)
+			}
+			test(t, m, dir)
+		})
+	}
+}
+
+func TestChatOnATerminal(t *testing.T) { bothWays(t, chatOnATerminal) }
+
+func chatOnATerminal(t *testing.T, m *model, dir string) {
 	s := chat(t, dir, nil)
 	s.see("Talking with clerk, session main.")
 	s.ready()
@@ -286,9 +333,9 @@ func TestChatOnATerminal(t *testing.T) {
 	s.ends(cli.ExitOK)
 }
 
-func TestCtrlC(t *testing.T) {
-	m := newModel(t)
-	dir := m.project(t)
+func TestCtrlC(t *testing.T) { bothWays(t, ctrlC) }
+
+func ctrlC(t *testing.T, _ *model, dir string) {
 	s := chat(t, dir, nil)
 	s.ready()
 	s.press("hang\r")

@@ -3,7 +3,6 @@
 package cli_test
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -18,37 +17,6 @@ import (
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 )
-
-// keep runs `usher up` in a folder until the test ends, and returns when it is up.
-func keep(t *testing.T, dir string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command("usher", "up")
-	cmd.Dir = dir
-	notes, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		rest, _ := io.ReadAll(notes)
-		if err := cmd.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
-			t.Errorf("usher up: %v\n%s", err, rest)
-		}
-	})
-	lines := bufio.NewReader(notes)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("usher up ended: %v", err)
-		}
-		if strings.Contains(line, "Ctrl-C stops it") {
-			return cmd
-		}
-	}
-}
 
 const twoAgents = `name: test
 user: me

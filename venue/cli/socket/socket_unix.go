@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -227,6 +228,7 @@ func (c *Conn) Send(message any, files ...*os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, _, err := c.net.WriteMsgUnix(raw, rights, nil)
+	runtime.KeepAlive(files)
 	if err == nil && n < len(raw) {
 		_, err = c.net.Write(raw[n:])
 	}
