@@ -33,6 +33,9 @@ func setAside(list []Capability) *aside {
 	return &out
 }
 
+// IsPlain reports whether no capability of s has terms.
+func (s Set) IsPlain() bool { return s.c == nil || s.c.aside == nil }
+
 // matches reports whether the two fields of a grant cover r.
 func (c Capability) matches(r *Request) bool {
 	if !c.can.Covers(r.can) {
@@ -109,7 +112,7 @@ func (c *compiled) hand(plain verdict, d Capability) verdict {
 // At returns what is left of s at a moment: without what has ended. It is s itself
 // where nothing has.
 func (s Set) At(now time.Time) Set {
-	if s.c == nil || s.c.aside == nil {
+	if s.IsPlain() {
 		return s
 	}
 	var left []Capability

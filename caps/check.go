@@ -53,7 +53,7 @@ func (s Set) Covers(t Set) bool {
 			return false
 		}
 	}
-	return s.c == nil || s.c.aside == nil || !slices.ContainsFunc(s.c.aside.denies, func(i int) bool {
+	return s.IsPlain() || !slices.ContainsFunc(s.c.aside.denies, func(i int) bool {
 		return !slices.ContainsFunc(t.c.list, func(c Capability) bool { return c.Covers(s.c.list[i]) })
 	})
 }

@@ -26,7 +26,7 @@ func (s Set) Intersect(t Set) Set {
 		return s
 	case s.Covers(t):
 		return t
-	case s.c.aside != nil || t.c.aside != nil:
+	case !s.IsPlain() || !t.IsPlain():
 		return s.intersectTerms(t)
 	}
 	s.c, t.c = s.c.minimal(), t.c.minimal()
@@ -87,7 +87,7 @@ func (s Set) intersectTerms(t Set) Set {
 // Forbidding returns s with what t denies of it, too: what t hands on keeps the denials
 // that t is under.
 func (s Set) Forbidding(t Set) Set {
-	if s.IsUnrestricted() || s.IsEmpty() || t.c == nil || t.c.aside == nil {
+	if s.IsUnrestricted() || s.IsEmpty() || t.IsPlain() {
 		return s
 	}
 	list := s.c.list[:len(s.c.list):len(s.c.list)]

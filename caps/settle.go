@@ -77,7 +77,7 @@ const (
 // whose two fields cover the request: "/amount is 250, not at most 100". It is "" where there
 // are none. Without reveal it does not show what the input has.
 func (d Decision) Lacks(f Facts, reveal bool) string {
-	if d.verdict != 0 || d.set.c == nil || d.set.c.aside == nil {
+	if d.verdict != 0 || d.set.IsPlain() {
 		return ""
 	}
 	var parts []string

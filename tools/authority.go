@@ -150,7 +150,7 @@ func (a Authority) Run() string { return a.trail.Run }
 func (a Authority) Caps() caps.Set {
 	l := a.line()
 	set, _ := l.live(context.Background())
-	if l.mint == nil {
+	if set.IsPlain() {
 		return set
 	}
 	return set.At(l.mint.now())

@@ -80,7 +80,7 @@ func (r *Room) atMost(call tools.Call, agent string, set caps.Set, principal uca
 	known := mine.Check(caps.Need("agent/read", "g/"+agent)).Allowed()
 	if known {
 		denial.Ability, denial.Resource = missing[0].Can(), missing[0].Resource().String()
-		if !missing[0].IsPlain() || slices.ContainsFunc(slices.Collect(mine.All()), func(c caps.Capability) bool { return !c.IsPlain() }) {
+		if !missing[0].IsPlain() || !mine.IsPlain() {
 			denial.Why += " What is missing is " + missing[0].String() + "."
 		}
 	}
