@@ -31,10 +31,10 @@ func (*diffCmd) Help() string {
 type shift struct {
 	Agent   string            `json:"agent"`
 	How     string            `json:"how"`
-	Gained  []caps.Capability `json:"gained,omitempty"` // as they are written, of the effective capabilities
-	Lost    []caps.Capability `json:"lost,omitempty"`
-	Allowed []witness         `json:"allowed,omitempty"` // that was not
-	Denied  []witness         `json:"denied,omitempty"`  // that was allowed
+	Added   []caps.Capability `json:"added,omitempty"` // as they are written, of the effective capabilities
+	Removed []caps.Capability `json:"removed,omitempty"`
+	Allowed []witness         `json:"allowed,omitempty"` // calls that then go farther
+	Denied  []witness         `json:"denied,omitempty"`  // calls that then go less far
 }
 
 // How an agent's authority changes.
@@ -272,8 +272,8 @@ func shifts(was, is house) []shift {
 		default:
 			sh.How = narrower
 		}
-		sh.Gained, sh.Lost = unlike(before, after), unlike(after, before)
-		sh.Allowed, sh.Denied = witnesses(before, after), witnesses(after, before)
+		sh.Added, sh.Removed = unlike(before, after), unlike(after, before)
+		sh.Allowed, sh.Denied = witnesses(before, after, after), witnesses(after, before, after)
 		list = append(list, sh)
 	}
 	return list
@@ -289,22 +289,28 @@ func unlike(a, b caps.Set) (list []caps.Capability) {
 	return list
 }
 
+// How a witness is told, by the decision after the change.
+var (
+	may    = map[string]string{verdictAllow: "it may then", verdictAsk: "it may then, once a person allows it", onTerms: "it may then, on terms"}
+	mayNot = map[string]string{verdictDeny: "it may not any more", verdictAsk: "it may not any more, unless a person allows it", onTerms: "it may not any more, but on terms"}
+)
+
 func (s *streams) printShifts(list []shift, asJSON bool) error {
 	var b strings.Builder
 	for i := range list {
 		sh := &list[i]
 		fmt.Fprintf(&b, "agent %s: %s\n", sh.Agent, sh.How)
-		for _, c := range sh.Gained {
+		for _, c := range sh.Added {
 			b.WriteString("  " + s.paint.good("+ "+c.String()) + "\n")
 		}
-		for _, c := range sh.Lost {
+		for _, c := range sh.Removed {
 			b.WriteString("  " + s.paint.bad("- "+c.String()) + "\n")
 		}
 		for _, w := range sh.Allowed {
-			fmt.Fprintf(&b, "  it may then: %s\n", w)
+			fmt.Fprintf(&b, "  %s: %s\n", may[w.Decision], w)
 		}
 		for _, w := range sh.Denied {
-			fmt.Fprintf(&b, "  it may not any more: %s\n", w)
+			fmt.Fprintf(&b, "  %s: %s\n", mayNot[w.Decision], w)
 		}
 	}
 	if len(list) == 0 {

@@ -4,17 +4,35 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 
 	"usher/caps"
 	"usher/tools"
 	"usher/venue"
 )
 
-// witness is a call that one set of capabilities allows and another does not.
+// witness is a call that one set of capabilities decides otherwise than another.
 type witness struct {
 	Operation string `json:"operation,omitempty"` // empty: no built-in one needs the ability
 	Ability   string `json:"ability"`
 	Resource  string `json:"resource,omitempty"` // empty: the operation names none
+	Decision  string `json:"decision"`           // after the change
+}
+
+// onTerms is the decision on a call that its input or the time decides.
+const onTerms = "terms"
+
+// decided is what a set says of a request, and how far it lets it go.
+func decided(s caps.Set, r caps.Request) (decision string, far int) {
+	switch d := s.Check(r); {
+	case d.Allowed():
+		return verdictAllow, 2
+	case d.Open() && d.Settle(caps.Facts{Now: time.Now()}).Asked(): // whatever the input is
+		return verdictAsk, 1
+	case d.Open():
+		return onTerms, 1
+	}
+	return verdictDeny, 0
 }
 
 func (w witness) String() string {
@@ -42,19 +60,25 @@ func said(s caps.Set) iter.Seq[caps.Capability] {
 	return s.All()
 }
 
-// witnesses finds calls that to allows and from does not, at most one of each
-// capability of to.
-func witnesses(from, to caps.Set) (list []witness) {
+// witnesses finds calls that one set lets go farther than the other, for each
+// capability of the wider one and each ability at most one. after is that of the two
+// which holds after the change.
+func witnesses(narrow, wide, after caps.Set) (list []witness) {
 	registry, err := venue.Catalogue()
 	if err != nil {
 		return nil
 	}
-	near := slices.Concat(slices.Collect(said(from)), slices.Collect(said(to)))
+	near := slices.Concat(slices.Collect(said(narrow)), slices.Collect(said(wide)))
 	ops := slices.SortedStableFunc(slices.Values(registry.All()), func(a, b *tools.Operation) int {
 		return cmp.Compare(rank(a), rank(b))
 	})
-	for c := range said(to) {
-		for _, w := range find(ops, from, to, c, near) {
+	for c := range said(wide) {
+		for _, w := range find(ops, narrow, wide, c, near) {
+			r := caps.Need(w.Ability, w.Resource)
+			if w.Resource == "" {
+				r = caps.NeedAbility(w.Ability)
+			}
+			w.Decision, _ = decided(after, r)
 			if !slices.Contains(list, w) && len(list) < maxWitnesses {
 				list = append(list, w)
 			}
@@ -73,13 +97,17 @@ func rank(op *tools.Operation) int {
 }
 
 // find finds calls within c, one for each ability.
-func find(ops []*tools.Operation, from, to caps.Set, c caps.Capability, near []caps.Capability) (list []witness) {
+func find(ops []*tools.Operation, narrow, wide caps.Set, c caps.Capability, near []caps.Capability) (list []witness) {
 	shown := make(map[caps.Ability]bool)
 	add := func(operation string, can caps.Ability, on string) {
 		shown[can] = true
-		list = append(list, witness{operation, string(can), on})
+		list = append(list, witness{Operation: operation, Ability: string(can), Resource: on})
 	}
-	differs := func(r caps.Request) bool { return to.Check(r).Allowed() && !from.Check(r).Allowed() }
+	differs := func(r caps.Request) bool {
+		_, far := decided(wide, r)
+		_, near := decided(narrow, r)
+		return far > near
+	}
 	for _, op := range ops {
 		if len(op.Scopes()) != 1 { // it needs more than one thing
 			continue

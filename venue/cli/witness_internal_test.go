@@ -20,7 +20,7 @@ func TestWitnesses(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := set.Draw(t, "from"), set.Draw(t, "to")
-		list := witnesses(from, to)
+		list := witnesses(from, to, to)
 		if (len(list) == 0) != from.Covers(to) {
 			t.Fatalf("from %s to %s has the witnesses %v", from, to, list)
 		}
@@ -34,7 +34,7 @@ func TestWitnesses(t *testing.T) {
 			}
 		}
 	})
-	if list := witnesses(caps.Set{}, caps.Unrestricted()); len(list) != maxWitnesses {
+	if list := witnesses(caps.Set{}, caps.Unrestricted(), caps.Unrestricted()); len(list) != maxWitnesses {
 		t.Errorf("all that there is has the witnesses %v", list)
 	}
 }
