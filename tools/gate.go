@@ -26,17 +26,18 @@ type Gate struct {
 
 // GateOptions adjusts a gate. The zero value is valid.
 type GateOptions struct {
-	Lives    Lives                                                                  // nil knows no agents: only users may act
-	Ledger   Ledger                                                                 // nil keeps no record
-	Chains   *ucan.Verifier                                                         // verifies delegations between principals; nil lets nobody into another's namespace
-	Guards   []Guard                                                                // asked in this order of calls that the capabilities allow
-	Secrets  func(ctx context.Context, owner ucan.DID, name string) (string, error) // opens a [Secret]; nil keeps none
-	Limits   Amounts                                                                // of all that comes of one first call
-	MaxDepth int                                                                    // operations that start operations; 0 is 16
-	Key      []byte                                                                 // seals stored authorities; nil is one that ends with the process
-	Now      func() time.Time                                                       // for capabilities that end; nil is time.Now
-	Logger   *slog.Logger                                                           // nil discards
-	Observer Observer                                                               // nil is nobody
+	Lives     Lives                                                                  // nil knows no agents: only users may act
+	Ledger    Ledger                                                                 // nil keeps no record
+	Chains    *ucan.Verifier                                                         // verifies delegations between principals; nil lets nobody into another's namespace
+	Guards    []Guard                                                                // asked in this order of calls that the capabilities allow
+	Approvals Approvals                                                              // what persons have answered; nil: a call that is to be asked about is not made
+	Secrets   func(ctx context.Context, owner ucan.DID, name string) (string, error) // opens a [Secret]; nil keeps none
+	Limits    Amounts                                                                // of all that comes of one first call
+	MaxDepth  int                                                                    // operations that start operations; 0 is 16
+	Key       []byte                                                                 // seals stored authorities; nil is one that ends with the process
+	Now       func() time.Time                                                       // for capabilities that end; nil is time.Now
+	Logger    *slog.Logger                                                           // nil discards
+	Observer  Observer                                                               // nil is nobody
 }
 
 // NewGate returns the gate before the operations of registry, and the one mint
@@ -144,6 +145,7 @@ func (g *Gate) charge(ctx context.Context, auth Authority, inv Invocation) error
 func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64, err error) {
 	for try := 0; ; try++ {
 		err = g.decide(ctx, r.auth, inv, r)
+		err = g.answered(ctx, r, inv.At, err)
 		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch {
 			break
 		}
@@ -152,7 +154,8 @@ func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64
 		}
 	}
 	_, guarded := errors.AsType[*guardError](err)
-	if g.opts.Ledger == nil || err != nil && r.denial == nil && !guarded {
+	_, waits := errors.AsType[*WaitError](err)
+	if g.opts.Ledger == nil || err != nil && r.denial == nil && !guarded && !waits {
 		return 0, err
 	}
 	e := r.Entry()

@@ -21,6 +21,7 @@ type Guard interface {
 type guardError struct {
 	operation    string // catalogue path
 	verdict, why string
+	approval     string // id of the request that waits for a person; empty: of none
 }
 
 func (e *guardError) Error() string {
@@ -54,7 +55,7 @@ func (g *Gate) guard(ctx context.Context, r *Ruling, asked *guardError) (err err
 		case verdict != Asked:
 			verdict = Denied
 		}
-		tightest = &guardError{r.op.path, verdict, why}
+		tightest = &guardError{operation: r.op.path, verdict: verdict, why: why}
 	}
 	if tightest == nil {
 		return nil

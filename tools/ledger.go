@@ -51,6 +51,10 @@ type Entry struct {
 	Session   string        `json:"session,omitempty"`
 	Schedule  string        `json:"schedule,omitempty"` // that the call comes of
 
+	Approval string `json:"approval,omitempty"` // id of the request that a person answers, or has answered
+
+	// Grant is used up with the decision; nil for none.
+	Grant *Grant `json:"-"`
 	// Input is what the ledger makes the digest of, and keeps nothing else of:
 	// nil where the operation is [Sealed] or [Undigested].
 	Input json.RawMessage `json:"-"`

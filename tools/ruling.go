@@ -20,6 +20,7 @@ type Ruling struct {
 	denial *caps.Denial
 	reason string // of the denial, for the ledger: more than the caller is told
 	guard  *guardError
+	grant  *Grant // by which the call may be made that would be asked about; nil for none
 	epoch  uint64
 }
 
@@ -106,7 +107,9 @@ func (r *Ruling) Entry() Entry {
 	case r.denial != nil:
 		e.Reason = Cut(r.reason)
 	case r.guard != nil:
-		e.Reason = Cut(r.guard.Error())
+		e.Reason, e.Approval = Cut(r.guard.Error()), r.guard.approval
+	case r.grant != nil:
+		e.Grant, e.Approval = r.grant, r.grant.Approval
 	}
 	return e
 }

@@ -47,7 +47,7 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 	if len(reasons) == 0 {
 		return nil, nil
 	}
-	return &guardError{r.op.path, Asked, strings.Join(reasons, "; ")}, nil
+	return &guardError{operation: r.op.path, verdict: Asked, why: strings.Join(reasons, "; ")}, nil
 }
 
 // maxReasons bounds how many requirements the reason of a call to ask about names.

@@ -11,6 +11,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/approvals"
 	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
@@ -29,6 +30,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, workspace.Operations(v.tree)...)
 	ops = append(ops, agents.Operations(v.agents)...)
 	ops = append(ops, grid.Operations(v.jobs)...)
+	ops = append(ops, approvals.Operations(v.approvals)...)
 	ops = append(ops, scheduler.Operations(v.timer)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)

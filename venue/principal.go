@@ -215,16 +215,19 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 
 // Stop stops a run and waits for its end. One that has ended stays as it is.
 func (p *Principal) Stop(ctx context.Context, id string) error {
-	if _, err := p.Run(ctx, id); err != nil {
+	if err := p.valid(ctx); err != nil {
 		return err
 	}
-	r := p.runs.Live(p.DID(), id)
-	if r == nil {
-		return nil
+	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
+}
+
+// Resume has a run go on that rests, also in a venue that is idle, and returns it: see
+// [runs.Run.Events].
+func (p *Principal) Resume(ctx context.Context, id string) (*runs.Run, error) {
+	if err := p.valid(ctx); err != nil {
+		return nil, err
 	}
-	r.Stop(runtime.ErrStopped)
-	_, _ = r.Wait(ctx) // how it ended is in its record
-	return context.Cause(ctx)
+	return p.runs.Resume(ctx, p.DID(), id)
 }
 
 // CreateAgent creates an agent. An id that is taken is an error.

@@ -23,4 +23,14 @@ func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authori
 	return work, nil, nil, err
 }
 
-func (d driver) Answered(context.Context, ucan.DID, string) (bool, error) { return false, nil }
+func (d driver) Answered(ctx context.Context, owner ucan.DID, approval string) (bool, error) {
+	return d.approvals.Answered(ctx, owner, approval)
+}
+
+// asked is who answers for persons; nobody where nothing is written.
+func (v *Venue) asked() tools.Approvals {
+	if v.readOnly {
+		return nil
+	}
+	return v.approvals
+}

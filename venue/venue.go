@@ -21,6 +21,7 @@ import (
 	"usher/ucan"
 	"usher/venue/accounts"
 	"usher/venue/agents"
+	"usher/venue/approvals"
 	"usher/venue/clock"
 	"usher/venue/keys"
 	"usher/venue/ledger"
@@ -35,32 +36,33 @@ import (
 
 // Venue is an open venue. It is safe for concurrent use.
 type Venue struct {
-	name     string
-	log      *slog.Logger
-	now      func() time.Time
-	random   io.Reader
-	readOnly bool
-	repairs  *repairs
-	store    *store.Store
-	clock    *clock.Clock
-	tree     *workspace.Tree
-	ledger   *ledger.Ledger
-	registry *tools.Registry
-	gate     *tools.Gate
-	mint     *tools.Mint
-	models   *models.Models
-	applied  applied
-	keys     *keys.Ring
-	secrets  *keys.Secrets
-	tokens   *ucan.Store
-	desk     *delegation.Desk
-	verifier *ucan.Verifier
-	agents   *agents.Room
-	jobs     *jobs
-	runs     *runs.Book
-	timer    *schedules.Room
-	lives    *agents.Book
-	keeper   *retention.Keeper
+	name      string
+	log       *slog.Logger
+	now       func() time.Time
+	random    io.Reader
+	readOnly  bool
+	repairs   *repairs
+	store     *store.Store
+	clock     *clock.Clock
+	tree      *workspace.Tree
+	ledger    *ledger.Ledger
+	registry  *tools.Registry
+	gate      *tools.Gate
+	mint      *tools.Mint
+	models    *models.Models
+	applied   applied
+	keys      *keys.Ring
+	secrets   *keys.Secrets
+	tokens    *ucan.Store
+	desk      *delegation.Desk
+	verifier  *ucan.Verifier
+	agents    *agents.Room
+	jobs      *jobs
+	runs      *runs.Book
+	timer     *schedules.Room
+	lives     *agents.Book
+	approvals *approvals.Room
+	keeper    *retention.Keeper
 
 	idMu sync.Mutex
 	ids  *ulid.MonotonicEntropy
@@ -158,9 +160,12 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	v.registry = new(tools.Registry)
+	v.approvals = approvals.New(approvals.Options{
+		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log,
+	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
-		Ledger: v.records(), Chains: v.verifier, Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.records(), Chains: v.verifier, Approvals: v.asked(), Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Amounts{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
@@ -173,7 +178,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	runner := runtime.New(v.gate, &runtime.Options{
 		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
 		ToolsAtOnce: o.Limits.ToolsAtOnce,
-		OutputTries: o.Limits.OutputTries, Now: v.now, Telemetry: observer,
+		OutputTries: o.Limits.OutputTries, Now: v.now, Telemetry: observer, Unbegun: v.approvals.Unbegun,
 	})
 	if err := v.openModels(ctx, o); err != nil {
 		return err
@@ -183,7 +188,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
-	v.jobs = &jobs{v.runs, v.agents.Discreet, func(context.Context, tools.Authority, tools.At) bool { return false }}
+	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun}
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
@@ -212,6 +217,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	if !o.Idle {
 		v.work.Go(func() { v.timer.Run(v.closing) })
+		v.work.Go(func() { v.approvals.Run(v.closing) })
 	}
 	return nil
 }

@@ -54,6 +54,9 @@ func appendDecision(b []byte, e *tools.Entry) []byte {
 	if e.Schedule != "" {
 		b = appendText(b, "schedule", e.Schedule)
 	}
+	if e.Approval != "" {
+		b = appendText(b, "approval", e.Approval)
+	}
 	return append(b, '}')
 }
 

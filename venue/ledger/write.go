@@ -26,6 +26,16 @@ type Batch struct {
 // was expected: neither the row nor the batch was written.
 type movedError struct{ Key string }
 
+// Moved returns the key of a [Batch] that did not stand at the revision that was
+// expected, where that is why nothing was written.
+func Moved(err error) (key string, ok bool) {
+	moved, ok := errors.AsType[*movedError](err)
+	if ok {
+		key = moved.Key
+	}
+	return key, ok
+}
+
 func (e *movedError) Error() string {
 	return fmt.Sprintf("write audit row: %q has changed in the meantime", e.Key)
 }

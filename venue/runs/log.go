@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -491,6 +492,7 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
+		use(&with, e.Grant)
 		return b.opts.Ledger.Decided(ctx, *e, with)
 	}
 	l := r.session.log
@@ -516,7 +518,16 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	use(&batch, e.Grant)
 	seq, err := b.opts.Ledger.Decided(context.Background(), *e, batch) // as flush
+	if moved, ok := ledger.Moved(err); ok && e.Grant != nil && e.Grant.Put[moved] != nil {
+		written(false) // and all of it waits for the next batch
+		l.unsaved = true
+		if l.run != nil {
+			l.run.forgets()
+		}
+		return 0, err
+	}
 	if err := l.settle(err, written); err != nil {
 		return 0, err
 	}
@@ -524,6 +535,18 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 		l.direct = append(l.direct, decision{seq, e.Call})
 	}
 	return seq, nil
+}
+
+// use adds the answer of a person, which is used up with a decision.
+func use(b *ledger.Batch, g *tools.Grant) {
+	if g == nil {
+		return
+	}
+	if b.Put == nil {
+		b.Expect, b.Put = make(map[string]uint64, 1), make(map[string][]byte, 1)
+	}
+	maps.Copy(b.Expect, g.Expect)
+	maps.Copy(b.Put, g.Put)
 }
 
 // finished writes the outcome of a call; of one that a turn makes itself it

@@ -81,15 +81,15 @@ func (b *Book) goOn(ctx context.Context, of string) error {
 		return err
 	}
 	if rec.Key != "" && rec.Parent != "" {
-		if parent, err := b.Find(ctx, did, rec.Parent); err == nil && !parent.over() {
+		if parent, err := b.Find(ctx, did, rec.Parent); err == nil && !parent.Over() {
 			return nil
 		}
 	}
 	return b.lose(ctx, did, &rec, ErrInterrupted)
 }
 
-// over reports whether the run has ended.
-func (r *Record) over() bool { return r.Status != Started && r.Status != Waiting }
+// Over reports whether the run has ended.
+func (r *Record) Over() bool { return r.Status != Started && r.Status != Waiting }
 
 // lose ends a run that nobody drives, with its turn.
 func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error) error {
@@ -165,7 +165,7 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, e
 				delete(b.resuming, rec.ID)
 			}()
 			now, err := b.Find(ctx, owner, rec.ID)
-			if err != nil || now.over() {
+			if err != nil || now.Over() {
 				return b.ended(owner, &now), err
 			}
 			return b.resumed(ctx, owner, &now)
@@ -387,7 +387,7 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 		return nil, nil, err
 	case rec == nil:
 		return b.begin(ctx, auth, spec)
-	case b.Live(auth.Owner(), rec.ID) != nil || rec.over():
+	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
 		return b.ended(auth.Owner(), rec), nil, nil
 	}
 	r, _, _, err := b.restore(ctx, auth.Owner(), rec)
@@ -445,7 +445,7 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 	b.mu.Unlock()
 	return slices.ContainsFunc(waits, func(id string) bool {
 		if rec, err := b.Find(ctx, owner, id); err == nil {
-			return rec.over()
+			return rec.Over()
 		}
 		if driver == nil {
 			return false
@@ -453,6 +453,42 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 		over, err := driver.Answered(ctx, owner, id)
 		return err == nil && over
 	})
+}
+
+// Stop ends a run, and waits for its end. One that has ended stays as it is.
+func (b *Book) Stop(ctx context.Context, owner ucan.DID, id string, why error) error {
+	if r := b.Live(owner, id); r != nil {
+		r.Stop(why)
+		_, _ = r.Wait(ctx) // how it ended is in its record
+		return context.Cause(ctx)
+	}
+	rec, err := b.Find(ctx, owner, id)
+	if err != nil || rec.Over() {
+		return err
+	}
+	if err := b.lose(context.WithoutCancel(ctx), owner, &rec, why); err != nil {
+		return err
+	}
+	b.follow(ctx, b.ended(owner, &rec))
+	return nil
+}
+
+// Resume has a run go on here that rests, whether or not the book works. A run inside
+// another goes on with that one.
+func (b *Book) Resume(ctx context.Context, owner ucan.DID, id string) (*Run, error) {
+	for {
+		rec, err := b.Find(ctx, owner, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case rec.Inside && rec.Parent != "" && b.Live(owner, id) == nil:
+			id = rec.Parent
+		case rec.Over():
+			return nil, fault.New(fault.InvalidInput, fmt.Sprintf("run %s is %s: it does not go on", id, rec.Status))
+		default:
+			return b.resume(ctx, owner, &rec)
+		}
+	}
 }
 
 // Wake has a run go on that waits, as what it waits for is over: where the venue

@@ -1,0 +1,154 @@
+// Package approvals has the operations by which persons answer what agents must
+// ask: approval:list, show, approve and deny. [Operations] returns them over a
+// [Service], which the venue has.
+//
+// A request is a resource of its own, approvals/<id>. Looking needs approval/read
+// on it, answering approval/answer, and a person: no agent answers, whatever its
+// capabilities are.
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+)
+
+// Statuses of a [Request].
+const (
+	Pending  = "PENDING"
+	Approved = "APPROVED"
+	Denied   = "DENIED"
+	Used     = "USED"
+	Expired  = "EXPIRED" // nobody answered in time, or the answer was not used in time
+)
+
+// Request is a call that a person is asked about, as it is now. Times are
+// milliseconds since 1970.
+type Request struct {
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Owner     string          `json:"owner"`           // DID of the person who is asked
+	Agent     string          `json:"agent,omitempty"` // that makes the call
+	Via       []string        `json:"via,omitempty"`   // agents on whose behalf, the first caller first
+	Run       string          `json:"run,omitempty"`   // that waits for the answer
+	Session   string          `json:"session,omitempty"`
+	Operation string          `json:"operation"`
+	Input     json.RawMessage `json:"input"` // "[redacted]" where it is a secret
+	Digest    string          `json:"digest"`
+	Needs     []string        `json:"needs"` // "crud/write on w/a"
+	Why       string          `json:"why"`   // a person is asked
+	Created   int64           `json:"created"`
+	Expires   int64           `json:"expires"` // the request, and later the answer
+	Answer    *Answer         `json:"answer,omitempty"`
+}
+
+// Answer is what a person has said.
+type Answer struct {
+	By        string `json:"by"` // DID
+	At        int64  `json:"at"` // ms
+	Reason    string `json:"reason,omitempty"`
+	Signature []byte `json:"signature,omitempty"` // Ed25519, by the key of By, of an approval
+}
+
+// Service keeps the requests of a venue. Every method acts on those of the owner
+// whose namespace the resource is in.
+type Service interface {
+	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
+	Show(ctx context.Context, call tools.Call, in Named) (Request, error)
+	Approve(ctx context.Context, call tools.Call, in Yes) (Request, error)
+	Deny(ctx context.Context, call tools.Call, in No) (Request, error)
+}
+
+// Query says which requests to list.
+type Query struct {
+	All    bool   `json:"all,omitempty" jsonschema:"those too that are answered or have expired"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"where the page begins, as the page before said"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many to list at most; left out, 100"`
+}
+
+// MaxPage is the most that one page has.
+const MaxPage = 1000
+
+// Listing is a page of requests, the oldest first.
+type Listing struct {
+	Requests []Request `json:"requests"`
+	Cursor   string    `json:"cursor,omitempty"` // of the next page; empty when nothing follows
+}
+
+// Named names a request.
+type Named struct {
+	ID string `json:"id" jsonschema:"the request's id"`
+}
+
+// Yes allows a call once.
+type Yes struct {
+	ID     string `json:"id" jsonschema:"the request's id"`
+	For    string `json:"for,omitempty" jsonschema:"how long the approval holds, for example 10m; left out, 24h"`
+	Digest string `json:"digest,omitempty" jsonschema:"digest of the call that was looked at: another one is refused"`
+	Reason string `json:"reason,omitempty" jsonschema:"what to tell"`
+}
+
+// No refuses a call.
+type No struct {
+	ID     string `json:"id" jsonschema:"the request's id"`
+	Reason string `json:"reason,omitempty" jsonschema:"what the agent is told"`
+}
+
+// Life of an approval.
+const (
+	DefaultLife = 24 * time.Hour
+	MaxLife     = 30 * 24 * time.Hour
+)
+
+// Operations returns the operations.
+func Operations(s Service) []*tools.Operation {
+	within := func(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, "approvals", 1, 1)) }
+	return []*tools.Operation{
+		tools.New("approval:list", "List the calls that wait for a person.",
+			func(in Query) []caps.Request {
+				if in.Limit < 0 || in.Limit > MaxPage {
+					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d", in.Limit, MaxPage))}
+				}
+				return []caps.Request{caps.Need("approval/read", "approvals")}
+			}, s.List, tools.Within(caps.ScopeExactly("approval/read", "approvals")), tools.ReadOnly()),
+		tools.New("approval:show", "Look at a call that waits for a person.",
+			func(in Named) []caps.Request { return on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
+		tools.New("approval:approve", "Allow a call that waits, once. Only a person can.",
+			func(in Yes) []caps.Request {
+				if _, err := in.Life(); err != nil {
+					return []caps.Request{caps.Invalid(err)}
+				}
+				return on("approval/answer", in.ID)
+			}, s.Approve, within("approval/answer"), tools.Exclusive()),
+		tools.New("approval:deny", "Refuse a call that waits. Only a person can.",
+			func(in No) []caps.Request { return on("approval/answer", in.ID) }, s.Deny, within("approval/answer"), tools.Exclusive()),
+	}
+}
+
+// Life is how long the approval holds.
+func (y Yes) Life() (time.Duration, error) {
+	if y.For == "" {
+		return DefaultLife, nil
+	}
+	d, err := time.ParseDuration(y.For)
+	if err != nil || d <= 0 || d > MaxLife {
+		return 0, fmt.Errorf("for is %q: give a duration up to %s, for example 10m", y.For, MaxLife)
+	}
+	return d, nil
+}
+
+func on(can caps.Ability, id string) []caps.Request {
+	if id == "" {
+		return []caps.Request{caps.Invalid(errors.New("id is missing: give the id of the request, as approval:list has it"))}
+	}
+	at, err := caps.ParseSegments([]string{"approvals", id})
+	if err != nil {
+		return []caps.Request{caps.Invalid(fmt.Errorf("id %q is no id of a request: %w", id, err))}
+	}
+	return []caps.Request{caps.NeedOn(can, at)}
+}
