@@ -53,7 +53,7 @@ type progress struct {
 func (s *Session) Resting() (run string, rests bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.as.Run, s.rest.rests
+	return s.run, s.rest.rests
 }
 
 // Cutting says how [Session.Cut] would say that the turn ended which rests.

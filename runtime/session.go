@@ -50,7 +50,8 @@ type Session struct {
 	weights  []int    // of each message: see [weight]
 	weight   int      // of all of them
 	open     []owed
-	unended  bool // a turn began and has not ended
+	unended  bool   // a turn began and has not ended
+	run      string // of the last turn, as the log says
 	rest     rest
 	spent    progress   // of the turn
 	as       Entry      // run, agent and parent of the last turn of the past
@@ -76,6 +77,7 @@ func NewSession(id string, log Log, past ...Entry) *Session {
 		s.apply(e.Seq, e.Event)
 		if e.Run != "" {
 			s.as = Entry{Run: e.Run, Agent: e.Agent, Parent: e.Parent}
+			s.run = e.Run
 		}
 	}
 	if s.unended {
@@ -129,6 +131,9 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Run: s.as.Run, Agent: s.as.Agent, Parent: s.as.Parent, Event: ev}.discreet())
 		}
 		err := s.log.Append(ctx, s.id, s.entries...)
+		if run := s.entries[0].Run; run != "" {
+			s.run = run
+		}
 		clear(s.entries)
 		if err != nil {
 			return fmt.Errorf("write session log: %w", err)

@@ -366,7 +366,7 @@ func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
 	switch rec.Status {
 	case Complete:
 	case Started, Waiting:
-		r.err = &tools.WaitError{Run: rec.ID, Call: "what it waits for"}
+		r.err = &tools.WaitError{Run: rec.ID, Call: cmp.Or(rec.Agent, rec.Op)}
 	default:
 		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
 	}
@@ -410,6 +410,19 @@ func (r *Run) rests(failure error) (waits []string, parked bool) {
 	}
 	return nil, false
 }
+
+// restsError is why a run has not ended: for whoever waits for the run, and for whoever
+// looks at what that waits for.
+type restsError struct {
+	run *tools.WaitError
+	why error
+}
+
+func (e *restsError) Error() string   { return e.why.Error() }
+func (e *restsError) Unwrap() []error { return []error{e.run, e.why} }
+
+// Code is [fault.Waiting].
+func (e *restsError) Code() fault.Code { return fault.Waiting }
 
 func waitsOf(list []runtime.Wait) (ids []string) {
 	for _, w := range list {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -265,7 +266,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	switch {
 	case waits != nil:
 		r.rec.Status, r.rec.Waits = Waiting, waits
-		failure = &tools.WaitError{Run: r.rec.ID, Call: "what it waits for"}
+		failure = &restsError{&tools.WaitError{Run: r.rec.ID, Call: cmp.Or(r.rec.Agent, r.rec.Op)}, failure}
 	case !stored:
 		r.rec.end(output, failure)
 	}
