@@ -20,6 +20,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/runs"
 	"usher/venue/store"
@@ -142,6 +143,7 @@ func ask(pairs ...string) (chunks []runtime.Chunk) {
 func (o outside) options(dir string) *venue.Options {
 	return &venue.Options{Dir: dir, Tools: o.tools(), Models: map[string]runtime.Model{
 		"clerk": o.model("clerk", ask("bank_pay", `{"to":"ann"}`, "bank_show", `{"to":"ann"}`), ask("bank_pay", `{"to":"ben"}`)),
+		"asker": o.model("asker", ask("bank_pay", `{"to":"ann"}`, "bank_pay", `{"to":"ben"}`)),
 		"boss":  o.model("boss", ask("agent_request", `{"agentId":"clerk","input":"pay them"}`), ask("bank_pay", `{"to":"boss"}`)),
 	}}
 }
@@ -159,10 +161,37 @@ var pointWorks = map[string]struct {
 	pays  []string
 }{
 	"turn": {func(ctx context.Context, alice *venue.User) (string, error) { return startTurn(ctx, alice, "clerk") }, []string{"ann", "ben"}},
+	"approval": {func(ctx context.Context, alice *venue.User) (string, error) {
+		run, err := startTurn(ctx, alice, "asker")
+		if err == nil {
+			err = approveAll(ctx, alice, run)
+		}
+		return run, err
+	}, []string{"ann", "ben"}},
 	"task": {func(ctx context.Context, alice *venue.User) (string, error) { return startTurn(ctx, alice, "boss") }, []string{"ann", "ben", "boss"}},
 	"plan": {func(ctx context.Context, alice *venue.User) (string, error) {
 		return alice.Start(ctx, "o/plan", struct{}{})
 	}, []string{"ann", "ben", "ann", "ben"}},
+}
+
+// approveAll allows all that a run asks about, until it has ended.
+func approveAll(ctx context.Context, alice *venue.User, run string) error {
+	for {
+		for _, err := range alice.Events(ctx, run, 0) {
+			if err != nil {
+				return err
+			}
+		}
+		rec, err := alice.Run(ctx, run)
+		if err != nil || rec.Over() {
+			return err
+		}
+		for _, id := range rec.Waits {
+			if _, err := alice.Invoke(ctx, "approval:approve", map[string]string{"id": id}); err != nil && fault.Of(err) != fault.InvalidInput {
+				return err
+			}
+		}
+	}
 }
 
 func startTurn(ctx context.Context, alice *venue.User, agent string) (string, error) {
@@ -200,7 +229,7 @@ func runPointChild() bool {
 	if err != nil {
 		panic(err)
 	}
-	for id, held := range map[string]string{"clerk": `[{"with":"","can":"invoke"}]`, "boss": `[{"with":"","can":"invoke"},{"with":"g/","can":"agent/request"}]`} {
+	for id, held := range map[string]string{"clerk": `[{"with":"","can":"invoke"}]`, "asker": `[{"with":"","can":"invoke","ask":true}]`, "boss": `[{"with":"","can":"invoke"},{"with":"g/","can":"agent/request"}]`} {
 		s := spec(id, id, held)
 		s.Tools = []string{"bank:pay", "bank:show", "agent:request"}
 		if _, err := alice.CreateAgent(ctx, s); err != nil {
@@ -279,7 +308,7 @@ func recovers(t *testing.T, o outside, work string, point int) {
 	alice := user(t, v, "alice")
 	known := make(map[string]bool) // answers that are in a log
 	begun := len(pageOfRuns(t, alice)) > 0
-	for _, id := range []string{"clerk", "boss"} {
+	for _, id := range []string{"clerk", "boss", "asker"} {
 		for n := range answersOf(t, alice, id) {
 			known[fmt.Sprint(id, " ", n)] = true
 		}
@@ -300,6 +329,11 @@ func recovers(t *testing.T, o outside, work string, point int) {
 		for _, r := range pageOfRuns(t, alice) {
 			if r.Status == runs.Started || r.Status == runs.Waiting {
 				settled = false
+			}
+			if work == "approval" {
+				if err := approveAll(t.Context(), alice, r.ID); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for e, err := range alice.Events(t.Context(), r.ID, 0) {
 				if err != nil {

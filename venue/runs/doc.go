@@ -15,6 +15,8 @@
 //
 //	r/run/<owner>/<run>              record of a run
 //	r/open/<owner>/<run>             mark of a run that has not ended
+//	r/hold/<owner>/<run>             mark of a run that waits
+//	r/key/<owner>/<call>             id of the run that a call has started
 //	r/log/<owner>/<run>/<seq>        event of a run outside of sessions
 //	r/head/<life>/<session>          head of a session
 //	r/wait/<life>/<session>          how many messages wait in a session; none where none do

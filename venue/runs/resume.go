@@ -53,7 +53,35 @@ func (b *Book) Drive(ctx context.Context, d Driver, works bool) error {
 			return fmt.Errorf("go on with runs: %w", err)
 		}
 	}
+	const holds = prefix + "hold/"
+	for mark, err := range store.Keys(ctx, b.opts.Store, holds, "") {
+		if err == nil {
+			err = b.wakeReady(ctx, strings.TrimPrefix(mark, holds))
+		}
+		if err != nil {
+			return fmt.Errorf("go on with runs: %w", err)
+		}
+	}
 	return nil
+}
+
+// wakeReady has a run go on where what it waits for was over before the venue was left.
+// of is "<owner>/<id>".
+func (b *Book) wakeReady(ctx context.Context, of string) error {
+	owner, id, _ := strings.Cut(of, "/")
+	did, err := ucan.ParseDID(owner)
+	if err != nil {
+		return err
+	}
+	rec, err := b.Find(ctx, did, id)
+	if fault.Of(err) == fault.NotFound {
+		_, err = b.opts.Store.Apply(ctx, nil, nil, []string{holdKey(did, id)})
+		return err
+	}
+	if err != nil || rec.Status != Waiting || !b.ready(ctx, did, rec.Waits) {
+		return err
+	}
+	return b.Wake(ctx, did, id)
 }
 
 // goOn goes on with a run by its mark. of is "<owner>/<id>". What is driven by the
