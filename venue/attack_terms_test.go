@@ -9,6 +9,7 @@ import (
 	"usher/caps"
 	"usher/runtime"
 	"usher/venue"
+	"usher/venue/venuetest"
 )
 
 // An agent tries to get around the terms of its capabilities: by other spellings of
@@ -105,7 +106,7 @@ func TestAttackTerms(t *testing.T) {
 	for input, ok := range map[string]bool{
 		`{"path":"w/limit","value":{"amount":1e2,"to":"bob"}}`: true, `{"path":"w/mine","value":1}`: true, `{"path":"w/careful","value":"new"}`: false,
 	} {
-		if done := attempt(t, carol, p, "covia_write", input); (done.Outcome == runtime.ToolOK) != ok || !ok && !strings.Contains(done.Result, `"error":"approval_required"`) {
+		if done := attempt(t, carol, p, "covia_write", input); (done.Outcome == runtime.ToolOK) != ok || !ok && done.Outcome != venuetest.Waiting {
 			t.Errorf("covia_write %s: %s %s", input, done.Outcome, done.Result)
 		}
 	}
@@ -183,7 +184,7 @@ func TestChildrenHaveTheTermsOfTheirMakers(t *testing.T) {
 		}
 	}
 	invoke(t, alice, "agent:update", `{"agentId":"carol","config":{"caps":[{"with":"w/","can":"crud","ask":true},{"with":"g/","can":"agent"}]}}`)
-	if done := attempt(t, agentOf(t, alice, "kid"), p, "covia_write", `{"path":"w/a","value":5}`); !strings.Contains(done.Result, "approval_required") {
+	if done := attempt(t, agentOf(t, alice, "kid"), p, "covia_write", `{"path":"w/a","value":5}`); done.Outcome != venuetest.Waiting {
 		t.Errorf("its maker has to ask now, and the child does not: %s %s", done.Outcome, done.Result)
 	}
 }

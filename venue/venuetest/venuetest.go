@@ -12,6 +12,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -156,16 +157,27 @@ func Answer(ctx context.Context, a *venue.Agent, text string) (string, error) {
 	return "", errors.New("the turn did not end")
 }
 
+// Waiting is the outcome of a call that [Attempt] makes and that waits for a person.
+const Waiting = "waiting"
+
 // Attempt lets the agent, which m moves, make one call and returns what came of
-// it.
+// it: in its main session, or in one of its own where a call waits in that.
 func Attempt(t testing.TB, a *venue.Agent, m *Model, tool, arguments string) runtime.ToolFinished {
 	t.Helper()
 	m.Ask(tool, arguments)
-	for _, ev := range Chat(t, a, "go") {
-		if done, ok := ev.(runtime.ToolFinished); ok {
-			return done
-		}
+	session := "main"
+	if cut, err := a.Interrupted(t.Context(), session); err == nil && cut != nil && cut.Code == string(fault.Waiting) {
+		session = ""
 	}
-	t.Fatalf("%s was not called", tool)
-	return runtime.ToolFinished{}
+	results, err := Turn(t.Context(), a, session, "go")
+	if rest, waits := errors.AsType[*runtime.RestError](err); waits {
+		return runtime.ToolFinished{Name: tool, Outcome: Waiting, Result: rest.Error()}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) == 0 {
+		t.Fatalf("%s was not called", tool)
+	}
+	return results[0]
 }
