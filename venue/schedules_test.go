@@ -363,6 +363,39 @@ func TestAScheduleMayDoWhatItsMakerMayDoThen(t *testing.T) {
 	}
 }
 
+// What a person has to approve is scheduled, and asked for when it fires; a capability
+// that has ended by then allows nothing.
+func TestTermsHoldWhenAScheduleFires(t *testing.T) {
+	for _, tt := range []struct{ name, caps, verdict string }{
+		{"ask", `[{"with":"w/notes","can":"crud","ask":true}]`, tools.Asked},
+		{"until, before it", `[{"with":"w/notes","can":"crud","until":"2000-01-01T02:00:00Z"}]`, tools.Allowed},
+		{"until, after it", `[{"with":"w/notes","can":"crud","until":"2000-01-01T00:30:00Z"}]`, tools.Denied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inTime(t, "", func(t *testing.T, w *timed) {
+				create(t, w.alice, spec("carol", "", tt.caps))
+				w.schedule(w.alice, `{"operation":"covia:write","input":{"path":"w/notes/a","value":1},"name":"s","after":"1h","agent":"carol"}`)
+				w.sleep(time.Hour)
+				jobs := w.fired()
+				if len(jobs) != 1 || (jobs[0].Status == runs.Complete) != (tt.verdict == tools.Allowed) {
+					t.Errorf("the jobs are %+v", jobs)
+				}
+				if got, want := read(t, w.alice, "w/notes/a"), fmt.Sprintf(`"exists":%v`, tt.verdict == tools.Allowed); !strings.Contains(got, want) {
+					t.Errorf("w/notes/a is %s", got)
+				}
+				for row, err := range w.v.Audit(t.Context(), 1) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if row.Entry != nil && row.Schedule == "s" && row.Verdict != tt.verdict {
+						t.Errorf("the ledger says %s, want %s", row.Verdict, tt.verdict)
+					}
+				}
+			})
+		})
+	}
+}
+
 // Scheduling needs the capability on the schedule, and what the call inside needs.
 func TestSchedulingIsForThoseWhoMay(t *testing.T) {
 	const write = `{"operation":"covia:write","input":{"path":"w/notes/a","value":1},"after":"1h"`
