@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"usher/runtime"
 	"usher/tools/agents"
@@ -32,7 +33,7 @@ func runCrashChild() bool {
 		return false
 	}
 	ctx := context.Background()
-	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Idle: true, Models: map[string]runtime.Model{"default": runtime.ModelFunc(silent)}})
+	v, err := venue.Open(ctx, &venue.Options{Dir: dir, Idle: os.Getenv(crashWork) != "schedule", Models: map[string]runtime.Model{"default": runtime.ModelFunc(silent)}})
 	if err != nil {
 		panic(err)
 	}
@@ -45,6 +46,8 @@ func runCrashChild() bool {
 		revokeAndWait(ctx, v, alice)
 	case "ask":
 		askAndWait(ctx, alice)
+	case "schedule":
+		scheduleAndWait(ctx, alice)
 	}
 	for n := 1; ; n++ {
 		if _, err := alice.Invoke(ctx, "covia:write", map[string]any{"path": fmt.Sprintf("w/n/%d", n), "value": n}); err != nil {
@@ -109,6 +112,71 @@ func askAndWait(ctx context.Context, alice *venue.User) {
 	for _, err := range bob.Chat(ctx, "hello") {
 		if err != nil {
 			panic(err)
+		}
+	}
+}
+
+// scheduleAndWait schedules much that is due soon, and waits to be killed.
+func scheduleAndWait(ctx context.Context, alice *venue.User) {
+	begun, _, err := alice.Runs(ctx, "", 1)
+	if err != nil {
+		panic(err)
+	}
+	if len(begun) == 0 {
+		for n := range scheduled {
+			_, err := alice.Invoke(ctx, "scheduler:schedule", map[string]any{
+				"operation": "covia:write", "input": map[string]any{"path": fmt.Sprintf("w/s/%d", n), "value": n},
+				"name": fmt.Sprint("s", n), "at": time.Now().Add(time.Second + time.Duration(n)*time.Millisecond).UnixMilli(),
+			})
+			if err != nil {
+				panic(err)
+			}
+		}
+	}
+	for {
+		if _, err := alice.Invoke(ctx, "covia:inspect", map[string]any{"paths": "w/s"}); err != nil {
+			panic(err)
+		}
+		list, _, err := alice.Runs(ctx, "", 1)
+		if err != nil {
+			panic(err)
+		}
+		if len(list) > 0 {
+			fmt.Println("fired")
+		}
+	}
+}
+
+// scheduled is how many schedules the child of TestKillWhileSchedulesFire makes.
+const scheduled = 150
+
+// Each time of a schedule has one job, however often the process is killed while they
+// fire.
+func TestKillWhileSchedulesFire(t *testing.T) {
+	dir := t.TempDir()
+	for range rounds(4, 2) {
+		killAfter(t, dir, "schedule", "fired")
+	}
+	v := open(t, &venue.Options{Dir: dir})
+	alice := user(t, v, "alice")
+	jobs := make(map[string]int)
+	for total := 0; total < scheduled && t.Context().Err() == nil; {
+		list, _, err := alice.Runs(t.Context(), "", 10*scheduled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(jobs)
+		total = 0
+		for _, j := range list {
+			if j.Fired != nil {
+				jobs[j.Fired.Schedule]++
+				total++
+			}
+		}
+	}
+	for n := range scheduled {
+		if got := jobs[fmt.Sprint("s", n)]; got != 1 {
+			t.Errorf("schedule %d has %d jobs, want 1", n, got)
 		}
 	}
 }
