@@ -92,7 +92,7 @@ func (c Call) Again(ctx context.Context) error {
 		return again.denial
 	}
 	asked, err := t.gate.settle(&again)
-	if asked != nil && t.guard == nil { // nobody was asked
+	if asked != nil && t.guard == nil && t.grant == nil { // nobody was asked
 		return asked
 	}
 	return err
@@ -110,7 +110,7 @@ func (c Call) Check(need caps.Request) *caps.Denial {
 		d = d.Settle(facts)
 	}
 	switch {
-	case d.Asked() && t.guard == nil:
+	case d.Asked() && t.guard == nil && t.grant == nil:
 		return &caps.Denial{
 			Operation: t.op.path, Ability: need.Ability(), Resource: need.Resource().String(), Capabilities: set,
 			Why: "A person has to allow it first, and was not asked.",

@@ -44,6 +44,18 @@ var background = map[string]func(*testscript.TestScript, bool, []string){
 		})
 		processes(ts)[args[0]] = p
 	},
+	// keep NAME FILE PATTERN keeps what the parentheses of the pattern take out of a file,
+	// as a variable.
+	"keep": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 3 {
+			ts.Fatalf("usage: keep NAME FILE PATTERN")
+		}
+		found := regexp.MustCompile(args[2]).FindStringSubmatch(ts.ReadFile(args[1]))
+		if len(found) != 2 {
+			ts.Fatalf("%s has nothing that fits %s", args[1], args[2])
+		}
+		ts.Setenv(args[0], found[1])
+	},
 	"answer": func(ts *testscript.TestScript, _ bool, _ []string) {
 		select {
 		case ts.Value(modelKey{}).(*model).goOn <- struct{}{}:

@@ -19,13 +19,13 @@ type chatCmd struct {
 
 func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 	defer s.observe(ctx)()
-	return c.withAgent(ctx, s, c.Agent, func(_ *venue.User, agent *venue.Agent) error {
+	return c.withAgent(ctx, s, c.Agent, func(u *venue.User, agent *venue.Agent) error {
 		in, done := cancellable(ctx, s.in)
 		defer done()
 		if err := s.noteCut(ctx, agent, c.Session); err != nil {
 			return err
 		}
-		talk := &chat{streams: s, from: &c.fromConfig, agent: agent, session: c.Session, json: c.JSON}
+		talk := &chat{streams: s, from: &c.fromConfig, user: u, agent: agent, session: c.Session, json: c.JSON}
 		if !s.interactive() {
 			return talk.converse(ctx, newPlainLines(in, nil))
 		}
@@ -40,6 +40,7 @@ func (c *chatCmd) Run(ctx context.Context, s *streams) error {
 type chat struct {
 	*streams
 	from    *fromConfig
+	user    *venue.User
 	agent   *venue.Agent
 	session string // empty is a new one
 	json    bool
@@ -83,7 +84,12 @@ func (c *chat) converse(ctx context.Context, in lines) (failed error) {
 		case isCommand:
 			err = c.command(ctx, name)
 		default:
-			err = c.answer(ctx, text)
+			err = c.stoppable(ctx, func(ctx context.Context) error { return c.turn(ctx, text) })
+			if c.person {
+				err = c.asked(ctx, in, err)
+			} else {
+				c.from.noteWaits(c.streams, err)
+			}
 		}
 		if ctx.Err() != nil {
 			return ended(ctx)
@@ -118,12 +124,12 @@ func (c *chat) message(in lines) (string, error) {
 	}
 }
 
-// answer runs a turn that Ctrl-C stops.
-func (c *chat) answer(ctx context.Context, text string) error {
+// stoppable runs a turn that Ctrl-C stops.
+func (c *chat) stoppable(ctx context.Context, run func(context.Context) error) error {
 	turn, stop := context.WithCancel(ctx)
 	defer stop()
 	c.attend(stop)
-	err := c.turn(turn, text)
+	err := run(turn)
 	c.mu.Lock()
 	c.stop = nil // pressed stays: the next Ctrl-C leaves
 	c.mu.Unlock()

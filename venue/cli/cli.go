@@ -53,6 +53,7 @@ type command struct {
 	Caps      capsCmd      `cmd:"" help:"Check and disclose capabilities, without a venue."`
 	Runs      runsCmd      `cmd:"" help:"List what was done, follow it, and stop it."`
 	Jobs      jobsCmd      `cmd:"" help:"List what runs in the background, wait for it, and stop it."`
+	Approvals approvalsCmd `cmd:"" help:"List the calls that wait for you, and allow or refuse them."`
 	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
 	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
 	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`

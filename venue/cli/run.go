@@ -46,6 +46,7 @@ func (c *runCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		err := v.show(agent.ChatIn(ctx, c.Session, c.Message), c.JSON)
+		c.noteWaits(s, err)
 		return interrupted(ctx, c.explain(agent, err))
 	})
 }

@@ -17,6 +17,7 @@ type runsCmd struct {
 	Show   runsShowCmd   `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
 	Follow runsFollowCmd `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
 	Stop   runsStopCmd   `cmd:"" help:"Stop a run."`
+	Resume runsResumeCmd `cmd:"" help:"Go on with a run that rests, here, until it ends or waits."`
 	Watch  runsWatchCmd  `cmd:"" help:"Show what executes in a venue that usher up keeps, as it happens."`
 }
 

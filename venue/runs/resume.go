@@ -514,15 +514,25 @@ func (b *Book) Stop(ctx context.Context, owner ucan.DID, id string, why error) e
 	return nil
 }
 
-// Resume has a run go on here that rests, whether or not the book works. A run inside
-// another goes on with that one.
+// waitsAbove reports whether a run goes on with the one that started it: it is driven
+// there, or that one waits too.
+func (b *Book) waitsAbove(ctx context.Context, owner ucan.DID, rec *Record) bool {
+	if rec.Parent == "" || b.Live(owner, rec.ID) != nil {
+		return false
+	}
+	parent, err := b.Find(ctx, owner, rec.Parent)
+	return rec.Inside || err == nil && parent.Status == Waiting
+}
+
+// Resume has a run go on here that rests, whether or not the book works, with those
+// that wait for it.
 func (b *Book) Resume(ctx context.Context, owner ucan.DID, id string) (*Run, error) {
 	for {
 		rec, err := b.Find(ctx, owner, id)
 		switch {
 		case err != nil:
 			return nil, err
-		case rec.Inside && rec.Parent != "" && b.Live(owner, id) == nil:
+		case b.waitsAbove(ctx, owner, &rec):
 			id = rec.Parent
 		case rec.Over():
 			return nil, fault.New(fault.InvalidInput, fmt.Sprintf("run %s is %s: it does not go on", id, rec.Status))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
@@ -131,10 +132,13 @@ func holder(path string) string {
 	return fmt.Sprintf("process %d", pid)
 }
 
-// free gives the folder free. The file stays, as removing it could remove another's.
+// free gives the folder free. The file stays, as removing it could remove another's. A
+// child process that is begun meanwhile has the file too until it runs its program.
 func (l *lock) free() error {
 	if l == nil {
 		return nil
 	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	return l.file.Close()
 }

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"usher/runtime"
+	"usher/tools"
+	"usher/tools/approvals"
+	"usher/tools/fault"
+	"usher/venue"
+)
+
+type approvalsCmd struct {
+	List    approvalsListCmd    `cmd:"" help:"List the calls that wait for you."`
+	Show    approvalsShowCmd    `cmd:"" help:"Show a call that waits, whole."`
+	Approve approvalsApproveCmd `cmd:"" help:"Allow a call that waits, once: its run goes on."`
+	Deny    approvalsDenyCmd    `cmd:"" help:"Refuse a call that waits: its run goes on without it."`
+}
+
+type approvalsListCmd struct {
+	onVenue
+	All bool `help:"List those too that are answered or have expired."`
+}
+
+func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list := []approvals.Request{}
+		for q := (approvals.Query{All: c.All, Limit: approvals.MaxPage}); ; {
+			page, err := ask[approvals.Listing](ctx, u, "approval:list", q)
+			if err != nil {
+				return err
+			}
+			list = append(list, page.Requests...)
+			if q.Cursor = page.Cursor; q.Cursor == "" {
+				break
+			}
+		}
+		if len(list) == 0 && !c.JSON {
+			s.note("nothing waits for you")
+			return nil
+		}
+		rows := [][]string{{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}}
+		for i := range list {
+			r := &list[i]
+			rows = append(rows, []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+brief(string(r.Input)), 60), s.minute(time.UnixMilli(r.Created))})
+		}
+		return s.answer(c.JSON, list, s.columns(rows))
+	})
+}
+
+// asker is who makes the call of a request.
+func asker(r *approvals.Request) string {
+	if len(r.Via) == 0 {
+		return r.Agent
+	}
+	return r.Agent + " for " + strings.Join(r.Via, ", ")
+}
+
+type onRequest struct {
+	onVenue
+	ID string `arg:"" help:"The request's id."`
+}
+
+type approvalsShowCmd struct{ onRequest }
+
+func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		req, err := ask[approvals.Request](ctx, u, "approval:show", approvals.Named{ID: c.ID})
+		if err != nil {
+			return err
+		}
+		return s.answer(c.JSON, req, s.request(&req))
+	})
+}
+
+// request is a request as a person reads it.
+func (s *streams) request(r *approvals.Request) string {
+	rows := [][]string{
+		{"request", r.ID}, {"status", r.Status}, {"by", asker(r)}, {"operation", r.Operation}, {"input", s.paint.safe(compacted(r.Input))},
+		{"needs", strings.Join(r.Needs, ", ")}, {"why", s.paint.safe(r.Why)},
+	}
+	for _, row := range [][]string{{"run", r.Run}, {"session", r.Session}} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	rows = append(rows, []string{"since", s.minute(time.UnixMilli(r.Created))}, []string{"until", s.minute(time.UnixMilli(r.Expires))}, []string{"digest", r.Digest})
+	if a := r.Answer; a != nil {
+		rows = append(rows, []string{"answered", strings.TrimSpace(s.minute(time.UnixMilli(a.At)) + " " + s.paint.safe(a.Reason))})
+	}
+	return s.columns(rows)
+}
+
+func compacted(raw json.RawMessage) string {
+	out, err := json.Marshal(raw) // what a person is asked about must not look like two things
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+type approvalsApproveCmd struct {
+	onRequest
+	For    string `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
+	Digest string `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
+	Reason string `placeholder:"TEXT" help:"What to note of it."`
+}
+
+func (c *approvalsApproveCmd) Run(ctx context.Context, s *streams) error {
+	return c.answer(ctx, s, "approval:approve", approvals.Yes{ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason})
+}
+
+type approvalsDenyCmd struct {
+	onRequest
+	Reason string `placeholder:"TEXT" help:"What the agent is told."`
+}
+
+func (c *approvalsDenyCmd) Run(ctx context.Context, s *streams) error {
+	return c.answer(ctx, s, "approval:deny", approvals.No{ID: c.ID, Reason: c.Reason})
+}
+
+// answer answers a request. Its run goes on where the venue is kept, and here
+// otherwise.
+func (c *onRequest) answer(ctx context.Context, s *streams, op string, in any) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		req, err := ask[approvals.Request](ctx, u, op, in)
+		if err != nil {
+			return err
+		}
+		if err := s.answer(c.JSON, req, fmt.Sprintf("%s %s: %s %s\n", req.ID, req.Status, req.Operation, s.paint.line(string(req.Input), 80))); err != nil {
+			return err
+		}
+		if s.kept() != nil || req.Run == "" {
+			return nil
+		}
+		return c.goOn(ctx, s, u, req.Run)
+	})
+}
+
+// goOn has a run go on here, and says how it ends.
+func (f *fromConfig) goOn(ctx context.Context, s *streams, u *venue.User, id string) error {
+	r, err := u.Resume(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.note("run " + r.ID() + " goes on")
+	_, err = r.Wait(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case fault.Of(err) == fault.Waiting:
+		s.note("run " + r.ID() + ": " + err.Error())
+	case err != nil:
+		s.note("run " + r.ID() + " failed: " + err.Error())
+		return errQuiet
+	default:
+		s.note("run " + r.ID() + " is done: " + f.command("runs show "+r.ID()))
+	}
+	return nil
+}
+
+type runsResumeCmd struct{ onRun }
+
+func (c *runsResumeCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error { return c.goOn(ctx, s, u, c.ID) })
+}
+
+// waiting says what a turn waits for that rests; false where it does not rest.
+func waiting(err error) (run string, requests []string, rests bool) {
+	rest, rests := errors.AsType[*runtime.RestError](err)
+	if !rests {
+		return "", nil, false
+	}
+	if wait, ok := errors.AsType[*tools.WaitError](err); ok {
+		run = wait.Run
+	}
+	for _, w := range rest.Waits {
+		if w.Approval != "" {
+			requests = append(requests, w.Approval)
+		}
+	}
+	return run, requests, true
+}
+
+// noteWaits says how what a turn waits for is answered.
+func (f *fromConfig) noteWaits(s *streams, err error) {
+	_, requests, _ := waiting(err)
+	for _, id := range requests {
+		s.note("look at it: " + f.command("approvals show "+id) + "; allow it: " + f.command("approvals approve "+id))
+	}
+}
+
+// asked has the person answer what a turn waits for, and goes on with it, until it
+// waits for nobody here.
+func (c *chat) asked(ctx context.Context, in lines, err error) error {
+	for {
+		run, requests, rests := waiting(err)
+		if !rests || run == "" || len(requests) == 0 {
+			return err
+		}
+		for _, id := range requests {
+			if err := c.decide(ctx, in, id); err != nil {
+				return err
+			}
+		}
+		err = c.stoppable(ctx, func(ctx context.Context) error { return c.goesOn(ctx, run) })
+	}
+}
+
+// decide shows a call and asks for the answer.
+func (c *chat) decide(ctx context.Context, in lines, id string) error {
+	req, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Named{ID: id})
+	if err != nil || req.Status != approvals.Pending {
+		return err
+	}
+	fmt.Fprint(c.err, c.request(&req))
+	line, err := in.next("allow this call? [y/N] ")
+	if err != nil {
+		return err
+	}
+	if text := strings.ToLower(strings.TrimSpace(line)); text == "y" || text == "yes" {
+		_, err = ask[approvals.Request](ctx, c.user, "approval:approve", approvals.Yes{ID: id, Digest: req.Digest})
+		return err
+	}
+	_, err = ask[approvals.Request](ctx, c.user, "approval:deny", approvals.No{ID: id})
+	return err
+}
+
+// goesOn follows a turn that goes on.
+func (c *chat) goesOn(ctx context.Context, run string) error {
+	r, err := c.user.Resume(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { r.Stop(context.Cause(ctx)) })()
+	here := context.WithoutCancel(ctx)
+	var turn iter.Seq2[runtime.Event, error] = func(yield func(runtime.Event, error) bool) {
+		for e, err := range r.Events(here, 0) {
+			if !yield(e.Event, err) {
+				return
+			}
+		}
+		if _, err := r.Wait(here); err != nil {
+			yield(nil, err)
+		}
+	}
+	return c.view().show(turn, c.json)
+}
