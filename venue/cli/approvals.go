@@ -82,8 +82,13 @@ func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
 // request is a request as a person reads it.
 func (s *streams) request(r *approvals.Request) string {
 	rows := [][]string{
-		{"request", r.ID}, {"status", r.Status}, {"by", asker(r)}, {"operation", r.Operation}, {"input", s.paint.safe(compacted(r.Input))},
-		{"needs", strings.Join(r.Needs, ", ")}, {"why", s.paint.safe(r.Why)},
+		{"request", r.ID},
+		{"status", r.Status},
+		{"by", asker(r)},
+		{"operation", r.Operation},
+		{"input", s.paint.safe(compacted(r.Input))},
+		{"needs", strings.Join(r.Needs, ", ")},
+		{"why", s.paint.safe(r.Why)},
 	}
 	for _, row := range [][]string{{"run", r.Run}, {"session", r.Session}} {
 		if row[1] != "" {
