@@ -30,6 +30,11 @@ type Agent struct {
 	Context   []ContextEntry
 	Output    *schema.Schema // the form of the answer; nil is free text
 
+	// Complete and Fail are called to end a task, and are offered in the turn of one:
+	// see [endsTask].
+	Complete, Fail *tools.Operation
+	Task           bool // the turn is that of a task
+
 	// Last is where the turns of one agent leave their briefings for each other; nil
 	// keeps none.
 	Last *atomic.Pointer[Briefing]
@@ -98,10 +103,11 @@ type basis struct {
 	self    string
 	day     int // since 1970, in UTC
 	output  *schema.Schema
+	task    bool
 }
 
 func (b *basis) equal(other *basis) bool {
-	return b.caps == other.caps && b.self == other.self && b.day == other.day && b.output == other.output &&
+	return b.caps == other.caps && b.self == other.self && b.day == other.day && b.output == other.output && b.task == other.task &&
 		slices.Equal(b.held, other.held) && slices.Equal(b.context, other.context)
 }
 
@@ -125,7 +131,7 @@ func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries []prompt.ContextEntry) (*Briefing, error) {
 	today := r.opts.Now()
 	now := basis{
-		caps: a.Authority.Caps(), context: entries, self: a.Authority.Owner().String(), output: a.Output,
+		caps: a.Authority.Caps(), context: entries, self: a.Authority.Owner().String(), output: a.Output, task: a.Task,
 		day: int(today.Unix() / int64(24*time.Hour/time.Second)),
 	}
 	if a.Held != nil {
@@ -146,7 +152,13 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	b := &Briefing{System: prompt.System(in), Tools: slices.Clip(offered(a.Tools, now.caps)), of: now}
+	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps), of: now}
+	if a.Task {
+		for _, op := range []*tools.Operation{a.Complete, a.Fail} {
+			b.Tools = append(b.Tools, offer(op))
+		}
+	}
+	b.Tools = slices.Clip(b.Tools)
 	b.tokens = estimateBrief(b.System, b.Tools, json.RawMessage(in.Output))
 	if a.Last != nil {
 		a.Last.Store(b)
@@ -159,8 +171,12 @@ func offered(ops []*tools.Operation, set caps.Set) []Tool {
 	out := make([]Tool, 0, len(ops))
 	for _, op := range ops {
 		if op.CouldAllow(set) {
-			out = append(out, Tool{Name: op.ToolName(), Description: op.Description(), Input: op.InputSchema()})
+			out = append(out, offer(op))
 		}
 	}
 	return out
+}
+
+func offer(op *tools.Operation) Tool {
+	return Tool{Name: op.ToolName(), Description: op.Description(), Input: op.InputSchema()}
 }

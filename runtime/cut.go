@@ -73,7 +73,7 @@ func (s *Session) Cut(ctx context.Context, now time.Time, why string, code fault
 		end.Error, end.Code = why, string(code)
 	}
 	end.Calls, end.Usage = s.spent.calls, s.spent.usage
-	if err := s.close(ctx, now, open, end); err != nil {
+	if err := s.close(ctx, now, results(open), end); err != nil {
 		s.Release()
 		return err
 	}
@@ -84,14 +84,23 @@ func (s *Session) Cut(ctx context.Context, now time.Time, why string, code fault
 // Interrupt ends the turn that runs in the log, whoever drives it and does not stop.
 func (s *Session) Interrupt(ctx context.Context, now time.Time) error {
 	open := s.unanswered()
-	return s.close(ctx, now, open, TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)})
+	return s.close(ctx, now, results(open), TurnFinished{Error: interruption(open), Code: string(fault.Interrupted)})
+}
+
+// results are those of calls whose turn ended first.
+func results(open []owed) []ToolFinished {
+	out := make([]ToolFinished, len(open))
+	for i := range open {
+		out[i] = open[i].end()
+	}
+	return out
 }
 
 // close writes the results that the turn still owes, and its end.
-func (s *Session) close(ctx context.Context, now time.Time, open []owed, end TurnFinished) (failed error) {
-	closing := make([]Event, 0, len(open)+1)
-	for i := range open {
-		closing = append(closing, open[i].end())
+func (s *Session) close(ctx context.Context, now time.Time, results []ToolFinished, end TurnFinished) (failed error) {
+	closing := make([]Event, 0, len(results)+1)
+	for _, done := range results {
+		closing = append(closing, done)
 	}
 	for batch := range slices.Chunk(append(closing, end), 100) { // a log takes only so much at once
 		if err := s.append(ctx, now, batch...); err != nil {

@@ -37,7 +37,8 @@ var errRests = fault.New(fault.Waiting, "the last turn of the session waits and 
 // rest is how the turn of a session rests. It is guarded by Session.mu.
 type rest struct {
 	rests  bool               // the turn has no end, and nobody drives it
-	wanted bool               // it shall rest as soon as it can
+	wanted bool               // it shall rest as soon as it can, and no other begin
+	once   bool               // it shall rest as soon as it can
 	asking context.CancelFunc // ends the turn that waits for its model
 	told   chan struct{}      // closed when the turn rests; nil while nobody waits for it
 }
@@ -72,11 +73,22 @@ func (s *Session) Park() {
 	}
 }
 
+// Pause has the turn that runs rest as [Session.Park] does, but none after it; or not
+// any more.
+func (s *Session) Pause(rests bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest.once = rests
+	if rests && s.rest.asking != nil {
+		s.rest.asking()
+	}
+}
+
 // parks reports whether the turn shall rest.
 func (s *Session) parks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rest.wanted
+	return s.rest.wanted || s.rest.once
 }
 
 // asks notes that the turn waits for its model, and how it is ended meanwhile: nil is
@@ -85,7 +97,7 @@ func (s *Session) asks(stop context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rest.asking = stop
-	return !s.rest.wanted
+	return !s.rest.wanted && !s.rest.once
 }
 
 // Claim takes over the turn that rests, if one does: [Runner.Resume] goes on with it,
@@ -94,7 +106,7 @@ func (s *Session) Claim() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	claimed := s.rest.rests
-	s.rest.rests, s.rest.told = false, nil
+	s.rest.rests, s.rest.once, s.rest.told = false, false, nil
 	return claimed
 }
 
@@ -114,6 +126,7 @@ func (s *Session) enter(ctx context.Context) error {
 	for {
 		select {
 		case s.turn <- struct{}{}:
+			s.Pause(false)
 			return nil
 		default:
 		}
@@ -129,6 +142,7 @@ func (s *Session) enter(ctx context.Context) error {
 		}
 		select {
 		case s.turn <- struct{}{}:
+			s.Pause(false)
 			return nil
 		case <-told:
 		case <-ctx.Done():

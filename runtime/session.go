@@ -121,6 +121,13 @@ func (s *Session) Leave(ctx context.Context, now time.Time, msg Received) error 
 	return s.append(ctx, now, msg)
 }
 
+// Inbox is the number of messages that the next turn hears.
+func (s *Session) Inbox() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.heard)
+}
+
 // append writes events to the log and then to the conversation.
 func (s *Session) append(ctx context.Context, now time.Time, events ...Event) error {
 	s.mu.Lock()

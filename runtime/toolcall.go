@@ -20,6 +20,27 @@ import (
 // callTools runs the calls of one answer, side by side where that makes no
 // difference. The results come in the order of the calls.
 func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
+	if !slices.ContainsFunc(calls, t.isEnding) {
+		return t.callOthers(ctx, calls)
+	}
+	var others, ends []ToolCall
+	for _, call := range calls {
+		if t.isEnding(call) {
+			ends = append(ends, call)
+		} else {
+			others = append(others, call)
+		}
+	}
+	if len(others) > 0 {
+		if err := t.callOthers(ctx, others); err != nil {
+			return err
+		}
+	}
+	return t.end(ctx, ends)
+}
+
+// callOthers makes the calls that do not end a task.
+func (t *turn) callOthers(ctx context.Context, calls []ToolCall) error {
 	batches, err := t.batches(ctx, calls)
 	if err != nil {
 		return err
@@ -161,7 +182,7 @@ func (r *Runner) invoke(ctx context.Context, auth tools.Authority, inv tools.Inv
 // capabilities gets its denial, and the ledger its row.
 func (t *turn) tool(name string) (*tools.Operation, error) {
 	for _, op := range t.agent.Tools {
-		if op.ToolName() == name || op.Name() == name || op.Path() == name {
+		if named(op, name) {
 			return op, nil
 		}
 	}

@@ -79,6 +79,7 @@ type turn struct {
 	got     assembly // of the answer that is made
 	brief   *Briefing
 	span    *telemetry.TurnSpan
+	ended   *ending // by a call; nil where none has ended the task
 
 	waitMu  sync.Mutex
 	waiting []Wait // calls that go on later
@@ -106,6 +107,9 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 		}
 	}
 	for {
+		if t.ended != nil {
+			return t.ended.result()
+		}
 		var answer Answered
 		if known != nil {
 			answer, known = *known, nil
@@ -335,7 +339,7 @@ func (t *turn) emit(ev Event) {
 
 // finish closes the turn in the log, whatever ended it.
 func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
-	open := t.session.unanswered()
+	open := t.results(t.session.unanswered())
 	final.Calls, final.Usage = t.calls, t.usage
 	if all := t.tally.total(); all.Calls > t.calls {
 		caused := all
@@ -352,7 +356,7 @@ func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
 	}
 	t.span.End(ctx, t.calls, t.usage, err)
 	for i := range open {
-		t.emit(open[i].end())
+		t.emit(open[i])
 	}
 	t.emit(final)
 	if err != nil && !t.gone {

@@ -144,6 +144,7 @@ func (o outside) options(dir string) *venue.Options {
 	return &venue.Options{Dir: dir, Tools: o.tools(), Models: map[string]runtime.Model{
 		"clerk": o.model("clerk", ask("bank_pay", `{"to":"ann"}`, "bank_show", `{"to":"ann"}`), ask("bank_pay", `{"to":"ben"}`)),
 		"asker": o.model("asker", ask("bank_pay", `{"to":"ann"}`, "bank_pay", `{"to":"ben"}`)),
+		"ender": o.model("ender", ask("bank_pay", `{"to":"ann"}`), ask("agent_completeTask", `{"result":{"paid":"ann"}}`)),
 		"boss":  o.model("boss", ask("agent_request", `{"agentId":"clerk","input":"pay them"}`), ask("bank_pay", `{"to":"boss"}`)),
 	}}
 }
@@ -169,6 +170,9 @@ var pointWorks = map[string]struct {
 		return run, err
 	}, []string{"ann", "ben"}},
 	"task": {func(ctx context.Context, alice *venue.User) (string, error) { return startTurn(ctx, alice, "boss") }, []string{"ann", "ben", "boss"}},
+	"ended": {func(ctx context.Context, alice *venue.User) (string, error) {
+		return alice.Start(ctx, "agent:request", map[string]string{"agentId": "ender", "input": "pay and end"})
+	}, []string{"ann"}},
 	"plan": {func(ctx context.Context, alice *venue.User) (string, error) {
 		return alice.Start(ctx, "o/plan", struct{}{})
 	}, []string{"ann", "ben", "ann", "ben"}},
@@ -229,7 +233,7 @@ func runPointChild() bool {
 	if err != nil {
 		panic(err)
 	}
-	for id, held := range map[string]string{"clerk": `[{"with":"","can":"invoke"}]`, "asker": `[{"with":"","can":"invoke","ask":true}]`, "boss": `[{"with":"","can":"invoke"},{"with":"g/","can":"agent/request"}]`} {
+	for id, held := range map[string]string{"clerk": `[{"with":"","can":"invoke"}]`, "ender": `[{"with":"","can":"invoke"}]`, "asker": `[{"with":"","can":"invoke","ask":true}]`, "boss": `[{"with":"","can":"invoke"},{"with":"g/","can":"agent/request"}]`} {
 		s := spec(id, id, held)
 		s.Tools = []string{"bank:pay", "bank:show", "agent:request"}
 		if _, err := alice.CreateAgent(ctx, s); err != nil {
@@ -308,7 +312,7 @@ func recovers(t *testing.T, o outside, work string, point int) {
 	alice := user(t, v, "alice")
 	known := make(map[string]bool) // answers that are in a log
 	begun := len(pageOfRuns(t, alice)) > 0
-	for _, id := range []string{"clerk", "boss", "asker"} {
+	for _, id := range []string{"clerk", "boss", "asker", "ender"} {
 		for n := range answersOf(t, alice, id) {
 			known[fmt.Sprint(id, " ", n)] = true
 		}

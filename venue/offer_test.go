@@ -35,14 +35,15 @@ func universe() map[string][]string {
 	}
 	add("v/ops/covia/list", `{}`)
 	for _, id := range ids {
-		for _, op := range []string{"create", "request", "message", "info", "update", "delete", "suspend", "resume", "adopt"} {
+		for _, op := range []string{"create", "request", "message", "info", "update", "delete", "suspend", "resume", "adopt", "chat", "trigger", "context"} {
 			add("v/ops/agent/"+op, `{"agentId":%q,"message":"x","input":{}}`, id)
 		}
 		for _, other := range ids {
 			add("v/ops/agent/fork", `{"sourceId":%q,"agentId":%q}`, other, id)
 		}
-		for _, op := range []string{"job-status", "job-result"} {
-			add("v/ops/grid/"+op, `{"id":%q}`, id)
+		add("v/ops/agent/cancel-task", `{"agentId":%q,"taskId":"t"}`, id)
+		for _, op := range []string{"status", "result", "cancel", "pause", "resume"} {
+			add("v/ops/grid/job-"+op, `{"id":%q}`, id)
 		}
 	}
 	for _, name := range []string{"", "a", "a/b", "ab", "new"} {
@@ -52,6 +53,9 @@ func universe() map[string][]string {
 		}
 	}
 	add("v/ops/agent/list", `{}`)
+	add("v/ops/agent/complete-task", `{"result":1}`)
+	add("v/ops/agent/fail-task", `{"reason":"x"}`)
+	add("v/ops/grid/job-list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
 	for _, op := range []string{"issue", "delegate", "import", "verify", "list", "whoami"} {
@@ -89,7 +93,7 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

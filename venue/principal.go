@@ -213,7 +213,8 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 	return list, more, err
 }
 
-// Stop stops a run and waits for its end. One that has ended stays as it is.
+// Stop cancels a run, driven or not, and waits for its end: see [runs.Book.Cancel]. One
+// that has ended stays as it is.
 func (p *Principal) Stop(ctx context.Context, id string) error {
 	if err := p.valid(ctx); err != nil {
 		return err

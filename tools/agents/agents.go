@@ -1,6 +1,7 @@
 // Package agents has the operations that make agents, talk to them and manage
-// them: agent:create, request, message, info, list, update, delete, fork,
-// suspend, resume and adopt. [Operations] returns them over a [Service], which the
+// them: agent:create, request, chat, message, trigger, cancelTask, info, context, list,
+// update, delete, fork, suspend, resume and adopt, and those by which an agent ends its
+// task, completeTask and failTask. [Operations] returns them over a [Service], which the
 // venue has.
 //
 // Handing on capabilities is a requirement like any other: to give an agent

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"usher/caps"
 	"usher/tools/spend"
@@ -181,6 +182,7 @@ type Request struct {
 	AgentID        string          `json:"agentId"`
 	Input          json.RawMessage `json:"input,omitempty" jsonschema:"the task: an object or a text"`
 	Timeout        *int64          `json:"timeout,omitempty" jsonschema:"milliseconds to wait for the answer; left out, until it is there"`
+	Wait           json.RawMessage `json:"wait,omitempty" jsonschema:"in place of timeout. true: until the answer is there; false: not at all; or how many milliseconds. The task goes on, and grid:jobResult has its answer"`
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty" jsonschema:"JSON Schema that the answer must fit"`
 	SessionID      string          `json:"sessionId,omitempty"`
 	Budget         *spend.Limits   `json:"budget,omitempty" jsonschema:"the most that the task may spend of what you have left: calls of a model, tokens, money, for example {\"calls\": 5, \"money\": 0.10}"`
@@ -190,7 +192,22 @@ func (in Request) needs() []caps.Request {
 	if in.Timeout != nil && *in.Timeout <= 0 {
 		return invalid("timeout is %d ms: give a positive number, or leave it out to wait until the task is done", *in.Timeout)
 	}
+	if _, _, err := Waits(in.Wait); err != nil {
+		return invalid("%w", err)
+	}
+	if in.Timeout != nil && in.Wait != nil {
+		return invalid("timeout and wait are both given: give one of them")
+	}
 	return []caps.Request{on("agent/request", "agentId", in.AgentID)}
+}
+
+// Waits is how long the caller waits: to the end, or at most so long.
+func (in Request) Waits() (bounded bool, most time.Duration) {
+	if in.Timeout != nil {
+		return true, time.Duration(*in.Timeout) * time.Millisecond
+	}
+	bounded, most, _ = Waits(in.Wait) // needs has refused what is wrong
+	return bounded, most
 }
 
 // Answer is what came of a [Request]: its job, complete or still running.

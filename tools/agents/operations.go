@@ -27,11 +27,15 @@ type Service interface {
 	List(ctx context.Context, call tools.Call, in Query) (Listing, error)
 	Request(ctx context.Context, call tools.Call, in Request) (Answer, error)
 	Message(ctx context.Context, call tools.Call, in Message) (Delivered, error)
+	Chat(ctx context.Context, call tools.Call, in Chat) (Said, error)
+	Trigger(ctx context.Context, call tools.Call, in Trigger) (Triggered, error)
+	Context(ctx context.Context, call tools.Call, in Look) (Context, error)
+	CancelTask(ctx context.Context, call tools.Call, in TaskID) (TaskState, error)
 }
 
 // Operations returns the agent operations over s.
 func Operations(s Service) []*tools.Operation {
-	return []*tools.Operation{
+	return append([]*tools.Operation{
 		tools.New("agent:create", "Create an agent. Its capabilities can be at most your own.",
 			Create.needs, s.Create, within("agent/create"), tools.Exclusive()),
 		tools.New("agent:fork", "Copy an agent under a new id. Its capabilities can be at most your own.",
@@ -54,7 +58,7 @@ func Operations(s Service) []*tools.Operation {
 			Request.needs, s.Request, within("agent/request"), tools.InLane(sessionLane), tools.Keyed()),
 		tools.New("agent:message", "Leave a message for an agent. It hears it at its next turn.",
 			Message.needs, s.Message, within("agent/message")),
-	}
+	}, tasks(s)...)
 }
 
 // within is the reach of an operation on one agent.

@@ -51,6 +51,7 @@ const (
 	Timeout          Code = "timeout"
 	Unknown          Code = "unknown"     // whether it took effect: look before it is done again
 	Interrupted      Code = "interrupted" // the process ended while it ran
+	TaskFailed       Code = "task_failed" // by the agent that had it
 	Failed           Code = "failed"      // whatever has no code of its own
 )
 

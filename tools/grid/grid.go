@@ -1,8 +1,20 @@
 // Package grid runs operations as jobs: grid:run waits for one, grid:invoke
-// starts one, grid:jobStatus and grid:jobResult look after it.
+// starts one, grid:jobStatus and grid:jobResult look at it, grid:jobCancel, jobPause
+// and jobResume change what becomes of it, and grid:jobList lists all.
 //
-// [Operations] makes the four of them over [Jobs], which the venue has. The
-// operation inside goes through the gate again, with the caller's authority.
+// [Operations] makes them over [Jobs], which the venue has. The operation inside goes
+// through the gate again, with the caller's authority.
+//
+// What can be done with a job by its status:
+//
+//	status          cancel     pause    resume
+//	STARTED         CANCELLED  PAUSED   as it is
+//	INPUT_REQUIRED  CANCELLED  PAUSED   as it is
+//	PAUSED          CANCELLED  as it is STARTED, or INPUT_REQUIRED where it waits
+//	CANCELLED       as it is   error    error
+//	COMPLETE        error      error    error
+//	FAILED          error      error    error
+//	REJECTED        error      error    error
 package grid
 
 import (
@@ -21,6 +33,7 @@ import (
 // Jobs runs operations and keeps their records. What it starts runs with
 // call's authority and goes through the gate.
 type Jobs interface {
+	Manager
 	// Run runs the operation as a job and returns its output.
 	Run(ctx context.Context, call tools.Call, operation string, input json.RawMessage) (json.RawMessage, error)
 	// Start starts the job and returns at once. The job outlives ctx.
@@ -46,14 +59,14 @@ type Status struct {
 	Steps   json.RawMessage `json:"steps,omitempty"` // of an orchestration
 }
 
-// Operations returns grid:run, grid:invoke, grid:jobStatus and grid:jobResult.
+// Operations returns the operations of the package.
 //
 // Running needs invoke alone (COG-13, "Resource Extraction"): what the
 // operation inside needs is asked of it. Looking at a job needs crud/read on
-// j/<id>.
+// j/<id>, listing all crud/read on j, and changing one job/manage on j/<id>.
 func Operations(jobs Jobs) []*tools.Operation {
 	job := tools.Within(caps.ScopeUnder("crud/read", "j", 1, 1))
-	return []*tools.Operation{
+	return append([]*tools.Operation{
 		starts("grid:run", "Run an operation and wait for its result.", jobs.Run),
 		starts("grid:invoke", "Start an operation as a job and return at once with the job's id and status.", jobs.Start),
 		tools.New("grid:jobStatus", "Look at a job: its status, and its output or error when it has ended.", statusInput.needs,
@@ -64,7 +77,7 @@ func Operations(jobs Jobs) []*tools.Operation {
 			func(ctx context.Context, call tools.Call, in resultInput) (json.RawMessage, error) {
 				return jobs.Result(ctx, call, in.ID, time.Duration(in.Timeout)*time.Millisecond)
 			}, job, tools.ReadOnly()),
-	}
+	}, managing(jobs)...)
 }
 
 // starts is an operation that starts the one that its input names.
@@ -110,16 +123,19 @@ type statusInput struct {
 	Venue json.RawMessage `json:"venue,omitempty" jsonschema:"leave out: jobs are those of this venue"`
 }
 
-// needs is the requirement of looking at a job. An id is one segment: a path in
-// its place would reach something else.
-func (in statusInput) needs() []caps.Request {
+// needs is the requirement of looking at a job.
+func (in statusInput) needs() []caps.Request { return in.need("crud/read") }
+
+// need is the requirement of an ability on a job. An id is one segment: a path in its
+// place would reach something else.
+func (in statusInput) need(can caps.Ability) []caps.Request {
 	at, err := caps.ParseSegments([]string{"j", in.ID})
 	if in.ID == "" {
 		err = errors.New("id is missing: give the id of the job, as grid:invoke returned it")
 	} else if err != nil {
 		err = fmt.Errorf("id %q is no job id: %w", in.ID, err)
 	}
-	return unless(err, in.Venue, caps.NeedOn("crud/read", at))
+	return unless(err, in.Venue, caps.NeedOn(can, at))
 }
 
 type resultInput struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,28 @@ func (d *desk) Result(_ context.Context, _ tools.Call, id string, timeout time.D
 	return json.RawMessage(`[1]`), nil
 }
 
+func (d *desk) List(_ context.Context, _ tools.Call, q Query) (Listing, error) {
+	d.asked = append(d.asked, fmt.Sprintf("list %d %q", q.Limit, q.Cursor))
+	return Listing{Jobs: []Job{{ID: "0a1b", Kind: "turn", Status: "PAUSED", Created: 1, Updated: 2}}, Cursor: "0a1b"}, nil
+}
+
+func (d *desk) manage(what, id string) (Status, error) {
+	d.asked = append(d.asked, what+" "+id)
+	return Status{ID: id, Status: "PAUSED", Created: 1, Updated: 2}, nil
+}
+
+func (d *desk) Cancel(_ context.Context, _ tools.Call, id string) (Status, error) {
+	return d.manage("cancel", id)
+}
+
+func (d *desk) Pause(_ context.Context, _ tools.Call, id string, wait time.Duration) (Status, error) {
+	return d.manage("pause "+wait.String(), id)
+}
+
+func (d *desk) Resume(_ context.Context, _ tools.Call, id string) (Status, error) {
+	return d.manage("resume", id)
+}
+
 type note struct {
 	Path caps.Path `json:"path,omitzero"`
 }
@@ -73,7 +96,8 @@ func invoke(t *testing.T, d *desk, held caps.Set, op, input string) (string, err
 }
 
 func TestOperations(t *testing.T) {
-	held := caps.Of(caps.MustCapability("w/notes", "crud/read"), caps.MustCapability("", "invoke"), caps.MustCapability("j/", "crud/read"))
+	held := caps.Of(caps.MustCapability("w/notes", "crud/read"), caps.MustCapability("", "invoke"), caps.MustCapability("j/", "crud/read"), caps.MustCapability("j/", "job"))
+	const paused = `{"id":"0a1b","status":"PAUSED","created":1,"updated":2}`
 	tests := []struct{ name, op, input, want, asked string }{
 		{"run", "grid:run", `{"operation":"test:read","input":{"path":"w/notes/a"}}`, `"w/notes/a"`, `run test:read {"path":"w/notes/a"}`},
 		{"run with a JSON text", "grid:run", `{"operation":"test:read","input":" {\"path\":\"w/notes/a\"}"}`, `"w/notes/a"`, `run test:read {"path":"w/notes/a"}`},
@@ -82,6 +106,11 @@ func TestOperations(t *testing.T) {
 		{"start with null", "grid:invoke", `{"operation":"o/plan","input":null}`, `{"id":"0a1b","op":"o/plan","status":"STARTED","created":1,"updated":2}`, "start o/plan {}"},
 		{"status", "grid:jobStatus", `{"id":"0a1b"}`, `{"id":"0a1b","status":"COMPLETE","created":1,"updated":2,"output":{"a":1.50}}`, "status 0a1b"},
 		{"result", "grid:jobResult", `{"id":"0a1b"}`, `[1]`, "result 0a1b 0s"},
+		{"list", "grid:jobList", `{"limit":1,"cursor":"0c"}`, `{"jobs":[{"id":"0a1b","kind":"turn","status":"PAUSED","created":1,"updated":2}],"cursor":"0a1b"}`, `list 1 "0c"`},
+		{"cancel", "grid:jobCancel", `{"id":"0a1b"}`, paused, "cancel 0a1b"},
+		{"pause", "grid:jobPause", `{"id":"0a1b"}`, paused, "pause 5s 0a1b"},
+		{"pause without waiting", "grid:jobPause", `{"id":"0a1b","wait":0}`, paused, "pause 0s 0a1b"},
+		{"resume", "v/ops/grid/job-resume", `{"id":"0a1b"}`, paused, "resume 0a1b"},
 		{"result in time", "v/ops/grid/job-result", `{"id":"0a1b","timeout":1500}`, `[1]`, "result 0a1b 1.5s"},
 	}
 	for _, tt := range tests {
@@ -116,6 +145,10 @@ func TestInvalidInput(t *testing.T) {
 		{"two segments", "grid:jobStatus", `{"id":"0a/0b"}`, "is no job id"},
 		{"negative timeout", "grid:jobResult", `{"id":"0a","timeout":-1}`, "timeout is -1"},
 		{"endless timeout", "grid:jobResult", `{"id":"0a","timeout":9223372036854775807}`, "give milliseconds from 0 to 86400000"},
+		{"too long a page", "grid:jobList", `{"limit":1001}`, "limit is 1001"},
+		{"path as cursor", "grid:jobList", `{"cursor":"../w"}`, "cursor: "},
+		{"path as id of one to cancel", "grid:jobCancel", `{"id":"0a/0b"}`, "is no job id"},
+		{"negative wait", "grid:jobPause", `{"id":"0a","wait":-1}`, "wait is -1"},
 		{"unknown field", "grid:run", `{"operation":"a:b","inptu":{}}`, "inptu"},
 	}
 	for _, tt := range tests {
@@ -139,6 +172,10 @@ func TestDenials(t *testing.T) {
 		{"what runs is asked too", "", "invoke", "grid:run", `{"operation":"test:read","input":{"path":"w/a"}}`, "v/ops/test/read"},
 		{"start without invoke", "", "crud", "grid:invoke", `{"operation":"a:b"}`, "v/ops/grid/invoke"},
 		{"status of another job", "j/0a", "crud/read", "grid:jobStatus", `{"id":"0b"}`, "v/ops/grid/job-status"},
+		{"list by one job", "j/0a", "crud/read", "grid:jobList", `{}`, "v/ops/grid/job-list"},
+		{"cancel by all on data", "", "crud", "grid:jobCancel", `{"id":"0b"}`, "v/ops/grid/job-cancel"},
+		{"pause of another job", "j/0a", "job", "grid:jobPause", `{"id":"0b"}`, "v/ops/grid/job-pause"},
+		{"resume by read", "j/", "crud/read", "grid:jobResume", `{"id":"0b"}`, "v/ops/grid/job-resume"},
 		{"result without read", "", "invoke", "grid:jobResult", `{"id":"0b"}`, "v/ops/grid/job-result"},
 	}
 	for _, tt := range tests {
@@ -159,7 +196,8 @@ func TestOffered(t *testing.T) {
 		want      []string
 	}{
 		{"w/", "invoke", []string{"grid:run", "grid:invoke"}},
-		{"j/", "crud/read", []string{"grid:jobStatus", "grid:jobResult"}},
+		{"j/", "crud/read", []string{"grid:jobStatus", "grid:jobResult", "grid:jobList"}},
+		{"j/", "job", []string{"grid:jobCancel", "grid:jobPause", "grid:jobResume"}},
 		{"j/0a", "crud", []string{"grid:jobStatus", "grid:jobResult"}},
 		{"j/0a/steps", "crud", nil},
 		{"w/", "crud", nil},

@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,10 +196,15 @@ func (r *run) cancelled(ctx context.Context) error {
 }
 
 // record writes the record of a step, also when the caller has gone. A record
-// that cannot be written ends the run: nothing runs unrecorded.
+// that cannot be written ends the run: nothing runs unrecorded. Where that waits, the run
+// does.
 func (r *run) record(ctx context.Context, s *step) bool {
 	err := r.write(context.WithoutCancel(ctx), r.records[s.number])
-	if err != nil {
+	switch {
+	case err == nil:
+	case fault.Of(err) == fault.Waiting:
+		r.rest = cmp.Or(r.rest, err)
+	default:
 		err = fmt.Errorf("record %s: %w", s, err)
 		if r.failure != nil {
 			err = errors.Join(r.failure, err)

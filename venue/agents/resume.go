@@ -42,6 +42,7 @@ func (r *Room) GoOn(ctx context.Context, rec *runs.Record, auth tools.Authority)
 	}
 	c := &conversation{entry: e, actor: actor, session: session, release: release}
 	tell := func(err error) error { return err }
+	actor.Task = rec.Op == requestPath
 	if rec.Kind == runs.Task {
 		tell = toldTo(rec.Caller, k.id)
 		c.say.From = cmp.Or(rec.Caller, auth.Owner().String())

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"usher/caps"
@@ -73,12 +74,15 @@ type registry interface {
 // Room answers the agent operations. The gate has checked the ability on the
 // agent, and that the caller holds what a config hands on; what needs the records
 // to decide is decided here.
-type Room struct{ Options }
+type Room struct {
+	Options
+	chats sync.Map // "<life>/<session>" that has a chat: the key of its call
+}
 
 var _ agents.Service = (*Room)(nil)
 
 // New returns a room.
-func New(o Options) *Room { return &Room{o} }
+func New(o Options) *Room { return &Room{Options: o} }
 
 // NoAgentError says that a user has no agent of an id.
 type NoAgentError struct{ ID string }

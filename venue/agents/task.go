@@ -43,29 +43,39 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	if form != nil {
 		c.actor.Output = form
 	}
+	bounded, most := task.Waits()
+	c.actor.Task = true
 	spec := runs.Spec{
-		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: task.Timeout != nil, Key: call.Key(), Schema: task.ResponseSchema,
+		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: bounded, Key: call.Key(), Schema: task.ResponseSchema,
 	}
 	run, err := r.start(ofTask(ctx, call, task), call.Authority(), spec, c, toldTo(call.Actor(), task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}
 	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.AgentID, SessionID: c.session.ID()}
-	if task.Timeout != nil {
-		waiting, cancel := context.WithTimeoutCause(ctx, time.Duration(*task.Timeout)*time.Millisecond, errStillRuns)
-		defer cancel()
-		answer.Output, err = run.Wait(waiting)
-		if errors.Is(err, errStillRuns) {
-			answer.Status, err = runs.Started, nil
-		} else if fault.Of(err) == fault.Waiting {
-			answer.Status, err = runs.Waiting, nil
-		}
-		return answer, r.discreet(ctx, call, task.AgentID, err)
-	}
-	// Whoever waits and leaves stops the task.
-	defer context.AfterFunc(ctx, func() { run.Stop(context.Cause(ctx)) })()
-	answer.Output, err = run.Wait(context.WithoutCancel(ctx))
+	answer.Status, answer.Output, err = wait(ctx, run, bounded, most)
 	return answer, r.discreet(ctx, call, task.AgentID, err)
+}
+
+// wait waits for a run: to its end, or at most so long. Of one that is bounded a run
+// that goes on is no error.
+func wait(ctx context.Context, run *runs.Run, bounded bool, most time.Duration) (status string, output json.RawMessage, err error) {
+	if !bounded {
+		// Whoever waits and leaves stops the task.
+		defer context.AfterFunc(ctx, func() { run.Stop(context.Cause(ctx)) })()
+		output, err = run.Wait(context.WithoutCancel(ctx))
+		return runs.Complete, output, err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, most, errStillRuns)
+	defer cancel()
+	output, err = run.Wait(waiting)
+	switch {
+	case errors.Is(err, errStillRuns):
+		return runs.Started, nil, nil
+	case fault.Of(err) == fault.Waiting:
+		return run.Record().Status, nil, nil
+	}
+	return runs.Complete, output, err
 }
 
 // errStillRuns ends waiting, and not the task.

@@ -109,6 +109,11 @@ func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Auth
 		ID: k.id, Model: model, ModelName: rec.Config.Model, Prompt: rec.Config.Prompt, Venue: r.Venue,
 		Last: new(atomic.Pointer[runtime.Briefing]),
 	}
+	for name, op := range map[string]**tools.Operation{agents.CompleteTask: &out.Complete, agents.FailTask: &out.Fail} {
+		if *op, err = r.Gate.Resolve(ctx, auth, name); err != nil {
+			return nil, false, err
+		}
+	}
 	for _, c := range rec.Config.Context {
 		out.Context = append(out.Context, runtime.ContextEntry{
 			Label: c.Label, Text: c.Text, Path: c.Path, Operation: c.Op, Input: c.Input, Required: c.Required,
@@ -131,6 +136,9 @@ func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Auth
 			return nil, false, fmt.Errorf("tools of agent %s: %w", k.id, err)
 		}
 		for _, op := range ops {
+			if op == out.Complete || op == out.Fail {
+				continue // offered where there is a task
+			}
 			lasts = lasts && strings.HasPrefix(op.Path(), "v/")
 			if !slices.Contains(out.Tools, op) {
 				out.Tools = append(out.Tools, op)

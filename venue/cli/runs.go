@@ -207,8 +207,8 @@ type runsStopCmd struct{ onRun }
 
 func (c *runsStopCmd) Run(ctx context.Context, s *streams) error {
 	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
-		if r.Status != runs.Started {
-			return fmt.Errorf("run %s is %s: it has ended", r.ID, r.Status)
+		if r.Over() {
+			return &runs.EndedError{ID: r.ID, Status: r.Status}
 		}
 		if err := u.Stop(ctx, r.ID); err != nil {
 			return err

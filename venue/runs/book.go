@@ -198,7 +198,7 @@ func (b *Book) Find(ctx context.Context, owner ucan.DID, id string) (Record, err
 		return Record{}, err
 	}
 	if raw == nil {
-		return Record{}, fault.New(fault.NotFound, fmt.Sprintf("there is no run %q", id)) // also when another has it
+		return Record{}, noRun(id) // also when another has it
 	}
 	var rec Record
 	if err := json.Unmarshal(raw, &rec); err != nil {
@@ -206,6 +206,8 @@ func (b *Book) Find(ctx context.Context, owner ucan.DID, id string) (Record, err
 	}
 	return rec, nil
 }
+
+func noRun(id string) error { return fault.New(fault.NotFound, fmt.Sprintf("there is no run %q", id)) }
 
 // List returns the owner's runs, the latest first: those before the id before,
 // if one is given, limit of them at most. more is where the next page begins,

@@ -283,7 +283,11 @@ func (r *Run) notes(seq uint64, ev runtime.Event) {
 			r.ended(&ev)
 		}
 	case runtime.TurnRested:
-		if waits := waitsOf(ev.Waits); r.rec.Kind == Turn && waits != nil {
+		switch waits := waitsOf(ev.Waits); {
+		case r.rec.Kind != Turn:
+		case r.rec.Paused:
+			r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false
+		case waits != nil:
 			r.rec.Status, r.rec.Waits = Waiting, waits
 		}
 	}

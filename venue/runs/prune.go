@@ -82,7 +82,7 @@ func (b *Book) pruneOf(ctx context.Context, owner string, keep Keep, rest Rest) 
 			if beyond <= 0 && !before(rec.Created, keep.Before) {
 				return n, nil // and neither is any behind it
 			}
-			if rec.Status == Started || beyond <= 0 && !before(rec.Updated, keep.Before) || b.executes(rec.ID) {
+			if !rec.Over() || beyond <= 0 && !before(rec.Updated, keep.Before) || b.executes(rec.ID) {
 				continue
 			}
 			if err := b.removeRun(ctx, row.Key, row.Rev, owner+rec.ID, rest); err != nil {

@@ -25,6 +25,7 @@ const (
 const (
 	Started   = "STARTED"
 	Waiting   = "INPUT_REQUIRED" // for what [Record.Waits] lists: a person, or another run
+	Paused    = "PAUSED"         // until [Book.Continue]
 	Complete  = "COMPLETE"
 	Failed    = "FAILED"
 	Cancelled = "CANCELLED"
@@ -62,6 +63,7 @@ type Record struct {
 	Schema     json.RawMessage `json:"schema,omitempty"`     // of a task's answer
 	Began      bool            `json:"began,omitempty"`      // the operation of the job was allowed
 	Waits      []string        `json:"waits,omitempty"`      // ids of the requests and runs that it waits for
+	Paused     bool            `json:"paused,omitempty"`     // it rests, with the status of that, as soon as it can
 
 	Authority json.RawMessage `json:"authority,omitempty"` // sealed: see [tools.Mint.Open]
 }
@@ -81,7 +83,7 @@ const maxRecord = 512 << 10
 // encode returns the record as it is stored. What is too large for it is
 // replaced by its size: the steps' values first, then the input, then the output.
 func (r Record) encode() ([]byte, error) {
-	if r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil && r.Waits == nil {
+	if r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil && r.Waits == nil && !r.Paused {
 		return r.turn(), nil
 	}
 	raw, err := json.Marshal(r)
@@ -135,7 +137,7 @@ func tooLarge(value json.RawMessage) json.RawMessage {
 
 // end notes how the run ended.
 func (r *Record) end(output json.RawMessage, failure error) {
-	r.Status, r.Output, r.Waits = Complete, output, nil
+	r.Status, r.Output, r.Waits, r.Paused = Complete, output, nil, false
 	if failure == nil {
 		return
 	}

@@ -104,7 +104,12 @@ func (b *Book) goOn(ctx context.Context, of string) error {
 	if err := json.Unmarshal(raw, &rec); err != nil {
 		return fmt.Errorf("read run %s: %w", of, err)
 	}
-	if !rec.Inside {
+	switch {
+	case rec.Inside:
+	case rec.Paused:
+		rec.Status = Paused
+		return b.put(ctx, did, &rec)
+	default:
 		_, err = b.resume(ctx, did, &rec)
 		return err
 	}
@@ -117,7 +122,12 @@ func (b *Book) goOn(ctx context.Context, of string) error {
 }
 
 // Over reports whether the run has ended.
-func (r *Record) Over() bool { return r.Status != Started && r.Status != Waiting }
+func (r *Record) Over() bool {
+	return r.Status != Started && r.Status != Waiting && r.Status != Paused
+}
+
+// holds reports whether the run rests until somebody lets it go on.
+func (r *Record) holds() bool { return r.Status == Paused || r.Paused }
 
 // lose ends a run that nobody drives, with its turn.
 func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error) error {
@@ -146,13 +156,7 @@ func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error)
 	if errors.Is(why, ErrInterrupted) {
 		rec.Status = Failed
 	}
-	rec.Updated = b.opts.Now().UnixMilli()
-	raw, err := rec.encode()
-	if err != nil {
-		return err
-	}
-	_, err = b.opts.Store.Apply(ctx, nil, map[string][]byte{runKey(owner, rec.ID): raw}, []string{openKey(owner, rec.ID), holdKey(owner, rec.ID)})
-	return err
+	return b.put(ctx, owner, rec)
 }
 
 // Settle ends the turn that rests in a session, before another begins: unless it
@@ -166,7 +170,7 @@ func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 	if fault.Of(err) == fault.NotFound || err == nil && (rec.Of != s.log.of || rec.Session != s.ID()) { // a copy's
 		return s.Cut(ctx, b.opts.Now(), "", "")
 	}
-	if err != nil || rec.Status == Waiting || b.Live(owner, id) != nil {
+	if err != nil || rec.Status == Waiting || rec.holds() || b.Live(owner, id) != nil {
 		return err // the turn says what is in its way
 	}
 	return b.lose(context.WithoutCancel(ctx), owner, &rec, ErrInterrupted)
@@ -174,36 +178,16 @@ func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 
 // resume drives a run from where its log ends, once, however many ask for it. One that
 // cannot go on has ended, and says why.
-func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
-	for {
-		b.mu.Lock()
-		r, others := b.live[rec.ID], b.resuming[rec.ID]
-		if r == nil && others == nil {
-			b.resuming[rec.ID] = make(chan struct{})
+func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, err error) {
+	driven, err := b.alone(ctx, owner, rec.ID, func(now *Record) error {
+		if now.Over() || now.holds() {
+			r = b.ended(owner, now)
+			return nil
 		}
-		b.mu.Unlock()
-		switch {
-		case r != nil:
-			return r, nil
-		case others == nil:
-			defer func() {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				close(b.resuming[rec.ID])
-				delete(b.resuming, rec.ID)
-			}()
-			now, err := b.Find(ctx, owner, rec.ID)
-			if err != nil || now.Over() {
-				return b.ended(owner, &now), err
-			}
-			return b.resumed(ctx, owner, &now)
-		}
-		select {
-		case <-others:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
+		r, err = b.resumed(ctx, owner, now)
+		return err
+	})
+	return cmp.Or(driven, r), err
 }
 
 func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
@@ -264,7 +248,7 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 			undo = done
 		}
 	}
-	r.rec.Status, r.rec.Waits = Started, nil
+	r.rec.Status, r.rec.Waits, r.rec.Paused = Started, nil, false
 	if err := r.take(ctx); err != nil {
 		undo()
 		return nil, nil, undo, err
@@ -369,7 +353,7 @@ func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Ru
 	if r := b.Live(auth.Owner(), rec.ID); r != nil {
 		return r, nil
 	}
-	if rec.Status == Started && !rec.Inside {
+	if rec.Status == Started && !rec.Inside && !rec.Paused {
 		return b.resume(ctx, auth.Owner(), rec)
 	}
 	return b.ended(auth.Owner(), rec), nil
@@ -393,6 +377,8 @@ func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
 	r := &Run{book: b, owner: owner, rec: *rec, done: make(chan struct{}), over: true, output: rec.Output, cancel: func(error) {}}
 	switch rec.Status {
 	case Complete:
+	case Paused:
+		r.err = &pausedError{tools.WaitError{Run: rec.ID}}
 	case Started, Waiting:
 		r.err = &tools.WaitError{Run: rec.ID, Call: cmp.Or(rec.Agent, rec.Op)}
 	default:
@@ -466,10 +452,18 @@ func waitsOf(list []runtime.Wait) (ids []string) {
 func (b *Book) follow(ctx context.Context, r *Run) {
 	rec := r.Record()
 	wake := rec.Parent
-	if rec.Status == Waiting {
+	switch rec.Status {
+	case Paused:
+		return
+	case Waiting:
 		if wake = rec.ID; !b.ready(ctx, r.owner, rec.Waits) {
 			return
 		}
+	case Started: // it was let go on just as it came to rest
+		if b.goesOn() {
+			_, _ = b.resume(ctx, r.owner, &rec) // where it cannot, it has ended and says why
+		}
+		return
 	}
 	if wake == "" {
 		return
@@ -498,20 +492,11 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 
 // Stop ends a run, and waits for its end. One that has ended stays as it is.
 func (b *Book) Stop(ctx context.Context, owner ucan.DID, id string, why error) error {
-	if r := b.Live(owner, id); r != nil {
-		r.Stop(why)
-		_, _ = r.Wait(ctx) // how it ended is in its record
-		return context.Cause(ctx)
+	err := b.cancel(ctx, owner, id, why)
+	if _, ended := errors.AsType[*EndedError](err); ended {
+		return nil
 	}
-	rec, err := b.Find(ctx, owner, id)
-	if err != nil || rec.Over() {
-		return err
-	}
-	if err := b.lose(context.WithoutCancel(ctx), owner, &rec, why); err != nil {
-		return err
-	}
-	b.follow(ctx, b.ended(owner, &rec))
-	return nil
+	return err
 }
 
 // waitsAbove reports whether a run goes on with the one that started it: it is driven
@@ -559,19 +544,11 @@ func (b *Book) Wake(ctx context.Context, owner ucan.DID, id string) error {
 		case rec.Status != Waiting:
 			return nil
 		}
-		b.mu.Lock()
-		works := b.works && !b.closed
-		b.mu.Unlock()
-		if works {
+		if b.goesOn() {
 			_, err = b.resume(ctx, owner, &rec)
 			return err
 		}
 		rec.Status, rec.Waits = Started, nil
-		raw, err := rec.encode()
-		if err != nil {
-			return err
-		}
-		_, err = b.opts.Store.Apply(ctx, nil, map[string][]byte{runKey(owner, id): raw, openKey(owner, id): {}}, []string{holdKey(owner, id)})
-		return err
+		return b.put(ctx, owner, &rec)
 	}
 }

@@ -262,8 +262,14 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	}
 	r.over = true
 	waits, parked := r.rests(failure)
-	stored := parked || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
+	if r.rec.Paused && (parked || waits != nil) {
+		r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false
+	}
+	paused := r.rec.Status == Paused
+	stored := parked && !paused || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
 	switch {
+	case paused:
+		failure = &pausedError{tools.WaitError{Run: r.rec.ID}}
 	case waits != nil:
 		r.rec.Status, r.rec.Waits = Waiting, waits
 		failure = &restsError{&tools.WaitError{Run: r.rec.ID, Call: cmp.Or(r.rec.Agent, r.rec.Op)}, failure}
@@ -271,7 +277,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.end(output, failure)
 	}
 	r.output, r.err = output, failure
-	if !parked {
+	if !parked && !paused {
 		spent := r.auth.Meter().Spent()
 		r.rec.Spent = &spent
 	}
@@ -284,9 +290,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	}
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
-	if !parked {
-		r.book.follow(ctx, r)
-	}
+	r.book.follow(ctx, r)
 	return err
 }
 
@@ -368,7 +372,7 @@ func (r *Run) draft(d draft) (del []string, err error) {
 		if r.again {
 			del = []string{holdKey(r.owner, r.rec.ID)}
 		}
-	case Waiting:
+	case Waiting, Paused:
 		d.put[holdKey(r.owner, r.rec.ID)] = []byte{}
 		del = []string{r.mark}
 	default:
@@ -415,8 +419,13 @@ func (r *Run) Claim(op string) bool {
 
 // Step notes how a step of an orchestration stands: as one event, however many
 // steps there are.
+// In a run that is to pause no more begin, which its error says.
 func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 	r.mu.Lock()
+	if r.rec.Paused && s.Status == Started {
+		r.mu.Unlock()
+		return new(runtime.RestError)
+	}
 	r.seq++
 	e := r.entry(shown{r.seq, r.book.opts.Now(), s})
 	r.rec.Steps = place1(slices.Clone(r.rec.Steps), s) // records given out keep theirs

@@ -189,8 +189,12 @@ func (s *Sessions) resting(ctx context.Context, of tools.Life, key string, head 
 	if err != nil || s.book.Live(owner, head.Run) != nil {
 		return nil, err
 	}
-	if rec, err := s.book.Find(ctx, owner, head.Run); err == nil && rec.Status == Waiting {
-		return &runtime.TurnFinished{Error: "it waits for " + strings.Join(rec.Waits, ", "), Code: string(fault.Waiting)}, nil
+	if rec, err := s.book.Find(ctx, owner, head.Run); err == nil && (rec.Status == Waiting || rec.holds()) {
+		end := &runtime.TurnFinished{Error: "it waits for " + strings.Join(rec.Waits, ", "), Code: string(fault.Waiting)}
+		if rec.holds() {
+			end.Error = "it is paused"
+		}
+		return end, nil
 	}
 	open, err := s.make(ctx, of, head.ID, key, true)
 	if err != nil {
