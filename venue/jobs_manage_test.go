@@ -101,7 +101,7 @@ func (w *works) start(t *testing.T, agent string) string {
 
 func (w *works) status(t *testing.T, id string) string {
 	t.Helper()
-	r, err := w.User.Run(t.Context(), id)
+	r, err := w.Run(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestNotPaused(t *testing.T) {
 	<-w.valve.came
 	first := w.bring(t, runs.Started)
 	session := func() string {
-		r, err := w.User.Run(t.Context(), first)
+		r, err := w.Run(t.Context(), first)
 		if err != nil {
 			t.Fatal(err)
 		}

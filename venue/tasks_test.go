@@ -143,7 +143,7 @@ func TestChatByAnOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-w.valve.came
-	rec, err := w.User.Run(t.Context(), w.child(t, job))
+	rec, err := w.Run(t.Context(), w.child(t, job))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestTrigger(t *testing.T) {
 	invoke(t, w.User, "agent:message", `{"agentId":"boss","message":"paint the fence"}`)
 	w.boss.Gossip = true
 	out := trigger(`,"force":false`)
-	if rec, err := w.User.Run(t.Context(), out.ID); err != nil || rec.Status != runs.Complete || !strings.Contains(string(rec.Output), "paint the fence") {
+	if rec, err := w.Run(t.Context(), out.ID); err != nil || rec.Status != runs.Complete || !strings.Contains(string(rec.Output), "paint the fence") {
 		t.Errorf("it heard %s, %v", rec.Output, err)
 	}
 	if out := trigger(`,"wait":false`); out.Status != runs.Started && out.Status != runs.Complete {
