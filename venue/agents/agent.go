@@ -98,6 +98,9 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
+	if rec.Status != agents.Sleeping {
+		return runtime.Briefing{}, errNotWorking(a.key.id, rec.Status)
+	}
 	actor, err := a.room.actor(ctx, e, rec, a.auth)
 	if err != nil {
 		return runtime.Briefing{}, err
