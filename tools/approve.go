@@ -26,7 +26,7 @@ type Grant struct {
 
 // answered asks whether a person has allowed what the gate would have to ask.
 func (g *Gate) answered(ctx context.Context, r *Ruling, at At, err error) error {
-	if r.guard == nil || r.guard.verdict != Asked || g.opts.Approvals == nil {
+	if r.guard == nil || r.guard.verdict != Asked || g.opts.Approvals == nil || !errors.Is(err, r.guard) { // the last: what is unfit is nothing to ask about
 		return err
 	}
 	grant, refusal := g.opts.Approvals.Answer(ctx, r, at)

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type Operation struct {
 	prepare     func(json.RawMessage) (prepared, error)
 	authors     Bound     // who wrote it, where it is a stored program
 	reference   string    // the name that is pinned to it, where it was found by one
+	program     []byte    // digest of the document that it was made of, where it is stored
 	bounded     bool      // the authors bound the call itself, and not what it starts alone
 	home        *Registry // that it was registered in, or came out of
 	fault       error
@@ -139,6 +141,18 @@ func (o *Operation) Reference() string {
 	}
 	return o.path
 }
+
+// Stored returns the operation as one that was made of a stored document.
+func (o *Operation) Stored(document []byte) *Operation {
+	mine := *o
+	sum := sha256.Sum256(document)
+	mine.program = sum[:]
+	return &mine
+}
+
+// Program is the SHA-256 of the document that the operation was made of; nil where
+// it is none of a user's.
+func (o *Operation) Program() []byte { return o.program }
 
 func anyScope(set caps.Set, alternatives []caps.Scope) bool {
 	for _, sc := range alternatives {

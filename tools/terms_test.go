@@ -410,3 +410,36 @@ func TestAnIncompleteCallIsNotAskedAbout(t *testing.T) {
 		t.Errorf("Invoke = %v, and the rows are %+v", err, ledger.entries)
 	}
 }
+
+// granting allows whatever it is asked about.
+type granting struct{ asked int }
+
+func (g *granting) Answer(context.Context, *tools.Ruling, tools.At) (*tools.Grant, error) {
+	g.asked++
+	return &tools.Grant{Approval: "1"}, nil
+}
+
+// Where persons answer, they are not asked about an incomplete call either, and
+// their answer does not make it one that fits.
+func TestAnApprovalDoesNotCompleteACall(t *testing.T) {
+	type pair struct {
+		Must string `json:"must"`
+	}
+	ran, answers := 0, new(granting)
+	registry := new(tools.Registry)
+	if err := registry.Register(tools.New("test:pair", "Pair.",
+		func(pair) []caps.Request { return []caps.Request{caps.Need("crud/write", "w/x")} },
+		func(context.Context, tools.Call, pair) (string, error) { ran++; return "", nil })); err != nil {
+		t.Fatal(err)
+	}
+	g, mint := toolstest.NewGate(registry, &tools.GateOptions{Approvals: answers})
+	set := parsed(t, `[{"with":"w/","can":"crud","ask":true}]`)
+	agent := mint.Agent(owner(t, 1), "Carol", func() caps.Set { return set })
+	_, err := g.Invoke(t.Context(), agent, tools.Invocation{Operation: "test:pair", Input: json.RawMessage(`{}`)})
+	if _, unfit := errors.AsType[*tools.InputError](err); !unfit || answers.asked > 0 || ran > 0 {
+		t.Errorf("Invoke = %v; a person was asked %d times, and it ran %d times", err, answers.asked, ran)
+	}
+	if _, err := g.Invoke(t.Context(), agent, tools.Invocation{Operation: "test:pair", Input: json.RawMessage(`{"must":"x"}`)}); err != nil || answers.asked != 1 || ran != 1 {
+		t.Errorf("a whole call: %v; a person was asked %d times, and it ran %d times", err, answers.asked, ran)
+	}
+}

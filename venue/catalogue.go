@@ -113,6 +113,7 @@ func (c *callables) resolve(ctx context.Context, owner ucan.DID, at caps.Resourc
 	if err != nil {
 		return nil, err
 	}
+	op = op.Stored(raw)
 	c.keep(key, callable{rev, signed, op})
 	return op, nil
 }

@@ -80,13 +80,16 @@ func openKey(owner, id string) string    { return prefix + "open/" + owner + "/"
 func callKey(digest string) string       { return prefix + "call/" + digest }
 func dueKey(ms int64, id string) string  { return fmt.Sprintf("%sdue/%016d/%s", prefix, ms, id) }
 
-// person is who answers for an authority: the user in person, or the owner of the
-// agent that acts.
-func person(auth tools.Authority) string {
-	if life := auth.Life(); life != "" {
-		return life.Owner()
+// person is who answers for a principal: the user, or whose agent it is.
+func (r *Room) person(of ucan.DID) string {
+	for {
+		life := r.Keys.Independent(of)
+		above, err := ucan.ParseDID(life.Owner())
+		if life == "" || err != nil || above == of {
+			return of.String()
+		}
+		of = above
 	}
-	return auth.Owner().String()
 }
 
 // digestOf names a call: who makes it, where in its run, and all that it is.
@@ -97,7 +100,7 @@ func digestOf(r *tools.Ruling, at tools.At) (string, error) {
 	}
 	auth := r.Authority()
 	text, err := json.Marshal([]any{
-		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), r.Operation().Reference(),
+		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), r.Operation().Path(), r.Operation().Reference(), r.Operation().Program(),
 		json.RawMessage(value.Append(nil, input)),
 	})
 	if err != nil {
@@ -135,7 +138,7 @@ func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*
 	if err != nil {
 		return nil, err
 	}
-	owner := person(ruling.Authority())
+	owner := r.person(ruling.Authority().Owner())
 	id, marked, err := r.Store.Get(ctx, callKey(digest))
 	if err != nil {
 		return nil, err
@@ -273,7 +276,7 @@ func (r *Room) Unbegun(ctx context.Context, auth tools.Authority, at tools.At) b
 	if err != nil || id == nil {
 		return false
 	}
-	rec, _, err := r.find(ctx, person(auth), string(id))
+	rec, _, err := r.find(ctx, r.person(auth.Owner()), string(id))
 	return err == nil && rec.Used == 0
 }
 
@@ -281,7 +284,7 @@ var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a pers
 
 // answer writes what the caller says to a request, and has its run go on.
 func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(*record) error) (approvals.Request, error) {
-	if call.Actor() != "" || len(call.Authority().Via()) > 0 {
+	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
 		return approvals.Request{}, errOnlyPersons
 	}
 	owner := call.Owner().String()
@@ -408,11 +411,7 @@ func (r *Room) List(ctx context.Context, call tools.Call, in approvals.Query) (l
 
 // Answered reports whether a request needs nobody any more, of a run of owner.
 func (r *Room) Answered(ctx context.Context, owner ucan.DID, id string) (bool, error) {
-	asked := owner.String()
-	if life := r.Keys.Independent(owner); life != "" {
-		asked = life.Owner()
-	}
-	rec, _, err := r.find(ctx, asked, id)
+	rec, _, err := r.find(ctx, r.person(owner), id)
 	if fault.Of(err) == fault.NotFound {
 		return true, nil
 	}

@@ -503,7 +503,9 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != r {
-		return b.opts.Ledger.Decided(ctx, *e, ledger.Batch{})
+		var with ledger.Batch
+		use(&with, e.Grant)
+		return b.opts.Ledger.Decided(ctx, *e, with)
 	}
 	if l.failed != nil {
 		return 0, l.failed
