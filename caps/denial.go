@@ -21,16 +21,21 @@ type Denial struct {
 	Resource     string // canonical; "" for the root, and where there was none
 	Capabilities Set
 	Why          string // a sentence more on the reason, or ""
+	BoundedBy    string // the agent that asked, where only what that one may do is in the way; or ""
 	Hint         string // the nearest thing that is allowed, or ""; not part of Error
 }
 
 var _ error = (*Denial)(nil)
 
-// Error returns the text of COG-13, on one line, followed by Why.
+// Error returns the text of COG-13, on one line, followed by Why and BoundedBy.
 func (d *Denial) Error() string {
 	text := fmt.Sprintf("Capability denied: %s requires %s on %s. Your capabilities are: %s. Retrying the same call will not succeed — the denial is structural. %s",
 		oneLine(d.Operation), cmp.Or(d.Ability, "(invalid)"), orAny(d.Resource), d.Capabilities.text(shownCapabilities), d.Why)
-	return strings.TrimSuffix(text, " ")
+	text = strings.TrimSuffix(text, " ")
+	if d.BoundedBy != "" {
+		text += fmt.Sprintf(" You are bounded by %s, who asked: your own capabilities would allow it.", oneLine(d.BoundedBy))
+	}
+	return text
 }
 
 // MarshalJSON writes the denial as an object that programs read; "message" is
@@ -50,10 +55,11 @@ func (d *Denial) MarshalJSON() ([]byte, error) {
 		Omitted      int     `json:"capabilitiesOmitted,omitempty"`
 		Retryable    bool    `json:"retryable"`
 		Message      string  `json:"message"`
+		BoundedBy    string  `json:"boundedBy,omitempty"`
 		Hint         string  `json:"hint,omitempty"`
 	}{
 		Error: "capability_denied", Operation: d.Operation, Ability: d.Ability, Resource: d.Resource,
-		Capabilities: shown, Omitted: omitted, Message: d.Error(), Hint: d.Hint,
+		Capabilities: shown, Omitted: omitted, Message: d.Error(), BoundedBy: d.BoundedBy, Hint: d.Hint,
 	})
 }
 

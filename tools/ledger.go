@@ -45,6 +45,7 @@ type Entry struct {
 	Omitted   int           `json:"needsOmitted,omitempty"`
 	Verdict   string        `json:"verdict"`
 	Reason    string        `json:"reason,omitempty"`
+	BoundedBy string        `json:"boundedBy,omitempty"` // the agent that asked, where only that one is denied
 	Digest    string        `json:"inputHmac,omitempty"` // of Input, made by the ledger under a key of its own
 	Effects   bool          `json:"effects,omitempty"`
 	Job       string        `json:"job,omitempty"`

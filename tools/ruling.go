@@ -105,7 +105,7 @@ func (r *Ruling) Entry() Entry {
 	e.Needs, e.Omitted = shown(r.Requirements())
 	switch {
 	case r.denial != nil:
-		e.Reason = Cut(r.reason)
+		e.Reason, e.BoundedBy = Cut(r.reason), r.denial.BoundedBy
 	case r.guard != nil:
 		e.Reason, e.Approval = Cut(r.guard.Error()), r.guard.approval
 	case r.grant != nil:

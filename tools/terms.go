@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,11 @@ func (g *Gate) settle(r *Ruling) (asked *guardError, err error) {
 			if op := r.op; !op.sealed && !op.secrets && !op.undigested {
 				r.denial = r.withheld(f.Decision, facts, true)
 			}
+			need := f.Request()
+			r.denial.BoundedBy = r.auth.bounder(context.Background(), func(set caps.Set) bool {
+				d := set.Check(need).Settle(facts)
+				return d.Allowed() || d.Asked()
+			})
 			return nil, r.denial
 		}
 	}

@@ -112,6 +112,9 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")
 		}
+		if row.BoundedBy != "" {
+			by += " (bounded by " + row.BoundedBy + ")"
+		}
 		required, met := make([]string, len(row.Needs)), make([]string, len(row.Needs))
 		for i, need := range row.Needs {
 			required[i] = need.Ability + " on " + need.Resource

@@ -36,7 +36,7 @@ func appendDecision(b []byte, e *tools.Entry) []byte {
 	}
 	b = appendText(b, "verdict", e.Verdict)
 	for _, field := range [...]struct{ name, value string }{
-		{"reason", e.Reason}, {"inputHmac", e.Digest},
+		{"reason", e.Reason}, {"boundedBy", e.BoundedBy}, {"inputHmac", e.Digest},
 	} {
 		if field.value != "" {
 			b = appendText(b, field.name, field.value)

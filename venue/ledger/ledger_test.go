@@ -151,7 +151,7 @@ func TestEncodingIsThatOfJSON(t *testing.T) {
 			Owner: text.Draw(t, "owner"), Actor: text.Draw(t, "actor"), Via: rapid.SliceOf(text).Draw(t, "via"),
 			Operation: text.Draw(t, "operation"), Omitted: rapid.Int().Draw(t, "omitted"), Verdict: text.Draw(t, "verdict"),
 			Reason: text.Draw(t, "reason"), Digest: text.Draw(t, "digest"), Effects: rapid.Bool().Draw(t, "effects"),
-			Job: text.Draw(t, "job"), Session: text.Draw(t, "session"), Schedule: text.Draw(t, "schedule"),
+			Job: text.Draw(t, "job"), Session: text.Draw(t, "session"), BoundedBy: text.Draw(t, "boundedBy"), Schedule: text.Draw(t, "schedule"),
 			Needs: rapid.SliceOf(rapid.Custom(func(t *rapid.T) tools.Requirement {
 				return tools.Requirement{
 					Ability: text.Draw(t, "ability"), Resource: text.Draw(t, "resource"), By: text.Draw(t, "by"),
