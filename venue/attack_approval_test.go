@@ -112,6 +112,33 @@ func TestApprovalBelowAnIndependentAgent(t *testing.T) {
 	}
 }
 
+// What a schedule asks for is answered for that firing, which goes on with it: no
+// other firing uses the answer.
+func TestApprovalOfAScheduledCall(t *testing.T) {
+	d := newDesk(t, "", false)
+	s := spec("clerk", "", `[{"with":"w/","can":"crud","ask":true},{"with":"schedules/","can":"schedule"}]`)
+	s.Tools = []string{"scheduler:*"}
+	clerk := create(t, d.alice, s)
+	if done := attempt(t, clerk, d.model, "scheduler_schedule", `{"name":"pay","operation":"covia:write","input":{"path":"w/a","value":1},"cron":"0 0 1 1 *"}`); done.Outcome != runtime.ToolOK {
+		t.Fatalf("schedule: %s", done.Result)
+	}
+	invoke(t, d.alice, "scheduler:trigger", `{"handle":"pay"}`)
+	for _, r := range d.v.Executing() {
+		_, _ = r.Wait(t.Context())
+	}
+	req := d.only(t)
+	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
+	for _, r := range d.v.Executing() {
+		_, _ = r.Wait(t.Context())
+	}
+	if now := d.show(t, req.ID); now.Status != approvals.Used {
+		t.Errorf("the request is %s", now.Status)
+	}
+	if rec, err := d.alice.Run(t.Context(), req.Run); err != nil || rec.Status != runs.Complete {
+		t.Errorf("the run is %s, waits for %v, %v", rec.Status, rec.Waits, err)
+	}
+}
+
 // only is the one request that waits for alice.
 func (d *desk) only(t *testing.T) approvals.Request {
 	t.Helper()

@@ -69,13 +69,10 @@ func (s *jobs) job(ctx context.Context, call tools.Call, operation string, input
 	}
 	spec := runs.Spec{Kind: runs.Job, Op: op.Path(), Ref: op.Reference(), Input: input, Key: call.Key()}
 	return spec, func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		res, err := call.InRun(r.ID()).InvokeAt(ctx, ofJob, op.Reference(), input)
+		res, err := call.InRun(r.ID()).InvokeAt(ctx, runs.OfJob, op.Reference(), input)
 		return res.Output, err
 	}, nil
 }
-
-// ofJob is where a job calls its operation.
-var ofJob = tools.At{Event: 1, N: 1}
 
 // errJobCut says why a job does not go on whose effect nobody knows.
 var errJobCut = errors.New("the venue stopped while the job ran")
@@ -89,12 +86,12 @@ func (s *jobs) resume(ctx context.Context, gate *tools.Gate, rec *runs.Record, a
 		if err != nil {
 			return nil, err
 		}
-		if !op.Repeatable() && !s.unbegun(ctx, auth, ofJob) {
+		if !op.Repeatable() && !s.unbegun(ctx, auth, runs.OfJob) {
 			return nil, &tools.UnknownError{Operation: op.Path(), Why: errJobCut, Err: errJobCut}
 		}
 	}
 	return func(ctx context.Context, _ *runs.Run) (json.RawMessage, error) {
-		res, err := gate.Invoke(ctx, auth, tools.Invocation{Operation: ref, Input: rec.Input, At: ofJob})
+		res, err := gate.Invoke(ctx, auth, tools.Invocation{Operation: ref, Input: rec.Input, At: runs.OfJob})
 		return res.Output, err
 	}, nil
 }

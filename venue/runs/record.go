@@ -32,6 +32,9 @@ const (
 	Rejected  = "REJECTED" // the gate refused it
 )
 
+// OfJob is where a job calls its operation, each time that it goes on.
+var OfJob = tools.At{Event: 1, N: 1}
+
 // Record is what is kept of a run beside its log.
 type Record struct {
 	ID      string             `json:"id"`

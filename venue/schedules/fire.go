@@ -120,7 +120,7 @@ func (r *Room) fire(ctx context.Context, rec *record) error {
 func (r *Room) start(ctx context.Context, auth tools.Authority, rec *record, spec runs.Spec) error {
 	spec.Kind, spec.Op, spec.Input, spec.Background = runs.Job, rec.Op, rec.Input, true
 	_, err := r.Runs.Start(ctx, auth, spec, func(ctx context.Context, run *runs.Run) (json.RawMessage, error) {
-		res, err := r.Gate.Invoke(ctx, auth.InRun(run.ID()), tools.Invocation{Operation: rec.Op, Input: rec.Input})
+		res, err := r.Gate.Invoke(ctx, auth.InRun(run.ID()), tools.Invocation{Operation: rec.Op, Input: rec.Input, At: runs.OfJob})
 		return res.Output, err
 	})
 	return err
