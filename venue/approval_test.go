@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +27,8 @@ type desk struct {
 	alice *venue.User
 	bob   *venue.Agent
 	model *puppet
+	mu    sync.Mutex
+	told  []string     // statuses of requests, as they come
 	now   atomic.Int64 // s that have passed
 }
 
@@ -33,6 +37,11 @@ func newDesk(t *testing.T, dir string, idle bool) *desk {
 	d := &desk{model: new(puppet)}
 	began := time.Now()
 	d.v = open(t, &venue.Options{
+		Asked: func(r approvals.Request) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.told = append(d.told, r.Status)
+		},
 		Dir: dir, Idle: idle, Models: map[string]runtime.Model{"default": d.model},
 		Now: func() time.Time { return began.Add(time.Duration(d.now.Load()) * time.Second) },
 	})
@@ -107,6 +116,11 @@ func TestApprove(t *testing.T) {
 	if used := d.show(t, req.ID); used.Status != approvals.Used || used.Answer.By != d.alice.DID().String() {
 		t.Errorf("the request is %+v, want it USED", used)
 	}
+	d.mu.Lock()
+	if want := []string{approvals.Pending, approvals.Approved}; !slices.Equal(d.told, want) {
+		t.Errorf("the program is told %q, want %q", d.told, want)
+	}
+	d.mu.Unlock()
 	verdicts := ""
 	for row, err := range d.v.Audit(t.Context(), 1) {
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/approvals"
 	"usher/tools/form"
 	"usher/venue/config"
 	"usher/venue/store"
@@ -44,6 +45,10 @@ type Options struct {
 	// venue. Without it, runs go on from where the venue was left, and those that run at [Venue.Close]
 	// rest until it is opened again.
 	Idle bool
+
+	// Asked is told of each call that waits for a person, and again when that is answered or has
+	// expired. It must not wait, and gives no answer itself; nil is nobody.
+	Asked func(approvals.Request)
 
 	Told     func(text string) // what was found wrong with the store on disk, and mended; nil is nobody
 	Progress func(text string) // how far a long work on the store is; nil is nobody

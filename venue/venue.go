@@ -161,7 +161,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.registry = new(tools.Registry)
 	v.approvals = approvals.New(approvals.Options{
-		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log,
+		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log, Told: o.Asked,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
