@@ -79,10 +79,11 @@ func TestDemoOverHTTP(t *testing.T) {
 func (e *loopback) checkSeen(t *testing.T, reported []used) {
 	t.Helper()
 	read := caps.MustCapability("w/", "crud/read")
+	const complete, fail = "agent_completeTask", "agent_failTask"
 	want := map[string][]string{
-		"Alice": {},
-		"Bob":   {"covia_read", "covia_slice", "covia_write"},
-		"Carol": {"covia_read", "covia_list", "covia_slice", "covia_write"},
+		"Alice": {complete, fail}, // these three work on tasks
+		"Bob":   {"covia_read", "covia_slice", "covia_write", complete, fail},
+		"Carol": {"covia_read", "covia_list", "covia_slice", "covia_write", complete, fail},
 		"Dave":  {"covia_read", "covia_list", "covia_slice", "grid_run", "agent_message", "agent_request", "agent_create", "o_register-vendor"},
 	}
 	held := make(map[string]caps.Set)
@@ -96,7 +97,7 @@ func (e *loopback) checkSeen(t *testing.T, reported []used) {
 		}
 		tools, set := want[got.Agent], held[got.Agent]
 		if got.Agent == "Carol" && got.ByAgent { // by Eddie, who may read
-			tools, set = []string{"covia_read", "covia_list", "covia_slice"}, caps.Of(read)
+			tools, set = []string{"covia_read", "covia_list", "covia_slice", complete, fail}, caps.Of(read)
 		}
 		if diff := cmp.Diff(tools, got.Tools); diff != "" {
 			t.Errorf("tools offered to %s (-want +got):\n%s", got.Agent, diff)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
@@ -91,12 +91,24 @@ type lock struct{ file *fileutil.LockedFile }
 
 const lockFile = "LOCK"
 
+// A child process that is begun while a folder is closed has its lock, too, until the
+// child's program runs: the next to open the folder here waits so often for so long.
+const (
+	lockTries = 50
+	lockWait  = 10 * time.Millisecond
+)
+
 // takeLock takes the folder, or names the process that has it.
 func takeLock(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, &HeldError{holder(path)}
+	for try := 0; errors.Is(err, fileutil.ErrLocked); try++ {
+		by := holder(path)
+		if by != thisProcess || try == lockTries {
+			return nil, &HeldError{by}
+		}
+		time.Sleep(lockWait)
+		f, err = fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	if err != nil {
 		return nil, err
@@ -117,6 +129,8 @@ func (e *HeldError) Error() string {
 	return e.By + " has it open; stop that one first, or use another folder"
 }
 
+const thisProcess = "this process"
+
 func holder(path string) string {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -127,18 +141,15 @@ func holder(path string) string {
 	case err != nil:
 		return "another process"
 	case pid == os.Getpid():
-		return "this process"
+		return thisProcess
 	}
 	return fmt.Sprintf("process %d", pid)
 }
 
-// free gives the folder free. The file stays, as removing it could remove another's. A
-// child process that is begun meanwhile has the file too until it runs its program.
+// free gives the folder free. The file stays, as removing it could remove another's.
 func (l *lock) free() error {
 	if l == nil {
 		return nil
 	}
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	return l.file.Close()
 }
