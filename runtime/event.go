@@ -145,6 +145,7 @@ type Wait struct {
 	Name     string `json:"name"`               // of the tool
 	Approval string `json:"approval,omitempty"` // id of the request
 	Run      string `json:"run,omitempty"`
+	Owner    string `json:"owner,omitempty"` // DID of whose run it is
 	Text     string `json:"text"`
 }
 

@@ -247,7 +247,7 @@ func (t *turn) waits(w *wish, err error) bool {
 	}
 	t.waitMu.Lock()
 	defer t.waitMu.Unlock()
-	t.waiting = append(t.waiting, Wait{CallID: w.ID, Name: value.Cut(w.Name, maxNamed), Approval: wait.Approval, Run: wait.Run, Text: value.Cut(err.Error(), maxWhy)})
+	t.waiting = append(t.waiting, Wait{CallID: w.ID, Name: value.Cut(w.Name, maxNamed), Approval: wait.Approval, Run: wait.Run, Owner: wait.Owner, Text: value.Cut(err.Error(), maxWhy)})
 	return true
 }
 

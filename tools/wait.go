@@ -12,6 +12,7 @@ import (
 type WaitError struct {
 	Approval string // id of the request that a person answers; empty: it waits for a run
 	Run      string // id of that run
+	Owner    string // DID of whose run it is; empty: of the caller's
 	Call     string // what waits, in a few words
 }
 
@@ -24,11 +25,3 @@ func (e *WaitError) Error() string {
 
 // Code is [fault.Waiting].
 func (e *WaitError) Code() fault.Code { return fault.Waiting }
-
-// For is the id of what it waits for.
-func (e *WaitError) For() string {
-	if e.Approval != "" {
-		return e.Approval
-	}
-	return e.Run
-}

@@ -219,7 +219,7 @@ func (r *Room) file(ctx context.Context, ruling *tools.Ruling, at tools.At, owne
 			Operation: e.Operation, Input: shown(ruling), Digest: digest, Why: e.Reason,
 			Created: now.UnixMilli(), Expires: now.Add(r.Life).UnixMilli(),
 		},
-		Runner: auth.Owner().String(), Life: auth.Life(), Key: at.In(auth.Run()),
+		Runner: runner(ctx, auth), Life: auth.Life(), Key: at.In(auth.Run()),
 	}
 	for need := range ruling.Needs() {
 		if len(rec.Needs) < 64 {
@@ -245,6 +245,15 @@ func (r *Room) file(ctx context.Context, ruling *tools.Ruling, at tools.At, owne
 	}
 	r.tell(&rec)
 	return waits(&rec)
+}
+
+// runner is whose the run is that makes a call: an agent with an identity of its own
+// works in runs of whoever asked it.
+func runner(ctx context.Context, auth tools.Authority) string {
+	if run := runs.From(ctx); run != nil && run.ID() == auth.Run() {
+		return run.Owner().String()
+	}
+	return auth.Owner().String()
 }
 
 func (r *Room) tell(rec *record) {

@@ -283,7 +283,7 @@ func (r *Run) notes(seq uint64, ev runtime.Event) {
 			r.ended(&ev)
 		}
 	case runtime.TurnRested:
-		switch waits := waitsOf(ev.Waits); {
+		switch waits := r.waitsOf(ev.Waits); {
 		case r.rec.Kind != Turn:
 		case r.rec.Paused:
 			r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false

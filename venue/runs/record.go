@@ -11,6 +11,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/spend"
+	"usher/ucan"
 )
 
 // Kinds of a run.
@@ -48,6 +49,7 @@ type Record struct {
 	Caller  string             `json:"caller,omitempty"`  // the agent that started it; empty for the owner
 	Via     []string           `json:"via,omitempty"`     // agents on whose behalf, the first caller first
 	Parent  string             `json:"parent,omitempty"`  // the run that it is part of
+	Above   ucan.DID           `json:"above,omitzero"`    // whose the run Parent is, where that is another principal
 	Session string             `json:"session,omitempty"` // that it is a turn of
 	Of      tools.Life         `json:"of,omitempty"`      // whose session that is
 	From    uint64             `json:"from,omitempty"`    // number of its first event in the session
@@ -80,13 +82,21 @@ type Fired struct {
 	Since    int64  `json:"since,omitempty"`  // ms: the first of those
 }
 
+// above is whose the run is that started this one of owner's.
+func (r *Record) above(owner ucan.DID) ucan.DID {
+	if r.Above.IsZero() {
+		return owner
+	}
+	return r.Above
+}
+
 // maxRecord bounds the stored record of a run, in bytes.
 const maxRecord = 512 << 10
 
 // encode returns the record as it is stored. What is too large for it is
 // replaced by its size: the steps' values first, then the input, then the output.
 func (r Record) encode() ([]byte, error) {
-	if r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil && r.Waits == nil && !r.Paused {
+	if r.Above.IsZero() && r.Op == "" && r.Output == nil && r.Error == "" && r.Steps == nil && r.Input == nil && r.Waits == nil && !r.Paused {
 		return r.turn(), nil
 	}
 	raw, err := json.Marshal(r)

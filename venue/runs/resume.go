@@ -114,7 +114,7 @@ func (b *Book) goOn(ctx context.Context, of string) error {
 		return err
 	}
 	if rec.Key != "" && rec.Parent != "" {
-		if parent, err := b.Find(ctx, did, rec.Parent); err == nil && !parent.Over() {
+		if parent, err := b.Find(ctx, rec.above(did), rec.Parent); err == nil && !parent.Over() {
 			return nil
 		}
 	}
@@ -378,9 +378,9 @@ func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
 	switch rec.Status {
 	case Complete:
 	case Paused:
-		r.err = &pausedError{tools.WaitError{Run: rec.ID}}
+		r.err = &pausedError{tools.WaitError{Run: rec.ID, Owner: owner.String()}}
 	case Started, Waiting:
-		r.err = &tools.WaitError{Run: rec.ID, Call: cmp.Or(rec.Agent, rec.Op)}
+		r.err = &tools.WaitError{Run: rec.ID, Owner: owner.String(), Call: cmp.Or(rec.Agent, rec.Op)}
 	default:
 		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
 	}
@@ -416,11 +416,11 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 // venue is opened again. The caller holds mu.
 func (r *Run) rests(failure error) (waits []string, parked bool) {
 	if rest, ok := errors.AsType[*runtime.RestError](failure); ok {
-		waits = waitsOf(rest.Waits)
+		waits = r.waitsOf(rest.Waits)
 		return waits, len(waits) == 0
 	}
 	if wait, ok := errors.AsType[*tools.WaitError](failure); ok {
-		return []string{wait.For()}, false
+		return []string{waitsFor(r.owner, wait.Approval, wait.Run, wait.Owner)}, false
 	}
 	return nil, false
 }
@@ -438,25 +438,43 @@ func (e *restsError) Unwrap() []error { return []error{e.run, e.why} }
 // Code is [fault.Waiting].
 func (e *restsError) Code() fault.Code { return fault.Waiting }
 
-func waitsOf(list []runtime.Wait) (ids []string) {
+// waitsOf lists what calls wait for. A run of another principal is "<owner>/<id>".
+func (r *Run) waitsOf(list []runtime.Wait) (ids []string) {
 	for _, w := range list {
-		if id := cmp.Or(w.Approval, w.Run); id != "" {
+		if id := waitsFor(r.owner, w.Approval, w.Run, w.Owner); id != "" {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
+func waitsFor(mine ucan.DID, approval, run, owner string) string {
+	if run != "" && owner != "" && owner != mine.String() {
+		run = owner + "/" + run
+	}
+	return cmp.Or(approval, run)
+}
+
+// whose is the run that an id in what a run of owner's waits for means.
+func whose(owner ucan.DID, waits string) (ucan.DID, string) {
+	if other, id, ok := strings.Cut(waits, "/"); ok {
+		if did, err := ucan.ParseDID(other); err == nil {
+			return did, id
+		}
+	}
+	return owner, waits
+}
+
 // follow looks, once a run is left, at what waits for it, or whether what it waits for
 // is over by now.
 func (b *Book) follow(ctx context.Context, r *Run) {
 	rec := r.Record()
-	wake := rec.Parent
+	wake, of := rec.Parent, rec.above(r.owner)
 	switch rec.Status {
 	case Paused:
 		return
 	case Waiting:
-		if wake = rec.ID; !b.ready(ctx, r.owner, rec.Waits) {
+		if wake, of = rec.ID, r.owner; !b.ready(ctx, r.owner, rec.Waits) {
 			return
 		}
 	case Started: // it was let go on just as it came to rest
@@ -468,7 +486,7 @@ func (b *Book) follow(ctx context.Context, r *Run) {
 	if wake == "" {
 		return
 	}
-	if err := b.Wake(ctx, r.owner, wake); err != nil && fault.Of(err) != fault.NotFound {
+	if err := b.Wake(ctx, of, wake); err != nil && fault.Of(err) != fault.NotFound {
 		b.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a run that waited does not go on", slog.String("run", wake), slog.Any("error", err))
 	}
 }
@@ -479,7 +497,8 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 	driver := b.driver
 	b.mu.Unlock()
 	return slices.ContainsFunc(waits, func(id string) bool {
-		if rec, err := b.Find(ctx, owner, id); err == nil {
+		of, run := whose(owner, id)
+		if rec, err := b.Find(ctx, of, run); err == nil {
 			return rec.Over()
 		}
 		if driver == nil {
@@ -505,7 +524,7 @@ func (b *Book) waitsAbove(ctx context.Context, owner ucan.DID, rec *Record) bool
 	if rec.Parent == "" || b.Live(owner, rec.ID) != nil {
 		return false
 	}
-	parent, err := b.Find(ctx, owner, rec.Parent)
+	parent, err := b.Find(ctx, rec.above(owner), rec.Parent)
 	return rec.Inside || err == nil && parent.Status == Waiting
 }
 
@@ -518,7 +537,7 @@ func (b *Book) Resume(ctx context.Context, owner ucan.DID, id string) (*Run, err
 		case err != nil:
 			return nil, err
 		case b.waitsAbove(ctx, owner, &rec):
-			id = rec.Parent
+			owner, id = rec.above(owner), rec.Parent
 		case rec.Over():
 			return nil, fault.New(fault.InvalidInput, fmt.Sprintf("run %s is %s: it does not go on", id, rec.Status))
 		default:
@@ -539,7 +558,7 @@ func (b *Book) Wake(ctx context.Context, owner ucan.DID, id string) error {
 		case err != nil:
 			return err
 		case rec.Inside && rec.Parent != "":
-			id = rec.Parent
+			owner, id = rec.above(owner), rec.Parent
 			continue
 		case rec.Status != Waiting:
 			return nil

@@ -102,6 +102,9 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(), Key: spec.Key, Schema: spec.Schema, Inside: spec.Inside, Background: spec.Background,
 		},
 	}
+	if p := From(ctx); p != nil && p.ID() == r.rec.Parent && p.owner != r.owner {
+		r.rec.Above = p.owner
+	}
 	r.fresh = spec.Key != ""
 	if spec.Ref != spec.Op {
 		r.rec.Ref = spec.Ref
@@ -269,10 +272,10 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	stored := parked && !paused || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
 	switch {
 	case paused:
-		failure = &pausedError{tools.WaitError{Run: r.rec.ID}}
+		failure = &pausedError{tools.WaitError{Run: r.rec.ID, Owner: r.owner.String()}}
 	case waits != nil:
 		r.rec.Status, r.rec.Waits = Waiting, waits
-		failure = &restsError{&tools.WaitError{Run: r.rec.ID, Call: cmp.Or(r.rec.Agent, r.rec.Op)}, failure}
+		failure = &restsError{&tools.WaitError{Run: r.rec.ID, Owner: r.owner.String(), Call: cmp.Or(r.rec.Agent, r.rec.Op)}, failure}
 	case !stored:
 		r.rec.end(output, failure)
 	}
@@ -380,6 +383,9 @@ func (r *Run) draft(d draft) (del []string, err error) {
 	}
 	return del, nil
 }
+
+// Owner is whose the run is.
+func (r *Run) Owner() ucan.DID { return r.owner }
 
 // ID names the run.
 func (r *Run) ID() string { return r.rec.ID }
