@@ -30,11 +30,7 @@ func TestApprovalOfAnIndependentAgentThatIsAsked(t *testing.T) {
 		t.Errorf("%d runs execute while all wait", n)
 	}
 	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-	for range 3 {
-		for _, r := range d.v.Executing() {
-			_, _ = r.Wait(t.Context())
-		}
-	}
+	goesOn(t, d.v, d.alice, err)
 	if now := d.show(t, req.ID); now.Status != approvals.Used {
 		t.Errorf("the request is %s", now.Status)
 	}
@@ -56,7 +52,8 @@ func TestApprovalBelowAnIndependentAgentThatWaits(t *testing.T) {
 	}
 	d.model.Ask("agent_request", `{"agentId":"kid","input":"go"}`)
 	d.model.Ask("covia_write", `{"path":"w/kid","value":1}`)
-	if _, err := turnIn(t.Context(), carol, "main", "go"); fault.Of(err) != fault.Waiting {
+	_, err := turnIn(t.Context(), carol, "main", "go")
+	if fault.Of(err) != fault.Waiting {
 		t.Fatalf("the turn of carol ends with %v, want that it waits", err)
 	}
 	if n := len(d.v.Executing()); n != 0 {
@@ -64,11 +61,7 @@ func TestApprovalBelowAnIndependentAgentThatWaits(t *testing.T) {
 	}
 	req := d.only(t)
 	invoke(t, d.alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-	for range 3 {
-		for _, r := range d.v.Executing() {
-			_, _ = r.Wait(t.Context())
-		}
-	}
+	goesOn(t, d.v, d.alice, err)
 	if now := d.show(t, req.ID); now.Status != approvals.Used {
 		t.Errorf("the request is %s", now.Status)
 	}

@@ -1,7 +1,6 @@
 package venue_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools"
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/venue"
@@ -88,6 +88,27 @@ func (d *desk) ended(t *testing.T, run string) (result runtime.ToolFinished, tex
 		}
 	}
 	return result, text
+}
+
+// goesOn waits for the end of a run of owner's that ended its call with waits.
+func goesOn(t *testing.T, v *venue.Venue, owner *venue.Principal, waits error) runs.Record {
+	t.Helper()
+	wait, ok := errors.AsType[*tools.WaitError](waits)
+	if !ok {
+		t.Fatalf("%v does not say which run waits", waits)
+	}
+	for {
+		rec, err := owner.Run(t.Context(), wait.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Over() {
+			return rec
+		}
+		for _, r := range v.Executing() {
+			_, _ = r.Wait(t.Context())
+		}
+	}
 }
 
 func TestApprove(t *testing.T) {
@@ -311,7 +332,8 @@ func TestApprovalOfAGrandchild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Wait(t.Context()); fault.Of(err) != fault.Waiting {
+	_, err = run.Wait(t.Context())
+	if fault.Of(err) != fault.Waiting {
 		t.Fatalf("the turn of top ends with %v, want that it waits", err)
 	}
 	var list approvals.Listing
@@ -326,20 +348,8 @@ func TestApprovalOfAGrandchild(t *testing.T) {
 		t.Errorf("%d runs execute while all wait", n)
 	}
 	invoke(t, alice, "approval:approve", `{"id":"`+req.ID+`"}`)
-	for { // the last to go on is top
-		rec, err := alice.Run(t.Context(), run.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rec.Over() {
-			if rec.Status != runs.Complete {
-				t.Errorf("the run of top is %s: %s", rec.Status, rec.Error)
-			}
-			break
-		}
-		for _, r := range v.Executing() {
-			_, _ = r.Wait(context.WithoutCancel(t.Context()))
-		}
+	if rec := goesOn(t, v, alice, err); rec.Status != runs.Complete {
+		t.Errorf("the run of top is %s: %s", rec.Status, rec.Error)
 	}
 	for _, id := range []string{"low", "mid", "top"} {
 		if n := answersOf(t, alice, id); n != 2 {

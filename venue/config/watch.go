@@ -27,7 +27,7 @@ func Watch(ctx context.Context, path string, look func() (files []string)) error
 	}
 	w := &watch{events: events, path: path}
 	defer func() { _ = events.Close() }() // only read
-	if err := w.follow(path); err != nil {
+	if _, err := w.follow(path); err != nil {
 		return err
 	}
 	rest := time.NewTimer(0)
@@ -38,8 +38,12 @@ func Watch(ctx context.Context, path string, look func() (files []string)) error
 			return nil
 		case <-rest.C:
 			w.files = look()
-			if err := errors.Join(w.follow(path), w.follow(w.files...)); err != nil {
+			more, err := w.follow(append(w.files[:len(w.files):len(w.files)], path)...)
+			if err != nil {
 				return err
+			}
+			if more { // their files may have changed since they were read
+				rest.Reset(0)
 			}
 		case e, open := <-events.Events:
 			if open && w.concerns(e) {
@@ -60,19 +64,25 @@ type watch struct {
 	files  []string
 }
 
-// follow watches the folders of files. One that is not there yet is followed when it
-// comes, which is an event of the folder around it.
-func (w *watch) follow(files ...string) error {
+// follow watches the folders of files, and reports whether it did not before. Where a
+// folder is not there, it watches the one around it, in which it will come.
+func (w *watch) follow(files ...string) (more bool, err error) {
+	before := len(w.events.WatchList())
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		if at, err := os.Stat(file); err == nil && at.IsDir() {
 			dir = file
 		}
-		if err := w.events.Add(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("watch the configuration: %w", err)
+		err := w.events.Add(dir)
+		for errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+			err = w.events.Add(dir)
+		}
+		if err != nil {
+			return false, fmt.Errorf("watch the configuration: %w", err)
 		}
 	}
-	return nil
+	return len(w.events.WatchList()) > before, nil
 }
 
 // concerns reports whether an event may have changed what the configuration says.

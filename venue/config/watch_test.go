@@ -59,24 +59,7 @@ func TestWatch(t *testing.T) {
 			if tt.folder {
 				path = dir
 			}
-			looks := make(chan config.Reading)
-			ctx, cancel := context.WithCancel(t.Context())
-			var watching sync.WaitGroup
-			watching.Go(func() {
-				err := config.Watch(ctx, path, func() []string {
-					read := config.Read(path)
-					select {
-					case looks <- read:
-					case <-ctx.Done():
-					}
-					return read.Files
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-			defer watching.Wait()
-			defer cancel()
+			looks := watch(t, path)
 			first := <-looks
 			if first.Err != nil || len(first.Files) != 2 {
 				t.Fatalf("at first: %v, read from %q", first.Err, first.Files)
@@ -89,6 +72,53 @@ func TestWatch(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// watch sends what each look at the configuration at path finds.
+func watch(t *testing.T, path string) <-chan config.Reading {
+	t.Helper()
+	looks := make(chan config.Reading)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		err := config.Watch(ctx, path, func() []string {
+			read := config.Read(path)
+			select {
+			case looks <- read:
+			case <-ctx.Done():
+			}
+			return read.Files
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); watching.Wait() })
+	return looks
+}
+
+// A file that is named is read as soon as it is there, though the folders that it lies
+// in come before it.
+func TestWatchFoldersThatCome(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "usher.yaml")
+	write(t, path, "agents:\n  - {id: clerk, prompt_file: prompts/a/b/clerk, caps: []}\n")
+	looks := watch(t, path)
+	if first := <-looks; first.Err == nil {
+		t.Fatal("the configuration is read without its file")
+	}
+	for _, folder := range []string{"prompts", "prompts/a", "prompts/a/b"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		<-looks
+	}
+	write(t, filepath.Join(dir, "prompts", "a", "b", "clerk"), "You work.")
+	for next := range looks {
+		if next.Err == nil {
+			return
+		}
 	}
 }
 
