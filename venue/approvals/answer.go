@@ -1,0 +1,93 @@
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"usher/caps/value"
+	"usher/tools"
+	"usher/tools/approvals"
+	"usher/tools/fault"
+	"usher/ucan"
+)
+
+var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a person: the owner can, by usher approvals")
+
+// answer writes what the caller says to a request, and has its run go on.
+func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(*record) error) (approvals.Request, error) {
+	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
+		return approvals.Request{}, errOnlyPersons
+	}
+	owner := call.Owner().String()
+	rec, rev, err := r.find(ctx, owner, id)
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	if rec.Status != approvals.Pending {
+		return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("request %s is %s: only one that is PENDING can be answered", id, rec.Status))
+	}
+	if runner, err := ucan.ParseDID(rec.Runner); err == nil && rec.Run != "" {
+		if run, err := r.Runs.Find(ctx, runner, rec.Run); err == nil && run.Over() {
+			return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("the run %s that asked is %s: there is nothing to answer any more", rec.Run, run.Status))
+		}
+	}
+	due := dueKey(rec.Expires, id)
+	rec.Answer = &approvals.Answer{By: owner, At: r.Now().UnixMilli()}
+	if err := say(&rec); err != nil {
+		return approvals.Request{}, err
+	}
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	moved, err := r.Store.Apply(ctx, map[string]uint64{requestKey(owner, id): rev}, map[string][]byte{requestKey(owner, id): raw}, []string{openKey(owner, id), due})
+	if err == nil && moved != "" {
+		err = fault.New(fault.Busy, "the request was answered meanwhile")
+	}
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	r.tell(&rec)
+	return rec.Request, r.wake(ctx, &rec)
+}
+
+// wake has the run of a request go on.
+func (r *Room) wake(ctx context.Context, rec *record) error {
+	runner, err := ucan.ParseDID(rec.Runner)
+	if rec.Run == "" || err != nil {
+		return err
+	}
+	if err := r.Runs.Wake(context.WithoutCancel(ctx), runner, rec.Run); err != nil && fault.Of(err) != fault.NotFound {
+		return fmt.Errorf("the answer is stored; its run goes on when the venue is opened again: %w", err)
+	}
+	return nil
+}
+
+// Approve is that of [approvals.Service].
+func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (approvals.Request, error) {
+	life, err := in.Life()
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	return r.answer(ctx, call, in.ID, func(rec *record) error {
+		if in.Digest != "" && in.Digest != rec.Digest {
+			return fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
+		}
+		key, err := r.Keys.Of(ctx, call.Owner())
+		if err != nil {
+			return err
+		}
+		rec.Status, rec.Answer.Reason, rec.Expires = approvals.Approved, in.Reason, r.Now().Add(life).UnixMilli()
+		rec.Answer.Signature = key.Sign(rec.statement())
+		return nil
+	})
+}
+
+// Deny is that of [approvals.Service].
+func (r *Room) Deny(ctx context.Context, call tools.Call, in approvals.No) (approvals.Request, error) {
+	return r.answer(ctx, call, in.ID, func(rec *record) error {
+		rec.Status, rec.Answer.Reason = approvals.Denied, value.Cut(in.Reason, 1<<10)
+		return nil
+	})
+}

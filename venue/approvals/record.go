@@ -1,0 +1,110 @@
+package approvals
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"usher/caps/value"
+	"usher/tools"
+	"usher/tools/approvals"
+	"usher/tools/fault"
+	"usher/ucan"
+	"usher/venue/runs"
+)
+
+// record is a request as it is stored.
+type record struct {
+	approvals.Request
+	Runner string     `json:"runner"`         // DID that the run is of
+	Life   tools.Life `json:"life,omitempty"` // of the agent that makes the call
+	Key    string     `json:"key,omitempty"`  // of the call in its run
+	Used   int64      `json:"used,omitempty"` // ms
+}
+
+const prefix = "p/"
+
+func requestKey(owner, id string) string { return prefix + "req/" + owner + "/" + id }
+func atKey(key string) string            { return prefix + "at/" + key }
+func openKey(owner, id string) string    { return prefix + "open/" + owner + "/" + id }
+func callKey(digest string) string       { return prefix + "call/" + digest }
+func dueKey(ms int64, id string) string  { return fmt.Sprintf("%sdue/%016d/%s", prefix, ms, id) }
+
+// maxShown bounds the input that a request keeps, in bytes.
+const maxShown = 256 << 10
+
+// find reads a request of a person.
+func (r *Room) find(ctx context.Context, owner, id string) (rec record, rev uint64, err error) {
+	raw, rev, err := r.Store.Get(ctx, requestKey(owner, id))
+	if err != nil {
+		return rec, 0, err
+	}
+	if raw == nil {
+		return rec, 0, fault.New(fault.NotFound, fmt.Sprintf("there is no request %q", id)) // also when another has it
+	}
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return rec, 0, fmt.Errorf("read request %s: %w", id, err)
+	}
+	if r.expired(&rec) {
+		rec.Status = approvals.Expired
+	}
+	return rec, rev, nil
+}
+
+func (r *Room) expired(rec *record) bool {
+	return (rec.Status == approvals.Pending || rec.Status == approvals.Approved) && r.Now().UnixMilli() > rec.Expires
+}
+
+// digestOf names a call: who makes it, where in its run, and all that it is.
+func digestOf(r *tools.Ruling, at tools.At) (string, error) {
+	input, err := value.Decode(r.Input(), value.MaxDepth)
+	if err != nil {
+		return "", err
+	}
+	auth := r.Authority()
+	text, err := json.Marshal([]any{
+		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), r.Operation().Path(), r.Operation().Reference(), r.Operation().Program(),
+		json.RawMessage(value.Append(nil, input)),
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}
+
+// shown is the input as a person sees it.
+func shown(ruling *tools.Ruling) json.RawMessage {
+	if ruling.Operation().Sealed() {
+		return json.RawMessage(`"` + value.Redacted + `"`)
+	}
+	if input := ruling.Input(); len(input) <= maxShown {
+		return input
+	}
+	text := value.Cut(string(ruling.Input()), maxShown)
+	return value.AppendString(nil, fmt.Sprintf("the first %d of %d bytes: %s", len(text), len(ruling.Input()), text))
+}
+
+// runner is whose the run is that makes a call: an agent with an identity of its own
+// works in runs of whoever asked it.
+func runner(ctx context.Context, auth tools.Authority) string {
+	if run := runs.From(ctx); run != nil && run.ID() == auth.Run() {
+		return run.Owner().String()
+	}
+	return auth.Owner().String()
+}
+
+// statement is what a person signs: that this call may be made once, until a time.
+func (rec *record) statement() []byte {
+	text, _ := json.Marshal([]any{"usher approval", rec.ID, rec.Owner, rec.Digest, rec.Answer.At, rec.Expires}) // of texts and numbers
+	return text
+}
+
+func verifies(rec *record) bool {
+	by, err := ucan.ParseDID(rec.Answer.By)
+	return err == nil && rec.Answer.By == rec.Owner && len(by.PublicKey()) == ed25519.PublicKeySize &&
+		ed25519.Verify(by.PublicKey(), rec.statement(), rec.Answer.Signature)
+}
