@@ -35,6 +35,10 @@ type Agent struct {
 	Complete, Fail *tools.Operation
 	Task           bool // the turn is that of a task
 
+	// Ready is asked once the turn before it in the session is over; its error is why
+	// the turn does not begin. Nil is that it does.
+	Ready func() error
+
 	// Last is where the turns of one agent leave their briefings for each other; nil
 	// keeps none.
 	Last *atomic.Pointer[Briefing]

@@ -97,6 +97,13 @@ type Unasked interface {
 	Unasked() bool
 }
 
+// ModelError says that a turn has no answer of its model, after all that was tried
+// anew; or that it was not asked, where [Unasked] says so.
+type ModelError struct{ Err error }
+
+func (e *ModelError) Error() string { return e.Err.Error() }
+func (e *ModelError) Unwrap() error { return e.Err }
+
 // Delay says why an answer does not come yet: a call of the model failed and is
 // made again, another model is asked, or the call waits for its turn.
 type Delay struct {

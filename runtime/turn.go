@@ -45,6 +45,12 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 			return
 		}
 		defer s.leave()
+		if a.Ready != nil {
+			if err := a.Ready(); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
 		r.drive(ctx, a, s, &say, yield)
 	}
 }
@@ -224,6 +230,9 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	if err != nil {
 		if t.session.parks() && ctx.Err() != nil {
 			return Answered{}, new(RestError) // it is asked again
+		}
+		if ctx.Err() == nil {
+			err = &ModelError{err}
 		}
 		if visible && ctx.Err() != nil && answer.Text != "" {
 			// Who stopped it has read this much, and may speak of it.

@@ -2,6 +2,7 @@ package venue
 
 import (
 	"context"
+	"strings"
 
 	"usher/tools"
 	"usher/ucan"
@@ -23,9 +24,15 @@ func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authori
 	return work, nil, nil, err
 }
 
-func (d driver) Answered(ctx context.Context, owner ucan.DID, approval string) (bool, error) {
-	return d.approvals.Answered(ctx, owner, approval)
+func (d driver) Answered(ctx context.Context, owner ucan.DID, waits string) (bool, error) {
+	if agent, is := strings.CutPrefix(waits, runs.OfAgent("")); is {
+		suspended, err := d.agents.Suspended(ctx, owner, agent)
+		return !suspended && err == nil, err
+	}
+	return d.approvals.Answered(ctx, owner, waits)
 }
+
+func (d driver) Gone(ctx context.Context, of tools.Life) (bool, error) { return d.agents.Gone(ctx, of) }
 
 // asked is who answers for persons; nobody where nothing is written.
 func (v *Venue) asked() tools.Approvals {

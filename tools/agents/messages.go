@@ -127,6 +127,7 @@ type Info struct {
 	Config   Spec         `json:"config"`
 	Caps     caps.Set     `json:"effectiveCaps"` // after every creator above it; null is unrestricted
 	Creators []string     `json:"creators,omitempty"`
+	Failing  *Failing     `json:"failing,omitempty"` // its last turns, where they failed
 	Lost     []Giver      `json:"lost,omitempty"`    // those above it that give nothing now: with one of them it may do nothing
 	Budgets  []Budget     `json:"budgets,omitempty"` // that bind it: its own, and those of the agents above it
 	Spent    spend.Amount `json:"spent"`             // since it was made
@@ -134,6 +135,15 @@ type Info struct {
 	Inbox    int          `json:"inbox"`
 	Created  int64        `json:"created"` // ms
 	Updated  int64        `json:"updated"` // ms
+}
+
+// Failing is why the last turns of an agent failed, one after another: for its model, or
+// for answers that did not fit. So many as its suspend_after says suspend it.
+type Failing struct {
+	Turns int    `json:"turns"`
+	Since int64  `json:"since"` // ms: the first of them
+	Error string `json:"error"` // of the last
+	Code  string `json:"errorCode"`
 }
 
 // Giver is an agent that another has its capabilities from.

@@ -21,15 +21,16 @@ import (
 // replaced whole. Caps stands apart from the config, and is what counts; where
 // it cannot be read, it denies everything.
 type record struct {
-	Status  string       `json:"status"`            // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
-	Life    string       `json:"life"`              // differs for each agent that ever had the id
-	Config  agents.Spec  `json:"config"`            // without caps
-	Caps    caps.Set     `json:"caps"`              // as its principal writes them
-	Account string       `json:"account,omitempty"` // where its spending is counted; empty is its life: see account
-	DID     string       `json:"did,omitempty"`     // of an independent agent: who it acts as
-	Givers  []tools.Life `json:"givers,omitempty"`  // those that it has its capabilities from
-	Created int64        `json:"created"`           // ms
-	Updated int64        `json:"updated"`           // ms
+	Status  string          `json:"status"`            // SLEEPING, SUSPENDED or TERMINATED; RUNNING is not stored
+	Life    string          `json:"life"`              // differs for each agent that ever had the id
+	Config  agents.Spec     `json:"config"`            // without caps
+	Caps    caps.Set        `json:"caps"`              // as its principal writes them
+	Account string          `json:"account,omitempty"` // where its spending is counted; empty is its life: see account
+	DID     string          `json:"did,omitempty"`     // of an independent agent: who it acts as
+	Givers  []tools.Life    `json:"givers,omitempty"`  // those that it has its capabilities from
+	Failing *agents.Failing `json:"failing,omitempty"` // nil since a turn succeeded, or the agent was resumed
+	Created int64           `json:"created"`           // ms
+	Updated int64           `json:"updated"`           // ms
 
 	rev uint64 // of the stored row
 }

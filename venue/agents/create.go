@@ -107,7 +107,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 				out.Created, past = true, old
 			}
 			if old.Status != agents.Terminated {
-				rec.Status = old.Status // one that is suspended is resumed, not replaced
+				rec.Status, rec.Failing = old.Status, old.Failing // one that is suspended is resumed, not replaced
 			}
 			if call.Actor() != "" {
 				rec.Givers = old.Givers // who bounded the one before bounds this one
@@ -132,6 +132,9 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 		return out, nil, err
 	}
 	if past != nil {
+		if err := r.conclude(ctx, k, past); err != nil {
+			return out, nil, err
+		}
 		if err := r.bury(ctx, k, past, rec.account(k)); err != nil {
 			return out, nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
+	"usher/venue/runs"
 )
 
 // Delete ends an agent; with remove its record goes too.
@@ -28,6 +29,9 @@ func (r *Room) Delete(ctx context.Context, call tools.Call, in agents.Delete) (a
 		}
 		return next, nil
 	})
+	if err == nil {
+		err = r.conclude(ctx, k, past)
+	}
 	if err == nil && in.Remove {
 		err = r.bury(ctx, k, past, "")
 	}
@@ -99,13 +103,20 @@ func (r *Room) Resume(ctx context.Context, call tools.Call, in agents.Named) (ag
 
 func (r *Room) setStatus(ctx context.Context, call tools.Call, id, status string) (agents.State, error) {
 	k := ownKey(call, id)
+	works := false // again
 	rec, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
+		works = old.Status == agents.Suspended && status == agents.Sleeping
 		if old.Status == agents.Terminated {
 			return nil, fmt.Errorf("agent %s is TERMINATED", id)
 		}
-		next.Status = status
+		if next.Status = status; status == agents.Sleeping {
+			next.Failing = nil
+		}
 		return next, nil
 	})
+	if err == nil && works {
+		err = r.Runs.WakeAll(context.WithoutCancel(ctx), k.owner, runs.OfAgent(id))
+	}
 	if err != nil {
 		return agents.State{}, err
 	}
@@ -169,7 +180,7 @@ func (r *Room) Info(ctx context.Context, call tools.Call, in agents.Named) (agen
 	return agents.Info{
 		AgentID: in.AgentID, Status: r.status(k, rec.Status), DID: rec.principal(k).String(), Config: config, Caps: r.Book.effective(e),
 		Budgets: budgets, Spent: spent,
-		Creators: creators(rec, known), Lost: lost, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
+		Creators: creators(rec, known), Lost: lost, Failing: rec.Failing, Sessions: sessions, Inbox: inbox, Created: rec.Created, Updated: rec.Updated,
 	}, nil
 }
 

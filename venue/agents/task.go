@@ -41,7 +41,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	}
 	c.say = runtime.Say{From: caller(call), Text: text}
 	if form != nil {
-		c.actor.Output = form
+		c.actor.Output, c.form = form, true
 	}
 	bounded, most := task.Waits()
 	c.actor.Task = true

@@ -158,6 +158,7 @@ type conversation struct {
 	say     runtime.Say
 	release func() // of the session
 	resumes bool   // the session has the turn, which goes on
+	form    bool   // of the answer, is the caller's
 }
 
 // converse prepares a turn of the agent for the caller, in a session of opener's:
@@ -215,6 +216,14 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 	defer r.Accounts.Save(ctx) // what no log entry took with it
 	c.entry.busy.Add(1)
 	defer c.entry.busy.Add(-1)
+	c.actor.Ready = func() error { return r.ready(c, run.Record().Kind == runs.Task) }
+	output, err := r.follow(ctx, run, c)
+	r.judge(ctx, c, err)
+	return output, err
+}
+
+// follow runs a turn, and shows what is not logged of it.
+func (r *Room) follow(ctx context.Context, run *runs.Run, c *conversation) (json.RawMessage, error) {
 	var last runtime.TurnFinished
 	events := r.Runner.Turn(ctx, c.actor, c.session.Session, c.say)
 	if c.resumes {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"usher/tools/agents"
 	"usher/tools/spend"
@@ -71,8 +72,12 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// noteIdle says why an agent may do nothing that could do something, and what helps.
+// noteIdle says why an agent does nothing, or may do nothing, that could do something, and
+// what helps.
 func (f *fromConfig) noteIdle(s *streams, info *agents.Info) {
+	if failing := info.Failing; failing != nil && info.Status == agents.Suspended {
+		s.note(fmt.Sprintf("%s is SUSPENDED, and %s: %s lets it work again", info.AgentID, s.failing(failing), f.command("agents resume "+info.AgentID)))
+	}
 	var above []string
 	for _, giver := range info.Lost {
 		above = append(above, giver.AgentID+" is "+giver.Status)
@@ -80,6 +85,11 @@ func (f *fromConfig) noteIdle(s *streams, info *agents.Info) {
 	if len(above) > 0 {
 		s.note(fmt.Sprintf("%s may do nothing, since it is bounded by others and %s: %s puts it below you", info.AgentID, strings.Join(above, ", "), f.command("agents adopt "+info.AgentID)))
 	}
+}
+
+// failing says which turns of an agent failed, and why the last one did.
+func (s *streams) failing(f *agents.Failing) string {
+	return fmt.Sprintf("%s failed since %s: %s", many(f.Turns, "turn"), s.minute(time.UnixMilli(f.Since)), s.paint.line(f.Error, 200))
 }
 
 type agentsShowCmd struct{ onAgent }
@@ -115,6 +125,9 @@ func (c *agentsShowCmd) Run(ctx context.Context, s *streams) error {
 		}
 		if briefErr == nil {
 			rows = append(rows, []string{"tools offered", cmp.Or(strings.Join(offered, ", "), "(none)")})
+		}
+		if info.Failing != nil {
+			rows = append(rows, []string{"failing", s.failing(info.Failing)})
 		}
 		rows = append(rows, []string{"sessions", fmt.Sprint(info.Sessions)})
 		if info.Inbox > 0 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -27,8 +28,11 @@ type Driver interface {
 	// is a turn of. auth is that of the run. undo is called instead of the work where
 	// that cannot begin; it may be nil.
 	Resume(ctx context.Context, rec *Record, auth tools.Authority) (work Work, s *Session, undo func(), err error)
-	// Answered reports whether a request for an approval needs nobody any more.
-	Answered(ctx context.Context, owner ucan.DID, approval string) (bool, error)
+	// Answered reports whether a request for an approval needs nobody any more, or an
+	// agent, see [OfAgent], is not suspended any more.
+	Answered(ctx context.Context, owner ucan.DID, waits string) (bool, error)
+	// Gone reports whether a life of an agent has ended.
+	Gone(ctx context.Context, of tools.Life) (bool, error)
 }
 
 // errTaken: another process drives the run, which changes nothing more here.
@@ -78,8 +82,13 @@ func (b *Book) wakeReady(ctx context.Context, of string) error {
 		_, err = b.opts.Store.Apply(ctx, nil, nil, []string{holdKey(did, id)})
 		return err
 	}
-	if err != nil || rec.Status != Waiting || !b.ready(ctx, did, rec.Waits) {
+	if err != nil || rec.Status != Waiting {
 		return err
+	}
+	if !b.ready(ctx, did, rec.Waits) {
+		if gone, err := b.gone(ctx, rec.Of); !gone || err != nil {
+			return err
+		}
 	}
 	return b.Wake(ctx, did, id)
 }
@@ -191,8 +200,14 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run,
 }
 
 func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
-	r, work, undo, err := b.restore(ctx, owner, rec)
 	whole := context.WithoutCancel(ctx)
+	r, work, undo, err := b.restore(ctx, owner, rec)
+	if wait, rests := errors.AsType[*tools.WaitError](err); rests {
+		if err := b.await(whole, owner, rec, wait); err != nil || !b.ready(whole, owner, rec.Waits) {
+			return b.ended(owner, rec), err
+		}
+		return b.resumed(ctx, owner, rec) // what it waited for came meanwhile
+	}
 	if err != nil {
 		if errors.Is(err, errTaken) || ctx.Err() != nil {
 			return nil, err
@@ -212,6 +227,12 @@ func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, 
 	}
 	go r.drive(whole, inner, cancelTime, work)
 	return r, nil
+}
+
+// await notes for what a run waits that cannot go on yet.
+func (b *Book) await(ctx context.Context, owner ucan.DID, rec *Record, wait *tools.WaitError) error {
+	rec.Status, rec.Waits = Waiting, []string{waitsOn(owner, wait)}
+	return b.put(ctx, owner, rec)
 }
 
 // restore takes a run over: from then on no other process changes it.
@@ -420,7 +441,7 @@ func (r *Run) rests(failure error) (waits []string, parked bool) {
 		return waits, len(waits) == 0
 	}
 	if wait, ok := errors.AsType[*tools.WaitError](failure); ok {
-		return []string{waitsFor(r.owner, wait.Approval, wait.Run, wait.Owner)}, false
+		return []string{waitsOn(r.owner, wait)}, false
 	}
 	return nil, false
 }
@@ -437,6 +458,17 @@ func (e *restsError) Unwrap() []error { return []error{e.run, e.why} }
 
 // Code is [fault.Waiting].
 func (e *restsError) Code() fault.Code { return fault.Waiting }
+
+// waitsOn names what a run of owner's waits for: see [Record.Waits].
+func waitsOn(owner ucan.DID, wait *tools.WaitError) string {
+	if wait.Agent != "" {
+		return OfAgent(wait.Agent)
+	}
+	return waitsFor(owner, wait.Approval, wait.Run, wait.Owner)
+}
+
+// OfAgent is how [Record.Waits] names an agent of the run's owner, which is suspended.
+func OfAgent(id string) string { return "g/" + id }
 
 // waitsOf lists what calls wait for. A run of another principal is "<owner>/<id>".
 func (r *Run) waitsOf(list []runtime.Wait) (ids []string) {
@@ -507,6 +539,62 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 		over, err := driver.Answered(ctx, owner, id)
 		return err == nil && over
 	})
+}
+
+func (b *Book) gone(ctx context.Context, of tools.Life) (bool, error) {
+	if of == "" {
+		return false, nil
+	}
+	b.mu.Lock()
+	driver := b.driver
+	b.mu.Unlock()
+	return driver.Gone(ctx, of)
+}
+
+// resting yields the runs of owner's that wait, or are paused.
+func (b *Book) resting(ctx context.Context, owner ucan.DID) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		below := holdKey(owner, "")
+		for mark, err := range store.Keys(ctx, b.opts.Store, below, "") {
+			var rec Record
+			if err == nil {
+				rec, err = b.Find(ctx, owner, mark[len(below):])
+			}
+			if fault.Of(err) == fault.NotFound {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// WakeAll has those runs of owner's go on that wait for something, which is over.
+func (b *Book) WakeAll(ctx context.Context, owner ucan.DID, waits string) error {
+	for rec, err := range b.resting(ctx, owner) {
+		if err == nil && slices.Contains(rec.Waits, waits) {
+			err = b.Wake(ctx, owner, rec.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndAll ends those runs of owner's that rest and are turns and tasks of a life of an
+// agent, for a reason.
+func (b *Book) EndAll(ctx context.Context, owner ucan.DID, of tools.Life, why error) error {
+	for rec, err := range b.resting(ctx, owner) {
+		if err == nil && rec.Of == of && !rec.Over() {
+			err = b.Stop(ctx, owner, rec.ID, why)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop ends a run, and waits for its end. One that has ended stays as it is.
