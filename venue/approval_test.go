@@ -34,17 +34,22 @@ type desk struct {
 
 func newDesk(t *testing.T, dir string, idle bool) *desk {
 	t.Helper()
+	return deskOf(t, venue.Options{Dir: dir, Idle: idle})
+}
+
+// deskOf is newDesk in a venue of other options.
+func deskOf(t *testing.T, opts venue.Options) *desk {
+	t.Helper()
 	d := &desk{model: new(puppet)}
 	began := time.Now()
-	d.v = open(t, &venue.Options{
-		Asked: func(r approvals.Request) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.told = append(d.told, r.Status)
-		},
-		Dir: dir, Idle: idle, Models: map[string]runtime.Model{"default": d.model},
-		Now: func() time.Time { return began.Add(time.Duration(d.now.Load()) * time.Second) },
-	})
+	opts.Asked = func(r approvals.Request) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.told = append(d.told, r.Status)
+	}
+	opts.Models = map[string]runtime.Model{"default": d.model}
+	opts.Now = func() time.Time { return began.Add(time.Duration(d.now.Load()) * time.Second) }
+	d.v = open(t, &opts)
 	d.alice = user(t, d.v, "alice")
 	var err error
 	if d.bob, err = d.alice.Agent(t.Context(), "bob"); err != nil {

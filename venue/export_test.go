@@ -53,3 +53,6 @@ func (v *Venue) KeysBelow(ctx context.Context, prefix string) (n int, err error)
 	}
 	return n, nil
 }
+
+// Expire has the requests for approvals end that nobody has answered in time.
+func (v *Venue) Expire(ctx context.Context) error { return v.approvals.Expire(ctx) }

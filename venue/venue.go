@@ -162,6 +162,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.registry = new(tools.Registry)
 	v.approvals = approvals.New(approvals.Options{
 		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log, Told: o.Asked,
+		Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
@@ -209,7 +210,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		}
 	}
 	v.work.Go(func() { v.clock.Watch(v.closing) })
-	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Ledger: v.ledger, Logger: v.log})
+	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Approvals: v.approvals, Ledger: v.ledger, Logger: v.log})
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
 	if err := v.runs.Drive(ctx, driver{v}, !o.Idle); err != nil {

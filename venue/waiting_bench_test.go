@@ -9,6 +9,7 @@ import (
 	"usher/runtime"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/config"
 )
 
 // waitingRuns is how many runs wait in the benchmarks.
@@ -41,7 +42,7 @@ func waitIn(b *testing.B, dir string) (ids []string) {
 func openWaiting(b *testing.B, dir string) (*venue.Venue, *venue.User, *venue.Agent) {
 	b.Helper()
 	o := outside{b.TempDir()}
-	v, err := venue.Open(b.Context(), &venue.Options{Dir: dir, Models: map[string]runtime.Model{
+	v, err := venue.Open(b.Context(), &venue.Options{Dir: dir, Limits: config.Limits{Approvals: 4 * waitingRuns}, Models: map[string]runtime.Model{
 		"default": o.model("bob", ask("covia_write", `{"path":"w/refunds/1","value":7}`)),
 	}})
 	if err != nil {

@@ -25,6 +25,7 @@ const (
 	Denied   = "DENIED"
 	Used     = "USED"
 	Expired  = "EXPIRED" // nobody answered in time, or the answer was not used in time
+	Ended    = "ENDED"   // its run is over: nobody needs an answer any more
 )
 
 // Request is a call that a person is asked about, as it is now. Times are

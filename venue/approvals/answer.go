@@ -24,13 +24,15 @@ func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(
 	if err != nil {
 		return approvals.Request{}, err
 	}
+	if rec.Status == approvals.Ended {
+		return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("the run %s that asked is over: there is nothing to answer any more", rec.Run))
+	}
 	if rec.Status != approvals.Pending {
 		return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("request %s is %s: only one that is PENDING can be answered", id, rec.Status))
 	}
-	if runner, err := ucan.ParseDID(rec.Runner); err == nil && rec.Run != "" {
-		if run, err := r.Runs.Find(ctx, runner, rec.Run); err == nil && run.Over() {
-			return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("the run %s that asked is %s: there is nothing to answer any more", rec.Run, run.Status))
-		}
+	_, mark, err := r.Store.Get(ctx, openKey(owner, id))
+	if err != nil {
+		return approvals.Request{}, err
 	}
 	due := dueKey(rec.Expires, id)
 	rec.Answer = &approvals.Answer{By: owner, At: r.Now().UnixMilli()}
@@ -41,7 +43,7 @@ func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(
 	if err != nil {
 		return approvals.Request{}, err
 	}
-	moved, err := r.Store.Apply(ctx, map[string]uint64{requestKey(owner, id): rev}, map[string][]byte{requestKey(owner, id): raw}, []string{openKey(owner, id), due})
+	moved, err := r.count(ctx, &rec, -1, map[string]uint64{requestKey(owner, id): rev, openKey(owner, id): mark}, map[string][]byte{requestKey(owner, id): raw}, []string{openKey(owner, id), due})
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the request was answered meanwhile")
 	}

@@ -12,7 +12,7 @@ import (
 
 // Answer is that of [tools.Approvals].
 func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*tools.Grant, error) {
-	digest, err := digestOf(ruling, at)
+	digest, err := r.digest(ruling, at)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,13 @@ func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*
 	case approvals.Pending:
 		return nil, waits(&rec)
 	case approvals.Denied:
-		return nil, r.spend(ctx, &rec, rev, refusal("a person has refused this call", rec.Answer.Reason))
+		return nil, r.spend(ctx, &rec, marked, refusal("a person has refused this call", rec.Answer.Reason))
 	case approvals.Expired:
 		if rec.Answer == nil {
-			return nil, r.spend(ctx, &rec, rev, refusal("nobody has answered whether this call may be made", ""))
+			return nil, r.spend(ctx, &rec, marked, refusal("nobody has answered whether this call may be made", ""))
 		}
+		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+	case approvals.Ended: // it was asked about by no place of its run, which is over
 		return nil, r.file(ctx, ruling, at, owner, digest, marked)
 	case approvals.Used:
 		if rec.Key != "" && ruling.Operation().Repeatable() {
@@ -72,12 +74,12 @@ func refusal(text, reason string) error {
 
 // spend forgets the refusal of a call that is told: a call that is the same, and made
 // anew outside of a run, is asked about again.
-func (r *Room) spend(ctx context.Context, rec *record, rev uint64, told error) error {
+func (r *Room) spend(ctx context.Context, rec *record, marked uint64, told error) error {
 	if rec.Key != "" {
 		return told
 	}
-	expect := map[string]uint64{requestKey(rec.Owner, rec.ID): rev}
-	if _, err := r.Store.Apply(ctx, expect, nil, []string{callKey(rec.Digest)}); err != nil {
+	call := callKey(rec.Digest)
+	if _, err := r.Store.Apply(ctx, map[string]uint64{call: marked}, nil, []string{call}); err != nil {
 		return err
 	}
 	return told
@@ -114,7 +116,7 @@ func (r *Room) file(ctx context.Context, ruling *tools.Ruling, at tools.At, owne
 	if rec.Key != "" {
 		put[atKey(rec.Key)] = []byte(id)
 	}
-	moved, err := r.Store.Apply(ctx, map[string]uint64{callKey(digest): marked}, put, nil)
+	moved, err := r.count(ctx, &rec, 1, map[string]uint64{callKey(digest): marked}, put, nil)
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the same call was asked about meanwhile")
 	}

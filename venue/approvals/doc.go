@@ -14,4 +14,5 @@
 //	p/at/<run>/<place>     id of the last request of a call by its place
 //	p/open/<owner>/<id>    mark of a request that nobody has answered
 //	p/due/<ms>/<id>        mark of when it expires, with its owner
+//	p/count/<owner>        how many nobody has answered
 package approvals

@@ -2,13 +2,16 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // Answered reports whether a request needs nobody any more, of a run of owner.
@@ -20,14 +23,19 @@ func (r *Room) Answered(ctx context.Context, owner ucan.DID, id string) (bool, e
 	return err == nil && rec.Status != approvals.Pending, err
 }
 
-// Run has the runs of requests go on that nobody has answered in time, until ctx ends.
+// Run has the runs of requests go on that nobody has answered in time, and closes the
+// requests of runs that are over, until ctx ends.
 func (r *Room) Run(ctx context.Context) {
-	const often = time.Minute
+	const often, seldom = time.Minute, time.Hour
 	tick := time.NewTicker(often)
 	defer tick.Stop()
-	for {
-		if err := r.expire(ctx); err != nil && ctx.Err() == nil {
-			r.Logger.LogAttrs(ctx, slog.LevelWarn, "requests that have expired are not told", slog.Any("error", err))
+	for n := 1; ; n++ {
+		err := r.Expire(ctx)
+		if n%int(seldom/often) == 0 {
+			err = errors.Join(err, r.closeEnded(ctx))
+		}
+		if err != nil && ctx.Err() == nil {
+			r.Logger.LogAttrs(ctx, slog.LevelWarn, "requests that are over are not told", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -37,37 +45,58 @@ func (r *Room) Run(ctx context.Context) {
 	}
 }
 
-func (r *Room) expire(ctx context.Context) error {
+// Expire wakes the run of each request that nobody has answered in time, and takes its
+// mark only then: what a crash leaves is done again.
+func (r *Room) Expire(ctx context.Context) (failed error) {
 	const due = prefix + "due/"
-	for {
-		rows, _, err := r.Store.Page(ctx, due, "", 100)
+	for row, err := range store.Rows(ctx, r.Store, due, "") {
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			var ms int64
-			var id string
-			if _, err := fmt.Sscanf(row.Key[len(due):], "%d/%s", &ms, &id); err != nil {
-				return err
-			}
-			if ms >= r.Now().UnixMilli() {
-				return nil
-			}
-			owner := string(row.Value)
-			if _, err := r.Store.Apply(ctx, nil, nil, []string{row.Key, openKey(owner, id)}); err != nil {
-				return err
-			}
-			rec, _, err := r.find(ctx, owner, id)
-			if err != nil {
-				continue // removed
-			}
-			r.tell(&rec)
-			if err := r.wake(ctx, &rec); err != nil {
-				return err
+		var ms int64
+		var id string
+		if _, err := fmt.Sscanf(row.Key[len(due):], "%d/%s", &ms, &id); err != nil {
+			return err
+		}
+		if ms >= r.Now().UnixMilli() {
+			break
+		}
+		rec, _, err := r.find(ctx, string(row.Value), id)
+		switch {
+		case fault.Of(err) == fault.NotFound || err == nil && rec.stored != approvals.Pending:
+			_, err = r.Store.Apply(ctx, nil, nil, []string{row.Key})
+		case err == nil:
+			if err = r.wake(ctx, &rec); err == nil {
+				err = r.over(ctx, &rec)
 			}
 		}
-		if len(rows) == 0 {
-			return nil
-		}
+		failed = errors.Join(failed, err)
 	}
+	return failed
+}
+
+// over closes a request that is pending no more, and tells of it once.
+func (r *Room) over(ctx context.Context, rec *record) error {
+	was, err := r.close(ctx, rec)
+	if was {
+		r.tell(rec)
+	}
+	return err
+}
+
+// closeEnded closes the requests of runs that are over.
+func (r *Room) closeEnded(ctx context.Context) (failed error) {
+	const open = prefix + "open/"
+	for key, err := range store.Keys(ctx, r.Store, open, "") {
+		if err != nil {
+			return err
+		}
+		owner, id, _ := strings.Cut(key[len(open):], "/")
+		rec, _, err := r.find(ctx, owner, id)
+		if err == nil && rec.Status == approvals.Ended {
+			err = r.over(ctx, &rec)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +24,8 @@ type record struct {
 	Life   tools.Life `json:"life,omitempty"` // of the agent that makes the call
 	Key    string     `json:"key,omitempty"`  // of the call in its run
 	Used   int64      `json:"used,omitempty"` // ms
+
+	stored string // status that it is stored with
 }
 
 const prefix = "p/"
@@ -30,6 +33,7 @@ const prefix = "p/"
 func requestKey(owner, id string) string { return prefix + "req/" + owner + "/" + id }
 func atKey(key string) string            { return prefix + "at/" + key }
 func openKey(owner, id string) string    { return prefix + "open/" + owner + "/" + id }
+func countKey(owner string) string       { return prefix + "count/" + owner }
 func callKey(digest string) string       { return prefix + "call/" + digest }
 func dueKey(ms int64, id string) string  { return fmt.Sprintf("%sdue/%016d/%s", prefix, ms, id) }
 
@@ -48,32 +52,53 @@ func (r *Room) find(ctx context.Context, owner, id string) (rec record, rev uint
 	if err := json.Unmarshal(raw, &rec); err != nil {
 		return rec, 0, fmt.Errorf("read request %s: %w", id, err)
 	}
-	if r.expired(&rec) {
-		rec.Status = approvals.Expired
+	rec.stored = rec.Status
+	if rec.Status != approvals.Pending && rec.Status != approvals.Approved {
+		return rec, rev, nil
 	}
-	return rec, rev, nil
+	if r.Now().UnixMilli() > rec.Expires {
+		rec.Status = approvals.Expired
+		return rec, rev, nil
+	}
+	ended, err := r.ended(ctx, &rec)
+	if ended {
+		rec.Status = approvals.Ended
+	}
+	return rec, rev, err
 }
 
-func (r *Room) expired(rec *record) bool {
-	return (rec.Status == approvals.Pending || rec.Status == approvals.Approved) && r.Now().UnixMilli() > rec.Expires
+// ended reports whether the run is over that a request is of.
+func (r *Room) ended(ctx context.Context, rec *record) (bool, error) {
+	runner, err := ucan.ParseDID(rec.Runner)
+	if rec.Run == "" || err != nil {
+		return false, err
+	}
+	run, err := r.Runs.Find(ctx, runner, rec.Run)
+	if fault.Of(err) == fault.NotFound { // pruned
+		return true, nil
+	}
+	return err == nil && run.Over(), err
 }
 
-// digestOf names a call: who makes it, where in its run, and all that it is.
-func digestOf(r *tools.Ruling, at tools.At) (string, error) {
-	input, err := value.Decode(r.Input(), value.MaxDepth)
+// digest names a call: who makes it, where in its run, and all that it is. It is keyed,
+// as an input can be a short secret that a plain one would give away to whoever tries
+// them all.
+func (r *Room) digest(of *tools.Ruling, at tools.At) (string, error) {
+	input, err := value.Decode(of.Input(), value.MaxDepth)
 	if err != nil {
 		return "", err
 	}
-	auth := r.Authority()
+	auth, op := of.Authority(), of.Operation()
 	text, err := json.Marshal([]any{
-		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), r.Operation().Path(), r.Operation().Reference(), r.Operation().Program(),
+		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), op.Path(), op.Reference(), op.Program(),
 		json.RawMessage(value.Append(nil, input)),
 	})
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+	mac := hmac.New(sha256.New, r.Key)
+	mac.Write(text)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
 // shown is the input as a person sees it.

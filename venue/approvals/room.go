@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"usher/tools"
@@ -13,7 +14,7 @@ import (
 	"usher/venue/store"
 )
 
-// Options says what a room works with. Every field but the last two is needed.
+// Options says what a room works with. Every field but the last three is needed.
 type Options struct {
 	Store  *store.Space // of the whole venue
 	Runs   *runs.Book
@@ -21,7 +22,9 @@ type Options struct {
 	Now    func() time.Time
 	NewID  func() (string, error)
 	Logger *slog.Logger
+	Key    []byte // of the digests of calls
 
+	Most int           // requests of a person that are pending, of which one agent makes at most a quarter; 0 is [DefaultMost]
 	Life time.Duration // of a request; 0 is [DefaultLife]
 	// Told is called with each request that is filed and each that is answered; nil is
 	// nobody. It must not wait.
@@ -31,6 +34,9 @@ type Options struct {
 // DefaultLife is how long a request waits for an answer.
 const DefaultLife = 7 * 24 * time.Hour
 
+// DefaultMost is how many requests of a person may be pending.
+const DefaultMost = 1000
+
 // keyring has the keys of the venue's users.
 type keyring interface {
 	Of(ctx context.Context, did ucan.DID) (ucan.Key, error)
@@ -39,7 +45,10 @@ type keyring interface {
 }
 
 // Room keeps the requests. It is safe for concurrent use.
-type Room struct{ Options }
+type Room struct {
+	Options
+	counting sync.Mutex // held by whoever writes counts here: other processes are found by revisions
+}
 
 var (
 	_ approvals.Service = (*Room)(nil)
@@ -48,8 +57,8 @@ var (
 
 // New returns a room.
 func New(o Options) *Room {
-	o.Life = cmp.Or(o.Life, DefaultLife)
-	return &Room{o}
+	o.Life, o.Most = cmp.Or(o.Life, DefaultLife), cmp.Or(o.Most, DefaultMost)
+	return &Room{Options: o}
 }
 
 // person is who answers for a principal: the user, or whose agent it is.

@@ -107,6 +107,7 @@ type Limits struct {
 	RunTime time.Duration `json:"run_time,omitempty" example:"1h" jsonschema:"Time of a background run. Default: 1h."`
 
 	Schedules int `json:"schedules,omitempty" example:"1000" jsonschema:"Schedules of a user, of which one agent makes at most a quarter. Default: 1000."`
+	Approvals int `json:"approvals,omitempty" example:"1000" jsonschema:"Calls that wait for a user's answer, of which one agent makes at most a quarter. Default: 1000."`
 }
 
 // Ledger says what becomes of the audit ledger.
@@ -127,10 +128,11 @@ func (l *Ledger) Check() error {
 
 // Retention says what stays of what is over. A zero field keeps all of it.
 type Retention struct {
-	_        struct{} `noun:"the retention" example:"{'sessions': {'age': '2160h', 'number': 1000}}"`
-	Sessions Retained `json:"sessions,omitzero" jsonschema:"Sessions of an agent that nobody uses: by their last event, and so many of the latest."`
-	Runs     Retained `json:"runs,omitzero" jsonschema:"Turns, tasks, jobs and orchestrations of a user that are over: by their end, and so many of the latest."`
-	Rows     Retained `json:"rows,omitzero" jsonschema:"Rows of the ledger: by their time, and so many of the last. What proves the rest stays."`
+	_         struct{} `noun:"the retention" example:"{'sessions': {'age': '2160h', 'number': 1000}}"`
+	Sessions  Retained `json:"sessions,omitzero" jsonschema:"Sessions of an agent that nobody uses: by their last event, and so many of the latest."`
+	Runs      Retained `json:"runs,omitzero" jsonschema:"Turns, tasks, jobs and orchestrations of a user that are over: by their end, and so many of the latest."`
+	Approvals Retained `json:"approvals,omitzero" jsonschema:"Requests for approvals of a user that are over, with the runs that asked: by their end, and so many of the latest."`
+	Rows      Retained `json:"rows,omitzero" jsonschema:"Rows of the ledger: by their time, and so many of the last. What proves the rest stays."`
 }
 
 // Retained bounds one kind of what is over, by age and by number. Zero is no bound.

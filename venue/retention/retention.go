@@ -1,6 +1,6 @@
-// Package retention is the room of a venue that removes what is over: sessions and
-// runs beyond what the configuration keeps, rows of the ledger, and tokens that
-// expired long ago. [Keeper.Run] does so in the background, [Keeper.Prune] at once.
+// Package retention is the room of a venue that removes what is over: sessions, runs
+// and requests for approvals beyond what the configuration keeps, rows of the ledger,
+// and tokens that expired long ago. [Keeper.Run] does so in the background, [Keeper.Prune] at once.
 //
 // By default nothing but expired tokens goes. What still decides anything never
 // does: revocations, agents that have ended, marks of used invocations, calls that
@@ -29,12 +29,18 @@ const (
 
 // Options says what a keeper works with. Every field is needed.
 type Options struct {
-	Keep   config.Retention
-	Clock  *clock.Clock
-	Tokens *ucan.Store
-	Runs   *runs.Book
-	Ledger *ledger.Ledger
-	Logger *slog.Logger
+	Keep      config.Retention
+	Clock     *clock.Clock
+	Tokens    *ucan.Store
+	Runs      *runs.Book
+	Approvals requests
+	Ledger    *ledger.Ledger
+	Logger    *slog.Logger
+}
+
+// requests are those that wait, or have waited, for a person.
+type requests interface {
+	Prune(ctx context.Context, keep runs.Keep, rest runs.Rest) (n int, err error)
 }
 
 // Keeper removes what is over.
@@ -45,10 +51,11 @@ func New(o Options) *Keeper { return &Keeper{o} }
 
 // Pruned is what went.
 type Pruned struct {
-	Tokens   int    `json:"tokens"`
-	Sessions int    `json:"sessions"`
-	Runs     int    `json:"runs"`
-	Rows     uint64 `json:"rows"`
+	Tokens    int    `json:"tokens"`
+	Sessions  int    `json:"sessions"`
+	Runs      int    `json:"runs"`
+	Approvals int    `json:"approvals"`
+	Rows      uint64 `json:"rows"`
 }
 
 // Run prunes now and then until ctx ends, at half the speed that it could.
@@ -64,7 +71,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.Logger.WarnContext(ctx, "what is over could not be removed", "error", err)
 		}
 		if gone != (Pruned{}) {
-			k.Logger.InfoContext(ctx, "removed what is over", "tokens", gone.Tokens, "sessions", gone.Sessions, "runs", gone.Runs, "rows", gone.Rows)
+			k.Logger.InfoContext(ctx, "removed what is over", "tokens", gone.Tokens, "sessions", gone.Sessions, "runs", gone.Runs, "approvals", gone.Approvals, "rows", gone.Rows)
 		}
 		select {
 		case <-ticker.C:
@@ -96,7 +103,7 @@ func (k *Keeper) Prune(ctx context.Context) (Pruned, error) {
 }
 
 func (k *Keeper) prune(ctx context.Context, rest runs.Rest) (gone Pruned, err error) {
-	var failed [4]error
+	var failed [5]error
 	now, sure := k.Clock.Sure(ctx)
 	if sure {
 		gone.Tokens, failed[0] = k.Tokens.Sweep(ctx, now.Add(-tokenGrace))
@@ -105,6 +112,9 @@ func (k *Keeper) prune(ctx context.Context, rest runs.Rest) (gone Pruned, err er
 		}
 		if of := k.Keep.Runs; of != (config.Retained{}) {
 			gone.Runs, failed[2] = k.Runs.Prune(ctx, keep(of, now), rest)
+		}
+		if of := k.Keep.Approvals; of != (config.Retained{}) {
+			gone.Approvals, failed[4] = k.Approvals.Prune(ctx, keep(of, now), rest)
 		}
 	}
 	gone.Rows, failed[3] = k.rows(ctx, now, sure, rest)
