@@ -135,4 +135,3 @@ func (b *branch) close(t interface{ Fatal(args ...any) }) {
 		b.venue = nil
 	}
 }
-
