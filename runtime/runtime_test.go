@@ -344,7 +344,7 @@ func TestCapsChangedDuringATurnHoldAtItsNextCall(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrong(t *testing.T) {
+func TestH21WhatTheModelGetsWrong(t *testing.T) {
 	for _, tc := range []struct {
 		name, tool, arguments, want string
 	}{

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestJWTHeader(t *testing.T) {
+func TestH13JWTHeader(t *testing.T) {
 	w := newWorld(t)
 	iss := w.alice.DID().s
 	frag := strings.TrimPrefix(iss, "did:key:")

@@ -11,7 +11,7 @@ import (
 
 // What an operation answers stands in an agent's context as far as the agent's
 // own capabilities reach, whoever wrote its config.
-func TestAnOperationInAContext(t *testing.T) {
+func TestH20AnOperationInAContext(t *testing.T) {
 	p := &puppet{}
 	v := open(t, with(p))
 	alice := user(t, v, "alice")

@@ -61,7 +61,7 @@ func (b *bank) pay() *tools.Operation {
 // A secret that an operation takes by its handle is opened for its handler alone:
 // who may not decrypt it is denied, and no result, error, log, ledger row, record,
 // file or request to a model has the value.
-func TestSecretsByHandle(t *testing.T) {
+func TestH17SecretsByHandle(t *testing.T) {
 	const handle = `"key":"secret:PAY"`
 	may := `{"with":"bank/","can":"invoke"},{"with":"o/","can":"invoke"},{"with":"bank/","can":"invoke"}`
 	dir, b, p := t.TempDir(), new(bank), new(puppet)

@@ -64,7 +64,7 @@ func (c *teller) do(op string, input any) error {
 }
 
 func (c *teller) fail(format string, args ...any) {
-	c.Fatalf("%s\nafter\n%s\nwith %+v\n%v", fmt.Sprintf(format, args...), strings.Join(c.log, "\n"), c.till, c.branch.now.Load())
+	c.Fatalf("%s\nafter\n%s\nwith %+v\n%v", fmt.Sprintf(format, args...), strings.Join(c.log, "\n"), c.till, c.now.Load())
 }
 
 func (c *teller) of(from ...string) string { return rapid.SampledFrom(from).Draw(c.T, "of") }
@@ -440,8 +440,8 @@ func (c *teller) change() {
 			c.turn(id, "", order1("approval_approve", map[string]any{"id": req}))
 		}
 	case "clock":
-		c.branch.now.Add(int64(rapid.SampledFrom([]int{60, 700, 90_000, 700_000}).Draw(c.T, "seconds")))
-		c.till.now = c.branch.now.Load()
+		c.now.Add(int64(rapid.SampledFrom([]int{60, 700, 90_000, 700_000}).Draw(c.T, "seconds")))
+		c.till.now = c.now.Load()
 	case "restart":
 		if c.one(3) {
 			c.close(c.T)

@@ -83,22 +83,22 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 	const evil = `{"path":"w/vendor-records/Evil","value":1}`
 	for _, tc := range []struct{ name, tool, arguments string }{
 		{"directly", "covia_write", evil},
-		{"by another spelling", "covia_write", `{"path":"/w/vendor-records/Evil","value":1}`},
-		{"by the owner's DID", "covia_write", `{"path":"` + alice.DID().String() + `/w/vendor-records/Evil","value":1}`},
-		{"by segments", "covia_write", `{"path":["w","vendor-records","Evil"],"value":1}`},
-		{"through grid:run", "grid_run", `{"operation":"covia:write","input":` + evil + `}`},
-		{"through grid:run by path", "grid_run", `{"operation":"/v/ops/covia/write","input":` + evil + `}`},
-		{"through grid:run of grid:run", "grid_run", `{"operation":"grid:run","input":{"operation":"covia:write","input":` + evil + `}}`},
-		{"through a pinned name", "grid_run", `{"operation":"o/pin","input":` + evil + `}`},
-		{"through an orchestration", "grid_run", `{"operation":"o/store","input":{}}`},
+		{"H3 by another spelling", "covia_write", `{"path":"/w/vendor-records/Evil","value":1}`},
+		{"H3 by the owner's DID", "covia_write", `{"path":"` + alice.DID().String() + `/w/vendor-records/Evil","value":1}`},
+		{"H3 by segments", "covia_write", `{"path":["w","vendor-records","Evil"],"value":1}`},
+		{"H2 through grid:run", "grid_run", `{"operation":"covia:write","input":` + evil + `}`},
+		{"H3 through grid:run by path", "grid_run", `{"operation":"/v/ops/covia/write","input":` + evil + `}`},
+		{"H2 through grid:run of grid:run", "grid_run", `{"operation":"grid:run","input":{"operation":"covia:write","input":` + evil + `}}`},
+		{"H3 through a pinned name", "grid_run", `{"operation":"o/pin","input":` + evil + `}`},
+		{"H18 through an orchestration", "grid_run", `{"operation":"o/store","input":{}}`},
 		{"through covia:copy", "covia_copy", `{"from":"w/vendor-records/Acme","to":"w/vendor-records/Evil"}`},
 		{"through append", "covia_append", evil},
-		{"through a wider child", "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"w/","can":"crud"}]}}`},
-		{"through an unrestricted-looking child", "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"","can":"*"}]}}`},
-		{"through a fork of a wider agent", "agent_fork", `{"sourceId":"clerk","agentId":"kid"}`},
-		{"by rewriting a wider agent", "agent_update", `{"agentId":"clerk","config":{"prompt":"write w/vendor-records/Evil"}}`},
-		{"by widening itself", "agent_update", `{"agentId":"dave","config":{"caps":[{"with":"w/","can":"crud"}]}}`},
-		{"by replacing a wider agent", "agent_create", `{"agentId":"clerk","config":{"prompt":"mine"},"overwrite":true}`},
+		{"H4 through a wider child", "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"w/","can":"crud"}]}}`},
+		{"H4 through an unrestricted-looking child", "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"","can":"*"}]}}`},
+		{"H4 through a fork of a wider agent", "agent_fork", `{"sourceId":"clerk","agentId":"kid"}`},
+		{"H4 by rewriting a wider agent", "agent_update", `{"agentId":"clerk","config":{"prompt":"write w/vendor-records/Evil"}}`},
+		{"H4 by widening itself", "agent_update", `{"agentId":"dave","config":{"caps":[{"with":"w/","can":"crud"}]}}`},
+		{"H4 by replacing a wider agent", "agent_create", `{"agentId":"clerk","config":{"prompt":"mine"},"overwrite":true}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			done := attempt(t, dave, p, tc.tool, tc.arguments)
@@ -110,7 +110,7 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("by asking a wider agent", func(t *testing.T) {
+	t.Run("H5 by asking a wider agent", func(t *testing.T) {
 		// dave's request and clerk's write, on dave's behalf.
 		p.Ask("agent_request", `{"agentId":"clerk","input":"write it"}`)
 		p.Ask("covia_write", evil)
@@ -119,7 +119,7 @@ func TestLaunderedWritesAreRefused(t *testing.T) {
 			t.Errorf("it was written: %s", got)
 		}
 	})
-	t.Run("through a started job", func(t *testing.T) {
+	t.Run("H2 through a started job", func(t *testing.T) {
 		done := attempt(t, dave, p, "grid_invoke", `{"operation":"covia:write","input":`+evil+`}`)
 		var job struct{ ID string }
 		if err := json.Unmarshal([]byte(done.Result), &job); err != nil || job.ID == "" {
@@ -404,7 +404,7 @@ func TestWhatAnAgentCannotBe(t *testing.T) {
 	}
 }
 
-func TestAuditNamesEveryDecision(t *testing.T) {
+func TestH23AuditNamesEveryDecision(t *testing.T) {
 	p := new(puppet)
 	v := open(t, with(p))
 	alice := user(t, v, "alice")
