@@ -36,6 +36,9 @@ func (g *Gate) answered(ctx context.Context, r *Ruling, at At, err error) error 
 	}
 	if fault.Of(refusal) == fault.Refused {
 		r.guard = &guardError{operation: r.op.path, verdict: Denied, why: refusal.Error()}
+		if told, ok := errors.AsType[fault.Detailed](refusal); ok {
+			r.guard.details = told.Details()
+		}
 		return r.guard
 	}
 	if wait, ok := errors.AsType[*WaitError](refusal); ok {

@@ -22,6 +22,7 @@ type guardError struct {
 	operation    string // catalogue path
 	verdict, why string
 	approval     string // id of the request that waits for a person; empty: of none
+	details      any    // what a refusal tells beside its text; nil for nothing
 }
 
 func (e *guardError) Error() string {
@@ -30,6 +31,11 @@ func (e *guardError) Error() string {
 	}
 	return fmt.Sprintf("%s is refused: %s", e.operation, e.why)
 }
+
+var _ fault.Detailed = (*guardError)(nil)
+
+// Details are those of the refusal.
+func (e *guardError) Details() any { return e.details }
 
 // Code is [fault.ApprovalRequired] where a person may allow it.
 func (e *guardError) Code() fault.Code {

@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 
@@ -56,3 +57,16 @@ func (v *Venue) KeysBelow(ctx context.Context, prefix string) (n int, err error)
 
 // Expire has the requests for approvals end that nobody has answered in time.
 func (v *Venue) Expire(ctx context.Context) error { return v.approvals.Expire(ctx) }
+
+// Replace changes a row of the store behind the venue's back. It returns in how many
+// places.
+func (v *Venue) Replace(ctx context.Context, key, text, by string) (n int, err error) {
+	raw, _, err := v.store.Get(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if n = bytes.Count(raw, []byte(text)); n > 0 {
+		_, err = v.store.Apply(ctx, nil, map[string][]byte{key: bytes.ReplaceAll(raw, []byte(text), []byte(by))}, nil)
+	}
+	return n, err
+}

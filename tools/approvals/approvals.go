@@ -54,6 +54,18 @@ type Answer struct {
 	At        int64  `json:"at"` // ms
 	Reason    string `json:"reason,omitempty"`
 	Signature []byte `json:"signature,omitempty"` // Ed25519, by the key of By, of an approval
+
+	// When are limits: the call is allowed within them, or where it is not, one that is
+	// narrower, see [caps.Limits.Admit], which the same agent makes in the same run.
+	When json.RawMessage `json:"when,omitempty"`
+}
+
+// Limits are those of the answer.
+func (a *Answer) Limits() (caps.Limits, error) {
+	if len(a.When) == 0 {
+		return caps.Limits{}, nil
+	}
+	return caps.ParseLimits(a.When)
 }
 
 // Service keeps the requests of a venue. Every method acts on those of the owner
@@ -92,6 +104,8 @@ type Yes struct {
 	For    string `json:"for,omitempty" jsonschema:"how long the approval holds, for example 10m; left out, 24h"`
 	Digest string `json:"digest,omitempty" jsonschema:"digest of the call that was looked at: another one is refused"`
 	Reason string `json:"reason,omitempty" jsonschema:"what to tell"`
+
+	When json.RawMessage `json:"when,omitempty" jsonschema:"limits on the call, by JSON pointer: {\"/amount\": {\"max\": 50}}. One that is beyond them is refused, and may be made once within them, with all else as it is"`
 }
 
 // No refuses a call.
@@ -121,7 +135,13 @@ func Operations(s Service) []*tools.Operation {
 			func(in Named) []caps.Request { return on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
 		tools.New("approval:approve", "Allow a call that waits, once. Only a person can.",
 			func(in Yes) []caps.Request {
-				if _, err := in.Life(); err != nil {
+				_, err := in.Life()
+				if err == nil && len(in.When) > 0 {
+					if _, err = caps.ParseLimits(in.When); err != nil {
+						err = fmt.Errorf("when: %w", err)
+					}
+				}
+				if err != nil {
 					return []caps.Request{caps.Invalid(err)}
 				}
 				return on("approval/answer", in.ID)

@@ -15,7 +15,7 @@ import (
 var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a person: the owner can, by usher approvals")
 
 // answer writes what the caller says to a request, and has its run go on.
-func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(*record) error) (approvals.Request, error) {
+func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
 	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
 		return approvals.Request{}, errOnlyPersons
 	}
@@ -36,14 +36,14 @@ func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(
 	}
 	due := dueKey(rec.Expires, id)
 	rec.Answer = &approvals.Answer{By: owner, At: r.Now().UnixMilli()}
-	if err := say(&rec); err != nil {
+	put := make(map[string][]byte, 2)
+	if err := say(&rec, put); err != nil {
 		return approvals.Request{}, err
 	}
-	raw, err := json.Marshal(rec)
-	if err != nil {
+	if put[requestKey(owner, id)], err = json.Marshal(rec); err != nil {
 		return approvals.Request{}, err
 	}
-	moved, err := r.count(ctx, &rec, -1, map[string]uint64{requestKey(owner, id): rev, openKey(owner, id): mark}, map[string][]byte{requestKey(owner, id): raw}, []string{openKey(owner, id), due})
+	moved, err := r.count(ctx, &rec, -1, map[string]uint64{requestKey(owner, id): rev, openKey(owner, id): mark}, put, []string{openKey(owner, id), due})
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the request was answered meanwhile")
 	}
@@ -72,7 +72,7 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 	if err != nil {
 		return approvals.Request{}, err
 	}
-	return r.answer(ctx, call, in.ID, func(rec *record) error {
+	return r.answer(ctx, call, in.ID, func(rec *record, put map[string][]byte) error {
 		if in.Digest != "" && in.Digest != rec.Digest {
 			return fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
 		}
@@ -81,6 +81,10 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 			return err
 		}
 		rec.Status, rec.Answer.Reason, rec.Expires = approvals.Approved, in.Reason, r.Now().Add(life).UnixMilli()
+		rec.Answer.When = in.When
+		if err := rec.narrow(put); err != nil {
+			return err
+		}
 		rec.Answer.Signature = key.Sign(rec.statement())
 		return nil
 	})
@@ -88,7 +92,7 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 
 // Deny is that of [approvals.Service].
 func (r *Room) Deny(ctx context.Context, call tools.Call, in approvals.No) (approvals.Request, error) {
-	return r.answer(ctx, call, in.ID, func(rec *record) error {
+	return r.answer(ctx, call, in.ID, func(rec *record, _ map[string][]byte) error {
 		rec.Status, rec.Answer.Reason = approvals.Denied, value.Cut(in.Reason, 1<<10)
 		return nil
 	})

@@ -1,64 +1,110 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/approvals"
 	"usher/tools/fault"
 )
 
+// question is a call that nobody may make without asking.
+type question struct {
+	*tools.Ruling
+	input  any    // decoded
+	key    string // of the call in its run; empty for one that is not made again
+	owner  string // DID of the person who is asked
+	digest string
+	marked uint64 // revision of the mark of the call
+}
+
 // Answer is that of [tools.Approvals].
 func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*tools.Grant, error) {
-	digest, err := r.digest(ruling, at)
+	q := &question{Ruling: ruling, key: at.In(ruling.Authority().Run()), owner: r.person(ruling.Authority().Owner())}
+	var err error
+	if q.input, err = value.Decode(ruling.Input(), value.MaxDepth); err != nil {
+		return nil, err
+	}
+	if q.digest, err = r.digest(ruling, q.key, q.input); err != nil {
+		return nil, err
+	}
+	id, marked, err := r.Store.Get(ctx, callKey(q.digest))
 	if err != nil {
 		return nil, err
 	}
-	owner := r.person(ruling.Authority().Owner())
-	id, marked, err := r.Store.Get(ctx, callKey(digest))
-	if err != nil {
-		return nil, err
-	}
+	q.marked = marked
 	if id == nil {
-		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+		return r.ask(ctx, q)
 	}
-	rec, rev, err := r.find(ctx, owner, string(id))
+	rec, rev, err := r.find(ctx, q.owner, string(id))
 	if fault.Of(err) == fault.NotFound {
-		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+		return r.ask(ctx, q)
 	}
 	if err != nil {
 		return nil, err
 	}
+	return r.answered(ctx, q, &rec, rev)
+}
+
+// answered is what comes of a request for exactly this call.
+func (r *Room) answered(ctx context.Context, q *question, rec *record, rev uint64) (*tools.Grant, error) {
 	switch rec.Status {
 	case approvals.Pending:
-		return nil, waits(&rec)
+		return nil, waits(rec)
 	case approvals.Denied:
-		return nil, r.spend(ctx, &rec, marked, refusal("a person has refused this call", rec.Answer.Reason))
+		return nil, r.spend(ctx, rec, q.marked, refusal("a person has refused this call", rec.Answer.Reason))
 	case approvals.Expired:
 		if rec.Answer == nil {
-			return nil, r.spend(ctx, &rec, marked, refusal("nobody has answered whether this call may be made", ""))
+			return nil, r.spend(ctx, rec, q.marked, refusal("nobody has answered whether this call may be made", ""))
 		}
-		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+		return r.ask(ctx, q)
 	case approvals.Ended: // it was asked about by no place of its run, which is over
-		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+		return r.ask(ctx, q)
 	case approvals.Used:
-		if rec.Key != "" && ruling.Operation().Repeatable() {
+		switch {
+		case rec.usedFor() != q.digest:
+			return nil, narrowed(rec)
+		case q.key != "" && q.Operation().Repeatable():
 			return &tools.Grant{Approval: rec.ID}, nil // the same call, which its run makes again
 		}
-		return nil, r.file(ctx, ruling, at, owner, digest, marked)
+		return r.ask(ctx, q)
 	}
-	if rec.Digest != digest || !verifies(&rec) {
-		return nil, fault.New(fault.Refused, "the approval "+rec.ID+" is not what a person has signed")
+	if rec.Digest != q.digest || !verifies(rec) {
+		return nil, errUnsigned(rec)
 	}
+	if within, err := rec.within(q.input); err != nil || !within {
+		return nil, cmp.Or(err, narrowed(rec))
+	}
+	return r.use(q, rec, rev)
+}
+
+// use uses an answer up for a call.
+func (r *Room) use(q *question, rec *record, rev uint64) (*tools.Grant, error) {
 	rec.Status, rec.Used = approvals.Used, r.Now().UnixMilli()
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return nil, err
 	}
-	key := requestKey(owner, rec.ID)
+	key := requestKey(q.owner, rec.ID)
 	return &tools.Grant{Approval: rec.ID, Expect: map[string]uint64{key: rev}, Put: map[string][]byte{key: raw}}, nil
+}
+
+func errUnsigned(rec *record) error {
+	return fault.New(fault.Refused, "the approval "+rec.ID+" is not what a person has signed")
+}
+
+// ask finds an answer that allows the call though it was given for a wider one, or files
+// a request.
+func (r *Room) ask(ctx context.Context, q *question) (*tools.Grant, error) {
+	grant, err := r.near(ctx, q)
+	if grant != nil || err != nil {
+		return grant, err
+	}
+	return nil, r.file(ctx, q)
 }
 
 func waits(rec *record) error {
@@ -85,23 +131,26 @@ func (r *Room) spend(ctx context.Context, rec *record, marked uint64, told error
 	return told
 }
 
-// file files a request for a call, in place of the one that marked says.
-func (r *Room) file(ctx context.Context, ruling *tools.Ruling, at tools.At, owner, digest string, marked uint64) error {
+// file files a request for a call, in place of the one that its mark says.
+func (r *Room) file(ctx context.Context, q *question) error {
 	id, err := r.NewID()
 	if err != nil {
 		return err
 	}
-	auth, now := ruling.Authority(), r.Now()
-	e := ruling.Entry()
+	auth, now := q.Authority(), r.Now()
+	e := q.Entry()
 	rec := record{
 		Request: approvals.Request{
-			ID: id, Status: approvals.Pending, Owner: owner, Agent: auth.Actor(), Via: auth.Via(), Run: auth.Run(), Session: e.Session,
-			Operation: e.Operation, Input: shown(ruling), Digest: digest, Why: e.Reason,
+			ID: id, Status: approvals.Pending, Owner: q.owner, Agent: auth.Actor(), Via: auth.Via(), Run: auth.Run(), Session: e.Session,
+			Operation: e.Operation, Input: shown(q.Ruling), Digest: q.digest, Why: e.Reason,
 			Created: now.UnixMilli(), Expires: now.Add(r.Life).UnixMilli(),
 		},
-		Runner: runner(ctx, auth), Life: auth.Life(), Key: at.In(auth.Run()),
+		Runner: runner(ctx, auth), Life: auth.Life(), Key: q.key,
 	}
-	for need := range ruling.Needs() {
+	if rec.Kind, err = r.like(q.Ruling); err != nil {
+		return err
+	}
+	for need := range q.Needs() {
 		if len(rec.Needs) < 64 {
 			rec.Needs = append(rec.Needs, need.String())
 		}
@@ -111,12 +160,12 @@ func (r *Room) file(ctx context.Context, ruling *tools.Ruling, at tools.At, owne
 		return err
 	}
 	put := map[string][]byte{
-		callKey(digest): []byte(id), requestKey(owner, id): raw, openKey(owner, id): {}, dueKey(rec.Expires, id): []byte(owner),
+		callKey(q.digest): []byte(id), requestKey(q.owner, id): raw, openKey(q.owner, id): {}, dueKey(rec.Expires, id): []byte(q.owner),
 	}
 	if rec.Key != "" {
 		put[atKey(rec.Key)] = []byte(id)
 	}
-	moved, err := r.count(ctx, &rec, 1, map[string]uint64{callKey(digest): marked}, put, nil)
+	moved, err := r.count(ctx, &rec, 1, map[string]uint64{callKey(q.digest): q.marked}, put, nil)
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the same call was asked about meanwhile")
 	}

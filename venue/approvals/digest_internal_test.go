@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/toolstest"
 	"usher/ucan"
@@ -33,7 +34,11 @@ func TestDigestsAreKeyed(t *testing.T) {
 			t.Fatal(err)
 		}
 		room := New(Options{Key: []byte(venue)})
-		d, err := room.digest(ruling, at)
+		asked, err := value.Decode(ruling.Input(), value.MaxDepth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := room.digest(ruling, at.In(auth.Run()), asked)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@
 //	p/req/<owner>/<id>     a request; owner is the person who is asked
 //	p/call/<digest>        id of the last request of a call
 //	p/at/<run>/<place>     id of the last request of a call by its place
+//	p/near/<kind>/<id>     mark of an answer with limits that its call is beyond
 //	p/open/<owner>/<id>    mark of a request that nobody has answered
 //	p/due/<ms>/<id>        mark of when it expires, with its owner
 //	p/count/<owner>        how many nobody has answered

@@ -108,7 +108,7 @@ func (r *Room) remove(ctx context.Context, rec *record, rev uint64) (bool, error
 		return false, err
 	}
 	key := requestKey(rec.Owner, rec.ID)
-	expect, del := map[string]uint64{key: rev}, []string{key, dueKey(rec.Expires, rec.ID)}
+	expect, del := map[string]uint64{key: rev}, []string{key, dueKey(rec.Expires, rec.ID), nearKey(rec.Kind, rec.ID)}
 	for _, mark := range rec.marks() {
 		id, rev, err := r.Store.Get(ctx, mark)
 		if err != nil {
@@ -125,8 +125,13 @@ func (r *Room) remove(ctx context.Context, rec *record, rev uint64) (bool, error
 // marks are the rows that may lead to the request.
 func (rec *record) marks() []string {
 	marks := []string{callKey(rec.Digest)}
-	if rec.Key != "" {
-		marks = append(marks, atKey(rec.Key))
+	for _, key := range []string{rec.Key, rec.At} {
+		if key != "" {
+			marks = append(marks, atKey(key))
+		}
+	}
+	if rec.For != "" {
+		marks = append(marks, callKey(rec.For))
 	}
 	return marks
 }

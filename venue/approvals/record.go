@@ -24,6 +24,9 @@ type record struct {
 	Life   tools.Life `json:"life,omitempty"` // of the agent that makes the call
 	Key    string     `json:"key,omitempty"`  // of the call in its run
 	Used   int64      `json:"used,omitempty"` // ms
+	Kind   string     `json:"kind,omitempty"` // digest of all calls like it in its run: see [Room.like]
+	For    string     `json:"for,omitempty"`  // digest of the narrower call that it is used for
+	At     string     `json:"at,omitempty"`   // key of that call
 
 	stored string // status that it is stored with
 }
@@ -35,6 +38,7 @@ func atKey(key string) string            { return prefix + "at/" + key }
 func openKey(owner, id string) string    { return prefix + "open/" + owner + "/" + id }
 func countKey(owner string) string       { return prefix + "count/" + owner }
 func callKey(digest string) string       { return prefix + "call/" + digest }
+func nearKey(kind, id string) string     { return prefix + "near/" + kind + "/" + id }
 func dueKey(ms int64, id string) string  { return fmt.Sprintf("%sdue/%016d/%s", prefix, ms, id) }
 
 // maxShown bounds the input that a request keeps, in bytes.
@@ -83,16 +87,23 @@ func (r *Room) ended(ctx context.Context, rec *record) (bool, error) {
 // digest names a call: who makes it, where in its run, and all that it is. It is keyed,
 // as an input can be a short secret that a plain one would give away to whoever tries
 // them all.
-func (r *Room) digest(of *tools.Ruling, at tools.At) (string, error) {
-	input, err := value.Decode(of.Input(), value.MaxDepth)
-	if err != nil {
-		return "", err
-	}
+func (r *Room) digest(of *tools.Ruling, key string, input any) (string, error) {
 	auth, op := of.Authority(), of.Operation()
-	text, err := json.Marshal([]any{
-		"usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), at.In(auth.Run()), op.Path(), op.Reference(), op.Program(),
-		json.RawMessage(value.Append(nil, input)),
-	})
+	return r.mac("usher call", auth.Owner().String(), string(auth.Life()), auth.Via(), key, op.Path(), op.Reference(), op.Program(), json.RawMessage(value.Append(nil, input)))
+}
+
+// like names all calls of an operation by whoever makes this one, in its run; "" where
+// that is of none.
+func (r *Room) like(of *tools.Ruling) (string, error) {
+	auth, op := of.Authority(), of.Operation()
+	if auth.Run() == "" {
+		return "", nil
+	}
+	return r.mac("usher calls", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Run(), op.Path(), op.Reference(), op.Program())
+}
+
+func (r *Room) mac(of ...any) (string, error) {
+	text, err := json.Marshal(of)
 	if err != nil {
 		return "", err
 	}
@@ -122,9 +133,14 @@ func runner(ctx context.Context, auth tools.Authority) string {
 	return auth.Owner().String()
 }
 
-// statement is what a person signs: that this call may be made once, until a time.
+// statement is what a person signs: that this call may be made once, until a time and
+// within limits.
 func (rec *record) statement() []byte {
-	text, _ := json.Marshal([]any{"usher approval", rec.ID, rec.Owner, rec.Digest, rec.Answer.At, rec.Expires}) // of texts and numbers
+	said := []any{"usher approval", rec.ID, rec.Owner, rec.Digest, rec.Answer.At, rec.Expires}
+	if len(rec.Answer.When) > 0 {
+		said = append(said, "when", string(rec.Answer.When))
+	}
+	text, _ := json.Marshal(said) // of texts and numbers
 	return text
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/approvals"
@@ -98,6 +99,9 @@ func (s *streams) request(r *approvals.Request) string {
 	rows = append(rows, []string{"since", s.minute(time.UnixMilli(r.Created))}, []string{"until", s.minute(time.UnixMilli(r.Expires))}, []string{"digest", r.Digest})
 	if a := r.Answer; a != nil {
 		rows = append(rows, []string{"answered", strings.TrimSpace(s.minute(time.UnixMilli(a.At)) + " " + s.paint.safe(a.Reason))})
+		if limits, err := a.Limits(); err == nil && len(a.When) > 0 {
+			rows = append(rows, []string{"when", s.paint.safe(limits.String())})
+		}
 	}
 	return s.columns(rows)
 }
@@ -114,11 +118,20 @@ type approvalsApproveCmd struct {
 	onRequest
 	For    string `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
 	Digest string `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
+	When   string `placeholder:"JSON" help:"Limits, such as {\"/amount\": {\"max\": 50}}: a call beyond them is refused, and may be made once within them."`
 	Reason string `placeholder:"TEXT" help:"What to note of it."`
 }
 
 func (c *approvalsApproveCmd) Run(ctx context.Context, s *streams) error {
-	return c.answer(ctx, s, "approval:approve", approvals.Yes{ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason})
+	yes := approvals.Yes{ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason}
+	if c.When != "" {
+		limits, err := caps.ParseLimits([]byte(c.When))
+		if err != nil {
+			return misusef("--when: %w", err)
+		}
+		yes.When = limits.JSON()
+	}
+	return c.answer(ctx, s, "approval:approve", yes)
 }
 
 type approvalsDenyCmd struct {
@@ -225,13 +238,30 @@ func (c *chat) decide(ctx context.Context, in lines, id string) error {
 		return err
 	}
 	fmt.Fprint(c.err, c.request(&req))
-	line, err := in.next("allow this call? [y/N] ")
-	if err != nil {
-		return err
-	}
-	if text := strings.ToLower(strings.TrimSpace(line)); text == "y" || text == "yes" {
-		_, err = ask[approvals.Request](ctx, c.user, "approval:approve", approvals.Yes{ID: id, Digest: req.Digest})
-		return err
+	for {
+		line, err := in.next(`allow this call? [y/N, or limits such as {"/amount": {"max": 50}}] `)
+		if err != nil {
+			return err
+		}
+		yes, text := approvals.Yes{ID: id, Digest: req.Digest}, strings.ToLower(strings.TrimSpace(line))
+		if strings.HasPrefix(text, "{") {
+			limits, err := caps.ParseLimits([]byte(line))
+			if err != nil {
+				c.note(err.Error())
+				continue
+			}
+			yes.When = limits.JSON()
+		} else if text != "y" && text != "yes" {
+			break
+		}
+		_, err = ask[approvals.Request](ctx, c.user, "approval:approve", yes)
+		if fault.Of(err) != fault.InvalidInput {
+			return err
+		}
+		c.note(err.Error()) // and the question stands, unless it is answered by now
+		if now, err := ask[approvals.Request](ctx, c.user, "approval:show", approvals.Named{ID: id}); err != nil || now.Status != approvals.Pending {
+			return err
+		}
 	}
 	_, err = ask[approvals.Request](ctx, c.user, "approval:deny", approvals.No{ID: id})
 	return err
