@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	"usher/tools"
+	asking "usher/tools/approvals"
 	"usher/ucan"
+	"usher/venue/approvals"
+	"usher/venue/config"
 	"usher/venue/runs"
 )
 
@@ -33,6 +36,23 @@ func (d driver) Answered(ctx context.Context, owner ucan.DID, waits string) (boo
 }
 
 func (d driver) Gone(ctx context.Context, of tools.Life) (bool, error) { return d.agents.Gone(ctx, of) }
+
+// told is who hears of requests for approvals: a program, and the hook of the
+// configuration.
+func (v *Venue) told(program func(asking.Request)) func(asking.Request) {
+	return func(req asking.Request) {
+		if program != nil {
+			program(req)
+		}
+		v.hook.Tell(req)
+	}
+}
+
+// hookOf is the hook of a configuration.
+func hookOf(c *config.Config) approvals.Target {
+	h := c.Approvals.Hook
+	return approvals.Target{Command: h.Command, Dir: c.Dir, URL: h.URL, Timeout: h.Timeout}
+}
 
 // asked is who answers for persons; nobody where nothing is written.
 func (v *Venue) asked() tools.Approvals {

@@ -62,6 +62,7 @@ type Venue struct {
 	timer     *schedules.Room
 	lives     *agents.Book
 	approvals *approvals.Room
+	hook      *approvals.Hook
 	keeper    *retention.Keeper
 
 	idMu sync.Mutex
@@ -160,8 +161,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	v.registry = new(tools.Registry)
+	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{
-		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log, Told: o.Asked,
+		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
 		Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
@@ -265,6 +267,9 @@ func (v *Venue) close() (err error) {
 		v.runs.Close()
 	}
 	v.work.Wait()
+	if v.hook != nil {
+		v.hook.Close()
+	}
 	if v.models != nil {
 		err = v.models.Close()
 	}

@@ -42,6 +42,9 @@ func Changes(a, b *Config) (list []Change) {
 			list = append(list, Change{part.what, Changed, true})
 		}
 	}
+	if !reflect.DeepEqual(a.Approvals, b.Approvals) {
+		list = append(list, Change{"approvals", Changed, false})
+	}
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)
 	list = append(list, changes("orchestration ", each(a.Orchestrations, Orchestration.subject), each(b.Orchestrations, Orchestration.subject))...)

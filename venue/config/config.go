@@ -29,6 +29,7 @@ type Config struct {
 	Limits         Limits
 	Ledger         Ledger
 	Retention      Retention
+	Approvals      Approvals
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

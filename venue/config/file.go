@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,6 +28,7 @@ type file struct {
 	Limits         Limits           `json:"limits,omitzero"`
 	Ledger         Ledger           `json:"ledger,omitzero"`
 	Retention      Retention        `json:"retention,omitzero"`
+	Approvals      Approvals        `json:"approvals,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files
@@ -125,6 +127,37 @@ func (l *Ledger) Check() error {
 	}
 	return nil
 }
+
+// Approvals says what becomes of calls that wait for a person.
+type Approvals struct {
+	_    struct{} `noun:"the approvals" example:"{'hook': {'command': ['./tell', 'me']}}"`
+	Hook Hook     `json:"hook,omitzero" jsonschema:"Who is told of each request, and of each answer: a command or a url."`
+}
+
+// Hook is a command or a URL that is told of something.
+type Hook struct {
+	_       struct{}      `noun:"a hook" example:"{'command': ['./tell', 'me']}"`
+	Command []string      `json:"command,omitempty" noun:"an argument" each:"its text" example:"['./tell', 'me']" jsonschema:"A program and its arguments, run in the configuration's folder: it reads the request as JSON from its standard input."`
+	URL     string        `json:"url,omitempty" example:"https://chat.example.org/hooks/approvals" pattern:"^https?://" jsonschema:"The request is posted there as JSON. Redirects are not followed."`
+	Timeout time.Duration `json:"timeout,omitempty" example:"10s" jsonschema:"Time of one message. Default: 10s."`
+}
+
+// Check says what is wrong with the hook itself.
+func (h *Hook) Check() error {
+	if (len(h.Command) == 0) == (h.URL == "") {
+		return errors.New("a hook has either command or url: write one of them")
+	}
+	if len(h.Command) > 0 && h.Command[0] == "" {
+		return form.In("command", errors.New("the first is empty: write the program"))
+	}
+	if u, err := url.Parse(h.URL); h.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		return form.In("url", errors.New("this is no http or https URL"))
+	}
+	return nil
+}
+
+// Refine adds the rule of Check.
+func (*Hook) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("command", "url") }
 
 // Retention says what stays of what is over. A zero field keeps all of it.
 type Retention struct {

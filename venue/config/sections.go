@@ -64,6 +64,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Ledger = f.Ledger
 				case "retention":
 					r.cfg.Retention = f.Retention
+				case "approvals":
+					r.cfg.Approvals = f.Approvals
 				}
 			}
 		}
