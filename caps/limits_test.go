@@ -43,7 +43,8 @@ func TestLimitsNarrow(t *testing.T) {
 		},
 		{
 			"less of what is owed", `{"/debt":{"min":-10}}`, "",
-			[]string{`{"to":"ann","amount":250,"debt":-10,"list":[1,20],"deep":{"n":3}}`}, []string{`{"to":"ann","amount":250,"debt":5,"list":[1,20],"deep":{"n":3}}`},
+			[]string{`{"to":"ann","amount":250,"debt":-10,"list":[1,20],"deep":{"n":3}}`},
+			[]string{`{"to":"ann","amount":250,"debt":5,"list":[1,20],"deep":{"n":3}}`},
 		},
 		{"limits that the call is within", `{"/to":"ann"}`, "", []string{input}, []string{`{"to":"ben","amount":250,"debt":-40,"list":[1,20],"deep":{"n":3}}`}},
 		{"a larger amount", `{"/amount":{"min":300}}`, "/amount is 250, and nothing smaller is at least 300: that would be wider than the call", nil, nil},
