@@ -425,14 +425,16 @@ func (l *sessionLog) flush(ctx context.Context) error {
 // says how it ended before the ledger does. The caller holds mu.
 func (l *sessionLog) conclude(ctx context.Context, b ledger.Batch) (err error) {
 	for i, o := range l.outcomes {
-		with := ledger.Batch{}
-		if err == nil && i == len(l.outcomes)-1 {
-			with = b
-		}
-		failed := l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, with)
-		err = cmp.Or(err, failed)
-		if failed != nil && len(with.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
-			failed = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, ledger.Batch{})
+		var failed error
+		if last := err == nil && i == len(l.outcomes)-1; last {
+			failed = l.book.opts.Ledger.Finished(ctx, o.seq, o.failure, b)
+			err = failed
+			if failed != nil && len(b.Put) > 0 && !errors.Is(failed, store.ErrUnknown) { // the ledger may take what the log does not
+				failed = l.book.concluded(ctx, l.run, o.seq, o.failure)
+			}
+		} else {
+			failed = l.book.concluded(ctx, l.run, o.seq, o.failure)
+			err = cmp.Or(err, failed)
 		}
 		if failed != nil {
 			l.lost = append(l.lost, o.call)
@@ -493,6 +495,9 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	r := From(ctx)
 	if r == nil || r.session == nil || e.Inner {
 		with, err := r.begins(ctx, e)
+		if err == nil {
+			err = r.unmoved(ctx, &with)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -504,6 +509,9 @@ func (b *Book) decided(ctx context.Context, e *tools.Entry) (uint64, error) {
 	defer l.mu.Unlock()
 	if l.run != r {
 		var with ledger.Batch
+		if err := r.unmoved(ctx, &with); err != nil {
+			return 0, err
+		}
 		use(&with, e.Grant)
 		return b.opts.Ledger.Decided(ctx, *e, with)
 	}
@@ -548,8 +556,11 @@ func use(b *ledger.Batch, g *tools.Grant) {
 	if g == nil {
 		return
 	}
+	if b.Expect == nil {
+		b.Expect = make(map[string]uint64, 1)
+	}
 	if b.Put == nil {
-		b.Expect, b.Put = make(map[string]uint64, 1), make(map[string][]byte, 1)
+		b.Put = make(map[string][]byte, 1)
 	}
 	maps.Copy(b.Expect, g.Expect)
 	maps.Copy(b.Put, g.Put)
@@ -560,20 +571,35 @@ func use(b *ledger.Batch, g *tools.Grant) {
 func (b *Book) finished(ctx context.Context, seq uint64, failure error) error {
 	r := From(ctx)
 	if r == nil || r.session == nil {
-		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
+		return b.concluded(ctx, r, seq, failure)
 	}
 	l := r.session.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.direct, func(d decision) bool { return d.seq == seq })
 	if i < 0 {
-		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
+		return b.concluded(ctx, r, seq, failure)
 	}
 	of := l.direct[i]
 	l.direct = slices.Delete(l.direct, i, i+1)
 	if l.failed != nil { // the result will not be in the log
-		return b.opts.Ledger.Finished(ctx, seq, failure, ledger.Batch{})
+		return b.concluded(ctx, r, seq, failure)
 	}
 	l.outcomes = append(l.outcomes, outcome{of, failure})
 	return nil
+}
+
+// concluded writes the outcome of a call by itself. It is not written of a run that
+// another process has taken over, to which it is unknown.
+func (b *Book) concluded(ctx context.Context, r *Run, seq uint64, failure error) error {
+	for again := false; ; again = true {
+		var with ledger.Batch
+		if err := r.unmoved(ctx, &with); err != nil {
+			return err
+		}
+		err := b.opts.Ledger.Finished(ctx, seq, failure, with)
+		if _, moved := ledger.Moved(err); !moved || again { // the run may have ended just now
+			return err
+		}
+	}
 }

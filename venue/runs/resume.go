@@ -321,6 +321,29 @@ func (r *Run) owned(ctx context.Context, expect map[string]uint64) error {
 	return nil
 }
 
+// unmoved adds to a batch that no other process has taken the run over, also where it has
+// ended or rests. Of no run it says nothing.
+func (r *Run) unmoved(ctx context.Context, with *ledger.Batch) error {
+	if r == nil {
+		return nil
+	}
+	if with.Expect == nil {
+		with.Expect = make(map[string]uint64, 2)
+	}
+	r.mu.Lock()
+	mark, over := r.mark, r.over && r.key != ""
+	r.mu.Unlock()
+	if !over {
+		return r.owned(ctx, with.Expect)
+	}
+	raw, rev, err := r.book.opts.Store.Get(context.WithoutCancel(ctx), mark)
+	if err == nil && rev != 0 && !bytes.Equal(raw, r.book.process) {
+		err = errTaken
+	}
+	with.Expect[mark] = rev
+	return err
+}
+
 // begins notes that the operation of a job was allowed, with the decision: a job that
 // has not begun can begin anew.
 func (r *Run) begins(ctx context.Context, e *tools.Entry) (with ledger.Batch, err error) {

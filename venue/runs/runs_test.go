@@ -41,6 +41,7 @@ func (free) Draft(context.Context, map[string][]byte) func(bool) { return nil }
 type house struct {
 	*runs.Book
 	store      *store.Store
+	ledger     *ledger.Ledger
 	mint       *toolstest.Mint
 	alice, bob ucan.DID
 }
@@ -71,7 +72,7 @@ func openHouse(t *testing.T) *house {
 		}
 	})
 	_, mint := toolstest.NewGate(new(tools.Registry), nil)
-	return &house{book, st, mint, key(t, 2).DID(), key(t, 3).DID()}
+	return &house{book, st, l, mint, key(t, 2).DID(), key(t, 3).DID()}
 }
 
 func key(t *testing.T, seed byte) ucan.Key {
