@@ -127,6 +127,11 @@ func TestKillDuringRun(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &info) != nil || info.Status != "SLEEPING" || info.Sessions != 1 {
 		t.Errorf("after the kill scribe is %s, %v; want SLEEPING with its session", out, err)
 	}
+	list, _, err := me.Runs(t.Context(), "", 1)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("the runs are %+v, %v", list, err)
+	}
+	cutRun := list[0].ID
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +141,9 @@ func TestKillDuringRun(t *testing.T) {
 		want string
 	}{
 		{[]string{"sessions", "show", "scribe", "cut"}, "not finished: " + interrupted},
+		{[]string{"runs", "show", cutRun}, interrupted},
 		{[]string{"run", "--session", "cut", "scribe", "read w/notes/n0"}, "note: the last turn of session cut was " + interrupted},
+		{[]string{"runs", "show", cutRun}, interrupted},
 	} {
 		var said bytes.Buffer
 		status := (&cli.Program{Stdout: &said, Stderr: &said}).Run(t.Context(), append(tc.args, "-c", filepath.Join(dir, "usher.yaml")))

@@ -9,7 +9,7 @@ import (
 	"usher/caps/value"
 )
 
-// Event is something that happened in a turn. The types of this file are all
+// Event is something that happened in a turn. Those that implement it here are all
 // there are; a switch over them is complete. Deltas are only streamed; the
 // others are also the session's log, which alone makes the conversation.
 type Event interface {
@@ -259,7 +259,7 @@ var logged = make(map[string]reflect.Type)
 
 func init() {
 	for _, ev := range []Event{
-		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, TurnRested{}, TurnResumed{}, Received{}, Compacted{}, Step{},
+		TurnStarted{}, ContextMissing{}, Answered{}, ToolStarted{}, ToolFinished{}, OutputRejected{}, TurnFinished{}, TurnRested{}, TurnResumed{}, Received{}, OutcomeSaid{}, Compacted{}, Step{},
 	} {
 		logged[ev.kind()] = reflect.TypeOf(ev)
 	}

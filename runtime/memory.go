@@ -75,7 +75,7 @@ func (m *memory) called(seq uint64, call ToolCall, done ToolFinished) {
 	case ToolDenied:
 		m.add(Kept{Kind: keptDenial, Event: seq, Text: refusal(done.Result)})
 	case ToolStopped, ToolUnknown:
-		m.add(Kept{Kind: keptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, 500) + ": stopped, its effect is unknown"})
+		m.add(Kept{Kind: keptOpen, Event: seq, Text: done.Name + " " + value.Cut(call.Arguments, maxArguments) + ": stopped, its effect is unknown"})
 	}
 }
 

@@ -53,9 +53,9 @@ type Session struct {
 	unended  bool   // a turn began and has not ended
 	run      string // of the last turn, as the log says
 	rest     rest
-	spent    progress   // of the turn
-	as       Entry      // run, agent and parent of the last turn of the past
-	heard    []Received // left for the next turn
+	spent    progress // of the turn
+	as       Entry    // run, agent and parent of the last turn of the past
+	heard    []string // left for the next turn
 	memory   memory
 	measured measure
 	summed   bool // the first message is a summary
@@ -135,7 +135,11 @@ func (s *Session) append(ctx context.Context, now time.Time, events ...Event) er
 	if s.log != nil {
 		s.entries = s.entries[:0]
 		for i, ev := range events {
-			s.entries = append(s.entries, Entry{Seq: s.seq + uint64(i) + 1, Time: now, Run: s.as.Run, Agent: s.as.Agent, Parent: s.as.Parent, Event: ev}.discreet())
+			e := Entry{Seq: s.seq + uint64(i) + 1, Time: now, Event: ev}
+			if !IsLeft(ev) {
+				e.Run, e.Agent, e.Parent = s.as.Run, s.as.Agent, s.as.Parent
+			}
+			s.entries = append(s.entries, e.discreet())
 		}
 		err := s.log.Append(ctx, s.id, s.entries...)
 		if run := s.entries[0].Run; run != "" {
@@ -189,7 +193,10 @@ func (s *Session) apply(seq uint64, ev Event) {
 			s.waits(w.CallID)
 		}
 	case Received:
-		s.heard = append(s.heard, ev)
+		s.heard = append(s.heard, "[Message from: "+ev.From+"]\n"+quote(ev.Text))
+	case OutcomeSaid:
+		s.heard = append(s.heard, ev.heard())
+		s.memory.told(ev)
 	case Compacted:
 		s.spent.calls += ev.Calls
 		s.spent.usage = s.spent.usage.Plus(ev.Usage)
@@ -210,8 +217,8 @@ func (s *Session) begin(seq uint64, ev TurnStarted) {
 		s.apply(seq, s.open[0].end())
 	}
 	s.unended, s.spent = true, progress{}
-	for _, m := range s.heard {
-		s.say(seq, Message{Role: RoleUser, Text: "[Message from: " + m.From + "]\n" + quote(m.Text)})
+	for _, text := range s.heard {
+		s.say(seq, Message{Role: RoleUser, Text: text})
 	}
 	s.heard = nil
 	said := spoken(ev)

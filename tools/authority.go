@@ -137,6 +137,12 @@ func (a Authority) Via() (ids []string) {
 	return ids
 }
 
+// InPerson reports whether the owner makes a call: no agent does for them, nor a program
+// that an agent wrote.
+func (a Authority) InPerson() bool {
+	return a.Actor() == "" && len(a.Via()) == 0 && len(a.Bound().Lives) == 0
+}
+
 // Bound is what bounds the authority: the actor's life, those on whose behalf it
 // acts, narrowings, and the authors of stored programs. What it makes that lasts
 // stays bounded by it.

@@ -15,6 +15,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/tools/spend"
 	"usher/venue"
 	"usher/venue/runs"
@@ -224,6 +225,10 @@ func TestKillWithinACallOfTheModel(t *testing.T) {
 		if begun == 2 {
 			_, err := turnIn(t.Context(), bob, "main", "go on")
 			spentBudget(t, err, spend.BudgetError{Budget: "agent bob", Kind: "calls", Spent: "2", Limit: "2"})
+			cut := pageOfRuns(t, user(t, v, "alice"))[1]
+			if cut.Status != runs.Failed || cut.Code != fault.Interrupted || cut.Error != "interrupted: the venue stopped before the turn ended" {
+				t.Errorf("the record of the turn that was cut is %s (%s): %s", cut.Status, cut.Code, cut.Error)
+			}
 		}
 		if err := v.Close(); err != nil {
 			t.Fatal(err)

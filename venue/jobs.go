@@ -14,6 +14,7 @@ import (
 	"usher/tools/grid"
 	"usher/tools/orchestrate"
 	"usher/tools/spend"
+	"usher/ucan"
 	"usher/venue/runs"
 )
 
@@ -46,6 +47,8 @@ type jobs struct {
 	discreet func(ctx context.Context, call tools.Call, rec runs.Record) runs.Record
 	// unbegun reports whether a call is known not to have begun.
 	unbegun func(ctx context.Context, auth tools.Authority, at tools.At) bool
+	// isAgent reports whether a principal is an agent with an identity of its own.
+	isAgent func(ucan.DID) bool
 }
 
 var (

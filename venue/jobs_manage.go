@@ -7,6 +7,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/tools/grid"
 )
 
@@ -54,6 +55,19 @@ func (s *jobs) Resume(ctx context.Context, call tools.Call, id string) (grid.Sta
 		return grid.Status{}, err
 	}
 	return s.Status(ctx, call, id)
+}
+
+// errInPerson: somebody else than the owner would say what came of a call.
+var errInPerson = fault.New(fault.Refused, "only the owner in person says what came of a call: usher runs outcome")
+
+// Outcome is that of [grid.Manager].
+func (s *jobs) Outcome(ctx context.Context, call tools.Call, in grid.Outcome) (grid.Said, error) {
+	if !call.Authority().InPerson() || s.isAgent(call.Owner()) {
+		return grid.Said{}, errInPerson
+	}
+	of := cmp.Or(in.Call, in.ID)
+	_, err := s.runs.Testify(ctx, call.Owner(), in.ID, of, runtime.OutcomeSaid{Outcome: in.Outcome, By: call.Owner().String(), Note: in.Note})
+	return grid.Said{ID: in.ID, Call: of, Outcome: in.Outcome}, err
 }
 
 var _ grid.Manager = (*jobs)(nil)

@@ -213,6 +213,24 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 	return list, more, err
 }
 
+// OpenCalls lists the calls of a run that never came to an outcome: see
+// [runs.Book.OpenCalls].
+func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, error) {
+	if err := p.valid(ctx); err != nil {
+		return nil, err
+	}
+	return p.runs.OpenCalls(ctx, p.DID(), id)
+}
+
+// Interrupted returns how a turn was cut that nobody drives, or nil: see
+// [runs.Book.Interrupted].
+func (p *Principal) Interrupted(ctx context.Context, id string) (*runtime.TurnFinished, error) {
+	if err := p.valid(ctx); err != nil {
+		return nil, err
+	}
+	return p.runs.Interrupted(ctx, p.DID(), id)
+}
+
 // Stop cancels a run, driven or not, and waits for its end: see [runs.Book.Cancel]. One
 // that has ended stays as it is.
 func (p *Principal) Stop(ctx context.Context, id string) error {

@@ -191,7 +191,8 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
-	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun}
+	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
+	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,

@@ -65,6 +65,11 @@ func (d *desk) Resume(_ context.Context, _ tools.Call, id string) (Status, error
 	return d.manage("resume", id)
 }
 
+func (d *desk) Outcome(_ context.Context, _ tools.Call, in Outcome) (Said, error) {
+	d.asked = append(d.asked, "outcome "+in.ID+" "+in.Call+" "+in.Outcome)
+	return Said{ID: in.ID, Call: in.Call, Outcome: in.Outcome}, nil
+}
+
 type note struct {
 	Path caps.Path `json:"path,omitzero"`
 }
@@ -111,6 +116,7 @@ func TestOperations(t *testing.T) {
 		{"pause", "grid:jobPause", `{"id":"0a1b"}`, paused, "pause 5s 0a1b"},
 		{"pause without waiting", "grid:jobPause", `{"id":"0a1b","wait":0}`, paused, "pause 0s 0a1b"},
 		{"resume", "v/ops/grid/job-resume", `{"id":"0a1b"}`, paused, "resume 0a1b"},
+		{"outcome", "grid:jobOutcome", `{"id":"0a1b","call":"c1","outcome":"happened"}`, `{"id":"0a1b","call":"c1","outcome":"happened"}`, "outcome 0a1b c1 happened"},
 		{"result in time", "v/ops/grid/job-result", `{"id":"0a1b","timeout":1500}`, `[1]`, "result 0a1b 1.5s"},
 	}
 	for _, tt := range tests {
@@ -148,6 +154,7 @@ func TestInvalidInput(t *testing.T) {
 		{"too long a page", "grid:jobList", `{"limit":1001}`, "limit is 1001"},
 		{"path as cursor", "grid:jobList", `{"cursor":"../w"}`, "cursor: "},
 		{"path as id of one to cancel", "grid:jobCancel", `{"id":"0a/0b"}`, "is no job id"},
+		{"outcome that is none", "grid:jobOutcome", `{"id":"0a","outcome":"ok"}`, "give happened or failed"},
 		{"negative wait", "grid:jobPause", `{"id":"0a","wait":-1}`, "wait is -1"},
 		{"unknown field", "grid:run", `{"operation":"a:b","inptu":{}}`, "inptu"},
 	}
@@ -176,6 +183,7 @@ func TestDenials(t *testing.T) {
 		{"cancel by all on data", "", "crud", "grid:jobCancel", `{"id":"0b"}`, "v/ops/grid/job-cancel"},
 		{"pause of another job", "j/0a", "job", "grid:jobPause", `{"id":"0b"}`, "v/ops/grid/job-pause"},
 		{"resume by read", "j/", "crud/read", "grid:jobResume", `{"id":"0b"}`, "v/ops/grid/job-resume"},
+		{"outcome by read", "j/", "crud/read", "grid:jobOutcome", `{"id":"0b","outcome":"failed"}`, "v/ops/grid/job-outcome"},
 		{"result without read", "", "invoke", "grid:jobResult", `{"id":"0b"}`, "v/ops/grid/job-result"},
 	}
 	for _, tt := range tests {
@@ -197,7 +205,7 @@ func TestOffered(t *testing.T) {
 	}{
 		{"w/", "invoke", []string{"grid:run", "grid:invoke"}},
 		{"j/", "crud/read", []string{"grid:jobStatus", "grid:jobResult", "grid:jobList"}},
-		{"j/", "job", []string{"grid:jobCancel", "grid:jobPause", "grid:jobResume"}},
+		{"j/", "job", []string{"grid:jobCancel", "grid:jobPause", "grid:jobResume", "grid:jobOutcome"}},
 		{"j/0a", "crud", []string{"grid:jobStatus", "grid:jobResult"}},
 		{"j/0a/steps", "crud", nil},
 		{"w/", "crud", nil},

@@ -22,6 +22,32 @@ type Manager interface {
 	Pause(ctx context.Context, call tools.Call, id string, wait time.Duration) (Status, error)
 	// Resume has a paused job go on, and returns it as it is then.
 	Resume(ctx context.Context, call tools.Call, id string) (Status, error)
+	// Outcome notes what the owner in person says of a call of a job whose effect is
+	// unknown, once.
+	Outcome(ctx context.Context, call tools.Call, in Outcome) (Said, error)
+}
+
+// Outcome is what a person says of a call whose effect is unknown.
+type Outcome struct {
+	ID      string          `json:"id" jsonschema:"the job's id"`
+	Call    string          `json:"call,omitempty" jsonschema:"id of the call in a turn; left out of a job that is one call"`
+	Outcome string          `json:"outcome" jsonschema:"happened: the call took effect; failed: nothing of it happened"`
+	Note    string          `json:"note,omitempty" jsonschema:"what the agent is told of it"`
+	Venue   json.RawMessage `json:"venue,omitempty" jsonschema:"leave out: jobs are those of this venue"`
+}
+
+func (in Outcome) needs() []caps.Request {
+	if in.Outcome != "happened" && in.Outcome != "failed" {
+		return []caps.Request{caps.Invalid(fmt.Errorf("outcome is %.40q: give happened or failed", in.Outcome))}
+	}
+	return statusInput{in.ID, in.Venue}.need(manage)
+}
+
+// Said answers [Outcome].
+type Said struct {
+	ID      string `json:"id"`
+	Call    string `json:"call"`
+	Outcome string `json:"outcome"`
 }
 
 // MaxPage is the most jobs that a page of grid:jobList has.
@@ -90,7 +116,7 @@ func (in pauseInput) needs() []caps.Request {
 // on data has it, so that who may read and write everything stops nobody's work.
 const manage = "job/manage"
 
-// managing returns grid:jobList, jobCancel, jobPause and jobResume.
+// managing returns grid:jobList, jobCancel, jobPause, jobResume and jobOutcome.
 func managing(jobs Manager) []*tools.Operation {
 	job := tools.Within(caps.ScopeUnder(manage, "j", 1, 1))
 	change := func(f func(context.Context, tools.Call, string) (Status, error)) func(context.Context, tools.Call, statusInput) (Status, error) {
@@ -108,5 +134,7 @@ func managing(jobs Manager) []*tools.Operation {
 			}, job, tools.Idempotent(), tools.Exclusive()),
 		tools.New("grid:jobResume", "Resume a paused job: it goes on where it was.",
 			needs, change(jobs.Resume), job, tools.Idempotent(), tools.Exclusive()),
+		tools.New("grid:jobOutcome", "Say what came of a call whose effect is unknown. Only the owner in person can, once.",
+			Outcome.needs, jobs.Outcome, job, tools.Exclusive()),
 	}
 }

@@ -105,7 +105,11 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
 	for _, row := range rows {
 		if row.Note != "" {
-			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "-", "(venue)", row.Note + " " + string(row.Detail), "-", "-", "-"})
+			by := "(venue)"
+			if row.Note == ledger.NoteOutcome {
+				by = "(owner)"
+			}
+			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "-", by, row.Note + " " + string(row.Detail), "-", "-", "-"})
 			continue
 		}
 		by := cmp.Or(row.Actor, "(owner)")

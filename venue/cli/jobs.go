@@ -41,7 +41,7 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 			case err != nil:
 				return err
 			case hasEnded(&now):
-				if err := c.show(s, &now); err != nil || now.Status == runs.Complete {
+				if err := c.show(ctx, s, u, &now); err != nil || now.Status == runs.Complete {
 					return err
 				}
 				return errQuiet

@@ -13,12 +13,13 @@ import (
 )
 
 type runsCmd struct {
-	List   runsListCmd   `cmd:"" help:"List what was done: turns, tasks, jobs and orchestrations, the latest first."`
-	Show   runsShowCmd   `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
-	Follow runsFollowCmd `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
-	Stop   runsStopCmd   `cmd:"" help:"Stop a run."`
-	Resume runsResumeCmd `cmd:"" help:"Go on with a run that rests, here, until it ends or waits."`
-	Watch  runsWatchCmd  `cmd:"" help:"Show what executes in a venue that usher up keeps, as it happens."`
+	List    runsListCmd    `cmd:"" help:"List what was done: turns, tasks, jobs and orchestrations, the latest first."`
+	Show    runsShowCmd    `cmd:"" help:"Show a run: what it was, how it ended, and what came of it."`
+	Follow  runsFollowCmd  `cmd:"" help:"Print what happens in a run until it ends, also in one that has ended."`
+	Stop    runsStopCmd    `cmd:"" help:"Stop a run."`
+	Resume  runsResumeCmd  `cmd:"" help:"Go on with a run that rests, here, until it ends or waits."`
+	Outcome runsOutcomeCmd `cmd:"" help:"Say what came of a call whose effect is unknown: its agent is told at the next turn, and the audit keeps it."`
+	Watch   runsWatchCmd   `cmd:"" help:"Show what executes in a venue that usher up keeps, as it happens."`
 }
 
 type runsListCmd struct {
@@ -121,12 +122,28 @@ func (f *fromConfig) noRun(err error) error {
 type runsShowCmd struct{ onRun }
 
 func (c *runsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.withRun(ctx, s, func(_ *venue.User, r *runs.Record) error { return c.show(s, r) })
+	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error { return c.show(ctx, s, u, r) })
 }
 
-func (c *runsShowCmd) show(s *streams, r *runs.Record) error {
+func (c *runsShowCmd) show(ctx context.Context, s *streams, u *venue.User, r *runs.Record) error {
+	open, err := u.OpenCalls(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	cut, err := u.Interrupted(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	interrupted := ""
+	if cut != nil {
+		interrupted = cut.Error
+	}
 	if c.JSON {
-		return s.printJSON(r)
+		return s.printJSON(struct {
+			*runs.Record
+			Interrupted string          `json:"interrupted,omitempty"`
+			Open        []runs.OpenCall `json:"openCalls,omitempty"`
+		}{r, interrupted, open})
 	}
 	rows := [][]string{
 		{"run", r.ID},
@@ -140,13 +157,21 @@ func (c *runsShowCmd) show(s *streams, r *runs.Record) error {
 		{"began", s.minute(time.UnixMilli(r.Created))},
 		{"last change", s.minute(time.UnixMilli(r.Updated))},
 		{"error", r.Error},
+		{"not finished", interrupted},
 	}
 	rows = filled(rows)
 	for i := range r.Steps {
 		rows = append(rows, []string{fmt.Sprintf("step %d", r.Steps[i].N), stepLine(&r.Steps[i])})
 	}
-	if err := s.table(rows); err != nil || len(r.Output) == 0 {
+	for i := range open {
+		rows = append(rows, s.openCall(&open[i]))
+	}
+	if err := s.table(rows); err != nil {
 		return err
+	}
+	c.noteOpen(s, r.ID, open)
+	if len(r.Output) == 0 {
+		return nil
 	}
 	return s.printJSON(r.Output)
 }

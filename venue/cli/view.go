@@ -102,6 +102,8 @@ func (v *view) entry(e runtime.Entry) {
 	case runtime.Received:
 		v.note("message from " + ev.From + ":")
 		fmt.Fprintln(v.err, v.notes.safe(ev.Text))
+	case runtime.OutcomeSaid:
+		v.note(v.said(&ev))
 	case runtime.Answered:
 		if v.model != "" && ev.Model != "" && ev.Model != v.model {
 			v.note(fmt.Sprintf("%s answers from here on (%s before)", ev.Model, v.model))

@@ -41,6 +41,11 @@ const (
 	OutcomeUnknown = "unknown"
 )
 
+// NoteOutcome is the note of what a person said of a call whose effect is unknown: its
+// detail has by (a DID), outcome (happened or failed), run, session, call, operation and
+// note.
+const NoteOutcome = "outcome said"
+
 // The keys of the store.
 const (
 	prefix     = "l/"

@@ -54,6 +54,8 @@ type Book struct {
 
 	process []byte // what marks the runs that are this one's
 
+	saying sync.Mutex // held while a person says what came of a call; taken before all others
+
 	mu       sync.Mutex
 	driver   Driver
 	works    bool                     // runs that rest go on here
@@ -91,6 +93,11 @@ func openKey(owner ucan.DID, id string) string { return prefix + "open/" + owner
 
 func holdKey(owner ucan.DID, id string) string { return prefix + "hold/" + owner.String() + "/" + id }
 
+// logKey is where the entry of a number lies in a run's own log; or all of them, with none.
+func logKey(owner ucan.DID, id, seq string) string {
+	return prefix + "log/" + owner.String() + "/" + id + "/" + seq
+}
+
 func callKey(owner ucan.DID, key string) string { return prefix + "key/" + owner.String() + "/" + key }
 
 // Open opens the book. Runs that have not ended rest until [Book.Drive] or
@@ -114,8 +121,8 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 }
 
 // steps reads the steps of an orchestration from its log, as each stood last.
-func (b *Book) steps(ctx context.Context, of string) (steps []runtime.Step, err error) {
-	for row, err := range store.Rows(ctx, b.opts.Store, prefix+"log/"+of+"/", "") {
+func (b *Book) steps(ctx context.Context, owner ucan.DID, id string) (steps []runtime.Step, err error) {
+	for row, err := range store.Rows(ctx, b.opts.Store, logKey(owner, id, ""), "") {
 		if err != nil {
 			return nil, err
 		}

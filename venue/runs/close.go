@@ -212,16 +212,18 @@ func (r *Run) abandon(ctx context.Context, works bool) (err error) {
 		r.err = new(runtime.RestError)
 		return nil
 	}
+	why := ErrInterrupted
 	if s := r.session; s != nil {
+		why = cut(s)
 		err = s.Interrupt(context.WithValue(ctx, runKeyType{}, r), r.book.opts.Now())
 		s.log.end()
 	}
 	r.mu.Lock()
 	stored := r.rec.Status != Started && r.saved == r.rec.Status
 	if !stored {
-		r.rec.end(nil, ErrInterrupted)
+		r.rec.end(nil, why)
 	}
-	r.err = ErrInterrupted
+	r.err = why
 	r.mu.Unlock()
 	if !stored {
 		err = errors.Join(err, r.save(ctx))

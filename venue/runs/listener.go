@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -222,7 +221,7 @@ func (b *Book) Events(ctx context.Context, owner ucan.DID, id string, after uint
 			yield(runtime.Entry{}, err)
 			return
 		}
-		below, from := fmt.Sprintf("%slog/%s/%s/", prefix, owner, id), ""
+		below, from := logKey(owner, id, ""), ""
 		if rec.Session != "" {
 			below = entryPrefix(rec.Of, rec.Session)
 			from = entryKey(rec.Of, rec.Session, max(rec.From, after+1))

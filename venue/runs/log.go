@@ -34,17 +34,18 @@ type sessionLog struct {
 	mu       sync.Mutex // held while a batch is written, so that batches keep their order
 	run      *Run       // that has the turn
 	head     Head
-	unsaved  bool       // the head is to be written with the next batch
-	marked   bool       // that messages wait is stored
-	waiting  []logged   // entries that the next batch takes along
-	size     int        // of them, in bytes
-	sizes    []int      // of the entries from head.From on, which the next request needs, in bytes
-	total    int        // of those
-	direct   []decision // on direct calls that have no outcome yet
-	outcomes []outcome  // of direct calls: written with their results
-	failed   error      // why a batch could not be written: the log takes nothing more
-	lost     []string   // calls whose outcomes could not be written
-	ended    []string   // calls that were shown with a result that the log does not have
+	unsaved  bool                 // the head is to be written with the next batch
+	marked   bool                 // that messages wait is stored
+	waiting  []logged             // entries that the next batch takes along
+	size     int                  // of them, in bytes
+	sizes    []int                // of the entries from head.From on, which the next request needs, in bytes
+	total    int                  // of those
+	said     *runtime.OutcomeSaid // that waits for the ledger; nil for nothing
+	direct   []decision           // on direct calls that have no outcome yet
+	outcomes []outcome            // of direct calls: written with their results
+	failed   error                // why a batch could not be written: the log takes nothing more
+	lost     []string             // calls whose outcomes could not be written
+	ended    []string             // calls that were shown with a result that the log does not have
 }
 
 // draft is what a batch is laid out in, used again by the next one of any session.
@@ -150,7 +151,10 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 	waits := true
 	for i := range entries {
 		e := &entries[i]
-		if _, left := e.Event.(runtime.Received); !left && r != nil {
+		if said, ok := e.Event.(runtime.OutcomeSaid); ok {
+			l.said = &said
+		}
+		if !runtime.IsLeft(e.Event) && r != nil {
 			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
 		}
 		if l.failed != nil {
@@ -253,6 +257,8 @@ func (h *Head) add(e *runtime.Entry) bool {
 	case runtime.Received:
 		said = ev.Text
 		h.Waiting++
+	case runtime.OutcomeSaid:
+		h.Waiting++
 	case runtime.Compacted:
 		h.From = ev.Through + 1
 	case runtime.TurnFinished:
@@ -265,7 +271,7 @@ func (h *Head) add(e *runtime.Entry) bool {
 		h.First = beginning(said)
 	}
 	switch e.Event.(type) {
-	case runtime.TurnStarted, runtime.Received, runtime.Compacted, runtime.TurnFinished:
+	case runtime.TurnStarted, runtime.Received, runtime.OutcomeSaid, runtime.Compacted, runtime.TurnFinished:
 		return true
 	}
 	return false
@@ -413,6 +419,14 @@ func (l *sessionLog) flush(ctx context.Context) error {
 	}
 	if len(b.Put) == 0 && len(b.Del) == 0 && len(l.outcomes) == 0 {
 		return nil
+	}
+	if said := l.said; said != nil {
+		l.said = nil
+		err := l.conclude(whole, ledger.Batch{})
+		if err == nil {
+			err = l.book.noteSaid(whole, l.id, said, b)
+		}
+		return l.settle(err, written)
 	}
 	if len(l.outcomes) == 0 {
 		moved, err := l.book.opts.Store.Apply(whole, b.Expect, b.Put, b.Del)

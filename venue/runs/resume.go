@@ -142,12 +142,11 @@ func (r *Record) holds() bool { return r.Status == Paused || r.Paused }
 func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error) error {
 	if rec.Session != "" {
 		if s, release, err := b.sessions.Open(ctx, rec.Of, rec.Session, true); err == nil {
-			text, code := "", fault.Interrupted
-			if !errors.Is(why, ErrInterrupted) {
-				text, code = why.Error(), fault.Of(why)
-			}
 			if run, rests := s.Resting(); rests && run == rec.ID {
-				err = s.Cut(ctx, b.opts.Now(), text, code)
+				if errors.Is(why, ErrInterrupted) {
+					why = cut(s)
+				}
+				err = s.Cut(ctx, b.opts.Now(), why.Error(), fault.Of(why))
 			}
 			if release(); err != nil {
 				return err
@@ -156,7 +155,7 @@ func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error)
 			return err
 		}
 	}
-	if steps, err := b.steps(ctx, owner.String()+"/"+rec.ID); err != nil {
+	if steps, err := b.steps(ctx, owner, rec.ID); err != nil {
 		return err
 	} else if len(steps) > 0 {
 		rec.Steps = steps
@@ -167,6 +166,18 @@ func (b *Book) lose(ctx context.Context, owner ucan.DID, rec *Record, why error)
 	}
 	return b.put(ctx, owner, rec)
 }
+
+// cut is why a turn ended that the venue left in its middle: which calls it never
+// started, and of which the effect is unknown.
+func cut(s *Session) error { return &cutError{s.Cutting().Error} }
+
+type cutError struct{ text string }
+
+func (e *cutError) Error() string { return e.text }
+func (e *cutError) Unwrap() error { return ErrInterrupted }
+
+// Code is [fault.Interrupted].
+func (e *cutError) Code() fault.Code { return fault.Interrupted }
 
 // Settle ends the turn that rests in a session, before another begins: unless it
 // waits for somebody, or is driven.
@@ -367,7 +378,7 @@ func (r *Run) begins(ctx context.Context, e *tools.Entry) (with ledger.Batch, er
 
 // reads takes the log of a run outside of sessions into memory.
 func (r *Run) reads(ctx context.Context) error {
-	for row, err := range store.Rows(ctx, r.book.opts.Store, prefix+"log/"+r.owner.String()+"/"+r.rec.ID+"/", "") {
+	for row, err := range store.Rows(ctx, r.book.opts.Store, logKey(r.owner, r.rec.ID, ""), "") {
 		var e runtime.Entry
 		if err == nil {
 			err = json.Unmarshal(row.Value, &e)

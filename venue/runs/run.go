@@ -441,7 +441,7 @@ func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("%slog/%s/%s/%08x", prefix, r.owner, r.rec.ID, e.Seq)
+	key := logKey(r.owner, r.rec.ID, fmt.Sprintf("%08x", e.Seq))
 	if len(raw) > maxRecord {
 		s.Input, s.Output = tooLarge(s.Input), tooLarge(s.Output)
 		e.Event = s
