@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"usher/caps/value"
+	"usher/tools"
 )
 
 // Event is something that happened in a turn. Those that implement it here are all
@@ -135,7 +136,8 @@ type Spending struct {
 // TurnRested says that the turn goes on later: after what its calls wait for, or,
 // where it lists none, when the venue is opened again.
 type TurnRested struct {
-	Waits []Wait `json:"waits,omitempty"`
+	Waits []Wait         `json:"waits,omitempty"`
+	Spent *tools.Amounts `json:"spent,omitempty"` // by all that came of the first call, until now
 }
 
 // Wait is a call that waits: for the approval of a person, for another run, or, with

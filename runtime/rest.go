@@ -48,6 +48,8 @@ type progress struct {
 	calls    int
 	usage    Usage
 	rejected int // answers, by the output schema
+	began    int // calls of tools
+	metered  tools.Amounts
 }
 
 // Resting reports whether a turn rests in the session, and of which run it is.
@@ -55,6 +57,16 @@ func (s *Session) Resting() (run string, rests bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.rest.rests
+}
+
+// Metered is what the log says that the turn has spent of the limits of its call tree: as
+// much as it had when it rested, and a call for each one that began.
+func (s *Session) Metered() tools.Amounts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spent := s.spent.metered
+	spent.Calls = max(spent.Calls, int64(s.spent.began))
+	return spent
 }
 
 // Cutting says how [Session.Cut] would say that the turn ended which rests.
@@ -269,12 +281,14 @@ func (t *turn) pause(ctx context.Context, dead bool, err error) bool {
 	if !rests {
 		rest = new(RestError)
 	}
-	if logErr := t.session.append(ctx, t.opts.Now(), TurnRested{rest.Waits}); logErr != nil {
+	spent := t.agent.Authority.Meter().Spent()
+	rested := TurnRested{Waits: rest.Waits, Spent: &spent}
+	if logErr := t.session.append(ctx, t.opts.Now(), rested); logErr != nil {
 		return false
 	}
 	t.span.End(ctx, t.calls, t.usage, nil)
 	t.session.Release()
-	t.emit(TurnRested{rest.Waits})
+	t.emit(rested)
 	if !t.gone {
 		t.yield(nil, rest)
 	}

@@ -143,7 +143,8 @@ func TestACallThatWaits(t *testing.T) {
 	if !ok || len(rest.Waits) != 1 || rest.Waits[0] != (runtime.Wait{CallID: "c1", Name: "map_read", Run: "r9", Text: "reading w/b waits for run r9"}) {
 		t.Fatalf("the turn ends with %v, want that it waits for r9", err)
 	}
-	if last := log.entries[len(log.entries)-1].Event; !cmp.Equal(last, runtime.Event(runtime.TurnRested{Waits: rest.Waits})) {
+	spent := f.agent.Authority.Meter().Spent()
+	if last := log.entries[len(log.entries)-1].Event; !cmp.Equal(last, runtime.Event(runtime.TurnRested{Waits: rest.Waits, Spent: &spent})) {
 		t.Errorf("the log ends with %+v", last)
 	}
 	if _, err := turn(t, r, f.agent, s, "hello?"); fault.Of(err) != fault.Waiting {

@@ -174,6 +174,7 @@ func (s *Session) apply(seq uint64, ev Event) {
 		}
 		s.measured = measure{tokens: ev.Usage.Input + ev.Usage.Output, messages: len(s.messages)}
 	case ToolStarted:
+		s.spent.began++
 		s.begins(ev)
 	case ToolFinished:
 		s.say(seq, Message{Role: RoleTool, CallID: ev.CallID, Name: ev.Name, Text: ev.Result, Failed: ev.Outcome != ToolOK, Sealed: ev.Sealed})
@@ -189,6 +190,9 @@ func (s *Session) apply(seq uint64, ev Event) {
 		s.say(seq, Message{Role: RoleUser, Text: "Your answer does not fit the required JSON Schema: " + ev.Reason +
 			"\nAnswer again, with one JSON value that fits it and nothing else."})
 	case TurnRested:
+		if ev.Spent != nil {
+			s.spent.metered = *ev.Spent
+		}
 		for _, w := range ev.Waits {
 			s.waits(w.CallID)
 		}

@@ -119,6 +119,22 @@ func (m *Meter) Spent() Amounts {
 	return Amounts{at(Calls), at(Bytes), at(Steps), at(Patterns), at(Runs)}
 }
 
+// AtLeast counts what was spent before the meter was made anew: as much as a says of each
+// kind, where it has counted less.
+func (m *Meter) AtLeast(a Amounts) {
+	if m == nil {
+		return
+	}
+	for k := range kinds {
+		for want := a.of(k); ; {
+			spent := m.spent[k].Load()
+			if spent >= want || m.spent[k].CompareAndSwap(spent, want) {
+				break
+			}
+		}
+	}
+}
+
 func (m *Meter) add(a *Amounts) {
 	for k := range kinds {
 		m.spent[k].Add(a.of(k))

@@ -58,6 +58,9 @@ func universe() map[string][]string {
 	add("v/ops/grid/job-list", `{}`)
 	add("v/ops/grid/run", `{"operation":"x"}`)
 	add("v/ops/grid/invoke", `{"operation":"x"}`)
+	for _, id := range ids {
+		add("v/ops/grid/job-outcome", `{"id":%q,"outcome":"failed"}`, id)
+	}
 	for _, op := range []string{"issue", "delegate", "import", "verify", "list", "whoami"} {
 		add("v/ops/ucan/"+op, `{}`)
 	}

@@ -82,6 +82,7 @@ func (r *Room) GoOn(ctx context.Context, rec *runs.Record, auth tools.Authority)
 		}
 	}
 	if run, rests := session.Resting(); rests && run == rec.ID {
+		actor.Authority.Meter().AtLeast(session.Metered())
 		c.resumes = session.Claim()
 	}
 	if rec.Kind == runs.Turn && !c.resumes {

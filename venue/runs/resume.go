@@ -280,6 +280,9 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 			undo = done
 		}
 	}
+	if r.session == nil {
+		auth.Meter().AtLeast(r.metered())
+	}
 	r.rec.Status, r.rec.Waits, r.rec.Paused = Started, nil, false
 	if err := r.take(ctx); err != nil {
 		undo()
@@ -287,6 +290,22 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 	}
 	r.saved = Started
 	return r, work, undo, nil
+}
+
+// metered is what a run outside of sessions has spent of the limits of its call tree, as its
+// log and its record say.
+func (r *Run) metered() (spent tools.Amounts) {
+	if r.rec.Spent != nil {
+		spent = *r.rec.Spent
+	}
+	began := int64(0)
+	for i := range r.rec.Steps {
+		if r.rec.Steps[i].Status != "PENDING" && r.rec.Steps[i].Status != "" {
+			began++
+		}
+	}
+	spent.Calls = max(spent.Calls, began)
+	return spent
 }
 
 // take marks the run as this process's, whosever it was.

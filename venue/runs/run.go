@@ -269,7 +269,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false
 	}
 	paused := r.rec.Status == Paused
-	stored := parked && !paused || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
+	stored := parked && !paused && r.session != nil || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
 	switch {
 	case paused:
 		failure = &pausedError{tools.WaitError{Run: r.rec.ID, Owner: r.owner.String()}}
@@ -280,10 +280,8 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.end(output, failure)
 	}
 	r.output, r.err = output, failure
-	if !parked && !paused {
-		spent := r.auth.Meter().Spent()
-		r.rec.Spent = &spent
-	}
+	spent := r.auth.Meter().Spent()
+	r.rec.Spent = &spent
 	r.mu.Unlock()
 	var err error
 	if !stored {
