@@ -73,9 +73,11 @@ func universe() map[string][]string {
 	}
 	add("v/ops/secret/list", `{}`)
 	add("v/ops/approval/list", `{}`)
+	add("v/ops/approval/list", `{"owner":"did:key:zBob"}`)
 	for _, name := range ids {
 		for _, op := range []string{"show", "approve", "deny"} {
 			add("v/ops/approval/"+op, `{"id":%q}`, name)
+			add("v/ops/approval/"+op, `{"id":%q,"owner":"did:key:zBob"}`, name)
 		}
 	}
 	add("v/ops/json/merge", `{"values":[{}]}`)

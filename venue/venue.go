@@ -163,7 +163,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.registry = new(tools.Registry)
 	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{
-		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
+		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Chains: v.verifier, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
 		Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{

@@ -4,7 +4,8 @@
 //
 // A request is a resource of its own, approvals/<id>. Looking needs approval/read
 // on it, answering approval/answer, and a person: no agent answers, whatever its
-// capabilities are.
+// capabilities are. Another person does so by delegation, for calls that they may make
+// themselves.
 package approvals
 
 import (
@@ -16,6 +17,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/ucan"
 )
 
 // Statuses of a [Request].
@@ -79,6 +81,7 @@ type Service interface {
 
 // Query says which requests to list.
 type Query struct {
+	Of
 	All    bool   `json:"all,omitempty" jsonschema:"those too that are answered or have expired"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"where the page begins, as the page before said"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many to list at most; left out, 100"`
@@ -93,13 +96,51 @@ type Listing struct {
 	Cursor   string    `json:"cursor,omitempty"` // of the next page; empty when nothing follows
 }
 
+// Of says whose requests are meant.
+type Of struct {
+	Owner string `json:"owner,omitempty" jsonschema:"DID of the person who is asked, for whom you may do so by delegation; left out, yourself"`
+}
+
+// For is the person, for a caller.
+func (o Of) For(caller ucan.DID) (ucan.DID, error) {
+	if o.Owner == "" {
+		return caller, nil
+	}
+	did, err := ucan.ParseDID(o.Owner)
+	if err != nil {
+		return did, fmt.Errorf("owner: %w", err)
+	}
+	return did, nil
+}
+
+// need is a requirement on what lies below approvals of the person.
+func (o Of) need(can caps.Ability, below ...string) caps.Request {
+	at, err := caps.ParseSegments(append([]string{"approvals"}, below...))
+	if err != nil {
+		return caps.Invalid(fmt.Errorf("id %q is no id of a request: %w", below, err))
+	}
+	if o.Owner != "" {
+		there, err := caps.ParseResource(o.Owner + "/" + at.String())
+		if err == nil && there.DID() == "" {
+			err = fmt.Errorf("owner %q is no DID", o.Owner)
+		}
+		if err != nil {
+			return caps.Invalid(err)
+		}
+		return caps.NeedOn(can, there)
+	}
+	return caps.NeedOn(can, at)
+}
+
 // Named names a request.
 type Named struct {
+	Of
 	ID string `json:"id" jsonschema:"the request's id"`
 }
 
 // Yes allows a call once.
 type Yes struct {
+	Of
 	ID     string `json:"id" jsonschema:"the request's id"`
 	For    string `json:"for,omitempty" jsonschema:"how long the approval holds, for example 10m; left out, 24h"`
 	Digest string `json:"digest,omitempty" jsonschema:"digest of the call that was looked at: another one is refused"`
@@ -110,6 +151,7 @@ type Yes struct {
 
 // No refuses a call.
 type No struct {
+	Of
 	ID     string `json:"id" jsonschema:"the request's id"`
 	Reason string `json:"reason,omitempty" jsonschema:"what the agent is told"`
 }
@@ -122,17 +164,19 @@ const (
 
 // Operations returns the operations.
 func Operations(s Service) []*tools.Operation {
-	within := func(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, "approvals", 1, 1)) }
+	within := func(can string) tools.Option {
+		return tools.Within(caps.ScopeUnder(can, "approvals", 1, 1), caps.ScopeForeign(can, "approvals", 1, 1))
+	}
 	return []*tools.Operation{
 		tools.New("approval:list", "List the calls that wait for a person.",
 			func(in Query) []caps.Request {
 				if in.Limit < 0 || in.Limit > MaxPage {
 					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d", in.Limit, MaxPage))}
 				}
-				return []caps.Request{caps.Need("approval/read", "approvals")}
-			}, s.List, tools.Within(caps.ScopeExactly("approval/read", "approvals")), tools.ReadOnly()),
+				return []caps.Request{in.need("approval/read")}
+			}, s.List, tools.Within(caps.ScopeExactly("approval/read", "approvals"), caps.ScopeForeign("approval/read", "approvals", 0, 0)), tools.ReadOnly()),
 		tools.New("approval:show", "Look at a call that waits for a person.",
-			func(in Named) []caps.Request { return on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
+			func(in Named) []caps.Request { return in.on("approval/read", in.ID) }, s.Show, within("approval/read"), tools.ReadOnly()),
 		tools.New("approval:approve", "Allow a call that waits, once. Only a person can.",
 			func(in Yes) []caps.Request {
 				_, err := in.Life()
@@ -144,10 +188,10 @@ func Operations(s Service) []*tools.Operation {
 				if err != nil {
 					return []caps.Request{caps.Invalid(err)}
 				}
-				return on("approval/answer", in.ID)
+				return in.on("approval/answer", in.ID)
 			}, s.Approve, within("approval/answer"), tools.Exclusive()),
 		tools.New("approval:deny", "Refuse a call that waits. Only a person can.",
-			func(in No) []caps.Request { return on("approval/answer", in.ID) }, s.Deny, within("approval/answer"), tools.Exclusive()),
+			func(in No) []caps.Request { return in.on("approval/answer", in.ID) }, s.Deny, within("approval/answer"), tools.Exclusive()),
 	}
 }
 
@@ -163,13 +207,9 @@ func (y Yes) Life() (time.Duration, error) {
 	return d, nil
 }
 
-func on(can caps.Ability, id string) []caps.Request {
+func (o Of) on(can caps.Ability, id string) []caps.Request {
 	if id == "" {
 		return []caps.Request{caps.Invalid(errors.New("id is missing: give the id of the request, as approval:list has it"))}
 	}
-	at, err := caps.ParseSegments([]string{"approvals", id})
-	if err != nil {
-		return []caps.Request{caps.Invalid(fmt.Errorf("id %q is no id of a request: %w", id, err))}
-	}
-	return []caps.Request{caps.NeedOn(can, at)}
+	return []caps.Request{o.need(can, id)}
 }

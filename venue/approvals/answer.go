@@ -15,11 +15,18 @@ import (
 var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a person: the owner can, by usher approvals")
 
 // answer writes what the caller says to a request, and has its run go on.
-func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
+func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id string, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
 	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
 		return approvals.Request{}, errOnlyPersons
 	}
-	owner := call.Owner().String()
+	if r.Keys.Independent(call.Owner()) != "" {
+		return approvals.Request{}, errOnlyPersons
+	}
+	person, err := of.For(call.Owner())
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	owner := person.String()
 	rec, rev, err := r.find(ctx, owner, id)
 	if err != nil {
 		return approvals.Request{}, err
@@ -35,7 +42,7 @@ func (r *Room) answer(ctx context.Context, call tools.Call, id string, say func(
 		return approvals.Request{}, err
 	}
 	due := dueKey(rec.Expires, id)
-	rec.Answer = &approvals.Answer{By: owner, At: r.Now().UnixMilli()}
+	rec.Answer = &approvals.Answer{By: call.Owner().String(), At: r.Now().UnixMilli()}
 	put := make(map[string][]byte, 2)
 	if err := say(&rec, put); err != nil {
 		return approvals.Request{}, err
@@ -72,17 +79,20 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 	if err != nil {
 		return approvals.Request{}, err
 	}
-	return r.answer(ctx, call, in.ID, func(rec *record, put map[string][]byte) error {
+	return r.answer(ctx, call, in.Of, in.ID, func(rec *record, put map[string][]byte) error {
 		if in.Digest != "" && in.Digest != rec.Digest {
 			return fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
 		}
 		key, err := r.Keys.Of(ctx, call.Owner())
 		if err != nil {
-			return err
+			return fmt.Errorf("sign the answer: %w", err)
 		}
 		rec.Status, rec.Answer.Reason, rec.Expires = approvals.Approved, in.Reason, r.Now().Add(life).UnixMilli()
 		rec.Answer.When = in.When
 		if err := rec.narrow(put); err != nil {
+			return err
+		}
+		if err := r.mayApprove(ctx, call.Owner(), rec); err != nil {
 			return err
 		}
 		rec.Answer.Signature = key.Sign(rec.statement())
@@ -92,7 +102,7 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 
 // Deny is that of [approvals.Service].
 func (r *Room) Deny(ctx context.Context, call tools.Call, in approvals.No) (approvals.Request, error) {
-	return r.answer(ctx, call, in.ID, func(rec *record, _ map[string][]byte) error {
+	return r.answer(ctx, call, in.Of, in.ID, func(rec *record, _ map[string][]byte) error {
 		rec.Status, rec.Answer.Reason = approvals.Denied, value.Cut(in.Reason, 1<<10)
 		return nil
 	})

@@ -79,6 +79,9 @@ func (r *Room) answered(ctx context.Context, q *question, rec *record, rev uint6
 	if within, err := rec.within(q.input); err != nil || !within {
 		return nil, cmp.Or(err, narrowed(rec))
 	}
+	if err := r.stands(ctx, q, rec); err != nil {
+		return nil, err
+	}
 	return r.use(q, rec, rev)
 }
 
@@ -106,6 +109,9 @@ func (r *Room) ask(ctx context.Context, q *question) (*tools.Grant, error) {
 	}
 	return nil, r.file(ctx, q)
 }
+
+// maxNeeds bounds what a request lists of what its call needs.
+const maxNeeds = 64
 
 func waits(rec *record) error {
 	return &tools.WaitError{Approval: rec.ID, Call: rec.Operation}
@@ -150,10 +156,15 @@ func (r *Room) file(ctx context.Context, q *question) error {
 	if rec.Kind, err = r.like(q.Ruling); err != nil {
 		return err
 	}
+	if auth.Owner().String() != q.owner {
+		rec.Of = auth.Owner().String()
+	}
+	rec.All = true
 	for need := range q.Needs() {
-		if len(rec.Needs) < 64 {
-			rec.Needs = append(rec.Needs, need.String())
+		if rec.All = len(rec.Needs) < maxNeeds; !rec.All {
+			break
 		}
+		rec.Needs, rec.Wants = append(rec.Needs, need.String()), append(rec.Wants, wantOf(need))
 	}
 	raw, err := json.Marshal(rec)
 	if err != nil {

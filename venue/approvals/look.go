@@ -11,13 +11,21 @@ import (
 
 // Show is that of [approvals.Service].
 func (r *Room) Show(ctx context.Context, call tools.Call, in approvals.Named) (approvals.Request, error) {
-	rec, _, err := r.find(ctx, call.Owner().String(), in.ID)
+	owner, err := in.For(call.Owner())
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	rec, _, err := r.find(ctx, owner.String(), in.ID)
 	return rec.Request, err
 }
 
 // List is that of [approvals.Service].
 func (r *Room) List(ctx context.Context, call tools.Call, in approvals.Query) (list approvals.Listing, err error) {
-	owner := call.Owner().String()
+	person, err := in.For(call.Owner())
+	if err != nil {
+		return list, err
+	}
+	owner := person.String()
 	below := openKey(owner, "")
 	if in.All {
 		below = requestKey(owner, "")

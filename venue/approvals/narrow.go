@@ -20,6 +20,19 @@ func (rec *record) within(input any) (bool, error) {
 	return err == nil && limits.Hold(input), err
 }
 
+// answersItself reports whether the call that was asked about is within the limits of
+// its answer.
+func (rec *record) answersItself() (bool, error) {
+	if len(rec.Answer.When) == 0 {
+		return true, nil
+	}
+	input, err := value.Decode(rec.Input, value.MaxDepth)
+	if err != nil {
+		return false, err
+	}
+	return rec.within(input)
+}
+
 // usedFor is the digest of the call that the answer was used for.
 func (rec *record) usedFor() string { return cmp.Or(rec.For, rec.Digest) }
 
@@ -95,7 +108,7 @@ func (r *Room) near(ctx context.Context, q *question) (*tools.Grant, error) {
 		if err != nil {
 			return nil, err
 		}
-		if fits, err := r.fits(q, &rec); err != nil || !fits {
+		if fits, err := r.fits(ctx, q, &rec); err != nil || !fits {
 			if err != nil {
 				return nil, err
 			}
@@ -117,7 +130,7 @@ func (r *Room) near(ctx context.Context, q *question) (*tools.Grant, error) {
 }
 
 // fits reports whether a call is what the answer to a wider one allows.
-func (r *Room) fits(q *question, rec *record) (bool, error) {
+func (r *Room) fits(ctx context.Context, q *question, rec *record) (bool, error) {
 	asked, err := value.Decode(rec.Input, value.MaxDepth)
 	if err != nil {
 		return false, err
@@ -130,5 +143,8 @@ func (r *Room) fits(q *question, rec *record) (bool, error) {
 		return false, errUnsigned(rec)
 	}
 	limits, err := rec.Answer.Limits()
-	return err == nil && limits.Admit(asked, q.input), err
+	if err != nil || !limits.Admit(asked, q.input) {
+		return false, err
+	}
+	return true, r.stands(ctx, q, rec)
 }

@@ -20,13 +20,16 @@ import (
 // record is a request as it is stored.
 type record struct {
 	approvals.Request
-	Runner string     `json:"runner"`         // DID that the run is of
-	Life   tools.Life `json:"life,omitempty"` // of the agent that makes the call
-	Key    string     `json:"key,omitempty"`  // of the call in its run
-	Used   int64      `json:"used,omitempty"` // ms
-	Kind   string     `json:"kind,omitempty"` // digest of all calls like it in its run: see [Room.like]
-	For    string     `json:"for,omitempty"`  // digest of the narrower call that it is used for
-	At     string     `json:"at,omitempty"`   // key of that call
+	Runner string     `json:"runner"`          // DID that the run is of
+	Life   tools.Life `json:"life,omitempty"`  // of the agent that makes the call
+	Key    string     `json:"key,omitempty"`   // of the call in its run
+	Used   int64      `json:"used,omitempty"`  // ms
+	Of     string     `json:"of,omitempty"`    // DID of the principal in whose namespace the call works, where that is not Owner
+	Wants  []want     `json:"wants,omitempty"` // what the call needs; see All
+	All    bool       `json:"all,omitempty"`   // Wants has it all
+	Kind   string     `json:"kind,omitempty"`  // digest of all calls like it in its run: see [Room.like]
+	For    string     `json:"for,omitempty"`   // digest of the narrower call that it is used for
+	At     string     `json:"at,omitempty"`    // key of that call
 
 	stored string // status that it is stored with
 }
@@ -140,12 +143,15 @@ func (rec *record) statement() []byte {
 	if len(rec.Answer.When) > 0 {
 		said = append(said, "when", string(rec.Answer.When))
 	}
+	if rec.Answer.By != rec.Owner {
+		said = append(said, "by", rec.Answer.By)
+	}
 	text, _ := json.Marshal(said) // of texts and numbers
 	return text
 }
 
 func verifies(rec *record) bool {
 	by, err := ucan.ParseDID(rec.Answer.By)
-	return err == nil && rec.Answer.By == rec.Owner && len(by.PublicKey()) == ed25519.PublicKeySize &&
+	return err == nil && len(by.PublicKey()) == ed25519.PublicKeySize &&
 		ed25519.Verify(by.PublicKey(), rec.statement(), rec.Answer.Signature)
 }

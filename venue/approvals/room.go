@@ -19,6 +19,7 @@ type Options struct {
 	Store  *store.Space // of the whole venue
 	Runs   *runs.Book
 	Keys   keyring
+	Chains chains // of delegations by which others answer
 	Now    func() time.Time
 	NewID  func() (string, error)
 	Logger *slog.Logger
@@ -42,6 +43,11 @@ type keyring interface {
 	Of(ctx context.Context, did ucan.DID) (ucan.Key, error)
 	// Independent returns the life of the agent whose key the principal is, or "".
 	Independent(did ucan.DID) tools.Life
+}
+
+// chains verify what persons have delegated to each other.
+type chains interface {
+	Authorize(ctx context.Context, q ucan.Query) (ucan.Grant, error)
 }
 
 // Room keeps the requests. It is safe for concurrent use.

@@ -24,15 +24,23 @@ type approvalsCmd struct {
 	Deny    approvalsDenyCmd    `cmd:"" help:"Refuse a call that waits: its run goes on without it."`
 }
 
+// ofOwner says whose requests are meant.
+type ofOwner struct {
+	Owner string `placeholder:"DID" help:"The person who is asked, for whom you answer by delegation. Default: you."`
+}
+
+func (o *ofOwner) of() approvals.Of { return approvals.Of{Owner: o.Owner} }
+
 type approvalsListCmd struct {
 	onVenue
+	ofOwner
 	All bool `help:"List those too that are answered or have expired."`
 }
 
 func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		list := []approvals.Request{}
-		for q := (approvals.Query{All: c.All, Limit: approvals.MaxPage}); ; {
+		for q := (approvals.Query{Of: c.of(), All: c.All, Limit: approvals.MaxPage}); ; {
 			page, err := ask[approvals.Listing](ctx, u, "approval:list", q)
 			if err != nil {
 				return err
@@ -65,6 +73,7 @@ func asker(r *approvals.Request) string {
 
 type onRequest struct {
 	onVenue
+	ofOwner
 	ID string `arg:"" help:"The request's id."`
 }
 
@@ -72,7 +81,7 @@ type approvalsShowCmd struct{ onRequest }
 
 func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		req, err := ask[approvals.Request](ctx, u, "approval:show", approvals.Named{ID: c.ID})
+		req, err := ask[approvals.Request](ctx, u, "approval:show", approvals.Named{Of: c.of(), ID: c.ID})
 		if err != nil {
 			return err
 		}
@@ -99,6 +108,9 @@ func (s *streams) request(r *approvals.Request) string {
 	rows = append(rows, []string{"since", s.minute(time.UnixMilli(r.Created))}, []string{"until", s.minute(time.UnixMilli(r.Expires))}, []string{"digest", r.Digest})
 	if a := r.Answer; a != nil {
 		rows = append(rows, []string{"answered", strings.TrimSpace(s.minute(time.UnixMilli(a.At)) + " " + s.paint.safe(a.Reason))})
+		if a.By != r.Owner {
+			rows = append(rows, []string{"by", a.By})
+		}
 		if limits, err := a.Limits(); err == nil && len(a.When) > 0 {
 			rows = append(rows, []string{"when", s.paint.safe(limits.String())})
 		}
@@ -123,7 +135,7 @@ type approvalsApproveCmd struct {
 }
 
 func (c *approvalsApproveCmd) Run(ctx context.Context, s *streams) error {
-	yes := approvals.Yes{ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason}
+	yes := approvals.Yes{Of: c.of(), ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason}
 	if c.When != "" {
 		limits, err := caps.ParseLimits([]byte(c.When))
 		if err != nil {
@@ -140,7 +152,7 @@ type approvalsDenyCmd struct {
 }
 
 func (c *approvalsDenyCmd) Run(ctx context.Context, s *streams) error {
-	return c.answer(ctx, s, "approval:deny", approvals.No{ID: c.ID, Reason: c.Reason})
+	return c.answer(ctx, s, "approval:deny", approvals.No{Of: c.of(), ID: c.ID, Reason: c.Reason})
 }
 
 // answer answers a request. Its run goes on where the venue is kept, and here
@@ -154,7 +166,7 @@ func (c *onRequest) answer(ctx context.Context, s *streams, op string, in any) e
 		if err := s.answer(c.JSON, req, fmt.Sprintf("%s %s: %s %s\n", req.ID, req.Status, req.Operation, s.paint.line(string(req.Input), 80))); err != nil {
 			return err
 		}
-		if s.kept() != nil || req.Run == "" {
+		if s.kept() != nil || req.Run == "" || c.Owner != "" { // another's run goes on where it is kept
 			return nil
 		}
 		return c.goOn(ctx, s, u, req.Run)
