@@ -216,6 +216,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Approvals: v.approvals, Ledger: v.ledger, Logger: v.log})
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
+	if err := v.restored(ctx); err != nil {
+		return err
+	}
 	if err := v.runs.Drive(ctx, driver{v}, !o.Idle); err != nil {
 		return err
 	}

@@ -116,3 +116,36 @@ func BenchmarkApprove(b *testing.B) {
 		ids = ids[1:]
 	}
 }
+
+// BenchmarkOpenWithSchedules opens a folder with 10,000 schedules that fire tomorrow.
+func BenchmarkOpenWithSchedules(b *testing.B) {
+	opts := &venue.Options{Dir: b.TempDir(), Limits: config.Limits{Schedules: waitingRuns}}
+	v, err := venue.Open(b.Context(), opts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	alice, err := v.User(b.Context(), "alice")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range waitingRuns {
+		in := map[string]any{"name": fmt.Sprint("s", i), "operation": "covia:read", "input": map[string]string{"path": "w/a"}, "after": "24h"}
+		if _, err := alice.Invoke(b.Context(), "scheduler:schedule", in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		v, err := venue.Open(b.Context(), opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := v.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}

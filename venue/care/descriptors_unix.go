@@ -8,5 +8,5 @@ import "golang.org/x/sys/unix"
 func descriptors() (limit uint64, known bool, err error) {
 	var r unix.Rlimit
 	err = unix.Getrlimit(unix.RLIMIT_NOFILE, &r)
-	return r.Cur, true, err
+	return uint64(r.Cur), true, err //nolint:unconvert // on FreeBSD it is an int64
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"usher/venue"
@@ -127,6 +128,10 @@ func (r *Restored) build(ctx context.Context, dir string, at time.Time, progress
 		if r.Kept, err = later.hold(ctx, j); err != nil {
 			return err
 		}
+	}
+	now := strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
+	if _, err := j.Apply(ctx, nil, map[string][]byte{venue.RestoredKey: now}, nil); err != nil {
+		return err
 	}
 	return noteIn(ctx, j, dir, ledger.Restored, r.Origin)
 }

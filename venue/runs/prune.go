@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"usher/tools"
+	"usher/tools/fault"
+	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -137,7 +139,8 @@ func (b *Book) removeBelow(ctx context.Context, prefix string, rest Rest) error 
 // Prune removes the sessions that nobody uses and that need not stay, with their
 // pages, the records of their turns and what they have spent: of each agent those
 // beyond a number, by their last event, and those whose last event was before a
-// time. Sessions in which messages wait stay. It returns how many went.
+// time. Sessions in which messages wait stay, and those whose last turn has not ended. It
+// returns how many went.
 func (s *Sessions) Prune(ctx context.Context, keep Keep, rest Rest) (n int, err error) {
 	fail := func(err error) (int, error) { return n, fmt.Errorf("prune sessions: %w", err) }
 	for key, err := range store.Keys(ctx, s.book.opts.Store, gonePrefix, "") { // what a crash left
@@ -170,8 +173,9 @@ func (s *Sessions) Prune(ctx context.Context, keep Keep, rest Rest) (n int, err 
 			if life := h.life(); life != of {
 				latest, of = nil, life
 			}
+			rests, err := s.rests(ctx, &h)
 			switch {
-			case h.Waiting > 0:
+			case err != nil || rests || h.Waiting > 0:
 			case before(h.Last.UnixMilli(), keep.Before):
 				err = remove(h)
 			case keep.Number > 0:
@@ -189,6 +193,24 @@ func (s *Sessions) Prune(ctx context.Context, keep Keep, rest Rest) (n int, err 
 		}
 	}
 	return n, nil
+}
+
+// rests reports whether the last turn of a session has not ended: it waits, or executes.
+// A copy's is another session's.
+func (s *Sessions) rests(ctx context.Context, h *heading) (bool, error) {
+	if h.Run == "" {
+		return false, nil
+	}
+	of := tools.Life(h.life())
+	owner, err := ucan.ParseDID(of.Owner())
+	if err != nil {
+		return false, err
+	}
+	rec, err := s.book.Find(ctx, owner, h.Run)
+	if fault.Of(err) == fault.NotFound { // another principal's
+		return true, nil
+	}
+	return rec.Of == of && rec.Session == h.ID && !rec.Over(), err
 }
 
 // heading is a head, and where it stands.

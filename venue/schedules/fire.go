@@ -31,8 +31,9 @@ type firing struct {
 	skip   bool      // the firing itself is left out
 }
 
-// plan says what becomes of the schedule now that it is due.
-func (rec *record) plan(now time.Time) (f firing, err error) {
+// plan says what becomes of the schedule now that it is due, or of times that it is not
+// to fire for any more.
+func (rec *record) plan(now time.Time, lost bool) (f firing, err error) {
 	first := time.UnixMilli(rec.Next)
 	f.due = first
 	if rec.Cron == "" {
@@ -44,10 +45,10 @@ func (rec *record) plan(now time.Time) (f firing, err error) {
 	}
 	f.due, f.missed = times.Passed(first, now)
 	f.next = times.Next(f.due)
-	if now.Sub(f.due) < late {
+	if now.Sub(f.due) < late && !lost {
 		f.missed-- // the last one fires in time
 	} else {
-		f.skip = rec.Policy == scheduler.MissedSkip
+		f.skip = lost || rec.Policy == scheduler.MissedSkip
 	}
 	if f.missed > 0 {
 		f.since, f.past = first, f.due
@@ -67,8 +68,12 @@ func (rec *record) jobID(at time.Time) string {
 
 // fire fires a schedule that is due, or moves it on where it has fired for that time.
 func (r *Room) fire(ctx context.Context, rec *record) error {
-	now := r.Now()
-	f, err := rec.plan(now)
+	return r.settle(ctx, rec, r.Now(), false)
+}
+
+// settle lets the times of a schedule pass that are due now: it fires, unless they are lost.
+func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool) error {
+	f, err := rec.plan(now, lost)
 	if err != nil {
 		return r.end(ctx, rec, err)
 	}
