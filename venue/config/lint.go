@@ -67,7 +67,7 @@ type linted struct {
 // rules are asked of each agent in this order: resolve fills in its tools.
 var rules = []func(*linted){
 	(*linted).parent, (*linted).model, (*linted).budgets, (*linted).output, (*linted).resolve, (*linted).bound, (*linted).coverage,
-	(*linted).abilities, (*linted).abroad, (*linted).redundancy, (*linted).denials, (*linted).context, (*linted).lending,
+	(*linted).abilities, (*linted).abroad, (*linted).redundancy, (*linted).denials, (*linted).context, (*linted).lending, (*linted).asking,
 }
 
 func (a *linted) subject() string { return "agent " + a.ID }
