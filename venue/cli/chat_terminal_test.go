@@ -78,6 +78,10 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		send(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"covia_write","arguments":"{\"path\":\"w/notes/later\",\"value\":1}"}}]}}]}`)
+	case says("end it well"):
+		send(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"agent_completeTask","arguments":"{\"result\":{\"n\":1}}"}}]}}]}`)
+	case says("give it up"):
+		send(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"agent_failTask","arguments":"{\"reason\":\"there is no paper\"}"}}]}}]}`)
 	case says("evil"):
 		send(`{"choices":[{"delta":{"content":"\u001b"}}]}`, `{"choices":[{"delta":{"content":"]0;owned\u0007 \u009b31m ab\u202ecd"}}]}`)
 	case says("tool"):
