@@ -11,15 +11,16 @@ import (
 
 // Input is all that a system message is made of. Empty parts are left out.
 type Input struct {
-	Identity string         // who the agent is and what it should do
-	Date     string         // YYYY-MM-DD
-	Venue    string         // name of the venue
-	Model    string         // name of the model
-	Context  []ContextEntry // material to work with, in order
-	Output   string         // JSON Schema that the answer must fit
-	Self     string         // DID that the agent acts as; told where Held is not empty
-	Held     []Delegation   // what others have delegated to it, as far as it holds now
-	Caps     caps.Set       // effective capabilities, disclosed last
+	Identity string            // who the agent is and what it should do
+	Date     string            // YYYY-MM-DD
+	Venue    string            // name of the venue
+	Model    string            // name of the model
+	Context  []ContextEntry    // material to work with, in order
+	Output   string            // JSON Schema that the answer must fit
+	Self     string            // DID that the agent acts as; told where Held is not empty
+	Held     []Delegation      // what others have delegated to it, as far as it holds now
+	Granted  []caps.Capability // what persons have granted for the task at hand, beside Caps
+	Caps     caps.Set          // effective capabilities, disclosed last
 }
 
 // Delegation is one capability in another principal's namespace.
@@ -52,6 +53,7 @@ func System(in Input) string {
 		add("Answer with one JSON value that fits this JSON Schema, and nothing else:\n" + instruction(in.Output))
 	}
 	add(delegations(in))
+	add(granted(in.Granted))
 	add(Disclosure(in.Caps))
 	return strings.Join(sections, "\n\n")
 }
@@ -84,6 +86,19 @@ func delegations(in Input) string {
 		b.WriteString(")\n")
 	}
 	b.WriteString("Write such a resource with its owner's DID in front, as it stands here.")
+	return b.String()
+}
+
+// granted tells an agent what it may do in its task, beside its capabilities.
+func granted(list []caps.Capability) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("## Granted to you for this task\nBeside your capabilities a person lets you, for this task alone:\n")
+	for _, c := range list {
+		b.WriteString("- " + c.String() + "\n")
+	}
 	return b.String()
 }
 

@@ -43,6 +43,10 @@ type Agent struct {
 	// keeps none.
 	Last *atomic.Pointer[Briefing]
 
+	// Granted returns what persons have granted for the task at hand, beside the agent's
+	// capabilities; nil is never anything.
+	Granted func(context.Context) ([]caps.Capability, error)
+
 	// Held returns what others have delegated to the agent's principal and it can
 	// use now; nil is never anything.
 	Held func(context.Context) ([]prompt.Delegation, error)
@@ -103,6 +107,7 @@ type Briefing struct {
 type basis struct {
 	caps    caps.Set
 	held    []prompt.Delegation
+	granted []caps.Capability
 	context []prompt.ContextEntry
 	self    string
 	day     int // since 1970, in UTC
@@ -112,7 +117,7 @@ type basis struct {
 
 func (b *basis) equal(other *basis) bool {
 	return b.caps == other.caps && b.self == other.self && b.day == other.day && b.output == other.output && b.task == other.task &&
-		slices.Equal(b.held, other.held) && slices.Equal(b.context, other.context)
+		slices.Equal(b.held, other.held) && slices.EqualFunc(b.granted, other.granted, caps.Capability.Equal) && slices.Equal(b.context, other.context)
 }
 
 // Brief returns what the agent's model would be told now.
@@ -144,6 +149,12 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 			return nil, fmt.Errorf("list what is delegated to agent %s: %w", a.ID, err)
 		}
 	}
+	if a.Granted != nil {
+		var err error
+		if now.granted, err = a.Granted(ctx); err != nil {
+			return nil, fmt.Errorf("list what is granted to agent %s: %w", a.ID, err)
+		}
+	}
 	if last == nil && a.Last != nil {
 		last = a.Last.Load()
 	}
@@ -151,12 +162,12 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 		return last, nil
 	}
 	in := prompt.Input{
-		Identity: a.Prompt, Date: today.UTC().Format(time.DateOnly), Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Caps: now.caps,
+		Identity: a.Prompt, Date: today.UTC().Format(time.DateOnly), Venue: a.Venue, Model: a.ModelName, Context: entries, Self: now.self, Held: now.held, Granted: now.granted, Caps: now.caps,
 	}
 	if a.Output != nil {
 		in.Output = string(a.Output.JSON())
 	}
-	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps), of: now}
+	b := &Briefing{System: prompt.System(in), Tools: offered(a.Tools, now.caps, caps.Of(now.granted...)), of: now}
 	if a.Task {
 		for _, op := range []*tools.Operation{a.Complete, a.Fail} {
 			b.Tools = append(b.Tools, offer(op))
@@ -170,11 +181,12 @@ func (r *Runner) refresh(ctx context.Context, last *Briefing, a *Agent, entries 
 	return b, nil
 }
 
-// offered returns the operations that set could allow at all.
-func offered(ops []*tools.Operation, set caps.Set) []Tool {
+// offered returns the operations that set could allow at all, or what is granted
+// beside it.
+func offered(ops []*tools.Operation, set, granted caps.Set) []Tool {
 	out := make([]Tool, 0, len(ops))
 	for _, op := range ops {
-		if op.CouldAllow(set) {
+		if op.CouldAllow(set) || op.CouldAllow(granted) {
 			out = append(out, offer(op))
 		}
 	}

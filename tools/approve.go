@@ -3,7 +3,9 @@ package tools
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"usher/caps"
 	"usher/tools/fault"
 )
 
@@ -14,6 +16,16 @@ type Approvals interface {
 	// names the request that nobody has answered yet, which Answer files where there is
 	// none; any other error says why the call is not to be made.
 	Answer(ctx context.Context, r *Ruling, at At) (*Grant, error)
+	// Granted returns the id of the answer by which a person has given whoever auth is, for
+	// the task at hand, what need requires; "" for none.
+	Granted(ctx context.Context, auth Authority, need caps.Request) (approval string, err error)
+	// Begun is what is written with the decision on a call that an answer of Granted lets
+	// through.
+	Begun(ctx context.Context, auth Authority, at At, approval string) (*Grant, error)
+	// Missing asks a person for what a call needs and its maker does not hold, where the
+	// maker is to ask: a [*WaitError] names the request. Otherwise told is what was
+	// answered, in a sentence; "" where nobody was asked.
+	Missing(ctx context.Context, r *Ruling, need caps.Request, at At) (told string, err error)
 }
 
 // Grant is the answer by which one call may be made. What it expects and puts is
@@ -24,8 +36,78 @@ type Grant struct {
 	Put      map[string][]byte
 }
 
+// grant lets a requirement through that a person has given what it needs, for the task
+// at hand.
+func (g *Gate) grant(ctx context.Context, r *Ruling, f *decision, held caps.Set) {
+	need := f.Request()
+	if g.opts.Approvals == nil || r.auth.Life() == "" || f.Possible() {
+		return
+	}
+	approval, err := g.opts.Approvals.Granted(ctx, r.auth, need)
+	if err != nil || approval == "" {
+		return
+	}
+	if given, ok := g.given(r, held, need); ok {
+		f.Decision, r.granted = given, approval
+	}
+}
+
+// given is the decision on a requirement where its maker was given what it needs, beside
+// what is held. ok is false where that cannot be given: who may do nothing at all, such as
+// who is suspended, is given nothing, and what is denied expressly stays so.
+func (g *Gate) given(r *Ruling, held caps.Set, need caps.Request) (d caps.Decision, ok bool) {
+	if held.IsEmpty() || !need.HasResource() || need.HandsOn() || need.Err() != nil {
+		return d, false
+	}
+	c, err := caps.NewCapability(need.Resource().String(), string(need.Ability()))
+	if err != nil {
+		return d, false
+	}
+	d = caps.Of(append(slices.Collect(held.All()), c)...).Check(need)
+	if d.Open() {
+		facts, err := g.facts(r)
+		if err != nil {
+			return d, false
+		}
+		d = d.Settle(facts)
+	}
+	return d, d.Allowed()
+}
+
+// missing asks a person for what a denied call lacks, where its maker is to ask.
+func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) error {
+	i := slices.IndexFunc(r.found, func(f decision) bool { return f.unmet })
+	if i < 0 || g.opts.Approvals == nil || r.op == nil || r.auth.Life() == "" || at.In(r.auth.Run()) == "" {
+		return denied
+	}
+	f := &r.found[i]
+	held, _ := r.auth.live(ctx)
+	if _, ok := g.given(r, held, f.Request()); !ok || f.Possible() {
+		return denied
+	}
+	told, err := g.opts.Approvals.Missing(ctx, r, f.Request(), at)
+	if wait, waits := errors.AsType[*WaitError](err); waits {
+		r.guard = &guardError{operation: r.op.path, verdict: Asked, why: f.Request().String() + " is not among the capabilities", approval: wait.Approval}
+		r.denial, r.reason = nil, ""
+	}
+	if err != nil {
+		return err
+	}
+	if told != "" {
+		r.denial.Hint = told
+	}
+	return denied
+}
+
 // answered asks whether a person has allowed what the gate would have to ask.
 func (g *Gate) answered(ctx context.Context, r *Ruling, at At, err error) error {
+	switch {
+	case r.denial != nil:
+		return g.missing(ctx, r, at, err)
+	case err == nil && r.granted != "":
+		r.grant, err = g.opts.Approvals.Begun(ctx, r.auth, at, r.granted)
+		return err
+	}
 	if r.guard == nil || r.guard.verdict != Asked || g.opts.Approvals == nil || !errors.Is(err, r.guard) { // the last: what is unfit is nothing to ask about
 		return err
 	}

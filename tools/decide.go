@@ -186,6 +186,9 @@ func (g *Gate) check(ctx context.Context, r *Ruling, set caps.Set) {
 	for _, need := range r.call.needs {
 		need = need.In(owner)
 		f := decision{Decision: set.Check(need)}
+		if r.denial == nil {
+			g.grant(ctx, r, &f, set)
+		}
 		switch {
 		case r.denial != nil:
 		case !f.Possible():

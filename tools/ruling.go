@@ -22,6 +22,8 @@ type Ruling struct {
 	guard  *guardError
 	grant  *Grant // by which the call may be made that would be asked about; nil for none
 	epoch  uint64
+
+	granted string // id of the answer that gives what the capabilities do not; empty for none
 }
 
 // decision is one requirement with what met it.

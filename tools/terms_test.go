@@ -412,7 +412,11 @@ func TestAnIncompleteCallIsNotAskedAbout(t *testing.T) {
 }
 
 // granting allows whatever it is asked about.
-type granting struct{ asked int }
+type granting struct {
+	tools.Approvals // the rest, which nobody asks
+
+	asked int
+}
 
 func (g *granting) Answer(context.Context, *tools.Ruling, tools.At) (*tools.Grant, error) {
 	g.asked++

@@ -164,7 +164,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{
 		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Chains: v.verifier, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
-		Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
+		Asks: book.Asks, Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
@@ -189,7 +189,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log, ReadOnly: v.readOnly})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
-		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
+		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}

@@ -45,6 +45,7 @@ type Spec struct {
 	Identity     string          `json:"identity,omitempty" enum:"owner|own" want:"owner (it acts as its owner) or own (by a key of its own)" example:"own" jsonschema:"owner: it acts as its owner (default). own: it acts by a key and DID of its own, in a namespace of its own, and elsewhere by what is delegated to it."`
 	Caps         caps.Declared   `json:"caps,omitzero" example:"[{'with': 'w/', 'can': 'crud/read'}]" jsonschema:"What the agent may do. [] is nothing; left out, what its creator or its parent may; null is everything."`
 	Parent       string          `json:"parent,omitempty" example:"Dave" jsonschema:"The agent that this one has its authority from: it can do at most what the parent can at that moment."`
+	Ask          *bool           `json:"ask_for_capability,omitempty" example:"true" jsonschema:"true: what the agent's capabilities deny, its owner is asked for, for the task at hand alone. Default: false."`
 	Budgets      *Budgets        `json:"budgets,omitempty" form:"budgets" example:"{'run': {'calls': 20, 'money': 0.50}}" jsonschema:"What the agent's model calls may spend, and those of all that it has others do. What is left out has no limit."`
 	SuspendAfter *int            `json:"suspend_after,omitempty" min:"0" example:"3" jsonschema:"Turns that may fail one after another, for its model or an answer that does not fit output, before the agent is suspended; 0 is any number. Default: 3."`
 }

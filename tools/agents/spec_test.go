@@ -46,7 +46,7 @@ func TestSpecKeepsWhatCapsSay(t *testing.T) {
 func TestEveryFieldOfASpecIsMerged(t *testing.T) {
 	values := map[string]string{
 		"ID": `"b"`, "Description": `"b"`, "Model": `"b"`, "Prompt": `"b"`, "Tools": `[]`, "Context": `[{"text":"b"}]`, "Output": `{"type":"object"}`,
-		"Authority": `"own"`, "Identity": `"own"`, "Caps": `[]`, "Parent": `"b"`, "Budgets": `{}`, "SuspendAfter": `0`,
+		"Authority": `"own"`, "Identity": `"own"`, "Caps": `[]`, "Parent": `"b"`, "Ask": `true`, "Budgets": `{}`, "SuspendAfter": `0`,
 	}
 	base := Spec{ID: "a", Description: "a", Model: "a", Prompt: "a", Tools: []string{"a"}, Context: []ContextEntry{{Text: "a"}}, Parent: "a"}
 	for f := range reflect.TypeFor[Spec]().Fields() {

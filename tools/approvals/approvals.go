@@ -43,8 +43,9 @@ type Request struct {
 	Operation string          `json:"operation"`
 	Input     json.RawMessage `json:"input"` // "[redacted]" where it is a secret
 	Digest    string          `json:"digest"`
-	Needs     []string        `json:"needs"` // "crud/write on w/a"
-	Why       string          `json:"why"`   // a person is asked
+	Grants    string          `json:"grants,omitempty"` // "crud/write on w/a": the capability that is asked for, for as long as the run; empty where it is the call
+	Needs     []string        `json:"needs"`            // "crud/write on w/a"
+	Why       string          `json:"why"`              // a person is asked
 	Created   int64           `json:"created"`
 	Expires   int64           `json:"expires"` // the request, and later the answer
 	Answer    *Answer         `json:"answer,omitempty"`

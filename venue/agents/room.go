@@ -40,6 +40,8 @@ type Options struct {
 	Runner   *runtime.Runner
 	// Held lists what others have delegated to the principal behind an authority.
 	Held func(context.Context, tools.Authority) ([]prompt.Delegation, error)
+	// Granted lists what persons have granted whoever has an authority, for the task at hand.
+	Granted func(context.Context, tools.Authority) ([]caps.Capability, error)
 	// Retire revokes what an independent agent has delegated, and forgets its key.
 	Retire func(ctx context.Context, life tools.Life, did ucan.DID) error
 	Now    func() time.Time

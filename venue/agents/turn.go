@@ -209,6 +209,7 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 		return nil, fmt.Errorf("agent %s, session %s: %w", k.id, c.session.ID(), errWaitsForItself)
 	}
 	c.actor.Authority = c.actor.Authority.InRun(run.ID()).InTurn(name)
+	c.actor.Granted = func(ctx context.Context) ([]caps.Capability, error) { return r.Granted(ctx, c.actor.Authority) }
 	ctx, err := r.bounded(ctx, k, c.session.ID())
 	if err != nil {
 		return nil, err

@@ -88,7 +88,12 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 			return fmt.Errorf("sign the answer: %w", err)
 		}
 		rec.Status, rec.Answer.Reason, rec.Expires = approvals.Approved, in.Reason, r.Now().Add(life).UnixMilli()
-		rec.Answer.When = in.When
+		if rec.Answer.When = in.When; rec.Grants != "" && len(in.When) > 0 {
+			return fault.New(fault.InvalidInput, "when is for calls, and this is a capability: allow it, or deny it")
+		}
+		if rec.Grants != "" {
+			put[capKey(rec.Run, rec.ID)] = []byte{}
+		}
 		if err := rec.narrow(put); err != nil {
 			return err
 		}

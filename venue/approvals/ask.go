@@ -137,11 +137,11 @@ func (r *Room) spend(ctx context.Context, rec *record, marked uint64, told error
 	return told
 }
 
-// file files a request for a call, in place of the one that its mark says.
-func (r *Room) file(ctx context.Context, q *question) error {
+// request is a new request of a person about what a call needs.
+func (r *Room) request(ctx context.Context, q *question) (record, error) {
 	id, err := r.NewID()
 	if err != nil {
-		return err
+		return record{}, err
 	}
 	auth, now := q.Authority(), r.Now()
 	e := q.Entry()
@@ -153,11 +153,20 @@ func (r *Room) file(ctx context.Context, q *question) error {
 		},
 		Runner: runner(ctx, auth), Life: auth.Life(), Key: q.key,
 	}
-	if rec.Kind, err = r.like(q.Ruling); err != nil {
-		return err
-	}
 	if auth.Owner().String() != q.owner {
 		rec.Of = auth.Owner().String()
+	}
+	return rec, nil
+}
+
+// file files a request for a call, in place of the one that its mark says.
+func (r *Room) file(ctx context.Context, q *question) error {
+	rec, err := r.request(ctx, q)
+	if err != nil {
+		return err
+	}
+	if rec.Kind, err = r.like(q.Ruling); err != nil {
+		return err
 	}
 	rec.All = true
 	for need := range q.Needs() {
@@ -166,25 +175,31 @@ func (r *Room) file(ctx context.Context, q *question) error {
 		}
 		rec.Needs, rec.Wants = append(rec.Needs, need.String()), append(rec.Wants, wantOf(need))
 	}
+	return r.store(ctx, &rec, q.marked)
+}
+
+// store stores a new request with its marks, and says that its call waits.
+func (r *Room) store(ctx context.Context, rec *record, marked uint64) error {
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
+	call := callKey(rec.Digest)
 	put := map[string][]byte{
-		callKey(q.digest): []byte(id), requestKey(q.owner, id): raw, openKey(q.owner, id): {}, dueKey(rec.Expires, id): []byte(q.owner),
+		call: []byte(rec.ID), requestKey(rec.Owner, rec.ID): raw, openKey(rec.Owner, rec.ID): {}, dueKey(rec.Expires, rec.ID): []byte(rec.Owner),
 	}
 	if rec.Key != "" {
-		put[atKey(rec.Key)] = []byte(id)
+		put[atKey(rec.Key)] = []byte(rec.ID)
 	}
-	moved, err := r.count(ctx, &rec, 1, map[string]uint64{callKey(q.digest): q.marked}, put, nil)
+	moved, err := r.count(ctx, rec, 1, map[string]uint64{call: marked}, put, nil)
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the same call was asked about meanwhile")
 	}
 	if err != nil {
 		return fmt.Errorf("ask for an approval: %w", err)
 	}
-	r.tell(&rec)
-	return waits(&rec)
+	r.tell(rec)
+	return waits(rec)
 }
 
 // Unbegun reports whether a call is known not to have begun: a person was to be

@@ -108,13 +108,13 @@ func (r *Room) remove(ctx context.Context, rec *record, rev uint64) (bool, error
 		return false, err
 	}
 	key := requestKey(rec.Owner, rec.ID)
-	expect, del := map[string]uint64{key: rev}, []string{key, dueKey(rec.Expires, rec.ID), nearKey(rec.Kind, rec.ID)}
+	expect, del := map[string]uint64{key: rev}, []string{key, dueKey(rec.Expires, rec.ID), nearKey(rec.Kind, rec.ID), capKey(rec.Run, rec.ID)}
 	for _, mark := range rec.marks() {
 		id, rev, err := r.Store.Get(ctx, mark)
 		if err != nil {
 			return false, err
 		}
-		if string(id) == rec.ID {
+		if strings.TrimPrefix(string(id), begunMark) == rec.ID {
 			expect[mark], del = rev, append(del, mark)
 		}
 	}
@@ -125,7 +125,7 @@ func (r *Room) remove(ctx context.Context, rec *record, rev uint64) (bool, error
 // marks are the rows that may lead to the request.
 func (rec *record) marks() []string {
 	marks := []string{callKey(rec.Digest)}
-	for _, key := range []string{rec.Key, rec.At} {
+	for _, key := range append([]string{rec.Key, rec.At}, rec.Places...) {
 		if key != "" {
 			marks = append(marks, atKey(key))
 		}

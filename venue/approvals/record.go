@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"usher/caps"
 	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/approvals"
@@ -20,16 +21,17 @@ import (
 // record is a request as it is stored.
 type record struct {
 	approvals.Request
-	Runner string     `json:"runner"`          // DID that the run is of
-	Life   tools.Life `json:"life,omitempty"`  // of the agent that makes the call
-	Key    string     `json:"key,omitempty"`   // of the call in its run
-	Used   int64      `json:"used,omitempty"`  // ms
-	Of     string     `json:"of,omitempty"`    // DID of the principal in whose namespace the call works, where that is not Owner
-	Wants  []want     `json:"wants,omitempty"` // what the call needs; see All
-	All    bool       `json:"all,omitempty"`   // Wants has it all
-	Kind   string     `json:"kind,omitempty"`  // digest of all calls like it in its run: see [Room.like]
-	For    string     `json:"for,omitempty"`   // digest of the narrower call that it is used for
-	At     string     `json:"at,omitempty"`    // key of that call
+	Runner string     `json:"runner"`           // DID that the run is of
+	Life   tools.Life `json:"life,omitempty"`   // of the agent that makes the call
+	Key    string     `json:"key,omitempty"`    // of the call in its run
+	Used   int64      `json:"used,omitempty"`   // ms
+	Of     string     `json:"of,omitempty"`     // DID of the principal in whose namespace the call works, where that is not Owner
+	Wants  []want     `json:"wants,omitempty"`  // what the call needs; see All
+	All    bool       `json:"all,omitempty"`    // Wants has it all
+	Places []string   `json:"places,omitempty"` // keys of the other calls that wait for a capability
+	Kind   string     `json:"kind,omitempty"`   // digest of all calls like it in its run: see [Room.like]
+	For    string     `json:"for,omitempty"`    // digest of the narrower call that it is used for
+	At     string     `json:"at,omitempty"`     // key of that call
 
 	stored string // status that it is stored with
 }
@@ -42,6 +44,7 @@ func openKey(owner, id string) string    { return prefix + "open/" + owner + "/"
 func countKey(owner string) string       { return prefix + "count/" + owner }
 func callKey(digest string) string       { return prefix + "call/" + digest }
 func nearKey(kind, id string) string     { return prefix + "near/" + kind + "/" + id }
+func capKey(run, id string) string       { return prefix + "cap/" + run + "/" + id }
 func dueKey(ms int64, id string) string  { return fmt.Sprintf("%sdue/%016d/%s", prefix, ms, id) }
 
 // maxShown bounds the input that a request keeps, in bytes.
@@ -85,6 +88,11 @@ func (r *Room) ended(ctx context.Context, rec *record) (bool, error) {
 		return true, nil
 	}
 	return err == nil && run.Over(), err
+}
+
+// digestOf names a capability that somebody lacks in a run.
+func (r *Room) digestOf(auth tools.Authority, run string, need caps.Request) (string, error) {
+	return r.mac("usher capability", auth.Owner().String(), string(auth.Life()), auth.Via(), auth.Bound(), run, string(need.Ability()), need.Resource().String())
 }
 
 // digest names a call: who makes it, where in its run, and all that it is. It is keyed,

@@ -22,6 +22,8 @@ type Options struct {
 	Chains chains // of delegations by which others answer
 	Now    func() time.Time
 	NewID  func() (string, error)
+	// Asks reports whether its owner is asked for what the life of an agent lacks.
+	Asks   func(ctx context.Context, life tools.Life) bool
 	Logger *slog.Logger
 	Key    []byte // of the digests of calls
 

@@ -100,7 +100,7 @@ func (s *streams) request(r *approvals.Request) string {
 		{"needs", strings.Join(r.Needs, ", ")},
 		{"why", s.paint.safe(r.Why)},
 	}
-	for _, row := range [][]string{{"run", r.Run}, {"session", r.Session}} {
+	for _, row := range [][]string{{"grants", r.Grants}, {"run", r.Run}, {"session", r.Session}} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
@@ -250,8 +250,12 @@ func (c *chat) decide(ctx context.Context, in lines, id string) error {
 		return err
 	}
 	fmt.Fprint(c.err, c.request(&req))
+	question := `allow this call? [y/N, or limits such as {"/amount": {"max": 50}}] `
+	if req.Grants != "" {
+		question = "grant " + req.Grants + " for this task? [y/N] "
+	}
 	for {
-		line, err := in.next(`allow this call? [y/N, or limits such as {"/amount": {"max": 50}}] `)
+		line, err := in.next(question)
 		if err != nil {
 			return err
 		}
