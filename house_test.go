@@ -25,12 +25,13 @@ var rooms = []struct {
 	{4, []string{"usher/venue/store"}},
 	{5, []string{"usher/venue/keys", "usher/venue/ledger", "usher/venue/accounts"}},
 	{6, []string{"usher/venue/config", "usher/venue/runs", "usher/venue/clock"}},
-	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules"}},
+	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules", "usher/venue/auth"}},
 	{8, []string{"usher/venue"}},
-	{9, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui"}},
-	{10, []string{"usher/venue/server"}},
-	{11, []string{"usher/venue/cli"}},
-	{12, []string{"usher", "usher/examples"}},
+	{9, []string{"usher/venue/face"}},
+	{10, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui"}},
+	{11, []string{"usher/venue/server"}},
+	{12, []string{"usher/venue/cli"}},
+	{13, []string{"usher", "usher/examples"}},
 }
 
 // only says which package alone may import a module: the one that hides it.

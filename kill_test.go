@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -155,6 +156,9 @@ func TestKillDuringRun(t *testing.T) {
 
 // A signal ends the turn, and the venue with it: nothing is left open.
 func TestSignals(t *testing.T) {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // so that no child ignores it, as all do below nohup
+	defer signal.Stop(heard)
 	for _, sent := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM, os.Interrupt} {
 		t.Run(sent.String(), func(t *testing.T) {
 			dir := project(t)

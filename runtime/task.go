@@ -68,7 +68,7 @@ func (t *turn) end(ctx context.Context, calls []ToolCall) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		done := ToolFinished{CallID: call.ID, Name: call.Name, Operation: op.Path(), Outcome: ToolFailed, Result: t.cut(explain(err))}
+		done := ToolFinished{CallID: call.ID, Name: call.Name, Operation: op.Path(), Outcome: ToolFailed, Result: t.cut(tools.Explain(err))}
 		if err := t.record(ctx, done); err != nil {
 			return err
 		}

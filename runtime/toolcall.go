@@ -11,7 +11,6 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"usher/caps"
 	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/fault"
@@ -121,7 +120,7 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("the tool failed inside")
-			done.Outcome, done.Result = ToolFailed, string(explain(err))
+			done.Outcome, done.Result = ToolFailed, string(tools.Explain(err))
 		}
 		outcome := done.Outcome
 		if ctx.Err() != nil && outcome != ToolOK {
@@ -152,14 +151,14 @@ func (t *turn) callTool(ctx context.Context, w *wish) (done ToolFinished) {
 	case fault.Unknown:
 		done.Outcome = ToolUnknown
 	}
-	done.Result = t.cut(explain(err))
+	done.Result = t.cut(tools.Explain(err))
 	return done
 }
 
 // Unrecorded is the result of a call whose outcome could not be recorded, and why not:
 // nobody is told more of it.
 func (done ToolFinished) Unrecorded(why error) ToolFinished {
-	done.Outcome, done.Result = ToolUnknown, string(explain(tools.Unrecorded(done.Operation, nil, why)))
+	done.Outcome, done.Result = ToolUnknown, string(tools.Explain(tools.Unrecorded(done.Operation, nil, why)))
 	return done.discreet()
 }
 
@@ -196,31 +195,6 @@ func (t *turn) tool(name string) (*tools.Operation, error) {
 		return nil, fault.New(fault.NotFound, text+"you have no tools: answer in text")
 	}
 	return nil, fault.New(fault.NotFound, text+"the tools are "+strings.Join(names, ", "))
-}
-
-// explain is the structured message that a model gets for an error. A denial
-// is explained by its own form.
-func explain(err error) json.RawMessage {
-	if denial, ok := errors.AsType[*caps.Denial](err); ok {
-		if raw, err := json.Marshal(denial); err == nil {
-			return raw
-		}
-	}
-	code := fault.Of(err)
-	out := struct {
-		Error     fault.Code `json:"error"`
-		Message   string     `json:"message"`
-		Retryable bool       `json:"retryable"`
-		Details   any        `json:"details,omitempty"`
-	}{Error: code, Message: err.Error(), Retryable: code.Retryable()}
-	if detailed, ok := errors.AsType[fault.Detailed](err); ok && detailed.Code() == code {
-		out.Details = detailed.Details()
-	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		return json.RawMessage(`{"error":"failed"}`)
-	}
-	return raw
 }
 
 // cut keeps a tool's result within the limit, and says so when it does not fit.

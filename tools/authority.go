@@ -143,6 +143,11 @@ func (a Authority) InPerson() bool {
 	return a.Actor() == "" && len(a.Via()) == 0 && len(a.Bound().Lives) == 0
 }
 
+// Unbounded reports whether the owner makes a call in person, and nothing bounds them.
+func (a Authority) Unbounded() bool {
+	return a.InPerson() && a.line().mint != nil && a.Bound().IsZero()
+}
+
 // Bound is what bounds the authority: the actor's life, those on whose behalf it
 // acts, narrowings, and the authors of stored programs. What it makes that lasts
 // stays bounded by it.

@@ -1,8 +1,11 @@
 package tools
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 
+	"usher/caps"
 	"usher/caps/value"
 	"usher/tools/fault"
 )
@@ -68,3 +71,29 @@ func (e *PanicError) Code() fault.Code { return fault.Panic }
 
 // Code is [fault.LimitReached].
 func (e *LimitError) Code() fault.Code { return fault.LimitReached }
+
+// Explain is what a model or a program is told of an error, as a JSON object: error (its
+// code), message, retryable, and details where there are any. A denial is told in its own
+// form, see [caps.Denial.MarshalJSON].
+func Explain(err error) json.RawMessage {
+	if denial, ok := errors.AsType[*caps.Denial](err); ok {
+		if raw, err := json.Marshal(denial); err == nil {
+			return raw
+		}
+	}
+	code := fault.Of(err)
+	out := struct {
+		Error     fault.Code `json:"error"`
+		Message   string     `json:"message"`
+		Retryable bool       `json:"retryable"`
+		Details   any        `json:"details,omitempty"`
+	}{Error: code, Message: err.Error(), Retryable: code.Retryable()}
+	if detailed, ok := errors.AsType[fault.Detailed](err); ok && detailed.Code() == code {
+		out.Details = detailed.Details()
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return json.RawMessage(`{"error":"failed"}`)
+	}
+	return raw
+}

@@ -19,6 +19,7 @@ import (
 	"usher/tools/scheduler"
 	"usher/tools/schemaop"
 	"usher/tools/secrets"
+	"usher/tools/tokens"
 	"usher/tools/workspace"
 	"usher/ucan"
 )
@@ -31,6 +32,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, agents.Operations(v.agents)...)
 	ops = append(ops, grid.Operations(v.jobs)...)
 	ops = append(ops, approvals.Operations(v.approvals)...)
+	ops = append(ops, tokens.Operations(v.auth)...)
 	ops = append(ops, scheduler.Operations(v.timer)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)

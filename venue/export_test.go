@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"strconv"
+	"time"
 
 	"usher/tools"
+	"usher/ucan"
 	"usher/venue/store"
 )
 
@@ -69,4 +71,22 @@ func (v *Venue) Replace(ctx context.Context, key, text, by string) (n int, err e
 		_, err = v.store.Apply(ctx, nil, map[string][]byte{key: bytes.ReplaceAll(raw, []byte(text), []byte(by))}, nil)
 	}
 	return n, err
+}
+
+// Identity is an identity token by the key of a principal of the venue.
+func (v *Venue) Identity(ctx context.Context, of string) (string, error) {
+	did, err := ucan.ParseDID(of)
+	if err != nil {
+		return "", err
+	}
+	key, err := v.keys.Of(ctx, did)
+	if err != nil {
+		return "", err
+	}
+	issuer := ucan.Issuer{Key: key, Verifier: v.verifier, Rand: v.random}
+	l, err := issuer.Identity(v.DID(), v.now().Add(time.Hour))
+	if err != nil {
+		return "", err
+	}
+	return l.Text(), nil
 }

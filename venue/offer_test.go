@@ -74,7 +74,10 @@ func universe() map[string][]string {
 	add("v/ops/secret/list", `{}`)
 	add("v/ops/approval/list", `{}`)
 	add("v/ops/approval/list", `{"owner":"did:key:zBob"}`)
+	add("v/ops/token/list", `{}`)
 	for _, name := range ids {
+		add("v/ops/token/create", `{"name":%q}`, name)
+		add("v/ops/token/revoke", `{"name":%q}`, name)
 		for _, op := range []string{"show", "approve", "deny"} {
 			add("v/ops/approval/"+op, `{"id":%q}`, name)
 			add("v/ops/approval/"+op, `{"id":%q,"owner":"did:key:zBob"}`, name)
@@ -97,8 +100,8 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"usher/runtime"
@@ -29,6 +30,10 @@ type Options struct {
 	// Retention says what stays of sessions, runs and rows of the ledger that are
 	// over: a zero field takes the configuration's value, and zero there keeps all.
 	Retention config.Retention
+
+	// Auth says how callers from outside prove who they are: the zero value takes the
+	// configuration's.
+	Auth config.Auth
 
 	// Checkpoints are files and URLs outside the data folder that each
 	// checkpoint of the ledger goes to, beside those of the configuration.
@@ -80,6 +85,9 @@ func (o *Options) filled() Options {
 	if c := out.Config; c != nil {
 		out.Limits = form.Over(c.Limits, out.Limits)
 		out.Retention = form.Over(c.Retention, out.Retention)
+		if reflect.DeepEqual(out.Auth, config.Auth{}) {
+			out.Auth = c.Auth
+		}
 		if out.Name == "" {
 			out.Name = c.Name
 		}

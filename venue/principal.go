@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
+	"usher/caps"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
@@ -18,13 +20,15 @@ import (
 
 // Principal is somebody with a namespace of their own, as a program or a face of
 // the venue has them. What is done through it is done in person: unrestricted
-// within that namespace, and through the gate all the same. Nothing that it
-// returns leads to another principal.
+// within that namespace, and through the gate all the same. Who came in as an agent, or
+// by [Venue.Anonymous], is bounded in all of it. Nothing that it returns leads to
+// another principal.
 type Principal struct {
-	auth   tools.Authority
-	gate   *tools.Gate
-	agents *room.Room
-	runs   *runs.Book
+	auth     tools.Authority
+	gate     *tools.Gate
+	agents   *room.Room
+	runs     *runs.Book
+	registry *tools.Registry
 	// valid says why the token that the principal was made from is none any more.
 	valid func(context.Context) error
 }
@@ -48,10 +52,8 @@ func (v *Venue) User(ctx context.Context, name string) (*User, error) {
 }
 
 func (v *Venue) principal(auth tools.Authority, valid func(context.Context) error) *Principal {
-	return &Principal{auth, v.gate, v.agents, v.runs, valid}
+	return &Principal{auth, v.gate, v.agents, v.runs, v.registry, valid}
 }
-
-var errIdentity = fault.New(fault.Denied, "the token says nobody's identity here: an identity token is a JWT that its issuer signed in person, made out to this venue, with att []")
 
 // Bounds of the proofs that a principal brings along. Each of its calls looks at
 // them, and the record of each of its runs has them.
@@ -60,19 +62,12 @@ const (
 	maxProofBytes = 256 << 10
 )
 
-// Authenticate returns the principal whose identity token it is: a JWT that is
-// made out to the venue and grants nothing. A token that delegates something
-// authenticates nobody; proofs are such tokens, which the principal brings along
-// and which count for its calls beside those that the venue stores. The principal
-// ends with the identity token, also when that is revoked.
+// Authenticate returns the principal who bears the token: see [auth.Room.Bearer] for the
+// kinds that there are, and for [auth.Refused], the error of one that proves nothing.
+// Proofs are tokens that delegate something to the principal, who brings them along: they
+// count for its calls beside those that the venue stores. The principal ends with the
+// token, also when that is revoked.
 func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string) (*Principal, error) {
-	l, err := ucan.OpenText(token)
-	if err != nil {
-		return nil, fmt.Errorf("identity token: %w", err)
-	}
-	if l.Format != ucan.JWT || l.Audience != v.DID() || len(l.Capabilities()) > 0 || len(l.Agents) > 0 {
-		return nil, errIdentity
-	}
 	size := 0
 	for _, proof := range proofs {
 		size += len(proof)
@@ -82,22 +77,42 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	}
 	links := make([]*ucan.Link, len(proofs))
 	for i, proof := range proofs {
+		var err error
 		if links[i], err = ucan.OpenText(proof); err != nil {
 			return nil, fmt.Errorf("proof %d: %w", i+1, err)
 		}
 	}
-	valid := func(ctx context.Context) error { return v.verifier.Check(ctx, l) }
-	if err := valid(ctx); err != nil {
-		return nil, fmt.Errorf("identity token: %w", err)
+	id, err := v.auth.Bearer(ctx, token)
+	if err != nil {
+		return nil, err
 	}
-	return v.principal(v.mint.User(l.Issuer).WithProofs(links...), valid), nil
+	auth := id.Authority // id may be shared by all who bear the token
+	if len(links) > 0 {
+		auth = auth.WithProofs(links...)
+	}
+	return v.principal(auth, id.Valid), nil
 }
+
+// Anonymous returns the principal whom somebody is who bears no token, or
+// [auth.ErrNoToken] where nobody may.
+func (v *Venue) Anonymous(ctx context.Context) (*Principal, error) {
+	id, err := v.auth.Anonymous(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.principal(id.Authority, id.Valid), nil
+}
+
+var errBounded = fault.New(fault.Refused, "this is for a user in person: an agent, or who came in with bounds, could do more by it")
 
 // Session returns an identity token of a user of the venue, by which
 // [Venue.Authenticate] returns the principal again for that long.
 func (v *Venue) Session(ctx context.Context, p *Principal, life time.Duration) (token string, err error) {
 	if err := p.valid(ctx); err != nil {
 		return "", err
+	}
+	if !p.auth.Unbounded() {
+		return "", errBounded
 	}
 	if life <= 0 {
 		return "", fmt.Errorf("a session of %s would have ended already: give it a life, for example an hour", life)
@@ -152,6 +167,16 @@ func (p *Principal) Decide(ctx context.Context, operation string, input any) (*t
 	return p.gate.Decide(ctx, p.auth, inv)
 }
 
+// may reports why the principal may not do what an operation does. One in person may, and
+// of others the gate decides, and records it.
+func (p *Principal) may(ctx context.Context, operation string, input any) error {
+	if p.auth.Unbounded() {
+		return p.valid(ctx)
+	}
+	_, err := p.Invoke(ctx, operation, input)
+	return err
+}
+
 // ask is [Principal.Invoke] with the answer read.
 func (p *Principal) ask(ctx context.Context, operation string, input, answer any) error {
 	out, err := p.Invoke(ctx, operation, input)
@@ -174,7 +199,7 @@ func (p *Principal) Start(ctx context.Context, operation string, input any) (id 
 // the principal is one. See [runs.Run.Events].
 func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
-		if err := p.valid(ctx); err != nil {
+		if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
 			yield(runtime.Entry{}, err)
 			return
 		}
@@ -191,7 +216,7 @@ func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Se
 
 // Run returns the record of a run.
 func (p *Principal) Run(ctx context.Context, id string) (runs.Record, error) {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return runs.Record{}, err
 	}
 	rec, err := p.runs.Find(ctx, p.DID(), id)
@@ -203,7 +228,7 @@ func (p *Principal) Run(ctx context.Context, id string) (runs.Record, error) {
 // those before the id before, if that is given. more is where the next page
 // begins; empty when nothing follows.
 func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []runs.Record, more string, err error) {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobList", struct{}{}); err != nil {
 		return nil, "", err
 	}
 	list, more, err = p.runs.List(ctx, p.DID(), before, limit)
@@ -234,7 +259,7 @@ func (p *Principal) Interrupted(ctx context.Context, id string) (*runtime.TurnFi
 // Stop cancels a run, driven or not, and waits for its end: see [runs.Book.Cancel]. One
 // that has ended stays as it is.
 func (p *Principal) Stop(ctx context.Context, id string) error {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobCancel", byID{id}); err != nil {
 		return err
 	}
 	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
@@ -243,7 +268,7 @@ func (p *Principal) Stop(ctx context.Context, id string) error {
 // Resume has a run go on that rests, also in a venue that is idle, and returns it: see
 // [runs.Run.Events].
 func (p *Principal) Resume(ctx context.Context, id string) (*runs.Run, error) {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobResume", byID{id}); err != nil {
 		return nil, err
 	}
 	return p.runs.Resume(ctx, p.DID(), id)
@@ -261,8 +286,17 @@ func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, 
 	return p.Agent(ctx, spec.ID)
 }
 
-// Agent returns the principal's agent of the id.
+// byID names a run to an operation.
+type byID struct {
+	ID string `json:"id"`
+}
+
+// Agent returns the principal's agent of the id, as its owner in person has it. Who is
+// bounded has the operations agent:chat, agent:info and the like.
 func (p *Principal) Agent(ctx context.Context, id string) (*Agent, error) {
+	if !p.auth.Unbounded() {
+		return nil, errBounded
+	}
 	return p.agents.Agent(ctx, p.auth, p.valid, id)
 }
 
@@ -287,4 +321,39 @@ func (p *Principal) Agents(ctx context.Context) (list []agents.Summary, err erro
 func (p *Principal) SetSecret(ctx context.Context, name, value string) error {
 	_, err := p.Invoke(ctx, "secret:set", map[string]string{"name": name, "value": value})
 	return err
+}
+
+// Capabilities is what the principal may do now, in its own namespace.
+func (p *Principal) Capabilities(ctx context.Context) (caps.Set, error) {
+	if err := p.valid(ctx); err != nil {
+		return caps.Set{}, err
+	}
+	return p.auth.Caps(), nil
+}
+
+// Operations lists the built-in operations that some input would be allowed to the
+// principal of, by their paths.
+func (p *Principal) Operations(ctx context.Context) ([]*tools.Operation, error) {
+	set, err := p.Capabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(p.registry.All()), func(op *tools.Operation) bool { return !op.CouldAllow(set) }), nil
+}
+
+// Operation returns what a reference means to the principal. One that it could call with
+// no input is not found, as one that does not exist.
+func (p *Principal) Operation(ctx context.Context, reference string) (*tools.Operation, error) {
+	set, err := p.Capabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	op, err := p.registry.Resolve(ctx, p.DID(), reference, p.auth.Meter())
+	if err != nil {
+		return nil, err
+	}
+	if !op.CouldAllow(set) {
+		return nil, &tools.NotFoundError{Reference: reference}
+	}
+	return op, nil
 }

@@ -22,6 +22,7 @@ import (
 	"usher/venue/accounts"
 	"usher/venue/agents"
 	"usher/venue/approvals"
+	"usher/venue/auth"
 	"usher/venue/clock"
 	"usher/venue/keys"
 	"usher/venue/ledger"
@@ -63,6 +64,7 @@ type Venue struct {
 	lives     *agents.Book
 	approvals *approvals.Room
 	hook      *approvals.Hook
+	auth      *auth.Room
 	keeper    *retention.Keeper
 
 	idMu sync.Mutex
@@ -197,6 +199,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
 	})
+	v.auth = auth.New(auth.Options{
+		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Auth: o.Auth,
+	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
@@ -295,6 +300,9 @@ func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
+
+// Name is what models are told that the venue is called.
+func (v *Venue) Name() string { return v.name }
 
 // newID returns an id that no one can guess and that sorts by time.
 func (v *Venue) newID() (string, error) {

@@ -18,6 +18,7 @@ type Code string
 // The codes. Those of a model's server are its status, see [Status].
 const (
 	Denied           Code = "capability_denied" // a [caps.Denial]
+	Unauthenticated  Code = "unauthenticated"   // nobody knows who calls
 	InvalidInput     Code = "invalid_input"     // a corrected call may succeed
 	NotFound         Code = "not_found"
 	TooLarge         Code = "too_large"

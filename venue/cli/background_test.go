@@ -3,10 +3,14 @@
 package cli_test
 
 import (
+	"context"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -55,6 +59,44 @@ var background = map[string]func(*testscript.TestScript, bool, []string){
 			ts.Fatalf("%s has nothing that fits %s", args[1], args[2])
 		}
 		ts.Setenv(args[0], found[1])
+	},
+	// note NAME PROCESS PATTERN keeps what the parentheses of the pattern take out of all that
+	// a process has said, as a variable.
+	"note": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 3 {
+			ts.Fatalf("usage: note NAME PROCESS PATTERN")
+		}
+		p := processes(ts)[args[1]]
+		p.mu.Lock()
+		found := regexp.MustCompile(args[2]).FindStringSubmatch(p.text)
+		p.mu.Unlock()
+		if len(found) != 2 {
+			ts.Fatalf("%s has said nothing that fits %s", args[1], args[2])
+		}
+		ts.Setenv(args[0], found[1])
+	},
+	// http STATUS METHOD URL [BODY] makes a request as who bears $TOKEN, or as nobody, and
+	// keeps its answer in the file answer.
+	"http": func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < 3 {
+			ts.Fatalf("usage: http STATUS METHOD URL [BODY]")
+		}
+		req, err := http.NewRequestWithContext(context.Background(), args[1], args[2], strings.NewReader(strings.Join(args[3:], "")))
+		ts.Check(err)
+		if token := ts.Getenv("TOKEN"); token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		client := &http.Client{Transport: new(http.Transport), Timeout: patience}
+		defer client.CloseIdleConnections()
+		resp, err := client.Do(req)
+		ts.Check(err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs("answer"), append(body, '\n'), 0o600))
+		if strconv.Itoa(resp.StatusCode) != args[0] {
+			ts.Fatalf("%s %s answers %d: %s", args[1], args[2], resp.StatusCode, body)
+		}
 	},
 	"answer": func(ts *testscript.TestScript, _ bool, _ []string) {
 		select {

@@ -47,6 +47,8 @@ type command struct {
 	Demo      demoCmd      `cmd:"" help:"Watch the gate at work: agents process invoices, and some try what they may not."`
 	Init      initCmd      `cmd:"" help:"Make a new project."`
 	Up        upCmd        `cmd:"" help:"Keep a venue running in the foreground, and its configuration applied; other commands work with it meanwhile."`
+	Serve     serveCmd     `cmd:"" help:"Put a venue on a port, beside what up does."`
+	Token     tokenCmd     `cmd:"" help:"Make, list and revoke tokens, by which their bearer is you at the port."`
 	Run       runCmd       `cmd:"" help:"Run one turn of an agent and print its answer."`
 	Chat      chatCmd      `cmd:"" help:"Talk with an agent."`
 	Agents    agentsCmd    `cmd:"" help:"List and manage agents."`

@@ -14,7 +14,15 @@ import (
 	"usher/venue/config"
 )
 
-type upCmd struct{ onVenue }
+type upCmd struct {
+	onVenue
+
+	beside beside // what else is done while the venue is up; nil is nothing
+}
+
+// beside begins something of a venue that is up. run does it until its context ends, and
+// tell says what others may know of it.
+type beside func(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error)
 
 func (*upCmd) ofVenue() *fromConfig { return nil } // it is the one that opens it
 
@@ -88,9 +96,12 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 			cancel(err)
 		}
 	})
-	if c.JSON {
+	switch {
+	case c.beside != nil:
+		err = c.begin(ctx, s, k, &work, cancel)
+	case c.JSON:
 		err = s.printLine(up{k.dir, k.file, os.Getpid()})
-	} else {
+	default:
 		c.greet(s, k.config.Load())
 	}
 	if err != nil {
@@ -104,6 +115,23 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 		return err
 	}
 	return nil
+}
+
+// begin begins what is done beside, and tells of it.
+func (c *upCmd) begin(ctx context.Context, s *streams, k *kept, work *sync.WaitGroup, cancel context.CancelCauseFunc) error {
+	run, tell, err := c.beside(ctx, s, k)
+	if err != nil {
+		return err
+	}
+	work.Go(func() {
+		if err := run(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	if !c.JSON {
+		c.greet(s, k.config.Load())
+	}
+	return tell()
 }
 
 // greet says what is kept, and how to stop it.

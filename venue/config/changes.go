@@ -37,6 +37,7 @@ func Changes(a, b *Config) (list []Change) {
 		{"limits", a.Limits, b.Limits},
 		{"ledger", a.Ledger, b.Ledger},
 		{"retention", a.Retention, b.Retention},
+		{"auth", a.Auth, b.Auth},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {
 			list = append(list, Change{part.what, Changed, true})

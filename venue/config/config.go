@@ -30,6 +30,7 @@ type Config struct {
 	Ledger         Ledger
 	Retention      Retention
 	Approvals      Approvals
+	Auth           Auth
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

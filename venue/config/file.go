@@ -29,6 +29,7 @@ type file struct {
 	Ledger         Ledger           `json:"ledger,omitzero"`
 	Retention      Retention        `json:"retention,omitzero"`
 	Approvals      Approvals        `json:"approvals,omitzero"`
+	Auth           Auth             `json:"auth,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files

@@ -66,6 +66,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Retention = f.Retention
 				case "approvals":
 					r.cfg.Approvals = f.Approvals
+				case "auth":
+					r.cfg.Auth = f.Auth
 				}
 			}
 		}

@@ -1,0 +1,237 @@
+// Package auth is the room of a venue that says who calls: [Room.Bearer] reads the
+// token that a caller bears (COG-10), and [Room.Anonymous] is for who bears none. It
+// decides nothing about what the caller may do: that is the gate's.
+//
+// A bearer token is one of four kinds, told apart by what it says:
+//
+//   - a UCAN identity token: a COG-13 JWT that is made out to the venue and grants nothing;
+//   - a self-issued JWT: sub is the caller's did:key, which signed it;
+//   - a token of the venue: a JWT that the venue signed for one of its principals, which
+//     stands in a list and can be revoked ([Room.Create]);
+//   - an ID token of a provider of OpenID Connect that the configuration names.
+//
+// Each names the venue, or for the last the venue's client, in aud. A token that is none
+// of these, or not right, is [Refused]: it makes nobody anonymous.
+package auth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/ucan"
+	"usher/venue/config"
+	"usher/venue/store"
+)
+
+// Keys are the principals of the venue. [keys.Ring] has them.
+type Keys interface {
+	Venue() ucan.Key
+	// User returns the DID of a user, whose key is made on first use.
+	User(ctx context.Context, name string) (ucan.DID, error)
+	// Independent returns the life of the agent whose key the principal is, or "".
+	Independent(did ucan.DID) tools.Life
+}
+
+// Options says what a room works with. All fields but Auth are needed.
+type Options struct {
+	Store    *store.Space // of the room alone
+	Keys     Keys
+	Mint     *tools.Mint
+	Verifier *ucan.Verifier
+	Now      func() time.Time
+	Sure     func(context.Context) (now time.Time, sure bool) // of [clock.Clock]
+	NewID    func() (string, error)
+	Logger   *slog.Logger
+
+	Auth config.Auth // zero lets nobody in without a token
+}
+
+// AnonymousUser is the user that callers without a token are.
+const AnonymousUser = "anonymous"
+
+// Times of tokens that callers sign themselves.
+const (
+	DefaultMaxLife = 24 * time.Hour   // between iat and exp
+	skew           = 30 * time.Second // that the clock of who signed may be ahead
+)
+
+// MaxToken is the size of a bearer token, in bytes.
+const MaxToken = 16 << 10
+
+// Identity is who calls, as far as that is proved.
+type Identity struct {
+	Authority tools.Authority
+	Kind      Kind
+	Expires   time.Time                   // zero never does
+	SignedIn  time.Time                   // when the person was asked who they are, where a provider says so
+	Valid     func(context.Context) error // says why the identity is none any more
+}
+
+// Kind is how somebody proves who they are.
+type Kind string
+
+// The kinds.
+const (
+	Anonymous  Kind = "anonymous"
+	IDToken    Kind = "ucan"        // a UCAN identity token
+	SelfIssued Kind = "self-issued" // a JWT of one's own key
+	VenueToken Kind = "venue"       // a token of the venue
+	OpenID     Kind = "oidc"
+)
+
+// Refused says why a bearer token proves nothing. Its text quotes nothing of the token
+// but public names.
+type Refused struct {
+	Reason string
+	Err    error // nil where Reason says all
+}
+
+func (e *Refused) Error() string {
+	if e.Err == nil {
+		return "bearer token: " + e.Reason
+	}
+	return "bearer token: " + e.Reason + ": " + e.Err.Error()
+}
+
+func (e *Refused) Unwrap() error { return e.Err }
+
+// Code is [fault.Unauthenticated].
+func (e *Refused) Code() fault.Code { return fault.Unauthenticated }
+
+func refused(format string, args ...any) error { return &Refused{Reason: fmt.Sprintf(format, args...)} }
+
+// ErrNoToken says that somebody calls without a token where one is needed.
+var ErrNoToken = &Refused{Reason: "there is none, and this venue lets nobody in without: send one in the header, Authorization: Bearer TOKEN (usher token create makes one)"}
+
+// Room says who calls. It is safe for concurrent use.
+type Room struct {
+	Options
+	providers []*provider
+	opened    seen
+}
+
+// New returns a room. Providers are asked for their keys when a token of theirs comes.
+func New(o Options) *Room {
+	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, DefaultMaxLife)
+	r := &Room{Options: o}
+	for _, p := range o.Auth.Providers {
+		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime}})
+	}
+	return r
+}
+
+// Anonymous is who calls without a token.
+func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
+	if r.Auth.Anonymous == nil {
+		return nil, ErrNoToken
+	}
+	did, err := r.Keys.User(ctx, AnonymousUser)
+	if err != nil {
+		return nil, err
+	}
+	may, _ := r.Auth.Anonymous.Caps.Set() // nothing, where it is no list
+	return &Identity{Authority: r.Mint.User(did).Narrow(may), Kind: Anonymous, Valid: always}, nil
+}
+
+func always(context.Context) error { return nil }
+
+// Bearer is who bears the token. What is wrong with it is a [*Refused].
+func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
+	if len(token) > MaxToken {
+		return nil, refused("it has %d bytes, at most %d are read", len(token), MaxToken)
+	}
+	says, err := peek(token)
+	if err != nil {
+		return nil, err
+	}
+	if says.isUCAN() {
+		return r.identityToken(ctx, token)
+	}
+	for _, p := range r.providers {
+		if p.Issuer == says.Issuer {
+			return r.openID(ctx, p, token)
+		}
+	}
+	if strings.HasPrefix(says.Issuer, "https:") || strings.HasPrefix(says.Issuer, "http:") {
+		return nil, refused("its issuer is none of the providers that this venue trusts: they stand under auth in its configuration")
+	}
+	if says.Issuer == r.Keys.Venue().DID().String() {
+		return r.venueToken(ctx, token)
+	}
+	return r.selfIssued(ctx, token)
+}
+
+// said is what a token says before anybody has looked at its signature: it chooses who
+// looks, and nothing else.
+type said struct {
+	Issuer                        string
+	Capabilities, Attenuations, V json.RawMessage
+}
+
+func (s *said) isUCAN() bool { return s.Capabilities != nil || s.Attenuations != nil || s.V != nil }
+
+func peek(token string) (s said, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return s, refused("it is no JWT: that has three parts with dots between them")
+	}
+	raw, err := b64.DecodeString(parts[1])
+	if err != nil {
+		return s, refused("its second part is not base64url")
+	}
+	var claims map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &claims); err != nil {
+		return s, refused("its second part is no JSON object")
+	}
+	s.Attenuations, s.Capabilities, s.V = claims["att"], claims["cap"], claims["ucv"]
+	if iss, ok := claims["iss"]; ok {
+		if err := json.Unmarshal(iss, &s.Issuer); err != nil {
+			return s, refused("its iss is no text")
+		}
+	}
+	return s, nil
+}
+
+// principal is the authority of a principal, who is an agent where the key is one's: an agent
+// is bounded as an agent however it comes.
+func (r *Room) principal(did ucan.DID) tools.Authority {
+	if life := r.Keys.Independent(did); life != "" {
+		return r.Mint.Agent(did, life)
+	}
+	return r.Mint.User(did)
+}
+
+// identityToken reads COG-13's JWT. A delegation authenticates nobody: whoever received
+// one could come as who gave it.
+func (r *Room) identityToken(ctx context.Context, token string) (*Identity, error) {
+	l, err := ucan.OpenText(token)
+	if err != nil {
+		return nil, &Refused{"it is no UCAN identity token", err}
+	}
+	switch {
+	case l.Format != ucan.JWT:
+		return nil, refused("it is a UCAN of another format: an identity token is a JWT")
+	case l.Audience != r.Keys.Venue().DID():
+		return nil, refused("its aud is %s, and this venue is %s", l.Audience, r.Keys.Venue().DID())
+	case len(l.Capabilities()) > 0 || len(l.Agents) > 0:
+		return nil, refused("it hands on capabilities, so it says nobody's identity: sign one with att [] in person, and bring delegations as proofs")
+	}
+	valid := func(ctx context.Context) error {
+		if err := r.Verifier.Check(ctx, l); err != nil {
+			return &Refused{"the identity token does not hold", err}
+		}
+		return nil
+	}
+	if err := valid(ctx); err != nil {
+		return nil, err
+	}
+	return &Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid}, nil
+}

@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"usher/venue/config"
+)
+
+// Bounds of asking a provider for its keys.
+const (
+	fetchTime = 10 * time.Second
+	maxUser   = 128 // bytes of a user's name
+)
+
+// algorithms are those of ID tokens that are taken: RFC 7518, and RFC 8037 for the last.
+var algorithms = []string{oidc.RS256, oidc.ES256, oidc.EdDSA}
+
+// provider fetches the keys of a [config.Provider] when they are first needed, and again when a
+// key that it does not have signed something.
+type provider struct {
+	config.Provider
+	now    func() time.Time
+	client *http.Client
+
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier
+	failed   time.Time // when the provider was not reached
+}
+
+// retryAfter is how long a provider is left alone that was not reached.
+const retryAfter = 5 * time.Second
+
+// ready returns what verifies tokens of the provider. A provider that is not reached
+// refuses its own tokens, and holds up nobody else.
+func (p *provider) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.verifier != nil {
+		return p.verifier, nil
+	}
+	if since := p.now().Sub(p.failed); since >= 0 && since < retryAfter {
+		return nil, fmt.Errorf("provider %s was not reached a moment ago", p.Name)
+	}
+	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.Issuer)
+	if err != nil {
+		p.failed = p.now()
+		return nil, fmt.Errorf("provider %s is not reached: %w", p.Name, err)
+	}
+	p.verifier = found.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.now})
+	return p.verifier, nil
+}
+
+// openID reads an ID token of a provider.
+func (r *Room) openID(ctx context.Context, p *provider, token string) (*Identity, error) {
+	verifier, err := p.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := verifier.Verify(ctx, token)
+	if err != nil {
+		return nil, &Refused{"provider " + p.Name + " did not sign it for this venue as it is", err}
+	}
+	name, err := p.user(id)
+	if err != nil {
+		return nil, err
+	}
+	did, err := r.Keys.User(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	signedIn := id.IssuedAt
+	var says struct {
+		AuthTime int64 `json:"auth_time"`
+	}
+	if err := id.Claims(&says); err == nil && says.AuthTime > 0 {
+		signedIn = time.Unix(says.AuthTime, 0)
+	}
+	valid := func(context.Context) error {
+		if r.Now().After(id.Expiry) {
+			return refused("it expired at %s: sign in again", id.Expiry.UTC().Format(time.RFC3339))
+		}
+		return nil
+	}
+	return &Identity{Authority: r.Mint.User(did), Kind: OpenID, Expires: id.Expiry, SignedIn: signedIn, Valid: valid}, nil
+}
+
+// user is what the venue calls the person of an ID token.
+func (p *provider) user(id *oidc.IDToken) (string, error) {
+	who := id.Subject
+	if p.Claim != "" && p.Claim != "sub" {
+		var claims map[string]any
+		if err := id.Claims(&claims); err != nil {
+			return "", &Refused{"its claims are not read", err}
+		}
+		who, _ = claims[p.Claim].(string)
+		if verified, _ := claims["email_verified"].(bool); p.Claim == "email" && !verified {
+			return "", refused("provider %s has not verified its email (email_verified)", p.Name)
+		}
+	}
+	if who == "" {
+		return "", refused("it has no %s, by which provider %s says who somebody is", p.Claim, p.Name)
+	}
+	if who = p.Name + ":" + who; len(who) > maxUser {
+		return "", refused("the name %d bytes long that it gives is too long: at most %d", len(who), maxUser)
+	}
+	return who, nil
+}

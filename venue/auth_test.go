@@ -1,0 +1,431 @@
+package venue_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"usher/caps"
+	"usher/runtime"
+	"usher/tools/fault"
+	"usher/tools/tokens"
+	"usher/ucan"
+	"usher/venue"
+	"usher/venue/auth"
+	"usher/venue/config"
+)
+
+type claims = map[string]any
+
+// jws signs claims as any library would.
+func jws(t *testing.T, alg jose.SignatureAlgorithm, key any, kid string, says claims) string {
+	t.Helper()
+	opts := new(jose.SignerOptions).WithType("JWT")
+	if kid != "" {
+		opts = opts.WithHeader("kid", kid)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(says)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// self is a caller with a key of their own.
+type self struct {
+	key ed25519.PrivateKey
+	did string
+}
+
+func newSelf(t *testing.T) self {
+	t.Helper()
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed)
+	key, err := ucan.KeyFromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self{ed25519.NewKeyFromSeed(seed), key.DID().String()}
+}
+
+func (s self) multikey() string { return strings.TrimPrefix(s.did, "did:key:") }
+
+// says is what a token of the caller's says that is right, but for changes; nil
+// leaves a claim out.
+func (s self) says(v *venue.Venue, changes claims) claims {
+	now := time.Now().Unix()
+	all := claims{"sub": s.did, "aud": v.DID().String(), "iat": now, "exp": now + 600}
+	maps.Copy(all, changes)
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+	return all
+}
+
+// A JWT that a caller signs is that caller (COG-10), and nobody in any other case.
+func TestSelfIssuedToken(t *testing.T) {
+	v, other := open(t, nil), open(t, nil)
+	me, eve := newSelf(t), newSelf(t)
+	now := time.Now().Unix()
+	for name, kid := range map[string]string{"no kid": "", "multikey": me.multikey(), "DID": me.did, "DID URL": me.did + "#" + me.multikey()} {
+		p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, kid, me.says(v, nil)))
+		if err != nil || p.DID().String() != me.did {
+			t.Errorf("with %s: %v, want %s", name, err, me.did)
+		}
+	}
+	if _, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iss": me.did, "aud": []string{"x", v.DID().String()}}))); err != nil {
+		t.Errorf("with iss, and aud as a list: %v", err)
+	}
+	part := func(v any) string {
+		raw, _ := json.Marshal(v)
+		return base64.RawURLEncoding.EncodeToString(raw)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := jws(t, jose.EdDSA, me.key, "", me.says(v, nil))
+	for _, tt := range []struct{ name, token, want string }{
+		{"expired", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iat": now - 700, "exp": now - 1})), "it expired at"},
+		{"not yet made", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iat": now + 100})), "set the clock"},
+		{"not yet valid", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"nbf": now + 100})), "it begins at"},
+		{"aud missing", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"aud": nil})), "its aud is missing"},
+		{"aud empty", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"aud": []string{}})), "its aud is missing"},
+		{"another venue", jws(t, jose.EdDSA, me.key, "", me.says(other, nil)), "its aud is another"},
+		{"exp missing", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"exp": nil})), "its exp is missing"},
+		{"iat missing", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iat": nil})), "its iat is missing"},
+		{"too long", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"exp": now + 25*3600})), "at most 24h0m0s"},
+		{"sub of another", jws(t, jose.EdDSA, eve.key, "", me.says(v, nil)), "its signature is not by " + me.did},
+		{"kid of another key", jws(t, jose.EdDSA, me.key, eve.multikey(), me.says(v, nil)), "its kid is not the key of"},
+		{"kid and signature of another", jws(t, jose.EdDSA, eve.key, eve.multikey(), me.says(v, nil)), "its kid is not the key of"},
+		{"iss of another", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iss": eve.did})), "its iss is not its sub"},
+		{"iss the venue", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iss": v.DID().String()})), "its signature is not by"},
+		{"iss an unknown provider", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iss": "https://login.example"})), "none of the providers"},
+		{"iss no text", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"iss": 1})), "its iss is no text"},
+		{"sub no DID", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"sub": "me"})), "its sub is no did:key"},
+		{"sub the venue", jws(t, jose.EdDSA, me.key, "", me.says(v, claims{"sub": v.DID().String()})), "which calls nothing"},
+		{"RS256", jws(t, jose.RS256, rsaKey, "", me.says(v, nil)), "its alg must be EdDSA"},
+		{"HS256 with the public key", jws(t, jose.HS256, []byte(me.key.Public().(ed25519.PublicKey)), "", me.says(v, nil)), "its alg must be EdDSA"},
+		{"alg none", part(claims{"alg": "none", "typ": "JWT"}) + "." + part(me.says(v, nil)) + ".", "its alg must be EdDSA"},
+		{"forged", good[:len(good)-8] + "AAAAAAAA", "its signature is not by"},
+		{"two parts", good[:strings.LastIndex(good, ".")], "it is no JWT"},
+		{"no base64", "a.%.b", "not base64url"},
+		{"no object", "a." + part([]int{1}) + ".b", "no JSON object"},
+		{"empty", "", "it is no JWT"},
+		{"large", strings.Repeat("a", auth.MaxToken+1), "at most 16384 are read"},
+	} {
+		p, err := v.Authenticate(t.Context(), tt.token)
+		if p != nil || err == nil || !strings.Contains(err.Error(), tt.want) || fault.Of(err) != fault.Unauthenticated {
+			t.Errorf("%s: %v (%s), want %q", tt.name, err, fault.Of(err), tt.want)
+		}
+	}
+}
+
+// What a jti names works once, also over a restart, and however it was spelt around it.
+func TestSelfIssuedTokenThatWorksOnce(t *testing.T) {
+	dir := t.TempDir()
+	v := open(t, &venue.Options{Dir: dir})
+	me, eve := newSelf(t), newSelf(t)
+	once := me.says(v, claims{"jti": "1"})
+	token := jws(t, jose.EdDSA, me.key, "", once)
+	if _, err := v.Authenticate(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, eve.key, "", eve.says(v, claims{"jti": "1"}))); err != nil {
+		t.Errorf("the same jti of another: %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v = open(t, &venue.Options{Dir: dir})
+	for name, replay := range map[string]string{"the same": token, "signed again": jws(t, jose.EdDSA, me.key, me.did, once)} {
+		if _, err := v.Authenticate(t.Context(), replay); err == nil || !strings.Contains(err.Error(), "it was used before") {
+			t.Errorf("%s: %v, want that it was used before", name, err)
+		}
+	}
+}
+
+// A principal ends with the token that it was made from.
+func TestSelfIssuedTokenThatEnds(t *testing.T) {
+	var later atomic.Int64
+	v := open(t, &venue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
+	me := newSelf(t)
+	p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, "", me.says(v, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, p, "covia:write", `{"path":"w/a","value":1}`)
+	later.Store(int64(11 * time.Minute))
+	if _, err := p.Invoke(t.Context(), "covia:read", map[string]string{"path": "w/a"}); fault.Of(err) != fault.Unauthenticated {
+		t.Errorf("after its token has expired somebody invokes: %v", err)
+	}
+}
+
+// venueToken has a principal make a token of the venue.
+func venueToken(t *testing.T, p *venue.Principal, input string) string {
+	t.Helper()
+	var made tokens.Created
+	if err := json.Unmarshal([]byte(invoke(t, p, "token:create", input)), &made); err != nil {
+		t.Fatal(err)
+	}
+	return made.Secret
+}
+
+// A token of the venue is its maker as long as it is listed.
+func TestVenueToken(t *testing.T) {
+	var later atomic.Int64
+	dir := t.TempDir()
+	opts := venue.Options{Dir: dir, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }}
+	v := open(t, &opts)
+	alice := user(t, v, "alice")
+	laptop, phone := venueToken(t, alice, `{"name":"laptop"}`), venueToken(t, alice, `{"name":"phone","for":"720h"}`)
+	if _, err := alice.Invoke(t.Context(), "token:create", map[string]string{"name": "phone"}); fault.Of(err) != fault.InTheWay {
+		t.Errorf("a second token phone: %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v = open(t, &opts)
+	alice = user(t, v, "alice")
+	bob := user(t, v, "bob")
+	p, err := v.Authenticate(t.Context(), laptop)
+	if err != nil || p.DID() != alice.DID() {
+		t.Fatalf("the token is %v, %v; want alice", p, err)
+	}
+	if list := invoke(t, p, "token:list", `{}`); !strings.Contains(list, `"name":"laptop"`) || !strings.Contains(list, `"used":`) || strings.Contains(list, laptop) {
+		t.Errorf("the list is %s", list)
+	}
+	if list := invoke(t, bob, "token:list", `{}`); list != `{"tokens":[]}` {
+		t.Errorf("bob sees %s", list)
+	}
+	if got := invoke(t, bob, "token:revoke", `{"name":"laptop"}`); got != `{"name":"laptop","revoked":false}` {
+		t.Errorf("bob revokes a token of alice: %s", got)
+	}
+	invoke(t, p, "token:revoke", `{"name":"laptop"}`)
+	if _, err := p.Invoke(t.Context(), "token:list", struct{}{}); err == nil || !strings.Contains(err.Error(), "it was revoked") {
+		t.Errorf("with a token that was revoked somebody lists: %v", err)
+	}
+	again := venueToken(t, alice, `{"name":"laptop"}`)
+	if _, err := v.Authenticate(t.Context(), laptop); err == nil || !strings.Contains(err.Error(), "it was revoked") {
+		t.Errorf("the token that was revoked works under a new one's name: %v", err)
+	}
+	if _, err := open(t, nil).Authenticate(t.Context(), again); err == nil {
+		t.Error("another venue takes the token")
+	}
+	later.Store(int64(25 * time.Hour))
+	if _, err := v.Authenticate(t.Context(), again); err == nil || !strings.Contains(err.Error(), "it expired") {
+		t.Errorf("the token holds for ever: %v", err)
+	}
+	if _, err := v.Authenticate(t.Context(), phone); err != nil {
+		t.Errorf("the token that holds longer: %v", err)
+	}
+}
+
+// Who could do less than the bearer of a token makes none.
+func TestTokensAreForPersons(t *testing.T) {
+	model := new(puppet)
+	opts := with(model)
+	opts.Auth.Anonymous = &config.AnonymousCaps{Caps: caps.Declare(caps.Of(caps.MustCapability("", "*")))}
+	v := open(t, opts)
+	alice := user(t, v, "alice")
+	s := spec("bob", "", `null`)
+	s.Tools = []string{"token:*", "grid:*"}
+	bob := create(t, alice, s)
+	for name, input := range map[string]string{"token_create": `{"name":"mine"}`, "token_revoke": `{"name":"hers"}`, "grid_run": `{"operation":"token:create","input":{"name":"mine"}}`} {
+		if done := attempt(t, bob, model, name, input); done.Outcome != runtime.ToolFailed {
+			t.Errorf("%s of an agent is %s: %s", name, done.Outcome, done.Result)
+		}
+	}
+	if list := invoke(t, alice, "token:list", `{}`); list != `{"tokens":[]}` {
+		t.Errorf("an agent made %s", list)
+	}
+	nobody, err := v.Anonymous(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nobody.Invoke(t.Context(), "token:create", map[string]string{"name": "mine"}); fault.Of(err) != fault.Refused {
+		t.Errorf("anonymous makes a token: %v", err)
+	}
+	if _, err := v.Session(t.Context(), nobody, time.Hour); fault.Of(err) != fault.Refused {
+		t.Errorf("anonymous gets a session of the user: %v", err)
+	}
+	for _, input := range []string{`{"name":""}`, `{"name":"a b"}`, `{"name":"a","for":"0s"}`, `{"name":"a","for":"10000h"}`} {
+		if _, err := alice.Invoke(t.Context(), "token:create", json.RawMessage(input)); fault.Of(err) != fault.InvalidInput {
+			t.Errorf("token:create %s: %v", input, err)
+		}
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	if _, err := open(t, nil).Anonymous(t.Context()); !errors.Is(err, auth.ErrNoToken) {
+		t.Errorf("a venue lets anybody in: %v", err)
+	}
+	v := open(t, &venue.Options{Auth: config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(caps.MustCapability("w/open", "crud")))}}})
+	nobody, err := v.Anonymous(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, nobody, "covia:write", `{"path":"w/open/a","value":1}`)
+	if _, err := nobody.Invoke(t.Context(), "covia:write", map[string]any{"path": "w/a", "value": 1}); fault.Of(err) != fault.Denied {
+		t.Errorf("anonymous writes beyond its bounds: %v", err)
+	}
+	_, _, listed := nobody.Runs(t.Context(), "", 1)
+	_, looked := nobody.Run(t.Context(), "x")
+	stopped := nobody.Stop(t.Context(), "x")
+	_, resumed := nobody.Resume(t.Context(), "x")
+	var followed error
+	for _, err := range nobody.Events(t.Context(), "x", 0) {
+		followed = err
+	}
+	for name, err := range map[string]error{"lists runs": listed, "looks at one": looked, "stops one": stopped, "resumes one": resumed, "follows one": followed} {
+		if fault.Of(err) != fault.Denied {
+			t.Errorf("anonymous, who holds nothing on jobs, %s: %v", name, err)
+		}
+	}
+	if _, err := nobody.Agent(t.Context(), "x"); fault.Of(err) != fault.Refused {
+		t.Errorf("anonymous has an agent as its owner has it: %v", err)
+	}
+	if p, err := v.Authenticate(t.Context(), "x.y.z"); err == nil {
+		t.Errorf("a bad token makes %s", p.DID())
+	}
+}
+
+// issuerOf is a provider of OpenID Connect.
+type issuerOf struct {
+	*httptest.Server
+	keys  jose.JSONWebKeySet
+	asked atomic.Int32
+}
+
+func newProvider(t *testing.T) *issuerOf {
+	t.Helper()
+	o := new(issuerOf)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(claims{"issuer": o.URL, "jwks_uri": o.URL + "/keys", "authorization_endpoint": o.URL, "token_endpoint": o.URL})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		o.asked.Add(1)
+		_ = json.NewEncoder(w).Encode(o.keys)
+	})
+	o.Server = httptest.NewServer(mux)
+	t.Cleanup(o.Close)
+	return o
+}
+
+func (o *issuerOf) add(kid string, alg jose.SignatureAlgorithm, public crypto.PublicKey) {
+	o.keys.Keys = append(o.keys.Keys, jose.JSONWebKey{Key: public, KeyID: kid, Algorithm: string(alg), Use: "sig"})
+}
+
+// An ID token of a provider that the venue trusts is one of its users here.
+func TestOpenIDToken(t *testing.T) {
+	o := newProvider(t)
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edPublic, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.add("r", jose.RS256, rsaKey.Public())
+	o.add("e", jose.ES256, ecKey.Public())
+	v := open(t, &venue.Options{Auth: config.Auth{Providers: []config.Provider{{Name: "acme", Issuer: o.URL, ClientID: "usher", Claim: "email"}}}})
+	now := time.Now().Unix()
+	says := func(changes claims) claims {
+		all := claims{"iss": o.URL, "sub": "1", "aud": "usher", "iat": now, "exp": now + 600, "email": "ann@acme.example", "email_verified": true}
+		maps.Copy(all, changes)
+		maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+		return all
+	}
+	ann := user(t, v, "acme:ann@acme.example").DID()
+	for name, token := range map[string]string{
+		"RS256": jws(t, jose.RS256, rsaKey, "r", says(nil)), "ES256": jws(t, jose.ES256, ecKey, "e", says(nil)),
+	} {
+		if p, err := v.Authenticate(t.Context(), token); err != nil || p.DID() != ann {
+			t.Errorf("%s: %v, want acme:ann", name, err)
+		}
+	}
+	before := o.asked.Load()
+	o.add("d", jose.EdDSA, edPublic) // the provider has a new key
+	if p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, edKey, "d", says(nil))); err != nil || p.DID() != ann {
+		t.Errorf("a new key: %v, want acme:ann", err)
+	}
+	if _, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, edKey, "d", says(nil))); err != nil || o.asked.Load() != before+1 {
+		t.Errorf("%v; the provider was asked %d times for its new key, want once", err, o.asked.Load()-before)
+	}
+	for _, tt := range []struct{ name, token, want string }{
+		{"another client", jws(t, jose.RS256, rsaKey, "r", says(claims{"aud": "other"})), "did not sign it for this venue"},
+		{"expired", jws(t, jose.RS256, rsaKey, "r", says(claims{"exp": now - 1})), "expired"},
+		{"another's key", jws(t, jose.ES256, ecKey, "r", says(nil)), "did not sign it"},
+		{"HS256 with the public key", jws(t, jose.HS256, rsaKey.N.Bytes(), "r", says(nil)), "did not sign it"},
+		{"email not verified", jws(t, jose.RS256, rsaKey, "r", says(claims{"email_verified": false})), "has not verified its email"},
+		{"no email", jws(t, jose.RS256, rsaKey, "r", says(claims{"email": nil})), "it has no email"},
+		{"long", jws(t, jose.RS256, rsaKey, "r", says(claims{"email": strings.Repeat("a", 200)})), "too long"},
+	} {
+		if _, err := v.Authenticate(t.Context(), tt.token); err == nil || !strings.Contains(err.Error(), tt.want) || fault.Of(err) != fault.Unauthenticated {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// An agent with a key of its own comes as that agent, within its capabilities.
+func TestAnAgentComesAsItself(t *testing.T) {
+	v := open(t, with(new(puppet)))
+	alice := user(t, v, "alice")
+	s := spec("carol", "", `[{"with":"w/mine","can":"crud"}]`)
+	s.Identity = "own"
+	carol := create(t, alice, s)
+	info, err := carol.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := v.Identity(t.Context(), info.DID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v.Authenticate(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, p, "covia:write", `{"path":"w/mine/a","value":1}`)
+	if _, err := p.Invoke(t.Context(), "covia:write", map[string]any{"path": "w/other", "value": 1}); fault.Of(err) != fault.Denied {
+		t.Errorf("the agent writes beyond its capabilities: %v", err)
+	}
+	if _, err := v.Session(t.Context(), p, time.Hour); fault.Of(err) != fault.Refused {
+		t.Errorf("the agent gets a session: %v", err)
+	}
+	invoke(t, alice, "agent:suspend", `{"agentId":"carol"}`)
+	if _, err := p.Invoke(t.Context(), "covia:read", map[string]string{"path": "w/mine/a"}); fault.Of(err) != fault.Denied {
+		t.Errorf("the agent that is suspended reads: %v", err)
+	}
+}

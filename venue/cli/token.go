@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"usher/tools/tokens"
+	"usher/venue"
+)
+
+type tokenCmd struct {
+	Create tokenCreateCmd `cmd:"" help:"Make a token, and print it: nobody is told it again."`
+	List   tokenListCmd   `cmd:"" help:"List tokens: their names and times."`
+	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token: it proves nothing from then on."`
+}
+
+type tokenCreateCmd struct {
+	onVenue
+	Name string `arg:"" help:"What to call it, for example laptop."`
+	For  string `placeholder:"DURATION" help:"How long it holds, for example 720h. Default: 24h."`
+}
+
+func (c *tokenCreateCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		made, err := ask[tokens.Created](ctx, u, "token:create", tokens.New{Name: c.Name, For: c.For})
+		if err != nil {
+			return err
+		}
+		if err := s.answer(c.JSON, made, made.Secret+"\n"); err != nil || c.JSON {
+			return err
+		}
+		s.note(fmt.Sprintf("It holds until %s. usher token revoke %s ends it before.", s.local(time.UnixMilli(made.Expires)).Format(time.DateTime), made.Name))
+		return nil
+	})
+}
+
+type tokenListCmd struct{ onVenue }
+
+func (c *tokenListCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list, err := ask[tokens.Listing](ctx, u, "token:list", tokens.Query{})
+		if err != nil {
+			return err
+		}
+		stamp := func(ms int64) string {
+			if ms == 0 {
+				return "never"
+			}
+			return s.local(time.UnixMilli(ms)).Format(time.DateTime)
+		}
+		rows := [][]string{{"TOKEN", "MADE", "HOLDS UNTIL", "USED"}}
+		for _, t := range list.Tokens {
+			rows = append(rows, []string{t.Name, stamp(t.Created), stamp(t.Expires), stamp(t.Used)})
+		}
+		return s.answer(c.JSON, list.Tokens, s.columns(rows))
+	})
+}
+
+type tokenRevokeCmd struct {
+	onVenue
+	Name string `arg:"" help:"Name of the token."`
+}
+
+func (c *tokenRevokeCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		gone, err := ask[tokens.Revoked](ctx, u, "token:revoke", tokens.Named{Name: c.Name})
+		if err != nil {
+			return err
+		}
+		if !gone.Revoked {
+			return fmt.Errorf("there is no token %s: usher token list shows which there are", c.Name)
+		}
+		return s.answer(c.JSON, gone, "revoked "+gone.Name+"\n")
+	})
+}

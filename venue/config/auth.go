@@ -1,0 +1,64 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"time"
+
+	"usher/caps"
+	"usher/tools/form"
+)
+
+// Auth says how callers from outside prove who they are. The zero value takes what is
+// signed by a key that is an identity itself, and tokens of the venue.
+type Auth struct {
+	_         struct{}       `noun:"the auth section" example:"{'anonymous': {'caps': [{'with': 'w/public', 'can': 'crud/read'}]}}"`
+	Anonymous *AnonymousCaps `json:"anonymous,omitzero" jsonschema:"Who may call without a token, as the user anonymous. Default: nobody."`
+	MaxLife   time.Duration  `json:"max_life,omitempty" example:"24h" jsonschema:"Longest life of a token that a caller signs. Default: 24h."`
+	Providers []Provider     `json:"providers,omitempty" example:"[{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}]" jsonschema:"Servers of OpenID Connect whose users are users of this venue."`
+}
+
+// AnonymousCaps bounds callers without a token.
+type AnonymousCaps struct {
+	_    struct{}      `noun:"anonymous" required:"caps" example:"{'caps': [{'with': 'w/public', 'can': 'crud/read'}]}"`
+	Caps caps.Declared `json:"caps" example:"[{'with': 'w/public', 'can': 'crud/read'}]" jsonschema:"What they may do in the namespace of the user anonymous, and with what is delegated to that user."`
+}
+
+// Check says that strangers are never unrestricted.
+func (a *AnonymousCaps) Check() error {
+	if _, bounded := a.Caps.Set(); !bounded {
+		return form.In("caps", errors.New("whoever calls without a token would be unrestricted: list what they may do, or leave anonymous out"))
+	}
+	return nil
+}
+
+// Provider is a server of OpenID Connect. Its users are <name>:<claim> here.
+type Provider struct {
+	_        struct{} `noun:"a provider" required:"name,issuer,client_id" example:"{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}"`
+	Name     string   `json:"name" example:"acme" jsonschema:"What it is called here: its users are NAME:CLAIM."`
+	Issuer   string   `json:"issuer" example:"https://login.acme.example" jsonschema:"Its URL, as its tokens have it in iss."`
+	ClientID string   `json:"client_id" example:"usher" jsonschema:"Which client of it this venue is, as its tokens have it in aud."`
+	Claim    string   `json:"claim,omitempty" example:"email" jsonschema:"Which claim says who somebody is. Of email, only a verified one counts. Default: sub."`
+}
+
+var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// Check says what is wrong with a provider.
+func (p *Provider) Check() error {
+	if !providerName.MatchString(p.Name) {
+		return form.In("name", fmt.Errorf("%q names no provider: give 1 to 32 of a-z, 0-9 and -", p.Name))
+	}
+	at, err := url.Parse(p.Issuer)
+	if err != nil || at.Host == "" || at.Scheme != "https" && (at.Scheme != "http" || !isLoopback(at.Hostname())) {
+		return form.In("issuer", fmt.Errorf("%q is no issuer: give its URL, with https", p.Issuer))
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

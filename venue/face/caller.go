@@ -1,0 +1,45 @@
+package face
+
+import (
+	"net/http"
+	"strings"
+
+	"usher/venue"
+	"usher/venue/auth"
+)
+
+// ProofsHeader carries tokens that delegate something to the caller, between commas.
+const ProofsHeader = "X-Usher-Ucans"
+
+// Door lets callers of a venue in.
+type Door struct {
+	Venue *venue.Venue
+}
+
+// Caller is who makes the request. A bearer that proves nothing is an error, and nobody is
+// anonymous with it. more are proofs beside those of the header.
+func (d *Door) Caller(r *http.Request, more ...string) (*venue.Principal, error) {
+	sent := r.Header.Values("Authorization")
+	if len(sent) == 0 {
+		return d.Venue.Anonymous(r.Context())
+	}
+	if len(sent) > 1 {
+		return nil, &auth.Refused{Reason: "the request has several headers Authorization: send one"}
+	}
+	scheme, token, _ := strings.Cut(sent[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return nil, &auth.Refused{Reason: "the scheme of Authorization is not Bearer"}
+	}
+	return d.Venue.Authenticate(r.Context(), strings.TrimSpace(token), append(proofs(r), more...)...)
+}
+
+func proofs(r *http.Request) (list []string) {
+	for _, value := range r.Header.Values(ProofsHeader) {
+		for proof := range strings.SplitSeq(value, ",") {
+			if proof = strings.TrimSpace(proof); proof != "" {
+				list = append(list, proof)
+			}
+		}
+	}
+	return list
+}

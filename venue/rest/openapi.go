@@ -1,0 +1,134 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"usher/tools"
+)
+
+// object is an object of JSON that is written once.
+type object = map[string]any
+
+// schema is a JSON Schema, as OpenAPI 3.1 takes it.
+type schema struct {
+	Type                 any                        `json:"type,omitempty"`
+	Properties           map[string]json.RawMessage `json:"properties,omitempty"`
+	Required             []string                   `json:"required,omitempty"`
+	AdditionalProperties json.RawMessage            `json:"additionalProperties,omitempty"`
+	Defs                 json.RawMessage            `json:"$defs,omitempty"`
+	OneOf                json.RawMessage            `json:"oneOf,omitempty"`
+	AnyOf                json.RawMessage            `json:"anyOf,omitempty"`
+	AllOf                json.RawMessage            `json:"allOf,omitempty"`
+}
+
+var wildcard = regexp.MustCompile(`\.\.\.\}`)
+
+// document is the OpenAPI 3.1 document of the routes, with the schemas of the operations
+// that they are.
+func document(ops map[string]*tools.Operation) (json.RawMessage, error) {
+	paths := make(object)
+	for i := range routes {
+		rt := &routes[i]
+		at := Prefix + wildcard.ReplaceAllString(rt.path, "}")
+		item, _ := paths[at].(object)
+		if item == nil {
+			item = make(object)
+			paths[at] = item
+		}
+		said, err := rt.document(ops[rt.op])
+		if err != nil {
+			return nil, fmt.Errorf("document %s %s: %w", rt.method, rt.path, err)
+		}
+		item[strings.ToLower(rt.method)] = said
+	}
+	return json.Marshal(object{
+		"openapi":  "3.1.0",
+		"info":     object{"title": "Usher", "version": "1", "description": "A venue whose every call shows its ticket. Errors are problem details (RFC 9457)."},
+		"paths":    paths,
+		"security": []object{{"bearer": []string{}}},
+		"components": object{
+			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+			"schemas": object{"Problem": object{
+				"type": "object", "required": []string{"type", "title", "status", "detail", "error", "retryable"},
+				"properties": object{
+					"type": text(), "title": text(), "detail": text(), "error": text(),
+					"status": object{"type": "integer"}, "retryable": object{"type": "boolean"},
+				},
+			}},
+			"responses": object{"Problem": object{
+				"description": "What went wrong.",
+				"content":     object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
+			}},
+		},
+	})
+}
+
+func text() object { return object{"type": "string"} }
+
+// document is the operation object of a route. op is nil where it is one of its own.
+func (rt *route) document(op *tools.Operation) (object, error) {
+	var in, out json.RawMessage
+	said := object{"operationId": rt.id(), "summary": rt.summary}
+	if op != nil {
+		in, out = op.InputSchema(), op.OutputSchema()
+		said["operationId"], said["summary"] = op.ToolName(), op.Description()
+	} else {
+		in, out = json.RawMessage(rt.in), json.RawMessage(rt.out)
+	}
+	var fields schema
+	if len(in) > 0 {
+		if err := json.Unmarshal(in, &fields); err != nil {
+			return nil, err
+		}
+	}
+	var params []object
+	take := func(name, where string, required bool) {
+		s := fields.Properties[name]
+		if s == nil {
+			s = json.RawMessage(`{"type":"string"}`)
+		}
+		params = append(params, object{"name": name, "in": where, "required": required, "schema": s})
+		delete(fields.Properties, name)
+		fields.Required = slices.DeleteFunc(fields.Required, func(r string) bool { return r == name })
+	}
+	for _, found := range inPath.FindAllStringSubmatch(rt.path, -1) {
+		take(found[1], "path", true)
+	}
+	for _, name := range rt.query {
+		take(name, "query", slices.Contains(fields.Required, name))
+	}
+	if len(params) > 0 {
+		said["parameters"] = params
+	}
+	if rt.method != http.MethodGet && rt.method != http.MethodDelete && len(fields.Properties) > 0 {
+		said["requestBody"] = object{"required": len(fields.Required) > 0, "content": object{"application/json": object{"schema": fields}}}
+	}
+	status := fmt.Sprint(max(rt.status, http.StatusOK))
+	answer := object{"description": "What it came to."}
+	switch {
+	case rt.stream:
+		answer["content"] = object{"text/event-stream": object{"schema": text()}}
+	case len(out) > 0:
+		answer["content"] = object{"application/json": object{"schema": out}}
+	default:
+		answer["content"] = object{"application/json": object{}}
+	}
+	said["responses"] = object{status: answer, "default": object{"$ref": "#/components/responses/Problem"}}
+	return said, nil
+}
+
+// id names a route that is no operation.
+func (rt *route) id() string {
+	words := strings.FieldsFunc(rt.path, func(r rune) bool { return r == '/' || r == '{' || r == '}' || r == '.' })
+	return strings.ToLower(rt.method) + "_" + strings.Join(words, "_")
+}
+
+// described sends the document.
+func (f *Face) described(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, http.StatusOK, f.openAPI)
+}

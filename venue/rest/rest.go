@@ -1,0 +1,100 @@
+// Package rest is the face of a venue for programs that speak HTTP and JSON, below
+// /api/v1 (reference: COG's REST API). [New] returns its handler. What it can do stands
+// in one table, by which it routes and of which it makes its OpenAPI document: most routes
+// are one operation each, and the gate decides about it as about every call.
+//
+// Errors are problem details (RFC 9457), see [face.Problem].
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+)
+
+// Prefix is where the face lies.
+const Prefix = "/api/v1"
+
+// Face is the handler. It is safe for concurrent use.
+type Face struct {
+	door   *face.Door
+	mux    *http.ServeMux
+	fields map[string]fields // of operations, by name
+
+	openAPI json.RawMessage
+}
+
+// New returns the face of the door's venue.
+func New(door *face.Door) (*Face, error) {
+	f := &Face{door: door, mux: http.NewServeMux(), fields: make(map[string]fields)}
+	builtin, err := venue.Catalogue()
+	if err != nil {
+		return nil, err
+	}
+	ops := make(map[string]*tools.Operation)
+	for _, op := range builtin.All() {
+		ops[op.Name()] = op
+		if f.fields[op.Name()], err = fieldsOf(op); err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", op.Name(), err)
+		}
+	}
+	for i := range routes {
+		rt := &routes[i]
+		if rt.op != "" && f.fields[rt.op] == nil {
+			return nil, fmt.Errorf("route %s %s: there is no operation %s", rt.method, rt.path, rt.op)
+		}
+		for _, name := range rt.query {
+			if _, known := f.fields[rt.op][name]; rt.op != "" && !known {
+				return nil, fmt.Errorf("route %s %s: %s takes no %s", rt.method, rt.path, rt.op, name)
+			}
+		}
+		f.mux.HandleFunc(rt.method+" "+Prefix+rt.path, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
+			if err := rt.serve(f, w, r); err != nil {
+				face.Of(err).WriteTo(w, face.Challenge(r))
+			}
+		})
+	}
+	f.openAPI, err = document(ops)
+	return f, err
+}
+
+// ServeHTTP answers a request.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := f.mux.Handler(r); pattern == "" {
+		f.unknown(w, r)
+		return
+	}
+	f.mux.ServeHTTP(w, r)
+}
+
+var errNoRoute = fault.New(fault.NotFound, "there is nothing here: "+Prefix+"/openapi.json lists what there is")
+
+// unknown answers for what is no route: with the methods that there are, where the path
+// is one of another method.
+func (f *Face) unknown(w http.ResponseWriter, r *http.Request) {
+	kept := &recorder{header: make(http.Header)}
+	f.mux.ServeHTTP(kept, r)
+	if kept.status != http.StatusMethodNotAllowed {
+		face.Of(errNoRoute).WriteTo(w)
+		return
+	}
+	allow := kept.header.Get("Allow")
+	w.Header().Set("Allow", allow)
+	face.As(http.StatusMethodNotAllowed, fault.New(fault.InvalidInput, r.Method+" is not among the methods here: "+allow)).WriteTo(w)
+}
+
+// recorder keeps the head of an answer.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (k *recorder) Header() http.Header         { return k.header }
+func (k *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (k *recorder) WriteHeader(status int)      { k.status = status }

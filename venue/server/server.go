@@ -1,0 +1,118 @@
+// Package server puts a venue on a port: [New] mounts its faces, and [Server.Serve]
+// answers until its context ends, which lets the requests that are under way end.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+	"usher/venue/rest"
+)
+
+// Options says how to serve. Nil and the zero value are valid.
+type Options struct {
+	Logger *slog.Logger  // of requests; nil discards
+	Grace  time.Duration // for requests at the end; zero is 10 s
+}
+
+// Bounds of what a client sends. Bodies are bounded by the faces.
+const (
+	headTime = 10 * time.Second // to send a head
+	idleTime = 2 * time.Minute  // between two requests
+	sendTime = 5 * time.Minute  // for an answer; streams set theirs anew
+	maxHead  = 64 << 10         // bytes
+	stopTime = 10 * time.Second
+	readTime = time.Minute // to send a whole request
+)
+
+// Server serves a venue.
+type Server struct {
+	opts    Options
+	venue   *venue.Venue
+	handler http.Handler
+	closing atomic.Bool
+}
+
+// New returns a server of the venue.
+func New(v *venue.Venue, o *Options) (*Server, error) {
+	s := &Server{venue: v}
+	if o != nil {
+		s.opts = *o
+	}
+	if s.opts.Logger == nil {
+		s.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.opts.Grace <= 0 {
+		s.opts.Grace = stopTime
+	}
+	api, err := rest.New(&face.Door{Venue: v})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(rest.Prefix+"/", api)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /.well-known/did.json", s.identity)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { face.Of(errNothing).WriteTo(w) })
+	s.handler = s.logged(mux)
+	return s, nil
+}
+
+var errNothing = fault.New(fault.NotFound, "there is nothing here: the API is below "+rest.Prefix)
+
+func text(w http.ResponseWriter, status int, say string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(say))
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// ready says whether requests should come here.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.closing.Load() {
+		text(w, http.StatusServiceUnavailable, "stopping\n")
+		return
+	}
+	text(w, http.StatusOK, "ready\n")
+}
+
+// Serve answers what comes to the listener until ctx ends. Then it takes no new request,
+// lets those that are under way end for the grace, and cuts the others.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	whole, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	server := &http.Server{
+		Handler: s, BaseContext: func(net.Listener) context.Context { return whole },
+		ReadHeaderTimeout: headTime, ReadTimeout: readTime, WriteTimeout: sendTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
+		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.closing.Store(true)
+		end, cancel := context.WithTimeout(whole, s.opts.Grace)
+		defer cancel()
+		err := server.Shutdown(end)
+		if errors.Is(err, context.DeadlineExceeded) {
+			cut()
+			err = server.Close()
+		}
+		stopped <- err
+	})
+	err := server.Serve(l)
+	if !stop() {
+		return <-stopped
+	}
+	return fmt.Errorf("serve: %w", err)
+}
