@@ -99,7 +99,7 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 		return runtime.Briefing{}, err
 	}
 	if rec.Status != agents.Sleeping {
-		return runtime.Briefing{}, errNotWorking(a.key.id, rec.Status)
+		return runtime.Briefing{}, errNotWorking(a.key.id, rec)
 	}
 	actor, err := a.room.actor(ctx, e, rec, a.auth)
 	if err != nil {

@@ -104,7 +104,7 @@ func (r *Room) ready(c *conversation, task bool) error {
 	case rec.Status == agents.Suspended && task:
 		return &tools.WaitError{Agent: k.id}
 	case rec.Status == agents.Suspended:
-		return errNotWorking(k.id, rec.Status)
+		return errNotWorking(k.id, rec)
 	}
 	return nil
 }

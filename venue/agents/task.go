@@ -121,7 +121,7 @@ func (r *Room) Message(ctx context.Context, call tools.Call, in agents.Message) 
 		return agents.Delivered{}, err
 	}
 	if rec.Status == agents.Terminated {
-		return agents.Delivered{}, errNotWorking(in.AgentID, rec.Status)
+		return agents.Delivered{}, errNotWorking(in.AgentID, rec)
 	}
 	opener, session := call.Actor(), in.SessionID
 	mustExist := session != ""

@@ -58,11 +58,14 @@ func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([
 }
 
 // errNotWorking says why an agent takes no work.
-func errNotWorking(id, status string) error {
-	if status == agents.Suspended {
-		return fmt.Errorf("agent %s is SUSPENDED: resume it first", id)
+func errNotWorking(id string, rec *record) error {
+	switch most := rec.Config.MaxFailing(); {
+	case rec.Status != agents.Suspended:
+		return fmt.Errorf("agent %s is %s: create it again with overwrite", id, rec.Status)
+	case rec.Failing != nil && most > 0 && rec.Failing.Turns >= most:
+		return fmt.Errorf("agent %s is SUSPENDED, since its last %d turns failed (agent:info says why): resume it first", id, rec.Failing.Turns)
 	}
-	return fmt.Errorf("agent %s is %s: create it again with overwrite", id, status)
+	return fmt.Errorf("agent %s is SUSPENDED: resume it first", id)
 }
 
 // cast is what the turns of an agent have in common for as long as its record
@@ -165,7 +168,7 @@ type conversation struct {
 // an agent, or the owner in person where that is empty.
 func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
 	if rec.Status != agents.Sleeping {
-		return nil, errNotWorking(e.key.id, rec.Status)
+		return nil, errNotWorking(e.key.id, rec)
 	}
 	actor, err := r.actor(ctx, e, rec, caller)
 	if err != nil {
