@@ -22,6 +22,8 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/tools"
+	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/tools/tokens"
 	"usher/ucan"
@@ -298,11 +300,13 @@ func TestAnonymous(t *testing.T) {
 	_, looked := nobody.Run(t.Context(), "x")
 	stopped := nobody.Stop(t.Context(), "x")
 	_, resumed := nobody.Resume(t.Context(), "x")
+	_, asked := nobody.OpenCalls(t.Context(), "x")
+	_, cut := nobody.Interrupted(t.Context(), "x")
 	var followed error
 	for _, err := range nobody.Events(t.Context(), "x", 0) {
 		followed = err
 	}
-	for name, err := range map[string]error{"lists runs": listed, "looks at one": looked, "stops one": stopped, "resumes one": resumed, "follows one": followed} {
+	for name, err := range map[string]error{"lists runs": listed, "looks at one": looked, "stops one": stopped, "resumes one": resumed, "follows one": followed, "lists its open calls": asked, "looks at how it was cut": cut} {
 		if fault.Of(err) != fault.Denied {
 			t.Errorf("anonymous, who holds nothing on jobs, %s: %v", name, err)
 		}
@@ -398,9 +402,109 @@ func TestOpenIDToken(t *testing.T) {
 	}
 }
 
+// A token that names a key that nobody has cannot have a provider asked without end, and
+// keeps nobody out whose key is known, or new.
+func TestOpenIDKeysThatNobodyHas(t *testing.T) {
+	o := newProvider(t)
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.add("a", jose.EdDSA, public)
+	var later atomic.Int64
+	began := time.Now()
+	v := open(t, &venue.Options{
+		Now:  func() time.Time { return began.Add(time.Duration(later.Load())) },
+		Auth: config.Auth{Providers: []config.Provider{{Name: "acme", Issuer: o.URL, ClientID: "usher"}}},
+	})
+	token := func(kid string) string {
+		return jws(t, jose.EdDSA, key, kid, claims{"iss": o.URL, "sub": "1", "aud": "usher", "iat": began.Unix(), "exp": began.Unix() + 600})
+	}
+	for range 50 {
+		if _, err := v.Authenticate(t.Context(), token("nobody's")); fault.Of(err) != fault.Unauthenticated {
+			t.Fatal(err)
+		}
+	}
+	if n := o.asked.Load(); n > 12 {
+		t.Errorf("the provider was asked %d times for its keys", n)
+	}
+	if _, err := v.Authenticate(t.Context(), token("a")); err != nil {
+		t.Errorf("a key that is known: %v", err)
+	}
+	o.add("b", jose.EdDSA, public)
+	later.Store(int64(time.Minute))
+	if _, err := v.Authenticate(t.Context(), token("b")); err != nil {
+		t.Errorf("a new key, a minute later: %v", err)
+	}
+}
+
+// An identity token that a caller signs lives no longer than other tokens of theirs.
+func TestIdentityTokenThatLivesTooLong(t *testing.T) {
+	v := open(t, nil)
+	issuer := newIssuer(t)
+	for life, want := range map[time.Duration]bool{24 * time.Hour: true, 25 * time.Hour: false} {
+		l, err := issuer.Identity(v.DID(), time.Now().Add(life))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Authenticate(t.Context(), l.Text()); (err == nil) != want || err != nil && fault.Of(err) != fault.Unauthenticated {
+			t.Errorf("one of %s: %v", life, err)
+		}
+	}
+	if token, err := v.Session(t.Context(), user(t, v, "alice"), 48*time.Hour); err != nil {
+		t.Error(err)
+	} else if _, err := v.Authenticate(t.Context(), token); err != nil {
+		t.Errorf("a session, which the venue signs: %v", err)
+	}
+}
+
+// Who may neither run nor read what a user keeps below o/ is told the same of all of it.
+func TestOperationsThatOneMayNotSee(t *testing.T) {
+	v := open(t, &venue.Options{Auth: config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(caps.MustCapability("w/open", "crud")))}}})
+	owner := user(t, v, auth.AnonymousUser)
+	invoke(t, owner, "covia:write", `{"path":"o/lists","value":{"operation":{"adapter":"covia:list"}}}`)
+	invoke(t, owner, "covia:write", `{"path":"o/broken","value":{"operation":{"adapter":"secret-adapter"}}}`)
+	nobody, err := v.Anonymous(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"o/lists", "o/broken", "o/nothing", "o/covia:list"} {
+		_, err := nobody.Operation(t.Context(), name)
+		if want := (&tools.NotFoundError{Reference: name}).Error(); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	if _, err := owner.Operation(t.Context(), "o/lists"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who came in with bounds allows nothing for others, who could then do what the bounds
+// keep from them.
+func TestWhoIsBoundedAllowsNothing(t *testing.T) {
+	d := deskOf(t, venue.Options{Idle: true, Auth: config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(caps.MustCapability("approvals", "approval")))}}})
+	d.alice = user(t, d.v, auth.AnonymousUser)
+	nobody, err := d.v.Anonymous(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := d.lacks(t, d.clerk(t, true), "main", "w/notes/1")
+	if _, err := nobody.Invoke(t.Context(), "approval:approve", map[string]string{"id": req.ID}); fault.Of(err) != fault.Refused {
+		t.Errorf("anonymous allows what it may not do: %v", err)
+	}
+	if now := d.show(t, req.ID); now.Status != approvals.Pending {
+		t.Errorf("the request is %s", now.Status)
+	}
+	if _, err := nobody.Invoke(t.Context(), "approval:deny", map[string]string{"id": req.ID}); err != nil {
+		t.Errorf("anonymous refuses: %v", err)
+	}
+}
+
 // An agent with a key of its own comes as that agent, within its capabilities.
 func TestAnAgentComesAsItself(t *testing.T) {
-	v := open(t, with(new(puppet)))
+	opts := with(new(puppet))
+	opts.Dir = t.TempDir()
+	v := open(t, opts)
 	alice := user(t, v, "alice")
 	s := spec("carol", "", `[{"with":"w/mine","can":"crud"}]`)
 	s.Identity = "own"
@@ -428,4 +532,23 @@ func TestAnAgentComesAsItself(t *testing.T) {
 	if _, err := p.Invoke(t.Context(), "covia:read", map[string]string{"path": "w/mine/a"}); fault.Of(err) != fault.Denied {
 		t.Errorf("the agent that is suspended reads: %v", err)
 	}
+	invoke(t, alice, "agent:delete", `{"agentId":"carol","remove":true}`)
+	wantNobody := func(v *venue.Venue) {
+		t.Helper()
+		p, err := v.Authenticate(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := p.Invoke(t.Context(), "covia:read", map[string]string{"path": "w/mine/a"}); fault.Of(err) != fault.Denied {
+			t.Errorf("the agent that has ended reads %s, %v", out, err)
+		}
+		if _, err := v.Session(t.Context(), p, time.Hour); fault.Of(err) != fault.Refused {
+			t.Errorf("the agent that has ended gets a session: %v", err)
+		}
+	}
+	wantNobody(v)
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantNobody(open(t, opts))
 }

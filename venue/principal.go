@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -241,7 +242,7 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 // OpenCalls lists the calls of a run that never came to an outcome: see
 // [runs.Book.OpenCalls].
 func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, error) {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return nil, err
 	}
 	return p.runs.OpenCalls(ctx, p.DID(), id)
@@ -250,7 +251,7 @@ func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, 
 // Interrupted returns how a turn was cut that nobody drives, or nil: see
 // [runs.Book.Interrupted].
 func (p *Principal) Interrupted(ctx context.Context, id string) (*runtime.TurnFinished, error) {
-	if err := p.valid(ctx); err != nil {
+	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
 		return nil, err
 	}
 	return p.runs.Interrupted(ctx, p.DID(), id)
@@ -348,7 +349,10 @@ func (p *Principal) Operation(ctx context.Context, reference string) (*tools.Ope
 	if err != nil {
 		return nil, err
 	}
-	op, err := p.registry.Resolve(ctx, p.DID(), reference, p.auth.Meter())
+	op, err := p.gate.Resolve(ctx, p.auth, reference)
+	if _, unseen := errors.AsType[*caps.Denial](err); unseen {
+		return nil, &tools.NotFoundError{Reference: reference}
+	}
 	if err != nil {
 		return nil, err
 	}

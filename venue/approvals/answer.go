@@ -14,6 +14,9 @@ import (
 
 var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a person: the owner can, by usher approvals")
 
+// errBounded: what an answer allows is beyond what bounds whoever gives it.
+var errBounded = fault.New(fault.Refused, "who came in with bounds allows nothing for others: what they allow would be beyond these bounds")
+
 // answer writes what the caller says to a request, and has its run go on.
 func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id string, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
 	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
@@ -80,6 +83,9 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 		return approvals.Request{}, err
 	}
 	return r.answer(ctx, call, in.Of, in.ID, func(rec *record, put map[string][]byte) error {
+		if !call.Authority().Unbounded() {
+			return errBounded
+		}
 		if in.Digest != "" && in.Digest != rec.Digest {
 			return fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
 		}

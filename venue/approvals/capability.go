@@ -199,17 +199,19 @@ func (r *Room) joins(ctx context.Context, q *question, rec *record) error {
 	if err != nil || string(at) == rec.ID {
 		return cmp.Or(err, waits(rec))
 	}
-	key := requestKey(rec.Owner, rec.ID)
-	_, rev, err := r.Store.Get(ctx, key)
+	now, rev, err := r.find(ctx, rec.Owner, rec.ID) // it may have been answered since
 	if err != nil {
 		return err
 	}
-	rec.Places = append(rec.Places, q.key)
-	raw, err := json.Marshal(rec)
+	now.Places = append(now.Places, q.key)
+	raw, err := json.Marshal(now)
 	if err != nil {
 		return err
 	}
-	moved, err := r.Store.Apply(ctx, map[string]uint64{key: rev}, map[string][]byte{key: raw, atKey(q.key): []byte(rec.ID)}, nil)
+	key, moved := requestKey(rec.Owner, rec.ID), "status"
+	if now.Status == approvals.Pending {
+		moved, err = r.Store.Apply(ctx, map[string]uint64{key: rev}, map[string][]byte{key: raw, atKey(q.key): []byte(rec.ID)}, nil)
+	}
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, fmt.Sprintf("the request %s was answered meanwhile", rec.ID))
 	}

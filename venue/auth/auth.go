@@ -36,6 +36,8 @@ type Keys interface {
 	Venue() ucan.Key
 	// User returns the DID of a user, whose key is made on first use.
 	User(ctx context.Context, name string) (ucan.DID, error)
+	// Hosts reports whether the principal's key is one of this venue's.
+	Hosts(did ucan.DID) bool
 	// Independent returns the life of the agent whose key the principal is, or "".
 	Independent(did ucan.DID) tools.Life
 }
@@ -123,7 +125,7 @@ func New(o Options) *Room {
 	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, DefaultMaxLife)
 	r := &Room{Options: o}
 	for _, p := range o.Auth.Providers {
-		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime}})
+		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime, Transport: &fetches{now: o.Now}}})
 	}
 	return r
 }
@@ -223,6 +225,8 @@ func (r *Room) identityToken(ctx context.Context, token string) (*Identity, erro
 		return nil, refused("its aud is %s, and this venue is %s", l.Audience, r.Keys.Venue().DID())
 	case len(l.Capabilities()) > 0 || len(l.Agents) > 0:
 		return nil, refused("it hands on capabilities, so it says nobody's identity: sign one with att [] in person, and bring delegations as proofs")
+	case !r.Keys.Hosts(l.Issuer) && (l.Expires().IsZero() || l.Expires().After(r.Now().Add(r.Auth.MaxLife+skew))):
+		return nil, refused("it ends more than %s from now: sign one for a shorter time", r.Auth.MaxLife)
 	}
 	valid := func(ctx context.Context) error {
 		if err := r.Verifier.Check(ctx, l); err != nil {

@@ -14,9 +14,38 @@ import (
 
 // Bounds of asking a provider for its keys.
 const (
-	fetchTime = 10 * time.Second
-	maxUser   = 128 // bytes of a user's name
+	fetchTime  = 10 * time.Second
+	maxFetches = 12  // of one provider, a minute: any token can name a key that nobody has
+	maxUser    = 128 // bytes of a user's name
 )
+
+// fetches bounds how often a provider is asked.
+type fetches struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	since time.Time // when the minute began
+	n     int       // in it
+}
+
+// RoundTrip is that of [http.DefaultTransport].
+func (f *fetches) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !f.take() {
+		return nil, fmt.Errorf("%s was asked %d times within a minute", req.URL.Host, maxFetches)
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+func (f *fetches) take() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if since := now.Sub(f.since); since < 0 || since >= time.Minute {
+		f.since, f.n = now, 0
+	}
+	f.n++
+	return f.n <= maxFetches
+}
 
 // algorithms are those of ID tokens that are taken: RFC 7518, and RFC 8037 for the last.
 var algorithms = []string{oidc.RS256, oidc.ES256, oidc.EdDSA}

@@ -205,6 +205,20 @@ func (r *Room) stands(ctx context.Context, at, number string) error {
 	return nil
 }
 
+// Revoked reports whether a token that stood in the list has been revoked since: by its row
+// then and its row now, which is nil where there is none.
+func Revoked(then, now []byte) (bool, error) {
+	var was, is record
+	err := json.Unmarshal(then, &was)
+	if err == nil && now != nil {
+		err = json.Unmarshal(now, &is)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read token: %w", err)
+	}
+	return is.ID != was.ID, nil
+}
+
 // seen has tokens of the venue whose signature was checked. Whether they stand is looked
 // up for each call.
 type seen struct {

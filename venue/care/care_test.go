@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,6 +183,19 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
+// worksOnce is a token by which somebody with a key of their own comes once.
+func worksOnce(t *testing.T, venue ucan.DID) string {
+	t.Helper()
+	key, err := ucan.KeyFromSeed(bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, b64 := time.Now().Unix(), base64.RawURLEncoding
+	says := fmt.Sprintf(`{"sub":"%s","aud":"%s","iat":%d,"exp":%d,"jti":"1"}`, key.DID(), venue, now, now+600)
+	text := b64.EncodeToString([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + b64.EncodeToString([]byte(says))
+	return text + "." + b64.EncodeToString(key.Sign([]byte(text)))
+}
+
 // A restore to a moment gives its state, but what was revoked, ended and used since
 // stays so.
 func TestRestoreAt(t *testing.T) {
@@ -204,12 +218,28 @@ func TestRestoreAt(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &made); err != nil || len(made.Tokens) != 1 {
 		t.Fatalf("%s, %v", raw, err)
 	}
+	token := func(name string) string {
+		t.Helper()
+		var made struct{ Token string }
+		if err := json.Unmarshal([]byte(venuetest.Invoke(t, alice, "token:create", `{"name":"`+name+`"}`)), &made); err != nil {
+			t.Fatal(err)
+		}
+		return made.Token
+	}
+	stolen, replaced, good, once := token("stolen"), token("replaced"), token("good"), worksOnce(t, v.DID())
 	write(1)
 	theirs := fmt.Sprintf(`{"path":"%s/w/a"}`, alice.DID())
 	venuetest.Invoke(t, bob, "covia:read", theirs)
 	moment := time.Now()
 	write(2)
 	venuetest.Invoke(t, alice, "ucan:revoke", `{"cid":"`+made.Tokens[0].CID+`"}`)
+	for _, name := range []string{"stolen", "replaced"} {
+		venuetest.Invoke(t, alice, "token:revoke", `{"name":"`+name+`"}`)
+	}
+	token("replaced")
+	if _, err := v.Authenticate(t.Context(), once); err != nil {
+		t.Fatal(err)
+	}
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"carol"}`)
 	venuetest.Invoke(t, alice, "agent:delete", `{"agentId":"dave","remove":true}`)
 	if err := v.Close(); err != nil {
@@ -230,6 +260,14 @@ func TestRestoreAt(t *testing.T) {
 	}
 	if out, err := bob.Invoke(t.Context(), "covia:read", json.RawMessage(theirs)); err == nil {
 		t.Errorf("the revoked token works again: %s", out)
+	}
+	for name, token := range map[string]string{"that was revoked": stolen, "that was revoked and made anew": replaced, "that works once": once} {
+		if p, err := v.Authenticate(t.Context(), token); err == nil {
+			t.Errorf("the token %s works again, as %s", name, p.DID())
+		}
+	}
+	if _, err := v.Authenticate(t.Context(), good); err != nil {
+		t.Errorf("the token that nobody has revoked: %v", err)
 	}
 	list, err := alice.Agents(t.Context())
 	if err != nil || len(list) != 1 || list[0].AgentID != "erin" {

@@ -22,7 +22,7 @@ import (
 // elsewhere is what an export has otherwise, or leaves out, as it is the venue's.
 var elsewhere = []string{
 	"w/", "t/", "l/row/", // read in their own way
-	"k/venue", "l/head", "v/clock", "r/open/", "r/wait/", "e/due/", "e/past/", "e/count/",
+	"k/venue", "k/gone/", "l/head", "v/clock", "r/open/", "r/wait/", "e/due/", "e/past/", "e/count/",
 }
 
 // Everything that is a user's is in an export, and no key or secret.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"usher/venue/agents"
+	"usher/venue/auth"
 	"usher/venue/store"
 	"usher/venue/store/journal"
 )
@@ -14,22 +15,27 @@ import (
 type later struct {
 	rows   map[string][]byte // that stay as they are
 	agents map[string][]byte // their records
+	tokens map[string][]byte // of the venue: their records
 }
 
 // Where what stays lies: revocations, of tokens that are stored and of others, marks
-// of used invocations, and the highest time seen.
-var staying = []string{"t/v/", "t/u/", "t/n/", "v/clock"}
+// of used invocations and of bearer tokens that work once, whose keys are forgotten, and
+// the highest time seen.
+var staying = []string{"t/v/", "t/u/", "t/n/", "i/once/", "k/gone/", "v/clock"}
 
-const agentRows, agentKeys = "g/rec/", "k/agent/"
+const agentRows, agentKeys, tokenRows = "g/rec/", "k/agent/", "i/tok/"
 
 func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
-	l := &later{make(map[string][]byte), make(map[string][]byte)}
+	l := &later{make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)}
 	for _, prefix := range staying {
 		if err := collect(ctx, j, prefix, l.rows); err != nil {
 			return nil, err
 		}
 	}
-	return l, collect(ctx, j, agentRows, l.agents)
+	if err := collect(ctx, j, agentRows, l.agents); err != nil {
+		return nil, err
+	}
+	return l, collect(ctx, j, tokenRows, l.tokens)
 }
 
 func collect(ctx context.Context, j *journal.Journal, prefix string, into map[string][]byte) error {
@@ -64,13 +70,24 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 		return nil
 	}
 	for key, value := range l.rows {
-		was, _, err := j.Get(ctx, key)
-		if err == nil && !bytes.Equal(was, value) {
+		was, rev, err := j.Get(ctx, key)
+		if err == nil && (rev == 0 || !bytes.Equal(was, value)) { // a mark has no value
 			err = write(key, value)
 		}
 		if err != nil {
 			return changed, err
 		}
+	}
+	if err := l.holdTokens(ctx, j, func(key string) error {
+		if changed++; len(del) >= store.MaxApplyKeys/2 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		del = append(del, key)
+		return nil
+	}); err != nil {
+		return changed, err
 	}
 	then := make(map[string][]byte)
 	if err := collect(ctx, j, agentRows, then); err != nil {
@@ -87,4 +104,22 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 		}
 	}
 	return changed, flush()
+}
+
+// holdTokens removes the tokens of the venue that were revoked since.
+func (l *later) holdTokens(ctx context.Context, j *journal.Journal, remove func(key string) error) error {
+	then := make(map[string][]byte)
+	if err := collect(ctx, j, tokenRows, then); err != nil {
+		return err
+	}
+	for key, was := range then {
+		revoked, err := auth.Revoked(was, l.tokens[key])
+		if err == nil && revoked {
+			err = remove(key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

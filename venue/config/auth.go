@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	"usher/caps"
@@ -19,6 +20,16 @@ type Auth struct {
 	Anonymous *AnonymousCaps `json:"anonymous,omitzero" jsonschema:"Who may call without a token, as the user anonymous. Default: nobody."`
 	MaxLife   time.Duration  `json:"max_life,omitempty" example:"24h" jsonschema:"Longest life of a token that a caller signs. Default: 24h."`
 	Providers []Provider     `json:"providers,omitempty" example:"[{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}]" jsonschema:"Servers of OpenID Connect whose users are users of this venue."`
+}
+
+// Check says that a user of one provider is none of another.
+func (a *Auth) Check() error {
+	for i, p := range a.Providers {
+		if slices.ContainsFunc(a.Providers[:i], func(q Provider) bool { return q.Name == p.Name || q.Issuer == p.Issuer }) {
+			return form.In("providers", fmt.Errorf("provider %q has the name or the issuer of one before it: give each its own, as their users are told apart by them", p.Name))
+		}
+	}
+	return nil
 }
 
 // AnonymousCaps bounds callers without a token.

@@ -30,6 +30,7 @@ type Ring struct {
 	random io.Reader
 	venue  ucan.Key
 	hosted sync.Map // ucan.DID to the name of its key: whom the venue speaks for
+	gone   sync.Map // ucan.DID to the [tools.Life] of an agent whose key is forgotten
 }
 
 // Names of keys.
@@ -37,6 +38,7 @@ const (
 	venueName   = "venue"
 	userPrefix  = "user/"  // and the user's name
 	agentPrefix = "agent/" // and the life of an independent agent
+	gonePrefix  = "gone/"  // and the DID of one whose key is forgotten: its life
 )
 
 // Open opens the ring, and makes the venue's key where there is none. file is
@@ -59,6 +61,14 @@ func Open(ctx context.Context, space *store.Space, file string, random io.Reader
 	for row, err := range store.Rows(ctx, space, "", "") {
 		if err != nil {
 			return nil, err
+		}
+		if of, gone := strings.CutPrefix(row.Key, gonePrefix); gone {
+			did, err := ucan.ParseDID(of)
+			if err != nil {
+				return nil, fmt.Errorf("read key of %s: %w", row.Key, err)
+			}
+			r.gone.Store(did, tools.Life(row.Value))
+			continue
 		}
 		sealed, err := read(row.Key, row.Value)
 		if err != nil {
@@ -118,8 +128,11 @@ func (r *Ring) Of(ctx context.Context, did ucan.DID) (ucan.Key, error) {
 	return r.key(ctx, name.(string))
 }
 
-// Independent returns the life of the agent whose key the principal is, or "".
+// Independent returns the life of the agent whose key the principal is, or was, or "".
 func (r *Ring) Independent(did ucan.DID) tools.Life {
+	if life, gone := r.gone.Load(did); gone {
+		return life.(tools.Life)
+	}
 	name, _ := r.hosted.Load(did)
 	text, _ := name.(string)
 	life, isAgent := strings.CutPrefix(text, agentPrefix)
@@ -129,10 +142,12 @@ func (r *Ring) Independent(did ucan.DID) tools.Life {
 	return tools.Life(life)
 }
 
-// Forget removes the key of an independent agent: it is nobody from then on.
+// Forget removes the key of an independent agent that has ended. Whose key it was stays
+// known: what it signed makes nobody else of the principal, such as a person.
 func (r *Ring) Forget(ctx context.Context, life tools.Life, did ucan.DID) error {
+	r.gone.Store(did, life)
 	r.hosted.Delete(did)
-	_, err := r.space.Apply(ctx, nil, nil, []string{agentPrefix + string(life)})
+	_, err := r.space.Apply(ctx, nil, map[string][]byte{gonePrefix + did.String(): []byte(life)}, []string{agentPrefix + string(life)})
 	return err
 }
 
