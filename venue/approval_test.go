@@ -244,6 +244,18 @@ func TestApprovedAndNarrowed(t *testing.T) {
 	}
 }
 
+// Who wakes a run late, which waits for something else by then, changes nothing.
+func TestARunThatWaitsIsWokenInVain(t *testing.T) {
+	d := newDesk(t, "", true)
+	req := d.ask(t, "w/refunds/1")
+	if err := d.v.Wake(t.Context(), d.alice.DID(), req.Run); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := d.alice.Run(t.Context(), req.Run); err != nil || rec.Status != runs.Waiting || len(rec.Waits) != 1 {
+		t.Errorf("the run is %s and waits for %v, %v; want that it waits as before", rec.Status, rec.Waits, err)
+	}
+}
+
 // An approval that is not used in time is none, and nobody's answer is a refusal.
 func TestApprovalsEnd(t *testing.T) {
 	d := newDesk(t, "", true)

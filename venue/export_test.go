@@ -90,3 +90,8 @@ func (v *Venue) Identity(ctx context.Context, of string) (string, error) {
 	}
 	return l.Text(), nil
 }
+
+// Wake has a run of owner's go on, if what it waits for is over.
+func (v *Venue) Wake(ctx context.Context, owner ucan.DID, id string) error {
+	return v.runs.Wake(ctx, owner, id)
+}

@@ -172,7 +172,13 @@ func (b *Book) Wake(ctx context.Context, owner ucan.DID, id string) error {
 			_, err = b.resume(ctx, owner, &rec)
 			return err
 		}
-		rec.Status, rec.Waits = Started, nil
-		return b.put(ctx, owner, &rec)
+		_, err = b.alone(ctx, owner, id, func(now *Record) error {
+			if now.Status != Waiting || !b.ready(ctx, owner, now.Waits) { // it went on and waits for something else
+				return nil
+			}
+			now.Status, now.Waits = Started, nil
+			return b.put(ctx, owner, now)
+		})
+		return err
 	}
 }
