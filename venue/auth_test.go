@@ -500,6 +500,44 @@ func TestWhoIsBoundedAllowsNothing(t *testing.T) {
 	}
 }
 
+// Who follows a run as an agent follows it as long as the agent may.
+func TestFollowingEndsWithTheCapability(t *testing.T) {
+	v := open(t, with(new(puppet)))
+	alice := user(t, v, "alice")
+	s := spec("carol", "", `null`)
+	s.Identity = "own"
+	info, err := create(t, alice, s).Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := v.Identity(t.Context(), info.DID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v.Authenticate(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := `{"op":"covia:list","input":{}}`
+	invoke(t, p, "covia:write", `{"path":"o/two","value":{"operation":{"adapter":"orchestrator","steps":[`+step+`,`+step+`]}}}`)
+	id, err := p.Start(t.Context(), "o/two", struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, failed := 0, error(nil)
+	for _, err := range p.Events(t.Context(), id, 0) {
+		if failed = err; err == nil {
+			events++
+		}
+		if events == 1 {
+			invoke(t, alice, "agent:suspend", `{"agentId":"carol"}`)
+		}
+	}
+	if events != 1 || fault.Of(failed) != fault.Denied {
+		t.Errorf("after the agent was suspended %d events came, and %v", events-1, failed)
+	}
+}
+
 // An agent with a key of its own comes as that agent, within its capabilities.
 func TestAnAgentComesAsItself(t *testing.T) {
 	opts := with(new(puppet))

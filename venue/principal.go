@@ -178,6 +178,22 @@ func (p *Principal) may(ctx context.Context, operation string, input any) error 
 	return err
 }
 
+// Still says why the principal may not do any more what it was let do, such as follow a
+// run: its token has ended, or what bounds it allows it no more. It records nothing.
+func (p *Principal) Still(ctx context.Context, operation string, input any) error {
+	if p.auth.Unbounded() {
+		return p.valid(ctx)
+	}
+	ruling, err := p.Decide(ctx, operation, input)
+	if err != nil {
+		return err
+	}
+	if denial := ruling.Denial(); denial != nil {
+		return denial
+	}
+	return nil
+}
+
 // ask is [Principal.Invoke] with the answer read.
 func (p *Principal) ask(ctx context.Context, operation string, input, answer any) error {
 	out, err := p.Invoke(ctx, operation, input)
@@ -197,7 +213,7 @@ func (p *Principal) Start(ctx context.Context, operation string, input any) (id 
 
 // Events follows a run of the principal, also one that has ended: it yields the
 // events of its log after the number after, and then those that come, as long as
-// the principal is one. See [runs.Run.Events].
+// the principal is one and may. See [runs.Run.Events].
 func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
@@ -205,7 +221,7 @@ func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Se
 			return
 		}
 		for e, err := range p.runs.Events(ctx, p.DID(), id, after) {
-			if ended := p.valid(ctx); ended != nil {
+			if ended := p.Still(ctx, "grid:jobStatus", byID{id}); ended != nil {
 				e, err = runtime.Entry{}, ended
 			}
 			if !yield(e, err) || err != nil {

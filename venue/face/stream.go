@@ -3,6 +3,7 @@ package face
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -65,8 +66,9 @@ type item[T any] struct {
 }
 
 // Follow sends what all yields until that ends, and a comment now and then while nothing
-// comes. It returns when nothing of all runs any more.
-func Follow[T any](ctx context.Context, s *Stream, all func(context.Context) iter.Seq2[T, error], send func(T, error) error) error {
+// comes, unless still says that the caller may follow no more. It returns when nothing of
+// all runs any more.
+func Follow[T any](ctx context.Context, s *Stream, still func(context.Context) error, all func(context.Context) iter.Seq2[T, error], send func(T, error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	items := make(chan item[T])
 	var reads sync.WaitGroup
@@ -94,6 +96,10 @@ func Follow[T any](ctx context.Context, s *Stream, all func(context.Context) ite
 				return err
 			}
 		case <-ticker.C:
+			if err := still(ctx); err != nil {
+				var none T
+				return errors.Join(err, send(none, err))
+			}
 			if err := s.write(": nothing new\n\n"); err != nil {
 				return err
 			}

@@ -255,7 +255,8 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	s := face.NewStream(w)
-	err = face.Follow(r.Context(), s, func(ctx context.Context) iter.Seq2[runtime.Entry, error] { return p.Events(ctx, id, after) }, func(e runtime.Entry, err error) error {
+	still := func(ctx context.Context) error { return p.Still(ctx, "grid:jobStatus", map[string]string{"id": id}) }
+	err = face.Follow(r.Context(), s, still, func(ctx context.Context) iter.Seq2[runtime.Entry, error] { return p.Events(ctx, id, after) }, func(e runtime.Entry, err error) error {
 		if err != nil {
 			_ = s.Send("", "error", face.Of(err)) // or the client is gone
 			return err
