@@ -77,6 +77,15 @@ func (r *Room) find(ctx context.Context, owner, id string) (rec record, rev uint
 	return rec, rev, err
 }
 
+// UsedAlone reports whether a request, as it is stored, is used up by a call of no run.
+func UsedAlone(stored []byte) (bool, error) {
+	var rec struct{ Status, Run string }
+	if err := json.Unmarshal(stored, &rec); err != nil {
+		return false, fmt.Errorf("read request: %w", err)
+	}
+	return rec.Run == "" && rec.Status == approvals.Used, nil
+}
+
 // ended reports whether the run is over that a request is of.
 func (r *Room) ended(ctx context.Context, rec *record) (bool, error) {
 	runner, err := ucan.ParseDID(rec.Runner)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"usher/venue/agents"
+	"usher/venue/approvals"
 	"usher/venue/auth"
 	"usher/venue/store"
 	"usher/venue/store/journal"
@@ -16,6 +17,7 @@ type later struct {
 	rows   map[string][]byte // that stay as they are
 	agents map[string][]byte // their records
 	tokens map[string][]byte // of the venue: their records
+	used   map[string][]byte // approvals of calls of no run, which would end with it
 }
 
 // Where what stays lies: revocations, of tokens that are stored and of others, marks
@@ -23,10 +25,10 @@ type later struct {
 // the highest time seen.
 var staying = []string{"t/v/", "t/u/", "t/n/", "i/once/", "k/gone/", "v/clock"}
 
-const agentRows, agentKeys, tokenRows = "g/rec/", "k/agent/", "i/tok/"
+const agentRows, agentKeys, tokenRows, approvalRows = "g/rec/", "k/agent/", "i/tok/", "p/req/"
 
 func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
-	l := &later{make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)}
+	l := &later{make(map[string][]byte), make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)}
 	for _, prefix := range staying {
 		if err := collect(ctx, j, prefix, l.rows); err != nil {
 			return nil, err
@@ -35,7 +37,22 @@ func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
 	if err := collect(ctx, j, agentRows, l.agents); err != nil {
 		return nil, err
 	}
-	return l, collect(ctx, j, tokenRows, l.tokens)
+	if err := collect(ctx, j, tokenRows, l.tokens); err != nil {
+		return nil, err
+	}
+	for row, err := range store.Rows(ctx, j, approvalRows, "") {
+		used := false
+		if err == nil {
+			used, err = approvals.UsedAlone(row.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if used {
+			l.used[row.Key] = row.Value
+		}
+	}
+	return l, nil
 }
 
 func collect(ctx context.Context, j *journal.Journal, prefix string, into map[string][]byte) error {
@@ -72,6 +89,15 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 	for key, value := range l.rows {
 		was, rev, err := j.Get(ctx, key)
 		if err == nil && (rev == 0 || !bytes.Equal(was, value)) { // a mark has no value
+			err = write(key, value)
+		}
+		if err != nil {
+			return changed, err
+		}
+	}
+	for key, value := range l.used {
+		was, rev, err := j.Get(ctx, key)
+		if err == nil && rev != 0 && !bytes.Equal(was, value) {
 			err = write(key, value)
 		}
 		if err != nil {
