@@ -65,7 +65,7 @@ func (c *call) waits(r *http.Request) (wait time.Duration, forever bool, err err
 		return 0, true, nil
 	}
 	s, err := strconv.ParseFloat(text, 64)
-	if err != nil || s < 0 || s > maxWait.Seconds() {
+	if err != nil || !(s >= 0 && s <= maxWait.Seconds()) { // NaN is neither
 		return 0, false, invalid("wait is %.40s: give true, false, or a number of seconds up to %.0f", text, maxWait.Seconds())
 	}
 	return time.Duration(s * float64(time.Second)), false, nil

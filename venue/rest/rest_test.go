@@ -228,6 +228,7 @@ func TestInvoke(t *testing.T) {
 		{"an unknown operation", "POST", "/invoke", `{"operation":"covia:raed","wait":true}`, 404, `did you mean covia:read`},
 		{"a wait too long", "POST", "/invoke", `{"operation":"covia:list","wait":121}`, 400, `up to 120`},
 		{"a wait that is none", "POST", "/invoke", `{"operation":"covia:list","wait":"long"}`, 400, `up to 120`},
+		{"a wait that is no number", "POST", "/invoke?wait=NaN", `{"operation":"covia:list"}`, 400, `up to 120`},
 		{"no route", "GET", "/nothing", "", 404, `openapi.json lists what there is`},
 		{"another method", "PUT", "/jobs", "", 405, `GET, HEAD`},
 		{"an operation", "GET", "/operations/v/ops/covia/read", "", 200, `"name":"covia:read"`},
