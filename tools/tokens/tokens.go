@@ -23,7 +23,7 @@ type Token struct {
 	Name    string `json:"name"`
 	Created int64  `json:"created"`
 	Expires int64  `json:"expires"`
-	Used    int64  `json:"used,omitempty"` // last, to the hour
+	Used    int64  `json:"used,omitempty"` // last, as it was noted once an hour
 }
 
 // Created is a token with its text, which nobody is told again.

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,7 +51,7 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 		return agents.Said{}, err
 	}
 	_, response, err := wait(ctx, run, false, 0)
-	return agents.Said{AgentID: in.AgentID, SessionID: id, Response: response}, r.discreet(ctx, call, in.AgentID, err)
+	return agents.Said{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response}, r.discreet(ctx, call, in.AgentID, err)
 }
 
 // Trigger has the agent take a turn on the messages that wait in a session: the main

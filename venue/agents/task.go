@@ -52,7 +52,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	if err != nil {
 		return agents.Answer{}, err
 	}
-	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.AgentID, SessionID: c.session.ID()}
+	answer := agents.Answer{ID: run.ID(), Status: runs.Complete, AgentID: task.AgentID, SessionID: cmp.Or(run.Record().Session, c.session.ID())}
 	answer.Status, answer.Output, err = wait(ctx, run, bounded, most)
 	return answer, r.discreet(ctx, call, task.AgentID, err)
 }

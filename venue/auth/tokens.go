@@ -27,7 +27,7 @@ type record struct {
 	ID      string `json:"id"`
 	Created int64  `json:"created"` // ms
 	Expires int64  `json:"expires"` // ms
-	Used    int64  `json:"used"`    // ms, to the hour; 0 never was
+	Used    int64  `json:"used"`    // ms, an hour ago at most; 0 never was
 }
 
 // maxTokens is how many tokens a principal may have.
@@ -195,7 +195,7 @@ func (r *Room) stands(ctx context.Context, at, number string) error {
 	if now.Sub(time.UnixMilli(rec.Used)) < time.Hour {
 		return nil
 	}
-	rec.Used = now.Truncate(time.Hour).UnixMilli()
+	rec.Used = now.UnixMilli()
 	if raw, err = json.Marshal(rec); err != nil {
 		return err
 	}

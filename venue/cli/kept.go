@@ -40,10 +40,14 @@ type kept struct {
 // hangs on a terminal that takes no more is left behind.
 const leaveTime = 5 * time.Second
 
-// serve runs the commands that come over the socket, until ctx ends.
+// serve runs the commands that come over the socket, until ctx ends. Then it closes the
+// venue: what runs for a command rests, which the command tells, and only what waits for
+// nothing but its terminal is interrupted.
 func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
+	whole, interrupt := context.WithCancel(context.WithoutCancel(ctx))
+	defer interrupt()
 	for {
 		conn, err := l.Accept()
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
@@ -59,9 +63,11 @@ func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 		}
 		k.work.Go(func() {
 			defer conn.Close()
-			k.take(ctx, conn)
+			k.take(whole, conn)
 		})
 	}
+	err := k.venue.Close()
+	interrupt()
 	left := make(chan struct{})
 	go func() {
 		k.work.Wait()
@@ -69,10 +75,10 @@ func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 	}()
 	select {
 	case <-left:
-		return nil
 	case <-time.After(leaveTime):
-		return errors.New("a command of another process does not end: its terminal takes nothing more")
+		err = errors.Join(err, errors.New("a command of another process does not end: its terminal takes nothing more"))
 	}
+	return err
 }
 
 // take runs one command.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -33,7 +34,9 @@ func (f *Face) read(r *http.Request) (*venue.Principal, *call, error) {
 		return nil, nil, err
 	}
 	var c call
-	if err := json.Unmarshal(raw, &c); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&c); err != nil {
 		return nil, nil, invalid("the body is no call: %v", err)
 	}
 	p, err := f.door.Caller(r, c.UCANs...)

@@ -223,6 +223,7 @@ func TestInvoke(t *testing.T) {
 		{"an unknown field of the body", "PUT", "/values?path=w/a", `{"value":1,"valu":2}`, 400, `"error":"invalid_input"`},
 		{"no object", "POST", "/invoke", `[1]`, 400, `no JSON object`},
 		{"no JSON", "POST", "/invoke", `{`, 400, `no JSON object`},
+		{"an unknown field of a call", "POST", "/decide", `{"operation":"covia:list","agent":"bob"}`, 400, `unknown field \"agent\"`},
 		{"no operation", "POST", "/invoke", `{}`, 400, `operation is missing`},
 		{"an input that is no object", "POST", "/invoke", `{"operation":"covia:read","input":[]}`, 400, `input is no JSON object`},
 		{"an unknown operation", "POST", "/invoke", `{"operation":"covia:raed","wait":true}`, 404, `did you mean covia:read`},

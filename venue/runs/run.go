@@ -269,7 +269,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false
 	}
 	paused := r.rec.Status == Paused
-	stored := parked && !paused && r.session != nil || r.rec.Status != Started && r.saved == r.rec.Status // with the end of its turn
+	stored := parked && !paused || r.rec.Status != Started && r.saved == r.rec.Status // as one that goes on, or with the end of its turn
 	switch {
 	case paused:
 		failure = &pausedError{tools.WaitError{Run: r.rec.ID, Owner: r.owner.String()}}
