@@ -66,7 +66,10 @@ func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 			k.take(whole, conn)
 		})
 	}
-	err := k.venue.Close()
+	var err error
+	if k.venue != nil {
+		err = k.venue.Close()
+	}
 	interrupt()
 	left := make(chan struct{})
 	go func() {

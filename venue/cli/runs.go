@@ -170,6 +170,9 @@ func (c *runsShowCmd) show(ctx context.Context, s *streams, u *venue.User, r *ru
 		return err
 	}
 	c.noteOpen(s, r.ID, open)
+	if r.Agent != "" && r.Session != "" {
+		s.note(c.command("sessions show "+r.Agent+" "+r.Session) + " has what was said.")
+	}
 	if len(r.Output) == 0 {
 		return nil
 	}

@@ -65,7 +65,9 @@ func (c *serveCmd) listen(ctx context.Context, s *streams, k *kept) (run func(co
 // address says where the venue is, and how to call it.
 func (c *serveCmd) address(s *streams, out *served) error {
 	token := out.Token
-	if token == "" {
+	if token != "" {
+		s.note("The token is you, holds for 24 hours, and is not told again: usher token makes, lists and revokes them.")
+	} else {
 		s.note("usher token create NAME makes a token: it is not told again.")
 		token = "TOKEN"
 	}

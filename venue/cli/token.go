@@ -51,7 +51,11 @@ func (c *tokenListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows := [][]string{{"TOKEN", "MADE", "HOLDS UNTIL", "USED"}}
 		for _, t := range list.Tokens {
-			rows = append(rows, []string{t.Name, stamp(t.Created), stamp(t.Expires), stamp(t.Used)})
+			until := stamp(t.Expires)
+			if time.UnixMilli(t.Expires).Before(time.Now()) {
+				until += " (expired: revoke it, or its name stays taken)"
+			}
+			rows = append(rows, []string{t.Name, stamp(t.Created), until, stamp(t.Used)})
 		}
 		return s.answer(c.JSON, list.Tokens, s.columns(rows))
 	})

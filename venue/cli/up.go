@@ -102,7 +102,7 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 	case c.JSON:
 		err = s.printLine(up{k.dir, k.file, os.Getpid()})
 	default:
-		c.greet(s, k.config.Load())
+		c.greet(s, k)
 	}
 	if err != nil {
 		cancel(err)
@@ -129,15 +129,19 @@ func (c *upCmd) begin(ctx context.Context, s *streams, k *kept, work *sync.WaitG
 		}
 	})
 	if !c.JSON {
-		c.greet(s, k.config.Load())
+		c.greet(s, k)
 	}
 	return tell()
 }
 
 // greet says what is kept, and how to stop it.
-func (c *upCmd) greet(s *streams, conf *config.Config) {
+func (c *upCmd) greet(s *streams, k *kept) {
+	conf := k.config.Load()
 	ids := names(conf.Agents, ofSpec)
 	fmt.Fprintf(s.err, "%s %s is up, as %s says: %s\n", s.notes.good("✓"), s.notes.safe(c.dir), s.notes.safe(c.Config), some(ids, "agent"))
+	if n := len(k.venue.Executing()); n > 0 {
+		s.note(many(n, "run") + " that had not ended: usher runs watch shows what goes on.")
+	}
 	s.note("Other commands work with it meanwhile, and what changes in " + c.Config + " takes effect. Ctrl-C stops it.")
 }
 
