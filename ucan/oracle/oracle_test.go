@@ -173,7 +173,11 @@ func TestTheyReadOurs(t *testing.T) {
 // part that it knows, and asks both.
 func TestOursAllowsNoMore(t *testing.T) {
 	n := &tally{}
-	rapid.Check(t, compare(t, n))
+	for range 10 { // a short run draws few chains, and those may all be of one kind
+		if rapid.Check(t, compare(t, n)); n.both > 0 && n.neither > 0 {
+			break
+		}
+	}
 	t.Logf("%d allowed by both, %d refused by both, %d refused here alone", n.both, n.neither, n.theirs)
 	if n.both == 0 || n.neither == 0 {
 		t.Error("the chains are too much alike to compare anything")
