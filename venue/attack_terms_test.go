@@ -192,20 +192,20 @@ func TestChildrenHaveTheTermsOfTheirMakers(t *testing.T) {
 // A capability ends by the clock of the venue, between two turns and without a change
 // of any record: it is neither told nor offered, nor does it allow.
 func TestACapabilityEnds(t *testing.T) {
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	clock := newHands(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	p := new(puppet)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}, Now: func() time.Time { return now }})
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": p}, Now: clock.Now})
 	alice := user(t, v, "alice")
 	carol := create(t, alice, spec("carol", "", `[{"with":"w/","can":"crud/write","until":"2026-11-22T12:30:00Z"}]`))
 	for _, step := range []struct {
 		after time.Duration
 		ok    bool
 	}{{0, true}, {30 * time.Minute, true}, {time.Second, false}} {
-		now = now.Add(step.after)
+		clock.Add(step.after)
 		done := attempt(t, carol, p, "covia_write", `{"path":"w/a","value":1}`)
 		brief, err := carol.Brief(t.Context())
 		if err != nil || (done.Outcome == runtime.ToolOK) != step.ok || (len(brief.Tools) > 0) != step.ok || strings.Contains(brief.System, "crud/write on w/") != step.ok {
-			t.Errorf("at %v: %s %s; %d tools, and %s, %v", now, done.Outcome, done.Result, len(brief.Tools), brief.System, err)
+			t.Errorf("at %v: %s %s; %d tools, and %s, %v", clock.Now(), done.Outcome, done.Result, len(brief.Tools), brief.System, err)
 		}
 	}
 	if info, err := carol.Info(t.Context()); err != nil || !info.Caps.Check(caps.Need("crud/write", "w/a")).Open() && !info.Caps.IsEmpty() {

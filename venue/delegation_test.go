@@ -27,8 +27,8 @@ func delegate(t testing.TB, u *venue.User, audience, can, with string) string {
 // What says no expiry can be handed on, a while later, without one: it ends with
 // what it rests on.
 func TestADelegationWithoutAnExpiryEndsWithItsProof(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	v := open(t, &venue.Options{Now: func() time.Time { return now }})
+	clock := newHands(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC))
+	v := open(t, &venue.Options{Now: clock.Now})
 	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
 	ends := func(u *venue.User, audience, life string) (string, error) {
 		out, err := u.Invoke(t.Context(), "ucan:delegate", json.RawMessage(fmt.Sprintf(
@@ -50,7 +50,7 @@ func TestADelegationWithoutAnExpiryEndsWithItsProof(t *testing.T) {
 		if got, err := ends(step.from, step.to.String(), ""); got != tomorrow || err != nil {
 			t.Errorf("it ends at %s, %v; want %s", got, err, tomorrow)
 		}
-		now = now.Add(time.Minute)
+		clock.Add(time.Minute)
 	}
 	if got, err := ends(bob, carol.DID().String(), `,"ttl":"24h"`); err == nil || !strings.Contains(err.Error(), "the proof ends at "+tomorrow) {
 		t.Errorf("24 hours that were asked for: %s, %v; want a refusal that names the proof's end", got, err)
@@ -60,8 +60,8 @@ func TestADelegationWithoutAnExpiryEndsWithItsProof(t *testing.T) {
 // Two hops with the same ttl hold, though time passes between them: the second ends
 // with the first.
 func TestTwoHopsWithTheSameTTL(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	v := open(t, &venue.Options{Now: func() time.Time { return now }})
+	clock := newHands(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC))
+	v := open(t, &venue.Options{Now: clock.Now})
 	alice, bob, carol := user(t, v, "alice"), user(t, v, "bob"), user(t, v, "carol")
 	for _, step := range []struct {
 		from, to *venue.User
@@ -71,7 +71,7 @@ func TestTwoHopsWithTheSameTTL(t *testing.T) {
 		if !strings.Contains(out, `"expires":"2026-05-04T13:00:00Z"`) {
 			t.Errorf("it says %s", out)
 		}
-		now = now.Add(time.Second)
+		clock.Add(time.Second)
 	}
 	if err := canRead(t, carol, alice.DID().String()+"/w/a"); err != nil {
 		t.Errorf("by the two: %v", err)

@@ -128,7 +128,7 @@ var ulid = regexp.MustCompile(`01[0-9A-Z]{24}`)
 
 func TestACassetteIsOfNoDayAndPlace(t *testing.T) {
 	cassette := filepath.Join(t.TempDir(), "run.cassette")
-	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	clock := newHands(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	talk := func(setting string) []string {
 		dir := filepath.Join(t.TempDir(), "in-"+setting) // the venue has its name
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -148,7 +148,7 @@ func TestACassetteIsOfNoDayAndPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := open(t, &venue.Options{Config: c, Now: func() time.Time { return at }})
+		v := open(t, &venue.Options{Config: c, Now: clock.Now})
 		bob, err := user(t, v, c.User).Agent(t.Context(), "bob")
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestACassetteIsOfNoDayAndPlace(t *testing.T) {
 	if all := strings.Join(recorded, "\n"); !strings.Contains(all, "bob~ID") {
 		t.Errorf("no result has an id:\n%s", all)
 	}
-	at = at.AddDate(0, 0, 1)
+	clock.Add(24 * time.Hour)
 	if diff := cmp.Diff(recorded, talk("replay")); diff != "" {
 		t.Errorf("events (-recorded +replayed):\n%s", diff)
 	}
