@@ -89,7 +89,7 @@ func (i *Index) Close() (err error) {
 	defer contain(&err)
 	i.stop()
 	<-i.collected
-	i.watch.end()
+	i.watch.stop()
 	if err := i.db.Close(); err != nil {
 		return fmt.Errorf("close index %s: %w", i.dir, err)
 	}

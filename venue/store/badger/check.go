@@ -45,7 +45,7 @@ func Check(dir string, read func(store.View) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	i := &Index{db: db, reads: reads{written: db.MaxVersion(), open: make(map[uint64]int)}}
+	i := &Index{db: db, watch: w, reads: reads{written: db.MaxVersion(), open: make(map[uint64]int)}}
 	v := i.view()
 	defer v.End()
 	return read(v)

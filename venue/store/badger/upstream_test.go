@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
@@ -80,15 +81,15 @@ func TestWatch(t *testing.T) {
 			db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(w))
 			defer db.Close()
 			w.begin(db)
-			defer w.end()
+			defer w.stop()
 			if harm {
 				block(t, db)
 			}
 			if err := db.Flatten(1); err != nil {
 				t.Fatal(err)
 			}
-			if len(w.built) > 0 {
-				t.Errorf("it still waits for %v", w.built)
+			if len(w.compactions) > 0 || w.open.Load() > 0 {
+				t.Errorf("it still waits for %v", w.compactions)
 			}
 			switch {
 			case !harm && told != nil:
@@ -96,6 +97,60 @@ func TestWatch(t *testing.T) {
 			case harm && (len(told) != 1 || !strings.Contains(told[0].Error(), "lost 1 of the tables")):
 				t.Errorf("told %v of one that lost its table", told)
 			}
+		})
+	}
+}
+
+// gap is a watch's logger that stops Badger where it has removed the tables of a compaction and not
+// yet told that it is done.
+type gap struct {
+	*watch
+	in func()
+}
+
+func (g *gap) Debugf(format string, args ...any) {
+	if format == lineDone && g.db != nil {
+		g.in()
+	}
+	g.watch.Debugf(format, args...)
+}
+
+// TestReadBeforeTold reads what a compaction has lost before that is told: whoever has read waits
+// until it is.
+func TestReadBeforeTold(t *testing.T) {
+	for _, harm := range []bool{false, true} {
+		t.Run(fmt.Sprint("harm ", harm), func(t *testing.T) {
+			var told atomic.Bool
+			w := newWatch(&Options{Doubt: func(error) { told.Store(true) }})
+			type seen struct{ there, told bool }
+			read, saw := make(chan struct{}), make(chan seen, 1)
+			var db *badger.DB
+			g := &gap{w, func() {
+				go func() {
+					err := db.View(func(txn *badger.Txn) error {
+						_, err := txn.Get([]byte("k7"))
+						return err
+					})
+					close(read)
+					w.sure()
+					saw <- seen{err == nil, told.Load()}
+				}()
+				<-read
+			}}
+			db = severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(g))
+			defer db.Close()
+			w.begin(db)
+			defer w.stop()
+			if harm {
+				block(t, db)
+			}
+			if err := db.Flatten(1); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := <-saw, (seen{!harm, harm}); got != want {
+				t.Errorf("between a loss and its telling %+v, want %+v", got, want)
+			}
+			w.sure() // nobody waits where nothing is compacted
 		})
 	}
 }

@@ -15,12 +15,13 @@ import (
 type view struct {
 	txn     *badger.Txn
 	reads   *reads
+	watch   *watch
 	version uint64
 }
 
 func (i *Index) view() view {
 	version := i.reads.begin()
-	return view{i.db.NewTransactionAt(version, false), &i.reads, version}
+	return view{i.db.NewTransactionAt(version, false), &i.reads, i.watch, version}
 }
 
 // End also ends a view whose iterator Badger has lost in a panic, and panics about.
@@ -33,6 +34,7 @@ func (v view) End() {
 
 func (v view) Get(key string) (value []byte, rev uint64, err error) {
 	defer contain(&err)
+	defer v.watch.sure()
 	defer faulty()()
 	item, err := v.txn.Get([]byte(key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
@@ -47,6 +49,7 @@ func (v view) Get(key string) (value []byte, rev uint64, err error) {
 
 func (v view) Page(w store.Walk) (page []store.Row, next string, err error) {
 	defer contain(&err)
+	defer v.watch.sure()
 	defer faulty()()
 	// Badger's prefetching starts a goroutine for each value, which costs more than it saves for
 	// values that stand beside their keys.

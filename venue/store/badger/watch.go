@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -13,20 +16,30 @@ import (
 // watch is Badger's logger. Badger tells there, and nowhere else, how many rows a compaction gave to
 // each table that it built. A table that could not be written is left out without an error, and the
 // tables that it was made from are deleted (UPSTREAM.md); so when a compaction is done, the tables
-// that it told of are looked for.
+// that it told of are looked for. Between the two, whoever has read waits with [watch.sure].
 type watch struct {
 	log   *slog.Logger
 	doubt func(error)
+	open  atomic.Int32 // compactions that have built a table, and are not done
 
-	mu    sync.Mutex
-	db    *badger.DB       // nil while it is opened or closed
-	built map[int][]uint64 // rows of the tables that a compaction has built, by the compactor
+	mu          sync.Mutex
+	done        sync.Cond              // one of compactions is
+	db          *badger.DB             // nil while it is opened or closed
+	compactions map[int]*tableExchange // by the compactor
+}
+
+// tableExchange is a compaction from its first new table on.
+type tableExchange struct {
+	built    []uint64        // rows of its tables
+	manifest os.FileInfo     // when there were still all of before
+	before   map[uint64]bool // tables
 }
 
 var _ badger.Logger = (*watch)(nil)
 
 func newWatch(o *Options) *watch {
-	w := &watch{log: o.Logger, doubt: o.Doubt, built: make(map[int][]uint64)}
+	w := &watch{log: o.Logger, doubt: o.Doubt, compactions: make(map[int]*tableExchange)}
+	w.done.L = &w.mu
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
@@ -36,13 +49,15 @@ func newWatch(o *Options) *watch {
 	return w
 }
 
+// begin has the tables of an open Badger watched.
 func (w *watch) begin(db *badger.DB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.db = db
 }
 
-func (w *watch) end() { w.begin(nil) }
+// stop is for before it is closed.
+func (w *watch) stop() { w.begin(nil) }
 
 // The lines of Badger's that are read.
 const (
@@ -61,32 +76,112 @@ func (w *watch) Debugf(format string, args ...any) {
 			w.doubt(fmt.Errorf("badger tells of its compactions in another form: %s", line(format, args)))
 		}
 		if rows > 0 {
-			w.mu.Lock()
-			w.built[id] = append(w.built[id], rows)
-			w.mu.Unlock()
+			w.build(id, rows)
 		}
 	case lineDone:
 		id, _ := args[0].(int)
 		if lost := w.missing(id); lost > 0 {
 			w.doubt(fmt.Errorf("a compaction lost %d of the tables that it made", lost))
 		}
+		w.end(id)
 	}
+}
+
+// build notes a table that a compactor is about to write.
+func (w *watch) build(compactor int, rows uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.compactions[compactor]
+	if c == nil {
+		c = &tableExchange{manifest: w.manifest(), before: w.tables()}
+		w.compactions[compactor] = c
+		w.open.Add(1)
+	}
+	c.built = append(c.built, rows)
+}
+
+// end forgets a compaction, after its doubt was told.
+func (w *watch) end(compactor int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.compactions[compactor] != nil {
+		delete(w.compactions, compactor)
+		w.open.Add(-1)
+		w.done.Broadcast()
+	}
+}
+
+// sure returns when all that was read before it came from tables that no compaction had lost, or the
+// doubt was told. Badger removes the tables that it has read some time before it is done.
+func (w *watch) sure() {
+	if w.open.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.mayMiss() {
+		w.done.Wait()
+	}
+}
+
+// mayMiss reports whether tables were removed while a compaction is open that may have lost those
+// which are in their place. The manifest is written before that.
+func (w *watch) mayMiss() bool {
+	if w.db == nil {
+		return false
+	}
+	for _, c := range w.compactions {
+		manifest := w.manifest()
+		if c.manifest != nil && manifest != nil && os.SameFile(manifest, c.manifest) && manifest.Size() == c.manifest.Size() {
+			continue
+		}
+		is := w.tables()
+		for id := range c.before {
+			if !is[id] {
+				return true
+			}
+		}
+		c.manifest = manifest
+	}
+	return false
+}
+
+// manifest is Badger's list of tables; nil where it is not to be had.
+func (w *watch) manifest() os.FileInfo {
+	if w.db == nil {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(w.db.Opts().Dir, badger.ManifestFilename))
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+func (w *watch) tables() map[uint64]bool {
+	is := make(map[uint64]bool)
+	if w.db == nil {
+		return is
+	}
+	for _, t := range w.db.Tables() {
+		is[t.ID] = true
+	}
+	return is
 }
 
 // missing counts the tables that a compactor has told of and that are not there.
 func (w *watch) missing(compactor int) (lost int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	built := w.built[compactor]
-	delete(w.built, compactor)
-	if w.db == nil || len(built) == 0 {
+	c := w.compactions[compactor]
+	if w.db == nil || c == nil {
 		return 0
 	}
 	there := make(map[uint64]int)
 	for _, t := range w.db.Tables() {
 		there[uint64(t.KeyCount)]++
 	}
-	for _, rows := range built {
+	for _, rows := range c.built {
 		if there[rows]--; there[rows] < 0 {
 			lost++
 		}
@@ -97,10 +192,8 @@ func (w *watch) missing(compactor int) (lost int) {
 // Warningf and Errorf tell of what failed. Where Badger goes on after it, rows may be missing.
 func (w *watch) Warningf(format string, args ...any) {
 	if format == lineFailed {
-		w.mu.Lock()
 		id, _ := args[0].(int)
-		delete(w.built, id)
-		w.mu.Unlock()
+		defer w.end(id) // after the doubt
 		args = args[:2]
 		format = "compactor %d failed: %v"
 	}

@@ -103,6 +103,72 @@ func TestDoubtWhileChecked(t *testing.T) {
 	}
 }
 
+// gone is an index that has lost a row, and says so once it was asked for.
+type gone struct {
+	Index
+	journal *Journal
+}
+
+func (g *gone) Get(key string) ([]byte, uint64, error) {
+	g.journal.doubtful(errors.New("a compaction lost a table"))
+	return nil, 0, nil
+}
+
+func (g *gone) Snapshot() store.EngineSnapshot { return &goneView{g.Index.Snapshot(), g} }
+
+type goneView struct {
+	store.EngineSnapshot
+	of *gone
+}
+
+func (v *goneView) Get(key string) ([]byte, uint64, error) { return v.of.Get(key) }
+
+// TestLossWhileRead loses a row in the moment in which it is read: by itself, in a view, and by a
+// write that expects it not to be there.
+func TestLossWhileRead(t *testing.T) {
+	for name, look := range map[string]func(t *testing.T, j *Journal) uint64{
+		"get": func(t *testing.T, j *Journal) uint64 {
+			_, rev, err := engine{j}.Get("a")
+			if err != nil {
+				t.Error(err)
+			}
+			return rev
+		},
+		"view": func(t *testing.T, j *Journal) uint64 {
+			v := engine{j}.Snapshot()
+			defer v.End()
+			_, rev, err := v.Get("a")
+			if err != nil {
+				t.Error(err)
+			}
+			return rev
+		},
+		"expect": func(t *testing.T, j *Journal) uint64 {
+			moved, err := engine{j}.Apply([]store.Op{{Kind: store.OpExpect, Key: "a"}, {Kind: store.OpPut, Key: "a", Value: []byte("2")}})
+			if moved != "a" || err != nil {
+				t.Errorf("a write that expects nothing at a: moved %q, %v", moved, err)
+			}
+			return 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := open(t, t.TempDir(), nil)
+			put(t, j, map[string]string{"a": "1"})
+			want := rowsOf(t, j)
+			lose(t, j, "a")
+			j.mu.Lock()
+			j.index = &gone{j.index, j}
+			j.mu.Unlock()
+			if rev := look(t, j); rev != 1 {
+				t.Errorf("revision %d, want 1", rev)
+			}
+			if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestClosedInDoubt closes a store before its index was checked.
 func TestClosedInDoubt(t *testing.T) {
 	dir := t.TempDir()

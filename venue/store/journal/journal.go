@@ -119,9 +119,13 @@ func (e engine) Page(w store.Walk) (rows []store.Row, next string, err error) {
 	return rows, next, err
 }
 
-// read reads from the index, and once more where it failed and was made anew.
+// maxDoubts is how often something is read that put the index in doubt, or came while it was.
+const maxDoubts = 3
+
+// read reads from the index, and again where it failed or came to be in doubt meanwhile: what was
+// read may have been lost then.
 func (j *Journal) read(from func(Index) error) error {
-	for again := false; ; again = true {
+	for n := 1; ; n++ {
 		if err := j.settle(); err != nil {
 			return err
 		}
@@ -136,11 +140,22 @@ func (j *Journal) read(from func(Index) error) error {
 		}
 		err := from(j.index)
 		j.mu.RUnlock()
-		if err == nil || again {
+		if err = j.sure(err); err == nil || n == maxDoubts {
 			return err
 		}
-		j.doubtful(err)
 	}
+}
+
+// sure is nil where what was read holds, and else has the index checked before it is used again.
+func (j *Journal) sure(err error) error {
+	if err != nil {
+		j.doubtful(err)
+		return err
+	}
+	if doubt := j.doubt.Load(); doubt != nil {
+		return fmt.Errorf("the index came to be in doubt while it was read: %w", *doubt)
+	}
+	return nil
 }
 
 // errAnew is the error of a snapshot whose index was made anew.
@@ -199,18 +214,20 @@ func (v *view) enter() (store.EngineSnapshot, error) {
 	return v.of, nil
 }
 
-// read reads from the snapshot, and once more where its index failed and was made anew.
+// read reads from the snapshot, and again where its index failed or came to be in doubt meanwhile.
 func (v *view) read(from func(store.View) error) error {
-	for again := false; ; again = true {
+	for n := 1; ; n++ {
 		of, err := v.enter()
 		if err == nil {
 			err = from(of)
 		}
 		v.journal.mu.RUnlock()
-		if err == nil || of == nil || again {
+		if of == nil {
 			return err
 		}
-		v.journal.doubtful(err)
+		if err = v.journal.sure(err); err == nil || n == maxDoubts {
+			return err
+		}
 		if err := v.journal.settle(); err != nil {
 			return err
 		}

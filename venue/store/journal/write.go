@@ -51,6 +51,7 @@ func (e engine) check(i Index, group []*pending) error {
 	if w.rows == nil {
 		w.rows = make(map[string]mark)
 	}
+	clear(w.rows) // of a check before, that met a row which was lost
 	w.ops = w.ops[:0]
 	for _, p := range group {
 		p.moved = ""
