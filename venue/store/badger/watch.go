@@ -31,7 +31,7 @@ type watch struct {
 // tableExchange is a compaction from its first new table on.
 type tableExchange struct {
 	built    []uint64        // rows of its tables
-	manifest os.FileInfo     // when there were still all of before
+	manifest os.FileInfo     // as it was before them
 	before   map[uint64]bool // tables
 }
 
@@ -125,7 +125,7 @@ func (w *watch) sure() {
 }
 
 // mayMiss reports whether tables were removed while a compaction is open that may have lost those
-// which are in their place. The manifest is written before that.
+// which are in their place. The manifest is written before that, by a flush too.
 func (w *watch) mayMiss() bool {
 	if w.db == nil {
 		return false
@@ -141,7 +141,6 @@ func (w *watch) mayMiss() bool {
 				return true
 			}
 		}
-		c.manifest = manifest
 	}
 	return false
 }
