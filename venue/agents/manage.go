@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
+	"usher/ucan"
 	"usher/venue/runs"
 )
 
@@ -189,11 +190,16 @@ const usualPage = 100
 
 // List returns a page of the owner's agents.
 func (r *Room) List(ctx context.Context, call tools.Call, q agents.Query) (agents.Listing, error) {
-	ids, list, next, err := r.Book.page(ctx, call.Owner(), q.Cursor, cmp.Or(q.Limit, usualPage))
+	return r.Page(ctx, call.Owner(), q)
+}
+
+// Page returns a page of the agents of owner.
+func (r *Room) Page(ctx context.Context, owner ucan.DID, q agents.Query) (agents.Listing, error) {
+	ids, list, next, err := r.Book.page(ctx, owner, q.Cursor, cmp.Or(q.Limit, usualPage))
 	out := agents.Listing{Agents: []agents.Summary{}, Cursor: next}
 	for i := range list {
 		if b := &list[i]; b.Status != agents.Terminated || q.IncludeTerminated {
-			out.Agents = append(out.Agents, agents.Summary{AgentID: ids[i], Status: r.status(ownKey(call, ids[i]), b.Status), Description: b.Config.Description})
+			out.Agents = append(out.Agents, agents.Summary{AgentID: ids[i], Status: r.status(key{owner, ids[i]}, b.Status), Description: b.Config.Description})
 		}
 	}
 	return out, err

@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/face"
+	"usher/venue/mcp"
 	"usher/venue/rest"
 )
 
@@ -39,6 +41,7 @@ type Server struct {
 	opts    Options
 	venue   *venue.Venue
 	handler http.Handler
+	mcp     *mcp.Face
 	closing atomic.Bool
 }
 
@@ -54,12 +57,19 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	if s.opts.Grace <= 0 {
 		s.opts.Grace = stopTime
 	}
-	api, err := rest.New(&face.Door{Venue: v})
+	door := &face.Door{Venue: v}
+	api, err := rest.New(door)
 	if err != nil {
+		return nil, err
+	}
+	if s.mcp, err = mcp.New(door, &mcp.Options{Logger: s.opts.Logger}); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Prefix+"/", api)
+	mux.Handle(mcp.Path, s.mcp)
+	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
+	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
@@ -101,18 +111,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		s.closing.Store(true)
+		var sessions sync.WaitGroup
+		sessions.Go(s.mcp.Close)
 		end, cancel := context.WithTimeout(whole, s.opts.Grace)
 		defer cancel()
 		err := server.Shutdown(end)
+		cut()
 		if errors.Is(err, context.DeadlineExceeded) {
-			cut()
 			err = server.Close()
 		}
+		sessions.Wait()
 		stopped <- err
 	})
 	err := server.Serve(l)
 	if !stop() {
 		return <-stopped
 	}
+	cut()
+	s.mcp.Close()
 	return fmt.Errorf("serve: %w", err)
 }

@@ -1,0 +1,134 @@
+// Package mcp is the face of a venue for clients of the Model Context Protocol. [New]
+// returns its handler, and [Stdio] serves one client over a pair of pipes.
+//
+// Both generations of the protocol are spoken at one address: 2026-07-28, where each
+// request stands alone, and 2025-11-25 and older, where a session begins with initialize.
+// The tools are the operations of which some input would be allowed to the caller, and
+// ask_<agent> for each agent that the caller may message. Each call goes through the gate
+// with the authority that the request itself bears; a session lends none.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/venue/face"
+)
+
+// Path is where the face lies.
+const Path = "/mcp"
+
+// modern is the first version of the protocol without sessions.
+const modern = "2026-07-28"
+
+// Bounds of what a client sends and keeps.
+const (
+	maxBody  = tools.MaxInput + 64<<10 // bytes
+	maxBatch = 32                      // messages in one body, which versions before 2025-06-18 allow
+	idleTime = 30 * time.Minute        // without a request, until a session ends
+)
+
+// Options says how to serve. Nil and the zero value are valid.
+type Options struct {
+	Logger *slog.Logger // nil discards
+}
+
+// Face is the handler. It is safe for concurrent use. [Face.Close] ends its sessions.
+type Face struct {
+	*desk
+	door     *face.Door
+	origins  *http.CrossOriginProtection
+	stateful http.Handler // one request after another in a session
+	single   http.Handler // each request for itself
+	sessions sessions
+}
+
+// New returns the face of the door's venue.
+func New(door *face.Door, o *Options) (*Face, error) {
+	d, err := newDesk(door.Venue.Name(), o)
+	if err != nil {
+		return nil, err
+	}
+	f := &Face{desk: d, door: door, origins: http.NewCrossOriginProtection()}
+	known := auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
+	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody}))
+	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody}))
+	return f, nil
+}
+
+// Close ends all sessions. What they have under way comes to its end first, or is cut with
+// its requests.
+func (f *Face) Close() { f.sessions.close() }
+
+// ServeHTTP answers a request.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f.serve(w, r); err != nil {
+		face.Of(err).WriteTo(w, challenge(r))
+	}
+}
+
+var errOrigin = fault.New(fault.Refused, "a page of another origin sends this: only pages of this venue's own may")
+
+func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
+	if f.origins.Check(r) != nil {
+		return errOrigin
+	}
+	p, err := f.door.Caller(r)
+	if err != nil {
+		return err
+	}
+	raw, err := body(w, r)
+	if err != nil {
+		return err
+	}
+	c := &caller{Principal: p, request: r.Context()}
+	r = r.Clone(context.WithValue(r.Context(), callerKey{}, c))
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	// The SDK wants a bearer token of everybody, and keeps heads: it gets to see none.
+	r.Header.Set("Authorization", "Bearer known")
+	r.Header.Del(face.ProofsHeader)
+	w = &stream{ResponseWriter: w, control: http.NewResponseController(w)}
+	switch {
+	case r.Header.Get("Mcp-Protocol-Version") >= modern:
+		c.modern = true
+		f.follow(w, r, f.single)
+	case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "":
+		return f.sessions.begin(p.DID(), func(s *slot) {
+			c.slot = s
+			f.stateful.ServeHTTP(w, r)
+		})
+	default:
+		f.follow(w, r, f.stateful)
+	}
+	return nil
+}
+
+// body reads what a client sends.
+func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is too large: at most %d bytes are read", maxBody))
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "the body does not come whole")
+	}
+	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		var batch []json.RawMessage
+		if err := json.Unmarshal(raw, &batch); err != nil || len(batch) > maxBatch {
+			return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is no list of at most %d messages: send them one by one", maxBatch))
+		}
+	}
+	return raw, nil
+}

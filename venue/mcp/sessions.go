@@ -1,0 +1,105 @@
+package mcp
+
+import (
+	"fmt"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/tools/fault"
+	"usher/ucan"
+)
+
+// Bounds of sessions that are open at once.
+const (
+	maxSessions = 4096 // of all
+	maxOwn      = 64   // of one principal
+)
+
+// sessions are those that are open.
+type sessions struct {
+	mu     sync.Mutex
+	own    map[ucan.DID]int
+	all    int
+	open   map[*sdk.ServerSession]bool
+	closed bool
+	watch  sync.WaitGroup // one for each that is open
+}
+
+// slot is the place of a session that a request may begin.
+type slot struct {
+	of    *sessions
+	owner ucan.DID
+	taken bool
+}
+
+var errClosed = fault.New(fault.Canceled, "the venue is stopping: connect again")
+
+// begin runs a request that may begin a session, where there is a place for one.
+func (s *sessions) begin(owner ucan.DID, run func(*slot)) error {
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return errClosed
+	case s.own[owner] >= maxOwn || s.all >= maxSessions:
+		n := s.own[owner]
+		s.mu.Unlock()
+		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", n))
+	}
+	if s.own == nil {
+		s.own, s.open = make(map[ucan.DID]int), make(map[*sdk.ServerSession]bool)
+	}
+	s.own[owner]++
+	s.all++
+	s.mu.Unlock()
+	k := &slot{of: s, owner: owner}
+	defer k.release(false)
+	run(k)
+	return nil
+}
+
+// take has the session keep the place until it ends.
+func (k *slot) take(session *sdk.ServerSession) error {
+	s := k.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.taken || s.closed {
+		return errClosed
+	}
+	k.taken = true
+	s.open[session] = true
+	s.watch.Go(func() {
+		_ = session.Wait() // however it ended
+		s.mu.Lock()
+		delete(s.open, session)
+		s.mu.Unlock()
+		k.release(true)
+	})
+	return nil
+}
+
+// release gives the place back, where a session keeps it: when that has ended.
+func (k *slot) release(ended bool) {
+	s := k.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.taken != ended {
+		return
+	}
+	s.all--
+	if s.own[k.owner]--; s.own[k.owner] == 0 {
+		delete(s.own, k.owner)
+	}
+}
+
+// close ends all sessions, and waits for their end.
+func (s *sessions) close() {
+	s.mu.Lock()
+	s.closed = true
+	for session := range s.open {
+		s.watch.Go(func() { _ = session.Close() }) // it ends, with an error or without
+	}
+	s.mu.Unlock()
+	s.watch.Wait()
+}
