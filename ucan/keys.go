@@ -12,6 +12,7 @@ import (
 //	a/<audience><expiry><cid>  tokens made out to somebody
 //	i/<issuer><cid>            tokens issued by somebody
 //	v/<cid><revoker>           a signed revocation
+//	f/<number><cid><revoker>   revocations in the order in which they came
 //	u/<revoker><cid>           those of tokens that were not known here
 //	n/<issuer><sha256 nonce>   an invocation that was used
 //	x/<expiry><key>            tokens by when they may go
@@ -20,6 +21,7 @@ const (
 	keyAudience   = "a/"
 	keyIssuer     = "i/"
 	keyRevocation = "v/"
+	keyFeed       = "f/"
 	keyUnknown    = "u/"
 	keyUsed       = "n/"
 	keyExpiry     = "x/"

@@ -143,7 +143,18 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *
 		}
 		put[keyUnknown+revoker.key()+r.Target.key()] = nil
 	}
-	_, err := s.kv.Apply(ctx, nil, put, nil)
+	err := s.line(ctx)
+	var stored uint64
+	if err == nil {
+		_, stored, err = s.kv.Get(ctx, key)
+	}
+	if err == nil {
+		if stored == 0 { // also where an earlier try failed
+			s.fed++
+			put[keyFeed+turnKey(s.fed)+r.Target.key()+revoker.key()] = nil
+		}
+		_, err = s.kv.Apply(ctx, nil, put, nil)
+	}
 	if err != nil {
 		err = fmt.Errorf("store revocation of %s: %w", r.Target, err)
 	}

@@ -37,7 +37,7 @@ const (
 // its part of the KV. Safe for concurrent use.
 //
 // Revocations and the marks of used invocations stay for good. A revocation costs
-// one key, some 0.4 KiB on disk and 230 bytes of memory, and one step to look up,
+// two keys, some 0.5 KiB on disk and 230 bytes of memory, and one step to look up,
 // however many there are; to open a store with a million of them takes a second or
 // two longer.
 type Store struct {
@@ -48,6 +48,8 @@ type Store struct {
 	// changes makes a change of the revocations on disk and in memory one step. It
 	// is taken before mu.
 	changes sync.Mutex
+	fed     uint64 // number of the last in the feed of revocations; guarded by changes
+	lined   bool   // the feed has all of them; guarded by changes
 
 	// mu guards what follows. It is never held during a call to kv.
 	mu        sync.RWMutex

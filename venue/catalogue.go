@@ -12,6 +12,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/approvals"
+	"usher/tools/audit"
 	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
@@ -33,6 +34,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, grid.Operations(v.jobs)...)
 	ops = append(ops, approvals.Operations(v.approvals)...)
 	ops = append(ops, tokens.Operations(v.auth)...)
+	ops = append(ops, audit.Operations(newAudits(v.ledger))...)
 	ops = append(ops, scheduler.Operations(v.timer)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)

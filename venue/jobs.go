@@ -57,7 +57,7 @@ var (
 )
 
 func statusOf(j runs.Record) grid.Status {
-	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error}
+	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error, Code: string(j.Code)}
 	if len(j.Steps) > 0 {
 		st.Steps, _ = json.Marshal(j.Steps) // strings and raw JSON: cannot fail
 	}
@@ -123,7 +123,7 @@ func (s *jobs) Start(ctx context.Context, call tools.Call, operation string, inp
 		return grid.Status{}, err
 	}
 	st := statusOf(r.Record())
-	st.Status, st.Output, st.Error = runs.Started, nil, "" // however quickly it ended
+	st.Status, st.Output, st.Error, st.Code = runs.Started, nil, "", "" // however quickly it ended
 	return st, nil
 }
 

@@ -61,7 +61,7 @@ func universe() map[string][]string {
 	for _, id := range ids {
 		add("v/ops/grid/job-outcome", `{"id":%q,"outcome":"failed"}`, id)
 	}
-	for _, op := range []string{"issue", "delegate", "import", "verify", "list", "whoami"} {
+	for _, op := range []string{"issue", "delegate", "import", "verify", "list", "whoami", "revocations"} {
 		add("v/ops/ucan/"+op, `{}`)
 	}
 	add("v/ops/ucan/export", `{"cid":"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}`)
@@ -75,6 +75,9 @@ func universe() map[string][]string {
 	add("v/ops/approval/list", `{}`)
 	add("v/ops/approval/list", `{"owner":"did:key:zBob"}`)
 	add("v/ops/token/list", `{}`)
+	add("v/ops/audit/list", `{}`)
+	add("v/ops/audit/prove", `{"row":1}`)
+	add("v/ops/audit/checkpoint", `{}`)
 	for _, name := range ids {
 		add("v/ops/token/create", `{"name":%q}`, name)
 		add("v/ops/token/revoke", `{"name":%q}`, name)
@@ -100,8 +103,8 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

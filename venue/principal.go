@@ -32,6 +32,8 @@ type Principal struct {
 	registry *tools.Registry
 	// valid says why the token that the principal was made from is none any more.
 	valid func(context.Context) error
+
+	brought brought // proofs
 }
 
 // User is a principal that was opened by its name.
@@ -53,7 +55,7 @@ func (v *Venue) User(ctx context.Context, name string) (*User, error) {
 }
 
 func (v *Venue) principal(auth tools.Authority, valid func(context.Context) error) *Principal {
-	return &Principal{auth, v.gate, v.agents, v.runs, v.registry, valid}
+	return &Principal{auth: auth, gate: v.gate, agents: v.agents, runs: v.runs, registry: v.registry, valid: valid}
 }
 
 // Bounds of the proofs that a principal brings along. Each of its calls looks at
@@ -69,19 +71,9 @@ const (
 // count for its calls beside those that the venue stores. The principal ends with the
 // token, also when that is revoked.
 func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string) (*Principal, error) {
-	size := 0
-	for _, proof := range proofs {
-		size += len(proof)
-	}
-	if len(proofs) > maxProofs || size > maxProofBytes {
-		return nil, fmt.Errorf("%d proofs of %d bytes: bring at most %d, of %d bytes together, and import those that last", len(proofs), size, maxProofs, maxProofBytes)
-	}
-	links := make([]*ucan.Link, len(proofs))
-	for i, proof := range proofs {
-		var err error
-		if links[i], err = ucan.OpenText(proof); err != nil {
-			return nil, fmt.Errorf("proof %d: %w", i+1, err)
-		}
+	links, size, err := readProofs(proofs, brought{})
+	if err != nil {
+		return nil, err
 	}
 	id, err := v.auth.Bearer(ctx, token)
 	if err != nil {
@@ -91,7 +83,9 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	if len(links) > 0 {
 		auth = auth.WithProofs(links...)
 	}
-	return v.principal(auth, id.Valid), nil
+	p := v.principal(auth, id.Valid)
+	p.brought = size
+	return p, nil
 }
 
 // Anonymous returns the principal whom somebody is who bears no token, or

@@ -301,6 +301,9 @@ func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
 
+// Hosts reports whether the venue has the key of a principal.
+func (v *Venue) Hosts(did ucan.DID) bool { return v.keys.Hosts(did) }
+
 // Name is what models are told that the venue is called.
 func (v *Venue) Name() string { return v.name }
 

@@ -1,5 +1,5 @@
 // Package delegation has the operations on UCAN tokens: ucan:issue, delegate,
-// revoke, import, export, verify, list and whoami. [Operations] returns them over
+// revoke, import, export, verify, list, revocations and whoami. [Operations] returns them over
 // a [Desk], which the venue fills in.
 //
 // What a call hands on it must hold: the gate checks the caller's capabilities
@@ -115,6 +115,15 @@ func Operations(d *Desk) []*tools.Operation {
 		tools.New("ucan:list", "List the tokens that you received and issued.",
 			able[listInput](canRead),
 			d.list, within(canRead), tools.ReadOnly()),
+
+		tools.New("ucan:revocations", "List the revocations that the venue knows, in the order in which they came, for whoever follows them.",
+			func(q FeedQuery) []caps.Request {
+				if q.Limit < 0 || q.Limit > maxFeed {
+					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxFeed))}
+				}
+				return []caps.Request{caps.NeedAbility(canRead)}
+			},
+			d.feed, within(canRead), tools.ReadOnly()),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/fault"
 	"usher/ucan"
 )
 
@@ -163,7 +164,7 @@ func (d *Desk) export(ctx context.Context, call tools.Call, in tokenInput) (out 
 	if err != nil {
 		return out, err
 	}
-	unknown := fmt.Errorf("no token %s is known here: ucan:list names yours", in.CID)
+	unknown := fault.New(fault.NotFound, fmt.Sprintf("no token %s is known here: ucan:list names yours", in.CID))
 	if token == nil {
 		return out, unknown
 	}

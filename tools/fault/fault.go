@@ -21,6 +21,8 @@ const (
 	Unauthenticated  Code = "unauthenticated"   // nobody knows who calls
 	InvalidInput     Code = "invalid_input"     // a corrected call may succeed
 	NotFound         Code = "not_found"
+	NoRoute          Code = "no_route"    // nothing is there, whatever is sent
+	Unavailable      Code = "unavailable" // somebody else's server, for now
 	TooLarge         Code = "too_large"
 	TooDeep          Code = "too_deep"
 	LimitReached     Code = "limit_reached" // of a call tree
@@ -63,7 +65,7 @@ func Status(status int) Code { return Code(strconv.Itoa(status)) }
 // was corrected where it was wrong.
 func (c Code) Retryable() bool {
 	switch c {
-	case InvalidInput, NotFound, Timeout, Busy:
+	case InvalidInput, NotFound, Timeout, Busy, Unavailable:
 		return true
 	}
 	return false

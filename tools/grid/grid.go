@@ -56,7 +56,8 @@ type Status struct {
 	Updated int64           `json:"updated"` // milliseconds since 1970
 	Output  json.RawMessage `json:"output,omitempty"`
 	Error   string          `json:"error,omitempty"`
-	Steps   json.RawMessage `json:"steps,omitempty"` // of an orchestration
+	Code    string          `json:"errorCode,omitempty"` // what went wrong, in a word
+	Steps   json.RawMessage `json:"steps,omitempty"`     // of an orchestration
 }
 
 // Operations returns the operations of the package.

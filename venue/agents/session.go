@@ -123,6 +123,21 @@ func (a *Agent) Sessions(ctx context.Context) ([]runs.Head, error) {
 	return list, nil
 }
 
+// SessionPage returns at most limit of the sessions that [Agent.Sessions] lists, the last by
+// their ids first, before an id if that is given; more is where the next page begins.
+func (a *Agent) SessionPage(ctx context.Context, before string, limit int) (list []runs.Head, more string, err error) {
+	if before != "" {
+		if err := checkSession(before); err != nil {
+			return nil, "", err
+		}
+	}
+	of, err := a.life(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return a.room.Runs.Sessions().Page(ctx, of, before, limit)
+}
+
 // Interrupted returns how the last turn of a session was cut, or nil where it came to
 // its end: [Agent.History] has it, too.
 func (a *Agent) Interrupted(ctx context.Context, session string) (*runtime.TurnFinished, error) {
@@ -138,6 +153,11 @@ func (a *Agent) Interrupted(ctx context.Context, session string) (*runtime.TurnF
 // has none. It is for the owner in person, who may read every session of an
 // agent of theirs, those with other agents ("<agent>~<id>") included.
 func (a *Agent) History(ctx context.Context, session string) iter.Seq2[runtime.Entry, error] {
+	return a.HistoryAfter(ctx, session, 0)
+}
+
+// HistoryAfter is [Agent.History] behind the event of a number.
+func (a *Agent) HistoryAfter(ctx context.Context, session string, after uint64) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		if session == "" {
 			return
@@ -151,6 +171,6 @@ func (a *Agent) History(ctx context.Context, session string) iter.Seq2[runtime.E
 			yield(runtime.Entry{}, err)
 			return
 		}
-		a.room.Runs.Sessions().Entries(ctx, of, session, 0)(yield)
+		a.room.Runs.Sessions().Entries(ctx, of, session, after+1)(yield)
 	}
 }

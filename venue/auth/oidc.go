@@ -9,6 +9,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
+	"usher/tools/fault"
 	"usher/venue/config"
 )
 
@@ -62,6 +63,8 @@ type provider struct {
 	failed   time.Time // when the provider was not reached
 }
 
+var errUnreached = fault.New(fault.Unavailable, "who signs in there is not known now, as the provider is not reached")
+
 // retryAfter is how long a provider is left alone that was not reached.
 const retryAfter = 5 * time.Second
 
@@ -74,12 +77,12 @@ func (p *provider) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		return p.verifier, nil
 	}
 	if since := p.now().Sub(p.failed); since >= 0 && since < retryAfter {
-		return nil, fmt.Errorf("provider %s was not reached a moment ago", p.Name)
+		return nil, fault.New(fault.Unavailable, fmt.Sprintf("provider %s was not reached a moment ago: try again", p.Name))
 	}
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.Issuer)
 	if err != nil {
 		p.failed = p.now()
-		return nil, fmt.Errorf("provider %s is not reached: %w", p.Name, err)
+		return nil, fmt.Errorf("%w: provider %s: %w", errUnreached, p.Name, err)
 	}
 	p.verifier = found.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.now})
 	return p.verifier, nil

@@ -20,10 +20,10 @@ type later struct {
 	used   map[string][]byte // approvals of calls of no run, which would end with it
 }
 
-// Where what stays lies: revocations, of tokens that are stored and of others, marks
+// Where what stays lies: revocations, of tokens that are stored and of others, their feed, marks
 // of used invocations and of bearer tokens that work once, whose keys are forgotten, and
 // the highest time seen.
-var staying = []string{"t/v/", "t/u/", "t/n/", "i/once/", "k/gone/", "v/clock"}
+var staying = []string{"t/v/", "t/u/", "t/f/", "t/n/", "i/once/", "k/gone/", "v/clock"}
 
 const agentRows, agentKeys, tokenRows, approvalRows = "g/rec/", "k/agent/", "i/tok/", "p/req/"
 

@@ -70,21 +70,15 @@ const later = 10_000
 // their order, with the outcomes of the decisions among them.
 func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledger.Row, outcomes map[uint64]ledger.Row, err error) {
 	outcomes = make(map[uint64]ledger.Row)
-	from := c.Before
-	if from > 0 {
-		from += later
-	}
-	for row, err := range r.Last(ctx, from) {
+	for j, err := range r.LastJudged(ctx, c.Before, later) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if row.Of != 0 {
-			outcomes[row.Of] = row
-		} else if late := outcomes[row.Seq]; late.Outcome == ledger.OutcomeDenied {
-			row.Verdict, row.Reason = tools.Denied, late.Error
-		}
-		if (c.Before == 0 || row.Seq < c.Before) && c.wants(row) {
+		if row := j.Row; c.wants(row) {
 			rows = append(rows, row)
+			if j.Late != nil {
+				outcomes[row.Seq] = *j.Late
+			}
 		}
 		if c.Limit > 0 && len(rows) == c.Limit {
 			break

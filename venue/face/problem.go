@@ -31,6 +31,8 @@ var statuses = map[fault.Code]int{
 	fault.ApprovalRequired: http.StatusForbidden,
 	fault.InvalidInput:     http.StatusBadRequest,
 	fault.NotFound:         http.StatusNotFound,
+	fault.NoRoute:          http.StatusNotFound,
+	fault.Unavailable:      http.StatusServiceUnavailable,
 	fault.TooLarge:         http.StatusRequestEntityTooLarge,
 	fault.Waiting:          http.StatusConflict,
 	fault.Busy:             http.StatusConflict,
@@ -55,6 +57,8 @@ var titles = map[fault.Code]string{
 	fault.Denied:          "Capability denied",
 	fault.InvalidInput:    "Invalid input",
 	fault.NotFound:        "Not found",
+	fault.NoRoute:         "There is no such route",
+	fault.Unavailable:     "Not available now",
 	fault.Waiting:         "It waits",
 	fault.Unknown:         "It is unknown whether it took effect",
 }
@@ -95,7 +99,7 @@ func (p Problem) WriteTo(w http.ResponseWriter, challenges ...string) {
 			h.Add("WWW-Authenticate", c)
 		}
 	}
-	if p.Code == fault.Busy || p.Status == http.StatusTooManyRequests {
+	if p.Code == fault.Busy || p.Code == fault.Unavailable || p.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(p.Status)

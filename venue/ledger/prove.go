@@ -20,9 +20,7 @@ type Proof struct {
 // Prove makes the proof of a row, under the newest checkpoint or, if that does
 // not cover the row, under a new one.
 func (l *Ledger) Prove(ctx context.Context, seq uint64) (Proof, error) {
-	l.signing.Lock()
-	c := l.last
-	l.signing.Unlock()
+	c := l.Signed()
 	if seq > c.Size {
 		var err error
 		if c, err = l.Checkpoint(ctx); err != nil {

@@ -19,6 +19,13 @@ func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	return l.sign(ctx, l.end())
 }
 
+// Signed is the newest checkpoint that is signed; the zero value where none is.
+func (l *Ledger) Signed() Checkpoint {
+	l.signing.Lock()
+	defer l.signing.Unlock()
+	return l.last
+}
+
 // end is the tree as it is now.
 func (l *Ledger) end() head {
 	l.mu.Lock()

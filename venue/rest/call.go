@@ -83,7 +83,9 @@ func (rt *route) input(f *Face, r *http.Request) (json.RawMessage, error) {
 	types := f.fields[rt.op]
 	more := make(map[string]json.RawMessage)
 	for _, found := range inPath.FindAllStringSubmatch(rt.path, -1) {
-		more[found[1]] = value.AppendString(nil, r.PathValue(found[1]))
+		if more[found[1]], err = types.read(found[1], r.PathValue(found[1])); err != nil {
+			return nil, err
+		}
 	}
 	for name, values := range r.URL.Query() {
 		if !slices.Contains(rt.query, name) {
@@ -145,7 +147,7 @@ func fieldsOf(op *tools.Operation) (fields, error) {
 	return types, nil
 }
 
-// read is a text of a query as the value that a field of the input takes.
+// read is a text of an address as the value that a field of the input takes.
 func (t fields) read(name, text string) (json.RawMessage, error) {
 	is := func(kind string) bool { return slices.Contains(t[name], kind) }
 	switch {
@@ -153,13 +155,13 @@ func (t fields) read(name, text string) (json.RawMessage, error) {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return strconv.AppendInt(nil, n, 10), nil
 		} else if !is("string") {
-			return nil, invalid("%s is %q in the query: give a whole number", name, value.Cut(text, 40))
+			return nil, invalid("%s is %q in the address: give a whole number", name, value.Cut(text, 40))
 		}
 	case is("boolean"):
 		if text == "true" || text == "false" {
 			return json.RawMessage(text), nil
 		}
-		return nil, invalid("%s is %q in the query: give true or false", name, value.Cut(text, 40))
+		return nil, invalid("%s is %q in the address: give true or false", name, value.Cut(text, 40))
 	}
 	return value.AppendString(nil, text), nil
 }

@@ -1,14 +1,17 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"usher/tools"
+	"usher/venue/face"
 )
 
 // object is an object of JSON that is written once.
@@ -54,14 +57,19 @@ func document(ops map[string]*tools.Operation) (json.RawMessage, error) {
 		"components": object{
 			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
 			"schemas": object{"Problem": object{
-				"type": "object", "required": []string{"type", "title", "status", "detail", "error", "retryable"},
+				"type": "object", "required": []string{"type", "title", "status", "detail", "error", "message", "retryable"},
+				"description": "RFC 9457, with what a model is told of the same error.",
 				"properties": object{
-					"type": text(), "title": text(), "detail": text(), "error": text(),
-					"status": object{"type": "integer"}, "retryable": object{"type": "boolean"},
+					"type": text(), "title": text(), "detail": text(), "error": text(), "message": text(), "hint": text(), "boundedBy": text(),
+					"status": object{"type": "integer"}, "retryable": object{"type": "boolean", "description": "whether the call may succeed when it is made again, corrected where it was wrong"},
+					"operation": text(), "ability": text(), "resource": text(),
+					"capabilities": object{"type": []string{"array", "null"}, "description": "of a denial: what the caller may do"},
+					"details":      object{"description": "more, where there is more to tell"},
 				},
 			}},
 			"responses": object{"Problem": object{
 				"description": "What went wrong.",
+				"headers":     object{"Retry-After": header("Seconds, where the call may be made again soon."), "WWW-Authenticate": header("How to prove who you are, where nobody knows.")},
 				"content":     object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
 			}},
 		},
@@ -69,6 +77,14 @@ func document(ops map[string]*tools.Operation) (json.RawMessage, error) {
 }
 
 func text() object { return object{"type": "string"} }
+
+// header describes a header of an answer.
+func header(what string) object { return object{"description": what, "schema": text()} }
+
+// sent describes a header of a request, which may be left out.
+func sent(name, what string) object {
+	return object{"name": name, "in": "header", "required": false, "description": what, "schema": text()}
+}
 
 // document is the operation object of a route. op is nil where it is one of its own.
 func (rt *route) document(op *tools.Operation) (object, error) {
@@ -102,23 +118,36 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 	for _, name := range rt.query {
 		take(name, "query", slices.Contains(fields.Required, name))
 	}
-	if len(params) > 0 {
-		said["parameters"] = params
+	params = append(params, sent(face.ProofsHeader, "Tokens that delegate something to you, between commas."))
+	if rt.media == "text/event-stream" {
+		params = append(params, sent("Last-Event-ID", "The id of the last event that you have: what follows it is sent."))
 	}
+	said["parameters"] = params
 	if rt.method != http.MethodGet && rt.method != http.MethodDelete && len(fields.Properties) > 0 {
 		said["requestBody"] = object{"required": len(fields.Required) > 0, "content": object{"application/json": object{"schema": fields}}}
 	}
-	status := fmt.Sprint(max(rt.status, http.StatusOK))
-	answer := object{"description": "What it came to."}
-	switch {
-	case rt.stream:
-		answer["content"] = object{"text/event-stream": object{"schema": text()}}
-	case len(out) > 0:
-		answer["content"] = object{"application/json": object{"schema": out}}
-	default:
-		answer["content"] = object{"application/json": object{}}
+	responses := object{"default": object{"$ref": "#/components/responses/Problem"}}
+	add := func(status int, what, media string, schema json.RawMessage) {
+		answer := object{"description": what}
+		switch {
+		case media == "text/event-stream" || media == "text/html":
+			answer["content"] = object{media: object{"schema": text()}}
+		case status == http.StatusNoContent:
+		case len(schema) > 0:
+			answer["content"] = object{media: object{"schema": schema}}
+		default:
+			answer["content"] = object{media: object{}}
+		}
+		if rt.path == "/invoke" {
+			answer["headers"] = object{"Location": header("Where the job is, if there is one.")}
+		}
+		responses[strconv.Itoa(status)] = answer
 	}
-	said["responses"] = object{status: answer, "default": object{"$ref": "#/components/responses/Problem"}}
+	add(max(rt.status, http.StatusOK), "What it came to.", cmp.Or(rt.media, "application/json"), out)
+	for _, a := range rt.also {
+		add(a.status, a.what, "application/json", json.RawMessage(a.schema))
+	}
+	said["responses"] = responses
 	return said, nil
 }
 

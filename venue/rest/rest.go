@@ -26,7 +26,9 @@ type Face struct {
 	mux    *http.ServeMux
 	fields map[string]fields // of operations, by name
 
+	ops     map[string]*tools.Operation // by name
 	openAPI json.RawMessage
+	listed  []listed
 }
 
 // New returns the face of the door's venue.
@@ -36,9 +38,9 @@ func New(door *face.Door) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	ops := make(map[string]*tools.Operation)
+	f.ops = make(map[string]*tools.Operation)
 	for _, op := range builtin.All() {
-		ops[op.Name()] = op
+		f.ops[op.Name()] = op
 		if f.fields[op.Name()], err = fieldsOf(op); err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", op.Name(), err)
 		}
@@ -53,6 +55,7 @@ func New(door *face.Door) (*Face, error) {
 				return nil, fmt.Errorf("route %s %s: %s takes no %s", rt.method, rt.path, rt.op, name)
 			}
 		}
+		f.listed = append(f.listed, f.list(rt))
 		f.mux.HandleFunc(rt.method+" "+Prefix+rt.path, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
 			if err := rt.serve(f, w, r); err != nil {
@@ -60,7 +63,7 @@ func New(door *face.Door) (*Face, error) {
 			}
 		})
 	}
-	f.openAPI, err = document(ops)
+	f.openAPI, err = document(f.ops)
 	return f, err
 }
 
@@ -73,7 +76,7 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, r)
 }
 
-var errNoRoute = fault.New(fault.NotFound, "there is nothing here: "+Prefix+"/openapi.json lists what there is")
+var errNoRoute = fault.New(fault.NoRoute, "there is nothing here: "+Prefix+"/openapi.json lists what there is")
 
 // unknown answers for what is no route: with the methods that there are, where the path
 // is one of another method.
@@ -86,7 +89,7 @@ func (f *Face) unknown(w http.ResponseWriter, r *http.Request) {
 	}
 	allow := kept.header.Get("Allow")
 	w.Header().Set("Allow", allow)
-	face.As(http.StatusMethodNotAllowed, fault.New(fault.InvalidInput, r.Method+" is not among the methods here: "+allow)).WriteTo(w)
+	face.As(http.StatusMethodNotAllowed, fault.New(fault.NoRoute, r.Method+" is not among the methods here: "+allow)).WriteTo(w)
 }
 
 // recorder keeps the head of an answer.

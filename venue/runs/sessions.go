@@ -333,6 +333,37 @@ func (s *Sessions) Heads(ctx context.Context, of tools.Life) iter.Seq2[Head, err
 	}
 }
 
+// Page returns at most limit sessions of a life, the last by their ids first: that is the
+// one that began last, where the venue named them. It begins before an id, if that is given.
+// more is where the next page begins; empty when nothing follows.
+func (s *Sessions) Page(ctx context.Context, of tools.Life, before string, limit int) (list []Head, more string, err error) {
+	all, from := headPrefix(of), ""
+	if before != "" {
+		from = all + before
+	}
+	rows, next, err := s.book.opts.Store.PageBack(ctx, all, from, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range rows {
+		if row.Key == from {
+			continue
+		}
+		if len(list) == limit {
+			return list, list[limit-1].ID, nil
+		}
+		var h Head
+		if err := json.Unmarshal(row.Value, &h); err != nil {
+			return nil, "", fmt.Errorf("read session %s: %w", row.Key[len(all):], err)
+		}
+		list = append(list, h)
+	}
+	if next != "" && len(list) > 0 {
+		more = list[len(list)-1].ID
+	}
+	return list, more, nil
+}
+
 // Count returns how many sessions a life has, and how many messages wait in them,
 // without reading the heads.
 func (s *Sessions) Count(ctx context.Context, of tools.Life) (sessions, waiting int, err error) {

@@ -4,11 +4,28 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"usher/ucan"
+	"usher/venue/face"
 )
 
-// identity is the DID document of the venue (W3C DID Core; did:key method).
-func (s *Server) identity(w http.ResponseWriter, _ *http.Request) {
-	did := s.venue.DID().String()
+// identity is the DID document of the venue.
+func (s *Server) identity(w http.ResponseWriter, _ *http.Request) { document(w, s.venue.DID()) }
+
+// principal is the DID document of a principal whose key is the venue's. It is found by its
+// DID, or the multikey in it: who knows neither learns of nobody.
+func (s *Server) principal(w http.ResponseWriter, r *http.Request) {
+	did, err := ucan.ParseDID("did:key:" + strings.TrimPrefix(r.PathValue("id"), "did:key:"))
+	if err != nil || !s.venue.Hosts(did) {
+		face.Of(errNothing).WriteTo(w)
+		return
+	}
+	document(w, did)
+}
+
+// document answers with a DID document (W3C DID Core; did:key method).
+func document(w http.ResponseWriter, of ucan.DID) {
+	did := of.String()
 	key := did + "#" + strings.TrimPrefix(did, "did:key:")
 	raw, err := json.Marshal(map[string]any{
 		"@context": []string{"https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"},

@@ -73,12 +73,13 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
+	mux.HandleFunc("GET /u/{id}/did.json", s.principal)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { face.Of(errNothing).WriteTo(w) })
 	s.handler = s.logged(mux)
 	return s, nil
 }
 
-var errNothing = fault.New(fault.NotFound, "there is nothing here: the API is below "+rest.Prefix)
+var errNothing = fault.New(fault.NoRoute, "there is nothing here: the API is below "+rest.Prefix)
 
 func text(w http.ResponseWriter, status int, say string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

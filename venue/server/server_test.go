@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,7 @@ func TestServe(t *testing.T) {
 		{"/", 404, "/api/v1"},
 		{"/api/v1/status", 200, `"status":"OK"`},
 		{"/api/v1/me", 401, `"error":"unauthenticated"`},
-		{"/api/v1/nothing", 404, `"error":"not_found"`},
+		{"/api/v1/nothing", 404, `"error":"no_route"`},
 	} {
 		status, head, said := get(t, "GET", url+tt.path, "", "")
 		if status != tt.status || !strings.Contains(said, tt.want) || head.Get("X-Content-Type-Options") != "nosniff" {
@@ -145,6 +146,16 @@ func TestServe(t *testing.T) {
 	}
 	if status, _, said := get(t, "GET", url+"/api/v1/values?path=w/private", token, ""); status != 200 {
 		t.Errorf("%d %s", status, said)
+	}
+	_, _, me := get(t, "GET", url+"/api/v1/me", token, "")
+	did := regexp.MustCompile(`did:key:\w+`).FindString(me)
+	for path, want := range map[string]int{
+		"/u/" + did + "/did.json": 200, "/u/" + strings.TrimPrefix(did, "did:key:") + "/did.json": 200,
+		"/u/did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK/did.json": 404, "/u/alice/did.json": 404,
+	} {
+		if status, _, said := get(t, "GET", url+path, "", ""); status != want || (status == 200) != strings.Contains(said, `"id":"`+did+`"`) {
+			t.Errorf("%s: %d %s, want %d", path, status, said, want)
+		}
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
