@@ -123,7 +123,7 @@ func TestOnDisk(t *testing.T) {
 		}
 		left[key[:2]]++
 	}
-	if left["v/"] != 1 || left["n/"] != 1 || len(left) != 2 {
+	if left["v/"] != 1 || left["f/"] != 1 || left["n/"] != 1 || len(left) != 3 {
 		t.Errorf("the sweep left %v; want the revocation and the mark", left)
 	}
 }

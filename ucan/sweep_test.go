@@ -45,7 +45,7 @@ func TestSweep(t *testing.T) {
 		kinds[k[:2]]++
 	}
 	// One token lives; what was revoked and what was used stays known.
-	if diff := cmp.Diff(map[string]int{keyToken: 1, keyAudience: 1, keyIssuer: 1, keyExpiry: 1, keyRevocation: 1, keyUsed: 1}, kinds); diff != "" {
+	if diff := cmp.Diff(map[string]int{keyToken: 1, keyAudience: 1, keyIssuer: 1, keyExpiry: 1, keyRevocation: 1, keyFeed: 1, keyUsed: 1}, kinds); diff != "" {
 		t.Errorf("keys after the sweep (-want +got):\n%s", diff)
 	}
 	_, err = w.ask(w.bob, "crud", "k/x", nil)
