@@ -87,13 +87,23 @@ func (i *Index) IsSuspect() bool { return i.suspect }
 // Close writes what is in memory to tables, and notes which files there are.
 func (i *Index) Close() (err error) {
 	defer contain(&err)
+	if err := i.Abandon(); err != nil {
+		return err
+	}
+	return note(i.dir)
+}
+
+// Abandon closes an index that may have lost something: it is suspect from then on, should its folder
+// stay.
+func (i *Index) Abandon() (err error) {
+	defer contain(&err)
 	i.stop()
 	<-i.collected
 	i.watch.stop()
 	if err := i.db.Close(); err != nil {
 		return fmt.Errorf("close index %s: %w", i.dir, err)
 	}
-	return note(i.dir)
+	return nil
 }
 
 func (i *Index) Get(key string) ([]byte, uint64, error) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/table"
+
+	"usher/venue/store"
 )
 
 // TestCompactionForgets shows in Badger alone that a compaction whose tables cannot be written
@@ -152,5 +154,22 @@ func TestReadBeforeTold(t *testing.T) {
 			}
 			w.sure() // nobody waits where nothing is compacted
 		})
+	}
+}
+
+// TestAbandon: an index is suspect unless it was closed.
+func TestAbandon(t *testing.T) {
+	dir := t.TempDir()
+	for n, leave := range []func(*Index) error{(*Index).Close, (*Index).Abandon, (*Index).Close} {
+		i, err := Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := i.IsSuspect(), n == 2; got != want {
+			t.Errorf("opened after %d others: suspect %v, want %v", n, got, want)
+		}
+		if err := errors.Join(i.Write(uint64(n+1), []store.Op{{Kind: store.OpPut, Key: "a", Value: []byte("1")}}), leave(i)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

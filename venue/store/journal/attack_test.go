@@ -169,6 +169,49 @@ func TestLossWhileRead(t *testing.T) {
 	}
 }
 
+// leftIndex tells how an index was let go of.
+type leftIndex struct {
+	Index
+	how chan<- string
+}
+
+func (l *leftIndex) Close() error {
+	l.how <- "closed"
+	return l.Index.Close()
+}
+
+func (l *leftIndex) Abandon() error {
+	l.how <- "abandoned"
+	return l.Index.Abandon()
+}
+
+// TestIndexOfWhichSomethingIsMissing is never closed as if it were whole: its folder may stay where
+// it cannot be removed, and be opened again.
+func TestIndexOfWhichSomethingIsMissing(t *testing.T) {
+	for name, leave := range map[string]func(*Journal) error{
+		"made anew": func(j *Journal) error { return j.settle() },
+		"closed":    func(j *Journal) error { return j.closeIndex() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := open(t, t.TempDir(), nil)
+			put(t, j, map[string]string{"a": "1"})
+			lose(t, j, "a")
+			how := make(chan string, 1)
+			j.mu.Lock()
+			j.index = &leftIndex{j.index, how}
+			j.mu.Unlock()
+			why := errors.New("a compaction lost a table")
+			j.doubt.Store(&why)
+			if err := leave(j); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-how; got != "abandoned" {
+				t.Errorf("the index is %s", got)
+			}
+		})
+	}
+}
+
 // TestClosedInDoubt closes a store before its index was checked.
 func TestClosedInDoubt(t *testing.T) {
 	dir := t.TempDir()

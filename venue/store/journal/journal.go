@@ -29,6 +29,8 @@ type Index interface {
 	// IsSuspect says that what is there should be checked.
 	IsSuspect() bool
 	Close() error
+	// Abandon closes an index of which something may be missing: whoever opens it again finds it suspect.
+	Abandon() error
 }
 
 // Options of a journal; nil is valid.

@@ -94,7 +94,7 @@ func (j *Journal) discard() {
 	j.index = nil
 	j.old.Go(func() {
 		if old != nil {
-			_ = old.Close() // whatever it says, it is not needed any more
+			_ = old.Abandon() // whatever it says, it is not needed any more
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			j.o.Logger.Warn("an index that is not needed any more could not be removed", slog.Any("error", err))
@@ -160,7 +160,7 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, index.Close(), os.RemoveAll(j.indexPath()))
+			err = errors.Join(err, index.Abandon(), os.RemoveAll(j.indexPath()))
 		}
 	}()
 	if err = j.replay(index, from, all[start:]); err != nil {
@@ -266,8 +266,13 @@ func (j *Journal) closeIndex() error {
 	if j.index == nil {
 		return nil
 	}
-	err := j.index.Close()
 	if j.doubt.Load() != nil { // whoever opens it next checks it
+		err := j.index.Abandon()
+		j.index, j.broken = nil, store.ErrClosed
+		return err
+	}
+	err := j.index.Close()
+	if j.doubt.Load() != nil { // which came up while it was closed
 		if removed := os.Remove(filepath.Join(j.indexPath(), badger.NoteFile)); !errors.Is(removed, fs.ErrNotExist) {
 			err = errors.Join(err, removed)
 		}

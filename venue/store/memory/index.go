@@ -55,3 +55,6 @@ func (i *Index) Flushed() uint64 { return 0 }
 
 // IsSuspect is false.
 func (i *Index) IsSuspect() bool { return false }
+
+// Abandon lets go of the rows.
+func (i *Index) Abandon() error { return i.Close() }
