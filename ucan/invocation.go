@@ -78,6 +78,9 @@ func (l Limits) openInvocation(raw []byte) (*Invocation, error) {
 	return inv, nil
 }
 
+// Expires is the last second at which it holds.
+func (i *Invocation) Expires() time.Time { return time.Unix(i.exp, 0) }
+
 // Call is what [Key.Invoke] signs.
 type Call struct {
 	Subject  DID            // whom the chain is about

@@ -35,10 +35,11 @@ func (v *Verifier) Invoke(ctx context.Context, inv *Invocation, request caps.Req
 	return g, nil
 }
 
-// examine is Invoke without the mark.
-func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Request, tokens []*Link) (Grant, error) {
-	refuse := func(err error, detail string) (Grant, error) {
-		return Grant{}, &VerifyError{Err: err, CID: inv.CID, Detail: detail}
+// Current reports what is wrong with an invocation here and now, whatever it asks for: another is to
+// carry it out, it has expired, or it lives too long.
+func (v *Verifier) Current(inv *Invocation) error {
+	refuse := func(err error, detail string) error {
+		return &VerifyError{Err: err, CID: inv.CID, Detail: detail}
 	}
 	executor := inv.Audience
 	if executor.IsZero() {
@@ -55,6 +56,17 @@ func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Re
 		return refuse(ErrNotYetValid, "it was issued in the future")
 	case life >= 0 && inv.exp > now.Add(life).Unix():
 		return refuse(ErrLifetime, "an invocation may live "+life.String()+" at most (Limits.InvocationLife)")
+	}
+	return nil
+}
+
+// examine is Invoke without the mark.
+func (v *Verifier) examine(ctx context.Context, inv *Invocation, request caps.Request, tokens []*Link) (Grant, error) {
+	if err := v.Current(inv); err != nil {
+		return Grant{}, err
+	}
+	refuse := func(err error, detail string) (Grant, error) {
+		return Grant{}, &VerifyError{Err: err, CID: inv.CID, Detail: detail}
 	}
 	q := Query{Caller: inv.Issuer, Request: request, Proofs: inv.Proofs, beside: tokens, Args: inv.Args}
 	n, err := q.need()

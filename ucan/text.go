@@ -18,6 +18,18 @@ func (l *Link) Text() string {
 // Text returns the revocation in base64url multibase.
 func (r *Revocation) Text() string { return inMultibase(multibase.Base64url, r.raw) }
 
+// Text returns the invocation in base64url multibase.
+func (i *Invocation) Text() string { return inMultibase(multibase.Base64url, i.Raw) }
+
+// OpenInvocationText is [OpenInvocation] for the text that [Invocation.Text] makes, in any multibase.
+func OpenInvocationText(text string) (*Invocation, error) {
+	raw, err := readText(text)
+	if err != nil {
+		return nil, err
+	}
+	return OpenInvocation(raw)
+}
+
 // OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
 func OpenText(text string) (*Link, error) {
 	link, err := ReadText(text)

@@ -139,7 +139,7 @@ func TestSelfIssuedToken(t *testing.T) {
 		{"two parts", good[:strings.LastIndex(good, ".")], "it is no JWT"},
 		{"no base64", "a.%.b", "not base64url"},
 		{"no object", "a." + part([]int{1}) + ".b", "no JSON object"},
-		{"empty", "", "it is no JWT"},
+		{"empty", "", "it is neither a JWT nor a UCAN invocation"},
 		{"large", strings.Repeat("a", auth.MaxToken+1), "at most 16384 are read"},
 	} {
 		p, err := v.Authenticate(t.Context(), tt.token)
@@ -603,4 +603,91 @@ func TestAnAgentComesAsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNobody(open(t, opts))
+}
+
+// A UCAN invocation lets its signer do what it invokes, once, with what was delegated too.
+func TestInvocationAsBearer(t *testing.T) {
+	hands := newHands(time.Now())
+	v := open(t, &venue.Options{Now: hands.Now})
+	alice := user(t, v, "alice")
+	for _, path := range []string{"w/notes/a", "w/other"} {
+		if _, err := alice.Invoke(t.Context(), "covia:write", map[string]any{"path": path, "value": "alice's"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	issuer := newIssuer(t)
+	bob := issuer.Key.DID()
+	if _, err := alice.Invoke(t.Context(), "ucan:issue", map[string]any{"audience": bob.String(), "attenuations": []any{map[string]any{"with": "w/notes", "can": "crud"}}, "exp": hands.Now().Unix() + 3600}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(p *venue.Principal, path string) error {
+		_, err := p.Invoke(t.Context(), "covia:read", map[string]any{"path": path})
+		return err
+	}
+	sign := func(c ucan.Call) *ucan.Invocation {
+		t.Helper()
+		if c.Expires.IsZero() {
+			c.Expires = hands.Now().Add(time.Minute)
+		}
+		if c.Audience.IsZero() {
+			c.Audience = v.DID()
+		}
+		inv, err := issuer.Key.Invoke(c, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inv
+	}
+	theirs := alice.DID().String() + "/w/notes"
+	good := sign(ucan.Call{Subject: alice.DID(), Can: "crud/read", Args: map[string]any{"with": theirs}})
+	p, err := v.Authenticate(t.Context(), good.Text())
+	if err != nil || p.DID() != bob {
+		t.Fatalf("Authenticate = %v, %v, want %s", p, err, bob)
+	}
+	if err := read(p, theirs+"/a"); err != nil {
+		t.Errorf("what it invokes: %v", err)
+	}
+	for name, err := range map[string]error{
+		"outside of it": read(p, alice.DID().String()+"/w/other"),
+		"at home":       read(p, "w/notes/a"),
+		"another ability": func() error {
+			_, err := p.Invoke(t.Context(), "covia:write", map[string]any{"path": theirs + "/a", "value": 1})
+			return err
+		}(),
+	} {
+		if fault.Of(err) != fault.Denied {
+			t.Errorf("%s: %v, want a denial", name, err)
+		}
+	}
+	mine := sign(ucan.Call{Subject: bob, Can: "crud", Args: map[string]any{}})
+	if p, err := v.Authenticate(t.Context(), mine.Text()); err != nil {
+		t.Error(err)
+	} else if err := read(p, "w/x"); err != nil {
+		t.Errorf("all that is one's own: %v", err)
+	}
+	stranger := newIssuer(t)
+	for _, tt := range []struct {
+		name string
+		inv  *ucan.Invocation
+		want string
+	}{
+		{"again", good, "was used before"},
+		{"for another venue", sign(ucan.Call{Subject: alice.DID(), Audience: stranger.Key.DID(), Can: "crud/read", Args: map[string]any{"with": theirs}}), "carried out by"},
+		{"long", sign(ucan.Call{Subject: alice.DID(), Can: "crud/read", Args: map[string]any{"with": theirs}, Expires: hands.Now().Add(time.Hour)}), "may live 5m0s"},
+		{"expired", sign(ucan.Call{Subject: alice.DID(), Can: "crud/read", Args: map[string]any{"with": theirs}, Expires: hands.Now().Add(-time.Second)}), "expired"},
+		{"bare", sign(ucan.Call{Subject: alice.DID(), Can: "crud/read", Args: map[string]any{"with": "w/notes"}}), "whose it is"},
+		{"no resource", sign(ucan.Call{Subject: alice.DID(), Can: "crud/read", Args: map[string]any{"with": 7}}), "it is no text"},
+	} {
+		if _, err := v.Authenticate(t.Context(), tt.inv.Text()); fault.Of(err) != fault.Unauthenticated || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	late := sign(ucan.Call{Subject: bob, Can: "crud", Args: map[string]any{}})
+	if p, err = v.Authenticate(t.Context(), late.Text()); err != nil {
+		t.Fatal(err)
+	}
+	hands.Add(2 * time.Minute)
+	if err := read(p, "w/x"); fault.Of(err) != fault.Unauthenticated {
+		t.Errorf("after it expired: %v", err)
+	}
 }

@@ -2,9 +2,10 @@
 // token that a caller bears (COG-10), and [Room.Anonymous] is for who bears none. It
 // decides nothing about what the caller may do: that is the gate's.
 //
-// A bearer token is one of four kinds, told apart by what it says:
+// A bearer token is one of five kinds, told apart by what it says:
 //
 //   - a UCAN identity token: a COG-13 JWT that is made out to the venue and grants nothing;
+//   - a UCAN invocation, sealed: its caller may do what it invokes, once;
 //   - a self-issued JWT: sub is the caller's did:key, which signed it;
 //   - a token of the venue: a JWT that the venue signed for one of its principals, which
 //     stands in a list and can be revoked ([Room.Create]);
@@ -84,6 +85,7 @@ type Kind string
 const (
 	Anonymous  Kind = "anonymous"
 	IDToken    Kind = "ucan"        // a UCAN identity token
+	Invocation Kind = "invocation"  // a UCAN invocation
 	SelfIssued Kind = "self-issued" // a JWT of one's own key
 	VenueToken Kind = "venue"       // a token of the venue
 	OpenID     Kind = "oidc"
@@ -149,6 +151,9 @@ func always(context.Context) error { return nil }
 func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
 	if len(token) > MaxToken {
 		return nil, refused("it has %d bytes, at most %d are read", len(token), MaxToken)
+	}
+	if !strings.Contains(token, ".") {
+		return r.invocation(ctx, token)
 	}
 	says, err := peek(token)
 	if err != nil {

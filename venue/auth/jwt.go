@@ -102,7 +102,11 @@ func (r *Room) selfIssued(ctx context.Context, token string) (*Identity, error) 
 		return nil, refused("it lives for %s, and at most %s are taken: sign one for a shorter time", life, r.Auth.MaxLife)
 	}
 	if c.ID != "" {
-		if err := r.once(ctx, c); err != nil {
+		err := r.once(ctx, did, c.ID, c.Expiry.Time())
+		if errors.Is(err, errUsed) {
+			err = refused("it was used before, and its jti says that it works once: sign a new one, or leave jti out")
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

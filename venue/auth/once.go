@@ -3,10 +3,12 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
-	"github.com/go-jose/go-jose/v4/jwt"
+	"usher/ucan"
 )
 
 // Marks of what was used are kept by the second at which they end, so that those that
@@ -16,11 +18,14 @@ const oncePrefix = "once/"
 // sweepSize is how many marks that are over go with each new one: more than come.
 const sweepSize = 4
 
-// once lets a token through whose jti was not seen. The mark is stored before anybody
-// is let in, so a token works once over a restart, too.
-func (r *Room) once(ctx context.Context, c *jwt.Claims) error {
-	sum := sha256.Sum256([]byte(c.Subject + "\x00" + c.ID))
-	mark := fmt.Sprintf("%s%012d/%s", oncePrefix, int64(*c.Expiry), b64.EncodeToString(sum[:]))
+// errUsed says that a token came a second time that works once.
+var errUsed = errors.New("it was used before")
+
+// once lets a token through of whose signer that id was not seen; it is errUsed where it was.
+// The mark is stored before anybody is let in, so a token works once over a restart, too.
+func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires time.Time) error {
+	sum := sha256.Sum256([]byte(signer.String() + "\x00" + id))
+	mark := fmt.Sprintf("%s%012d/%s", oncePrefix, expires.Unix(), b64.EncodeToString(sum[:]))
 	over, err := r.over(ctx)
 	if err != nil {
 		return err
@@ -30,7 +35,7 @@ func (r *Room) once(ctx context.Context, c *jwt.Claims) error {
 		return fmt.Errorf("note that a bearer token is used: %w", err)
 	}
 	if moved != "" {
-		return refused("it was used before, and its jti says that it works once: sign a new one, or leave jti out")
+		return errUsed
 	}
 	return nil
 }

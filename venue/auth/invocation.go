@@ -1,0 +1,60 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"usher/caps"
+	"usher/ucan"
+)
+
+// invocation reads a UCAN invocation (UCAN 1.0): who signed it calls, once, and may do what it
+// invokes alone, of what is theirs and what was delegated to them. args.with is the resource; an
+// invocation without one is for all that the subject owns.
+func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) {
+	inv, err := ucan.OpenInvocationText(token)
+	if err != nil {
+		return nil, &Refused{"it is neither a JWT nor a UCAN invocation", err}
+	}
+	if err := r.Verifier.Current(inv); err != nil {
+		return nil, &Refused{"the invocation does not hold", err}
+	}
+	may, err := invoked(inv)
+	if err != nil {
+		return nil, &Refused{"its args.with is no resource", err}
+	}
+	err = r.once(ctx, inv.Issuer, inv.CID.String(), inv.Expires())
+	if errors.Is(err, errUsed) {
+		err = refused("the invocation was used before: sign a new one for each request")
+	}
+	if err != nil {
+		return nil, err
+	}
+	valid := func(context.Context) error {
+		if err := r.Verifier.Current(inv); err != nil {
+			return &Refused{"the invocation does not hold", err}
+		}
+		return nil
+	}
+	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
+	return &Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid}, nil
+}
+
+// invoked is the one capability that an invocation uses.
+func invoked(inv *ucan.Invocation) (caps.Capability, error) {
+	arg, ok := inv.Args["with"]
+	if !ok {
+		return caps.NewCapability(inv.Subject.String()+"/", string(inv.Can))
+	}
+	with, ok := arg.(string)
+	if !ok {
+		return caps.Capability{}, errors.New("it is no text")
+	}
+	c, err := caps.NewCapability(with, string(inv.Can))
+	if err == nil && c.Resource().DID() == "" && !strings.Contains(with, "://") {
+		err = fmt.Errorf("%q does not say whose it is: write it with the owner's DID before it", with)
+	}
+	return c, err
+}
