@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"usher/caps"
+	"usher/venue"
+	"usher/venue/mcp"
+)
+
+type mcpCmd struct {
+	Serve mcpServeCmd `cmd:"" help:"Serve a client of MCP over standard input and output."`
+}
+
+type mcpServeCmd struct {
+	fromConfig
+	Agent string `placeholder:"NAME" help:"Serve as this agent: what the client does is bounded by what the agent may do."`
+	Caps  string `placeholder:"JSON|@FILE" help:"Bound what the client does: a list of {with, can}."`
+}
+
+// Run serves the client at the other end of the standard streams, as the configuration's
+// user, until that closes them. A venue that is up serves it itself.
+func (c *mcpServeCmd) Run(ctx context.Context, s *streams) error {
+	bound := func(u *venue.User) *venue.User { return u }
+	if c.Caps != "" {
+		text, err := s.argument(c.Caps)
+		if err != nil {
+			return err
+		}
+		set, err := caps.ParseSet([]byte(text))
+		if err != nil {
+			return misuse{err}
+		}
+		s.noteAbilities(set)
+		bound = func(u *venue.User) *venue.User { return u.Narrow(set) }
+	}
+	defer s.observe(ctx)()
+	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
+		if c.Agent != "" {
+			var err error
+			if u, err = u.As(ctx, c.Agent); err != nil {
+				return err
+			}
+		}
+		return mcp.Stdio(ctx, bound(u), v.Name(), closer(s.in), left{s.out}, nil)
+	})
+}
+
+// closer is a stream that closes where it can, which ends a read that waits.
+func closer(r io.Reader) io.ReadCloser {
+	if c, ok := r.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(r)
+}
+
+// left is standard output, which is left open.
+type left struct{ io.Writer }
+
+func (left) Close() error { return nil }
