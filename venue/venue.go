@@ -189,18 +189,18 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log, ReadOnly: v.readOnly})
+	v.auth = auth.New(auth.Options{
+		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Auth: o.Auth,
+	})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
-		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
+		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
-	})
-	v.auth = auth.New(auth.Options{
-		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Auth: o.Auth,
 	})
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err

@@ -71,6 +71,9 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set) (agents.Created, *record, error) {
 	out := agents.Created{AgentID: spec.ID}
 	k := ownKey(call, spec.ID)
+	if err := r.MayHave(k.owner); err != nil {
+		return out, nil, err
+	}
 	life, err := r.NewID()
 	if err != nil {
 		return out, nil, err

@@ -38,6 +38,8 @@ type Options struct {
 	Gate     *tools.Gate
 	Mint     *tools.Mint
 	Runner   *runtime.Runner
+	// MayHave reports why an owner's agents do not work here; nil where they may.
+	MayHave func(owner ucan.DID) error
 	// Held lists what others have delegated to the principal behind an authority.
 	Held func(context.Context, tools.Authority) ([]prompt.Delegation, error)
 	// Granted lists what persons have granted whoever has an authority, for the task at hand.

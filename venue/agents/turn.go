@@ -170,6 +170,9 @@ func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools
 	if rec.Status != agents.Sleeping {
 		return nil, errNotWorking(e.key.id, rec)
 	}
+	if err := r.MayHave(e.key.owner); err != nil {
+		return nil, err
+	}
 	actor, err := r.actor(ctx, e, rec, caller)
 	if err != nil {
 		return nil, err

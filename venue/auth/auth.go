@@ -73,6 +73,7 @@ const MaxToken = 16 << 10
 type Identity struct {
 	Authority tools.Authority
 	Kind      Kind
+	Guest     bool                        // nobody here knows the key
 	Expires   time.Time                   // zero never does
 	SignedIn  time.Time                   // when the person was asked who they are, where a provider says so
 	Valid     func(context.Context) error // says why the identity is none any more
@@ -142,7 +143,7 @@ func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 		return nil, err
 	}
 	may, _ := r.Auth.Anonymous.Caps.Set() // nothing, where it is no list
-	return &Identity{Authority: r.Mint.User(did).Narrow(may), Kind: Anonymous, Valid: always}, nil
+	return &Identity{Authority: r.Mint.User(did).Narrow(may), Kind: Anonymous, Guest: true, Valid: always}, nil
 }
 
 func always(context.Context) error { return nil }
@@ -242,5 +243,5 @@ func (r *Room) identityToken(ctx context.Context, token string) (*Identity, erro
 	if err := valid(ctx); err != nil {
 		return nil, err
 	}
-	return &Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid}, nil
+	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid})
 }

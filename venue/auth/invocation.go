@@ -39,7 +39,7 @@ func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) 
 		return nil
 	}
 	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
-	return &Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid}, nil
+	return r.admitted(&Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid})
 }
 
 // invoked is the one capability that an invocation uses.

@@ -111,5 +111,5 @@ func (r *Room) selfIssued(ctx context.Context, token string) (*Identity, error) 
 		}
 	}
 	valid := func(context.Context) error { return r.unexpired(c) }
-	return &Identity{Authority: r.principal(did), Kind: SelfIssued, Expires: c.Expiry.Time(), Valid: valid}, nil
+	return r.admitted(&Identity{Authority: r.principal(did), Kind: SelfIssued, Expires: c.Expiry.Time(), Valid: valid})
 }

@@ -11,6 +11,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/form"
+	"usher/ucan"
 )
 
 // Auth says how callers from outside prove who they are. The zero value takes what is
@@ -19,15 +20,42 @@ type Auth struct {
 	_         struct{}       `noun:"the auth section" example:"{'anonymous': {'caps': [{'with': 'w/public', 'can': 'crud/read'}]}}"`
 	Anonymous *AnonymousCaps `json:"anonymous,omitzero" jsonschema:"Who may call without a token, as the user anonymous. Default: nobody."`
 	MaxLife   time.Duration  `json:"max_life,omitempty" example:"24h" jsonschema:"Longest life of a token that a caller signs. Default: 24h."`
+	Known     []string       `json:"known,omitempty" example:"['did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK']" jsonschema:"Keys from elsewhere whose holders are users as the venue's own are. Who has another key is a guest."`
+	Guests    Guests         `json:"guests,omitzero" jsonschema:"Callers with a key that is neither the venue's nor known."`
+	Requests  int            `json:"requests,omitempty" example:"100" jsonschema:"Most requests a second of one user or agent at the port. Default: 0, as many as they like."`
 	Providers []Provider     `json:"providers,omitempty" example:"[{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}]" jsonschema:"Servers of OpenID Connect whose users are users of this venue."`
 }
 
-// Check says that a user of one provider is none of another.
+// Check says what is wrong, also that a user of one provider is one of another.
 func (a *Auth) Check() error {
+	if a.Requests < 0 {
+		return form.In("requests", errors.New("it is below 0: give how many a second, or leave it out for as many as they like"))
+	}
+	for i, did := range a.Known {
+		if _, err := ucan.ParseDID(did); err != nil {
+			return form.In("known", fmt.Errorf("number %d: %w", i+1, err))
+		}
+	}
 	for i, p := range a.Providers {
 		if slices.ContainsFunc(a.Providers[:i], func(q Provider) bool { return q.Name == p.Name || q.Issuer == p.Issuer }) {
 			return form.In("providers", fmt.Errorf("provider %q has the name or the issuer of one before it: give each its own, as their users are told apart by them", p.Name))
 		}
+	}
+	return nil
+}
+
+// Guests bounds callers whom nobody here knows: anybody can make a key.
+type Guests struct {
+	_        struct{} `noun:"guests" example:"{'agents': false, 'requests': 20}"`
+	Refused  bool     `json:"refused,omitempty" jsonschema:"Let none in. Default: a guest has a namespace, and what is delegated to the guest's key."`
+	Agents   bool     `json:"agents,omitempty" jsonschema:"Let them have agents, which ask the venue's models. Default: false."`
+	Requests int      `json:"requests,omitempty" example:"20" jsonschema:"Most requests a second of all guests and anonymous callers together. Default: 20."`
+}
+
+// Check says what is wrong with the bounds.
+func (g *Guests) Check() error {
+	if g.Requests < 0 {
+		return form.In("requests", errors.New("it is below 0: give how many a second"))
 	}
 	return nil
 }
