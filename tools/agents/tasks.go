@@ -44,9 +44,15 @@ type Chat struct {
 	AgentID   string `json:"agentId"`
 	Message   string `json:"message"`
 	SessionID string `json:"sessionId,omitempty" jsonschema:"the session to go on in; left out, a new one"`
+	Create    bool   `json:"create,omitempty" jsonschema:"make the session of that id where there is none; left out, that is an error"`
 }
 
-func (in Chat) needs() []caps.Request { return Message(in).needs() }
+func (in Chat) needs() []caps.Request {
+	if in.Message == "" {
+		return invalid("message is empty: say something")
+	}
+	return []caps.Request{on("agent/message", "agentId", in.AgentID)}
+}
 
 // Said answers [Chat].
 type Said struct {

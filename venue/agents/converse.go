@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
+	"usher/ucan"
 	"usher/venue/runs"
 )
 
@@ -35,7 +36,7 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 	if err != nil {
 		return agents.Said{}, err
 	}
-	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), in.SessionID, true)
+	c, err := r.converse(ctx, e, rec, call.Authority(), call.Actor(), in.SessionID, !in.Create)
 	if err != nil {
 		return agents.Said{}, err
 	}
@@ -52,6 +53,12 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 	}
 	_, response, err := wait(ctx, run, false, 0)
 	return agents.Said{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response}, r.discreet(ctx, call, in.AgentID, err)
+}
+
+// IsShaped reports whether an agent answers by a schema of its own.
+func (r *Room) IsShaped(ctx context.Context, owner ucan.DID, id string) bool {
+	_, rec, err := r.find(ctx, key{owner, id})
+	return err == nil && len(rec.Config.Output) > 0
 }
 
 // Trigger has the agent take a turn on the messages that wait in a session: the main

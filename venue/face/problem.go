@@ -19,6 +19,7 @@ const ProblemType = "application/problem+json"
 type Problem struct {
 	Status int
 	Code   fault.Code
+	Detail string // the error in a sentence
 	body   []byte
 }
 
@@ -70,7 +71,7 @@ func Of(err error) Problem {
 
 // As is the problem that an error is, under a status that HTTP has for it.
 func As(status int, err error) Problem {
-	p := Problem{Code: fault.Of(err), Status: status}
+	p := Problem{Code: fault.Of(err), Status: status, Detail: err.Error()}
 	title := titles[p.Code]
 	if title == "" {
 		title = http.StatusText(p.Status)
@@ -80,7 +81,7 @@ func As(status int, err error) Problem {
 	b = value.AppendString(append(b, `","title":`...), title)
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(p.Status), 10)
-	b = value.AppendString(append(b, `,"detail":`...), err.Error())
+	b = value.AppendString(append(b, `,"detail":`...), p.Detail)
 	p.body = append(append(b, ','), bytes.TrimPrefix(said, []byte("{"))...)
 	return p
 }

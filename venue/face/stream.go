@@ -50,6 +50,9 @@ func (s *Stream) Send(id, event string, data any) error {
 	return s.write(fmt.Sprintf("%sdata: %s\n\n", text, raw))
 }
 
+// Text sends one event that is no JSON, in one line.
+func (s *Stream) Text(data string) error { return s.write("data: " + data + "\n\n") }
+
 func (s *Stream) write(text string) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
 		return err

@@ -151,12 +151,16 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 	if r, err := b.known(ctx, auth, spec.Key); r != nil || err != nil {
 		return r, err
 	}
-	whole := context.WithoutCancel(ctx)
+	whole, begun := watched(context.WithoutCancel(ctx))
+	spec.Followed = spec.Followed || begun != nil
 	timed, cancelTime := b.timed(whole, spec.Background)
 	r, inner, err := b.begin(timed, auth, spec)
 	if err != nil {
 		cancelTime()
 		return nil, err
+	}
+	if begun != nil {
+		begun(r)
 	}
 	go r.drive(whole, inner, cancelTime, work)
 	return r, nil

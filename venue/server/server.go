@@ -15,6 +15,7 @@ import (
 
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/completions"
 	"usher/venue/face"
 	"usher/venue/mcp"
 	"usher/venue/rest"
@@ -70,6 +71,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.Handle(mcp.Path, s.mcp)
 	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
+	mux.Handle(completions.Prefix+"/", completions.New(door))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
@@ -79,7 +81,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	return s, nil
 }
 
-var errNothing = fault.New(fault.NoRoute, "there is nothing here: the API is below "+rest.Prefix)
+var errNothing = fault.New(fault.NoRoute, "there is nothing here: the API is below "+rest.Prefix+", and that of chat front ends below "+completions.Prefix)
 
 func text(w http.ResponseWriter, status int, say string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -1,0 +1,179 @@
+// Package completions is the face of a venue for chat front ends, below /v1: agents as
+// models, by the Chat Completions and the Responses API that OpenAI's clients speak.
+// [New] returns its handler. A model is an agent of the caller's, by its id; to talk with
+// it is agent:chat, and the gate decides about it as about every call.
+//
+// # Who said what
+//
+// The venue believes nobody's account of what was said. A request that names no
+// conversation opens a session of its own, in which everything before the last message is
+// quoted to the agent as what the caller tells, system messages and the agent's own answers
+// among it. One that names a conversation goes on in the session which the venue has of it:
+// there only what comes after the last answer is told, and the rest the venue knows itself.
+// A conversation is named by metadata.conversation (Chat Completions), or by conversation or
+// previous_response_id (Responses).
+//
+// # Turns
+//
+// Tools are called inside the venue, and never handed to the client; Responses show them as
+// items of type mcp_call to callers who may look at the run. A turn ends with its request:
+// who leaves stops it. One that waits for the approval of a person ends the answer with a
+// text that says so, and goes on by itself when that is there.
+package completions
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"usher/caps/value"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+)
+
+// Prefix is where the face lies.
+const Prefix = "/v1"
+
+// Face is the handler. It is safe for concurrent use.
+type Face struct {
+	door *face.Door
+	mux  *http.ServeMux
+}
+
+// New returns the face of the door's venue.
+func New(door *face.Door) *Face {
+	f := &Face{door: door, mux: http.NewServeMux()}
+	for _, rt := range []struct {
+		pattern string
+		serve   func(http.ResponseWriter, *http.Request) error
+	}{
+		{"GET " + Prefix + "/models", f.models},
+		{"GET " + Prefix + "/models/{id}", f.model},
+		{"POST " + Prefix + "/chat/completions", f.chat},
+		{"POST " + Prefix + "/responses", f.respond},
+		{"GET " + Prefix + "/responses/{id}", f.response},
+		{"POST " + Prefix + "/responses/{id}/cancel", f.cancel},
+		{"DELETE " + Prefix + "/responses/{id}", f.remove},
+		{"/", func(http.ResponseWriter, *http.Request) error { return errNoRoute }},
+	} {
+		f.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
+			if err := rt.serve(w, r); err != nil {
+				refuse(w, r, err)
+			}
+		})
+	}
+	return f
+}
+
+// ServeHTTP answers a request.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+
+var errNoRoute = fault.New(fault.NoRoute, "there is nothing here: "+Prefix+" has models, chat/completions and responses")
+
+// paramError says which parameter is wrong.
+type paramError struct {
+	param string
+	error
+}
+
+func (e *paramError) Unwrap() error { return e.error }
+
+func invalid(param, text string) error {
+	return &paramError{param, fault.New(fault.InvalidInput, text)}
+}
+
+// wrong is an error as clients of the API read it.
+type wrong struct {
+	Message string     `json:"message"`
+	Type    string     `json:"type"`
+	Param   *string    `json:"param"`
+	Code    fault.Code `json:"code"`
+}
+
+// kinds are the types of errors by their statuses; the others are of the server.
+var kinds = map[int]string{
+	http.StatusUnauthorized:    "authentication_error",
+	http.StatusForbidden:       "permission_error",
+	http.StatusTooManyRequests: "rate_limit_error",
+	http.StatusPaymentRequired: "insufficient_quota",
+}
+
+// wrongOf is an error as clients read it: it says what [face.Problem] says.
+func wrongOf(err error) (wrong, int) {
+	p := face.Of(err)
+	out := wrong{Message: p.Detail, Type: kinds[p.Status], Code: p.Code}
+	switch {
+	case out.Type != "":
+	case p.Status < http.StatusInternalServerError:
+		out.Type = "invalid_request_error"
+	default:
+		out.Type = "server_error"
+	}
+	if of, ok := errors.AsType[*paramError](err); ok {
+		out.Param = &of.param
+	}
+	return out, p.Status
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	out, status := wrongOf(err)
+	h := w.Header()
+	if status == http.StatusUnauthorized {
+		h.Add("WWW-Authenticate", face.Challenge(r))
+	}
+	again := out.Code == fault.Busy || status == http.StatusTooManyRequests
+	if again {
+		h.Set("Retry-After", "1")
+	}
+	h.Set("X-Should-Retry", strconv.FormatBool(again)) // clients would say other things twice
+	answer(w, status, map[string]wrong{"error": out})
+}
+
+// answer sends a result.
+func answer(w http.ResponseWriter, status int, result any) {
+	raw, err := value.Encode(result)
+	if err != nil { // of types of this package
+		panic(err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "private, no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // a caller who is gone is told nothing
+}
+
+// read reads a request, and who makes it.
+func (f *Face) read(r *http.Request, req any) (*venue.Principal, error) {
+	p, err := f.door.Caller(r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := body(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, req); err != nil {
+		return nil, fault.New(fault.InvalidInput, "the body is no request: "+err.Error())
+	}
+	return p, honour(raw)
+}
+
+func body(r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(r.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, fault.New(fault.TooLarge, "the body is too large: at most "+strconv.Itoa(tools.MaxInput)+" bytes are read")
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "the body does not come whole: "+err.Error())
+	}
+	if err := tools.CheckObject(raw); err != nil {
+		return nil, fault.New(fault.InvalidInput, "the body is no JSON object: "+err.Error())
+	}
+	return raw, nil
+}

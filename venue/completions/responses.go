@@ -1,0 +1,353 @@
+package completions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+	"usher/venue/runs"
+)
+
+// responseRequest is what is read of a request to /responses.
+type responseRequest struct {
+	Model        string            `json:"model"`
+	Input        json.RawMessage   `json:"input"`
+	Instructions string            `json:"instructions"`
+	Stream       bool              `json:"stream"`
+	Previous     string            `json:"previous_response_id"`
+	Conversation json.RawMessage   `json:"conversation"`
+	Metadata     map[string]string `json:"metadata"`
+	Text         struct {
+		Format struct {
+			Type string `json:"type"`
+		} `json:"format"`
+	} `json:"text"`
+}
+
+// response is a turn as clients read it.
+type response struct {
+	ID           string            `json:"id"`
+	Object       string            `json:"object"`
+	Created      int64             `json:"created_at"` // s
+	Status       string            `json:"status"`
+	Model        string            `json:"model"`
+	Output       []*item           `json:"output"`
+	Error        *responseError    `json:"error"`
+	Incomplete   *reason           `json:"incomplete_details"`
+	Conversation *named            `json:"conversation,omitempty"`
+	Previous     *string           `json:"previous_response_id"`
+	Metadata     map[string]string `json:"metadata"`
+	Parallel     bool              `json:"parallel_tool_calls"`
+	Choice       string            `json:"tool_choice"`
+	Tools        []any             `json:"tools"` // those of the agent are its own
+	Usage        *counted          `json:"usage"`
+}
+
+type named struct {
+	ID string `json:"id"`
+}
+
+type reason struct {
+	Reason string `json:"reason"`
+}
+
+type responseError struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+type counted struct {
+	Input   int `json:"input_tokens"`
+	Output  int `json:"output_tokens"`
+	Total   int `json:"total_tokens"`
+	Details struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Spent struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func countedOf(u runtime.Usage) *counted {
+	out := &counted{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
+	out.Details.Cached = u.CacheRead
+	return out
+}
+
+func newResponse(run, model string, created time.Time) *response {
+	return &response{
+		ID: responseID(run), Object: "response", Created: created.Unix(), Status: inProgress, Model: model,
+		Output: []*item{}, Metadata: map[string]string{}, Parallel: true, Choice: "auto", Tools: []any{},
+	}
+}
+
+// ends notes what the turn came to.
+func (m *response) ends(o *items, said string, failure error) {
+	status, out := o.end(said, failure)
+	m.Status, m.Output, m.Usage = status, o.list, countedOf(o.usage)
+	if out != nil {
+		m.Error = &responseError{out.Code, out.Message}
+	}
+	if status == incomplete {
+		m.Incomplete = &reason{string(fault.Waiting)}
+	}
+}
+
+// messages are those of the input. Items that a response had beside messages are left out:
+// the venue knows what its agents did.
+func (q *responseRequest) messages() ([]told, error) {
+	var list []told
+	if q.Instructions != "" {
+		list = append(list, told{Role: "developer", Text: q.Instructions})
+	}
+	var text string
+	if json.Unmarshal(q.Input, &text) == nil {
+		return append(list, told{Role: user, Text: text}), nil
+	}
+	var given []struct {
+		message
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(q.Input, &given); err != nil {
+		return nil, invalid("input", "input is neither a text nor a list of items")
+	}
+	for i, it := range given {
+		switch at := fmt.Sprintf("input[%d]", i); it.Type {
+		case "", aMessage:
+			m, err := it.read(at)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, m)
+		case aCall, "reasoning", "mcp_list_tools":
+		default:
+			return nil, invalid(at+".type", fmt.Sprintf("an item of type %.40q cannot be told: agents of this venue hear messages", it.Type))
+		}
+	}
+	return list, nil
+}
+
+// said is what the agent is told, and in which session.
+func (q *responseRequest) said(ctx context.Context, p *venue.Principal) (in agents.Chat, conversation string, err error) {
+	in.AgentID = q.Model
+	if q.Model == "" {
+		return in, "", invalid("model", "model is missing: give the id of an agent, as "+Prefix+"/models lists them")
+	}
+	if t := q.Text.Format.Type; t != "" && t != "text" {
+		return in, "", invalid("text.format", "text.format cannot be had here: the agent's own configuration says what its answer fits")
+	}
+	list, err := q.messages()
+	if err != nil {
+		return in, "", err
+	}
+	if c := string(q.Conversation); c != "" && c != "null" {
+		var by named
+		if json.Unmarshal(q.Conversation, &conversation) != nil {
+			if json.Unmarshal(q.Conversation, &by) != nil {
+				return in, "", invalid("conversation", "conversation is neither a name nor an object with an id")
+			}
+			conversation = by.ID
+		}
+		if in.SessionID, err = sessionOf("conversation", conversation); err != nil {
+			return in, "", err
+		}
+		in.Create, list = true, fresh(list)
+	}
+	if q.Previous != "" {
+		if conversation != "" {
+			return in, "", invalid("previous_response_id", "conversation and previous_response_id are both given: give one of them")
+		}
+		rec, err := recordOf(ctx, p, "previous_response_id", q.Previous)
+		if err != nil {
+			return in, "", err
+		}
+		if rec.Agent != in.AgentID {
+			return in, "", invalid("model", fmt.Sprintf("the response before is of model %s: a conversation keeps its model", rec.Agent))
+		}
+		in.SessionID, list = rec.Session, fresh(list)
+	}
+	in.Message, err = say("input", list)
+	return in, conversation, err
+}
+
+// recordOf is the record of a response: of a turn that answers somebody, and of no other
+// run.
+func recordOf(ctx context.Context, p *venue.Principal, at, id string) (runs.Record, error) {
+	run, err := runOf(at, id)
+	if err != nil {
+		return runs.Record{}, err
+	}
+	rec, err := p.Run(ctx, run)
+	if err == nil && (rec.Kind != runs.Task || rec.Session == "") {
+		err = fault.New(fault.NotFound, fmt.Sprintf("there is no response %q", id))
+	}
+	return rec, err
+}
+
+func (f *Face) respond(w http.ResponseWriter, r *http.Request) error {
+	var req responseRequest
+	p, err := f.read(r, &req)
+	if err != nil {
+		return err
+	}
+	in, conversation, err := req.said(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	t, err := talk(ctx, w, p, in)
+	if err != nil {
+		cancel()
+		return err
+	}
+	defer t.Answer() //nolint:errcheck // it is waited for
+	defer cancel()
+	made := newResponse(t.Run(), in.AgentID, time.Now())
+	if req.Metadata != nil {
+		made.Metadata = req.Metadata
+	}
+	if conversation != "" {
+		made.Conversation = &named{conversation}
+	}
+	if req.Previous != "" {
+		made.Previous = &req.Previous
+	}
+	if req.Stream {
+		streamResponse(ctx, w, p, t, in, made)
+		return nil
+	}
+	o := newItems(t.Run(), func(event) error { return nil })
+	for e, err := range t.Events(ctx) {
+		if err == nil {
+			err = o.take(e.Event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	out, err := t.Answer()
+	if err != nil && fault.Of(err) != fault.Waiting {
+		return err
+	}
+	made.ends(o, text(out.Response), err)
+	answer(w, http.StatusOK, made)
+	return nil
+}
+
+// streamResponse sends the response as it comes. A client that is gone is told nothing.
+func streamResponse(ctx context.Context, w http.ResponseWriter, p *venue.Principal, t *venue.Talk, in agents.Chat, made *response) {
+	s, number := face.NewStream(w), 0
+	send := func(ev event) error {
+		kind, _ := ev["type"].(string)
+		ev["sequence_number"] = number
+		number++
+		return s.Send("", kind, ev)
+	}
+	o := newItems(t.Run(), send)
+	whole := func(kind string) error { return send(event{"type": kind, "response": made}) }
+	if whole("response.created") != nil || whole("response.in_progress") != nil {
+		return
+	}
+	still := func(ctx context.Context) error { return p.Still(ctx, "agent:chat", in) }
+	err := face.Follow(ctx, s, still, t.Events, func(e runtime.Entry, err error) error {
+		if err != nil {
+			out, _ := wrongOf(err)
+			_ = send(event{"type": "error", "code": out.Code, "message": out.Message, "param": nil})
+			return err
+		}
+		return o.take(e.Event)
+	})
+	if err != nil {
+		return
+	}
+	out, err := t.Answer()
+	made.ends(o, text(out.Response), err)
+	if o.err == nil {
+		_ = whole("response." + made.Status)
+	}
+}
+
+// response shows a response that was made, as far as it is.
+func (f *Face) response(w http.ResponseWriter, r *http.Request) error {
+	p, err := f.door.Caller(r)
+	if err != nil {
+		return err
+	}
+	rec, err := recordOf(r.Context(), p, "id", r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return show(r.Context(), w, p, &rec)
+}
+
+func show(ctx context.Context, w http.ResponseWriter, p *venue.Principal, rec *runs.Record) error {
+	made := newResponse(rec.ID, rec.Agent, time.UnixMilli(rec.Created))
+	if rec.Status == runs.Started { // what it says is not whole yet
+		answer(w, http.StatusOK, made)
+		return nil
+	}
+	o := newItems(rec.ID, func(event) error { return nil })
+	for e, err := range p.Events(ctx, rec.ID, 0) {
+		if err == nil {
+			err = o.take(e.Event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	made.ends(o, text(rec.Output), failureOf(rec))
+	if rec.Status == runs.Cancelled {
+		made.Status, made.Error = cancelled, nil
+	}
+	answer(w, http.StatusOK, made)
+	return nil
+}
+
+// failureOf is why a run has no output.
+func failureOf(rec *runs.Record) error {
+	switch {
+	case rec.Status == runs.Complete:
+		return nil
+	case !rec.Over():
+		return fault.New(fault.Waiting, fmt.Sprintf("the turn is %s", rec.Status))
+	}
+	return fault.New(rec.Code, rec.Error)
+}
+
+func (f *Face) cancel(w http.ResponseWriter, r *http.Request) error {
+	p, err := f.door.Caller(r)
+	if err != nil {
+		return err
+	}
+	rec, err := recordOf(r.Context(), p, "id", r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := p.Stop(r.Context(), rec.ID); err != nil {
+		return err
+	}
+	if rec, err = p.Run(r.Context(), rec.ID); err != nil {
+		return err
+	}
+	return show(r.Context(), w, p, &rec)
+}
+
+var errKept = fault.New(fault.Refused, "a response is a run of the venue, in its log: it goes when its retention says so, and by no request")
+
+func (f *Face) remove(_ http.ResponseWriter, r *http.Request) error {
+	p, err := f.door.Caller(r)
+	if err != nil {
+		return err
+	}
+	if _, err := recordOf(r.Context(), p, "id", r.PathValue("id")); err != nil {
+		return err
+	}
+	return errKept
+}

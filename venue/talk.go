@@ -1,0 +1,96 @@
+package venue
+
+import (
+	"context"
+	"iter"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/venue/runs"
+)
+
+// Talk is one turn of an agent, as whoever said something to it hears it.
+type Talk struct {
+	run   *runs.Run
+	sees  bool // more than texts
+	whole bool // the answer has to fit a schema, and pieces of it say nothing
+
+	done chan struct{} // closed when what follows is there
+	said agents.Said
+	err  error
+}
+
+// Talk says something to an agent, as agent:chat does, and returns when its turn has
+// begun, or with why it did not. The turn ends with ctx. [Talk.Events] has to be read,
+// and [Talk.Answer] waits for the end.
+func (p *Principal) Talk(ctx context.Context, in agents.Chat) (*Talk, error) {
+	t := &Talk{done: make(chan struct{})}
+	begun := make(chan *runs.Run, 1)
+	go func() {
+		defer close(t.done)
+		t.err = p.ask(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), "agent:chat", in, &t.said)
+	}()
+	select {
+	case t.run = <-begun:
+	case <-t.done:
+		select {
+		case t.run = <-begun: // and has ended already
+		default:
+			return nil, t.err
+		}
+	}
+	t.sees = p.Still(ctx, "grid:jobStatus", byID{t.run.ID()}) == nil
+	t.whole = p.agents.IsShaped(ctx, p.DID(), in.AgentID)
+	return t, nil
+}
+
+// Run is the id of the turn's run.
+func (t *Talk) Run() string { return t.run.ID() }
+
+// Events yields what happens in the turn, pieces of the answer among it, until the turn has
+// ended or rests. Whoever may not look at the run hears what the agent says, and what that
+// took, and nothing of what it does. It is for one reader, once.
+func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		for e, err := range t.run.Events(ctx, 0) {
+			if err == nil {
+				if e.Event = t.heard(e.Event); e.Event == nil {
+					continue
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// heard is what of an event whoever talks hears; nil is nothing.
+func (t *Talk) heard(ev runtime.Event) runtime.Event {
+	switch ev := ev.(type) {
+	case runtime.TextDelta:
+		if t.whole {
+			return nil
+		}
+	case runtime.Answered:
+		if t.whole {
+			ev.Text = ""
+		}
+		if !t.sees {
+			return runtime.Answered{Text: ev.Text, Usage: ev.Usage, Finish: ev.Finish}
+		}
+		return ev
+	default:
+		if !t.sees {
+			return nil
+		}
+	}
+	return ev
+}
+
+// Answer waits for what the agent says in the end, or why it says nothing: one whose code
+// is [fault.Waiting] goes on later.
+func (t *Talk) Answer() (agents.Said, error) {
+	<-t.done
+	return t.said, t.err
+}
