@@ -84,10 +84,11 @@ func (i *Index) Flushed() uint64 { return i.flushed }
 // made the index anew, or lost a table that it had no time to tell of.
 func (i *Index) IsSuspect() bool { return i.suspect }
 
-// Close writes what is in memory to tables, and notes which files there are.
+// Close writes what is in memory to tables, and notes which files there are. Where it may have lost
+// something meanwhile there is no note, and the index is suspect.
 func (i *Index) Close() (err error) {
 	defer contain(&err)
-	if err := i.Abandon(); err != nil {
+	if err := i.Abandon(); err != nil || i.watch.isBlind() {
 		return err
 	}
 	return note(i.dir)

@@ -82,6 +82,7 @@ func TestWatch(t *testing.T) {
 			w := newWatch(&Options{Doubt: func(err error) { told = append(told, err) }})
 			db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(w))
 			defer db.Close()
+			w.blind = false // by what made the tables
 			w.begin(db)
 			defer w.stop()
 			if harm {
@@ -141,6 +142,7 @@ func TestReadBeforeTold(t *testing.T) {
 			}}
 			db = severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(g))
 			defer db.Close()
+			w.blind = false // by what made the tables
 			w.begin(db)
 			defer w.stop()
 			if harm {
@@ -171,5 +173,37 @@ func TestAbandon(t *testing.T) {
 		if err := errors.Join(i.Write(uint64(n+1), []store.Op{{Kind: store.OpPut, Key: "a", Value: []byte("1")}}), leave(i)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestCompactionWhileClosed: a compaction that ends when nobody watches any more leaves an index that is
+// checked before it is used again; so does one that begins before.
+func TestCompactionWhileClosed(t *testing.T) {
+	var told []error
+	watching := func() *watch { return newWatch(&Options{Doubt: func(err error) { told = append(told, err) }}) }
+	db := new(badger.DB)
+
+	w := watching()
+	w.build(1, 7)
+	w.begin(db)
+	if len(told) != 1 {
+		t.Errorf("a compaction before it watched: told %v", told)
+	}
+
+	for name, during := range map[string]func(*watch){
+		"open":   func(w *watch) { w.compactions[1] = new(tableExchange); w.stop() },
+		"begun":  func(w *watch) { w.stop(); w.build(1, 7) },
+		"failed": func(w *watch) { w.stop(); w.Errorf("cannot flush") },
+	} {
+		w := watching()
+		w.begin(db)
+		if during(w); !w.isBlind() {
+			t.Errorf("a compaction that is %s while the index is closed leaves it for whole", name)
+		}
+	}
+	w = watching()
+	w.begin(db)
+	if w.stop(); w.isBlind() {
+		t.Error("an index that was closed in peace is suspect")
 	}
 }

@@ -2,6 +2,7 @@ package badger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,8 @@ type watch struct {
 	mu          sync.Mutex
 	done        sync.Cond              // one of compactions is
 	db          *badger.DB             // nil while it is opened or closed
+	closing     bool                   // it is closed
+	blind       bool                   // something may have been lost while it was opened or closed
 	compactions map[int]*tableExchange // by the compactor
 }
 
@@ -49,15 +52,29 @@ func newWatch(o *Options) *watch {
 	return w
 }
 
-// begin has the tables of an open Badger watched.
+// begin has the tables of an open Badger watched. Its compactors run already.
 func (w *watch) begin(db *badger.DB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.db = db
+	if w.blind {
+		w.doubt(errors.New("badger compacted while it was opened"))
+	}
 }
 
-// stop is for before it is closed.
-func (w *watch) stop() { w.begin(nil) }
+// stop is for before it is closed, which ends the compactions that are open.
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.db, w.closing, w.blind = nil, true, len(w.compactions) > 0
+}
+
+// isBlind reports whether something may have been lost since stop.
+func (w *watch) isBlind() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.blind
+}
 
 // The lines of Badger's that are read.
 const (
@@ -91,6 +108,7 @@ func (w *watch) Debugf(format string, args ...any) {
 func (w *watch) build(compactor int, rows uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.blind = w.blind || w.db == nil
 	c := w.compactions[compactor]
 	if c == nil {
 		c = &tableExchange{manifest: w.manifest(), before: w.tables()}
@@ -211,6 +229,7 @@ func (w *watch) Errorf(format string, args ...any) {
 func (w *watch) fail(format string, args []any) {
 	w.mu.Lock()
 	open := w.db != nil
+	w.blind = w.blind || w.closing
 	w.mu.Unlock()
 	if open {
 		w.doubt(fmt.Errorf("badger: %s", line(format, args)))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -455,5 +456,42 @@ func TestPruneDamaged(t *testing.T) {
 	all, err := snapshots(dir)
 	if err != nil || len(all) != 2 || all[1].position != last {
 		t.Errorf("snapshots %v, %v; want the last two", all, err)
+	}
+}
+
+// TestRest: an index that lost something is made anew in memory, goes back to disk after a while, and
+// is there when the folder is opened again.
+func TestRest(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	put(t, j, map[string]string{"a": "1"})
+	put(t, j, map[string]string{"b": "2"})
+	lose(t, j, "a")
+	why := errors.New("a compaction lost a table")
+	j.doubt.Store(&why)
+	if err := j.settle(); err != nil || !j.resting {
+		t.Fatalf("settle = %v, resting %v", err, j.resting)
+	}
+	put(t, j, map[string]string{"c": "3"})
+	want := rowsOf(t, j)
+	if err := j.rise(); err != nil || !j.resting {
+		t.Errorf("at once: rise = %v, resting %v", err, j.resting)
+	}
+	j.tried = time.Now().Add(-calm)
+	if err := j.rise(); err != nil || j.resting {
+		t.Errorf("later: rise = %v, resting %v", err, j.resting)
+	}
+	if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	put(t, j, map[string]string{"d": "4"})
+	want = rowsOf(t, j)
+	shut(t, j)
+	again := open(t, dir, nil)
+	if again.index.IsSuspect() || again.resting {
+		t.Errorf("opened again: suspect %v, resting %v", again.index.IsSuspect(), again.resting)
+	}
+	if diff := cmp.Diff(want, rowsOf(t, again)); diff != "" {
+		t.Errorf("rows, opened again (-want +got):\n%s", diff)
 	}
 }

@@ -37,6 +37,9 @@ func (j *Journal) care(ctx context.Context) {
 		case <-tick.C:
 		}
 		err := j.settle()
+		if err == nil {
+			err = j.rise()
+		}
 		if err == nil && !j.o.ReadOnly && j.isSnapshotDue() {
 			_, err = j.TakeSnapshot(ctx)
 		}

@@ -82,6 +82,8 @@ type Journal struct {
 	index      Index        // nil where broken says why
 	broken     error
 	tried      time.Time // to make it anew
+	resting    bool      // it is in memory since it lost something
+	up         bool      // the journal is open
 	generation int
 	old        sync.WaitGroup // indexes that are being closed
 

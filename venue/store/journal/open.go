@@ -50,7 +50,7 @@ func Open(dir string, o *Options) (*Journal, error) {
 	}
 	j.Store = store.New(engine{j})
 	ctx, stop := context.WithCancel(context.Background())
-	j.stop = stop
+	j.stop, j.up = stop, true
 	go j.care(ctx)
 	return j, nil
 }

@@ -74,7 +74,11 @@ func (j *Journal) replace(why error) error {
 	j.doubt.Store(nil)
 	j.generation++
 	j.doubt.Store(nil)
-	index, err := j.build(j.openIndex)
+	open := j.openIndex
+	if j.resting = j.mayRest(); j.resting {
+		open = newMemory
+	}
+	index, err := j.build(open)
 	if err != nil {
 		j.broken = fmt.Errorf("the index is in doubt (%w) and could not be made anew: %w", why, err)
 		j.doubt.Store(&why)
