@@ -59,6 +59,7 @@ type trail struct {
 	Turns   []string `json:"turns,omitempty"` // that wait for the call
 
 	Schedule string `json:"schedule,omitempty"` // that the first of the calls is of
+	Until    int64  `json:"until,omitempty"`    // s since 1970, to which the proof of who called first holds; 0 is for good
 }
 
 // Mint makes authorities for one gate. Whoever has it decides who acts, so it
@@ -264,6 +265,20 @@ func (a Authority) InRun(id string) Authority {
 func (a Authority) InSession(id string) Authority {
 	a.trail.Session = id
 	return a
+}
+
+// ProvedUntil returns the same authority for a caller whose proof of who they are ends then.
+func (a Authority) ProvedUntil(end time.Time) Authority {
+	a.trail.Until = end.Unix()
+	return a
+}
+
+// Proved is until when who called first has proved who they are; zero is for good.
+func (a Authority) Proved() time.Time {
+	if a.trail.Until == 0 {
+		return time.Time{}
+	}
+	return time.Unix(a.trail.Until, 0)
 }
 
 // InTurn returns the same authority for the calls of a turn, which the actor

@@ -23,6 +23,7 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/tools"
 	"usher/tools/approvals"
 	"usher/tools/fault"
@@ -689,5 +690,109 @@ func TestInvocationAsBearer(t *testing.T) {
 	hands.Add(2 * time.Minute)
 	if err := read(p, "w/x"); fault.Of(err) != fault.Unauthenticated {
 		t.Errorf("after it expired: %v", err)
+	}
+}
+
+// Who has a key that the venue does not know has a namespace, and what is delegated to the key: no
+// agents, which ask the venue's models, unless the configuration says so, or knows the key.
+func TestGuests(t *testing.T) {
+	me := newSelf(t)
+	for name, tt := range map[string]struct {
+		auth         config.Auth
+		comes, works bool
+	}{
+		"by default":       {comes: true},
+		"with agents":      {auth: config.Auth{Guests: config.Guests{Agents: true}}, comes: true, works: true},
+		"refused":          {auth: config.Auth{Guests: config.Guests{Refused: true}}},
+		"known":            {auth: config.Auth{Known: []string{me.did}}, comes: true, works: true},
+		"known, no others": {auth: config.Auth{Known: []string{me.did}, Guests: config.Guests{Refused: true}}, comes: true, works: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := open(t, &venue.Options{Auth: tt.auth, Models: map[string]runtime.Model{"default": offline.Model{}}})
+			p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, "", me.says(v, nil)))
+			if (err == nil) != tt.comes {
+				t.Fatalf("Authenticate = %v", err)
+			}
+			if err != nil {
+				if fault.Of(err) != fault.Unauthenticated || !strings.Contains(err.Error(), "auth.known") {
+					t.Errorf("Authenticate = %v", err)
+				}
+				return
+			}
+			if _, err := p.Invoke(t.Context(), "covia:write", map[string]any{"path": "w/a", "value": 1}); err != nil {
+				t.Error(err)
+			}
+			_, err = p.Invoke(t.Context(), "agent:create", map[string]any{"agentId": "A", "config": map[string]any{"prompt": "x"}})
+			if (err == nil) != tt.works || err != nil && fault.Of(err) != fault.Refused {
+				t.Errorf("agent:create: %v", err)
+			}
+		})
+	}
+}
+
+// Callers come as often as the configuration says: each user, and all guests together.
+func TestRates(t *testing.T) {
+	hands := newHands(time.Now())
+	v := open(t, &venue.Options{Now: hands.Now, Auth: config.Auth{Requests: 3, Guests: config.Guests{Requests: 2}}})
+	token := func(name string) string {
+		text, err := v.Session(t.Context(), user(t, v, name), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	guest := func() string {
+		me := newSelf(t)
+		return jws(t, jose.EdDSA, me.key, "", me.says(v, nil))
+	}
+	come := func(token string) fault.Code {
+		_, err := v.Authenticate(t.Context(), token)
+		return fault.Of(err)
+	}
+	alice, bob := token("alice"), token("bob")
+	for n, tt := range []struct {
+		token string
+		want  fault.Code
+	}{
+		{alice, ""}, {alice, ""}, {alice, ""}, {alice, fault.RateLimited}, {bob, ""},
+		{guest(), ""}, {guest(), ""}, {guest(), fault.RateLimited}, {bob, ""},
+	} {
+		if got := come(tt.token); got != tt.want {
+			t.Errorf("call %d: %q, want %q", n, got, tt.want)
+		}
+	}
+	hands.Add(time.Second)
+	if got := come(alice); got != "" {
+		t.Errorf("a second later: %q", got)
+	}
+}
+
+// A token does not make one that outlives it.
+func TestTokenOfToken(t *testing.T) {
+	v := open(t, nil)
+	make := func(p *venue.Principal, in any) (tokens.Created, error) {
+		raw, err := p.Invoke(t.Context(), "token:create", in)
+		var made tokens.Created
+		if err == nil {
+			err = json.Unmarshal(raw, &made)
+		}
+		return made, err
+	}
+	first, err := make(user(t, v, "alice"), tokens.New{Name: "first", For: "1h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v.Authenticate(t.Context(), first.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := make(p, tokens.New{Name: "long", For: "720h"}); fault.Of(err) != fault.Refused || !strings.Contains(err.Error(), "ends by then") {
+		t.Errorf("a longer one: %v", err)
+	}
+	if _, err := make(p, tokens.New{Name: "short", For: "10m"}); err != nil {
+		t.Errorf("a shorter one: %v", err)
+	}
+	if made, err := make(p, tokens.New{Name: "usual"}); err != nil || made.Expires > first.Expires {
+		t.Errorf("one of the usual life ends at %d, the token that made it at %d: %v", made.Expires, first.Expires, err)
 	}
 }

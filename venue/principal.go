@@ -69,17 +69,23 @@ const (
 // kinds that there are, and for [auth.Refused], the error of one that proves nothing.
 // Proofs are tokens that delegate something to the principal, who brings them along: they
 // count for its calls beside those that the venue stores. The principal ends with the
-// token, also when that is revoked.
+// token, also when that is revoked. One who comes too often is an error of [fault.RateLimited].
 func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string) (*Principal, error) {
 	links, size, err := readProofs(proofs, brought{})
 	if err != nil {
 		return nil, err
 	}
 	id, err := v.auth.Bearer(ctx, token)
+	if err == nil {
+		err = v.auth.Take(id)
+	}
 	if err != nil {
 		return nil, err
 	}
 	auth := id.Authority // id may be shared by all who bear the token
+	if end := id.Lasting(v.now()); !end.IsZero() {
+		auth = auth.ProvedUntil(end)
+	}
 	if len(links) > 0 {
 		auth = auth.WithProofs(links...)
 	}
@@ -92,6 +98,9 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 // [auth.ErrNoToken] where nobody may.
 func (v *Venue) Anonymous(ctx context.Context) (*Principal, error) {
 	id, err := v.auth.Anonymous(ctx)
+	if err == nil {
+		err = v.auth.Take(id)
+	}
 	if err != nil {
 		return nil, err
 	}

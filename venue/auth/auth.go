@@ -79,6 +79,18 @@ type Identity struct {
 	Valid     func(context.Context) error // says why the identity is none any more
 }
 
+// justNow is how old a sign-in may be for what lasts longer than the proof of it.
+const justNow = 15 * time.Minute
+
+// Lasting is until when what the caller makes may prove who they are: to the end of their own proof,
+// unless they have just signed in; zero is no bound.
+func (id *Identity) Lasting(now time.Time) time.Time {
+	if !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
+		return time.Time{}
+	}
+	return id.Expires
+}
+
 // Kind is how somebody proves who they are.
 type Kind string
 
@@ -121,12 +133,13 @@ type Room struct {
 	Options
 	providers []*provider
 	opened    seen
+	rates     *rates
 }
 
 // New returns a room. Providers are asked for their keys when a token of theirs comes.
 func New(o Options) *Room {
 	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, DefaultMaxLife)
-	r := &Room{Options: o}
+	r := &Room{Options: o, rates: newRates(o.Auth.Requests, o.Auth.Guests.Requests)}
 	for _, p := range o.Auth.Providers {
 		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime, Transport: &fetches{now: o.Now}}})
 	}

@@ -66,6 +66,12 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (toke
 		return tokens.Created{}, err
 	}
 	now := r.Now().Truncate(time.Second)
+	if end := call.Authority().Proved(); !end.IsZero() && now.Add(life).After(end) {
+		if in.For != "" {
+			return tokens.Created{}, fault.New(fault.Refused, fmt.Sprintf("what you came with ends at %s, and a token that it makes ends by then: ask for less, sign in again, or make it at the venue's own machine (usher token create)", end.UTC().Format(time.RFC3339)))
+		}
+		life = end.Sub(now)
+	}
 	rec := record{ID: id, Created: now.UnixMilli(), Expires: now.Add(life).UnixMilli()}
 	raw, err := json.Marshal(rec)
 	if err != nil {

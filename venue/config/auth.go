@@ -46,10 +46,10 @@ func (a *Auth) Check() error {
 
 // Guests bounds callers whom nobody here knows: anybody can make a key.
 type Guests struct {
-	_        struct{} `noun:"guests" example:"{'agents': false, 'requests': 20}"`
+	_        struct{} `noun:"guests" example:"{'agents': false, 'requests': 100}"`
 	Refused  bool     `json:"refused,omitempty" jsonschema:"Let none in. Default: a guest has a namespace, and what is delegated to the guest's key."`
 	Agents   bool     `json:"agents,omitempty" jsonschema:"Let them have agents, which ask the venue's models. Default: false."`
-	Requests int      `json:"requests,omitempty" example:"20" jsonschema:"Most requests a second of all guests and anonymous callers together. Default: 20."`
+	Requests int      `json:"requests,omitempty" example:"100" jsonschema:"Most requests a second of all guests and anonymous callers together. Default: 100."`
 }
 
 // Check says what is wrong with the bounds.
