@@ -28,7 +28,7 @@ var rooms = []struct {
 	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules", "usher/venue/auth"}},
 	{8, []string{"usher/venue"}},
 	{9, []string{"usher/venue/face"}},
-	{10, []string{"usher/venue/rest", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui", "usher/venue/completions"}},
+	{10, []string{"usher/venue/rest", "usher/venue/login", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui", "usher/venue/completions"}},
 	{11, []string{"usher/venue/server"}},
 	{12, []string{"usher/venue/cli"}},
 	{13, []string{"usher", "usher/examples"}},

@@ -82,10 +82,7 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 	if err != nil {
 		return nil, err
 	}
-	auth := id.Authority // id may be shared by all who bear the token
-	if end := id.Lasting(v.now()); !end.IsZero() {
-		auth = auth.ProvedUntil(end)
-	}
+	auth := id.Lasted(v.now()) // id may be shared by all who bear the token
 	if len(links) > 0 {
 		auth = auth.WithProofs(links...)
 	}

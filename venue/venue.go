@@ -65,6 +65,7 @@ type Venue struct {
 	approvals *approvals.Room
 	hook      *approvals.Hook
 	auth      *auth.Room
+	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
 	keeper    *retention.Keeper
 
 	idMu sync.Mutex
@@ -190,7 +191,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log, ReadOnly: v.readOnly})
 	v.auth = auth.New(auth.Options{
-		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Auth: o.Auth,
+		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
@@ -244,13 +245,19 @@ func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
 		if err != nil {
 			return err
 		}
-		of.Secret = func(ctx context.Context, name string) (string, error) {
-			value, err := v.secrets.Get(ctx, owner, name)
-			return string(value), err
-		}
+		v.secret = v.secretOf(owner)
+		of.Secret = v.secret
 	}
 	v.models, err = models.Open(ctx, of)
 	return err
+}
+
+// secretOf reads the secrets of a user by their names.
+func (v *Venue) secretOf(owner ucan.DID) func(ctx context.Context, name string) (string, error) {
+	return func(ctx context.Context, name string) (string, error) {
+		value, err := v.secrets.Get(ctx, owner, name)
+		return string(value), err
+	}
 }
 
 // Prune removes at once what the configuration does not keep, as the venue does by

@@ -101,7 +101,7 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // with what stands in it after a colon.
 func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref string) (string, error) {
 	return func(ctx context.Context, setting, ref string) (string, error) {
-		secret, err := read(ctx, cfg, ref)
+		secret, err := Resolve(ctx, ref, cfg.Secret)
 		if err == nil {
 			return secret, nil
 		}
@@ -110,7 +110,9 @@ func SecretsOf(cfg runtime.ModelConfig) func(ctx context.Context, setting, ref s
 	}
 }
 
-func read(ctx context.Context, cfg runtime.ModelConfig, ref string) (secret string, err error) {
+// Resolve reads the secret of a reference as it is at this moment: those of the venue by kept, which
+// may be nil.
+func Resolve(ctx context.Context, ref string, kept func(ctx context.Context, name string) (string, error)) (secret string, err error) {
 	place, name, _ := strings.Cut(ref, ":")
 	where := name
 	switch place + ":" {
@@ -124,10 +126,10 @@ func read(ctx context.Context, cfg runtime.ModelConfig, ref string) (secret stri
 		secret, err = fromFile(name)
 	default:
 		where = "secret " + name
-		if cfg.Secret == nil {
+		if kept == nil {
 			return "", errors.New("this program has no venue to keep secrets in: use env:NAME or file:PATH")
 		}
-		if secret, err = cfg.Secret(ctx, name); err != nil {
+		if secret, err = kept(ctx, name); err != nil {
 			return "", fmt.Errorf("read %s: %w", where, err)
 		}
 	}
@@ -161,7 +163,7 @@ func Held(ctx context.Context, cfg runtime.ModelConfig) (out []string) {
 	for _, v := range append(slices.Collect(maps.Values(headers)), cfg.Settings[KeySetting]) {
 		text, _ := v.(string)
 		if reference.MatchString(text) {
-			if secret, err := read(ctx, cfg, text); err == nil {
+			if secret, err := Resolve(ctx, text, cfg.Secret); err == nil {
 				text = secret
 			}
 		}

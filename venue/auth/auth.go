@@ -53,6 +53,8 @@ type Options struct {
 	Sure     func(context.Context) (now time.Time, sure bool) // of [clock.Clock]
 	NewID    func() (string, error)
 	Logger   *slog.Logger
+	// Secret returns a secret of the configuration's user; nil is for venues without a configuration.
+	Secret func(ctx context.Context, name string) (string, error)
 
 	Auth config.Auth // zero lets nobody in without a token
 }
@@ -77,18 +79,20 @@ type Identity struct {
 	Expires   time.Time                   // zero never does
 	SignedIn  time.Time                   // when the person was asked who they are, where a provider says so
 	Valid     func(context.Context) error // says why the identity is none any more
+
+	row, number string // of a token of the venue
 }
 
 // justNow is how old a sign-in may be for what lasts longer than the proof of it.
 const justNow = 15 * time.Minute
 
-// Lasting is until when what the caller makes may prove who they are: to the end of their own proof,
-// unless they have just signed in; zero is no bound.
-func (id *Identity) Lasting(now time.Time) time.Time {
-	if !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
-		return time.Time{}
+// Lasted is the authority, which proves who they are for others to the end of their own proof, unless
+// they have just signed in.
+func (id *Identity) Lasted(now time.Time) tools.Authority {
+	if id.Expires.IsZero() || !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
+		return id.Authority
 	}
-	return id.Expires
+	return id.Authority.ProvedUntil(id.Expires)
 }
 
 // Kind is how somebody proves who they are.
@@ -178,7 +182,8 @@ func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
 	}
 	for _, p := range r.providers {
 		if p.Issuer == says.Issuer {
-			return r.openID(ctx, p, token)
+			id, _, err := r.openID(ctx, p, token)
+			return id, err
 		}
 	}
 	if strings.HasPrefix(says.Issuer, "https:") || strings.HasPrefix(says.Issuer, "http:") {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 
 	"usher/tools/fault"
 	"usher/venue/config"
@@ -60,6 +61,7 @@ type provider struct {
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier
+	endpoint oauth2.Endpoint
 	failed   time.Time // when the provider was not reached
 }
 
@@ -84,27 +86,28 @@ func (p *provider) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		p.failed = p.now()
 		return nil, fmt.Errorf("%w: provider %s: %w", errUnreached, p.Name, err)
 	}
+	p.endpoint = found.Endpoint()
 	p.verifier = found.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms, Now: p.now})
 	return p.verifier, nil
 }
 
-// openID reads an ID token of a provider.
-func (r *Room) openID(ctx context.Context, p *provider, token string) (*Identity, error) {
+// openID reads an ID token of a provider, with the nonce that it has.
+func (r *Room) openID(ctx context.Context, p *provider, token string) (_ *Identity, nonce string, err error) {
 	verifier, err := p.ready(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	id, err := verifier.Verify(ctx, token)
 	if err != nil {
-		return nil, &Refused{"provider " + p.Name + " did not sign it for this venue as it is", err}
+		return nil, "", &Refused{"provider " + p.Name + " did not sign it for this venue as it is", err}
 	}
 	name, err := p.user(id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	did, err := r.Keys.User(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	signedIn := id.IssuedAt
 	var says struct {
@@ -119,7 +122,7 @@ func (r *Room) openID(ctx context.Context, p *provider, token string) (*Identity
 		}
 		return nil
 	}
-	return &Identity{Authority: r.Mint.User(did), Kind: OpenID, Expires: id.Expiry, SignedIn: signedIn, Valid: valid}, nil
+	return &Identity{Authority: r.Mint.User(did), Kind: OpenID, Expires: id.Expiry, SignedIn: signedIn, Valid: valid}, id.Nonce, nil
 }
 
 // user is what the venue calls the person of an ID token.

@@ -26,7 +26,7 @@ var errUsed = errors.New("it was used before")
 func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires time.Time) error {
 	sum := sha256.Sum256([]byte(signer.String() + "\x00" + id))
 	mark := fmt.Sprintf("%s%012d/%s", oncePrefix, expires.Unix(), b64.EncodeToString(sum[:]))
-	over, err := r.over(ctx)
+	over, err := r.over(ctx, oncePrefix)
 	if err != nil {
 		return err
 	}
@@ -40,13 +40,13 @@ func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires tim
 	return nil
 }
 
-// over lists some marks of tokens that have expired by every clock.
-func (r *Room) over(ctx context.Context) ([]string, error) {
+// over lists some of what lies below a prefix by its end, and has ended by every clock.
+func (r *Room) over(ctx context.Context, prefix string) ([]string, error) {
 	now, sure := r.Sure(ctx)
 	if !sure {
 		return nil, nil
 	}
-	marks, _, err := r.Store.PageKeys(ctx, oncePrefix, "", sweepSize)
-	end := fmt.Sprintf("%s%012d", oncePrefix, now.Add(-skew).Unix())
+	marks, _, err := r.Store.PageKeys(ctx, prefix, "", sweepSize)
+	end := fmt.Sprintf("%s%012d", prefix, now.Add(-skew).Unix())
 	return slices.DeleteFunc(marks, func(mark string) bool { return mark >= end }), err
 }

@@ -27,6 +27,9 @@ var staying = []string{"t/v/", "t/u/", "t/f/", "t/n/", "i/once/", "k/gone/", "v/
 
 const agentRows, agentKeys, tokenRows, approvalRows = "g/rec/", "k/agent/", "i/tok/", "p/req/"
 
+// sessionRows are of people who had signed in, whoever has signed out since: none stays.
+const sessionRows = "i/ses/"
+
 func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
 	l := &later{make(map[string][]byte), make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)}
 	for _, prefix := range staying {
@@ -104,7 +107,7 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 			return changed, err
 		}
 	}
-	if err := l.holdTokens(ctx, j, func(key string) error {
+	remove := func(key string) error {
 		if changed++; len(del) >= store.MaxApplyKeys/2 {
 			if err := flush(); err != nil {
 				return err
@@ -112,8 +115,18 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 		}
 		del = append(del, key)
 		return nil
-	}); err != nil {
+	}
+	if err := l.holdTokens(ctx, j, remove); err != nil {
 		return changed, err
+	}
+	sessions := make(map[string][]byte)
+	if err := collect(ctx, j, sessionRows, sessions); err != nil {
+		return changed, err
+	}
+	for key := range sessions {
+		if err := remove(key); err != nil {
+			return changed, err
+		}
 	}
 	then := make(map[string][]byte)
 	if err := collect(ctx, j, agentRows, then); err != nil {

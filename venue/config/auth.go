@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"usher/caps"
+	"usher/runtime/endpoint"
 	"usher/tools/form"
 	"usher/ucan"
 )
@@ -76,11 +77,12 @@ func (a *AnonymousCaps) Check() error {
 
 // Provider is a server of OpenID Connect. Its users are <name>:<claim> here.
 type Provider struct {
-	_        struct{} `noun:"a provider" required:"name,issuer,client_id" example:"{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}"`
-	Name     string   `json:"name" example:"acme" jsonschema:"What it is called here: its users are NAME:CLAIM."`
-	Issuer   string   `json:"issuer" example:"https://login.acme.example" jsonschema:"Its URL, as its tokens have it in iss."`
-	ClientID string   `json:"client_id" example:"usher" jsonschema:"Which client of it this venue is, as its tokens have it in aud."`
-	Claim    string   `json:"claim,omitempty" example:"email" jsonschema:"Which claim says who somebody is. Of email, only a verified one counts. Default: sub."`
+	_            struct{}        `noun:"a provider" required:"name,issuer,client_id" example:"{'name': 'acme', 'issuer': 'https://login.acme.example', 'client_id': 'usher'}"`
+	Name         string          `json:"name" example:"acme" jsonschema:"What it is called here: its users are NAME:CLAIM."`
+	Issuer       string          `json:"issuer" example:"https://login.acme.example" jsonschema:"Its URL, as its tokens have it in iss."`
+	ClientID     string          `json:"client_id" example:"usher" jsonschema:"Which client of it this venue is, as its tokens have it in aud."`
+	ClientSecret endpoint.Secret `json:"client_secret,omitempty" example:"env:ACME_SECRET" jsonschema:"Where its secret is, for signing in at /login: env:NAME, file:PATH or secret:NAME. Left out, the client is public, and PKCE alone guards it."`
+	Claim        string          `json:"claim,omitempty" example:"email" jsonschema:"Which claim says who somebody is. Of email, only a verified one counts. Default: sub."`
 }
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)

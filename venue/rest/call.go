@@ -38,7 +38,7 @@ func answer(w http.ResponseWriter, status int, result any) error {
 
 // operate calls the operation that a route is.
 func (f *Face) operate(rt *route, w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func describe(op *tools.Operation) described {
 }
 
 func (f *Face) operations(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (f *Face) operations(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) operation(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (f *Face) operation(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) me(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const maxWait = 120 * time.Second
 
 // read reads who makes a call, and then its body: nobody's is not read.
 func (f *Face) read(r *http.Request) (*venue.Principal, *call, error) {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return nil, nil, err
 	}

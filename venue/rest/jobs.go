@@ -18,7 +18,7 @@ import (
 // client that comes back goes on. One that is no more than shown has none. The last is
 // job-ended; who comes back after it is told by 204 that nothing follows.
 func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ var errUnheard = fault.New(fault.InTheWay, "the job is no agent's, so that nobod
 
 // tell leaves a message for the agent whose turn or task a job is, in the session of that.
 func (f *Face) tell(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type sessionPage struct {
 }
 
 func (f *Face) sessions(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ type entryPage struct {
 
 // session lists what happened in a session, the oldest first.
 func (f *Face) session(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
+	p, err := f.door.Person(r)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"usher/venue"
 	"usher/venue/completions"
 	"usher/venue/face"
+	"usher/venue/login"
 	"usher/venue/mcp"
 	"usher/venue/rest"
 )
@@ -72,6 +73,10 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
 	mux.Handle(completions.Prefix+"/", completions.New(door))
+	signIn := login.New(door)
+	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
+		mux.Handle(path, signIn)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
