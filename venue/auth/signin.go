@@ -113,42 +113,43 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 		return nil, errSignedOut
 	}
 	key := sessionKey(secret)
-	var s session
-	valid := func(ctx context.Context) error {
+	look := func(ctx context.Context) (s session, err error) {
 		raw, _, err := r.Store.Get(ctx, key)
 		if err != nil {
-			return fmt.Errorf("look for a session: %w", err)
+			return s, fmt.Errorf("look for a session: %w", err)
 		}
 		if raw == nil || r.Now().Unix() > expires {
-			return errSignedOut
+			return s, errSignedOut
 		}
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return fmt.Errorf("read session: %w", err)
+		if err = json.Unmarshal(raw, &s); err != nil {
+			return s, fmt.Errorf("read session: %w", err)
 		}
 		if s.Token == "" {
-			return nil
+			return s, nil
 		}
-		if err := r.stands(ctx, s.Token, s.Number); fault.Of(err) == fault.Unauthenticated {
-			return errSignedOut
-		} else if err != nil {
-			return err
+		if err = r.stands(ctx, s.Token, s.Number); fault.Of(err) == fault.Unauthenticated {
+			err = errSignedOut
 		}
-		return nil
+		return s, err
 	}
-	if err := valid(ctx); err != nil {
+	s, err := look(ctx)
+	if err != nil {
 		return nil, err
 	}
 	owner, err := ucan.ParseDID(s.Owner)
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
+	valid := func(ctx context.Context) error {
+		_, err := look(ctx)
+		return err
+	}
 	sum := sha256.Sum256([]byte("forgery\x00" + secret))
 	out := &SignedIn{Since: time.Unix(s.Since, 0), Forgery: b64.EncodeToString(sum[:])}
-	out.Identity = &Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid}
+	out.Identity = &Identity{Authority: r.principal(owner), Guest: r.isGuest(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid}
 	if s.Token == "" {
 		out.SignedIn = out.Since
 	}
-	out.Guest = r.isGuest(owner)
 	return out, nil
 }
 

@@ -144,7 +144,7 @@ func cookie(r *http.Request, name, path, value string, life time.Duration) *http
 // local is a path of this venue, and its own page for what is none.
 func local(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.ContainsAny(to, "\\\r\n\t") {
 		return Path
 	}
 	return to
