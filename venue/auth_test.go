@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -794,5 +795,37 @@ func TestTokenOfToken(t *testing.T) {
 	}
 	if made, err := make(p, tokens.New{Name: "usual"}); err != nil || made.Expires > first.Expires {
 		t.Errorf("one of the usual life ends at %d, the token that made it at %d: %v", made.Expires, first.Expires, err)
+	}
+}
+
+// Tokens that have expired are none of the most that a principal may have.
+func TestMostTokens(t *testing.T) {
+	hands := newHands(time.Now())
+	v := open(t, &venue.Options{Now: hands.Now})
+	alice := user(t, v, "alice")
+	make := func(n int) error {
+		_, err := alice.Invoke(t.Context(), "token:create", tokens.New{Name: fmt.Sprintf("t%d", n), For: "1h"})
+		return err
+	}
+	const most = 256
+	for n := range most {
+		if err := make(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := make(most); fault.Of(err) != fault.LimitReached {
+		t.Errorf("one more: %v", err)
+	}
+	hands.Add(2 * time.Hour)
+	if err := make(most); err != nil {
+		t.Errorf("when the others have expired: %v", err)
+	}
+	raw, err := alice.Invoke(t.Context(), "token:list", tokens.Query{})
+	var list tokens.Listing
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil || len(list.Tokens) != 1 {
+		t.Errorf("%d tokens are left: %v", len(list.Tokens), err)
 	}
 }

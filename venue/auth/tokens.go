@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,10 +57,18 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (toke
 		return tokens.Created{}, err
 	}
 	owner := call.Owner()
-	if list, err := r.list(ctx, owner); err != nil {
+	list, err := r.list(ctx, owner)
+	if err != nil {
 		return tokens.Created{}, err
-	} else if len(list) >= maxTokens {
-		return tokens.Created{}, fault.New(fault.LimitReached, fmt.Sprintf("you have %d tokens, as many as a principal may: revoke some (token:revoke)", len(list)))
+	}
+	hold := slices.DeleteFunc(slices.Clone(list), func(t tokens.Token) bool { return r.Now().UnixMilli() > t.Expires })
+	if len(hold) >= maxTokens {
+		return tokens.Created{}, fault.New(fault.LimitReached, fmt.Sprintf("you have %d tokens that hold, as many as a principal may: revoke some (token:revoke)", len(hold)))
+	}
+	if len(list) >= maxTokens {
+		if err := r.tidy(ctx, owner, list); err != nil {
+			return tokens.Created{}, err
+		}
 	}
 	id, err := r.NewID()
 	if err != nil {
@@ -90,6 +99,24 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (toke
 		return tokens.Created{}, fmt.Errorf("create token: %w", err)
 	}
 	return tokens.Created{Token: shown(in.Name, &rec), Secret: text}, nil
+}
+
+// tidy removes the tokens of a list that have expired by every clock.
+func (r *Room) tidy(ctx context.Context, owner ucan.DID, list []tokens.Token) error {
+	now, sure := r.Sure(ctx)
+	if !sure {
+		return nil
+	}
+	var over []string
+	for _, t := range list {
+		if now.Add(-skew).UnixMilli() > t.Expires {
+			over = append(over, tokenKey(owner, t.Name))
+		}
+	}
+	if _, err := r.Store.Apply(ctx, nil, nil, over); err != nil {
+		return fmt.Errorf("remove tokens that have expired: %w", err)
+	}
+	return nil
 }
 
 // sign writes the JWT. It is written here, as no signer of a library takes a key that
