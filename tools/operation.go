@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type Operation struct {
 	reference   string    // the name that is pinned to it, where it was found by one
 	program     []byte    // digest of the document that it was made of, where it is stored
 	bounded     bool      // the authors bound the call itself, and not what it starts alone
+	withdrawn   bool      // it is offered to nobody
 	home        *Registry // that it was registered in, or came out of
 	fault       error
 }
@@ -105,13 +107,14 @@ func (o *Operation) OutputSchema() json.RawMessage {
 }
 
 // CouldAllow reports whether set would allow the operation on any input at all:
-// a tool is offered to a model if and only if it does.
+// a tool is offered to a model if and only if it does. One that is [Definition.Withdrawn]
+// is offered to nobody.
 func (o *Operation) CouldAllow(set caps.Set) bool {
-	if set.IsUnrestricted() {
-		return true
-	}
-	if set.IsEmpty() {
+	switch {
+	case o.withdrawn, set.IsEmpty():
 		return false
+	case set.IsUnrestricted():
+		return true
 	}
 	for _, alternatives := range o.groups {
 		if !anyScope(set, alternatives) {
@@ -321,6 +324,8 @@ type Definition struct {
 	Description string
 	// Input and Output are JSON Schemas; nil takes any object and any value.
 	Input, Output *schema.Schema
+	// Schemas makes Input and Output when somebody first asks for them; nil where they stand here.
+	Schemas func() (input, output *schema.Schema, err error)
 	// Needs returns everything that a call with that input requires.
 	Needs func(input json.RawMessage) []caps.Request
 	// Scopes declares the requirements as [Within] does, one group each.
@@ -332,21 +337,37 @@ type Definition struct {
 	// Authors are who wrote a stored program: it does at most what they may do
 	// when it runs.
 	Authors Bound
+	// Withdrawn says that nobody is offered the operation. Who calls it all the same is
+	// told why by Run.
+	Withdrawn bool
 
 	Run func(ctx context.Context, call Call, input json.RawMessage) (any, error)
+	// Prepare stands for Needs and Run where both work on what it makes of the input once.
+	Prepare func(input json.RawMessage) ([]caps.Request, func(context.Context, Call) (any, error))
 }
 
 // Define makes an operation from d; see [New] for operations known beforehand.
 func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, keyed: d.Keyed, starts: d.Starts, authors: d.Authors}
+	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, keyed: d.Keyed, starts: d.Starts, authors: d.Authors, withdrawn: d.Withdrawn}
 	switch {
+	case d.Prepare != nil:
 	case d.Needs == nil:
 		o.fault = errNoRequirements
 	case d.Run == nil:
 		o.fault = errors.New("it has no handler")
 	}
 	o.schemas = func() (schemas, error) { return schemas{d.Input, d.Output}, nil }
+	if d.Schemas != nil {
+		o.schemas = sync.OnceValues(func() (s schemas, err error) {
+			s.input, s.output, err = d.Schemas()
+			return s, err
+		})
+	}
 	o.prepare = func(raw json.RawMessage) (prepared, error) {
+		if d.Prepare != nil {
+			needs, run := d.Prepare(raw)
+			return prepared{needs, run}, nil
+		}
 		return prepared{
 			needs: d.Needs(raw),
 			run:   func(ctx context.Context, call Call) (any, error) { return d.Run(ctx, call, raw) },
@@ -364,15 +385,24 @@ func names(name string) (path, tool string, err error) {
 	return "v/ops/" + kebab(strings.ReplaceAll(name, ":", "/")), toolName(name), nil
 }
 
-// toolName keeps what every provider takes: letters, digits, '_' and '-'.
+// maxToolName is how long a name every provider takes, in bytes.
+const maxToolName = 64
+
+// toolName keeps what every provider takes: letters, digits, '_' and '-'. The end of a
+// name that is too long becomes a digest of all of it.
 func toolName(name string) string {
-	return strings.Map(func(r rune) rune {
+	short := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
 			return r
 		}
 		return '_'
 	}, name)
+	if len(short) > maxToolName {
+		sum := sha256.Sum256([]byte(name))
+		short = short[:maxToolName-9] + "_" + hex.EncodeToString(sum[:4])
+	}
+	return short
 }
 
 func kebab(s string) string {

@@ -26,9 +26,11 @@ type Registry struct {
 // catalogue is what is registered: by path, sorted by path, and what the usual
 // references mean: names, and paths as they are.
 type catalogue struct {
-	byPath map[string]*Operation
-	direct map[string]*Operation
-	all    []*Operation
+	byPath  map[string]*Operation
+	direct  map[string]*Operation
+	all     []*Operation
+	imports imports
+	version uint64 // of the catalogue: each has another
 }
 
 var emptyCatalogue catalogue
@@ -79,7 +81,8 @@ func (r *Registry) Declare(ops ...*Operation) error {
 			direct[op.path], direct[op.name] = op, op
 		}
 	}
-	r.known.Store(&catalogue{next, direct, all})
+	before := r.snapshot()
+	r.known.Store(&catalogue{next, direct, all, before.imports.beside(all), before.version + 1})
 	return nil
 }
 
@@ -101,7 +104,8 @@ func Unseen(path string) *Operation {
 	return &Operation{name: path, path: path, toolName: toolName(path), undigested: true, groups: [][]caps.Scope{{caps.ScopeExactly("invoke", path)}}}
 }
 
-// All returns the registered operations, sorted by path. It must not be changed.
+// All returns the registered operations, sorted by path, without those that were imported
+// for one owner: see [Registry.Of]. It must not be changed.
 func (r *Registry) All() []*Operation { return r.snapshot().all }
 
 // Resolve finds the operation that a reference means for owner: a name
@@ -123,6 +127,9 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 	at, err := caps.ParseResource(reference)
 	if at = at.In(owner.String()); err == nil && known.byPath[at.String()] != nil {
 		return known.byPath[at.String()], nil
+	}
+	if op, err := r.imported(ctx, owner, at, err); op != nil || err != nil {
+		return op, err
 	}
 	if f := r.resolve.Load(); f != nil && err == nil && strings.HasPrefix(at.String(), "o/") {
 		switch op, err := (*f)(ctx, owner, at, meter); {

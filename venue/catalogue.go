@@ -16,6 +16,7 @@ import (
 	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
+	"usher/tools/mcp"
 	"usher/tools/orchestrate"
 	"usher/tools/scheduler"
 	"usher/tools/schemaop"
@@ -38,6 +39,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, scheduler.Operations(v.timer)...)
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
+	ops = append(ops, mcp.Operations(v.servers)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schemaop.Operations()...)
 	return ops

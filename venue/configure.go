@@ -28,7 +28,7 @@ func (v *Venue) Applied() apply.Outcome {
 }
 
 // Configure brings a venue that was opened with a configuration to another one, as
-// opening it with that would: models, data, agents and orchestrations, from their
+// opening it with that would: models, MCP servers, data, agents and orchestrations, from their
 // next call on. The name, user, store, limits, ledger and retention take effect where
 // the venue is opened with it. A configuration with models that cannot be made
 // changes nothing. Where an entry cannot be applied, those before it are: the same
@@ -67,6 +67,9 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 		if err := v.models.Replace(ctx, c); err != nil {
 			return fmt.Errorf("apply models: %w", err)
 		}
+	}
+	if err := v.servers.Set(ctx, c.MCP); err != nil {
+		return fmt.Errorf("apply mcp: %w", err)
 	}
 	out, err := apply.Config(ctx, c, a.user, v.store.Under("c/"))
 	if err == nil {

@@ -52,6 +52,12 @@ func universe() map[string][]string {
 			add("v/ops/scheduler/"+op, `{"handle":%q}`, name)
 		}
 	}
+	for _, op := range []string{"inspect", "accept"} {
+		for _, server := range ids {
+			add("v/ops/mcp/"+op, `{"server":%q}`, server)
+		}
+	}
+	add("v/ops/mcp/list", `{}`)
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/agent/complete-task", `{"result":1}`)
 	add("v/ops/agent/fail-task", `{"reason":"x"}`)

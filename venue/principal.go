@@ -348,14 +348,14 @@ func (p *Principal) Capabilities(ctx context.Context) (caps.Set, error) {
 	return p.auth.Caps(), nil
 }
 
-// Operations lists the built-in operations that some input would be allowed to the
-// principal of, by their paths.
+// Operations lists the operations that some input would be allowed to the principal of,
+// by their paths, without what users keep below o/.
 func (p *Principal) Operations(ctx context.Context) ([]*tools.Operation, error) {
 	set, err := p.Capabilities(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(p.registry.All()), func(op *tools.Operation) bool { return !op.CouldAllow(set) }), nil
+	return slices.DeleteFunc(slices.Clone(p.registry.Of(p.DID())), func(op *tools.Operation) bool { return !op.CouldAllow(set) }), nil
 }
 
 // Operation returns what a reference means to the principal. One that it could call with

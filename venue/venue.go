@@ -17,6 +17,7 @@ import (
 	"usher/runtime/telemetry"
 	"usher/tools"
 	"usher/tools/delegation"
+	"usher/tools/mcp"
 	"usher/tools/workspace"
 	"usher/ucan"
 	"usher/venue/accounts"
@@ -62,6 +63,7 @@ type Venue struct {
 	runs      *runs.Book
 	timer     *schedules.Room
 	lives     *agents.Book
+	servers   *mcp.Servers // nil without a configuration
 	approvals *approvals.Room
 	hook      *approvals.Hook
 	auth      *auth.Room
@@ -203,6 +205,13 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
 	})
+	if o.Config != nil && !v.readOnly {
+		owner, err := v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser))
+		if err != nil {
+			return err
+		}
+		v.servers = v.newServers(owner, o)
+	}
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
@@ -283,6 +292,7 @@ func (v *Venue) close() (err error) {
 		v.runs.Close()
 	}
 	v.work.Wait()
+	v.servers.Close()
 	if v.hook != nil {
 		v.hook.Close()
 	}

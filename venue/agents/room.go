@@ -70,9 +70,14 @@ type models interface {
 	Model(name string) (runtime.Model, error)
 }
 
-// registry lists the registered operations.
+// registry lists operations.
 type registry interface {
+	// All are those that every principal finds.
 	All() []*tools.Operation
+	// Below are those that owner alone has imported below a path.
+	Below(ctx context.Context, owner ucan.DID, path string) ([]*tools.Operation, error)
+	// Version is another number whenever an operation is another.
+	Version() uint64
 }
 
 // Room answers the agent operations. The gate has checked the ability on the

@@ -34,6 +34,13 @@ func (r *Room) model(spec *agents.Spec) (runtime.Model, error) {
 // A name below o/ that auth may neither run nor read means an operation that is
 // never offered and whose calls are denied, whether or not anything is there.
 func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([]*tools.Operation, error) {
+	if path, all := strings.CutSuffix(ref, "/*"); all {
+		ops, err := r.Registry.Below(ctx, auth.Owner(), path+"/")
+		if err == nil && len(ops) == 0 {
+			err = &tools.NotFoundError{Reference: ref}
+		}
+		return ops, err
+	}
 	adapter, all := strings.CutSuffix(ref, ":*")
 	if !all {
 		op, err := r.Gate.Resolve(ctx, auth, ref)
@@ -72,7 +79,7 @@ func errNotWorking(id string, rec *record) error {
 // and the registered operations stay as they are.
 type cast struct {
 	rec   *record
-	known int           // registered operations: none is ever replaced
+	known uint64        // version of the registry
 	actor runtime.Agent // with the authority of its own, called by nobody
 }
 
@@ -80,7 +87,7 @@ type cast struct {
 // the caller's authority too, unless the agent was given its own.
 func (r *Room) actor(ctx context.Context, e *entry, rec *record, caller tools.Authority) (*runtime.Agent, error) {
 	own := rec.Config.Authority == agents.AuthorityOwn
-	known := len(r.Registry.All())
+	known := r.Registry.Version()
 	c := e.cast.Load()
 	if c == nil || c.rec != rec || c.known != known {
 		auth := r.Mint.Agent(rec.principal(e.key), rec.life(e.key))
@@ -130,8 +137,9 @@ func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Auth
 	lasts = true
 	for _, ref := range rec.Config.Tools {
 		ops, err := r.toolsOf(ctx, auth, ref)
-		if _, missing := errors.AsType[*tools.NotFoundError](err); missing {
-			r.Logger.WarnContext(ctx, "tool of agent is not there", "agent", k.id, "tool", ref)
+		_, missing := errors.AsType[*tools.NotFoundError](err)
+		if _, away := errors.AsType[*tools.FetchError](err); missing || away {
+			r.Logger.WarnContext(ctx, "tool of agent is not there", "agent", k.id, "tool", ref, "error", err)
 			lasts = false
 			continue
 		}
@@ -142,7 +150,7 @@ func (r *Room) newActor(ctx context.Context, k key, rec *record, auth tools.Auth
 			if op == out.Complete || op == out.Fail {
 				continue // offered where there is a task
 			}
-			lasts = lasts && strings.HasPrefix(op.Path(), "v/")
+			lasts = lasts && !strings.HasPrefix(op.Path(), "o/")
 			if !slices.Contains(out.Tools, op) {
 				out.Tools = append(out.Tools, op)
 			}

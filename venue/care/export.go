@@ -100,6 +100,7 @@ var kinds = []kind{
 		return e.write(line{Kind: "spent", ID: key, Value: value})
 	}},
 	{"c/", (*export).applied},
+	{"mcp/", owned("mcp")},
 	{"s/", (*export).secret},
 	{"l/sign/", func(e *export, _ string, value []byte) error {
 		return e.write(line{Kind: "checkpoint", Text: string(value)})

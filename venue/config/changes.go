@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"usher/tools/agents"
+	"usher/tools/mcp"
 	"usher/tools/scheduler"
 )
 
@@ -47,6 +48,7 @@ func Changes(a, b *Config) (list []Change) {
 		list = append(list, Change{"approvals", Changed, false})
 	}
 	list = append(list, changes("", a.settings(), b.settings())...)
+	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)
 	list = append(list, changes("orchestration ", each(a.Orchestrations, Orchestration.subject), each(b.Orchestrations, Orchestration.subject))...)
 	list = append(list, changes("agent ", each(a.Agents, ofAgent), each(b.Agents, ofAgent))...)
@@ -62,6 +64,8 @@ type text struct {
 func (d Datum) subject() string { return d.Path }
 
 func (o Orchestration) subject() string { return o.ID }
+
+func ofServer(s mcp.Server) string { return s.ID }
 
 func ofSchedule(s scheduler.Schedule) string { return s.Name }
 

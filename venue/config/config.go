@@ -10,6 +10,7 @@ import (
 
 	"usher/tools/agents"
 	"usher/tools/form"
+	"usher/tools/mcp"
 	"usher/tools/scheduler"
 )
 
@@ -31,6 +32,7 @@ type Config struct {
 	Retention      Retention
 	Approvals      Approvals
 	Auth           Auth
+	MCP            []mcp.Server
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

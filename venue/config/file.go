@@ -10,6 +10,7 @@ import (
 
 	"usher/tools/agents"
 	"usher/tools/form"
+	"usher/tools/mcp"
 	"usher/tools/orchestrate"
 	"usher/venue/ledger"
 )
@@ -30,6 +31,7 @@ type file struct {
 	Retention      Retention        `json:"retention,omitzero"`
 	Approvals      Approvals        `json:"approvals,omitzero"`
 	Auth           Auth             `json:"auth,omitzero"`
+	MCP            []mcp.Server     `json:"mcp,omitempty" example:"[{'id': 'files', 'command': ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/docs']}]" jsonschema:"MCP servers, whose tools are operations mcp/<id>/<tool>."`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files

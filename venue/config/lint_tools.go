@@ -51,6 +51,11 @@ func (l *linter) lookUp(ref string) (tool, error) {
 	if at, err := caps.ParseResource(ref); err == nil && l.operations[at.String()] {
 		return tool{ref: ref, plan: at.String(), scope: caps.NeedOn("invoke", at)}, nil
 	}
+	if t, servers, below := l.imported(ref); below && len(t.ops) > 0 {
+		return t, nil
+	} else if below {
+		return tool{}, errors.New(cmp.Or(form.Meant(ref, servers), "write the tools of a server as mcp/<id>/<tool>, or mcp/<id>/* for all of them, and the server under mcp"))
+	}
 	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, ref, nil)
 	if err == nil {
 		return tool{ref: ref, ops: []*tools.Operation{op}}, nil

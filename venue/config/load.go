@@ -232,6 +232,9 @@ func (r *reader) finish(folder string) (*Config, error) {
 		m.Settings = wrap.Located(m.Settings, c.Dir)
 		c.Models[name] = m
 	}
+	for i := range c.MCP {
+		c.MCP[i].Dir = c.Dir
+	}
 	if folder == "." || folder == string(filepath.Separator) {
 		folder = ""
 	}

@@ -46,6 +46,10 @@ func (r *reader) root(src *source, n *form.Node) {
 			for i := range f.Schedules {
 				r.schedule(entries[i].named("id"), &f.Schedules[i])
 			}
+		case "mcp":
+			for i := range f.MCP {
+				r.server(entries[i].named("id"), f.MCP[i])
+			}
 		case "limits":
 			for _, l := range field.Value.Fields {
 				r.first("limits."+l.Key, entry{src, l.Value, l.At})

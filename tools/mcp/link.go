@@ -1,0 +1,297 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/caps/value"
+	"usher/tools/fault"
+)
+
+// Times of a connection.
+const (
+	connectTime = 60 * time.Second // until a server has answered and listed its tools: one may have to be fetched first
+	relistTime  = time.Minute      // after which the tools are listed again before a call
+	firstWait   = time.Second      // after a failure; doubled with each
+	longestWait = 2 * time.Minute
+	answerTime  = 10 * time.Second // for a server that is in doubt to answer at all
+	steadyTime  = time.Minute      // after which a connection that ends is no failure
+)
+
+// link is the connection to one server: none at first, made when it is needed.
+type link struct {
+	server Server
+	opts   *Options
+	log    *slog.Logger
+	told   func(context.Context, *listing) error // of each listing
+
+	mu      sync.Mutex
+	live    *session
+	making  *attempt
+	failed  error // why there is none; nil where nobody tried
+	wait    time.Duration
+	again   time.Time // not before it
+	closed  bool
+	work    sync.WaitGroup
+	context context.Context
+	stop    context.CancelFunc
+}
+
+// session is a connection that stands.
+type session struct {
+	*sdk.ClientSession
+	hide    func(string) string // takes the secrets that the server was given out of a text
+	began   time.Time
+	listed  time.Time // last, under the mutex of the link
+	doubted bool      // under the mutex of the link
+	over    chan struct{}
+	close   func()
+}
+
+// attempt is a connection in the making, which several may wait for.
+type attempt struct {
+	done chan struct{}
+	live *session
+	err  error
+}
+
+func newLink(s Server, opts *Options, told func(context.Context, *listing) error) *link {
+	l := &link{server: s, opts: opts, told: told, log: opts.Logger.With("server", s.ID)}
+	l.context, l.stop = context.WithCancel(context.Background())
+	return l
+}
+
+// errClosed is why a server takes no more calls.
+var errClosed = fault.New(fault.NotFound, "the server is configured no more, or in another way: call again")
+
+// connected returns the connection, which it makes where there is none. ctx bounds how
+// long this caller waits, and not the making.
+func (l *link) connected(ctx context.Context) (*session, error) {
+	l.mu.Lock()
+	switch now := l.opts.Now(); {
+	case l.closed:
+		l.mu.Unlock()
+		return nil, errClosed
+	case l.live != nil:
+		defer l.mu.Unlock()
+		return l.live, nil
+	case l.making == nil && now.Before(l.again):
+		defer l.mu.Unlock()
+		return nil, fmt.Errorf("MCP server %s cannot be reached (%w); it is tried again in %s", l.server.ID, l.failed, l.again.Sub(now).Round(time.Second))
+	case l.making == nil:
+		l.making = &attempt{done: make(chan struct{})}
+		l.work.Go(func() { l.make(l.making) })
+	}
+	making := l.making
+	l.mu.Unlock()
+	select {
+	case <-making.done:
+		if making.err != nil {
+			return nil, fmt.Errorf("MCP server %s cannot be reached: %w", l.server.ID, making.err)
+		}
+		return making.live, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// make makes the connection and lists the tools.
+func (l *link) make(a *attempt) {
+	ctx, cancel := context.WithTimeoutCause(l.context, connectTime, fmt.Errorf("it has not answered within %s", connectTime))
+	defer cancel()
+	live, err := l.connect(ctx)
+	if err == nil {
+		if err = l.list(ctx, live); err != nil {
+			live.close()
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.making = nil
+	if err != nil {
+		l.fail(err)
+		l.log.Warn("server of MCP cannot be reached", "error", err)
+	} else if l.closed {
+		live.close()
+		err = errClosed
+	} else {
+		l.live, l.failed = live, nil
+		l.work.Go(func() { l.watch(live) })
+	}
+	a.live, a.err = live, err
+	close(a.done)
+}
+
+// fail notes a failure, under the mutex.
+func (l *link) fail(err error) {
+	l.failed = err
+	l.wait = min(max(2*l.wait, firstWait), longestWait)
+	l.again = l.opts.Now().Add(l.wait)
+}
+
+// watch waits for the end of a connection.
+func (l *link) watch(live *session) {
+	err := live.Wait()
+	close(live.over)
+	live.close()
+	if err == nil {
+		err = errors.New("it has ended")
+	}
+	l.lost(live, err)
+}
+
+// lost notes that a connection stands no more.
+func (l *link) lost(live *session, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live != live || l.closed {
+		return
+	}
+	l.live = nil
+	l.work.Go(live.close)
+	if l.opts.Now().Sub(live.began) >= steadyTime {
+		l.wait = 0
+	}
+	l.fail(err)
+	l.log.Warn("connection to server of MCP has ended", "error", err)
+}
+
+// connect starts the server, or reaches it.
+func (l *link) connect(ctx context.Context) (*session, error) {
+	texts, hide, err := l.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	live := &session{hide: hide, began: l.opts.Now(), over: make(chan struct{})}
+	var t sdk.Transport
+	var end func()
+	switch {
+	case l.opts.transport != nil:
+		t, end = l.opts.transport(l.server), func() {}
+	case l.server.URL != "":
+		t, end, err = l.server.remote(texts)
+	default:
+		var p *process
+		if p, err = l.server.start(texts, hide, l.log); err == nil {
+			t, end = p.transport(), func() { _ = p.Close() }
+		}
+	}
+	if err != nil {
+		return nil, errors.New(hide(err.Error()))
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{}, // no roots; and nobody answers elicitation and sampling
+	})
+	live.ClientSession, err = client.Connect(ctx, t, nil)
+	if err != nil {
+		end()
+		return nil, errors.New(hide(value.Cut(err.Error(), maxError)))
+	}
+	live.close = sync.OnceFunc(func() {
+		go func() { // of a server that hangs, closing may too; end ends it then
+			_ = live.ClientSession.Close()
+		}()
+		select {
+		case <-live.over:
+		case <-time.After(leaveTime):
+		}
+		end()
+	})
+	return live, nil
+}
+
+// secrets are the texts of the environment or the headers, with the secrets that they
+// name, and what hides those.
+func (l *link) secrets(ctx context.Context) (texts map[string]string, hide func(string) string, err error) {
+	values := map[string]string{}
+	var hidden []string
+	for _, name := range l.server.Secrets() {
+		if l.opts.Secret == nil {
+			return nil, nil, fmt.Errorf("secret:%s: there are no secrets here", name)
+		}
+		if values[name], err = l.opts.Secret(ctx, name); err != nil {
+			return nil, nil, fmt.Errorf("open secret:%s: %w", name, err)
+		}
+		hidden = append(hidden, values[name])
+	}
+	from := l.server.Env
+	if l.server.URL != "" {
+		from = l.server.Headers
+	}
+	texts = maps.Clone(from)
+	for key, text := range texts {
+		texts[key] = secretHandle.ReplaceAllStringFunc(text, func(handle string) string { return values[handle[len("secret:"):]] })
+	}
+	return texts, value.Hide(hidden...), nil
+}
+
+// fresh lists the tools again where that is long ago.
+func (l *link) fresh(ctx context.Context, live *session) error {
+	l.mu.Lock()
+	old := l.opts.Now().Sub(live.listed) >= relistTime
+	l.mu.Unlock()
+	if !old {
+		return nil
+	}
+	return l.list(ctx, live)
+}
+
+// doubt ends a connection that does not answer at all, so that the next call begins with
+// another one.
+func (l *link) doubt(live *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.live != live || live.doubted {
+		return
+	}
+	live.doubted = true
+	l.work.Go(func() {
+		ctx, cancel := context.WithTimeout(l.context, answerTime)
+		defer cancel()
+		err := live.Ping(ctx, nil)
+		l.mu.Lock()
+		live.doubted = false
+		l.mu.Unlock()
+		if err != nil && ctx.Err() != nil { // any answer is one
+			l.lost(live, errLate)
+		}
+	})
+}
+
+// Close ends the connection and waits for all that it began.
+func (l *link) Close() {
+	l.mu.Lock()
+	l.closed = true
+	live := l.live
+	l.mu.Unlock()
+	l.stop()
+	if live != nil {
+		live.close()
+	}
+	l.work.Wait()
+}
+
+// state says how it is with the connection, in a few words.
+func (l *link) state() (state string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.live != nil:
+		return "connected", nil
+	case l.making != nil:
+		return "connecting", nil
+	case l.failed != nil:
+		return "failed", l.failed
+	}
+	return "idle", nil
+}

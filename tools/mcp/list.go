@@ -1,0 +1,90 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/caps/value"
+)
+
+// Bounds of what a server says of itself.
+const (
+	maxTools        = 2000
+	maxPages        = 200
+	maxTool         = 256 << 10 // bytes of one tool's description and schemas
+	maxListing      = 16 << 20  // bytes of all
+	maxInstructions = 16 << 10
+	maxError        = 4 << 10
+)
+
+// list asks the server for its tools, and tells what it says.
+func (l *link) list(ctx context.Context, live *session) error {
+	out := new(listing)
+	if about := live.InitializeResult(); about != nil {
+		out.instructions = value.Cut(live.hide(about.Instructions), maxInstructions)
+		if about.ServerInfo != nil {
+			out.name, out.version = value.Cut(about.ServerInfo.Name, 200), value.Cut(about.ServerInfo.Version, 200)
+		}
+	}
+	params, size := new(sdk.ListToolsParams), 0
+	for page := 0; ; page++ {
+		if page == maxPages {
+			return fmt.Errorf("it lists its tools on more than %d pages", maxPages)
+		}
+		res, err := live.ListTools(ctx, params)
+		if err != nil {
+			return fmt.Errorf("list its tools: %s", live.hide(value.Cut(err.Error(), maxError)))
+		}
+		for _, t := range res.Tools {
+			if t == nil {
+				continue
+			}
+			tool, err := described(t)
+			if err != nil {
+				return fmt.Errorf("list its tools: %w", err)
+			}
+			size += len(tool.Description) + len(tool.Input) + len(tool.Output)
+			if out.tools = append(out.tools, tool); len(out.tools) > maxTools || size > maxListing {
+				return fmt.Errorf("it lists too much: at most %d tools of %d MiB together", maxTools, maxListing>>20)
+			}
+		}
+		if res.NextCursor == "" {
+			break
+		}
+		params.Cursor = res.NextCursor
+	}
+	if err := l.told(ctx, out); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	live.listed = l.opts.Now()
+	return nil
+}
+
+// described is a tool as it is kept.
+func described(t *sdk.Tool) (out Tool, err error) {
+	out = Tool{Name: value.Cut(t.Name, 200), Title: value.Cut(t.Title, 1000), Description: t.Description}
+	encode := func(v any) json.RawMessage {
+		raw, failed := value.Encode(v)
+		err = errors.Join(err, failed)
+		return raw
+	}
+	if t.InputSchema != nil {
+		out.Input = encode(t.InputSchema)
+	}
+	if t.OutputSchema != nil {
+		out.Output = encode(t.OutputSchema)
+	}
+	if t.Annotations != nil {
+		out.Hints = encode(t.Annotations)
+	}
+	if size := len(out.Description) + len(out.Input) + len(out.Output) + len(out.Hints); size > maxTool {
+		return out, fmt.Errorf("tool %s is described by %d bytes, at most %d", value.Quote(out.Name), size, maxTool)
+	}
+	return out, err
+}

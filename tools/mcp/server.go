@@ -1,0 +1,184 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/form"
+)
+
+// Server is a server as a configuration has it: a command that speaks over its standard
+// streams, or a URL.
+type Server struct {
+	_       struct{}          `noun:"an MCP server" required:"id" example:"{'id': 'files', 'command': ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/docs']}"`
+	ID      string            `json:"id" example:"files" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" jsonschema:"Its tools are mcp/<id>/<tool>."`
+	Command []string          `json:"command,omitempty" noun:"an argument" each:"its text" example:"['npx', '-y', '@modelcontextprotocol/server-everything']" jsonschema:"A program and its arguments, run in the configuration's folder. It is started when it is first called."`
+	URL     string            `json:"url,omitempty" example:"https://mcp.example.org/mcp" pattern:"^https?://" jsonschema:"Where it speaks streamable HTTP. Redirects are not followed."`
+	Env     map[string]string `json:"env,omitempty" noun:"the variable" example:"{'API_KEY': 'secret:NAME'}" jsonschema:"Variables of command, beside PATH, HOME and the like: no others of this process are handed on. secret:NAME stands for a secret."`
+	Headers map[string]string `json:"headers,omitempty" noun:"the header" example:"{'Authorization': 'Bearer secret:NAME'}" jsonschema:"Headers of each request to url. secret:NAME stands for a secret."`
+	Root    string            `json:"root,omitempty" example:"/srv/docs" jsonschema:"A local folder of the server's. What ends a template of file:// is a path below it, and is resolved through links before it is a resource."`
+	Tools   []Line            `json:"tools,omitempty" example:"[{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}]" jsonschema:"What calls require. The first line that matches a tool counts; without one it is invoke on mcp/<id>/<tool>."`
+
+	Dir string `json:"-"` // where a command runs, and relative roots are
+}
+
+// Line says what calls of some tools require.
+type Line struct {
+	_     struct{}  `noun:"a line of tools" required:"match,can" example:"{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}"`
+	Match string    `json:"match" example:"read_*" jsonschema:"A tool's name, in which * stands for any text."`
+	Can   string    `json:"can" example:"crud/read" jsonschema:"The ability."`
+	With  Templates `json:"with,omitempty" example:"file://docs/{path}" jsonschema:"The resource, or a list of them: {field} stands for a text of the input, or one each where it is a list. It is one segment, unless it ends a template of file:// or is {field...}. Default: mcp/<id>/<tool>."`
+	Also  []Demand  `json:"also,omitempty" example:"[{'can': 'crud/write', 'with': 'file://docs/{destination}'}]" jsonschema:"What they require beside that."`
+}
+
+// Demand is one more thing that a call requires.
+type Demand struct {
+	_    struct{}  `noun:"a requirement" required:"can,with" example:"{'can': 'crud/write', 'with': 'file://docs/{destination}'}"`
+	Can  string    `json:"can" example:"crud/write" jsonschema:"The ability."`
+	With Templates `json:"with" example:"file://docs/{destination}" jsonschema:"The resource, or a list of them."`
+}
+
+// Templates are one template, or a list of them.
+type Templates []string
+
+// UnmarshalJSON takes a text or a list of texts.
+func (t *Templates) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = Templates{one}
+		return nil
+	}
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil || len(list) == 0 {
+		return errors.New("this is no template, nor a list of them: write for example file://docs/{path}")
+	}
+	*t = list
+	return nil
+}
+
+var oneOrMore = &jsonschema.Schema{Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1)}
+
+// Refine has with as [Templates.UnmarshalJSON] takes it.
+func (*Line) Refine(s *jsonschema.Schema) { refineWith(s) }
+
+// Refine has with as [Templates.UnmarshalJSON] takes it.
+func (*Demand) Refine(s *jsonschema.Schema) { refineWith(s) }
+
+func refineWith(s *jsonschema.Schema) {
+	with := *oneOrMore
+	with.Description = s.Properties["with"].Description
+	s.Properties["with"] = &with
+}
+
+// Refine adds a rule of Check.
+func (*Server) Refine(s *jsonschema.Schema) { s.OneOf = form.OneOf("command", "url") }
+
+var serverID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// Check says what is wrong with the server itself.
+func (s *Server) Check() error {
+	switch u, err := url.Parse(s.URL); {
+	case !serverID.MatchString(s.ID):
+		return form.In("id", fmt.Errorf("%q is no id of a server: give 1 to 32 of a-z, 0-9 and -, the first no -", s.ID))
+	case (len(s.Command) == 0) == (s.URL == ""):
+		return errors.New("an MCP server has either command or url: write one of them")
+	case len(s.Command) > 0 && s.Command[0] == "":
+		return form.In("command", errors.New("the first is empty: write the program"))
+	case s.URL != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http"):
+		return form.In("url", errors.New("this is no http or https URL: give one without a user name"))
+	case s.URL != "" && len(s.Env) > 0:
+		return form.In("env", errors.New("env is for command: send headers to a URL"))
+	case len(s.Command) > 0 && len(s.Headers) > 0:
+		return form.In("headers", errors.New("headers are for url: a command has env"))
+	}
+	for i := range s.Tools {
+		if err := s.Tools[i].Check(); err != nil {
+			return form.In("tools", err)
+		}
+	}
+	return nil
+}
+
+// Check says what is wrong with a line itself.
+func (l *Line) Check() error {
+	if _, err := path.Match(l.Match, ""); err != nil || strings.ContainsAny(l.Match, `?[]\/`) {
+		return form.In("match", fmt.Errorf("%q matches no tool: write its name, with * for any text", l.Match))
+	}
+	for i, d := range l.demands() {
+		if err := d.Check(); err != nil && i > 0 {
+			return form.In("also", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check says what is wrong with a requirement itself.
+func (d *Demand) Check() error {
+	if _, err := caps.ParseAbility(d.Can); err != nil {
+		return form.In("can", err)
+	}
+	for _, text := range d.With {
+		if _, err := parseTemplate(text); err != nil {
+			return form.In("with", err)
+		}
+	}
+	return nil
+}
+
+// demands are what the line requires, its own first.
+func (l *Line) demands() []Demand { return append([]Demand{{Can: l.Can, With: l.With}}, l.Also...) }
+
+// line is the first that matches a tool; nil for none.
+func (s *Server) line(tool string) *Line {
+	i := slices.IndexFunc(s.Tools, func(l Line) bool {
+		ok, _ := path.Match(l.Match, tool) // Check has seen it
+		return ok
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Tools[i]
+}
+
+// prefix is where its tools have their paths.
+func (s *Server) prefix() string { return "mcp/" + s.ID + "/" }
+
+// secretHandle finds the handles of secrets in a text of a configuration.
+var secretHandle = regexp.MustCompile(`\bsecret:(` + tools.SecretName + `)`)
+
+// Secrets are the names of the secrets that the server is given, sorted.
+func (s *Server) Secrets() (names []string) {
+	for _, texts := range []map[string]string{s.Env, s.Headers} {
+		for _, text := range texts {
+			for _, m := range secretHandle.FindAllStringSubmatch(text, -1) {
+				names = append(names, m[1])
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// HasFiles reports whether a template of the server is one of file://.
+func (s *Server) HasFiles() bool {
+	return slices.ContainsFunc(s.Tools, func(l Line) bool {
+		return slices.ContainsFunc(l.demands(), func(d Demand) bool {
+			return slices.ContainsFunc(d.With, func(text string) bool { return strings.HasPrefix(text, fileScheme) && strings.Contains(text, "{") })
+		})
+	})
+}
+
+// fileScheme begins the resources that are files.
+const fileScheme = "file://"

@@ -1,0 +1,351 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/tools/form"
+	"usher/tools/schema"
+	"usher/ucan"
+)
+
+// Options says what servers work with.
+type Options struct {
+	Owner   ucan.DID // whose servers they are
+	Keeper  Keeper
+	Version string // of this program, as servers are told; may be empty
+
+	// Secret reads a secret of the owner; nil knows none.
+	Secret func(ctx context.Context, name string) (string, error)
+	// Import makes operations all that the owner has imported: see [tools.Registry.Import].
+	Import func(ops []*tools.Operation) (leftOut []*tools.Operation, err error)
+
+	CallTime time.Duration // of a call whose context has no earlier end; 0 is 300 s
+	Logger   *slog.Logger
+	Now      func() time.Time
+
+	transport func(Server) sdk.Transport // instead of a process or a URL, in tests
+}
+
+// Servers are the servers of a configuration. It is safe for concurrent use.
+type Servers struct {
+	opts Options
+
+	mu     sync.Mutex
+	byID   map[string]*entry
+	closed bool
+	ending sync.WaitGroup // of servers that were replaced
+}
+
+// entry is one server, with what is kept of it. The record and what is made of it are
+// guarded by the mutex of all.
+type entry struct {
+	of      *Servers
+	server  Server
+	link    *link
+	root    *folder
+	rootErr error
+	record  Record
+	ops     []*tools.Operation
+	leftOut []string // names of tools that have a name for models that something else has
+}
+
+// New returns the servers of nobody's configuration yet.
+func New(o Options) *Servers {
+	o.CallTime = cmp.Or(o.CallTime, 300*time.Second)
+	return &Servers{opts: o, byID: map[string]*entry{}}
+}
+
+// Set brings the servers to a configuration: those that stay as they are go on, others
+// end. Nothing is started.
+func (s *Servers) Set(ctx context.Context, list []Server) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("the servers are closed")
+	}
+	next := make(map[string]*entry, len(list))
+	for _, server := range list {
+		if err := server.Check(); err != nil {
+			return fmt.Errorf("MCP server %s: %w", server.ID, err)
+		}
+		if next[server.ID] != nil {
+			return fmt.Errorf("there are two MCP servers %s: give each an id of its own", server.ID)
+		}
+		was := s.byID[server.ID]
+		if was != nil && reflect.DeepEqual(was.server, server) {
+			next[server.ID] = was
+			continue
+		}
+		e := &entry{of: s, server: server}
+		var err error
+		if e.record, err = s.opts.Keeper.Load(ctx, server.ID); err != nil {
+			return fmt.Errorf("MCP server %s: %w", server.ID, err)
+		}
+		if e.record.Origin != server.digest() {
+			e.record = Record{}
+		}
+		if server.Root != "" {
+			root := server.Root
+			if !filepath.IsAbs(root) {
+				root = filepath.Join(server.Dir, root)
+			}
+			if e.root, e.rootErr = openFolder(root); e.rootErr != nil {
+				s.opts.Logger.WarnContext(ctx, "root of server of MCP is not there", "server", server.ID, "error", e.rootErr)
+			}
+		}
+		e.link = newLink(server, &s.opts, func(ctx context.Context, l *listing) error { return s.listed(ctx, e, l) })
+		if err := e.make(); err != nil {
+			return err
+		}
+		next[server.ID] = e
+	}
+	for id, was := range s.byID {
+		if next[id] != was {
+			s.ending.Go(was.link.Close)
+		}
+	}
+	s.byID = next
+	return s.publish()
+}
+
+// Close ends all servers.
+func (s *Servers) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	for _, e := range s.byID {
+		s.ending.Go(e.link.Close)
+	}
+	s.mu.Unlock()
+	s.ending.Wait()
+}
+
+// publish has all operations imported, under the mutex.
+func (s *Servers) publish() error {
+	var ops []*tools.Operation
+	for _, e := range s.sorted() {
+		ops = append(ops, e.ops...)
+	}
+	leftOut, err := s.opts.Import(ops)
+	for _, e := range s.byID {
+		e.leftOut = nil
+		for _, op := range leftOut {
+			if name, mine := strings.CutPrefix(op.Path(), e.server.prefix()); mine {
+				e.leftOut = append(e.leftOut, name)
+			}
+		}
+	}
+	return err
+}
+
+// listed takes what a server says of itself.
+func (s *Servers) listed(ctx context.Context, e *entry, l *listing) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := e.record.after(e.server.digest(), l)
+	if reflect.DeepEqual(next, e.record) {
+		return nil
+	}
+	for i := range next.Pins {
+		if p := &next.Pins[i]; p.State() != Usable {
+			s.opts.Logger.WarnContext(ctx, "tool of server of MCP cannot be used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
+		}
+	}
+	return s.keep(ctx, e, next)
+}
+
+// keep keeps a record and makes its operations, under the mutex.
+func (s *Servers) keep(ctx context.Context, e *entry, next Record) error {
+	if err := s.opts.Keeper.Save(ctx, e.server.ID, next); err != nil {
+		return err
+	}
+	e.record = next
+	if err := e.make(); err != nil {
+		return err
+	}
+	if s.byID[e.server.ID] != e { // it was replaced meanwhile
+		return nil
+	}
+	return s.publish()
+}
+
+var _ tools.Source = (*Servers)(nil)
+
+// Fetch lists the tools of the server that at lies in, where it never was.
+func (s *Servers) Fetch(ctx context.Context, at caps.Resource) error {
+	segments := at.Segments()
+	if len(segments) < 2 {
+		return nil
+	}
+	s.mu.Lock()
+	e := s.byID[segments[1]]
+	known := e == nil || e.record.Origin != ""
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	_, err := e.link.connected(ctx)
+	return err
+}
+
+// sorted are all servers by id, under the mutex.
+func (s *Servers) sorted() []*entry {
+	return slices.SortedFunc(maps.Values(s.byID), func(a, b *entry) int { return strings.Compare(a.server.ID, b.server.ID) })
+}
+
+// find returns a server of the caller's.
+func (s *Servers) find(call tools.Call, id string) (*entry, error) {
+	var known []string
+	for _, e := range s.of(call) {
+		if e.server.ID == id {
+			return e, nil
+		}
+		known = append(known, e.server.ID)
+	}
+	text := fmt.Sprintf("there is no MCP server %q", id)
+	if meant := form.Meant(id, known); meant != "" {
+		text += ": " + meant
+	}
+	return nil, fault.New(fault.NotFound, text)
+}
+
+func (e *entry) isLeftOut(tool string) bool { return slices.Contains(e.leftOut, tool) }
+
+// make makes the operations of the server, of all that was accepted or listed.
+func (e *entry) make() error {
+	e.ops = make([]*tools.Operation, 0, len(e.record.Pins))
+	for i := range e.record.Pins {
+		pin := &e.record.Pins[i]
+		if pin.Unfit != "" && !toolName.MatchString(pin.name()) {
+			continue
+		}
+		op, err := e.operation(pin)
+		if err != nil {
+			return fmt.Errorf("MCP server %s: %w", e.server.ID, err)
+		}
+		e.ops = append(e.ops, op)
+	}
+	return nil
+}
+
+// operation is a tool as an operation.
+func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
+	name := pin.name()
+	p, err := e.server.newPlan(name, e.root, e.rootErr)
+	if err != nil {
+		return nil, err
+	}
+	d := tools.Definition{
+		Path: e.server.prefix() + name, Scopes: p.scopes(), Withdrawn: pin.State() != Usable,
+		Description: "Tool of the MCP server " + e.server.ID + ".",
+	}
+	hash := ""
+	if t := pin.Accepted; t != nil {
+		hash = t.Hash()
+		if t.Description != "" {
+			d.Description += " It says of it, in its own words: " + t.Description
+		}
+		d.Schemas = func() (input, output *schema.Schema, err error) { return accepted(t.Input), nil, nil }
+	}
+	d.Prepare = func(input json.RawMessage) ([]caps.Request, func(context.Context, tools.Call) (any, error)) {
+		needs, arguments := p.prepare(input)
+		return needs, func(ctx context.Context, _ tools.Call) (any, error) { return e.call(ctx, name, hash, arguments) }
+	}
+	return tools.Define(d), nil
+}
+
+// Declared is what the configuration says of a tool alone: an operation that requires
+// what the tool's would, and cannot run.
+func (s *Server) Declared(tool string) (*tools.Operation, error) {
+	e := &entry{server: *s, rootErr: errors.New("no server is asked")}
+	if s.Root == "" {
+		e.rootErr = nil
+	}
+	return e.operation(&Pin{Accepted: &Tool{Name: tool}})
+}
+
+// accepted is the schema of an input; nil where it is none that is understood: then the
+// server alone says what fits.
+func accepted(doc json.RawMessage) *schema.Schema {
+	if len(doc) == 0 {
+		return nil
+	}
+	s, err := schema.Compile(context.Background(), doc, nil)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// call calls a tool that was accepted under a hash, if the server still lists it so.
+func (e *entry) call(ctx context.Context, tool, hash string, arguments json.RawMessage) (*Result, error) {
+	if e.link == nil {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, e.of.opts.CallTime, errLate)
+	defer cancel()
+	live, err := e.link.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.link.fresh(ctx, live); err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", e.server.ID, err)
+	}
+	if err := e.usable(tool, hash); err != nil {
+		return nil, err
+	}
+	return e.link.call(ctx, live, e.server.prefix()+tool, tool, arguments)
+}
+
+// errLate: a server did not answer in time.
+var errLate = fault.New(fault.Timeout, "the MCP server did not answer in time")
+
+// usable says why a tool that was accepted under a hash is not called: that was withdrawn
+// since, or another one stands in its place.
+func (e *entry) usable(tool, hash string) error {
+	e.of.mu.Lock()
+	defer e.of.mu.Unlock()
+	for i := range e.record.Pins {
+		p := &e.record.Pins[i]
+		if p.name() != tool {
+			continue
+		}
+		state := p.State()
+		if state == Usable && p.Accepted.Hash() != hash {
+			state = Changed
+		}
+		at := e.server.prefix() + tool
+		how := fmt.Sprintf(": a person can look at it by usher mcp inspect %s %s, and take it by usher mcp accept %s %s", e.server.ID, tool, e.server.ID, tool)
+		switch state {
+		case Added:
+			return fault.New(fault.Refused, at+" is new, and nobody has accepted it"+how)
+		case Changed:
+			return fault.New(fault.Refused, at+" is not what was accepted any more"+how)
+		case Gone:
+			return fault.New(fault.NotFound, at+" is gone: the server lists it no more")
+		case Unfit:
+			return fault.New(fault.Refused, at+" cannot be used: "+p.Unfit)
+		}
+		return nil
+	}
+	return fault.New(fault.NotFound, e.server.prefix()+tool+" is gone: the server lists it no more")
+}
