@@ -381,7 +381,7 @@ func (p *Principal) Operation(ctx context.Context, reference string) (*tools.Ope
 // Tool returns the path of the operation that models call by name: of any, whether or not
 // the principal may call it.
 func (p *Principal) Tool(name string) (path string, ok bool) {
-	for _, op := range p.registry.All() {
+	for _, op := range p.registry.Of(p.DID()) {
 		if op.ToolName() == name {
 			return op.Path(), true
 		}

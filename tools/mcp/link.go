@@ -63,7 +63,7 @@ type attempt struct {
 }
 
 func newLink(s Server, opts *Options, told func(context.Context, *listing) error) *link {
-	l := &link{server: s, opts: opts, told: told, log: opts.Logger.With("server", s.ID)}
+	l := &link{server: s, opts: opts, told: told, log: opts.Logger}
 	l.context, l.stop = context.WithCancel(context.Background())
 	return l
 }
@@ -120,7 +120,7 @@ func (l *link) make(a *attempt) {
 	l.making = nil
 	if err != nil {
 		l.fail(err)
-		l.log.Warn("server of MCP cannot be reached", "error", err)
+		l.log.Warn("an MCP server cannot be reached", "server", l.server.ID, "error", err)
 	} else if l.closed {
 		live.close()
 		err = errClosed
@@ -163,7 +163,7 @@ func (l *link) lost(live *session, err error) {
 		l.wait = 0
 	}
 	l.fail(err)
-	l.log.Warn("connection to server of MCP has ended", "error", err)
+	l.log.Warn("an MCP server has ended", "server", l.server.ID, "error", err)
 }
 
 // connect starts the server, or reaches it.

@@ -63,7 +63,7 @@ func (s *Server) start(env map[string]string, hide func(string) string, log *slo
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
 	cmd.Stdin, cmd.Stdout = read, to
-	cmd.Stderr = &lines{log: log, hide: hide, limit: rate.NewLimiter(20, 200)}
+	cmd.Stderr = &lines{log: log, server: s.ID, hide: hide, limit: rate.NewLimiter(20, 200)}
 	err = cmd.Start()
 	_, _ = read.Close(), to.Close()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) start(env map[string]string, hide func(string) string, log *slo
 	p := &process{cmd: cmd, in: write, out: slowed(from), outEnd: from, exited: make(chan struct{})}
 	go func() { // ends with the process, which Close ends
 		err := cmd.Wait()
-		log.Info("server of MCP has ended", "state", cmd.ProcessState.String(), "error", err)
+		log.Info("the process of an MCP server has ended", "server", s.ID, "state", cmd.ProcessState.String(), "error", err)
 		close(p.exited)
 	}()
 	return p, nil
@@ -146,11 +146,12 @@ func (s *slow) Read(p []byte) (int, error) {
 
 // lines writes what a server says on its standard error to the log, a line each.
 type lines struct {
-	log   *slog.Logger
-	hide  func(string) string
-	limit *rate.Limiter
-	part  []byte
-	left  int // lines that were left out
+	log    *slog.Logger
+	server string
+	hide   func(string) string
+	limit  *rate.Limiter
+	part   []byte
+	left   int // lines that were left out
 }
 
 // maxLine bounds a line of the log, in bytes.
@@ -169,7 +170,7 @@ func (l *lines) Write(b []byte) (int, error) {
 		case !l.limit.Allow():
 			l.left++
 		default:
-			l.log.Info("server of MCP says", "line", text, "left_out", l.left)
+			l.log.Info("an MCP server says", "server", l.server, "line", text, "left_out", l.left)
 			l.left = 0
 		}
 		l.part = l.part[:0]

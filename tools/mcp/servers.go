@@ -107,7 +107,7 @@ func (s *Servers) Set(ctx context.Context, list []Server) error {
 				root = filepath.Join(server.Dir, root)
 			}
 			if e.root, e.rootErr = openFolder(root); e.rootErr != nil {
-				s.opts.Logger.WarnContext(ctx, "root of server of MCP is not there", "server", server.ID, "error", e.rootErr)
+				s.opts.Logger.WarnContext(ctx, "the root of an MCP server is not there", "server", server.ID, "error", e.rootErr)
 			}
 		}
 		e.link = newLink(server, &s.opts, func(ctx context.Context, l *listing) error { return s.listed(ctx, e, l) })
@@ -167,7 +167,7 @@ func (s *Servers) listed(ctx context.Context, e *entry, l *listing) error {
 	}
 	for i := range next.Pins {
 		if p := &next.Pins[i]; p.State() != Usable {
-			s.opts.Logger.WarnContext(ctx, "tool of server of MCP cannot be used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
+			s.opts.Logger.WarnContext(ctx, "a tool of an MCP server is not used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
 		}
 	}
 	return s.keep(ctx, e, next)

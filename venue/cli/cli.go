@@ -58,7 +58,7 @@ type command struct {
 	Approvals approvalsCmd `cmd:"" help:"List the calls that wait for you, and allow or refuse them."`
 	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
 	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
-	Mcp       mcpCmd       `cmd:"" help:"Serve clients of the Model Context Protocol."`
+	Mcp       mcpCmd       `cmd:"" help:"Use servers of the Model Context Protocol, and serve its clients."`
 	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
 	Audit     auditCmd     `cmd:"" help:"Read the audit ledger."`
 	Secrets   secretsCmd   `cmd:"" help:"Store keys and other secrets, sealed."`

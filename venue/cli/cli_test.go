@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(status)
 		},
+		"files-server": serveFiles, // an MCP server
 	})
 }
 

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"usher/caps/value"
+	"usher/tools/mcp"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+type mcpAddCmd struct {
+	onVenue
+	ID      string            `arg:"" name:"id" help:"What to call it: its tools are mcp/ID/TOOL."`
+	Command []string          `arg:"" name:"command|url" passthrough:"partial" help:"The command with its arguments, after --, or the URL."`
+	Env     map[string]string `placeholder:"NAME=VALUE" help:"A variable of the command. secret:NAME stands for a secret."`
+	Header  map[string]string `placeholder:"NAME=VALUE" help:"A header for the URL. secret:NAME stands for a secret."`
+	Root    string            `placeholder:"DIR" help:"A local folder of the server's: its paths are resolved below it."`
+	Write   bool              `help:"Append the lines to the configuration, where that is one file without an mcp section."`
+}
+
+func (*mcpAddCmd) Help() string {
+	return "It starts the server, lists its tools, and proposes lines for the configuration. What it proposes is guessed from names: read it."
+}
+
+// proposal is what the command prints as JSON.
+type proposal struct {
+	Server  mcp.Server `json:"server"`
+	YAML    string     `json:"yaml"`
+	Tools   []mcp.Tool `json:"tools"`
+	Written string     `json:"written,omitempty"` // the file
+}
+
+func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
+	server := mcp.Server{ID: c.ID, Env: c.Env, Headers: c.Header, Root: c.Root}
+	if c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	if len(c.Command) == 1 && strings.Contains(c.Command[0], "://") {
+		server.URL = c.Command[0]
+	} else {
+		server.Command = c.Command
+	}
+	if err := server.Check(); err != nil {
+		return misuse{err}
+	}
+	if server.Root != "" {
+		at, err := filepath.Abs(server.Root)
+		if err != nil {
+			return err
+		}
+		server.Root = at
+	}
+	listed, err := c.probe(ctx, s, server)
+	if err != nil {
+		return err
+	}
+	server.Tools = mcp.Propose(&server, listed)
+	out := proposal{Server: server, Tools: listed, YAML: sectionOf(&server)}
+	if c.Write {
+		if out.Written, err = c.write(s, out.YAML); err != nil {
+			return err
+		}
+	}
+	text := s.paint.safe(out.YAML)
+	if err := s.answer(c.JSON, out, text); err != nil || c.JSON {
+		return err
+	}
+	if out.Written != "" {
+		s.note("written to " + out.Written + ": read what the tools need, which is guessed from their names")
+	} else {
+		s.note("put this into " + c.Config + ", or say --write; what the tools need is guessed from their names: read it")
+	}
+	s.note(fmt.Sprintf("an agent has them by tools: [mcp/%s/*], within its capabilities", c.ID))
+	return nil
+}
+
+// probe asks the server which tools it has. The venue is opened for the secrets that it
+// is given alone.
+func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (listed []mcp.Tool, err error) {
+	run := func(secret func(context.Context, string) (string, error)) error {
+		listed, err = mcp.Probe(ctx, server, secret)
+		return err
+	}
+	if len(server.Secrets()) == 0 {
+		return listed, run(nil)
+	}
+	return listed, c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		return run(func(ctx context.Context, name string) (string, error) {
+			out, err := ask[struct {
+				Value string `json:"value"`
+			}](ctx, u, "secret:extract", map[string]string{"name": name})
+			return out.Value, err
+		})
+	})
+}
+
+// write appends the section to the configuration. What was there stays as it is, and what
+// comes of it has to be a configuration.
+func (c *mcpAddCmd) write(s *streams, section string) (file string, err error) {
+	at, err := s.at(c.Config)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
+		return "", misusef("there is no configuration %s: name one with -c, or make a project with usher init", c.Config)
+	} else if err == nil && info.IsDir() {
+		return "", misusef("%s is a folder: put the lines into one of its files", c.Config)
+	}
+	before, err := os.ReadFile(at)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimRight(string(before), "\n")
+	lines := strings.Split(text, "\n")
+	switch i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "mcp:") }); {
+	case i < 0:
+		text += "\n\n" + section
+	case strings.TrimSpace(strings.TrimPrefix(lines[i], "mcp:")) != "":
+		return "", misusef("the mcp section of %s is written in brackets: put the lines into it", c.Config)
+	default:
+		text = strings.Join(lines[:i+1], "\n") + "\n" + strings.TrimPrefix(section, "mcp:\n") + strings.Join(lines[i+1:], "\n") + "\n"
+	}
+	conf, err := config.Parse(c.Config, []byte(text))
+	if err == nil && !slices.ContainsFunc(conf.MCP, func(m mcp.Server) bool { return m.ID == c.ID }) {
+		err = errors.New("the lines would not be in the mcp section: put them there")
+	}
+	if err != nil && strings.Contains(err.Error(), c.ID) {
+		return "", misuse{err}
+	}
+	// A configuration that names files is not to be read from its bytes alone.
+	return c.Config, replaceFile(at, []byte(text))
+}
+
+// replaceFile writes a file anew, with the rights that it had.
+func replaceFile(name string, text []byte) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".usher-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// sectionOf is the server as a section of a configuration, in YAML whose texts are JSON.
+func sectionOf(server *mcp.Server) string {
+	var b strings.Builder
+	flow := func(v any) string {
+		raw, _ := value.Encode(v) // texts
+		return string(raw)
+	}
+	fmt.Fprintf(&b, "mcp:\n  - id: %s\n", server.ID)
+	if server.URL != "" {
+		fmt.Fprintf(&b, "    url: %s\n", flow(server.URL))
+	} else {
+		fmt.Fprintf(&b, "    command: %s\n", flow(server.Command))
+	}
+	for key, texts := range map[string]map[string]string{"env": server.Env, "headers": server.Headers} {
+		if len(texts) > 0 {
+			fmt.Fprintf(&b, "    %s: %s\n", key, flow(texts))
+		}
+	}
+	if server.Root != "" {
+		fmt.Fprintf(&b, "    root: %s\n", flow(server.Root))
+	}
+	if len(server.Tools) > 0 {
+		b.WriteString("    tools:\n")
+	}
+	for _, l := range server.Tools {
+		fmt.Fprintf(&b, "      - {match: %s, can: %s", flow(l.Match), flow(l.Can))
+		if len(l.With) == 1 {
+			fmt.Fprintf(&b, ", with: %s", flow(l.With[0]))
+		} else if len(l.With) > 1 {
+			fmt.Fprintf(&b, ", with: %s", flow(l.With))
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}

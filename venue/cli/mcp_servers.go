@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"usher/tools/mcp"
+	"usher/venue"
+)
+
+type mcpListCmd struct{ onVenue }
+
+func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		list, err := ask[mcp.Listing](ctx, u, "mcp:list", mcp.Query{})
+		if err != nil {
+			return err
+		}
+		if len(list.Servers) == 0 && !c.JSON {
+			s.note("There are no MCP servers: usher mcp add makes one.")
+			return nil
+		}
+		rows := [][]string{{"SERVER", "STATE", "TOOLS", "REACHED BY"}}
+		for _, srv := range list.Servers {
+			how := srv.URL
+			if how == "" {
+				how = strings.Join(srv.Command, " ")
+			}
+			state := srv.State
+			if srv.Error != "" {
+				state += ": " + srv.Error
+			}
+			rows = append(rows, []string{srv.Server, state, counted(srv.Tools, srv.Listed), how})
+		}
+		return s.answer(c.JSON, list.Servers, s.columns(rows))
+	})
+}
+
+// counted is how many tools are in which state.
+func counted(states map[string]int, listed bool) string {
+	if !listed {
+		return "not listed yet"
+	}
+	var parts []string
+	for _, state := range []string{mcp.Usable, mcp.Added, mcp.Changed, mcp.Gone, mcp.Unfit} {
+		if n := states[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return orDash(strings.Join(parts, ", "))
+}
+
+// onServer is what commands on one server take.
+type onServer struct {
+	onVenue
+	Server string `arg:"" help:"Id of the server in the configuration."`
+}
+
+type mcpInspectCmd struct {
+	onServer
+	Tool string `arg:"" optional:"" help:"Name of a tool; without it, all of them."`
+}
+
+// Run shows what is known of a server, which is started for it.
+func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		seen, err := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool})
+		if err != nil {
+			return err
+		}
+		if !c.JSON && seen.Error != "" {
+			s.warn("the server could not be asked: " + seen.Error)
+		}
+		return s.answer(c.JSON, seen, s.inspection(&seen, c.Tool != ""))
+	})
+}
+
+// inspection is what a server says of itself, and what counts of it.
+func (s *streams) inspection(seen *mcp.Inspection, whole bool) string {
+	var b strings.Builder
+	line := func(indent, text string) {
+		for part := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+			fmt.Fprintf(&b, "%s%s\n", indent, s.paint.safe(part))
+		}
+	}
+	line("", fmt.Sprintf("%s (%s %s), in its own words:", seen.Server, seen.Name, seen.Version))
+	if seen.Instructions != "" {
+		line("  ", seen.Instructions)
+	}
+	for i := range seen.Tools {
+		d := &seen.Tools[i]
+		b.WriteByte('\n')
+		line("", d.Operation+"  "+d.State)
+		if d.Why != "" {
+			line("  ", d.Why)
+		}
+		for _, n := range d.Needs {
+			line("  ", "needs "+n.Can+" on "+n.With)
+		}
+		switch about := cmpTool(d); {
+		case d.Accepted != nil && d.Listed != nil:
+			b.WriteString(s.changed(d))
+		case about != nil && whole:
+			line("  ", described(about))
+		case about != nil:
+			first, _, _ := strings.Cut(strings.TrimSpace(about.Description), "\n")
+			line("  ", first)
+			if len(about.Hints) > 0 {
+				line("  ", "hints, which nobody believes: "+string(about.Hints))
+			}
+		}
+	}
+	return b.String()
+}
+
+// cmpTool is what is to be shown of a tool.
+func cmpTool(d *mcp.Detail) *mcp.Tool {
+	if d.Accepted != nil {
+		return d.Accepted
+	}
+	return d.Listed
+}
+
+// described is a tool as JSON that people read.
+func described(t *mcp.Tool) string {
+	if t == nil {
+		return ""
+	}
+	text, err := document(t)
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// changed is the difference between what was accepted of a tool and what is listed.
+func (s *streams) changed(d *mcp.Detail) string {
+	text := string(diff.Diff("accepted", []byte(described(d.Accepted)), "listed", []byte(described(d.Listed))))
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		line = s.paint.safe(line)
+		switch {
+		case strings.HasPrefix(line, "-"):
+			line = s.paint.bad(line)
+		case strings.HasPrefix(line, "+"):
+			line = s.paint.good(line)
+		}
+		b.WriteString("  " + line + "\n")
+	}
+	return b.String()
+}
+
+type mcpAcceptCmd struct {
+	onServer
+	Tool string `arg:"" optional:"" help:"Name of a tool; without it, all of them."`
+}
+
+// Run shows what is to be accepted, and accepts that: nothing that the server has made of
+// it since.
+func (c *mcpAcceptCmd) Run(ctx context.Context, s *streams) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		seen, err := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool})
+		if err == nil && seen.Error != "" {
+			err = fmt.Errorf("%s", seen.Error)
+		}
+		if err != nil {
+			return err
+		}
+		seen.Tools = slices.DeleteFunc(seen.Tools, func(d mcp.Detail) bool { return d.State == mcp.Usable || d.State == mcp.Unfit })
+		digests := make(map[string]string, len(seen.Tools))
+		for i := range seen.Tools {
+			d := &seen.Tools[i]
+			digests[cmpTool(d).Name] = d.Digest
+		}
+		if len(digests) > 0 {
+			fmt.Fprint(s.err, s.inspection(&seen, true))
+		}
+		done, err := ask[mcp.Acceptance](ctx, u, "mcp:accept", mcp.Acceptable{Named: mcp.Named{Server: c.Server, Tool: c.Tool}, Seen: digests})
+		if err != nil {
+			return err
+		}
+		text := "nothing is there to accept\n"
+		if len(done.Accepted) > 0 {
+			text = s.paint.safe("accepted "+strings.Join(done.Accepted, ", ")) + "\n"
+		}
+		return s.answer(c.JSON, done, text)
+	})
+}
+
+type mcpTestCmd struct {
+	onServer
+	Tool  string `arg:"" help:"Name of the tool."`
+	Input string `arg:"" optional:"" default:"{}" placeholder:"JSON|@FILE" help:"Its input, a JSON object; @FILE reads it from a file."`
+}
+
+// Run calls a tool through the gate, as the configuration's user.
+func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
+	text, err := s.argument(c.Input)
+	if err != nil {
+		return err
+	}
+	if err := checkObject([]byte(text)); err != nil {
+		return err
+	}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		operation := "mcp/" + c.Server + "/" + c.Tool
+		ruling, err := u.Decide(ctx, operation, json.RawMessage(text))
+		if err != nil {
+			return asMisuse(err)
+		}
+		for need := range ruling.Needs() {
+			s.note("needs " + need.String())
+		}
+		out, err := u.Invoke(ctx, operation, json.RawMessage(text))
+		if err != nil {
+			return asMisuse(err)
+		}
+		return s.printJSON(out)
+	})
+}
