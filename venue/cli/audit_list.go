@@ -97,6 +97,12 @@ func (c *auditListCmd) wants(row ledger.Row) bool {
 
 func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 	out := [][]string{{"SEQ", "TIME", "VERDICT", "BY", "OPERATION", "REQUIRED", "MET BY", "OUTCOME"}}
+	owners := make(map[string]bool)
+	for _, row := range rows {
+		if row.Entry != nil {
+			owners[row.Owner] = true
+		}
+	}
 	for _, row := range rows {
 		if row.Note != "" {
 			by := "(venue)"
@@ -106,7 +112,11 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "-", by, row.Note + " " + string(row.Detail), "-", "-", "-"})
 			continue
 		}
-		by := cmp.Or(row.Actor, "(owner)")
+		person := "(owner)"
+		if len(owners) > 1 { // then the end of the DID tells who
+			person = "(owner …" + row.Owner[max(0, len(row.Owner)-6):] + ")"
+		}
+		by := cmp.Or(row.Actor, person)
 		if len(row.Via) > 0 {
 			by += " via " + strings.Join(row.Via, ", ")
 		}
