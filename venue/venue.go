@@ -315,6 +315,10 @@ func (v *Venue) close() (err error) {
 // themselves, after whoever started them is done. Close stops them.
 func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 
+// Resting is how many runs wait for somebody or something, or are paused; -1 where that
+// cannot be read.
+func (v *Venue) Resting(ctx context.Context) int { return v.runs.Resting(ctx) }
+
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }
 

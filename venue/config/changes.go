@@ -39,6 +39,7 @@ func Changes(a, b *Config) (list []Change) {
 		{"ledger", a.Ledger, b.Ledger},
 		{"retention", a.Retention, b.Retention},
 		{"auth", a.Auth, b.Auth},
+		{"server", a.Server, b.Server},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {
 			list = append(list, Change{part.what, Changed, true})

@@ -33,6 +33,7 @@ type Config struct {
 	Approvals      Approvals
 	Auth           Auth
 	MCP            []mcp.Server
+	Server         Server
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations
@@ -96,8 +97,8 @@ func (c *Config) StoreDir() string {
 func (c *Config) CheckpointPlaces() []string {
 	places := slices.Clone(c.Ledger.Checkpoints)
 	for i, place := range places {
-		if !strings.Contains(place, "://") && !filepath.IsAbs(place) {
-			places[i] = filepath.Join(c.Dir, place)
+		if !strings.Contains(place, "://") {
+			places[i] = c.File(place)
 		}
 	}
 	return places

@@ -72,6 +72,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Approvals = f.Approvals
 				case "auth":
 					r.cfg.Auth = f.Auth
+				case "server":
+					r.cfg.Server = f.Server
 				}
 			}
 		}

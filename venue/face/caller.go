@@ -13,12 +13,21 @@ const ProofsHeader = "X-Usher-Ucans"
 
 // Door lets callers of a venue in.
 type Door struct {
-	Venue *venue.Venue
+	Venue   *venue.Venue
+	Streams Streams // that callers follow
 }
 
 // Caller is who makes the request. A bearer that proves nothing is an error, and nobody is
 // anonymous with it. more are proofs beside those of the header.
 func (d *Door) Caller(r *http.Request, more ...string) (*venue.Principal, error) {
+	p, err := d.caller(r, more...)
+	if err == nil {
+		noteCaller(r.Context(), p.DID())
+	}
+	return p, err
+}
+
+func (d *Door) caller(r *http.Request, more ...string) (*venue.Principal, error) {
 	sent := r.Header.Values("Authorization")
 	if len(sent) == 0 {
 		return d.Venue.Anonymous(r.Context())

@@ -38,6 +38,11 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
 			return invalid("Last-Event-ID is no id of an event: leave it out, or give that of one")
 		}
 	}
+	done, err := f.door.Streams.Begin(p.DID())
+	if err != nil {
+		return err
+	}
+	defer done()
 	s := face.NewStream(w)
 	still := func(ctx context.Context) error { return p.Still(ctx, "grid:jobStatus", map[string]string{"id": id}) }
 	err = face.Follow(r.Context(), s, still, func(ctx context.Context) iter.Seq2[runtime.Entry, error] { return p.Events(ctx, id, after) }, func(e runtime.Entry, err error) error {

@@ -195,6 +195,17 @@ func (b *Book) Executing() []*Run {
 	return slices.Collect(maps.Values(b.live))
 }
 
+// Resting is how many runs rest; -1 where that cannot be read.
+func (b *Book) Resting(ctx context.Context) (n int) {
+	for _, err := range store.Keys(ctx, b.opts.Store, prefix+"hold/", "") {
+		if err != nil {
+			return -1
+		}
+		n++
+	}
+	return n
+}
+
 // Find returns the record of a run. Another owner's looks like none.
 func (b *Book) Find(ctx context.Context, owner ucan.DID, id string) (Record, error) {
 	if r := b.Live(owner, id); r != nil {

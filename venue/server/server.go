@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,15 +25,22 @@ import (
 
 // Options says how to serve. Nil and the zero value are valid.
 type Options struct {
-	Logger *slog.Logger  // of requests; nil discards
+	Logger *slog.Logger  // of what goes wrong; nil discards
+	Access *slog.Logger  // of each request; nil is Logger
 	Grace  time.Duration // for requests at the end; zero is 10 s
+
+	TLS      *tls.Config // nil speaks plain HTTP; see [Certificate] and [ACME]
+	CORS     []string    // origins whose pages may call from a browser
+	Requests int         // under way at once; zero is 4096
+	Streams  int         // that a principal follows at once; zero is [face.MaxStreams]
+	Metrics  *Metrics    // nil counts nothing
 }
 
 // Bounds of what a client sends. Bodies are bounded by the faces.
 const (
 	headTime = 10 * time.Second // to send a head
 	idleTime = 2 * time.Minute  // between two requests
-	sendTime = 5 * time.Minute  // for an answer; streams set theirs anew
+	sendTime = 5 * time.Minute  // for an answer, once it begins; streams set theirs anew
 	maxHead  = 64 << 10         // bytes
 	stopTime = 10 * time.Second
 	readTime = time.Minute // to send a whole request
@@ -44,7 +52,11 @@ type Server struct {
 	venue   *venue.Venue
 	handler http.Handler
 	mcp     *mcp.Face
+	door    *face.Door
+	metrics *Metrics
 	closing atomic.Bool
+
+	inFlight atomic.Int64 // requests
 }
 
 // New returns a server of the venue.
@@ -56,15 +68,21 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if s.opts.Access == nil {
+		s.opts.Access = s.opts.Logger
+	}
 	if s.opts.Grace <= 0 {
 		s.opts.Grace = stopTime
 	}
-	door := &face.Door{Venue: v}
-	api, err := rest.New(door)
+	if s.opts.Requests <= 0 {
+		s.opts.Requests = maxRequests
+	}
+	s.door, s.metrics = &face.Door{Venue: v, Streams: face.Streams{Most: s.opts.Streams}}, s.opts.Metrics
+	api, err := rest.New(s.door)
 	if err != nil {
 		return nil, err
 	}
-	if s.mcp, err = mcp.New(door, &mcp.Options{Logger: s.opts.Logger}); err != nil {
+	if s.mcp, err = mcp.New(s.door, &mcp.Options{Logger: s.opts.Logger}); err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
@@ -72,8 +90,8 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.Handle(mcp.Path, s.mcp)
 	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
-	mux.Handle(completions.Prefix+"/", completions.New(door))
-	signIn := login.New(door)
+	mux.Handle(completions.Prefix+"/", completions.New(s.door))
+	signIn := login.New(s.door)
 	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
 		mux.Handle(path, signIn)
 	}
@@ -82,8 +100,11 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)
 	mux.HandleFunc("GET /u/{id}/did.json", s.principal)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { face.Of(errNothing).WriteTo(w) })
-	s.handler = s.logged(mux)
-	return s, nil
+	s.handler = s.logged(cors(s.opts.CORS, s.limited(mux)))
+	if s.metrics == nil {
+		return s, nil
+	}
+	return s, s.metrics.of(v, s)
 }
 
 var errNothing = fault.New(fault.NoRoute, "there is nothing here: the API is below "+rest.Prefix+", and that of chat front ends below "+completions.Prefix)
@@ -113,7 +134,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cut()
 	server := &http.Server{
 		Handler: s, BaseContext: func(net.Listener) context.Context { return whole },
-		ReadHeaderTimeout: headTime, ReadTimeout: readTime, WriteTimeout: sendTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
+		TLSConfig:         s.opts.TLS,
+		ReadHeaderTimeout: headTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 		ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
@@ -131,7 +153,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		sessions.Wait()
 		stopped <- err
 	})
-	err := server.Serve(l)
+	var err error
+	if s.opts.TLS != nil {
+		err = server.ServeTLS(l, "", "")
+	} else {
+		err = server.Serve(l)
+	}
 	if !stop() {
 		return <-stopped
 	}

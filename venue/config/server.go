@@ -1,0 +1,92 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"usher/tools/form"
+)
+
+// Server says how usher serve puts the venue on a port. The flags of the command win.
+type Server struct {
+	_        struct{} `noun:"the server section" example:"{'listen': ':443', 'acme': {'hosts': ['venue.example.org']}}"`
+	Listen   string   `json:"listen,omitempty" example:"127.0.0.1:7475" jsonschema:"HOST:PORT, or unix:PATH for a socket that its user alone may open. Default: 127.0.0.1:7475."`
+	Metrics  string   `json:"metrics,omitempty" example:"127.0.0.1:7476" jsonschema:"HOST:PORT at which /metrics is, for Prometheus: whoever reaches it reads them. Default: nowhere."`
+	TLS      TLS      `json:"tls,omitzero" jsonschema:"A certificate and its key."`
+	ACME     ACME     `json:"acme,omitzero" jsonschema:"Certificates that are fetched, by ACME."`
+	CORS     []string `json:"cors,omitempty" noun:"an origin" each:"its text" example:"['https://app.example.org']" jsonschema:"Origins whose pages may call the venue from a browser. Default: none."`
+	Requests int      `json:"requests,omitempty" example:"4096" jsonschema:"Requests that are under way at once. Default: 4096."`
+	Streams  int      `json:"streams,omitempty" example:"256" jsonschema:"Streams of events that one principal follows at once. Default: 256."`
+}
+
+// TLS names a certificate.
+type TLS struct {
+	_    struct{} `noun:"tls" required:"cert,key" example:"{'cert': 'venue.crt', 'key': 'venue.key'}"`
+	Cert string   `json:"cert" example:"venue.crt" jsonschema:"File of the certificate chain (PEM), relative to the configuration. It is read again when it changes."`
+	Key  string   `json:"key" example:"venue.key" jsonschema:"File of its key (PEM)."`
+}
+
+// ACME says for which hosts certificates are fetched (RFC 8555).
+type ACME struct {
+	_         struct{} `noun:"acme" required:"hosts" example:"{'hosts': ['venue.example.org']}"`
+	Hosts     []string `json:"hosts" noun:"a host" each:"its text" example:"['venue.example.org']" jsonschema:"Names of the venue. The authority reaches them at port 443."`
+	Directory string   `json:"directory,omitempty" example:"https://ca.example.org/acme/directory" jsonschema:"URL of the authority's directory. Default: Let's Encrypt."`
+}
+
+// Check says what is wrong with the section.
+func (s *Server) Check() error {
+	for _, origin := range s.CORS {
+		if err := CheckOrigin(origin); err != nil {
+			return form.In("cors", err)
+		}
+	}
+	switch {
+	case s.TLS != TLS{} && len(s.ACME.Hosts) > 0:
+		return form.In("acme", errors.New("there is a certificate under tls, too: write one of them"))
+	case s.Requests < 0:
+		return form.In("requests", errors.New("it is negative"))
+	case s.Streams < 0:
+		return form.In("streams", errors.New("it is negative"))
+	}
+	if s.Metrics != "" {
+		if _, _, err := net.SplitHostPort(s.Metrics); err != nil {
+			return form.In("metrics", fmt.Errorf("%q is no HOST:PORT", s.Metrics))
+		}
+	}
+	return nil
+}
+
+// CheckOrigin says why a text is no origin (RFC 6454): scheme://host, with a port where it
+// is not the usual one, and nothing behind.
+func CheckOrigin(text string) error {
+	at, err := url.Parse(text)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || text != at.Scheme+"://"+at.Host || strings.ToLower(text) != text {
+		return fmt.Errorf("%.100q is no origin: write it as https://app.example.org, without a path", text)
+	}
+	return nil
+}
+
+// Check says what is wrong with hosts.
+func (a *ACME) Check() error {
+	for _, host := range a.Hosts {
+		if host == "" || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || net.ParseIP(host) != nil {
+			return form.In("hosts", fmt.Errorf("%.100q is no name of a host: certificates are for names such as venue.example.org", host))
+		}
+	}
+	if u, err := url.Parse(a.Directory); a.Directory != "" && (err != nil || u.Host == "" || u.Scheme != "https") {
+		return form.In("directory", errors.New("this is no https URL"))
+	}
+	return nil
+}
+
+// File is the path of a file that the configuration names.
+func (c *Config) File(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.Dir, name)
+}

@@ -1,0 +1,177 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"usher/runtime"
+	"usher/venue"
+	"usher/venue/server"
+)
+
+// pipes is a listener whose connections are pipes: without buffers, and within a bubble.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial() net.Conn {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here
+}
+
+// sleepy is a model that takes ten minutes.
+type sleepy struct{}
+
+func (sleepy) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		select {
+		case <-time.After(10 * time.Minute):
+			yield(runtime.Chunk{Text: "good morning"}, nil)
+		case <-ctx.Done():
+			yield(runtime.Chunk{}, context.Cause(ctx))
+		}
+	}
+}
+
+// slowly runs a test with a venue that is served over pipes, in a bubble of time.
+func slowly(t *testing.T, test func(t *testing.T, p *pipes, token string)) {
+	synctest.Test(t, func(t *testing.T) {
+		v, err := venue.Open(t.Context(), &venue.Options{Models: map[string]runtime.Model{"default": sleepy{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alice, err := v.User(t.Context(), "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := alice.Invoke(t.Context(), "agent:create", map[string]any{"agentId": "bob", "config": map[string]any{"caps": []string{}}}); err != nil {
+			t.Fatal(err)
+		}
+		token, err := v.Session(t.Context(), alice, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := server.New(v, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ctx, p) }()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if err := v.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		test(t, p, token)
+	})
+}
+
+// A body that trickles is given a minute, and no more.
+func TestATricklingBodyIsCut(t *testing.T) {
+	slowly(t, func(t *testing.T, p *pipes, token string) {
+		began, c := time.Now(), p.dial()
+		var sends sync.WaitGroup
+		defer sends.Wait()
+		defer c.Close()
+		sends.Go(func() {
+			fmt.Fprintf(c, "POST /api/v1/invoke HTTP/1.1\r\nHost: v\r\nAuthorization: Bearer %s\r\nContent-Length: 100000\r\n\r\n{", token)
+			for {
+				time.Sleep(time.Second) // the clock is the bubble's
+				if _, err := c.Write([]byte(" ")); err != nil {
+					return
+				}
+			}
+		})
+		if said, err := io.ReadAll(c); err != nil && !strings.Contains(string(said), " 400 ") {
+			t.Errorf("%s %v", said, err)
+		}
+		if took := time.Since(began); took < 59*time.Second || took > 2*time.Minute {
+			t.Errorf("it was cut after %s", took)
+		}
+	})
+}
+
+// request makes a request over a connection of its own, and returns the connection.
+func (p *pipes) request(t *testing.T, token, method, path, body string) net.Conn {
+	t.Helper()
+	c := p.dial()
+	if _, err := fmt.Fprintf(c, "%s /api/v1%s HTTP/1.1\r\nHost: v\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", method, path, token, len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What takes longer than a request may take to come, or an answer to be read, is answered
+// all the same; so is a stream that is followed meanwhile, and one that nobody reads is cut.
+func TestALongCallIsAnswered(t *testing.T) {
+	slowly(t, func(t *testing.T, p *pipes, token string) {
+		began := time.Now()
+		chat := p.request(t, token, "POST", "/invoke", `{"operation":"agent:chat","input":{"agentId":"bob","message":"hi"},"wait":true}`)
+		defer chat.Close()
+		synctest.Wait()
+		list := p.request(t, token, "GET", "/jobs", "")
+		defer list.Close()
+		said, err := io.ReadAll(list)
+		id := regexp.MustCompile(`"id":"(\w+)"`).FindStringSubmatch(string(said))
+		if err != nil || id == nil {
+			t.Fatalf("%s %v", said, err)
+		}
+		follow := p.request(t, token, "GET", "/jobs/"+id[1]+"/sse", "")
+		defer follow.Close()
+		deaf := p.request(t, token, "GET", "/jobs/"+id[1]+"/sse", "")
+		defer deaf.Close()
+		var reads sync.WaitGroup
+		reads.Go(func() {
+			said, err := io.ReadAll(follow)
+			if text := string(said); err != nil || !strings.Contains(text, "event: job-ended") || strings.Count(text, ": nothing new") < 30 {
+				t.Errorf("the stream says %s, %v", text, err)
+			}
+		})
+		if said, err := io.ReadAll(chat); err != nil || !strings.Contains(string(said), "good morning") {
+			t.Errorf("the call is answered %s, %v", said, err)
+		}
+		if took := time.Since(began); took != 10*time.Minute {
+			t.Errorf("it was answered after %s", took)
+		}
+		reads.Wait()
+		if said, err := io.ReadAll(deaf); err != nil || len(said) > 0 {
+			t.Errorf("who reads nothing for ten minutes is then told %s, %v", said, err)
+		}
+	})
+}
