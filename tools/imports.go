@@ -20,11 +20,13 @@ type imports struct {
 	source Source
 }
 
-// Source fetches what there is to import below a path and was not yet. It is asked of a
-// reference that nothing is known of, outside of all locks; what there is has been
-// imported when it returns.
+// Source fetches what there is to import and was not yet, outside of all locks: what there
+// is has been imported when it returns.
 type Source interface {
+	// Fetch fetches what lies below a path of which nothing is known.
 	Fetch(ctx context.Context, at caps.Resource) error
+	// FetchAll fetches what can be had soon.
+	FetchAll(ctx context.Context)
 }
 
 // FetchError says that what a reference means could not be fetched.
@@ -89,6 +91,14 @@ func (in imports) beside(registered []*Operation) imports {
 	}
 	slices.SortFunc(in.all, func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
 	return in
+}
+
+// Fetch fetches what owner imports and what nothing is known of yet, as far as it can be
+// had soon: for whoever lists what there is.
+func (r *Registry) Fetch(ctx context.Context, owner ucan.DID) {
+	if in := r.snapshot().imports; in.source != nil && in.owner == owner {
+		in.source.FetchAll(ctx)
+	}
 }
 
 // Of returns the operations that owner finds: those that are registered, and those that

@@ -46,10 +46,14 @@ func builtin(v *Venue) []*tools.Operation {
 }
 
 // Catalogue returns the built-in operations without a venue to run them: what
-// they require of a caller can be asked, for example to check capabilities.
-func Catalogue() (*tools.Registry, error) {
+// they require of a caller can be asked, for example to check capabilities. more are those of
+// a program beside them, as [Options] has them.
+func Catalogue(more ...*tools.Operation) (*tools.Registry, error) {
 	registry := new(tools.Registry)
-	return registry, registry.Declare(builtin(&Venue{registry: registry})...)
+	if err := registry.Declare(builtin(&Venue{registry: registry})...); err != nil {
+		return nil, err
+	}
+	return registry, registry.Register(more...)
 }
 
 func (v *Venue) fillRegistry(more []*tools.Operation) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -355,6 +356,7 @@ func (p *Principal) Operations(ctx context.Context) ([]*tools.Operation, error) 
 	if err != nil {
 		return nil, err
 	}
+	p.registry.Fetch(ctx, p.DID())
 	return slices.DeleteFunc(slices.Clone(p.registry.Of(p.DID())), func(op *tools.Operation) bool { return !op.CouldAllow(set) }), nil
 }
 
@@ -381,10 +383,16 @@ func (p *Principal) Operation(ctx context.Context, reference string) (*tools.Ope
 // Tool returns the path of the operation that models call by name: of any, whether or not
 // the principal may call it.
 func (p *Principal) Tool(name string) (path string, ok bool) {
-	for _, op := range p.registry.Of(p.DID()) {
-		if op.ToolName() == name {
-			return op.Path(), true
+	for range 2 {
+		for _, op := range p.registry.Of(p.DID()) {
+			if op.ToolName() == name {
+				return op.Path(), true
+			}
 		}
+		if !strings.HasPrefix(name, "mcp_") {
+			break
+		}
+		p.registry.Fetch(context.Background(), p.DID()) // of what nothing is known of yet; it takes no longer than it may
 	}
 	return "", false
 }

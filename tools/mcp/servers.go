@@ -63,7 +63,8 @@ type entry struct {
 	rootErr error
 	record  Record
 	ops     []*tools.Operation
-	leftOut []string // names of tools that have a name for models that something else has
+	awaited time.Time // until when FetchAll waits for it; zero before it did
+	leftOut []string  // names of tools that have a name for models that something else has
 }
 
 // New returns the servers of nobody's configuration yet.
@@ -206,6 +207,33 @@ func (s *Servers) Fetch(ctx context.Context, at caps.Resource) error {
 	_, err := e.link.connected(ctx)
 	return err
 }
+
+// FetchAll lists the tools of all servers that never were, side by side. One that takes
+// longer than [soon] is waited for no more, and answers when it can.
+func (s *Servers) FetchAll(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, e := range s.byID {
+		if e.record.Origin != "" {
+			continue
+		}
+		if e.awaited.IsZero() {
+			e.awaited = now.Add(soon)
+		}
+		until := e.awaited
+		all.Go(func() {
+			ctx, cancel := context.WithDeadline(ctx, until)
+			defer cancel()
+			_, _ = e.link.connected(ctx) // the log says what is wrong
+		})
+	}
+}
+
+// soon is how long whoever lists all operations waits for servers that were never listed.
+const soon = 15 * time.Second
 
 // sorted are all servers by id, under the mutex.
 func (s *Servers) sorted() []*entry {

@@ -56,7 +56,7 @@ type verdict struct {
 }
 
 func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
-	check, err := newChecker(c.Owner, c.At.clock())
+	check, err := newChecker(c.Owner, c.At.clock(), s.program.Tools...)
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ type checker struct {
 
 // newChecker returns a checker whose bare resources lie with owner, a DID; empty
 // is somebody.
-func newChecker(owner string, now func() time.Time) (*checker, error) {
-	registry, err := venue.Catalogue()
+func newChecker(owner string, now func() time.Time, more ...*tools.Operation) (*checker, error) {
+	registry, err := venue.Catalogue(more...)
 	if err != nil {
 		return nil, err
 	}

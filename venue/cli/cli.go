@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"usher/runtime"
+	"usher/tools"
 )
 
 // Exit statuses.
@@ -28,9 +29,10 @@ const (
 
 // Program is the command with what the main program adds to it.
 type Program struct {
-	Providers runtime.Providers // model providers that configurations may name
-	Demos     map[string]Demo   // by name; "ap" is the default one
-	Stdin     io.Reader         // nil is the process's own; so for the others
+	Providers runtime.Providers  // model providers that configurations may name
+	Tools     []*tools.Operation // operations beside the built-in ones, for every command
+	Demos     map[string]Demo    // by name; "ap" is the default one
+	Stdin     io.Reader          // nil is the process's own; so for the others
 	Stdout    io.Writer
 	Stderr    io.Writer
 
@@ -59,6 +61,7 @@ type command struct {
 	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
 	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
 	Mcp       mcpCmd       `cmd:"" help:"Use servers of the Model Context Protocol, and serve its clients."`
+	Gateway   gatewayCmd   `cmd:"" help:"Stand before one MCP server, for a client that starts it, and bound what that may do."`
 	Invoke    invokeCmd    `cmd:"" help:"Run one operation as the configuration's user, and print its result."`
 	Audit     auditCmd     `cmd:"" help:"Read the audit ledger."`
 	Secrets   secretsCmd   `cmd:"" help:"Store keys and other secrets, sealed."`

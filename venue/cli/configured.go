@@ -63,7 +63,7 @@ func (f *fromConfig) open(ctx context.Context, s *streams) (*venue.Venue, *venue
 	}
 	told, shown := s.progress()
 	v, err := venue.Open(ctx, &venue.Options{
-		Dir: f.dir, Config: c, Providers: s.program.Providers, Logger: slog.New(s.log()), Telemetry: s.telemetry,
+		Dir: f.dir, Config: c, Providers: s.program.Providers, Tools: s.program.Tools, Logger: slog.New(s.log()), Telemetry: s.telemetry,
 		ReadOnly: f.ReadOnly, Idle: !f.works, Told: s.warn, Progress: told,
 	})
 	shown()

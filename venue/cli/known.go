@@ -12,7 +12,7 @@ import (
 
 // noteAbilities says which abilities are probably misspelt.
 func (s *streams) noteAbilities(set caps.Set) {
-	registry, err := venue.Catalogue()
+	registry, err := venue.Catalogue(s.program.Tools...)
 	if err != nil {
 		return
 	}

@@ -41,7 +41,7 @@ func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 
 // lint finds what is wrong in a configuration that was read.
 func (s *streams) lint(ctx context.Context, conf *config.Config) ([]config.Finding, error) {
-	registry, err := venue.Catalogue()
+	registry, err := venue.Catalogue(s.program.Tools...)
 	if err != nil {
 		return nil, err
 	}

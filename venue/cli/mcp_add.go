@@ -39,24 +39,13 @@ type proposal struct {
 }
 
 func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
-	server := mcp.Server{ID: c.ID, Env: c.Env, Headers: c.Header, Root: c.Root}
-	if c.Command[0] == "--" {
-		c.Command = c.Command[1:]
+	server, err := serverOf(c.ID, c.Command, c.Root)
+	if err != nil {
+		return err
 	}
-	if len(c.Command) == 1 && strings.Contains(c.Command[0], "://") {
-		server.URL = c.Command[0]
-	} else {
-		server.Command = c.Command
-	}
+	server.Env, server.Headers = c.Env, c.Header
 	if err := server.Check(); err != nil {
 		return misuse{err}
-	}
-	if server.Root != "" {
-		at, err := filepath.Abs(server.Root)
-		if err != nil {
-			return err
-		}
-		server.Root = at
 	}
 	listed, err := c.probe(ctx, s, server)
 	if err != nil {
@@ -160,13 +149,15 @@ func replaceFile(name string, text []byte) error {
 	return err
 }
 
+// flow is texts as YAML.
+func flow(v any) string {
+	raw, _ := value.Encode(v) // texts always encode
+	return string(raw)
+}
+
 // sectionOf is the server as a section of a configuration, in YAML whose texts are JSON.
 func sectionOf(server *mcp.Server) string {
 	var b strings.Builder
-	flow := func(v any) string {
-		raw, _ := value.Encode(v) // texts
-		return string(raw)
-	}
 	fmt.Fprintf(&b, "mcp:\n  - id: %s\n", server.ID)
 	if server.URL != "" {
 		fmt.Fprintf(&b, "    url: %s\n", flow(server.URL))

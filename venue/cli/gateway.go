@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"usher/caps"
+	tool "usher/tools/mcp"
+	"usher/venue"
+	"usher/venue/config"
+	"usher/venue/mcp"
+)
+
+type gatewayCmd struct {
+	Command []string          `arg:"" name:"command|url" passthrough:"partial" help:"The command of the MCP server with its arguments, after --, or its URL."`
+	Caps    string            `placeholder:"JSON|@FILE" help:"What the client may do: a list of {with, can}."`
+	Learn   string            `placeholder:"FILE" help:"Let everything through, and write a configuration that would have allowed what was used."`
+	ID      string            `name:"id" default:"server" help:"What the server is called in resources: file://ID/… and mcp/ID/…. Default: ${default}."`
+	Root    string            `placeholder:"DIR" help:"A local folder of the server's: its paths are resolved below it."`
+	Env     map[string]string `placeholder:"NAME=VALUE" help:"A variable of the command."`
+}
+
+func (*gatewayCmd) Help() string {
+	return "It stands before one MCP server, for a client that starts it in the server's place. What the tools need is guessed from their names and fields, as usher mcp add shows; a configuration with usher mcp serve says it exactly."
+}
+
+// Run serves the client at the other end of the standard streams until that closes them.
+func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
+	if (c.Caps == "") == (c.Learn == "") {
+		return misusef("say what the client may do with --caps, or have --learn find out what it uses")
+	}
+	if c.Learn != "" && s.exists(c.Learn) {
+		return misusef("%s is there already: name a new file", c.Learn)
+	}
+	server, err := serverOf(c.ID, c.Command, c.Root)
+	if err != nil {
+		return err
+	}
+	if server.URL == "" {
+		server.Env = c.Env
+	}
+	listed, err := tool.Probe(ctx, server, nil)
+	if err != nil {
+		return err
+	}
+	server.Tools = tool.Propose(&server, listed)
+	set, err := c.bounds(s, &server, listed)
+	if err != nil {
+		return err
+	}
+	conf := &config.Config{User: "owner", MCP: []tool.Server{server}}
+	v, err := venue.Open(ctx, &venue.Options{Config: conf, Logger: slog.New(s.log())})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	u, err := v.User(ctx, conf.User)
+	if err == nil {
+		_, err = ask[tool.Inspection](ctx, u, "mcp:inspect", tool.Named{Server: c.ID}) // the tools are there before they are listed
+	}
+	if err != nil {
+		return err
+	}
+	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), left{s.out}, nil)
+	if c.Learn != "" {
+		err = errors.Join(err, c.write(context.WithoutCancel(ctx), s, v, server))
+	}
+	return err
+}
+
+// serverOf is the server that somebody typed.
+func serverOf(id string, command []string, root string) (server tool.Server, err error) {
+	server.ID = id
+	if command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 1 && strings.Contains(command[0], "://") {
+		server.URL = command[0]
+	} else {
+		server.Command = command
+	}
+	if root != "" {
+		if server.Root, err = filepath.Abs(root); err != nil {
+			return server, err
+		}
+	}
+	if err := server.Check(); err != nil {
+		return server, misuse{err}
+	}
+	return server, nil
+}
+
+// bounds are what the client may do: what was given, or all that the server's tools need,
+// and nothing else of a venue.
+func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool) (set caps.Set, err error) {
+	if c.Caps != "" {
+		text, err := s.argument(c.Caps)
+		if err != nil {
+			return set, err
+		}
+		if set, err = caps.ParseSet([]byte(text)); err != nil {
+			return set, misuse{err}
+		}
+		if set.IsUnrestricted() {
+			return set, misusef("null is no bound: list what the client may do, or have --learn find out what it uses")
+		}
+		return set, nil
+	}
+	var all []caps.Capability
+	for i := range listed {
+		op, err := server.Declared(listed[i].Name)
+		if err != nil {
+			continue // its name names nothing
+		}
+		for _, alternatives := range op.Scopes() {
+			for _, sc := range alternatives {
+				if have, err := caps.NewCapability(sc.Under, string(sc.Can)); err == nil {
+					all = append(all, have)
+				}
+			}
+		}
+	}
+	return caps.Of(all...), nil
+}
+
+// write writes the configuration that would have allowed what was used.
+func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, server tool.Server) error {
+	prefix := "mcp/" + c.ID + "/"
+	var used []string
+	var needed []caps.Capability
+	for row, err := range v.Audit(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if row.Entry == nil {
+			continue
+		}
+		name, mine := strings.CutPrefix(row.Operation, prefix)
+		if !mine {
+			continue
+		}
+		used = append(used, name)
+		for _, need := range row.Needs {
+			have, err := caps.NewCapability(need.Resource, need.Ability)
+			if err == nil && !slices.ContainsFunc(needed, func(other caps.Capability) bool { return other.Covers(have) }) {
+				needed = append(slices.DeleteFunc(needed, have.Covers), have)
+			}
+		}
+		if row.Omitted > 0 {
+			s.warn(fmt.Sprintf("a call of %s needed %d things more than are written", name, row.Omitted))
+		}
+	}
+	server.Tools = slices.DeleteFunc(server.Tools, func(l tool.Line) bool { return !slices.Contains(used, l.Match) })
+	for name := range server.Env { // its values are nobody's to write down
+		server.Env[name] = "secret:" + name
+	}
+	var b strings.Builder
+	b.WriteString("# What was used through usher gateway: read it, and widen it where that was little.\n")
+	b.WriteString("# usher mcp serve -c FILE --agent client bounds a client of MCP to it.\n")
+	b.WriteString("models:\n  default: {provider: offline}\n")
+	b.WriteString(sectionOf(&server))
+	b.WriteString("agents:\n  - id: client\n    tools: [" + prefix + "*]\n")
+	if len(needed) == 0 {
+		b.WriteString("    caps: []\n")
+	} else {
+		b.WriteString("    caps:\n")
+	}
+	for _, have := range needed {
+		fmt.Fprintf(&b, "      - {with: %s, can: %s}\n", flow(have.With()), flow(have.Can()))
+	}
+	f, err := s.create(c.Learn, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return misusef("%s is there by now: nothing was written", c.Learn)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	if err = errors.Join(err, f.Close()); err == nil {
+		s.note(fmt.Sprintf("wrote %s: %s used", c.Learn, many(len(slices.Compact(slices.Sorted(slices.Values(used)))), "tool")))
+	}
+	return err
+}
