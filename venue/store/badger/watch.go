@@ -67,6 +67,7 @@ func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.db, w.closing, w.blind = nil, true, len(w.compactions) > 0
+	w.done.Broadcast()
 }
 
 // isBlind reports whether something may have been lost since stop.
