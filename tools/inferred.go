@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/caps"
+	"usher/tools/content"
 	"usher/tools/form"
 	"usher/tools/schema"
 	"usher/tools/spend"
@@ -39,6 +40,7 @@ var typeSchemas = map[reflect.Type]*jsonschema.Schema{
 		},
 		Description: "a path such as w/notes/today, or the array of its segments",
 	},
+	reflect.TypeFor[content.Block](): {Type: "object", Extra: map[string]any{content.Mark: true}},
 	reflect.TypeFor[caps.Capability](): {
 		Type: "object",
 		Properties: map[string]*jsonschema.Schema{

@@ -7,7 +7,7 @@ import (
 	"usher/tools/agents"
 )
 
-// Bounds of [Principal.Askable].
+// Bounds of [Principal.Askable] and [Principal.Readable].
 const (
 	maxAskable = 256  // agents that it returns
 	maxAskedOf = 1000 // that it looks at
@@ -16,11 +16,20 @@ const (
 // Askable lists the agents that the principal may message: 256 at most, of the first 1000
 // by their ids. What an agent is for is told to who may read the agent.
 func (p *Principal) Askable(ctx context.Context) ([]agents.Summary, error) {
+	return p.within(ctx, "agent/message")
+}
+
+// Readable lists the agents that the principal may read, as [Principal.Askable] lists.
+func (p *Principal) Readable(ctx context.Context) ([]agents.Summary, error) {
+	return p.within(ctx, "agent/read")
+}
+
+func (p *Principal) within(ctx context.Context, can string) ([]agents.Summary, error) {
 	set, err := p.Capabilities(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !set.CouldAllow(caps.ScopeUnder("agent/message", "g", 1, 1)) {
+	if !set.CouldAllow(caps.ScopeUnder(can, "g", 1, 1)) {
 		return nil, nil
 	}
 	page, err := p.agents.Page(ctx, p.DID(), agents.Query{Limit: maxAskedOf})
@@ -30,7 +39,7 @@ func (p *Principal) Askable(ctx context.Context) ([]agents.Summary, error) {
 	var list []agents.Summary
 	for _, a := range page.Agents {
 		at := "g/" + a.AgentID
-		if !set.CouldAllow(caps.ScopeExactly("agent/message", at)) {
+		if !set.CouldAllow(caps.ScopeExactly(can, at)) {
 			continue
 		}
 		if !set.CouldAllow(caps.ScopeExactly("agent/read", at)) {

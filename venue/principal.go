@@ -283,6 +283,20 @@ func (p *Principal) Stop(ctx context.Context, id string) error {
 	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
 }
 
+// Settled waits until a run has ended or rests, or ctx has ended, and returns its record. It
+// records nothing: whoever waits has asked for [Principal.Run].
+func (p *Principal) Settled(ctx context.Context, id string) (runs.Record, error) {
+	if err := p.Still(ctx, "grid:jobStatus", byID{id}); err != nil {
+		return runs.Record{}, err
+	}
+	rec, err := p.runs.Rest(ctx, p.DID(), id)
+	rec.Authority = nil
+	return rec, err
+}
+
+// InPerson reports whether the principal is a user in person whom nothing bounds.
+func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
+
 // Resume has a run go on that rests, also in a venue that is idle, and returns it: see
 // [runs.Run.Events].
 func (p *Principal) Resume(ctx context.Context, id string) (*runs.Run, error) {

@@ -29,7 +29,8 @@ const (
 	TooManyRuns      Code = "too_many_runs" // at once
 	DirectOnly       Code = "direct_only"   // a secret would flow through records
 	ApprovalRequired Code = "approval_required"
-	Waiting          Code = "waiting" // it goes on when something else has ended
+	InputRequired    Code = "input_required" // of whoever calls
+	Waiting          Code = "waiting"        // it goes on when something else has ended
 	Panic            Code = "panic"
 	NoRequirements   Code = "no_requirements"
 	ForeignAuthority Code = "foreign_authority"

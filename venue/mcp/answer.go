@@ -46,13 +46,3 @@ func refusal(c *caller, err error) *answer {
 		"content": []any{text(err.Error())}, "structuredContent": tools.Explain(err), "isError": true,
 	})
 }
-
-// outcome is the result of a call that came to an output. An object is told as structure,
-// too: before 2026-07-28 nothing else may be.
-func outcome(c *caller, output json.RawMessage) *answer {
-	members := map[string]any{"content": []any{text(string(output))}}
-	if c.modern || len(output) > 0 && output[0] == '{' {
-		members["structuredContent"] = output
-	}
-	return answered(c, members)
-}

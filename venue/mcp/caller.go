@@ -16,8 +16,9 @@ type caller struct {
 	request context.Context // ends when the client has gone
 	modern  bool            // the request stands alone
 	slot    *slot           // that a session takes which the request begins; nil for others
-	server  *sdk.Server
+	server  *served
 	session *sdk.ServerSession // of the message
+	client  *sdk.ClientCapabilities
 }
 
 type callerKey struct{}

@@ -3,8 +3,10 @@ package mcp
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,20 +17,64 @@ import (
 
 // desk answers messages, by whatever way they come.
 type desk struct {
-	info   *sdk.Implementation
-	logger *slog.Logger
+	info      *sdk.Implementation
+	logger    *slog.Logger
+	seals     *seals
+	prompts   []Prompt
+	resources []Resource
+	work      map[string]Work
+	listeners listeners
 }
 
 func newDesk(name string, o *Options) (*desk, error) {
-	d := &desk{info: &sdk.Implementation{Name: name, Title: name, Version: "1"}, logger: slog.New(slog.DiscardHandler)}
-	if o != nil && o.Logger != nil {
+	d := &desk{
+		info: &sdk.Implementation{Name: name, Title: name, Version: "1"}, logger: slog.New(slog.DiscardHandler),
+		seals: newSeals(), work: maps.Clone(long), resources: []Resource{values},
+	}
+	if o == nil {
+		o = new(Options)
+	}
+	if o.Logger != nil {
 		d.logger = o.Logger
+	}
+	maps.Copy(d.work, o.Work)
+	d.prompts, d.resources = o.Prompts, append(d.resources, o.Resources...)
+	for i := range d.resources {
+		if err := d.resources[i].compile(); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
 
-// server is one for a single caller: what an SDK's server has, its sessions and their
+// served is the SDK's server of one caller: what it has, its sessions and their
 // subscriptions, is shared with nobody.
+type served struct {
+	*sdk.Server
+
+	mu      sync.Mutex
+	watched map[string]bool // addresses of resources
+}
+
+// watch notes a resource that the caller wants to hear of.
+func (s *served) watch(uri string, on bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !on {
+		delete(s.watched, uri)
+		return nil
+	}
+	if len(s.watched) >= maxWatched {
+		return fault.New(fault.LimitReached, "too many resources are subscribed to: unsubscribe from some")
+	}
+	s.watched[uri] = true
+	return nil
+}
+
+// maxWatched is how many resources a caller hears of in a session.
+const maxWatched = 64
+
+// server is that of the caller who makes a request.
 func (d *desk) server(r *http.Request) *sdk.Server {
 	c, ok := r.Context().Value(callerKey{}).(*caller)
 	if !ok {
@@ -40,17 +86,37 @@ func (d *desk) server(r *http.Request) *sdk.Server {
 			d.declareMirrored(c, r.Header.Get("Mcp-Name"))
 		}
 	}
-	return c.server
+	return c.server.Server
 }
 
 // newServer returns a server whose messages come from over, or where that is nil, from whom
 // the request of each names.
-func (d *desk) newServer(over *caller) *sdk.Server {
-	s := sdk.NewServer(d.info, &sdk.ServerOptions{
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+func (d *desk) newServer(over *caller) *served {
+	s := &served{watched: make(map[string]bool)}
+	capabilities := &sdk.ServerCapabilities{
+		Tools: &sdk.ToolCapabilities{ListChanged: true}, Prompts: &sdk.PromptCapabilities{ListChanged: true},
+		Resources: &sdk.ResourceCapabilities{Subscribe: true}, Completions: &sdk.CompletionCapabilities{},
+		Logging: &sdk.LoggingCapabilities{}, //nolint:staticcheck // versions before 2026-07-28 have nothing else
+	}
+	capabilities.AddExtension(tasksExtension, nil)
+	s.Server = sdk.NewServer(d.info, &sdk.ServerOptions{
+		Capabilities: capabilities,
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = private },
+		SubscribeHandler: func(ctx context.Context, req *sdk.SubscribeRequest) error {
+			if err := s.watch(req.Params.URI, true); err != nil {
+				return failure(err)
+			}
+			return nil
+		},
+		UnsubscribeHandler: func(_ context.Context, req *sdk.UnsubscribeRequest) error { return s.watch(req.Params.URI, false) },
+		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+			return nil, failure(errFault) // see answer
+		},
 	})
-	s.AddReceivingMiddleware(d.receive(over))
+	if err := addTasks(s.Server); err != nil { // the methods are none of the SDK's
+		d.logger.Error("tasks of MCP are not served", "error", err)
+	}
+	s.AddReceivingMiddleware(d.receive(over, s))
 	return s
 }
 
@@ -58,7 +124,7 @@ func (d *desk) newServer(over *caller) *sdk.Server {
 const private = "private"
 
 // receive answers messages. What the SDK is left to answer is the protocol's own.
-func (d *desk) receive(over *caller) sdk.Middleware {
+func (d *desk) receive(over *caller, s *served) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 			defer d.recovered(ctx, method, &res, &err)
@@ -69,9 +135,15 @@ func (d *desk) receive(over *caller) sdk.Middleware {
 				}
 			}
 			c := *known // that sends this message
+			c.server, c.modern = s, isModern(req)
 			c.session, _ = req.GetSession().(*sdk.ServerSession)
+			if r, ok := req.(interface {
+				ClientCapabilities() *sdk.ClientCapabilities
+			}); ok {
+				c.client = r.ClientCapabilities()
+			}
 			if over != nil {
-				c.request, c.modern = ctx, isModern(req)
+				c.request = ctx
 			}
 			return d.answer(ctx, &c, method, req, next)
 		}
@@ -102,13 +174,41 @@ func (d *desk) answer(ctx context.Context, c *caller, method string, req sdk.Req
 		if c.slot == nil {
 			break // over pipes there is one session
 		}
-		if err := c.slot.take(c.session); err != nil {
+		if err := c.slot.take(c.session, c.server); err != nil {
 			return nil, failure(err)
 		}
 	case *sdk.ListToolsParams:
 		return d.listTools(ctx, c, params)
 	case *sdk.CallToolParamsRaw:
+		defer d.listeners.changed(c.DID())
 		return d.callTool(ctx, c, params)
+	case *sdk.ListPromptsParams:
+		return d.listPrompts(ctx, c, params)
+	case *sdk.GetPromptParams:
+		return d.getPrompt(ctx, c, params)
+	case *sdk.ListResourcesParams:
+		return d.listResources(ctx, c, params)
+	case *sdk.ListResourceTemplatesParams:
+		return d.listTemplates(params)
+	case *sdk.ReadResourceParams:
+		return d.readResource(ctx, c, params)
+	case *sdk.CompleteParams:
+		return d.complete(ctx, c, params)
+	case *sdk.SubscriptionsListenParams:
+		if err := d.hear(ctx, c, params); err != nil {
+			return nil, failure(err)
+		}
+	case *sdk.SubscribeParams:
+		if err := d.mayRead(ctx, c, params.URI); err != nil {
+			return nil, failure(err)
+		}
+		defer d.listeners.changed(c.DID())
+	case *taskParams:
+		var named []string
+		if extra := req.GetExtra(); extra != nil {
+			named = extra.Header.Values("Mcp-Name")
+		}
+		return d.task(ctx, c, method, params, named)
 	}
 	return next(ctx, method, req)
 }
@@ -122,6 +222,9 @@ const codeRefused = -32001
 // failure is an error as a message of the protocol: its data is what a program is told of
 // it.
 func failure(err error) error {
+	if protocol(err) {
+		return err
+	}
 	code := int64(codeRefused)
 	switch fault.Of(err) {
 	case fault.InvalidInput, fault.NotFound:

@@ -43,6 +43,12 @@ const (
 // Options says how to serve. Nil and the zero value are valid.
 type Options struct {
 	Logger *slog.Logger // nil discards
+
+	// Prompts and Resources are offered beside those of the venue, and Work says of
+	// operations, by their paths, that they take long, beside the built-in ones that do.
+	Prompts   []Prompt
+	Resources []Resource
+	Work      map[string]Work
 }
 
 // Face is the handler. It is safe for concurrent use. [Face.Close] ends its sessions.
@@ -103,16 +109,14 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case r.Header.Get("Mcp-Protocol-Version") >= modern:
 		c.modern = true
-		f.follow(w, r, f.single)
+		return f.follow(w, r, f.single)
 	case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "":
 		return f.sessions.begin(p.DID(), func(s *slot) {
 			c.slot = s
 			f.stateful.ServeHTTP(w, r)
 		})
-	default:
-		f.follow(w, r, f.stateful)
 	}
-	return nil
+	return f.follow(w, r, f.stateful)
 }
 
 // body reads what a client sends.

@@ -21,9 +21,15 @@ type sessions struct {
 	mu     sync.Mutex
 	own    map[ucan.DID]int
 	all    int
-	open   map[*sdk.ServerSession]bool
+	open   map[string]*session // by their ids
 	closed bool
 	watch  sync.WaitGroup // one for each that is open
+}
+
+// session is one, with the server that it is of.
+type session struct {
+	*sdk.ServerSession
+	server *served
 }
 
 // slot is the place of a session that a request may begin.
@@ -48,7 +54,7 @@ func (s *sessions) begin(owner ucan.DID, run func(*slot)) error {
 		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", n))
 	}
 	if s.own == nil {
-		s.own, s.open = make(map[ucan.DID]int), make(map[*sdk.ServerSession]bool)
+		s.own, s.open = make(map[ucan.DID]int), make(map[string]*session)
 	}
 	s.own[owner]++
 	s.all++
@@ -60,7 +66,7 @@ func (s *sessions) begin(owner ucan.DID, run func(*slot)) error {
 }
 
 // take has the session keep the place until it ends.
-func (k *slot) take(session *sdk.ServerSession) error {
+func (k *slot) take(of *sdk.ServerSession, server *served) error {
 	s := k.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,11 +74,11 @@ func (k *slot) take(session *sdk.ServerSession) error {
 		return errClosed
 	}
 	k.taken = true
-	s.open[session] = true
+	s.open[of.ID()] = &session{of, server}
 	s.watch.Go(func() {
-		_ = session.Wait() // however it ended
+		_ = of.Wait() // however it ended
 		s.mu.Lock()
-		delete(s.open, session)
+		delete(s.open, of.ID())
 		s.mu.Unlock()
 		k.release(true)
 	})
@@ -93,12 +99,22 @@ func (k *slot) release(ended bool) {
 	}
 }
 
+// server is that of a session; nil where there is none.
+func (s *sessions) server(id string) *served {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if open := s.open[id]; open != nil {
+		return open.server
+	}
+	return nil
+}
+
 // close ends all sessions, and waits for their end.
 func (s *sessions) close() {
 	s.mu.Lock()
 	s.closed = true
-	for session := range s.open {
-		s.watch.Go(func() { _ = session.Close() }) // it ends, with an error or without
+	for _, open := range s.open {
+		s.watch.Go(func() { _ = open.Close() }) // it ends, with an error or without
 	}
 	s.mu.Unlock()
 	s.watch.Wait()

@@ -2,9 +2,16 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"usher/tools/fault"
+	"usher/ucan"
 )
 
 // Times of answers.
@@ -28,31 +35,163 @@ func (s *stream) Write(b []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// follow serves a request that may last: it ends with the right of who makes it, and tells
-// of what changes while somebody listens.
-func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	c := r.Context().Value(callerKey{}).(*caller)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	c.request = ctx
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	done := make(chan struct{})
-	defer close(done)
-	watch.Go(func() {
-		ticker := time.NewTicker(beat)
-		defer ticker.Stop()
-		for {
+// listeners are the streams on which callers hear of what changes.
+type listeners struct {
+	mu  sync.Mutex
+	all map[*listener]bool
+}
+
+// listener hears of changes.
+type listener struct {
+	owner ucan.DID
+	look  chan struct{} // something may have changed
+}
+
+// Bounds of those who listen at once.
+const (
+	maxListeners = 4096 // of all
+	maxOwnEars   = 32   // of one principal
+	lookTime     = 100 * time.Millisecond
+)
+
+func (l *listeners) add(owner ucan.DID) (*listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := 0
+	for one := range l.all {
+		if one.owner == owner {
+			own++
+		}
+	}
+	if own >= maxOwnEars || len(l.all) >= maxListeners {
+		return nil, fault.New(fault.TooManyRuns, fmt.Sprintf("too many streams are open, %d of them yours: close some", own))
+	}
+	if l.all == nil {
+		l.all = make(map[*listener]bool)
+	}
+	one := &listener{owner, make(chan struct{}, 1)}
+	l.all[one] = true
+	return one, nil
+}
+
+func (l *listeners) drop(one *listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.all, one)
+}
+
+// changed has those look who listen to what is owner's.
+func (l *listeners) changed(owner ucan.DID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for one := range l.all {
+		if one.owner == owner {
 			select {
-			case <-done:
-				return
-			case <-ticker.C:
+			case one.look <- struct{}{}:
+			default: // it looks anyhow
 			}
-			if _, err := c.Capabilities(ctx); err != nil {
-				cancel()
+		}
+	}
+}
+
+// follow serves a request on which the caller listens, until who makes it may no more, and
+// tells what changes.
+func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler) error {
+	c := r.Context().Value(callerKey{}).(*caller)
+	var of *served
+	switch {
+	case r.Method == http.MethodGet:
+		of = f.sessions.server(r.Header.Get("Mcp-Session-Id"))
+	case c.modern && r.Header.Get("Mcp-Method") == "subscriptions/listen":
+		f.server(r)
+		of = c.server
+	}
+	if of == nil {
+		next.ServeHTTP(w, r)
+		return nil
+	}
+	one, err := f.listeners.add(c.DID())
+	if err != nil {
+		return err
+	}
+	defer f.listeners.drop(one)
+	ctx, cancel := context.WithCancel(r.Context())
+	c.request = ctx
+	known := f.seen(ctx, c, of)
+	var watch sync.WaitGroup
+	watch.Go(func() { f.watch(ctx, cancel, c, of, one, known) })
+	defer watch.Wait()
+	defer cancel()
+	next.ServeHTTP(w, r.WithContext(ctx))
+	return nil
+}
+
+// watch tells what changes for c of what is known, on the streams of a server.
+func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, of *served, one *listener, known map[string]string) {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-one.look:
+		case <-ticker.C:
+		}
+		if _, err := c.Capabilities(ctx); err != nil {
+			cancel()
+			return
+		}
+		now := d.seen(ctx, c, of)
+		for what, is := range now {
+			if was, heard := known[what]; !heard || was == is {
+				continue
+			}
+			switch what {
+			case toolList: // the SDK tells of a list when something is added or removed
+				of.AddTool(&sdk.Tool{Name: "_", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+				of.RemoveTools("_")
+			case promptList:
+				of.AddPrompt(&sdk.Prompt{Name: "_"}, nil)
+				of.RemovePrompts("_")
+			default:
+				d.unheard(ctx, of.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: what}))
+			}
+		}
+		known = now
+		if pause(ctx, lookTime) != nil { // what changes all the time is told now and then
+			return
+		}
+	}
+}
+
+// What a listener hears of, beside the addresses of resources.
+const (
+	toolList   = "tools"
+	promptList = "prompts"
+)
+
+// seen are digests of what the caller sees.
+func (d *desk) seen(ctx context.Context, c *caller, of *served) map[string]string {
+	now := make(map[string]string)
+	note := func(what string, see func() (sdk.Result, error)) {
+		if res, err := see(); err == nil {
+			if raw, err := json.Marshal(res); err == nil {
+				now[what] = string(digest(string(raw)))
 				return
 			}
 		}
-	})
-	next.ServeHTTP(w, r.WithContext(ctx))
+		now[what] = ""
+	}
+	note(toolList, func() (sdk.Result, error) { return d.listTools(ctx, c, nil) })
+	note(promptList, func() (sdk.Result, error) { return d.listPrompts(ctx, c, nil) })
+	of.mu.Lock()
+	uris := make([]string, 0, len(of.watched))
+	for uri := range of.watched {
+		uris = append(uris, uri)
+	}
+	of.mu.Unlock()
+	for _, uri := range uris {
+		note(uri, func() (sdk.Result, error) { return d.readResource(ctx, c, &sdk.ReadResourceParams{URI: uri}) })
+	}
+	return now
 }

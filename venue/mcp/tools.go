@@ -4,15 +4,23 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/content"
 	"usher/tools/fault"
+	"usher/tools/grid"
+	"usher/venue/runs"
 )
+
+// opChat is what asks an agent.
+const opChat = "v/ops/agent/chat"
 
 // askPrefix begins the names of tools that are agents.
 const askPrefix = "ask_"
@@ -74,7 +82,6 @@ func ask(name string, a agents.Summary) *sdk.Tool {
 type called struct {
 	operation string
 	input     json.RawMessage
-	agent     bool // it is an agent that is asked
 }
 
 var errNoTool = fault.New(fault.NotFound, "there is no tool of that name: list them (tools/list)")
@@ -102,13 +109,18 @@ func (d *desk) named(c *caller, name string, arguments json.RawMessage) (called,
 		return called{}, &tools.InputError{Operation: name, Err: err}
 	}
 	input, err := json.Marshal(agents.Chat{AgentID: id, Message: said.Message, SessionID: said.SessionID})
-	return called{operation: "agent:chat", input: input, agent: true}, err
+	return called{operation: opChat, input: input}, err
 }
 
 // callTool calls a tool. What comes of it, and what is denied, are results.
 func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
+	m := &message{"tools/call", params.Name, params.Arguments, params.GetProgressToken(), params.InputResponses, params.RequestState}
+	st, err := d.seals.open(m.returned, c.DID().String(), m.digest(), time.Now())
+	if err != nil {
+		return nil, failure(err)
+	}
 	call, err := d.named(c, params.Name, params.Arguments)
-	if err == errNoTool {
+	if errors.Is(err, errNoTool) {
 		return nil, failure(err)
 	}
 	if err != nil {
@@ -116,11 +128,92 @@ func (d *desk) callTool(ctx context.Context, c *caller, params *sdk.CallToolPara
 	}
 	ctx, end := c.present(ctx)
 	defer end()
-	out, err := c.Invoke(ctx, call.operation, call.input)
+	work, takesLong := d.work[call.operation]
+	if work.Only && !c.tasks() {
+		return nil, errLackTasks
+	}
+	if st.Job != "" {
+		return d.goOn(ctx, c, m, st.Job)
+	}
+	if takesLong && !work.Begins && (c.tasks() || c.fills() || m.token != nil) {
+		if res, ok, err := d.asJob(ctx, c, m, &call); ok {
+			return res, err
+		}
+	}
+	out, asks, err := d.invoke(ctx, c, m, st, call.operation, call.input)
+	switch {
+	case protocol(err):
+		return nil, err
+	case err != nil:
+		return refusal(c, err), nil
+	case asks != nil:
+		return asks, nil
+	case work.Begins && c.tasks():
+		if id := jobOf(out); id != "" {
+			return d.begun(ctx, c, m, id)
+		}
+	}
+	return d.outcome(ctx, c, call.operation, out), nil
+}
+
+// goOn follows a job that a call began which is sent again, with what a person answered.
+func (d *desk) goOn(ctx context.Context, c *caller, m *message, job string) (sdk.Result, error) {
+	said, err := raw(m.answers)
+	if err != nil {
+		return nil, failure(err)
+	}
+	waiting, err := d.pending(ctx, c, job)
+	if err == nil {
+		err = d.settle(ctx, c, waiting, said)
+	}
 	if err != nil {
 		return refusal(c, err), nil
 	}
-	return outcome(c, out), nil
+	return d.follow(ctx, c, m, job, time.Now())
+}
+
+// jobOf is the id of the job that an output says was started.
+func jobOf(out json.RawMessage) string {
+	var st grid.Status
+	if json.Unmarshal(out, &st) != nil || st.Status != runs.Started {
+		return ""
+	}
+	return st.ID
+}
+
+// protocol reports whether an error is one of the protocol, and no result.
+func protocol(err error) bool {
+	_, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok
+}
+
+// outcome is the result of a call that came to an output.
+func (d *desk) outcome(ctx context.Context, c *caller, operation string, output json.RawMessage) *answer {
+	if op, err := c.Operation(ctx, operation); err == nil && content.Is(op.OutputSchema()) {
+		var as struct {
+			Content json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(output, &as) == nil && len(as.Content) > 0 && as.Content[0] == '[' {
+			return answered(c, map[string]any{"content": as.Content})
+		}
+	}
+	members := map[string]any{"content": []any{text(said(operation, output))}}
+	if c.modern || len(output) > 0 && output[0] == '{' { // before 2026-07-28 nothing else may be told as structure
+		members["structuredContent"] = output
+	}
+	return answered(c, members)
+}
+
+// said is an output as text: of an agent, what it said.
+func said(operation string, output json.RawMessage) string {
+	if operation == opChat {
+		var a agents.Said
+		var plain string
+		if json.Unmarshal(output, &a) == nil && json.Unmarshal(a.Response, &plain) == nil {
+			return plain
+		}
+	}
+	return string(output)
 }
 
 // mirrored marks a field of an input that a request repeats in its head (2026-07-28,

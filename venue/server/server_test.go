@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"usher/runtime"
@@ -208,4 +209,34 @@ func TestStopCutsRequests(t *testing.T) {
 		t.Error(err)
 	}
 	asks.Wait()
+}
+
+// bearer sends a token with each request.
+type bearer struct{ token string }
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Sessions of MCP, and the streams that they listen on, end with the server.
+func TestSessionsEndWithTheServer(t *testing.T) {
+	url, token, _, _, stop := open(t, 0)
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+			&sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: bearer{token}}, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cs.Close()
+		list, err := cs.ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) == 0 {
+			t.Fatalf("%s: %v, %v", version, list, err)
+		}
+	}
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	if err := stop(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
 }

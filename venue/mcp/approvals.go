@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"usher/caps/value"
+	"usher/tools/approvals"
+	"usher/tools/dialog"
+)
+
+// Bounds of a look for what a job waits for.
+const (
+	maxPending = 100 // requests
+	maxAbove   = 16  // runs
+	maxShown   = 2000
+)
+
+// fills reports whether the client of a message has a person fill forms.
+func (c *caller) fills() bool { return slices.Contains(c.kinds(), dialog.Elicitation) }
+
+// pending are the requests for approvals that a job waits for, itself or what it began.
+func (d *desk) pending(ctx context.Context, c *caller, job string) (list []approvals.Request, err error) {
+	in := approvals.Query{Limit: maxPending}
+	ruling, err := c.Decide(ctx, "approval:list", in)
+	if err != nil || ruling.Denial() != nil {
+		return nil, nil //nolint:nilerr // others are asked
+	}
+	raw, err := c.Invoke(ctx, "approval:list", in)
+	if err != nil {
+		return nil, err
+	}
+	var page approvals.Listing
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return nil, err
+	}
+	for _, req := range page.Requests {
+		if req.Status == approvals.Pending && d.below(ctx, c, req.Run, job) {
+			list = append(list, req)
+		}
+	}
+	return list, nil
+}
+
+// below reports whether a run is the job or came of it.
+func (d *desk) below(ctx context.Context, c *caller, run, job string) bool {
+	for range maxAbove {
+		if run == job || run == "" {
+			return run == job
+		}
+		rec, err := c.Run(ctx, run)
+		if err != nil {
+			return false
+		}
+		run = rec.Parent
+	}
+	return false
+}
+
+var approvalForm = json.RawMessage(`{"type":"object","required":["confirm"],"properties":{` +
+	`"confirm":{"type":"boolean","title":"Allow this call, once"},"reason":{"type":"string","title":"What to tell"}}}`)
+
+// asked are requests as questions, by their ids.
+func asked(list []approvals.Request) *dialog.Needs {
+	needs := &dialog.Needs{Questions: make(map[string]dialog.Question, len(list))}
+	for _, req := range list {
+		by := cmp.Or(req.Agent, "A program")
+		params, err := json.Marshal(map[string]any{
+			"message": fmt.Sprintf("%s asks to call %s (%s): %s. Its input: %s",
+				by, req.Operation, strings.Join(req.Needs, ", "), req.Why, value.Cut(string(req.Input), maxShown)),
+			"requestedSchema": approvalForm,
+		})
+		if err == nil { // texts alone
+			needs.Questions[req.ID] = dialog.Question{Kind: dialog.Elicitation, Params: params}
+		}
+	}
+	return needs
+}
+
+// forms are requests as a result lists them.
+func forms(list []approvals.Request) map[string]any { return questions(asked(list)) }
+
+// filled is what a person made of a form.
+type filled struct {
+	Action  string `json:"action"`
+	Content struct {
+		Confirm bool   `json:"confirm"`
+		Reason  string `json:"reason"`
+	} `json:"content"`
+}
+
+// settle answers requests as a person did. Of what was left open nothing is said.
+func (d *desk) settle(ctx context.Context, c *caller, waiting []approvals.Request, said map[string]json.RawMessage) error {
+	for _, req := range waiting {
+		raw, ok := said[req.ID]
+		if !ok {
+			continue
+		}
+		var form filled
+		if err := json.Unmarshal(raw, &form); err != nil {
+			return fmt.Errorf("the answer to %s is no filled form: %w", req.ID, err)
+		}
+		var err error
+		switch {
+		case form.Action == "accept" && form.Content.Confirm:
+			_, err = c.Invoke(ctx, "approval:approve", approvals.Yes{ID: req.ID, Digest: req.Digest, Reason: form.Content.Reason})
+		case form.Action == "accept", form.Action == "decline":
+			_, err = c.Invoke(ctx, "approval:deny", approvals.No{ID: req.ID, Reason: form.Content.Reason})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left reports whether a person left a form without an answer.
+func left(said map[string]json.RawMessage) bool {
+	for _, raw := range said {
+		var form filled
+		if json.Unmarshal(raw, &form) != nil || form.Action != "accept" && form.Action != "decline" {
+			return true
+		}
+	}
+	return false
+}
