@@ -73,6 +73,9 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	}
 	out, err := apply.Config(ctx, c, a.user, v.store.Under("c/"))
 	if err == nil {
+		err = v.hooked(ctx, c)
+	}
+	if err == nil {
 		v.hook.Set(hookOf(c))
 		a.config, a.outcome = c, out
 	}

@@ -34,6 +34,7 @@ import (
 	"usher/venue/store"
 	"usher/venue/store/journal"
 	"usher/venue/store/memory"
+	"usher/venue/webhooks"
 )
 
 // Venue is an open venue. It is safe for concurrent use.
@@ -66,6 +67,8 @@ type Venue struct {
 	servers   *mcp.Servers // nil without a configuration
 	approvals *approvals.Room
 	hook      *approvals.Hook
+	inbox     *webhooks.Inbox
+	outbox    *webhooks.Outbox
 	auth      *auth.Room
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
 	keeper    *retention.Keeper
@@ -151,9 +154,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = book
 	spending := accounts.New(v.store.Under(""), v.log)
+	v.outbox = webhooks.NewOutbox(webhooks.OutboxOptions{Store: v.store.Under(""), Secret: v.readSecret, Now: v.now, Logger: v.log})
 	v.runs, err = runs.Open(ctx, runs.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log,
-		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly,
+		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly, Notes: v.outbox,
 		Forget: func(ctx context.Context, of tools.Life, session string) error {
 			return v.agents.ForgetSession(ctx, of, session)
 		},
@@ -178,10 +182,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
 		Observer: observer,
-		Secrets: func(ctx context.Context, owner ucan.DID, name string) (string, error) {
-			value, err := v.secrets.Get(ctx, owner, name)
-			return string(value), err
-		},
+		Secrets:  v.readSecret,
 	})
 	runner := runtime.New(v.gate, &runtime.Options{
 		MaxModelCalls: o.Limits.ModelCalls, ToolTimeout: o.Limits.ToolTimeout, MaxToolResult: o.Limits.ToolResult,
@@ -192,6 +193,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	v.tree = workspace.NewTree(v.store.Under("w/"), &workspace.Options{OnWrite: checkCallable, Logger: v.log, ReadOnly: v.readOnly})
+	v.inbox = webhooks.NewInbox(webhooks.InboxOptions{
+		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Secret: v.readSecret, Now: v.now, NewID: v.newID, Logger: v.log,
+	})
 	v.auth = auth.New(auth.Options{
 		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
@@ -240,6 +244,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if !o.Idle {
 		v.work.Go(func() { v.timer.Run(v.closing) })
 		v.work.Go(func() { v.approvals.Run(v.closing) })
+		v.work.Go(func() { v.outbox.Run(v.closing) })
 	}
 	return nil
 }
@@ -264,9 +269,14 @@ func (v *Venue) openModels(ctx context.Context, o *Options) (err error) {
 // secretOf reads the secrets of a user by their names.
 func (v *Venue) secretOf(owner ucan.DID) func(ctx context.Context, name string) (string, error) {
 	return func(ctx context.Context, name string) (string, error) {
-		value, err := v.secrets.Get(ctx, owner, name)
-		return string(value), err
+		return v.readSecret(ctx, owner, name)
 	}
+}
+
+// readSecret reads a secret of a user, as it is now.
+func (v *Venue) readSecret(ctx context.Context, owner ucan.DID, name string) (string, error) {
+	value, err := v.secrets.Get(ctx, owner, name)
+	return string(value), err
 }
 
 // Prune removes at once what the configuration does not keep, as the venue does by

@@ -48,6 +48,9 @@ func Changes(a, b *Config) (list []Change) {
 	if !reflect.DeepEqual(a.Approvals, b.Approvals) {
 		list = append(list, Change{"approvals", Changed, false})
 	}
+	if !reflect.DeepEqual(a.Webhooks, b.Webhooks) {
+		list = append(list, Change{"webhooks", Changed, false})
+	}
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)

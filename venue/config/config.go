@@ -34,6 +34,7 @@ type Config struct {
 	Auth           Auth
 	MCP            []mcp.Server
 	Server         Server
+	Webhooks       Webhooks
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

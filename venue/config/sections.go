@@ -74,6 +74,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Auth = f.Auth
 				case "server":
 					r.cfg.Server = f.Server
+				case "webhooks":
+					r.cfg.Webhooks = f.Webhooks
 				}
 			}
 		}

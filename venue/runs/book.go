@@ -28,6 +28,9 @@ type Options struct {
 	NewID    func() (string, error)
 	Logger   *slog.Logger
 
+	// Notes is told how runs come to stand. Nil is nobody.
+	Notes Notes
+
 	// Forget forgets what a session of a life has spent, which is removed. Nil
 	// forgets nothing.
 	Forget func(ctx context.Context, of tools.Life, session string) error
@@ -45,6 +48,15 @@ type spending interface {
 	// stored yet of all that ctx is charged to. It returns what to call with the
 	// outcome of the write; nil where there is nothing to write.
 	Draft(ctx context.Context, put map[string][]byte) (written func(stored bool))
+}
+
+// Notes keeps who is to be told of runs.
+type Notes interface {
+	// Draft adds to put, under keys of the whole store, what is to be stored with a run that
+	// has ended, or waits, as the record says. It must not wait.
+	Draft(owner ucan.DID, rec *Record, put map[string][]byte)
+	// Stored says that something was stored that Draft has added.
+	Stored()
 }
 
 // Book keeps the runs of a venue. It is safe for concurrent use.

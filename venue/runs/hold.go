@@ -85,8 +85,19 @@ func (b *Book) put(ctx context.Context, owner ucan.DID, rec *Record) error {
 	case !rec.Over():
 		put[hold], del = []byte{}, []string{mark}
 	}
+	b.note(owner, rec, put)
 	_, err = b.opts.Store.Apply(ctx, nil, put, del)
+	if notes := b.opts.Notes; notes != nil {
+		notes.Stored()
+	}
 	return err
+}
+
+// note adds to a batch what tells of a run that has ended, or waits.
+func (b *Book) note(owner ucan.DID, rec *Record, put map[string][]byte) {
+	if notes := b.opts.Notes; notes != nil && rec.Status != Started && rec.Status != Paused {
+		notes.Draft(owner, rec, put)
+	}
 }
 
 // Cancel ends a run, with those that it waits for and began, and waits until it has

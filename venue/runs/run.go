@@ -293,6 +293,9 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 			r.book.opts.Logger.ErrorContext(ctx, "run not stored", "run", r.rec.ID, "error", err)
 		}
 	}
+	if notes := r.book.opts.Notes; notes != nil {
+		notes.Stored()
+	}
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	r.book.follow(ctx, r)
@@ -383,6 +386,7 @@ func (r *Run) draft(d draft) (del []string, err error) {
 	default:
 		del = []string{r.mark}
 	}
+	r.book.note(r.owner, &r.rec, d.put)
 	return del, nil
 }
 

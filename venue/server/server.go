@@ -18,6 +18,7 @@ import (
 	"usher/venue"
 	"usher/venue/completions"
 	"usher/venue/face"
+	"usher/venue/hooks"
 	"usher/venue/login"
 	"usher/venue/mcp"
 	"usher/venue/rest"
@@ -95,6 +96,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
 		mux.Handle(path, signIn)
 	}
+	mux.Handle(hooks.Path, hooks.New(v))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)

@@ -1,0 +1,29 @@
+package venue
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"usher/venue/config"
+	"usher/venue/store/journal"
+)
+
+// Receive takes a signed request to a webhook of the configuration, and returns the run
+// that it starts: see [webhooks.Inbox.Receive].
+func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body []byte) (run string, err error) {
+	if v.readOnly {
+		return "", journal.ErrReadOnly
+	}
+	return v.inbox.Receive(ctx, hook, head, body)
+}
+
+// hooked has webhooks be as a configuration says.
+func (v *Venue) hooked(ctx context.Context, c *config.Config) error {
+	owner, err := v.keys.User(ctx, cmp.Or(c.User, defaultUser))
+	if err == nil {
+		v.inbox.Set(owner, c.Webhooks.In)
+		v.outbox.Set(owner, c.Webhooks.Out)
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Times of deliveries.
+const (
+	sendTime   = 15 * time.Second // of one request
+	firstPause = 5 * time.Second  // before the next try, growing
+	maxPause   = time.Hour
+	storePause = 10 * time.Second // where the store fails
+	maxAnswer  = 4 << 10          // bytes of an answer that are read
+)
+
+// send sends what waits for a webhook, as it is due.
+func (o *Outbox) send(ctx context.Context, h *outHook) {
+	client := &http.Client{
+		Transport:     o.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if client.Transport == nil {
+		client.Transport = transport(h.AllowPrivate)
+	}
+	for {
+		wait, err := o.next(ctx, h, client)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			o.Logger.ErrorContext(ctx, "what a webhook is told cannot be read or noted", "webhook", h.ID, "error", err)
+			wait = storePause
+		}
+		if wait == 0 {
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-h.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// next makes the first delivery, where one is due, and says how long nothing is due.
+func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wait time.Duration, err error) {
+	rows, _, err := o.Store.Page(ctx, outOf(h.ID), "", 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(rows) == 0 {
+		h.waiting.Store(0)
+		h.full.Store(false)
+		return MaxAge, nil // until it is woken
+	}
+	key := rows[0].Key
+	due, id := dueOf(h.ID, key)
+	now := o.Now()
+	if wait = due.Sub(now); wait > 0 {
+		return wait, nil
+	}
+	var d delivery
+	if err := json.Unmarshal(rows[0].Value, &d); err != nil {
+		return 0, err
+	}
+	failed := o.deliver(ctx, h, client, id, d.Body)
+	if ctx.Err() != nil {
+		return 0, nil //nolint:nilerr // it stays as it is, and is sent again
+	}
+	var put map[string][]byte
+	switch d.Tries++; {
+	case failed == nil:
+	case now.Sub(time.UnixMilli(d.At)) > MaxAge:
+		o.Logger.WarnContext(ctx, "a webhook was not told: it has not taken it for a day", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
+	default:
+		o.Logger.InfoContext(ctx, "a webhook is told again later", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
+		raw, err := json.Marshal(d)
+		if err != nil {
+			return 0, err
+		}
+		put = map[string][]byte{outKey(h.ID, now.Add(pause(d.Tries)), id): raw}
+	}
+	if put == nil {
+		h.waiting.Add(-1)
+	}
+	_, err = o.Store.Apply(ctx, nil, put, []string{key})
+	return 0, err
+}
+
+// pause is how long is waited after so many tries.
+func pause(tries int) (d time.Duration) {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = firstPause, 3, maxPause
+	for range min(tries, 12) {
+		d = b.NextBackOff()
+	}
+	return d
+}
+
+// deliver makes one request.
+func (o *Outbox) deliver(ctx context.Context, h *outHook, client *http.Client, id string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	signer, err := o.Secret.signer(ctx, h.owner, h.Secret)
+	if err != nil {
+		return err
+	}
+	at := o.Now()
+	signed, err := signer.Sign(id, at, body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("its url is none") // the error repeats it, and it may hold a password
+	}
+	req.Close = true // the next may come in a week
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "usher")
+	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signed)
+	resp, err := client.Do(req)
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		err = of.Err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", req.URL.Host, err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // what it says tells nothing
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: it answers %s", req.URL.Host, resp.Status)
+	}
+	return nil
+}
+
+// transport connects to public addresses alone, unless private ones are allowed. It looks at
+// the address itself, whatever name led to it.
+func transport(private bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: sendTime}
+	if !private {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			if !isPublic(at.Addr()) {
+				return errPrivate
+			}
+			return nil
+		}
+	}
+	return &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
+}
+
+var errPrivate = errors.New("its address is private: say allow_private where that is meant")
+
+// special are networks that net/netip takes for global, and that lead elsewhere
+// (IANA's special-purpose registries).
+var special = func() (list []netip.Prefix) {
+	for _, text := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
+	} {
+		list = append(list, netip.MustParsePrefix(text))
+	}
+	return list
+}()
+
+// isPublic reports whether an address is one of the public internet.
+func isPublic(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
