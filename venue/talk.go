@@ -12,8 +12,8 @@ import (
 // Talk is one turn of an agent, as whoever said something to it hears it.
 type Talk struct {
 	run   *runs.Run
-	sees  bool // more than texts
-	whole bool // the answer has to fit a schema, and pieces of it say nothing
+	sees  func(context.Context) bool // says whether who talks may look at the run
+	whole bool                       // the answer has to fit a schema, and pieces of it say nothing
 
 	done chan struct{} // closed when what follows is there
 	said agents.Said
@@ -39,7 +39,7 @@ func (p *Principal) Talk(ctx context.Context, in agents.Chat) (*Talk, error) {
 			return nil, t.err
 		}
 	}
-	t.sees = p.Still(ctx, "grid:jobStatus", byID{t.run.ID()}) == nil
+	t.sees = func(ctx context.Context) bool { return p.Still(ctx, "grid:jobStatus", byID{t.run.ID()}) == nil }
 	t.whole = p.agents.IsShaped(ctx, p.DID(), in.AgentID)
 	return t, nil
 }
@@ -54,7 +54,7 @@ func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		for e, err := range t.run.Events(ctx, 0) {
 			if err == nil {
-				if e.Event = t.heard(e.Event); e.Event == nil {
+				if e.Event = t.heard(ctx, e.Event); e.Event == nil {
 					continue
 				}
 			}
@@ -66,7 +66,7 @@ func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 }
 
 // heard is what of an event whoever talks hears; nil is nothing.
-func (t *Talk) heard(ev runtime.Event) runtime.Event {
+func (t *Talk) heard(ctx context.Context, ev runtime.Event) runtime.Event {
 	switch ev := ev.(type) {
 	case runtime.TextDelta:
 		if t.whole {
@@ -76,12 +76,12 @@ func (t *Talk) heard(ev runtime.Event) runtime.Event {
 		if t.whole {
 			ev.Text = ""
 		}
-		if !t.sees {
+		if !t.sees(ctx) {
 			return runtime.Answered{Text: ev.Text, Usage: ev.Usage, Finish: ev.Finish}
 		}
 		return ev
 	default:
-		if !t.sees {
+		if !t.sees(ctx) {
 			return nil
 		}
 	}

@@ -11,7 +11,8 @@
 // among it. One that names a conversation goes on in the session which the venue has of it:
 // there only what comes after the last answer is told, and the rest the venue knows itself.
 // A conversation is named by metadata.conversation (Chat Completions), or by conversation or
-// previous_response_id (Responses).
+// previous_response_id (Responses). Its name is no secret between callers who are one
+// principal: whoever of them knows it goes on in it.
 //
 // # Turns
 //

@@ -280,6 +280,31 @@ func TestBoundsOfTheOutbox(t *testing.T) {
 	}
 }
 
+// What waits counts after a restart, too.
+func TestBoundsAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(memory.Open(), &wire{answer: always(500)}, hook("ops", "https://ops.example/"))
+		for i := range 10_000 {
+			put := make(map[string][]byte)
+			rec := done
+			rec.ID, rec.Updated = fmt.Sprint(i), time.Now().Add(time.Hour).UnixMilli()
+			d.Draft(owner, &rec, put)
+			if _, err := d.store.Under("").Apply(t.Context(), nil, put, nil); err != nil || len(put) != 1 {
+				t.Fatal(err, put)
+			}
+		}
+		d = open(d.store, &wire{answer: always(500)}, hook("ops", "https://ops.example/"))
+		stop := d.works(t)
+		synctest.Wait()
+		more := make(map[string][]byte)
+		d.Draft(owner, &done, more)
+		stop()
+		if len(more) > 0 {
+			t.Errorf("%d more wait", len(more))
+		}
+	})
+}
+
 // An entry that goes takes with it what waits for it; a venue without a configuration takes
 // nothing.
 func TestAnEntryThatGoes(t *testing.T) {

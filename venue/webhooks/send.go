@@ -38,6 +38,9 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 	if client.Transport == nil {
 		client.Transport = transport(h.AllowPrivate)
 	}
+	if err := o.count(ctx, h); err != nil && ctx.Err() == nil {
+		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
+	}
 	for {
 		wait, err := o.next(ctx, h, client)
 		if ctx.Err() != nil {
@@ -58,6 +61,23 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 		}
 		timer.Stop()
 	}
+}
+
+// count counts what waits.
+func (o *Outbox) count(ctx context.Context, h *outHook) error {
+	n := 0
+	for from := ""; n < maxWaiting; {
+		keys, next, err := o.Store.PageKeys(ctx, outOf(h.ID), from, 1000)
+		if err != nil {
+			return err
+		}
+		n += len(keys)
+		if from = next; next == "" {
+			break
+		}
+	}
+	h.waiting.Store(int64(n))
+	return nil
 }
 
 // next makes the first delivery, where one is due, and says how long nothing is due.
