@@ -121,6 +121,33 @@ func TestChangesMeanwhile(t *testing.T) {
 	add(s, "echo", "Another.")
 	clock.Add(int64(relistTime/time.Second) + 1)
 	l.fails("mcp/s/echo", `{}`, fault.Refused, "is not what was accepted")
+
+	// It says something else each time, and that is not written down each time.
+	written := func() string {
+		r, err := l.keeper.Load(t.Context(), "s")
+		if err != nil || len(r.Pins) != 1 || r.Pins[0].Accepted.Description != "" {
+			t.Fatalf("written down is %+v, %v", r, err)
+		}
+		if r.Pins[0].Listed == nil {
+			return ""
+		}
+		return r.Pins[0].Listed.Description
+	}
+	add(s, "echo", "A third.")
+	clock.Add(int64(relistTime/time.Second) + 1)
+	l.fails("mcp/s/echo", `{}`, fault.Refused)
+	if got := written(); got == "A third." {
+		t.Error("each change is written down")
+	}
+	add(s, "echo", "A fourth.")
+	clock.Add(int64(writeEvery / time.Second))
+	l.fails("mcp/s/echo", `{}`, fault.Refused)
+	if got := written(); got != "A fourth." {
+		t.Errorf("written down is %q after an hour", got)
+	}
+	if out := l.call("mcp:inspect", `{"server":"s"}`); !strings.Contains(out, "A fourth.") {
+		t.Errorf("inspection = %s", out)
+	}
 }
 
 func TestNames(t *testing.T) {

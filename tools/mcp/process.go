@@ -63,7 +63,7 @@ func (s *Server) start(env map[string]string, hide func(string) string, log *slo
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
 	cmd.Stdin, cmd.Stdout = read, to
-	cmd.Stderr = &lines{log: log, server: s.ID, hide: hide, limit: rate.NewLimiter(20, 200)}
+	cmd.Stderr = &lines{log: log, server: s.ID, hide: hide, limit: rate.NewLimiter(20, 200), bytes: rate.NewLimiter(maxNoise, maxNoise)}
 	err = cmd.Start()
 	_, _ = read.Close(), to.Close()
 	if err != nil {
@@ -116,18 +116,24 @@ const (
 	maxMessage = 16 << 20 // bytes of one message
 	maxRate    = 500      // messages a second, in the long run
 	maxBurst   = 2000     // messages at once
+	maxBytes   = 32 << 20 // bytes a second
 )
 
 // slow reads lines no faster than they may come, so that a server that floods waits.
 type slow struct {
 	io.Reader
-	limit *rate.Limiter
+	limit, bytes *rate.Limiter
 }
 
-func slowed(r io.Reader) io.Reader { return &slow{r, rate.NewLimiter(maxRate, maxBurst)} }
+func slowed(r io.Reader) io.Reader {
+	return &slow{r, rate.NewLimiter(maxRate, maxBurst), rate.NewLimiter(maxBytes, maxBytes)}
+}
 
 func (s *slow) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p[:min(len(p), 32<<10)])
+	if wait := s.bytes.WaitN(context.Background(), n); wait != nil {
+		return n, wait
+	}
 	lines := 0
 	for _, c := range p[:n] {
 		if c == '\n' {
@@ -150,14 +156,22 @@ type lines struct {
 	server string
 	hide   func(string) string
 	limit  *rate.Limiter
+	bytes  *rate.Limiter
 	part   []byte
 	left   int // lines that were left out
 }
 
-// maxLine bounds a line of the log, in bytes.
-const maxLine = 2 << 10
+const (
+	maxLine  = 2 << 10 // bytes of a line of the log
+	maxNoise = 1 << 20 // bytes a second on its standard error: one that says more waits
+)
 
 func (l *lines) Write(b []byte) (int, error) {
+	for rest := len(b); rest > 0; rest -= maxNoise {
+		if err := l.bytes.WaitN(context.Background(), min(rest, maxNoise)); err != nil {
+			return 0, err
+		}
+	}
 	for _, c := range b {
 		if c != '\n' {
 			if len(l.part) < maxLine {

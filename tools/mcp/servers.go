@@ -62,6 +62,8 @@ type entry struct {
 	root    *folder
 	rootErr error
 	record  Record
+	version uint64    // of the record
+	written time.Time // when a change of the listing was written down
 	ops     []*tools.Operation
 	awaited time.Time // until when FetchAll waits for it; zero before it did
 	leftOut []string  // names of tools that have a name for models that something else has
@@ -158,28 +160,52 @@ func (s *Servers) publish() error {
 	return err
 }
 
-// listed takes what a server says of itself.
+// listed takes what a server says of itself. What has changed in that is written down
+// once in a while only: a server that says something else each time fills no disk.
 func (s *Servers) listed(ctx context.Context, e *entry, l *listing) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := e.record.after(e.server.digest(), l)
-	if reflect.DeepEqual(next, e.record) {
-		return nil
-	}
-	for i := range next.Pins {
-		if p := &next.Pins[i]; p.State() != Usable {
-			s.opts.Logger.WarnContext(ctx, "a tool of an MCP server is not used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
+	for {
+		s.mu.Lock()
+		was, version := e.record, e.version
+		s.mu.Unlock()
+		next := was.after(e.server.digest(), l) // outside of the lock: it may be much
+		if reflect.DeepEqual(next, was) {
+			return nil
 		}
+		for i := range next.Pins {
+			if p := &next.Pins[i]; p.State() != Usable {
+				s.opts.Logger.WarnContext(ctx, "a tool of an MCP server is not used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
+			}
+		}
+		s.mu.Lock()
+		if e.version != version {
+			s.mu.Unlock()
+			continue
+		}
+		defer s.mu.Unlock()
+		now := s.opts.Now()
+		if was.Origin == next.Origin && now.Sub(e.written) < writeEvery {
+			return s.use(e, next)
+		}
+		e.written = now
+		return s.keep(ctx, e, next)
 	}
-	return s.keep(ctx, e, next)
 }
+
+// writeEvery is how often changes of a listing are written down, at most.
+const writeEvery = time.Hour
 
 // keep keeps a record and makes its operations, under the mutex.
 func (s *Servers) keep(ctx context.Context, e *entry, next Record) error {
 	if err := s.opts.Keeper.Save(ctx, e.server.ID, next); err != nil {
 		return err
 	}
+	return s.use(e, next)
+}
+
+// use makes the operations of a record, under the mutex.
+func (s *Servers) use(e *entry, next Record) error {
 	e.record = next
+	e.version++
 	if err := e.make(); err != nil {
 		return err
 	}
@@ -286,9 +312,7 @@ func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
 		Path: e.server.prefix() + name, Scopes: p.scopes(), Withdrawn: pin.State() != Usable,
 		Description: "Tool of the MCP server " + e.server.ID + ".",
 	}
-	hash := ""
 	if t := pin.Accepted; t != nil {
-		hash = t.Hash()
 		if t.Description != "" {
 			d.Description += " It says of it, in its own words: " + t.Description
 		}
@@ -296,7 +320,9 @@ func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
 	}
 	d.Prepare = func(input json.RawMessage) ([]caps.Request, func(context.Context, tools.Call) (any, error)) {
 		needs, arguments := p.prepare(input)
-		return needs, func(ctx context.Context, _ tools.Call) (any, error) { return e.call(ctx, name, hash, arguments) }
+		return needs, func(ctx context.Context, _ tools.Call) (any, error) {
+			return e.call(ctx, name, pin.Accepted, arguments)
+		}
 	}
 	return tools.Define(d), nil
 }
@@ -324,8 +350,8 @@ func accepted(doc json.RawMessage) *schema.Schema {
 	return s
 }
 
-// call calls a tool that was accepted under a hash, if the server still lists it so.
-func (e *entry) call(ctx context.Context, tool, hash string, arguments json.RawMessage) (*Result, error) {
+// call calls a tool as it was accepted, if the server still lists it so; nil was not.
+func (e *entry) call(ctx context.Context, tool string, as *Tool, arguments json.RawMessage) (*Result, error) {
 	if e.link == nil {
 		return nil, errClosed
 	}
@@ -338,7 +364,7 @@ func (e *entry) call(ctx context.Context, tool, hash string, arguments json.RawM
 	if err := e.link.fresh(ctx, live); err != nil {
 		return nil, fmt.Errorf("MCP server %s: %w", e.server.ID, err)
 	}
-	if err := e.usable(tool, hash); err != nil {
+	if err := e.usable(tool, as); err != nil {
 		return nil, err
 	}
 	return e.link.call(ctx, live, e.server.prefix()+tool, tool, arguments)
@@ -347,9 +373,9 @@ func (e *entry) call(ctx context.Context, tool, hash string, arguments json.RawM
 // errLate: a server did not answer in time.
 var errLate = fault.New(fault.Timeout, "the MCP server did not answer in time")
 
-// usable says why a tool that was accepted under a hash is not called: that was withdrawn
+// usable says why a tool is not called that was accepted as it was: that was withdrawn
 // since, or another one stands in its place.
-func (e *entry) usable(tool, hash string) error {
+func (e *entry) usable(tool string, as *Tool) error {
 	e.of.mu.Lock()
 	defer e.of.mu.Unlock()
 	for i := range e.record.Pins {
@@ -358,7 +384,7 @@ func (e *entry) usable(tool, hash string) error {
 			continue
 		}
 		state := p.State()
-		if state == Usable && p.Accepted.Hash() != hash {
+		if state == Usable && p.Accepted != as && !p.Accepted.equal(as) {
 			state = Changed
 		}
 		at := e.server.prefix() + tool

@@ -27,7 +27,7 @@ import (
 
 // lair is a venue in small: one user, one gate, and their servers.
 type lair struct {
-	*testing.T
+	testing.TB
 	owner    ucan.DID
 	registry *tools.Registry
 	gate     *tools.Gate
@@ -71,13 +71,13 @@ func (l *lockedLog) text() string {
 	return l.String()
 }
 
-func newLair(t *testing.T, o Options) *lair {
+func newLair(t testing.TB, o Options) *lair {
 	t.Helper()
 	key, err := ucan.NewKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lair{T: t, owner: key.DID(), registry: new(tools.Registry), keeper: memory{new(sync.Map)}, log: new(lockedLog)}
+	l := &lair{TB: t, owner: key.DID(), registry: new(tools.Registry), keeper: memory{new(sync.Map)}, log: new(lockedLog)}
 	o.Owner, o.Keeper, o.Logger = l.owner, l.keeper, slog.New(slog.NewTextHandler(l.log, nil))
 	if o.Now == nil {
 		o.Now = time.Now
