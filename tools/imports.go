@@ -136,10 +136,9 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, path string) ([]*O
 	return find(), nil
 }
 
-// imported finds what at, which unfit says is no resource, means among the imports of
-// owner; nil for nothing.
-func (r *Registry) imported(ctx context.Context, owner ucan.DID, at caps.Resource, unfit error) (*Operation, error) {
-	if unfit != nil || !strings.HasPrefix(at.String(), importRoot) {
+// imported finds what at means among the imports of owner; nil for nothing.
+func (r *Registry) imported(ctx context.Context, owner ucan.DID, at caps.Resource) (*Operation, error) {
+	if !strings.HasPrefix(at.String(), importRoot) {
 		return nil, nil
 	}
 	in := r.snapshot().imports

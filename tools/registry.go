@@ -128,8 +128,10 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 	if at = at.In(owner.String()); err == nil && known.byPath[at.String()] != nil {
 		return known.byPath[at.String()], nil
 	}
-	if op, err := r.imported(ctx, owner, at, err); op != nil || err != nil {
-		return op, err
+	if err == nil {
+		if op, err := r.imported(ctx, owner, at); op != nil || err != nil {
+			return op, err
+		}
 	}
 	if f := r.resolve.Load(); f != nil && err == nil && strings.HasPrefix(at.String(), "o/") {
 		switch op, err := (*f)(ctx, owner, at, meter); {

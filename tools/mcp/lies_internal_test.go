@@ -151,10 +151,11 @@ func TestChangesMeanwhile(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	list := &listing{tools: []Tool{
+	list := new(listing)
+	list.tools = []Tool{
 		{Name: "covia_write"}, {Name: "../covia/write"}, {Name: "a/b"}, {Name: ""}, {Name: "a b"}, {Name: "read.file"}, {Name: "read_file"},
-		{Name: "twice", Description: "one"}, {Name: "twice", Description: "two"}, {Name: "same"}, {Name: "same"}, {Name: strings.Repeat("x", 100)}, {Name: "‮evil"},
-	}}
+		{Name: "twice", Description: "one"}, {Name: "twice", Description: "two"}, {Name: "same"}, {Name: "same"}, {Name: strings.Repeat("x", 100)}, {Name: "\u202eevil"},
+	}
 	r := Record{}.after("origin", list)
 	states := map[string]string{}
 	for i := range r.Pins {
@@ -162,7 +163,7 @@ func TestNames(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"covia_write": Usable, "../covia/write": Unfit, "a/b": Unfit, "": Unfit, "a b": Unfit, "read.file": Usable, "read_file": Unfit, "twice": Unfit, "same": Usable,
-		strings.Repeat("x", 100): Usable, "‮evil": Unfit,
+		strings.Repeat("x", 100): Usable, "\u202eevil": Unfit,
 	} {
 		if states[name] != want {
 			t.Errorf("tool %q is %s, want %s", name, states[name], want)
@@ -265,7 +266,7 @@ func TestAsks(t *testing.T) {
 	s := sdk.NewServer(impl(), nil)
 	s.AddTool(&sdk.Tool{Name: "ask", InputSchema: anyObject}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		_, asked := req.Session.Elicit(ctx, &sdk.ElicitParams{Message: "Your password?", RequestedSchema: anyObject})
-		roots, listed := req.Session.ListRoots(ctx, nil)
+		roots, listed := req.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers of before may ask it
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("asked: %v, roots: %v %v", asked != nil, roots != nil && len(roots.Roots) > 0, listed)}}}, nil
 	})
 	l := newLair(t, Options{transport: inMemory(func() *sdk.Server { return s })})

@@ -86,8 +86,9 @@ func (l *link) connected(ctx context.Context) (*session, error) {
 		defer l.mu.Unlock()
 		return nil, fmt.Errorf("MCP server %s cannot be reached (%w); it is tried again in %s", l.server.ID, l.failed, l.again.Sub(now).Round(time.Second))
 	case l.making == nil:
-		l.making = &attempt{done: make(chan struct{})}
-		l.work.Go(func() { l.make(l.making) })
+		a := &attempt{done: make(chan struct{})}
+		l.making = a
+		l.work.Go(func() { l.make(a) })
 	}
 	making := l.making
 	l.mu.Unlock()
@@ -118,13 +119,14 @@ func (l *link) make(a *attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.making = nil
-	if err != nil {
+	switch {
+	case err != nil:
 		l.fail(err)
 		l.log.Warn("an MCP server cannot be reached", "server", l.server.ID, "error", err)
-	} else if l.closed {
-		live.close()
+	case l.closed:
+		l.work.Go(live.close) // it may take its time
 		err = errClosed
-	} else {
+	default:
 		l.live, l.failed = live, nil
 		l.work.Go(func() { l.watch(live) })
 	}
@@ -199,7 +201,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	}
 	live.close = sync.OnceFunc(func() {
 		go func() { // of a server that hangs, closing may too; end ends it then
-			_ = live.ClientSession.Close()
+			_ = live.Close()
 		}()
 		select {
 		case <-live.over:

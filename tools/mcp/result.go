@@ -24,7 +24,7 @@ const (
 // Result is the output of a call. What stands in it are the server's own words.
 type Result struct {
 	From       string            `json:"from"` // whose words these are
-	Content    []json.RawMessage `json:"content,omitempty"`
+	Content    []json.RawMessage `json:"content"`
 	Structured json.RawMessage   `json:"structured,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func (l *link) result(live *session, res *sdk.CallToolResult) (*Result, error) {
 	if len(res.Content) > maxParts {
 		return nil, tooMuch(fmt.Sprintf("%d parts, at most %d", len(res.Content), maxParts))
 	}
-	out, size := &Result{From: words(l.server.ID)}, 0
+	out, size := &Result{From: words(l.server.ID), Content: []json.RawMessage{}}, 0
 	if res.StructuredContent != nil {
 		raw, err := value.Encode(res.StructuredContent)
 		if err != nil {

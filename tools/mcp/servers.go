@@ -19,6 +19,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/content"
 	"usher/tools/fault"
 	"usher/tools/form"
 	"usher/tools/schema"
@@ -316,7 +317,7 @@ func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
 		if t.Description != "" {
 			d.Description += " It says of it, in its own words: " + t.Description
 		}
-		d.Schemas = func() (input, output *schema.Schema, err error) { return accepted(t.Input), nil, nil }
+		d.Schemas = func() (input, output *schema.Schema, err error) { return accepted(t.Input), resultSchema(), nil }
 	}
 	d.Prepare = func(input json.RawMessage) ([]caps.Request, func(context.Context, tools.Call) (any, error)) {
 		needs, arguments := p.prepare(input)
@@ -336,6 +337,18 @@ func (s *Server) Declared(tool string) (*tools.Operation, error) {
 	}
 	return e.operation(&Pin{Accepted: &Tool{Name: tool}})
 }
+
+// resultSchema is the schema of a [Result], whose content faces that know the form pass on.
+var resultSchema = sync.OnceValue(func() *schema.Schema {
+	s, err := schema.Compile(context.Background(), json.RawMessage(`{"type":"object","required":["from"],"properties":{`+
+		`"from":{"type":"string","description":"whose words these are"},`+
+		`"content":{"type":"array","items":{"type":"object","`+content.Mark+`":true}},`+
+		`"structured":{"description":"the result as a value"}}}`), nil)
+	if err != nil {
+		panic(err) // it is made of what is compiled in, and tests make it
+	}
+	return s
+})
 
 // accepted is the schema of an input; nil where it is none that is understood: then the
 // server alone says what fits.

@@ -191,10 +191,15 @@ func protocol(err error) bool {
 func (d *desk) outcome(ctx context.Context, c *caller, operation string, output json.RawMessage) *answer {
 	if op, err := c.Operation(ctx, operation); err == nil && content.Is(op.OutputSchema()) {
 		var as struct {
-			Content json.RawMessage `json:"content"`
+			Content    json.RawMessage `json:"content"`
+			Structured json.RawMessage `json:"structured"`
 		}
 		if json.Unmarshal(output, &as) == nil && len(as.Content) > 0 && as.Content[0] == '[' {
-			return answered(c, map[string]any{"content": as.Content})
+			members := map[string]any{"content": as.Content}
+			if len(as.Structured) > 0 && (c.modern || as.Structured[0] == '{') {
+				members["structuredContent"] = as.Structured
+			}
+			return answered(c, members)
 		}
 	}
 	members := map[string]any{"content": []any{text(said(operation, output))}}
