@@ -138,6 +138,8 @@ func TestServe(t *testing.T) {
 		{"/", 404, "/api/v1"},
 		{"/api/v1/status", 200, `"status":"OK"`},
 		{"/api/v1/me", 401, `"error":"unauthenticated"`},
+		{"/v1/models", 401, `"type":"authentication_error"`},
+		{"/hooks/nothing", 405, `a webhook takes POST`},
 		{"/api/v1/nothing", 404, `"error":"no_route"`},
 	} {
 		status, head, said := get(t, "GET", url+tt.path, "", "")
