@@ -18,8 +18,8 @@ func Probe(ctx context.Context, server Server, secret func(context.Context, stri
 		listed = l.tools
 		return nil
 	})
-	defer l.Close()
 	_, err := l.connected(ctx)
+	l.Close() // nothing is listed any more after it
 	return listed, err
 }
 

@@ -117,14 +117,15 @@ func (c *mcpAddCmd) write(s *streams, section string) (file string, err error) {
 	default:
 		text = strings.Join(lines[:i+1], "\n") + "\n" + strings.TrimPrefix(section, "mcp:\n") + strings.Join(lines[i+1:], "\n") + "\n"
 	}
+	// One that names files cannot be read from its bytes alone: it has no more faults than before.
+	_, was := config.Parse(c.Config, before)
 	conf, err := config.Parse(c.Config, []byte(text))
 	if err == nil && !slices.ContainsFunc(conf.MCP, func(m mcp.Server) bool { return m.ID == c.ID }) {
-		err = errors.New("the lines would not be in the mcp section: put them there")
+		return "", misusef("the lines would not come to stand in the mcp section of %s: put them there", c.Config)
 	}
-	if err != nil && strings.Contains(err.Error(), c.ID) {
+	if len(config.Each(err)) > len(config.Each(was)) {
 		return "", misuse{err}
 	}
-	// A configuration that names files is not to be read from its bytes alone.
 	return c.Config, replaceFile(at, []byte(text))
 }
 
