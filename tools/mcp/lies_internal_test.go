@@ -275,3 +275,23 @@ func TestAsks(t *testing.T) {
 		t.Errorf("ask = %s", out)
 	}
 }
+
+// A server that was configured in another way since says nothing more: what is kept under its
+// id is what the other one was accepted as, also after a restart.
+func TestReplacedIsSilent(t *testing.T) {
+	l := newLair(t, Options{})
+	l.set(Server{ID: "s", Command: []string{"old"}})
+	old := l.servers.byID["s"]
+	l.set(Server{ID: "s", Command: []string{"new"}})
+	now := l.servers.byID["s"]
+	if err := l.servers.listed(t.Context(), now, &listing{tools: []Tool{{Name: "good"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.servers.listed(t.Context(), old, &listing{tools: []Tool{{Name: "evil"}}}); err == nil {
+		t.Error("the listing of a server that was replaced is taken")
+	}
+	r, err := l.keeper.Load(t.Context(), "s")
+	if err != nil || r.Origin != now.server.digest() || len(r.Pins) != 1 || r.Pins[0].name() != "good" {
+		t.Errorf("what is kept is %+v, %v", r, err)
+	}
+}

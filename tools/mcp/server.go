@@ -102,8 +102,29 @@ func (s *Server) Check() error {
 		return form.In("headers", errors.New("headers are for url: a command has env"))
 	}
 	for i := range s.Tools {
-		if err := s.Tools[i].Check(); err != nil {
+		err := s.Tools[i].Check()
+		if err == nil && s.Root != "" {
+			err = s.Tools[i].checkRoot()
+		}
+		if err != nil {
 			return form.In("tools", err)
+		}
+	}
+	return nil
+}
+
+// checkRoot says of which template the fields are not one path below the root: the server
+// gets that path whole, and would read what stands before it, or no path, by rules of its own.
+func (l *Line) checkRoot() error {
+	for _, d := range l.demands() {
+		for _, text := range d.With {
+			t, err := parseTemplate(text)
+			if err != nil {
+				return err
+			}
+			if n := len(t.fields); strings.HasPrefix(text, fileScheme) && n > 0 && (n > 1 || !t.fields[0].file) {
+				return form.In("with", fmt.Errorf("%s: the server has a root, below which a template of file:// has one path: let one field end it, as file://docs/{path} does", text))
+			}
 		}
 	}
 	return nil

@@ -197,6 +197,9 @@ const writeEvery = time.Hour
 
 // keep keeps a record and makes its operations, under the mutex.
 func (s *Servers) keep(ctx context.Context, e *entry, next Record) error {
+	if s.byID[e.server.ID] != e { // another has its id by now, and a record of its own
+		return errClosed
+	}
 	if err := s.opts.Keeper.Save(ctx, e.server.ID, next); err != nil {
 		return err
 	}
@@ -209,9 +212,6 @@ func (s *Servers) use(e *entry, next Record) error {
 	e.version++
 	if err := e.make(); err != nil {
 		return err
-	}
-	if s.byID[e.server.ID] != e { // it was replaced meanwhile
-		return nil
 	}
 	return s.publish()
 }

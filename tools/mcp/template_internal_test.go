@@ -91,6 +91,32 @@ func TestTemplateRefuses(t *testing.T) {
 	}
 }
 
+// With a root what is sent is a path below that, whatever stands before it in the template: so
+// no field does. And none is the path of a file that is not resolved.
+func TestTemplateOfRoot(t *testing.T) {
+	for _, c := range []struct {
+		with string
+		ok   bool
+	}{
+		{"file://docs/{path}", true}, {"file://docs/all/{edit.path}", true}, {"file://docs", true}, {"repo/{owner}/{name}", true},
+		{"file://docs/{dir}/{path}", false}, {"file://docs/{dir}/{path...}", false}, {"file://docs/{project}/settings", false},
+	} {
+		for at, line := range map[string]Line{
+			"with": {Match: "*", Can: "crud/read", With: Templates{c.with}},
+			"also": {Match: "*", Can: "invoke", Also: []Demand{{Can: "crud/read", With: Templates{"file://docs/{path}", c.with}}}},
+		} {
+			s := &Server{ID: "s", Command: []string{"x"}, Tools: []Line{line}}
+			if err := s.Check(); err != nil {
+				t.Errorf("%s %s without a root: %v", at, c.with, err)
+			}
+			s.Root = "/srv/docs"
+			if err := s.Check(); (err == nil) != c.ok {
+				t.Errorf("%s %s with a root: %v", at, c.with, err)
+			}
+		}
+	}
+}
+
 // Where a path leads is what counts and what is sent, by every spelling and link.
 func TestFolder(t *testing.T) {
 	top := t.TempDir()
