@@ -768,6 +768,81 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// Of a request that is one too many nothing is kept: a token that works once works later.
+func TestRatesBeforeOnce(t *testing.T) {
+	hands := newHands(time.Now())
+	v := open(t, &venue.Options{Now: hands.Now, Auth: config.Auth{Guests: config.Guests{Requests: 1}}})
+	once := func(jti string) string {
+		me := newSelf(t)
+		return jws(t, jose.EdDSA, me.key, "", me.says(v, map[string]any{"jti": jti}))
+	}
+	first, second := once("a"), once("b")
+	come := func(token string) error {
+		_, err := v.Authenticate(t.Context(), token)
+		return err
+	}
+	if err := come(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := come(second); fault.Of(err) != fault.RateLimited {
+		t.Fatalf("one too many: %v", err)
+	}
+	hands.Add(time.Second)
+	if err := come(second); err != nil {
+		t.Errorf("a second later: %v", err)
+	}
+	hands.Add(time.Second)
+	if err := come(second); fault.Of(err) != fault.Unauthenticated {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// A token that a guest makes, and a session that begins with it, are a guest's.
+func TestGuestsTokens(t *testing.T) {
+	me, dir := newSelf(t), t.TempDir()
+	var made tokens.Created
+	enter := func(guests config.Guests, try func(v *venue.Venue)) {
+		hands := newHands(time.Now())
+		v := open(t, &venue.Options{Dir: dir, Now: hands.Now, Auth: config.Auth{Guests: guests}})
+		try(v)
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var secret string
+	enter(config.Guests{}, func(v *venue.Venue) {
+		p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, "", me.says(v, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := p.Invoke(t.Context(), "token:create", tokens.New{Name: "mine"})
+		if err == nil {
+			err = json.Unmarshal(raw, &made)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if secret, err = v.SignIn(t.Context(), made.Secret); err != nil {
+			t.Fatal(err)
+		}
+	})
+	enter(config.Guests{Requests: 2}, func(v *venue.Venue) {
+		for n, want := range []fault.Code{"", "", fault.RateLimited} {
+			if _, err := v.Authenticate(t.Context(), made.Secret); fault.Of(err) != want {
+				t.Errorf("call %d: %v, want %q", n, err, want)
+			}
+		}
+	})
+	enter(config.Guests{Refused: true}, func(v *venue.Venue) {
+		if _, err := v.Authenticate(t.Context(), made.Secret); fault.Of(err) != fault.Unauthenticated {
+			t.Errorf("the token, where no guests are let in: %v", err)
+		}
+		if _, _, err := v.SignedIn(t.Context(), secret); fault.Of(err) != fault.Unauthenticated {
+			t.Errorf("the session, where no guests are let in: %v", err)
+		}
+	})
+}
+
 // A token does not make one that outlives it.
 func TestTokenOfToken(t *testing.T) {
 	v := open(t, nil)

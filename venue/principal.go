@@ -77,9 +77,6 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 		return nil, err
 	}
 	id, err := v.auth.Bearer(ctx, token)
-	if err == nil {
-		err = v.auth.Take(id)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,8 @@ type Identity struct {
 	SignedIn  time.Time                   // when the person was asked who they are, where a provider says so
 	Valid     func(context.Context) error // says why the identity is none any more
 
-	row, number string // of a token of the venue
+	once        func(context.Context) error // notes that a token was used that works once; nil for others
+	row, number string                      // of a token of the venue
 }
 
 // justNow is how old a sign-in may be for what lasts longer than the proof of it.
@@ -165,13 +166,28 @@ func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 
 func always(context.Context) error { return nil }
 
-// Bearer is who bears the token. What is wrong with it is a [*Refused].
+// Bearer is who bears the token. What is wrong with it is a [*Refused]. It counts as a
+// request: see [Room.Take]. Of one too many nothing is noted, and its token works later.
 func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
+	id, err := r.bearer(ctx, token)
+	if err == nil {
+		err = r.Take(id)
+	}
+	if err == nil && id.once != nil {
+		err = id.once(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return id, nil
+}
+
+func (r *Room) bearer(ctx context.Context, token string) (*Identity, error) {
 	if len(token) > MaxToken {
 		return nil, refused("it has %d bytes, at most %d are read", len(token), MaxToken)
 	}
 	if !strings.Contains(token, ".") {
-		return r.invocation(ctx, token)
+		return r.invocation(token)
 	}
 	says, err := peek(token)
 	if err != nil {
@@ -192,7 +208,7 @@ func (r *Room) Bearer(ctx context.Context, token string) (*Identity, error) {
 	if says.Issuer == r.Keys.Venue().DID().String() {
 		return r.venueToken(ctx, token)
 	}
-	return r.selfIssued(ctx, token)
+	return r.selfIssued(token)
 }
 
 // said is what a token says before anybody has looked at its signature: it chooses who

@@ -13,7 +13,7 @@ import (
 // invocation reads a UCAN invocation (UCAN 1.0): who signed it calls, once, and may do what it
 // invokes alone, of what is theirs and what was delegated to them. args.with is the resource; an
 // invocation without one is for all that the subject owns.
-func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) {
+func (r *Room) invocation(token string) (*Identity, error) {
 	inv, err := ucan.OpenInvocationText(token)
 	if err != nil {
 		return nil, &Refused{"it is neither a JWT nor a UCAN invocation", err}
@@ -25,12 +25,12 @@ func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) 
 	if err != nil {
 		return nil, &Refused{"its args.with is no resource", err}
 	}
-	err = r.once(ctx, inv.Issuer, inv.CID.String(), inv.Expires())
-	if errors.Is(err, errUsed) {
-		err = refused("the invocation was used before: sign a new one for each request")
-	}
-	if err != nil {
-		return nil, err
+	once := func(ctx context.Context) error {
+		err := r.once(ctx, inv.Issuer, inv.CID.String(), inv.Expires())
+		if errors.Is(err, errUsed) {
+			err = refused("the invocation was used before: sign a new one for each request")
+		}
+		return err
 	}
 	valid := func(context.Context) error {
 		if err := r.Verifier.Current(inv); err != nil {
@@ -39,7 +39,7 @@ func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) 
 		return nil
 	}
 	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
-	return r.admitted(&Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid})
+	return r.admitted(&Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid, once: once})
 }
 
 // invoked is the one capability that an invocation uses.

@@ -81,7 +81,7 @@ func (r *Room) unexpired(c *jwt.Claims) error {
 func stamp(t *jwt.NumericDate) string { return t.Time().UTC().Format(time.RFC3339) }
 
 // selfIssued reads COG-10's JWT of a caller's own key.
-func (r *Room) selfIssued(ctx context.Context, token string) (*Identity, error) {
+func (r *Room) selfIssued(token string) (*Identity, error) {
 	c, did, err := r.open(token, func(c *jwt.Claims) (ucan.DID, error) {
 		did, err := ucan.ParseDID(c.Subject)
 		if err != nil {
@@ -101,15 +101,16 @@ func (r *Room) selfIssued(ctx context.Context, token string) (*Identity, error) 
 	if life := c.Expiry.Time().Sub(c.IssuedAt.Time()); life > r.Auth.MaxLife {
 		return nil, refused("it lives for %s, and at most %s are taken: sign one for a shorter time", life, r.Auth.MaxLife)
 	}
+	var once func(context.Context) error
 	if c.ID != "" {
-		err := r.once(ctx, did, c.ID, c.Expiry.Time())
-		if errors.Is(err, errUsed) {
-			err = refused("it was used before, and its jti says that it works once: sign a new one, or leave jti out")
-		}
-		if err != nil {
-			return nil, err
+		once = func(ctx context.Context) error {
+			err := r.once(ctx, did, c.ID, c.Expiry.Time())
+			if errors.Is(err, errUsed) {
+				err = refused("it was used before, and its jti says that it works once: sign a new one, or leave jti out")
+			}
+			return err
 		}
 	}
 	valid := func(context.Context) error { return r.unexpired(c) }
-	return r.admitted(&Identity{Authority: r.principal(did), Kind: SelfIssued, Expires: c.Expiry.Time(), Valid: valid})
+	return r.admitted(&Identity{Authority: r.principal(did), Kind: SelfIssued, Expires: c.Expiry.Time(), Valid: valid, once: once})
 }

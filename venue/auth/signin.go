@@ -146,7 +146,10 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 	}
 	sum := sha256.Sum256([]byte("forgery\x00" + secret))
 	out := &SignedIn{Since: time.Unix(s.Since, 0), Forgery: b64.EncodeToString(sum[:])}
-	out.Identity = &Identity{Authority: r.principal(owner), Guest: r.isGuest(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid}
+	out.Identity, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid})
+	if err != nil {
+		return nil, err
+	}
 	if s.Token == "" {
 		out.SignedIn = out.Since
 	}

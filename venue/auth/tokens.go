@@ -198,8 +198,11 @@ func (r *Room) venueToken(ctx context.Context, token string) (*Identity, error) 
 			}
 			return r.stands(ctx, tokenKey(owner, name), number)
 		}
-		id = &Identity{Authority: r.principal(owner), Kind: VenueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number}
-		if err := id.Valid(ctx); err != nil {
+		id, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: VenueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number})
+		if err == nil {
+			err = id.Valid(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 		r.opened.put(sum, id)
