@@ -33,6 +33,7 @@ type ticket struct {
 	Ruling
 	gate   *Gate
 	at     At
+	key    string  // that the caller gave
 	opened *opened // nil where the input has no handles
 }
 
@@ -70,9 +71,15 @@ func (c Call) InRun(id string) Call {
 }
 
 // Key names the call for whatever does once what it is asked twice for: the call
-// that a run makes again after a crash has the same one, and no other call has it.
-// It is empty for a call that is not made again.
-func (c Call) Key() string { return c.mine().at.In(c.Authority().Run()) }
+// that a run makes again after a crash has the same one, as has one that a caller makes
+// again under a name, and no other call has it. It is empty for a call that is not made
+// again.
+func (c Call) Key() string {
+	if t := c.mine(); t.key != "" {
+		return t.key
+	}
+	return c.mine().at.In(c.Authority().Run())
+}
 
 // Meter counts what the call costs. Its errors say which limit all that came of the
 // first call has reached, or why ctx has ended: stop, and return them.

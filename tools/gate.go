@@ -70,6 +70,7 @@ type Invocation struct {
 	Input     json.RawMessage // a JSON object, kept as it came; empty is {}
 	Call      string          // id of the model's call that it comes of; empty: of none
 	At        At              // where in its run it is made: see [Call.Key]
+	Key       string          // names the call of a caller who may come again with it; empty: of none
 }
 
 // Result is the outcome of a call that was allowed and did not fail.
@@ -96,7 +97,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	t.at = inv.At
+	t.at, t.key = inv.At, inv.Key
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
 	t.auth = t.auth.writtenBy(r.op.authors)

@@ -17,6 +17,7 @@ import (
 	"usher/tools/fault"
 	"usher/ucan"
 	room "usher/venue/agents"
+	"usher/venue/replies"
 	"usher/venue/runs"
 )
 
@@ -35,6 +36,8 @@ type Principal struct {
 	valid func(context.Context) error
 
 	brought brought // proofs
+	replies *replies.Room
+	key     string // of the calls, for what does once what is asked twice
 }
 
 // User is a principal that was opened by its name.
@@ -56,7 +59,7 @@ func (v *Venue) User(ctx context.Context, name string) (*User, error) {
 }
 
 func (v *Venue) principal(auth tools.Authority, valid func(context.Context) error) *Principal {
-	return &Principal{auth: auth, gate: v.gate, agents: v.agents, runs: v.runs, registry: v.registry, valid: valid}
+	return &Principal{auth: auth, gate: v.gate, agents: v.agents, runs: v.runs, registry: v.registry, valid: valid, replies: v.replies}
 }
 
 // Bounds of the proofs that a principal brings along. Each of its calls looks at
@@ -137,7 +140,7 @@ func (p *Principal) call(ctx context.Context, operation string, input any) (tool
 	if err != nil {
 		return tools.Invocation{}, fmt.Errorf("encode input of %s: %w", operation, err)
 	}
-	return tools.Invocation{Operation: operation, Input: raw}, p.valid(ctx)
+	return tools.Invocation{Operation: operation, Input: raw, Key: p.key}, p.valid(ctx)
 }
 
 // Invoke runs an operation. input is anything that encodes to a JSON object; the

@@ -28,6 +28,7 @@ import (
 	"usher/venue/keys"
 	"usher/venue/ledger"
 	"usher/venue/models"
+	"usher/venue/replies"
 	"usher/venue/retention"
 	"usher/venue/runs"
 	"usher/venue/schedules"
@@ -71,6 +72,7 @@ type Venue struct {
 	outbox    *webhooks.Outbox
 	auth      *auth.Room
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
+	replies   *replies.Room
 	keeper    *retention.Keeper
 
 	idMu sync.Mutex
@@ -169,6 +171,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	v.replies = replies.New(replies.Options{Store: v.store.Under("n/"), Key: v.keys.Derive("replies to requests"), Now: v.now})
 	v.registry = new(tools.Registry)
 	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{

@@ -22,6 +22,7 @@ const (
 	InvalidInput     Code = "invalid_input"     // a corrected call may succeed
 	NotFound         Code = "not_found"
 	NoRoute          Code = "no_route"    // nothing is there, whatever is sent
+	KeyReused        Code = "key_reused"  // for another request
 	Unavailable      Code = "unavailable" // somebody else's server, for now
 	TooLarge         Code = "too_large"
 	TooDeep          Code = "too_deep"

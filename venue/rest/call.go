@@ -13,6 +13,7 @@ import (
 	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/venue"
 )
 
 func invalid(format string, args ...any) error {
@@ -37,11 +38,7 @@ func answer(w http.ResponseWriter, status int, result any) error {
 }
 
 // operate calls the operation that a route is.
-func (f *Face) operate(rt *route, w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) operate(rt *route, p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	input, err := rt.input(f, r)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/venue"
 )
 
 // need is an ability on a resource, or on those below it.
@@ -43,11 +44,7 @@ func describe(op *tools.Operation) described {
 	return d
 }
 
-func (f *Face) operations(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) operations(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	list := []described{}
 	ops, err := p.Operations(r.Context())
 	if err != nil {
@@ -59,11 +56,7 @@ func (f *Face) operations(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"operations": list})
 }
 
-func (f *Face) operation(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) operation(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	op, err := p.Operation(r.Context(), r.PathValue("reference"))
 	if err != nil {
 		return err
@@ -73,11 +66,7 @@ func (f *Face) operation(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, d)
 }
 
-func (f *Face) me(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) me(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	set, err := p.Capabilities(r.Context())
 	if err != nil {
 		return err
@@ -85,6 +74,6 @@ func (f *Face) me(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"did": p.DID().String(), "venue": f.door.Venue.DID().String(), "caps": set})
 }
 
-func (f *Face) status(w http.ResponseWriter, _ *http.Request) error {
+func (f *Face) status(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"status": "OK", "name": f.door.Venue.Name(), "did": f.door.Venue.DID().String()})
 }

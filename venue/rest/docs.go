@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+
+	"usher/venue"
 )
 
 // listed is a route as people are shown it.
@@ -33,7 +35,7 @@ summary{cursor:pointer;padding:.2rem 0}b{display:inline-block;min-width:4.2rem}
 `))
 
 // shown sends the page.
-func (f *Face) shown(w http.ResponseWriter, _ *http.Request) error {
+func (f *Face) shown(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	var page bytes.Buffer
 	err := docs.Execute(&page, struct {
 		Name, DID string

@@ -26,12 +26,8 @@ type call struct {
 // maxWait is how long a caller may wait for a job.
 const maxWait = 120 * time.Second
 
-// read reads who makes a call, and then its body: nobody's is not read.
-func (f *Face) read(r *http.Request) (*venue.Principal, *call, error) {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return nil, nil, err
-	}
+// read reads the body of a call, and returns who makes it with the proofs in that.
+func (f *Face) read(p *venue.Principal, r *http.Request) (*venue.Principal, *call, error) {
 	raw, err := body(r)
 	if err != nil {
 		return nil, nil, err
@@ -84,8 +80,8 @@ type done struct {
 
 // invoke runs a call. One that is waited for as long as it takes ends with the request;
 // any other is a job, which goes on.
-func (f *Face) invoke(w http.ResponseWriter, r *http.Request) error {
-	p, c, err := f.read(r)
+func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
+	p, c, err := f.read(p, r)
 	if err != nil {
 		return err
 	}
@@ -164,8 +160,8 @@ type ruling struct {
 	Denial       any                 `json:"denial,omitempty"`
 }
 
-func (f *Face) decide(w http.ResponseWriter, r *http.Request) error {
-	p, c, err := f.read(r)
+func (f *Face) decide(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
+	p, c, err := f.read(p, r)
 	if err != nil {
 		return err
 	}

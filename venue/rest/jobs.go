@@ -10,6 +10,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/fault"
+	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/runs"
 )
@@ -17,11 +18,7 @@ import (
 // events follows a job. Each event has its number in the log as its id, by which a
 // client that comes back goes on. One that is no more than shown has none. The last is
 // job-ended; who comes back after it is told by 204 that nothing follows.
-func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) events(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	rec, err := p.Run(r.Context(), id)
 	if err != nil {
@@ -76,11 +73,7 @@ type said struct {
 var errUnheard = fault.New(fault.InTheWay, "the job is no agent's, so that nobody would hear a message")
 
 // tell leaves a message for the agent whose turn or task a job is, in the session of that.
-func (f *Face) tell(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) tell(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	raw, err := body(r)
 	if err != nil {
 		return err

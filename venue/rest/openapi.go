@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"usher/tools"
+	"usher/venue"
 	"usher/venue/face"
 )
 
@@ -119,6 +120,9 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 		take(name, "query", slices.Contains(fields.Required, name))
 	}
 	params = append(params, sent(face.ProofsHeader, "Tokens that delegate something to you, between commas."))
+	if rt.method == http.MethodPost {
+		params = append(params, sent(onceHeader, "A name of your own for this request, at most 255 signs: sent again within a day it is answered the same, and nothing is done twice."))
+	}
 	if rt.media == "text/event-stream" {
 		params = append(params, sent("Last-Event-ID", "The id of the last event that you have: what follows it is sent."))
 	}
@@ -158,6 +162,6 @@ func (rt *route) id() string {
 }
 
 // described sends the document.
-func (f *Face) described(w http.ResponseWriter, _ *http.Request) error {
+func (f *Face) described(_ *venue.Principal, w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, http.StatusOK, f.openAPI)
 }

@@ -1,6 +1,10 @@
 package rest
 
-import "net/http"
+import (
+	"net/http"
+
+	"usher/venue"
+)
 
 // route is one thing that the face does.
 type route struct {
@@ -9,7 +13,8 @@ type route struct {
 	op           string   // the operation that it is; empty for one of its own
 	query        []string // fields of the operation's input that come in the query; the path's are not listed, and the others are the body's
 	status       int      // of success; 0 is 200
-	own          func(f *Face, w http.ResponseWriter, r *http.Request) error
+	own          func(f *Face, p *venue.Principal, w http.ResponseWriter, r *http.Request) error
+	open         bool   // anybody may see it: p of own is nil
 	in, out      string // JSON Schemas of one of its own; empty is nothing, or anything
 	media        string // what it answers with; empty is application/json
 	also         []also // answers beside that of status
@@ -54,10 +59,10 @@ var routes = []route{
 	{method: "GET", path: "/operations", summary: "List the operations that you could call.", own: (*Face).operations, out: operationsSchema},
 	{method: "GET", path: "/operations/{reference...}", summary: "Describe an operation.", own: (*Face).operation, out: operationSchema},
 	{method: "GET", path: "/me", summary: "Say who you are here and what you may do.", own: (*Face).me, out: meSchema},
-	{method: "GET", path: "/status", summary: "Say which venue this is.", own: (*Face).status, out: statusSchema},
+	{method: "GET", path: "/status", summary: "Say which venue this is.", open: true, own: (*Face).status, out: statusSchema},
 
-	{method: "GET", path: "/openapi.json", summary: "Describe all this, as OpenAPI 3.1.", own: (*Face).described, out: toldSchema},
-	{method: "GET", path: "/docs", summary: "Show all this to people, as one page.", own: (*Face).shown, media: "text/html"},
+	{method: "GET", path: "/openapi.json", summary: "Describe all this, as OpenAPI 3.1.", open: true, own: (*Face).described, out: toldSchema},
+	{method: "GET", path: "/docs", summary: "Show all this to people, as one page.", open: true, own: (*Face).shown, media: "text/html"},
 
 	{method: "GET", path: "/jobs", op: "grid:jobList", query: []string{"limit", "cursor"}},
 	{method: "GET", path: "/jobs/{id}", op: "grid:jobStatus"},
@@ -123,8 +128,23 @@ var routes = []route{
 }
 
 func (rt *route) serve(f *Face, w http.ResponseWriter, r *http.Request) error {
-	if rt.own != nil {
-		return rt.own(f, w, r)
+	if rt.open {
+		return rt.own(f, nil, w, r)
 	}
-	return f.operate(rt, w, r)
+	p, err := f.door.Person(r)
+	switch {
+	case err != nil:
+		return err
+	case rt.method == http.MethodPost && len(r.Header.Values(onceHeader)) > 0:
+		return f.once(rt, p, w, r)
+	}
+	return rt.answer(f, p, w, r)
+}
+
+// answer answers a request of a principal.
+func (rt *route) answer(f *Face, p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
+	if rt.own != nil {
+		return rt.own(f, p, w, r)
+	}
+	return f.operate(rt, p, w, r)
 }

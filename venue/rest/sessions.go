@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"usher/runtime"
+	"usher/venue"
 	"usher/venue/runs"
 )
 
@@ -38,11 +39,7 @@ type sessionPage struct {
 	Cursor   string      `json:"cursor,omitempty"`
 }
 
-func (f *Face) sessions(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) sessions(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	before, limit, err := page(r)
 	if err != nil {
 		return err
@@ -68,11 +65,7 @@ type entryPage struct {
 }
 
 // session lists what happened in a session, the oldest first.
-func (f *Face) session(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Person(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) session(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	cursor, limit, err := page(r)
 	if err != nil {
 		return err

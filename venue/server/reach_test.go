@@ -56,7 +56,13 @@ func certify(t *testing.T, dir, name string, number int64) (cert, key string) {
 // begin serves a venue at a listener until the test ends.
 func begin(t *testing.T, l net.Listener, o *server.Options) *venue.Venue {
 	t.Helper()
-	v, err := venue.Open(t.Context(), nil)
+	return beginAs(t, l, o, nil)
+}
+
+// beginAs is begin with options of the venue.
+func beginAs(t *testing.T, l net.Listener, o *server.Options, as *venue.Options) *venue.Venue {
+	t.Helper()
+	v, err := venue.Open(t.Context(), as)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -22,7 +23,12 @@ import (
 	"usher/venue/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		os.Exit(serveChild(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // slow is a model that says that it was asked, and answers when it is let go on.
 type slow struct {

@@ -1,0 +1,29 @@
+package venue
+
+import (
+	"context"
+	"crypto/sha256"
+
+	"usher/venue/replies"
+)
+
+// Once begins a request of the principal that carries a key, or returns what was answered
+// to it before: see [replies.Room.Begin]. digest is of all that it asks for.
+func (p *Principal) Once(ctx context.Context, key string, digest [sha256.Size]byte) (*replies.Ticket, *replies.Reply, error) {
+	if err := p.valid(ctx); err != nil {
+		return nil, nil, err
+	}
+	within, err := p.auth.MarshalJSON()
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), Within: within, Key: key, Digest: digest})
+}
+
+// Named returns the principal with a name for what it calls: an operation that does once
+// what is asked twice under one key, such as grid:invoke, does it once under the name.
+func (p *Principal) Named(name string) *Principal {
+	named := *p
+	named.key = name
+	return &named
+}
