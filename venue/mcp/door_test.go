@@ -58,6 +58,7 @@ func TestDoor(t *testing.T) {
 		{"a name that was bound to this machine", "POST", initialize, []string{"Host", "evil.example"}, 403, "Host"},
 		{"a session that is none", "POST", ping, []string{"Mcp-Session-Id", "x"}, 404, "session"},
 		{"a body that is too large", "POST", strings.Repeat(" ", tools.MaxInput+64<<10+1), nil, 413, "too large"},
+		{"a beginning that is too large", "POST", strings.Replace(initialize, `"name":"t"`, `"name":"`+strings.Repeat("t", 64<<10)+`"`, 1), nil, 413, "65536 bytes"},
 		{"a batch that is too large", "POST", "[" + strings.Repeat(ping+",", 32) + ping + "]", nil, 413, "32 messages"},
 		{"a method that is none", "PUT", ping, nil, 405, ""},
 		{"a message before initialize", "POST", listTools, nil, 200, "session initialization"},

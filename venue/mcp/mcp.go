@@ -36,6 +36,7 @@ const modern = "2026-07-28"
 // Bounds of what a client sends and keeps.
 const (
 	maxBody  = tools.MaxInput + 64<<10 // bytes
+	maxFirst = 64 << 10                // bytes of one that begins a session, which keeps what the client says of itself
 	maxBatch = 32                      // messages in one body, which versions before 2025-06-18 allow
 	idleTime = 30 * time.Minute        // without a request, until a session ends
 )
@@ -111,6 +112,9 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 		c.modern = true
 		return f.follow(w, r, f.single)
 	case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "":
+		if len(raw) > maxFirst {
+			return fault.New(fault.TooLarge, fmt.Sprintf("the body is too large to begin a session with: at most %d bytes are read", maxFirst))
+		}
 		return f.sessions.begin(p.DID(), func(s *slot) {
 			c.slot = s
 			f.stateful.ServeHTTP(w, r)

@@ -84,8 +84,14 @@ func (r *Resource) input(uri string) map[string]string {
 	return in
 }
 
+// maxAddress bounds the address of a resource, in bytes: subscriptions keep it.
+const maxAddress = 8 << 10
+
 // find returns what an address means.
 func (d *desk) find(uri string) (*Resource, map[string]string, error) {
+	if len(uri) > maxAddress {
+		return nil, nil, fault.New(fault.InvalidInput, fmt.Sprintf("the address of the resource has %d bytes, at most %d", len(uri), maxAddress))
+	}
 	for i := len(d.resources) - 1; i >= 0; i-- {
 		if in := d.resources[i].input(uri); in != nil {
 			return &d.resources[i], in, nil

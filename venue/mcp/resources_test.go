@@ -40,6 +40,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 			{all, "usher:///w/nothing", "there is no value"},
 			{all, "usher:///w/open/../closed", "invalid input"},
 			{all, "other:///w", "no resource of that address"},
+			{all, "usher:///w/" + strings.Repeat("a", 8<<10), "at most 8192"},
 			{few, "usher:///w/closed", "Capability denied: v/ops/covia/read requires crud/read on w/closed."},
 			{few, "usher:///w/open%2F..%2Fclosed", "invalid input"},
 			{few, "usher:///w/open/x", "there is no value"},
@@ -51,7 +52,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 				said = res.Contents[0].Text
 			}
 			if !strings.Contains(said, tt.want) {
-				t.Errorf("%s: %s is %q, want %q", version, tt.uri, said, tt.want)
+				t.Errorf("%s: %.100s is %.300q, want %q", version, tt.uri, said, tt.want)
 			}
 		}
 		prompt, err := all.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "bob"})
