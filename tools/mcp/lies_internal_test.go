@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"usher/caps"
+	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
 )
@@ -293,5 +297,25 @@ func TestReplacedIsSilent(t *testing.T) {
 	r, err := l.keeper.Load(t.Context(), "s")
 	if err != nil || r.Origin != now.server.digest() || len(r.Pins) != 1 || r.Pins[0].name() != "good" {
 		t.Errorf("what is kept is %+v, %v", r, err)
+	}
+}
+
+// A secret is hidden before a text is cut: what is left of one would tell a part of it.
+func TestHiddenBeforeCut(t *testing.T) {
+	const secret = "s3cret-of-the-server"
+	hide := value.Hide(secret)
+	l := newLink(Server{ID: "s"}, &Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now}, nil)
+	defer l.Close()
+	said := l.failure(t.Context(), &session{hide: hide}, "mcp/s/t", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: strings.Repeat("x", maxError-8) + secret})
+	if !strings.Contains(said.Error(), "xxx") || strings.Contains(said.Error(), secret[:2]) {
+		t.Errorf("the error of a call ends in %.60q", said.Error()[len(said.Error())-60:])
+	}
+	var log strings.Builder
+	out := &lines{log: slog.New(slog.NewTextHandler(&log, nil)), server: "s", hide: hide, limit: rate.NewLimiter(1, 1)}
+	if _, err := out.Write([]byte(strings.Repeat("x", maxLine-8) + secret + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "xxx") || strings.Contains(log.String(), secret[:2]) {
+		t.Errorf("the log ends in %.60q", log.String()[log.Len()-60:])
 	}
 }

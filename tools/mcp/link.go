@@ -197,7 +197,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()
-		return nil, errors.New(hide(value.Cut(err.Error(), maxError)))
+		return nil, errors.New(value.Cut(hide(err.Error()), maxError))
 	}
 	live.close = sync.OnceFunc(func() {
 		go func() { // of a server that hangs, closing may too; end ends it then

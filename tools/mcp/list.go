@@ -27,7 +27,7 @@ func (l *link) list(ctx context.Context, live *session) error {
 	if about := live.InitializeResult(); about != nil {
 		out.instructions = value.Cut(live.hide(about.Instructions), maxInstructions)
 		if about.ServerInfo != nil {
-			out.name, out.version = value.Cut(about.ServerInfo.Name, 200), value.Cut(about.ServerInfo.Version, 200)
+			out.name, out.version = value.Cut(live.hide(about.ServerInfo.Name), 200), value.Cut(live.hide(about.ServerInfo.Version), 200)
 		}
 	}
 	params, size := new(sdk.ListToolsParams), 0
@@ -37,7 +37,7 @@ func (l *link) list(ctx context.Context, live *session) error {
 		}
 		res, err := live.ListTools(ctx, params)
 		if err != nil {
-			return fmt.Errorf("list its tools: %s", live.hide(value.Cut(err.Error(), maxError)))
+			return fmt.Errorf("list its tools: %s", value.Cut(live.hide(err.Error()), maxError))
 		}
 		for _, t := range res.Tools {
 			if t == nil {

@@ -14,6 +14,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
+
+	"usher/caps/value"
 )
 
 // Times that a process is given.
@@ -174,12 +176,12 @@ func (l *lines) Write(b []byte) (int, error) {
 	}
 	for _, c := range b {
 		if c != '\n' {
-			if len(l.part) < maxLine {
+			if len(l.part) < 2*maxLine { // a secret at the end of what is logged is whole
 				l.part = append(l.part, c)
 			}
 			continue
 		}
-		switch text := strings.TrimSpace(l.hide(strings.ToValidUTF8(string(l.part), "\ufffd"))); {
+		switch text := value.Cut(strings.TrimSpace(l.hide(strings.ToValidUTF8(string(l.part), "\ufffd"))), maxLine); {
 		case text == "":
 		case !l.limit.Allow():
 			l.left++

@@ -55,7 +55,7 @@ func (l *link) call(ctx context.Context, live *session, operation, tool string, 
 // failure is the error of a call that has no result. Only where the server answered with
 // an error is it known what came of the call.
 func (l *link) failure(ctx context.Context, live *session, operation string, err error) error {
-	text := live.hide(value.Cut(err.Error(), maxError))
+	text := value.Cut(live.hide(err.Error()), maxError)
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
 		if answer.Code == jsonrpc.CodeInvalidParams {
 			return fault.New(fault.InvalidInput, "MCP server "+l.server.ID+" says, in its own words: "+text)
