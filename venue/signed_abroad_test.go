@@ -19,7 +19,9 @@ func TestSignedForAPrincipalFromElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(puppet)
-			v := open(t, with(p))
+			o := with(p)
+			o.Auth.Guests.Agents = true
+			v := open(t, o)
 			issuer := newIssuer(t)
 			alice, err := v.Authenticate(t.Context(), identity(t, issuer, v.DID()))
 			if err != nil {
