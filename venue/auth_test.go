@@ -755,8 +755,15 @@ func TestRates(t *testing.T) {
 		token string
 		want  fault.Code
 	}{
-		{alice, ""}, {alice, ""}, {alice, ""}, {alice, fault.RateLimited}, {bob, ""},
-		{guest(), ""}, {guest(), ""}, {guest(), fault.RateLimited}, {bob, ""},
+		{alice, ""},
+		{alice, ""},
+		{alice, ""},
+		{alice, fault.RateLimited},
+		{bob, ""},
+		{guest(), ""},
+		{guest(), ""},
+		{guest(), fault.RateLimited},
+		{bob, ""},
 	} {
 		if got := come(tt.token); got != tt.want {
 			t.Errorf("call %d: %q, want %q", n, got, tt.want)

@@ -157,8 +157,19 @@ func TestChangesMeanwhile(t *testing.T) {
 func TestNames(t *testing.T) {
 	list := new(listing)
 	list.tools = []Tool{
-		{Name: "covia_write"}, {Name: "../covia/write"}, {Name: "a/b"}, {Name: ""}, {Name: "a b"}, {Name: "read.file"}, {Name: "read_file"},
-		{Name: "twice", Description: "one"}, {Name: "twice", Description: "two"}, {Name: "same"}, {Name: "same"}, {Name: strings.Repeat("x", 100)}, {Name: "\u202eevil"},
+		{Name: "covia_write"},
+		{Name: "../covia/write"},
+		{Name: "a/b"},
+		{Name: ""},
+		{Name: "a b"},
+		{Name: "read.file"},
+		{Name: "read_file"},
+		{Name: "twice", Description: "one"},
+		{Name: "twice", Description: "two"},
+		{Name: "same"},
+		{Name: "same"},
+		{Name: strings.Repeat("x", 100)},
+		{Name: "\u202eevil"},
 	}
 	r := Record{}.after("origin", list)
 	states := map[string]string{}

@@ -98,8 +98,13 @@ func TestTemplateOfRoot(t *testing.T) {
 		with string
 		ok   bool
 	}{
-		{"file://docs/{path}", true}, {"file://docs/all/{edit.path}", true}, {"file://docs", true}, {"repo/{owner}/{name}", true},
-		{"file://docs/{dir}/{path}", false}, {"file://docs/{dir}/{path...}", false}, {"file://docs/{project}/settings", false},
+		{"file://docs/{path}", true},
+		{"file://docs/all/{edit.path}", true},
+		{"file://docs", true},
+		{"repo/{owner}/{name}", true},
+		{"file://docs/{dir}/{path}", false},
+		{"file://docs/{dir}/{path...}", false},
+		{"file://docs/{project}/settings", false},
 	} {
 		for at, line := range map[string]Line{
 			"with": {Match: "*", Can: "crud/read", With: Templates{c.with}},

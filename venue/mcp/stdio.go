@@ -21,7 +21,7 @@ func Stdio(ctx context.Context, p *venue.Principal, name string, in io.ReadClose
 	}
 	err = d.newServer(&caller{Principal: p}).Run(ctx, &pipes{sdk.IOTransport{Reader: in, Writer: out}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the client has said all, or is told to stop
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func (f *Face) events(p *venue.Principal, w http.ResponseWriter, r *http.Request
 		return s.Send(number, "job-update", e)
 	})
 	if err != nil {
-		return nil //nolint:nilerr // the client is gone, or was told
+		return nil // the client is gone, or was told
 	}
 	if rec, err = p.Run(r.Context(), id); err == nil && rec.Over() {
 		_ = s.Send(ended, "job-ended", map[string]any{"id": id, "status": rec.Status, "error": rec.Error})
