@@ -59,6 +59,7 @@ type trail struct {
 	Turns   []string `json:"turns,omitempty"` // that wait for the call
 
 	Schedule string `json:"schedule,omitempty"` // that the first of the calls is of
+	Relayed  bool   `json:"relayed,omitempty"`  // a program speaks for the person, such as a client of MCP with a model
 	Until    int64  `json:"until,omitempty"`    // s since 1970, to which the proof of who called first holds; 0 is for good
 }
 
@@ -139,9 +140,9 @@ func (a Authority) Via() (ids []string) {
 }
 
 // InPerson reports whether the owner makes a call: no agent does for them, nor a program
-// that an agent wrote.
+// that an agent wrote or that speaks for them.
 func (a Authority) InPerson() bool {
-	return a.Actor() == "" && len(a.Via()) == 0 && len(a.Bound().Lives) == 0
+	return a.Actor() == "" && !a.trail.Relayed && len(a.Via()) == 0 && len(a.Bound().Lives) == 0
 }
 
 // Unbounded reports whether the owner makes a call in person, and nothing bounds them.
@@ -285,8 +286,16 @@ func (a Authority) Proved() time.Time {
 // makes itself. What they start knows that the turn may be waiting for it.
 func (a Authority) InTurn(key string) Authority {
 	a.trail.Turns = append(slices.Clone(a.trail.Turns), key)
-	a.trail.Inner = false
+	a.trail.Inner = false // Relayed stays: it is about who began
 	return a.metered()
+}
+
+// Relayed returns the same authority for calls that a program makes for its owner, as a model
+// says that it should: nothing in them is the word of a person, and sealed operations do not
+// answer them.
+func (a Authority) Relayed() Authority {
+	a.trail.Relayed, a.trail.Inner = true, true
+	return a
 }
 
 // AsInner returns the same authority for calls that the actor does not make

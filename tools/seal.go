@@ -69,6 +69,7 @@ func (t *trail) write(w *value.Writer, name string) error {
 	w.Mark("inner", t.Inner)
 	w.Texts("turns", t.Turns)
 	w.Some("schedule", t.Schedule)
+	w.Mark("relayed", t.Relayed)
 	w.Count("until", t.Until)
 	w.End()
 	if !bytes.ContainsAny(w.Since(at), "<>&") {

@@ -13,6 +13,14 @@ func (p *Principal) Narrow(set caps.Set) *Principal {
 	return &mine
 }
 
+// Relayed returns the principal as a program has it that speaks for them, such as a client of
+// MCP: what is the word of a person, approvals and tokens among it, is not its to say.
+func (p *Principal) Relayed() *Principal {
+	mine := *p
+	mine.auth = p.auth.Relayed()
+	return &mine
+}
+
 // As returns the principal as the agent of the id: bounded by what the agent may do, as
 // that is at each call. Only its owner in person may take it on.
 func (p *Principal) As(ctx context.Context, agent string) (*Principal, error) {

@@ -107,9 +107,9 @@ func (d *desk) settle(ctx context.Context, c *caller, waiting []approvals.Reques
 		var err error
 		switch {
 		case form.Action == "accept" && form.Content.Confirm:
-			_, err = c.Invoke(ctx, "approval:approve", approvals.Yes{ID: req.ID, Digest: req.Digest, Reason: form.Content.Reason})
+			_, err = c.person.Invoke(ctx, "approval:approve", approvals.Yes{ID: req.ID, Digest: req.Digest, Reason: form.Content.Reason})
 		case form.Action == "accept", form.Action == "decline":
-			_, err = c.Invoke(ctx, "approval:deny", approvals.No{ID: req.ID, Reason: form.Content.Reason})
+			_, err = c.person.Invoke(ctx, "approval:deny", approvals.No{ID: req.ID, Reason: form.Content.Reason})
 		}
 		if err != nil {
 			return err

@@ -10,12 +10,13 @@ import (
 	"usher/venue"
 )
 
-// caller is who makes one request, or sends one message.
+// caller is who makes one request, or sends one message: a program that speaks for person.
 type caller struct {
 	*venue.Principal
-	request context.Context // ends when the client has gone
-	modern  bool            // the request stands alone
-	slot    *slot           // that a session takes which the request begins; nil for others
+	person  *venue.Principal // whose word a form is that comes back
+	request context.Context  // ends when the client has gone
+	modern  bool             // the request stands alone
+	slot    *slot            // that a session takes which the request begins; nil for others
 	server  *served
 	session *sdk.ServerSession // of the message
 	client  *sdk.ClientCapabilities

@@ -100,7 +100,7 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := &caller{Principal: p, request: r.Context()}
+	c := &caller{Principal: p.Relayed(), person: p, request: r.Context()}
 	r = r.Clone(context.WithValue(r.Context(), callerKey{}, c))
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	// The SDK wants a bearer token of everybody, and keeps heads: it gets to see none.

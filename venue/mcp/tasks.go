@@ -242,7 +242,7 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			}
 			continue
 		}
-		if !c.InPerson() || !c.fills() {
+		if !c.person.InPerson() || !c.fills() {
 			return refusal(c, resting(id, waiting[0].ID)), nil
 		}
 		if c.modern {

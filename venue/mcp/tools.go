@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsPa
 	list := &sdk.ListToolsResult{Tools: []*sdk.Tool{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	names := make(map[string]bool, len(ops))
 	for _, op := range ops {
+		if isPersons(op) {
+			continue
+		}
 		if t := describe(op); !names[t.Name] {
 			names[t.Name] = true
 			list.Tools = append(list.Tools, t)
@@ -56,6 +60,11 @@ func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsPa
 		}
 	}
 	return list, nil
+}
+
+// isPersons reports whether an operation is not for a program that speaks for a person.
+func isPersons(op *tools.Operation) bool {
+	return op.Sealed() || slices.Contains([]string{"approval:approve", "approval:deny", "token:revoke", "mcp:accept"}, op.Name())
 }
 
 var errCursor = fault.New(fault.InvalidInput, "the cursor is none of this list, which has one page")
