@@ -32,8 +32,11 @@ func (*gatewayCmd) Help() string {
 
 // Run serves the client at the other end of the standard streams until that closes them.
 func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
-	if (c.Caps == "") == (c.Learn == "") {
+	switch {
+	case c.Caps == "" && c.Learn == "":
 		return misusef("say what the client may do with --caps, or have --learn find out what it uses")
+	case c.Caps != "" && c.Learn != "":
+		return misusef("give --caps, which says what the client may do, or --learn, which finds out what it uses: not both")
 	}
 	if c.Learn != "" && s.exists(c.Learn) {
 		return misusef("%s is there already: name a new file", c.Learn)
@@ -67,7 +70,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), left{s.out}, nil)
+	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), left{s.out}, &mcp.Options{Below: "mcp/" + c.ID + "/"})
 	if c.Learn != "" {
 		err = errors.Join(err, c.write(context.WithoutCancel(ctx), s, v, server))
 	}

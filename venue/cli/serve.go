@@ -124,6 +124,9 @@ func (c *serveCmd) listen(ctx context.Context, s *streams, k *kept) (run func(co
 		if err != nil {
 			return err
 		}
+		if at, isTCP := l.Addr().(*net.TCPAddr); isTCP && !at.IP.IsLoopback() && strings.HasPrefix(out.URL, "http://") {
+			s.warn("the venue speaks plain HTTP to other machines, tokens and all: give it a certificate (--tls-cert and --tls-key, or --acme), or let a proxy with TLS alone reach it")
+		}
 		if c.JSON {
 			return s.printLine(out)
 		}

@@ -23,6 +23,7 @@ type desk struct {
 	prompts   []Prompt
 	resources []Resource
 	work      map[string]Work
+	only      string // below which operations are offered; empty is all
 	listeners listeners
 }
 
@@ -38,6 +39,7 @@ func newDesk(name string, o *Options) (*desk, error) {
 		d.logger = o.Logger
 	}
 	maps.Copy(d.work, o.Work)
+	d.only = o.Below
 	d.prompts, d.resources = o.Prompts, append(d.resources, o.Resources...)
 	for i := range d.resources {
 		if err := d.resources[i].compile(); err != nil {

@@ -50,6 +50,11 @@ type Options struct {
 	Prompts   []Prompt
 	Resources []Resource
 	Work      map[string]Work
+
+	// Below offers the operations below a path alone, by the rest of their paths, such as
+	// "mcp/files/": what stands before one server has its tools by their own names. Empty
+	// offers all, and agents.
+	Below string
 }
 
 // Face is the handler. It is safe for concurrent use. [Face.Close] ends its sessions.

@@ -42,13 +42,14 @@ func (d *desk) listTools(ctx context.Context, c *caller, params *sdk.ListToolsPa
 	list := &sdk.ListToolsResult{Tools: []*sdk.Tool{}, Cacheable: sdk.Cacheable{CacheScope: private}}
 	names := make(map[string]bool, len(ops))
 	for _, op := range ops {
-		if isPersons(op) {
-			continue
-		}
-		if t := describe(op); !names[t.Name] {
+		name, offered := d.nameOf(op)
+		if t := describe(op, name); offered && !names[t.Name] {
 			names[t.Name] = true
 			list.Tools = append(list.Tools, t)
 		}
+	}
+	if d.only != "" {
+		return list, nil
 	}
 	askable, err := c.Askable(ctx)
 	if err != nil {
@@ -67,13 +68,21 @@ func isPersons(op *tools.Operation) bool {
 	return op.Sealed() || slices.Contains([]string{"approval:approve", "approval:deny", "token:revoke", "mcp:accept"}, op.Name())
 }
 
+// nameOf is what an operation is called here, if it is offered at all.
+func (d *desk) nameOf(op *tools.Operation) (name string, offered bool) {
+	if d.only != "" {
+		return strings.CutPrefix(op.Path(), d.only)
+	}
+	return op.ToolName(), !isPersons(op)
+}
+
 var errCursor = fault.New(fault.InvalidInput, "the cursor is none of this list, which has one page")
 
 // describe is an operation as a tool. It has no output schema: clients hold results against
 // it that are refusals.
-func describe(op *tools.Operation) *sdk.Tool {
+func describe(op *tools.Operation, name string) *sdk.Tool {
 	return &sdk.Tool{
-		Name: op.ToolName(), Title: op.Name(), Description: op.Description(), InputSchema: op.InputSchema(),
+		Name: name, Title: op.Name(), Description: op.Description(), InputSchema: op.InputSchema(),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: op.ReadOnly(), IdempotentHint: op.Idempotent()},
 	}
 }
@@ -100,6 +109,9 @@ var errNoTool = fault.New(fault.NotFound, "there is no tool of that name: list t
 func (d *desk) named(c *caller, name string, arguments json.RawMessage) (called, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
+	}
+	if d.only != "" {
+		return called{operation: d.only + name, input: arguments}, nil
 	}
 	if ref, ok := c.Tool(name); ok {
 		return called{operation: ref, input: arguments}, nil
@@ -246,7 +258,7 @@ func (d *desk) declareMirrored(c *caller, name string) {
 		return
 	}
 	defer func() { _ = recover() }() // the SDK panics on a declaration that is not right
-	c.server.AddTool(describe(op), func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	c.server.AddTool(describe(op, name), func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "tools are called otherwise"}
 	})
 }

@@ -110,6 +110,9 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 			s = json.RawMessage(`{"type":"string"}`)
 		}
 		params = append(params, object{"name": name, "in": where, "required": required, "schema": s})
+		if op == nil && where == "query" {
+			return // the body may have it, too
+		}
 		delete(fields.Properties, name)
 		fields.Required = slices.DeleteFunc(fields.Required, func(r string) bool { return r == name })
 	}

@@ -28,10 +28,11 @@ type also struct {
 }
 
 const (
-	callSchema = `{"type":"object","required":["operation"],"additionalProperties":false,"properties":{
-	"operation":{"type":"string","description":"what to call, for example covia:read"},
+	callFields = `"operation":{"type":"string","description":"what to call, for example covia:read"},
 	"input":{"type":["object","null"],"description":"its input"},
-	"ucans":{"type":["array","null"],"items":{"type":"string"},"description":"tokens that delegate something to you"},
+	"ucans":{"type":["array","null"],"items":{"type":"string"},"description":"tokens that delegate something to you"}`
+	decideSchema = `{"type":"object","required":["operation"],"additionalProperties":false,"properties":{` + callFields + `}}`
+	callSchema   = `{"type":"object","required":["operation"],"additionalProperties":false,"properties":{` + callFields + `,
 	"wait":{"type":["boolean","number","null"],"minimum":0,"maximum":120,"description":"true: end with the call. Seconds: how long to wait for its end, up to 120. Left out: begin a job"}}}`
 	doneSchema = `{"type":"object","required":["status"],"properties":{"status":{"type":"string"},"output":true,"id":{"type":"string"},"op":{"type":"string"},
 	"created":{"type":"integer"},"updated":{"type":"integer"},"error":{"type":"string"},"errorCode":{"type":"string"},"steps":true}}`
@@ -55,7 +56,7 @@ const (
 // routes are all that there are.
 var routes = []route{
 	{method: "POST", path: "/invoke", summary: "Run an operation, now or as a job.", query: []string{"wait"}, own: (*Face).invoke, in: callSchema, out: doneSchema, also: []also{{http.StatusCreated, "The job that goes on, or was denied.", begunSchema}}},
-	{method: "POST", path: "/decide", summary: "Ask what a call would come to, without making it.", own: (*Face).decide, in: callSchema, out: rulingSchema},
+	{method: "POST", path: "/decide", summary: "Ask what a call would come to, without making it.", own: (*Face).decide, in: decideSchema, out: rulingSchema},
 	{method: "GET", path: "/operations", summary: "List the operations that you could call.", own: (*Face).operations, out: operationsSchema},
 	{method: "GET", path: "/operations/{reference...}", summary: "Describe an operation.", own: (*Face).operation, out: operationSchema},
 	{method: "GET", path: "/me", summary: "Say who you are here and what you may do.", own: (*Face).me, out: meSchema},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -111,7 +112,11 @@ func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wai
 	case now.Sub(time.UnixMilli(d.At)) > MaxAge:
 		o.Logger.WarnContext(ctx, "a webhook was not told: it has not taken it for a day", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
 	default:
-		o.Logger.InfoContext(ctx, "a webhook is told again later", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
+		level := slog.LevelInfo
+		if d.Tries == 1 {
+			level = slog.LevelWarn
+		}
+		o.Logger.Log(ctx, level, "a webhook is told again later", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return 0, err

@@ -96,9 +96,9 @@ await agent.close()
 
 // The same through a gateway, which one line puts in the server's place.
 const gateway = await reaches(['gateway', '--id', 'files', '--root', docs, '--caps', '[{"with":"file://files/public","can":"crud/read"}]', '--', bin('mcp-server-filesystem'), docs])
-const open = await said(gateway, 'mcp_files_read_text_file', { path: 'public/a' })
+const open = await said(gateway, 'read_text_file', { path: 'public/a' })
 check('reading through the gateway', open.includes('open words'), open)
-const shut = await said(gateway, 'mcp_files_read_text_file', { path: 'public/dir/b' })
+const shut = await said(gateway, 'read_text_file', { path: 'public/dir/b' })
 check('reading through the gateway what is not allowed', shut.includes('requires crud/read on file://files/secret/b') && !shut.includes('hidden words'), shut)
 await gateway.close()
 
