@@ -136,8 +136,10 @@ func TestVerdicts(t *testing.T) {
 	mine, other := token(t, p.alice, "a"), token(t, stranger, "b")
 	var table strings.Builder
 	inPath := regexp.MustCompile(`\{([A-Za-z]+)(\.\.\.)?\}`)
-	samples := map[string]string{"agentId": "bob", "sourceId": "bob", "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "handle": "nightly", "name": "laptop", "reference": "covia:read",
-		"taskId": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "sessionId": "main", "cid": "bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu", "row": "1"}
+	samples := map[string]string{
+		"agentId": "bob", "sourceId": "bob", "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "handle": "nightly", "name": "laptop", "reference": "covia:read",
+		"taskId": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "sessionId": "main", "cid": "bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu", "row": "1",
+	}
 	bodies := map[string]string{
 		"POST /invoke": `{"operation":"covia:read","input":{"path":"w/secret"},"wait":true}`, "POST /decide": `{"operation":"covia:read","input":{"path":"w/secret"}}`,
 		"POST /agents": `{"agentId":"new","config":{"caps":[]}}`, "PATCH /agents/{agentId}": `{"config":{"description":"x"}}`,
