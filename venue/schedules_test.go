@@ -588,7 +588,7 @@ func TestAnIdleVenueFiresNothing(t *testing.T) {
 // What is due while as many jobs run as may waits until one has ended, and keeps
 // nobody else's waiting.
 func TestSchedulesWaitForTheirPlace(t *testing.T) {
-	inTime(t, t.TempDir(), func(t *testing.T, w *timed) {
+	inTime(t, "", func(t *testing.T, w *timed) {
 		w.close()
 		w.opts.Limits = config.Limits{Runs: 4}
 		w.open()
