@@ -310,8 +310,9 @@ func (a Authority) AsInner() Authority {
 // Where by is not zero, somebody triggers it: then they belong to by's tree, and by
 // bounds them too.
 func (a Authority) Fired(schedule string, by Authority) Authority {
+	relayed := a.trail.Relayed || by.trail.Relayed // whoever had it scheduled was no person, and so is what fires
 	a.trail, a.meter = by.trail, by.meter
-	a.trail.Schedule, a.trail.Inner = schedule, true
+	a.trail.Schedule, a.trail.Inner, a.trail.Relayed = schedule, true, relayed
 	return a.writtenBy(by.Bound()).metered()
 }
 
