@@ -18,7 +18,7 @@ func TestRelayedSchedule(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if list := invoke(t, w.alice, "token:list", `{}`); !strings.Contains(string(list), `"name":"mine"`) || strings.Contains(string(list), `"name":"hers"`) {
+		if list := invoke(t, w.alice, "token:list", `{}`); !strings.Contains(list, `"name":"mine"`) || strings.Contains(list, `"name":"hers"`) {
 			t.Errorf("after both fired: %s", list)
 		}
 	})
