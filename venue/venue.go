@@ -65,7 +65,7 @@ type Venue struct {
 	runs      *runs.Book
 	timer     *schedules.Room
 	lives     *agents.Book
-	servers   *mcp.Servers // nil without a configuration
+	servers   *mcp.Servers
 	approvals *approvals.Room
 	hook      *approvals.Hook
 	inbox     *webhooks.Inbox
@@ -212,13 +212,13 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,
 	})
+	var owner ucan.DID // zero, who is nobody, without a configuration
 	if o.Config != nil && !v.readOnly {
-		owner, err := v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser))
-		if err != nil {
+		if owner, err = v.keys.User(ctx, cmp.Or(o.Config.User, defaultUser)); err != nil {
 			return err
 		}
-		v.servers = v.newServers(owner, o)
 	}
+	v.servers = v.newServers(owner, o)
 	if err := v.fillRegistry(o.Tools); err != nil {
 		return err
 	}
