@@ -8,17 +8,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"usher/tools/reach"
 )
 
 // Times of deliveries.
@@ -37,7 +35,7 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if client.Transport == nil {
-		client.Transport = transport(h.AllowPrivate)
+		client.Transport = reach.Transport(sendTime, h.AllowPrivate)
 	}
 	if err := o.count(ctx, h); err != nil && ctx.Err() == nil {
 		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
@@ -167,6 +165,9 @@ func (o *Outbox) deliver(ctx context.Context, h *outHook, client *http.Client, i
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
 	}
+	if errors.Is(err, reach.ErrPrivate) {
+		err = fmt.Errorf("%w: say allow_private where that is meant", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", req.URL.Host, err)
 	}
@@ -176,43 +177,4 @@ func (o *Outbox) deliver(ctx context.Context, h *outHook, client *http.Client, i
 		return fmt.Errorf("%s: it answers %s", req.URL.Host, resp.Status)
 	}
 	return nil
-}
-
-// transport connects to public addresses alone, unless private ones are allowed. It looks at
-// the address itself, whatever name led to it.
-func transport(private bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: sendTime}
-	if !private {
-		dialer.Control = func(_, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return err
-			}
-			if !isPublic(at.Addr()) {
-				return errPrivate
-			}
-			return nil
-		}
-	}
-	return &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
-}
-
-var errPrivate = errors.New("its address is private: say allow_private where that is meant")
-
-// special are networks that net/netip takes for global, and that lead elsewhere
-// (IANA's special-purpose registries).
-var special = func() (list []netip.Prefix) {
-	for _, text := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
-	} {
-		list = append(list, netip.MustParsePrefix(text))
-	}
-	return list
-}()
-
-// isPublic reports whether an address is one of the public internet.
-func isPublic(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
