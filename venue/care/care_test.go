@@ -461,6 +461,7 @@ func TestExamineAndRepair(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "key", false},
+		{"no checkpoints", func(t *testing.T, dir string) { _ = os.Remove(venue.CheckpointFile(dir)) }, "checkpoints", false},
 		{"a later checkpoint", func(t *testing.T, dir string) {
 			other := small(t)
 			raw, err := os.ReadFile(venue.CheckpointFile(other))

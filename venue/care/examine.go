@@ -75,6 +75,10 @@ func examineVenue(ctx context.Context, j *journal.Journal, dir string, places []
 		}
 	}
 	found = append(found, finding("ledger", looked, err, "compare it with a backup: usher audit verify says more"))
+	if len(report.Missing) > 0 {
+		found = append(found, finding("checkpoints", "", fmt.Errorf("missing: %s", strings.Join(report.Missing, ", ")),
+			"put the file back, from a backup, and run usher audit verify: it finds what was rolled back; the next command that opens the folder begins the file anew"))
+	}
 	return append(found, examineClock(ctx, j, now))
 }
 

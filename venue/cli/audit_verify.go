@@ -66,6 +66,11 @@ func (c *auditVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if report.Pruned > 0 && !c.JSON {
 		s.note((&ledger.PrunedRows{To: report.Pruned, Note: report.PrunedBy}).Error())
 	}
+	for _, file := range report.Missing {
+		if !c.JSON {
+			s.note(file + " has the checkpoints of this ledger, and is missing: what was rolled back since it went is not found without a checkpoint from elsewhere (--checkpoint)")
+		}
+	}
 	if report.Unfinished > 0 && !c.JSON {
 		s.note(fmt.Sprintf("%s without an outcome: the venue ended while they ran, or they still do", many(report.Unfinished, "call")))
 	}

@@ -133,6 +133,16 @@ func (p place) read(most int64) (string, error) {
 	return string(text), err
 }
 
+// isMissing reports whether a place is a file that is not there.
+func isMissing(at string) bool {
+	p, err := parsePlace(at)
+	if err != nil || p.url != nil {
+		return false
+	}
+	_, err = os.Stat(p.file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // kept yields the checkpoints of this venue in a place, the newest first. What was
 // torn in writing is passed over.
 func (r *Reader) kept(at string, most int64) iter.Seq2[Checkpoint, error] {

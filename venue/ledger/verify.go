@@ -19,6 +19,8 @@ type Report struct {
 	Pruned      uint64 `json:"pruned,omitempty"`   // rows, from the first on
 	PrunedBy    uint64 `json:"prunedBy,omitempty"` // row that says so
 	Unfinished  uint64 `json:"unfinished"`         // calls that were allowed, and have no outcome: they run, or were cut off
+
+	Missing []string `json:"missing,omitempty"` // files of checkpoints that are not there, though checkpoints were made
 }
 
 // Verify reads the whole ledger and compares it with its head, with every
@@ -35,17 +37,20 @@ func (r *Reader) Verify(ctx context.Context, places []string, against ...string)
 		return Report{}, err
 	}
 	defer thaw()
+	signed, err := r.signed(ctx)
+	if err != nil {
+		return Report{}, err
+	}
 	for _, place := range places {
+		if len(signed) > 0 && isMissing(place) {
+			v.report.Missing = append(v.report.Missing, place)
+		}
 		for c, err := range r.kept(place, math.MaxInt64) {
 			if err != nil {
 				return Report{}, err
 			}
 			v.expect(c)
 		}
-	}
-	signed, err := r.signed(ctx)
-	if err != nil {
-		return Report{}, err
 	}
 	v.expect(signed...)
 	h, err := r.readHead(ctx)
