@@ -1,0 +1,143 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The states of an agent and of a grant.
+const (
+	Active   = "active"
+	Pending  = "pending"
+	Expired  = "expired"
+	Revoked  = "revoked"
+	Rejected = "rejected"
+	Claimed  = "claimed"
+	Denied   = "denied"
+)
+
+// Wanted is a capability that an agent asks for, with the bounds that it proposes itself.
+type Wanted struct {
+	Name        string         `json:"name"`
+	Constraints map[string]any `json:"constraints,omitempty"`
+}
+
+// MarshalJSON writes the name alone where nothing is proposed, as older servers take it.
+func (w Wanted) MarshalJSON() ([]byte, error) {
+	if len(w.Constraints) == 0 {
+		return json.Marshal(w.Name)
+	}
+	type plain Wanted
+	return json.Marshal(plain(w))
+}
+
+// Registration asks for an agent. Mode is delegated or autonomous; empty is the server's.
+type Registration struct {
+	Name           string   `json:"name"`
+	Capabilities   []Wanted `json:"capabilities,omitempty"`
+	Mode           string   `json:"mode,omitempty"`
+	Reason         string   `json:"reason,omitempty"`
+	HostName       string   `json:"host_name,omitempty"`
+	Method         string   `json:"preferred_method,omitempty"`
+	LoginHint      string   `json:"login_hint,omitempty"`
+	BindingMessage string   `json:"binding_message,omitempty"`
+}
+
+// Escalation asks for more capabilities.
+type Escalation struct {
+	Capabilities   []Wanted `json:"capabilities"`
+	Reason         string   `json:"reason,omitempty"`
+	Method         string   `json:"preferred_method,omitempty"`
+	LoginHint      string   `json:"login_hint,omitempty"`
+	BindingMessage string   `json:"binding_message,omitempty"`
+}
+
+// Grant is what became of a capability that was asked for.
+type Grant struct {
+	Capability  string          `json:"capability"`
+	Status      string          `json:"status"`
+	Constraints json.RawMessage `json:"constraints,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	GrantedBy   string          `json:"granted_by,omitempty"`
+	ExpiresAt   string          `json:"expires_at,omitempty"`
+}
+
+// Approval says how a person approves: where, and with which code (RFC 8628).
+type Approval struct {
+	Method      string `json:"method"`
+	UserCode    string `json:"user_code,omitempty"`
+	URI         string `json:"verification_uri,omitempty"`
+	URIComplete string `json:"verification_uri_complete,omitempty"`
+	ExpiresIn   int    `json:"expires_in,omitempty"` // seconds
+	Interval    int    `json:"interval,omitempty"`   // seconds between two polls
+}
+
+// Every is how long to wait between two polls.
+func (a *Approval) Every() time.Duration {
+	if a == nil || a.Interval <= 0 {
+		return defaultEvery
+	}
+	return min(time.Duration(a.Interval)*time.Second, maxPause)
+}
+
+// defaultEvery is RFC 8628's interval where the server says none.
+const defaultEvery = 5 * time.Second
+
+// Standing is an agent as the server has it.
+type Standing struct {
+	AgentID  string    `json:"agent_id"`
+	HostID   string    `json:"host_id,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Status   string    `json:"status"`
+	UserID   string    `json:"user_id,omitempty"`
+	Expires  string    `json:"expires_at,omitempty"`
+	Grants   []Grant   `json:"agent_capability_grants,omitempty"`
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// Grant is that of a capability, an active one before others; nil for none.
+func (s *Standing) Grant(capability string) (found *Grant) {
+	for i := range s.Grants {
+		if g := &s.Grants[i]; g.Capability == capability && (found == nil || g.Status == Active) {
+			found = g
+		}
+	}
+	return found
+}
+
+// Capability is what a server offers. A list leaves Input and Output out.
+type Capability struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Location    string          `json:"location,omitempty"`
+	Strength    string          `json:"approval_strength,omitempty"`
+	GrantStatus string          `json:"grant_status,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
+}
+
+// Page is a part of a list.
+type Page struct {
+	Capabilities []Capability `json:"capabilities"`
+	HasMore      bool         `json:"has_more"`
+	NextCursor   string       `json:"next_cursor,omitempty"`
+}
+
+// Query selects capabilities.
+type Query struct {
+	Text   string
+	Cursor string
+	Limit  int // 0 is the server's
+}
+
+// Introspection is what a server tells a service of a token (RFC 7662).
+type Introspection struct {
+	Active    bool    `json:"active"`
+	AgentID   string  `json:"agent_id,omitempty"`
+	HostID    string  `json:"host_id,omitempty"`
+	UserID    string  `json:"user_id,omitempty"`
+	Mode      string  `json:"mode,omitempty"`
+	ExpiresAt string  `json:"expires_at,omitempty"`
+	Grants    []Grant `json:"agent_capability_grants,omitempty"`
+}
