@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -165,6 +167,44 @@ func TestLossWhileRead(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, rowsOf(t, j)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDoubtSettledAtOnce has others settle a doubt the moment that its reader lets go of the index:
+// what was read before is read again all the same.
+func TestDoubtSettledAtOnce(t *testing.T) {
+	j := open(t, t.TempDir(), nil)
+	v, _ := j.view(nil)
+	defer v.End()
+	for name, read := range map[string]func(once func()) error{
+		"get":  func(once func()) error { return j.read(func(Index) error { once(); return nil }) },
+		"view": func(once func()) error { return v.read(func(store.View) error { once(); return nil }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20_000 {
+				var settled sync.WaitGroup
+				times := 0
+				err := read(func() {
+					if times++; times > 1 {
+						return
+					}
+					j.doubtful(errors.New("a compaction lost a table"))
+					ready := make(chan bool)
+					settled.Go(func() {
+						for close(ready); !j.mu.TryLock(); {
+							runtime.Gosched()
+						}
+						j.doubt.Store(nil)
+						j.mu.Unlock()
+					})
+					<-ready
+				})
+				settled.Wait()
+				if times < 2 || err != nil {
+					t.Fatalf("it was read %d times, and then %v", times, err)
+				}
 			}
 		})
 	}

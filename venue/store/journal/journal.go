@@ -142,15 +142,16 @@ func (j *Journal) read(from func(Index) error) error {
 			}
 			continue
 		}
-		err := from(j.index)
+		err := j.sure(from(j.index))
 		j.mu.RUnlock()
-		if err = j.sure(err); err == nil || n == maxDoubts {
+		if err == nil || n == maxDoubts {
 			return err
 		}
 	}
 }
 
-// sure is nil where what was read holds, and else has the index checked before it is used again.
+// sure is nil where what was read holds, and else has the index checked before it is used again. The
+// caller has held mu since before it read: else a doubt may have come and be settled meanwhile.
 func (j *Journal) sure(err error) error {
 	if err != nil {
 		j.doubtful(err)
@@ -222,14 +223,11 @@ func (v *view) enter() (store.EngineSnapshot, error) {
 func (v *view) read(from func(store.View) error) error {
 	for n := 1; ; n++ {
 		of, err := v.enter()
-		if err == nil {
-			err = from(of)
+		if of != nil {
+			err = v.journal.sure(from(of))
 		}
 		v.journal.mu.RUnlock()
-		if of == nil {
-			return err
-		}
-		if err = v.journal.sure(err); err == nil || n == maxDoubts {
+		if of == nil || err == nil || n == maxDoubts {
 			return err
 		}
 		if err := v.journal.settle(); err != nil {
