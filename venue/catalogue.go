@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/agentauth"
 	"usher/tools/agents"
 	"usher/tools/approvals"
 	"usher/tools/audit"
@@ -40,6 +41,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, mcp.Operations(v.servers)...)
+	ops = append(ops, agentauth.Operations(v.abroad)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schemaop.Operations()...)
 	return ops

@@ -58,6 +58,20 @@ func universe() map[string][]string {
 		}
 	}
 	add("v/ops/mcp/list", `{}`)
+	for _, server := range []string{"h", "h2"} {
+		for _, op := range []string{"discover", "list", "status", "register", "reactivate", "rotate", "revoke"} {
+			add("v/ops/agentauth/"+op, `{"server":%q}`, server)
+		}
+		for _, name := range []string{"a", "b"} {
+			for _, op := range []string{"describe", "execute", "poll"} {
+				add("v/ops/agentauth/"+op, `{"server":%q,"capability":%q,"statusUrl":"https://h/x"}`, server, name)
+			}
+			for _, op := range []string{"register", "request"} {
+				add("v/ops/agentauth/"+op, `{"server":%q,"capabilities":[{"name":%q}]}`, server, name)
+			}
+			add("v/ops/agentauth/batch", `{"server":%q,"requests":[{"capability":%q}]}`, server, name)
+		}
+	}
 	add("v/ops/agent/list", `{}`)
 	add("v/ops/agent/complete-task", `{"result":1}`)
 	add("v/ops/agent/fail-task", `{"reason":"x"}`)
@@ -109,8 +123,8 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "agentauth", "agentauth/h", "agentauth/h/a", "agentauth/h/a/x", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read", "agentauth", "agentauth/read", "agentauth/request", "agentauth/manage"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

@@ -16,6 +16,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/agentauth"
 	"usher/tools/delegation"
 	"usher/tools/mcp"
 	"usher/tools/workspace"
@@ -71,6 +72,7 @@ type Venue struct {
 	inbox     *webhooks.Inbox
 	outbox    *webhooks.Outbox
 	auth      *auth.Room
+	abroad    *agentauth.Clients
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
 	replies   *replies.Room
 	keeper    *retention.Keeper
@@ -202,6 +204,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.auth = auth.New(auth.Options{
 		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
+	v.abroad = v.newAbroad()
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,

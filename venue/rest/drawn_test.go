@@ -139,7 +139,7 @@ func drawing(t *testing.T, p *port, seed uint64, document []byte) *draw {
 	d.pools = map[string][]string{
 		"agentId": {"bob", "kid", "nobody"}, "sourceId": {"bob"}, "id": ids, "name": {"a2", "laptop"}, "handle": {"nightly"}, "path": {"w/a", "w/open/x", "o/p", "w", "s/a"},
 		"row": {"1", "2", "3"}, "cid": {"bafyreih5ryzsq6kh5k5fc2qimk2k4v2wcoffi3sctcqd3kpd6ubmh3rrdu"}, "sessionId": {"main"}, "reference": {"covia:read", "grid:run"},
-		"wait": {"true", "0.01", "1"}, "timeout": {"1", "10"}, "with": {"w/a", ""}, "can": {"crud", "crud/read"}, "operation": {"covia:read", "covia:list", "json:merge"},
+		"wait": {"true", "0.01", "1"}, "timeout": {"1", "10"}, "with": {"w/a", ""}, "can": {"crud", "crud/read"}, "operation": {"covia:read", "covia:list", "json:merge"}, "server": {"127.0.0.1:9"}, // nobody outside is asked
 		"audience": {p.alice.DID().String()}, "cron": {"0 3 * * *"}, "X-Usher-Ucans": {""},
 	}
 	all, err := p.alice.Operations(t.Context())

@@ -171,3 +171,14 @@ func rest(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Violations are the bounds of a grant that a call was beyond, as JSON; empty for none.
+func (e *Refusal) Violations() string {
+	var said struct {
+		Violations json.RawMessage `json:"violations"`
+	}
+	if json.Unmarshal(e.Body, &said) != nil {
+		return ""
+	}
+	return string(said.Violations)
+}

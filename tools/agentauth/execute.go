@@ -1,0 +1,128 @@
+package agentauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agentauth/client"
+	"usher/tools/fault"
+)
+
+// Outcome is what came of an execution.
+type Outcome struct {
+	From      string            `json:"from" jsonschema:"whose words these are"`
+	Status    string            `json:"status" jsonschema:"completed or pending"`
+	Data      json.RawMessage   `json:"data,omitempty" jsonschema:"the result"`
+	Chunks    []json.RawMessage `json:"chunks,omitempty" jsonschema:"what a stream said before its end"`
+	StatusURL string            `json:"statusUrl,omitempty" jsonschema:"for agentauth:poll, where it is pending"`
+}
+
+// Outcomes are those of a batch.
+type Outcomes struct {
+	From      string        `json:"from" jsonschema:"whose words these are"`
+	Responses []client.Item `json:"responses"`
+}
+
+// patience is how long an execution that is pending is waited for.
+const patience = 20 * time.Second
+
+// execute executes a capability where the server says that it is. The caller is asked
+// about, where that is another server: net/send there.
+func (c *Clients) execute(ctx context.Context, call tools.Call, in Execution) (Outcome, error) {
+	p, err := parsePlace(in.Server.Server)
+	if err != nil {
+		return Outcome{}, err
+	}
+	g, agent, err := c.known(ctx, call, p)
+	if err != nil {
+		return Outcome{}, err
+	}
+	offer, err := agent.Describe(ctx, in.Capability)
+	if err != nil {
+		return Outcome{}, told(p, err)
+	}
+	if offer.Location != "" && !g.host.Has(offer.Location) {
+		need := caps.Need("net/send", offer.Location)
+		if err := need.Err(); err != nil {
+			return Outcome{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
+		}
+		if denial := call.Check(need); denial != nil {
+			return Outcome{}, denial
+		}
+	}
+	do := &client.Call{Capability: in.Capability, Arguments: in.Arguments, Location: offer.Location}
+	answer, err := agent.Execute(ctx, do, nil)
+	if err == nil && answer.Status == client.Pending {
+		waiting, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if answer, err = agent.Wait(waiting, do, answer); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		return Outcome{}, done(p, err)
+	}
+	return outcome(p, answer), nil
+}
+
+func outcome(p place, a *client.Answer) Outcome {
+	return Outcome{words(p), a.Status, a.Data, a.Chunks, a.StatusURL}
+}
+
+// done is [told] of a call that has effects: where its answer is lost, they are unknown.
+func done(p place, err error) error {
+	_, refused := errors.AsType[*client.Refusal](err)
+	at, sending := errors.AsType[*net.OpError](err)
+	if !refused && (!sending || at.Op != "dial") && fault.Of(err) == fault.Failed {
+		return fault.New(fault.Unknown, err.Error()+": whether it took effect is unknown")
+	}
+	return told(p, err)
+}
+
+func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcomes, error) {
+	p, err := parsePlace(in.Server.Server)
+	if err != nil {
+		return Outcomes{}, err
+	}
+	_, agent, err := c.known(ctx, call, p)
+	if err != nil {
+		return Outcomes{}, err
+	}
+	calls := make([]client.Call, len(in.Requests))
+	for i, r := range in.Requests {
+		calls[i] = client.Call{ID: r.ID, Capability: r.Capability, Arguments: r.Arguments}
+	}
+	items, err := agent.Batch(ctx, calls)
+	if err != nil {
+		return Outcomes{}, done(p, err)
+	}
+	return Outcomes{words(p), append([]client.Item{}, items...)}, nil
+}
+
+// poll asks once. What it asks lies at the server, or the caller may send there.
+func (c *Clients) poll(ctx context.Context, call tools.Call, in Poll) (Outcome, error) {
+	p, err := parsePlace(in.Server.Server)
+	if err != nil {
+		return Outcome{}, err
+	}
+	g, agent, err := c.known(ctx, call, p)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !g.host.Has(in.StatusURL) {
+		return Outcome{}, fault.New(fault.Refused, "statusUrl does not lie at "+p.host+": give the one that agentauth:execute gave you")
+	}
+	answer, err := agent.Poll(ctx, in.StatusURL)
+	if err != nil {
+		return Outcome{}, told(p, err)
+	}
+	if answer.Status == client.Pending {
+		answer.StatusURL = in.StatusURL
+	}
+	return outcome(p, answer), nil
+}

@@ -1,0 +1,155 @@
+package agentauth
+
+import (
+	"encoding/json"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/agentauth/client"
+)
+
+// Server names a server.
+type Server struct {
+	Server string `json:"server" jsonschema:"origin of the server, for example https://auth.example.com"`
+}
+
+// Search selects capabilities of a server.
+type Search struct {
+	Server
+	Query  string `json:"query,omitempty" jsonschema:"words that they are about"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"nextCursor of the page before"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most"`
+}
+
+// Named names a capability of a server.
+type Named struct {
+	Server
+	Capability string `json:"capability" jsonschema:"its name there"`
+}
+
+// Ask is a capability that is asked for.
+type Ask struct {
+	Name        string         `json:"name" jsonschema:"name of the capability"`
+	Constraints map[string]any `json:"constraints,omitempty" jsonschema:"bounds of its arguments that you offer yourself: by field a value, or max, min, in, not_in. The less you ask for, the more likely you get it"`
+}
+
+// Registration asks for an agent at a server.
+type Registration struct {
+	Server
+	Capabilities []Ask  `json:"capabilities,omitempty" jsonschema:"what you want to do there; left out, what the server gives by default"`
+	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+	Mode         string `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
+}
+
+// Escalation asks for more at a server.
+type Escalation struct {
+	Server
+	Capabilities []Ask  `json:"capabilities" jsonschema:"what you want to do beside what you may"`
+	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+}
+
+// Execution executes a capability.
+type Execution struct {
+	Named
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object, as agentauth:describe has its schema"`
+}
+
+// Batch executes several capabilities.
+type Batch struct {
+	Server
+	Requests []Item `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
+}
+
+// Item is one call of a batch.
+type Item struct {
+	ID         string          `json:"id,omitempty" jsonschema:"to tell its outcome by"`
+	Capability string          `json:"capability" jsonschema:"its name there"`
+	Arguments  json.RawMessage `json:"arguments,omitempty" jsonschema:"an object"`
+}
+
+// Poll asks what became of an execution.
+type Poll struct {
+	Named
+	StatusURL string `json:"statusUrl" jsonschema:"as agentauth:execute gave it"`
+}
+
+// maxBatch is how many calls a batch has (POST /capability/batch-execute).
+const maxBatch = 50
+
+// Operations returns the operations over the clients of a venue.
+func Operations(c *Clients) []*tools.Operation {
+	return []*tools.Operation{
+		tools.New("agentauth:discover", "Ask an Agent-Auth server what it is.",
+			func(in Server) []caps.Request { return needs(canRead, in.Server) },
+			c.discover, onServer(canRead), tools.ReadOnly()),
+		tools.New("agentauth:list", "List what an Agent-Auth server offers, and what of it you were granted.",
+			func(in Search) []caps.Request { return needs(canRead, in.Server.Server) },
+			c.list, onServer(canRead), tools.ReadOnly()),
+		tools.New("agentauth:describe", "Describe one capability of an Agent-Auth server, with the schemas of its arguments and its result.",
+			func(in Named) []caps.Request { return needs(canRead, in.Server.Server, in.Capability) },
+			c.describe, onCapability(canRead), tools.ReadOnly()),
+		tools.New("agentauth:status", "Ask an Agent-Auth server how you stand there, and what of what you asked for was granted.",
+			func(in Server) []caps.Request { return needs(canRead, in.Server) },
+			c.status, onServer(canRead), tools.ReadOnly()),
+		tools.New("agentauth:register", "Register yourself at an Agent-Auth server, with what you want to do there. Where a person has to approve, it says where and with which code: pass that on, and ask agentauth:status later.",
+			func(in Registration) []caps.Request {
+				return needs(canRequest, in.Server.Server, names(in.Capabilities)...)
+			},
+			c.register, tools.Within(caps.ScopeUnder(canRequest, root, 1, 2)), tools.Idempotent()),
+		tools.New("agentauth:request", "Ask an Agent-Auth server for more than you were granted. A person has to approve.",
+			func(in Escalation) []caps.Request {
+				return needsEach(canRequest, in.Server.Server, names(in.Capabilities))
+			},
+			c.request, onCapability(canRequest)),
+		tools.New("agentauth:execute", "Execute a capability of an Agent-Auth server. One that takes long is pending: ask agentauth:poll what became of it.",
+			func(in Execution) []caps.Request { return needs(canInvoke, in.Server.Server, in.Capability) },
+			c.execute, onCapability(canInvoke)),
+		tools.New("agentauth:batch", "Execute several capabilities of an Agent-Auth server.",
+			func(in Batch) []caps.Request {
+				var list []string
+				for _, it := range in.Requests[:min(len(in.Requests), maxBatch+1)] {
+					list = append(list, it.Capability)
+				}
+				return needsEach(canInvoke, in.Server.Server, list)
+			},
+			c.batch, onCapability(canInvoke)),
+		tools.New("agentauth:poll", "Ask an Agent-Auth server what became of an execution that was pending.",
+			func(in Poll) []caps.Request { return needs(canInvoke, in.Server.Server, in.Capability) },
+			c.poll, onCapability(canInvoke), tools.ReadOnly()),
+		tools.New("agentauth:reactivate", "Come back to an Agent-Auth server where you have expired. What you got by agentauth:request is gone.",
+			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			c.reactivate, onServer(canManage)),
+		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
+			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			c.rotate, onServer(canManage)),
+		tools.New("agentauth:revoke", "End your registration at an Agent-Auth server, for good.",
+			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			c.revoke, onServer(canManage), tools.Idempotent()),
+	}
+}
+
+// The abilities, and where servers are.
+const (
+	canRead    = "agentauth/read"
+	canRequest = "agentauth/request"
+	canManage  = "agentauth/manage"
+	canInvoke  = "invoke"
+	root       = "agentauth"
+)
+
+func onServer(can string) tools.Option     { return tools.Within(caps.ScopeUnder(can, root, 1, 1)) }
+func onCapability(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, root, 2, 2)) }
+
+func names(list []Ask) (out []string) {
+	for _, a := range list {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+func wanted(list []Ask) (out []client.Wanted) {
+	for _, a := range list {
+		out = append(out, client.Wanted{Name: a.Name, Constraints: a.Constraints})
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package agentauth
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"usher/caps"
+)
+
+// place is where a server is.
+type place struct {
+	origin string // scheme, host and port
+	host   string // with the port, where it is not the scheme's
+}
+
+var errServer = errors.New("server is no address: give its origin, for example https://auth.example.com")
+
+// hostForm is what a host may be written with: one spelling each, which is also a segment
+// of a resource.
+var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
+
+// parsePlace reads the origin of a server. A host alone means https.
+func parsePlace(text string) (place, error) {
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.TrimSuffix(u.Path, "/") != "" {
+		return place{}, errServer
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	default:
+		return place{}, errServer
+	}
+	if !hostForm.MatchString(host) || strings.Contains(host, "..") {
+		return place{}, errServer
+	}
+	return place{u.Scheme + "://" + host, host}, nil
+}
+
+// capabilityForm is how capabilities may be named ("Capability naming").
+var capabilityForm = regexp.MustCompile(`^[a-z0-9_]{1,128}$`)
+
+// needs is an ability on a server, or on each of its capabilities that are named.
+func needs(can, server string, capabilities ...string) []caps.Request {
+	p, err := parsePlace(server)
+	if err != nil {
+		return []caps.Request{caps.Invalid(err)}
+	}
+	if len(capabilities) == 0 {
+		return []caps.Request{caps.Need(can, "agentauth/"+p.host)}
+	}
+	var list []caps.Request
+	for _, name := range capabilities {
+		if !capabilityForm.MatchString(name) {
+			return []caps.Request{caps.Invalid(fmt.Errorf("%q is no name of a capability: it has a-z, 0-9 and _ alone", name))}
+		}
+		list = append(list, caps.Need(can, "agentauth/"+p.host+"/"+name))
+	}
+	return list
+}
+
+var (
+	errNone = errors.New("no capability is named: name at least one")
+	errMany = fmt.Errorf("more than %d capabilities are named: ask in several calls", maxBatch)
+)
+
+// needsEach is [needs] where at least one capability has to be named.
+func needsEach(can, server string, capabilities []string) []caps.Request {
+	switch {
+	case len(capabilities) == 0:
+		return []caps.Request{caps.Invalid(errNone)}
+	case len(capabilities) > maxBatch:
+		return []caps.Request{caps.Invalid(errMany)}
+	}
+	return needs(can, server, capabilities...)
+}

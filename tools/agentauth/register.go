@@ -1,0 +1,269 @@
+package agentauth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"net/http"
+
+	"usher/tools"
+	"usher/tools/agentauth/client"
+	"usher/tools/fault"
+)
+
+// Discovery is what a server says of itself.
+type Discovery struct {
+	From string `json:"from" jsonschema:"whose words these are"`
+	client.Document
+}
+
+// Listing is a page of what a server offers.
+type Listing struct {
+	From         string              `json:"from" jsonschema:"whose words these are"`
+	Capabilities []client.Capability `json:"capabilities"`
+	NextCursor   string              `json:"nextCursor,omitempty" jsonschema:"cursor of the next page; left out, this is the last"`
+}
+
+// Description is one capability.
+type Description struct {
+	From string `json:"from" jsonschema:"whose words these are"`
+	client.Capability
+}
+
+// Standing is how an agent stands at a server.
+type Standing struct {
+	From string `json:"from" jsonschema:"whose words these are"`
+	client.Standing
+	Next string `json:"next,omitempty" jsonschema:"what to do now"`
+}
+
+func (c *Clients) discover(ctx context.Context, _ tools.Call, in Server) (Discovery, error) {
+	p, err := parsePlace(in.Server)
+	if err != nil {
+		return Discovery{}, err
+	}
+	s, err := c.find(ctx, p)
+	if err != nil {
+		return Discovery{}, err
+	}
+	return Discovery{words(p), s.Document}, nil
+}
+
+// looker is somebody whom a server shows what it offers.
+type looker interface {
+	Capabilities(ctx context.Context, q client.Query) (*client.Page, error)
+	Describe(ctx context.Context, name string) (*client.Capability, error)
+}
+
+// looks returns the caller as the server shows most to: as the agent it is there, or as
+// anybody. A host that nobody there knows is shown no more than anybody.
+func (c *Clients) looks(ctx context.Context, call tools.Call, server string) (place, looker, error) {
+	p, err := parsePlace(server)
+	if err != nil {
+		return p, nil, err
+	}
+	g, err := c.guest(ctx, call, p)
+	if err != nil {
+		return p, nil, err
+	}
+	if g.Agent == "" {
+		return p, g.host.Server, nil
+	}
+	return p, g.agent(), nil
+}
+
+func (c *Clients) list(ctx context.Context, call tools.Call, in Search) (Listing, error) {
+	p, who, err := c.looks(ctx, call, in.Server.Server)
+	if err != nil {
+		return Listing{}, err
+	}
+	page, err := who.Capabilities(ctx, client.Query{Text: in.Query, Cursor: in.Cursor, Limit: in.Limit})
+	if err != nil {
+		return Listing{}, told(p, err)
+	}
+	return Listing{words(p), append([]client.Capability{}, page.Capabilities...), page.NextCursor}, nil
+}
+
+func (c *Clients) describe(ctx context.Context, call tools.Call, in Named) (Description, error) {
+	p, who, err := c.looks(ctx, call, in.Server.Server)
+	if err != nil {
+		return Description{}, err
+	}
+	one, err := who.Describe(ctx, in.Capability)
+	if err != nil {
+		return Description{}, told(p, err)
+	}
+	return Description{words(p), *one}, nil
+}
+
+// stands says how the caller stands, and what to do.
+func stands(p place, st *client.Standing) Standing {
+	out := Standing{From: words(p), Standing: *st}
+	waits := st.Status == client.Pending
+	for _, g := range st.Grants {
+		waits = waits || g.Status == client.Pending
+	}
+	switch {
+	case waits && st.Approval != nil && st.Approval.UserCode != "":
+		out.Next = "A person has to approve: give them the address and the code, and ask agentauth:status later."
+	case waits:
+		out.Next = "A person has to approve. Ask agentauth:status later."
+	case st.Status == client.Expired:
+		out.Next = "Call agentauth:reactivate, and ask again for what you need."
+	}
+	return out
+}
+
+func (c *Clients) status(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+	p, err := parsePlace(in.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	g, _, err := c.known(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	st, err := g.host.Status(ctx, g.Agent)
+	if err != nil {
+		return Standing{}, told(p, err)
+	}
+	return stands(p, st), nil
+}
+
+// register registers the caller. One who is registered, and has not ended there, is told
+// how it stands; one whose approval waits gets another code.
+func (c *Clients) register(ctx context.Context, call tools.Call, in Registration) (Standing, error) {
+	p, err := parsePlace(in.Server.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	g, err := c.guest(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	if g.Agent != "" {
+		if st, err := g.again(ctx); st != nil || err != nil {
+			return stood(p, st, err)
+		}
+	}
+	if g.Agent != "" || g.Nonce == "" {
+		nonce, err := c.nonce()
+		if err != nil {
+			return Standing{}, err
+		}
+		if err := g.save(ctx, Record{Nonce: nonce}); err != nil {
+			return Standing{}, err
+		}
+	}
+	r := &client.Registration{Name: call.Actor(), Capabilities: wanted(in.Capabilities), Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
+	if r.Name == "" {
+		r.Name = c.opts.Name
+	}
+	st, err := g.host.Register(ctx, publicOf(g.own(g.Nonce)), r)
+	if err == nil && st.AgentID == "" {
+		err = fault.New(fault.Format, "the server gives the agent no id")
+	}
+	if err != nil {
+		return Standing{}, told(p, err)
+	}
+	if err := g.save(ctx, Record{Agent: st.AgentID, Nonce: g.Nonce}); err != nil {
+		return Standing{}, err
+	}
+	return stands(p, st), nil
+}
+
+func stood(p place, st *client.Standing, err error) (Standing, error) {
+	if err != nil {
+		return Standing{}, told(p, err)
+	}
+	return stands(p, st), nil
+}
+
+// again is how an agent stands that was registered before; nil for one that has ended.
+func (g *guest) again(ctx context.Context) (*client.Standing, error) {
+	st, err := g.host.Status(ctx, g.Agent)
+	if refused, ok := errors.AsType[*client.Refusal](err); ok && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound || refused.Code == "agent_revoked") {
+		return nil, nil //nolint:nilnil // there is none any more, which is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch st.Status {
+	case client.Revoked, client.Rejected, client.Claimed:
+		return nil, nil //nolint:nilnil // as above
+	case client.Pending:
+		if a, err := g.host.DeviceCode(ctx, g.Agent); err == nil { // a server may know no codes
+			st.Approval = a
+		}
+	}
+	return st, nil
+}
+
+func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
+	return ed25519.PublicKey(key[len(key)-ed25519.PublicKeySize:])
+}
+
+func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (Standing, error) {
+	p, err := parsePlace(in.Server.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	_, agent, err := c.known(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	st, err := agent.Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason})
+	return stood(p, st, err)
+}
+
+func (c *Clients) reactivate(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+	p, err := parsePlace(in.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	g, _, err := c.known(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	st, err := g.host.Reactivate(ctx, g.Agent)
+	return stood(p, st, err)
+}
+
+// rotate changes the key. The new one is kept before the server has it: where its answer
+// is lost, the host, which signs for this, rotates once more.
+func (c *Clients) rotate(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+	p, err := parsePlace(in.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	g, _, err := c.known(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	nonce, err := c.nonce()
+	if err != nil {
+		return Standing{}, err
+	}
+	was := g.Record
+	if err := g.save(ctx, Record{Agent: g.Agent, Nonce: nonce}); err != nil {
+		return Standing{}, err
+	}
+	st, err := g.host.RotateAgent(ctx, g.Agent, publicOf(g.own(nonce)))
+	if _, refused := errors.AsType[*client.Refusal](err); refused {
+		return Standing{}, errors.Join(told(p, err), g.save(ctx, was))
+	}
+	return stood(p, st, err)
+}
+
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+	p, err := parsePlace(in.Server)
+	if err != nil {
+		return Standing{}, err
+	}
+	g, _, err := c.known(ctx, call, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	st, err := g.host.Revoke(ctx, g.Agent)
+	return stood(p, st, err)
+}
