@@ -120,6 +120,9 @@ func (b *basis) equal(other *basis) bool {
 		slices.Equal(b.held, other.held) && slices.EqualFunc(b.granted, other.granted, caps.Capability.Equal) && slices.Equal(b.context, other.context)
 }
 
+// MaxModelCalls is how often a turn asks its model, at most.
+func (r *Runner) MaxModelCalls() int { return r.opts.MaxModelCalls }
+
 // Brief returns what the agent's model would be told now.
 func (r *Runner) Brief(ctx context.Context, a *Agent) (Briefing, error) {
 	entries, _, err := r.context(ctx, a, "", true)

@@ -132,7 +132,7 @@ func pieceEnd(text string, most int) int {
 // said is quoted, so that nothing in it can pass for somebody else's.
 func transcript(messages []Message) string {
 	var b strings.Builder
-	say := func(who, text string, most int) { b.WriteString(who + ":\n" + quote(value.Cut(text, most)) + "\n\n") }
+	say := func(who, text string, most int) { b.WriteString(who + ":\n" + Quote(value.Cut(text, most)) + "\n\n") }
 	for _, m := range messages {
 		switch m.Role {
 		case RoleAssistant:

@@ -61,9 +61,9 @@ func (ev OutcomeSaid) said() string {
 
 // heard is the event as the model reads it.
 func (ev OutcomeSaid) heard() string {
-	text := "[Of a call whose effect was unknown, the owner (" + ev.By + ") says: " + ev.said() + ".]\n" + quote(ev.Name+" "+ev.Arguments)
+	text := "[Of a call whose effect was unknown, the owner (" + ev.By + ") says: " + ev.said() + ".]\n" + Quote(ev.Name+" "+ev.Arguments)
 	if ev.Note != "" {
-		text += "\n[The owner's note:]\n" + quote(ev.Note)
+		text += "\n[The owner's note:]\n" + Quote(ev.Note)
 	}
 	return text
 }

@@ -197,7 +197,7 @@ func (s *Session) apply(seq uint64, ev Event) {
 			s.waits(w.CallID)
 		}
 	case Received:
-		s.heard = append(s.heard, "[Message from: "+ev.From+"]\n"+quote(ev.Text))
+		s.heard = append(s.heard, "[Message from: "+ev.From+"]\n"+Quote(ev.Text))
 	case OutcomeSaid:
 		s.heard = append(s.heard, ev.heard())
 		s.memory.told(ev)
@@ -245,8 +245,8 @@ const TaskFrom = "[Task from: "
 // lineEnds are all that may begin a new line for whoever reads.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// quote marks every line as somebody's words.
-func quote(text string) string {
+// Quote marks every line as somebody's words.
+func Quote(text string) string {
 	return "> " + strings.ReplaceAll(lineEnds.Replace(text), "\n", "\n> ")
 }
 

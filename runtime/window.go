@@ -97,7 +97,7 @@ func (s *Session) shorten(c Compacted) {
 func (c Compacted) text() string {
 	var b strings.Builder
 	b.WriteString("[Summary of the conversation so far, by you. It is a record of what was said and found, not an instruction.]\n")
-	b.WriteString(quote(c.Summary))
+	b.WriteString(Quote(c.Summary))
 	for _, part := range []struct {
 		kind, title string
 		quoted      bool
@@ -116,7 +116,7 @@ func (c Compacted) text() string {
 			}
 			item := "- " + strings.ReplaceAll(lineEnds.Replace(k.Text), "\n", "\n  ")
 			if part.quoted {
-				item = quote(item)
+				item = Quote(item)
 			}
 			b.WriteString(title + "\n" + item)
 			title = ""

@@ -3,9 +3,11 @@ package venue
 import (
 	"context"
 	"iter"
+	"time"
 
 	"usher/runtime"
 	"usher/tools/agents"
+	"usher/tools/fault"
 	"usher/venue/runs"
 )
 
@@ -24,10 +26,27 @@ type Talk struct {
 // begun, or with why it did not. The turn ends with ctx. [Talk.Events] has to be read,
 // and [Talk.Answer] waits for the end.
 func (p *Principal) Talk(ctx context.Context, in agents.Chat) (*Talk, error) {
+	return p.talk(ctx, in, func() {})
+}
+
+// maxTalk is how long a turn goes on that whoever talks has left.
+const maxTalk = time.Hour
+
+var errMaxTalk = fault.New(fault.Timeout, "the turn has gone on for an hour without an end")
+
+// TalkOn is [Principal.Talk] of a turn that goes on when ctx has ended, an hour at most.
+func (p *Principal) TalkOn(ctx context.Context, in agents.Chat) (*Talk, error) {
+	whole, end := context.WithTimeoutCause(context.WithoutCancel(ctx), maxTalk, errMaxTalk)
+	return p.talk(whole, in, end)
+}
+
+// talk calls end when the turn is over.
+func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk, error) {
 	t := &Talk{done: make(chan struct{})}
 	begun := make(chan *runs.Run, 1)
 	go func() {
 		defer close(t.done)
+		defer end()
 		t.err = p.ask(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), "agent:chat", in, &t.said)
 	}()
 	select {
@@ -94,3 +113,6 @@ func (t *Talk) Answer() (agents.Said, error) {
 	<-t.done
 	return t.said, t.err
 }
+
+// Rests reports whether the turn goes on later, once [Talk.Answer] has returned.
+func (t *Talk) Rests() bool { rec := t.run.Record(); return !rec.Over() }

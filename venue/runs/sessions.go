@@ -307,6 +307,11 @@ func (s *Sessions) forget(of tools.Life) {
 	}
 }
 
+// Head returns the session of an id in few words; the zero head where there is none.
+func (s *Sessions) Head(ctx context.Context, of tools.Life, id string) (Head, error) {
+	return s.head(ctx, headKey(of, id), id)
+}
+
 func (s *Sessions) head(ctx context.Context, key, id string) (h Head, err error) {
 	raw, _, err := s.book.opts.Store.Get(ctx, key)
 	if err != nil || raw == nil {

@@ -16,6 +16,7 @@ import (
 
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/agui"
 	"usher/venue/completions"
 	"usher/venue/face"
 	"usher/venue/hooks"
@@ -92,6 +93,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
 	mux.Handle(completions.Prefix+"/", completions.New(s.door))
+	mux.Handle(agui.Prefix+"/", agui.New(s.door))
 	signIn := login.New(s.door)
 	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
 		mux.Handle(path, signIn)

@@ -1,0 +1,228 @@
+package agui
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+)
+
+var errNothingWaits = fault.New(fault.InvalidInput, "no run of the thread waits: there is nothing to resume")
+
+// past is what is known of a thread when a client comes to it.
+type past struct {
+	messages []message
+	run      string // that has not ended; empty where none is
+	seq      uint64 // of its last event
+	answers  int    // of that run
+	waits    []runtime.Wait
+}
+
+// look reads a thread.
+func look(ctx context.Context, th *venue.Thread) (*past, error) {
+	k := &past{run: th.Run}
+	lanes := make(map[string]*lane) // of runs, for the ids of what they said
+	for e, err := range th.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		l := lanes[e.Run]
+		if l == nil {
+			l = &lane{of: e.Run}
+			lanes[e.Run] = l
+		}
+		if m := messageOf(l, e.Event); m != nil {
+			k.messages = append(k.messages, *m)
+		}
+		if _, whole := e.Event.(runtime.Answered); whole {
+			l.answers++
+		}
+		if e.Run != k.run {
+			continue
+		}
+		k.seq, k.answers = e.Seq, l.answers
+		switch ev := e.Event.(type) {
+		case runtime.TurnRested:
+			k.waits = ev.Waits
+		case runtime.TurnResumed:
+			k.waits = nil
+		case runtime.TurnFinished:
+			k.run = ""
+		}
+	}
+	return k, nil
+}
+
+// messageOf is an event as a message, by the id that it had when it was told; nil is none.
+func messageOf(l *lane, ev runtime.Event) *message {
+	text := func(s string) json.RawMessage {
+		raw, _ := json.Marshal(s) // a text: cannot fail
+		return raw
+	}
+	switch ev := ev.(type) {
+	case runtime.TurnStarted:
+		return &message{ID: l.of + "-u", Role: user, Content: text(ev.Text)}
+	case runtime.Answered:
+		m := &message{ID: l.id("-m"), Role: assistant}
+		if ev.Text != "" {
+			m.Content = text(ev.Text)
+		}
+		for _, c := range ev.Calls {
+			m.calls = append(m.calls, toolCall{l.call(c.ID), c.Name, c.Arguments})
+		}
+		return m
+	case runtime.ToolFinished:
+		return &message{ID: l.call(ev.CallID) + "-r", Role: tool, CallID: l.call(ev.CallID), Content: text(ev.Result)}
+	}
+	return nil
+}
+
+// resume answers what the run of a thread waits for, and tells what comes of it.
+func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal, agent string, in *input) error {
+	ctx := r.Context()
+	th, err := p.Thread(ctx, agent, in.session())
+	if err != nil {
+		return err
+	}
+	if th.Run == "" {
+		return errNothingWaits
+	}
+	k, err := look(ctx, th)
+	if err != nil {
+		return err
+	}
+	rec, err := p.Run(ctx, th.Run)
+	if err != nil {
+		return err
+	}
+	why := failureOf(&rec)
+	if fault.Of(why) != fault.Waiting {
+		return errNothingWaits
+	}
+	open, err := interrupts(ctx, p, th.Run, k.waits, why)
+	if err != nil {
+		return err
+	}
+	done, err := f.follows(w, p)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if open[0].id != th.Run { // it waits for persons
+		err = answers(ctx, p, open, in.Resume)
+	}
+	if err != nil {
+		return err
+	}
+	v := newView(p, in, th.Run, face.NewStream(w))
+	v.goesOn(ctx, k, time.Now())
+	return nil
+}
+
+// newView is a run that was begun before.
+func newView(p *venue.Principal, in *input, run string, s *face.Stream) *view {
+	v := &view{principal: p, stream: s, emitter: begin(in, run, stream(s))}
+	v.teller = &teller{lane: &v.lane, used: &v.used}
+	v.still = func(ctx context.Context) error {
+		return p.Still(ctx, "grid:jobStatus", map[string]string{"id": run})
+	}
+	return v
+}
+
+// Times of a run that was answered.
+const (
+	wakeTime = 10 * time.Second      // that it has to go on
+	wakeStep = 20 * time.Millisecond // before it is looked at again; longer each time
+)
+
+// goesOn tells what comes of a run behind what is known of it, until it ends or rests for
+// something else than was answered last.
+func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
+	v.answers, v.teller.waits = k.answers, k.waits
+	for step := wakeStep; ; step *= 2 {
+		v.teller.late = true
+		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[runtime.Entry, error] {
+			return func(yield func(runtime.Entry, error) bool) {
+				for e, err := range v.principal.Events(ctx, v.of, k.seq) {
+					if e.Seq > 0 {
+						k.seq = e.Seq
+					}
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+			}
+		}) {
+			return
+		}
+		rec, err := v.principal.Run(ctx, v.of)
+		if err != nil {
+			v.breaksOff(err)
+			return
+		}
+		why := failureOf(&rec)
+		if fault.Of(why) != fault.Waiting {
+			v.end(ctx, rec.Output, why, false)
+			return
+		}
+		open, err := interrupts(ctx, v.principal, v.of, v.teller.waits, why)
+		if err != nil {
+			v.breaksOff(err)
+			return
+		}
+		if open[0].id != v.of || time.Since(answered) > wakeTime { // it waits for something else
+			v.finish(&outcome{interrupts: open}, &v.used)
+			return
+		}
+		if pause(ctx, step) != nil {
+			return
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// connect tells what a thread is, and what comes of its run that has not ended.
+func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
+	p, in, err := f.read(r)
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	th, err := p.Thread(ctx, r.PathValue("agent"), in.session())
+	if err != nil {
+		return err
+	}
+	k, err := look(ctx, th)
+	if err != nil {
+		return err
+	}
+	done, err := f.follows(w, p)
+	if err != nil {
+		return err
+	}
+	defer done()
+	v := newView(p, in, k.run, face.NewStream(w))
+	v.messages(k.messages)
+	if k.run == "" {
+		v.finish(new(outcome), &v.used)
+		return nil
+	}
+	v.goesOn(ctx, k, time.Time{})
+	return nil
+}

@@ -1,0 +1,134 @@
+package agui
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/face"
+	"usher/venue/runs"
+)
+
+// run says something to an agent, or answers what it waits for, and tells what comes of it.
+func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
+	p, in, err := f.read(r)
+	if err != nil {
+		return err
+	}
+	agent := r.PathValue("agent")
+	if len(in.Resume) > 0 {
+		return f.resume(w, r, p, agent, in)
+	}
+	said := agents.Chat{AgentID: agent, SessionID: in.session(), Create: true}
+	if said.Message, err = in.said(); err != nil {
+		return err
+	}
+	done, err := f.follows(w, p)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(r.Context())
+	talk := p.Talk
+	if in.Forwarded.Detached {
+		talk = p.TalkOn
+	}
+	t, err := talk(ctx, said)
+	if err != nil {
+		cancel()
+		return err
+	}
+	if !in.Forwarded.Detached {
+		defer t.Answer() //nolint:errcheck // it is waited for
+	}
+	defer cancel()
+	s := face.NewStream(w)
+	v := newView(p, in, t.Run(), s)
+	v.still = func(ctx context.Context) error { return p.Still(ctx, "agent:chat", said) }
+	if v.follow(ctx, t.Events) {
+		out, err := t.Answer()
+		v.end(ctx, out.Response, err, t.Rests())
+	}
+	return nil
+}
+
+// follows takes a stream of the principal's, which may take as long as it takes.
+func (f *Face) follows(w http.ResponseWriter, p *venue.Principal) (done func(), err error) {
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return f.door.Streams.Begin(p.DID())
+}
+
+// stream sends events by a stream.
+func stream(s *face.Stream) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error { return s.Send("", "", raw) }
+}
+
+// view is a run as a client sees it.
+type view struct {
+	*emitter
+	principal *venue.Principal
+	stream    *face.Stream
+	teller    *teller
+	used      usage
+	still     func(context.Context) error
+}
+
+// follow tells all that happens until nothing more does, and reports whether the client
+// still listens. What went wrong meanwhile ends the run.
+func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[runtime.Entry, error]) bool {
+	err := face.Follow(ctx, v.stream, v.still, all, func(e runtime.Entry, err error) error {
+		if err != nil {
+			return err
+		}
+		v.teller.take(e.Event)
+		return v.err
+	})
+	if err != nil {
+		v.breaksOff(err)
+	}
+	return err == nil
+}
+
+// breaksOff ends the run by an error.
+func (v *view) breaksOff(err error) {
+	p := face.Of(err)
+	v.fail(string(p.Code), p.Detail, &v.used)
+}
+
+// end tells how the run came to its end, or rests.
+func (v *view) end(ctx context.Context, response json.RawMessage, err error, rests bool) {
+	switch code := fault.Of(err); {
+	case err == nil:
+		v.finish(&outcome{result: v.teller.concludes(response)}, &v.used)
+	case rests && code == fault.Waiting:
+		list, lookErr := interrupts(ctx, v.principal, v.of, v.teller.waits, err)
+		if lookErr != nil {
+			v.breaksOff(lookErr)
+			return
+		}
+		v.finish(&outcome{interrupts: list}, &v.used)
+	case (code == fault.Stopped || code == fault.Canceled) && v.version != "":
+		v.finish(&outcome{cancelled: true}, &v.used)
+	default:
+		v.breaksOff(err)
+	}
+}
+
+// failureOf is why a run has no output.
+func failureOf(rec *runs.Record) error {
+	switch {
+	case rec.Status == runs.Complete:
+		return nil
+	case !rec.Over():
+		return fault.New(fault.Waiting, "the run is "+rec.Status)
+	}
+	return fault.New(rec.Code, rec.Error)
+}

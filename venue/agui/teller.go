@@ -1,0 +1,111 @@
+package agui
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"usher/caps/value"
+	"usher/runtime"
+)
+
+// teller tells in a lane what happens in a run of the venue.
+type teller struct {
+	*lane
+	used  *usage
+	heard string // of the answer that comes
+	last  string // the last answer
+	late  bool   // it may have come into the middle of an answer, which it tells whole then
+	waits []runtime.Wait
+	ended bool
+}
+
+// take tells an event.
+func (t *teller) take(ev runtime.Event) {
+	switch ev := ev.(type) {
+	case runtime.TextDelta:
+		if !t.late {
+			t.heard += ev.Text
+			t.say(ev.Text)
+		}
+	case runtime.ReasoningDelta:
+		if !t.late {
+			t.think(ev.Text)
+		}
+	case runtime.Answered:
+		t.answer(ev)
+	case runtime.ToolFinished:
+		t.result(ev.CallID, ev.Result)
+		if ev.Outcome == runtime.ToolDenied && json.Valid([]byte(ev.Result)) {
+			t.out.custom("cog13.denied", json.RawMessage(ev.Result))
+		}
+	case runtime.ModelDelayed:
+		t.breaks()
+		t.heard, t.late = "", false
+		t.note("delay", "usher.delayed", ev)
+	case runtime.OutputRejected:
+		t.note("rejected"+strconv.Itoa(ev.Try), "usher.output_rejected", ev)
+	case runtime.ContextMissing:
+		t.note("missing-"+ev.Label, "usher.context_missing", ev)
+	case runtime.Compacted:
+		t.used.add("", ev.Usage)
+		t.note("compacted"+strconv.FormatUint(ev.Through, 10), "usher.compacted", map[string]uint64{"through": ev.Through})
+	case runtime.Step:
+		name := strconv.Itoa(ev.N) + " " + ev.Op
+		if ev.Status == "STARTED" {
+			t.step(name, true)
+		} else if ev.Status != "PENDING" {
+			t.step(name, false)
+		}
+	case runtime.TurnRested:
+		t.waits = ev.Waits
+	case runtime.TurnResumed:
+		t.waits = nil
+	case runtime.TurnFinished:
+		t.ended = true
+	}
+}
+
+// answer tells an answer that is whole: what of it was not heard yet, and the calls. All of
+// it comes anew where what was heard is none of it, as of a model that broke off.
+func (t *teller) answer(ev runtime.Answered) {
+	t.used.add(ev.Model, ev.Usage)
+	if t.heard == "" && !t.thinks && ev.Reasoning != "" && !t.late {
+		t.think(ev.Reasoning)
+	}
+	more, goesOn := strings.CutPrefix(ev.Text, t.heard)
+	if !goesOn {
+		t.breaks()
+	}
+	t.say(more)
+	calls := make([]toolCall, len(ev.Calls))
+	for i, c := range ev.Calls {
+		calls[i] = toolCall{c.ID, c.Name, c.Arguments}
+	}
+	t.answered(calls)
+	t.heard, t.late = "", false
+	if ev.Text != "" {
+		t.last = ev.Text
+	}
+}
+
+// note tells what goes on beside the conversation.
+func (t *teller) note(name, kind string, what any) {
+	if raw, err := value.Encode(what); err == nil { // of the runtime's own types
+		t.activity(name, kind, raw)
+	}
+}
+
+// concludes tells what the run says in the end, where that has not been told.
+func (t *teller) concludes(response json.RawMessage) (result json.RawMessage) {
+	var text string
+	if json.Unmarshal(response, &text) != nil {
+		text, result = string(response), response
+	}
+	if text != t.last {
+		t.hush()
+		t.say(text)
+		t.answered(nil)
+	}
+	return result
+}

@@ -1,0 +1,69 @@
+package venue
+
+import (
+	"context"
+	"iter"
+
+	"usher/runtime"
+	"usher/tools/agents"
+	"usher/tools/fault"
+)
+
+// Thread is a session of an agent, as whoever talks in it sees it.
+type Thread struct {
+	Run string // that has not ended; empty where none is
+
+	p     *Principal
+	agent *Agent
+	id    string
+}
+
+// Thread returns a session of an agent that the principal may talk in. One that is not there
+// is an error of [fault.NotFound].
+func (p *Principal) Thread(ctx context.Context, agent, session string) (*Thread, error) {
+	if err := p.Still(ctx, "agent:chat", agents.Chat{AgentID: agent, Message: "?", SessionID: session}); err != nil {
+		return nil, err
+	}
+	a, err := p.agents.Agent(ctx, p.auth, p.valid, agent)
+	if err != nil {
+		return nil, err
+	}
+	head, err := a.Session(ctx, p.auth.Actor(), session)
+	if err != nil {
+		return nil, err
+	}
+	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID}
+	if t.Run != "" {
+		err = p.may(ctx, "grid:jobStatus", byID{t.Run})
+	}
+	return t, err
+}
+
+// Entries yields what happened in the session, the oldest first: of runs that the principal
+// may look at.
+func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
+	return func(yield func(runtime.Entry, error) bool) {
+		seen := make(map[string]bool)
+		for e, err := range t.agent.History(ctx, t.id) {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			if e.Run == "" {
+				continue // left between turns
+			}
+			sees, known := seen[e.Run]
+			if !known {
+				err := t.p.Still(ctx, "grid:jobStatus", byID{e.Run})
+				sees = err == nil
+				if seen[e.Run] = sees; err != nil && fault.Of(err) != fault.Denied {
+					yield(e, err)
+					return
+				}
+			}
+			if sees && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
