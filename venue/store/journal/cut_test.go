@@ -27,7 +27,15 @@ func TestCut(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	last := filepath.Base(all[1].path)
-	shorten := func(dir string) error { return os.Truncate(filepath.Join(dir, journalDir, last), 2<<20) }
+	tear := func(dir string) error { return os.Truncate(filepath.Join(dir, journalDir, last), 2<<20) }
+	shorten := func(dir string) error { // behind the record that is cut there
+		err := tear(dir)
+		var damage *DamageError
+		if _, cut := walk([]segment{{filepath.Join(dir, journalDir, last), all[1].seq, all[1].first}}, func(*record) error { return nil }); err != nil || !errors.As(cut, &damage) {
+			return errors.Join(errors.New("it is not cut"), err, cut)
+		}
+		return os.Truncate(damage.File, damage.Offset)
+	}
 	remove := func(dir string) error { return os.Remove(filepath.Join(dir, journalDir, last)) }
 	without := func(names ...string) func(string) error {
 		return func(dir string) (err error) {
@@ -43,6 +51,7 @@ func TestCut(t *testing.T) {
 		forget func(dir string) error
 		want   string
 	}{
+		{"cut in a record", tear, without(endsFile, indexDir, snapshotsDir), last + " at byte 1048608: it is cut in the middle of a record: it has 2097152 bytes in place of 16777216"},
 		{"cut, by the note", shorten, without(snapshotsDir, indexDir), "the note in journal.json reaches to record 20: it was cut"},
 		{"cut, by the index", shorten, without(endsFile, snapshotsDir), "the index reaches to record 20: it was cut"},
 		{"cut, by the snapshot", shorten, without(endsFile, indexDir), "snap.zst reaches to record 20: it was cut"},

@@ -187,7 +187,9 @@ func (s segment) ended(raw []byte, offset int64, position uint64, why error, las
 		}
 		return damaged(s.path, offset, why)
 	}
-	*torn = !clean
+	if *torn = !clean; *torn && len(raw) < segmentSize { // it is allocated before it is used, and a crash takes nothing of that
+		return damaged(s.path, offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", len(raw), segmentSize))
+	}
 	return nil
 }
 
