@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// remote is the transport to the URL of the server, with its headers. Texts of headers
-// have no handles any more.
-func (s *Server) remote(headers map[string]string) (sdk.Transport, func(), error) {
+// remote is the transport to the URL of the server, with its headers, and what handler
+// says of who calls. Texts of headers have no handles any more.
+func (s *Server) remote(headers map[string]string, handler auth.OAuthHandler) (sdk.Transport, func(), error) {
 	at, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, nil, err
@@ -24,9 +25,13 @@ func (s *Server) remote(headers map[string]string) (sdk.Transport, func(), error
 			return fmt.Errorf("the server redirects to %s: write the URL that is meant", req.URL.Redacted())
 		},
 	}
-	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true, MaxEventSize: maxMessage, MaxRetries: -1}
+	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true, MaxEventSize: maxMessage, MaxRetries: maxRetries, OAuthHandler: handler}
 	return t, base.CloseIdleConnections, nil
 }
+
+// maxRetries is how often the stream of an answer is taken up again that was cut without
+// an event since.
+const maxRetries = 3
 
 // bounded sends the headers of a server to that server alone, and reads no more of an
 // answer than a server may send.

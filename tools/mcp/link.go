@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"usher/caps/value"
 	"usher/tools/fault"
@@ -31,8 +34,10 @@ type link struct {
 	opts   *Options
 	log    *slog.Logger
 	told   func(context.Context, *listing) error // of each listing
+	bearer *bearer                               // nil for a server that nobody signs in to
 
 	mu      sync.Mutex
+	login   *login // that is under way
 	live    *session
 	making  *attempt
 	failed  error // why there is none; nil where nobody tried
@@ -64,6 +69,9 @@ type attempt struct {
 
 func newLink(s Server, opts *Options, told func(context.Context, *listing) error) *link {
 	l := &link{server: s, opts: opts, told: told, log: opts.Logger}
+	if s.asksWhoCalls() {
+		l.bearer = newBearer(&l.server, opts)
+	}
 	l.context, l.stop = context.WithCancel(context.Background())
 	return l
 }
@@ -177,11 +185,16 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	live := &session{hide: hide, began: l.opts.Now(), over: make(chan struct{})}
 	var t sdk.Transport
 	var end func()
+	var refused int64
 	switch {
 	case l.opts.transport != nil:
 		t, end = l.opts.transport(l.server), func() {}
 	case l.server.URL != "":
-		t, end, err = l.server.remote(texts)
+		var handler auth.OAuthHandler // a nil *bearer is no nil handler
+		if l.bearer != nil {
+			handler, refused = l.bearer, l.bearer.refused.Load()
+		}
+		t, end, err = l.server.remote(texts, handler)
 	default:
 		var p *process
 		if p, err = l.server.start(texts, hide, l.log); err == nil {
@@ -197,6 +210,9 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()
+		if l.bearer != nil && l.bearer.refused.Load() != refused { // the SDK tries another version then, and tells of that
+			return nil, &signInError{l.server.ID}
+		}
 		return nil, errors.New(value.Cut(hide(err.Error()), maxError))
 	}
 	live.close = sync.OnceFunc(func() {
@@ -234,7 +250,12 @@ func (l *link) secrets(ctx context.Context) (texts map[string]string, hide func(
 	for key, text := range texts {
 		texts[key] = secretHandle.ReplaceAllStringFunc(text, func(handle string) string { return values[handle[len("secret:"):]] })
 	}
-	return texts, value.Hide(hidden...), nil
+	if l.bearer == nil {
+		return texts, value.Hide(hidden...), nil
+	}
+	return texts, func(text string) string {
+		return value.Hide(append(slices.Clip(hidden), l.bearer.hidden()...)...)(text)
+	}, nil
 }
 
 // fresh lists the tools again where that is long ago.

@@ -36,6 +36,9 @@ func (l *link) list(ctx context.Context, live *session) error {
 			return fmt.Errorf("it lists its tools on more than %d pages", maxPages)
 		}
 		res, err := live.ListTools(ctx, params)
+		if signIn, ok := errors.AsType[*signInError](err); ok {
+			return signIn
+		}
 		if err != nil {
 			return fmt.Errorf("list its tools: %s", value.Cut(live.hide(err.Error()), maxError))
 		}

@@ -75,7 +75,7 @@ type Acceptance struct {
 	Accepted []string `json:"accepted"`
 }
 
-// Operations returns mcp:list, mcp:inspect and mcp:accept over the servers of a venue.
+// Operations returns mcp:list and its like over the servers of a venue.
 func Operations(s *Servers) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("mcp:list", "List the MCP servers that you have configured.",
@@ -87,6 +87,15 @@ func Operations(s *Servers) []*tools.Operation {
 		tools.New("mcp:accept", "Accept the tools of an MCP server as it lists them now. Only a person can.",
 			func(in Acceptable) []caps.Request { return on("mcp/accept", in.Named) },
 			s.accept, within("mcp/accept"), tools.Exclusive(), tools.Idempotent()),
+		tools.New("mcp:login", "Begin to sign in to an MCP server that asks who calls. Only a person can.",
+			func(in LoginQuery) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
+			s.login, within("mcp/login")),
+		tools.New("mcp:loginEnd", "End a sign-in to an MCP server with what the browser brought back. The venue keeps the tokens, and gives them to that server alone.",
+			func(in LoginAnswer) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
+			s.loginEnd, within("mcp/login"), tools.Sealed()),
+		tools.New("mcp:logout", "Forget the tokens for an MCP server.",
+			func(in Logout) []caps.Request { return on("mcp/login", Named{Server: in.Server}) },
+			s.logout, within("mcp/login"), tools.Idempotent()),
 	}
 }
 

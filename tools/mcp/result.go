@@ -55,6 +55,9 @@ func (l *link) call(ctx context.Context, live *session, operation, tool string, 
 // failure is the error of a call that has no result. Only where the server answered with
 // an error is it known what came of the call.
 func (l *link) failure(ctx context.Context, live *session, operation string, err error) error {
+	if signIn, ok := errors.AsType[*signInError](err); ok {
+		return signIn // it was not let in, and has done nothing
+	}
 	text := value.Cut(live.hide(err.Error()), maxError)
 	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
 		if answer.Code == jsonrpc.CodeInvalidParams {

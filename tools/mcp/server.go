@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,10 +27,45 @@ type Server struct {
 	URL     string            `json:"url,omitempty" example:"https://mcp.example.org/mcp" pattern:"^https?://" jsonschema:"Where it speaks streamable HTTP. Redirects are not followed."`
 	Env     map[string]string `json:"env,omitempty" noun:"the variable" example:"{'API_KEY': 'secret:NAME'}" jsonschema:"Variables of command, beside PATH, HOME and the like: no others of this process are handed on. secret:NAME stands for a secret."`
 	Headers map[string]string `json:"headers,omitempty" noun:"the header" example:"{'Authorization': 'Bearer secret:NAME'}" jsonschema:"Headers of each request to url. secret:NAME stands for a secret."`
+	OAuth   OAuth             `json:"oauth,omitzero" jsonschema:"How a person signs in to url, where it asks who calls. It asks and tells by itself; this is for servers that want to be asked in one way."`
 	Root    string            `json:"root,omitempty" example:"/srv/docs" jsonschema:"A local folder of the server's. What ends a template of file:// is a path below it, and is resolved through links before it is a resource."`
 	Tools   []Line            `json:"tools,omitempty" example:"[{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}]" jsonschema:"What calls require. The first line that matches a tool counts; without one it is invoke on mcp/<id>/<tool>."`
 
 	Dir string `json:"-"` // where a command runs, and relative roots are
+}
+
+// OAuth says how a person signs in to a server. The zero value registers the venue as a
+// client where it is asked to.
+type OAuth struct {
+	_            struct{} `noun:"oauth" example:"{'client_id': 'usher', 'issuer': 'https://login.example.org'}"`
+	ClientID     string   `json:"client_id,omitempty" example:"usher" jsonschema:"The client that this venue is at the authorization server; an https URL is that of a client ID metadata document. Default: it registers itself."`
+	ClientSecret string   `json:"client_secret,omitempty" example:"secret:NAME" pattern:"^secret:" jsonschema:"The secret of client_id: secret:NAME. It is sent to issuer alone."`
+	Issuer       string   `json:"issuer,omitempty" example:"https://login.example.org" jsonschema:"The authorization server that knows client_id; another is refused."`
+	Scopes       []string `json:"scopes,omitempty" noun:"a scope" each:"its text" example:"['read']" jsonschema:"What to ask for beside what the server names."`
+	AllowPrivate bool     `json:"allow_private,omitempty" example:"true" jsonschema:"Whether the authorization server may be in this machine or a private network. Default: false, unless url is in this machine."`
+}
+
+// Check says what is wrong with it.
+func (o *OAuth) Check() error {
+	switch {
+	case o.ClientSecret != "" && (o.ClientID == "" || o.Issuer == ""):
+		return form.In("client_secret", errors.New("a secret goes to the server that knows it: write client_id and issuer beside it"))
+	case o.ClientSecret != "" && secretHandle.FindString(o.ClientSecret) != o.ClientSecret:
+		return form.In("client_secret", errors.New("this is no handle of a secret: write secret:NAME, and store it with usher secrets set NAME"))
+	case len(wellFormed(o.Scopes)) != len(o.Scopes):
+		return form.In("scopes", fmt.Errorf("one of them is no scope, or stands twice: give %d at most, without spaces", maxScopes))
+	}
+	return nil
+}
+
+// asksWhoCalls reports whether a person may sign in to the server.
+func (s *Server) asksWhoCalls() bool {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return false
+		}
+	}
+	return s.URL != ""
 }
 
 // Line says what calls of some tools require.
@@ -100,6 +136,11 @@ func (s *Server) Check() error {
 		return form.In("env", errors.New("env is for command: send headers to a URL"))
 	case len(s.Command) > 0 && len(s.Headers) > 0:
 		return form.In("headers", errors.New("headers are for url: a command has env"))
+	case !reflect.ValueOf(s.OAuth).IsZero() && !s.asksWhoCalls():
+		return form.In("oauth", errors.New("oauth is for a url without a header Authorization, which says already who calls"))
+	}
+	if err := s.OAuth.Check(); err != nil {
+		return form.In("oauth", err)
 	}
 	for i := range s.Tools {
 		err := s.Tools[i].Check()
@@ -187,6 +228,9 @@ func (s *Server) Secrets() (names []string) {
 				names = append(names, m[1])
 			}
 		}
+	}
+	if name, is := strings.CutPrefix(s.OAuth.ClientSecret, "secret:"); is {
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -32,6 +32,8 @@ type Options struct {
 	Keeper  Keeper
 	Version string // of this program, as servers are told; may be empty
 
+	// Vault keeps what signing in has left; nil forgets it when the servers are closed.
+	Vault Vault
 	// Secret reads a secret of the owner; nil knows none.
 	Secret func(ctx context.Context, name string) (string, error)
 	// Import makes operations all that the owner has imported: see [tools.Registry.Import].

@@ -15,6 +15,8 @@ type mcpCmd struct {
 	Inspect mcpInspectCmd `cmd:"" help:"Show what an MCP server says of its tools, what is accepted of that, and what calls need."`
 	Accept  mcpAcceptCmd  `cmd:"" help:"Accept tools that are new, or others than they were: the difference is shown."`
 	Test    mcpTestCmd    `cmd:"" help:"Call a tool of an MCP server through the gate, as you."`
+	Login   mcpLoginCmd   `cmd:"" help:"Sign in to an MCP server that asks who calls (OAuth)."`
+	Logout  mcpLogoutCmd  `cmd:"" help:"Forget the tokens for an MCP server."`
 	Serve   mcpServeCmd   `cmd:"" help:"Serve a client of MCP over standard input and output."`
 }
 

@@ -1,0 +1,224 @@
+// Command client is the client of the conformance suite: usage, client URL. It reaches the
+// server of a scenario (MCP_CONFORMANCE_SCENARIO) through a venue, as the venue's user does.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"usher/tools/mcp"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+func main() {
+	log.SetFlags(0)
+	if err := run(context.Background(), os.Args[1], os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT")); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// given is what the suite tells of a scenario.
+type given struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	Issuer       string `json:"issuer"`
+	ToolCalls    []struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	} `json:"toolCalls"`
+}
+
+// user calls operations of the server of a scenario.
+type user struct {
+	*venue.User
+	ctx context.Context //nolint:containedctx // the program is one call
+}
+
+const server = "suite"
+
+func run(ctx context.Context, at, scenario, about string) error {
+	var g given
+	if about != "" {
+		if err := json.Unmarshal([]byte(about), &g); err != nil {
+			return err
+		}
+	}
+	s := mcp.Server{ID: server, URL: at}
+	switch {
+	case g.ClientID != "" && g.ClientSecret != "":
+		u, err := url.Parse(at)
+		if err != nil {
+			return err
+		}
+		if g.Issuer == "" { // the suite tells it by the server's address alone
+			if g.Issuer, err = issuer(ctx, u); err != nil {
+				return err
+			}
+		}
+		s.OAuth = mcp.OAuth{ClientID: g.ClientID, ClientSecret: "secret:CLIENT", Issuer: g.Issuer}
+	case scenario == "auth/basic-cimd":
+		s.OAuth.ClientID = "https://conformance-test.local/client-metadata.json"
+	}
+	conf := &config.Config{User: "owner"}
+	v, err := venue.Open(ctx, &venue.Options{Config: conf, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	owner, err := v.User(ctx, conf.User)
+	if err != nil {
+		return err
+	}
+	u := user{owner, ctx}
+	if g.ClientSecret != "" {
+		if err := u.call("secret:set", map[string]string{"name": "CLIENT", "value": g.ClientSecret}, nil); err != nil {
+			return err
+		}
+	}
+	conf.MCP = []mcp.Server{s}
+	if err := v.Configure(ctx, conf); err != nil {
+		return err
+	}
+	return u.play(scenario, g)
+}
+
+// issuer is the authorization server of a protected resource.
+func issuer(ctx context.Context, at *url.URL) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.ResolveReference(&url.URL{Path: "/.well-known/oauth-protected-resource" + at.Path}).String(), nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var doc struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil || len(doc.Servers) == 0 {
+		return "", errors.Join(errors.New("no authorization server is told"), err)
+	}
+	return doc.Servers[0], nil
+}
+
+func (u user) call(operation string, input, out any) error {
+	raw, err := u.Invoke(u.ctx, operation, input)
+	if err == nil && out != nil {
+		err = json.Unmarshal(raw, out)
+	}
+	return err
+}
+
+// play does what a scenario asks for.
+func (u user) play(scenario string, g given) error {
+	seen, err := u.tools()
+	if err != nil {
+		return err
+	}
+	switch scenario {
+	case "initialize", "request-metadata", "json-schema-ref-no-deref":
+		return nil
+	case "tools_call":
+		return u.tool("add_numbers", map[string]int{"a": 5, "b": 3})
+	case "sse-retry":
+		return u.tool("test_reconnection", nil)
+	case "json-schema-2020-12-preservation":
+		for _, d := range seen.Tools {
+			if d.Accepted != nil && d.Accepted.Name == "json_schema_2020_12_tool" {
+				return u.tool("json_schema_echo", map[string]any{"schema": d.Accepted.Input})
+			}
+		}
+		return errors.New("the server has no tool json_schema_2020_12_tool")
+	case "http-custom-headers":
+		for _, c := range g.ToolCalls {
+			maps.DeleteFunc(c.Arguments, func(_ string, v any) bool { return v == nil }) // the schema of the tool has no null
+			log.Print(u.tool(c.Name, c.Arguments))
+		}
+		return nil
+	case "http-invalid-tool-headers", "http-standard-headers":
+		for _, d := range seen.Tools {
+			log.Print(u.tool(strings.TrimPrefix(d.Operation, "mcp/"+server+"/"), map[string]string{"region": "us-west1"}))
+		}
+		return nil
+	}
+	if strings.HasPrefix(scenario, "auth/") {
+		return u.tool("test-tool", nil)
+	}
+	return fmt.Errorf("%s is no scenario of this client", scenario)
+}
+
+// tool calls a tool of the server, and signs in where that asks for it.
+func (u user) tool(name string, input any) error {
+	if input == nil {
+		input = struct{}{}
+	}
+	return u.signedIn(func() error { return u.call("mcp/"+server+"/"+name, input, nil) })
+}
+
+// tools lists those of the server.
+func (u user) tools() (seen mcp.Inspection, err error) {
+	err = u.signedIn(func() error {
+		seen = mcp.Inspection{}
+		if err := u.call("mcp:inspect", mcp.Named{Server: server}, &seen); err != nil {
+			return err
+		}
+		if seen.Error != "" {
+			return errors.New(seen.Error)
+		}
+		return nil
+	})
+	return seen, err
+}
+
+// maxLogins is how often somebody signs in for one call.
+const maxLogins = 3
+
+// signedIn does f, and signs in where the server asks who calls.
+func (u user) signedIn(f func() error) error {
+	err := f()
+	for range maxLogins {
+		if err == nil || !strings.Contains(err.Error(), "usher mcp login") {
+			return err
+		}
+		if err := u.login(); err != nil {
+			return err
+		}
+		err = f()
+	}
+	return err
+}
+
+// login signs in as a browser does: the suite's server sends it back at once.
+func (u user) login() error {
+	var at mcp.Login
+	if err := u.call("mcp:login", mcp.LoginQuery{Server: server, Redirect: "http://127.0.0.1:3000/callback"}, &at); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(u.ctx, http.MethodGet, at.Address, nil)
+	if err != nil {
+		return err
+	}
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := browser.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	back, err := res.Location()
+	if err != nil {
+		return err
+	}
+	q := back.Query()
+	return u.call("mcp:loginEnd", mcp.LoginAnswer{Server: server, ID: at.ID, Code: q.Get("code"), State: q.Get("state"), Issuer: q.Get("iss"), Error: q.Get("error")}, nil)
+}
