@@ -72,6 +72,17 @@ func decodeDID(s string) ([]byte, error) {
 	return key[2:], nil
 }
 
+// DIDOf is the DID of a public key. The error says why the key names nobody.
+func DIDOf(pub ed25519.PublicKey) (DID, error) {
+	if len(pub) != ed25519.PublicKeySize {
+		return DID{}, fmt.Errorf("an Ed25519 key has %d bytes, this one has %d", ed25519.PublicKeySize, len(pub))
+	}
+	if err := checkPoint(pub); err != nil {
+		return DID{}, err
+	}
+	return didOf(pub), nil
+}
+
 // didOf spells a public key.
 func didOf(pub ed25519.PublicKey) DID {
 	return DID{didKey + inMultibase(multibase.Base58BTC, append([]byte{codecHi, codecLo}, pub...))}

@@ -162,6 +162,7 @@ func (s *Store) revoke(ctx context.Context, r *Revocation, revoker DID, target *
 	defer s.mu.Unlock()
 	if !known {
 		s.revoked[r.Target] = append(slices.Clip(s.revoked[r.Target]), revoker)
+		s.revocations.Add(1)
 	}
 	if target != nil {
 		delete(s.audiences, target.Audience)

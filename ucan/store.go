@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 )
 
 // KV is the storage that [OpenStore] builds on. The venue's store is one.
@@ -56,7 +57,12 @@ type Store struct {
 	tokens    map[CID]*Link
 	audiences map[DID]*audience
 	revoked   map[CID][]DID
+
+	revocations atomic.Uint64 // since it was opened
 }
+
+// Revoked is another number after every revocation.
+func (s *Store) Revoked() uint64 { return s.revocations.Load() }
 
 // OpenStore reads the revocations and returns the store, which has all of kv.
 func OpenStore(ctx context.Context, kv KV) (*Store, error) {

@@ -21,6 +21,12 @@ import (
 // errTerms is in the error of a capability whose terms a token cannot carry.
 var errTerms = errors.New("a token cannot carry these terms")
 
+// Carries says why a token of a format cannot carry a capability with its terms, or nil.
+func Carries(c caps.Capability, format Format) error {
+	_, err := carried(c, format)
+	return err
+}
+
 // carried returns the policy of a capability's limits.
 func carried(c caps.Capability, format Format) (pol []policy.Constructor, err error) {
 	refuse := func(why string) ([]policy.Constructor, error) {
@@ -93,7 +99,15 @@ func statementsOf(l *caps.Limit) (list []policy.Constructor, err error) {
 		}
 		list = append(list, equals)
 	}
-	if l.NotIn != nil {
+	if l.NotIn != nil && allNumbers(l.NotIn) {
+		for _, v := range l.NotIn {
+			n, err := literalOf(v)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, policy.Or(policy.LessThan(at, n), policy.GreaterThan(at, n)))
+		}
+	} else if l.NotIn != nil {
 		equals, err := oneOf(at, l.NotIn)
 		if err != nil {
 			return nil, err
@@ -122,8 +136,19 @@ func oneOf(at string, values []any) (policy.Constructor, error) {
 	return policy.Or(equals...), nil
 }
 
-// kindsOf tells of a value that it has the type of one of the list. Of numbers it
-// cannot tell which a reader would take for another, so not_in has no form for them.
+// allNumbers reports whether a list has numbers alone. Of these a policy says that the value
+// is less or more: readers differ in which numbers they take for equal, and where one cannot
+// compare, that denies.
+func allNumbers(list []any) bool {
+	for _, v := range list {
+		if _, ok := v.(json.Number); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// kindsOf tells of a value that it has the type of one of the list.
 func kindsOf(at string, values []any) (kinds []policy.Constructor, err error) {
 	seen := map[string]bool{}
 	for _, v := range values {
@@ -138,7 +163,7 @@ func kindsOf(at string, values []any) (kinds []policy.Constructor, err error) {
 				kinds = append(kinds, policy.Equal(at, literal.Bool(true)), policy.Equal(at, literal.Bool(false)))
 			}
 		default:
-			return nil, errors.New("not_in of numbers has no exact form in a policy: use max and min, or in")
+			return nil, errors.New("not_in of numbers beside other values has no exact form in a policy: use max and min, or in")
 		}
 		seen[kind] = true
 	}

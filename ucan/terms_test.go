@@ -44,7 +44,7 @@ func TestTermsThatNoTokenCarries(t *testing.T) {
 		{`"when":{"/a":null}`, Native, "only texts"},
 		{`"when":{"/a":[1]}`, Native, "only texts"},
 		{`"when":{"/a":{"in":[{"b":1}]}}`, Native, "only texts"},
-		{`"when":{"/a":{"not_in":[1]}}`, Native, "not_in of numbers"},
+		{`"when":{"/a":{"not_in":[1,"x"]}}`, Native, "not_in of numbers"},
 		{`"when":{"/a":{"not_in":[null]}}`, Native, "only texts"},
 		{`"when":{"/a":9007199254740993}`, Native, "no exact form"},
 		{`"when":{"/a":{"max":0.1000000000000000000001}}`, Native, "no exact form"},
@@ -88,7 +88,7 @@ func TestUntilIsTheExpiry(t *testing.T) {
 func TestPolicyIsWhen(t *testing.T) {
 	whens := []string{
 		`{"/n":{"max":100}}`, `{"/n":{"min":1,"max":100.5}}`, `{"/n":7}`, `{"/n":7.5}`, `{"/n":{"in":[1,2.5,"x"]}}`, `{"/s":"x"}`, `{"/s":true}`,
-		`{"/s":{"not_in":["x"]}}`, `{"/s":{"not_in":["x",true]}}`, `{"/o/n":{"max":5}}`, `{"/n":{"max":9007199254740991},"/s":{"in":["x","y"]}}`,
+		`{"/s":{"not_in":["x"]}}`, `{"/n":{"not_in":[1,2.5]}}`, `{"/s":{"not_in":["x",true]}}`, `{"/o/n":{"max":5}}`, `{"/n":{"max":9007199254740991},"/s":{"in":["x","y"]}}`,
 	}
 	inputs := []string{
 		`{}`, `{"n":0}`, `{"n":1}`, `{"n":1.0}`, `{"n":2.5}`, `{"n":7}`, `{"n":7.0000}`, `{"n":7.5}`, `{"n":75e-1}`, `{"n":100}`, `{"n":100.00000000000000000001}`, `{"n":100.5}`,

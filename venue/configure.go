@@ -76,6 +76,9 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 		err = v.hooked(ctx, c)
 	}
 	if err == nil {
+		err = v.visited(ctx, c)
+	}
+	if err == nil {
 		v.hook.Set(hookOf(c))
 		a.config, a.outcome = c, out
 	}

@@ -11,6 +11,7 @@ import (
 	"usher/prompt"
 	"usher/tools"
 	"usher/ucan"
+	"usher/venue/visitors"
 )
 
 // mayRoot lets the venue speak for the principals whose keys it has.
@@ -25,6 +26,9 @@ func (v *Venue) signer(ctx context.Context, issuer ucan.DID, agent string) (caps
 	owner, err := ucan.ParseDID(tools.Life(agent).Owner())
 	if err != nil {
 		return caps.Set{}, ucan.DID{}
+	}
+	if visitors.IsLife(tools.Life(agent)) && v.keys.Hosts(issuer) {
+		return v.lives.visitors.Signs(ctx, issuer, tools.Life(agent))
 	}
 	if issuer != v.DID() && !v.keys.Hosts(issuer) && !v.keys.Hosts(owner) {
 		return caps.Unrestricted(), owner

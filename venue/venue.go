@@ -36,6 +36,7 @@ import (
 	"usher/venue/store"
 	"usher/venue/store/journal"
 	"usher/venue/store/memory"
+	"usher/venue/visitors"
 	"usher/venue/webhooks"
 )
 
@@ -65,7 +66,7 @@ type Venue struct {
 	jobs      *jobs
 	runs      *runs.Book
 	timer     *schedules.Room
-	lives     *agents.Book
+	lives     *lives
 	servers   *mcp.Servers
 	approvals *approvals.Room
 	hook      *approvals.Hook
@@ -156,7 +157,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Verifier: v.verifier, Venue: v.keys.Venue(), Key: v.keys.Of, Rand: v.random, Life: cmp.Or(o.Limits.Delegation, delegation.DefaultLife),
 	}
 	book := agents.NewBook(v.store.Under("g/"))
-	v.lives = book
+	v.lives = &lives{book: book, tokens: v.tokens}
 	spending := accounts.New(v.store.Under(""), v.log)
 	v.outbox = webhooks.NewOutbox(webhooks.OutboxOptions{Store: v.store.Under(""), Secret: v.readSecret, Now: v.now, Logger: v.log})
 	v.runs, err = runs.Open(ctx, runs.Options{
@@ -182,7 +183,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
-		Ledger: v.records(), Chains: v.verifier, Approvals: v.asked(), Lives: book, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
+		Ledger: v.records(), Chains: v.verifier, Approvals: v.asked(), Lives: v.lives, Key: v.keys.Derive("seal of authorities"), MaxDepth: o.Limits.CallDepth, Logger: v.log,
 		Limits: tools.Amounts{
 			Calls: int64(o.Limits.Calls), Bytes: int64(o.Limits.Values), Steps: int64(o.Limits.Steps), Patterns: int64(o.Limits.Patterns), Runs: int64(o.Limits.RunsBegun),
 		},
@@ -205,6 +206,11 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
 	v.abroad = v.newAbroad()
+	v.lives.visitors = visitors.New(visitors.Options{
+		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
+		Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,
+		Key: v.keys.Derive("codes of visitors"), Now: v.now, NewID: v.newID, Rand: v.random, Logger: v.log,
+	})
 	v.agents = agents.New(agents.Options{
 		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,

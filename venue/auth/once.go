@@ -21,6 +21,16 @@ const sweepSize = 4
 // errUsed says that a token came a second time that works once.
 var errUsed = errors.New("it was used before")
 
+// Once reports whether nothing of an id was seen of a signer before, and notes that it was, until
+// it ends.
+func (r *Room) Once(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error) {
+	err = r.once(ctx, signer, id, expires)
+	if errors.Is(err, errUsed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // once lets a token through of whose signer that id was not seen; it is errUsed where it was.
 // The mark is stored before anybody is let in, so a token works once over a restart, too.
 func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires time.Time) error {

@@ -51,6 +51,9 @@ func Changes(a, b *Config) (list []Change) {
 	if !reflect.DeepEqual(a.Webhooks, b.Webhooks) {
 		list = append(list, Change{"webhooks", Changed, false})
 	}
+	if !reflect.DeepEqual(a.AgentAuth, b.AgentAuth) {
+		list = append(list, Change{"agentauth", Changed, false})
+	}
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)

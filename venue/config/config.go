@@ -35,6 +35,7 @@ type Config struct {
 	MCP            []mcp.Server
 	Server         Server
 	Webhooks       Webhooks
+	AgentAuth      AgentAuth
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

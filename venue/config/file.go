@@ -34,6 +34,7 @@ type file struct {
 	MCP            []mcp.Server     `json:"mcp,omitempty" example:"[{'id': 'files', 'command': ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/docs']}]" jsonschema:"MCP servers, whose tools are operations mcp/<id>/<tool>."`
 	Server         Server           `json:"server,omitzero"`
 	Webhooks       Webhooks         `json:"webhooks,omitzero"`
+	AgentAuth      AgentAuth        `json:"agentauth,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files

@@ -76,6 +76,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Server = f.Server
 				case "webhooks":
 					r.cfg.Webhooks = f.Webhooks
+				case "agentauth":
+					r.cfg.AgentAuth = f.AgentAuth
 				}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/agentauth"
 	"usher/venue/agui"
 	"usher/venue/completions"
 	"usher/venue/face"
@@ -99,6 +100,11 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 		mux.Handle(path, signIn)
 	}
 	mux.Handle(hooks.Path, hooks.New(v))
+	visits := agentauth.New(s.door, s.opts.Logger)
+	mux.Handle(agentauth.DiscoveryPath, visits)
+	for _, path := range agentauth.Prefixes {
+		mux.Handle(path, visits)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /.well-known/did.json", s.identity)

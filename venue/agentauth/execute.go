@@ -1,0 +1,274 @@
+package agentauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"usher/runtime"
+	"usher/tools/fault"
+	"usher/venue"
+	"usher/venue/config"
+	"usher/venue/face"
+	"usher/venue/runs"
+	"usher/venue/visitors"
+)
+
+// Bounds of executes.
+const (
+	maxBatch  = 50
+	maxStream = 10 * time.Minute // of one stream
+	checkTime = 2 * time.Second  // between two looks at whether the agent still may
+	pollAfter = 2                // s: Retry-After of what is not done
+)
+
+// item is one execute.
+type item struct {
+	ID         string          `json:"id,omitempty"`
+	Capability string          `json:"capability"`
+	Arguments  json.RawMessage `json:"arguments"`
+}
+
+// visit decides an execute, and returns the principal who may make the call.
+func (c *call) visit(in *item) (*venue.Principal, *visitors.Execution, error) {
+	x, err := c.face.room.Execution(c.ctx(), c.by, in.Capability, in.Arguments)
+	if err != nil {
+		return nil, nil, err
+	}
+	id := c.by.Agent.ID
+	return c.face.door.Venue.Visit(x.Authority, func(ctx context.Context) error { return c.face.room.Still(ctx, id, in.Capability) }), x, nil
+}
+
+func (c *call) execute() error {
+	var in item
+	if err := c.into(&in); err != nil {
+		return err
+	}
+	if err := c.agent(); err != nil {
+		return err
+	}
+	if c.capability = in.Capability; in.Capability == "" {
+		return invalid("capability is missing")
+	}
+	p, x, err := c.visit(&in)
+	if err != nil {
+		return err
+	}
+	switch x.Capability.Answer {
+	case config.AnswerAsync:
+		return c.async(p, x)
+	case config.AnswerStream:
+		return c.stream(p, x)
+	}
+	out, err := p.Invoke(c.ctx(), x.Operation, x.Input)
+	if err != nil {
+		return err
+	}
+	c.record("", nil)
+	return c.ok(map[string]any{"data": out})
+}
+
+// batch executes each of a list; what becomes of one changes nothing for the others.
+func (c *call) batch() error {
+	var in struct {
+		Requests []item `json:"requests"`
+	}
+	if err := c.into(&in); err != nil {
+		return err
+	}
+	if err := c.agent(); err != nil {
+		return err
+	}
+	if len(in.Requests) == 0 || len(in.Requests) > maxBatch {
+		return invalid("requests has 1 to 50 of them")
+	}
+	list := make([]map[string]any, len(in.Requests))
+	for i := range in.Requests {
+		one := &in.Requests[i]
+		out, err := c.one(one)
+		c.capability = one.Capability
+		said := map[string]any{"id": one.ID}
+		if err != nil {
+			e := refusal(err)
+			if e.Code == "internal_error" {
+				c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
+			}
+			failed := map[string]any{"code": e.Code, "message": e.Message}
+			for k, v := range e.Extra {
+				failed[k] = v
+			}
+			said["status"], said["error"] = "failed", failed
+			c.record(itemName(i, one), e)
+		} else {
+			said["status"], said["data"] = "completed", out
+			c.record(itemName(i, one), nil)
+		}
+		list[i] = said
+	}
+	return c.ok(map[string]any{"responses": list})
+}
+
+// itemName names an item of a batch to the ledger.
+func itemName(i int, in *item) string {
+	raw, _ := json.Marshal([]any{i, in.ID[:min(len(in.ID), 64)]}) // of a number and a text
+	return string(raw)
+}
+
+func (c *call) one(in *item) (json.RawMessage, error) {
+	p, x, err := c.visit(in)
+	if err != nil {
+		return nil, err
+	}
+	if a := x.Capability.Answer; a == config.AnswerAsync || a == config.AnswerStream {
+		return nil, &visitors.Refusal{Code: visitors.UnsupportedInBatch, Message: "it does not answer at once: execute it by itself"}
+	}
+	return p.Invoke(c.ctx(), x.Operation, x.Input)
+}
+
+// begin starts a run for an execute.
+func (c *call) begin(p *venue.Principal, x *visitors.Execution) (id string, err error) {
+	if id, err = p.Begin(c.ctx(), x.Operation, x.Input); err != nil {
+		return "", err
+	}
+	return id, c.face.room.Began(c.ctx(), c.by, x.Capability.Name, id)
+}
+
+func (c *call) async(p *venue.Principal, x *visitors.Execution) error {
+	id, err := c.begin(p, x)
+	if err != nil {
+		return err
+	}
+	c.record("", nil)
+	c.w.Header().Set("Retry-After", "2")
+	c.write(http.StatusAccepted, map[string]any{"status": "pending", "status_url": c.issuer + "/capability/status/" + id, "retry_after": pollAfter})
+	return nil
+}
+
+// job tells of a run that the agent has begun.
+func (c *call) job() (err error) {
+	id := c.r.PathValue("id")
+	if c.by, c.capability, err = c.face.room.Job(c.ctx(), c.request(), id); err != nil {
+		return err
+	}
+	if err := c.face.room.Still(c.ctx(), c.by.Agent.ID, c.capability); err != nil {
+		return err
+	}
+	rec, err := c.face.door.Venue.VisitorRun(c.ctx(), c.by.Agent.User, id)
+	if err != nil {
+		return err
+	}
+	if !rec.Over() {
+		c.w.Header().Set("Retry-After", "2")
+		c.write(http.StatusAccepted, map[string]any{"status": "pending", "retry_after": pollAfter})
+		return nil
+	}
+	return c.ok(ended(&rec))
+}
+
+// ended is what became of a run.
+func ended(rec *runs.Record) map[string]any {
+	if rec.Status == runs.Complete {
+		return map[string]any{"status": "completed", "data": rec.Output, "result": rec.Output}
+	}
+	e := failure(rec)
+	return map[string]any{"status": "failed", "error": map[string]any{"code": e.Code, "message": e.Message}}
+}
+
+// failure is why a run gave nothing. What its operation says of itself is not told.
+func failure(rec *runs.Record) *visitors.Refusal {
+	return refusal(fault.New(rec.Code, "the operation refused it"))
+}
+
+var errStream = &visitors.Refusal{Code: visitors.LimitExceeded, Message: "the stream has lasted as long as one may: execute it again"}
+
+// stream sends the events of a run until that has ended, or the agent may no more.
+func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
+	done, err := c.face.door.Streams.Begin(c.by.Agent.Key)
+	if err != nil {
+		return err
+	}
+	defer done()
+	id, err := c.begin(p, x)
+	if err != nil {
+		return err
+	}
+	c.record("", nil)
+	s := face.NewStream(c.w)
+	agent, name := c.by.Agent.ID, x.Capability.Name
+	user := c.by.Agent.User
+	ctx, cancel := context.WithTimeoutCause(c.ctx(), maxStream, errStream)
+	defer cancel()
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	watch := make(chan struct{})
+	go func() { // ends with the stream, which waits for it
+		defer close(watch)
+		c.watch(ctx, gone, agent, name)
+	}()
+	defer func() { <-watch }()
+	defer gone(nil)
+	for e, err := range c.face.door.Venue.VisitorEvents(ctx, user, id) {
+		if err != nil {
+			break
+		}
+		if err := s.Send("", "data", told(&e)); err != nil {
+			return nil // the client has gone
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		c.cut(s, err)
+		return nil
+	}
+	rec, err := c.face.door.Venue.VisitorRun(ctx, user, id)
+	switch {
+	case err != nil:
+		c.cut(s, err)
+	case !rec.Over():
+		c.cut(s, &visitors.Refusal{Code: "approval_required", Message: "it waits for a person"})
+	case rec.Status != runs.Complete:
+		c.cut(s, failure(&rec))
+	default:
+		if err := s.Send("", "data", rec.Output); err == nil {
+			_ = s.Send("", "done", map[string]any{"data": rec.Output})
+		}
+	}
+	return nil
+}
+
+// watch ends a stream when its agent may follow it no more.
+func (c *call) watch(ctx context.Context, gone context.CancelCauseFunc, agent, capability string) {
+	ticker := time.NewTicker(checkTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := c.face.room.Still(ctx, agent, capability); err != nil && ctx.Err() == nil {
+				gone(err)
+				return
+			}
+		}
+	}
+}
+
+// cut ends a stream with an error.
+func (c *call) cut(s *face.Stream, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the client has gone
+	}
+	e := refusal(err)
+	_ = s.Send("", "error", map[string]any{"error": e.Code, "message": e.Message})
+}
+
+// told is what a stream tells of an event: what happened, and when. What was read and said
+// in it is the user's.
+func told(e *runtime.Entry) map[string]any {
+	out := map[string]any{"seq": e.Seq, "time": e.Time.UTC()}
+	if step, ok := e.Event.(runtime.Step); ok {
+		out["step"], out["status"] = step.Name, step.Status
+	}
+	return out
+}

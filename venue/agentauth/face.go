@@ -1,0 +1,373 @@
+package agentauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"usher/tools/fault"
+	"usher/ucan"
+	"usher/venue/face"
+	"usher/venue/visitors"
+)
+
+// DiscoveryPath is where agents begin.
+const DiscoveryPath = "/.well-known/agent-configuration"
+
+// Prefixes are the paths below which the face is, beside [DiscoveryPath].
+var Prefixes = []string{"/agent/", "/host/", "/capability/"}
+
+// maxBody bounds a body, in bytes.
+const maxBody = 4 << 20
+
+// Face lets agents in.
+type Face struct {
+	door   *face.Door
+	log    *slog.Logger
+	room   *visitors.Room
+	mux    *http.ServeMux
+	origin *http.CrossOriginProtection
+}
+
+// New returns the face.
+func New(door *face.Door, log *slog.Logger) *Face {
+	f := &Face{door: door, log: log, room: door.Venue.Visitors(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection()}
+	for _, route := range f.routes() {
+		f.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+			c := &call{face: f, w: w, r: r, name: route.name}
+			if err := c.read(); err != nil {
+				c.fail(err)
+				return
+			}
+			if err := route.answer(c); err != nil {
+				c.fail(err)
+			}
+		})
+	}
+	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		(&call{face: f, w: w, r: r}).fail(errNoRoute)
+	})
+	return f
+}
+
+var errNoRoute = &visitors.Refusal{Code: "not_found", Message: "there is nothing here: GET " + DiscoveryPath + " has all endpoints"}
+
+// route is one endpoint.
+type route struct {
+	pattern, name string
+	answer        func(*call) error
+}
+
+func (f *Face) routes() []route {
+	return []route{
+		{"GET " + DiscoveryPath, "discover", (*call).discover},
+		{"GET /agent/agent-configuration", "discover", (*call).discover},
+		{"POST /agent/register", "register", (*call).register},
+		{"POST /agent/request-capability", "request-capability", (*call).ask},
+		{"GET /agent/status", "status", (*call).status},
+		{"POST /agent/reactivate", "reactivate", (*call).reactivate},
+		{"POST /agent/revoke", "revoke", (*call).revoke},
+		{"POST /agent/revoke-capability", "revoke-capability", (*call).revokeGrants},
+		{"POST /agent/rotate-key", "rotate-key", (*call).rotateAgent},
+		{"POST /agent/introspect", "introspect", (*call).introspect},
+		{"POST /agent/approve-capability", "approve", (*call).approve},
+		{"GET " + pagePath, "page", (*call).page},
+		{"POST " + pagePath, "approve", (*call).answerPage},
+		{"POST /host/rotate-key", "rotate-host-key", (*call).rotateHost},
+		{"POST /host/revoke", "revoke-host", (*call).revokeHost},
+		{"GET /capability/list", "list", (*call).list},
+		{"GET /capability/describe", "describe", (*call).describe},
+		{"POST /capability/execute", "execute", (*call).execute},
+		{"POST /capability/batch-execute", "batch-execute", (*call).batch},
+		{"GET /capability/status/{id}", "job", (*call).job},
+	}
+}
+
+// ServeHTTP answers a request.
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.room.IsOpen() {
+		(&call{face: f, w: w, r: r}).fail(errNoRoute)
+		return
+	}
+	f.mux.ServeHTTP(w, r)
+}
+
+// call is one request, and what is known of it.
+type call struct {
+	face   *Face
+	w      http.ResponseWriter
+	r      *http.Request
+	name   string
+	issuer string
+	body   []byte
+
+	by         *visitors.Caller // once the JWT was verified
+	capability string
+	recorded   bool
+}
+
+func (c *call) ctx() context.Context { return c.r.Context() }
+
+var errIssuer = &visitors.Refusal{Code: visitors.Unavailable, Message: "this venue does not know its own URL: set agentauth.issuer in its configuration"}
+
+// read takes what is sent in.
+func (c *call) read() (err error) {
+	if c.issuer = c.face.issuer(c.r); c.issuer == "" {
+		return errIssuer
+	}
+	if c.r.Method == http.MethodPost {
+		c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+		if over, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			return &visitors.Refusal{Code: "too_large", Message: "the body has more than the bytes that are read: " + http.StatusText(http.StatusRequestEntityTooLarge), Extra: map[string]any{"limit": over.Limit}}
+		}
+	}
+	return err
+}
+
+// into reads the body as JSON.
+func (c *call) into(v any) error {
+	if len(c.body) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(c.body, v)
+	if of, ok := errors.AsType[*visitors.Refusal](err); ok {
+		return of
+	}
+	if err != nil {
+		return invalid("the body is not the JSON object that this takes")
+	}
+	return nil
+}
+
+func invalid(text string) error {
+	return &visitors.Refusal{Code: visitors.InvalidRequest, Message: text}
+}
+
+// request is what a JWT may be bound to.
+func (c *call) request() *visitors.Request {
+	sent := c.r.Header.Values("Authorization")
+	token := ""
+	if len(sent) == 1 {
+		if scheme, rest, _ := strings.Cut(sent[0], " "); strings.EqualFold(scheme, "Bearer") {
+			token = strings.TrimSpace(rest)
+		}
+	}
+	return &visitors.Request{
+		Token: token, Audiences: c.face.audiences(c.r), Method: c.r.Method, URL: c.issuer + c.r.URL.Path, Body: c.body,
+	}
+}
+
+// who reads the JWT of a host or an agent.
+func (c *call) who() (err error) {
+	c.by, err = c.face.room.Who(c.ctx(), c.request())
+	return err
+}
+
+// agent reads the JWT of an agent that is active.
+func (c *call) agent() (err error) {
+	c.by, err = c.face.room.ActiveAgent(c.ctx(), c.request())
+	return err
+}
+
+// whoOrPerson reads a JWT, or else who has signed in: the other is nil or zero.
+func (c *call) whoOrPerson() (person ucan.DID, err error) {
+	if c.r.Header.Get("Authorization") != "" {
+		return ucan.DID{}, c.who()
+	}
+	who, err := c.person()
+	return who.DID, err
+}
+
+// issuer is the URL of the venue; "" where nobody has said it and the request came from
+// another machine, whose word for it is not taken.
+func (f *Face) issuer(r *http.Request) string {
+	if set := f.room.Settings().Issuer; set != "" {
+		return strings.TrimSuffix(set, "/")
+	}
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || !at.IP.IsLoopback() {
+		return ""
+	}
+	u := url.URL{Scheme: "http", Host: at.String()}
+	if r.TLS != nil {
+		u.Scheme = "https"
+	}
+	return u.String()
+}
+
+// audiences are those that a JWT for the venue may have: the issuer, and the URL at which
+// capabilities are executed, which the published client writes.
+func (f *Face) audiences(r *http.Request) (list []string) {
+	issuers := []string{f.issuer(r)}
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && f.room.Settings().Issuer == "" {
+		if u, err := url.Parse(issuers[0]); err == nil {
+			u.Host = net.JoinHostPort("localhost", portOf(at))
+			issuers = append(issuers, u.String())
+		}
+	}
+	for _, i := range issuers {
+		list = append(list, i, i+"/", i+executePath)
+	}
+	return list
+}
+
+func portOf(at *net.TCPAddr) string {
+	_, port, _ := net.SplitHostPort(at.String())
+	return port
+}
+
+// statuses are those of codes; the others are 400.
+var statuses = map[string]int{
+	"not_found":               http.StatusNotFound,
+	"too_large":               http.StatusRequestEntityTooLarge,
+	"internal_error":          http.StatusInternalServerError,
+	"method_not_allowed":      http.StatusMethodNotAllowed,
+	visitors.InvalidJWT:       http.StatusUnauthorized,
+	visitors.Replay:           http.StatusUnauthorized,
+	visitors.BindingMismatch:  http.StatusUnauthorized,
+	visitors.RateLimited:      http.StatusTooManyRequests,
+	visitors.SlowDown:         http.StatusTooManyRequests,
+	visitors.LimitExceeded:    http.StatusTooManyRequests,
+	visitors.Unavailable:      http.StatusServiceUnavailable,
+	visitors.CapNotFound:      http.StatusNotFound,
+	visitors.AgentNotFound:    http.StatusNotFound,
+	visitors.HostNotFound:     http.StatusNotFound,
+	visitors.JobNotFound:      http.StatusNotFound,
+	visitors.RequestNotFound:  http.StatusNotFound,
+	visitors.NotGranted:       http.StatusForbidden,
+	visitors.GrantRevoked:     http.StatusForbidden,
+	visitors.CapDenied:        http.StatusForbidden,
+	visitors.Violated:         http.StatusForbidden,
+	visitors.AgentRevoked:     http.StatusForbidden,
+	visitors.AgentExpired:     http.StatusForbidden,
+	visitors.AgentPending:     http.StatusForbidden,
+	visitors.AgentRejected:    http.StatusForbidden,
+	visitors.AgentClaimed:     http.StatusForbidden,
+	visitors.LifetimeExceeded: http.StatusForbidden,
+	visitors.HostRevoked:      http.StatusForbidden,
+	visitors.HostPending:      http.StatusForbidden,
+	visitors.RequestOwner:     http.StatusForbidden,
+	visitors.FreshSession:     http.StatusForbidden,
+	visitors.WebauthnRequired: http.StatusForbidden,
+	visitors.InvalidUserCode:  http.StatusForbidden,
+	visitors.ApprovalExpired:  http.StatusForbidden,
+	visitors.AgentExists:      http.StatusConflict,
+	visitors.AlreadyGranted:   http.StatusConflict,
+	visitors.HostLinked:       http.StatusConflict,
+	visitors.RequestResolved:  http.StatusPreconditionFailed,
+	"approval_required":       http.StatusForbidden,
+	"fault":                   http.StatusUnprocessableEntity,
+	"authentication_required": http.StatusUnauthorized,
+	"forged":                  http.StatusForbidden,
+}
+
+// statusOf is the status of a refusal. A caller that is somebody and may not is 403.
+func (c *call) statusOf(e *visitors.Refusal) int {
+	if e.Code == visitors.Unauthorized {
+		if c.by != nil {
+			return http.StatusForbidden
+		}
+		return http.StatusUnauthorized
+	}
+	if status := statuses[e.Code]; status != 0 {
+		return status
+	}
+	return http.StatusBadRequest
+}
+
+// refusal is what a caller is told of an error. What a handler says of itself is not told.
+func refusal(err error) *visitors.Refusal {
+	if of, ok := errors.AsType[*visitors.Refusal](err); ok {
+		return of
+	}
+	switch code := fault.Of(err); code {
+	case fault.Denied:
+		return &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+	case fault.Refused:
+		return &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+	case fault.Unauthenticated:
+		return &visitors.Refusal{Code: visitors.Unauthorized, Message: err.Error()}
+	case fault.InvalidInput:
+		return &visitors.Refusal{Code: visitors.InvalidRequest, Message: err.Error()}
+	case fault.ApprovalRequired, fault.Waiting:
+		return &visitors.Refusal{Code: "approval_required", Message: "a person has to allow this call first, and nobody was asked"}
+	case fault.RateLimited, fault.Busy, fault.TooManyRuns:
+		return &visitors.Refusal{Code: visitors.RateLimited, Message: "too much at once: try again in a moment"}
+	case fault.LimitReached, fault.BudgetSpent:
+		return &visitors.Refusal{Code: visitors.LimitExceeded, Message: "a limit of this venue is reached"}
+	case fault.Unavailable, fault.Stopped, fault.Interrupted:
+		return &visitors.Refusal{Code: visitors.Unavailable, Message: "not available now: try again later"}
+	}
+	return &visitors.Refusal{Code: "internal_error", Message: "the venue could not do this; its operator finds why in the log"}
+}
+
+// fail answers with an error, and has the refusal of a caller that is known recorded.
+func (c *call) fail(err error) {
+	e := refusal(err)
+	if e.Code == "internal_error" {
+		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
+	}
+	c.record("", e)
+	body := map[string]any{"error": e.Code, "message": e.Message}
+	for k, v := range e.Extra {
+		body[k] = v
+	}
+	status := c.statusOf(e)
+	h := c.w.Header()
+	if status == http.StatusUnauthorized {
+		c.challenge(h)
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
+	c.write(status, body)
+}
+
+// challenge says where agents begin.
+func (c *call) challenge(h http.Header) {
+	if c.issuer != "" {
+		h.Set("WWW-Authenticate", `AgentAuth discovery="`+c.issuer+DiscoveryPath+`"`)
+	}
+}
+
+// record has what became of a call of a caller in the ledger. A flood is not recorded.
+func (c *call) record(item string, failed *visitors.Refusal) {
+	if c.by == nil || c.recorded && item == "" || failed != nil && (failed.Code == visitors.RateLimited || failed.Code == visitors.SlowDown) {
+		return
+	}
+	c.recorded = true
+	var err error
+	if failed != nil {
+		err = failed
+	}
+	if err := c.face.room.Record(c.ctx(), c.name, c.by, c.capability, item, err); err != nil {
+		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth is not in the audit ledger", "error", err)
+	}
+}
+
+// write answers with JSON.
+func (c *call) write(status int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		c.w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(raw) // a caller who is gone is told nothing
+}
+
+func (c *call) ok(v any) error {
+	c.write(http.StatusOK, v)
+	return nil
+}

@@ -1,0 +1,307 @@
+package agentauth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"usher/venue/auth"
+	"usher/venue/face"
+	"usher/venue/login"
+	"usher/venue/visitors"
+)
+
+// pagePath is the page on which a person approves.
+const pagePath = "/agent/device"
+
+// person is who has signed in, or bears a token of theirs: nobody but in person answers.
+func (c *call) person() (visitors.Person, error) {
+	who, _, err := c.signedIn()
+	if err == nil && c.r.Method != http.MethodGet && c.r.Header.Get("Authorization") == "" {
+		_, in, e := c.face.door.SignedIn(c.r)
+		if e != nil || !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
+			return who, &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+		}
+	}
+	return who, err
+}
+
+var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is for a person: sign in at " + login.Path + ", or send a JWT of the agent or its host"}
+
+// signedIn is the person who has signed in.
+func (c *call) signedIn() (visitors.Person, *auth.SignedIn, error) {
+	if c.r.Header.Get("Authorization") != "" {
+		p, err := c.face.door.Caller(c.r)
+		if err != nil || !p.InPerson() {
+			return visitors.Person{}, nil, errPerson
+		}
+		return visitors.Person{DID: p.DID()}, nil, nil
+	}
+	p, in, err := c.face.door.SignedIn(c.r)
+	if err != nil || !p.InPerson() {
+		return visitors.Person{}, nil, errPerson
+	}
+	return visitors.Person{DID: p.DID(), Since: in.Since}, in, nil
+}
+
+// approve is the answer of a person as JSON.
+func (c *call) approve() error {
+	var in struct {
+		agentID
+		Approval     string          `json:"approval_id"`
+		Action       string          `json:"action"`
+		Code         string          `json:"user_code"`
+		Capabilities json.RawMessage `json:"capabilities"`
+		TTL          int64           `json:"ttl"` // s
+		Reason       string          `json:"reason"`
+	}
+	if err := c.into(&in); err != nil {
+		return err
+	}
+	who, err := c.person()
+	if err != nil {
+		return err
+	}
+	switch {
+	case in.Action != "approve" && in.Action != "deny":
+		return invalid("action is approve or deny")
+	case in.Code == "":
+		return &visitors.Refusal{Code: visitors.InvalidRequest, Message: "user_code is missing: the program that asks shows it"}
+	case in.TTL < 0 || in.TTL > int64(365*24*time.Hour/time.Second):
+		return invalid("ttl is a number of seconds, up to a year")
+	}
+	said := visitors.Answer{Approve: in.Action == "approve", Reason: in.Reason}
+	if in.TTL > 0 {
+		said.Until = time.Now().Add(time.Duration(in.TTL) * time.Second)
+	}
+	if len(in.Capabilities) > 0 && string(in.Capabilities) != "null" {
+		var list []visitors.Wanted
+		if err := json.Unmarshal(in.Capabilities, &list); err != nil {
+			return refusal(cmpRefusal(err))
+		}
+		said.Capabilities = map[string]visitors.Constraints{}
+		for _, w := range list {
+			said.Capabilities[w.Name] = w.Constraints
+		}
+	}
+	out, added, err := c.face.room.Answer(c.ctx(), who, in.ID, in.Code, said)
+	if err != nil {
+		return err
+	}
+	if !said.Approve {
+		return c.ok(map[string]any{"status": "denied", "agent_id": out.Agent.ID})
+	}
+	return c.ok(map[string]any{"status": "approved", "agent_id": out.Agent.ID, "agentId": out.Agent.ID, "added": added})
+}
+
+// cmpRefusal is an error of a body: a refusal, or else that it was not read.
+func cmpRefusal(err error) error {
+	if of, ok := errors.AsType[*visitors.Refusal](err); ok {
+		return of
+	}
+	return invalid("capabilities is no list of names, or of objects with name and constraints")
+}
+
+// shownPage is what the page says.
+type shownPage struct {
+	Venue, Who, Error, Done, Forgery string
+	Code, Agent                      string
+	Ask                              *visitors.Question
+	Wanted                           []wanted
+	Expires                          string
+	SignIn                           string
+	Fresh                            bool
+}
+
+// wanted is a capability that is asked for.
+type wanted struct {
+	Name, Description, Limits, Strength, Operation, Gives string
+}
+
+var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{{.Venue}}: an agent asks</title>
+<style>
+body{font:15px/1.5 system-ui,sans-serif;max-width:38rem;margin:3rem auto;padding:0 1rem;color:#222;background:#fff}
+input[type=text],textarea,select,button{font:inherit;padding:.4rem;margin:.3rem 0;box-sizing:border-box}
+input[type=text],textarea{width:100%}fieldset{margin:1rem 0;border:1px solid #999;border-radius:.3rem}
+code{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}.error{color:#a00}.quiet{color:#666}
+dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;outline-offset:2px}button{padding:.5rem 1.2rem;margin-right:.6rem}
+@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}.error{color:#f88}.quiet{color:#999}}
+</style>
+<main>
+<h1>{{.Venue}}</h1>
+{{with .Error}}<p class="error" role="alert">{{.}}</p>{{end}}
+{{if .Done}}<p role="status">{{.Done}}</p><p>You may close this page.</p>
+{{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
+{{else if not .Ask}}
+<form method="get" action="` + pagePath + `">
+<label for="code">The code that the program shows</label>
+<input type="text" id="code" name="code" value="{{.Code}}" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus>
+<button>Continue</button></form>
+{{else}}
+<p>You are <code>{{.Who}}</code>. Approve only what you have begun yourself: the code is <strong>{{.Code}}</strong>.</p>
+<dl>
+<dt>Agent</dt><dd>{{.Ask.Agent.Name}} <span class="quiet">({{.Ask.Agent.ID}})</span></dd>
+<dt>Of the host</dt><dd>{{or .Ask.Host.Name "without a name"}} <span class="quiet">({{.Ask.Host.ID}}{{if .Ask.Host.User.IsZero}}, not approved before: it is yours from now on, and registers further agents with what is given without asking{{end}})</span></dd>
+{{with .Ask.Ask.Reason}}<dt>It says why</dt><dd>{{.}}</dd>{{end}}
+{{with .Ask.Ask.Says}}<dt>Its message</dt><dd>{{.}}</dd>{{end}}
+<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>
+</dl>
+<form method="post" action="` + pagePath + `">
+<input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
+{{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}" checked> <strong>{{.Name}}</strong></label></legend>
+<p>{{.Description}}</p>
+<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if ne .Strength "none"}} You must have signed in within 5 minutes.{{end}}</p>
+<p>{{if .Limits}}Only when {{.Limits}}.{{else}}Without limits on its arguments.{{end}}</p>
+<label for="limit-{{.Name}}">Further limits, as JSON, for example <code>{"amount": {"max": 100}}</code></label>
+<textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false"></textarea></fieldset>
+{{else}}<p>It asks for no capability now.</p>{{end}}
+<label for="ttl">For how long</label>
+<select id="ttl" name="ttl"><option value="0">As long as the agent lasts</option><option value="900">15 minutes</option><option value="3600">1 hour</option><option value="28800">8 hours</option></select>
+<p><button name="action" value="approve">Approve</button><button name="action" value="deny">Deny</button></p>
+</form>
+{{end}}</main></html>
+`))
+
+// page shows a person what is asked.
+func (c *call) page() error {
+	q := c.r.URL.Query()
+	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", nil)
+	return nil
+}
+
+// showPage writes the page: what was done, or else what is asked by a code.
+func (c *call) showPage(status int, agent, code, done string, failed error) {
+	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: code, Agent: agent}
+	s.SignIn = login.Path + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
+	who, in, err := c.signedIn()
+	if err == nil && in != nil {
+		s.Who, s.Forgery = who.DID.String(), in.Forgery
+	}
+	if s.Who != "" && code != "" && done == "" {
+		s.Ask, err = c.face.room.Find(c.ctx(), who, agent, code)
+		if err == nil {
+			s.Wanted = c.wanted(s.Ask)
+			s.Agent = s.Ask.Agent.ID
+		} else if failed == nil {
+			failed = err
+			status = c.statusOf(refusal(err))
+		}
+	}
+	if failed != nil {
+		s.Error = refusal(failed).Message
+	}
+	var b bytes.Buffer
+	if err := approvalPage.Execute(&b, s); err != nil {
+		c.fail(err)
+		return
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer") // the code stands in the address
+	h.Set("Cache-Control", "no-store")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(b.Bytes()) // a reader who is gone is told nothing
+}
+
+func (c *call) wanted(q *visitors.Question) (list []wanted) {
+	for i := range q.Pending {
+		g := &q.Pending[i]
+		w := wanted{Name: g.Capability, Limits: g.Constraints.String(), Strength: "none"}
+		if one := q.Describe(g.Capability); one != nil {
+			w.Description, w.Operation = one.Description, one.Operation
+			if one.Approval != "" {
+				w.Strength = one.Approval
+			}
+			set, _ := one.Caps.Set()
+			var gives []string
+			for c := range set.All() {
+				gives = append(gives, c.String())
+			}
+			w.Gives = strings.Join(gives, ", ")
+			if imposed, err := visitors.ParseConstraints(one.Constraints); err == nil {
+				if both, err := g.Constraints.And(imposed); err == nil {
+					w.Limits = both.String()
+				}
+			}
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// answerPage takes the form of the page.
+func (c *call) answerPage() error {
+	if err := c.face.origin.Check(c.r); err != nil {
+		return &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+	}
+	form, err := url.ParseQuery(string(c.body))
+	if err != nil {
+		return invalid("the form is not read")
+	}
+	agent, code := form.Get("agent_id"), form.Get("code")
+	who, in, err := c.signedIn()
+	if err != nil || in == nil {
+		c.showPage(http.StatusUnauthorized, agent, code, "", errPerson)
+		return nil
+	}
+	if !in.MayChange(form.Get(face.ForgeryField)) {
+		c.showPage(http.StatusForbidden, agent, "", "", face.ErrForged)
+		return nil
+	}
+	said, err := answerOf(form, time.Now())
+	if err == nil {
+		_, added, e := c.face.room.Answer(c.ctx(), who, agent, code, said)
+		if err = e; err == nil {
+			done := "You have denied it."
+			if said.Approve {
+				done = fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"])))
+			}
+			c.showPage(http.StatusOK, agent, code, done, nil)
+			return nil
+		}
+	}
+	c.showPage(c.statusOf(refusal(err)), agent, code, "", err)
+	return nil
+}
+
+// answerOf reads the form.
+func answerOf(form url.Values, now time.Time) (said visitors.Answer, err error) {
+	switch form.Get("action") {
+	case "deny":
+		return said, nil
+	case "approve":
+		said.Approve = true
+	default:
+		return said, invalid("press one of the two buttons")
+	}
+	switch form.Get("ttl") {
+	case "", "0":
+	case "900", "3600", "28800":
+		seconds, err := time.ParseDuration(form.Get("ttl") + "s")
+		if err != nil {
+			return said, err
+		}
+		said.Until = now.Add(seconds)
+	default:
+		return said, invalid("choose one of the times")
+	}
+	said.Capabilities = map[string]visitors.Constraints{}
+	for _, name := range form["allow"] {
+		limits, err := visitors.ParseConstraints(json.RawMessage(strings.TrimSpace(form.Get("limit-" + name))))
+		if err != nil {
+			return said, err
+		}
+		said.Capabilities[name] = limits
+	}
+	return said, nil
+}

@@ -1,0 +1,246 @@
+package visitors
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"usher/ucan"
+	"usher/venue/config"
+)
+
+var zeroTime time.Time
+
+// freshLife is how old a sign-in may be for the strength "session".
+const freshLife = 5 * time.Minute
+
+// Person is somebody who answers.
+type Person struct {
+	DID   ucan.DID
+	Since time.Time // when they signed in; zero where nobody knows
+}
+
+// Question is what a person is asked.
+type Question struct {
+	Agent    *Agent
+	Host     *Host
+	Ask      *Ask
+	Pending  []Grant // those that are asked for
+	Describe func(capability string) *config.AgentCapability
+}
+
+// errCode does not say whether there is such an agent.
+var errCode = refuse(InvalidUserCode, "there is no request with this code: look at it again, as the program shows it")
+
+// errTooMany says that a person has guessed too often.
+var errTooMany = refuse(RateLimited, "too many wrong codes: wait for five minutes")
+
+// Find returns what a person is asked by a user code, or by the id of an agent of theirs.
+func (r *Room) Find(ctx context.Context, who Person, agent, code string) (*Question, error) {
+	if err := r.mayGuess(ctx, who); err != nil {
+		return nil, err
+	}
+	id, err := r.byCode(ctx, code)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" || agent != "" && agent != id {
+		if err := r.wrong(ctx, who, agent); err != nil {
+			return nil, err
+		}
+		return nil, errCode
+	}
+	return r.question(ctx, who, id, code)
+}
+
+// byCode is the id of the agent that a user code is of; "" for none.
+func (r *Room) byCode(ctx context.Context, code string) (string, error) {
+	code = plainCode(code)
+	if len(code) != codeLetters {
+		return "", nil
+	}
+	raw, _, err := r.Store.Get(ctx, codeKey(r.digest("user", code)))
+	return string(raw), err
+}
+
+// question is what an agent asks, for who may answer.
+func (r *Room) question(ctx context.Context, who Person, id, code string) (*Question, error) {
+	a, h, err := r.agent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a == nil || a.Ask == nil:
+		return nil, refuse(RequestResolved, "the request was answered already")
+	case !r.isCode(a.Ask, code):
+		return nil, errCode
+	case r.isOver(a.Ask):
+		return nil, refuse(ApprovalExpired, "the request has expired: have the program ask again")
+	case h.Status == Revoked:
+		return nil, refuse(HostRevoked, "the host was revoked")
+	case !h.User.IsZero() && h.User != who.DID:
+		return nil, refuse(HostLinked, "the host acts for somebody else: it asks them")
+	case !a.Ask.Asked.IsZero() && a.Ask.Asked != who.DID, !a.User.IsZero() && a.User != who.DID:
+		return nil, refuse(RequestOwner, "somebody else is asked")
+	}
+	q := &Question{Agent: a, Host: h, Ask: a.Ask}
+	for _, g := range a.Grants {
+		if g.Status == Pending {
+			q.Pending = append(q.Pending, g)
+		}
+	}
+	s := r.set.Load()
+	q.Describe = s.Capability
+	return q, nil
+}
+
+// guesses of a person are kept for as long as a code lives.
+type guesses struct {
+	Wrong int   `json:"wrong"`
+	Since int64 `json:"since"` // ms
+}
+
+func guessKey(who Person) string { return prefix + "wrong/" + who.DID.String() }
+
+// mayGuess reports whether a person has given too many wrong codes.
+func (r *Room) mayGuess(ctx context.Context, who Person) error {
+	var g guesses
+	if _, err := look(ctx, r, guessKey(who), &g); err != nil {
+		return err
+	}
+	if g.Wrong >= maxWrong && r.Now().UnixMilli()-g.Since < AskLife.Milliseconds() {
+		return errTooMany
+	}
+	return nil
+}
+
+// wrong counts a wrong code, for the person and for the agent that was meant.
+func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
+	return again(func() error {
+		var g guesses
+		rev, err := look(ctx, r, guessKey(who), &g)
+		if err != nil {
+			return err
+		}
+		now := r.Now()
+		if now.UnixMilli()-g.Since >= AskLife.Milliseconds() {
+			g = guesses{}
+		}
+		g.Wrong, g.Since = g.Wrong+1, now.UnixMilli()
+		var c change
+		c.init()
+		c.expect[guessKey(who)], c.put[guessKey(who)] = rev, encode(g)
+		what := row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode}
+		a, _, err := r.agent(ctx, agent)
+		if err != nil {
+			return err
+		}
+		if a != nil && a.Ask != nil && (a.Ask.Asked.IsZero() || a.Ask.Asked == who.DID) {
+			a.Ask.Wrong++
+			c.agent(a, now)
+			what.Agent, what.Host = a.ID, a.Host
+		}
+		return r.write(ctx, &c, what)
+	})
+}
+
+// Answer is what a person says.
+type Answer struct {
+	Approve bool
+	// Capabilities are those that are approved, each within further constraints; nil is all
+	// that are asked for, as they are asked.
+	Capabilities map[string]Constraints
+	Until        time.Time // when the grants end at the latest; zero is with the agent
+	Reason       string    // of a refusal
+}
+
+// Answer takes the word of a person. The code is used up.
+func (r *Room) Answer(ctx context.Context, who Person, agent, code string, said Answer) (out *Registered, added []string, err error) {
+	if !r.Keys.Hosts(who.DID) {
+		return nil, nil, refuse(Unauthorized, "a grant is signed by a key that this venue has: sign in as a user of it")
+	}
+	err = again(func() error {
+		q, err := r.Find(ctx, who, agent, code)
+		if err != nil {
+			return err
+		}
+		if out, added, err = r.answer(ctx, who, q, &said); err != nil && out != nil {
+			err = r.undone(ctx, out.Agent, err)
+		}
+		return err
+	})
+	return out, added, err
+}
+
+// answer makes what a person says of a question.
+func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer) (out *Registered, added []string, err error) {
+	a, h, now := q.Agent, q.Host, r.Now()
+	kind := a.Ask.Kind
+	var c change
+	r.forget(&c, a)
+	out = &Registered{Agent: a, Host: h}
+	what := (&Caller{Host: h, Agent: a}).row("approve")
+	what.User = who.DID.String()
+	if !said.Approve {
+		what.Result = string(Denied)
+		tokensOf(a, Denied, now, func(g *Grant) bool { return g.Status == Pending })
+		if a.Status == Pending {
+			a.Status = Rejected
+		}
+		c.agent(a, now)
+		return out, nil, r.write(ctx, &c, what)
+	}
+	if err := r.strong(who, q, said); err != nil {
+		return nil, nil, err
+	}
+	if h.User.IsZero() {
+		h.User, h.Status = who.DID, Active
+		c.host(h, now)
+	} else { // it still acts for them when the grants are made
+		c.host(h, now)
+	}
+	if a.Status == Pending {
+		a.User = who.DID
+		r.activate(a)
+	}
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		if g.Status != Pending {
+			continue
+		}
+		limits, approved := said.Capabilities[g.Capability]
+		if said.Capabilities != nil && !approved {
+			g.Status, g.Updated = Denied, now.UnixMilli()
+			continue
+		}
+		if g.Constraints, err = g.Constraints.And(limits); err != nil {
+			return out, nil, err
+		}
+		if err := r.issue(ctx, a, g, who.DID, said.Until); err != nil {
+			return out, nil, err
+		}
+		added = append(added, g.Capability)
+	}
+	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
+	c.agent(a, now)
+	return out, added, r.write(ctx, &c, what)
+}
+
+// strong reports whether the person is known well enough for what they approve.
+func (r *Room) strong(who Person, q *Question, said *Answer) error {
+	for i := range q.Pending {
+		g := &q.Pending[i]
+		if _, approved := said.Capabilities[g.Capability]; said.Capabilities != nil && !approved {
+			continue
+		}
+		c := r.set.Load().grant[g.Capability]
+		switch {
+		case c == nil || c.strength() == config.ApprovalNone:
+		case c.strength() != config.ApprovalSession:
+			return refuse(WebauthnRequired, "%s takes a passkey, which this venue has no way to ask for", c.Name)
+		case who.Since.IsZero() || r.Now().Sub(who.Since) > freshLife:
+			return refuse(FreshSession, "%s takes a person who has signed in within 5 minutes: sign in again, then approve", c.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package visitors
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"io"
+	"strings"
+	"time"
+)
+
+// Methods of approval.
+const (
+	DeviceMethod = "device_authorization"
+	CIBAMethod   = "ciba"
+)
+
+// Bounds of what waits for a person.
+const (
+	AskLife  = 5 * time.Minute
+	Interval = 5 * time.Second // between two polls
+	maxWrong = 5               // codes
+)
+
+// letters are those of user codes: none is easily taken for another. There are 32, so that
+// each is as likely.
+const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+const codeLetters = 8
+
+// Approval is how a person is asked, as a host is told.
+type Approval struct {
+	Method         string `json:"method"`
+	DeviceCode     string `json:"device_code,omitempty"`
+	VerificationAt string `json:"verification_uri,omitempty"`
+	VerifyWhole    string `json:"verification_uri_complete,omitempty"`
+	UserCode       string `json:"user_code,omitempty"`
+	ExpiresIn      int64  `json:"expires_in"` // s
+	Interval       int64  `json:"interval"`   // s
+	BindingMessage string `json:"binding_message,omitempty"`
+}
+
+// newCode returns a user code, "ABCD-EFGH".
+func (r *Room) newCode() (string, error) {
+	raw := make([]byte, codeLetters)
+	if _, err := io.ReadFull(r.Rand, raw); err != nil {
+		return "", err
+	}
+	for i, b := range raw {
+		raw[i] = letters[int(b)%len(letters)]
+	}
+	return string(raw[:codeLetters/2]) + "-" + string(raw[codeLetters/2:]), nil
+}
+
+// plainCode is a user code without what people add to it.
+func plainCode(code string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
+}
+
+// digest is what is kept of a code.
+func (r *Room) digest(kind, code string) string {
+	mac := hmac.New(sha256.New, r.Key)
+	mac.Write([]byte(kind + "\x00" + code))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// isCode reports whether a user code is the one that is kept, in constant time.
+func (r *Room) isCode(a *Ask, code string) bool {
+	return a.Code != "" && subtle.ConstantTimeCompare([]byte(a.Code), []byte(r.digest("user", plainCode(code)))) == 1
+}
+
+// ask has an agent wait for a person, in the place of what it waited for: the codes of that
+// are dead. The change takes the marks of the codes with it.
+func (r *Room) ask(c *change, a *Agent, ask Ask) (*Approval, error) {
+	now := r.Now()
+	r.forget(c, a)
+	ask.Created, ask.Expires = now.UnixMilli(), now.Add(AskLife).UnixMilli()
+	said := &Approval{Method: ask.Method, ExpiresIn: int64(AskLife / time.Second), Interval: int64(Interval / time.Second), BindingMessage: ask.Says}
+	if ask.Method == DeviceMethod {
+		var err error
+		if said.UserCode, err = r.newCode(); err != nil {
+			return nil, err
+		}
+		raw := make([]byte, 32)
+		if _, err := io.ReadFull(r.Rand, raw); err != nil {
+			return nil, err
+		}
+		said.DeviceCode = b64.EncodeToString(raw)
+		ask.Code, ask.Device = r.digest("user", plainCode(said.UserCode)), r.digest("device", said.DeviceCode)
+		c.init()
+		c.expect[codeKey(ask.Code)], c.put[codeKey(ask.Code)] = 0, []byte(a.ID)
+	}
+	a.Ask = &ask
+	return said, nil
+}
+
+// forget ends what an agent waits for.
+func (r *Room) forget(c *change, a *Agent) {
+	if a.Ask != nil && a.Ask.Code != "" {
+		c.del = append(c.del, codeKey(a.Ask.Code))
+	}
+	a.Ask = nil
+}
+
+// isOver reports whether what an agent waits for can be answered no more.
+func (r *Room) isOver(ask *Ask) bool {
+	return ask.Wrong >= maxWrong || r.Now().UnixMilli() > ask.Expires
+}

@@ -1,0 +1,254 @@
+package visitors
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/ucan"
+)
+
+// Caller is who sends a request, by a JWT whose signature holds. It may be revoked.
+type Caller struct {
+	Host  *Host
+	Agent *Agent // nil where the host speaks
+	token *token
+}
+
+func (c *Caller) row(call string) row {
+	if c == nil {
+		return row{Call: call}
+	}
+	what := row{Call: call}
+	if c.token != nil {
+		what.JTI = c.token.ID
+	}
+	if c.Host != nil {
+		what.Host = c.Host.ID
+		if !c.Host.User.IsZero() {
+			what.User = c.Host.User.String()
+		}
+	}
+	if c.Agent != nil {
+		what.Agent = c.Agent.ID
+		if !c.Agent.User.IsZero() {
+			what.User = c.Agent.User.String()
+		}
+	}
+	return what
+}
+
+// JTI is the id of the JWT.
+func (c *Caller) JTI() string { return c.token.ID }
+
+// Claims reports whether the JWT lets a capability be used: one without the claim does.
+func (c *Caller) Claims(capability string) bool {
+	return c.token.Capabilities == nil || slices.Contains(*c.token.Capabilities, capability)
+}
+
+// errNoToken says that a request needs a JWT and has none.
+var errNoToken = refuse(Unauthorized, "send a JWT in the header, Authorization: Bearer; the discovery document says how to get in")
+
+// Who reads the JWT of a request: whose it is, that it is fresh, and that it was not seen
+// before. It says nothing of the status of the caller, but that of a revoked host.
+func (r *Room) Who(ctx context.Context, req *Request) (*Caller, error) {
+	c, err := r.known(ctx, req)
+	if err == nil {
+		err = r.fresh(ctx, c)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, c.unrevoked()
+}
+
+// fresh counts a request of a caller, and lets its JWT through once.
+func (r *Room) fresh(ctx context.Context, c *Caller) error {
+	key := c.key()
+	if err := r.rates.take(key.String(), r.Now()); err != nil {
+		return err
+	}
+	return r.once(ctx, key, c.token)
+}
+
+func (c *Caller) key() ucan.DID {
+	if c.Agent != nil {
+		return c.Agent.Key
+	}
+	return c.Host.Key
+}
+
+func (c *Caller) unrevoked() error {
+	if c.Host.Status == Revoked && c.Agent == nil {
+		return refuse(HostRevoked, "the host was revoked, for good")
+	}
+	return nil
+}
+
+// known reads a JWT and verifies its signature by the key of a host or an agent that is
+// known, then its times.
+func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
+	if req.Token == "" {
+		return nil, errNoToken
+	}
+	t, err := readToken(req.Token)
+	if err != nil {
+		return nil, err
+	}
+	c = &Caller{token: t}
+	if t.typ == agentType {
+		err = r.knownAgent(ctx, c)
+	} else {
+		err = r.knownHost(ctx, c)
+	}
+	if err == nil {
+		err = t.holds(r.Now(), req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
+	t := c.token
+	if t.Subject == "" || len(t.Subject) > maxName {
+		return errUnverified
+	}
+	a, h, err := r.agent(ctx, t.Subject)
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return errUnverified
+	}
+	if err := r.verified(ctx, t, &a.Key, a.JWKS); err != nil {
+		return err
+	}
+	if t.Issuer != "" && t.Issuer != h.ID && t.Issuer != Thumbprint(h.Key) {
+		return badJWT("iss of the JWT is not the host of the agent")
+	}
+	c.Agent, c.Host = a, h
+	return nil
+}
+
+// knownHost finds the host by iss: its id, or the thumbprint of its key.
+func (r *Room) knownHost(ctx context.Context, c *Caller) error {
+	t := c.token
+	if t.Issuer == "" || len(t.Issuer) > maxName {
+		return errUnverified
+	}
+	h, err := r.host(ctx, t.Issuer)
+	if h == nil && err == nil {
+		h, err = r.hostOfKey(ctx, t.Issuer)
+	}
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		return errUnverified
+	}
+	if err := r.verified(ctx, t, &h.Key, h.JWKS); err != nil {
+		return err
+	}
+	c.Host = h
+	return nil
+}
+
+// verified checks the signature of a token by the key that is kept, or else by another of
+// the keys at a URL, which takes its place in memory.
+func (r *Room) verified(ctx context.Context, t *token, key *ucan.DID, jwks string) error {
+	if err := t.verify(*key); err == nil || jwks == "" {
+		return err
+	}
+	other, err := r.fetchKey(ctx, jwks, t.kid)
+	if err == nil {
+		err = t.verify(other)
+	}
+	if err != nil {
+		return errUnverified
+	}
+	*key = other
+	return nil
+}
+
+// hostOfKey is the host whose key has or had a thumbprint; nil for none.
+func (r *Room) hostOfKey(ctx context.Context, thumbprint string) (*Host, error) {
+	kind, id, err := r.ownerOf(ctx, thumbprint)
+	if err != nil || kind != "host" {
+		return nil, err
+	}
+	return r.host(ctx, id)
+}
+
+// ownerOf says whose key has or had a thumbprint: "host" or "agent", and the id.
+func (r *Room) ownerOf(ctx context.Context, thumbprint string) (kind, id string, err error) {
+	raw, _, err := r.Store.Get(ctx, thumbKey(thumbprint))
+	kind, id, _ = strings.Cut(string(raw), " ")
+	return kind, id, err
+}
+
+// active reports why an agent may do nothing now.
+func (r *Room) active(a *Agent, h *Host) error {
+	switch status := r.Standing(a, h); status {
+	case Active:
+		return nil
+	case Expired:
+		return refuse(AgentExpired, "the agent has expired: its host has it go on by POST /agent/reactivate")
+	case Pending:
+		return refuse(AgentPending, "a person has to approve the agent first")
+	case Rejected:
+		return refuse(AgentRejected, "a person has refused the agent, for good")
+	case Claimed:
+		return refuse(AgentClaimed, "the agent was claimed by another host: use the one that took its place")
+	default:
+		if h.Status != Revoked && a.Status != Revoked {
+			return refuse(LifetimeExceeded, "the agent is older than an agent may be: register another")
+		}
+		return refuse(AgentRevoked, "the agent was revoked, for good")
+	}
+}
+
+// ActiveAgent is [Room.Who] for an agent that is active; it has been heard of now.
+func (r *Room) ActiveAgent(ctx context.Context, req *Request) (*Caller, error) {
+	c, err := r.Who(ctx, req)
+	if err != nil {
+		return c, err
+	}
+	return c, r.Heard(ctx, c)
+}
+
+// Heard reports why the caller is no active agent, and else notes that it was heard of.
+func (r *Room) Heard(ctx context.Context, c *Caller) error {
+	if c.Agent == nil {
+		return badJWT("this is for agents: send the JWT of one (typ %s)", agentType)
+	}
+	if err := r.active(c.Agent, c.Host); err != nil {
+		return err
+	}
+	return r.touch(ctx, c.Agent)
+}
+
+// touch notes that an agent was heard of, some sixty times a session at most.
+func (r *Room) touch(ctx context.Context, a *Agent) error {
+	now := r.Now()
+	if now.Sub(time.UnixMilli(a.Seen)) < r.times().session/60 {
+		return nil
+	}
+	before := a.Seen
+	a.Seen = now.UnixMilli()
+	moved, err := r.Store.Apply(ctx, map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}, nil)
+	if err != nil {
+		return err
+	}
+	if moved != "" { // whoever changed it meanwhile has seen it as it was
+		a.Seen = before
+		return nil
+	}
+	fresh, _, err := r.agent(ctx, a.ID)
+	if err == nil && fresh != nil {
+		a.rev = fresh.rev
+	}
+	return err
+}

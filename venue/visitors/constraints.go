@@ -1,0 +1,263 @@
+package visitors
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"usher/caps"
+	"usher/caps/value"
+	"usher/ucan"
+)
+
+// Constraints bound the arguments of a call: by each name an exact value, or an object of
+// operators (max, min, in, not_in). All of them have to hold. They are kept as the limits
+// of a capability, on the same places.
+type Constraints struct{ limits caps.Limits }
+
+// field is a name that a policy can select; "with" is the resource there.
+var field = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+var operators = []string{"in", "max", "min", "not_in"}
+
+// maxNesting is how deep constraints and arguments may be.
+const maxNesting = 32
+
+// ParseConstraints reads constraints; null and nothing are none. What is wrong is a [*Refusal].
+func ParseConstraints(raw json.RawMessage) (Constraints, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return Constraints{}, nil
+	}
+	fields, err := value.Object(raw, maxNesting)
+	if err != nil {
+		return Constraints{}, refuse(InvalidRequest, "the constraints are no object of names: %v", err)
+	}
+	var unknown []string
+	when := make(map[string]any, len(fields))
+	for name, v := range fields {
+		if !field.MatchString(name) || name == "with" {
+			return Constraints{}, refuse(InvalidRequest, "a constraint on %s is not taken: it is on an argument whose name has letters, digits and _, and is not with", value.Quote(name))
+		}
+		ops, isObject := v.(map[string]any)
+		if isObject {
+			for op := range ops {
+				if !slices.Contains(operators, op) && !slices.Contains(unknown, op) {
+					unknown = append(unknown, op)
+				}
+			}
+		} else if v == nil {
+			return Constraints{}, refuse(InvalidRequest, "the constraint on %s is null: give the value that it has to have", name)
+		}
+		when["/"+name] = v
+	}
+	if slices.Sort(unknown); len(unknown) > 0 {
+		e := refuse(UnknownOperator, "unknown operators in the constraints; those that are known are max, min, in and not_in")
+		e.Extra = map[string]any{"operators": unknown, "unknown_operators": unknown}
+		return Constraints{}, e
+	}
+	if len(when) == 0 {
+		return Constraints{}, nil
+	}
+	limits, err := caps.ParseLimits(value.Append(nil, when))
+	if err == nil {
+		err = carried(limits)
+	}
+	if err != nil {
+		return Constraints{}, refuse(InvalidRequest, "the constraints are not taken: %v", err)
+	}
+	return Constraints{limits}, nil
+}
+
+// carried reports what a delegation cannot say of limits.
+func carried(l caps.Limits) error {
+	c, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: l.JSON()})
+	if err != nil {
+		return err
+	}
+	return ucan.Carries(c, ucan.Native)
+}
+
+// IsZero reports whether there are none.
+func (c Constraints) IsZero() bool { return c.when() == nil }
+
+// when is them as limits, or nil.
+func (c Constraints) when() json.RawMessage {
+	raw := c.limits.JSON()
+	if string(raw) == "{}" {
+		return nil
+	}
+	return raw
+}
+
+// fields are what was constrained, by the names of the arguments.
+func (c Constraints) fields() map[string]any {
+	raw := c.when()
+	if raw == nil {
+		return nil
+	}
+	v, err := value.Object(raw, maxNesting)
+	if err != nil { // it was written here
+		panic(err)
+	}
+	out := make(map[string]any, len(v))
+	for pointer, limit := range v {
+		out[pointer[1:]] = limit
+	}
+	return out
+}
+
+// MarshalJSON writes them as [ParseConstraints] reads them.
+func (c Constraints) MarshalJSON() ([]byte, error) {
+	fields := c.fields()
+	if fields == nil {
+		return []byte("null"), nil
+	}
+	return value.Append(nil, fields), nil
+}
+
+// UnmarshalJSON is [ParseConstraints].
+func (c *Constraints) UnmarshalJSON(raw []byte) (err error) {
+	*c, err = ParseConstraints(raw)
+	return err
+}
+
+// String returns e.g. "/amount is at most 100"; "" where there are none.
+func (c Constraints) String() string {
+	if c.IsZero() {
+		return ""
+	}
+	return c.limits.String()
+}
+
+// And is what both allow. Constraints that no call could keep to are refused.
+func (c Constraints) And(d Constraints) (Constraints, error) {
+	switch {
+	case c.IsZero():
+		return d, nil
+	case d.IsZero():
+		return c, nil
+	}
+	set := caps.Unrestricted()
+	for _, one := range []Constraints{c, d} {
+		limited, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: one.when()})
+		if err != nil {
+			return Constraints{}, err
+		}
+		set = set.Intersect(caps.Of(limited))
+	}
+	for both := range set.All() {
+		raw, err := json.Marshal(both)
+		if err != nil {
+			return Constraints{}, err
+		}
+		var terms struct{ When json.RawMessage }
+		if err := json.Unmarshal(raw, &terms); err != nil {
+			return Constraints{}, err
+		}
+		limits, err := caps.ParseLimits(terms.When)
+		if err == nil {
+			err = carried(limits)
+		}
+		if err != nil {
+			return Constraints{}, refuse(InvalidRequest, "the constraints are not taken together: %v", err)
+		}
+		return Constraints{limits}, nil
+	}
+	return Constraints{}, refuse(InvalidRequest, "no call could keep to these constraints: %s, and %s", c, d)
+}
+
+// Covers reports whether all that d allows is allowed by c, as far as that is surely so.
+func (c Constraints) Covers(d Constraints) bool {
+	if c.IsZero() {
+		return true
+	}
+	if d.IsZero() {
+		return false
+	}
+	wide, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: c.when()})
+	if err != nil {
+		return false
+	}
+	narrow, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: d.when()})
+	return err == nil && wide.Covers(narrow)
+}
+
+// Violation is one constraint that a call does not keep to.
+type Violation struct {
+	Field      string         `json:"field"`
+	Constraint map[string]any `json:"constraint"`
+	Actual     any            `json:"actual,omitempty"`
+}
+
+// Check lists what arguments, as [value.Decode] reads them, violate.
+func (c Constraints) Check(args map[string]any) (list []Violation) {
+	fields := c.fields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		ops, isObject := fields[name].(map[string]any)
+		if !isObject {
+			ops = map[string]any{"in": []any{fields[name]}}
+		}
+		for _, op := range slices.Sorted(maps.Keys(ops)) {
+			limits, err := caps.ParseLimits(value.Append(nil, map[string]any{"/" + name: map[string]any{op: ops[op]}}))
+			if err == nil && limits.Hold(args) {
+				continue
+			}
+			said := map[string]any{op: ops[op]}
+			if !isObject {
+				said = map[string]any{"eq": fields[name]}
+			}
+			list = append(list, Violation{name, said, args[name]})
+		}
+	}
+	return list
+}
+
+// exact is the text that the constraints fix an argument to.
+func (c Constraints) exact(name string) (string, bool) {
+	switch v := c.fields()[name].(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	}
+	return "", false
+}
+
+// given fills the places {field} of a resource with what the constraints fix: a place that
+// is not fixed ends the resource before it.
+func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
+	var segments []string
+	for _, s := range splitPath(one.With()) {
+		name, ok := placeOf(s)
+		if !ok {
+			segments = append(segments, s)
+			continue
+		}
+		text, fixed := c.exact(name)
+		if !fixed {
+			break
+		}
+		if text == "" || !segment.MatchString(text) {
+			return caps.Capability{}, refuse(InvalidRequest, "the value of %s cannot stand in the path of a resource", name)
+		}
+		segments = append(segments, text)
+	}
+	return caps.NewCapability(joinPath(segments), string(one.Can()))
+}
+
+// segment is a value that may become a part of a resource.
+var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+// limited is a capability under the constraints.
+func (c Constraints) limited(one caps.Capability) (caps.Capability, error) {
+	given, err := c.given(one)
+	if err != nil || c.IsZero() {
+		return given, err
+	}
+	if given, err = given.On(caps.Terms{When: c.when()}); err != nil {
+		return given, fmt.Errorf("constrain %s: %w", one, err)
+	}
+	return given, nil
+}

@@ -1,0 +1,179 @@
+package visitors
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/ucan"
+)
+
+// lifeMark begins the id of a visitor in a [tools.Life]: no agent of the venue has such an id.
+const lifeMark = "visitor:"
+
+// lifeOf is the life of an agent while it acts for its user.
+func lifeOf(a *Agent) tools.Life { return tools.NewLife(a.User, lifeMark+a.ID, "1") }
+
+// IsLife reports whether a life is a visitor's.
+func IsLife(life tools.Life) bool { return strings.HasPrefix(life.Agent(), lifeMark) }
+
+// ofLife returns the agent of a life that is active and acts for its owner, and its host.
+func (r *Room) ofLife(ctx context.Context, life tools.Life) (*Agent, ucan.DID) {
+	owner, err := ucan.ParseDID(life.Owner())
+	if err != nil || !IsLife(life) {
+		return nil, ucan.DID{}
+	}
+	a, h, err := r.agent(ctx, strings.TrimPrefix(life.Agent(), lifeMark))
+	if err != nil || a == nil || a.User != owner || r.Standing(a, h) != Active {
+		return nil, owner
+	}
+	return a, owner
+}
+
+// Live is that of [tools.Lives]: what the grants of an active visitor give together, and
+// nothing for others.
+func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
+	a, owner := r.ofLife(ctx, life)
+	if a == nil {
+		return caps.Set{}, owner
+	}
+	var all []caps.Capability
+	for i := range a.Grants {
+		list, err := r.given(ctx, a, &a.Grants[i])
+		if err != nil { // what cannot be read gives nothing
+			continue
+		}
+		all = append(all, list...)
+	}
+	return caps.Of(all...), owner
+}
+
+// Signs is what a token gives that names the life of a visitor: all of it while that is
+// active and the user issued it, and nothing else.
+func (r *Room) Signs(ctx context.Context, issuer ucan.DID, life tools.Life) (caps.Set, ucan.DID) {
+	a, owner := r.ofLife(ctx, life)
+	if a == nil || issuer != owner {
+		return caps.Set{}, owner
+	}
+	return caps.Unrestricted(), owner
+}
+
+// given is what a grant gives now: what its tokens and the configuration both say, and what
+// its operation may do further.
+func (r *Room) given(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability, error) {
+	c := r.set.Load().grant[g.Capability]
+	if c == nil || c.Location != "" || !r.stands(ctx, a, g) {
+		return nil, nil
+	}
+	end, _ := r.end(a)
+	end = end.Truncate(time.Second)
+	limits, err := g.Constraints.And(c.imposed)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.gives(limits, end)
+	if err != nil {
+		return nil, err
+	}
+	var signed []caps.Capability
+	for _, cid := range g.Tokens {
+		l, err := r.Verifier.Store.Get(ctx, cid)
+		if err != nil {
+			return nil, err
+		}
+		signed = append(signed, l.Capabilities()...)
+	}
+	set := caps.Of(list...).Intersect(caps.Of(signed...).SeenBy(a.User.String(), a.User.String()))
+	return append(slices.Collect(set.All()), c.within...), nil
+}
+
+// stands reports whether a grant is active, and none of its tokens was revoked or has ended.
+func (r *Room) stands(ctx context.Context, a *Agent, g *Grant) bool {
+	if r.standing(g) != Active || len(g.Tokens) == 0 {
+		return false
+	}
+	for _, cid := range g.Tokens {
+		l, err := r.Verifier.Store.Get(ctx, cid)
+		if err != nil || l.Issuer != a.User || r.Verifier.Check(ctx, l) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// shown is the status of a grant as the agent is told: a delegation that the person has
+// revoked by itself is a revoked grant.
+func (r *Room) shown(ctx context.Context, a *Agent, g *Grant) Status {
+	status := r.standing(g)
+	if status == Active && !r.set.Load().serves(g.Capability) || status == Active && !r.stands(ctx, a, g) {
+		return Revoked
+	}
+	return status
+}
+
+func (s *settings) serves(name string) bool { return s.grant[name] != nil }
+
+// issue signs the delegations of a grant with the key of the agent's user, and makes it active.
+func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until time.Time) error {
+	c := r.set.Load().grant[g.Capability]
+	if c == nil {
+		return refuse(InvalidCaps, "there is no capability %s any more", g.Capability)
+	}
+	limits, err := g.Constraints.And(c.imposed)
+	if err != nil {
+		return err
+	}
+	list, err := c.gives(limits, time.Time{})
+	if err != nil {
+		return err
+	}
+	end, _ := r.end(a)
+	if !until.IsZero() && until.Before(end) {
+		end, g.Expires = until, until.Unix()
+	}
+	key, err := r.Keys.Of(ctx, a.User)
+	if err != nil {
+		return err
+	}
+	issuer := ucan.Issuer{Key: key, Verifier: r.Verifier, Rand: r.Rand}
+	links, err := issuer.Delegate(ctx, ucan.Delegation{
+		Audience: a.Key, Capabilities: list, Owner: a.User, Expires: end.Truncate(time.Second), Agents: []string{string(lifeOf(a))},
+	})
+	if err != nil {
+		return err
+	}
+	g.Tokens, g.signed = nil, true
+	for _, l := range links {
+		g.Tokens = append(g.Tokens, l.CID)
+	}
+	now := r.Now().UnixMilli()
+	g.Status, g.By, g.Constraints, g.Updated = Active, by, limits, now
+	return nil
+}
+
+// withdraw revokes the delegations of a user that are grants no more.
+func (r *Room) withdraw(ctx context.Context, user ucan.DID, tokens []ucan.CID) error {
+	for _, cid := range tokens {
+		if err := r.Withdraw(ctx, user, cid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tokensOf lists the delegations of grants that are active, and has these be in another status.
+func tokensOf(a *Agent, status Status, now time.Time, which func(*Grant) bool) (tokens []ucan.CID) {
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		if (g.Status == Active || g.Status == Pending) && which(g) {
+			tokens = append(tokens, g.Tokens...)
+			g.Status, g.Updated = status, now.UnixMilli()
+		}
+	}
+	return tokens
+}
+
+func every(*Grant) bool { return true }

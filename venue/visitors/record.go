@@ -1,0 +1,169 @@
+package visitors
+
+import (
+	"encoding/json"
+	"time"
+
+	"usher/ucan"
+)
+
+// Status is where a host, an agent or a grant is.
+type Status string
+
+// Statuses. Revoked, rejected, claimed and denied are for good.
+const (
+	Pending  Status = "pending"
+	Active   Status = "active"
+	Expired  Status = "expired"
+	Revoked  Status = "revoked"
+	Rejected Status = "rejected"
+	Claimed  Status = "claimed"
+	Denied   Status = "denied"
+)
+
+// Modes of agents.
+const (
+	Delegated  = "delegated"
+	Autonomous = "autonomous"
+)
+
+// Host is a program that registers agents.
+type Host struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name,omitempty"`
+	Key     ucan.DID `json:"key"`
+	JWKS    string   `json:"jwks,omitempty"` // URL of its keys
+	Status  Status   `json:"status"`
+	User    ucan.DID `json:"user,omitzero"` // the person who approved it
+	Created int64    `json:"created"`       // ms
+	Updated int64    `json:"updated"`       // ms
+
+	rev uint64
+}
+
+// Agent is an agent of a host.
+type Agent struct {
+	ID        string   `json:"id"`
+	Host      string   `json:"host"`
+	Name      string   `json:"name"`
+	Mode      string   `json:"mode"`
+	Status    Status   `json:"status"` // Expired is never stored
+	Reason    string   `json:"reason,omitempty"`
+	Key       ucan.DID `json:"key"`
+	JWKS      string   `json:"jwks,omitempty"` // URL of its keys
+	User      ucan.DID `json:"user,omitzero"`  // on whose behalf it acts
+	Created   int64    `json:"created"`        // ms, and all that follow
+	Activated int64    `json:"activated,omitempty"`
+	Seen      int64    `json:"seen,omitempty"`
+	Updated   int64    `json:"updated"`
+	Grants    []Grant  `json:"grants,omitempty"`
+	Ask       *Ask     `json:"ask,omitempty"` // what waits for a person
+
+	rev uint64
+}
+
+// Grant is a capability that an agent has, or asks for. There may be several of one
+// capability: what one of them allows is allowed.
+type Grant struct {
+	Capability  string      `json:"capability"`
+	Status      Status      `json:"status"`
+	Constraints Constraints `json:"constraints,omitempty"` // what a call has to keep to; none is no bound but the capability's
+	Reason      string      `json:"reason,omitempty"`
+	Default     bool        `json:"default,omitempty"` // it came without asking
+	By          ucan.DID    `json:"by,omitzero"`       // who granted it
+	Tokens      []ucan.CID  `json:"tokens,omitempty"`  // the delegations that it is
+	Created     int64       `json:"created"`           // ms
+	Updated     int64       `json:"updated"`           // ms
+	Expires     int64       `json:"expires,omitempty"` // s; zero is that of the agent
+
+	signed bool // its tokens were signed by the change that is being made
+}
+
+// Ask is what an agent waits for: the pending grants of it, and in the beginning itself.
+type Ask struct {
+	Kind    string   `json:"kind"` // register, escalate, reactivate or claim
+	Method  string   `json:"method"`
+	Code    string   `json:"code,omitempty"`    // digest of the user code
+	Device  string   `json:"device,omitempty"`  // digest of the device code
+	Asked   ucan.DID `json:"asked,omitzero"`    // who may answer; zero is whoever has the code
+	Says    string   `json:"says,omitempty"`    // binding message
+	Reason  string   `json:"reason,omitempty"`  // why, as the agent says
+	Wrong   int      `json:"wrong,omitempty"`   // codes
+	Polled  int64    `json:"polled,omitempty"`  // ms
+	Created int64    `json:"created"`           // ms
+	Expires int64    `json:"expires"`           // ms
+	Run     string   `json:"run,omitempty"`     // that asks the person by the venue's approvals
+	Claimer string   `json:"claimer,omitempty"` // host that claims the agent
+}
+
+// Kinds of what is asked.
+const (
+	kindRegister   = "register"
+	kindEscalate   = "escalate"
+	kindReactivate = "reactivate"
+	kindClaim      = "claim"
+)
+
+// Bounds of what a host says.
+const (
+	maxName   = 200     // bytes of a name
+	maxText   = 1 << 10 // bytes of a reason or a message
+	maxGrants = 128     // of an agent, those that are over counted
+	maxAsked  = 64      // capabilities of one request
+)
+
+// end is when an agent stops being active, by its age alone, and whether it is for good.
+func (r *Room) end(a *Agent) (at time.Time, forGood bool) {
+	t := r.times()
+	at = time.UnixMilli(a.Activated).Add(t.lifetime)
+	if t.absolute > 0 {
+		if last := time.UnixMilli(a.Created).Add(t.absolute); !last.After(at) {
+			return last, true
+		}
+	}
+	return at, false
+}
+
+// Standing is the status of an agent now.
+func (r *Room) Standing(a *Agent, h *Host) Status {
+	if h.Status == Revoked {
+		return Revoked
+	}
+	now := r.Now()
+	if t := r.times(); t.absolute > 0 && (a.Status == Active || a.Status == Pending) && now.After(time.UnixMilli(a.Created).Add(t.absolute)) {
+		return Revoked
+	}
+	if a.Status != Active {
+		return a.Status
+	}
+	end, _ := r.end(a)
+	if now.After(end) || now.After(time.UnixMilli(a.Seen).Add(r.times().session)) {
+		return Expired
+	}
+	return Active
+}
+
+// Expires is when an active agent expires that is not heard of again.
+func (r *Room) Expires(a *Agent) time.Time {
+	end, _ := r.end(a)
+	if idle := time.UnixMilli(a.Seen).Add(r.times().session); idle.Before(end) {
+		return idle
+	}
+	return end
+}
+
+// standing is the status of a grant now.
+func (r *Room) standing(g *Grant) Status {
+	if g.Status == Active && g.Expires > 0 && r.Now().Unix() > g.Expires {
+		return Expired
+	}
+	return g.Status
+}
+
+func encode(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil { // of texts and numbers
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,453 @@
+package visitors
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"usher/caps/value"
+	"usher/ucan"
+)
+
+// Wanted is a capability that an agent asks for: its name, or an object with constraints.
+type Wanted struct {
+	Name        string
+	Constraints Constraints
+}
+
+// UnmarshalJSON reads either form.
+func (w *Wanted) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, &w.Name); err == nil {
+		return nil
+	}
+	var whole struct {
+		Name        string          `json:"name"`
+		Capability  string          `json:"capability"`
+		Constraints json.RawMessage `json:"constraints"`
+	}
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return refuse(InvalidRequest, "a capability is its name, or an object with name and constraints")
+	}
+	var err error
+	w.Name = cmp.Or(whole.Name, whole.Capability)
+	w.Constraints, err = ParseConstraints(whole.Constraints)
+	return err
+}
+
+// Asking is what a request asks a person for.
+type Asking struct {
+	Capabilities   []Wanted `json:"capabilities"`
+	Reason         string   `json:"reason"`
+	Method         string   `json:"preferred_method"`
+	LoginHint      string   `json:"login_hint"`
+	BindingMessage string   `json:"binding_message"`
+}
+
+// Registration is what POST /agent/register takes.
+type Registration struct {
+	Asking
+	Name     string `json:"name"`
+	Mode     string `json:"mode"`
+	HostName string `json:"host_name"`
+	Force    bool   `json:"force_approval"`
+}
+
+// Registered is an agent after a change, and how a person is asked, where one is.
+type Registered struct {
+	Agent    *Agent
+	Host     *Host
+	Approval *Approval // nil where nobody is asked
+}
+
+// check reports what is wrong with what is asked for.
+func (q *Asking) check(s *settings) error {
+	if len(q.Capabilities) > maxAsked {
+		return refuse(InvalidRequest, "%d capabilities: ask for at most %d at once", len(q.Capabilities), maxAsked)
+	}
+	if err := plainTexts(map[string]string{"reason": q.Reason, "login_hint": q.LoginHint, "binding_message": q.BindingMessage}, maxText); err != nil {
+		return err
+	}
+	if q.Method != "" && q.Method != DeviceMethod {
+		return refuse(InvalidRequest, "preferred_method is %s: this venue asks by %s", value.Quote(q.Method), DeviceMethod)
+	}
+	var unknown []string
+	for i := range q.Capabilities {
+		w := &q.Capabilities[i]
+		c := s.grant[w.Name]
+		if c == nil {
+			unknown = append(unknown, w.Name[:min(len(w.Name), 64)])
+			continue
+		}
+		if _, err := w.Constraints.And(c.imposed); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(q.Capabilities[:i], func(o Wanted) bool { return o.Name == w.Name }) {
+			return refuse(InvalidRequest, "capability %s stands there twice: ask for it once", w.Name)
+		}
+	}
+	if len(unknown) > 0 {
+		e := refuse(InvalidCaps, "there are no such capabilities: GET /capability/list has those that there are")
+		e.Extra = map[string]any{"invalid_capabilities": unknown}
+		return e
+	}
+	return nil
+}
+
+// plainTexts reports a text that is too long, or that could write over what stands beside it.
+func plainTexts(texts map[string]string, most int) error {
+	for name, text := range texts {
+		if len(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool {
+			return c < ' ' && c != '\n' || c == 0x7f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+		}) {
+			return refuse(InvalidRequest, "%s is longer than %d bytes, or has signs that no text has", name, most)
+		}
+	}
+	return nil
+}
+
+// Register makes an agent, and its host where that is new.
+func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *Caller, out *Registered, err error) {
+	s := r.set.Load()
+	if in.Name == "" {
+		return nil, nil, refuse(InvalidRequest, "name is missing: say what the agent is called")
+	}
+	if c, err = r.registrar(ctx, req, in.HostName); err != nil {
+		return c, nil, err
+	}
+	in.Mode = cmp.Or(in.Mode, Delegated)
+	if in.Mode != Delegated && (in.Mode != Autonomous || s.Autonomous == nil) {
+		return c, nil, refuse(UnsupportedMode, "mode is %s: this venue takes %s", value.Quote(in.Mode), strings.Join(r.Modes(), ", "))
+	}
+	if err := plainTexts(map[string]string{"name": in.Name, "host_name": in.HostName}, maxName); err != nil {
+		return c, nil, err
+	}
+	if err := in.check(s); err != nil {
+		return c, nil, err
+	}
+	key, jwks, err := r.agentKey(ctx, c.token)
+	if err != nil {
+		return c, nil, err
+	}
+	if key == c.Host.Key {
+		return c, nil, refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
+	}
+	err = again(func() error {
+		if c.Host.ID != "" { // as it is now
+			h, err := r.host(ctx, c.Host.ID)
+			if err != nil || h == nil {
+				return cmp.Or(err, error(errUnverified))
+			}
+			c.Host = h
+			if err := c.unrevoked(); err != nil {
+				return err
+			}
+		} else if kind, _, err := r.ownerOf(ctx, Thumbprint(c.Host.Key)); kind != "" || err != nil {
+			return cmp.Or(err, error(refuse(RateLimited, "the host is being registered by another request: send it again")))
+		}
+		out, err = r.register(ctx, c, key, jwks, &in)
+		return err
+	})
+	return c, out, err
+}
+
+// Modes are those in which agents are let in.
+func (r *Room) Modes() []string {
+	if r.set.Load().Autonomous == nil {
+		return []string{Delegated}
+	}
+	return []string{Delegated, Autonomous}
+}
+
+// registrar is the host that registers: a known one, or a new one by the key that it brings.
+func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Caller, error) {
+	if req.Token == "" {
+		return nil, errNoToken
+	}
+	t, err := readToken(req.Token)
+	if err != nil {
+		return nil, err
+	}
+	if t.typ != hostType {
+		return nil, badJWT("this is for hosts: send the JWT of one (typ %s)", hostType)
+	}
+	c := &Caller{token: t}
+	if err = r.knownHost(ctx, c); err != nil && err != error(errUnverified) {
+		return nil, err
+	}
+	if c.Host == nil {
+		if err := r.rates.take("", r.Now()); err != nil {
+			return nil, err
+		}
+		if c.Host, err = r.stranger(ctx, t, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.holds(r.Now(), req); err != nil {
+		return nil, err
+	}
+	if err := r.fresh(ctx, c); err != nil {
+		return c, err
+	}
+	return c, c.unrevoked()
+}
+
+// stranger is a host that nobody here knows. Its iss is the thumbprint of its key.
+func (r *Room) stranger(ctx context.Context, t *token, name string) (h *Host, err error) {
+	h = &Host{Name: cmp.Or(name, t.HostName), Status: Pending}
+	switch {
+	case len(t.HostKey) > 0:
+		h.Key, err = readKey(t.HostKey)
+	case t.HostJWKS != "":
+		h.JWKS = t.HostJWKS
+		h.Key, err = r.fetchKey(ctx, t.HostJWKS, t.kid)
+	default:
+		return nil, errUnverified
+	}
+	if err != nil {
+		return nil, err
+	}
+	thumbprint := Thumbprint(h.Key)
+	if t.Issuer != thumbprint {
+		return nil, badJWT("iss of the JWT is not the thumbprint of the host's key (RFC 7638)")
+	}
+	kind, _, err := r.ownerOf(ctx, thumbprint)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" { // a key that was replaced, or an agent's
+		return nil, errUnverified
+	}
+	if err := plainTexts(map[string]string{"host_name": h.Name}, maxName); err != nil {
+		return nil, err
+	}
+	return h, t.verify(h.Key)
+}
+
+// agentKey is the key of the agent that a JWT of its host names.
+func (r *Room) agentKey(ctx context.Context, t *token) (key ucan.DID, jwks string, err error) {
+	switch {
+	case len(t.AgentKey) > 0:
+		key, err = readKey(t.AgentKey)
+	case t.AgentJWKS != "":
+		jwks = t.AgentJWKS
+		key, err = r.fetchKey(ctx, t.AgentJWKS, t.AgentKID)
+	default:
+		err = refuse(InvalidKey, "the JWT names no key of the agent: put it into agent_public_key, or its URL into agent_jwks_url")
+	}
+	return key, jwks, err
+}
+
+// register makes the records, or asks anew for an agent that waits.
+func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks string, in *Registration) (*Registered, error) {
+	now := r.Now()
+	h, a := *by.Host, (*Agent)(nil)
+	kind, id, err := r.ownerOf(ctx, Thumbprint(key))
+	if err != nil {
+		return nil, err
+	}
+	var c change
+	c.init()
+	switch {
+	case kind == "":
+	case kind == "agent":
+		if a, _, err = r.agent(ctx, id); err != nil {
+			return nil, err
+		}
+		if a == nil || a.Host != h.ID || a.Key != key || a.Status != Pending {
+			return nil, refuse(AgentExists, "the key of the agent is or was an agent's: make it a new one")
+		}
+	default:
+		return nil, refuse(AgentExists, "the key of the agent is or was a host's: make it a new one")
+	}
+	if h.ID == "" {
+		if h.ID, err = r.NewID(); err != nil {
+			return nil, err
+		}
+		h.ID, h.Created = "hst_"+h.ID, now.UnixMilli()
+		mark := thumbKey(Thumbprint(h.Key))
+		c.expect[mark], c.put[mark] = 0, []byte("host "+h.ID)
+	}
+	if a == nil {
+		if err := r.room(ctx, &h); err != nil {
+			return nil, err
+		}
+		a = &Agent{Host: h.ID, Key: key, JWKS: jwks, Created: now.UnixMilli()}
+		if a.ID, err = r.NewID(); err != nil {
+			return nil, err
+		}
+		a.ID = "agt_" + a.ID
+		mark := thumbKey(Thumbprint(key))
+		c.expect[mark], c.put[mark] = 0, []byte("agent "+a.ID)
+		c.put[ofHost(h.ID)+a.ID] = nil
+	}
+	a.Name, a.Mode, a.Reason, a.Grants = in.Name, in.Mode, in.Reason, nil
+	out := &Registered{Agent: a, Host: &h}
+	if in.Mode == Autonomous {
+		err = r.autonomous(ctx, a, &h, in)
+	} else {
+		out.Approval, err = r.delegated(ctx, &c, a, &h, in)
+	}
+	if err != nil {
+		return nil, r.undone(ctx, a, err)
+	}
+	c.host(&h, now)
+	c.agent(a, now)
+	what := (&Caller{Host: &h, Agent: a, token: by.token}).row("register")
+	what.Result, what.Detail = string(a.Status), strings.Join(names(in.Capabilities), " ")
+	if err := r.write(ctx, &c, what); err != nil {
+		return nil, r.undone(ctx, a, err)
+	}
+	return out, nil
+}
+
+// undone revokes what was signed for a change that was not made.
+func (r *Room) undone(ctx context.Context, a *Agent, err error) error {
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		if g.signed {
+			if err := r.withdraw(context.WithoutCancel(ctx), a.User, g.Tokens); err != nil {
+				r.Logger.ErrorContext(ctx, "a delegation stays that no grant has", "agent", a.ID, "error", err)
+			}
+		}
+	}
+	return err
+}
+
+func names(list []Wanted) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = list[i].Name
+	}
+	return out
+}
+
+// room reports whether a host may have another agent.
+func (r *Room) room(ctx context.Context, h *Host) error {
+	most := cmp.Or(r.set.Load().Agents, defaultAgents)
+	keys, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", most+1)
+	if err == nil && len(keys) >= most {
+		if err = r.tidy(ctx, h, keys); err == nil {
+			keys, _, err = r.Store.PageKeys(ctx, ofHost(h.ID), "", most+1)
+		}
+	}
+	if err == nil && len(keys) >= most {
+		err = refuse(AgentLimit, "the host has %d agents, as many as one may have: revoke some", len(keys))
+	}
+	return err
+}
+
+// tidy removes the marks of agents of a host that are over, so that they count no more.
+func (r *Room) tidy(ctx context.Context, h *Host, marks []string) error {
+	var over []string
+	for _, mark := range marks {
+		a, _, err := r.agent(ctx, strings.TrimPrefix(mark, ofHost(h.ID)))
+		if err != nil {
+			return err
+		}
+		if a == nil || a.Status != Active && a.Status != Pending || a.Status == Pending && (a.Ask == nil || r.isOver(a.Ask)) {
+			over = append(over, mark)
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	_, err := r.Store.Apply(ctx, nil, nil, over)
+	return err
+}
+
+// autonomous activates an agent that nobody approves, within what the configuration allows.
+func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registration) (err error) {
+	s := r.set.Load()
+	if !h.User.IsZero() {
+		return refuse(UnsupportedMode, "the host acts for a person: its agents are delegated ones")
+	}
+	wanted := in.Capabilities
+	for i := range wanted {
+		if !slices.Contains(s.Autonomous.Capabilities, wanted[i].Name) {
+			e := refuse(BlockedCap, "autonomous agents do not get %s", wanted[i].Name)
+			e.Extra = map[string]any{"invalid_capabilities": []string{wanted[i].Name}}
+			return e
+		}
+	}
+	if len(wanted) == 0 {
+		for _, name := range s.Autonomous.Capabilities {
+			wanted = append(wanted, Wanted{Name: name})
+		}
+	}
+	if a.User, err = r.Keys.User(ctx, s.Autonomous.Owner); err != nil {
+		return err
+	}
+	r.activate(a)
+	if h.Status == Pending {
+		h.Status = Active
+	}
+	for i := range wanted {
+		g := r.newGrant(&wanted[i], in.Reason)
+		g.Default = true
+		if err := r.issue(ctx, a, &g, a.User, zeroTime); err != nil {
+			return err
+		}
+		a.Grants = append(a.Grants, g)
+	}
+	return nil
+}
+
+func (r *Room) activate(a *Agent) {
+	now := r.Now().UnixMilli()
+	a.Status, a.Activated, a.Seen = Active, now, now
+}
+
+func (r *Room) newGrant(w *Wanted, reason string) Grant {
+	now := r.Now().UnixMilli()
+	return Grant{Capability: w.Name, Status: Pending, Constraints: w.Constraints, Reason: reason, Created: now, Updated: now}
+}
+
+// delegated gives an agent of an approved host the defaults that it asks for, and has a person
+// asked for the rest.
+func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (*Approval, error) {
+	s, wanted := r.set.Load(), in.Capabilities
+	if len(wanted) == 0 {
+		for i := range s.Capabilities {
+			if s.Capabilities[i].Default {
+				wanted = append(wanted, Wanted{Name: s.Capabilities[i].Name})
+			}
+		}
+	}
+	linked := h.Status == Active && !h.User.IsZero()
+	if h.Status == Active && h.User.IsZero() {
+		h.Status = Pending // it had autonomous agents alone: a person approves it now
+	}
+	a.Status, a.User = Pending, h.User
+	asks := !linked || in.Force
+	for i := range wanted {
+		a.Grants = append(a.Grants, r.newGrant(&wanted[i], in.Reason))
+		asks = asks || !s.grant[wanted[i].Name].Default
+	}
+	if !asks {
+		r.forget(c, a)
+		r.activate(a)
+		return nil, r.defaults(ctx, a)
+	}
+	approval, err := r.ask(c, a, Ask{Kind: kindRegister, Method: DeviceMethod, Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+	return approval, err
+}
+
+// defaults signs the grants of an agent that a person need not be asked for.
+func (r *Room) defaults(ctx context.Context, a *Agent) error {
+	s := r.set.Load()
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		if c := s.grant[g.Capability]; g.Status != Pending || c == nil || !c.Default {
+			continue
+		}
+		g.Default = true
+		if err := r.issue(ctx, a, g, a.User, zeroTime); err != nil {
+			return fmt.Errorf("grant %s: %w", g.Capability, err)
+		}
+	}
+	return nil
+}

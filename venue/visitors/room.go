@@ -1,0 +1,284 @@
+package visitors
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"usher/tools"
+	"usher/ucan"
+	"usher/venue/config"
+	"usher/venue/ledger"
+	"usher/venue/store"
+)
+
+// Keys are the principals of the venue. [keys.Ring] has them.
+type Keys interface {
+	Of(ctx context.Context, did ucan.DID) (ucan.Key, error)
+	User(ctx context.Context, name string) (ucan.DID, error)
+	Hosts(did ucan.DID) bool
+}
+
+// Options says what a room works with. All fields are needed.
+type Options struct {
+	Store    *store.Space // of the whole venue
+	Ledger   *ledger.Ledger
+	Keys     Keys
+	Mint     *tools.Mint
+	Resolve  func(ctx context.Context, auth tools.Authority, ref string) (*tools.Operation, error)
+	Verifier *ucan.Verifier
+	// Once lets a token through of whose signer that id was not seen before, until it ends.
+	Once func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	// Withdraw revokes a token that a principal of the venue issued.
+	Withdraw func(ctx context.Context, principal ucan.DID, token ucan.CID) error
+	// Secret returns a secret of the configuration's user.
+	Secret func(ctx context.Context, owner ucan.DID, name string) (string, error)
+	Key    []byte // of digests of codes
+	Now    func() time.Time
+	NewID  func() (string, error)
+	Rand   io.Reader
+	Logger *slog.Logger
+}
+
+// Room keeps visitors. It is safe for concurrent use.
+type Room struct {
+	Options
+	set   atomic.Pointer[settings]
+	epoch atomic.Uint64 // moves on with every change of what somebody may do
+	rates rates
+	keys  jwksCache
+}
+
+// settings are what a configuration says.
+type settings struct {
+	config.AgentAuth
+	owner ucan.DID // of the configuration
+	grant map[string]*capability
+}
+
+// times are the bounds of agents.
+type times struct{ session, lifetime, absolute time.Duration }
+
+// Bounds where nobody says.
+const (
+	defaultSession  = time.Hour
+	defaultLifetime = 24 * time.Hour
+	defaultAgents   = 100 // of a host
+)
+
+// New returns a room that lets nobody in.
+func New(o Options) *Room {
+	r := &Room{Options: o}
+	r.set.Store(new(settings))
+	r.rates.start()
+	return r
+}
+
+// Set has the room do what a configuration of the owner's says from now on.
+func (r *Room) Set(owner ucan.DID, c config.AgentAuth) error {
+	s := &settings{AgentAuth: c, owner: owner, grant: make(map[string]*capability, len(c.Capabilities))}
+	for i := range c.Capabilities {
+		one, err := newCapability(&c.Capabilities[i])
+		if err != nil {
+			return fmt.Errorf("agentauth: capability %s: %w", c.Capabilities[i].Name, err)
+		}
+		s.grant[one.Name] = one
+	}
+	r.set.Store(s)
+	r.epoch.Add(1)
+	return nil
+}
+
+// Settings is what the configuration says.
+func (r *Room) Settings() config.AgentAuth { return r.set.Load().AgentAuth }
+
+// IsOpen reports whether anybody is let in.
+func (r *Room) IsOpen() bool { return len(r.set.Load().grant) > 0 }
+
+func (r *Room) times() times {
+	c := &r.set.Load().AgentAuth
+	return times{cmp.Or(c.Session, defaultSession), cmp.Or(c.Lifetime, defaultLifetime), c.Absolute}
+}
+
+// Epoch is another number after every change of what a visitor may do.
+func (r *Room) Epoch() uint64 { return r.epoch.Load() }
+
+const prefix = "visit/"
+
+func hostKey(id string) string          { return prefix + "host/" + id }
+func agentKey(id string) string         { return prefix + "agent/" + id }
+func ofHost(host string) string         { return prefix + "of/" + host + "/" }
+func thumbKey(thumbprint string) string { return prefix + "key/" + thumbprint }
+func codeKey(digest string) string      { return prefix + "code/" + digest }
+func jobKey(run string) string          { return prefix + "job/" + run }
+
+// look reads a record; false where there is none.
+func look[T any](ctx context.Context, r *Room, key string, into *T) (rev uint64, err error) {
+	raw, rev, err := r.Store.Get(ctx, key)
+	if err != nil || raw == nil {
+		return 0, err
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return 0, fmt.Errorf("read %s: %w", key, err)
+	}
+	return rev, nil
+}
+
+// host returns a host, nil where there is none.
+func (r *Room) host(ctx context.Context, id string) (*Host, error) {
+	var h Host
+	rev, err := look(ctx, r, hostKey(id), &h)
+	if rev == 0 || err != nil {
+		return nil, err
+	}
+	h.rev = rev
+	return &h, nil
+}
+
+// agent returns an agent and its host, nil where there is none.
+func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
+	var a Agent
+	rev, err := look(ctx, r, agentKey(id), &a)
+	if rev == 0 || err != nil {
+		return nil, nil, err
+	}
+	a.rev = rev
+	h, err := r.host(ctx, a.Host)
+	if err == nil && h == nil {
+		err = fmt.Errorf("the host %s of agent %s is not there", a.Host, id)
+	}
+	return &a, h, err
+}
+
+// row is what the ledger is told of a request, or of a change.
+type row struct {
+	Call       string `json:"call"`
+	Host       string `json:"host,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	User       string `json:"user,omitempty"`
+	Capability string `json:"capability,omitempty"`
+	JTI        string `json:"jti,omitempty"`
+	Item       string `json:"item,omitempty"` // of a batch
+	Result     string `json:"result"`
+	Detail     string `json:"detail,omitempty"`
+}
+
+// note is what the rows are called.
+const note = "agent-auth"
+
+// errMoved says that a record has changed in the meantime.
+var errMoved = errors.New("the record has changed in the meantime")
+
+// change is a batch of changes of records.
+type change struct {
+	expect map[string]uint64
+	put    map[string][]byte
+	del    []string
+}
+
+func (c *change) init() {
+	if c.expect == nil {
+		c.expect, c.put = map[string]uint64{}, map[string][]byte{}
+	}
+}
+
+func (c *change) host(h *Host, now time.Time) {
+	c.init()
+	h.Updated = now.UnixMilli()
+	c.expect[hostKey(h.ID)], c.put[hostKey(h.ID)] = h.rev, encode(h)
+}
+
+func (c *change) agent(a *Agent, now time.Time) {
+	c.init()
+	a.Updated = now.UnixMilli()
+	c.expect[agentKey(a.ID)], c.put[agentKey(a.ID)] = a.rev, encode(a)
+}
+
+// write makes a change with its row; [errMoved] where somebody else was faster.
+func (r *Room) write(ctx context.Context, c *change, what row) error {
+	_, err := r.Ledger.Note(ctx, note, what, ledger.Batch{Expect: c.expect, Put: c.put, Del: c.del})
+	if _, moved := ledger.Moved(err); moved {
+		return errMoved
+	}
+	if err != nil {
+		return fmt.Errorf("write what %s changes: %w", what.Call, err)
+	}
+	r.epoch.Add(1)
+	return nil
+}
+
+// Record writes a row of a request that changed nothing: what became of it is its result.
+func (r *Room) Record(ctx context.Context, call string, by *Caller, capability, item string, failed error) error {
+	what := by.row(call)
+	what.Capability, what.Item, what.Result = capability, item, codeOf(failed)
+	_, err := r.Ledger.Note(context.WithoutCancel(ctx), note, what, ledger.Batch{})
+	return err
+}
+
+// tries bounds how often a change is begun again because others were faster.
+const tries = 16
+
+// again calls what changes records until nobody else was faster.
+func again(what func() error) error {
+	for range tries {
+		if err := what(); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return refuse(RateLimited, "others change the same records all the time: try again in a moment")
+}
+
+// Thumbprint names a key (RFC 7638).
+func Thumbprint(key ucan.DID) string {
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + b64.EncodeToString(key.PublicKey()) + `"}`))
+	return b64.EncodeToString(sum[:])
+}
+
+var b64 = base64.RawURLEncoding
+
+// jwk is a public key as the protocol writes it (RFC 8037).
+type jwk struct {
+	Kty string `json:"kty"`
+	Crv string `json:"crv"`
+	X   string `json:"x"`
+	Kid string `json:"kid,omitempty"`
+	Alg string `json:"alg,omitempty"`
+	D   string `json:"d,omitempty"`
+}
+
+// did is the key that a JWK is of.
+func (k *jwk) did() (ucan.DID, error) {
+	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Alg != "" && k.Alg != "EdDSA" && k.Alg != "Ed25519" {
+		return ucan.DID{}, refuse(UnsupportedAlg, "the key is none of Ed25519: send a JWK with kty OKP and crv Ed25519")
+	}
+	if k.D != "" {
+		return ucan.DID{}, refuse(InvalidKey, "the key has its private half: make a new one, and send the public half alone")
+	}
+	raw, err := b64.Strict().DecodeString(k.X)
+	if err != nil {
+		return ucan.DID{}, refuse(InvalidKey, "x of the key is not base64url")
+	}
+	did, err := ucan.DIDOf(ed25519.PublicKey(raw))
+	if err != nil {
+		return ucan.DID{}, refuse(InvalidKey, "the key names nobody: %v", err)
+	}
+	return did, nil
+}
+
+// readKey reads a JWK.
+func readKey(raw json.RawMessage) (ucan.DID, error) {
+	var k jwk
+	if err := json.Unmarshal(raw, &k); err != nil {
+		return ucan.DID{}, refuse(InvalidKey, "the key is no JWK: an object with kty, crv and x")
+	}
+	return k.did()
+}
