@@ -26,7 +26,7 @@ func (c *call) person() (visitors.Person, error) {
 	if err == nil && c.r.Method != http.MethodGet && c.r.Header.Get("Authorization") == "" {
 		_, in, e := c.face.door.SignedIn(c.r)
 		if e != nil || !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
-			return who, &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+			return who, errForged
 		}
 	}
 	return who, err
@@ -242,36 +242,45 @@ func (c *call) wanted(q *visitors.Question) (list []wanted) {
 // answerPage takes the form of the page.
 func (c *call) answerPage() error {
 	if err := c.face.origin.Check(c.r); err != nil {
-		return &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+		return errForged
 	}
 	form, err := url.ParseQuery(string(c.body))
 	if err != nil {
 		return invalid("the form is not read")
 	}
 	agent, code := form.Get("agent_id"), form.Get("code")
+	done, err := c.answered(form, agent, code)
+	if err == nil {
+		c.showPage(http.StatusOK, agent, code, done, nil)
+	} else {
+		c.showPage(c.statusOf(refusal(err)), agent, code, "", err)
+	}
+	return nil
+}
+
+var errForged = &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+
+// answered takes the word of a person, and says what was done.
+func (c *call) answered(form url.Values, agent, code string) (done string, err error) {
 	who, in, err := c.signedIn()
-	if err != nil || in == nil {
-		c.showPage(http.StatusUnauthorized, agent, code, "", errPerson)
-		return nil
+	if err != nil {
+		return "", err
+	}
+	if in == nil {
+		return "", errPerson
 	}
 	if !in.MayChange(form.Get(face.ForgeryField)) {
-		c.showPage(http.StatusForbidden, agent, "", "", face.ErrForged)
-		return nil
+		return "", errForged
 	}
 	said, err := answerOf(form, time.Now())
-	if err == nil {
-		_, added, e := c.face.room.Answer(c.ctx(), who, agent, code, said)
-		if err = e; err == nil {
-			done := "You have denied it."
-			if said.Approve {
-				done = fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"])))
-			}
-			c.showPage(http.StatusOK, agent, code, done, nil)
-			return nil
-		}
+	if err != nil {
+		return "", err
 	}
-	c.showPage(c.statusOf(refusal(err)), agent, code, "", err)
-	return nil
+	_, added, err := c.face.room.Answer(c.ctx(), who, agent, code, said)
+	if err != nil || !said.Approve {
+		return "You have denied it.", err
+	}
+	return fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"]))), nil
 }
 
 // answerOf reads the form.

@@ -193,10 +193,8 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	if err := r.strong(who, q, said); err != nil {
 		return nil, nil, err
 	}
-	if h.User.IsZero() {
+	if c.same(h); h.User.IsZero() {
 		h.User, h.Status = who.DID, Active
-		c.host(h, now)
-	} else { // it still acts for them when the grants are made
 		c.host(h, now)
 	}
 	if a.Status == Pending {

@@ -15,6 +15,8 @@
 //	visit/of/<host>/<agent>  mark of an agent of a host
 //	visit/key/<thumbprint>   whose key it is or was: "host <id>" or "agent <id>"; it stays for good
 //	visit/code/<digest>      id of the agent that a user code is of
+//	visit/due/<ms>/<agent>   mark of when an agent is looked at that nobody has approved
+//	visit/wrong/<did>        how many wrong codes a person has given
 //	visit/job/<run>          who began a run by an execute
 //
 // A change of a record is one batch with its row in the ledger, conditional on the

@@ -114,8 +114,12 @@ type job struct {
 
 // Began notes that an agent began a run.
 func (r *Room) Began(ctx context.Context, by *Caller, capability, run string) error {
+	if err := r.sweep(ctx); err != nil {
+		return err
+	}
 	j := job{by.Agent.ID, capability, by.token.ID, by.Agent.User.String(), by.token.ends().Unix()}
-	_, err := r.Store.Apply(ctx, map[string]uint64{jobKey(run): 0}, map[string][]byte{jobKey(run): encode(j)}, nil)
+	due := dueKey(r.Now().Add(jobLife), jobMark+run)
+	_, err := r.Store.Apply(ctx, map[string]uint64{jobKey(run): 0}, map[string][]byte{jobKey(run): encode(j), due: nil}, nil)
 	return err
 }
 

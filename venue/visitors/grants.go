@@ -68,7 +68,7 @@ func (r *Room) given(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability
 	if c == nil || c.Location != "" || !r.stands(ctx, a, g) {
 		return nil, nil
 	}
-	end, _ := r.end(a)
+	end := r.end(a)
 	end = end.Truncate(time.Second)
 	limits, err := g.Constraints.And(c.imposed)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until
 	if err != nil {
 		return err
 	}
-	end, _ := r.end(a)
+	end := r.end(a)
 	if !until.IsZero() && until.Before(end) {
 		end, g.Expires = until, until.Unix()
 	}

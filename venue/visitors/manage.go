@@ -127,6 +127,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		return nil, err
 	}
 	c.agent(a, r.Now())
+	c.same(h)
 	what := by.row("request-capability")
 	what.Result, what.Detail = string(Pending), strings.Join(names(in.Capabilities), " ")
 	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, &c, what)
@@ -362,7 +363,7 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 	}
 	a.Grants = r.fewer(a.Grants)
 	c.agent(a, now)
-	c.host(h, now)
+	c.same(h)
 	what := by.row("reactivate")
 	what.Agent, what.Result = a.ID, string(Active)
 	if err := r.write(ctx, &c, what); err != nil {
@@ -409,6 +410,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 			old = append(old, before...)
 		}
 		c.agent(a, r.Now())
+		c.same(h)
 		what := by.row("rotate-key")
 		what.Agent, what.Result = a.ID, "ok"
 		if err := r.write(ctx, &c, what); err != nil {

@@ -10,7 +10,7 @@ import (
 // How often somebody comes: known keys each, and all others together.
 const (
 	keyRate, keyBurst           = 200, 1000 // requests a second
-	strangerRate, strangerBurst = 20, 200
+	strangerRate, strangerBurst = 5, 200
 	maxBuckets                  = 8192 // keys that are counted before those at rest are forgotten
 )
 

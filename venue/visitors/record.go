@@ -112,16 +112,14 @@ const (
 	maxAsked  = 64      // capabilities of one request
 )
 
-// end is when an agent stops being active, by its age alone, and whether it is for good.
-func (r *Room) end(a *Agent) (at time.Time, forGood bool) {
+// end is when an agent stops being active, by its age alone.
+func (r *Room) end(a *Agent) time.Time {
 	t := r.times()
-	at = time.UnixMilli(a.Activated).Add(t.lifetime)
-	if t.absolute > 0 {
-		if last := time.UnixMilli(a.Created).Add(t.absolute); !last.After(at) {
-			return last, true
-		}
+	at := time.UnixMilli(a.Activated).Add(t.lifetime)
+	if last := time.UnixMilli(a.Created).Add(t.absolute); t.absolute > 0 && last.Before(at) {
+		return last
 	}
-	return at, false
+	return at
 }
 
 // Standing is the status of an agent now.
@@ -136,7 +134,7 @@ func (r *Room) Standing(a *Agent, h *Host) Status {
 	if a.Status != Active {
 		return a.Status
 	}
-	end, _ := r.end(a)
+	end := r.end(a)
 	if now.After(end) || now.After(time.UnixMilli(a.Seen).Add(r.times().session)) {
 		return Expired
 	}
@@ -145,7 +143,7 @@ func (r *Room) Standing(a *Agent, h *Host) Status {
 
 // Expires is when an active agent expires that is not heard of again.
 func (r *Room) Expires(a *Agent) time.Time {
-	end, _ := r.end(a)
+	end := r.end(a)
 	if idle := time.UnixMilli(a.Seen).Add(r.times().session); idle.Before(end) {
 		return idle
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +140,7 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 		if c.Host.ID != "" { // as it is now
 			h, err := r.host(ctx, c.Host.ID)
 			if err != nil || h == nil {
-				return cmp.Or(err, error(errUnverified))
+				return cmp.Or(err, errUnverified)
 			}
 			c.Host = h
 			if err := c.unrevoked(); err != nil {
@@ -175,13 +176,18 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		return nil, badJWT("this is for hosts: send the JWT of one (typ %s)", hostType)
 	}
 	c := &Caller{token: t}
-	if err = r.knownHost(ctx, c); err != nil && err != error(errUnverified) {
+	if err = r.knownHost(ctx, c); err != nil && !errors.Is(err, errUnverified) {
 		return nil, err
 	}
-	if c.Host == nil {
+	if c.Host == nil || c.Host.User.IsZero() {
 		if err := r.rates.take("", r.Now()); err != nil {
 			return nil, err
 		}
+		if err := r.sweep(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Host == nil {
 		if c.Host, err = r.stranger(ctx, t, name); err != nil {
 			return nil, err
 		}
@@ -251,9 +257,9 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	}
 	var c change
 	c.init()
-	switch {
-	case kind == "":
-	case kind == "agent":
+	switch kind {
+	case "":
+	case "agent":
 		if a, _, err = r.agent(ctx, id); err != nil {
 			return nil, err
 		}
@@ -282,8 +288,9 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 		a.ID = "agt_" + a.ID
 		mark := thumbKey(Thumbprint(key))
 		c.expect[mark], c.put[mark] = 0, []byte("agent "+a.ID)
-		c.put[ofHost(h.ID)+a.ID] = nil
 	}
+	c.put[ofHost(h.ID)+a.ID] = nil
+	isNew := a.rev == 0
 	a.Name, a.Mode, a.Reason, a.Grants = in.Name, in.Mode, in.Reason, nil
 	out := &Registered{Agent: a, Host: &h}
 	if in.Mode == Autonomous {
@@ -294,7 +301,12 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	if err != nil {
 		return nil, r.undone(ctx, a, err)
 	}
-	c.host(&h, now)
+	if isNew && h.User.IsZero() {
+		c.put[dueKey(r.due(a), a.ID)] = nil
+	}
+	if c.same(&h); h != *by.Host {
+		c.host(&h, now)
+	}
 	c.agent(a, now)
 	what := (&Caller{Host: &h, Agent: a, token: by.token}).row("register")
 	what.Result, what.Detail = string(a.Status), strings.Join(names(in.Capabilities), " ")

@@ -197,6 +197,12 @@ func (c *change) host(h *Host, now time.Time) {
 	c.expect[hostKey(h.ID)], c.put[hostKey(h.ID)] = h.rev, encode(h)
 }
 
+// same has the change be made only while a host is as it was read.
+func (c *change) same(h *Host) {
+	c.init()
+	c.expect[hostKey(h.ID)] = h.rev
+}
+
 func (c *change) agent(a *Agent, now time.Time) {
 	c.init()
 	a.Updated = now.UnixMilli()

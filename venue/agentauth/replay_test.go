@@ -1,0 +1,130 @@
+package agentauth_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Each endpoint takes a JWT once.
+func TestReplayAtEveryEndpoint(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	a := h.approved(object{"capabilities": []any{"read_account"}})
+	for _, c := range []struct {
+		name, method, path string
+		agent              bool
+		body               object
+	}{
+		{"status by the host", "GET", "/agent/status?agent_id=" + a.id, false, nil},
+		{"status by the agent", "GET", "/agent/status", true, nil},
+		{"list", "GET", "/capability/list", true, nil},
+		{"list by the host", "GET", "/capability/list", false, nil},
+		{"describe", "GET", "/capability/describe?name=read_account", true, nil},
+		{"reactivate", "POST", "/agent/reactivate", false, object{"agent_id": a.id}},
+		{"request", "POST", "/agent/request-capability", true, object{"capabilities": []any{"write_account"}}},
+		{"execute", "POST", "/capability/execute", true, object{"capability": "read_account", "arguments": object{"path": "w/accounts/one"}}},
+		{"batch", "POST", "/capability/batch-execute", true, object{"requests": []any{object{"capability": "read_account", "arguments": object{"path": "w/accounts/one"}}}}},
+		{"revoke a capability", "POST", "/agent/revoke-capability", false, object{"agent_id": a.id, "capabilities": []any{"write_account"}}},
+		{"rotate the agent's key", "POST", "/agent/rotate-key", false, object{"agent_id": a.id, "public_key": a.key.public}},
+		{"revoke", "POST", "/agent/revoke", false, object{"agent_id": a.id}},
+		{"revoke the host", "POST", "/host/revoke", false, object{}},
+	} {
+		token := h.jwt(nil)
+		if c.agent {
+			token = a.jwt(nil)
+		}
+		first, out := send(w, c.method, c.path, token, c.body)
+		if first == http.StatusUnauthorized {
+			t.Errorf("%s: %d %v", c.name, first, out)
+		}
+		if c.name == "revoke the host" {
+			continue
+		}
+		status, out := send(w, c.method, c.path, token, c.body)
+		w.want(c.name+" again", status, out, 401, "jti_replay")
+	}
+}
+
+func send(w *world, method, path, token string, body object) (int, object) {
+	if method == "GET" {
+		return w.get(path, token)
+	}
+	return w.post(path, token, body)
+}
+
+// JWTs that prove nothing.
+func TestJWTs(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	a := h.approved(object{"capabilities": []any{"read_account"}})
+	now := w.now().Unix()
+	other := newKey()
+	stolen := *a
+	stolen.key = other
+	for _, c := range []struct {
+		name, token, code string
+	}{
+		{"no JWT", "", "unauthorized"},
+		{"no jti", a.jwt(object{"jti": nil}), "invalid_jwt"},
+		{"a long life", a.jwt(object{"exp": now + 61}), "invalid_jwt"},
+		{"no exp", a.jwt(object{"exp": nil}), "invalid_jwt"},
+		{"expired", a.jwt(object{"iat": now - 100, "exp": now - 40}), "invalid_jwt"},
+		{"of the future", a.jwt(object{"iat": now + 40, "exp": now + 90}), "invalid_jwt"},
+		{"another aud", a.jwt(object{"aud": "https://bank.example.org"}), "invalid_jwt"},
+		{"the location of another", a.jwt(object{"aud": "https://bank.example.org/run", "capabilities": []any{"elsewhere"}}), "invalid_jwt"},
+		{"another key", stolen.jwt(nil), "invalid_jwt"},
+		{"no such agent", w.sign(a.key, "agent+jwt", object{"sub": "agt_none"}), "invalid_jwt"},
+		{"another iss", a.jwt(object{"iss": other.thumb}), "invalid_jwt"},
+		{"the type of a host", w.sign(a.key, "host+jwt", object{"sub": a.id}), "invalid_jwt"},
+		{"no type", w.signRaw(a.key, object{"alg": "EdDSA"}, object{"sub": a.id, "aud": w.server.URL, "iat": now, "exp": now + 60, "jti": "a"}), "invalid_jwt"},
+		{"alg none", w.signRaw(a.key, object{"alg": "none", "typ": "agent+jwt"}, object{"sub": a.id, "aud": w.server.URL, "iat": now, "exp": now + 60, "jti": "b"}), "invalid_jwt"},
+		{"alg HS256", w.signRaw(a.key, object{"alg": "HS256", "typ": "agent+jwt"}, object{"sub": a.id, "aud": w.server.URL, "iat": now, "exp": now + 60, "jti": "c"}), "invalid_jwt"},
+		{"another method", a.jwt(object{"htm": "GET"}), "request_binding_mismatch"},
+		{"another body", a.jwt(object{"ath": "x"}), "request_binding_mismatch"},
+	} {
+		for _, at := range []string{"POST /capability/execute", "GET /capability/list", "GET /agent/status"} {
+			method, path, _ := strings.Cut(at, " ")
+			if c.token == "" && path == "/capability/list" || method == "GET" && strings.HasPrefix(c.name, "another method") {
+				continue
+			}
+			status, out := send(w, method, path, c.token, object{"capability": "read_account"})
+			w.want(c.name+" at "+path, status, out, 401, c.code)
+		}
+	}
+	for _, claims := range []object{
+		{"iss": h.key.thumb},
+		{"iss": a.was["host_id"]},
+		{"aud": w.server.URL + "/capability/execute"},
+		{"aud": []any{"https://other.example.org", w.server.URL}},
+		{"iat": now + 10, "exp": now + 70},
+		{"iat": now - 80, "exp": now - 20},
+	} {
+		if status, out := w.get("/agent/status", a.jwt(claims)); status != http.StatusOK {
+			t.Errorf("%v: %d %v", claims, status, out)
+		}
+	}
+}
+
+// What the capabilities claim leaves out is not executed, also not by a batch, and the grants
+// stay as they are.
+func TestClaimNarrows(t *testing.T) {
+	w := open(t, nil)
+	a := w.host().approved(object{"capabilities": []any{"read_account", "write_account"}}, "read_account", object{"name": "write_account", "constraints": object{"value": object{"max": 10}}})
+	token := func() string { return a.jwt(object{"capabilities": []any{"read_account"}}) }
+	status, out := w.post("/capability/execute", token(), object{"capability": "write_account", "arguments": object{"path": "w/accounts/one", "value": 99}})
+	w.want("left out", status, out, 403, "capability_not_granted")
+	status, out = w.post("/capability/batch-execute", token(), object{"requests": []any{
+		object{"id": "a", "capability": "write_account", "arguments": object{"path": "w/accounts/one", "value": 1}},
+		object{"id": "b", "capability": "read_account", "arguments": object{"path": "w/accounts/one"}},
+	}})
+	list, _ := out["responses"].([]any)
+	if status != 200 || len(list) != 2 || list[0].(object)["status"] != "failed" || list[1].(object)["status"] != "completed" {
+		t.Errorf("batch: %d %v", status, out)
+	}
+	status, out = a.execute("write_account", object{"path": "w/accounts/one", "value": 99})
+	w.want("the constraint stands", status, out, 403, "constraint_violated")
+	if status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 9}); status != 200 {
+		t.Errorf("within: %d %v", status, out)
+	}
+}

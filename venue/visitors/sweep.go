@@ -1,0 +1,113 @@
+package visitors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What nobody approved is kept for this long, so that strangers fill no table. An autonomous
+// agent is kept for as long beyond its end.
+const strayLife = time.Hour
+
+// jobLife is for how long an agent may ask for a run that it began; jobMark begins the mark
+// of one.
+const (
+	jobLife = 24 * time.Hour
+	jobMark = "job:"
+)
+
+// sweepFew is how many marks that are due are looked at with each new one: more than come.
+const sweepFew = 4
+
+const duePrefix = prefix + "due/"
+
+func dueKey(at time.Time, id string) string {
+	return fmt.Sprintf("%s%015d/%s", duePrefix, at.UnixMilli(), id)
+}
+
+// due is when an agent is looked at that nobody has approved.
+func (r *Room) due(a *Agent) time.Time {
+	if a.Mode == Autonomous {
+		end := r.end(a)
+		return end.Add(strayLife)
+	}
+	return time.UnixMilli(a.Created).Add(strayLife)
+}
+
+// isStray reports whether an agent is forgotten: nobody answers for it.
+func (r *Room) isStray(a *Agent, h *Host) bool {
+	if a.Mode == Autonomous {
+		return r.Standing(a, h) != Active
+	}
+	return a.Activated == 0
+}
+
+// sweep forgets some agents that nobody answers for, with their hosts and keys. What cannot be
+// swept now is swept later.
+func (r *Room) sweep(ctx context.Context) error {
+	keys, _, err := r.Store.PageKeys(ctx, duePrefix, "", sweepFew)
+	if err != nil {
+		return err
+	}
+	now := dueKey(r.Now(), "")
+	for _, key := range keys {
+		if key >= now {
+			return nil
+		}
+		_, id, _ := strings.Cut(strings.TrimPrefix(key, duePrefix), "/")
+		if err := r.sweepOne(ctx, key, id); err != nil && !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
+	var c change
+	c.init()
+	c.del = []string{mark}
+	if run, ok := strings.CutPrefix(id, jobMark); ok {
+		_, err := r.Store.Apply(ctx, nil, nil, []string{mark, jobKey(run)})
+		return err
+	}
+	a, h, err := r.agent(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a == nil:
+	case r.isStray(a, h):
+		if err := r.drop(ctx, &c, a, h); err != nil {
+			return err
+		}
+	case a.Mode == Autonomous:
+		c.put[dueKey(r.due(a), a.ID)] = nil
+	}
+	moved, err := r.Store.Apply(ctx, c.expect, c.put, c.del)
+	if err == nil && moved != "" {
+		return errMoved
+	}
+	r.epoch.Add(1)
+	return err
+}
+
+// drop adds to a change that an agent is forgotten, and its host where that has no other agent
+// and was never anybody's.
+func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
+	r.forget(c, a)
+	c.expect[agentKey(a.ID)] = a.rev
+	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID, thumbKey(Thumbprint(a.Key)))
+	marks, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", 2)
+	if err != nil {
+		return err
+	}
+	last := len(marks) == 0 || len(marks) == 1 && marks[0] == ofHost(h.ID)+a.ID
+	if last && h.User.IsZero() && h.Status != Revoked {
+		c.expect[hostKey(h.ID)] = h.rev
+		c.del = append(c.del, hostKey(h.ID), thumbKey(Thumbprint(h.Key)))
+	}
+	return nil
+}
