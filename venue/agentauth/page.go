@@ -13,12 +13,14 @@ import (
 
 	"usher/venue/auth"
 	"usher/venue/face"
-	"usher/venue/login"
 	"usher/venue/visitors"
 )
 
 // pagePath is the page on which a person approves.
 const pagePath = "/agent/device"
+
+// signInPath is where people sign in.
+const signInPath = "/login"
 
 // person is who has signed in, or bears a token of theirs: nobody but in person answers.
 func (c *call) person() (visitors.Person, error) {
@@ -32,7 +34,7 @@ func (c *call) person() (visitors.Person, error) {
 	return who, err
 }
 
-var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is for a person: sign in at " + login.Path + ", or send a JWT of the agent or its host"}
+var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is for a person: sign in at " + signInPath + ", or send a JWT of the agent or its host"}
 
 // signedIn is the person who has signed in.
 func (c *call) signedIn() (visitors.Person, *auth.SignedIn, error) {
@@ -180,7 +182,7 @@ func (c *call) page() error {
 // showPage writes the page: what was done, or else what is asked by a code.
 func (c *call) showPage(status int, agent, code, done string, failed error) {
 	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: code, Agent: agent}
-	s.SignIn = login.Path + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
+	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
 	who, in, err := c.signedIn()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery

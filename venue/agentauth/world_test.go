@@ -25,7 +25,7 @@ import (
 
 // world is a venue with the face on a port, and a person who has signed in.
 type world struct {
-	*testing.T
+	testing.TB
 	venue  *venue.Venue
 	server *httptest.Server
 	alice  *person
@@ -47,6 +47,7 @@ agentauth:
   capabilities:
     - {name: read_account, operation: 'covia:read', description: Read an account., caps: [{with: w/accounts/, can: crud/read}], default: true, public: true}
     - {name: write_account, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}]}
+    - {name: write_again, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}]}
     - {name: read_slowly, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], answer: async}
     - {name: read_stream, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], answer: stream}
     - {name: careful_write, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}], approval: session}
@@ -56,7 +57,7 @@ agentauth:
   services: [{name: bank, secret: 'secret:BANK'}]
 `
 
-func open(t *testing.T, options *venue.Options) *world {
+func open(t testing.TB, options *venue.Options) *world {
 	t.Helper()
 	o := venue.Options{}
 	if options != nil {
@@ -74,7 +75,7 @@ func open(t *testing.T, options *venue.Options) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = v.Close() })
-	w := &world{T: t, venue: v, now: o.Now}
+	w := &world{TB: t, venue: v, now: o.Now}
 	if w.now == nil {
 		w.now = time.Now
 	}

@@ -18,7 +18,10 @@ import (
 type Constraints struct{ limits caps.Limits }
 
 // field is a name that a policy can select; "with" is the resource there.
-var field = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var field = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// maxField bounds a name, and a value that may become a part of a resource, in bytes.
+const maxField = 128
 
 var operators = []string{"in", "max", "min", "not_in"}
 
@@ -37,7 +40,7 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 	var unknown []string
 	when := make(map[string]any, len(fields))
 	for name, v := range fields {
-		if !field.MatchString(name) || name == "with" {
+		if len(name) > maxField || !field.MatchString(name) || name == "with" {
 			return Constraints{}, refuse(InvalidRequest, "a constraint on %s is not taken: it is on an argument whose name has letters, digits and _, and is not with", value.Quote(name))
 		}
 		ops, isObject := v.(map[string]any)
@@ -239,7 +242,7 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 		if !fixed {
 			break
 		}
-		if text == "" || !segment.MatchString(text) {
+		if len(text) > maxField || !segment.MatchString(text) {
 			return caps.Capability{}, refuse(InvalidRequest, "the value of %s cannot stand in the path of a resource", name)
 		}
 		segments = append(segments, text)
@@ -248,7 +251,7 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 }
 
 // segment is a value that may become a part of a resource.
-var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // limited is a capability under the constraints.
 func (c Constraints) limited(one caps.Capability) (caps.Capability, error) {

@@ -1,0 +1,87 @@
+package agentauth_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// form sends the form of the page.
+func (p *person) form(values url.Values) (int, string, http.Header) {
+	p.w.Helper()
+	r, _ := http.NewRequestWithContext(p.w.Context(), http.MethodPost, p.w.server.URL+"/agent/device", strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return p.open(r)
+}
+
+// see loads the page.
+func (p *person) see(query string) (int, string, http.Header) {
+	r, _ := http.NewRequestWithContext(p.w.Context(), http.MethodGet, p.w.server.URL+"/agent/device"+query, nil)
+	return p.open(r)
+}
+
+func (p *person) open(r *http.Request) (int, string, http.Header) {
+	if p.cookie != nil {
+		r.AddCookie(p.cookie)
+	}
+	resp, err := p.w.server.Client().Do(r)
+	if err != nil {
+		p.w.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(raw), resp.Header
+}
+
+// The page says who asks for what, and why; a person approves less; nobody else's page can.
+func TestPage(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	a, _ := h.register(object{"name": "Books <b>of</b> Acme", "host_name": "Desk", "reason": "to pay & file", "capabilities": []any{
+		"read_account", object{"name": "write_account", "constraints": object{"value": object{"max": 100}}},
+	}})
+	asked := "?agent_id=" + a.id + "&code=" + code(a.was)
+	status, text, head := w.alice.see(asked)
+	for _, part := range []string{"Books &lt;b&gt;of&lt;/b&gt; Acme", "Desk", "to pay &amp; file", "read_account", "Read an account.", "/value is at most 100", code(a.was), "crud/write on w/accounts/"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the page (%d) does not say %q", status, part)
+		}
+	}
+	if strings.Contains(text, "<script") || !strings.Contains(head.Get("Content-Security-Policy"), "frame-ancestors 'none'") || head.Get("X-Frame-Options") != "DENY" || head.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers: %v", head)
+	}
+	nobody := &person{w: w}
+	if status, text, _ := nobody.see(asked); status != http.StatusOK || strings.Contains(text, "Acme") || !strings.Contains(text, "/login?to=") {
+		t.Errorf("a stranger sees %d %s", status, text)
+	}
+	answer := url.Values{
+		"agent_id": {a.id}, "code": {code(a.was)}, "action": {"approve"}, "allow": {"write_account"}, "limit-write_account": {`{"value":{"max":5}}`}, "ttl": {"900"},
+	}
+	if status, _, _ := w.alice.form(answer); status != http.StatusForbidden {
+		t.Errorf("without what the page knows: %d", status)
+	}
+	if status, _, _ := nobody.form(answer); status != http.StatusUnauthorized {
+		t.Errorf("nobody answers: %d", status)
+	}
+	answer.Set("forgery", w.alice.forgery)
+	wider := url.Values{}
+	for k, v := range answer {
+		wider[k] = v
+	}
+	wider.Set("limit-write_account", `{"value":{"maximum":5}}`)
+	if status, text, _ := w.alice.form(wider); status != http.StatusBadRequest || !strings.Contains(text, "unknown operators") {
+		t.Errorf("an operator that nobody knows: %d", status)
+	}
+	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "You have approved 1 of 1.") {
+		t.Fatalf("approve: %d %s", status, text)
+	}
+	if status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 5}); status != http.StatusOK {
+		t.Errorf("within: %d %v", status, out)
+	}
+	status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 6})
+	w.want("beyond what the person allowed", status, out, 403, "constraint_violated")
+	status, out = a.execute("read_account", object{"path": "w/accounts/one"})
+	w.want("what was not ticked", status, out, 403, "capability_not_granted")
+}
