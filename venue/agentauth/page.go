@@ -80,7 +80,7 @@ func (c *call) approve() error {
 	}
 	said := visitors.Answer{Approve: in.Action == "approve", Reason: in.Reason}
 	if in.TTL > 0 {
-		said.Until = time.Now().Add(time.Duration(in.TTL) * time.Second)
+		said.Until = c.face.room.Now().Add(time.Duration(in.TTL) * time.Second)
 	}
 	if len(in.Capabilities) > 0 && string(in.Capabilities) != "null" {
 		var list []visitors.Wanted
@@ -274,7 +274,7 @@ func (c *call) answered(form url.Values, agent, code string) (done string, err e
 	if !in.MayChange(form.Get(face.ForgeryField)) {
 		return "", errForged
 	}
-	said, err := answerOf(form, time.Now())
+	said, err := answerOf(form, c.face.room.Now())
 	if err != nil {
 		return "", err
 	}

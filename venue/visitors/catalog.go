@@ -32,7 +32,7 @@ func (r *Room) Offers(ctx context.Context, by *Caller) (list []Offer, err error)
 	}
 	for i := range s.Capabilities {
 		c := &s.Capabilities[i]
-		if !c.Public && (by == nil || by.Agent == nil && by.Host.Status != Active) {
+		if !c.Public && (by == nil || by.Agent == nil && (by.Host.Status != Active || by.Host.User.IsZero())) {
 			continue
 		}
 		o := Offer{AgentCapability: c, Description: c.Description}
