@@ -35,6 +35,7 @@ type link struct {
 	log    *slog.Logger
 	told   func(context.Context, *listing) error // of each listing
 	bearer *bearer                               // nil for a server that nobody signs in to
+	asking asking
 
 	mu      sync.Mutex
 	login   *login // that is under way
@@ -68,7 +69,7 @@ type attempt struct {
 }
 
 func newLink(s Server, opts *Options, told func(context.Context, *listing) error) *link {
-	l := &link{server: s, opts: opts, told: told, log: opts.Logger}
+	l := &link{server: s, opts: opts, told: told, log: opts.Logger, asking: asking{open: map[string]*openQuestion{}}}
 	if s.asksWhoCalls() {
 		l.bearer = newBearer(&l.server, opts)
 	}
@@ -204,9 +205,12 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, errors.New(hide(err.Error()))
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, &sdk.ClientOptions{
-		Capabilities: &sdk.ClientCapabilities{}, // no roots; and nobody answers elicitation and sampling
-	})
+	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}} // no roots, and nobody answers sampling
+	if l.server.Elicitation == AskPerson {
+		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+		o.ElicitationHandler = l.elicit(hide)
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "usher", Version: l.opts.Version}, o)
 	live.ClientSession, err = client.Connect(ctx, t, nil)
 	if err != nil {
 		end()

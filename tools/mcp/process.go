@@ -152,6 +152,9 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// lineKey is the attribute of the log under which its lines stand.
+const lineKey = "line"
+
 // lines writes what a server says on its standard error to the log, a line each.
 type lines struct {
 	log    *slog.Logger
@@ -186,7 +189,7 @@ func (l *lines) Write(b []byte) (int, error) {
 		case !l.limit.Allow():
 			l.left++
 		default:
-			l.log.Info("an MCP server says", "server", l.server, "line", text, "left_out", l.left)
+			l.log.Info("an MCP server says", "server", l.server, lineKey, text, "left_out", l.left)
 			l.left = 0
 		}
 		l.part = l.part[:0]

@@ -3,24 +3,63 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 // Probe reaches a server once and returns its tools, without keeping anything of it.
 func Probe(ctx context.Context, server Server, secret func(context.Context, string) (string, error)) ([]Tool, error) {
 	var listed []Tool
-	o := &Options{Secret: secret, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
+	said := new(lastWords)
+	o := &Options{Secret: secret, Logger: slog.New(said), Now: time.Now}
 	l := newLink(server, o, func(_ context.Context, l *listing) error {
 		listed = l.tools
 		return nil
 	})
 	_, err := l.connected(ctx)
 	l.Close() // nothing is listed any more after it
+	if words := said.text(); err != nil && words != "" {
+		err = fmt.Errorf("%w\nIt said on its standard error:\n%s", err, words)
+	}
 	return listed, err
+}
+
+// lastWords keeps the last lines that a server wrote on its standard error.
+type lastWords struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+var _ slog.Handler = (*lastWords)(nil)
+
+// maxWords is how many lines are kept.
+const maxWords = 10
+
+func (*lastWords) Enabled(context.Context, slog.Level) bool { return true }
+func (w *lastWords) WithAttrs([]slog.Attr) slog.Handler     { return w }
+func (w *lastWords) WithGroup(string) slog.Handler          { return w }
+
+func (w *lastWords) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == lineKey {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lines = append(w.lines[max(0, len(w.lines)-maxWords+1):], a.Value.String())
+		}
+		return true
+	})
+	return nil
+}
+
+func (w *lastWords) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines, "\n")
 }
 
 // Propose guesses lines for the tools of a server, of their names and the fields of their

@@ -21,15 +21,16 @@ import (
 // Server is a server as a configuration has it: a command that speaks over its standard
 // streams, or a URL.
 type Server struct {
-	_       struct{}          `noun:"an MCP server" required:"id" example:"{'id': 'files', 'command': ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/docs']}"`
-	ID      string            `json:"id" example:"files" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" jsonschema:"Its tools are mcp/<id>/<tool>."`
-	Command []string          `json:"command,omitempty" noun:"an argument" each:"its text" example:"['npx', '-y', '@modelcontextprotocol/server-everything']" jsonschema:"A program and its arguments, run in the configuration's folder. It is started when it is first called."`
-	URL     string            `json:"url,omitempty" example:"https://mcp.example.org/mcp" pattern:"^https?://" jsonschema:"Where it speaks streamable HTTP. Redirects are not followed."`
-	Env     map[string]string `json:"env,omitempty" noun:"the variable" example:"{'API_KEY': 'secret:NAME'}" jsonschema:"Variables of command, beside PATH, HOME and the like: no others of this process are handed on. secret:NAME stands for a secret."`
-	Headers map[string]string `json:"headers,omitempty" noun:"the header" example:"{'Authorization': 'Bearer secret:NAME'}" jsonschema:"Headers of each request to url. secret:NAME stands for a secret."`
-	OAuth   OAuth             `json:"oauth,omitzero" jsonschema:"How a person signs in to url, where it asks who calls. It asks and tells by itself; this is for servers that want to be asked in one way."`
-	Root    string            `json:"root,omitempty" example:"/srv/docs" jsonschema:"A local folder of the server's. What ends a template of file:// is a path below it, and is resolved through links before it is a resource."`
-	Tools   []Line            `json:"tools,omitempty" example:"[{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}]" jsonschema:"What calls require. The first line that matches a tool counts; without one it is invoke on mcp/<id>/<tool>."`
+	_           struct{}          `noun:"an MCP server" required:"id" example:"{'id': 'files', 'command': ['npx', '-y', '@modelcontextprotocol/server-filesystem', '/srv/docs']}"`
+	ID          string            `json:"id" example:"files" pattern:"^[a-z0-9][a-z0-9-]{0,31}$" jsonschema:"Its tools are mcp/<id>/<tool>."`
+	Command     []string          `json:"command,omitempty" noun:"an argument" each:"its text" example:"['npx', '-y', '@modelcontextprotocol/server-everything']" jsonschema:"A program and its arguments, run in the configuration's folder. It is started when it is first called."`
+	URL         string            `json:"url,omitempty" example:"https://mcp.example.org/mcp" pattern:"^https?://" jsonschema:"Where it speaks streamable HTTP. Redirects are not followed."`
+	Env         map[string]string `json:"env,omitempty" noun:"the variable" example:"{'API_KEY': 'secret:NAME'}" jsonschema:"Variables of command, beside PATH, HOME and the like: no others of this process are handed on. secret:NAME stands for a secret."`
+	Headers     map[string]string `json:"headers,omitempty" noun:"the header" example:"{'Authorization': 'Bearer secret:NAME'}" jsonschema:"Headers of each request to url. secret:NAME stands for a secret."`
+	OAuth       OAuth             `json:"oauth,omitzero" jsonschema:"How a person signs in to url, where it asks who calls. It asks and tells by itself; this is for servers that want to be asked in one way."`
+	Root        string            `json:"root,omitempty" example:"/srv/docs" jsonschema:"A local folder of the server's. What ends a template of file:// is a path below it, and is resolved through links before it is a resource."`
+	Elicitation string            `json:"elicitation,omitempty" example:"ask" enum:"ask|refuse" want:"ask or refuse" jsonschema:"What becomes of questions that it asks in the middle of a call: ask has a person answer them, by usher mcp questions and usher mcp answer. Default: refuse."`
+	Tools       []Line            `json:"tools,omitempty" example:"[{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}]" jsonschema:"What calls require. The first line that matches a tool counts; without one it is invoke on mcp/<id>/<tool>."`
 
 	Dir string `json:"-"` // where a command runs, and relative roots are
 }

@@ -59,6 +59,14 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	text := s.paint.safe(out.YAML)
+	if !c.JSON {
+		rows := [][]string{{"TOOL", "IN ITS OWN WORDS"}}
+		for i := range listed {
+			first, _, _ := strings.Cut(strings.TrimSpace(listed[i].Description), "\n")
+			rows = append(rows, []string{listed[i].Name, value.Cut(first, 100)})
+		}
+		s.note(strings.TrimRight(s.columns(rows), "\n"))
+	}
 	if err := s.answer(c.JSON, out, text); err != nil || c.JSON {
 		return err
 	}

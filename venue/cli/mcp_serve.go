@@ -10,14 +10,16 @@ import (
 )
 
 type mcpCmd struct {
-	Add     mcpAddCmd     `cmd:"" help:"Start an MCP server, list its tools, and propose lines for the configuration."`
-	List    mcpListCmd    `cmd:"" help:"List the MCP servers of the configuration."`
-	Inspect mcpInspectCmd `cmd:"" help:"Show what an MCP server says of its tools, what is accepted of that, and what calls need."`
-	Accept  mcpAcceptCmd  `cmd:"" help:"Accept tools that are new, or others than they were: the difference is shown."`
-	Test    mcpTestCmd    `cmd:"" help:"Call a tool of an MCP server through the gate, as you."`
-	Login   mcpLoginCmd   `cmd:"" help:"Sign in to an MCP server that asks who calls (OAuth)."`
-	Logout  mcpLogoutCmd  `cmd:"" help:"Forget the tokens for an MCP server."`
-	Serve   mcpServeCmd   `cmd:"" help:"Serve a client of MCP over standard input and output."`
+	Add       mcpAddCmd       `cmd:"" help:"Start an MCP server, list its tools, and propose lines for the configuration."`
+	List      mcpListCmd      `cmd:"" help:"List the MCP servers of the configuration."`
+	Inspect   mcpInspectCmd   `cmd:"" help:"Show what an MCP server says of its tools, what is accepted of that, and what calls need."`
+	Accept    mcpAcceptCmd    `cmd:"" help:"Accept tools that are new, or others than they were: the difference is shown."`
+	Test      mcpTestCmd      `cmd:"" help:"Call a tool of an MCP server through the gate, as you."`
+	Questions mcpQuestionsCmd `cmd:"" help:"List what MCP servers ask you in the middle of calls."`
+	Answer    mcpAnswerCmd    `cmd:"" help:"Answer what an MCP server asks."`
+	Login     mcpLoginCmd     `cmd:"" help:"Sign in to an MCP server that asks who calls (OAuth)."`
+	Logout    mcpLogoutCmd    `cmd:"" help:"Forget the tokens for an MCP server."`
+	Serve     mcpServeCmd     `cmd:"" help:"Serve a client of MCP over standard input and output."`
 }
 
 type mcpServeCmd struct {

@@ -38,6 +38,12 @@ func (c *serveCmd) asked(conf *config.Config) (config.Server, error) {
 	at := conf.Server
 	at.Listen = cmp.Or(c.Listen, at.Listen, DefaultListen)
 	at.Metrics = cmp.Or(c.Metrics, at.Metrics)
+	if err := config.CheckMetrics(c.Metrics); err != nil {
+		return at, misusef("--metrics: %w", err)
+	}
+	if at.Clash() {
+		return at, misusef("--metrics has the address of --listen: give another one")
+	}
 	at.TLS.Cert, at.TLS.Key = conf.File(at.TLS.Cert), conf.File(at.TLS.Key)
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):

@@ -87,7 +87,7 @@ func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.
 		w.note(change.What + " " + change.How)
 	}
 	if len(late) > 0 {
-		w.warn(strings.Join(late, ", ") + " changed, which takes effect when usher up is started again")
+		w.warn(strings.Join(late, ", ") + " changed, which takes effect when the venue is started again")
 	}
 	w.from.noteApplied(w.streams, w.kept.venue.Applied())
 	return nil

@@ -118,6 +118,9 @@ func wrongOf(err error) (wrong, int) {
 	if of, ok := errors.AsType[*paramError](err); ok {
 		out.Param = &of.param
 	}
+	if errors.Is(err, errNoModel) { // clients know it by that name
+		out.Code = "model_not_found"
+	}
 	return out, p.Status
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"usher/tools/form"
@@ -52,10 +54,31 @@ func (s *Server) Check() error {
 	case s.Streams < 0:
 		return form.In("streams", errors.New("it is negative"))
 	}
-	if s.Metrics != "" {
-		if _, _, err := net.SplitHostPort(s.Metrics); err != nil {
-			return form.In("metrics", fmt.Errorf("%q is no HOST:PORT", s.Metrics))
-		}
+	if err := CheckMetrics(s.Metrics); err != nil {
+		return form.In("metrics", err)
+	}
+	if s.Clash() {
+		return form.In("metrics", errors.New("listen has that address: give another one"))
+	}
+	return nil
+}
+
+// Clash reports whether listen and metrics are one address, which one of them alone can have.
+func (s *Server) Clash() bool {
+	return s.Metrics != "" && s.Metrics == s.Listen && !strings.HasSuffix(s.Metrics, ":0") // a port that is free
+}
+
+// CheckMetrics says why a text is no address for /metrics; none is none.
+func CheckMetrics(at string) error {
+	if at == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(at)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%.100q is no HOST:PORT", at)
 	}
 	return nil
 }
@@ -89,4 +112,17 @@ func (c *Config) File(name string) string {
 		return name
 	}
 	return filepath.Join(c.Dir, name)
+}
+
+// server finds files of a certificate that are not there.
+func (l *linter) server() {
+	tls := &l.config.Server.TLS
+	for key, name := range map[string]string{"cert": tls.Cert, "key": tls.Key} {
+		if name == "" {
+			continue
+		}
+		if _, err := os.Stat(l.config.File(name)); err != nil {
+			l.report(LevelWarning, "server", key+" of tls cannot be read: "+err.Error(), "usher serve needs it: put the file there, or name another", "tls", key)
+		}
+	}
 }

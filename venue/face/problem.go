@@ -73,7 +73,7 @@ func Of(err error) Problem {
 func As(status int, err error) Problem {
 	p := Problem{Code: fault.Of(err), Status: status, Detail: err.Error()}
 	title := titles[p.Code]
-	if title == "" {
+	if title == "" || status != cmp.Or(statuses[p.Code], http.StatusUnprocessableEntity) && status != http.StatusUnauthorized {
 		title = http.StatusText(p.Status)
 	}
 	said := tools.Explain(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/venue/auth"
 	"usher/venue/config"
@@ -51,13 +52,16 @@ func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.show(w, r, http.StatusForbidden, errors.New("this request comes from another site"))
 		return
 	}
-	f.mux.ServeHTTP(w, r)
+	face.Route(f.mux, errNoRoute, w, r)
 }
+
+var errNoRoute = fault.New(fault.NoRoute, "there is nothing here: "+Path+" is where people sign in")
 
 // shown is what the page says.
 type shown struct {
 	Name, Who, Since, Error, To, Forgery string
 	Providers                            []config.Provider
+	Agents                               []agents.Summary // within reach of who is signed in
 }
 
 var page = template.Must(template.New("login").Parse(`<!doctype html>
@@ -73,6 +77,9 @@ code{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}.error{color:#a
 <h1>{{.Name}}</h1>
 {{with .Error}}<p class="error" role="alert">{{.}}</p>{{end}}
 {{if .Who}}<p>You are signed in as <code>{{.Who}}</code> since {{.Since}}.</p>
+{{if .Agents}}<p>You may talk with:</p>
+<ul>{{range .Agents}}<li><code>{{.AgentID}}</code>{{with .Description}}: {{.}}{{end}}</li>
+{{end}}</ul>{{else}}<p>No agent is within your reach.</p>{{end}}
 <form method="post" action="/logout"><input type="hidden" name="forgery" value="{{.Forgery}}"><button>Sign out</button></form>
 {{else}}{{$to := .To}}{{range .Providers}}<a class="way" href="/login/{{.Name}}?to={{$to}}">Sign in with {{.Name}}</a>
 {{end}}<form method="post" action="/login">
@@ -91,6 +98,10 @@ func (f *Face) show(w http.ResponseWriter, r *http.Request, status int, failed e
 		s.Error = failed.Error()
 	}
 	if p, in, err := f.door.SignedIn(r); err == nil {
+		if s.Agents, err = p.Askable(r.Context()); err != nil {
+			face.Of(err).WriteTo(w)
+			return
+		}
 		s.Who, s.Since, s.Forgery = p.DID().String(), in.Since.UTC().Format("2006-01-02 15:04 UTC"), in.Forgery
 	}
 	var b bytes.Buffer

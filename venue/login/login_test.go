@@ -19,12 +19,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"usher/tools/agents"
 	"usher/tools/tokens"
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/face"
 	"usher/venue/login"
 	"usher/venue/server"
+	"usher/venue/venuetest"
 )
 
 // place is a venue on a port, and a browser of somebody.
@@ -346,4 +348,29 @@ func stateOf(t *testing.T, p *place) string {
 	}
 	t.Fatal("there is no question in the browser")
 	return ""
+}
+
+// Who is signed in sees the agents within reach, and what is no route is told as elsewhere.
+func TestPageOfWhoIsSignedIn(t *testing.T) {
+	p := open(t, venuetest.With(venuetest.Says("yes")))
+	alice, err := p.venue.User(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alice.CreateAgent(t.Context(), agents.Spec{ID: "Carol", Description: "Approves <payments>."}); err != nil {
+		t.Fatal(err)
+	}
+	if _, page, _ := p.get(t, login.Path); strings.Contains(page, "Carol") {
+		t.Error("nobody sees Carol")
+	}
+	if status, page, _ := p.post(t, login.Path, url.Values{"token": {p.token(t, "alice", "laptop", "1h")}}); status != 200 || !strings.Contains(page, "<code>Carol</code>: Approves &lt;payments&gt;.") {
+		t.Errorf("alice sees %d %s", status, page)
+	}
+	p.browser = newBrowser(t)
+	if status, page, _ := p.post(t, login.Path, url.Values{"token": {p.token(t, "bob", "laptop", "1h")}}); status != 200 || strings.Contains(page, "Carol") {
+		t.Errorf("bob sees %d %s", status, page)
+	}
+	if status, said, _ := p.get(t, login.OutPath); status != http.StatusMethodNotAllowed || !strings.Contains(said, `"title":"Method Not Allowed"`) {
+		t.Errorf("GET %s: %d %s", login.OutPath, status, said)
+	}
 }

@@ -68,36 +68,6 @@ func New(door *face.Door) (*Face, error) {
 }
 
 // ServeHTTP answers a request.
-func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := f.mux.Handler(r); pattern == "" {
-		f.unknown(w, r)
-		return
-	}
-	f.mux.ServeHTTP(w, r)
-}
+func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) { face.Route(f.mux, errNoRoute, w, r) }
 
 var errNoRoute = fault.New(fault.NoRoute, "there is nothing here: "+Prefix+"/openapi.json lists what there is")
-
-// unknown answers for what is no route: with the methods that there are, where the path
-// is one of another method.
-func (f *Face) unknown(w http.ResponseWriter, r *http.Request) {
-	kept := &recorder{header: make(http.Header)}
-	f.mux.ServeHTTP(kept, r)
-	if kept.status != http.StatusMethodNotAllowed {
-		face.Of(errNoRoute).WriteTo(w)
-		return
-	}
-	allow := kept.header.Get("Allow")
-	w.Header().Set("Allow", allow)
-	face.As(http.StatusMethodNotAllowed, fault.New(fault.NoRoute, r.Method+" is not among the methods here: "+allow)).WriteTo(w)
-}
-
-// recorder keeps the head of an answer.
-type recorder struct {
-	header http.Header
-	status int
-}
-
-func (k *recorder) Header() http.Header         { return k.header }
-func (k *recorder) Write(b []byte) (int, error) { return len(b), nil }
-func (k *recorder) WriteHeader(status int)      { k.status = status }

@@ -9,7 +9,7 @@ import (
 // What pages of an origin that is let in may send, and read of an answer. They send no
 // cookies: whoever calls from a page shows a token.
 var (
-	corsSends = strings.Join([]string{"Authorization", "Content-Type", "Accept", "Idempotency-Key", "Last-Event-ID", "X-Usher-Ucans", "X-Request-Id", "Mcp-Protocol-Version", "Mcp-Session-Id"}, ", ")
+	corsSends = strings.Join([]string{"Authorization", "Content-Type", "Accept", "Idempotency-Key", "Last-Event-ID", "X-Usher-Ucans", "X-Request-Id", "Mcp-Protocol-Version", "Mcp-Session-Id", "OpenAI-Beta", "OpenAI-Organization", "OpenAI-Project"}, ", ")
 	corsReads = strings.Join([]string{"Location", "Retry-After", "WWW-Authenticate", "X-Request-Id", "Idempotent-Replayed", "Mcp-Session-Id"}, ", ")
 )
 
@@ -33,8 +33,20 @@ func cors(origins []string, next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-		h.Set("Access-Control-Allow-Headers", corsSends)
+		h.Set("Access-Control-Allow-Headers", corsSends+ofClient(r.Header.Get("Access-Control-Request-Headers")))
 		h.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
 	})
+}
+
+// ofClient are the names among those asked for by which OpenAI's client in a page tells of
+// itself.
+func ofClient(asked string) (list string) {
+	for name := range strings.SplitSeq(asked[:min(len(asked), 4<<10)], ",") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if rest, is := strings.CutPrefix(name, "x-stainless-"); is && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" {
+			list += ", " + name
+		}
+	}
+	return list
 }

