@@ -88,6 +88,9 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 		return damaged(filepath.Join(folder, was.Last+segmentExt), 0, errors.New("the segment is missing"))
 	}
 	for _, s := range all {
+		if filepath.Dir(s.path) != folder {
+			continue // a snapshot has what it says
+		}
 		info, err := os.Stat(s.path)
 		if err != nil {
 			return err
