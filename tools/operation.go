@@ -3,14 +3,11 @@ package tools
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"usher/caps"
@@ -207,44 +204,6 @@ func (o *Operation) FitsOutput(ctx context.Context, output json.RawMessage, mete
 	return s.output.Validate(ctx, output, meter.ChargeSchema)
 }
 
-// Option declares more about an operation.
-type Option func(*Operation)
-
-// Within declares one requirement of the operation for [Operation.CouldAllow]:
-// its resource lies in one of the alternatives. Call it once a requirement.
-// Without it the abilities are taken from the needs of an empty input, on any
-// resource.
-func Within(alternatives ...caps.Scope) Option {
-	return func(o *Operation) { o.groups = append(o.groups, alternatives) }
-}
-
-// ReadOnly declares that the operation changes nothing.
-func ReadOnly() Option { return func(o *Operation) { o.readOnly = true } }
-
-// Idempotent declares that running it twice equals running it once.
-func Idempotent() Option { return func(o *Operation) { o.idempotent = true } }
-
-// Keyed declares that the operation does once what several calls of one
-// [Call.Key] ask for, and answers each of them: a run that goes on after a crash
-// makes such a call again.
-func Keyed() Option { return func(o *Operation) { o.keyed = true } }
-
-// Exclusive declares that the operation changes who may do what: of several
-// calls that are asked for at once it runs alone, in its place.
-func Exclusive() Option { return func(o *Operation) { o.exclusive = true } }
-
-// InLane declares what calls have to take their turns at, beside their
-// resources: those of one lane, if it is not empty, run in their order.
-func InLane(lane func(input json.RawMessage) string) Option {
-	return func(o *Operation) { o.lane = lane }
-}
-
-// Starting declares that the operation runs others, and which, with the input of
-// each as far as it is known beforehand; nil where that cannot be told.
-func Starting(which func(input json.RawMessage) []Invocation) Option {
-	return func(o *Operation) { o.starts, o.forwards = which, true }
-}
-
 // New makes an operation from a typed function with its needs beside it. The
 // name is "adapter:name"; the schemas are inferred from In, a struct, and Out.
 // needs returns everything that a call with that input requires: never none.
@@ -314,105 +273,4 @@ func probe[In any](needs func(In) []caps.Request) (groups [][]caps.Scope) {
 		}
 	}
 	return groups
-}
-
-// Definition declares an operation whose shape is only known at run time: an
-// orchestration, or a tool that a configuration declares.
-type Definition struct {
-	// Path names the operation in decisions, for example "o/ap-pipeline".
-	Path        string
-	Description string
-	// Input and Output are JSON Schemas; nil takes any object and any value.
-	Input, Output *schema.Schema
-	// Schemas makes Input and Output when somebody first asks for them; nil where they stand here.
-	Schemas func() (input, output *schema.Schema, err error)
-	// Needs returns everything that a call with that input requires.
-	Needs func(input json.RawMessage) []caps.Request
-	// Scopes declares the requirements as [Within] does, one group each.
-	Scopes [][]caps.Scope
-	// Exclusive and Keyed are the options of these names.
-	Exclusive, Keyed bool
-	// Starts is that of [Starting]; nil for an operation that starts nothing.
-	Starts func(input json.RawMessage) []Invocation
-	// Authors are who wrote a stored program: it does at most what they may do
-	// when it runs.
-	Authors Bound
-	// Withdrawn says that nobody is offered the operation. Who calls it all the same is
-	// told why by Run.
-	Withdrawn bool
-
-	Run func(ctx context.Context, call Call, input json.RawMessage) (any, error)
-	// Prepare stands for Needs and Run where both work on what it makes of the input once.
-	Prepare func(input json.RawMessage) ([]caps.Request, func(context.Context, Call) (any, error))
-}
-
-// Define makes an operation from d; see [New] for operations known beforehand.
-func Define(d Definition) *Operation {
-	o := &Operation{name: d.Path, path: d.Path, toolName: toolName(d.Path), description: d.Description, groups: d.Scopes, exclusive: d.Exclusive, keyed: d.Keyed, starts: d.Starts, authors: d.Authors, withdrawn: d.Withdrawn}
-	switch {
-	case d.Prepare != nil:
-	case d.Needs == nil:
-		o.fault = errNoRequirements
-	case d.Run == nil:
-		o.fault = errors.New("it has no handler")
-	}
-	o.schemas = func() (schemas, error) { return schemas{d.Input, d.Output}, nil }
-	if d.Schemas != nil {
-		o.schemas = sync.OnceValues(func() (s schemas, err error) {
-			s.input, s.output, err = d.Schemas()
-			return s, err
-		})
-	}
-	o.prepare = func(raw json.RawMessage) (prepared, error) {
-		if d.Prepare != nil {
-			needs, run := d.Prepare(raw)
-			return prepared{needs, run}, nil
-		}
-		return prepared{
-			needs: d.Needs(raw),
-			run:   func(ctx context.Context, call Call) (any, error) { return d.Run(ctx, call, raw) },
-		}, nil
-	}
-	return o
-}
-
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(:[a-z][a-zA-Z0-9]*)+$`)
-
-func names(name string) (path, tool string, err error) {
-	if !nameForm.MatchString(name) {
-		return "", "", fmt.Errorf("its name %q is not of the form adapter:name, for example crm:lookup", name)
-	}
-	return "v/ops/" + kebab(strings.ReplaceAll(name, ":", "/")), toolName(name), nil
-}
-
-// maxToolName is how long a name every provider takes, in bytes.
-const maxToolName = 64
-
-// toolName keeps what every provider takes: letters, digits, '_' and '-'. The end of a
-// name that is too long becomes a digest of all of it.
-func toolName(name string) string {
-	short := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '_'
-	}, name)
-	if len(short) > maxToolName {
-		sum := sha256.Sum256([]byte(name))
-		short = short[:maxToolName-9] + "_" + hex.EncodeToString(sum[:4])
-	}
-	return short
-}
-
-func kebab(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r >= 'A' && r <= 'Z' {
-			b.WriteByte('-')
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"usher/caps"
-	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
@@ -204,107 +202,8 @@ func (p *Principal) ask(ctx context.Context, operation string, input, answer any
 	return json.Unmarshal(out, answer)
 }
 
-// Start runs an operation in the background and returns the id of its run, which
-// outlives ctx. It is grid:invoke.
-func (p *Principal) Start(ctx context.Context, operation string, input any) (id string, err error) {
-	var started struct{ ID string }
-	err = p.ask(ctx, "grid:invoke", map[string]any{"operation": operation, "input": input}, &started)
-	return started.ID, err
-}
-
-// Events follows a run of the principal, also one that has ended: it yields the
-// events of its log after the number after, and then those that come, as long as
-// the principal is one and may. See [runs.Run.Events].
-func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Seq2[runtime.Entry, error] {
-	return func(yield func(runtime.Entry, error) bool) {
-		if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
-			yield(runtime.Entry{}, err)
-			return
-		}
-		for e, err := range p.runs.Events(ctx, p.DID(), id, after) {
-			if ended := p.Still(ctx, "grid:jobStatus", byID{id}); ended != nil {
-				e, err = runtime.Entry{}, ended
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Run returns the record of a run.
-func (p *Principal) Run(ctx context.Context, id string) (runs.Record, error) {
-	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
-		return runs.Record{}, err
-	}
-	rec, err := p.runs.Find(ctx, p.DID(), id)
-	rec.Authority = nil // the venue's own
-	return rec, err
-}
-
-// Runs returns a page of the principal's runs, the latest first: at most limit of
-// those before the id before, if that is given. more is where the next page
-// begins; empty when nothing follows.
-func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []runs.Record, more string, err error) {
-	if err := p.may(ctx, "grid:jobList", struct{}{}); err != nil {
-		return nil, "", err
-	}
-	list, more, err = p.runs.List(ctx, p.DID(), before, limit)
-	for i := range list {
-		list[i].Authority = nil
-	}
-	return list, more, err
-}
-
-// OpenCalls lists the calls of a run that never came to an outcome: see
-// [runs.Book.OpenCalls].
-func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, error) {
-	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
-		return nil, err
-	}
-	return p.runs.OpenCalls(ctx, p.DID(), id)
-}
-
-// Interrupted returns how a turn was cut that nobody drives, or nil: see
-// [runs.Book.Interrupted].
-func (p *Principal) Interrupted(ctx context.Context, id string) (*runtime.TurnFinished, error) {
-	if err := p.may(ctx, "grid:jobStatus", byID{id}); err != nil {
-		return nil, err
-	}
-	return p.runs.Interrupted(ctx, p.DID(), id)
-}
-
-// Stop cancels a run, driven or not, and waits for its end: see [runs.Book.Cancel]. One
-// that has ended stays as it is.
-func (p *Principal) Stop(ctx context.Context, id string) error {
-	if err := p.may(ctx, "grid:jobCancel", byID{id}); err != nil {
-		return err
-	}
-	return p.runs.Stop(ctx, p.DID(), id, runtime.ErrStopped)
-}
-
-// Settled waits until a run has ended or rests, or ctx has ended, and returns its record. It
-// records nothing: whoever waits has asked for [Principal.Run].
-func (p *Principal) Settled(ctx context.Context, id string) (runs.Record, error) {
-	if err := p.Still(ctx, "grid:jobStatus", byID{id}); err != nil {
-		return runs.Record{}, err
-	}
-	rec, err := p.runs.Rest(ctx, p.DID(), id)
-	rec.Authority = nil
-	return rec, err
-}
-
 // InPerson reports whether the principal is a user in person whom nothing bounds.
 func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
-
-// Resume has a run go on that rests, also in a venue that is idle, and returns it: see
-// [runs.Run.Events].
-func (p *Principal) Resume(ctx context.Context, id string) (*runs.Run, error) {
-	if err := p.may(ctx, "grid:jobResume", byID{id}); err != nil {
-		return nil, err
-	}
-	return p.runs.Resume(ctx, p.DID(), id)
-}
 
 // CreateAgent creates an agent. An id that is taken is an error.
 func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, error) {
@@ -316,11 +215,6 @@ func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, 
 		return nil, fmt.Errorf("create agent %s: it exists; change it with agent:update", spec.ID)
 	}
 	return p.Agent(ctx, spec.ID)
-}
-
-// byID names a run to an operation.
-type byID struct {
-	ID string `json:"id"`
 }
 
 // Agent returns the principal's agent of the id, as its owner in person has it. Who is

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,11 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/ucan"
-	"usher/venue/ledger"
 	"usher/venue/store"
 )
 
@@ -31,9 +28,6 @@ type Driver interface {
 	// Gone reports whether a life of an agent has ended.
 	Gone(ctx context.Context, of tools.Life) (bool, error)
 }
-
-// errTaken: another process drives the run, which changes nothing more here.
-var errTaken = fault.New(fault.InTheWay, "another process has taken the run over")
 
 // Drive has runs go on. In a book that works, all that executed when the venue
 // was left do so at once, and those that wait do when that is over; in another one
@@ -303,182 +297,4 @@ func (r *Run) metered() (spent tools.Amounts) {
 	}
 	spent.Calls = max(spent.Calls, began)
 	return spent
-}
-
-// take marks the run as this process's, whosever it was.
-func (r *Run) take(ctx context.Context) error {
-	_, rev, err := r.book.opts.Store.Get(ctx, r.mark)
-	if err != nil {
-		return err
-	}
-	d := draft{map[string]uint64{r.mark: rev}, make(map[string][]byte, 2)}
-	del, err := r.draft(d)
-	if err != nil {
-		return err
-	}
-	moved, err := r.book.opts.Store.Apply(ctx, d.expect, d.put, del)
-	if err == nil && moved != "" {
-		err = errTaken
-	}
-	return err
-}
-
-// owned adds to what a write expects that the run is this process's.
-func (r *Run) owned(ctx context.Context, expect map[string]uint64) error {
-	r.mu.Lock()
-	mark, claim, stored := r.mark, r.claim, r.key != ""
-	r.mu.Unlock()
-	if !stored {
-		return nil // it is about to be
-	}
-	if claim == 0 {
-		raw, rev, err := r.book.opts.Store.Get(context.WithoutCancel(ctx), mark)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(raw, r.book.process) {
-			return errTaken
-		}
-		claim = rev
-		r.mu.Lock()
-		r.claim = rev
-		r.mu.Unlock()
-	}
-	expect[mark] = claim
-	return nil
-}
-
-// unmoved adds to a batch that no other process has taken the run over, also where it has
-// ended or rests. Of no run it says nothing.
-func (r *Run) unmoved(ctx context.Context, with *ledger.Batch) error {
-	if r == nil {
-		return nil
-	}
-	if with.Expect == nil {
-		with.Expect = make(map[string]uint64, 2)
-	}
-	r.mu.Lock()
-	mark, over := r.mark, r.over && r.key != ""
-	r.mu.Unlock()
-	if !over {
-		return r.owned(ctx, with.Expect)
-	}
-	raw, rev, err := r.book.opts.Store.Get(context.WithoutCancel(ctx), mark)
-	if err == nil && rev != 0 && !bytes.Equal(raw, r.book.process) {
-		err = errTaken
-	}
-	with.Expect[mark] = rev
-	return err
-}
-
-// begins notes that the operation of a job was allowed, with the decision: a job that
-// has not begun can begin anew.
-func (r *Run) begins(ctx context.Context, e *tools.Entry) (with ledger.Batch, err error) {
-	if r == nil || r.rec.Kind != Job || e.Verdict != tools.Allowed || e.Job != r.rec.ID {
-		return with, nil
-	}
-	r.mu.Lock()
-	began := r.rec.Began
-	r.rec.Began = true
-	r.mu.Unlock()
-	if began {
-		return with, nil
-	}
-	d := draft{make(map[string]uint64, 1), make(map[string][]byte, 2)}
-	if err := r.owned(ctx, d.expect); err != nil {
-		return with, err
-	}
-	del, err := r.draft(d)
-	return ledger.Batch{Expect: d.expect, Put: d.put, Del: del}, err
-}
-
-// reads takes the log of a run outside of sessions into memory.
-func (r *Run) reads(ctx context.Context) error {
-	for row, err := range store.Rows(ctx, r.book.opts.Store, logKey(r.owner, r.rec.ID, ""), "") {
-		var e runtime.Entry
-		if err == nil {
-			err = json.Unmarshal(row.Value, &e)
-		}
-		if err != nil {
-			return err
-		}
-		r.seq = e.Seq
-		r.entries = append(r.entries, shown{e.Seq, e.Time, e.Event})
-		if s, ok := e.Event.(runtime.Step); ok {
-			r.rec.Steps = place1(r.rec.Steps, s)
-		}
-	}
-	return nil
-}
-
-// known returns the run of a key, if there is one: as it executes, or as it ended or
-// rests.
-func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Run, error) {
-	if key == "" {
-		return nil, nil
-	}
-	rec, err := b.keyed(ctx, auth.Owner(), key)
-	if rec == nil || err != nil {
-		return nil, err
-	}
-	if r := b.Live(auth.Owner(), rec.ID); r != nil {
-		return r, nil
-	}
-	if rec.Status == Started && !rec.Inside && !rec.Paused {
-		return b.resume(ctx, auth.Owner(), rec)
-	}
-	return b.ended(auth.Owner(), rec), nil
-}
-
-// keyed is the record of the run of a key; nil where there is none.
-func (b *Book) keyed(ctx context.Context, owner ucan.DID, key string) (*Record, error) {
-	id, _, err := b.opts.Store.Get(ctx, callKey(owner, key))
-	if err != nil || id == nil {
-		return nil, err
-	}
-	rec, err := b.Find(ctx, owner, string(id))
-	if fault.Of(err) == fault.NotFound {
-		return nil, nil
-	}
-	return &rec, err
-}
-
-// ended is a run that is not driven, for whoever asks how it ended.
-func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
-	r := &Run{book: b, owner: owner, rec: *rec, done: make(chan struct{}), over: true, output: rec.Output, cancel: func(error) {}}
-	switch rec.Status {
-	case Complete:
-	case Paused:
-		r.err = &pausedError{tools.WaitError{Run: rec.ID, Owner: owner.String()}}
-	case Started, Waiting:
-		r.err = &tools.WaitError{Run: rec.ID, Owner: owner.String(), Call: cmp.Or(rec.Agent, rec.Op)}
-	default:
-		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
-	}
-	close(r.done)
-	return r
-}
-
-// here is a run that its caller drives: a new one, or the one of the key. The context
-// is nil where that has ended.
-func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run, context.Context, error) {
-	spec.Inside = true
-	if spec.Key == "" {
-		return b.begin(ctx, auth, spec)
-	}
-	rec, err := b.keyed(ctx, auth.Owner(), spec.Key)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case rec == nil:
-		return b.begin(ctx, auth, spec)
-	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
-		return b.ended(auth.Owner(), rec), nil, nil
-	}
-	r, _, _, err := b.restore(ctx, auth.Owner(), rec)
-	if err != nil {
-		return nil, nil, err
-	}
-	inner, err := b.enter(ctx, r)
-	return r, inner, err
 }

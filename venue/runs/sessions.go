@@ -4,15 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
-	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
-	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/fault"
@@ -59,39 +54,6 @@ type Session struct {
 	size  int // of its log while it is idle
 }
 
-// Head is a session in few words.
-type Head struct {
-	ID      string    `json:"sessionId"`
-	Began   time.Time `json:"began"`
-	Last    time.Time `json:"last"`    // event
-	Turns   int       `json:"turns"`   // that began
-	First   string    `json:"first"`   // that was said, the first 200 characters of it
-	Waiting int       `json:"waiting"` // messages that the next turn hears
-	Seq     uint64    `json:"seq"`     // of the last event
-	From    uint64    `json:"from"`    // first event that the next request needs
-
-	Interrupted uint64 `json:"interrupted,omitempty"` // event that says so of the last turn; left out where that came to its end
-	Run         string `json:"run,omitempty"`         // whose turn has no end yet
-}
-
-// MarshalJSON writes the head: each turn stores it twice.
-func (h Head) MarshalJSON() ([]byte, error) {
-	w := value.NewWriter()
-	w.Text("sessionId", h.ID)
-	w.Time("began", h.Began)
-	w.Time("last", h.Last)
-	w.Int("turns", int64(h.Turns))
-	w.Text("first", h.First)
-	w.Int("waiting", int64(h.Waiting))
-	w.Int("seq", int64(h.Seq))
-	w.Int("from", int64(h.From))
-	w.Count("interrupted", int64(h.Interrupted))
-	w.Some("run", h.Run)
-	return w.Object(), nil
-}
-
-const maxFirst = 200 // characters
-
 func headPrefix(of tools.Life) string         { return prefix + "head/" + string(of) + "/" }
 func headKey(of tools.Life, id string) string { return headPrefix(of) + id }
 func waitPrefix(of tools.Life) string         { return prefix + "wait/" + string(of) + "/" }
@@ -103,11 +65,6 @@ func entryPrefix(of tools.Life, id string) string {
 
 func entryKey(of tools.Life, id string, seq uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(entryPrefix(of, id)), seq))
-}
-
-// NoSession says that an agent has no session of an id.
-func NoSession(agent, id string) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("there is no such session: agent %s has none called %q", agent, id))
 }
 
 // Open returns the session id of a life of an agent, and a function to call when
@@ -305,133 +262,4 @@ func (s *Sessions) forget(of tools.Life) {
 			delete(s.open, key)
 		}
 	}
-}
-
-// Head returns the session of an id in few words; the zero head where there is none.
-func (s *Sessions) Head(ctx context.Context, of tools.Life, id string) (Head, error) {
-	return s.head(ctx, headKey(of, id), id)
-}
-
-func (s *Sessions) head(ctx context.Context, key, id string) (h Head, err error) {
-	raw, _, err := s.book.opts.Store.Get(ctx, key)
-	if err != nil || raw == nil {
-		return h, err
-	}
-	if err := json.Unmarshal(raw, &h); err != nil {
-		return h, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return h, nil
-}
-
-// Heads yields the sessions of a life in the order of their ids.
-func (s *Sessions) Heads(ctx context.Context, of tools.Life) iter.Seq2[Head, error] {
-	return func(yield func(Head, error) bool) {
-		for row, err := range store.Rows(ctx, s.book.opts.Store, headPrefix(of), "") {
-			var h Head
-			if err == nil {
-				err = json.Unmarshal(row.Value, &h)
-			}
-			if !yield(h, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Page returns at most limit sessions of a life, the last by their ids first: that is the
-// one that began last, where the venue named them. It begins before an id, if that is given.
-// more is where the next page begins; empty when nothing follows.
-func (s *Sessions) Page(ctx context.Context, of tools.Life, before string, limit int) (list []Head, more string, err error) {
-	all, from := headPrefix(of), ""
-	if before != "" {
-		from = all + before
-	}
-	rows, next, err := s.book.opts.Store.PageBack(ctx, all, from, limit+1)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, row := range rows {
-		if row.Key == from {
-			continue
-		}
-		if len(list) == limit {
-			return list, list[limit-1].ID, nil
-		}
-		var h Head
-		if err := json.Unmarshal(row.Value, &h); err != nil {
-			return nil, "", fmt.Errorf("read session %s: %w", row.Key[len(all):], err)
-		}
-		list = append(list, h)
-	}
-	if next != "" && len(list) > 0 {
-		more = list[len(list)-1].ID
-	}
-	return list, more, nil
-}
-
-// Count returns how many sessions a life has, and how many messages wait in them,
-// without reading the heads.
-func (s *Sessions) Count(ctx context.Context, of tools.Life) (sessions, waiting int, err error) {
-	for _, err := range store.Keys(ctx, s.book.opts.Store, headPrefix(of), "") {
-		if err != nil {
-			return 0, 0, err
-		}
-		sessions++
-	}
-	for row, err := range store.Rows(ctx, s.book.opts.Store, waitPrefix(of), "") {
-		var n int
-		if err == nil {
-			n, err = strconv.Atoi(string(row.Value))
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-		waiting += n
-	}
-	return sessions, waiting, nil
-}
-
-// Entries yields the log of a session from the number from on.
-func (s *Sessions) Entries(ctx context.Context, of tools.Life, id string, from uint64) iter.Seq2[runtime.Entry, error] {
-	return func(yield func(runtime.Entry, error) bool) {
-		for row, err := range store.Rows(ctx, s.book.opts.Store, entryPrefix(of, id), entryKey(of, id, from)) {
-			var e runtime.Entry
-			if err == nil {
-				err = json.Unmarshal(row.Value, &e)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Copy lets another life begin with the sessions of one: the entries before the
-// heads, by which they are found.
-func (s *Sessions) Copy(ctx context.Context, from, to tools.Life) error {
-	return s.book.opts.Store.CopyBelow(ctx,
-		[2]string{entriesOf(from), entriesOf(to)}, [2]string{waitPrefix(from), waitPrefix(to)}, [2]string{headPrefix(from), headPrefix(to)})
-}
-
-// Remove removes the sessions of a life: a turn that still runs writes into a past
-// that nobody reads.
-func (s *Sessions) Remove(ctx context.Context, of tools.Life) error {
-	s.forget(of)
-	for _, below := range [...]func(tools.Life) string{headPrefix, waitPrefix, entriesOf} {
-		if err := s.book.opts.Store.RemoveBelow(ctx, below(of)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// beginning cuts a text to what a head shows of it.
-func beginning(text string) string {
-	n := 0
-	for i := range text {
-		if n++; n > maxFirst {
-			return text[:i]
-		}
-	}
-	return text
 }

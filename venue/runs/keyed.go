@@ -1,0 +1,82 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/ucan"
+)
+
+// known returns the run of a key, if there is one: as it executes, or as it ended or
+// rests.
+func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Run, error) {
+	if key == "" {
+		return nil, nil
+	}
+	rec, err := b.keyed(ctx, auth.Owner(), key)
+	if rec == nil || err != nil {
+		return nil, err
+	}
+	if r := b.Live(auth.Owner(), rec.ID); r != nil {
+		return r, nil
+	}
+	if rec.Status == Started && !rec.Inside && !rec.Paused {
+		return b.resume(ctx, auth.Owner(), rec)
+	}
+	return b.ended(auth.Owner(), rec), nil
+}
+
+// keyed is the record of the run of a key; nil where there is none.
+func (b *Book) keyed(ctx context.Context, owner ucan.DID, key string) (*Record, error) {
+	id, _, err := b.opts.Store.Get(ctx, callKey(owner, key))
+	if err != nil || id == nil {
+		return nil, err
+	}
+	rec, err := b.Find(ctx, owner, string(id))
+	if fault.Of(err) == fault.NotFound {
+		return nil, nil
+	}
+	return &rec, err
+}
+
+// ended is a run that is not driven, for whoever asks how it ended.
+func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
+	r := &Run{book: b, owner: owner, rec: *rec, done: make(chan struct{}), over: true, output: rec.Output, cancel: func(error) {}}
+	switch rec.Status {
+	case Complete:
+	case Paused:
+		r.err = &pausedError{tools.WaitError{Run: rec.ID, Owner: owner.String()}}
+	case Started, Waiting:
+		r.err = &tools.WaitError{Run: rec.ID, Owner: owner.String(), Call: cmp.Or(rec.Agent, rec.Op)}
+	default:
+		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
+	}
+	close(r.done)
+	return r
+}
+
+// here is a run that its caller drives: a new one, or the one of the key. The context
+// is nil where that has ended.
+func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run, context.Context, error) {
+	spec.Inside = true
+	if spec.Key == "" {
+		return b.begin(ctx, auth, spec)
+	}
+	rec, err := b.keyed(ctx, auth.Owner(), spec.Key)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case rec == nil:
+		return b.begin(ctx, auth, spec)
+	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
+		return b.ended(auth.Owner(), rec), nil, nil
+	}
+	r, _, _, err := b.restore(ctx, auth.Owner(), rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := b.enter(ctx, r)
+	return r, inner, err
+}

@@ -1,0 +1,73 @@
+package runs
+
+import (
+	"usher/runtime"
+	"usher/tools"
+)
+
+// notes takes an event of the run's turn into the record.
+func (r *Run) notes(seq uint64, ev runtime.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch ev := ev.(type) {
+	case runtime.TurnStarted:
+		r.rec.From = seq
+	case runtime.TurnFinished:
+		if r.rec.Kind == Turn {
+			r.ended(&ev)
+		}
+	case runtime.TurnRested:
+		switch waits := r.waitsOf(ev.Waits); {
+		case r.rec.Kind != Turn:
+		case r.rec.Paused:
+			r.rec.Status, r.rec.Waits, r.rec.Paused = Paused, waits, false
+		case waits != nil:
+			r.rec.Status, r.rec.Waits = Waiting, waits
+		}
+	}
+}
+
+// tell shows the run's events among the entries.
+func (r *Run) tell(entries []runtime.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range entries {
+		if e := &entries[i]; e.Run != "" {
+			r.publish(shown{e.Seq, e.Time, e.Event})
+		}
+	}
+}
+
+// ended notes the end of a turn in its record, which is stored with it. What the
+// turn answered is in the log.
+func (r *Run) ended(end *runtime.TurnFinished) {
+	switch {
+	case end.Error == "":
+		r.rec.Status = Complete
+	case end.Code == "stopped":
+		r.rec.Status, r.rec.Error = Cancelled, end.Error
+	default:
+		r.rec.Status, r.rec.Error = Failed, tools.Cut(end.Error)
+	}
+	spent := r.auth.Meter().Spent()
+	r.rec.Spent = &spent
+}
+
+// unsaved reports whether the record of a turn is to be written: at its beginning
+// and at its end.
+func (r *Run) unsaved() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rec.Status == r.saved {
+		return false
+	}
+	r.saved = r.rec.Status
+	return true
+}
+
+// forgets has the record written again: the last write of it failed.
+func (r *Run) forgets() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.saved = ""
+}
