@@ -117,7 +117,7 @@ func (c *Clients) poll(ctx context.Context, call tools.Call, in Poll) (Outcome, 
 	if !g.host.Has(in.StatusURL) {
 		return Outcome{}, fault.New(fault.Refused, "statusUrl does not lie at "+p.host+": give the one that agentauth:execute gave you")
 	}
-	answer, err := agent.Poll(ctx, in.StatusURL)
+	answer, err := agent.Poll(ctx, &client.Call{Capability: in.Capability}, in.StatusURL)
 	if err != nil {
 		return Outcome{}, told(p, err)
 	}

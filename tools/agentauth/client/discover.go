@@ -96,7 +96,7 @@ func (s *Server) check(at string) error {
 		return errors.New("this is no configuration of an Agent-Auth server: it has no version, issuer or endpoints")
 	}
 	if !sameOrigin(at, s.Issuer) {
-		return fmt.Errorf("its issuer is %q: %w", s.Issuer, errElsewhere)
+		return fmt.Errorf("its issuer is %.200q: %w", s.Issuer, errElsewhere)
 	}
 	for name := range s.Endpoints {
 		if _, err := s.endpoint(name); err != nil {
@@ -117,7 +117,7 @@ func (s *Server) endpoint(name string) (string, error) {
 		at = strings.TrimSuffix(s.Issuer, "/") + at
 	}
 	if !sameOrigin(s.Issuer, at) {
-		return "", fmt.Errorf("endpoint %s is %q: %w", name, at, errElsewhere)
+		return "", fmt.Errorf("endpoint %.100s is %.200q: %w", name, at, errElsewhere)
 	}
 	return at, nil
 }
@@ -128,7 +128,7 @@ func (s *Server) Location() (string, error) {
 		return s.endpoint("execute")
 	}
 	if !sameOrigin(s.Issuer, s.DefaultLocation) {
-		return "", fmt.Errorf("default_location is %q: %w", s.DefaultLocation, errElsewhere)
+		return "", fmt.Errorf("default_location is %.200q: %w", s.DefaultLocation, errElsewhere)
 	}
 	return s.DefaultLocation, nil
 }

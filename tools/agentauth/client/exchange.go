@@ -92,7 +92,7 @@ func (s *Server) send(ctx context.Context, method, at, token string, body any) (
 	}
 	req, err := http.NewRequestWithContext(ctx, method, at, sent)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no URL: %w", at, err)
+		return nil, fmt.Errorf("%.200q is no URL", at)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -128,7 +128,7 @@ func read(res *http.Response, into any) (pause time.Duration, err error) {
 		return pause, nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return pause, fmt.Errorf("the answer is not what the protocol has: %w", err)
+		return pause, fmt.Errorf("the answer is not what the protocol has: %.200s", err.Error())
 	}
 	return pause, nil
 }

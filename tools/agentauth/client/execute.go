@@ -102,9 +102,17 @@ func failure(raw json.RawMessage) error {
 	return e
 }
 
-// Poll asks once for the status of a call, with a token of its own.
-func (a *Agent) Poll(ctx context.Context, at string) (*Answer, error) {
-	token, err := a.Token("")
+// Poll asks once for the status of a call, with a token of its own. One that lies elsewhere
+// than the server gets a token that counts there alone, for the call's capability, so that
+// nobody there is the agent at the server.
+func (a *Agent) Poll(ctx context.Context, c *Call, at string) (*Answer, error) {
+	var token string
+	var err error
+	if a.host.Has(at) {
+		token, err = a.Token("")
+	} else {
+		token, err = a.Token(c.Location, c.Capability)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +138,12 @@ func (a *Agent) Wait(ctx context.Context, c *Call, pending *Answer) (*Answer, er
 	out := pending
 	for wait := firstPoll; out.Status == Pending; wait = min(2*wait, lastPoll) {
 		if !a.host.Has(out.StatusURL) && !sameOrigin(c.Location, out.StatusURL) {
-			return out, fmt.Errorf("status_url is %q: %w", out.StatusURL, errElsewhere)
+			return out, fmt.Errorf("status_url is %.200q: %w", out.StatusURL, errElsewhere)
 		}
 		if err := rest(ctx, max(wait, out.Pause)); err != nil {
 			return out, err
 		}
-		next, err := a.Poll(ctx, out.StatusURL)
+		next, err := a.Poll(ctx, c, out.StatusURL)
 		if slow, ok := errors.AsType[*Refusal](err); ok && slow.Status == http.StatusTooManyRequests {
 			out.Pause = slow.Pause
 			continue
@@ -204,7 +212,8 @@ func follow(body io.Reader, each func(json.RawMessage) error) (*Answer, error) {
 		case event == "" && data == nil:
 			continue
 		}
-		raw := json.RawMessage(strings.Join(data, "\n"))
+		text = strings.Join(data, "\n")
+		raw := json.RawMessage(text)
 		switch event {
 		case "done":
 			if json.Valid(raw) {
@@ -214,6 +223,9 @@ func follow(body io.Reader, each func(json.RawMessage) error) (*Answer, error) {
 		case "error":
 			return out, fmt.Errorf("the stream ended by an error: %w", failure(raw))
 		case "data", "message", "":
+			if !json.Valid(raw) { // a text as it is
+				raw, _ = json.Marshal(text) // of a text: cannot fail
+			}
 			if each == nil {
 				out.Chunks = append(out.Chunks, raw)
 			} else if err := each(raw); err != nil {

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,7 @@ func TestStreams(t *testing.T) {
 		"done with data":    {"event: data\ndata: {\"n\":1}\n\nevent: done\ndata: {\"sum\":1}\n\n", `{"sum":1} [{"n":1}]`, ""},
 		"done, empty":       {"event: data\ndata: 1\n\n: beat\n\nevent: data\ndata: 2\n\nevent: done\ndata:\n\n", ` [1 2]`, ""},
 		"an error":          {"event: data\ndata: 1\n\nevent: error\ndata: {\"error\":\"agent_revoked\",\"message\":\"it ended\"}\n\n", ` [1]`, "agent_revoked: it ended"},
+		"no JSON":           {"data: it, comes\n\nevent: done\ndata: 1\n\n", `1 ["it, comes"]`, ""},
 		"cut":               {"event: data\ndata: 1\n\n", ` [1]`, "before it was done"},
 		"longer than it is": {"event: data\ndata: " + strings.Repeat("x", 5<<20) + "\n\n", ` []`, "before it was done"},
 	} {
@@ -162,6 +164,68 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("Wait of a status elsewhere = %v", err)
 		}
 	})
+}
+
+// Whoever runs a capability elsewhere gets tokens that are good there, and none to be the
+// agent at the server by.
+func TestAStatusElsewhereGetsNoTokenOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type claims struct {
+			Aud          string   `json:"aud"`
+			Capabilities []string `json:"capabilities"`
+		}
+		var sent []claims
+		hc := &http.Client{Transport: transport(func(r *http.Request) (int, string, string) {
+			if strings.HasSuffix(r.URL.Path, "agent-configuration") {
+				return 200, "", strings.ReplaceAll(plainDocument, "{self}", "https://a.example")
+			}
+			var c claims
+			parts := strings.Split(r.Header.Get("Authorization"), ".")
+			raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+			if err != nil || json.Unmarshal(raw, &c) != nil {
+				t.Errorf("the token of %s is none", r.URL)
+			}
+			if sent = append(sent, c); len(sent) == 1 {
+				return 202, "", `{"status":"pending","status_url":"https://b.example/j/1"}`
+			}
+			return 200, "", `{"status":"completed"}`
+		})}
+		s, err := client.Discover(t.Context(), "https://a.example", &client.Options{HTTP: hc})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, key, _ := ed25519.GenerateKey(nil)
+		a := s.Host(key).Agent("agt_1", key)
+		call := &client.Call{Capability: "x", Location: "https://b.example/run"}
+		pending, err := a.Execute(t.Context(), call, nil)
+		if err == nil {
+			_, err = a.Wait(t.Context(), call, pending)
+		}
+		if err != nil || len(sent) != 2 {
+			t.Fatalf("Wait = %v after %d requests, want 2", err, len(sent))
+		}
+		for i, c := range sent {
+			if c.Aud != call.Location || len(c.Capabilities) != 1 || c.Capabilities[0] != "x" {
+				t.Errorf("token %d for elsewhere is %+v, want one for %s and x alone", i, c, call.Location)
+			}
+		}
+	})
+}
+
+// A server has no way to fill an error with words of its own.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, document := range map[string]string{
+		"an issuer":   `{"version":"1","issuer":"https://` + long + `","endpoints":{}}`,
+		"an endpoint": `{"version":"1","issuer":"{self}","endpoints":{"` + long + `":"https://` + long + `"}}`,
+		"a number":    `{"version":1` + strings.Repeat("0", 1<<20) + `}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := client.Discover(t.Context(), server(t, document, nil), nil); err == nil || len(err.Error()) > 1<<10 {
+				t.Errorf("Discover = %.300v, want a short error", err)
+			}
+		})
+	}
 }
 
 // RFC 8037, appendix A.3: the thumbprint of its key.

@@ -77,7 +77,7 @@ func (a *Approval) Every() time.Duration {
 	if a == nil || a.Interval <= 0 {
 		return defaultEvery
 	}
-	return min(time.Duration(a.Interval)*time.Second, maxPause)
+	return time.Duration(min(a.Interval, int(maxPause/time.Second))) * time.Second
 }
 
 // defaultEvery is RFC 8628's interval where the server says none.
