@@ -14,14 +14,13 @@ import (
 
 // input is what is read of a RunAgentInput (AG-UI 1.0, "RunAgentInput").
 type input struct {
-	ThreadID        string       `json:"threadId"`
-	RunID           string       `json:"runId"`
-	ParentRunID     string       `json:"parentRunId"`
-	ProtocolVersion string       `json:"protocolVersion"`
-	Messages        []message    `json:"messages"`
-	Tools           []clientTool `json:"tools"`
-	Context         []told       `json:"context"`
-	Resume          []resumption `json:"resume"`
+	ThreadID        string          `json:"threadId"`
+	RunID           string          `json:"runId"`
+	ParentRunID     string          `json:"parentRunId"`
+	ProtocolVersion string          `json:"protocolVersion"`
+	Messages        dialogue        `json:"messages"`
+	Context         few[told]       `json:"context"`
+	Resume          few[resumption] `json:"resume"`
 	Forwarded       struct {
 		Detached bool `json:"detached"`
 	} `json:"-"`
@@ -31,13 +30,6 @@ type input struct {
 type told struct {
 	Description string `json:"description"`
 	Value       string `json:"value"`
-}
-
-// clientTool is a tool that a client has.
-type clientTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // message is a message of a conversation (AG-UI 1.0, "Messages").
@@ -91,11 +83,8 @@ const (
 	tool      = "tool"
 )
 
-// Bounds of what names a conversation, and of what a client tells beside it.
-const (
-	maxName    = 512 // bytes
-	maxContext = 64  // entries
-)
+// maxName bounds what names a conversation, in bytes.
+const maxName = 512
 
 func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidInput, fmt.Sprintf(format, args...))
@@ -112,8 +101,8 @@ func readInput(raw []byte) (*input, error) {
 			return nil, invalid("%s has %d bytes: give 1 to %d", name, len(id), maxName)
 		}
 	}
-	if len(in.Context) > maxContext {
-		return nil, invalid("context has %d entries, at most %d", len(in.Context), maxContext)
+	if len(in.ParentRunID) > maxName {
+		return nil, invalid("parentRunId has %d bytes, at most %d", len(in.ParentRunID), maxName)
 	}
 	var props struct {
 		Forwarded json.RawMessage `json:"forwardedProps"`
@@ -142,11 +131,11 @@ func (in *input) session() string {
 
 // said is what the agent is told: the last message, behind what the client tells beside it.
 func (in *input) said() (string, error) {
-	if len(in.Messages) == 0 || in.Messages[len(in.Messages)-1].Role != user {
+	if in.Messages.last.Role != user {
 		return "", invalid("the last of messages is not the user's: say something to the agent, or answer what it waits for by resume")
 	}
-	at := len(in.Messages) - 1
-	text, err := textOf(fmt.Sprintf("messages[%d].content", at), in.Messages[at].Content)
+	at := in.Messages.count - 1
+	text, err := textOf(fmt.Sprintf("messages[%d].content", at), in.Messages.last.Content)
 	if err != nil {
 		return "", err
 	}
