@@ -43,10 +43,10 @@ func (c *call) visit(in *item) (*venue.Principal, *visitors.Execution, error) {
 
 func (c *call) execute() error {
 	var in item
-	if err := c.into(&in); err != nil {
+	if err := c.agent(); err != nil {
 		return err
 	}
-	if err := c.agent(); err != nil {
+	if err := c.into(&in); err != nil {
 		return err
 	}
 	if c.capability = in.Capability; in.Capability == "" {
@@ -75,10 +75,10 @@ func (c *call) batch() error {
 	var in struct {
 		Requests []item `json:"requests"`
 	}
-	if err := c.into(&in); err != nil {
+	if err := c.agent(); err != nil {
 		return err
 	}
-	if err := c.agent(); err != nil {
+	if err := c.into(&in); err != nil {
 		return err
 	}
 	if len(in.Requests) == 0 || len(in.Requests) > maxBatch {

@@ -23,8 +23,11 @@ const DiscoveryPath = "/.well-known/agent-configuration"
 // Prefixes are the paths below which the face is, beside [DiscoveryPath].
 var Prefixes = []string{"/agent/", "/host/", "/capability/"}
 
-// maxBody bounds a body, in bytes.
-const maxBody = 4 << 20
+// Bounds of bodies, in bytes: of executes, and of all others, which strangers may send.
+const (
+	maxBody = 4 << 20
+	maxAsk  = 64 << 10
+)
 
 // Face lets agents in.
 type Face struct {
@@ -122,7 +125,11 @@ func (c *call) read() (err error) {
 		return errIssuer
 	}
 	if c.r.Method == http.MethodPost {
-		c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+		most := int64(maxAsk)
+		if strings.HasPrefix(c.r.URL.Path, "/capability/") {
+			most = maxBody
+		}
+		c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
 		if over, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			return &visitors.Refusal{Code: "too_large", Message: "the body has more than the bytes that are read: " + http.StatusText(http.StatusRequestEntityTooLarge), Extra: map[string]any{"limit": over.Limit}}
 		}

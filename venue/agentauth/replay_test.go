@@ -128,3 +128,14 @@ func TestClaimNarrows(t *testing.T) {
 		t.Errorf("within: %d %v", status, out)
 	}
 }
+
+// Nothing large is read for who may be anybody, and what an execute says is read for agents alone.
+func TestStrangersHaveLittleRead(t *testing.T) {
+	w := open(t, nil)
+	status, out := w.post("/agent/register", "", object{"name": strings.Repeat("x", 100<<10)})
+	w.want("a long registration", status, out, 413, "too_large")
+	for _, path := range []string{"/capability/execute", "/capability/batch-execute"} {
+		status, out := w.post(path, "", []any{"no execute"})
+		w.want(path, status, out, 401, "unauthorized")
+	}
+}
