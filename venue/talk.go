@@ -13,6 +13,8 @@ import (
 
 // Talk is one turn of an agent, as whoever said something to it hears it.
 type Talk struct {
+	p     *Principal
+	below family // runs that it waits for
 	run   *runs.Run
 	sees  func(context.Context) bool // says whether who talks may look at the run
 	whole bool                       // the answer has to fit a schema, and pieces of it say nothing
@@ -42,12 +44,13 @@ func (p *Principal) TalkOn(ctx context.Context, in agents.Chat) (*Talk, error) {
 
 // talk calls end when the turn is over.
 func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk, error) {
-	t := &Talk{done: make(chan struct{})}
+	t := &Talk{p: p, below: family{signal: make(chan struct{}, 1)}, done: make(chan struct{})}
 	begun := make(chan *runs.Run, 1)
 	go func() {
 		defer close(t.done)
 		defer end()
-		t.err = p.ask(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), "agent:chat", in, &t.said)
+		watched := runs.WatchedBelow(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), t.below.add)
+		t.err = p.ask(watched, "agent:chat", in, &t.said)
 	}()
 	select {
 	case t.run = <-begun:

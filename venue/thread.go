@@ -16,7 +16,11 @@ type Thread struct {
 	p     *Principal
 	agent *Agent
 	id    string
+	from  uint64
 }
+
+// maxEntries is how much of a thread is told, in events.
+const maxEntries = 2000
 
 // Thread returns a session of an agent that the principal may talk in. One that is not there
 // is an error of [fault.NotFound].
@@ -32,19 +36,19 @@ func (p *Principal) Thread(ctx context.Context, agent, session string) (*Thread,
 	if err != nil {
 		return nil, err
 	}
-	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID}
+	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID, from: head.Seq - min(head.Seq, maxEntries)}
 	if t.Run != "" {
 		err = p.may(ctx, "grid:jobStatus", byID{t.Run})
 	}
 	return t, err
 }
 
-// Entries yields what happened in the session, the oldest first: of runs that the principal
-// may look at.
+// Entries yields what happened in the session, the oldest first: the last 2000 events, of
+// runs that the principal may look at.
 func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		seen := make(map[string]bool)
-		for e, err := range t.agent.History(ctx, t.id) {
+		for e, err := range t.agent.HistoryAfter(ctx, t.id, t.from) {
 			if err != nil {
 				yield(e, err)
 				return

@@ -235,7 +235,7 @@ func TestARunIsAStreamOfEvents(t *testing.T) {
 	p.model.answer(said("It is ", "done.")...)
 	list := p.run(t, "/bob", says("th1", "do it"))
 	const want = "RUN_STARTED REASONING_START REASONING_MESSAGE_START REASONING_MESSAGE_CONTENT REASONING_MESSAGE_END REASONING_END " +
-		"TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END TOOL_CALL_RESULT " +
+		"TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END TOOL_CALL_RESULT STATE_SNAPSHOT " +
 		"TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END RUN_FINISHED"
 	folded := kinds(list)
 	for _, twice := range []string{"REASONING_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT"} { // pieces come together where nobody waits
@@ -373,7 +373,7 @@ func TestWhoComesBackGetsASnapshotAndTheRest(t *testing.T) {
 	}
 	again = p.run(t, "/bob/connect", resumes("th1"))
 	messages, _ = only(again, "MESSAGES_SNAPSHOT")[0]["messages"].([]any)
-	if len(messages) != 4 || len(again) != 3 {
+	if len(messages) != 4 || kinds(again) != "RUN_STARTED MESSAGES_SNAPSHOT STATE_SNAPSHOT RUN_FINISHED" {
 		t.Errorf("a thread that has nothing to say is %v", again)
 	}
 }
@@ -536,5 +536,119 @@ func TestCapabilitiesOfWhoMayOnlyTalk(t *testing.T) {
 	}
 	if status, _, text, err = p.send(t.Context(), http.MethodGet, "/carol/capabilities", ""); err != nil || status != http.StatusForbidden || !strings.Contains(text, "capability_denied") {
 		t.Errorf("of another it is answered %d %s, %v", status, text, err)
+	}
+}
+
+// The state of a thread is what its agent wrote, as it lies there now and the caller may read it.
+func TestTheStateIsWhatIsThere(t *testing.T) {
+	p := serve(t)
+	write := func(path, value string) {
+		p.model.answer(called("", "c1", "covia_write", `{"path":"`+path+`","value":`+value+`}`)...)
+	}
+	check := func(name string, list []agui.Event, want string) {
+		t.Helper()
+		if got := stateAfter(t, list); got != want {
+			t.Errorf("%s: the state is %s, want %s", name, got, want)
+		}
+	}
+	write("w/notes/a~b", `{"x":null}`)
+	write("w/notes/a~b", `[1]`)
+	write("w/audits/a", `1`)
+	check("first", p.run(t, "/bob", says("th1", "go")), `{"w":{"notes":{"a~b":[1]}}}`)
+	if _, err := p.alice.Invoke(t.Context(), "covia:write", map[string]any{"path": "w/notes/a~b", "value": 2}); err != nil {
+		t.Fatal(err)
+	}
+	write("w/notes/b", `3`)
+	p.model.answer(called("", "c1", "covia_delete", `{"path":"w/notes/a~b"}`)...)
+	second := p.run(t, "/bob", says("th1", "go"))
+	if first := only(second, "STATE_SNAPSHOT"); len(first) != 1 || fmt.Sprint(first[0]["snapshot"]) != "map[w:map[notes:map[a~b:2]]]" || second[1].Text("type") != "STATE_SNAPSHOT" {
+		t.Errorf("the second run begins with %v", second[:2])
+	}
+	check("second", second, `{"w":{"notes":{"b":3}}}`)
+	check("another thread", p.run(t, "/bob", says("th2", "go")), "null")
+	write("w/notes/long", `"`+strings.Repeat("x", 70<<10)+`"`)
+	check("too large", p.run(t, "/bob", says("th3", "go")), "null")
+}
+
+// stateAfter is the state that a client has after a stream, whose snapshot it changes.
+func stateAfter(t *testing.T, list []agui.Event) string {
+	t.Helper()
+	var doc any
+	for _, e := range list {
+		switch e.Text("type") {
+		case "STATE_SNAPSHOT":
+			doc = e["snapshot"]
+		case "STATE_DELTA":
+			for _, op := range e["delta"].([]any) {
+				op := op.(map[string]any)
+				names := strings.Split(op["path"].(string), "/")[1:]
+				at := doc.(map[string]any)
+				for i, name := range names {
+					name = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+					_, there := at[name]
+					switch {
+					case i < len(names)-1:
+						at = at[name].(map[string]any)
+					case there != (op["op"] != "add"):
+						t.Errorf("%v does not apply", op)
+					case op["op"] == "remove":
+						delete(at, name)
+					default:
+						at[name] = op["value"]
+					}
+				}
+			}
+		}
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// Who may not read what the agent wrote does not see it.
+func TestTheStateOfWhoMayNotRead(t *testing.T) {
+	p := serve(t, caps.MustCapability("g/bob", "agent/message"), caps.MustCapability("j", "crud/read"), caps.MustCapability("w/notes/a", "crud"))
+	p.token = ""
+	p.model.answer(called("", "c1", "covia_write", `{"path":"w/notes/a","value":1}`)...)
+	p.model.answer(called("", "c1", "covia_write", `{"path":"w/notes/b","value":1}`)...)
+	list := p.run(t, "/bob", says("th1", "go"))
+	if got := stateAfter(t, list); got != `{"w":{"notes":{"a":1}}}` {
+		t.Errorf("it sees %s", got)
+	}
+}
+
+// An agent that is asked is a subagent, with what it may do for who asked.
+func TestWhoIsAskedIsASubagent(t *testing.T) {
+	p := serve(t)
+	p.create(t, "carol", `{"description":"Knows all.","tools":["covia:*"],"caps":[{"with":"w/notes/a","can":"crud/read"},{"with":"w/audits","can":"crud/read"}]}`)
+	p.model.answer(called("Let me ask.", "c1", "agent_request", `{"agentId":"carol","input":"what is a?"}`)...)
+	p.model.answer(called("", "d1", "covia_read", `{"path":"w/audits/a"}`)...)
+	p.model.answer(said("I may not.")...)
+	p.model.answer(said("Nobody knows.")...)
+	list := p.run(t, "/bob", says("th1", "go"))
+	began := only(list, "SUBAGENT_STARTED")
+	if len(began) != 1 || began[0].Text("name") != "carol" || began[0].Text("description") != "Knows all." {
+		t.Fatalf("it begins %v", kinds(list))
+	}
+	if got := fmt.Sprint(began[0]["metadata"]); got != "map[cog13:map[caps:[map[can:crud/read with:w/notes/a]]]]" {
+		t.Errorf("the subagent may %s", got)
+	}
+	var of []string
+	for _, e := range list {
+		if e.Text("subagentRunId") != "" {
+			of = append(of, e.Text("type"))
+		}
+	}
+	const want = "SUBAGENT_STARTED TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END TOOL_CALL_RESULT TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END SUBAGENT_FINISHED"
+	if got := strings.Join(of, " "); got != want {
+		t.Errorf("the subagent's events are\n%s, want\n%s", got, want)
+	}
+	if got := spoken(list); len(got) != 3 || got[0] != "Let me ask." || got[1] != "I may not." || got[2] != "Nobody knows." {
+		t.Errorf("it says %q", got)
+	}
+	if got := fmt.Sprint(list[len(list)-1]["usage"]); !strings.Contains(got, "inputTokens:44") {
+		t.Errorf("it used %s", got)
 	}
 }

@@ -28,6 +28,12 @@
 // with the payload {"approved", "reason", "when"}: limits make of an approval one of less.
 // What was answered elsewhere meanwhile is left as it is.
 //
+// # State
+//
+// The state of a thread is what its agent wrote below w/ of the owner's workspace, as it lies
+// there when it is told and the caller may read it: {"w": {"notes": {"a": 1}}}. A value that is
+// too large is left out.
+//
 // # Order
 //
 // Events come from an emitter, which is told what happens and opens and closes by itself

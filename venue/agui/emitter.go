@@ -150,6 +150,11 @@ func (e *emitter) state(doc any) {
 	e.write(stateSnapshot, "", func(w *value.Writer) { w.Raw("snapshot", value.Append(nil, doc)) })
 }
 
+// delta tells what of the state has become another (RFC 6902).
+func (e *emitter) delta(patch []any) {
+	e.write(stateDelta, "", func(w *value.Writer) { w.Raw("delta", value.Append(nil, patch)) })
+}
+
 // messages tells what was said in the thread.
 func (e *emitter) messages(list []message) {
 	e.write(messagesSnapshot, "", func(w *value.Writer) {

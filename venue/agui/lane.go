@@ -13,7 +13,7 @@ import (
 // lane that has ended is not told.
 type lane struct {
 	out   *emitter
-	of    string // the venue's run, by which ids begin
+	of    string // by which ids begin: the venue's run, or the subagent
 	sub   string // id of the subagent; empty for the agent itself
 	up    *lane  // of the agent that a subagent works for
 	ended bool
@@ -181,7 +181,8 @@ type subagent struct {
 
 // begins begins the lane of a subagent.
 func (l *lane) begins(s *subagent) *lane {
-	under := &lane{out: l.out, of: s.run, sub: l.out.fresh(s.run), up: l, ended: l.ended}
+	sub := l.out.fresh(s.run)
+	under := &lane{out: l.out, of: sub, sub: sub, up: l, ended: l.ended}
 	if l.ended {
 		return under
 	}

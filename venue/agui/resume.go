@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"net/http"
 	"time"
 
@@ -22,12 +23,15 @@ type past struct {
 	seq      uint64 // of its last event
 	answers  int    // of that run
 	waits    []runtime.Wait
+	calls    map[string]string // arguments of that run's calls
+	done     []work            // of all runs
 }
 
 // look reads a thread.
 func look(ctx context.Context, th *venue.Thread) (*past, error) {
 	k := &past{run: th.Run}
-	lanes := make(map[string]*lane) // of runs, for the ids of what they said
+	args := make(map[string]map[string]string) // of the calls of runs
+	lanes := make(map[string]*lane)            // of runs, for the ids of what they said
 	for e, err := range th.Entries(ctx) {
 		if err != nil {
 			return nil, err
@@ -35,13 +39,21 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 		l := lanes[e.Run]
 		if l == nil {
 			l = &lane{of: e.Run}
-			lanes[e.Run] = l
+			lanes[e.Run], args[e.Run] = l, make(map[string]string)
 		}
 		if m := messageOf(l, e.Event); m != nil {
 			k.messages = append(k.messages, *m)
 		}
-		if _, whole := e.Event.(runtime.Answered); whole {
+		switch ev := e.Event.(type) {
+		case runtime.Answered:
 			l.answers++
+			for _, c := range ev.Calls {
+				args[e.Run][c.ID] = c.Arguments
+			}
+		case runtime.ToolFinished:
+			if ev.Outcome == runtime.ToolOK {
+				k.done = append(k.done, work{ev.Operation, args[e.Run][ev.CallID]})
+			}
 		}
 		if e.Run != k.run {
 			continue
@@ -56,6 +68,7 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 			k.run = ""
 		}
 	}
+	k.calls = args[k.run]
 	return k, nil
 }
 
@@ -121,6 +134,8 @@ func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal
 		return err
 	}
 	v := newView(p, in, th.Run, face.NewStream(w))
+	v.mirror.of(ctx, k.done)
+	v.tell(nil)
 	v.goesOn(ctx, k, time.Now())
 	return nil
 }
@@ -128,7 +143,8 @@ func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal
 // newView is a run that was begun before.
 func newView(p *venue.Principal, in *input, run string, s *face.Stream) *view {
 	v := &view{principal: p, stream: s, emitter: begin(in, run, stream(s))}
-	v.teller = &teller{lane: &v.lane, used: &v.used}
+	v.teller = &teller{lane: &v.lane, used: &v.used, calls: make(map[string]string)}
+	v.mirror = &mirror{principal: p}
 	v.still = func(ctx context.Context) error {
 		return p.Still(ctx, "grid:jobStatus", map[string]string{"id": run})
 	}
@@ -145,15 +161,16 @@ const (
 // something else than was answered last.
 func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 	v.answers, v.teller.waits = k.answers, k.waits
+	maps.Copy(v.teller.calls, k.calls)
 	for step := wakeStep; ; step *= 2 {
 		v.teller.late = true
-		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[runtime.Entry, error] {
-			return func(yield func(runtime.Entry, error) bool) {
+		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[venue.Heard, error] {
+			return func(yield func(venue.Heard, error) bool) {
 				for e, err := range v.principal.Events(ctx, v.of, k.seq) {
 					if e.Seq > 0 {
 						k.seq = e.Seq
 					}
-					if !yield(e, err) || err != nil {
+					if !yield(venue.Heard{Entry: e, Of: v.of}, err) || err != nil {
 						return
 					}
 				}
@@ -219,6 +236,8 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	defer done()
 	v := newView(p, in, k.run, face.NewStream(w))
 	v.messages(k.messages)
+	v.mirror.of(ctx, k.done)
+	v.tell(nil)
 	if k.run == "" {
 		v.finish(new(outcome), &v.used)
 		return nil

@@ -35,6 +35,7 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
+	state := recalled(ctx, p, agent, in)
 	talk := p.Talk
 	if in.Forwarded.Detached {
 		talk = p.TalkOn
@@ -50,8 +51,10 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	s := face.NewStream(w)
 	v := newView(p, in, t.Run(), s)
+	v.mirror = state
+	v.tell(nil)
 	v.still = func(ctx context.Context) error { return p.Still(ctx, "agent:chat", said) }
-	if v.follow(ctx, t.Events) {
+	if v.follow(ctx, t.All) {
 		out, err := t.Answer()
 		v.end(ctx, out.Response, err, t.Rests())
 	}
@@ -77,24 +80,76 @@ type view struct {
 	principal *venue.Principal
 	stream    *face.Stream
 	teller    *teller
+	mirror    *mirror
+	below     map[string]*teller // of the runs that the run waits for
 	used      usage
 	still     func(context.Context) error
 }
 
 // follow tells all that happens until nothing more does, and reports whether the client
 // still listens. What went wrong meanwhile ends the run.
-func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[runtime.Entry, error]) bool {
-	err := face.Follow(ctx, v.stream, v.still, all, func(e runtime.Entry, err error) error {
+func (v *view) follow(ctx context.Context, all func(context.Context) iter.Seq2[venue.Heard, error]) bool {
+	err := face.Follow(ctx, v.stream, v.still, all, func(h venue.Heard, err error) error {
 		if err != nil {
 			return err
 		}
-		v.teller.take(e.Event)
+		v.hears(ctx, &h)
 		return v.err
 	})
 	if err != nil {
 		v.breaksOff(err)
 	}
 	return err == nil
+}
+
+// hears tells what happens in the run, or in one that it waits for.
+func (v *view) hears(ctx context.Context, h *venue.Heard) {
+	t := v.teller
+	if below, is := v.below[h.Of]; is {
+		t = below
+	}
+	switch {
+	case h.Began != nil:
+		v.begins(h)
+	case h.Over:
+		if t.up != nil {
+			v.ends(t, h.Ended)
+		}
+	default:
+		t.take(h.Event)
+		if done, is := h.Event.(runtime.ToolFinished); is && done.Outcome == runtime.ToolOK {
+			v.wrote(ctx, &work{done.Operation, t.calls[done.CallID]})
+		}
+	}
+}
+
+// begins tells that a run begins which another waits for: of an agent, a subagent, and of
+// steps, those in the lane of whoever has them done.
+func (v *view) begins(h *venue.Heard) {
+	up := v.teller
+	if t, is := v.below[h.Began.Parent]; is {
+		up = t
+	}
+	t := &teller{lane: up.lane, used: &v.used, calls: make(map[string]string), late: true}
+	if h.Began.Agent != "" {
+		t.lane = up.begins(&subagent{run: h.Of, name: h.Began.Agent, description: h.Began.Description, caps: h.Began.Caps})
+	}
+	if v.below == nil {
+		v.below = make(map[string]*teller)
+	}
+	v.below[h.Of] = t
+}
+
+// ends tells how a subagent came to its end, or that it waits.
+func (v *view) ends(t *teller, err error) {
+	switch code := fault.Of(err); {
+	case err == nil:
+		t.ends("", "", false)
+	case code == fault.Waiting:
+		t.ends("", "", true)
+	default:
+		t.ends(string(code), err.Error(), false)
+	}
 }
 
 // breaksOff ends the run by an error.
@@ -131,4 +186,15 @@ func failureOf(rec *runs.Record) error {
 		return fault.New(fault.Waiting, "the run is "+rec.Status)
 	}
 	return fault.New(rec.Code, rec.Error)
+}
+
+// recalled is the state that a thread has from runs before, for who may look at them.
+func recalled(ctx context.Context, p *venue.Principal, agent string, in *input) *mirror {
+	m := &mirror{principal: p}
+	if th, err := p.Thread(ctx, agent, in.session()); err == nil {
+		if k, err := look(ctx, th); err == nil {
+			m.of(ctx, k.done)
+		}
+	}
+	return m
 }

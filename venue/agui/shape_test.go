@@ -24,7 +24,7 @@ func TestNoRunIsRefused(t *testing.T) {
 			return nil
 		})
 		used := new(usage)
-		tellers := []*teller{{lane: &e.lane, used: used}}
+		tellers := []*teller{{lane: &e.lane, used: used, calls: make(map[string]string)}}
 		text := rapid.SampledFrom([]string{"", "a", "ab", "\u2028<b>"})
 		name := rapid.SampledFrom([]string{"c1", "c2", ""})
 		for n := range rapid.IntRange(0, 30).Draw(t, "events") {
@@ -45,16 +45,23 @@ func TestNoRunIsRefused(t *testing.T) {
 				runtime.ContextMissing{Label: "a"},
 				runtime.Compacted{Through: 3},
 				runtime.Step{N: rapid.IntRange(1, 2).Draw(t, "step"), Op: "x", Status: rapid.SampledFrom([]string{"PENDING", "STARTED", "COMPLETE", "FAILED"}).Draw(t, "status")},
-				runtime.TurnRested{}, runtime.TurnResumed{}, runtime.TurnFinished{}, runtime.Received{}, runtime.UsageDelta{}, runtime.TurnStarted{}, runtime.OutcomeSaid{},
+				runtime.TurnRested{},
+				runtime.TurnResumed{},
+				runtime.TurnFinished{},
+				runtime.Received{},
+				runtime.UsageDelta{},
+				runtime.TurnStarted{},
+				runtime.OutcomeSaid{},
 			}
 			switch kind := rapid.IntRange(0, len(events)+2).Draw(t, "kind"); kind {
 			case len(events):
 				s := &subagent{run: rapid.SampledFrom([]string{"S1", "S2", fmt.Sprint("N", n)}).Draw(t, "run"), name: "carol", call: name.Draw(t, "call"), caps: json.RawMessage(`[]`)}
-				tellers = append(tellers, &teller{lane: at.begins(s), used: used})
+				tellers = append(tellers, &teller{lane: at.begins(s), used: used, calls: make(map[string]string)})
 			case len(events) + 1:
 				at.ends(rapid.SampledFrom([]string{"", "failed"}).Draw(t, "code"), "why", rapid.Bool().Draw(t, "waits"))
 			case len(events) + 2:
 				e.state(map[string]any{"a": nil})
+				e.delta([]any{map[string]any{"op": "add", "path": "/b", "value": nil}})
 			default:
 				at.take(events[kind])
 			}

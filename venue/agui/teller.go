@@ -13,9 +13,10 @@ import (
 type teller struct {
 	*lane
 	used  *usage
-	heard string // of the answer that comes
-	last  string // the last answer
-	late  bool   // it may have come into the middle of an answer, which it tells whole then
+	heard string            // of the answer that comes
+	last  string            // the last answer
+	calls map[string]string // arguments of calls
+	late  bool              // it may have come into the middle of an answer, which it tells whole then
 	waits []runtime.Wait
 	ended bool
 }
@@ -81,6 +82,7 @@ func (t *teller) answer(ev runtime.Answered) {
 	calls := make([]toolCall, len(ev.Calls))
 	for i, c := range ev.Calls {
 		calls[i] = toolCall{c.ID, c.Name, c.Arguments}
+		t.calls[c.ID] = c.Arguments
 	}
 	t.answered(calls)
 	t.heard, t.late = "", false

@@ -223,8 +223,12 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 			return nil, nil, err
 		}
 	}
+	r.tellBelow(ctx)
 	return r, inner, nil
 }
+
+// Authority is that of what the run starts.
+func (r *Run) Authority() tools.Authority { return r.auth }
 
 // enter takes the run in.
 func (b *Book) enter(ctx context.Context, r *Run) (context.Context, error) {

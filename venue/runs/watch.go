@@ -22,3 +22,29 @@ func watched(ctx context.Context) (context.Context, func(*Run)) {
 	}
 	return Watched(ctx, nil), begun
 }
+
+type belowKey struct{}
+
+// WatchedBelow returns a context in which began is told of each run that begins in what is
+// done by it, but the first: before that does anything, with the run that starts it. It must
+// not wait.
+func WatchedBelow(ctx context.Context, began func(r, by *Run)) context.Context {
+	return context.WithValue(ctx, belowKey{}, began)
+}
+
+// tellBelow tells who watches that a run begins which another started.
+func (r *Run) tellBelow(ctx context.Context) {
+	if began, _ := ctx.Value(belowKey{}).(func(r, by *Run)); began != nil && From(ctx) != nil {
+		began(r, From(ctx))
+	}
+}
+
+// Seq is the number of the last event of the run's log.
+func (r *Run) Seq() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.entries); n > 0 {
+		return r.entries[n-1].seq
+	}
+	return 0
+}
