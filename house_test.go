@@ -25,7 +25,7 @@ var rooms = []struct {
 	{4, []string{"usher/venue/store"}},
 	{5, []string{"usher/venue/keys", "usher/venue/ledger", "usher/venue/accounts"}},
 	{6, []string{"usher/venue/config", "usher/venue/runs", "usher/venue/clock"}},
-	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules", "usher/venue/auth", "usher/venue/replies", "usher/venue/webhooks"}},
+	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules", "usher/venue/auth", "usher/venue/replies", "usher/venue/lending", "usher/venue/webhooks"}},
 	{8, []string{"usher/venue"}},
 	{9, []string{"usher/venue/face"}},
 	{10, []string{"usher/venue/rest", "usher/venue/login", "usher/venue/mcp", "usher/venue/agentauth", "usher/venue/a2a", "usher/venue/agui", "usher/venue/completions", "usher/venue/hooks"}},

@@ -19,6 +19,11 @@ func (p *Principal) Askable(ctx context.Context) ([]agents.Summary, error) {
 	return p.within(ctx, "agent/message")
 }
 
+// Taskable lists the agents that the principal may give tasks, as [Principal.Askable] lists.
+func (p *Principal) Taskable(ctx context.Context) ([]agents.Summary, error) {
+	return p.within(ctx, "agent/request")
+}
+
 // Readable lists the agents that the principal may read, as [Principal.Askable] lists.
 func (p *Principal) Readable(ctx context.Context) ([]agents.Summary, error) {
 	return p.within(ctx, "agent/read")

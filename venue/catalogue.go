@@ -17,6 +17,7 @@ import (
 	"usher/tools/delegation"
 	"usher/tools/grid"
 	"usher/tools/jsonop"
+	"usher/tools/lending"
 	"usher/tools/mcp"
 	"usher/tools/orchestrate"
 	"usher/tools/scheduler"
@@ -41,6 +42,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, delegation.Operations(v.desk)...)
 	ops = append(ops, secrets.Operations(v.secrets)...)
 	ops = append(ops, mcp.Operations(v.servers)...)
+	ops = append(ops, lending.Operations(v.lending)...)
 	ops = append(ops, agentauth.Operations(v.abroad)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schemaop.Operations()...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"usher/venue/apply"
 	"usher/venue/config"
@@ -18,6 +19,8 @@ type applied struct {
 	user    *User      // whose all of it is
 	config  *config.Config
 	outcome apply.Outcome
+
+	now atomic.Pointer[config.Config] // config, for whoever does not wait for mu
 }
 
 // Applied is what came of applying the configuration last.
@@ -81,6 +84,7 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	if err == nil {
 		v.hook.Set(hookOf(c))
 		a.config, a.outcome = c, out
+		a.now.Store(c)
 	}
 	return err
 }

@@ -106,6 +106,15 @@ func universe() map[string][]string {
 			add("v/ops/approval/"+op, `{"id":%q,"owner":"did:key:zBob"}`, name)
 		}
 	}
+	add("v/ops/capability/request", `{"grants":["a"],"statedPurpose":"x"}`)
+	add("v/ops/capability/attenuate", `{"capabilityId":"a"}`)
+	add("v/ops/capability/revoke", `{"revocationId":"a"}`)
+	add("v/ops/capability/list", `{}`)
+	add("v/ops/capability/use", `{"skill":"a","arguments":{"resourceHandle":"rh_aaaaaaaaaaaaaaaaaaaaaaaaaa"}}`)
+	add("v/ops/capability/ambient", `{"skill":"a"}`)
+	for _, id := range ids {
+		add("v/ops/capability/ambient", `{"agent":%q}`, id)
+	}
 	add("v/ops/json/merge", `{"values":[{}]}`)
 	add("v/ops/json/cond", `{"cases":[]}`)
 	add("v/ops/json/assoc", `{"path":"a"}`)
@@ -123,8 +132,8 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "agentauth", "agentauth/h", "agentauth/h/a", "agentauth/h/a/x", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read", "agentauth", "agentauth/read", "agentauth/request", "agentauth/manage"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "agentauth", "agentauth/h", "agentauth/h/a", "agentauth/h/a/x", "handles", "handles/rh_aaaaaaaaaaaaaaaaaaaaaaaaaa", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read", "agentauth", "agentauth/read", "agentauth/request", "agentauth/manage", "capability", "capability/request", "capability/use"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

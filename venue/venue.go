@@ -28,6 +28,7 @@ import (
 	"usher/venue/clock"
 	"usher/venue/keys"
 	"usher/venue/ledger"
+	"usher/venue/lending"
 	"usher/venue/models"
 	"usher/venue/replies"
 	"usher/venue/retention"
@@ -76,6 +77,7 @@ type Venue struct {
 	abroad    *agentauth.Clients
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
 	replies   *replies.Room
+	lending   *lending.Room
 	keeper    *retention.Keeper
 
 	idMu sync.Mutex
@@ -217,6 +219,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	})
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
+	v.lending = lending.New(lending.Options{
+		Store: v.store.Under("q/"), Gate: v.gate, Mint: v.mint, Runs: v.runs, Key: v.keys.Of, Verifier: v.verifier, Agent: v.agents.Authority, Now: v.now, Rand: v.random, Logger: v.log,
+	})
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
 		Most: o.Limits.Schedules,

@@ -24,6 +24,7 @@ func (v *Venue) hooked(ctx context.Context, c *config.Config) error {
 	if err == nil {
 		v.inbox.Set(owner, c.Webhooks.In)
 		v.outbox.Set(owner, c.Webhooks.Out)
+		v.lending.Set(owner, c.A2A)
 	}
 	return err
 }

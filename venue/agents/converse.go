@@ -61,6 +61,12 @@ func (r *Room) IsShaped(ctx context.Context, owner ucan.DID, id string) bool {
 	return err == nil && len(rec.Config.Output) > 0
 }
 
+// IsOwn reports whether an agent acts by an authority of its own, whoever asks it.
+func (r *Room) IsOwn(ctx context.Context, owner ucan.DID, id string) bool {
+	_, rec, err := r.find(ctx, key{owner, id})
+	return err == nil && rec.Config.Authority == agents.AuthorityOwn
+}
+
 // Trigger has the agent take a turn on the messages that wait in a session: the main
 // one, or the caller's own that it names.
 func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) (agents.Triggered, error) {

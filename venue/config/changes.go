@@ -54,6 +54,9 @@ func Changes(a, b *Config) (list []Change) {
 	if !reflect.DeepEqual(a.AgentAuth, b.AgentAuth) {
 		list = append(list, Change{"agentauth", Changed, false})
 	}
+	if !reflect.DeepEqual(a.A2A, b.A2A) {
+		list = append(list, Change{"a2a", Changed, false})
+	}
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)
 	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)

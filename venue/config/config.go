@@ -36,6 +36,7 @@ type Config struct {
 	Server         Server
 	Webhooks       Webhooks
 	AgentAuth      AgentAuth
+	A2A            A2A
 	Dir            string // of the configuration; empty when it came from bytes
 
 	entries map[string]entry // by what they are of: "agent Carol", "model default", "schedule nightly", "limits.calls", or the path of data and orchestrations

@@ -35,6 +35,7 @@ type file struct {
 	Server         Server           `json:"server,omitzero"`
 	Webhooks       Webhooks         `json:"webhooks,omitzero"`
 	AgentAuth      AgentAuth        `json:"agentauth,omitzero"`
+	A2A            A2A              `json:"a2a,omitzero"`
 }
 
 // Model is an entry of models: a provider and that provider's settings. Files

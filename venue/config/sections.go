@@ -78,6 +78,8 @@ func (r *reader) root(src *source, n *form.Node) {
 					r.cfg.Webhooks = f.Webhooks
 				case "agentauth":
 					r.cfg.AgentAuth = f.AgentAuth
+				case "a2a":
+					r.cfg.A2A = f.A2A
 				}
 			}
 		}

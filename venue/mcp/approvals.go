@@ -11,54 +11,18 @@ import (
 	"usher/caps/value"
 	"usher/tools/approvals"
 	"usher/tools/dialog"
+	"usher/venue/face"
 )
 
-// Bounds of a look for what a job waits for.
-const (
-	maxPending = 100 // requests
-	maxAbove   = 16  // runs
-	maxShown   = 2000
-)
+// maxShown is how much of an input a form shows, in bytes.
+const maxShown = 2000
 
 // fills reports whether the client of a message has a person fill forms.
 func (c *caller) fills() bool { return slices.Contains(c.kinds(), dialog.Elicitation) }
 
-// pending are the requests for approvals that a job waits for, itself or what it began.
-func (d *desk) pending(ctx context.Context, c *caller, job string) (list []approvals.Request, err error) {
-	in := approvals.Query{Limit: maxPending}
-	ruling, err := c.Decide(ctx, "approval:list", in)
-	if err != nil || ruling.Denial() != nil {
-		return nil, nil //nolint:nilerr // others are asked
-	}
-	raw, err := c.Invoke(ctx, "approval:list", in)
-	if err != nil {
-		return nil, err
-	}
-	var page approvals.Listing
-	if err := json.Unmarshal(raw, &page); err != nil {
-		return nil, err
-	}
-	for _, req := range page.Requests {
-		if req.Status == approvals.Pending && d.below(ctx, c, req.Run, job) {
-			list = append(list, req)
-		}
-	}
-	return list, nil
-}
-
-// below reports whether a run is the job or came of it.
-func (d *desk) below(ctx context.Context, c *caller, run, job string) bool {
-	for range maxAbove {
-		if run == job || run == "" {
-			return run == job
-		}
-		rec, err := c.Run(ctx, run)
-		if err != nil {
-			return false
-		}
-		run = rec.Parent
-	}
-	return false
+// pending are the requests for approvals that a job waits for.
+func (d *desk) pending(ctx context.Context, c *caller, job string) ([]approvals.Request, error) {
+	return face.Pending(ctx, c.Principal, job)
 }
 
 var approvalForm = json.RawMessage(`{"type":"object","required":["confirm"],"properties":{` +

@@ -16,6 +16,7 @@ import (
 
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/a2a"
 	"usher/venue/agentauth"
 	"usher/venue/agui"
 	"usher/venue/completions"
@@ -95,6 +96,10 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)
 	mux.Handle(completions.Prefix+"/", completions.New(s.door))
 	mux.Handle(agui.Prefix+"/", agui.New(s.door))
+	remote := a2a.New(s.door)
+	for _, path := range []string{a2a.Prefix, a2a.Prefix + "/", a2a.CardPath} {
+		mux.Handle(path, remote)
+	}
 	signIn := login.New(s.door)
 	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
 		mux.Handle(path, signIn)

@@ -1,0 +1,72 @@
+package a2a_test
+
+import (
+	"net/http"
+	"testing"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"usher/venue/a2a"
+)
+
+// bearer sends a token with each request.
+type bearer struct{ token string }
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// The client of a2a-go takes what is sent, over both bindings.
+func TestAClientOfTheProtocol(t *testing.T) {
+	p := serve(t, "a2a: {agents: [bob]}\n")
+	web := &http.Client{Transport: bearer{p.token}}
+	card, err := agentcard.NewResolver(web).Resolve(t.Context(), p.url+"/a2a/bob", agentcard.WithPath(a2a.CardPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, binding := range []protocol.TransportProtocol{protocol.TransportProtocolJSONRPC, protocol.TransportProtocolHTTPJSON} {
+		t.Run(string(binding), func(t *testing.T) {
+			c, err := a2aclient.NewFromCard(t.Context(), card, a2aclient.WithJSONRPCTransport(web), a2aclient.WithRESTTransport(web),
+				a2aclient.WithConfig(a2aclient.Config{PreferredTransports: []protocol.TransportProtocol{binding}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			say := func() *protocol.SendMessageRequest {
+				return &protocol.SendMessageRequest{Message: protocol.NewMessage(protocol.MessageRoleUser, protocol.NewTextPart("hi"))}
+			}
+			sent, err := c.SendMessage(t.Context(), say())
+			if err != nil {
+				t.Fatal(err)
+			}
+			task, is := sent.(*protocol.Task)
+			if !is || task.Status.State != protocol.TaskStateCompleted || task.Artifacts[0].Parts[0].Text() != "hi" {
+				t.Fatalf("sent: %+v", sent)
+			}
+			got, err := c.GetTask(t.Context(), &protocol.GetTaskRequest{ID: task.ID})
+			if err != nil || got.ID != task.ID {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			list, err := c.ListTasks(t.Context(), &protocol.ListTasksRequest{})
+			if err != nil || len(list.Tasks) == 0 {
+				t.Errorf("listed %+v, %v", list, err)
+			}
+			if _, err := c.CancelTask(t.Context(), &protocol.CancelTaskRequest{ID: task.ID}); err == nil {
+				t.Error("what has ended was canceled")
+			}
+			var last protocol.Event
+			for ev, err := range c.SendStreamingMessage(t.Context(), say()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = ev
+			}
+			if end, is := last.(*protocol.TaskStatusUpdateEvent); !is || end.Status.State != protocol.TaskStateCompleted {
+				t.Errorf("the stream ends with %+v", last)
+			}
+		})
+	}
+}

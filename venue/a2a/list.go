@@ -1,0 +1,112 @@
+package a2a
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"usher/venue/runs"
+)
+
+// Bounds of a list.
+const (
+	usualPage = 50
+	maxPage   = 100
+	maxLooked = 1000 // runs that one request looks at
+)
+
+// list is a page of tasks, the latest first. A page may have fewer than it could: who goes on
+// with its token gets all.
+func (c *call) list() (any, error) {
+	var in a2a.ListTasksRequest
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	s := shape{in.HistoryLength, in.IncludeArtifacts}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if in.PageSize == 0 {
+		in.PageSize = usualPage
+	}
+	if in.PageSize < 1 || in.PageSize > maxPage {
+		return nil, errParams.because("pageSize is " + strconv.Itoa(in.PageSize) + ": give 1 to 100")
+	}
+	if in.Status != "" && !isState(in.Status) {
+		return nil, errParams.because("status is no state of a task")
+	}
+	before, seen, err := readToken(in.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: in.PageSize}
+	more := false
+	for looked := 0; looked < maxLooked; {
+		list, next, err := c.p.Runs(c.r.Context(), before, maxPage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			rec := &list[i]
+			if !c.listed(rec, &in) {
+				before = rec.ID
+				continue
+			}
+			if len(out.Tasks) == in.PageSize {
+				more = true
+				break
+			}
+			t, err := c.task(rec, s)
+			if err != nil {
+				t = &a2a.Task{ID: a2a.TaskID(rec.ID), ContextID: rec.Session, Status: c.status(rec)}
+			}
+			out.Tasks = append(out.Tasks, t)
+			before = rec.ID
+		}
+		looked += len(list)
+		if more || next == "" {
+			break
+		}
+		more = looked >= maxLooked
+		before = next
+	}
+	seen += len(out.Tasks)
+	out.TotalSize = seen // as far as is known
+	if more {
+		out.TotalSize++
+		out.NextPageToken = before + "." + strconv.Itoa(seen)
+	}
+	return out, nil
+}
+
+// listed reports whether a run is a task that is asked for. What agents had others do for a
+// task is part of it.
+func (c *call) listed(rec *runs.Record, in *a2a.ListTasksRequest) bool {
+	return c.isTask(rec) && rec.Parent == "" &&
+		(in.ContextID == "" || rec.Session == in.ContextID) &&
+		(in.Status == "" || stateOf(rec) == in.Status) &&
+		(in.StatusTimestampAfter == nil || rec.Updated >= in.StatusTimestampAfter.UnixMilli())
+}
+
+func isState(s a2a.TaskState) bool {
+	for _, known := range states {
+		if s == known {
+			return true
+		}
+	}
+	return s == a2a.TaskStateSubmitted
+}
+
+// readToken reads where a page begins, and how many tasks were before it.
+func readToken(token string) (before string, seen int, err error) {
+	if token == "" {
+		return "", 0, nil
+	}
+	before, n, _ := strings.Cut(token, ".")
+	seen, err = strconv.Atoi(n)
+	if err != nil || before == "" || seen < 0 {
+		return "", 0, errParams.because("pageToken is none that a page returned")
+	}
+	return before, seen, nil
+}

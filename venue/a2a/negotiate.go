@@ -1,0 +1,279 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"usher/tools/lending"
+	"usher/venue"
+	"usher/venue/config"
+)
+
+// URI names the extension: see the table of the package doc.
+const URI = "urn:x-usher:a2a:capabilities:1"
+
+// Metadata of a message, of the extension.
+const (
+	capabilitiesKey = URI + "/capabilities"
+	attenuationsKey = URI + "/attenuations"
+	ambientKey      = URI + "/ambient"
+)
+
+// extensions are those that cards name. Who is not known is told the ids of grants alone.
+func extensions(shown *config.A2A, extended bool) []a2a.AgentExtension {
+	if len(shown.Grants) == 0 {
+		return nil
+	}
+	grants := make([]any, len(shown.Grants))
+	for i := range shown.Grants {
+		g := &shown.Grants[i]
+		grants[i] = object{"id": g.ID}
+		if extended {
+			names := []string{}
+			for name := range g.Operations {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			grants[i] = object{
+				"id": g.ID, "description": g.Description, "operations": names, "attenuable": g.IsAttenuable(), "legacy": g.Legacy, "requires": append([]string{}, g.Requires...),
+			}
+		}
+	}
+	params := map[string]any{
+		"capabilityGrants": grants, "phase": shown.Phase, "tokenFormats": []string{"ucan-jwt"},
+		"methods": []string{"a2a/capabilities/request", "a2a/capabilities/attenuate", "a2a/capabilities/revoke", "a2a/capabilities/list", "a2a/skill/invoke", "a2a/task/send"},
+	}
+	if shown.Ambient != "" {
+		params["ambientUntil"] = shown.Ambient
+	}
+	if extended {
+		skills := make([]any, len(shown.Skills))
+		for i, s := range shown.Skills {
+			skills[i] = object{"id": s.ID, "description": s.Description, "operation": s.Operation}
+		}
+		params["skills"] = skills
+	}
+	return []a2a.AgentExtension{{URI: URI, Description: "Capabilities for one task, by handles.", Required: shown.Phase == 3, Params: params}}
+}
+
+// knows reports whether an extension is spoken here.
+func (f *Face) knows(uri string) bool {
+	shown, _ := f.door.Venue.Shown()
+	return uri == URI && len(shown.Grants) > 0
+}
+
+// aware reports whether the caller has named the extension.
+func (c *call) aware() bool { return slices.Contains(c.extensions, URI) }
+
+// negotiating reads the parameters of a method of the extension.
+func (c *call) negotiating(params any) error {
+	if !c.aware() {
+		return errNoExtension
+	}
+	return c.read(params)
+}
+
+// lend calls an operation on capabilities.
+func (c *call) lend(operation string, input any) (any, error) {
+	out, err := c.p.Invoke(c.r.Context(), operation, input)
+	return out, err
+}
+
+func (c *call) requestCapabilities() (any, error) {
+	var in struct {
+		lending.Request
+		Purpose string `json:"purpose"`
+	}
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	in.Request.Purpose = in.Purpose // the caller's word, which approvals and the ledger call so
+	return c.lend("capability:request", in.Request)
+}
+
+func (c *call) attenuate() (any, error) {
+	var in struct {
+		CapabilityID string              `json:"capabilityId"`
+		Constraints  lending.Constraints `json:"constraints"`
+		Holder       string              `json:"holder"`
+	}
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	return c.lend("capability:attenuate", lending.Attenuate{CapabilityID: in.CapabilityID, Constraints: in.Constraints, Holder: in.Holder})
+}
+
+func (c *call) revoke() (any, error) {
+	var in lending.Revoke
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	return c.lend("capability:revoke", in)
+}
+
+func (c *call) capabilities() (any, error) {
+	var in lending.List
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	return c.lend("capability:list", in)
+}
+
+// skill uses a capability. Without one the skill is called as its operation, where the phase
+// lets it, and the ledger says so.
+func (c *call) skill() (any, error) {
+	var in struct {
+		Skill        string          `json:"skill"`
+		Arguments    json.RawMessage `json:"arguments"`
+		CapabilityID string          `json:"capabilityId"`
+		Metadata     map[string]any  `json:"metadata"`
+	}
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	if in.CapabilityID == "" {
+		if err := c.ambient(in.Metadata); err != nil {
+			return nil, err
+		}
+		return c.lend("capability:ambient", lending.Ambient{Skill: in.Skill, Arguments: in.Arguments})
+	}
+	use := lending.Use{Skill: in.Skill, CapabilityID: in.CapabilityID}
+	if err := json.Unmarshal(in.Arguments, &use.Arguments); err != nil {
+		return nil, errParams.because("arguments are no object")
+	}
+	return c.lend("capability:use", use)
+}
+
+// ambient says why something is not done without a capability.
+func (c *call) ambient(said map[string]any) error {
+	shown, _ := c.face.door.Venue.Shown()
+	switch {
+	case shown.Phase == 3:
+		return lentFailures[lending.Required].because("nothing is done here without a capability: ask for one by a2a/capabilities/request")
+	case shown.Phase == 1 && c.aware() && said[ambientKey] != true:
+		return lentFailures[lending.Required].because("no capability is given: name one, or say that ambient authority is used, by " + ambientKey + " in metadata")
+	}
+	return nil
+}
+
+// governed reports whether an agent does what grants are for.
+func governed(shown *config.A2A, agent string) bool {
+	return slices.ContainsFunc(shown.Grants, func(g config.Grant) bool { return g.Agent == agent })
+}
+
+// bounded is the principal who gives an agent a task, bounded by the capabilities that go with
+// it, and what the agent is told: its handles beside the message.
+func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawMessage) (*venue.Principal, json.RawMessage, error) {
+	said := in.Metadata
+	if said[capabilitiesKey] == nil && in.Message.Metadata[capabilitiesKey] != nil || said[ambientKey] == nil && in.Message.Metadata[ambientKey] != nil {
+		said = in.Message.Metadata
+	}
+	shown, _ := c.face.door.Venue.Shown()
+	if said[capabilitiesKey] == nil {
+		if !governed(&shown, agent) {
+			return c.p, input, nil
+		}
+		if shown.Phase == 3 && !c.aware() {
+			return nil, nil, errNoExtension
+		}
+		if err := c.ambient(said); err != nil {
+			return nil, nil, err
+		}
+		_, err := c.lend("capability:ambient", lending.Ambient{Agent: agent})
+		return c.p, input, err
+	}
+	if !c.aware() {
+		return nil, nil, errNoExtension
+	}
+	var ids []string
+	var attenuations map[string]lending.Constraints
+	if err := reread(said[capabilitiesKey], &ids); err != nil || len(ids) == 0 {
+		return nil, nil, errParams.because("capabilities are no list of ids")
+	}
+	if err := reread(said[attenuationsKey], &attenuations); err != nil {
+		return nil, nil, errParams.because("attenuations are no constraints by the ids of capabilities")
+	}
+	p, lent, err := c.p.Lend(c.r.Context(), agent, ids, attenuations)
+	if err != nil {
+		return nil, nil, err
+	}
+	told, err := withHandles(input, shown.Skills, lent)
+	return p, told, err
+}
+
+// reread reads a value of metadata.
+func reread(v, to any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, to)
+}
+
+// withHandles is a message with the handles that go with it. What calls are bounded by is
+// elsewhere: a message that names other handles reaches nothing.
+func withHandles(input json.RawMessage, skills []config.Skill, lent []lending.Capability) (json.RawMessage, error) {
+	var text string
+	if json.Unmarshal(input, &text) != nil {
+		text = string(input)
+	}
+	handles := []object{}
+	for _, c := range lent {
+		names := []string{}
+		for _, s := range skills {
+			if slices.Contains(c.Operations, s.Operation) || slices.Contains(c.Operations, "*") {
+				names = append(names, s.ID)
+			}
+		}
+		for _, h := range c.Handles {
+			handles = append(handles, object{"resourceHandle": h.Handle, "displayName": h.Name, "skills": names})
+		}
+	}
+	raw, err := json.Marshal(handles)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fmt.Sprintf("%s\n\nFor this task you were lent these, to use by capability_use alone: %s", text, raw))
+}
+
+// sendLiteral is SendMessage as the proposal writes it.
+func (c *call) sendLiteral() (any, error) {
+	var in struct {
+		Message      map[string]any `json:"message"`
+		Capabilities any            `json:"capabilities"`
+		Attenuations any            `json:"attenuations"`
+		Config       any            `json:"configuration"`
+		Metadata     map[string]any `json:"metadata"`
+	}
+	if err := c.negotiating(&in); err != nil {
+		return nil, err
+	}
+	if in.Message == nil {
+		return nil, errParams.because("message is missing")
+	}
+	if in.Message["role"] == "user" {
+		in.Message["role"] = string(a2a.MessageRoleUser)
+	}
+	if in.Message["messageId"] == nil {
+		in.Message["messageId"] = a2a.NewMessageID()
+	}
+	said := object{}
+	for key, v := range in.Metadata {
+		said[key] = v
+	}
+	if in.Capabilities != nil {
+		said[capabilitiesKey] = in.Capabilities
+	}
+	if in.Attenuations != nil {
+		said[attenuationsKey] = in.Attenuations
+	}
+	raw, err := json.Marshal(object{"message": in.Message, "configuration": in.Config, "metadata": said})
+	if err != nil {
+		return nil, err
+	}
+	c.params, c.version = raw, modern
+	return c.send()
+}
