@@ -199,8 +199,8 @@ func (a *all) comes(ctx context.Context, c *child) bool {
 // follows tells what happens in a run that the turn waits for.
 func (t *Talk) follows(ctx context.Context, c *child, a *all) {
 	r, rec := c.run, c.run.Record()
-	if t.p.Still(ctx, "grid:jobStatus", byID{rec.ID}) != nil {
-		return
+	if r.Owner() != t.p.DID() || t.p.Still(ctx, "grid:jobStatus", byID{rec.ID}) != nil {
+		return // what others do for the turn is theirs
 	}
 	began := &Began{Parent: rec.Parent, Agent: rec.Agent}
 	if rec.Agent != "" && t.p.Still(ctx, "agent:info", agents.Named{AgentID: rec.Agent}) == nil {
