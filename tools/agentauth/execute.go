@@ -34,7 +34,7 @@ const patience = 20 * time.Second
 // execute executes a capability where the server says that it is. The caller is asked
 // about, where that is another server: net/send there.
 func (c *Clients) execute(ctx context.Context, call tools.Call, in Execution) (Outcome, error) {
-	p, err := parsePlace(in.Server.Server)
+	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -85,7 +85,7 @@ func done(p place, err error) error {
 }
 
 func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcomes, error) {
-	p, err := parsePlace(in.Server.Server)
+	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Outcomes{}, err
 	}
@@ -106,7 +106,7 @@ func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcome
 
 // poll asks once. What it asks lies at the server, or the caller may send there.
 func (c *Clients) poll(ctx context.Context, call tools.Call, in Poll) (Outcome, error) {
-	p, err := parsePlace(in.Server.Server)
+	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -8,14 +8,14 @@ import (
 	"usher/tools/agentauth/client"
 )
 
-// Server names a server.
-type Server struct {
+// At names a server.
+type At struct {
 	Server string `json:"server" jsonschema:"origin of the server, for example https://auth.example.com"`
 }
 
 // Search selects capabilities of a server.
 type Search struct {
-	Server
+	At
 	Query  string `json:"query,omitempty" jsonschema:"words that they are about"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"nextCursor of the page before"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most"`
@@ -23,7 +23,7 @@ type Search struct {
 
 // Named names a capability of a server.
 type Named struct {
-	Server
+	At
 	Capability string `json:"capability" jsonschema:"its name there"`
 }
 
@@ -35,7 +35,7 @@ type Ask struct {
 
 // Registration asks for an agent at a server.
 type Registration struct {
-	Server
+	At
 	Capabilities []Ask  `json:"capabilities,omitempty" jsonschema:"what you want to do there; left out, what the server gives by default"`
 	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 	Mode         string `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
@@ -43,7 +43,7 @@ type Registration struct {
 
 // Escalation asks for more at a server.
 type Escalation struct {
-	Server
+	At
 	Capabilities []Ask  `json:"capabilities" jsonschema:"what you want to do beside what you may"`
 	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 }
@@ -56,7 +56,7 @@ type Execution struct {
 
 // Batch executes several capabilities.
 type Batch struct {
-	Server
+	At
 	Requests []Item `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
 }
 
@@ -80,29 +80,29 @@ const maxBatch = 50
 func Operations(c *Clients) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agentauth:discover", "Ask an Agent-Auth server what it is.",
-			func(in Server) []caps.Request { return needs(canRead, in.Server) },
+			func(in At) []caps.Request { return needs(canRead, in.Server) },
 			c.discover, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:list", "List what an Agent-Auth server offers, and what of it you were granted.",
-			func(in Search) []caps.Request { return needs(canRead, in.Server.Server) },
+			func(in Search) []caps.Request { return needs(canRead, in.Server) },
 			c.list, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:describe", "Describe one capability of an Agent-Auth server, with the schemas of its arguments and its result.",
-			func(in Named) []caps.Request { return needs(canRead, in.Server.Server, in.Capability) },
+			func(in Named) []caps.Request { return needs(canRead, in.Server, in.Capability) },
 			c.describe, onCapability(canRead), tools.ReadOnly()),
 		tools.New("agentauth:status", "Ask an Agent-Auth server how you stand there, and what of what you asked for was granted.",
-			func(in Server) []caps.Request { return needs(canRead, in.Server) },
+			func(in At) []caps.Request { return needs(canRead, in.Server) },
 			c.status, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:register", "Register yourself at an Agent-Auth server, with what you want to do there. Where a person has to approve, it says where and with which code: pass that on, and ask agentauth:status later.",
 			func(in Registration) []caps.Request {
-				return needs(canRequest, in.Server.Server, names(in.Capabilities)...)
+				return needs(canRequest, in.Server, names(in.Capabilities)...)
 			},
 			c.register, tools.Within(caps.ScopeUnder(canRequest, root, 1, 2)), tools.Idempotent()),
 		tools.New("agentauth:request", "Ask an Agent-Auth server for more than you were granted. A person has to approve.",
 			func(in Escalation) []caps.Request {
-				return needsEach(canRequest, in.Server.Server, names(in.Capabilities))
+				return needsEach(canRequest, in.Server, names(in.Capabilities))
 			},
 			c.request, onCapability(canRequest)),
 		tools.New("agentauth:execute", "Execute a capability of an Agent-Auth server. One that takes long is pending: ask agentauth:poll what became of it.",
-			func(in Execution) []caps.Request { return needs(canInvoke, in.Server.Server, in.Capability) },
+			func(in Execution) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
 			c.execute, onCapability(canInvoke)),
 		tools.New("agentauth:batch", "Execute several capabilities of an Agent-Auth server.",
 			func(in Batch) []caps.Request {
@@ -110,20 +110,20 @@ func Operations(c *Clients) []*tools.Operation {
 				for _, it := range in.Requests[:min(len(in.Requests), maxBatch+1)] {
 					list = append(list, it.Capability)
 				}
-				return needsEach(canInvoke, in.Server.Server, list)
+				return needsEach(canInvoke, in.Server, list)
 			},
 			c.batch, onCapability(canInvoke)),
 		tools.New("agentauth:poll", "Ask an Agent-Auth server what became of an execution that was pending.",
-			func(in Poll) []caps.Request { return needs(canInvoke, in.Server.Server, in.Capability) },
+			func(in Poll) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
 			c.poll, onCapability(canInvoke), tools.ReadOnly()),
 		tools.New("agentauth:reactivate", "Come back to an Agent-Auth server where you have expired. What you got by agentauth:request is gone.",
-			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			func(in At) []caps.Request { return needs(canManage, in.Server) },
 			c.reactivate, onServer(canManage)),
 		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
-			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			func(in At) []caps.Request { return needs(canManage, in.Server) },
 			c.rotate, onServer(canManage)),
 		tools.New("agentauth:revoke", "End your registration at an Agent-Auth server, for good.",
-			func(in Server) []caps.Request { return needs(canManage, in.Server) },
+			func(in At) []caps.Request { return needs(canManage, in.Server) },
 			c.revoke, onServer(canManage), tools.Idempotent()),
 	}
 }

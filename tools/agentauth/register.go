@@ -37,7 +37,7 @@ type Standing struct {
 	Next string `json:"next,omitempty" jsonschema:"what to do now"`
 }
 
-func (c *Clients) discover(ctx context.Context, _ tools.Call, in Server) (Discovery, error) {
+func (c *Clients) discover(ctx context.Context, _ tools.Call, in At) (Discovery, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Discovery{}, err
@@ -73,7 +73,7 @@ func (c *Clients) looks(ctx context.Context, call tools.Call, server string) (pl
 }
 
 func (c *Clients) list(ctx context.Context, call tools.Call, in Search) (Listing, error) {
-	p, who, err := c.looks(ctx, call, in.Server.Server)
+	p, who, err := c.looks(ctx, call, in.Server)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -85,7 +85,7 @@ func (c *Clients) list(ctx context.Context, call tools.Call, in Search) (Listing
 }
 
 func (c *Clients) describe(ctx context.Context, call tools.Call, in Named) (Description, error) {
-	p, who, err := c.looks(ctx, call, in.Server.Server)
+	p, who, err := c.looks(ctx, call, in.Server)
 	if err != nil {
 		return Description{}, err
 	}
@@ -114,7 +114,7 @@ func stands(p place, st *client.Standing) Standing {
 	return out
 }
 
-func (c *Clients) status(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+func (c *Clients) status(ctx context.Context, call tools.Call, in At) (Standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err
@@ -133,7 +133,7 @@ func (c *Clients) status(ctx context.Context, call tools.Call, in Server) (Stand
 // register registers the caller. One who is registered, and has not ended there, is told
 // how it stands; one whose approval waits gets another code.
 func (c *Clients) register(ctx context.Context, call tools.Call, in Registration) (Standing, error) {
-	p, err := parsePlace(in.Server.Server)
+	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -204,7 +204,7 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
 }
 
 func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (Standing, error) {
-	p, err := parsePlace(in.Server.Server)
+	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -216,7 +216,7 @@ func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (
 	return stood(p, st, err)
 }
 
-func (c *Clients) reactivate(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+func (c *Clients) reactivate(ctx context.Context, call tools.Call, in At) (Standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err
@@ -231,7 +231,7 @@ func (c *Clients) reactivate(ctx context.Context, call tools.Call, in Server) (S
 
 // rotate changes the key. The new one is kept before the server has it: where its answer
 // is lost, the host, which signs for this, rotates once more.
-func (c *Clients) rotate(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+func (c *Clients) rotate(ctx context.Context, call tools.Call, in At) (Standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err
@@ -255,7 +255,7 @@ func (c *Clients) rotate(ctx context.Context, call tools.Call, in Server) (Stand
 	return stood(p, st, err)
 }
 
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in Server) (Standing, error) {
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in At) (Standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Standing{}, err

@@ -1,0 +1,121 @@
+package wire_test
+
+import "time"
+
+// waits registers an agent, for a person to answer.
+func waits(w *world) {
+	w.Helper()
+	w.must(w.register("read_note", "transfer"))
+}
+
+// afterGuesses has alice guess five times.
+func afterGuesses(w *world) {
+	w.Helper()
+	waits(w)
+	for range 5 {
+		if r := w.answer(w.alice, "approve", object{"user_code": "AAAA-AAAA"}); r.code != "invalid_user_code" {
+			w.Fatalf("a wrong code is %d %s", r.status, r.text)
+		}
+	}
+}
+
+func init() {
+	cases["POST /agent/approve-capability"] = map[string]func(w *world) reply{
+		"nobody":    func(w *world) reply { waits(w); return w.answer("", "approve", nil) },
+		"all of it": func(w *world) reply { waits(w); return w.answer(w.alice, "approve", nil) },
+		"less than was asked": func(w *world) reply {
+			waits(w)
+			r := w.answer(w.alice, "approve", object{"capabilities": []any{limited(object{"amount": object{"max": 10}})}})
+			w.must(w.pay(10))
+			for name, no := range map[string]reply{"constraint_violated": w.pay(11), "capability_not_granted": w.execute("read_note", object{"path": "w/notes/a"})} {
+				if no.code != name {
+					w.Errorf("beyond what was approved: %d %s, want %s", no.status, no.text, name)
+				}
+			}
+			return r
+		},
+		"not at all":                  func(w *world) reply { waits(w); return w.answer(w.alice, "deny", nil) },
+		"an action that there is not": func(w *world) reply { waits(w); return w.answer(w.alice, "", nil) },
+		"without the code":            func(w *world) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": ""}) },
+		"a wrong code":                func(w *world) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": "AAAA-AAAA"}) },
+		"the code after five wrong ones": func(w *world) reply {
+			afterGuesses(w)
+			return w.answer(w.alice, "approve", nil)
+		},
+		"somebody else after five wrong ones": func(w *world) reply {
+			afterGuesses(w)
+			return w.answer(w.bob, "approve", nil)
+		},
+		"after five minutes": func(w *world) reply {
+			waits(w)
+			w.pass(5*time.Minute + time.Second)
+			return w.answer(w.alice, "approve", nil)
+		},
+		"for the second time": func(w *world) reply {
+			w.active()
+			return w.answer(w.alice, "approve", nil)
+		},
+		"the code before a new one": func(w *world) reply {
+			waits(w)
+			old := w.code
+			waits(w)
+			return w.answer(w.alice, "approve", object{"user_code": old})
+		},
+		"a host of somebody else": func(w *world) reply {
+			w.active()
+			w.another()
+			waits(w)
+			return w.answer(w.bob, "approve", nil)
+		},
+		"an agent that was revoked": func(w *world) reply {
+			waits(w)
+			w.must(w.send("POST /agent/revoke", w.asHost(), object{"agent_id": w.agent}))
+			return w.answer(w.alice, "approve", nil)
+		},
+		"limits with an unknown operator": func(w *world) reply {
+			waits(w)
+			return w.answer(w.alice, "approve", object{"capabilities": []any{limited(object{"amount": object{"const": 1}})}})
+		},
+	}
+	cases["POST /agent/request-capability"] = map[string]func(w *world) reply{
+		"without a JWT": func(w *world) reply {
+			w.active()
+			return w.send("POST /agent/request-capability", "", object{"capabilities": []any{"report"}})
+		},
+		"its host": func(w *world) reply {
+			w.active()
+			return w.send("POST /agent/request-capability", w.asHost(), object{"capabilities": []any{"report"}})
+		},
+		"more": func(w *world) reply {
+			w.active()
+			r := w.ask("report")
+			if w.execute("report", nil).code != "capability_not_granted" {
+				w.Error("what waits for a person is executed")
+			}
+			w.must(w.answer(w.alice, "approve", nil))
+			w.must(w.execute("report", nil))
+			return r
+		},
+		"a default": func(w *world) reply {
+			w.active("transfer")
+			r := w.ask("read_note")
+			if w.code == "" || w.execute("read_note", object{"path": "w/notes/a"}).status != 403 {
+				w.Error("an escalation is granted without a person (the page Capabilities)")
+			}
+			return r
+		},
+		"what it has": func(w *world) reply { w.active(); return w.ask("transfer") },
+		"what it has, with other limits": func(w *world) reply {
+			w.active(limited(object{"amount": object{"max": 5}}))
+			return w.ask(limited(object{"amount": object{"max": 6}}))
+		},
+		"nothing":                        func(w *world) reply { w.active(); return w.ask() },
+		"a capability that there is not": func(w *world) reply { w.active(); return w.ask("fly") },
+		"one that waits":                 func(w *world) reply { waits(w); return w.ask("report") },
+		"one that has expired": func(w *world) reply {
+			w.active()
+			w.pass(2 * time.Hour)
+			return w.ask("report")
+		},
+	}
+}
