@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // for schedules, where the system has no time zones
 
 	"usher/examples/a2a"
+	"usher/examples/agentauth/visit"
 	"usher/examples/ap"
 	"usher/examples/delegation"
 	"usher/venue/cli"
@@ -31,6 +32,6 @@ func main() {
 func program() *cli.Program {
 	return &cli.Program{
 		Providers: ap.Providers(),
-		Demos:     map[string]cli.Demo{"a2a": a2a.Demo, "ap": ap.Demo, "delegation": delegation.Demo},
+		Demos:     map[string]cli.Demo{"a2a": a2a.Demo, "agentauth": visit.Demo, "ap": ap.Demo, "delegation": delegation.Demo},
 	}
 }

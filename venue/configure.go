@@ -83,6 +83,7 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	}
 	if err == nil {
 		v.hook.Set(hookOf(c))
+		v.abroad.Set(c.AgentAuth.PrivateServers)
 		a.config, a.outcome = c, out
 		a.now.Store(c)
 	}

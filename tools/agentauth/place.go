@@ -46,6 +46,14 @@ func parsePlace(text string) (place, error) {
 	return place{u.Scheme + "://" + host, host}, nil
 }
 
+// CheckHost says what is wrong with a host as [Clients.Set] takes it.
+func CheckHost(host string) error {
+	if p, err := parsePlace(host); err != nil || p.host != host {
+		return fmt.Errorf("%q is no host: give it as auth.internal, or auth.internal:8443, in lower case and without a scheme", host)
+	}
+	return nil
+}
+
 // capabilityForm is how capabilities may be named ("Capability naming").
 var capabilityForm = regexp.MustCompile(`^[a-z0-9_]{1,128}$`)
 

@@ -182,9 +182,10 @@ func (c *call) agent() (err error) {
 	return err
 }
 
-// whoOrPerson reads a JWT, or else who has signed in: the other is nil or zero.
+// whoOrPerson reads the JWT of a host or an agent, or else who has signed in or bears a token
+// of theirs: the other is nil or zero.
 func (c *call) whoOrPerson() (person ucan.DID, err error) {
-	if c.r.Header.Get("Authorization") != "" {
+	if c.request().IsVisitors() {
 		return ucan.DID{}, c.who()
 	}
 	who, err := c.person()

@@ -32,7 +32,7 @@ type DemoOptions struct {
 }
 
 type demoCmd struct {
-	Name    string  `arg:"" optional:"" default:"ap" help:"The demo: ap (accounts payable), delegation (chains of authority) or a2a (what is lent for one task)."`
+	Name    string  `arg:"" optional:"" default:"ap" help:"The demo: ap (accounts payable), delegation (chains of authority), a2a (what is lent for one task) or agentauth (an agent at another venue)."`
 	Invoice *string `placeholder:"FILE|-" help:"Process this invoice instead of the built-in ones."`
 	Model   *string `placeholder:"NAME" help:"Let a model of your configuration play the agents of ap. The exit status is then 0 if the gate held and the model came to the policy's outcomes."`
 	Config  string  `short:"c" placeholder:"FILE" help:"Configuration of the model: a file or a folder (default: usher.yaml)."`

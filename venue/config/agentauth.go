@@ -11,23 +11,25 @@ import (
 	"time"
 
 	"usher/caps"
+	"usher/tools/agentauth"
 	"usher/tools/form"
 )
 
 // AgentAuth lets agents from elsewhere in, by the Agent-Auth protocol. Without capabilities
 // nobody is let in.
 type AgentAuth struct {
-	_            struct{}          `noun:"the agentauth section" example:"{'issuer': 'https://venue.example.org', 'capabilities': [{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}]}"`
-	Issuer       string            `json:"issuer,omitempty" example:"https://venue.example.org" jsonschema:"URL of this venue, as agents and browsers reach it. Default: the address of the port, on this machine alone."`
-	Description  string            `json:"description,omitempty" example:"Invoices and payments of Acme." jsonschema:"What agents are told that the venue is for."`
-	Capabilities []AgentCapability `json:"capabilities,omitempty" example:"[{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}]" jsonschema:"What agents may ask for."`
-	Autonomous   *Autonomous       `json:"autonomous,omitzero" jsonschema:"Agents that nobody approves. Default: none are let in."`
-	Session      time.Duration     `json:"session,omitempty" example:"1h" jsonschema:"How long an agent may be silent until it has expired. Default: 1h."`
-	Lifetime     time.Duration     `json:"lifetime,omitempty" example:"24h" jsonschema:"How long an agent is active at most until it has expired. Default: 24h."`
-	Absolute     time.Duration     `json:"absolute,omitempty" example:"720h" jsonschema:"Age at which an agent is revoked for good. Default: 0, none."`
-	Agents       int               `json:"agents,omitempty" example:"100" jsonschema:"Agents that one host may have at once. Default: 100."`
-	AllowPrivate bool              `json:"allow_private,omitempty" example:"true" jsonschema:"Whether the URLs of keys may lead into this machine or a private network. Default: false."`
-	Services     []AgentService    `json:"services,omitempty" example:"[{'name': 'bank', 'secret': 'secret:BANK'}]" jsonschema:"Services elsewhere that ask here what an agent was granted (introspection)."`
+	_              struct{}          `noun:"the agentauth section" example:"{'issuer': 'https://venue.example.org', 'capabilities': [{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}]}"`
+	Issuer         string            `json:"issuer,omitempty" example:"https://venue.example.org" jsonschema:"URL of this venue, as agents and browsers reach it. Default: the address of the port, on this machine alone."`
+	Description    string            `json:"description,omitempty" example:"Invoices and payments of Acme." jsonschema:"What agents are told that the venue is for."`
+	Capabilities   []AgentCapability `json:"capabilities,omitempty" example:"[{'name': 'read_policy', 'operation': 'covia:read', 'caps': [{'with': 'w/docs/', 'can': 'crud/read'}]}]" jsonschema:"What agents may ask for."`
+	Autonomous     *Autonomous       `json:"autonomous,omitzero" jsonschema:"Agents that nobody approves. Default: none are let in."`
+	Session        time.Duration     `json:"session,omitempty" example:"1h" jsonschema:"How long an agent may be silent until it has expired. Default: 1h."`
+	Lifetime       time.Duration     `json:"lifetime,omitempty" example:"24h" jsonschema:"How long an agent is active at most until it has expired. Default: 24h."`
+	Absolute       time.Duration     `json:"absolute,omitempty" example:"720h" jsonschema:"Age at which an agent is revoked for good. Default: 0, none."`
+	Agents         int               `json:"agents,omitempty" example:"100" jsonschema:"Agents that one host may have at once. Default: 100."`
+	AllowPrivate   bool              `json:"allow_private,omitempty" example:"true" jsonschema:"Whether the URLs of keys may lead into this machine or a private network. Default: false."`
+	Services       []AgentService    `json:"services,omitempty" example:"[{'name': 'bank', 'secret': 'secret:BANK'}]" jsonschema:"Services elsewhere that ask here what an agent was granted (introspection)."`
+	PrivateServers []string          `json:"private_servers,omitempty" noun:"a server" each:"its host" example:"['auth.internal:8443']" jsonschema:"Servers elsewhere that agents of this venue may reach by agentauth:* although their address is private or they speak plain HTTP: each a host, with its port where that is not the scheme's. Default: none."`
 }
 
 // AgentCapability is an operation of the venue under a name that agents ask for.
@@ -90,6 +92,11 @@ func (a *AgentAuth) Capability(name string) *AgentCapability {
 func (a *AgentAuth) Check() error {
 	if err := checkURL(a.Issuer); err != nil {
 		return form.In("issuer", err)
+	}
+	for _, host := range a.PrivateServers {
+		if err := agentauth.CheckHost(host); err != nil {
+			return form.In("private_servers", err)
+		}
 	}
 	for i := range a.Capabilities {
 		if c := &a.Capabilities[i]; a.Capability(c.Name) != c {

@@ -104,6 +104,12 @@ type Request struct {
 	Body      []byte
 }
 
+// IsVisitors reports whether a request brings a JWT for hosts or agents, by its typ.
+func (r *Request) IsVisitors() bool {
+	_, err := readToken(r.Token)
+	return err == nil
+}
+
 // holds reports what is wrong with the times of a token, and with what it is bound to.
 func (t *token) holds(now time.Time, req *Request) error {
 	switch {
