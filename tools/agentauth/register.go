@@ -131,7 +131,7 @@ func (c *Clients) status(ctx context.Context, call tools.Call, in At) (Standing,
 }
 
 // register registers the caller. One who is registered, and has not ended there, is told
-// how it stands; one whose approval waits gets another code.
+// how it stands; one who waits asks anew, by the same key, and gets another code.
 func (c *Clients) register(ctx context.Context, call tools.Call, in Registration) (Standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
@@ -141,12 +141,15 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in Registration
 	if err != nil {
 		return Standing{}, err
 	}
+	var waiting *client.Standing
 	if g.Agent != "" {
-		if st, err := g.again(ctx); st != nil || err != nil {
+		st, err := g.again(ctx)
+		if err != nil || st != nil && st.Status != client.Pending {
 			return stood(p, st, err)
 		}
+		waiting = st
 	}
-	if g.Agent != "" || g.Nonce == "" {
+	if waiting == nil && (g.Agent != "" || g.Nonce == "") {
 		nonce, err := c.nonce()
 		if err != nil {
 			return Standing{}, err
@@ -160,6 +163,9 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in Registration
 		r.Name = c.opts.Name
 	}
 	st, err := g.host.Register(ctx, publicOf(g.own(g.Nonce)), r)
+	if _, refused := errors.AsType[*client.Refusal](err); refused && waiting != nil {
+		return stands(p, waiting), nil
+	}
 	if err == nil && st.AgentID == "" {
 		err = fault.New(fault.Format, "the server gives the agent no id")
 	}
@@ -191,10 +197,6 @@ func (g *guest) again(ctx context.Context) (*client.Standing, error) {
 	switch st.Status {
 	case client.Revoked, client.Rejected, client.Claimed:
 		return nil, nil //nolint:nilnil // as above
-	case client.Pending:
-		if a, err := g.host.DeviceCode(ctx, g.Agent); err == nil { // a server may know no codes
-			st.Approval = a
-		}
 	}
 	return st, nil
 }
