@@ -41,6 +41,7 @@ type call struct {
 	version    string
 	extensions []string
 	params     json.RawMessage
+	brief      bool // tasks are told without what they wait for
 }
 
 var errOrigin = fault.New(fault.Refused, "a page of another origin sends this: only pages of this venue's own may")

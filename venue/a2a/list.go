@@ -40,6 +40,7 @@ func (c *call) list() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.brief = true // to look at what each waits for takes many calls
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: in.PageSize}
 	more := false
 	for looked := 0; looked < maxLooked; {

@@ -61,8 +61,11 @@ func extensions(shown *config.A2A, extended bool) []a2a.AgentExtension {
 
 // knows reports whether an extension is spoken here.
 func (f *Face) knows(uri string) bool {
+	if uri != URI {
+		return false // a head has room for very many
+	}
 	shown, _ := f.door.Venue.Shown()
-	return uri == URI && len(shown.Grants) > 0
+	return len(shown.Grants) > 0
 }
 
 // aware reports whether the caller has named the extension.

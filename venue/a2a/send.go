@@ -53,8 +53,14 @@ const (
 	wakeLook = 20 * time.Millisecond
 )
 
-// settle waits until a task has ended or waits for somebody.
+// settle waits until a task has ended or waits for somebody. Who follows as many streams as
+// they may gets it as it is.
 func (c *call) settle(s *sent) error {
+	done, err := c.face.door.Streams.Begin(c.p.DID())
+	if err != nil {
+		return nil //nolint:nilerr // the task has begun, and goes on
+	}
+	defer done()
 	for began := time.Now(); ; {
 		rec, err := c.p.Settled(c.r.Context(), s.rec.ID)
 		if err != nil {
@@ -86,8 +92,8 @@ func (c *call) take() (*sent, error) {
 		return nil, errParams.because("message is missing, or its messageId")
 	case in.Message.Role != a2a.MessageRoleUser:
 		return nil, errParams.because("role is not ROLE_USER: what an agent has said is not told to it")
-	case len(in.Message.Parts) == 0:
-		return nil, errParams.because("the message has no parts")
+	case len(in.Message.Parts) == 0 || slices.Contains(in.Message.Parts, nil):
+		return nil, errParams.because("the message has no parts, or one that is null")
 	case in.Config.PushConfig != nil:
 		return nil, errNoPush
 	case !takes(in.Config.AcceptedOutputModes):
@@ -243,8 +249,11 @@ func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err er
 
 // waits says what a task waits for, as far as the caller may know.
 func (c *call) waits(rec *runs.Record) a2a.ContentParts {
-	list, err := face.Pending(c.r.Context(), c.p, rec.ID)
-	if err != nil || len(list) == 0 {
+	var list []approvals.Request
+	if !c.brief {
+		list, _ = face.Pending(c.r.Context(), c.p, rec.ID) // or nobody knows
+	}
+	if len(list) == 0 {
 		return a2a.ContentParts{a2a.NewTextPart("The task waits for a person, or for what else it has begun.")}
 	}
 	parts := a2a.ContentParts{a2a.NewTextPart("The task waits for the approval of a person: " + list[0].Operation + ". It goes on by itself then.")}
@@ -258,16 +267,13 @@ func (c *call) waits(rec *runs.Record) a2a.ContentParts {
 
 // textOf is what a message says, as an agent is given it: texts together, or one value.
 func textOf(parts a2a.ContentParts) (json.RawMessage, error) {
-	if len(parts) == 1 && parts[0] != nil {
+	if len(parts) == 1 {
 		if data, is := parts[0].Content.(a2a.Data); is {
 			return json.Marshal(data.Value)
 		}
 	}
 	var b strings.Builder
 	for _, p := range parts {
-		if p == nil {
-			return nil, errParams.because("a part is null")
-		}
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
 		}

@@ -42,7 +42,7 @@ func (c *call) agree() error {
 		for _, value := range c.r.Header.Values(name) {
 			for uri := range strings.SplitSeq(value, ",") {
 				uri = strings.TrimSpace(uri)
-				if c.face.knows(uri) && !slices.Contains(c.extensions, uri) && len(c.extensions) < maxExtensions {
+				if !slices.Contains(c.extensions, uri) && len(c.extensions) < maxExtensions && c.face.knows(uri) {
 					c.extensions = append(c.extensions, uri)
 				}
 			}

@@ -30,25 +30,30 @@ func Pending(ctx context.Context, p *venue.Principal, job string) (list []approv
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return nil, err
 	}
+	parents := make(map[string]string)
 	for _, req := range page.Requests {
-		if req.Status == approvals.Pending && below(ctx, p, req.Run, job) {
+		if req.Status == approvals.Pending && below(ctx, p, parents, req.Run, job) {
 			list = append(list, req)
 		}
 	}
 	return list, nil
 }
 
-// below reports whether a run is the job or came of it.
-func below(ctx context.Context, p *venue.Principal, run, job string) bool {
+// below reports whether a run is the job or came of it. parents are those of the runs that
+// were looked at: each look is a call.
+func below(ctx context.Context, p *venue.Principal, parents map[string]string, run, job string) bool {
 	for range maxAbove {
 		if run == job || run == "" {
 			return run == job
 		}
-		rec, err := p.Run(ctx, run)
-		if err != nil {
-			return false
+		above, known := parents[run]
+		if !known {
+			if rec, err := p.Run(ctx, run); err == nil {
+				above = rec.Parent
+			}
+			parents[run] = above
 		}
-		run = rec.Parent
+		run = above
 	}
 	return false
 }
