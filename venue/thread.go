@@ -19,8 +19,11 @@ type Thread struct {
 	from  uint64
 }
 
-// maxEntries is how much of a thread is told, in events.
-const maxEntries = 2000
+// Bounds of how much of a thread is told.
+const (
+	maxEntries = 2000    // events
+	maxTold    = 4 << 20 // bytes of them
+)
 
 // Thread returns a session of an agent that the principal may talk in. One that is not there
 // is an error of [fault.NotFound].
@@ -36,15 +39,15 @@ func (p *Principal) Thread(ctx context.Context, agent, session string) (*Thread,
 	if err != nil {
 		return nil, err
 	}
-	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID, from: head.Seq - min(head.Seq, maxEntries)}
-	if t.Run != "" {
+	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID}
+	if t.from, err = a.Tail(ctx, head.ID, maxEntries, maxTold); err == nil && t.Run != "" {
 		err = p.may(ctx, "grid:jobStatus", byID{t.Run})
 	}
 	return t, err
 }
 
-// Entries yields what happened in the session, the oldest first: the last 2000 events, of
-// runs that the principal may look at.
+// Entries yields what happened in the session, the oldest first: the last 2000 events, or
+// 4 MiB of them, of runs that the principal may look at.
 func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		seen := make(map[string]bool)

@@ -6,6 +6,16 @@ import (
 	"usher/venue/runs"
 )
 
+// Tail is the number of the event of a session behind which the last ones lie: see
+// [runs.Sessions.Tail].
+func (a *Agent) Tail(ctx context.Context, session string, most, size int) (uint64, error) {
+	of, err := a.life(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return a.room.Runs.Sessions().Tail(ctx, of, session, most, size)
+}
+
 // Session returns a session of the agent in few words: the owner's, or where opener is an
 // agent, that one's. One that is not there is [runs.NoSession].
 func (a *Agent) Session(ctx context.Context, opener, id string) (runs.Head, error) {

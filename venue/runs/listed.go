@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -107,6 +108,30 @@ func (s *Sessions) Entries(ctx context.Context, of tools.Life, id string, from u
 			if !yield(e, err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// tailPage is how many events Tail looks at at once.
+const tailPage = 64
+
+// Tail is the number of the event behind which the last ones of a session lie: at most so many,
+// of at most so many bytes as they are stored.
+func (s *Sessions) Tail(ctx context.Context, of tools.Life, id string, most, size int) (after uint64, err error) {
+	below := entryPrefix(of, id)
+	for from := ""; ; {
+		rows, next, err := s.book.opts.Store.PageBack(ctx, below, from, tailPage)
+		if err != nil {
+			return 0, err
+		}
+		for _, row := range rows {
+			most, size = most-1, size-len(row.Value)
+			if most < 0 || size < 0 {
+				return binary.BigEndian.Uint64([]byte(row.Key[len(below):])), nil
+			}
+		}
+		if from = next; from == "" {
+			return 0, nil
 		}
 	}
 }
