@@ -58,7 +58,7 @@ const (
 func (c *call) settle(s *sent) error {
 	done, err := c.face.door.Streams.Begin(c.p.DID())
 	if err != nil {
-		return nil //nolint:nilerr // the task has begun, and goes on
+		return nil // the task has begun, and goes on
 	}
 	defer done()
 	for began := time.Now(); ; {
