@@ -39,6 +39,7 @@ func (c *Config) Lint(reg *tools.Registry, providers []string, check func(model 
 	l.schedules()
 	l.servers()
 	l.server()
+	l.doors()
 	slices.SortStableFunc(l.found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

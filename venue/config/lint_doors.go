@@ -1,0 +1,64 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"usher/tools/form"
+)
+
+// doors finds what callers from elsewhere are offered and that is not there.
+func (l *linter) doors() {
+	c := l.config
+	for i := range c.Webhooks.In {
+		h := &c.Webhooks.In[i]
+		l.names(h.Agent, "webhooks", "the webhook "+h.ID+" starts tasks", "in", strconv.Itoa(i), "agent")
+		l.runs(h.Op, "webhooks", "the webhook "+h.ID, "in", strconv.Itoa(i), "op")
+	}
+	for i := range c.Webhooks.Out {
+		for n, id := range c.Webhooks.Out[i].Agents {
+			l.names(id, "webhooks", "the webhook "+c.Webhooks.Out[i].ID+" tells of runs", "out", strconv.Itoa(i), "agents", strconv.Itoa(n))
+		}
+	}
+	for i, id := range c.A2A.Agents {
+		l.names(id, "a2a", "the public card tells", "agents", strconv.Itoa(i))
+	}
+	for i := range c.A2A.Grants {
+		l.names(c.A2A.Grants[i].Agent, "a2a", "the grant "+c.A2A.Grants[i].ID+" is one", "grants", strconv.Itoa(i), "agent")
+	}
+	for i := range c.A2A.Skills {
+		l.runs(c.A2A.Skills[i].Op, "a2a", "the skill "+c.A2A.Skills[i].ID, "skills", strconv.Itoa(i), "op")
+	}
+	for i := range c.AgentAuth.Capabilities {
+		if of := &c.AgentAuth.Capabilities[i]; of.Location == "" {
+			l.runs(of.Operation, "agentauth", "the capability "+of.Name, "capabilities", strconv.Itoa(i), "operation")
+		}
+	}
+}
+
+// names finds an agent that the configuration does not have. The data folder may.
+func (l *linter) names(id, section, what string, path ...string) {
+	if id == "" || l.agents[id] != nil {
+		return
+	}
+	l.report(LevelWarning, section, fmt.Sprintf("%s of %q, which is no agent of the configuration", what, id),
+		cmp.Or(form.Meant(id, slices.Sorted(maps.Keys(l.agents))), "add it to agents"), path...)
+}
+
+// runs finds an operation that nobody has.
+func (l *linter) runs(op, section, what string, path ...string) {
+	if op == "" {
+		return
+	}
+	_, err := l.lookUp(op)
+	switch {
+	case err != nil:
+		l.report(LevelError, section, fmt.Sprintf("%s runs %q, which is no operation", what, op), err.Error(), path...)
+	case strings.HasSuffix(op, ":*"):
+		l.report(LevelError, section, fmt.Sprintf("%s runs %q, which is several operations", what, op), "name one operation", path...)
+	}
+}
