@@ -1,0 +1,9 @@
+// Package guard stands before a service that executes capabilities for a venue elsewhere: the
+// one that the location of a capability names. [New] makes a [Guard] from the URL of the venue
+// and the secret that the venue knows the service by, and [Guard.Handler] puts it before what
+// executes. An agent brings a JWT that is made out to the URL of the service and names one
+// capability; the guard asks the venue what that is worth (POST /agent/introspect) with each
+// call, so that what a person revokes ends at once, lets each JWT through once, and holds the
+// arguments against the constraints of the grant. It imports the standard library and
+// usher/caps alone.
+package guard
