@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"usher/tools"
 	"usher/tools/fault"
 	"usher/ucan"
 	"usher/venue/face"
@@ -296,7 +297,7 @@ func refusal(err error) *visitors.Refusal {
 	}
 	switch code := fault.Of(err); code {
 	case fault.Denied:
-		return &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+		return denial(err)
 	case fault.Refused:
 		return &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
 	case fault.Unauthenticated:
@@ -313,6 +314,15 @@ func refusal(err error) *visitors.Refusal {
 		return &visitors.Refusal{Code: visitors.Unavailable, Message: "not available now: try again later"}
 	}
 	return &visitors.Refusal{Code: "internal_error", Message: "the venue could not do this; its operator finds why in the log"}
+}
+
+// denial is what a caller is told of a denial: its text, and what that says for programs.
+func denial(err error) *visitors.Refusal {
+	e := &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+	_ = json.Unmarshal(tools.Explain(err), &e.Extra) // an object
+	delete(e.Extra, "error")
+	delete(e.Extra, "message")
+	return e
 }
 
 // fail answers with an error, and has the refusal of a caller that is known recorded.

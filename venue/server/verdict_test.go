@@ -32,7 +32,7 @@ type wish struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// obedient is a model that calls what it is told to.
+// obedient is a model that calls what it is told to, and says what came of it.
 type obedient struct{}
 
 func (obedient) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
@@ -40,7 +40,7 @@ func (obedient) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runt
 		last := req.Messages[len(req.Messages)-1]
 		var w wish
 		if last.Role != runtime.RoleUser || json.Unmarshal([]byte(last.Text), &w) != nil {
-			yield(runtime.Chunk{Text: "done"}, nil)
+			yield(runtime.Chunk{Text: last.Text}, nil)
 			return
 		}
 		raw, err := json.Marshal(w.Arguments)
@@ -77,7 +77,7 @@ func verdictOf(t *testing.T, raw []byte) string {
 	}
 	list := make([]string, len(v.Capabilities))
 	for i, c := range v.Capabilities {
-		list[i] = c.String()
+		list[i] = fmt.Sprintf("%s on %q", c.Can(), c.With()) // some doors have an end of their own
 	}
 	slices.Sort(list)
 	return fmt.Sprintf("%s %s %s on %q by %v, retryable %v: %s", v.Error, v.Operation, v.Ability, v.Resource, list, v.Retryable, strings.Split(v.Message, " Your capabilities are")[0])
@@ -112,6 +112,8 @@ func doors(t *testing.T, v *venue.Venue) map[string]func(*testing.T, wish) strin
 		if err != nil {
 			t.Fatal(err)
 		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("A2A-Version", "1.0")
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -161,6 +163,8 @@ func doors(t *testing.T, v *venue.Venue) map[string]func(*testing.T, wish) strin
 			t.Fatalf("no call was made: %s", raw)
 			return ""
 		},
+		"A2A":        byTask(post),
+		"Agent-Auth": byVisit(t, srv),
 		"Responses": func(t *testing.T, w wish) string {
 			raw := post(t, "/v1/responses", map[string]any{"model": "bob", "input": told(t, w)})
 			var out struct {
@@ -210,13 +214,14 @@ func TestOneVerdictThroughAllDoors(t *testing.T) {
 	}
 	denials, verdicts := 0, make(map[string]int)
 	for n := range sets {
-		held := []caps.Capability{caps.MustCapability("g/bob", "agent/message"), caps.MustCapability("j", "crud/read")}
+		held := []caps.Capability{caps.MustCapability("g/bob", "agent/message"), caps.MustCapability("g/bob", "agent/request"), caps.MustCapability("j", "crud/read")}
 		for range r.IntN(4) {
 			held = append(held, caps.MustCapability(pick("w/a", "w/a/b", "w/b", "w", "o", "g/bob", ""), pick("crud", "crud/read", "crud/write", "crud/delete", "agent/read", "agent", "*")))
 		}
 		set := caps.Of(held...)
 		v, err := venue.Open(t.Context(), &venue.Options{
 			Models: map[string]runtime.Model{"default": obedient{}},
+			Config: &config.Config{AgentAuth: visited(set)},
 			Auth:   config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(set)}, Guests: config.Guests{Requests: 1 << 20}},
 		})
 		if err != nil {
@@ -238,7 +243,7 @@ func TestOneVerdictThroughAllDoors(t *testing.T) {
 		all := doors(t, v)
 		for range calls {
 			var w wish
-			switch w.Operation = pick("covia:read", "covia:write", "covia:delete", "covia:list", "covia:copy", "agent:info", "agent:message", "agent:list", "json:merge", "grid:run"); w.Operation {
+			switch w.Operation = pick(called...); w.Operation {
 			case "covia:write":
 				w.Arguments = map[string]any{"path": path(), "value": 1}
 			case "covia:copy":

@@ -46,7 +46,11 @@ func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {
 		if err != nil { // what cannot be read gives nothing
 			continue
 		}
-		all = append(all, list...)
+		for _, c := range list {
+			if !slices.ContainsFunc(all, c.Equal) { // denials and prompts list them
+				all = append(all, c)
+			}
+		}
 	}
 	return caps.Of(all...), owner
 }
