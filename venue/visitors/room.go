@@ -53,7 +53,7 @@ type Options struct {
 type Room struct {
 	Options
 	set   atomic.Pointer[settings]
-	epoch atomic.Uint64 // moves on with every change of what somebody may do
+	epoch atomic.Uint64 // see Epoch
 	rates rates
 	keys  jwksCache
 }
@@ -109,7 +109,7 @@ func (r *Room) times() times {
 	return times{cmp.Or(c.Session, defaultSession), cmp.Or(c.Lifetime, defaultLifetime), c.Absolute}
 }
 
-// Epoch is another number after every change of what a visitor may do.
+// Epoch is another number after every change of what a visitor may do that was there before.
 func (r *Room) Epoch() uint64 { return r.epoch.Load() }
 
 const prefix = "visit/"
@@ -218,8 +218,22 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 	if err != nil {
 		return fmt.Errorf("write what %s changes: %w", what.Call, err)
 	}
-	r.epoch.Add(1)
+	if !c.adds() {
+		r.epoch.Add(1)
+	}
 	return nil
+}
+
+// adds reports whether a change makes records and leaves all others as they are. Nobody has
+// asked what a visitor may do whose id is new, so that strangers who register have no call of
+// anybody's decided again.
+func (c *change) adds() bool {
+	for key := range c.put {
+		if c.expect[key] != 0 {
+			return false
+		}
+	}
+	return len(c.del) == 0
 }
 
 // Record writes a row of a request that changed nothing: what became of it is its result.
