@@ -14,6 +14,7 @@ import (
 	"usher/venue"
 	"usher/venue/apply"
 	"usher/venue/config"
+	"usher/venue/runs"
 )
 
 // fromConfig is the flag of every command that works on a venue.
@@ -138,15 +139,9 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 // that nobody waits for: they would end with the venue.
 func (s *streams) settle(ctx context.Context, v *venue.Venue) error {
 	for _, r := range v.Executing() {
-		job := fmt.Sprintf("job %s (%s)", r.ID(), r.Record().Op)
-		s.note(job + " runs on: waiting for it; Ctrl-C stops it")
-		if _, err := r.Wait(ctx); ctx.Err() != nil {
-			return errInterrupted
-		} else if err != nil {
-			s.note(job + " failed: " + err.Error())
-			continue
+		if err := s.await(ctx, r); err != nil {
+			return err
 		}
-		s.note(job + " is done")
 	}
 	if len(v.Executing()) > 0 { // what those have started
 		return s.settle(ctx, v)
@@ -218,3 +213,26 @@ func (f *fromConfig) explain(agent *venue.Agent, err error) error {
 	}
 	return fmt.Errorf("agent %s is TERMINATED: %s makes it anew, without its sessions", agent.ID(), f.command("agents create "+agent.ID()+" --overwrite"))
 }
+
+// await waits for a job, and tells what became of it.
+func (s *streams) await(ctx context.Context, r *runs.Run) error {
+	rec := r.Record()
+	s.note(jobName(&rec) + " runs on: waiting for it; Ctrl-C stops it")
+	_, err := r.Wait(ctx)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	s.became(&rec, err)
+	return nil
+}
+
+// became tells what became of a job.
+func (s *streams) became(rec *runs.Record, err error) {
+	if err != nil {
+		s.note(jobName(rec) + " failed: " + err.Error())
+		return
+	}
+	s.note(jobName(rec) + " is done")
+}
+
+func jobName(rec *runs.Record) string { return fmt.Sprintf("job %s (%s)", rec.ID, rec.Op) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"usher/tools/fault"
 	"usher/tools/scheduler"
 	"usher/venue"
+	"usher/venue/runs"
 )
 
 type schedulesCmd struct {
@@ -172,8 +174,8 @@ type onSchedule struct {
 }
 
 // act runs an operation on the schedule, and prints what came of it.
-func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation string, text func(Out) string) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation string, text func(Out) string, then func(*venue.Venue, *venue.User, Out) error) error {
+	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		out, err := ask[Out](ctx, u, operation, scheduler.Named{Handle: c.Schedule})
 		if fault.Of(err) == fault.NotFound {
 			list, listErr := schedules(ctx, u, false)
@@ -185,7 +187,10 @@ func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation stri
 		if err != nil {
 			return asMisuse(err)
 		}
-		return s.answer(c.JSON, out, s.paint.safe(c.Schedule)+" "+text(out)+"\n")
+		if err := s.answer(c.JSON, out, s.paint.safe(c.Schedule)+" "+text(out)+"\n"); err != nil || then == nil {
+			return err
+		}
+		return then(v, u, out)
 	})
 }
 
@@ -193,13 +198,36 @@ type schedulesRemoveCmd struct{ onSchedule }
 
 func (c *schedulesRemoveCmd) Run(ctx context.Context, s *streams) error {
 	c.ends = "schedule " + c.Schedule
-	return act(ctx, s, &c.onSchedule, "scheduler:cancel", func(scheduler.Cancelled) string { return "is removed" })
+	return act(ctx, s, &c.onSchedule, "scheduler:cancel", func(scheduler.Cancelled) string { return "is removed" }, nil)
 }
 
 type schedulesTriggerCmd struct{ onSchedule }
 
 func (c *schedulesTriggerCmd) Run(ctx context.Context, s *streams) error {
-	return act(ctx, s, &c.onSchedule, "scheduler:trigger", func(t scheduler.Triggered) string { return "fires as job " + t.Job })
+	return act(ctx, s, &c.onSchedule, "scheduler:trigger", func(t scheduler.Triggered) string { return "fires as job " + t.Job },
+		func(v *venue.Venue, u *venue.User, t scheduler.Triggered) error { return s.fired(ctx, v, u, t.Job) })
+}
+
+// fired tells what became of a job that this command's own venue does: it may have ended already.
+func (s *streams) fired(ctx context.Context, v *venue.Venue, u *venue.User, job string) error {
+	if s.kept() != nil {
+		return nil
+	}
+	for _, r := range v.Executing() {
+		if r.ID() == job {
+			return s.await(ctx, r)
+		}
+	}
+	rec, err := u.Run(ctx, job)
+	if err != nil || !rec.Over() {
+		return err
+	}
+	var failed error
+	if rec.Status != runs.Complete {
+		failed = errors.New(rec.Error)
+	}
+	s.became(&rec, failed)
+	return nil
 }
 
 // noteSchedules tells of schedules that an agent made, or that are made for it: once it
