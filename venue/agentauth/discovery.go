@@ -19,6 +19,8 @@ var endpoints = map[string]string{
 	"rotate_host_key":     "/host/rotate-key",
 	"introspect":          "/agent/introspect",
 	"device":              pagePath,
+	"device_code":         "/agent/device/code",
+	"claim":               "/agent/claim",
 }
 
 // discover answers with what an agent has to know to get in.

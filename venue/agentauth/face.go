@@ -75,6 +75,8 @@ func (f *Face) routes() []route {
 		{"POST /agent/register", "register", (*call).register},
 		{"POST /agent/request-capability", "request-capability", (*call).ask},
 		{"GET /agent/status", "status", (*call).status},
+		{"POST /agent/claim", "claim", (*call).claim},
+		{"POST /agent/device/code", "device-code", (*call).newCode},
 		{"POST /agent/reactivate", "reactivate", (*call).reactivate},
 		{"POST /agent/revoke", "revoke", (*call).revoke},
 		{"POST /agent/revoke-capability", "revoke-capability", (*call).revokeGrants},
@@ -283,6 +285,9 @@ func (c *call) statusOf(e *visitors.Refusal) int {
 			return http.StatusForbidden
 		}
 		return http.StatusUnauthorized
+	}
+	if e.Code == visitors.AgentClaimed && c.name == "claim" {
+		return http.StatusConflict
 	}
 	if status := statuses[e.Code]; status != 0 {
 		return status

@@ -133,6 +133,41 @@ func (c *call) reactivate() error {
 	return c.ok(c.approvalOf(c.standing(out.Agent, out.Host), out))
 }
 
+func (c *call) claim() error {
+	var in struct {
+		agentID
+		visitors.Asking
+	}
+	if err := c.into(&in); err != nil {
+		return err
+	}
+	if err := c.who(); err != nil {
+		return err
+	}
+	out, err := c.face.room.Claim(c.ctx(), c.by, in.ID, in.Asking)
+	if err != nil {
+		return err
+	}
+	return c.ok(c.approvalOf(c.standing(out.Agent, out.Host), out))
+}
+
+// newCode answers with another code alone (RFC 8628, 3.2).
+func (c *call) newCode() error {
+	var in agentID
+	if err := c.into(&in); err != nil {
+		return err
+	}
+	if err := c.who(); err != nil {
+		return err
+	}
+	out, err := c.face.room.NewCode(c.ctx(), c.by, in.ID)
+	if err != nil {
+		return err
+	}
+	c.approvalOf(map[string]any{}, out)
+	return c.ok(out.Approval)
+}
+
 func (c *call) revoke() error {
 	var in agentID
 	if err := c.into(&in); err != nil {

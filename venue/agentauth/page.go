@@ -143,10 +143,11 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{if .Done}}<p role="status">{{.Done}}</p><p>You may close this page.</p>
 {{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
 {{else if not .Ask}}
-<form method="get" action="` + pagePath + `">
+<form method="post" action="` + pagePath + `">
+<input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
 <label for="code">The code that the program shows</label>
 <input type="text" id="code" name="code" value="{{.Code}}" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus>
-<button>Continue</button></form>
+<button name="action" value="look">Continue</button></form>
 {{else}}
 <p>You are <code>{{.Who}}</code>. Approve only what you have begun yourself: the code is <strong>{{.Code}}</strong>.</p>
 <dl>
@@ -154,7 +155,8 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 <dt>Of the host</dt><dd>{{or .Ask.Host.Name "without a name"}} <span class="quiet">({{.Ask.Host.ID}}{{if .Ask.Host.User.IsZero}}, not approved before: it is yours from now on, and registers further agents with what is given without asking{{end}})</span></dd>
 {{with .Ask.Ask.Reason}}<dt>It says why</dt><dd>{{.}}</dd>{{end}}
 {{with .Ask.Ask.Says}}<dt>Its message</dt><dd>{{.}}</dd>{{end}}
-<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>
+{{if .Ask.IsClaim}}<dt>You claim it</dt><dd>it has acted for nobody, and ends; its host is yours from now on, and registers other agents for you</dd>
+{{else}}<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>{{end}}
 </dl>
 <form method="post" action="` + pagePath + `">
 <input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
@@ -172,22 +174,24 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{end}}</main></html>
 `))
 
-// page shows a person what is asked.
+// page asks a person for the code. It looks nothing up, so that a link that somebody else made
+// uses up none of the codes that they may get wrong, and no guess is free.
 func (c *call) page() error {
 	q := c.r.URL.Query()
-	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", nil)
+	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", false, nil)
 	return nil
 }
 
-// showPage writes the page: what was done, or else what is asked by a code.
-func (c *call) showPage(status int, agent, code, done string, failed error) {
+// showPage writes the page: what was done, or else what is asked by a code, where that is to be
+// looked up.
+func (c *call) showPage(status int, agent, code, done string, look bool, failed error) {
 	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: code, Agent: agent}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
 	who, in, err := c.signedIn()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery
 	}
-	if s.Who != "" && code != "" && done == "" {
+	if s.Who != "" && look {
 		s.Ask, err = c.face.room.Find(c.ctx(), who, agent, code)
 		if err == nil {
 			s.Wanted = c.wanted(s.Ask)
@@ -251,36 +255,56 @@ func (c *call) answerPage() error {
 		return invalid("the form is not read")
 	}
 	agent, code := form.Get("agent_id"), form.Get("code")
-	done, err := c.answered(form, agent, code)
-	if err == nil {
-		c.showPage(http.StatusOK, agent, code, done, nil)
-	} else {
-		c.showPage(c.statusOf(refusal(err)), agent, code, "", err)
+	who, err := c.owner(form)
+	if err != nil {
+		c.showPage(c.statusOf(refusal(err)), agent, code, "", false, err)
+		return nil
 	}
+	if form.Get("action") == "look" {
+		c.showPage(http.StatusOK, agent, code, "", true, nil)
+		return nil
+	}
+	done, err := c.answered(form, who, agent, code)
+	if err == nil {
+		c.showPage(http.StatusOK, agent, code, done, false, nil)
+		return nil
+	}
+	e := refusal(err)
+	found := e.Code != visitors.InvalidUserCode && e.Code != visitors.RateLimited // a wrong code counts once
+	c.showPage(c.statusOf(e), agent, code, "", found, err)
 	return nil
+}
+
+// owner is the person whose browser sends a form of this page.
+func (c *call) owner(form url.Values) (visitors.Person, error) {
+	who, in, err := c.signedIn()
+	switch {
+	case err != nil:
+		return who, err
+	case in == nil:
+		return who, errPerson
+	case !in.MayChange(form.Get(face.ForgeryField)):
+		return who, errForged
+	}
+	return who, nil
 }
 
 var errForged = &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
 
 // answered takes the word of a person, and says what was done.
-func (c *call) answered(form url.Values, agent, code string) (done string, err error) {
-	who, in, err := c.signedIn()
-	if err != nil {
-		return "", err
-	}
-	if in == nil {
-		return "", errPerson
-	}
-	if !in.MayChange(form.Get(face.ForgeryField)) {
-		return "", errForged
-	}
+func (c *call) answered(form url.Values, who visitors.Person, agent, code string) (done string, err error) {
 	said, err := answerOf(form, c.face.room.Now())
 	if err != nil {
 		return "", err
 	}
-	_, added, err := c.face.room.Answer(c.ctx(), who, agent, code, said)
-	if err != nil || !said.Approve {
-		return "You have denied it.", err
+	out, added, err := c.face.room.Answer(c.ctx(), who, agent, code, said)
+	switch {
+	case err != nil:
+		return "", err
+	case !said.Approve:
+		return "You have denied it.", nil
+	case out.Agent.Status == visitors.Claimed:
+		return "You have claimed it.", nil
 	}
 	return fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"]))), nil
 }

@@ -43,7 +43,15 @@ func TestPage(t *testing.T) {
 		"read_account", object{"name": "write_account", "constraints": object{"value": object{"max": 100}}},
 	}})
 	asked := "?agent_id=" + a.id + "&code=" + code(a.was)
-	status, text, head := w.alice.see(asked)
+	if _, text, _ := w.alice.see(asked); strings.Contains(text, "Acme") || !strings.Contains(text, code(a.was)) {
+		t.Errorf("a link alone shows %s", text)
+	}
+	look := url.Values{"agent_id": {a.id}, "code": {code(a.was)}, "action": {"look"}}
+	if status, text, _ := w.alice.form(look); status != http.StatusForbidden || strings.Contains(text, "Acme") {
+		t.Errorf("a look without what the page knows: %d", status)
+	}
+	look.Set("forgery", w.alice.forgery)
+	status, text, head := w.alice.form(look)
 	for _, part := range []string{"Books &lt;b&gt;of&lt;/b&gt; Acme", "Desk", "to pay &amp; file", "read_account", "Read an account.", "/value is at most 100", code(a.was), "crud/write on w/accounts/"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the page (%d) does not say %q", status, part)
@@ -84,4 +92,52 @@ func TestPage(t *testing.T) {
 	w.want("beyond what the person allowed", status, out, 403, "constraint_violated")
 	status, out = a.execute("read_account", object{"path": "w/accounts/one"})
 	w.want("what was not ticked", status, out, 403, "capability_not_granted")
+}
+
+// A link uses up no code that a person may get wrong, and tells of none that is right; a form
+// uses up one each.
+func TestLinksUseUpNoCode(t *testing.T) {
+	w := open(t, nil)
+	a, _ := w.host().register(object{"name": "Books", "capabilities": []any{"read_account"}})
+	for range 20 {
+		if status, text, _ := w.alice.see("?agent_id=" + a.id + "&code=AAAA-AAAA"); status != http.StatusOK || strings.Contains(text, "no request") {
+			t.Fatalf("a link with a wrong code: %d %s", status, text)
+		}
+	}
+	form := url.Values{"agent_id": {a.id}, "code": {"AAAA-AAAA"}, "action": {"approve"}, "allow": {"read_account"}, "forgery": {w.alice.forgery}}
+	for n := range 4 {
+		form.Set("action", []string{"approve", "look"}[n%2])
+		if status, _, _ := w.alice.form(form); status != http.StatusForbidden {
+			t.Fatalf("wrong code %d: %d", n, status)
+		}
+	}
+	form.Set("code", code(a.was))
+	form.Set("action", "look")
+	if status, text, _ := w.alice.form(form); status != http.StatusOK || !strings.Contains(text, "Books") {
+		t.Errorf("after four: %d %s", status, text)
+	}
+	form.Set("code", "AAAA-AAAA")
+	if status, _, _ := w.alice.form(form); status != http.StatusForbidden {
+		t.Errorf("the fifth: %d", status)
+	}
+	form.Set("code", code(a.was))
+	if status, text, _ := w.alice.form(form); status != http.StatusTooManyRequests || strings.Contains(text, "Books") {
+		t.Errorf("after five: %d %s", status, text)
+	}
+}
+
+// The page says what a claim does.
+func TestPageOfClaim(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	a, _ := h.register(object{"name": "Robot", "mode": "autonomous"})
+	_, out := w.post("/agent/claim", h.jwt(nil), object{"agent_id": a.id})
+	form := url.Values{"agent_id": {a.id}, "code": {code(out)}, "action": {"look"}, "forgery": {w.alice.forgery}}
+	if status, text, _ := w.alice.form(form); status != http.StatusOK || !strings.Contains(text, "Robot") || !strings.Contains(text, "its host is yours from now on") || strings.Contains(text, "on your behalf") {
+		t.Errorf("the page: %d %s", status, text)
+	}
+	form.Set("action", "approve")
+	if status, text, _ := w.alice.form(form); status != http.StatusOK || !strings.Contains(text, "claimed it") {
+		t.Errorf("approve: %d %s", status, text)
+	}
 }

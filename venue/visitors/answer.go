@@ -26,6 +26,7 @@ type Question struct {
 	Host     *Host
 	Ask      *Ask
 	Pending  []Grant // those that are asked for
+	IsClaim  bool    // the person takes over an autonomous agent, which ends
 	Describe func(capability string) *config.AgentCapability
 }
 
@@ -80,10 +81,10 @@ func (r *Room) question(ctx context.Context, who Person, id, code string) (*Ques
 		return nil, refuse(HostRevoked, "the host was revoked")
 	case !h.User.IsZero() && h.User != who.DID:
 		return nil, refuse(HostLinked, "the host acts for somebody else: it asks them")
-	case !a.Ask.Asked.IsZero() && a.Ask.Asked != who.DID, !a.User.IsZero() && a.User != who.DID:
+	case !a.Ask.Asked.IsZero() && a.Ask.Asked != who.DID, !a.User.IsZero() && a.User != who.DID && a.Ask.Kind != kindClaim:
 		return nil, refuse(RequestOwner, "somebody else is asked")
 	}
-	q := &Question{Agent: a, Host: h, Ask: a.Ask}
+	q := &Question{Agent: a, Host: h, Ask: a.Ask, IsClaim: a.Ask.Kind == kindClaim}
 	for _, g := range a.Grants {
 		if g.Status == Pending {
 			q.Pending = append(q.Pending, g)
@@ -196,6 +197,9 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	if c.same(h); h.User.IsZero() {
 		h.User, h.Status = who.DID, Active
 		c.host(h, now)
+	}
+	if kind == kindClaim {
+		return out, nil, r.claimed(ctx, &c, a, what)
 	}
 	if a.Status == Pending {
 		a.User = who.DID

@@ -201,7 +201,7 @@ func (r *Room) active(a *Agent, h *Host) error {
 	case Rejected:
 		return refuse(AgentRejected, "a person has refused the agent, for good")
 	case Claimed:
-		return refuse(AgentClaimed, "the agent was claimed by another host: use the one that took its place")
+		return refuse(AgentClaimed, "a person has claimed the agent, for good: its host registers another, for them")
 	default:
 		if h.Status != Revoked && a.Status != Revoked {
 			return refuse(LifetimeExceeded, "the agent is older than an agent may be: register another")

@@ -81,27 +81,25 @@ type Grant struct {
 
 // Ask is what an agent waits for: the pending grants of it, and in the beginning itself.
 type Ask struct {
-	Kind    string   `json:"kind"` // register, escalate, reactivate or claim
+	Kind    string   `json:"kind"` // register, escalate or claim
 	Method  string   `json:"method"`
-	Code    string   `json:"code,omitempty"`    // digest of the user code
-	Device  string   `json:"device,omitempty"`  // digest of the device code
-	Asked   ucan.DID `json:"asked,omitzero"`    // who may answer; zero is whoever has the code
-	Says    string   `json:"says,omitempty"`    // binding message
-	Reason  string   `json:"reason,omitempty"`  // why, as the agent says
-	Wrong   int      `json:"wrong,omitempty"`   // codes
-	Polled  int64    `json:"polled,omitempty"`  // ms
-	Created int64    `json:"created"`           // ms
-	Expires int64    `json:"expires"`           // ms
-	Run     string   `json:"run,omitempty"`     // that asks the person by the venue's approvals
-	Claimer string   `json:"claimer,omitempty"` // host that claims the agent
+	Code    string   `json:"code,omitempty"`   // digest of the user code
+	Device  string   `json:"device,omitempty"` // digest of the device code
+	Asked   ucan.DID `json:"asked,omitzero"`   // who may answer; zero is whoever has the code
+	Says    string   `json:"says,omitempty"`   // binding message
+	Reason  string   `json:"reason,omitempty"` // why, as the agent says
+	Wrong   int      `json:"wrong,omitempty"`  // codes
+	Polled  int64    `json:"polled,omitempty"` // ms
+	Created int64    `json:"created"`          // ms
+	Expires int64    `json:"expires"`          // ms
+	Run     string   `json:"run,omitempty"`    // that asks the person by the venue's approvals
 }
 
 // Kinds of what is asked.
 const (
-	kindRegister   = "register"
-	kindEscalate   = "escalate"
-	kindReactivate = "reactivate"
-	kindClaim      = "claim"
+	kindRegister = "register"
+	kindEscalate = "escalate"
+	kindClaim    = "claim"
 )
 
 // Bounds of what a host says.

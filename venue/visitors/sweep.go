@@ -78,7 +78,7 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 		return err
 	}
 	switch {
-	case a == nil:
+	case a == nil || a.Status == Claimed: // somebody answers for it, for good
 	case r.isStray(a, h):
 		if err := r.drop(ctx, &c, a, h); err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestReplayEverywhere(t *testing.T) {
 	w.must(w.send("GET /agent/status?agent_id="+w.agent, host, nil))
 	w.must(w.send("GET /agent/status", agent, nil))
 	for _, request := range []string{
-		"POST /agent/register", "POST /agent/request-capability", "GET /agent/status", "POST /agent/reactivate", "POST /agent/revoke",
+		"POST /agent/register", "POST /agent/request-capability", "GET /agent/status", "POST /agent/reactivate", "POST /agent/revoke", "POST /agent/claim", "POST /agent/device/code",
 		"POST /agent/revoke-capability", "POST /agent/rotate-key", "POST /host/rotate-key", "POST /host/revoke",
 		"GET /capability/list", "GET /capability/describe?name=transfer", "POST /capability/execute", "POST /capability/batch-execute", "GET /capability/status/x",
 	} {

@@ -1,0 +1,84 @@
+package visitors
+
+import "context"
+
+// Claim has a person asked to take over an autonomous agent of the host: once they approve,
+// the agent is claimed, for good, and its host is theirs, to register agents for them. Until
+// then the agent goes on.
+func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out *Registered, err error) {
+	if by.Agent != nil {
+		return nil, refuse(Unauthorized, "the host has its agents claimed")
+	}
+	if len(in.Capabilities) > 0 {
+		return nil, refuse(InvalidRequest, "a claim asks for no capabilities: register the agent that comes afterwards")
+	}
+	if err := in.check(r.set.Load()); err != nil {
+		return nil, err
+	}
+	err = again(func() error {
+		a, h, err := r.mine(ctx, by, id)
+		if err == nil {
+			err = r.active(a, h)
+		}
+		if err != nil {
+			return err
+		}
+		if a.Mode != Autonomous {
+			return refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
+		}
+		out, err = r.askFor(ctx, by, a, h, "claim", Ask{Kind: kindClaim, Method: DeviceMethod, Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+		return err
+	})
+	return out, err
+}
+
+// NewCode gives what an agent waits for another code. The one before is dead.
+func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registered, err error) {
+	if by.Agent != nil {
+		return nil, refuse(Unauthorized, "the host asks for another code")
+	}
+	err = again(func() error {
+		a, h, err := r.mine(ctx, by, id)
+		if err != nil {
+			return err
+		}
+		if err := r.active(a, h); err != nil && codeOf(err) != AgentPending {
+			return err
+		}
+		if a.Ask == nil {
+			return refuse(InvalidRequest, "the agent waits for nobody: there is nothing to approve")
+		}
+		ask := *a.Ask
+		ask.Wrong = 0
+		out, err = r.askFor(ctx, by, a, h, "device-code", ask)
+		return err
+	})
+	return out, err
+}
+
+// askFor has a person asked, and writes so.
+func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask Ask) (*Registered, error) {
+	var c change
+	approval, err := r.ask(&c, a, ask)
+	if err != nil {
+		return nil, err
+	}
+	c.agent(a, r.Now())
+	c.same(h)
+	what := by.row(call)
+	what.Agent, what.Result, what.Detail = a.ID, string(Pending), ask.Kind
+	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, &c, what)
+}
+
+// claimed adds to a change that a person has taken an agent over, and makes it: what the agent
+// was granted ends.
+func (r *Room) claimed(ctx context.Context, c *change, a *Agent, what row) error {
+	tokens := tokensOf(a, Revoked, r.Now(), every)
+	a.Status, what.Result, what.Detail = Claimed, string(Claimed), kindClaim
+	c.agent(a, r.Now())
+	c.del = append(c.del, ofHost(a.Host)+a.ID)
+	if err := r.write(ctx, c, what); err != nil {
+		return err
+	}
+	return r.withdraw(ctx, a.User, tokens)
+}
