@@ -4,7 +4,7 @@
 //   npm install && node agui.mjs     with usher from the PATH or $USHER
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -120,6 +120,19 @@ try {
     const nothing = AgentCapabilitiesSchema.parse(await at("none", "1").getCapabilities());
     assert.equal(nothing.tools.supported, false);
     assert.deepEqual(nothing.tools.items, []);
+
+    // The streams of each demonstration.
+    const demos = new URL("../demos/", import.meta.url);
+    for (const file of readdirSync(demos).filter((file) => file.endsWith(".stream"))) {
+      const frames = readFileSync(new URL(file, demos), "utf8").split("\n\n").filter((frame) => frame);
+      const runs = [];
+      for (const event of frames.map((frame) => JSON.parse(frame.slice("data: ".length)))) {
+        if (event.type === "RUN_STARTED") runs.push([]);
+        runs.at(-1).push(event);
+      }
+      assert.ok(runs.length > 0, file);
+      for (recorded of runs) await checked(version);
+    }
     console.log("ok  ", name, "runs agents by AG-UI");
   }
 } finally {
