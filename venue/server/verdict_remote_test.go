@@ -11,6 +11,7 @@ import (
 
 	"usher/caps"
 	"usher/tools/agentauth/client"
+	"usher/venue/a2a"
 	"usher/venue/auth"
 	"usher/venue/config"
 )
@@ -37,6 +38,42 @@ func byTask(post func(*testing.T, string, any) []byte) func(*testing.T, wish) st
 			t.Fatalf("no call was made: %s", raw)
 		}
 		return verdictOf(t, []byte(out.Task.Artifacts[0].Parts[0].Text))
+	}
+}
+
+// skilled has a skill for each operation of the table.
+func skilled() config.A2A {
+	a := config.A2A{Grants: []config.Grant{{ID: "some", With: "w/lent", Operations: map[string]string{"use": "crud/read"}}}}
+	for _, op := range called {
+		a.Skills = append(a.Skills, config.Skill{ID: capabilityOf(op), Operation: "use", Op: op, Handle: "path"})
+	}
+	return a
+}
+
+// bySkill is the other door of A2A: the caller uses a skill by its own authority, and says so.
+func bySkill(post func(*testing.T, string, any) []byte) func(*testing.T, wish) string {
+	return func(t *testing.T, w wish) string {
+		raw := post(t, "/a2a/skills/"+capabilityOf(w.Operation)+":invoke", map[string]any{
+			"skill": capabilityOf(w.Operation), "arguments": w.Arguments, "metadata": map[string]any{a2a.URI + "/ambient": true},
+		})
+		var out struct {
+			Error *struct {
+				Details []struct{ Value json.RawMessage }
+			}
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
+			t.Fatalf("%v: %s", err, raw)
+		}
+		if out.Error == nil {
+			return allowed
+		}
+		for _, d := range out.Error.Details {
+			if len(d.Value) > 0 {
+				return verdictOf(t, d.Value)
+			}
+		}
+		t.Fatalf("neither a decision nor a failure of the operation: %s", raw)
+		return ""
 	}
 }
 
