@@ -4,6 +4,6 @@
 // executes. An agent brings a JWT that is made out to the URL of the service and names one
 // capability; the guard asks the venue what that is worth (POST /agent/introspect) with each
 // call, so that what a person revokes ends at once, lets each JWT through once, and holds the
-// arguments against the constraints of the grant. It imports the standard library and
-// usher/caps alone.
+// arguments against the constraints of the grant. [Guard.Status] is for what takes longer. It
+// imports the standard library and usher/caps alone.
 package guard

@@ -44,8 +44,8 @@ type Call struct {
 	User       string          // DID of the person on whose behalf it acts
 	Mode       string          // delegated or autonomous
 	Capability string          // the one to execute
-	Arguments  json.RawMessage // an object, within the constraints
-	Grant      Grant           // the one that the arguments fit
+	Arguments  json.RawMessage // an object, within the constraints; nil of a status
+	Grant      Grant           // the one that the arguments fit; of a status any that is active
 }
 
 // Executor executes a call that was let through, and answers it: {"data": …} with 200.
@@ -94,9 +94,17 @@ func checkURL(at string) error {
 
 // Handler lets the executes through that hold, and answers all others itself, in the shape of
 // the protocol: {"error", "message"}.
-func (g *Guard) Handler(execute Executor) http.Handler {
+func (g *Guard) Handler(execute Executor) http.Handler { return g.before(g.admit, execute) }
+
+// Status lets agents through that ask by GET what became of an execute which was answered with
+// 202 and a status_url below the same origin. The JWT of an execute may ask as often as it holds,
+// and any other once. The call has no arguments: whether the agent began what it asks for is for
+// status to say.
+func (g *Guard) Status(status Executor) http.Handler { return g.before(g.poll, status) }
+
+func (g *Guard) before(admit func(http.ResponseWriter, *http.Request) (*Call, error), execute Executor) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		call, err := g.admit(w, r)
+		call, err := admit(w, r)
 		if err != nil {
 			g.refuse(w, r, err)
 			return
@@ -107,27 +115,8 @@ func (g *Guard) Handler(execute Executor) http.Handler {
 
 // admit decides an execute. The body is read once somebody is known who sent it.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
-	if r.Method != http.MethodPost {
-		return nil, &refusal{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "a capability is executed by POST"}
-	}
-	t, err := g.token(r)
+	call, grants, err := g.vouched(r, http.MethodPost, true)
 	if err != nil {
-		return nil, err
-	}
-	said, err := g.introspect(r.Context(), t.text)
-	if err != nil {
-		return nil, err
-	}
-	var grants []Grant
-	for _, one := range said.Grants {
-		if one.Capability == t.capability && one.Status == "active" && one.Location == g.self {
-			grants = append(grants, one)
-		}
-	}
-	if len(grants) == 0 {
-		return nil, notGranted("%.64q was not granted to the agent for this service", t.capability)
-	}
-	if err := g.seen.once(said.Agent, t.id, time.Now()); err != nil {
 		return nil, err
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -141,8 +130,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
 	if err := json.Unmarshal(raw, &in); err != nil || in.Capability == "" {
 		return nil, invalid("the body is no JSON object with capability and arguments")
 	}
-	if in.Capability != t.capability {
-		return nil, notGranted("the JWT is for %.64q alone", t.capability)
+	if in.Capability != call.Capability {
+		return nil, notGranted("the JWT is for %.64q alone", call.Capability)
 	}
 	if in.Arguments = bytes.TrimSpace(in.Arguments); len(in.Arguments) == 0 || string(in.Arguments) == "null" {
 		in.Arguments = json.RawMessage("{}")
@@ -151,12 +140,53 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Call{said.Agent, said.Host, said.User, said.Mode, t.capability, in.Arguments, *fits}, nil
+	call.Arguments, call.Grant = in.Arguments, *fits
+	return call, nil
+}
+
+// poll decides whether a status may be asked for.
+func (g *Guard) poll(_ http.ResponseWriter, r *http.Request) (*Call, error) {
+	call, grants, err := g.vouched(r, http.MethodGet, false)
+	if err != nil {
+		return nil, err
+	}
+	call.Grant = grants[0]
+	return call, nil
+}
+
+// vouched is who sends a request, as the venue says now, and the grants of the capability that
+// its JWT names: one or more. The JWT is used up.
+func (g *Guard) vouched(r *http.Request, method string, executes bool) (*Call, []Grant, error) {
+	if r.Method != method {
+		return nil, nil, &refusal{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this is for " + method, allow: method}
+	}
+	t, err := g.token(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	said, err := g.introspect(r.Context(), t.text)
+	if err != nil {
+		return nil, nil, err
+	}
+	var grants []Grant
+	for _, one := range said.Grants {
+		if one.Capability == t.capability && one.Status == "active" && one.Location == g.self {
+			grants = append(grants, one)
+		}
+	}
+	if len(grants) == 0 {
+		return nil, nil, notGranted("%.64q was not granted to the agent for this service", t.capability)
+	}
+	if err := g.seen.use(said.Agent, t.id, executes, time.Now()); err != nil {
+		return nil, nil, err
+	}
+	return &Call{Agent: said.Agent, Host: said.Host, User: said.User, Mode: said.Mode, Capability: t.capability}, grants, nil
 }
 
 // refusal is an answer to who is not let through.
 type refusal struct {
 	status     int
+	allow      string      // the method that is
 	Code       string      `json:"error"`
 	Message    string      `json:"message"`
 	Violations []Violation `json:"violations,omitempty"`
@@ -188,7 +218,7 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `AgentAuth discovery="`+g.venue+`/.well-known/agent-configuration"`)
 	case http.StatusMethodNotAllowed:
-		h.Set("Allow", http.MethodPost)
+		h.Set("Allow", e.allow)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}

@@ -105,6 +105,14 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	mux.Handle("/run", w.guard(w.venue.URL, secret))
+	status, err := guard.New(w.venue.URL, w.service.URL+"/run", secret, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle("/slow", w.handler(status))
+	mux.Handle("/slow/1", status.Status(func(rw http.ResponseWriter, _ *http.Request, call *guard.Call) {
+		_ = json.NewEncoder(rw).Encode(object{"status": "completed", "data": call.Agent + " " + call.Capability})
+	}))
 	mux.Handle("/guess", w.guard(w.venue.URL, "a guess of the secret"))
 	at, err := client.Discover(t.Context(), w.venue.URL, nil)
 	if err != nil {
@@ -120,6 +128,10 @@ func (w *world) guard(venue, secret string) http.Handler {
 	if err != nil {
 		w.Fatal(err)
 	}
+	return w.handler(g)
+}
+
+func (w *world) handler(g *guard.Guard) http.Handler {
 	return g.Handler(func(rw http.ResponseWriter, _ *http.Request, call *guard.Call) {
 		w.done.Add(1)
 		w.last.Store(call)
@@ -352,6 +364,88 @@ func TestOnceAtOnce(t *testing.T) {
 	}
 }
 
+// The JWT that began something asks what became of it as often as it likes, another one once,
+// and none executes that has asked.
+func TestStatus(t *testing.T) {
+	w := open(t)
+	w.approved(most(10))
+	slow, body := w.service.URL+"/slow", pays(`{"amount":1,"currency":"EUR"}`)
+	ask := func(token string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, slow+"/1", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(raw)
+	}
+	first, other := w.token("transfer", nil), w.token("transfer", nil)
+	if r := w.send(slow, first, body); r.status != http.StatusOK {
+		t.Fatalf("%d %s", r.status, r.text)
+	}
+	for range 2 {
+		if status, text := ask(first); status != http.StatusOK || !strings.Contains(text, w.agent.ID+" transfer") {
+			t.Errorf("by the JWT that began it: %d %s", status, text)
+		}
+	}
+	if status, text := ask(other); status != http.StatusOK {
+		t.Errorf("by another: %d %s", status, text)
+	}
+	if status, text := ask(other); status != http.StatusUnauthorized || !strings.Contains(text, "jti_replay") {
+		t.Errorf("by another again: %d %s", status, text)
+	}
+	for name, token := range map[string]string{"which began it": first, "which asked": other} {
+		if r := w.send(slow, token, body); r.code != "jti_replay" {
+			t.Errorf("an execute by the JWT %s: %d %s", name, r.status, r.text)
+		}
+	}
+	if r := w.send(slow+"/1", w.token("transfer", nil), body); r.status != http.StatusMethodNotAllowed || r.header.Get("Allow") != http.MethodGet {
+		t.Errorf("POST: %d %s", r.status, r.text)
+	}
+	if _, err := w.host.Revoke(t.Context(), w.agent.ID); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := ask(first); status != http.StatusUnauthorized {
+		t.Errorf("once the agent is revoked: %d %s", status, text)
+	}
+}
+
+// What the venue vouches for elsewhere, or not now, counts nothing here.
+func TestGrantsOfElsewhere(t *testing.T) {
+	w := open(t)
+	w.approved(most(10))
+	for name, grant := range map[string]object{
+		"of the venue":         {"capability": "transfer", "status": "active"},
+		"of another location":  {"capability": "transfer", "status": "active", "location": w.service.URL + "/other"},
+		"of another name":      {"capability": "statement", "status": "active", "location": w.service.URL + "/run"},
+		"that is not active":   {"capability": "transfer", "status": "pending", "location": w.service.URL + "/run"},
+		"without a status yet": {"capability": "transfer", "location": w.service.URL + "/run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				_ = json.NewEncoder(rw).Encode(object{"active": true, "agent_id": "agt_1", "agent_capability_grants": []any{grant}})
+			}))
+			defer other.Close()
+			service := httptest.NewServer(w.guard(other.URL, secret))
+			defer service.Close()
+			if r := w.send(service.URL, w.token("transfer", nil), pays(`{"amount":1,"currency":"EUR"}`)); r.status != http.StatusForbidden || r.code != "capability_not_granted" {
+				t.Errorf("%d %s", r.status, r.text)
+			}
+		})
+	}
+	if n := w.done.Load(); n != 0 {
+		t.Errorf("it was executed %d times", n)
+	}
+}
+
 // Without a venue that vouches nobody gets in, and nobody is told why.
 func TestNobodyVouches(t *testing.T) {
 	w := open(t)
@@ -364,6 +458,7 @@ func TestNobodyVouches(t *testing.T) {
 		"a redirect": func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, w.venue.URL+"/agent/introspect", http.StatusTemporaryRedirect)
 		},
+		"no agent":   func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, `{"active":1}`) },
 		"no JSON":    func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "active") },
 		"no answer":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"unreadable": func(rw http.ResponseWriter, _ *http.Request) { unreadable(rw, w.service.URL) },

@@ -41,7 +41,7 @@ func fitting(grants []Grant, arguments []byte) (*Grant, error) {
 			first = list
 		}
 	}
-	return nil, &refusal{http.StatusForbidden, "constraint_violated", "the arguments do not keep to the constraints of the grant", first}
+	return nil, &refusal{status: http.StatusForbidden, Code: "constraint_violated", Message: "the arguments do not keep to the constraints of the grant", Violations: first}
 }
 
 // violated lists what arguments do not keep to, by the names of the fields. A name in another

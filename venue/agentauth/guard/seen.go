@@ -12,11 +12,11 @@ const (
 	maxSeen   = 200_000 // JWTs of all
 )
 
-// seen remembers the JWTs that were let through, so that none is twice. Only those stand in it
-// that the venue vouches for.
+// seen remembers the JWTs that were let through, so that none executes twice. Only those stand
+// in it that the venue vouches for.
 type seen struct {
 	mu    sync.Mutex
-	at    map[entry]struct{}
+	at    map[entry]bool // whether it has executed
 	of    map[string]int // how many there are, by agent
 	order []dated        // the oldest first
 }
@@ -28,23 +28,25 @@ type dated struct {
 	at time.Time
 }
 
-// once lets a JWT through for the first time. The memory of a service is of one process: run
+// use lets a JWT through that was not seen before, or has executed and now asks for a status. The memory of a service is of one process: run
 // several behind one URL only if an agent's requests come to the same.
-func (s *seen) once(agent, id string, now time.Time) error {
+func (s *seen) use(agent, id string, executes bool, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(now)
 	e := entry{agent, id}
-	if _, again := s.at[e]; again {
+	if executed, again := s.at[e]; again && executed && !executes {
+		return nil
+	} else if again {
 		return unproven("jti_replay", "the jti was seen before: sign a new JWT for each request")
 	}
 	if s.of[agent] >= maxSeenOf || len(s.at) >= maxSeen {
 		return &refusal{status: http.StatusTooManyRequests, Code: "rate_limited", Message: "too much at once: try again in a moment"}
 	}
 	if s.at == nil {
-		s.at, s.of = map[entry]struct{}{}, map[string]int{}
+		s.at, s.of = map[entry]bool{}, map[string]int{}
 	}
-	s.at[e] = struct{}{}
+	s.at[e] = executes
 	s.of[agent]++
 	s.order = append(s.order, dated{e, now})
 	return nil

@@ -12,21 +12,21 @@ func TestSeenIsBounded(t *testing.T) {
 	var s seen
 	now := time.Now()
 	for i := range maxSeenOf {
-		if err := s.once("a", strconv.Itoa(i), now); err != nil {
+		if err := s.use("a", strconv.Itoa(i), true, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused := new(refusal)
-	if err := s.once("a", "more", now); !errors.As(err, &refused) || refused.Code != "rate_limited" {
+	if err := s.use("a", "more", true, now); !errors.As(err, &refused) || refused.Code != "rate_limited" {
 		t.Errorf("one agent beyond its share: %v", err)
 	}
-	if err := s.once("b", "0", now); err != nil {
+	if err := s.use("b", "0", true, now); err != nil {
 		t.Errorf("another agent: %v", err)
 	}
-	if err := s.once("a", "0", now.Add(seenLife)); !errors.As(err, &refused) || refused.Code != "jti_replay" {
+	if err := s.use("a", "0", true, now.Add(seenLife)); !errors.As(err, &refused) || refused.Code != "jti_replay" {
 		t.Errorf("while it could be good: %v", err)
 	}
-	if err := s.once("a", "0", now.Add(seenLife+1)); err != nil || len(s.at) != 1 || len(s.of) != 1 || len(s.order) != 1 {
+	if err := s.use("a", "0", true, now.Add(seenLife+1)); err != nil || len(s.at) != 1 || len(s.of) != 1 || len(s.order) != 1 {
 		t.Errorf("afterwards: %v, with %d, %d and %d left", err, len(s.at), len(s.of), len(s.order))
 	}
 }
