@@ -49,13 +49,15 @@ func (l *linter) names(id, section, what string, path ...string) {
 		cmp.Or(form.Meant(id, slices.Sorted(maps.Keys(l.agents))), "add it to agents"), path...)
 }
 
-// runs finds an operation that nobody has.
+// runs finds an operation that nobody has. The data folder may have programs.
 func (l *linter) runs(op, section, what string, path ...string) {
 	if op == "" {
 		return
 	}
 	_, err := l.lookUp(op)
-	switch {
+	switch at, stored := strings.CutPrefix(op, "o/"); {
+	case err != nil && stored && at != "":
+		l.report(LevelWarning, section, fmt.Sprintf("%s runs %q, which the configuration does not have", what, op), err.Error(), path...)
 	case err != nil:
 		l.report(LevelError, section, fmt.Sprintf("%s runs %q, which is no operation", what, op), err.Error(), path...)
 	case strings.HasSuffix(op, ":*"):
