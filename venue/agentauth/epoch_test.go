@@ -30,6 +30,19 @@ func TestRegistrationsLeaveTheEpoch(t *testing.T) {
 			return status
 		}},
 		{"a person approves", true, func() int { w.host().approved(nil); return http.StatusOK }},
+		{"what waits gets another code", false, func() int {
+			other := w.host()
+			a, _ := other.register(object{"capabilities": []any{"read_account"}})
+			status, _ := w.post("/agent/device/code", other.jwt(nil), object{"agent_id": a.id})
+			return status
+		}},
+		{"a person claims", true, func() int {
+			other := w.host()
+			a, _ := other.register(object{"mode": "autonomous"})
+			_, out := w.post("/agent/claim", other.jwt(nil), object{"agent_id": a.id})
+			status, _ := w.alice.answer(object{"agent_id": a.id, "user_code": code(out), "action": "approve"})
+			return status
+		}},
 		{"a host is revoked", true, func() int {
 			status, _ := w.post("/host/revoke", h.jwt(nil), nil)
 			return status

@@ -15,6 +15,9 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out
 	if err := in.check(r.set.Load()); err != nil {
 		return nil, err
 	}
+	if err := r.strange(by); err != nil {
+		return nil, err
+	}
 	err = again(func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err == nil {
@@ -37,6 +40,9 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registe
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host asks for another code")
 	}
+	if err := r.strange(by); err != nil {
+		return nil, err
+	}
 	err = again(func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err != nil {
@@ -56,9 +62,18 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registe
 	return out, err
 }
 
+// strange counts what a host asks for that nobody answers for, with the registrations of all
+// strangers.
+func (r *Room) strange(by *Caller) error {
+	if by.Host.User.IsZero() {
+		return r.rates.take("", r.Now())
+	}
+	return nil
+}
+
 // askFor has a person asked, and writes so.
 func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask Ask) (*Registered, error) {
-	var c change
+	c := change{asks: true}
 	approval, err := r.ask(&c, a, ask)
 	if err != nil {
 		return nil, err

@@ -183,6 +183,7 @@ type change struct {
 	expect map[string]uint64
 	put    map[string][]byte
 	del    []string
+	asks   bool // it has a person asked, and changes nothing of what somebody may do
 }
 
 func (c *change) init() {
@@ -218,7 +219,7 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 	if err != nil {
 		return fmt.Errorf("write what %s changes: %w", what.Call, err)
 	}
-	if !c.adds() {
+	if !c.asks && !c.adds() {
 		r.epoch.Add(1)
 	}
 	return nil
