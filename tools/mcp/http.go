@@ -25,7 +25,8 @@ func (s *Server) remote(headers map[string]string, handler auth.OAuthHandler) (s
 			return fmt.Errorf("the server redirects to %s: write the URL that is meant", req.URL.Redacted())
 		},
 	}
-	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true, MaxEventSize: maxMessage, MaxRetries: maxRetries, OAuthHandler: handler}
+	// Some servers ask by that stream, and not by the answer of the call that they ask for.
+	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: s.Elicitation != AskPerson, MaxEventSize: maxMessage, MaxRetries: maxRetries, OAuthHandler: handler}
 	return t, base.CloseIdleConnections, nil
 }
 

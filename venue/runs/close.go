@@ -25,6 +25,7 @@ type work struct {
 	direct   map[uint64]context.CancelCauseFunc // calls that no run makes
 	last     uint64                             // number of one of those
 	deciding int                                // decisions that are being written
+	waking   int                                // runs that have ended and tell those that wait for them
 	calls    map[uint64]bool                    // that may run, by their decision: whether their outcome is being written
 	idle     chan struct{}                      // of a book that closes: closed when there is nothing more
 }
@@ -69,7 +70,7 @@ func (b *Book) done(note func(w *work)) {
 // settle tells Close when there is nothing more to wait for. The caller holds mu.
 func (b *Book) settle() {
 	w := &b.work
-	if w.idle != nil && len(b.live) == 0 && len(w.direct) == 0 && len(w.calls) == 0 && w.deciding == 0 {
+	if w.idle != nil && len(b.live) == 0 && len(w.direct) == 0 && len(w.calls) == 0 && w.deciding == 0 && w.waking == 0 {
 		close(w.idle)
 		w.idle = nil
 	}

@@ -297,9 +297,11 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	if notes := r.book.opts.Notes; notes != nil {
 		notes.Stored()
 	}
+	r.book.done(func(w *work) { w.waking++ })
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	r.book.follow(ctx, r)
+	r.book.done(func(w *work) { w.waking-- })
 	return err
 }
 
