@@ -145,16 +145,18 @@ func (c *Clients) guest(ctx context.Context, call tools.Call, p place) (*guest, 
 	return g, nil
 }
 
-// known is [Clients.guest] for one that was registered.
-func (c *Clients) known(ctx context.Context, call tools.Call, p place) (*guest, *client.Agent, error) {
-	g, err := c.guest(ctx, call, p)
-	if err == nil && g.Agent == "" {
-		err = fault.New(fault.NotFound, "you are not registered at "+p.host+": call agentauth:register first")
+// at is [Clients.guest] for one that was registered at a server.
+func (c *Clients) at(ctx context.Context, call tools.Call, server string) (p place, g *guest, agent *client.Agent, err error) {
+	if p, err = parsePlace(server); err != nil {
+		return p, nil, nil, err
 	}
-	if err != nil {
-		return nil, nil, err
+	if g, err = c.guest(ctx, call, p); err != nil {
+		return p, nil, nil, err
 	}
-	return g, g.agent(), nil
+	if g.Agent == "" {
+		return p, nil, nil, fault.New(fault.NotFound, "you are not registered at "+p.host+": call agentauth:register first")
+	}
+	return p, g, g.agent(), nil
 }
 
 // key makes the private key for a purpose.

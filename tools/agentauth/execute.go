@@ -34,11 +34,7 @@ const patience = 20 * time.Second
 // execute executes a capability where the server says that it is. The caller is asked
 // about, where that is another server: net/send there.
 func (c *Clients) execute(ctx context.Context, call tools.Call, in Execution) (Outcome, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Outcome{}, err
-	}
-	g, agent, err := c.known(ctx, call, p)
+	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -85,11 +81,7 @@ func done(p place, err error) error {
 }
 
 func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcomes, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Outcomes{}, err
-	}
-	_, agent, err := c.known(ctx, call, p)
+	p, _, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Outcomes{}, err
 	}
@@ -106,11 +98,7 @@ func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcome
 
 // poll asks once. What it asks lies at the server, or the caller may send there.
 func (c *Clients) poll(ctx context.Context, call tools.Call, in Poll) (Outcome, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Outcome{}, err
-	}
-	g, agent, err := c.known(ctx, call, p)
+	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Outcome{}, err
 	}

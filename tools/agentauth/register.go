@@ -115,11 +115,7 @@ func stands(p place, st *client.Standing) Standing {
 }
 
 func (c *Clients) status(ctx context.Context, call tools.Call, in At) (Standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Standing{}, err
-	}
-	g, _, err := c.known(ctx, call, p)
+	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -206,11 +202,7 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
 }
 
 func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (Standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Standing{}, err
-	}
-	_, agent, err := c.known(ctx, call, p)
+	p, _, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -219,11 +211,7 @@ func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (
 }
 
 func (c *Clients) reactivate(ctx context.Context, call tools.Call, in At) (Standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Standing{}, err
-	}
-	g, _, err := c.known(ctx, call, p)
+	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -234,11 +222,7 @@ func (c *Clients) reactivate(ctx context.Context, call tools.Call, in At) (Stand
 // rotate changes the key. The new one is kept before the server has it: where its answer
 // is lost, the host, which signs for this, rotates once more.
 func (c *Clients) rotate(ctx context.Context, call tools.Call, in At) (Standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Standing{}, err
-	}
-	g, _, err := c.known(ctx, call, p)
+	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -258,11 +242,7 @@ func (c *Clients) rotate(ctx context.Context, call tools.Call, in At) (Standing,
 }
 
 func (c *Clients) revoke(ctx context.Context, call tools.Call, in At) (Standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return Standing{}, err
-	}
-	g, _, err := c.known(ctx, call, p)
+	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}

@@ -149,8 +149,3 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 	}
 	return by, j.Capability, err
 }
-
-// Authority is that of an active agent, as far as all its grants go.
-func (r *Room) Authority(by *Caller) tools.Authority {
-	return r.Mint.Agent(by.Agent.User, lifeOf(by.Agent)).Relayed()
-}

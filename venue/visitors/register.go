@@ -3,112 +3,14 @@ package visitors
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"usher/caps/value"
 	"usher/ucan"
 )
-
-// Wanted is a capability that an agent asks for: its name, or an object with constraints.
-type Wanted struct {
-	Name        string
-	Constraints Constraints
-}
-
-// UnmarshalJSON reads either form.
-func (w *Wanted) UnmarshalJSON(raw []byte) error {
-	if err := json.Unmarshal(raw, &w.Name); err == nil {
-		return nil
-	}
-	var whole struct {
-		Name        string          `json:"name"`
-		Capability  string          `json:"capability"`
-		Constraints json.RawMessage `json:"constraints"`
-	}
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return refuse(InvalidRequest, "a capability is its name, or an object with name and constraints")
-	}
-	var err error
-	w.Name = cmp.Or(whole.Name, whole.Capability)
-	w.Constraints, err = ParseConstraints(whole.Constraints)
-	return err
-}
-
-// Asking is what a request asks a person for.
-type Asking struct {
-	Capabilities   []Wanted `json:"capabilities"`
-	Reason         string   `json:"reason"`
-	Method         string   `json:"preferred_method"`
-	LoginHint      string   `json:"login_hint"`
-	BindingMessage string   `json:"binding_message"`
-}
-
-// Registration is what POST /agent/register takes.
-type Registration struct {
-	Asking
-	Name     string `json:"name"`
-	Mode     string `json:"mode"`
-	HostName string `json:"host_name"`
-	Force    bool   `json:"force_approval"`
-}
-
-// Registered is an agent after a change, and how a person is asked, where one is.
-type Registered struct {
-	Agent    *Agent
-	Host     *Host
-	Approval *Approval // nil where nobody is asked
-}
-
-// check reports what is wrong with what is asked for.
-func (q *Asking) check(s *settings) error {
-	if len(q.Capabilities) > maxAsked {
-		return refuse(InvalidRequest, "%d capabilities: ask for at most %d at once", len(q.Capabilities), maxAsked)
-	}
-	if err := plainTexts(map[string]string{"reason": q.Reason, "login_hint": q.LoginHint, "binding_message": q.BindingMessage}, maxText); err != nil {
-		return err
-	}
-	if q.Method != "" && q.Method != DeviceMethod {
-		return refuse(InvalidRequest, "preferred_method is %s: this venue asks by %s", value.Quote(q.Method), DeviceMethod)
-	}
-	var unknown []string
-	for i := range q.Capabilities {
-		w := &q.Capabilities[i]
-		c := s.grant[w.Name]
-		if c == nil {
-			unknown = append(unknown, w.Name[:min(len(w.Name), 64)])
-			continue
-		}
-		if _, err := w.Constraints.And(c.imposed); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(q.Capabilities[:i], func(o Wanted) bool { return o.Name == w.Name }) {
-			return refuse(InvalidRequest, "capability %s stands there twice: ask for it once", w.Name)
-		}
-	}
-	if len(unknown) > 0 {
-		e := refuse(InvalidCaps, "there are no such capabilities: GET /capability/list has those that there are")
-		e.Extra = map[string]any{"invalid_capabilities": unknown}
-		return e
-	}
-	return nil
-}
-
-// plainTexts reports a text that is too long, or that could write over what stands beside it.
-func plainTexts(texts map[string]string, most int) error {
-	for name, text := range texts {
-		if len(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool {
-			return c < ' ' && c != '\n' || c == 0x7f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
-		}) {
-			return refuse(InvalidRequest, "%s is longer than %d bytes, or has signs that no text has", name, most)
-		}
-	}
-	return nil
-}
 
 // Register makes an agent, and its host where that is new.
 func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *Caller, out *Registered, err error) {
@@ -327,14 +229,6 @@ func (r *Room) undone(ctx context.Context, a *Agent, err error) error {
 		}
 	}
 	return err
-}
-
-func names(list []Wanted) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].Name
-	}
-	return out
 }
 
 // room reports whether a host may have another agent.

@@ -1,0 +1,150 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"usher/caps"
+	"usher/tools"
+	"usher/tools/content"
+	"usher/tools/fault"
+	"usher/tools/schema"
+)
+
+func (e *entry) isLeftOut(tool string) bool { return slices.Contains(e.leftOut, tool) }
+
+// make makes the operations of the server, of all that was accepted or listed.
+func (e *entry) make() error {
+	e.ops = make([]*tools.Operation, 0, len(e.record.Pins))
+	for i := range e.record.Pins {
+		pin := &e.record.Pins[i]
+		if pin.Unfit != "" && !toolName.MatchString(pin.name()) {
+			continue
+		}
+		op, err := e.operation(pin)
+		if err != nil {
+			return fmt.Errorf("MCP server %s: %w", e.server.ID, err)
+		}
+		e.ops = append(e.ops, op)
+	}
+	return nil
+}
+
+// operation is a tool as an operation.
+func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
+	name := pin.name()
+	p, err := e.server.newPlan(name, e.root, e.rootErr)
+	if err != nil {
+		return nil, err
+	}
+	d := tools.Definition{
+		Path: e.server.prefix() + name, Scopes: p.scopes(), Withdrawn: pin.State() != Usable,
+		Description: "Tool of the MCP server " + e.server.ID + ".",
+	}
+	if t := pin.Accepted; t != nil {
+		if t.Description != "" {
+			d.Description += " It says of it, in its own words: " + t.Description
+		}
+		d.Schemas = func() (input, output *schema.Schema, err error) { return accepted(t.Input), resultSchema(), nil }
+	}
+	d.Prepare = func(input json.RawMessage) ([]caps.Request, func(context.Context, tools.Call) (any, error)) {
+		needs, arguments := p.prepare(input)
+		return needs, func(ctx context.Context, _ tools.Call) (any, error) {
+			return e.call(ctx, name, pin.Accepted, arguments)
+		}
+	}
+	return tools.Define(d), nil
+}
+
+// Declared is what the configuration says of a tool alone: an operation that requires
+// what the tool's would, and cannot run.
+func (s *Server) Declared(tool string) (*tools.Operation, error) {
+	e := &entry{server: *s, rootErr: errors.New("no server is asked")}
+	if s.Root == "" {
+		e.rootErr = nil
+	}
+	return e.operation(&Pin{Accepted: &Tool{Name: tool}})
+}
+
+// resultSchema is the schema of a [Result], whose content faces that know the form pass on.
+var resultSchema = sync.OnceValue(func() *schema.Schema {
+	s, err := schema.Compile(context.Background(), json.RawMessage(`{"type":"object","required":["from"],"properties":{`+
+		`"from":{"type":"string","description":"whose words these are"},`+
+		`"content":{"type":"array","items":{"type":"object","`+content.Mark+`":true}},`+
+		`"structured":{"description":"the result as a value"}}}`), nil)
+	if err != nil {
+		panic(err) // it is made of what is compiled in, and tests make it
+	}
+	return s
+})
+
+// accepted is the schema of an input; nil where it is none that is understood: then the
+// server alone says what fits.
+func accepted(doc json.RawMessage) *schema.Schema {
+	if len(doc) == 0 {
+		return nil
+	}
+	s, err := schema.Compile(context.Background(), doc, nil)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// call calls a tool as it was accepted, if the server still lists it so; nil was not.
+func (e *entry) call(ctx context.Context, tool string, as *Tool, arguments json.RawMessage) (*Result, error) {
+	if e.link == nil {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, e.of.opts.CallTime, errLate)
+	defer cancel()
+	live, err := e.link.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.link.fresh(ctx, live); err != nil {
+		return nil, fmt.Errorf("MCP server %s: %w", e.server.ID, err)
+	}
+	if err := e.usable(tool, as); err != nil {
+		return nil, err
+	}
+	return e.link.call(ctx, live, e.server.prefix()+tool, tool, arguments)
+}
+
+// errLate: a server did not answer in time.
+var errLate = fault.New(fault.Timeout, "the MCP server did not answer in time")
+
+// usable says why a tool is not called that was accepted as it was: that was withdrawn
+// since, or another one stands in its place.
+func (e *entry) usable(tool string, as *Tool) error {
+	e.of.mu.Lock()
+	defer e.of.mu.Unlock()
+	for i := range e.record.Pins {
+		p := &e.record.Pins[i]
+		if p.name() != tool {
+			continue
+		}
+		state := p.State()
+		if state == Usable && p.Accepted != as && !p.Accepted.equal(as) {
+			state = Changed
+		}
+		at := e.server.prefix() + tool
+		how := fmt.Sprintf(": a person can look at it by usher mcp inspect %s %s, and take it by usher mcp accept %s %s", e.server.ID, tool, e.server.ID, tool)
+		switch state {
+		case Added:
+			return fault.New(fault.Refused, at+" is new, and nobody has accepted it"+how)
+		case Changed:
+			return fault.New(fault.Refused, at+" is not what was accepted any more"+how)
+		case Gone:
+			return fault.New(fault.NotFound, at+" is gone: the server lists it no more")
+		case Unfit:
+			return fault.New(fault.Refused, at+" cannot be used: "+p.Unfit)
+		}
+		return nil
+	}
+	return fault.New(fault.NotFound, e.server.prefix()+tool+" is gone: the server lists it no more")
+}

@@ -1,0 +1,171 @@
+package visitors
+
+import (
+	"context"
+	"strings"
+
+	"usher/ucan"
+)
+
+// ownerMay reports whether a caller, or a person who acts for nobody else, is let change an agent.
+func ownerMay(user, who ucan.DID) bool { return !user.IsZero() && user == who }
+
+// Revoke ends an agent for good, for itself, its host, or the person it acts for. One that
+// has ended stays as it is.
+func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
+	err = again(func() error {
+		a, h, err := r.owned(ctx, by, who, id)
+		if err != nil {
+			return err
+		}
+		if out = a; a.Status == Revoked {
+			return nil
+		}
+		what := by.rowOr("revoke", who, a)
+		return r.finish(ctx, a, h, what)
+	})
+	return out, err
+}
+
+func (c *Caller) rowOr(call string, who ucan.DID, a *Agent) row {
+	what := c.row(call)
+	what.Agent, what.Host = a.ID, a.Host
+	if c == nil {
+		what.User = who.String()
+	}
+	return what
+}
+
+// owned is the agent that a caller means, or the person it acts for.
+func (r *Room) owned(ctx context.Context, by *Caller, who ucan.DID, id string) (*Agent, *Host, error) {
+	if by != nil {
+		return r.mine(ctx, by, id)
+	}
+	if id == "" || len(id) > maxName {
+		return nil, nil, errNoAgent
+	}
+	a, h, err := r.agent(ctx, id)
+	if err == nil && (a == nil || !ownerMay(a.User, who)) {
+		err = refuse(AgentNotFound, "no such agent acts for you")
+	}
+	return a, h, err
+}
+
+// finish revokes one agent, then its delegations: what is written first lets none of them count.
+func (r *Room) finish(ctx context.Context, a *Agent, _ *Host, what row) error {
+	var c change
+	r.forget(&c, a)
+	tokens := tokensOf(a, Revoked, r.Now(), every)
+	a.Status = Revoked
+	c.agent(a, r.Now())
+	c.del = append(c.del, ofHost(a.Host)+a.ID)
+	what.Result = string(Revoked)
+	if err := r.write(ctx, &c, what); err != nil {
+		return err
+	}
+	return r.withdraw(ctx, a.User, tokens)
+}
+
+// RevokeGrants ends the grants of some capabilities of an agent, and returns how many.
+func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id string, capabilities []string) (out *Agent, n int, err error) {
+	if len(capabilities) == 0 || len(capabilities) > maxAsked {
+		return nil, 0, refuse(InvalidRequest, "capabilities has 1 to %d names", maxAsked)
+	}
+	named := func(g *Grant) bool {
+		for _, name := range capabilities {
+			if g.Capability == name {
+				return true
+			}
+		}
+		return false
+	}
+	err = again(func() error {
+		a, _, err := r.owned(ctx, by, who, id)
+		if err != nil {
+			return err
+		}
+		n = 0
+		for i := range a.Grants {
+			if g := &a.Grants[i]; (g.Status == Active || g.Status == Pending) && named(g) {
+				n++
+			}
+		}
+		if out = a; n == 0 {
+			return nil
+		}
+		tokens := tokensOf(a, Revoked, r.Now(), named)
+		var c change
+		c.agent(a, r.Now())
+		what := by.rowOr("revoke-capability", who, a)
+		what.Result, what.Detail = string(Revoked), strings.Join(capabilities, " ")
+		if err := r.write(ctx, &c, what); err != nil {
+			return err
+		}
+		return r.withdraw(ctx, a.User, tokens)
+	})
+	return out, n, err
+}
+
+// RevokeHost ends a host for good, with all its agents.
+func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id string) (h *Host, n int, err error) {
+	if by != nil {
+		if by.Agent != nil || id != "" && id != by.Host.ID {
+			return nil, 0, refuse(Unauthorized, "a host is revoked by itself, or by the person it acts for")
+		}
+		id = by.Host.ID
+	}
+	err = again(func() error {
+		if h, err = r.host(ctx, id); err != nil {
+			return err
+		}
+		if h == nil || by == nil && !ownerMay(h.User, who) {
+			return refuse(HostNotFound, "no such host acts for you")
+		}
+		if h.Status == Revoked {
+			return nil
+		}
+		h.Status = Revoked
+		var c change
+		c.host(h, r.Now())
+		what := by.row("revoke-host")
+		what.Host, what.Result = h.ID, string(Revoked)
+		if by == nil {
+			what.User = who.String()
+		}
+		return r.write(ctx, &c, what)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err = r.endAll(ctx, by, who, h)
+	return h, n, err
+}
+
+// endAll revokes the agents of a host that is revoked: none of them counts any more, and now
+// their records and delegations say so.
+func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host) (n int, err error) {
+	for from := ""; ; {
+		keys, next, err := r.Store.PageKeys(ctx, ofHost(h.ID), from, 256)
+		if err != nil {
+			return n, err
+		}
+		for _, key := range keys {
+			id := strings.TrimPrefix(key, ofHost(h.ID))
+			err := again(func() error {
+				a, _, err := r.agent(ctx, id)
+				if a == nil || err != nil || a.Status == Revoked {
+					return err
+				}
+				n++
+				return r.finish(ctx, a, h, by.rowOr("revoke", who, a))
+			})
+			if err != nil {
+				return n, err
+			}
+		}
+		if next == "" {
+			return n, nil
+		}
+		from = next
+	}
+}

@@ -1,0 +1,106 @@
+package visitors
+
+import (
+	"context"
+
+	"usher/ucan"
+)
+
+// RotateAgent gives an agent another key. Its grants are signed anew for that one.
+func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byte) (out *Registered, err error) {
+	key, err := readKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	err = again(func() error {
+		a, h, err := r.mine(ctx, by, id)
+		if err == nil {
+			err = r.active(a, h)
+		}
+		if err != nil {
+			return err
+		}
+		if key == h.Key {
+			return refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
+		}
+		var c change
+		if err := r.claimKey(ctx, &c, key, "agent "+a.ID); err != nil {
+			return err
+		}
+		a.Key, a.JWKS = key, ""
+		var old []ucan.CID
+		for i := range a.Grants {
+			g := &a.Grants[i]
+			if !r.stands(ctx, a, g) {
+				continue
+			}
+			before, by, until := g.Tokens, g.By, zeroTime
+			if g.Expires > 0 {
+				until = unix(g.Expires)
+			}
+			if err := r.issue(ctx, a, g, by, until); err != nil {
+				return r.undone(ctx, a, err)
+			}
+			old = append(old, before...)
+		}
+		c.agent(a, r.Now())
+		c.same(h)
+		what := by.row("rotate-key")
+		what.Agent, what.Result = a.ID, "ok"
+		if err := r.write(ctx, &c, what); err != nil {
+			return r.undone(ctx, a, err)
+		}
+		out = &Registered{Agent: a, Host: h}
+		return r.withdraw(ctx, a.User, old)
+	})
+	return out, err
+}
+
+// RotateHost gives a host another key. The old one is never a host's again.
+func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Host, err error) {
+	if by.Agent != nil {
+		return nil, refuse(Unauthorized, "a host gives itself another key")
+	}
+	key, err := readKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	err = again(func() error {
+		h, err := r.host(ctx, by.Host.ID)
+		if err != nil || h == nil {
+			return errUnverified
+		}
+		if h.Key != by.Host.Key {
+			return errUnverified
+		}
+		if h.Status == Revoked {
+			return refuse(HostRevoked, "the host was revoked, for good")
+		}
+		var c change
+		if err := r.claimKey(ctx, &c, key, "host "+h.ID); err != nil {
+			return err
+		}
+		h.Key, h.JWKS = key, ""
+		c.host(h, r.Now())
+		what := by.row("rotate-host-key")
+		what.Result = "ok"
+		out = h
+		return r.write(ctx, &c, what)
+	})
+	return out, err
+}
+
+// claimKey marks whose a key is that nobody has or had.
+func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose string) error {
+	thumbprint := Thumbprint(key)
+	kind, _, err := r.ownerOf(ctx, thumbprint)
+	if err != nil {
+		return err
+	}
+	if kind != "" {
+		return refuse(InvalidKey, "the key is or was somebody's: make a new one")
+	}
+	c.init()
+	c.expect[thumbKey(thumbprint)], c.put[thumbKey(thumbprint)] = 0, []byte(whose)
+	return nil
+}
