@@ -14,7 +14,7 @@ func ownerMay(user, who ucan.DID) bool { return !user.IsZero() && user == who }
 // has ended stays as it is.
 func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
 	err = again(func() error {
-		a, h, err := r.owned(ctx, by, who, id)
+		a, err := r.owned(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
@@ -22,7 +22,7 @@ func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) 
 			return nil
 		}
 		what := by.rowOr("revoke", who, a)
-		return r.finish(ctx, a, h, what)
+		return r.finish(ctx, a, what)
 	})
 	return out, err
 }
@@ -37,22 +37,23 @@ func (c *Caller) rowOr(call string, who ucan.DID, a *Agent) row {
 }
 
 // owned is the agent that a caller means, or the person it acts for.
-func (r *Room) owned(ctx context.Context, by *Caller, who ucan.DID, id string) (*Agent, *Host, error) {
+func (r *Room) owned(ctx context.Context, by *Caller, who ucan.DID, id string) (*Agent, error) {
 	if by != nil {
-		return r.mine(ctx, by, id)
+		a, _, err := r.mine(ctx, by, id)
+		return a, err
 	}
 	if id == "" || len(id) > maxName {
-		return nil, nil, errNoAgent
+		return nil, errNoAgent
 	}
-	a, h, err := r.agent(ctx, id)
+	a, _, err := r.agent(ctx, id)
 	if err == nil && (a == nil || !ownerMay(a.User, who)) {
 		err = refuse(AgentNotFound, "no such agent acts for you")
 	}
-	return a, h, err
+	return a, err
 }
 
 // finish revokes one agent, then its delegations: what is written first lets none of them count.
-func (r *Room) finish(ctx context.Context, a *Agent, _ *Host, what row) error {
+func (r *Room) finish(ctx context.Context, a *Agent, what row) error {
 	var c change
 	r.forget(&c, a)
 	tokens := tokensOf(a, Revoked, r.Now(), every)
@@ -80,7 +81,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 		return false
 	}
 	err = again(func() error {
-		a, _, err := r.owned(ctx, by, who, id)
+		a, err := r.owned(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
@@ -157,7 +158,7 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host) (n
 					return err
 				}
 				n++
-				return r.finish(ctx, a, h, by.rowOr("revoke", who, a))
+				return r.finish(ctx, a, by.rowOr("revoke", who, a))
 			})
 			if err != nil {
 				return n, err
