@@ -1,7 +1,7 @@
 // The servers of the protocol's makers, as an agent and a client of theirs reach them
 // through usher (USHER): within the capabilities, by whatever spelling or batch.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -95,12 +95,39 @@ check('moving is denied', moved.includes('requires crud on'), moved)
 await agent.close()
 
 // The same through a gateway, which one line puts in the server's place.
-const gateway = await reaches(['gateway', '--id', 'files', '--root', docs, '--caps', '[{"with":"file://files/public","can":"crud/read"}]', '--', bin('mcp-server-filesystem'), docs])
+const inPlace = ['gateway', '--id', 'files', '--root', docs, '--caps', '[{"with":"file://files/public","can":"crud/read"}]', '--', bin('mcp-server-filesystem'), docs]
+const gateway = await reaches(inPlace)
 const open = await said(gateway, 'read_text_file', { path: 'public/a' })
 check('reading through the gateway', open.includes('open words'), open)
 const shut = await said(gateway, 'read_text_file', { path: 'public/dir/b' })
 check('reading through the gateway what is not allowed', shut.includes('requires crud/read on file://files/secret/b') && !shut.includes('hidden words'), shut)
 await gateway.close()
+
+// The inspector takes the gateway for the server. It wants a node of its own.
+writeFileSync(join(home, 'inspected.json'), JSON.stringify({ mcpServers: { files: { command: usher, args: inPlace } } }))
+const launcher = fileURLToPath(new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url))
+const inspect = (...args) => {
+  const ran = spawnSync(bin('node'), [launcher, '--cli', '--config', join(home, 'inspected.json'), '--server', 'files', '--method', ...args], {
+    cwd: home, encoding: 'utf8', timeout: 120_000, env: { ...process.env, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'memory' },
+  })
+  try {
+    return { status: ran.status, ...JSON.parse(ran.stdout) }
+  } catch {
+    return { status: ran.status, said: ran.stdout + ran.stderr }
+  }
+}
+const inspected = path => inspect('tools/call', '--tool-name', 'read_text_file', '--tool-arg', `path=${path}`)
+const known = inspect('tools/list')
+const tools = known.tools?.map(t => t.name) ?? []
+check('the inspector lists what may be read', known.status === 0 && tools.includes('read_text_file') && !tools.includes('write_file'), JSON.stringify(known).slice(0, 2000))
+const shown = inspected('public/a')
+check('the inspector reads', shown.status === 0 && shown.content?.[0].text === 'open words', JSON.stringify(shown))
+for (const path of ['secret/b', 'public/link', 'public/dir/b', `${docs}/public/../secret/b`]) {
+  const denied = inspected(path)
+  check(`the inspector is denied ${path}`, denied.isError && denied.structuredContent?.error === 'capability_denied' && denied.structuredContent.resource.startsWith('file://files/secret'), JSON.stringify(denied))
+}
+const written = inspect('tools/call', '--tool-name', 'write_file', '--tool-arg', 'path=public/new', 'content=x')
+check('the inspector finds nothing that writes', written.status !== 0 && written.said?.includes('tool_not_found') && !existsSync(join(docs, 'public/new')), JSON.stringify(written))
 
 console.log(failed ? `${failed} failed` : 'ok')
 process.exit(failed ? 1 : 0)
