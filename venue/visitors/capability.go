@@ -39,7 +39,7 @@ func (c *capability) gives(within Constraints, until time.Time) ([]caps.Capabili
 	for i, one := range c.needs {
 		given, err := within.limited(one)
 		if err == nil && !until.IsZero() {
-			given, err = given.On(caps.Terms{When: within.when(), Until: until})
+			given, err = given.On(caps.Terms{When: within.when, Until: until})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one, err)

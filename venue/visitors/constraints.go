@@ -15,7 +15,18 @@ import (
 // Constraints bound the arguments of a call: by each name an exact value, or an object of
 // operators (max, min, in, not_in). All of them have to hold. They are kept as the limits
 // of a capability, on the same places.
-type Constraints struct{ limits caps.Limits }
+type Constraints struct {
+	limits caps.Limits
+	when   json.RawMessage // the same as JSON; nil where there are none
+}
+
+func newConstraints(l caps.Limits) Constraints {
+	when := l.JSON()
+	if string(when) == "{}" {
+		return Constraints{}
+	}
+	return Constraints{l, when}
+}
 
 // field is a name that a policy can select; "with" is the resource there.
 var field = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -70,7 +81,7 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 	if err != nil {
 		return Constraints{}, refuse(InvalidRequest, "the constraints are not taken: %v", err)
 	}
-	return Constraints{limits}, nil
+	return newConstraints(limits), nil
 }
 
 // carried reports what a delegation cannot say of limits.
@@ -83,24 +94,14 @@ func carried(l caps.Limits) error {
 }
 
 // IsZero reports whether there are none.
-func (c Constraints) IsZero() bool { return c.when() == nil }
-
-// when is them as limits, or nil.
-func (c Constraints) when() json.RawMessage {
-	raw := c.limits.JSON()
-	if string(raw) == "{}" {
-		return nil
-	}
-	return raw
-}
+func (c Constraints) IsZero() bool { return c.when == nil }
 
 // fields are what was constrained, by the names of the arguments.
 func (c Constraints) fields() map[string]any {
-	raw := c.when()
-	if raw == nil {
+	if c.IsZero() {
 		return nil
 	}
-	v, err := value.Object(raw, maxNesting)
+	v, err := value.Object(c.when, maxNesting)
 	if err != nil { // it was written here
 		panic(err)
 	}
@@ -144,7 +145,7 @@ func (c Constraints) And(d Constraints) (Constraints, error) {
 	}
 	set := caps.Unrestricted()
 	for _, one := range []Constraints{c, d} {
-		limited, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: one.when()})
+		limited, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: one.when})
 		if err != nil {
 			return Constraints{}, err
 		}
@@ -166,7 +167,7 @@ func (c Constraints) And(d Constraints) (Constraints, error) {
 		if err != nil {
 			return Constraints{}, refuse(InvalidRequest, "the constraints are not taken together: %v", err)
 		}
-		return Constraints{limits}, nil
+		return newConstraints(limits), nil
 	}
 	return Constraints{}, refuse(InvalidRequest, "no call could keep to these constraints: %s, and %s", c, d)
 }
@@ -179,11 +180,11 @@ func (c Constraints) Covers(d Constraints) bool {
 	if d.IsZero() {
 		return false
 	}
-	wide, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: c.when()})
+	wide, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: c.when})
 	if err != nil {
 		return false
 	}
-	narrow, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: d.when()})
+	narrow, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: d.when})
 	return err == nil && wide.Covers(narrow)
 }
 
@@ -196,6 +197,9 @@ type Violation struct {
 
 // Check lists what arguments, as [value.Decode] reads them, violate.
 func (c Constraints) Check(args map[string]any) (list []Violation) {
+	if c.limits.Hold(args) {
+		return nil
+	}
 	fields := c.fields()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		ops, isObject := fields[name].(map[string]any)
@@ -259,7 +263,7 @@ func (c Constraints) limited(one caps.Capability) (caps.Capability, error) {
 	if err != nil || c.IsZero() {
 		return given, err
 	}
-	if given, err = given.On(caps.Terms{When: c.when()}); err != nil {
+	if given, err = given.On(caps.Terms{When: c.when}); err != nil {
 		return given, fmt.Errorf("constrain %s: %w", one, err)
 	}
 	return given, nil

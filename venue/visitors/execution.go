@@ -3,6 +3,7 @@ package visitors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"usher/caps"
 	"usher/caps/value"
@@ -50,21 +51,20 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	var may []caps.Capability
 	var violated []Violation
 	for _, g := range grants {
-		limits, err := g.Constraints.And(c.imposed)
-		if err != nil {
-			continue // the configuration imposes what contradicts the grant
+		w, err := r.worth(ctx, a, g)
+		if _, contradicts := errors.AsType[*Refusal](err); contradicts {
+			continue // the configuration imposes what the grant does not leave
 		}
-		if list := limits.Check(input); len(list) > 0 {
+		if err != nil {
+			return nil, err
+		}
+		if list := w.limits.Check(input); len(list) > 0 {
 			if violated == nil {
 				violated = list
 			}
 			continue
 		}
-		given, err := r.given(ctx, a, g)
-		if err != nil {
-			return nil, err
-		}
-		may = append(may, given...)
+		may = append(may, w.list...)
 	}
 	if len(may) == 0 {
 		if violated == nil {

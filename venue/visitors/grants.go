@@ -68,30 +68,48 @@ func (r *Room) Signs(ctx context.Context, issuer ucan.DID, life tools.Life) (cap
 // given is what a grant gives now: what its tokens and the configuration both say, and what
 // its operation may do further.
 func (r *Room) given(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability, error) {
-	c := r.set.Load().grant[g.Capability]
-	if c == nil || c.Location != "" || !r.stands(ctx, a, g) {
+	if !r.stands(ctx, a, g) {
 		return nil, nil
+	}
+	w, err := r.worth(ctx, a, g)
+	return w.list, err
+}
+
+// worth is what a grant gives that stands.
+func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err error) {
+	c := r.set.Load().grant[g.Capability]
+	if c == nil || c.Location != "" {
+		return w, nil
 	}
 	end := r.end(a)
 	end = end.Truncate(time.Second)
-	limits, err := g.Constraints.And(c.imposed)
-	if err != nil {
-		return nil, err
+	if g.memo != nil {
+		if w := g.memo.Load(); w != nil && w.of == c && w.user == a.User && w.until.Equal(end) {
+			return *w, nil
+		}
 	}
-	list, err := c.gives(limits, end)
+	w = worth{of: c, user: a.User, until: end}
+	if w.limits, err = g.Constraints.And(c.imposed); err != nil {
+		return worth{}, err
+	}
+	list, err := c.gives(w.limits, end)
 	if err != nil {
-		return nil, err
+		return worth{}, err
 	}
 	var signed []caps.Capability
 	for _, cid := range g.Tokens {
 		l, err := r.Verifier.Store.Get(ctx, cid)
 		if err != nil {
-			return nil, err
+			return worth{}, err
 		}
 		signed = append(signed, l.Capabilities()...)
 	}
 	set := caps.Of(list...).Intersect(caps.Of(signed...).SeenBy(a.User.String(), a.User.String()))
-	return append(slices.Collect(set.All()), c.within...), nil
+	w.list = slices.Clip(append(slices.Collect(set.All()), c.within...))
+	if g.memo != nil {
+		g.memo.Store(&w)
+	}
+	return w, nil
 }
 
 // stands reports whether a grant is active, and none of its tokens was revoked or has ended.
@@ -149,7 +167,7 @@ func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until
 	if err != nil {
 		return err
 	}
-	g.Tokens, g.signed = nil, true
+	g.Tokens, g.signed, g.memo = nil, true, nil
 	for _, l := range links {
 		g.Tokens = append(g.Tokens, l.CID)
 	}

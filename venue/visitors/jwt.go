@@ -88,8 +88,7 @@ func readToken(text string) (*token, error) {
 
 // verify checks the signature.
 func (t *token) verify(key ucan.DID) error {
-	var none struct{}
-	if key.IsZero() || t.signed.Claims(key.PublicKey(), &none) != nil {
+	if key.IsZero() || t.signed.Claims(key.PublicKey()) != nil {
 		return errUnverified
 	}
 	return nil

@@ -56,6 +56,9 @@ type Room struct {
 	epoch atomic.Uint64 // see Epoch
 	rates rates
 	keys  jwksCache
+
+	hosts  recall[Host]
+	agents recall[Agent]
 }
 
 // settings are what a configuration says.
@@ -127,36 +130,63 @@ func look[T any](ctx context.Context, r *Room, key string, into *T) (rev uint64,
 	if err != nil || raw == nil {
 		return 0, err
 	}
+	return rev, decode(key, raw, into)
+}
+
+func decode(key string, raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return 0, fmt.Errorf("read %s: %w", key, err)
+		return fmt.Errorf("read %s: %w", key, err)
 	}
-	return rev, nil
+	return nil
 }
 
 // host returns a host, nil where there is none.
 func (r *Room) host(ctx context.Context, id string) (*Host, error) {
-	var h Host
-	rev, err := look(ctx, r, hostKey(id), &h)
-	if rev == 0 || err != nil {
+	key := hostKey(id)
+	raw, rev, err := r.Store.Get(ctx, key)
+	if err != nil || raw == nil {
 		return nil, err
 	}
+	known := r.hosts.find(key, raw)
+	if known == nil {
+		known = new(Host)
+		if err := decode(key, raw, known); err != nil {
+			return nil, err
+		}
+		if known.Status != Pending { // strangers fill nothing
+			r.hosts.keep(key, raw, known)
+		}
+	}
+	h := *known
 	h.rev = rev
 	return &h, nil
 }
 
 // agent returns an agent and its host, nil where there is none.
 func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
-	var a Agent
-	rev, err := look(ctx, r, agentKey(id), &a)
-	if rev == 0 || err != nil {
+	key := agentKey(id)
+	raw, rev, err := r.Store.Get(ctx, key)
+	if err != nil || raw == nil {
 		return nil, nil, err
 	}
+	known := r.agents.find(key, raw)
+	if known == nil {
+		known = new(Agent)
+		if err := decode(key, raw, known); err != nil {
+			return nil, nil, err
+		}
+		if known.Status == Active {
+			known.remembered()
+			r.agents.keep(key, raw, known)
+		}
+	}
+	a := known.own()
 	a.rev = rev
 	h, err := r.host(ctx, a.Host)
 	if err == nil && h == nil {
 		err = fmt.Errorf("the host %s of agent %s is not there", a.Host, id)
 	}
-	return &a, h, err
+	return a, h, err
 }
 
 // row is what the ledger is told of a request, or of a change.
