@@ -252,6 +252,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.keeper = retention.New(retention.Options{Keep: o.Retention, Clock: v.clock, Tokens: v.tokens, Runs: v.runs, Approvals: v.approvals, Ledger: v.ledger, Logger: v.log})
 	v.work.Go(func() { v.keeper.Run(v.closing) })
 	v.work.Go(v.noteRepairs)
+	v.work.Go(func() { v.lives.visitors.Run(v.closing) })
 	if err := v.restored(ctx); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const (
 // offers are what the caller may see, with or without a JWT.
 func (c *call) offers() ([]visitors.Offer, error) {
 	if c.r.Header.Get("Authorization") != "" {
-		if err := c.who(); err != nil {
+		if err := c.caller(); err != nil {
 			return nil, err
 		}
 	}

@@ -114,6 +114,7 @@ type call struct {
 	body   []byte
 
 	by         *visitors.Caller // once the JWT was verified
+	who        ucan.DID         // who has signed in
 	capability string
 	recorded   bool
 }
@@ -173,8 +174,8 @@ func (c *call) request() *visitors.Request {
 	}
 }
 
-// who reads the JWT of a host or an agent.
-func (c *call) who() (err error) {
+// caller reads the JWT of a host or an agent.
+func (c *call) caller() (err error) {
 	c.by, err = c.face.room.Who(c.ctx(), c.request())
 	return err
 }
@@ -189,7 +190,7 @@ func (c *call) agent() (err error) {
 // of theirs: the other is nil or zero.
 func (c *call) whoOrPerson() (person ucan.DID, err error) {
 	if c.request().IsVisitors() {
-		return ucan.DID{}, c.who()
+		return ucan.DID{}, c.caller()
 	}
 	who, err := c.person()
 	return who.DID, err
@@ -359,17 +360,17 @@ func (c *call) challenge(h http.Header) {
 	}
 }
 
-// record has what became of a call of a caller in the ledger. A flood is not recorded.
+// record has what became of a call in the ledger.
 func (c *call) record(item string, failed *visitors.Refusal) {
-	if c.by == nil || c.recorded && item == "" || failed != nil && (failed.Code == visitors.RateLimited || failed.Code == visitors.SlowDown) {
+	if c.name == "" || c.recorded && item == "" {
 		return
 	}
 	c.recorded = true
-	var err error
+	of := visitors.Call{Name: c.name, By: c.by, Person: c.who, Capability: c.capability, Item: item}
 	if failed != nil {
-		err = failed
+		of.Failed = failed
 	}
-	if err := c.face.room.Record(c.ctx(), c.name, c.by, c.capability, item, err); err != nil {
+	if err := c.face.room.Record(c.ctx(), of); err != nil {
 		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth is not in the audit ledger", "error", err)
 	}
 }

@@ -108,7 +108,7 @@ func (c *call) ask() error {
 }
 
 func (c *call) status() error {
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	out, err := c.face.room.Status(c.ctx(), c.by, c.r.URL.Query().Get("agent_id"))
@@ -123,7 +123,7 @@ func (c *call) reactivate() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	out, err := c.face.room.Reactivate(c.ctx(), c.by, in.ID)
@@ -141,7 +141,7 @@ func (c *call) claim() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	out, err := c.face.room.Claim(c.ctx(), c.by, in.ID, in.Asking)
@@ -157,7 +157,7 @@ func (c *call) newCode() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	out, err := c.face.room.NewCode(c.ctx(), c.by, in.ID)
@@ -214,7 +214,7 @@ func (c *call) rotateAgent() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	out, err := c.face.room.RotateAgent(c.ctx(), c.by, in.ID, in.Key)
@@ -229,7 +229,7 @@ func (c *call) rotateHost() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	if err := c.who(); err != nil {
+	if err := c.caller(); err != nil {
 		return err
 	}
 	h, err := c.face.room.RotateHost(c.ctx(), c.by, in.Key)

@@ -43,12 +43,14 @@ func (c *call) signedIn() (visitors.Person, *auth.SignedIn, error) {
 		if err != nil || !p.InPerson() {
 			return visitors.Person{}, nil, errPerson
 		}
+		c.who = p.DID()
 		return visitors.Person{DID: p.DID()}, nil, nil
 	}
 	p, in, err := c.face.door.SignedIn(c.r)
 	if err != nil || !p.InPerson() {
 		return visitors.Person{}, nil, errPerson
 	}
+	c.who = p.DID()
 	return visitors.Person{DID: p.DID(), Since: in.Since}, in, nil
 }
 
@@ -202,7 +204,9 @@ func (c *call) showPage(status int, agent, code, done string, look bool, failed 
 		}
 	}
 	if failed != nil {
-		s.Error = refusal(failed).Message
+		e := refusal(failed)
+		c.record("", e)
+		s.Error = e.Message
 	}
 	var b bytes.Buffer
 	if err := approvalPage.Execute(&b, s); err != nil {

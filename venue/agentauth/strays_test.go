@@ -24,7 +24,11 @@ func TestStraysAreForgotten(t *testing.T) {
 		t.Fatalf("execute: %d %v", status, out)
 	}
 	c.pass(20 * time.Minute)
+	before := w.venue.Visitors().Epoch()
 	w.host().register(nil)
+	if w.venue.Visitors().Epoch() != before {
+		t.Error("the epoch moved, though nobody asked what the stray may do")
+	}
 	status, out := w.get("/agent/status?agent_id="+stray.id, lost.jwt(nil))
 	w.want("the stray's host", status, out, 401, "invalid_jwt")
 	if status, out := lost.registerKey(stray.key, object{"capabilities": []any{"read_account"}}); status != http.StatusOK || out["agent_id"] == stray.id {

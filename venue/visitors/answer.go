@@ -160,17 +160,31 @@ func (r *Room) Answer(ctx context.Context, who Person, agent, code string, said 
 	if !r.Keys.Hosts(who.DID) {
 		return nil, nil, refuse(Unauthorized, "a grant is signed by a key that this venue has: sign in as a user of it")
 	}
+	linked := false // by this word
 	err = again(func() error {
 		q, err := r.Find(ctx, who, agent, code)
 		if err != nil {
 			return err
 		}
+		linked = q.Host.User.IsZero()
 		if out, added, err = r.answer(ctx, who, q, &said); err != nil && out != nil {
 			err = r.undone(ctx, out.Agent, err)
 		}
 		return err
 	})
+	if err == nil && linked && said.Approve {
+		r.endLeft(ctx, who, out.Host)
+	}
 	return out, added, err
+}
+
+// endLeft revokes the agents of a host that acted for nobody, now that it is a person's. They
+// count no more already, so the word of the person stands where this fails.
+func (r *Room) endLeft(ctx context.Context, who Person, h *Host) {
+	_, err := r.endAll(context.WithoutCancel(ctx), nil, who.DID, h, func(a *Agent) bool { return a.isLeft(h) })
+	if err != nil {
+		r.Logger.ErrorContext(ctx, "the records of autonomous agents do not say yet that their host is a person's", "host", h.ID, "error", err)
+	}
 }
 
 // answer makes what a person says of a question.

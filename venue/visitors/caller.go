@@ -14,6 +14,7 @@ type Caller struct {
 	Host  *Host
 	Agent *Agent // nil where the host speaks
 	token *token
+	fresh bool // the JWT was let through, once
 }
 
 func (c *Caller) row(call string) row {
@@ -69,7 +70,9 @@ func (r *Room) fresh(ctx context.Context, c *Caller) error {
 	if err := r.rates.take(key.String(), r.Now()); err != nil {
 		return err
 	}
-	return r.once(ctx, key, c.token)
+	err := r.once(ctx, key, c.token)
+	c.fresh = err == nil
+	return err
 }
 
 func (c *Caller) key() ucan.DID {
@@ -87,7 +90,7 @@ func (c *Caller) unrevoked() error {
 }
 
 // known reads a JWT and verifies its signature by the key of a host or an agent that is
-// known, then its times.
+// known, then its times. Where these are wrong it says beside the error who has signed.
 func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
 	if req.Token == "" {
 		return nil, errNoToken
@@ -102,13 +105,10 @@ func (r *Room) known(ctx context.Context, req *Request) (c *Caller, err error) {
 	} else {
 		err = r.knownHost(ctx, c)
 	}
-	if err == nil {
-		err = t.holds(r.Now(), req)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, t.holds(r.Now(), req)
 }
 
 func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
@@ -123,7 +123,7 @@ func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
 	if a == nil {
 		return errUnverified
 	}
-	if err := r.verified(ctx, t, &a.Key, a.JWKS); err != nil {
+	if err := r.verified(ctx, t, "agent "+a.ID, &a.Key, a.JWKS); err != nil {
 		return err
 	}
 	if t.Issuer != "" && t.Issuer != h.ID && t.Issuer != Thumbprint(h.Key) {
@@ -149,7 +149,7 @@ func (r *Room) knownHost(ctx context.Context, c *Caller) error {
 	if h == nil {
 		return errUnverified
 	}
-	if err := r.verified(ctx, t, &h.Key, h.JWKS); err != nil {
+	if err := r.verified(ctx, t, "host "+h.ID, &h.Key, h.JWKS); err != nil {
 		return err
 	}
 	c.Host = h
@@ -157,8 +157,9 @@ func (r *Room) knownHost(ctx context.Context, c *Caller) error {
 }
 
 // verified checks the signature of a token by the key that is kept, or else by another of
-// the keys at a URL, which takes its place in memory.
-func (r *Room) verified(ctx context.Context, t *token, key *ucan.DID, jwks string) error {
+// the keys at a URL, which takes its place in memory. One that is or was somebody else's here
+// is nobody's.
+func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.DID, jwks string) error {
 	if err := t.verify(*key); err == nil || jwks == "" {
 		return err
 	}
@@ -169,8 +170,14 @@ func (r *Room) verified(ctx context.Context, t *token, key *ucan.DID, jwks strin
 	if err != nil {
 		return errUnverified
 	}
-	*key = other
-	return nil
+	kind, id, err := r.ownerOf(ctx, Thumbprint(other))
+	if err == nil && kind != "" && kind+" "+id != whose {
+		err = errUnverified
+	}
+	if err == nil {
+		*key = other
+	}
+	return err
 }
 
 // hostOfKey is the host whose key has or had a thumbprint; nil for none.
@@ -203,7 +210,7 @@ func (r *Room) active(a *Agent, h *Host) error {
 	case Claimed:
 		return refuse(AgentClaimed, "a person has claimed the agent, for good: its host registers another, for them")
 	default:
-		if h.Status != Revoked && a.Status != Revoked {
+		if h.Status != Revoked && a.Status != Revoked && !a.isLeft(h) {
 			return refuse(LifetimeExceeded, "the agent is older than an agent may be: register another")
 		}
 		return refuse(AgentRevoked, "the agent was revoked, for good")
@@ -230,7 +237,8 @@ func (r *Room) Heard(ctx context.Context, c *Caller) error {
 	return r.touch(ctx, c.Agent)
 }
 
-// touch notes that an agent was heard of, some sixty times a session at most.
+// touch notes that an agent was heard of, some sixty times a session at most, and by which key
+// of those at its URL.
 func (r *Room) touch(ctx context.Context, a *Agent) error {
 	now := r.Now()
 	if now.Sub(time.UnixMilli(a.Seen)) < r.times().session/60 {
@@ -238,7 +246,20 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 	}
 	before := a.Seen
 	a.Seen = now.UnixMilli()
-	moved, err := r.Store.Apply(ctx, map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}, nil)
+	expect, put := map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}
+	if a.JWKS != "" {
+		mark := thumbKey(Thumbprint(a.Key))
+		whose, rev, err := r.Store.Get(ctx, mark)
+		if err != nil {
+			return err
+		}
+		if rev == 0 {
+			expect[mark], put[mark] = 0, []byte("agent "+a.ID)
+		} else if string(whose) != "agent "+a.ID {
+			return errUnverified
+		}
+	}
+	moved, err := r.Store.Apply(ctx, expect, put, nil)
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (r *Room) end(a *Agent) time.Time {
 
 // Standing is the status of an agent now.
 func (r *Room) Standing(a *Agent, h *Host) Status {
-	if h.Status == Revoked {
+	if h.Status == Revoked || a.isLeft(h) {
 		return Revoked
 	}
 	now := r.Now()
@@ -138,6 +138,12 @@ func (r *Room) Standing(a *Agent, h *Host) Status {
 		return Expired
 	}
 	return Active
+}
+
+// isLeft reports whether an agent acted for nobody while its host has become a person's: it
+// ends with that, as those end that acted for a person before.
+func (a *Agent) isLeft(h *Host) bool {
+	return a.Mode == Autonomous && a.Status == Active && !h.User.IsZero()
 }
 
 // Expires is when an active agent expires that is not heard of again.

@@ -95,7 +95,7 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		}
 	}
 	if err := t.holds(r.Now(), req); err != nil {
-		return nil, err
+		return c, err
 	}
 	if err := r.fresh(ctx, c); err != nil {
 		return c, err

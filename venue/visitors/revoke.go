@@ -138,13 +138,13 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err = r.endAll(ctx, by, who, h)
+	n, err = r.endAll(ctx, by, who, h, func(*Agent) bool { return true })
 	return h, n, err
 }
 
-// endAll revokes the agents of a host that is revoked: none of them counts any more, and now
-// their records and delegations say so.
-func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host) (n int, err error) {
+// endAll revokes agents of a host that count no more, as that was revoked or has become a
+// person's: now their records and delegations say so.
+func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, which func(*Agent) bool) (n int, err error) {
 	for from := ""; ; {
 		keys, next, err := r.Store.PageKeys(ctx, ofHost(h.ID), from, 256)
 		if err != nil {
@@ -154,7 +154,7 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host) (n
 			id := strings.TrimPrefix(key, ofHost(h.ID))
 			err := again(func() error {
 				a, _, err := r.agent(ctx, id)
-				if a == nil || err != nil || a.Status == Revoked {
+				if a == nil || err != nil || a.Status == Revoked || !which(a) {
 					return err
 				}
 				n++

@@ -59,6 +59,8 @@ type Room struct {
 
 	hosts  recall[Host]
 	agents recall[Agent]
+
+	refused refusals
 }
 
 // settings are what a configuration says.
@@ -200,6 +202,7 @@ type row struct {
 	Item       string `json:"item,omitempty"` // of a batch
 	Result     string `json:"result"`
 	Detail     string `json:"detail,omitempty"`
+	Count      int    `json:"count,omitempty"` // of requests, where the row is of several
 }
 
 // note is what the rows are called.
@@ -265,14 +268,6 @@ func (c *change) adds() bool {
 		}
 	}
 	return len(c.del) == 0
-}
-
-// Record writes a row of a request that changed nothing: what became of it is its result.
-func (r *Room) Record(ctx context.Context, call string, by *Caller, capability, item string, failed error) error {
-	what := by.row(call)
-	what.Capability, what.Item, what.Result = capability, item, codeOf(failed)
-	_, err := r.Ledger.Note(context.WithoutCancel(ctx), note, what, ledger.Batch{})
-	return err
 }
 
 // tries bounds how often a change is begun again because others were faster.

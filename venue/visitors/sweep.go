@@ -77,9 +77,11 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	if err != nil {
 		return err
 	}
+	acted := false
 	switch {
 	case a == nil || a.Status == Claimed: // somebody answers for it, for good
 	case r.isStray(a, h):
+		acted = a.Activated != 0
 		if err := r.drop(ctx, &c, a, h); err != nil {
 			return err
 		}
@@ -90,7 +92,9 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	if err == nil && moved != "" {
 		return errMoved
 	}
-	r.epoch.Add(1)
+	if acted { // of all others nobody has asked what they may do
+		r.epoch.Add(1)
+	}
 	return err
 }
 

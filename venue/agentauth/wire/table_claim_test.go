@@ -78,8 +78,7 @@ func init() {
 			w.autonomous()
 			first := w.agent
 			back := w.another()
-			w.autonomous()
-			w.must(w.asksClaim()) // of the second, before the host is anybody's
+			w.must(w.register("read_note")) // before the host is anybody's
 			second, code := w.agent, w.code
 			back()
 			w.must(w.asksClaim())
@@ -88,6 +87,18 @@ func init() {
 			r := w.answer(w.bob, "approve", nil)
 			w.agent = first
 			return r
+		},
+		"then another autonomous agent of the host executes": func(w *world) reply {
+			w.autonomous()
+			back := w.another()
+			w.autonomous()
+			second, key := w.agent, w.agentKey
+			w.must(w.execute("read_note", object{"path": "w/notes/a"}))
+			back()
+			w.must(w.asksClaim())
+			w.must(w.answer(w.alice, "approve", nil))
+			w.agent, w.agentKey = second, key
+			return w.execute("read_note", object{"path": "w/notes/a"})
 		},
 		"one that was claimed": func(w *world) reply { claimed(w); return w.asksClaim() },
 		"one that a person approved": func(w *world) reply {

@@ -218,6 +218,14 @@ func init() {
 			w.must(w.send("POST /host/revoke", w.asHost(), object{}))
 			return w.pay(1)
 		},
+		"autonomous, of a host that a person approved since": func(w *world) reply {
+			w.autonomous()
+			id, key := w.agent, w.agentKey
+			w.agentKey = newKey(w.T)
+			w.active("read_note")
+			w.agent, w.agentKey = id, key
+			return w.execute("read_note", object{"path": "w/notes/a"})
+		},
 		"what was not asked for": func(w *world) reply { w.active("read_note"); return w.pay(1) },
 		"what was denied": func(w *world) reply {
 			waits(w)
