@@ -11,7 +11,10 @@ type mark struct {
 // recent knows the rows that were written last, as most of those that a turn writes are the same as
 // before: heads, records, accounts. It holds between one and two times its bound. Whoever leads the
 // queue uses it.
-type recent struct{ young, old map[string]mark }
+type recent struct {
+	young, old map[string]mark
+	tops       tops
+}
 
 const maxRecent = 2048
 
@@ -23,11 +26,17 @@ func (r *recent) find(i Index, key string) (m mark, err error) {
 	if m, ok := r.old[key]; ok {
 		return m, nil
 	}
-	value, rev, err := i.Get(key)
-	if err == nil && rev != 0 {
-		m = mark{rev, hash(store.Row{Key: key, Value: value, Rev: rev})}
+	if r.tops.isNew(i, key) {
+		return m, nil
 	}
-	return m, err
+	value, rev, err := i.Get(key)
+	switch {
+	case err != nil:
+		return m, err
+	case rev == 0:
+		return m, r.tops.missed(i, key)
+	}
+	return mark{rev, hash(store.Row{Key: key, Value: value, Rev: rev})}, nil
 }
 
 func (r *recent) note(key string, m mark) {
@@ -35,4 +44,5 @@ func (r *recent) note(key string, m mark) {
 		r.young, r.old = make(map[string]mark, maxRecent), r.young
 	}
 	r.young[key] = m
+	r.tops.wrote(key)
 }
