@@ -61,6 +61,7 @@ type trail struct {
 	Schedule string `json:"schedule,omitempty"` // that the first of the calls is of
 	Relayed  bool   `json:"relayed,omitempty"`  // a program speaks for the person, such as a client of MCP with a model
 	Until    int64  `json:"until,omitempty"`    // s since 1970, to which the proof of who called first holds; 0 is for good
+	Bearer   string `json:"bearer,omitempty"`   // names that proof
 }
 
 // Mint makes authorities for one gate. Whoever has it decides who acts, so it
@@ -280,6 +281,22 @@ func (a Authority) Proved() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(a.trail.Until, 0)
+}
+
+// Borne returns the same authority for a caller who came by the proof of that name.
+func (a Authority) Borne(proof string) Authority {
+	a.trail.Bearer = proof
+	return a
+}
+
+// Bearer names the proof by which who called first came; empty where nobody looked at any.
+func (a Authority) Bearer() string { return a.trail.Bearer }
+
+// ChargedTo returns the same authority for what a call starts whose authority is by: it is
+// charged as that call is, and lies as deep.
+func (a Authority) ChargedTo(by Authority) Authority {
+	a.trail.Depth, a.meter = max(a.trail.Depth, by.trail.Depth), by.meter
+	return a.metered()
 }
 
 // InTurn returns the same authority for the calls of a turn, which the actor

@@ -71,6 +71,7 @@ func (t *trail) write(w *value.Writer, name string) error {
 	w.Some("schedule", t.Schedule)
 	w.Mark("relayed", t.Relayed)
 	w.Count("until", t.Until)
+	w.Some("bearer", t.Bearer)
 	w.End()
 	if !bytes.ContainsAny(w.Since(at), "<>&") {
 		return nil

@@ -17,6 +17,7 @@ func TestTrailTwin(t *testing.T) {
 		tr := trail{
 			Run: text.Draw(t, "run"), Parent: text.Draw(t, "parent"), Session: text.Draw(t, "session"),
 			Depth: rapid.IntRange(0, 2).Draw(t, "depth"), Inner: rapid.Bool().Draw(t, "inner"), Turns: rapid.SliceOfN(text, 0, 3).Draw(t, "turns"),
+			Until: rapid.Int64Range(0, 2).Draw(t, "until"), Bearer: text.Draw(t, "bearer"),
 		}
 		want, _ := json.Marshal(map[string]any{"trail": tr})
 		w := value.NewWriter()

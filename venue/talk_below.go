@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 
 	"usher/runtime"
@@ -45,12 +46,18 @@ type family struct {
 	signal chan struct{} // something is in news
 }
 
+// maxNews is how many runs wait to be followed: where nobody does, more are not told of.
+const maxNews = 1000
+
 func (f *family) add(r, by *runs.Run) {
 	if r.Record().Background {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.news) >= maxNews {
+		return
+	}
 	f.news = append(f.news, &child{run: r, by: by.ID(), after: by.Seq(), done: make(chan struct{})})
 	select {
 	case f.signal <- struct{}{}:
@@ -160,10 +167,27 @@ func (a *all) moves(run string, seq uint64) {
 	a.moved = make(chan struct{})
 }
 
-// follow begins to follow what has begun, and returns all that was.
+// ends notes that a run is told to its end: nothing waits for it any more.
+func (a *all) ends(run string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.told, run)
+	close(a.moved)
+	a.moved = make(chan struct{})
+}
+
+// follow begins to follow what has begun, and returns all that is not told to its end.
 func (a *all) follow(ctx context.Context) []*child {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.open = slices.DeleteFunc(a.open, func(c *child) bool {
+		select {
+		case <-c.done:
+			return true
+		default:
+			return false
+		}
+	})
 	for _, c := range a.t.below.take() {
 		a.open = append(a.open, c)
 		a.told[c.run.ID()] = 0
@@ -172,10 +196,10 @@ func (a *all) follow(ctx context.Context) []*child {
 			if a.comes(ctx, c) {
 				a.t.follows(ctx, c, a)
 			}
-			a.moves(c.run.ID(), math.MaxUint64)
+			a.ends(c.run.ID())
 		})
 	}
-	return a.open
+	return slices.Clone(a.open)
 }
 
 // comes waits until the events before a run are told.

@@ -220,7 +220,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
 	v.lending = lending.New(lending.Options{
-		Store: v.store.Under("q/"), Gate: v.gate, Mint: v.mint, Runs: v.runs, Key: v.keys.Of, Verifier: v.verifier, Agent: v.agents.Authority, Now: v.now, Rand: v.random, Logger: v.log,
+		Store: v.store.Under("q/"), Gate: v.gate, Mint: v.mint, Runs: v.runs, Key: v.keys.Of, Verifier: v.verifier, Agent: v.agents.Authority, Stands: v.auth.Stands, Now: v.now, Rand: v.random, Logger: v.log,
 	})
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,

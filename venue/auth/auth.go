@@ -81,7 +81,8 @@ type Identity struct {
 	Valid     func(context.Context) error // says why the identity is none any more
 
 	once        func(context.Context) error // notes that a token was used that works once; nil for others
-	row, number string                      // of a token of the venue
+	row, number string                      // of a token of the venue, or of a session
+	cid         ucan.CID                    // of a UCAN identity token
 }
 
 // justNow is how old a sign-in may be for what lasts longer than the proof of it.
@@ -90,10 +91,11 @@ const justNow = 15 * time.Minute
 // Lasted is the authority, which proves who they are for others to the end of their own proof, unless
 // they have just signed in.
 func (id *Identity) Lasted(now time.Time) tools.Authority {
+	auth := id.Authority.Borne(id.bearer())
 	if id.Expires.IsZero() || !id.SignedIn.IsZero() && now.Sub(id.SignedIn) < justNow {
-		return id.Authority
+		return auth
 	}
-	return id.Authority.ProvedUntil(id.Expires)
+	return auth.ProvedUntil(id.Expires)
 }
 
 // Kind is how somebody proves who they are.
@@ -277,5 +279,5 @@ func (r *Room) identityToken(ctx context.Context, token string) (*Identity, erro
 	if err := valid(ctx); err != nil {
 		return nil, err
 	}
-	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid})
+	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid, cid: l.CID})
 }

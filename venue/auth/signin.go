@@ -113,26 +113,7 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 		return nil, errSignedOut
 	}
 	key := sessionKey(secret)
-	look := func(ctx context.Context) (s session, err error) {
-		raw, _, err := r.Store.Get(ctx, key)
-		if err != nil {
-			return s, fmt.Errorf("look for a session: %w", err)
-		}
-		if raw == nil || r.Now().Unix() > expires {
-			return s, errSignedOut
-		}
-		if err = json.Unmarshal(raw, &s); err != nil {
-			return s, fmt.Errorf("read session: %w", err)
-		}
-		if s.Token == "" {
-			return s, nil
-		}
-		if err = r.stands(ctx, s.Token, s.Number); fault.Of(err) == fault.Unauthenticated {
-			err = errSignedOut
-		}
-		return s, err
-	}
-	s, err := look(ctx)
+	s, err := r.session(ctx, key, expires)
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +122,12 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
 	valid := func(ctx context.Context) error {
-		_, err := look(ctx)
+		_, err := r.session(ctx, key, expires)
 		return err
 	}
 	sum := sha256.Sum256([]byte("forgery\x00" + secret))
 	out := &SignedIn{Since: time.Unix(s.Since, 0), Forgery: b64.EncodeToString(sum[:])}
-	out.Identity, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid})
+	out.Identity, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: s.Kind, Expires: time.Unix(expires, 0), Valid: valid, row: key, number: "-"})
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +135,27 @@ func (r *Room) SignedIn(ctx context.Context, secret string) (*SignedIn, error) {
 		out.SignedIn = out.Since
 	}
 	return out, nil
+}
+
+// session is one that has not ended, nor the token that it was begun with.
+func (r *Room) session(ctx context.Context, key string, expires int64) (s session, err error) {
+	raw, _, err := r.Store.Get(ctx, key)
+	if err != nil {
+		return s, fmt.Errorf("look for a session: %w", err)
+	}
+	if raw == nil || r.Now().Unix() > expires {
+		return s, errSignedOut
+	}
+	if err = json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("read session: %w", err)
+	}
+	if s.Token == "" {
+		return s, nil
+	}
+	if err = r.stands(ctx, s.Token, s.Number); fault.Of(err) == fault.Unauthenticated {
+		err = errSignedOut
+	}
+	return s, err
 }
 
 // MayChange reports whether a request brought what only the venue's own pages know.

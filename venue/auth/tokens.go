@@ -214,31 +214,40 @@ func (r *Room) venueToken(ctx context.Context, token string) (*Identity, error) 
 // stands reports what is wrong with a token by the list of its principal, and notes
 // there once an hour that it is used.
 func (r *Room) stands(ctx context.Context, at, number string) error {
-	raw, rev, err := r.Store.Get(ctx, at)
+	rec, rev, err := r.listed(ctx, at, number)
 	if err != nil {
-		return fmt.Errorf("look for a bearer token: %w", err)
-	}
-	var rec record
-	if raw != nil {
-		if err := json.Unmarshal(raw, &rec); err != nil {
-			return fmt.Errorf("read token: %w", err)
-		}
-	}
-	if rec.ID != number {
-		return refused("it was revoked: make another (usher token create)")
+		return err
 	}
 	now := r.Now()
 	if now.Sub(time.UnixMilli(rec.Used)) < time.Hour {
 		return nil
 	}
 	rec.Used = now.UnixMilli()
-	if raw, err = json.Marshal(rec); err != nil {
+	raw, err := json.Marshal(rec)
+	if err != nil {
 		return err
 	}
 	if _, err := r.Store.Apply(ctx, map[string]uint64{at: rev}, map[string][]byte{at: raw}, nil); err != nil && !errors.Is(err, context.Canceled) {
 		r.Logger.WarnContext(ctx, "it is not noted that a token was used", "error", err)
 	}
 	return nil
+}
+
+// listed is the row of a token in the list of its principal.
+func (r *Room) listed(ctx context.Context, at, number string) (rec record, rev uint64, err error) {
+	raw, rev, err := r.Store.Get(ctx, at)
+	if err != nil {
+		return rec, 0, fmt.Errorf("look for a bearer token: %w", err)
+	}
+	if raw != nil {
+		if err := json.Unmarshal(raw, &rec); err != nil {
+			return rec, 0, fmt.Errorf("read token: %w", err)
+		}
+	}
+	if rec.ID != number {
+		return rec, 0, refused("it was revoked: make another (usher token create)")
+	}
+	return rec, rev, nil
 }
 
 // Revoked reports whether a token that stood in the list has been revoked since: by its row

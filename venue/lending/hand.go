@@ -61,6 +61,7 @@ func (r *Room) narrow(call tools.Call, parent *record, in *lending.Attenuate) (*
 	child := &record{
 		ID: name("cap"), Grant: parent.Grant, Owner: parent.Owner, Maker: call.Owner(), Holder: parent.Holder, Agent: parent.Agent, Run: parent.Run, Task: parent.Task,
 		Parent: parent.ID, Depth: parent.Depth + 1, Purpose: parent.Purpose, Revocation: name("rv"), Expires: parent.Expires, Operations: parent.Operations,
+		Bearer: call.Authority().Bearer(),
 	}
 	if err := child.heldBy(call, in); err != nil {
 		return nil, err

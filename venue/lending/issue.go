@@ -99,7 +99,7 @@ func (r *Room) issue(ctx context.Context, call tools.Call, s *section, g *config
 	}
 	rec := &record{
 		ID: name("cap"), Grant: g.ID, Owner: call.Owner(), Maker: call.Owner(), Holder: call.Owner(), Agent: call.Actor(), Run: call.Authority().Run(), Purpose: in.Purpose,
-		Revocation: name("rv"), Expires: end.UnixMilli(),
+		Revocation: name("rv"), Expires: end.UnixMilli(), Bearer: auth.Bearer(),
 	}
 	if rec.Agent == "" {
 		rec.Run = ""

@@ -30,7 +30,10 @@ type Options struct {
 	Key      func(context.Context, ucan.DID) (ucan.Key, error)
 	Verifier *ucan.Verifier
 	// Agent is the authority of an agent of a principal's.
-	Agent  func(ctx context.Context, owner ucan.DID, id string) (tools.Authority, error)
+	Agent func(ctx context.Context, owner ucan.DID, id string) (tools.Authority, error)
+	// Stands says why what somebody came by proves no more who they are: bearer is
+	// [tools.Authority.Bearer].
+	Stands func(ctx context.Context, owner ucan.DID, bearer string) error
 	Now    func() time.Time
 	Rand   io.Reader
 	Logger *slog.Logger
@@ -111,6 +114,7 @@ type record struct {
 	Expires    int64           `json:"expires"` // ms
 	Revoked    bool            `json:"revoked,omitempty"`
 	Authority  json.RawMessage `json:"authority,omitempty"` // sealed, of one that was made of none
+	Bearer     string          `json:"bearer,omitempty"`    // by which its maker came
 }
 
 // thing is what a handle is of.
@@ -243,8 +247,11 @@ func (r *Room) stands(ctx context.Context, rec *record) (root *record, err error
 			return nil, refuse(lending.Gone, "the capability is revoked. Retrying the same call will not succeed.")
 		case now > rec.Expires:
 			return nil, refuse(lending.Expired, "the capability has expired: ask for another.")
-		case rec.Parent == "":
-			return rec, nil
+		}
+		if err := r.Stands(ctx, rec.Maker, rec.Bearer); fault.Of(err) == fault.Unauthenticated {
+			return nil, refuse(lending.Gone, "the capability has ended with the token or the session by which it was asked for. Retrying the same call will not succeed.")
+		} else if err != nil || rec.Parent == "" {
+			return rec, err
 		}
 		if rec, _, err = r.read(ctx, rec.Parent); err != nil {
 			return nil, err

@@ -70,7 +70,7 @@ func (r *Room) Use(ctx context.Context, call tools.Call, in lending.Use) (json.R
 	if rec.Owner == call.Owner() {
 		run = call.Authority().Run()
 	}
-	res, err := r.Gate.Invoke(ctx, auth.Narrow(set).InRun(run), tools.Invocation{Operation: skill.Op, Input: input})
+	res, err := r.Gate.Invoke(ctx, auth.Narrow(set).InRun(run).ChargedTo(call.Authority()), tools.Invocation{Operation: skill.Op, Input: input})
 	if err != nil {
 		return nil, rec.told(err, in.Skill, handle)
 	}
