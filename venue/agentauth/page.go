@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,14 +119,39 @@ type shownPage struct {
 	Code, Agent                      string
 	Ask                              *visitors.Question
 	Wanted                           []wanted
-	Expires                          string
+	Times                            []lasting
 	SignIn                           string
-	Fresh                            bool
 }
 
 // wanted is a capability that is asked for.
 type wanted struct {
 	Name, Description, Limits, Strength, Operation, Gives string
+
+	Off   bool   // the person has taken the tick away
+	Typed string // limits of the person
+}
+
+// lasting is a time that grants may be given for.
+type lasting struct {
+	Seconds, Text string
+	Chosen        bool
+}
+
+var times = []lasting{{"0", "As long as the agent lasts", false}, {"900", "15 minutes", false}, {"3600", "1 hour", false}, {"28800", "8 hours", false}}
+
+// kept puts what a person has chosen back into the page, where they have seen it before.
+func (s *shownPage) kept(form url.Values) {
+	s.Times = slices.Clone(times)
+	if form.Get("seen") == "" {
+		return
+	}
+	for i := range s.Wanted {
+		w := &s.Wanted[i]
+		w.Off, w.Typed = !slices.Contains(form["allow"], w.Name), form.Get("limit-"+w.Name)
+	}
+	for i := range s.Times {
+		s.Times[i].Chosen = s.Times[i].Seconds == form.Get("ttl")
+	}
 }
 
 var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
@@ -161,16 +187,17 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{else}}<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>{{end}}
 </dl>
 <form method="post" action="` + pagePath + `">
-<input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
-{{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}" checked> <strong>{{.Name}}</strong></label></legend>
+<button hidden name="action" value="look"></button>{{/* what Enter on a tick presses: it approves nothing */}}
+<input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
+{{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}"{{if not .Off}} checked{{end}}> <strong>{{.Name}}</strong></label></legend>
 <p>{{.Description}}</p>
 <p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if ne .Strength "none"}} You must have signed in within 5 minutes.{{end}}</p>
 <p>{{if .Limits}}Only when {{.Limits}}.{{else}}Without limits on its arguments.{{end}}</p>
 <label for="limit-{{.Name}}">Further limits, as JSON, for example <code>{"amount": {"max": 100}}</code></label>
-<textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false"></textarea></fieldset>
+<textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false">{{.Typed}}</textarea></fieldset>
 {{else}}<p>It asks for no capability now.</p>{{end}}
 <label for="ttl">For how long</label>
-<select id="ttl" name="ttl"><option value="0">As long as the agent lasts</option><option value="900">15 minutes</option><option value="3600">1 hour</option><option value="28800">8 hours</option></select>
+<select id="ttl" name="ttl">{{range .Times}}<option value="{{.Seconds}}"{{if .Chosen}} selected{{end}}>{{.Text}}</option>{{end}}</select>
 <p><button name="action" value="approve">Approve</button><button name="action" value="deny">Deny</button></p>
 </form>
 {{end}}</main></html>
@@ -180,24 +207,25 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 // uses up none of the codes that they may get wrong, and no guess is free.
 func (c *call) page() error {
 	q := c.r.URL.Query()
-	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", false, nil)
+	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", nil, nil)
 	return nil
 }
 
 // showPage writes the page: what was done, or else what is asked by a code, where that is to be
-// looked up.
-func (c *call) showPage(status int, agent, code, done string, look bool, failed error) {
+// looked up for a form.
+func (c *call) showPage(status int, agent, code, done string, look url.Values, failed error) {
 	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: code, Agent: agent}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
 	who, in, err := c.signedIn()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery
 	}
-	if s.Who != "" && look {
+	if s.Who != "" && look != nil {
 		s.Ask, err = c.face.room.Find(c.ctx(), who, agent, code)
 		if err == nil {
 			s.Wanted = c.wanted(s.Ask)
 			s.Agent = s.Ask.Agent.ID
+			s.kept(look)
 		} else if failed == nil {
 			failed = err
 			status = c.statusOf(refusal(err))
@@ -261,21 +289,23 @@ func (c *call) answerPage() error {
 	agent, code := form.Get("agent_id"), form.Get("code")
 	who, err := c.owner(form)
 	if err != nil {
-		c.showPage(c.statusOf(refusal(err)), agent, code, "", false, err)
+		c.showPage(c.statusOf(refusal(err)), agent, code, "", nil, err)
 		return nil
 	}
 	if form.Get("action") == "look" {
-		c.showPage(http.StatusOK, agent, code, "", true, nil)
+		c.showPage(http.StatusOK, agent, code, "", form, nil)
 		return nil
 	}
 	done, err := c.answered(form, who, agent, code)
 	if err == nil {
-		c.showPage(http.StatusOK, agent, code, done, false, nil)
+		c.showPage(http.StatusOK, agent, code, done, nil, nil)
 		return nil
 	}
 	e := refusal(err)
-	found := e.Code != visitors.InvalidUserCode && e.Code != visitors.RateLimited // a wrong code counts once
-	c.showPage(c.statusOf(e), agent, code, "", found, err)
+	if e.Code == visitors.InvalidUserCode || e.Code == visitors.RateLimited { // a wrong code counts once
+		form = nil
+	}
+	c.showPage(c.statusOf(e), agent, code, "", form, err)
 	return nil
 }
 
@@ -323,16 +353,15 @@ func answerOf(form url.Values, now time.Time) (said visitors.Answer, err error) 
 	default:
 		return said, invalid("press one of the two buttons")
 	}
-	switch form.Get("ttl") {
-	case "", "0":
-	case "900", "3600", "28800":
-		seconds, err := time.ParseDuration(form.Get("ttl") + "s")
+	if ttl := form.Get("ttl"); ttl != "" && ttl != "0" {
+		if !slices.ContainsFunc(times, func(t lasting) bool { return t.Seconds == ttl }) {
+			return said, invalid("choose one of the times")
+		}
+		seconds, err := time.ParseDuration(ttl + "s")
 		if err != nil {
 			return said, err
 		}
 		said.Until = now.Add(seconds)
-	default:
-		return said, invalid("choose one of the times")
 	}
 	said.Capabilities = map[string]visitors.Constraints{}
 	for _, name := range form["allow"] {

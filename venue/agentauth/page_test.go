@@ -79,8 +79,18 @@ func TestPage(t *testing.T) {
 		wider[k] = v
 	}
 	wider.Set("limit-write_account", `{"value":{"maximum":5}}`)
-	if status, text, _ := w.alice.form(wider); status != http.StatusBadRequest || !strings.Contains(text, "unknown operators") {
-		t.Errorf("an operator that nobody knows: %d", status)
+	wider.Set("seen", "1")
+	for action, want := range map[string]int{"approve": http.StatusBadRequest, "look": http.StatusOK} {
+		wider.Set("action", action)
+		status, text, _ := w.alice.form(wider)
+		if status != want || strings.Contains(text, "unknown operators") != (action == "approve") {
+			t.Errorf("%s with an operator that nobody knows: %d", action, status)
+		}
+		for _, kept := range []string{`value="read_account">`, `value="write_account" checked>`, "{&#34;value&#34;:{&#34;maximum&#34;:5}}</textarea>", `<option value="900" selected>`} {
+			if !strings.Contains(text, kept) {
+				t.Errorf("%s: the page forgets %s: %s", action, kept, text)
+			}
+		}
 	}
 	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "You have approved 1 of 1.") {
 		t.Fatalf("approve: %d %s", status, text)
