@@ -9,44 +9,42 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
 
 	"usher/tools/fault"
 	"usher/venue/config"
 )
 
-// Bounds of asking a provider for its keys.
+// Bounds of asking a provider: any token can name a key that nobody has. What it is asked for
+// such tokens brings its new keys too, so that these are known at most askEvery late.
 const (
-	fetchTime  = 10 * time.Second
-	maxFetches = 12  // of one provider, a minute: any token can name a key that nobody has
-	maxUser    = 128 // bytes of a user's name
+	fetchTime = 10 * time.Second
+	askEvery  = 5 * time.Second // once it was asked maxAsks times
+	maxAsks   = 4
+	maxSent   = 12  // codes of people who sign in, which take turns of their own
+	maxUser   = 128 // bytes of a user's name
 )
 
 // fetches bounds how often a provider is asked.
 type fetches struct {
-	now func() time.Time
+	now        func() time.Time
+	keys, sent *rate.Limiter
+}
 
-	mu    sync.Mutex
-	since time.Time // when the minute began
-	n     int       // in it
+func newFetches(now func() time.Time) *fetches {
+	return &fetches{now, rate.NewLimiter(rate.Every(askEvery), maxAsks), rate.NewLimiter(rate.Every(askEvery), maxSent)}
 }
 
 // RoundTrip is that of [http.DefaultTransport].
 func (f *fetches) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !f.take() {
-		return nil, fmt.Errorf("%s was asked %d times within a minute", req.URL.Host, maxFetches)
+	turns := f.keys
+	if req.Method != http.MethodGet {
+		turns = f.sent
+	}
+	if !turns.AllowN(f.now(), 1) {
+		return nil, fmt.Errorf("%s is asked every %s at most: try again then", req.URL.Host, askEvery)
 	}
 	return http.DefaultTransport.RoundTrip(req)
-}
-
-func (f *fetches) take() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if since := now.Sub(f.since); since < 0 || since >= time.Minute {
-		f.since, f.n = now, 0
-	}
-	f.n++
-	return f.n <= maxFetches
 }
 
 // algorithms are those of ID tokens that are taken: RFC 7518, and RFC 8037 for the last.
