@@ -34,6 +34,7 @@ type Principal struct {
 	valid func(context.Context) error
 
 	brought brought // proofs
+	guest   bool
 	replies *replies.Room
 	key     string // of the calls, for what does once what is asked twice
 }
@@ -86,7 +87,7 @@ func (v *Venue) Authenticate(ctx context.Context, token string, proofs ...string
 		auth = auth.WithProofs(links...)
 	}
 	p := v.principal(auth, id.Valid)
-	p.brought = size
+	p.brought, p.guest = size, id.Guest
 	return p, nil
 }
 
@@ -100,7 +101,9 @@ func (v *Venue) Anonymous(ctx context.Context) (*Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.principal(id.Authority, id.Valid), nil
+	p := v.principal(id.Authority, id.Valid)
+	p.guest = id.Guest
+	return p, nil
 }
 
 var errBounded = fault.New(fault.Refused, "this is for a user in person: an agent, or who came in with bounds, could do more by it")
@@ -204,6 +207,10 @@ func (p *Principal) ask(ctx context.Context, operation string, input, answer any
 
 // InPerson reports whether the principal is a user in person whom nothing bounds.
 func (p *Principal) InPerson() bool { return p.auth.Unbounded() }
+
+// Guest reports whether the principal came with a key that nobody here knows, or with none:
+// who does can come as many, so that what is shared out by principals is theirs together.
+func (p *Principal) Guest() bool { return p.guest }
 
 // CreateAgent creates an agent. An id that is taken is an error.
 func (p *Principal) CreateAgent(ctx context.Context, spec agents.Spec) (*Agent, error) {

@@ -66,7 +66,7 @@ func (f *Face) follows(w http.ResponseWriter, p *venue.Principal) (done func(), 
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return f.door.Streams.Begin(p.DID())
+	return f.door.Streams.Begin(p.DID(), p.Guest())
 }
 
 // stream sends events by a stream.

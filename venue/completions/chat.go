@@ -101,6 +101,11 @@ func (f *Face) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	done, err := f.begin(p, req.Stream)
+	if err != nil {
+		return err
+	}
+	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
 	t, err := talk(ctx, w, p, in)
 	if err != nil {
@@ -129,6 +134,14 @@ func (f *Face) chat(w http.ResponseWriter, r *http.Request) error {
 	made.Choices = []choice{{Message: &spoken{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
 	answer(w, http.StatusOK, made)
 	return nil
+}
+
+// begin counts an answer among the streams that the caller follows, if it is one.
+func (f *Face) begin(p *venue.Principal, stream bool) (done func(), err error) {
+	if !stream {
+		return func() {}, nil
+	}
+	return f.door.Streams.Begin(p.DID(), p.Guest())
 }
 
 // talk begins a turn, whose answer may take as long as it takes.

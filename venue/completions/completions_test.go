@@ -93,6 +93,7 @@ type port struct {
 	alice *venue.User
 	model *script
 	url   string
+	door  *face.Door
 }
 
 func serve(t *testing.T, bounds ...caps.Capability) *port {
@@ -110,7 +111,8 @@ func serve(t *testing.T, bounds ...caps.Capability) *port {
 		t.Fatal(err)
 	}
 	p.create(t, "bob", `{"tools":["covia:*"],"caps":[{"with":"w/notes","can":"crud"},{"with":"w/refunds","can":"crud","ask":true}]}`)
-	srv := httptest.NewServer(completions.New(&face.Door{Venue: p.venue}))
+	p.door = &face.Door{Venue: p.venue}
+	srv := httptest.NewServer(completions.New(p.door))
 	p.url = srv.URL + completions.Prefix
 	t.Cleanup(func() {
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -569,6 +571,35 @@ func TestWhoLeaves(t *testing.T) {
 		}
 		if rec, err := p.alice.Run(t.Context(), run); err != nil || rec.Status != runs.Cancelled {
 			t.Errorf("stream %s: the turn is %s, %v", stream, rec.Status, err)
+		}
+	}
+}
+
+// Answers that stream are among the streams that a principal follows at once.
+func TestStreamsAreCounted(t *testing.T) {
+	p := serve(t)
+	token := p.token(t)
+	p.door.Streams.Most = 1
+	done, err := p.door.Streams.Begin(p.alice.DID(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string]string{
+		"/chat/completions": `{"model":"bob","stream":true,"messages":[{"role":"user","content":"x"}]}`,
+		"/responses":        `{"model":"bob","stream":true,"input":"x"}`,
+	}
+	for path, body := range bodies {
+		if status, said := p.post(t, token, path, body); status != http.StatusTooManyRequests || !strings.Contains(said, "1 streams") {
+			t.Errorf("%s: one stream more is answered %d %s", path, status, said)
+		}
+		if status, said := p.post(t, token, path, strings.Replace(body, "true", "false", 1)); status != http.StatusOK {
+			t.Errorf("%s: an answer that does not stream: %d %s", path, status, said)
+		}
+	}
+	done()
+	for path, body := range bodies {
+		if status, said := p.post(t, token, path, body); status != http.StatusOK {
+			t.Errorf("%s: the only stream is answered %d %s", path, status, said)
 		}
 	}
 }

@@ -201,6 +201,11 @@ func (f *Face) respond(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	done, err := f.begin(p, req.Stream)
+	if err != nil {
+		return err
+	}
+	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
 	t, err := talk(ctx, w, p, in)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // Bounds of sessions that are open at once.
 const (
 	maxSessions = 4096 // of all
+	maxGuests   = 1024 // of all guests
 	maxOwn      = 64   // of one principal
 )
 
@@ -21,6 +22,7 @@ type sessions struct {
 	mu     sync.Mutex
 	own    map[ucan.DID]int
 	all    int
+	guests int                 // of all
 	open   map[string]*session // by their ids
 	closed bool
 	watch  sync.WaitGroup // one for each that is open
@@ -36,19 +38,20 @@ type session struct {
 type slot struct {
 	of    *sessions
 	owner ucan.DID
+	guest bool
 	taken bool
 }
 
 var errClosed = fault.New(fault.Canceled, "the venue is stopping: connect again")
 
 // begin runs a request that may begin a session, where there is a place for one.
-func (s *sessions) begin(owner ucan.DID, run func(*slot)) error {
+func (s *sessions) begin(owner ucan.DID, guest bool, run func(*slot)) error {
 	s.mu.Lock()
 	switch {
 	case s.closed:
 		s.mu.Unlock()
 		return errClosed
-	case s.own[owner] >= maxOwn || s.all >= maxSessions:
+	case s.own[owner] >= maxOwn || s.all >= maxSessions || guest && s.guests >= maxGuests:
 		n := s.own[owner]
 		s.mu.Unlock()
 		return fault.New(fault.TooManyRuns, fmt.Sprintf("too many sessions are open, %d of them yours: end some (DELETE), or wait until those that are idle end", n))
@@ -58,8 +61,11 @@ func (s *sessions) begin(owner ucan.DID, run func(*slot)) error {
 	}
 	s.own[owner]++
 	s.all++
+	if guest {
+		s.guests++
+	}
 	s.mu.Unlock()
-	k := &slot{of: s, owner: owner}
+	k := &slot{of: s, owner: owner, guest: guest}
 	defer k.release(false)
 	run(k)
 	return nil
@@ -94,6 +100,9 @@ func (k *slot) release(ended bool) {
 		return
 	}
 	s.all--
+	if k.guest {
+		s.guests--
+	}
 	if s.own[k.owner]--; s.own[k.owner] == 0 {
 		delete(s.own, k.owner)
 	}

@@ -44,32 +44,37 @@ type listeners struct {
 // listener hears of changes.
 type listener struct {
 	owner ucan.DID
+	guest bool
 	look  chan struct{} // something may have changed
 }
 
 // Bounds of those who listen at once.
 const (
 	maxListeners = 4096 // of all
+	maxGuestEars = 1024 // of all guests
 	maxOwnEars   = 32   // of one principal
 	lookTime     = 100 * time.Millisecond
 )
 
-func (l *listeners) add(owner ucan.DID) (*listener, error) {
+func (l *listeners) add(owner ucan.DID, guest bool) (*listener, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := 0
+	own, guests := 0, 0
 	for one := range l.all {
+		if one.guest {
+			guests++
+		}
 		if one.owner == owner {
 			own++
 		}
 	}
-	if own >= maxOwnEars || len(l.all) >= maxListeners {
+	if own >= maxOwnEars || len(l.all) >= maxListeners || guest && guests >= maxGuestEars {
 		return nil, fault.New(fault.TooManyRuns, fmt.Sprintf("too many streams are open, %d of them yours: close some", own))
 	}
 	if l.all == nil {
 		l.all = make(map[*listener]bool)
 	}
-	one := &listener{owner, make(chan struct{}, 1)}
+	one := &listener{owner, guest, make(chan struct{}, 1)}
 	l.all[one] = true
 	return one, nil
 }
@@ -110,7 +115,7 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, next http.Handler)
 		next.ServeHTTP(w, r)
 		return nil
 	}
-	one, err := f.listeners.add(c.DID())
+	one, err := f.listeners.add(c.DID(), c.Guest())
 	if err != nil {
 		return err
 	}
