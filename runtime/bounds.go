@@ -22,14 +22,6 @@ const (
 // errAnswer: a model's answer is too large for a log.
 var errAnswer = fault.New(fault.TooLarge, fmt.Sprintf("the model's answer takes more than %d bytes: ask for less at once, or have it write a long text in parts", MaxSaid))
 
-// CheckSaid refuses a message that is too large for a turn.
-func CheckSaid(text string) error {
-	if n := encoded(text); n > MaxSaid {
-		return fault.New(fault.TooLarge, fmt.Sprintf("the message takes %d bytes, at most %d: put what is long into the workspace, and say where it is", n, MaxSaid))
-	}
-	return nil
-}
-
 // encoded is how many bytes a text takes as JSON, or its own length where that
 // tells already on which side of the bounds it lies.
 func encoded(text string) int {

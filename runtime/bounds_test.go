@@ -10,7 +10,7 @@ import (
 	"usher/tools/fault"
 )
 
-func TestCheckSaid(t *testing.T) {
+func TestSayIsBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		ok         bool
@@ -21,7 +21,7 @@ func TestCheckSaid(t *testing.T) {
 		{"more by its escapes", strings.Repeat("\n", runtime.MaxSaid/2), false},
 		{"a large file", strings.Repeat("x", 12<<20), false},
 	} {
-		err := runtime.CheckSaid(tc.text)
+		err := (&runtime.Say{Text: tc.text}).Check()
 		if (err == nil) != tc.ok || !tc.ok && (fault.Of(err) != fault.TooLarge || !strings.Contains(err.Error(), "at most 491520")) {
 			t.Errorf("%s: %v, want allowed %t", tc.name, err, tc.ok)
 		}

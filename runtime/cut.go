@@ -18,6 +18,7 @@ type owed struct {
 	at         tools.At
 	began      bool // its intent is in the log
 	idempotent bool
+	asked      bool // of whoever talks, when the turn ended
 }
 
 // begins notes that a call is about to be made.

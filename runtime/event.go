@@ -23,6 +23,9 @@ type TurnStarted struct {
 	Session string `json:"session"`
 	From    string `json:"from,omitempty"` // who says it: a user's DID or an agent's id
 	Text    string `json:"text"`
+
+	Tools   []Tool   `json:"tools,omitempty"`   // of whoever says it, for this turn
+	Answers []Answer `json:"answers,omitempty"` // to what the turn before it asked of them
 }
 
 // ContextMissing says that an entry of the agent's context could not be read, so
@@ -121,6 +124,10 @@ type TurnFinished struct {
 	Code   string          `json:"errorCode,omitempty"` // the error in a word, as in traces: budget_spent, stopped, timeout, 429, failed, …
 	Calls  int             `json:"modelCalls"`
 	Usage  Usage           `json:"usage"`
+
+	// Pending are the calls that whoever talks is asked to make: the next turn goes on with
+	// what they answer.
+	Pending []Asked `json:"pending,omitempty"`
 
 	// Caused is what the turn and those of the agents that it asked used together,
 	// until its end. Left out where it asked none.

@@ -41,6 +41,9 @@ type memory struct {
 }
 
 func (m *memory) begin(seq uint64, said string) {
+	if said == "" {
+		return // it goes on with what was asked before
+	}
 	m.turn = seq
 	m.add(Kept{Kind: keptTask, Event: seq, Text: said})
 }
@@ -56,7 +59,7 @@ func (m *memory) add(k Kept) {
 // finish forgets the task of a turn that came to its answer, and with it
 // earlier tries at the same.
 func (m *memory) finish(end TurnFinished) {
-	if end.Error != "" {
+	if end.Error != "" || len(end.Pending) > 0 {
 		return
 	}
 	i := slices.IndexFunc(m.kept, func(k Kept) bool { return k.Kind == keptTask && k.Event == m.turn })

@@ -70,6 +70,7 @@ type ToolCall struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	Sealed    bool   `json:"sealed,omitempty"` // the tool gives or takes a secret: no record has the arguments
+	Client    bool   `json:"client,omitempty"` // the tool is one of whoever talks, who makes the call
 }
 
 // Tool is an operation as it is offered to a model.

@@ -50,6 +50,7 @@ type Session struct {
 	weights  []int    // of each message: see [weight]
 	weight   int      // of all of them
 	open     []owed
+	tools    []Tool // of whoever talks, in the last turn
 	unended  bool   // a turn began and has not ended
 	run      string // of the last turn, as the log says
 	rest     rest
@@ -207,6 +208,7 @@ func (s *Session) apply(seq uint64, ev Event) {
 		s.shorten(ev)
 	case TurnFinished:
 		s.unended = false
+		s.asked(ev.Pending)
 		s.memory.finish(ev)
 		if ev.Code == string(fault.Interrupted) {
 			s.say(seq, Message{Role: RoleUser, Text: "[The turn above was not finished. It was " + ev.Error + "]"})
@@ -218,22 +220,24 @@ func (s *Session) apply(seq uint64, ev Event) {
 // providers refuse such a conversation, and the model must know.
 func (s *Session) begin(seq uint64, ev TurnStarted) {
 	for len(s.open) > 0 {
-		s.apply(seq, s.open[0].end())
+		s.apply(seq, s.open[0].answered(ev.Answers))
 	}
-	s.unended, s.spent = true, progress{}
+	s.unended, s.spent, s.tools = true, progress{}, ev.Tools
 	for _, text := range s.heard {
 		s.say(seq, Message{Role: RoleUser, Text: text})
 	}
 	s.heard = nil
 	said := spoken(ev)
-	s.say(seq, Message{Role: RoleUser, Text: said})
+	if said != "" {
+		s.say(seq, Message{Role: RoleUser, Text: said})
+	}
 	s.memory.begin(seq, said)
 }
 
 // spoken is what starts a turn, with who says it where that is not the owner
 // in person: a model must not take another agent's word for the owner's.
 func spoken(ev TurnStarted) string {
-	if ev.From == "" || strings.HasPrefix(ev.From, "did:") {
+	if ev.From == "" || ev.Text == "" && len(ev.Answers) > 0 || strings.HasPrefix(ev.From, "did:") {
 		return ev.Text
 	}
 	return TaskFrom + ev.From + "]\n" + ev.Text

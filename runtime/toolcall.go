@@ -19,14 +19,17 @@ import (
 // callTools runs the calls of one answer, side by side where that makes no
 // difference. The results come in the order of the calls.
 func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
-	if !slices.ContainsFunc(calls, t.isEnding) {
+	if !slices.ContainsFunc(calls, func(c ToolCall) bool { return c.Client || t.isEnding(c) }) {
 		return t.callOthers(ctx, calls)
 	}
-	var others, ends []ToolCall
+	var others, ends, clients []ToolCall
 	for _, call := range calls {
-		if t.isEnding(call) {
+		switch {
+		case call.Client:
+			clients = append(clients, call)
+		case t.isEnding(call):
 			ends = append(ends, call)
-		} else {
+		default:
 			others = append(others, call)
 		}
 	}
@@ -35,7 +38,10 @@ func (t *turn) callTools(ctx context.Context, calls []ToolCall) error {
 			return err
 		}
 	}
-	return t.end(ctx, ends)
+	if err := t.end(ctx, ends); err != nil {
+		return err
+	}
+	return t.handOver(ctx, clients)
 }
 
 // callOthers makes the calls that do not end a task.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,7 +31,10 @@ const finishStopped = "stopped"
 // Say is what is said to an agent to start a turn.
 type Say struct {
 	From string // a user's DID or an agent's id
-	Text string
+	Text string // may be empty where there are answers
+
+	Tools   []Tool   // of whoever says it, which they run themselves
+	Answers []Answer // by [CallName], to what the turn before asked of them
 }
 
 // Turn runs one turn of the agent in the session: it asks the model, runs the
@@ -50,6 +54,14 @@ func (r *Runner) Turn(ctx context.Context, a *Agent, s *Session, say Say) iter.S
 				yield(nil, err)
 				return
 			}
+		}
+		var err error
+		if say.Answers, err = s.expected(say.Answers); err != nil {
+			yield(nil, err)
+			return
+		}
+		for i := range say.Answers {
+			say.Answers[i].Text = r.cut(json.RawMessage(say.Answers[i].Text))
 		}
 		r.drive(ctx, a, s, &say, yield)
 	}
@@ -86,6 +98,8 @@ type turn struct {
 	brief   *Briefing
 	span    *telemetry.TurnSpan
 	ended   *ending // by a call; nil where none has ended the task
+	client  []Tool  // of whoever talks
+	pending []Asked // calls that are left to whoever talks
 
 	waitMu  sync.Mutex
 	waiting []Wait // calls that go on later
@@ -98,11 +112,12 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 	if say == nil {
 		known, rejected, err = t.resume(ctx)
 	} else {
-		err = t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text})
+		err = t.record(ctx, TurnStarted{Agent: t.agent.ID, Session: t.session.id, From: say.From, Text: say.Text, Tools: say.Tools, Answers: say.Answers})
 	}
 	if err != nil {
 		return final, err
 	}
+	t.client = t.clientTools()
 	entries, missing, err := t.context(ctx, t.agent, t.session.id, false)
 	if err != nil {
 		return final, err
@@ -115,6 +130,9 @@ func (t *turn) run(ctx context.Context, say *Say) (final TurnFinished, err error
 	for {
 		if t.ended != nil {
 			return t.ended.result()
+		}
+		if len(t.pending) > 0 {
+			return TurnFinished{Text: t.session.lastSaid(), Pending: t.pending}, nil
 		}
 		var answer Answered
 		if known != nil {
@@ -185,11 +203,11 @@ func (t *turn) ask(ctx context.Context, entries []prompt.ContextEntry) (answer A
 
 func (t *turn) request() *Request {
 	said, tokens := t.session.said()
-	req := &Request{System: t.brief.System, Tools: t.brief.Tools, Messages: said}
+	req := &Request{System: t.brief.System, Tools: append(t.brief.Tools, t.client...), Messages: said}
 	if t.agent.Output != nil {
 		req.Output = t.agent.Output.JSON()
 	}
-	req.measure(t.brief.tokens + tokens)
+	req.measure(t.brief.tokens + estimateBrief("", t.client, nil) + tokens)
 	return req
 }
 
@@ -219,6 +237,7 @@ func (t *turn) generate(ctx context.Context, req *Request, visible bool) (Answer
 	for i := range answer.Calls {
 		op, err := t.tool(answer.Calls[i].Name)
 		answer.Calls[i].Sealed = err == nil && op.Sealed()
+		answer.Calls[i].Client = t.isClients(answer.Calls[i].Name)
 	}
 	span.End(ctx, t.observedAnswer(span, req, &answer), err)
 	t.usage = t.usage.Plus(answer.Usage)
@@ -348,7 +367,7 @@ func (t *turn) emit(ev Event) {
 
 // finish closes the turn in the log, whatever ended it.
 func (t *turn) finish(ctx context.Context, final TurnFinished, err error) {
-	open := t.results(t.session.unanswered())
+	open := t.results(slices.DeleteFunc(t.session.unanswered(), func(o owed) bool { return isAsked(final.Pending, o.ID) }))
 	final.Calls, final.Usage = t.calls, t.usage
 	if all := t.tally.total(); all.Calls > t.calls {
 		caused := all

@@ -7,6 +7,9 @@ import "usher/caps/value"
 func write(w *value.Writer, name string, ev Event) error {
 	switch ev := ev.(type) {
 	case TurnStarted:
+		if ev.Tools != nil || ev.Answers != nil {
+			return w.Any(name, ev)
+		}
 		w.Begin(name)
 		w.Text("agent", ev.Agent)
 		w.Text("session", ev.Session)
@@ -35,7 +38,7 @@ func write(w *value.Writer, name string, ev Event) error {
 		w.Text("result", ev.Result)
 		w.Mark("sealed", ev.Sealed)
 	case TurnFinished:
-		if ev.Output != nil || ev.Caused != nil {
+		if ev.Output != nil || ev.Caused != nil || ev.Pending != nil {
 			return w.Any(name, ev)
 		}
 		w.Begin(name)
@@ -56,6 +59,7 @@ func writeCall(w *value.Writer, c *ToolCall) {
 	w.Text("name", c.Name)
 	w.Text("arguments", c.Arguments)
 	w.Mark("sealed", c.Sealed)
+	w.Mark("client", c.Client)
 }
 
 func writeUsage(w *value.Writer, u *Usage) {

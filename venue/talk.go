@@ -3,6 +3,7 @@ package venue
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"usher/runtime"
@@ -70,8 +71,8 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 func (t *Talk) Run() string { return t.run.ID() }
 
 // Events yields what happens in the turn, pieces of the answer among it, until the turn has
-// ended or rests. Whoever may not look at the run hears what the agent says, and what that
-// took, and nothing of what it does. It is for one reader, once.
+// ended or rests. Whoever may not look at the run hears what the agent says and asks of them,
+// and what that took, and nothing of what it does. It is for one reader, once.
 func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
 		for e, err := range t.run.Events(ctx, 0) {
@@ -99,9 +100,19 @@ func (t *Talk) heard(ctx context.Context, ev runtime.Event) runtime.Event {
 			ev.Text = ""
 		}
 		if !t.sees(ctx) {
-			return runtime.Answered{Text: ev.Text, Usage: ev.Usage, Finish: ev.Finish}
+			return runtime.Answered{
+				Text: ev.Text, Usage: ev.Usage, Finish: ev.Finish,
+				Calls: slices.DeleteFunc(slices.Clone(ev.Calls), func(c runtime.ToolCall) bool { return !c.Client }),
+			}
 		}
 		return ev
+	case runtime.TurnFinished:
+		if len(ev.Pending) > 0 && !t.sees(ctx) {
+			return runtime.TurnFinished{Pending: ev.Pending}
+		}
+		if !t.sees(ctx) {
+			return nil
+		}
 	default:
 		if !t.sees(ctx) {
 			return nil

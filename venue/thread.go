@@ -17,6 +17,7 @@ type Thread struct {
 	agent *Agent
 	id    string
 	from  uint64
+	last  uint64 // event
 }
 
 // Bounds of how much of a thread is told.
@@ -39,7 +40,7 @@ func (p *Principal) Thread(ctx context.Context, agent, session string) (*Thread,
 	if err != nil {
 		return nil, err
 	}
-	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID}
+	t := &Thread{Run: head.Run, p: p, agent: a, id: head.ID, last: head.Seq}
 	if t.from, err = a.Tail(ctx, head.ID, maxEntries, maxTold); err == nil && t.Run != "" {
 		err = p.may(ctx, "grid:jobStatus", byID{t.Run})
 	}
@@ -73,4 +74,27 @@ func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 			}
 		}
 	}
+}
+
+// maxLeft is how many events at most lie behind the end of a session's last turn, with it.
+const maxLeft = 256
+
+// Pending lists the calls that the agent has asked whoever talks to make in the last turn, and
+// that wait for their answers, by [runtime.CallName].
+func (t *Thread) Pending(ctx context.Context) (calls []string, err error) {
+	for e, err := range t.agent.HistoryAfter(ctx, t.id, t.last-min(t.last, maxLeft)) {
+		if err != nil {
+			return nil, err
+		}
+		switch ev := e.Event.(type) {
+		case runtime.TurnStarted:
+			calls = nil
+		case runtime.TurnFinished:
+			calls = nil
+			for _, asked := range ev.Pending {
+				calls = append(calls, runtime.CallName(e.Run, asked.CallID))
+			}
+		}
+	}
+	return calls, nil
 }

@@ -42,14 +42,20 @@ func ending[In any](name, description string) *tools.Operation {
 // Chat says something to an agent and waits for its answer.
 type Chat struct {
 	AgentID   string `json:"agentId"`
-	Message   string `json:"message"`
+	Message   string `json:"message,omitempty" jsonschema:"may be left out where there are answers"`
 	SessionID string `json:"sessionId,omitempty" jsonschema:"the session to go on in; left out, a new one"`
 	Create    bool   `json:"create,omitempty" jsonschema:"make the session of that id where there is none; left out, that is an error"`
+
+	Tools   []ClientTool   `json:"tools,omitempty" jsonschema:"tools of your own that the agent may ask for in this turn, and that you run"`
+	Answers []ClientAnswer `json:"answers,omitempty" jsonschema:"to the calls that the last turn left pending"`
 }
 
 func (in Chat) needs() []caps.Request {
-	if in.Message == "" {
+	if in.Message == "" && len(in.Answers) == 0 {
 		return invalid("message is empty: say something")
+	}
+	if err := in.checkClient(); err != nil {
+		return []caps.Request{caps.Invalid(err)}
 	}
 	return []caps.Request{on("agent/message", "agentId", in.AgentID)}
 }
@@ -59,6 +65,9 @@ type Said struct {
 	AgentID   string          `json:"agentId"`
 	SessionID string          `json:"sessionId"`
 	Response  json.RawMessage `json:"response"`
+
+	// Pending are the calls of tools that came with [Chat], which the agent waits for.
+	Pending []ClientCall `json:"pending,omitempty"`
 }
 
 // Trigger has an agent take a turn on the messages that wait in a session.

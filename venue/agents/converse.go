@@ -3,10 +3,8 @@ package agents
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
@@ -19,8 +17,8 @@ const requestPath = "v/ops/agent/request"
 
 // begin begins a turn of the agent as a run of its own, with what the call says.
 func (r *Room) begin(ctx context.Context, call tools.Call, c *conversation, text string, background bool) (*runs.Run, error) {
-	c.say = runtime.Say{From: caller(call), Text: text}
-	input, err := json.Marshal(text)
+	c.say.From, c.say.Text = caller(call), text
+	input, err := inputOf(&c.say)
 	if err != nil {
 		c.release()
 		return nil, err
@@ -40,6 +38,10 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 	if err != nil {
 		return agents.Said{}, err
 	}
+	if err := r.brings(ctx, call, c, &in); err != nil {
+		c.release()
+		return agents.Said{}, err
+	}
 	id := c.session.ID()
 	at := string(c.actor.Authority.Life()) + "/" + id
 	if key, taken := r.chats.LoadOrStore(at, call.Key()); taken && (key == "" || key != call.Key()) {
@@ -52,7 +54,7 @@ func (r *Room) Chat(ctx context.Context, call tools.Call, in agents.Chat) (agent
 		return agents.Said{}, err
 	}
 	_, response, err := wait(ctx, run, false, 0)
-	return agents.Said{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response}, r.discreet(ctx, call, in.AgentID, err)
+	return agents.Said{AgentID: in.AgentID, SessionID: cmp.Or(run.Record().Session, id), Response: response, Pending: pendingOf(c)}, r.discreet(ctx, call, in.AgentID, err)
 }
 
 // IsShaped reports whether an agent answers by a schema of its own.

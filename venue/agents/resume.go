@@ -76,7 +76,7 @@ func (r *Room) GoOn(ctx context.Context, rec *runs.Record, auth tools.Authority)
 	if rec.Kind == runs.Task {
 		tell = toldTo(rec.Caller, k.id)
 		c.say.From = cmp.Or(rec.Caller, auth.Owner().String())
-		if c.say.Text, err = taskText(rec.Input); err != nil {
+		if err = sayOf(rec.Op, rec.Input, &c.say); err != nil {
 			release()
 			return nil, nil, nil, err
 		}

@@ -74,6 +74,8 @@ type models interface {
 type registry interface {
 	// All are those that every principal finds.
 	All() []*tools.Operation
+	// Of are those that owner finds by their names.
+	Of(owner ucan.DID) []*tools.Operation
 	// Below are those that owner alone has imported below a path.
 	Below(ctx context.Context, owner ucan.DID, path string) ([]*tools.Operation, error)
 	// Version is another number whenever an operation is another.

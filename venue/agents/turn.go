@@ -167,9 +167,10 @@ type conversation struct {
 	actor   *runtime.Agent
 	session *runs.Session
 	say     runtime.Say
-	release func() // of the session
-	resumes bool   // the session has the turn, which goes on
-	form    bool   // of the answer, is the caller's
+	release func()             // of the session
+	resumes bool               // the session has the turn, which goes on
+	form    bool               // of the answer, is the caller's
+	pending []runtime.ToolCall // that the turn has left to whoever talks
 }
 
 // converse prepares a turn of the agent for the caller, in a session of opener's:
@@ -199,7 +200,7 @@ func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools
 // start runs a turn as the run that spec says, for whoever auth is. told is the
 // error of the turn as they may hear it.
 func (r *Room) start(ctx context.Context, auth tools.Authority, spec runs.Spec, c *conversation, told func(error) error) (*runs.Run, error) {
-	if err := runtime.CheckSaid(c.say.Text); err != nil {
+	if err := c.say.Check(); err != nil {
 		c.release()
 		return nil, err
 	}
@@ -251,6 +252,7 @@ func (r *Room) follow(ctx context.Context, run *runs.Run, c *conversation) (json
 		switch ev := ev.(type) {
 		case runtime.TurnFinished:
 			last = ev
+			c.pending = c.session.Pending()
 		case runtime.TextDelta, runtime.ReasoningDelta, runtime.ToolCallDelta, runtime.UsageDelta, runtime.ModelDelayed:
 			run.Show(ev)
 		}

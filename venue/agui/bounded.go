@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // maxFew is how many entries a list has that a client sends beside its messages.
@@ -24,27 +25,48 @@ func (l *few[T]) UnmarshalJSON(raw []byte) error {
 	})
 }
 
-// dialogue is what is read of messages: how many there are, and the last.
+// dialogue is what is read of messages: how many there are, the last, and the results of
+// tools that are the last, or stand right before the last.
 type dialogue struct {
-	count int
-	last  message
+	count   int
+	last    message
+	results []message
 }
 
-// UnmarshalJSON reads the messages.
+// UnmarshalJSON reads the messages: of many those at the end alone.
 func (d *dialogue) UnmarshalJSON(raw []byte) error {
-	var last json.RawMessage
+	var newest [maxFew + 2]json.RawMessage
 	err := each(raw, func(n int, entry json.RawMessage) error {
-		d.count, last = n+1, entry
+		d.count, newest[n%len(newest)] = n+1, entry
 		return nil
 	})
 	if err != nil || d.count == 0 {
 		return err
 	}
-	return json.Unmarshal(last, &d.last)
+	for n := d.count - 1; n >= max(0, d.count-len(newest)); n-- {
+		var m message
+		if err := json.Unmarshal(newest[n%len(newest)], &m); err != nil {
+			return err
+		}
+		if n == d.count-1 {
+			d.last = m
+		}
+		if m.Role != tool && (m.Role != user || n < d.count-1) {
+			break
+		}
+		if m.Role == tool {
+			d.results = append(d.results, m)
+		}
+	}
+	if len(d.results) > maxFew {
+		return fmt.Errorf("messages end with more than %d results of tools", maxFew)
+	}
+	slices.Reverse(d.results)
+	return nil
 }
 
-// each calls take with the entries of a list, by their places. An entry is the caller's until
-// the next one. null is an empty list.
+// each calls take with the entries of a list, as parts of it, by their places. null is an
+// empty list.
 func each(raw []byte, take func(n int, entry json.RawMessage) error) error {
 	if string(raw) == "null" {
 		return nil
@@ -61,7 +83,8 @@ func each(raw []byte, take func(n int, entry json.RawMessage) error) error {
 		if err := dec.Decode(&entry); err != nil {
 			return err
 		}
-		if err := take(n, entry); err != nil {
+		at := dec.InputOffset()
+		if err := take(n, raw[at-int64(len(entry)):at]); err != nil {
 			return err
 		}
 	}

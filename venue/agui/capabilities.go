@@ -141,6 +141,7 @@ func (f *Face) capabilities(w http.ResponseWriter, r *http.Request) error {
 	c := &capabilities{
 		Identity:  identity{Name: id, Type: "usher"},
 		Transport: transport{Streaming: true, Resumable: true},
+		Tools:     toolBox{Client: true},
 		State:     state{Snapshots: true, Deltas: true, Memory: true, Persistent: true},
 	}
 	offer, err := p.Offer(ctx, id)

@@ -8,10 +8,19 @@
 // A thread is a session of the agent, which the venue keeps: its name is made of threadId,
 // and no threadId leads to a session that was not begun by it. It is no secret between
 // callers who are one principal. The venue knows itself what was said in it, so that of
-// messages only the last counts, which has to be the user's; all before it, system messages,
-// the agent's own answers and the results of tools among it, is neither history nor
-// authority. What context tells is quoted before that message as the client's word. state
-// is not read. Of forwardedProps, detached alone is.
+// messages only the last counts, which has to be the user's or answers to calls of the
+// client's own tools; all before it, system messages, the agent's own answers and the results
+// of tools among it, is neither history nor authority. What context tells is quoted before
+// that message as the client's word. state is not read. Of forwardedProps, detached alone is.
+//
+// # Tools of a client
+//
+// The agent may ask for the tools that a client sends, for one run, under names that no tool
+// of the venue or the agent has. Nothing of the venue runs for such a call, and no capability
+// is needed: the run ends with the call in pendingToolCallIds, behind those of the venue's own
+// tools, and the ledger has that the client was asked. The next run's messages of role tool
+// answer, each once and within 480 KiB in all, and reach the agent as a
+// quotation. A call that gets no answer is told as unanswered.
 //
 // # Runs
 //

@@ -19,6 +19,7 @@ type input struct {
 	ParentRunID     string          `json:"parentRunId"`
 	ProtocolVersion string          `json:"protocolVersion"`
 	Messages        dialogue        `json:"messages"`
+	Tools           few[clientTool] `json:"tools"`
 	Context         few[told]       `json:"context"`
 	Resume          few[resumption] `json:"resume"`
 	Forwarded       struct {
@@ -130,7 +131,11 @@ func (in *input) session() string {
 }
 
 // said is what the agent is told: the last message, behind what the client tells beside it.
+// It is empty where the last is the result of a tool.
 func (in *input) said() (string, error) {
+	if in.Messages.last.Role == tool {
+		return "", nil
+	}
 	if in.Messages.last.Role != user {
 		return "", invalid("the last of messages is not the user's: say something to the agent, or answer what it waits for by resume")
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"usher/caps/value"
+	"usher/runtime"
 )
 
 // lane is what one agent does in a run: the one that runs, or a subagent. Of texts and
@@ -43,7 +44,10 @@ func (l *lane) id(kind string) string {
 }
 
 // call is how a call of a tool is named outside: models name theirs anew in each run.
-func (l *lane) call(id string) string { return l.of + "." + id }
+func (l *lane) call(id string) string { return runtime.CallName(l.of, id) }
+
+// resultMark ends the id of the message that a result is, behind that of its call.
+const resultMark = "-r"
 
 // say goes on with the text that comes, or begins one.
 func (l *lane) say(piece string) {
@@ -141,7 +145,7 @@ func (l *lane) answered(calls []toolCall) {
 func (l *lane) result(call, content string) {
 	l.hush()
 	l.put(toolCallResult, func(w *value.Writer) {
-		w.Text("messageId", l.call(call)+"-r")
+		w.Text("messageId", l.call(call)+resultMark)
 		w.Text("toolCallId", l.call(call))
 		w.Text("content", content)
 		w.Text("role", "tool")

@@ -32,6 +32,7 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 	k := &past{run: th.Run}
 	args := make(map[string]map[string]string) // of the calls of runs
 	lanes := make(map[string]*lane)            // of runs, for the ids of what they said
+	asked := new(lane)                         // of the run before
 	for e, err := range th.Entries(ctx) {
 		if err != nil {
 			return nil, err
@@ -41,10 +42,10 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 			l = &lane{of: e.Run}
 			lanes[e.Run], args[e.Run] = l, make(map[string]string)
 		}
-		if m := messageOf(l, e.Event); m != nil {
-			k.messages = append(k.messages, *m)
-		}
+		k.messages = append(k.messages, messagesOf(l, asked, e.Event)...)
 		switch ev := e.Event.(type) {
+		case runtime.TurnFinished:
+			asked = l
 		case runtime.Answered:
 			l.answers++
 			for _, c := range ev.Calls {
@@ -72,26 +73,34 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 	return k, nil
 }
 
-// messageOf is an event as a message, by the id that it had when it was told; nil is none.
-func messageOf(l *lane, ev runtime.Event) *message {
+// messagesOf is an event as messages, by the ids that they had when they were told. asked is
+// the lane of the run before, whose calls a client answers.
+func messagesOf(l, asked *lane, ev runtime.Event) (list []message) {
 	text := func(s string) json.RawMessage {
 		raw, _ := json.Marshal(s) // a text: cannot fail
 		return raw
 	}
 	switch ev := ev.(type) {
 	case runtime.TurnStarted:
-		return &message{ID: l.of + "-u", Role: user, Content: text(ev.Text)}
+		for _, a := range ev.Answers {
+			id := asked.call(a.CallID)
+			list = append(list, message{ID: id + resultMark, Role: tool, CallID: id, Content: text(a.Text)})
+		}
+		if ev.Text != "" {
+			list = append(list, message{ID: l.of + "-u", Role: user, Content: text(ev.Text)})
+		}
+		return list
 	case runtime.Answered:
-		m := &message{ID: l.id("-m"), Role: assistant}
+		m := message{ID: l.id("-m"), Role: assistant}
 		if ev.Text != "" {
 			m.Content = text(ev.Text)
 		}
 		for _, c := range ev.Calls {
 			m.calls = append(m.calls, toolCall{l.call(c.ID), c.Name, c.Arguments})
 		}
-		return m
+		return []message{m}
 	case runtime.ToolFinished:
-		return &message{ID: l.call(ev.CallID) + "-r", Role: tool, CallID: l.call(ev.CallID), Content: text(ev.Result)}
+		return []message{{ID: l.call(ev.CallID) + resultMark, Role: tool, CallID: l.call(ev.CallID), Content: text(ev.Result)}}
 	}
 	return nil
 }
@@ -239,7 +248,12 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	v.mirror.of(ctx, k.done)
 	v.tell(nil)
 	if k.run == "" {
-		v.finish(new(outcome), &v.used)
+		pending, err := th.Pending(ctx)
+		if err != nil {
+			v.breaksOff(err)
+			return nil
+		}
+		v.finish(&outcome{pending: pending}, &v.used)
 		return nil
 	}
 	v.goesOn(ctx, k, time.Time{})

@@ -29,6 +29,13 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	if said.Message, err = in.said(); err != nil {
 		return err
 	}
+	said.Tools = in.offered()
+	if said.Answers, err = in.answers(r.Context(), p, agent); err != nil {
+		return err
+	}
+	if said.Message == "" && len(said.Answers) == 0 {
+		return errNoAnswer
+	}
 	done, err := f.follows(w, p)
 	if err != nil {
 		return err
@@ -60,6 +67,8 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	return nil
 }
+
+var errNoAnswer = fault.New(fault.InvalidInput, "the last of messages is the result of a tool that the venue ran itself: say something to the agent, or answer a call that it waits for")
 
 // follows takes a stream of the principal's, which may take as long as it takes.
 func (f *Face) follows(w http.ResponseWriter, p *venue.Principal) (done func(), err error) {
@@ -162,7 +171,7 @@ func (v *view) breaksOff(err error) {
 func (v *view) end(ctx context.Context, response json.RawMessage, err error, rests bool) {
 	switch code := fault.Of(err); {
 	case err == nil:
-		v.finish(&outcome{result: v.teller.concludes(response)}, &v.used)
+		v.finish(&outcome{result: v.teller.concludes(response), pending: v.teller.pending}, &v.used)
 	case rests && code == fault.Waiting:
 		list, lookErr := interrupts(ctx, v.principal, v.of, v.teller.waits, err)
 		if lookErr != nil {

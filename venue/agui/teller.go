@@ -18,7 +18,9 @@ type teller struct {
 	calls map[string]string // arguments of calls
 	late  bool              // it may have come into the middle of an answer, which it tells whole then
 	waits []runtime.Wait
-	ended bool
+
+	pending []string // calls that the client is asked to make
+	ended   bool
 }
 
 // take tells an event.
@@ -64,6 +66,9 @@ func (t *teller) take(ev runtime.Event) {
 		t.waits = nil
 	case runtime.TurnFinished:
 		t.ended = true
+		for _, asked := range ev.Pending {
+			t.pending = append(t.pending, t.call(asked.CallID))
+		}
 	}
 }
 

@@ -46,6 +46,10 @@ const (
 // note.
 const NoteOutcome = "outcome said"
 
+// NoteAsked is the note that whoever talks with an agent was asked to make calls of their own
+// tools: its detail has owner, agent, caller, run, session, and of calls their callId and name.
+const NoteAsked = "client asked"
+
 // The keys of the store.
 const (
 	prefix     = "l/"

@@ -87,11 +87,11 @@ func (l *sessionLog) flush(ctx context.Context) error {
 	if len(b.Put) == 0 && len(b.Del) == 0 && len(l.outcomes) == 0 {
 		return nil
 	}
-	if said := l.said; said != nil {
-		l.said = nil
+	if n := l.note; n != nil {
+		l.note = nil
 		err := l.conclude(whole, ledger.Batch{})
 		if err == nil {
-			err = l.book.noteSaid(whole, l.id, said, b)
+			err = l.book.write(whole, n, b)
 		}
 		return l.settle(err, written)
 	}

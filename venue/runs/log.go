@@ -29,18 +29,18 @@ type sessionLog struct {
 	mu       sync.Mutex // held while a batch is written, so that batches keep their order
 	run      *Run       // that has the turn
 	head     Head
-	unsaved  bool                 // the head is to be written with the next batch
-	marked   bool                 // that messages wait is stored
-	waiting  []logged             // entries that the next batch takes along
-	size     int                  // of them, in bytes
-	sizes    []int                // of the entries from head.From on, which the next request needs, in bytes
-	total    int                  // of those
-	said     *runtime.OutcomeSaid // that waits for the ledger; nil for nothing
-	direct   []decision           // on direct calls that have no outcome yet
-	outcomes []outcome            // of direct calls: written with their results
-	failed   error                // why a batch could not be written: the log takes nothing more
-	lost     []string             // calls whose outcomes could not be written
-	ended    []string             // calls that were shown with a result that the log does not have
+	unsaved  bool       // the head is to be written with the next batch
+	marked   bool       // that messages wait is stored
+	waiting  []logged   // entries that the next batch takes along
+	size     int        // of them, in bytes
+	sizes    []int      // of the entries from head.From on, which the next request needs, in bytes
+	total    int        // of those
+	note     *note      // that waits for the ledger; nil for nothing
+	direct   []decision // on direct calls that have no outcome yet
+	outcomes []outcome  // of direct calls: written with their results
+	failed   error      // why a batch could not be written: the log takes nothing more
+	lost     []string   // calls whose outcomes could not be written
+	ended    []string   // calls that were shown with a result that the log does not have
 }
 
 // draft is what a batch is laid out in, used again by the next one of any session.
@@ -147,7 +147,7 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 	for i := range entries {
 		e := &entries[i]
 		if said, ok := e.Event.(runtime.OutcomeSaid); ok {
-			l.said = &said
+			l.note = outcomeNote(l.id, &said)
 		}
 		if !runtime.IsLeft(e.Event) && r != nil {
 			e.Run, e.Agent, e.Parent = r.rec.ID, r.rec.Agent, r.rec.Parent
@@ -168,6 +168,9 @@ func (l *sessionLog) Append(ctx context.Context, _ string, entries ...runtime.En
 		if r != nil && e.Run != "" {
 			l.run = r
 			r.notes(e.Seq, e.Event)
+			if end, ok := e.Event.(runtime.TurnFinished); ok && len(end.Pending) > 0 {
+				l.note = askedNote(r, l.id, end.Pending)
+			}
 		}
 		waits = waits && waitsForBatch(e.Event)
 	}

@@ -169,23 +169,5 @@ func (b *Book) testify(ctx context.Context, owner ucan.DID, rec *Record, said *r
 		return err
 	}
 	key := logKey(owner, rec.ID, fmt.Sprintf("%08x", e.Seq))
-	return b.noteSaid(ctx, "", said, ledger.Batch{Expect: map[string]uint64{key: 0}, Put: map[string][]byte{key: raw}})
-}
-
-// noteSaid writes to the ledger what a person said of a call, with the batch that has it in
-// the log.
-func (b *Book) noteSaid(ctx context.Context, session string, said *runtime.OutcomeSaid, with ledger.Batch) error {
-	_, err := b.opts.Ledger.Note(ctx, ledger.NoteOutcome, struct {
-		By        string `json:"by"`
-		Outcome   string `json:"outcome"`
-		Run       string `json:"run"`
-		Session   string `json:"session,omitempty"`
-		Call      string `json:"call"`
-		Operation string `json:"operation"`
-		Note      string `json:"note,omitempty"`
-	}{said.By, said.Outcome, said.Run, session, said.CallID, cmp.Or(said.Operation, said.Name), said.Note}, with)
-	if _, moved := ledger.Moved(err); moved {
-		err = fault.New(fault.Busy, "the log has changed meanwhile: look at the run again")
-	}
-	return err
+	return b.write(ctx, outcomeNote("", said), ledger.Batch{Expect: map[string]uint64{key: 0}, Put: map[string][]byte{key: raw}})
 }
