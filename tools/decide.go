@@ -161,7 +161,7 @@ func (g *Gate) resolve(ctx context.Context, r *Ruling, set caps.Set, reference s
 			return r.denial
 		}
 	}
-	r.op, err = g.registry.Resolve(ctx, r.auth.owner, reference, r.auth.meter)
+	r.op, err = g.registry.Resolve(ctx, r.auth.owner, set, reference, r.auth.meter)
 	return err
 }
 

@@ -2,31 +2,70 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"usher/caps"
 	"usher/ucan"
 )
 
 // imports are operations that come from elsewhere, such as from servers that a user has
-// configured: one owner finds them, and nobody else. They are replaced as a whole, in the
+// configured: one owner finds them, and the owner's agents with an identity of their own, who
+// need a delegation of the owner's to call them. They are replaced as a whole, in the
 // same snapshot as all that is registered, so that a call is decided on one state of both.
 type imports struct {
 	owner  ucan.DID
 	byPath map[string]*Operation
-	all    []*Operation // beside those that are registered, sorted by path; nil where there are none
+	all    []*Operation        // beside those that are registered, sorted by path; nil where there are none
+	lent   func() []*Operation // the same for agents with an identity of their own
 	source Source
 }
 
 // Source fetches what there is to import and was not yet, outside of all locks: what there
 // is has been imported when it returns.
 type Source interface {
+	// Declared are operations that stand for what may lie at a path, or below it, as far as
+	// that can be told without asking anybody: nothing is fetched for who could call none.
+	Declared(at caps.Resource) []*Operation
 	// Fetch fetches what lies below a path of which nothing is known.
 	Fetch(ctx context.Context, at caps.Resource) error
-	// FetchAll fetches what can be had soon.
-	FetchAll(ctx context.Context)
+	// FetchAll fetches what can be had soon, and of which set could allow something.
+	FetchAll(ctx context.Context, set caps.Set)
+	// Lends reports whether a principal is an agent of the owner's with an identity of its own.
+	Lends(to ucan.DID) bool
+}
+
+// servesTo reports whether owner finds what is imported, and as what is lent.
+func (in *imports) servesTo(owner ucan.DID) (lent, ok bool) {
+	switch {
+	case in.owner == owner:
+		return false, true
+	case in.source == nil:
+		return false, false
+	}
+	lent = in.source.Lends(owner)
+	return lent, lent
+}
+
+// lentBy is the operation for an agent of owner's with an identity of its own: it requires
+// that owner lets the agent call it, too.
+func (o *Operation) lentBy(owner ucan.DID) *Operation {
+	mine, at := *o, owner.String()+"/"+o.path
+	mine.groups = append(slices.Clip(o.groups), []caps.Scope{caps.ScopeExactly("invoke", at)})
+	mine.prepare = func(input json.RawMessage) (prepared, error) {
+		p, err := o.prepare(input)
+		p.needs = append(slices.Clip(p.needs), caps.Need("invoke", at))
+		return p, err
+	}
+	return &mine
+}
+
+// reaches reports whether set could allow something of what is declared.
+func reaches(set caps.Set, declared []*Operation) bool {
+	return slices.ContainsFunc(declared, func(op *Operation) bool { return op.CouldAllow(set) })
 }
 
 // FetchError says that what a reference means could not be fetched.
@@ -81,23 +120,29 @@ func (r *Registry) Import(owner ucan.DID, source Source, ops ...*Operation) (lef
 
 // beside is the same imports beside what is registered.
 func (in imports) beside(registered []*Operation) imports {
-	in.all = nil
+	in.all, in.lent = nil, nil
 	if len(in.byPath) == 0 {
 		return in
 	}
-	in.all = slices.Clone(registered)
-	for _, op := range in.byPath {
-		in.all = append(in.all, op)
+	both := func(as func(*Operation) *Operation) []*Operation {
+		all := slices.Clone(registered)
+		for _, op := range in.byPath {
+			all = append(all, as(op))
+		}
+		slices.SortFunc(all, func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
+		return all
 	}
-	slices.SortFunc(in.all, func(a, b *Operation) int { return strings.Compare(a.path, b.path) })
+	in.all = both(func(op *Operation) *Operation { return op })
+	in.lent = sync.OnceValue(func() []*Operation { return both(func(op *Operation) *Operation { return op.lentBy(in.owner) }) })
 	return in
 }
 
 // Fetch fetches what owner imports and what nothing is known of yet, as far as it can be
-// had soon: for whoever lists what there is.
-func (r *Registry) Fetch(ctx context.Context, owner ucan.DID) {
-	if in := r.snapshot().imports; in.source != nil && in.owner == owner {
-		in.source.FetchAll(ctx)
+// had soon and set could allow something of it: for whoever lists what there is.
+func (r *Registry) Fetch(ctx context.Context, owner ucan.DID, set caps.Set) {
+	in := r.snapshot().imports
+	if _, ok := in.servesTo(owner); ok && in.source != nil {
+		in.source.FetchAll(ctx, set)
 	}
 }
 
@@ -105,15 +150,21 @@ func (r *Registry) Fetch(ctx context.Context, owner ucan.DID) {
 // were imported for owner. It must not be changed.
 func (r *Registry) Of(owner ucan.DID) []*Operation {
 	known := r.snapshot()
-	if known.imports.all != nil && known.imports.owner == owner {
+	if known.imports.all == nil {
+		return known.all
+	}
+	switch lent, ok := known.imports.servesTo(owner); {
+	case lent:
+		return known.imports.lent()
+	case ok:
 		return known.imports.all
 	}
 	return known.all
 }
 
 // Below returns what owner has imported below a path, for example "mcp/files/", fetched
-// where nothing is known of it yet.
-func (r *Registry) Below(ctx context.Context, owner ucan.DID, path string) ([]*Operation, error) {
+// where nothing is known of it yet and set could allow something of it.
+func (r *Registry) Below(ctx context.Context, owner ucan.DID, set caps.Set, path string) ([]*Operation, error) {
 	find := func() (ops []*Operation) {
 		for _, op := range r.Of(owner) {
 			if strings.HasPrefix(op.path, path) {
@@ -123,11 +174,11 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, path string) ([]*O
 		return ops
 	}
 	ops, in := find(), r.snapshot().imports
-	if len(ops) > 0 || in.source == nil || in.owner != owner {
+	if _, ok := in.servesTo(owner); len(ops) > 0 || in.source == nil || !ok {
 		return ops, nil
 	}
 	at, err := caps.ParseResource(path)
-	if err != nil {
+	if err != nil || !reaches(set, in.source.Declared(at)) {
 		return nil, err
 	}
 	if err := in.fetch(ctx, at); err != nil {
@@ -136,22 +187,34 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, path string) ([]*O
 	return find(), nil
 }
 
-// imported finds what at means among the imports of owner; nil for nothing.
-func (r *Registry) imported(ctx context.Context, owner ucan.DID, at caps.Resource) (*Operation, error) {
+// imported finds what at means among the imports of owner; nil for nothing. Who could not
+// call what is declared there gets that, and learns no more.
+func (r *Registry) imported(ctx context.Context, owner ucan.DID, set caps.Set, at caps.Resource) (*Operation, error) {
 	if !strings.HasPrefix(at.String(), importRoot) {
 		return nil, nil
 	}
 	in := r.snapshot().imports
-	if in.owner != owner {
+	lent, ok := in.servesTo(owner)
+	if !ok {
 		return nil, nil
 	}
-	if op := in.byPath[at.String()]; op != nil || in.source == nil {
-		return op, nil
+	op := in.byPath[at.String()]
+	if op == nil && in.source != nil {
+		if declared := in.source.Declared(at); !reaches(set, declared) {
+			if len(declared) == 1 && declared[0].path == at.String() {
+				return r.own(declared[0]), nil
+			}
+			return nil, nil
+		}
+		if err := in.fetch(ctx, at); err != nil {
+			return nil, err
+		}
+		op = r.snapshot().imports.byPath[at.String()]
 	}
-	if err := in.fetch(ctx, at); err != nil {
-		return nil, err
+	if op != nil && lent {
+		op = op.lentBy(in.owner)
 	}
-	return r.snapshot().imports.byPath[at.String()], nil
+	return op, nil
 }
 
 // Version is another number whenever what the registry has is another.

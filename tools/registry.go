@@ -110,10 +110,10 @@ func (r *Registry) All() []*Operation { return r.snapshot().all }
 
 // Resolve finds the operation that a reference means for owner: a name
 // ("covia:write"), a catalogue path ("v/ops/covia/write") in any spelling of a
-// resource, or a path below o/ in the owner's namespace, which is made at
-// the expense of meter. The error is a [*NotFoundError] or says what is wrong with
+// resource, a path below mcp/, which is fetched where set could allow it, or a path
+// below o/ in the owner's namespace, which is made at the expense of meter. The error is a [*NotFoundError] or says what is wrong with
 // what was found.
-func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string, meter *Meter) (*Operation, error) {
+func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, set caps.Set, reference string, meter *Meter) (*Operation, error) {
 	known := r.snapshot()
 	if op := known.direct[reference]; op != nil {
 		return op, nil
@@ -129,7 +129,7 @@ func (r *Registry) Resolve(ctx context.Context, owner ucan.DID, reference string
 		return known.byPath[at.String()], nil
 	}
 	if err == nil {
-		if op, err := r.imported(ctx, owner, at); op != nil || err != nil {
+		if op, err := r.imported(ctx, owner, set, at); op != nil || err != nil {
 			return op, err
 		}
 	}

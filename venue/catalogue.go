@@ -168,7 +168,7 @@ func (c *callables) compile(ctx context.Context, owner ucan.DID, path string, ra
 	if strings.Contains(doc.Operation.Adapter, "/") {
 		return nil, fmt.Errorf("%s pins %q: pin an operation by its name, for example covia:read", path, doc.Operation.Adapter)
 	}
-	op, err := c.registry.Resolve(ctx, owner, doc.Operation.Adapter, meter)
+	op, err := c.registry.Resolve(ctx, owner, caps.Set{}, doc.Operation.Adapter, meter)
 	if err != nil {
 		return nil, err
 	}

@@ -271,7 +271,7 @@ func (p *Principal) Operations(ctx context.Context) ([]*tools.Operation, error) 
 	if err != nil {
 		return nil, err
 	}
-	p.registry.Fetch(ctx, p.DID())
+	p.registry.Fetch(ctx, p.DID(), set)
 	return slices.DeleteFunc(slices.Clone(p.registry.Of(p.DID())), func(op *tools.Operation) bool { return !op.CouldAllow(set) }), nil
 }
 
@@ -307,7 +307,7 @@ func (p *Principal) Tool(name string) (path string, ok bool) {
 		if !strings.HasPrefix(name, "mcp_") {
 			break
 		}
-		p.registry.Fetch(context.Background(), p.DID()) // of what nothing is known of yet; it takes no longer than it may
+		p.registry.Fetch(context.Background(), p.DID(), p.auth.Caps()) // of what nothing is known of yet; it takes no longer than it may
 	}
 	return "", false
 }

@@ -24,6 +24,7 @@ func (v *Venue) newServers(owner ucan.DID, o *Options) *mcp.Servers {
 			return string(value), err
 		},
 	}
+	options.Lends = func(to ucan.DID) bool { return v.keys.Independent(to).Owner() == owner.String() }
 	options.Import = func(ops []*tools.Operation) ([]*tools.Operation, error) {
 		return v.registry.Import(owner, v.servers, ops...)
 	}

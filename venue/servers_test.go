@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"usher/runtime"
+	"usher/tools/agents"
 	"usher/venue"
 	"usher/venue/venuetest"
 )
@@ -61,15 +62,15 @@ func TestServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const agents = "agents: [{id: clerk, tools: ['mcp/files/*'], caps: [{with: 'file://docs/public', can: crud/read}, {with: w/, can: crud}]}]\n"
-	with := agents + fmt.Sprintf(`mcp:
+	const clerks = "agents: [{id: clerk, tools: ['mcp/files/*'], caps: [{with: 'file://docs/public', can: crud/read}, {with: w/, can: crud}]}]\n"
+	with := clerks + fmt.Sprintf(`mcp:
   - id: files
     url: %s
     root: %s
     tools: [{match: "read_*", can: crud/read, with: "file://docs/{paths}"}]
 `, url, filepath.Join(top, "docs"))
 	m := new(venuetest.Model)
-	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": m}, Config: parse(t, "user: alice\n"+agents)})
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": m}, Config: parse(t, "user: alice\n"+clerks)})
 	alice := user(t, v, "alice")
 	clerk := agentOf(t, alice, "clerk")
 	m.Ask("mcp_files_read_0", `{"paths":["public/a"]}`)
@@ -108,10 +109,49 @@ func TestServers(t *testing.T) {
 			}
 		}
 	}
-	if err := v.Configure(t.Context(), parse(t, "user: alice\n"+agents)); err != nil {
+	if err := v.Configure(t.Context(), parse(t, "user: alice\n"+clerks)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := alice.Operation(t.Context(), "mcp/files/read_0"); err == nil {
 		t.Error("it stays where it has left the configuration")
+	}
+}
+
+// An agent with an identity of its own finds the servers of who made it, and calls what that
+// one has delegated to it; agents of others find nothing.
+func TestServersOfAnIndependentAgent(t *testing.T) {
+	conf := "user: alice\nmcp: [{id: files, url: " + fileServer(t, 2) + "}]\n"
+	m := new(venuetest.Model)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": m}, Config: parse(t, conf)})
+	alice, bob := user(t, v, "alice"), user(t, v, "bob")
+	s := spec("eve", "", `null`)
+	s.Identity, s.Tools = agents.IdentityOwn, []string{"mcp/files/*"}
+	eve, other := create(t, alice, s), create(t, bob, s)
+	info, err := eve.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(path, []byte("open words"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(a *venue.Agent, tool string) string {
+		m.Forget()
+		m.Ask(tool, `{"paths":["`+path+`"]}`)
+		chat(t, a, "read")
+		return strings.Join(m.Results(), "")
+	}
+	if got, want := read(eve, "mcp_files_read_0"), "requires invoke on "+alice.DID().String()+"/mcp/files/read_0"; !strings.Contains(got, want) {
+		t.Errorf("without a delegation: %s, want %q", got, want)
+	}
+	delegate(t, alice, info.DID, "invoke", "mcp/files/read_0")
+	if got := read(eve, "mcp_files_read_0"); !strings.Contains(got, "open words") {
+		t.Errorf("what was delegated: %s", got)
+	}
+	if got := read(eve, "mcp_files_read_1"); !strings.Contains(got, "Capability denied") {
+		t.Errorf("what was not delegated: %s", got)
+	}
+	if got := read(other, "mcp_files_read_0"); !strings.Contains(got, "there is no tool") {
+		t.Errorf("an agent of another's: %s", got)
 	}
 }

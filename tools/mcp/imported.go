@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"usher/caps"
@@ -68,6 +69,26 @@ func (s *Server) Declared(tool string) (*tools.Operation, error) {
 		e.rootErr = nil
 	}
 	return e.operation(&Pin{Accepted: &Tool{Name: tool}})
+}
+
+// declared is what tools require, whatever they are called: an operation for each line, and
+// one for tools without a line. None can run.
+func (s *Server) declared() (ops []*tools.Operation) {
+	for _, line := range append(slices.Clip(s.Tools), Line{Can: "invoke"}) {
+		var groups [][]caps.Scope
+		for _, d := range line.demands() {
+			if len(d.With) == 0 {
+				groups = append(groups, []caps.Scope{caps.ScopeUnder(d.Can, strings.TrimSuffix(s.prefix(), "/"), 1, 1)})
+			}
+			for _, with := range d.With {
+				if t, err := parseTemplate(with); err == nil { // Check has seen it
+					groups = append(groups, []caps.Scope{t.scope(d.Can)})
+				}
+			}
+		}
+		ops = append(ops, tools.Define(tools.Definition{Path: s.prefix() + line.Match, Scopes: groups}))
+	}
+	return ops
 }
 
 // resultSchema is the schema of a [Result], whose content faces that know the form pass on.

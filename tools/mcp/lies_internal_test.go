@@ -68,7 +68,7 @@ func TestPinned(t *testing.T) {
 	l.fails("mcp/s/more", `{"path":"a"}`, fault.Refused, "new")
 	l.call("mcp/s/stays", `{"path":"a"}`)
 	for _, name := range []string{"mcp/s/echo", "mcp/s/more"} {
-		op, err := l.registry.Resolve(t.Context(), l.owner, name, nil)
+		op, err := l.registry.Resolve(t.Context(), l.owner, caps.Unrestricted(), name, nil)
 		if err != nil || op.CouldAllow(caps.Unrestricted()) || strings.Contains(op.Description(), "secret") {
 			t.Errorf("%s (%v) is offered as %q, want it offered to nobody", name, err, op.Description())
 		}
@@ -213,10 +213,10 @@ func TestImports(t *testing.T) {
 		func(context.Context, tools.Call, struct{}) (int, error) { return 1, nil })
 	l.set(Server{ID: "s", Command: []string{"x"}})
 	l.call("mcp/s/echo", `{}`)
-	if _, err := l.registry.Resolve(t.Context(), other, "mcp/s/echo", nil); fault.Of(err) != fault.NotFound {
+	if _, err := l.registry.Resolve(t.Context(), other, caps.Unrestricted(), "mcp/s/echo", nil); fault.Of(err) != fault.NotFound {
 		t.Errorf("another owner resolves it: %v", err)
 	}
-	if ops, err := l.registry.Below(t.Context(), other, "mcp/s/"); len(ops) > 0 || err != nil {
+	if ops, err := l.registry.Below(t.Context(), other, caps.Unrestricted(), "mcp/s/"); len(ops) > 0 || err != nil {
 		t.Errorf("another owner lists %v, %v", ops, err)
 	}
 	if n, own := len(l.registry.Of(other)), len(Operations(nil)); n != own {

@@ -33,6 +33,9 @@ type Options struct {
 	Vault Vault
 	// Secret reads a secret of the owner; nil knows none.
 	Secret func(ctx context.Context, name string) (string, error)
+	// Lends reports whether a principal is an agent of the owner's with an identity of its own,
+	// who finds the owner's servers; nil is nobody.
+	Lends func(ucan.DID) bool
 	// Import makes operations all that the owner has imported: see [tools.Registry.Import].
 	Import func(ops []*tools.Operation) (leftOut []*tools.Operation, err error)
 
@@ -234,16 +237,43 @@ func (s *Servers) Fetch(ctx context.Context, at caps.Resource) error {
 	return err
 }
 
-// FetchAll lists the tools of all servers that never were, side by side. One that takes
-// longer than [soon] is waited for no more, and answers when it can.
-func (s *Servers) FetchAll(ctx context.Context) {
+// Declared is what a tool requires by the configuration alone, or, of a server, what the
+// tools of each of its lines do.
+func (s *Servers) Declared(at caps.Resource) (ops []*tools.Operation) {
+	segments := at.Segments()
+	if len(segments) < 2 {
+		return nil
+	}
+	s.mu.Lock()
+	e := s.byID[segments[1]]
+	s.mu.Unlock()
+	switch {
+	case e == nil || len(segments) > 3:
+		return nil
+	case len(segments) == 2:
+		return e.server.declared()
+	}
+	op, err := e.server.Declared(segments[2])
+	if err != nil {
+		return nil
+	}
+	return []*tools.Operation{op}
+}
+
+// Lends reports whether a principal is an agent of the owner's with an identity of its own.
+func (s *Servers) Lends(to ucan.DID) bool { return s.opts.Lends != nil && s.opts.Lends(to) }
+
+// FetchAll lists the tools of all servers that never were, and of which set could allow one,
+// side by side. One that takes longer than [soon] is waited for no more, and answers when it can.
+func (s *Servers) FetchAll(ctx context.Context, set caps.Set) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	for _, e := range s.byID {
-		if e.record.Origin != "" {
+		could := func(op *tools.Operation) bool { return op.CouldAllow(set) }
+		if e.record.Origin != "" || !slices.ContainsFunc(e.server.declared(), could) {
 			continue
 		}
 		if e.awaited.IsZero() {

@@ -77,7 +77,7 @@ type registry interface {
 	// Of are those that owner finds by their names.
 	Of(owner ucan.DID) []*tools.Operation
 	// Below are those that owner alone has imported below a path.
-	Below(ctx context.Context, owner ucan.DID, path string) ([]*tools.Operation, error)
+	Below(ctx context.Context, owner ucan.DID, set caps.Set, path string) ([]*tools.Operation, error)
 	// Version is another number whenever an operation is another.
 	Version() uint64
 }

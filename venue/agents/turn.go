@@ -35,7 +35,7 @@ func (r *Room) model(spec *agents.Spec) (runtime.Model, error) {
 // never offered and whose calls are denied, whether or not anything is there.
 func (r *Room) toolsOf(ctx context.Context, auth tools.Authority, ref string) ([]*tools.Operation, error) {
 	if path, all := strings.CutSuffix(ref, "/*"); all {
-		ops, err := r.Registry.Below(ctx, auth.Owner(), path+"/")
+		ops, err := r.Registry.Below(ctx, auth.Owner(), auth.Caps(), path+"/")
 		if err == nil && len(ops) == 0 {
 			err = &tools.NotFoundError{Reference: ref}
 		}

@@ -56,7 +56,7 @@ func (l *linter) lookUp(ref string) (tool, error) {
 	} else if below {
 		return tool{}, errors.New(cmp.Or(form.Meant(ref, servers), "write the tools of a server as mcp/<id>/<tool>, or mcp/<id>/* for all of them, and the server under mcp"))
 	}
-	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, ref, nil)
+	op, err := l.registry.Resolve(context.Background(), ucan.DID{}, caps.Set{}, ref, nil)
 	if err == nil {
 		return tool{ref: ref, ops: []*tools.Operation{op}}, nil
 	}
