@@ -75,6 +75,10 @@ func TestAClientMakesTheCallsOfItsTools(t *testing.T) {
 	if got := pendingIn(t, again); len(got) != 1 || got[0] != ids[0] {
 		t.Errorf("who comes back is asked for %q", got)
 	}
+	older := strings.Replace(offers("th1"), `"protocolVersion":"1.0",`, "", 1)
+	if got := pendingIn(t, p.run(t, "/bob/connect", older)); got != nil {
+		t.Errorf("a client before 1.0, which takes no such field, is told %q", got)
+	}
 	asked := 0
 	for row, err := range p.venue.Audit(t.Context(), 1) {
 		if err != nil {

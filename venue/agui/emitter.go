@@ -126,7 +126,9 @@ func (e *emitter) finish(o *outcome, used *usage) {
 			w.Text("type", "cancelled")
 		default:
 			w.Text("type", "success")
-			w.Texts("pendingToolCallIds", o.pending)
+			if e.version != "" { // older clients refuse the whole event by it
+				w.Texts("pendingToolCallIds", o.pending)
+			}
 		}
 		w.End()
 		used.write(w)

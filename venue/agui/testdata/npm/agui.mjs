@@ -104,6 +104,24 @@ try {
       assert.match(seen.find((event) => event.type === "TOOL_CALL_RESULT").content, approved ? /written/ : /refused/);
     }
 
+    // A tool of the client's: the run ends with the call pending, behind the venue's own.
+    const picks = at("clerk", "picks");
+    const tools = [{ name: "pick", description: "Pick a colour.", parameters: { type: "object" } }];
+    run = await said(picks, 'write w/notes/p one\ncall pick {"of":["red"]}\nread w/notes/p', { tools });
+    const call = run.seen.findLast((event) => event.type === "TOOL_CALL_START");
+    assert.equal(call.toolCallName, "pick");
+    assert.equal(run.seen.at(-1).outcome.type, "success");
+    if (name === "now") assert.deepEqual(run.seen.at(-1).outcome.pendingToolCallIds, [call.toolCallId]);
+    assert.equal(picks.messages.at(-1).toolCalls.at(-1).id, call.toolCallId);
+    const kinds = [];
+    const onEvent = { onEvent: ({ event }) => { kinds.push(event.type); } };
+    picks.addMessage({ id: "answer", role: "tool", toolCallId: call.toolCallId, content: "red" });
+    run = await picks.runAgent({ runId: crypto.randomUUID(), tools }, onEvent);
+    assert.ok(kinds.includes("TOOL_CALL_RESULT"), kinds);
+    assert.match(run.newMessages.at(-1).content, /one/);
+    await checked(version);
+    await assert.rejects(at("clerk", "shadow").runAgent({ runId: "s", tools: [{ ...tools[0], name: "covia_read" }] }), /400/);
+
     // What is refused before it begins.
     recorded = [];
     await assert.rejects(said(at("nobody", "1"), "hi"), /404/);
@@ -113,6 +131,7 @@ try {
     assert.deepEqual(can.identity, { name: "clerk", type: "usher", description: "Keeps notes." });
     assert.deepEqual(can.transport, { streaming: true, websocket: false, httpBinary: false, pushNotifications: false, resumable: true });
     assert.deepEqual(can.tools.items.map((tool) => tool.name), ["covia_read", "covia_write"]);
+    assert.equal(can.tools.clientProvided, true);
     assert.deepEqual(can.output, { structuredOutput: false, supportedMimeTypes: ["text/plain"] });
     assert.deepEqual(can.state, { snapshots: true, deltas: true, memory: true, persistentState: true });
     assert.equal(can.humanInTheLoop.approvals, true);
