@@ -181,7 +181,8 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.hook = approvals.NewHook(v.log)
 	v.approvals = approvals.New(approvals.Options{
 		Store: v.store.Under(""), Runs: v.runs, Keys: v.keys, Chains: v.verifier, Now: v.now, NewID: v.newID, Logger: v.log, Told: v.told(o.Asked),
-		Asks: book.Asks, Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
+		Outside: func(ctx context.Context, w approvals.Word) error { return v.lives.visitors.Word(ctx, w) },
+		Asks:    book.Asks, Key: v.keys.Derive("digests of calls"), Most: o.Limits.Approvals,
 	})
 	v.gate, v.mint = tools.NewGate(v.registry, &tools.GateOptions{
 		Now:    v.now,
@@ -210,7 +211,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.abroad = v.newAbroad()
 	v.lives.visitors = visitors.New(visitors.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
-		Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,
+		Approvals: v.approvals, Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,
 		Key: v.keys.Derive("codes of visitors"), Now: v.now, NewID: v.newID, Rand: v.random, Logger: v.log,
 	})
 	v.agents = agents.New(agents.Options{

@@ -147,7 +147,8 @@ type Yes struct {
 	Digest string `json:"digest,omitempty" jsonschema:"digest of the call that was looked at: another one is refused"`
 	Reason string `json:"reason,omitempty" jsonschema:"what to tell"`
 
-	When json.RawMessage `json:"when,omitempty" jsonschema:"limits on the call, by JSON pointer: {\"/amount\": {\"max\": 50}}. One that is beyond them is refused, and may be made once within them, with all else as it is"`
+	Only []string        `json:"only,omitempty" jsonschema:"of the capabilities that an agent from elsewhere asks for, these alone"`
+	When json.RawMessage `json:"when,omitempty" jsonschema:"limits on the call, by JSON pointer: {\"/amount\": {\"max\": 50}}. One that is beyond them is refused, and may be made once within them, with all else as it is. For an agent from elsewhere, limits on what it is granted: {\"/transfer/amount\": {\"max\": 50}}"`
 }
 
 // No refuses a call.

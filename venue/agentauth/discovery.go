@@ -1,5 +1,7 @@
 package agentauth
 
+import "usher/venue/visitors"
+
 const executePath = "/capability/execute"
 
 // endpoints are those that are advertised, by their names.
@@ -34,6 +36,6 @@ func (c *call) discover() error {
 	return c.ok(map[string]any{
 		"version": "1.0-draft", "provider_name": c.face.door.Venue.Name(), "description": s.Description, "issuer": c.issuer,
 		"default_location": c.issuer + executePath, "algorithms": []string{"Ed25519"}, "modes": c.face.room.Modes(),
-		"approval_methods": []string{"device_authorization"}, "endpoints": at,
+		"approval_methods": visitors.Methods, "endpoints": at,
 	})
 }

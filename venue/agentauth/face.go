@@ -83,6 +83,7 @@ func (f *Face) routes() []route {
 		{"POST /agent/rotate-key", "rotate-key", (*call).rotateAgent},
 		{"POST /agent/introspect", "introspect", (*call).introspect},
 		{"POST /agent/approve-capability", "approve", (*call).approve},
+		{"GET /agent/ciba/pending", "pending", (*call).pending},
 		{"GET " + pagePath, "page", (*call).page},
 		{"POST " + pagePath, "approve", (*call).answerPage},
 		{"POST /host/rotate-key", "rotate-host-key", (*call).rotateHost},

@@ -70,8 +70,10 @@ func (c *call) standing(a *visitors.Agent, h *visitors.Host) map[string]any {
 // approvalOf adds to an answer how a person is asked.
 func (c *call) approvalOf(out map[string]any, r *visitors.Registered) map[string]any {
 	if a := r.Approval; a != nil {
-		a.VerificationAt = c.issuer + pagePath
-		a.VerifyWhole = a.VerificationAt + "?agent_id=" + r.Agent.ID + "&code=" + a.UserCode
+		if a.UserCode != "" {
+			a.VerificationAt = c.issuer + pagePath
+			a.VerifyWhole = a.VerificationAt + "?agent_id=" + r.Agent.ID + "&code=" + a.UserCode
+		}
 		out["approval"] = a
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"usher/tools/approvals"
 	"usher/venue/auth"
 	"usher/venue/face"
 	"usher/venue/visitors"
@@ -76,7 +77,7 @@ func (c *call) approve() error {
 	switch {
 	case in.Action != "approve" && in.Action != "deny":
 		return invalid("action is approve or deny")
-	case in.Code == "":
+	case in.Code == "" && in.Approval == "":
 		return &visitors.Refusal{Code: visitors.InvalidRequest, Message: "user_code is missing: the program that asks shows it"}
 	case in.TTL < 0 || in.TTL > int64(365*24*time.Hour/time.Second):
 		return invalid("ttl is a number of seconds, up to a year")
@@ -95,7 +96,11 @@ func (c *call) approve() error {
 			said.Capabilities[w.Name] = w.Constraints
 		}
 	}
-	out, added, err := c.face.room.Answer(c.ctx(), who, in.ID, in.Code, said)
+	which, err := c.which(in.ID, in.Code, in.Approval)
+	if err != nil {
+		return err
+	}
+	out, added, err := c.face.room.Answer(c.ctx(), who, which, said)
 	if err != nil {
 		return err
 	}
@@ -116,7 +121,8 @@ func cmpRefusal(err error) error {
 // shownPage is what the page says.
 type shownPage struct {
 	Venue, Who, Error, Done, Forgery string
-	Code, Agent                      string
+	Code, Agent, Request             string
+	Waiting                          []approvals.Request
 	Ask                              *visitors.Question
 	Wanted                           []wanted
 	Times                            []lasting
@@ -171,13 +177,16 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{if .Done}}<p role="status">{{.Done}}</p><p>You may close this page.</p>
 {{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
 {{else if not .Ask}}
-<form method="post" action="` + pagePath + `">
+{{with .Waiting}}<h2>What waits for you</h2>
+<ul>{{range .}}<li><a href="` + pagePath + `?request={{.ID}}">{{.Operation}}</a> <span class="quiet">of {{.Agent}}</span></li>
+{{end}}</ul>
+{{end}}<form method="post" action="` + pagePath + `">
 <input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
 <label for="code">The code that the program shows</label>
 <input type="text" id="code" name="code" value="{{.Code}}" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus>
 <button name="action" value="look">Continue</button></form>
 {{else}}
-<p>You are <code>{{.Who}}</code>. Approve only what you have begun yourself: the code is <strong>{{.Code}}</strong>.</p>
+<p>You are <code>{{.Who}}</code>. Approve only what you have begun yourself{{with .Code}}: the code is <strong>{{.}}</strong>{{end}}.</p>
 <dl>
 <dt>Agent</dt><dd>{{.Ask.Agent.Name}} <span class="quiet">({{.Ask.Agent.ID}})</span></dd>
 <dt>Of the host</dt><dd>{{or .Ask.Host.Name "without a name"}} <span class="quiet">({{.Ask.Host.ID}}{{if .Ask.Host.User.IsZero}}, not approved before: it is yours from now on, and registers further agents with what is given without asking{{end}})</span></dd>
@@ -188,7 +197,7 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 </dl>
 <form method="post" action="` + pagePath + `">
 <button hidden name="action" value="look"></button>{{/* what Enter on a tick presses: it approves nothing */}}
-<input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
+<input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}"><input type="hidden" name="request" value="{{.Request}}">
 {{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}"{{if not .Off}} checked{{end}}> <strong>{{.Name}}</strong></label></legend>
 <p>{{.Description}}</p>
 <p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if ne .Strength "none"}} You must have signed in within 5 minutes.{{end}}</p>
@@ -203,25 +212,33 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{end}}</main></html>
 `))
 
-// page asks a person for the code. It looks nothing up, so that a link that somebody else made
-// uses up none of the codes that they may get wrong, and no guess is free.
+// page asks a person for the code. It looks none up, so that a link that somebody else made
+// uses up none of the codes that they may get wrong, and no guess is free. What stands in their
+// approvals it shows without one.
 func (c *call) page() error {
 	q := c.r.URL.Query()
-	c.showPage(http.StatusOK, q.Get("agent_id"), q.Get("code"), "", nil, nil)
+	which := visitors.Which{Agent: q.Get("agent_id"), Code: q.Get("code"), Request: q.Get("request")}
+	var look url.Values
+	if which.Request != "" {
+		look = url.Values{}
+	}
+	c.showPage(http.StatusOK, which, "", look, nil)
 	return nil
 }
 
 // showPage writes the page: what was done, or else what is asked by a code, where that is to be
 // looked up for a form.
-func (c *call) showPage(status int, agent, code, done string, look url.Values, failed error) {
-	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: code, Agent: agent}
+func (c *call) showPage(status int, which visitors.Which, done string, look url.Values, failed error) {
+	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: which.Code, Agent: which.Agent, Request: which.Request}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
 	who, in, err := c.signedIn()
 	if err == nil && in != nil {
 		s.Who, s.Forgery = who.DID.String(), in.Forgery
 	}
 	if s.Who != "" && look != nil {
-		s.Ask, err = c.face.room.Find(c.ctx(), who, agent, code)
+		if which, err = c.which(which.Agent, which.Code, which.Request); err == nil {
+			s.Ask, err = c.face.room.Find(c.ctx(), who, which)
+		}
 		if err == nil {
 			s.Wanted = c.wanted(s.Ask)
 			s.Agent = s.Ask.Agent.ID
@@ -229,6 +246,11 @@ func (c *call) showPage(status int, agent, code, done string, look url.Values, f
 		} else if failed == nil {
 			failed = err
 			status = c.statusOf(refusal(err))
+		}
+	}
+	if s.Who != "" && s.Ask == nil && done == "" && which.Code == "" {
+		if s.Waiting, err = c.waiting(); err != nil && failed == nil {
+			failed = err
 		}
 	}
 	if failed != nil {
@@ -286,26 +308,27 @@ func (c *call) answerPage() error {
 	if err != nil {
 		return invalid("the form is not read")
 	}
-	agent, code := form.Get("agent_id"), form.Get("code")
+	which := visitors.Which{Agent: form.Get("agent_id"), Code: form.Get("code"), Request: form.Get("request")}
 	who, err := c.owner(form)
 	if err != nil {
-		c.showPage(c.statusOf(refusal(err)), agent, code, "", nil, err)
+		c.showPage(c.statusOf(refusal(err)), which, "", nil, err)
 		return nil
 	}
 	if form.Get("action") == "look" {
-		c.showPage(http.StatusOK, agent, code, "", form, nil)
+		c.showPage(http.StatusOK, which, "", form, nil)
 		return nil
 	}
-	done, err := c.answered(form, who, agent, code)
+	done, err := c.answered(form, who, which)
 	if err == nil {
-		c.showPage(http.StatusOK, agent, code, done, nil, nil)
+		c.showPage(http.StatusOK, which, done, nil, nil)
 		return nil
 	}
 	e := refusal(err)
-	if e.Code == visitors.InvalidUserCode || e.Code == visitors.RateLimited { // a wrong code counts once
+	switch e.Code {
+	case visitors.InvalidUserCode, visitors.RateLimited, visitors.RequestNotFound, visitors.RequestResolved: // a wrong code counts once
 		form = nil
 	}
-	c.showPage(c.statusOf(e), agent, code, "", form, err)
+	c.showPage(c.statusOf(e), which, "", form, err)
 	return nil
 }
 
@@ -326,12 +349,15 @@ func (c *call) owner(form url.Values) (visitors.Person, error) {
 var errForged = &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
 
 // answered takes the word of a person, and says what was done.
-func (c *call) answered(form url.Values, who visitors.Person, agent, code string) (done string, err error) {
+func (c *call) answered(form url.Values, who visitors.Person, which visitors.Which) (done string, err error) {
+	if which, err = c.which(which.Agent, which.Code, which.Request); err != nil {
+		return "", err
+	}
 	said, err := answerOf(form, c.face.room.Now())
 	if err != nil {
 		return "", err
 	}
-	out, added, err := c.face.room.Answer(c.ctx(), who, agent, code, said)
+	out, added, err := c.face.room.Answer(c.ctx(), who, which, said)
 	switch {
 	case err != nil:
 		return "", err

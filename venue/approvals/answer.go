@@ -17,8 +17,15 @@ var errOnlyPersons = fault.New(fault.Refused, "an agent cannot answer for a pers
 // errBounded: what an answer allows is beyond what bounds whoever gives it.
 var errBounded = fault.New(fault.Refused, "who came in with bounds allows nothing for others: what they allow would be beyond these bounds")
 
-// answer writes what the caller says to a request, and has its run go on.
-func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id string, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
+// errDigest: somebody looked at something else.
+var errDigest = fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
+
+// errOnly: a call is one thing.
+var errOnly = fault.New(fault.InvalidInput, "only is for what agents from elsewhere ask for: this is a call, which is allowed or denied")
+
+// answer writes what the caller says to a request, and has its run go on. One that was filed
+// from outside takes the word instead.
+func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id string, word Word, say func(rec *record, put map[string][]byte) error) (approvals.Request, error) {
 	if auth := call.Authority(); auth.Actor() != "" || len(auth.Via()) > 0 || len(auth.Bound().Lives) > 0 { // the last: an agent wrote the program
 		return approvals.Request{}, errOnlyPersons
 	}
@@ -39,6 +46,12 @@ func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id 
 	}
 	if rec.Status != approvals.Pending {
 		return approvals.Request{}, fault.New(fault.InvalidInput, fmt.Sprintf("request %s is %s: only one that is PENDING can be answered", id, rec.Status))
+	}
+	if rec.From != "" {
+		return r.outside(ctx, call, &rec, word)
+	}
+	if len(word.Only) > 0 {
+		return approvals.Request{}, errOnly
 	}
 	_, mark, err := r.Store.Get(ctx, openKey(owner, id))
 	if err != nil {
@@ -82,12 +95,16 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 	if err != nil {
 		return approvals.Request{}, err
 	}
-	return r.answer(ctx, call, in.Of, in.ID, func(rec *record, put map[string][]byte) error {
+	word := Word{Yes: true, When: in.When, Only: in.Only, Reason: in.Reason, Digest: in.Digest}
+	if in.For != "" {
+		word.Until = r.Now().Add(life)
+	}
+	return r.answer(ctx, call, in.Of, in.ID, word, func(rec *record, put map[string][]byte) error {
 		if !call.Authority().Unbounded() {
 			return errBounded
 		}
 		if in.Digest != "" && in.Digest != rec.Digest {
-			return fault.New(fault.InvalidInput, "the digest is that of another call: look at the request again")
+			return errDigest
 		}
 		key, err := r.Keys.Of(ctx, call.Owner())
 		if err != nil {
@@ -113,7 +130,7 @@ func (r *Room) Approve(ctx context.Context, call tools.Call, in approvals.Yes) (
 
 // Deny is that of [approvals.Service].
 func (r *Room) Deny(ctx context.Context, call tools.Call, in approvals.No) (approvals.Request, error) {
-	return r.answer(ctx, call, in.Of, in.ID, func(rec *record, _ map[string][]byte) error {
+	return r.answer(ctx, call, in.Of, in.ID, Word{Reason: value.Cut(in.Reason, 1<<10)}, func(rec *record, _ map[string][]byte) error {
 		rec.Status, rec.Answer.Reason = approvals.Denied, value.Cut(in.Reason, 1<<10)
 		return nil
 	})

@@ -33,6 +33,8 @@ type record struct {
 	For    string     `json:"for,omitempty"`    // digest of the narrower call that it is used for
 	At     string     `json:"at,omitempty"`     // key of that call
 
+	From string `json:"from,omitempty"` // id of the agent from elsewhere that asks: see [Room.Swap]
+
 	stored string // status that it is stored with
 }
 
@@ -63,7 +65,7 @@ func (r *Room) find(ctx context.Context, owner, id string) (rec record, rev uint
 		return rec, 0, fmt.Errorf("read request %s: %w", id, err)
 	}
 	rec.stored = rec.Status
-	if rec.Status != approvals.Pending && rec.Status != approvals.Approved {
+	if rec.Status != approvals.Pending && (rec.Status != approvals.Approved || rec.From != "") {
 		return rec, rev, nil
 	}
 	if r.Now().UnixMilli() > rec.Expires {

@@ -14,7 +14,7 @@ import (
 	"usher/venue/store"
 )
 
-// Options says what a room works with. Every field but the last three is needed.
+// Options says what a room works with. Every field but Most, Life and Told is needed.
 type Options struct {
 	Store  *store.Space // of the whole venue
 	Runs   *runs.Book
@@ -32,6 +32,8 @@ type Options struct {
 	// Told is called with each request that is filed and each that is answered; nil is
 	// nobody. It must not wait.
 	Told func(approvals.Request)
+	// Outside takes what a person says of a request that [Room.Swap] has filed, and closes it.
+	Outside func(context.Context, Word) error
 }
 
 // DefaultLife is how long a request waits for an answer.

@@ -128,14 +128,15 @@ func compacted(raw json.RawMessage) string {
 
 type approvalsApproveCmd struct {
 	onRequest
-	For    string `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
-	Digest string `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
-	When   string `placeholder:"JSON" help:"Limits, such as {\"/amount\": {\"max\": 50}}: a call beyond them is refused, and may be made once within them."`
-	Reason string `placeholder:"TEXT" help:"What to note of it."`
+	For    string   `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
+	Digest string   `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
+	Only   []string `placeholder:"NAME,..." help:"Of the capabilities that an agent from elsewhere asks for, these alone."`
+	When   string   `placeholder:"JSON" help:"Limits, such as {\"/amount\": {\"max\": 50}}: a call beyond them is refused, and may be made once within them. For an agent from elsewhere, limits on what it gets: {\"/transfer/amount\": {\"max\": 50}}."`
+	Reason string   `placeholder:"TEXT" help:"What to note of it."`
 }
 
 func (c *approvalsApproveCmd) Run(ctx context.Context, s *streams) error {
-	yes := approvals.Yes{Of: c.of(), ID: c.ID, For: c.For, Digest: c.Digest, Reason: c.Reason}
+	yes := approvals.Yes{Of: c.of(), ID: c.ID, For: c.For, Digest: c.Digest, Only: c.Only, Reason: c.Reason}
 	if c.When != "" {
 		limits, err := caps.ParseLimits([]byte(c.When))
 		if err != nil {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	asking "usher/tools/approvals"
 	"usher/ucan"
+	"usher/venue/approvals"
 	"usher/venue/config"
 )
 
@@ -36,8 +38,16 @@ var errCode = refuse(InvalidUserCode, "there is no request with this code: look 
 // errTooMany says that a person has guessed too often.
 var errTooMany = refuse(RateLimited, "too many wrong codes: wait for five minutes")
 
-// Find returns what a person is asked by a user code, or by the id of an agent of theirs.
-func (r *Room) Find(ctx context.Context, who Person, agent, code string) (*Question, error) {
+// Which says what a person is asked: by the code that an agent shows, or by the request that
+// stands in their approvals.
+type Which struct{ Agent, Code, Request string }
+
+// Find returns what a person is asked.
+func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, error) {
+	if which.Request != "" {
+		return r.requested(ctx, who, which)
+	}
+	agent, code := which.Agent, which.Code
 	if err := r.mayGuess(ctx, who); err != nil {
 		return nil, err
 	}
@@ -54,6 +64,18 @@ func (r *Room) Find(ctx context.Context, who Person, agent, code string) (*Quest
 	return r.question(ctx, who, id, code)
 }
 
+// requested is what an agent asks by a request of who answers.
+func (r *Room) requested(ctx context.Context, who Person, which Which) (*Question, error) {
+	a, h, err := r.agent(ctx, which.Agent[:min(len(which.Agent), maxName)])
+	if err == nil && (a == nil || a.Ask == nil || a.Ask.Request != which.Request || a.Ask.Asked != who.DID) {
+		err = refuse(RequestNotFound, "no such request waits for you")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.asked(who, a, h)
+}
+
 // byCode is the id of the agent that a user code is of; "" for none.
 func (r *Room) byCode(ctx context.Context, code string) (string, error) {
 	code = plainCode(code)
@@ -64,7 +86,7 @@ func (r *Room) byCode(ctx context.Context, code string) (string, error) {
 	return string(raw), err
 }
 
-// question is what an agent asks, for who may answer.
+// question is what an agent asks by a code.
 func (r *Room) question(ctx context.Context, who Person, id, code string) (*Question, error) {
 	a, h, err := r.agent(ctx, id)
 	if err != nil {
@@ -75,6 +97,13 @@ func (r *Room) question(ctx context.Context, who Person, id, code string) (*Ques
 		return nil, refuse(RequestResolved, "the request was answered already")
 	case !r.isCode(a.Ask, code):
 		return nil, errCode
+	}
+	return r.asked(who, a, h)
+}
+
+// asked is what an agent asks, for who may answer.
+func (r *Room) asked(who Person, a *Agent, h *Host) (*Question, error) {
+	switch {
 	case r.isOver(a.Ask):
 		return nil, refuse(ApprovalExpired, "the request has expired: have the program ask again")
 	case h.Status == Revoked:
@@ -156,13 +185,13 @@ type Answer struct {
 }
 
 // Answer takes the word of a person. The code is used up.
-func (r *Room) Answer(ctx context.Context, who Person, agent, code string, said Answer) (out *Registered, added []string, err error) {
+func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer) (out *Registered, added []string, err error) {
 	if !r.Keys.Hosts(who.DID) {
 		return nil, nil, refuse(Unauthorized, "a grant is signed by a key that this venue has: sign in as a user of it")
 	}
 	linked := false // by this word
 	err = again(func() error {
-		q, err := r.Find(ctx, who, agent, code)
+		q, err := r.Find(ctx, who, which)
 		if err != nil {
 			return err
 		}
@@ -192,7 +221,13 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	a, h, now := q.Agent, q.Host, r.Now()
 	kind := a.Ask.Kind
 	var c change
-	r.forget(&c, a)
+	as := asking.Denied
+	if said.Approve {
+		as = asking.Approved
+	}
+	if err := r.swap(ctx, &c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
+		return nil, nil, err
+	}
 	out = &Registered{Agent: a, Host: h}
 	what := (&Caller{Host: h, Agent: a}).row("approve")
 	what.User = who.DID.String()

@@ -1,6 +1,7 @@
 package visitors
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,17 +9,26 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	asking "usher/tools/approvals"
+	"usher/venue/approvals"
 )
 
 // Methods of approval.
 const (
 	DeviceMethod = "device_authorization"
 	CIBAMethod   = "ciba"
+	OwnMethod    = "usher_approvals" // the person finds it among what waits for them
 )
+
+// Methods are those that a host may prefer. But for the first, they are for a person who is
+// known: whom the host acts for.
+var Methods = []string{DeviceMethod, CIBAMethod, OwnMethod}
 
 // Bounds of what waits for a person.
 const (
 	AskLife  = 5 * time.Minute
+	ownLife  = 24 * time.Hour  // of [OwnMethod]
 	Interval = 5 * time.Second // between two polls
 	maxWrong = 5               // codes
 )
@@ -71,12 +81,27 @@ func (r *Room) isCode(a *Ask, code string) bool {
 }
 
 // ask has an agent wait for a person, in the place of what it waited for: the codes of that
-// are dead. The change takes the marks of the codes with it.
-func (r *Room) ask(c *change, a *Agent, ask Ask) (*Approval, error) {
-	now := r.Now()
-	r.forget(c, a)
-	ask.Created, ask.Expires = now.UnixMilli(), now.Add(AskLife).UnixMilli()
-	said := &Approval{Method: ask.Method, ExpiresIn: int64(AskLife / time.Second), Interval: int64(Interval / time.Second), BindingMessage: ask.Says}
+// are dead. The change takes the marks of the codes with it. A person who is known has it
+// among their approvals.
+func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask Ask) (*Approval, error) {
+	now, life := r.Now(), AskLife
+	if ask.Method == OwnMethod {
+		life = ownLife
+	}
+	ask.Created, ask.Expires, ask.Request, ask.Code, ask.Device = now.UnixMilli(), now.Add(life).UnixMilli(), "", "", ""
+	said := &Approval{Method: ask.Method, ExpiresIn: int64(life / time.Second), Interval: int64(Interval / time.Second), BindingMessage: ask.Says}
+	var filed *approvals.Filing
+	if !ask.Asked.IsZero() {
+		switch err := r.asks.take(h.ID, now); {
+		case err == nil:
+			filed = r.filing(a, h, &ask)
+		case ask.Method != DeviceMethod:
+			return nil, err
+		}
+	}
+	if err := r.swap(ctx, c, a, approvals.Swap{As: asking.Ended, File: filed, Owner: ask.Asked}, &ask); err != nil {
+		return nil, err
+	}
 	if ask.Method == DeviceMethod {
 		var err error
 		if said.UserCode, err = r.newCode(); err != nil {
@@ -96,11 +121,8 @@ func (r *Room) ask(c *change, a *Agent, ask Ask) (*Approval, error) {
 }
 
 // forget ends what an agent waits for.
-func (r *Room) forget(c *change, a *Agent) {
-	if a.Ask != nil && a.Ask.Code != "" {
-		c.del = append(c.del, codeKey(a.Ask.Code))
-	}
-	a.Ask = nil
+func (r *Room) forget(ctx context.Context, c *change, a *Agent) error {
+	return r.swap(ctx, c, a, approvals.Swap{As: asking.Ended}, nil)
 }
 
 // isOver reports whether what an agent waits for can be answered no more.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"usher/caps/value"
+	"usher/ucan"
 )
 
 // Wanted is a capability that an agent asks for: its name, or an object with constraints.
@@ -60,6 +61,15 @@ type Registered struct {
 	Approval *Approval // nil where nobody is asked
 }
 
+// by is how a person is asked, who is nobody where nobody answers for the host yet: then only
+// who is shown the code knows of it.
+func (q *Asking) by(person ucan.DID) string {
+	if person.IsZero() {
+		return DeviceMethod
+	}
+	return cmp.Or(q.Method, DeviceMethod)
+}
+
 // check reports what is wrong with what is asked for.
 func (q *Asking) check(s *settings) error {
 	if len(q.Capabilities) > maxAsked {
@@ -68,8 +78,8 @@ func (q *Asking) check(s *settings) error {
 	if err := plainTexts(map[string]string{"reason": q.Reason, "login_hint": q.LoginHint, "binding_message": q.BindingMessage}, maxText); err != nil {
 		return err
 	}
-	if q.Method != "" && q.Method != DeviceMethod {
-		return refuse(InvalidRequest, "preferred_method is %s: this venue asks by %s", value.Quote(q.Method), DeviceMethod)
+	if q.Method != "" && !slices.Contains(Methods, q.Method) {
+		return refuse(InvalidRequest, "preferred_method is %s: this venue asks by %s", value.Quote(q.Method), strings.Join(Methods, ", "))
 	}
 	var unknown []string
 	for i := range q.Capabilities {

@@ -120,7 +120,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		return nil, refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
 	}
 	var c change
-	approval, err := r.ask(&c, a, Ask{Kind: kindEscalate, Method: DeviceMethod, Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
+	approval, err := r.ask(ctx, &c, a, h, Ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,9 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 	a, h := out.Agent, out.Host
 	s, now := r.set.Load(), r.Now()
 	var c change
-	r.forget(&c, a)
+	if err := r.forget(ctx, &c, a); err != nil {
+		return err
+	}
 	defaults := map[string]Constraints{}
 	for i := range a.Grants {
 		if g := &a.Grants[i]; g.Default && g.Status == Active {

@@ -84,16 +84,16 @@ type Grant struct {
 type Ask struct {
 	Kind    string   `json:"kind"` // register, escalate or claim
 	Method  string   `json:"method"`
-	Code    string   `json:"code,omitempty"`   // digest of the user code
-	Device  string   `json:"device,omitempty"` // digest of the device code
-	Asked   ucan.DID `json:"asked,omitzero"`   // who may answer; zero is whoever has the code
-	Says    string   `json:"says,omitempty"`   // binding message
-	Reason  string   `json:"reason,omitempty"` // why, as the agent says
-	Wrong   int      `json:"wrong,omitempty"`  // codes
-	Polled  int64    `json:"polled,omitempty"` // ms
-	Created int64    `json:"created"`          // ms
-	Expires int64    `json:"expires"`          // ms
-	Run     string   `json:"run,omitempty"`    // that asks the person by the venue's approvals
+	Code    string   `json:"code,omitempty"`    // digest of the user code
+	Device  string   `json:"device,omitempty"`  // digest of the device code
+	Asked   ucan.DID `json:"asked,omitzero"`    // who may answer; zero is whoever has the code
+	Says    string   `json:"says,omitempty"`    // binding message
+	Reason  string   `json:"reason,omitempty"`  // why, as the agent says
+	Wrong   int      `json:"wrong,omitempty"`   // codes
+	Polled  int64    `json:"polled,omitempty"`  // ms
+	Created int64    `json:"created"`           // ms
+	Expires int64    `json:"expires"`           // ms
+	Request string   `json:"request,omitempty"` // that stands for it in the approvals of Asked
 }
 
 // Kinds of what is asked.

@@ -334,11 +334,13 @@ func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *
 		asks = asks || !s.grant[wanted[i].Name].Default
 	}
 	if !asks {
-		r.forget(c, a)
+		if err := r.forget(ctx, c, a); err != nil {
+			return nil, err
+		}
 		r.activate(a)
 		return nil, r.defaults(ctx, a)
 	}
-	approval, err := r.ask(c, a, Ask{Kind: kindRegister, Method: DeviceMethod, Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+	approval, err := r.ask(ctx, c, a, h, Ask{Kind: kindRegister, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
 	return approval, err
 }
 

@@ -55,7 +55,9 @@ func (r *Room) owned(ctx context.Context, by *Caller, who ucan.DID, id string) (
 // finish revokes one agent, then its delegations: what is written first lets none of them count.
 func (r *Room) finish(ctx context.Context, a *Agent, what row) error {
 	var c change
-	r.forget(&c, a)
+	if err := r.forget(ctx, &c, a); err != nil {
+		return err
+	}
 	tokens := tokensOf(a, Revoked, r.Now(), every)
 	a.Status = Revoked
 	c.agent(a, r.Now())

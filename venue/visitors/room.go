@@ -11,11 +11,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"usher/tools"
+	asking "usher/tools/approvals"
 	"usher/ucan"
+	"usher/venue/approvals"
 	"usher/venue/config"
 	"usher/venue/ledger"
 	"usher/venue/store"
@@ -37,7 +41,8 @@ type Options struct {
 	Resolve  func(ctx context.Context, auth tools.Authority, ref string) (*tools.Operation, error)
 	Verifier *ucan.Verifier
 	// Once lets a token through of whose signer that id was not seen before, until it ends.
-	Once func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	Once      func(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error)
+	Approvals *approvals.Room
 	// Withdraw revokes a token that a principal of the venue issued.
 	Withdraw func(ctx context.Context, principal ucan.DID, token ucan.CID) error
 	// Secret returns a secret of the configuration's user.
@@ -55,6 +60,7 @@ type Room struct {
 	set   atomic.Pointer[settings]
 	epoch atomic.Uint64 // see Epoch
 	rates rates
+	asks  buckets // that a host has its person asked
 	keys  jwksCache
 
 	hosts  recall[Host]
@@ -85,6 +91,7 @@ func New(o Options) *Room {
 	r := &Room{Options: o}
 	r.set.Store(new(settings))
 	r.rates.start()
+	r.asks = newBuckets(askRate, askBurst)
 	return r
 }
 
@@ -217,6 +224,7 @@ type change struct {
 	put    map[string][]byte
 	del    []string
 	asks   bool // it has a person asked, and changes nothing of what somebody may do
+	told   []asking.Request
 }
 
 func (c *change) init() {
@@ -255,6 +263,7 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 	if !c.asks && !c.adds() {
 		r.epoch.Add(1)
 	}
+	r.Approvals.Tell(c.told)
 	return nil
 }
 
@@ -263,15 +272,15 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 // anybody's decided again.
 func (c *change) adds() bool {
 	for key := range c.put {
-		if c.expect[key] != 0 {
+		if c.expect[key] != 0 && strings.HasPrefix(key, prefix) {
 			return false
 		}
 	}
-	return len(c.del) == 0
+	return !slices.ContainsFunc(c.del, func(key string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // tries bounds how often a change is begun again because others were faster.
-const tries = 16
+const tries = 64
 
 // again calls what changes records until nobody else was faster.
 func again(what func() error) error {

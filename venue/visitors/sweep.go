@@ -101,7 +101,9 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 // drop adds to a change that an agent is forgotten, and its host where that has no other agent
 // and was never anybody's.
 func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
-	r.forget(c, a)
+	if err := r.forget(ctx, c, a); err != nil {
+		return err
+	}
 	c.expect[agentKey(a.ID)] = a.rev
 	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID, thumbKey(Thumbprint(a.Key)))
 	marks, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", 2)

@@ -1,0 +1,147 @@
+package agentauth_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"usher/tools/approvals"
+	"usher/venue"
+)
+
+// invoke calls an operation as a person.
+func (p *person) invoke(operation string, in object) (object, error) {
+	p.w.Helper()
+	raw, err := p.user.Invoke(p.w.Context(), operation, in)
+	var out object
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	return out, err
+}
+
+// waits lists what waits for a person.
+func (p *person) waits() (list []object) {
+	p.w.Helper()
+	out, err := p.invoke("approval:list", object{})
+	if err != nil {
+		p.w.Fatal(err)
+	}
+	for _, one := range out["requests"].([]any) {
+		list = append(list, one.(object))
+	}
+	return list
+}
+
+// What an agent asks a person for who is known stands in their approvals, who is told of it,
+// and is answered there, with less where they like, once, and by nobody else.
+func TestAsksStandInApprovals(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	w := open(t, &venue.Options{Asked: func(r approvals.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, strings.TrimPrefix(r.Operation, "agent-auth/")+" "+r.Status)
+	}})
+	bob := w.signIn("bob")
+	h := w.host()
+	h.approved(nil)
+	register := func() *agent {
+		a, _ := h.register(object{"capabilities": []any{"write_account", "write_again", "careful_write"}, "reason": "rent"})
+		return a
+	}
+	only := func(list []object) object {
+		if len(list) != 1 {
+			t.Fatalf("%d requests wait, want 1: %v", len(list), list)
+		}
+		return list[0]
+	}
+	a := register()
+	req := only(w.alice.waits())
+	if req["agent"] != a.id || req["operation"] != "agent-auth/register" || req["input"].(object)["reason"] != "rent" || len(bob.waits()) != 0 {
+		t.Errorf("it says %v, and to bob %v", req, bob.waits())
+	}
+	id := req["id"]
+	for name, in := range map[string]object{
+		"approved at another digest":   {"id": id, "digest": "another"},
+		"without a sign-in":            {"id": id},
+		"what was not asked for":       {"id": id, "only": []any{"read_account"}},
+		"limits on what is not given":  {"id": id, "only": []any{"write_again"}, "when": object{"/write_account/value": 1}},
+		"limits on nothing":            {"id": id, "only": []any{"write_again"}, "when": object{"/value": 1}},
+		"an operator that is not read": {"id": id, "only": []any{"write_again"}, "when": object{"/write_again/value": object{"above": 1}}},
+	} {
+		if _, err := w.alice.invoke("approval:approve", in); err == nil {
+			t.Fatalf("%s: it is approved", name)
+		}
+	}
+	if _, err := bob.invoke("approval:approve", object{"id": id, "owner": w.alice.user.DID().String()}); err == nil {
+		t.Fatal("bob approves for alice")
+	}
+	out, err := w.alice.invoke("approval:approve", object{"id": id, "digest": req["digest"], "only": []any{"write_account"}, "when": object{"/write_account/value": object{"max": 5}}})
+	if err != nil || out["status"] != "APPROVED" {
+		t.Fatalf("approve: %v %v", out, err)
+	}
+	if status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 5}); status != http.StatusOK {
+		t.Errorf("within: %d %v", status, out)
+	}
+	status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 6})
+	w.want("beyond", status, out, http.StatusForbidden, "constraint_violated")
+	status, out = a.execute("write_again", object{"path": "w/accounts/one", "value": 1})
+	w.want("what was left out", status, out, http.StatusForbidden, "capability_not_granted")
+	if _, err := w.alice.invoke("approval:approve", object{"id": id}); err == nil {
+		t.Error("it is approved twice")
+	}
+
+	w.post("/agent/request-capability", a.jwt(nil), object{"capabilities": []any{"write_again"}, "preferred_method": "ciba"})
+	first := only(w.alice.waits())["id"]
+	w.post("/agent/request-capability", a.jwt(nil), object{"capabilities": []any{"write_again"}, "preferred_method": "usher_approvals"})
+	second := only(w.alice.waits())["id"]
+	if _, err := w.alice.invoke("approval:approve", object{"id": first}); err == nil {
+		t.Error("what the agent asks no more is approved")
+	}
+	if out, err := w.alice.invoke("approval:deny", object{"id": second, "reason": "no"}); err != nil || out["status"] != "DENIED" {
+		t.Errorf("deny: %v %v", out, err)
+	}
+
+	c := register()
+	if code(c.was) == "" {
+		t.Error("it has no code beside")
+	}
+	page := "?request=" + only(w.alice.waits())["id"].(string)
+	if _, text, _ := w.alice.see(""); !strings.Contains(text, page) {
+		t.Errorf("the page does not list it: %s", text)
+	}
+	if _, text, _ := w.alice.see(page); !strings.Contains(text, "careful_write") || !strings.Contains(text, "rent") {
+		t.Errorf("the page does not show it: %s", text)
+	}
+	if status, text, _ := bob.see(page); status != http.StatusNotFound || strings.Contains(text, "careful_write") {
+		t.Errorf("bob sees %d %s", status, text)
+	}
+	answer := url.Values{"request": {strings.TrimPrefix(page, "?request=")}, "action": {"approve"}, "allow": {"careful_write"}, "forgery": {bob.forgery}}
+	if status, _, _ := bob.form(answer); status != http.StatusNotFound {
+		t.Errorf("bob answers: %d", status)
+	}
+	answer.Set("forgery", w.alice.forgery)
+	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "approved 1 of 1") {
+		t.Errorf("by the page, signed in just now: %d %s", status, text)
+	}
+
+	d := register()
+	w.post("/agent/revoke", h.jwt(nil), object{"agent_id": d.id})
+	if list := w.alice.waits(); len(list) != 0 {
+		t.Errorf("of one that was revoked %v waits", list)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"register PENDING", "register APPROVED", "escalate PENDING", "escalate ENDED", "escalate PENDING", "escalate DENIED",
+		"register PENDING", "register APPROVED", "register PENDING", "register ENDED",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told: %q\nwant  %q", told, want)
+	}
+}

@@ -1,0 +1,182 @@
+package visitors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"usher/caps/value"
+	"usher/tools/fault"
+	"usher/venue/approvals"
+)
+
+// maxFiled is how many capabilities a request shows the needs of.
+const maxFiled = maxAsked
+
+// filing is what stands in a person's approvals for what an agent asks them.
+func (r *Room) filing(a *Agent, h *Host, ask *Ask) *approvals.Filing {
+	s := r.set.Load()
+	wanted := map[string]Constraints{}
+	f := &approvals.Filing{Agent: a.ID, Operation: operationMark + ask.Kind, Why: "An agent from elsewhere asks for it.", Needs: []string{}}
+	f.Expires = time.UnixMilli(ask.Expires)
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		c := s.grant[g.Capability]
+		if g.Status != Pending || c == nil || len(wanted) >= maxFiled {
+			continue
+		}
+		wanted[g.Capability] = g.Constraints
+		if both, err := g.Constraints.And(c.imposed); err == nil {
+			wanted[g.Capability] = both
+		}
+		for _, one := range c.needs {
+			f.Needs = append(f.Needs, one.String())
+		}
+	}
+	slices.Sort(f.Needs)
+	f.Needs = slices.Compact(f.Needs)
+	f.Input = encode(filed{
+		Agent: named{a.ID, a.Name}, Host: named{h.ID, h.Name}, Mode: a.Mode, Method: ask.Method, Reason: ask.Reason, Message: ask.Says, Capabilities: wanted,
+	})
+	return f
+}
+
+// operationMark begins what is asked for, where operations have their names.
+const operationMark = "agent-auth/"
+
+// IsFiled reports whether a request of somebody's approvals, by its operation, is of an agent
+// from elsewhere.
+func IsFiled(operation string) bool { return strings.HasPrefix(operation, operationMark) }
+
+// filed is the input of a request.
+type filed struct {
+	Agent        named                  `json:"agent"`
+	Host         named                  `json:"host"`
+	Mode         string                 `json:"mode"`
+	Method       string                 `json:"method"`
+	Reason       string                 `json:"reason,omitempty"`
+	Message      string                 `json:"message,omitempty"`
+	Capabilities map[string]Constraints `json:"capabilities"`
+}
+
+type named struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+// swap ends what an agent waits for, also in the approvals of who is asked, and has the next
+// stand there where it is filed.
+func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *Ask) error {
+	c.init()
+	if was := a.Ask; was != nil {
+		if was.Code != "" {
+			c.del = append(c.del, codeKey(was.Code))
+		}
+		if was.Request != "" {
+			s.Owner, s.Close = was.Asked, was.Request
+		}
+	}
+	a.Ask = nil
+	if s.Close == "" && s.File == nil {
+		return nil
+	}
+	out, err := r.Approvals.Swap(ctx, s)
+	if err != nil {
+		return err
+	}
+	maps.Copy(c.expect, out.Expect)
+	maps.Copy(c.put, out.Put)
+	c.del = append(c.del, out.Del...)
+	c.told = append(c.told, out.Told...)
+	if next != nil {
+		next.Request = out.Filed
+	}
+	return nil
+}
+
+// Word takes what a person says of a request that stands in their approvals. Whoever brings it
+// does not say when the person has signed in.
+func (r *Room) Word(ctx context.Context, w approvals.Word) error {
+	err := r.word(ctx, &w)
+	of, refused := errors.AsType[*Refusal](err)
+	switch {
+	case !refused:
+		return err
+	case of.Code == InvalidRequest || of.Code == RequestResolved || of.Code == UnknownOperator:
+		return fault.New(fault.InvalidInput, of.Message)
+	case of.Code == FreshSession || of.Code == WebauthnRequired:
+		return fault.New(fault.Refused, of.Message+" on the page of the venue, /agent/device")
+	}
+	return fault.New(fault.Refused, of.Message)
+}
+
+func (r *Room) word(ctx context.Context, w *approvals.Word) error {
+	who, which := Person{DID: w.By}, Which{Agent: w.Request.Agent, Request: w.Request.ID}
+	said := Answer{Approve: w.Yes, Until: w.Until, Reason: w.Reason}
+	if w.Yes {
+		q, err := r.Find(ctx, who, which)
+		if err != nil {
+			return err
+		}
+		if said.Capabilities, err = q.less(w); err != nil {
+			return err
+		}
+	}
+	_, _, err := r.Answer(ctx, who, which, said)
+	return err
+}
+
+// less is what a person approves who says so by names and pointers; nil is all.
+func (q *Question) less(w *approvals.Word) (map[string]Constraints, error) {
+	if len(w.Only) == 0 && len(w.When) == 0 {
+		return nil, nil
+	}
+	asked := map[string]bool{}
+	for i := range q.Pending {
+		asked[q.Pending[i].Capability] = true
+	}
+	out := map[string]Constraints{}
+	for _, name := range w.Only {
+		if !asked[name] {
+			return nil, refuse(InvalidRequest, "only: the agent does not ask for %s", value.Quote(name))
+		}
+		out[name] = Constraints{}
+	}
+	if len(w.Only) == 0 {
+		for name := range asked {
+			out[name] = Constraints{}
+		}
+	}
+	var when map[string]json.RawMessage
+	if len(w.When) > 0 {
+		if err := json.Unmarshal(w.When, &when); err != nil {
+			return nil, refuse(InvalidRequest, "when is no object of limits")
+		}
+	}
+	limits := map[string]map[string]json.RawMessage{}
+	for pointer, limit := range when {
+		parts := strings.Split(pointer, "/")
+		if len(parts) != 3 || parts[0] != "" {
+			return nil, refuse(InvalidRequest, "when: %s is no argument of a capability: write it as /transfer/amount", value.Quote(pointer))
+		}
+		if _, has := out[parts[1]]; !has {
+			return nil, refuse(InvalidRequest, "when: %s is not approved, so it has no limits", value.Quote(parts[1]))
+		}
+		if limits[parts[1]] == nil {
+			limits[parts[1]] = map[string]json.RawMessage{}
+		}
+		limits[parts[1]][parts[2]] = limit
+	}
+	for name, of := range limits {
+		parsed, err := ParseConstraints(encode(of))
+		if err != nil {
+			return nil, err
+		}
+		out[name] = parsed
+	}
+	return out, nil
+}
