@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -94,7 +95,8 @@ type Venue struct {
 func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	o := opts.filled()
 	found := newRepairs(o.Told)
-	st, err := openStore(&o, found)
+	var clock begun
+	st, err := openStore(&o, found, clock.wasSure)
 	if err != nil {
 		return nil, fmt.Errorf("open venue: %w", err)
 	}
@@ -106,10 +108,21 @@ func Open(ctx context.Context, opts *Options) (*Venue, error) {
 	if err := v.start(ctx, &o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open venue: %w", err), v.Close())
 	}
+	clock.Store(v.clock)
 	return v, nil
 }
 
-func openStore(o *Options, found *repairs) (*store.Store, error) {
+// begun is the clock of a venue, once it has one: the store that the clock is kept in is opened before.
+type begun struct{ atomic.Pointer[clock.Clock] }
+
+func (b *begun) wasSure() (now time.Time, sure bool) {
+	if c := b.Load(); c != nil {
+		return c.WasSure()
+	}
+	return now, false
+}
+
+func openStore(o *Options, found *repairs, wasSure func() (time.Time, bool)) (*store.Store, error) {
 	switch {
 	case o.Dir == "" && o.ReadOnly:
 		return nil, errors.New("there is no data folder to read: ReadOnly needs Dir")
@@ -121,7 +134,9 @@ func openStore(o *Options, found *repairs) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	j, err := journal.Open(o.Dir, &journal.Options{Logger: o.Logger, ReadOnly: o.ReadOnly, Progress: o.Progress, Told: found.add})
+	j, err := journal.Open(o.Dir, &journal.Options{
+		Logger: o.Logger, ReadOnly: o.ReadOnly, Keep: o.Retention.Journal, Sure: wasSure, Progress: o.Progress, Told: found.add,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -154,6 +154,13 @@ func (c *Clock) Sure(ctx context.Context) (now time.Time, sure bool) {
 	return time.UnixMilli(c.rec.Seen), c.rec.Doubt == 0
 }
 
+// WasSure is [Clock.Sure] by the last look, without one: nothing is sure before Start.
+func (c *Clock) WasSure() (now time.Time, sure bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.UnixMilli(c.rec.Seen), c.ledger != nil && c.rec.Doubt == 0
+}
+
 // Close looks at the clock once more, and keeps what was seen.
 func (c *Clock) Close(ctx context.Context) {
 	c.mu.Lock()

@@ -59,6 +59,9 @@ func (w *world) open() (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if _, sure := c.WasSure(); sure {
+		w.t.Error("sure before it was started")
+	}
 	if err := c.Start(ctx, l); err != nil {
 		w.t.Fatal(err)
 	}
@@ -111,6 +114,9 @@ func (w *world) wantSure(want bool) {
 	w.t.Helper()
 	if at, sure := w.clock.Sure(w.t.Context()); sure != want || at.UnixMilli() != w.now().UnixMilli() {
 		w.t.Errorf("Sure = %v, %v; want %v, %v", at, sure, w.now(), want)
+	}
+	if at, sure := w.clock.WasSure(); sure != want || at.UnixMilli() != w.now().UnixMilli() {
+		w.t.Errorf("WasSure = %v, %v; want %v, %v", at, sure, w.now(), want)
 	}
 }
 

@@ -69,7 +69,7 @@ var example = &Config{
 		`{"name":"scan","op":"agent:request","input":{"agentId":"Alice","input":{"text":["input","text"]}}},` +
 		`{"name":"store","op":"covia:write","strict":false,"after":[0],"input":{"path":"w/decisions/x","value":[0,"output"]}}],` +
 		`"result":{"extraction":[0,"output"]}}}`)}},
-	Retention: Retention{Sessions: Retained{Age: 2160 * time.Hour, Number: 1000}, Rows: Retained{Number: 1_000_000}},
+	Retention: Retention{Sessions: Retained{Age: 2160 * time.Hour, Number: 1000}, Rows: Retained{Number: 1_000_000}, Journal: 336 * time.Hour},
 	Limits:    Limits{ModelCalls: 10, ToolTimeout: 90 * time.Second, ToolResult: 64 << 10, ToolsAtOnce: 4, OutputTries: 2, CallDepth: 8},
 }
 

@@ -478,7 +478,8 @@ func TestSnapshotStopped(t *testing.T) {
 // TestPruneDamaged goes on removing what is too old where a snapshot cannot be read.
 func TestPruneDamaged(t *testing.T) {
 	dir := t.TempDir()
-	j, err := Open(dir, &Options{Keep: -1})
+	later, sure := time.Now().Add(2*time.Hour), false
+	j, err := Open(dir, &Options{Keep: time.Hour, Sure: func() (time.Time, bool) { return later, sure }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,6 +493,13 @@ func TestPruneDamaged(t *testing.T) {
 		if all, err := snapshots(dir); err != nil || n == 1 && os.Truncate(all[1].path, 9) != nil {
 			t.Fatal(err)
 		}
+	}
+	if all, err := snapshots(dir); err != nil || len(all) != 5 {
+		t.Errorf("while the clock is in doubt: snapshots %v, %v; want all five", all, err)
+	}
+	sure = true
+	if err := j.archive(); err != nil {
+		t.Fatal(err)
 	}
 	all, err := snapshots(dir)
 	if err != nil || len(all) != 2 || all[1].position != last {

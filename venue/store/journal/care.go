@@ -19,6 +19,8 @@ const (
 	scrubEvery = time.Hour
 	scrubShare = 30 // a scrub takes one part in so many of the time
 
+	week = 7 * 24 * time.Hour
+
 	// A snapshot is due when the records since the last are as large as that was, and at least this.
 	snapshotAfter = 64 << 20
 )
@@ -162,7 +164,11 @@ func (s segment) pack(archive string) error {
 // prune removes snapshots and segments that no moment within Keep needs. Two snapshots stay, as one
 // may turn out damaged.
 func (j *Journal) prune(kept []snapshot, all []segment) error {
-	oldest, from := j.o.Now().Add(-max(j.o.Keep, 0)), 0
+	now, sure := j.o.Sure()
+	if !sure {
+		return nil
+	}
+	oldest, from := now.Add(-j.o.Keep), 0
 	for i := 1; i < len(kept)-1; i++ {
 		taken, err := kept[i].takenAt()
 		if err != nil { // it serves nobody, and holds up nothing

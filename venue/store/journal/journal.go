@@ -41,8 +41,10 @@ type Options struct {
 	// read-only, or be another user's. The rows are kept in memory.
 	ReadOnly bool
 	// Keep is how long segments are kept that a snapshot covers: as far back a moment can be restored.
-	// 0: a week; less: not at all.
+	// 0: a week.
 	Keep time.Duration
+	// Sure is the time by which they may be removed, unless the clock is in doubt. nil: none is removed.
+	Sure func() (now time.Time, sure bool)
 	// Progress is called now and then during work that takes long. nil: nobody.
 	Progress func(text string)
 	// Told is called with what was found and mended. It must not use the store. nil: nobody.

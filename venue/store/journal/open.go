@@ -41,7 +41,10 @@ func Open(dir string, o *Options) (*Journal, error) {
 	if j.o.Told == nil {
 		j.o.Told = func(Event) {}
 	}
-	j.o.Keep = cmp.Or(j.o.Keep, 7*24*time.Hour)
+	if j.o.Sure == nil {
+		j.o.Sure = func() (now time.Time, sure bool) { return }
+	}
+	j.o.Keep = cmp.Or(j.o.Keep, week)
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, err)
 	}
