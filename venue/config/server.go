@@ -42,7 +42,7 @@ type ACME struct {
 // Check says what is wrong with the section.
 func (s *Server) Check() error {
 	for _, origin := range s.CORS {
-		if err := CheckOrigin(origin); err != nil {
+		if err := checkOrigin(origin); err != nil {
 			return form.In("cors", err)
 		}
 	}
@@ -83,9 +83,9 @@ func CheckMetrics(at string) error {
 	return nil
 }
 
-// CheckOrigin says why a text is no origin (RFC 6454): scheme://host, with a port where it
+// checkOrigin says why a text is no origin (RFC 6454): scheme://host, with a port where it
 // is not the usual one, and nothing behind.
-func CheckOrigin(text string) error {
+func checkOrigin(text string) error {
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || text != at.Scheme+"://"+at.Host || strings.ToLower(text) != text {
 		return fmt.Errorf("%.100q is no origin: write it as https://app.example.org, without a path", text)
