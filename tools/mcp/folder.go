@@ -15,6 +15,8 @@ import (
 type folder struct {
 	given string // absolute and clean, as it was written
 	real  string // without links
+
+	lstat func(path string) (fs.FileInfo, error) // that of the system
 }
 
 // openFolder finds the folder. It has to be there.
@@ -30,7 +32,7 @@ func openFolder(dir string) (*folder, error) {
 	if at, err := os.Stat(real); err != nil || !at.IsDir() {
 		return nil, fmt.Errorf("root %s is no folder", dir)
 	}
-	return &folder{given, real}, nil
+	return &folder{given, real, os.Lstat}, nil
 }
 
 // spot is where a path of an input leads.
@@ -119,7 +121,7 @@ func (f *folder) follow(rel string) (string, error) {
 		}
 		at = append(at, next)
 		path := filepath.Join(append([]string{f.real}, at...)...)
-		info, err := os.Lstat(path)
+		info, err := f.lstat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			for _, s := range rest {
@@ -130,7 +132,12 @@ func (f *folder) follow(rel string) (string, error) {
 			return filepath.Join(append(at, rest...)...), nil
 		case err != nil:
 			return "", err
-		case info.Mode()&fs.ModeSymlink == 0:
+		}
+		if at[len(at)-1], err = f.nameOf(path, info); err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(path), at[len(at)-1])
+		if info.Mode()&fs.ModeSymlink == 0 {
 			if info.Mode()&fs.ModeIrregular != 0 { // on Windows, other ways to lead elsewhere
 				return "", errAstray
 			}
@@ -157,6 +164,46 @@ func (f *folder) follow(rel string) (string, error) {
 		rest = append(segments(to), rest...)
 	}
 	return filepath.Join(at...), nil
+}
+
+// nameOf is the name that the disk has for what a path leads to. Where case does not count, or
+// names have short forms, it may be another than was written.
+func (f *folder) nameOf(path string, info fs.FileInfo) (string, error) {
+	dir, name := filepath.Split(path)
+	exact := true
+	for _, other := range []string{strings.ToUpper(name), strings.ToLower(name)} {
+		if other == name {
+			continue
+		}
+		if at, err := f.lstat(dir + other); err == nil && os.SameFile(at, info) {
+			exact = false
+		}
+	}
+	if exact {
+		return name, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var same, folded []string
+	for _, e := range entries {
+		if e.Name() == name {
+			return name, nil
+		}
+		if at, err := e.Info(); err == nil && os.SameFile(at, info) {
+			same = append(same, e.Name())
+			if strings.EqualFold(e.Name(), name) {
+				folded = append(folded, e.Name())
+			}
+		}
+	}
+	for _, names := range [][]string{folded, same} { // a file may have other names, as links
+		if len(names) == 1 {
+			return names[0], nil
+		}
+	}
+	return "", errAstray
 }
 
 // segments are those of a path, without empty ones and ".".

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,6 +201,75 @@ func TestFolder(t *testing.T) {
 		}
 		if wants != c.wants {
 			t.Errorf("find(%q) requires %q beside what was asked for, want %q", c.path, wants, c.wants)
+		}
+	}
+}
+
+// Where case does not count, a path is the one that the disk has: no other spelling of it is
+// another resource.
+func TestFolderWithoutCase(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"Secret", "open"} {
+		if err := os.Mkdir(filepath.Join(top, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, name, "a"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../Secret/a", filepath.Join(top, "open", "Link")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFolder(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.lstat = func(path string) (fs.FileInfo, error) { // of a system where case does not count
+		found := string(filepath.Separator)
+		for _, s := range segments(path) {
+			entries, err := os.ReadDir(found)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if strings.EqualFold(e.Name(), s) {
+					s = e.Name()
+					break
+				}
+			}
+			found = filepath.Join(found, s)
+		}
+		return os.Lstat(found)
+	}
+	for path, want := range map[string]string{
+		"secret/a": "Secret/a", "SECRET/A": "Secret/a", "sEcret": "Secret", "Secret/a": "Secret/a", "OPEN/link": "Secret/a", "secret/New": "Secret/New",
+	} {
+		at, err := f.find(path)
+		if err != nil || at.why != "" || at.found != want || at.path != filepath.Join(f.real, want) {
+			t.Errorf("%s leads to %+v, %v, want %s", path, at, err, want)
+		}
+	}
+}
+
+// Two names of one file that differ by case alone are two, where case counts.
+func TestFolderWithNamesThatDifferByCase(t *testing.T) {
+	top := t.TempDir()
+	if err := os.WriteFile(filepath.Join(top, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "a", "A": "A"}
+	if err := os.Link(filepath.Join(top, "a"), filepath.Join(top, "A")); errors.Is(err, fs.ErrExist) { // case does not count here
+		want["A"] = "a"
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFolder(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range want {
+		if at, err := f.find(path); err != nil || at.why != "" || at.found != want {
+			t.Errorf("%s leads to %+v, %v, want %s", path, at, err, want)
 		}
 	}
 }
