@@ -174,12 +174,12 @@ func (r *Registry) Below(ctx context.Context, owner ucan.DID, set caps.Set, path
 		return ops
 	}
 	ops, in := find(), r.snapshot().imports
-	if _, ok := in.servesTo(owner); len(ops) > 0 || in.source == nil || !ok {
+	if _, ok := in.servesTo(owner); in.source == nil || !ok {
 		return ops, nil
 	}
 	at, err := caps.ParseResource(path)
 	if err != nil || !reaches(set, in.source.Declared(at)) {
-		return nil, err
+		return ops, err
 	}
 	if err := in.fetch(ctx, at); err != nil {
 		return nil, err

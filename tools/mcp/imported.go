@@ -21,6 +21,13 @@ func (e *entry) isLeftOut(tool string) bool { return slices.Contains(e.leftOut, 
 // make makes the operations of the server, of all that was accepted or listed.
 func (e *entry) make() error {
 	e.ops = make([]*tools.Operation, 0, len(e.record.Pins))
+	for name, r := range e.server.readings() { // before the tools: none takes the name that models have for it
+		op, err := e.material(name, &r)
+		if err != nil {
+			return fmt.Errorf("MCP server %s: %w", e.server.ID, err)
+		}
+		e.ops = append(e.ops, op)
+	}
 	for i := range e.record.Pins {
 		pin := &e.record.Pins[i]
 		if pin.Unfit != "" && !toolName.MatchString(pin.name()) {
@@ -61,10 +68,13 @@ func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
 	return tools.Define(d), nil
 }
 
-// Declared is what the configuration says of a tool alone: an operation that requires
-// what the tool's would, and cannot run.
+// Declared is what the configuration says of a tool alone, or of a reading: an operation that
+// requires what the tool's would, and cannot run.
 func (s *Server) Declared(tool string) (*tools.Operation, error) {
 	e := &entry{server: *s, rootErr: errors.New("no server is asked")}
+	if r, ok := s.readings()[tool]; ok {
+		return e.material(tool, &r)
+	}
 	if s.Root == "" {
 		e.rootErr = nil
 	}

@@ -31,6 +31,8 @@ type Server struct {
 	Root        string            `json:"root,omitempty" example:"/srv/docs" jsonschema:"A local folder of the server's. What ends a template of file:// is a path below it, and is resolved through links before it is a resource."`
 	Elicitation string            `json:"elicitation,omitempty" example:"ask" enum:"ask|refuse" want:"ask or refuse" jsonschema:"What becomes of questions that it asks in the middle of a call: ask has a person answer them, by usher mcp questions and usher mcp answer. Default: refuse."`
 	Tools       []Line            `json:"tools,omitempty" example:"[{'match': 'read_*', 'can': 'crud/read', 'with': 'file://docs/{path}'}]" jsonschema:"What calls require. The first line that matches a tool counts; without one it is invoke on mcp/<id>/<tool>."`
+	Resources   []Material        `json:"resources,omitempty" example:"[{'match': 'docs://{name}', 'can': 'crud/read', 'with': 'docs/{name}'}]" jsonschema:"Which of its resources are read, by mcp/<id>/resources/read, which takes a uri; the first line that matches counts. Default: none."`
+	Prompts     []Material        `json:"prompts,omitempty" example:"[{'match': 'review', 'can': 'crud/read', 'with': 'prompts/review'}]" jsonschema:"Which of its prompts are read, by mcp/<id>/prompts/get, which takes a name and arguments. Default: none."`
 
 	Dir string `json:"-"` // where a command runs, and relative roots are
 }
@@ -152,7 +154,7 @@ func (s *Server) Check() error {
 			return form.In("tools", err)
 		}
 	}
-	return nil
+	return s.checkMaterial()
 }
 
 // checkRoot says of which template the fields are not one path below the root: the server
