@@ -2,7 +2,6 @@ package agentauth_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -34,31 +33,5 @@ func TestRestart(t *testing.T) {
 	token = again.sign(a.key, "agent+jwt", object{"sub": a.id, "aud": aud})
 	if status, out := again.post("/capability/execute", token, object{"capability": "read_account", "arguments": object{"path": "w/accounts/one"}}); status != http.StatusOK {
 		t.Errorf("an execute after a restart: %d %v", status, out)
-	}
-}
-
-// Keys at a URL are fetched, but not from this machine unless that is meant.
-func TestKeysAtURL(t *testing.T) {
-	k := newKey()
-	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + k.public["x"].(string) + `","kid":"` + k.thumb + `"}]}`))
-	}))
-	defer keys.Close()
-	for name, c := range map[string]struct {
-		extra  string
-		status int
-		code   string
-	}{
-		"private":         {"", 400, "invalid_public_key"},
-		"private allowed": {"  allow_private: true\n", 200, ""},
-	} {
-		read, err := config.Parse("usher.yaml", []byte(strings.Replace(settings, "agentauth:\n", "agentauth:\n"+c.extra, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := open(t, &venue.Options{Config: read})
-		token := w.sign(k, "host+jwt", object{"iss": k.thumb, "host_jwks_url": keys.URL, "agent_public_key": newKey().public})
-		status, out := w.post("/agent/register", token, object{"name": "a"})
-		w.want(name, status, out, c.status, c.code)
 	}
 }

@@ -125,12 +125,23 @@ func (w *world) signIn(name string) *person {
 // answer is the word of a person as JSON.
 func (p *person) answer(body object) (int, object) {
 	p.w.Helper()
+	return p.post("/agent/approve-capability", body)
+}
+
+func (p *person) post(path string, body object) (int, object) {
+	p.w.Helper()
 	raw, _ := json.Marshal(body)
-	r, _ := http.NewRequestWithContext(p.w.Context(), http.MethodPost, p.w.server.URL+"/agent/approve-capability", bytes.NewReader(raw))
+	r, _ := http.NewRequestWithContext(p.w.Context(), http.MethodPost, p.w.server.URL+path, bytes.NewReader(raw))
 	r.AddCookie(p.cookie)
 	r.Header.Set(face.ForgeryHeader, p.forgery)
 	status, out, _ := p.w.do(r)
 	return status, out
+}
+
+// revokeHost ends a host.
+func (p *person) revokeHost(id any) (int, object) {
+	p.w.Helper()
+	return p.post("/host/revoke", object{"host_id": id})
 }
 
 // key is a key of a host or an agent.

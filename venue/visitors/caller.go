@@ -149,19 +149,23 @@ func (r *Room) knownHost(ctx context.Context, c *Caller) error {
 	if h == nil {
 		return errUnverified
 	}
+	kept := h.Key
 	if err := r.verified(ctx, t, "host "+h.ID, &h.Key, h.JWKS); err != nil {
 		return err
 	}
 	c.Host = h
+	if h.Key != kept && !h.User.IsZero() {
+		return r.another(ctx, h)
+	}
 	return nil
 }
 
-// verified checks the signature of a token by the key that is kept, or else by another of
-// the keys at a URL, which takes its place in memory. One that is or was somebody else's here
-// is nobody's.
+// verified checks the signature of a token by the key that is kept. Where the keys are at a URL
+// it is the one there that the kid names, which takes the place of the other in memory: what
+// stands there no more is nobody's, and neither is what is or was somebody else's here.
 func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.DID, jwks string) error {
-	if err := t.verify(*key); err == nil || jwks == "" {
-		return err
+	if jwks == "" {
+		return t.verify(*key)
 	}
 	other, err := r.fetchKey(ctx, jwks, t.kid)
 	if err == nil {
@@ -170,12 +174,30 @@ func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.D
 	if err != nil {
 		return errUnverified
 	}
+	if other == *key {
+		return nil
+	}
 	kind, id, err := r.ownerOf(ctx, Thumbprint(other))
 	if err == nil && kind != "" && kind+" "+id != whose {
 		err = errUnverified
 	}
 	if err == nil {
 		*key = other
+	}
+	return err
+}
+
+// another notes that a host of a person has signed by another key than the one that is kept, so
+// that this is nobody else's once the host is revoked.
+func (r *Room) another(ctx context.Context, h *Host) error {
+	mark := thumbKey(Thumbprint(h.Key))
+	_, rev, err := r.Store.Get(ctx, mark)
+	if err != nil || rev != 0 {
+		return err
+	}
+	moved, err := r.Store.Apply(ctx, map[string]uint64{mark: 0}, map[string][]byte{mark: []byte("host " + h.ID)}, nil)
+	if err == nil && moved != "" {
+		err = errUnverified
 	}
 	return err
 }

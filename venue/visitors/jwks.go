@@ -3,11 +3,14 @@ package visitors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"usher/tools/reach"
 	"usher/ucan"
@@ -17,37 +20,48 @@ import (
 const (
 	jwksTime = 5 * time.Second
 	jwksLife = 5 * time.Minute  // that keys are believed without asking again
-	jwksWait = 10 * time.Second // between two questions for a kid that is not there
+	jwksWait = 10 * time.Second // between two questions
 	maxJWKS  = 64 << 10         // bytes
 	maxKeys  = 32
+	maxKID   = 256  // bytes
 	maxURLs  = 1024 // remembered
 	maxURL   = 1 << 10
 )
 
 // jwksCache has the keys at URLs.
 type jwksCache struct {
-	mu   sync.Mutex
-	urls map[string]*jwksEntry
+	mu    sync.Mutex
+	urls  map[string]jwksEntry
+	fetch singleflight.Group // by URL
 }
 
 type jwksEntry struct {
-	mu   sync.Mutex // held while it is fetched
-	at   time.Time
-	keys map[string]ucan.DID // by kid
+	at, asked time.Time           // when the keys were there, and when they were asked for
+	keys      map[string]ucan.DID // by kid; nobody changes it
 }
 
-func (c *jwksCache) entry(at string) *jwksEntry {
+func (c *jwksCache) get(at string) jwksEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.urls[at]
-	if e == nil {
-		if c.urls == nil || len(c.urls) >= maxURLs {
-			c.urls = make(map[string]*jwksEntry)
-		}
-		e = new(jwksEntry)
-		c.urls[at] = e
+	return c.urls[at]
+}
+
+func (c *jwksCache) put(at string, e jwksEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, has := c.urls[at]; c.urls == nil || !has && len(c.urls) >= maxURLs {
+		c.urls = make(map[string]jwksEntry)
 	}
-	return e
+	c.urls[at] = e
+}
+
+// key returns the key of a kid as it was known within [jwksLife].
+func (e *jwksEntry) key(kid string, now time.Time) (key ucan.DID, has bool) {
+	if now.Sub(e.at) > jwksLife {
+		return key, false
+	}
+	key, has = e.keys[kid]
+	return key, has
 }
 
 // fetchKey returns the key of a kid at a URL.
@@ -60,23 +74,35 @@ func (r *Room) fetchKey(ctx context.Context, at, kid string) (ucan.DID, error) {
 	if kid == "" {
 		return ucan.DID{}, refuse(InvalidKey, "which key is meant is missing: a JWT whose key is at a URL has kid")
 	}
-	e := r.keys.entry(at)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := r.Now()
-	key, has := e.keys[kid]
-	if age := now.Sub(e.at); !has && age > jwksWait || age > jwksLife {
-		keys, err := fetch(ctx, at, private)
-		if e.at = now; err != nil {
-			r.Logger.InfoContext(ctx, "the keys of a visitor are not there", "host", u.Host, "error", err)
-		}
-		e.keys = keys
-		key, has = e.keys[kid]
+	e := r.keys.get(at)
+	key, has := e.key(kid, r.Now())
+	if !has {
+		said, _, _ := r.keys.fetch.Do(at, func() (any, error) { return r.refresh(ctx, at, private), nil })
+		e, _ = said.(jwksEntry)
+		key, has = e.key(kid, r.Now())
 	}
 	if !has {
 		return ucan.DID{}, refuse(InvalidKey, "there is no Ed25519 key with the kid of the JWT at the URL of the keys")
 	}
 	return key, nil
+}
+
+// refresh asks for keys, where nobody has just done so, also for others than its caller. Where they
+// are not to be had, those from before count on for their time.
+func (r *Room) refresh(ctx context.Context, at string, private bool) jwksEntry {
+	e := r.keys.get(at)
+	if r.Now().Sub(e.asked) <= jwksWait {
+		return e
+	}
+	keys, err := fetch(context.WithoutCancel(ctx), at, private)
+	e.asked = r.Now()
+	if err == nil {
+		e.at, e.keys = e.asked, keys
+	} else {
+		r.Logger.InfoContext(ctx, "the keys of a visitor are not there", "url", at, "error", err)
+	}
+	r.keys.put(at, e)
+	return e
 }
 
 // fetch asks for keys. It connects to public addresses alone, unless private ones are
@@ -101,13 +127,16 @@ func fetch(ctx context.Context, at string, private bool) (map[string]ucan.DID, e
 	if err == nil {
 		err = json.Unmarshal(raw, &set)
 	}
-	if err != nil || resp.StatusCode != http.StatusOK {
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	if err != nil {
 		return nil, err
 	}
 	keys := make(map[string]ucan.DID)
 	for i := range set.Keys[:min(len(set.Keys), maxKeys)] {
 		k := &set.Keys[i]
-		if key, err := k.did(); err == nil && k.Kid != "" {
+		if key, err := k.did(); err == nil && k.Kid != "" && len(k.Kid) <= maxKID {
 			keys[k.Kid] = key
 		}
 	}

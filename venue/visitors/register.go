@@ -39,22 +39,33 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 		return c, nil, refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
 	}
 	err = again(func() error {
-		if c.Host.ID != "" { // as it is now
-			h, err := r.host(ctx, c.Host.ID)
-			if err != nil || h == nil {
-				return cmp.Or(err, errUnverified)
-			}
-			c.Host = h
-			if err := c.unrevoked(); err != nil {
-				return err
-			}
-		} else if kind, _, err := r.ownerOf(ctx, Thumbprint(c.Host.Key)); kind != "" || err != nil {
-			return cmp.Or(err, error(refuse(RateLimited, "the host is being registered by another request: send it again")))
+		if err := r.asNow(ctx, c); err != nil {
+			return err
 		}
 		out, err = r.register(ctx, c, key, jwks, &in)
 		return err
 	})
 	return c, out, err
+}
+
+// asNow has the host of a caller be as it is now: another request may have changed it, or
+// registered it by the same key.
+func (r *Room) asNow(ctx context.Context, c *Caller) error {
+	h, err := r.host(ctx, c.Host.ID)
+	isNew := c.Host.ID == ""
+	if isNew {
+		h, err = r.hostOfKey(ctx, Thumbprint(c.Host.Key))
+	}
+	switch {
+	case err != nil:
+		return err
+	case h == nil && isNew:
+		return nil
+	case h == nil, isNew && (h.Key != c.Host.Key || h.JWKS != c.Host.JWKS):
+		return errUnverified
+	}
+	c.Host = h
+	return c.unrevoked()
 }
 
 // Modes are those in which agents are let in.
@@ -90,7 +101,11 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		}
 	}
 	if c.Host == nil {
-		if c.Host, err = r.stranger(ctx, t, name); err != nil {
+		c.Host, err = r.stranger(ctx, t, name)
+		if errors.Is(err, errUnverified) { // where another request has registered it in the meantime
+			err = r.knownHost(ctx, c)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
