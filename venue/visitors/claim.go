@@ -77,6 +77,11 @@ func (r *Room) strange(by *Caller) error {
 // askFor has a person asked, and writes so.
 func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask Ask) (*Registered, error) {
 	c := change{asks: true}
+	if a.Status == Pending { // it may have counted no more
+		if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {
+			return nil, err
+		}
+	}
 	approval, err := r.ask(ctx, &c, a, h, ask)
 	if err != nil {
 		return nil, err
@@ -94,7 +99,7 @@ func (r *Room) claimed(ctx context.Context, c *change, a *Agent, what row) error
 	tokens := tokensOf(a, Revoked, r.Now(), every)
 	a.Status, what.Result, what.Detail = Claimed, string(Claimed), kindClaim
 	c.agent(a, r.Now())
-	c.del = append(c.del, ofHost(a.Host)+a.ID)
+	r.over(c, a)
 	if err := r.write(ctx, c, what); err != nil {
 		return err
 	}

@@ -13,9 +13,11 @@
 //	visit/host/<id>          a host
 //	visit/agent/<id>         an agent, with its grants and what it asks for
 //	visit/of/<host>/<agent>  mark of an agent of a host
+//	visit/slot/<host>/<n>    id of an agent that counts: a host has as many as it may have agents
 //	visit/key/<thumbprint>   whose key it is or was: "host <id>" or "agent <id>"; it stays for good
+//	                         where a person has approved that
 //	visit/code/<digest>      id of the agent that a user code is of
-//	visit/due/<ms>/<agent>   mark of when an agent is looked at that nobody has approved
+//	visit/due/<ms>/<agent>   mark of when an agent is looked at that nobody has approved, or that has ended
 //	visit/wrong/<did>        how many wrong codes a person has given
 //	visit/job/<run>          who began a run by an execute
 //

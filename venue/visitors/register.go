@@ -96,9 +96,9 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		if err := r.rates.take("", r.Now()); err != nil {
 			return nil, err
 		}
-		if err := r.sweep(ctx); err != nil {
-			return nil, err
-		}
+	}
+	if err := r.sweep(ctx); err != nil {
+		return nil, err
 	}
 	if c.Host == nil {
 		c.Host, err = r.stranger(ctx, t, name)
@@ -195,9 +195,6 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 		c.expect[mark], c.put[mark] = 0, []byte("host "+h.ID)
 	}
 	if a == nil {
-		if err := r.room(ctx, &h); err != nil {
-			return nil, err
-		}
 		a = &Agent{Host: h.ID, Key: key, JWKS: jwks, Created: now.UnixMilli()}
 		if a.ID, err = r.NewID(); err != nil {
 			return nil, err
@@ -205,6 +202,9 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 		a.ID = "agt_" + a.ID
 		mark := thumbKey(Thumbprint(key))
 		c.expect[mark], c.put[mark] = 0, []byte("agent "+a.ID)
+	}
+	if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {
+		return nil, err
 	}
 	c.put[ofHost(h.ID)+a.ID] = nil
 	isNew := a.rev == 0
@@ -218,8 +218,8 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	if err != nil {
 		return nil, r.undone(ctx, a, err)
 	}
-	if isNew && h.User.IsZero() {
-		c.put[dueKey(r.due(a), a.ID)] = nil
+	if isNew {
+		r.over(&c, a)
 	}
 	if c.same(&h); h != *by.Host {
 		c.host(&h, now)
@@ -243,40 +243,6 @@ func (r *Room) undone(ctx context.Context, a *Agent, err error) error {
 			}
 		}
 	}
-	return err
-}
-
-// room reports whether a host may have another agent.
-func (r *Room) room(ctx context.Context, h *Host) error {
-	most := cmp.Or(r.set.Load().Agents, defaultAgents)
-	keys, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", most+1)
-	if err == nil && len(keys) >= most {
-		if err = r.tidy(ctx, h, keys); err == nil {
-			keys, _, err = r.Store.PageKeys(ctx, ofHost(h.ID), "", most+1)
-		}
-	}
-	if err == nil && len(keys) >= most {
-		err = refuse(AgentLimit, "the host has %d agents, as many as one may have: revoke some", len(keys))
-	}
-	return err
-}
-
-// tidy removes the marks of agents of a host that are over, so that they count no more.
-func (r *Room) tidy(ctx context.Context, h *Host, marks []string) error {
-	var over []string
-	for _, mark := range marks {
-		a, _, err := r.agent(ctx, strings.TrimPrefix(mark, ofHost(h.ID)))
-		if err != nil {
-			return err
-		}
-		if a == nil || a.Status != Active && a.Status != Pending || a.Status == Pending && (a.Ask == nil || r.isOver(a.Ask)) {
-			over = append(over, mark)
-		}
-	}
-	if len(over) == 0 {
-		return nil
-	}
-	_, err := r.Store.Apply(ctx, nil, nil, over)
 	return err
 }
 

@@ -61,7 +61,7 @@ func (r *Room) finish(ctx context.Context, a *Agent, what row) error {
 	tokens := tokensOf(a, Revoked, r.Now(), every)
 	a.Status = Revoked
 	c.agent(a, r.Now())
-	c.del = append(c.del, ofHost(a.Host)+a.ID)
+	r.over(&c, a)
 	what.Result = string(Revoked)
 	if err := r.write(ctx, &c, what); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, wh
 			id := strings.TrimPrefix(key, ofHost(h.ID))
 			err := again(func() error {
 				a, _, err := r.agent(ctx, id)
-				if a == nil || err != nil || a.Status == Revoked || !which(a) {
+				if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
 					return err
 				}
 				n++

@@ -272,7 +272,7 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 // anybody's decided again.
 func (c *change) adds() bool {
 	for key := range c.put {
-		if c.expect[key] != 0 && strings.HasPrefix(key, prefix) {
+		if c.expect[key] != 0 && strings.HasPrefix(key, prefix) && !strings.HasPrefix(key, slotPrefix) {
 			return false
 		}
 	}

@@ -8,9 +8,13 @@ import (
 	"time"
 )
 
-// What nobody approved is kept for this long, so that strangers fill no table. An autonomous
-// agent is kept for as long beyond its end.
-const strayLife = time.Hour
+// What nobody approved is kept for strayLife, so that strangers fill no table, and an autonomous
+// agent for as long beyond its end. One that a person has approved, and that has ended, is kept
+// for overLife.
+const (
+	strayLife = time.Hour
+	overLife  = 30 * 24 * time.Hour
+)
 
 // jobLife is for how long an agent may ask for a run that it began; jobMark begins the mark
 // of one.
@@ -28,21 +32,27 @@ func dueKey(at time.Time, id string) string {
 	return fmt.Sprintf("%s%015d/%s", duePrefix, at.UnixMilli(), id)
 }
 
-// due is when an agent is looked at that nobody has approved.
+// due is when an agent is forgotten that stays as it is; zero for one that goes on.
 func (r *Room) due(a *Agent) time.Time {
-	if a.Mode == Autonomous {
+	switch {
+	case a.Mode == Autonomous && a.Status != Claimed:
 		end := r.end(a)
 		return end.Add(strayLife)
+	case a.Activated == 0 && a.Ask != nil:
+		return time.UnixMilli(max(a.Created+strayLife.Milliseconds(), a.Ask.Expires))
+	case a.Activated == 0:
+		return time.UnixMilli(a.Created).Add(strayLife)
+	case a.Status == Active:
+		return time.Time{}
 	}
-	return time.UnixMilli(a.Created).Add(strayLife)
+	return time.UnixMilli(a.Updated).Add(overLife)
 }
 
-// isStray reports whether an agent is forgotten: nobody answers for it.
-func (r *Room) isStray(a *Agent, h *Host) bool {
-	if a.Mode == Autonomous {
-		return r.Standing(a, h) != Active
+// over adds to a change the mark of when an agent is looked at that it has.
+func (r *Room) over(c *change, a *Agent) {
+	if due := r.due(a); !due.IsZero() {
+		c.put[dueKey(due, a.ID)] = nil
 	}
-	return a.Activated == 0
 }
 
 // sweep forgets some agents that nobody answers for, with their hosts and keys. What cannot be
@@ -78,15 +88,17 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 		return err
 	}
 	acted := false
-	switch {
-	case a == nil || a.Status == Claimed: // somebody answers for it, for good
-	case r.isStray(a, h):
-		acted = a.Activated != 0
-		if err := r.drop(ctx, &c, a, h); err != nil {
-			return err
+	if a != nil {
+		switch due := r.due(a); {
+		case due.IsZero(): // once it has ended, it has another mark
+		case due.Before(r.Now()):
+			acted = a.Activated != 0
+			if err := r.drop(ctx, &c, a, h); err != nil {
+				return err
+			}
+		default:
+			r.over(&c, a)
 		}
-	case a.Mode == Autonomous:
-		c.put[dueKey(r.due(a), a.ID)] = nil
 	}
 	moved, err := r.Store.Apply(ctx, c.expect, c.put, c.del)
 	if err == nil && moved != "" {
@@ -99,13 +111,16 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 }
 
 // drop adds to a change that an agent is forgotten, and its host where that has no other agent
-// and was never anybody's.
+// and was never anybody's. The key of one that a person has approved is nobody else's for good.
 func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
 	c.expect[agentKey(a.ID)] = a.rev
-	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID, thumbKey(Thumbprint(a.Key)))
+	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID)
+	if a.Mode == Autonomous || a.Activated == 0 {
+		c.del = append(c.del, thumbKey(Thumbprint(a.Key)))
+	}
 	marks, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", 2)
 	if err != nil {
 		return err
@@ -114,6 +129,11 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	if last && h.User.IsZero() && h.Status != Revoked {
 		c.expect[hostKey(h.ID)] = h.rev
 		c.del = append(c.del, hostKey(h.ID), thumbKey(Thumbprint(h.Key)))
+		slots, _, err := r.Store.PageKeys(ctx, slotsOf(h.ID), "", maxSlots)
+		if err != nil {
+			return err
+		}
+		c.del = append(c.del, slots...)
 	}
 	return nil
 }
