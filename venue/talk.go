@@ -15,10 +15,14 @@ import (
 // Talk is one turn of an agent, as whoever said something to it hears it.
 type Talk struct {
 	p     *Principal
-	below family // runs that it waits for
-	run   *runs.Run
+	below family                     // runs that it waits for
+	run   *runs.Run                  // nil where it is attended
+	id    string                     // of the run
 	sees  func(context.Context) bool // says whether who talks may look at the run
 	whole bool                       // the answer has to fit a schema, and pieces of it say nothing
+
+	after    uint64 // the event of the run that was heard before
+	attached bool   // somebody else began the run
 
 	done chan struct{} // closed when what follows is there
 	said agents.Said
@@ -50,7 +54,7 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 	go func() {
 		defer close(t.done)
 		defer end()
-		watched := runs.WatchedBelow(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), t.below.add)
+		watched := runs.WatchedBelow(runs.Watched(ctx, func(r *runs.Run) { begun <- r }), func(r, by *runs.Run) { t.below.add(r, by.ID(), by.Seq()) })
 		t.err = p.ask(watched, "agent:chat", in, &t.said)
 	}()
 	select {
@@ -62,20 +66,24 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 			return nil, t.err
 		}
 	}
-	t.sees = func(ctx context.Context) bool { return p.Still(ctx, "grid:jobStatus", byID{t.run.ID()}) == nil }
+	t.id = t.run.ID()
+	t.sees = func(ctx context.Context) bool { return p.Still(ctx, "grid:jobStatus", byID{t.id}) == nil }
 	t.whole = p.agents.IsShaped(ctx, p.DID(), in.AgentID)
 	return t, nil
 }
 
 // Run is the id of the turn's run.
-func (t *Talk) Run() string { return t.run.ID() }
+func (t *Talk) Run() string { return t.id }
 
 // Events yields what happens in the turn, pieces of the answer among it, until the turn has
 // ended or rests. Whoever may not look at the run hears what the agent says and asks of them,
 // and what that took, and nothing of what it does. It is for one reader, once.
 func (t *Talk) Events(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 	return func(yield func(runtime.Entry, error) bool) {
-		for e, err := range t.run.Events(ctx, 0) {
+		for e, err := range t.events(ctx, t.id, t.run, t.after) {
+			if err == nil && t.attached {
+				err = t.p.Still(ctx, "grid:jobStatus", byID{t.id})
+			}
 			if err == nil {
 				if e.Event = t.heard(ctx, e.Event); e.Event == nil {
 					continue

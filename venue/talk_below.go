@@ -20,6 +20,7 @@ type Heard struct {
 	Began *Began // that run begins, and Entry is none
 	Ended error  // with Over, why the run came to no end
 	Over  bool   // that run is over, and Entry is none
+	Past  bool   // it happened before the run rested, which goes on
 }
 
 // Began is a run that a turn waits for, as whoever talks may know it.
@@ -49,7 +50,7 @@ type family struct {
 // maxNews is how many runs wait to be followed: where nobody does, more are not told of.
 const maxNews = 1000
 
-func (f *family) add(r, by *runs.Run) {
+func (f *family) add(r *runs.Run, by string, after uint64) {
 	if r.Record().Background {
 		return
 	}
@@ -58,7 +59,7 @@ func (f *family) add(r, by *runs.Run) {
 	if len(f.news) >= maxNews {
 		return
 	}
-	f.news = append(f.news, &child{run: r, by: by.ID(), after: by.Seq(), done: make(chan struct{})})
+	f.news = append(f.news, &child{run: r, by: by, after: after, done: make(chan struct{})})
 	select {
 	case f.signal <- struct{}{}:
 	default:
@@ -79,7 +80,7 @@ func (f *family) take() []*child {
 func (t *Talk) All(ctx context.Context) iter.Seq2[Heard, error] {
 	return func(yield func(Heard, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		a := &all{t: t, items: make(chan Heard), told: map[string]uint64{t.run.ID(): 0}, moved: make(chan struct{})}
+		a := &all{t: t, items: make(chan Heard), told: map[string]uint64{t.id: t.after}, moved: make(chan struct{})}
 		turn := make(chan struct{})
 		a.work.Go(func() { // follows what begins while the turn waits
 			for {
@@ -100,9 +101,9 @@ func (t *Talk) All(ctx context.Context) iter.Seq2[Heard, error] {
 				if failed = err; err != nil {
 					return
 				}
-				a.tell(ctx, t.run.ID(), e)
+				a.tell(ctx, t.id, e, false)
 			}
-			a.tells(ctx, t.run.ID(), math.MaxUint64)
+			a.tells(ctx, t.id, math.MaxUint64)
 		}()
 		defer func() {
 			cancel()
@@ -140,11 +141,11 @@ func (a *all) send(ctx context.Context, h *Heard) {
 }
 
 // tell tells an event of a run, behind all that began before it there.
-func (a *all) tell(ctx context.Context, run string, e runtime.Entry) {
+func (a *all) tell(ctx context.Context, run string, e runtime.Entry, past bool) {
 	if e.Seq > 0 {
 		a.tells(ctx, run, e.Seq)
 	}
-	a.send(ctx, &Heard{Entry: e, Of: run})
+	a.send(ctx, &Heard{Entry: e, Of: run, Past: past})
 	if e.Seq > 0 {
 		a.moves(run, e.Seq)
 	}
@@ -234,14 +235,14 @@ func (t *Talk) follows(ctx context.Context, c *child, a *all) {
 		}
 	}
 	a.send(ctx, &Heard{Of: rec.ID, Began: began})
-	for e, err := range r.Events(ctx, 0) {
+	for e, err := range t.events(ctx, rec.ID, r, 0) {
 		if err != nil {
 			break
 		}
 		if t.p.Still(ctx, "grid:jobStatus", byID{rec.ID}) != nil {
 			break
 		}
-		a.tell(ctx, rec.ID, e)
+		a.tell(ctx, rec.ID, e, e.Seq > 0 && e.Seq <= r.WentOn())
 	}
 	a.tells(ctx, rec.ID, math.MaxUint64)
 	_, err := r.Wait(ctx)

@@ -12,7 +12,7 @@ func TestRunsThatWaitToBeFollowedAreBounded(t *testing.T) {
 	f := family{signal: make(chan struct{}, 1)}
 	r := new(runs.Run)
 	for range maxNews + 10 {
-		f.add(r, r)
+		f.add(r, "", 0)
 	}
 	if n := len(f.take()); n != maxNews {
 		t.Errorf("%d runs wait, want %d", n, maxNews)

@@ -27,7 +27,7 @@
 // A run ends with its request: who leaves stops it, and it says so in the thread. With
 // forwardedProps {"detached": true} it goes on by itself, an hour at most. POST
 // /agui/{agent}/connect takes the same input, tells what the thread is by a snapshot, and
-// then what comes of the run that has not ended. Ids of messages and calls are those of the
+// then what comes of the run that has not ended, of agents that work for it among it. Ids of messages and calls are those of the
 // venue's log, so that they are the same in each stream.
 //
 // # Interrupts

@@ -136,6 +136,8 @@ func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal
 		return err
 	}
 	defer done()
+	talk, stop := p.Attend(th.Run)
+	defer stop()
 	if open[0].id != th.Run { // it waits for persons
 		err = answers(ctx, p, open, in.Resume)
 	}
@@ -143,6 +145,7 @@ func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal
 		return err
 	}
 	v := newView(p, in, th.Run, face.NewStream(w))
+	v.talk = talk
 	v.mirror.of(ctx, k.done)
 	v.tell(nil)
 	v.goesOn(ctx, k, time.Now())
@@ -171,15 +174,15 @@ const (
 func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 	v.answers, v.teller.waits = k.answers, k.waits
 	maps.Copy(v.teller.calls, k.calls)
-	for step := wakeStep; ; step *= 2 {
+	for step, last := wakeStep, false; ; step *= 2 {
 		v.teller.late = true
 		if !v.follow(ctx, func(ctx context.Context) iter.Seq2[venue.Heard, error] {
 			return func(yield func(venue.Heard, error) bool) {
-				for e, err := range v.principal.Events(ctx, v.of, k.seq) {
-					if e.Seq > 0 {
-						k.seq = e.Seq
+				for h, err := range v.talk.Since(ctx, k.seq) {
+					if h.Of == v.of && h.Seq > 0 {
+						k.seq = h.Seq
 					}
-					if !yield(venue.Heard{Entry: e, Of: v.of}, err) || err != nil {
+					if !yield(h, err) || err != nil {
 						return
 					}
 				}
@@ -194,8 +197,12 @@ func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 		}
 		why := failureOf(&rec)
 		if fault.Of(why) != fault.Waiting {
-			v.end(ctx, rec.Output, why, false)
-			return
+			if v.teller.ended || last {
+				v.end(ctx, rec.Output, why, false)
+				return
+			}
+			last = true // it has gone on and ended since its log was told
+			continue
 		}
 		open, err := interrupts(ctx, v.principal, v.of, v.teller.waits, why)
 		if err != nil {
@@ -244,6 +251,9 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	v := newView(p, in, k.run, face.NewStream(w))
+	talk, stop := p.Attend(k.run)
+	defer stop()
+	v.talk = talk
 	v.messages(k.messages)
 	v.mirror.of(ctx, k.done)
 	v.tell(nil)

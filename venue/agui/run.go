@@ -93,6 +93,7 @@ type view struct {
 	below     map[string]*teller // of the runs that the run waits for
 	used      usage
 	still     func(context.Context) error
+	talk      *venue.Talk // of a run that was begun before
 }
 
 // follow tells all that happens until nothing more does, and reports whether the client
@@ -125,6 +126,7 @@ func (v *view) hears(ctx context.Context, h *venue.Heard) {
 			v.ends(t, h.Ended)
 		}
 	default:
+		t.past = h.Past
 		t.take(h.Event)
 		if done, is := h.Event.(runtime.ToolFinished); is && done.Outcome == runtime.ToolOK {
 			v.wrote(ctx, &work{done.Operation, t.calls[done.CallID]})

@@ -20,6 +20,7 @@ type teller struct {
 	waits []runtime.Wait
 
 	pending []string // calls that the client is asked to make
+	past    bool     // what comes was told and counted before the run rested
 	ended   bool
 }
 
@@ -75,7 +76,9 @@ func (t *teller) take(ev runtime.Event) {
 // answer tells an answer that is whole: what of it was not heard yet, and the calls. All of
 // it comes anew where what was heard is none of it, as of a model that broke off.
 func (t *teller) answer(ev runtime.Answered) {
-	t.used.add(ev.Model, ev.Usage)
+	if !t.past {
+		t.used.add(ev.Model, ev.Usage)
+	}
 	if t.heard == "" && !t.thinks && ev.Reasoning != "" && !t.late {
 		t.think(ev.Reasoning)
 	}

@@ -74,7 +74,8 @@ type Book struct {
 	resuming map[string]chan struct{} // by id, runs that are about to be live
 	work     work
 	live     map[string]*Run // by id
-	busy     map[place]int   // background runs that execute now
+	watches  []*watch
+	busy     map[place]int // background runs that execute now
 	closed   bool
 }
 

@@ -78,5 +78,8 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 		return nil, nil, err
 	}
 	inner, err := b.enter(ctx, r)
+	if err == nil {
+		b.enters(r)
+	}
 	return r, inner, err
 }

@@ -121,6 +121,13 @@ func (l *sessionLog) bytes() int {
 	return l.total
 }
 
+// last is the number of the last event.
+func (l *sessionLog) last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head.Seq
+}
+
 func (l *sessionLog) broken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

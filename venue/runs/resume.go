@@ -227,6 +227,7 @@ func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, 
 		undo()
 		return nil, err
 	}
+	b.enters(r)
 	go r.drive(whole, inner, cancelTime, work)
 	return r, nil
 }

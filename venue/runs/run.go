@@ -71,6 +71,7 @@ type Run struct {
 	saved     string    // status that was stored last
 	fresh     bool      // it has a key, under which it is not stored yet
 	again     bool      // it was driven before
+	wentOn    uint64
 }
 
 type runKeyType struct{}
@@ -224,6 +225,7 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 		}
 	}
 	r.tellBelow(ctx)
+	b.enters(r)
 	return r, inner, nil
 }
 

@@ -1,6 +1,12 @@
 package runs
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"usher/ucan"
+)
 
 type begunKey struct{}
 
@@ -36,6 +42,64 @@ func WatchedBelow(ctx context.Context, began func(r, by *Run)) context.Context {
 func (r *Run) tellBelow(ctx context.Context) {
 	if began, _ := ctx.Value(belowKey{}).(func(r, by *Run)); began != nil && From(ctx) != nil {
 		began(r, From(ctx))
+	}
+}
+
+// watch is who is told of an owner's runs.
+type watch struct {
+	owner ucan.DID
+	began func(*Run)
+}
+
+// Watch has began told of the runs of owner's that execute now, and of those that begin or go
+// on until stop is called. It must not wait, and may be told of one twice.
+func (b *Book) Watch(owner ucan.DID, began func(*Run)) (stop func()) {
+	w := &watch{owner, began}
+	b.mu.Lock()
+	b.watches = append(b.watches, w)
+	var all []*Run
+	for _, r := range b.live {
+		all = append(all, r)
+	}
+	b.mu.Unlock()
+	slices.SortFunc(all, func(x, y *Run) int { return cmp.Compare(x.ID(), y.ID()) }) // who started one before it
+	for _, r := range all {
+		b.tell(r, w)
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.watches = slices.DeleteFunc(slices.Clone(b.watches), func(other *watch) bool { return other == w })
+	}
+}
+
+// WentOn is the number of the last event of the run's log before it went on: 0 where it did
+// not rest, or has a log of its own.
+func (r *Run) WentOn() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wentOn
+}
+
+// enters tells who watches that a run begins or goes on.
+func (b *Book) enters(r *Run) {
+	if r.again && r.session != nil {
+		seq := r.session.log.last()
+		r.mu.Lock()
+		r.wentOn = seq
+		r.mu.Unlock()
+	}
+	b.mu.Lock()
+	list := b.watches[:len(b.watches):len(b.watches)]
+	b.mu.Unlock()
+	b.tell(r, list...)
+}
+
+func (b *Book) tell(r *Run, list ...*watch) {
+	for _, w := range list {
+		if w.owner == r.owner {
+			w.began(r)
+		}
 	}
 }
 
