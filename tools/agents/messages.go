@@ -185,6 +185,7 @@ type Summary struct {
 	AgentID     string `json:"agentId"`
 	Status      string `json:"status"`
 	Description string `json:"description,omitempty"`
+	Created     int64  `json:"created,omitempty"` // ms
 }
 
 // Request asks an agent to work and answer.

@@ -291,7 +291,8 @@ type brief struct {
 	Config struct {
 		Description string `json:"description"`
 	} `json:"config"`
-	Givers []tools.Life `json:"givers"`
+	Givers  []tools.Life `json:"givers"`
+	Created int64        `json:"created"`
 }
 
 // page returns some agents of a user in the order of their ids, from the id from

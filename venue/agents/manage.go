@@ -199,7 +199,7 @@ func (r *Room) Page(ctx context.Context, owner ucan.DID, q agents.Query) (agents
 	out := agents.Listing{Agents: []agents.Summary{}, Cursor: next}
 	for i := range list {
 		if b := &list[i]; b.Status != agents.Terminated || q.IncludeTerminated {
-			out.Agents = append(out.Agents, agents.Summary{AgentID: ids[i], Status: r.status(key{owner, ids[i]}, b.Status), Description: b.Config.Description})
+			out.Agents = append(out.Agents, agents.Summary{AgentID: ids[i], Status: r.status(key{owner, ids[i]}, b.Status), Description: b.Config.Description, Created: b.Created})
 		}
 	}
 	return out, err

@@ -129,7 +129,7 @@ func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.V
 		return fn(v, u)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	if err := fn(v, u); err != nil {
+	if err := fn(v, u); err != nil || f.works { // what is under way rests then, and goes on elsewhere
 		return err
 	}
 	return s.settle(ctx, v)

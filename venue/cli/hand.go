@@ -148,7 +148,7 @@ func (s *streams) files() (list []*os.File, ok bool) {
 // hand hands the command over and returns its exit status.
 func (s *streams) hand(ctx context.Context, f *fromConfig, conn *socket.Conn, args []string, streams []*os.File) (status int, err error) {
 	silent := func(err error) error {
-		return fmt.Errorf("usher up (process %d) keeps %s and does not answer: %w", conn.PID(), f.dir, err)
+		return fmt.Errorf("usher (process %d) keeps %s and does not answer: %w", conn.PID(), f.dir, err)
 	}
 	e, err := s.errand(f, args)
 	if err != nil {
@@ -160,9 +160,9 @@ func (s *streams) hand(ctx context.Context, f *fromConfig, conn *socket.Conn, ar
 	}
 	switch {
 	case hello.Protocol != protocol || hello.Version != version():
-		return 0, fmt.Errorf("usher up (process %d) keeps %s and is usher %s, and this is %s: stop it, and start it again with this one", conn.PID(), f.dir, hello.Version, version())
+		return 0, fmt.Errorf("usher (process %d) keeps %s and is usher %s, and this is %s: stop it, and start it again with this one", conn.PID(), f.dir, hello.Version, version())
 	case hello.Full:
-		return 0, fmt.Errorf("usher up (process %d) keeps %s and runs %d commands already: wait for one to end", conn.PID(), f.dir, maxErrands)
+		return 0, fmt.Errorf("usher (process %d) keeps %s and runs %d commands already: wait for one to end", conn.PID(), f.dir, maxErrands)
 	}
 	if s.program.Interrupts {
 		shut, err := s.stand(streams)
@@ -179,7 +179,7 @@ func (s *streams) hand(ctx context.Context, f *fromConfig, conn *socket.Conn, ar
 	for {
 		var n news
 		if _, err := conn.Receive(&n); err != nil {
-			return 0, fmt.Errorf("usher up (process %d) ended while the command ran; what it had done by then is in the audit ledger", conn.PID())
+			return 0, fmt.Errorf("usher (process %d) ended while the command ran; what it had done by then is in the audit ledger", conn.PID())
 		}
 		switch {
 		case n.Broken != "":

@@ -46,7 +46,7 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 				}
 				return errQuiet
 			case s.kept() == nil:
-				return fmt.Errorf("run %s is %s, and nobody drives it: usher up goes on with it", now.ID, now.Status)
+				return fmt.Errorf("run %s is %s, and nobody drives it: usher up, or usher serve, goes on with it", now.ID, now.Status)
 			}
 			select {
 			case <-ctx.Done():

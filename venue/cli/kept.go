@@ -165,7 +165,7 @@ func (k *kept) isFor(e *errand) error {
 		return fmt.Errorf("the process that keeps %s was asked for %s", k.dir, e.Data)
 	}
 	if !sameFile(string(e.Config), k.file) {
-		return misusef("a venue that is up keeps %s by the configuration %s, and this command names %s: name that one with -c, or stop usher up or serve first", k.dir, k.file, e.Config)
+		return misusef("a venue that is up keeps %s by the configuration %s, and this command names %s: name that one with -c, or stop that venue first", k.dir, k.file, e.Config)
 	}
 	return nil
 }

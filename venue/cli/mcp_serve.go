@@ -45,6 +45,7 @@ func (c *mcpServeCmd) Run(ctx context.Context, s *streams) error {
 		bound = func(u *venue.User) *venue.User { return u.Narrow(set) }
 	}
 	defer s.observe(ctx)()
+	c.works = true // for as long as the client stays
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		if c.Agent != "" {
 			var err error

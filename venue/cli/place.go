@@ -63,7 +63,7 @@ func (p place) own(name string) (string, error) {
 	}
 	whole := fmt.Sprintf("/proc/%d/fd/%s", p.pid, fd)
 	if _, err := os.Lstat(whole); err != nil {
-		return "", errors.New("it is a file of one process alone, and usher up is another: pipe it in, or write it to a file first")
+		return "", errors.New("it is a file of one process alone, and the venue is kept by another: pipe it in, or write it to a file first")
 	}
 	return whole, nil
 }

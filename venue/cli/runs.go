@@ -19,7 +19,7 @@ type runsCmd struct {
 	Stop    runsStopCmd    `cmd:"" help:"Stop a run."`
 	Resume  runsResumeCmd  `cmd:"" help:"Go on with a run that rests, here, until it ends or waits."`
 	Outcome runsOutcomeCmd `cmd:"" help:"Say what came of a call whose effect is unknown: its agent is told at the next turn, and the audit keeps it."`
-	Watch   runsWatchCmd   `cmd:"" help:"Show what executes in a venue that usher up keeps, as it happens."`
+	Watch   runsWatchCmd   `cmd:"" help:"Show what executes in a venue that usher up or usher serve keeps, as it happens."`
 }
 
 type runsListCmd struct {

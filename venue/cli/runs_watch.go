@@ -25,7 +25,7 @@ func (c *runsWatchCmd) Help() string {
 func (c *runsWatchCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		if s.kept() == nil {
-			return errors.New("nothing executes here on its own: usher up keeps a venue running")
+			return errors.New("nothing executes here on its own: usher up, or usher serve, keeps a venue running")
 		}
 		w := &runsWatch{streams: s, user: u, json: c.JSON, came: make(chan happening), known: make(map[string]bool)}
 		ctx, cancel := context.WithCancel(ctx)

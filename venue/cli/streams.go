@@ -82,7 +82,7 @@ func (s *streams) fail(err error) int {
 		return ExitFailed
 	}
 	if k := s.kept(); k != nil && k.stopping.Load() && errors.Is(err, errInterrupted) {
-		err = fmt.Errorf("%w: usher up was stopped", err)
+		err = fmt.Errorf("%w: the venue was stopped", err)
 	}
 	if !errors.Is(err, errQuiet) {
 		s.tell(err)

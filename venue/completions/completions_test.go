@@ -326,6 +326,9 @@ func TestModels(t *testing.T) {
 			var ids []string
 			for _, m := range list.Data {
 				ids = append(ids, m.ID)
+				if tt.bounds == nil && m.Created == 0 {
+					t.Errorf("nobody knows when %s was created", m.ID)
+				}
 			}
 			if got := strings.Join(ids, " "); got != tt.want {
 				t.Errorf("the models are %q, want %q", got, tt.want)

@@ -21,7 +21,10 @@ type modelEntry struct {
 	Owner   string `json:"owned_by"`
 }
 
-func entry(id string) modelEntry { return modelEntry{ID: id, Object: "model", Owner: "usher"} }
+// entry is the agent of an id, which was created at a time in ms.
+func entry(id string, created int64) modelEntry {
+	return modelEntry{ID: id, Object: "model", Owner: "usher", Created: created / 1000}
+}
 
 // allows reports whether the principal may make a call, if only when a person allows it.
 func allows(ctx context.Context, p *venue.Principal, operation string, input any) bool {
@@ -43,6 +46,7 @@ func (f *Face) models(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx := r.Context()
 	var ids []string
+	created := map[string]int64{}
 	if allows(ctx, p, "agent:list", agents.Query{}) {
 		list, err := p.Agents(ctx)
 		if err != nil {
@@ -50,6 +54,7 @@ func (f *Face) models(w http.ResponseWriter, r *http.Request) error {
 		}
 		for _, a := range list {
 			ids = append(ids, a.AgentID)
+			created[a.AgentID] = a.Created
 		}
 	} else {
 		set, err := p.Capabilities(ctx)
@@ -66,7 +71,7 @@ func (f *Face) models(w http.ResponseWriter, r *http.Request) error {
 	list := []modelEntry{}
 	for _, id := range slices.Compact(ids) {
 		if mayChat(ctx, p, id) {
-			list = append(list, entry(id))
+			list = append(list, entry(id, created[id]))
 		}
 	}
 	answer(w, http.StatusOK, map[string]any{"object": "list", "data": list})
@@ -84,7 +89,7 @@ func (f *Face) model(w http.ResponseWriter, r *http.Request) error {
 	if agents.CheckID(id) != nil || !mayChat(ctx, p, id) {
 		return errNoModel
 	}
-	made := entry(id)
+	made := entry(id, 0)
 	if in := map[string]string{"agentId": id}; allows(ctx, p, "agent:info", in) {
 		raw, err := p.Invoke(ctx, "agent:info", in)
 		if err != nil {
