@@ -147,6 +147,17 @@ func TestAbroad(t *testing.T) {
 	if _, err := s.calls("poll", `,"capability":"slow_note","statusUrl":"https://evil.example/x"`); err == nil || !strings.Contains(err.Error(), "does not lie at") {
 		t.Errorf("a status elsewhere: %v", err)
 	}
+	back := s.must("revoke", `,"capabilities":["slow_note"]`)
+	if status := grantOf(back, "slow_note"); back["status"] != "active" || status != "revoked" {
+		t.Errorf("slow_note given back: %v", back)
+	}
+	if _, err := s.calls("execute", `,"capability":"slow_note","arguments":{"path":"w/notes/a"}`); err == nil || !strings.Contains(err.Error(), "grant_revoked") {
+		t.Errorf("what was given back: %v", err)
+	}
+	s.must("execute", note)
+	if _, err := s.calls("revoke", `,"capabilities":["nothing"]`); err != nil {
+		t.Errorf("what it never had: %v", err)
+	}
 	s.must("revoke", "")
 	if _, err := s.calls("execute", note); err == nil || !strings.Contains(err.Error(), "agent_revoked") {
 		t.Errorf("after the end: %v", err)
@@ -154,6 +165,17 @@ func TestAbroad(t *testing.T) {
 	if again := s.must("register", wanted); again["agent_id"] == first["agent_id"] {
 		t.Errorf("registered after the end: %v", again)
 	}
+}
+
+// grantOf is the status of a capability of a standing.
+func grantOf(standing map[string]any, capability string) (status string) {
+	list, _ := standing["agent_capability_grants"].([]any)
+	for _, one := range list {
+		if g, _ := one.(map[string]any); g["capability"] == capability {
+			status, _ = g["status"].(string)
+		}
+	}
+	return status
 }
 
 // Nobody has the venue speak to the network that it stands in.

@@ -73,6 +73,12 @@ type Poll struct {
 	StatusURL string `json:"statusUrl" jsonschema:"as agentauth:execute gave it"`
 }
 
+// Ending ends what an agent has at a server.
+type Ending struct {
+	At
+	Capabilities []string `json:"capabilities,omitempty" jsonschema:"those to give back; left out, the whole registration ends"`
+}
+
 // maxBatch is how many calls a batch has (POST /capability/batch-execute).
 const maxBatch = 50
 
@@ -122,8 +128,8 @@ func Operations(c *Clients) []*tools.Operation {
 		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
 			func(in At) []caps.Request { return needs(canManage, in.Server) },
 			c.rotate, onServer(canManage)),
-		tools.New("agentauth:revoke", "End your registration at an Agent-Auth server, for good.",
-			func(in At) []caps.Request { return needs(canManage, in.Server) },
+		tools.New("agentauth:revoke", "Give capabilities back to an Agent-Auth server, or end your registration there, for good.",
+			func(in Ending) []caps.Request { return needs(canManage, in.Server) },
 			c.revoke, onServer(canManage), tools.Idempotent()),
 	}
 }

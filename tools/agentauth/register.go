@@ -241,11 +241,19 @@ func (c *Clients) rotate(ctx context.Context, call tools.Call, in At) (Standing,
 	return stood(p, st, err)
 }
 
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in At) (Standing, error) {
-	p, g, _, err := c.at(ctx, call, in.Server)
+// revoke gives capabilities back, or ends the registration.
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in Ending) (Standing, error) {
+	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
 		return Standing{}, err
 	}
-	st, err := g.host.Revoke(ctx, g.Agent)
+	if len(in.Capabilities) == 0 {
+		st, err := g.host.Revoke(ctx, g.Agent)
+		return stood(p, st, err)
+	}
+	if err := agent.RevokeCapability(ctx, in.Capabilities...); err != nil {
+		return Standing{}, told(p, err)
+	}
+	st, err := g.host.Status(ctx, g.Agent)
 	return stood(p, st, err)
 }

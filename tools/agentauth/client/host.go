@@ -109,16 +109,6 @@ func (h *Host) Reactivate(ctx context.Context, agent string) (*Standing, error) 
 	return h.ask(ctx, "reactivate", nil, byID{AgentID: agent})
 }
 
-// DeviceCode asks for a new code to approve an agent by. The old one is dead from then on.
-func (h *Host) DeviceCode(ctx context.Context, agent string) (*Approval, error) {
-	token, err := h.Token(nil)
-	if err != nil {
-		return nil, err
-	}
-	out := new(Approval)
-	return out, h.post(ctx, "device_code", token, byID{AgentID: agent}, out)
-}
-
 // Revoke ends an agent for good.
 func (h *Host) Revoke(ctx context.Context, agent string) (*Standing, error) {
 	return h.ask(ctx, "revoke", nil, byID{AgentID: agent})
@@ -137,17 +127,6 @@ func (h *Host) Rotate(ctx context.Context, key ed25519.PrivateKey) (*Host, error
 		return nil, err
 	}
 	return h.Host(key), nil
-}
-
-// RevokeAll ends the host, and all its agents with it.
-func (h *Host) RevokeAll(ctx context.Context) error {
-	_, err := h.ask(ctx, "revoke_host", nil, struct{}{})
-	return err
-}
-
-// Claim hands an autonomous agent over to a person, who has to approve.
-func (h *Host) Claim(ctx context.Context, agent string) (*Standing, error) {
-	return h.ask(ctx, "claim", nil, byID{AgentID: agent})
 }
 
 // Capabilities lists what the host's linked user may have done.

@@ -28,8 +28,7 @@ type dated struct {
 	at time.Time
 }
 
-// use lets a JWT through that was not seen before, or has executed and now asks for a status. The memory of a service is of one process: run
-// several behind one URL only if an agent's requests come to the same.
+// use lets a JWT through that was not seen before, or has executed and now asks for a status.
 func (s *seen) use(agent, id string, executes bool, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
