@@ -37,6 +37,8 @@ type Principal struct {
 	guest   bool
 	replies *replies.Room
 	key     string // of the calls, for what does once what is asked twice
+	// charged returns ctx with the budgets of who came in; nil for those who have none here.
+	charged func(context.Context, tools.Authority) (context.Context, error)
 }
 
 // User is a principal that was opened by its name.
@@ -156,6 +158,11 @@ func (p *Principal) Invoke(ctx context.Context, operation string, input any) (js
 		return nil, err
 	}
 	defer end()
+	if p.charged != nil {
+		if ctx, err = p.charged(ctx, p.auth); err != nil {
+			return nil, err
+		}
+	}
 	res, err := p.gate.Invoke(ctx, p.auth, inv)
 	return res.Output, err
 }

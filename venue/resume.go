@@ -2,6 +2,7 @@ package venue
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"usher/tools"
@@ -19,12 +20,22 @@ var _ runs.Driver = driver{}
 
 func (d driver) Open(stored []byte) (tools.Authority, error) { return d.mint.Open(stored) }
 
-func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (runs.Work, *runs.Session, func(), error) {
+func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (work runs.Work, session *runs.Session, undo func(), err error) {
 	if rec.Session != "" {
-		return d.agents.GoOn(ctx, rec, auth)
+		work, session, undo, err = d.agents.GoOn(ctx, rec, auth)
+	} else {
+		work, err = d.jobs.resume(ctx, d.gate, rec, auth)
 	}
-	work, err := d.jobs.resume(ctx, d.gate, rec, auth)
-	return work, nil, nil, err
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		ctx, err := d.charged(ctx, auth)
+		if err != nil {
+			return nil, err
+		}
+		return work(ctx, r)
+	}, session, undo, nil
 }
 
 func (d driver) Answered(ctx context.Context, owner ucan.DID, waits string) (bool, error) {

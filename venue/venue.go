@@ -72,6 +72,7 @@ type Venue struct {
 	servers   *mcp.Servers
 	approvals *approvals.Room
 	hook      *approvals.Hook
+	spending  *accounts.Book
 	inbox     *webhooks.Inbox
 	outbox    *webhooks.Outbox
 	auth      *auth.Room
@@ -175,10 +176,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	}
 	book := agents.NewBook(v.store.Under("g/"))
 	v.lives = &lives{book: book, tokens: v.tokens}
-	spending := accounts.New(v.store.Under(""), v.log)
+	v.spending = accounts.New(v.store.Under(""), v.log)
 	v.outbox = webhooks.NewOutbox(webhooks.OutboxOptions{Store: v.store.Under(""), Secret: v.readSecret, Now: v.now, Logger: v.log})
 	v.runs, err = runs.Open(ctx, runs.Options{
-		Store: v.store.Under(""), Ledger: v.ledger, Spending: spending, Now: v.now, NewID: v.newID, Logger: v.log,
+		Store: v.store.Under(""), Ledger: v.ledger, Spending: v.spending, Now: v.now, NewID: v.newID, Logger: v.log,
 		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly, Notes: v.outbox,
 		Forget: func(ctx context.Context, of tools.Life, session string) error {
 			return v.agents.ForgetSession(ctx, of, session)
@@ -230,7 +231,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		Key: v.keys.Derive("codes of visitors"), Now: v.now, NewID: v.newID, Rand: v.random, Logger: v.log,
 	})
 	v.agents = agents.New(agents.Options{
-		Venue: v.name, Book: book, Runs: v.runs, Accounts: spending, Keys: v.keys, Programs: v.tree, Models: v.models,
+		Venue: v.name, Book: book, Runs: v.runs, Accounts: v.spending, Keys: v.keys, Programs: v.tree, Models: v.models,
 		Registry: v.registry, Gate: v.gate, Mint: v.mint, Runner: runner, MayHave: v.auth.MayHaveAgents, Held: v.held, Granted: v.approvals.Grants, Retire: v.retire, Now: v.now, NewID: v.newID, Logger: v.log,
 	})
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }

@@ -50,7 +50,23 @@ func (v *Venue) visited(ctx context.Context, c *config.Config) error {
 
 // Visit is the principal of a visitor's call: it acts for its user, within its grants.
 func (v *Venue) Visit(auth tools.Authority, still func(context.Context) error) *Principal {
-	return v.principal(auth, still)
+	p := v.principal(auth, still)
+	p.charged = v.charged
+	return p
+}
+
+// charged returns ctx with the budget that bounds what models use for a call: that of all
+// agents from elsewhere that nobody has approved, where it comes of one.
+func (v *Venue) charged(ctx context.Context, auth tools.Authority) (context.Context, error) {
+	paid, err := v.lives.visitors.IsPaidByOwner(ctx, auth)
+	if err != nil || !paid {
+		return ctx, err
+	}
+	b, err := v.spending.Budget(ctx, "visitors", "all agents from elsewhere that nobody approved", v.lives.visitors.Budget)
+	if err != nil {
+		return ctx, err
+	}
+	return runtime.WithKeeper(ctx, v.spending.Hold, b), nil
 }
 
 // Begin starts an operation as a run in the background, and returns its id: what it is
@@ -62,6 +78,11 @@ func (p *Principal) Begin(ctx context.Context, operation string, input json.RawM
 	}
 	if denial := ruling.Denial(); denial != nil {
 		return "", denial
+	}
+	if p.charged != nil {
+		if ctx, err = p.charged(ctx, p.auth); err != nil {
+			return "", err
+		}
 	}
 	op := ruling.Operation()
 	run, err := p.runs.Start(ctx, p.auth, runs.Spec{Kind: runs.Job, Op: op.Path(), Ref: op.Reference(), Input: input, Background: true},

@@ -109,6 +109,10 @@ func (*ContextEntry) Refine(s *jsonschema.Schema) {
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
+// VisitorMark begins what stands for the id of an agent that came in from elsewhere: no agent
+// of the venue has such an id.
+const VisitorMark = "visitor:"
+
 // CheckID says what is wrong with an agent's id.
 func CheckID(id string) error {
 	if !idForm.MatchString(id) {

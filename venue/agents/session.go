@@ -26,7 +26,7 @@ func checkSession(id string) error {
 	if !named {
 		name = id
 	}
-	if len(name) > 0 && len(name) <= 64 && strings.Trim(name, sessionSigns) == "" && (!named || agents.CheckID(opener) == nil) {
+	if len(name) > 0 && len(name) <= 64 && strings.Trim(name, sessionSigns) == "" && (!named || agents.CheckID(strings.TrimPrefix(opener, agents.VisitorMark)) == nil) {
 		return nil
 	}
 	return fault.New(fault.InvalidInput, fmt.Sprintf("session id %.100q: use 1 to 64 letters, digits, '_' or '-'", id))

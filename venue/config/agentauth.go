@@ -13,6 +13,7 @@ import (
 	"usher/caps"
 	"usher/tools/agentauth"
 	"usher/tools/form"
+	"usher/tools/spend"
 )
 
 // AgentAuth lets agents from elsewhere in, by the Agent-Auth protocol. Without capabilities
@@ -50,9 +51,10 @@ type AgentCapability struct {
 
 // Autonomous says who answers for agents that nobody approves, and what they get.
 type Autonomous struct {
-	_            struct{} `noun:"autonomous" required:"owner,capabilities" example:"{'owner': 'acme', 'capabilities': ['read_policy']}"`
-	Owner        string   `json:"owner" example:"acme" jsonschema:"The user of the venue in whose name they are granted."`
-	Capabilities []string `json:"capabilities" noun:"a capability" each:"its name" example:"['read_policy']" jsonschema:"What they may have."`
+	_            struct{}     `noun:"autonomous" required:"owner,capabilities" example:"{'owner': 'acme', 'capabilities': ['read_policy'], 'budget': {'money': 5}}"`
+	Owner        string       `json:"owner" example:"acme" jsonschema:"The user of the venue in whose name they are granted."`
+	Capabilities []string     `json:"capabilities" noun:"a capability" each:"its name" example:"['read_policy']" jsonschema:"What they may have."`
+	Budget       spend.Limits `json:"budget,omitzero" noun:"a budget" example:"{'money': 5}" jsonschema:"What models may use in all for what these agents execute, all of them together. Default: no limit."`
 }
 
 // AgentService is a service that may ask what an agent was granted.

@@ -8,11 +8,12 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/agents"
 	"usher/ucan"
 )
 
-// lifeMark begins the id of a visitor in a [tools.Life]: no agent of the venue has such an id.
-const lifeMark = "visitor:"
+// lifeMark begins the id of a visitor in a [tools.Life].
+const lifeMark = agents.VisitorMark
 
 // lifeOf is the life of an agent while it acts for its user.
 func lifeOf(a *Agent) tools.Life { return tools.NewLife(a.User, lifeMark+a.ID, "1") }
