@@ -20,7 +20,8 @@ var _ runs.Driver = driver{}
 
 func (d driver) Open(stored []byte) (tools.Authority, error) { return d.mint.Open(stored) }
 
-func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (work runs.Work, session *runs.Session, undo func(), err error) {
+func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authority) (_ runs.Work, session *runs.Session, undo func(), err error) {
+	var work runs.Work
 	if rec.Session != "" {
 		work, session, undo, err = d.agents.GoOn(ctx, rec, auth)
 	} else {
