@@ -17,6 +17,7 @@ import (
 	room "usher/venue/agents"
 	"usher/venue/replies"
 	"usher/venue/runs"
+	"usher/venue/webhooks"
 )
 
 // Principal is somebody with a namespace of their own, as a program or a face of
@@ -36,6 +37,7 @@ type Principal struct {
 	brought brought // proofs
 	guest   bool
 	replies *replies.Room
+	pushes  *webhooks.Pushes
 	key     string // of the calls, for what does once what is asked twice
 	// charged returns ctx with the budgets of who came in; nil for those who have none here.
 	charged func(context.Context, tools.Authority) (context.Context, error)
@@ -60,7 +62,7 @@ func (v *Venue) User(ctx context.Context, name string) (*User, error) {
 }
 
 func (v *Venue) principal(auth tools.Authority, valid func(context.Context) error) *Principal {
-	return &Principal{auth: auth, gate: v.gate, agents: v.agents, runs: v.runs, registry: v.registry, valid: valid, replies: v.replies}
+	return &Principal{auth: auth, gate: v.gate, agents: v.agents, runs: v.runs, registry: v.registry, valid: valid, replies: v.replies, pushes: v.pushes}
 }
 
 // Bounds of the proofs that a principal brings along. Each of its calls looks at

@@ -75,6 +75,7 @@ type Venue struct {
 	spending  *accounts.Book
 	inbox     *webhooks.Inbox
 	outbox    *webhooks.Outbox
+	pushes    *webhooks.Pushes
 	auth      *auth.Room
 	abroad    *agentauth.Clients
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
@@ -180,7 +181,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.outbox = webhooks.NewOutbox(webhooks.OutboxOptions{Store: v.store.Under(""), Secret: v.readSecret, Now: v.now, Logger: v.log})
 	v.runs, err = runs.Open(ctx, runs.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Spending: v.spending, Now: v.now, NewID: v.newID, Logger: v.log,
-		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly, Notes: v.outbox,
+		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly, Notes: notes{v.outbox, v},
 		Forget: func(ctx context.Context, of tools.Life, session string) error {
 			return v.agents.ForgetSession(ctx, of, session)
 		},
@@ -224,6 +225,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.auth = auth.New(auth.Options{
 		Store: v.store.Under("i/"), Keys: v.keys, Mint: v.mint, Verifier: v.verifier, Now: v.now, Sure: v.clock.Sure, NewID: v.newID, Logger: v.log, Secret: v.secret, Auth: o.Auth,
 	})
+	if v.pushes, err = v.newPushes(); err != nil {
+		return err
+	}
 	v.abroad = v.newAbroad()
 	v.lives.visitors = visitors.New(visitors.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
@@ -280,6 +284,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		v.work.Go(func() { v.timer.Run(v.closing) })
 		v.work.Go(func() { v.approvals.Run(v.closing) })
 		v.work.Go(func() { v.outbox.Run(v.closing) })
+		v.work.Go(func() { v.pushes.Run(v.closing) })
 	}
 	return nil
 }

@@ -5,11 +5,14 @@
 package reach
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -39,6 +42,55 @@ func Transport(wait time.Duration, private bool) *http.Transport {
 	}
 	return &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader}
 }
+
+// lookTime is how long the name of a host is looked for.
+const lookTime = 3 * time.Second
+
+// Check says why an URL is none that [Transport] would send to: an https one, without a user,
+// of a host that is none of the public internet is [ErrPrivate], as is one that nobody knows.
+// Private ones may be http, too, where they are allowed. It is for whoever names an URL that
+// is used later, and looked at again then.
+func Check(ctx context.Context, text string, private bool) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "":
+		return errURL // the error of a parser repeats a password
+	case u.Scheme != "https" && (u.Scheme != "http" || !private):
+		return errPlain
+	case private:
+		return nil
+	}
+	if at, err := netip.ParseAddr(u.Hostname()); err == nil {
+		if !isPublic(at) {
+			return ErrPrivate
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil || !slices.ContainsFunc(list, isPublic) { // which of them is not told
+		return ErrPrivate
+	}
+	return nil
+}
+
+// Host is the host of an URL in one spelling, with the port where that is not the scheme's.
+func Host(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		return strings.TrimSuffix(host, ":443")
+	case "http":
+		return strings.TrimSuffix(host, ":80")
+	}
+	return host
+}
+
+var (
+	errURL   = errors.New("it is no URL of a host without a user and a fragment")
+	errPlain = errors.New("it is no https URL")
+)
 
 // special are networks that net/netip takes for global, and that lead elsewhere
 // (IANA's special-purpose registries).

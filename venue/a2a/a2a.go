@@ -27,6 +27,7 @@ type Face struct {
 
 // New returns the face of the door's venue.
 func New(door *face.Door) *Face {
+	door.Venue.PushBy(tell)
 	return &Face{door: door, origins: http.NewCrossOriginProtection()}
 }
 

@@ -52,7 +52,7 @@ func (f *Face) cardOf(shown config.A2A, base, agent string, list []agents.Summar
 				{URL: at, ProtocolBinding: a2a.TransportProtocolHTTPJSON, ProtocolVersion: modern},
 				{URL: at, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: legacy},
 			},
-			Capabilities:      a2a.AgentCapabilities{Streaming: true, ExtendedAgentCard: true, Extensions: extensions(&shown, extended)},
+			Capabilities:      a2a.AgentCapabilities{Streaming: true, PushNotifications: true, ExtendedAgentCard: true, Extensions: extensions(&shown, extended)},
 			DefaultInputModes: []string{"text/plain", jsonType}, DefaultOutputModes: []string{"text/plain", jsonType},
 			Skills: []a2a.AgentSkill{},
 		},

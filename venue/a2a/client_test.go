@@ -1,7 +1,10 @@
 package a2a_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
@@ -22,7 +25,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // The client of a2a-go takes what is sent, over both bindings.
 func TestAClientOfTheProtocol(t *testing.T) {
-	p := serve(t, "a2a: {agents: [bob]}\n")
+	url, heard := address(t)
+	p := serve(t, fmt.Sprintf("a2a: {agents: [bob], private_pushes: [%q]}\n", strings.TrimPrefix(url, "http://")))
 	web := &http.Client{Transport: bearer{p.token}}
 	card, err := agentcard.NewResolver(web).Resolve(t.Context(), p.url+"/a2a/bob", agentcard.WithPath(a2a.CardPath))
 	if err != nil {
@@ -56,6 +60,36 @@ func TestAClientOfTheProtocol(t *testing.T) {
 			}
 			if _, err := c.CancelTask(t.Context(), &protocol.CancelTaskRequest{ID: task.ID}); err == nil {
 				t.Error("what has ended was canceled")
+			}
+			waits := &protocol.SendMessageRequest{Message: protocol.NewMessage(protocol.MessageRoleUser, protocol.NewTextPart("wait")), Config: &protocol.SendMessageConfig{ReturnImmediately: true}}
+			if sent, err = c.SendMessage(t.Context(), waits); err != nil {
+				t.Fatal(err)
+			}
+			id := sent.(*protocol.Task).ID
+			for _, name := range []string{"one", "two"} {
+				if made, err := c.CreateTaskPushConfig(t.Context(), &protocol.PushConfig{TaskID: id, ID: name, URL: url, Token: name}); err != nil || made.ID != name {
+					t.Fatalf("made %+v, %v", made, err)
+				}
+			}
+			if found, err := c.GetTaskPushConfig(t.Context(), &protocol.GetTaskPushConfigRequest{TaskID: id, ID: "one"}); err != nil || found.URL != url {
+				t.Errorf("found %+v, %v", found, err)
+			}
+			if err := c.DeleteTaskPushConfig(t.Context(), &protocol.DeleteTaskPushConfigRequest{TaskID: id, ID: "one"}); err != nil {
+				t.Error(err)
+			}
+			if all, err := c.ListTaskPushConfigs(t.Context(), &protocol.ListTaskPushConfigRequest{TaskID: id}); err != nil || len(all) != 1 || all[0].ID != "two" {
+				t.Errorf("listed %+v, %v", all, err)
+			}
+			if _, err := c.CancelTask(t.Context(), &protocol.CancelTaskRequest{ID: id}); err != nil {
+				t.Error(err)
+			}
+			n := next(t, heard)
+			var pushed protocol.StreamResponse
+			if err := json.Unmarshal([]byte(n.body), &pushed); err != nil || n.head.Get("A2A-Notification-Token") != "two" {
+				t.Errorf("told %s by %v, %v", n.body, n.head, err)
+			}
+			if task, is := pushed.Event.(*protocol.Task); !is || task.ID != id || task.Status.State != protocol.TaskStateCanceled {
+				t.Errorf("told %s", n.body)
 			}
 			var last protocol.Event
 			for ev, err := range c.SendStreamingMessage(t.Context(), say()) {

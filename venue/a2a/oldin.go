@@ -10,8 +10,8 @@ import (
 type oldSend struct {
 	Config *struct {
 		a2a.SendMessageConfig
-		Blocking *bool           `json:"blocking"`
-		Push     *a2a.PushConfig `json:"pushNotificationConfig"`
+		Blocking *bool    `json:"blocking"`
+		Push     *oldPush `json:"pushNotificationConfig"`
 	} `json:"configuration"`
 	Message *struct {
 		a2a.Message
@@ -48,7 +48,7 @@ func (c *call) sending() (*a2a.SendMessageRequest, error) {
 	in := &a2a.SendMessageRequest{Metadata: old.Metadata, Tenant: old.Tenant}
 	if old.Config != nil {
 		conf := old.Config.SendMessageConfig
-		conf.ReturnImmediately, conf.PushConfig = old.Config.Blocking != nil && !*old.Config.Blocking, old.Config.Push
+		conf.ReturnImmediately, conf.PushConfig = old.Config.Blocking != nil && !*old.Config.Blocking, old.Config.Push.modern()
 		in.Config = &conf
 	}
 	if old.Message == nil {

@@ -94,22 +94,34 @@ func (c *call) take() (*sent, error) {
 		return nil, errParams.because("role is not ROLE_USER: what an agent has said is not told to it")
 	case len(in.Message.Parts) == 0 || slices.Contains(in.Message.Parts, nil):
 		return nil, errParams.because("the message has no parts, or one that is null")
-	case in.Config.PushConfig != nil:
-		return nil, errNoPush
 	case !takes(in.Config.AcceptedOutputModes):
 		return nil, errType.because("what is accepted is none of text/plain and application/json, which agents answer in")
 	}
 	if err := s.shape.check(); err != nil {
 		return nil, err
 	}
+	push := in.Config.PushConfig
+	if push != nil {
+		if err := c.p.CheckPush(c.r.Context(), c.pushOf(push, string(in.Message.TaskID))); err != nil {
+			return nil, noPush(err)
+		}
+	}
+	if err := c.taken(in, s); err != nil || push == nil {
+		return s, err
+	}
+	return s, c.p.SetPush(c.r.Context(), c.pushOf(push, s.rec.ID))
+}
+
+// taken begins a task, or adds to one.
+func (c *call) taken(in *a2a.SendMessageRequest, s *sent) error {
 	if in.Message.TaskID != "" {
-		return s, c.add(in.Message, s)
+		return c.add(in.Message, s)
 	}
 	input, err := textOf(in.Message.Parts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s, c.begin(in, input, s)
+	return c.begin(in, input, s)
 }
 
 // takes reports whether somebody takes what agents answer in.

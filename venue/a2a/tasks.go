@@ -91,7 +91,7 @@ func (c *call) status(rec *runs.Record) a2a.TaskStatus {
 		parts = c.waits(rec)
 	case rec.Status == runs.Paused:
 		parts = a2a.ContentParts{a2a.NewTextPart("The owner has paused the task. A message to it has it go on.")}
-	case rec.Code == fault.BudgetSpent && !c.person.InPerson():
+	case rec.Code == fault.BudgetSpent && (c.brief || !c.person.InPerson()):
 		parts = a2a.ContentParts{a2a.NewTextPart("A budget is spent: the owner can raise it.")}
 	case rec.Error != "":
 		parts = a2a.ContentParts{a2a.NewTextPart(rec.Error)}
@@ -159,5 +159,3 @@ func (c *call) cancel() (any, error) {
 	}
 	return c.task(rec, shape{artifacts: true})
 }
-
-func (c *call) noPush() (any, error) { return nil, errNoPush }

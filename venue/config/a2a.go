@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"usher/caps"
+	"usher/tools/agentauth"
 	"usher/tools/agents"
 	"usher/tools/form"
 )
@@ -18,6 +19,9 @@ type A2A struct {
 	_      struct{} `noun:"the a2a section" example:"{'url': 'https://venue.example.org', 'agents': ['documents']}"`
 	URL    string   `json:"url,omitempty" example:"https://venue.example.org" pattern:"^https?://" jsonschema:"Where the venue is reached from outside, without a path: agent cards name it, and are signed. Default: as each request names it, in cards without a signature."`
 	Agents []string `json:"agents,omitempty" noun:"an agent" each:"its id" example:"['documents']" jsonschema:"Agents that everybody is told of, by the public card. Default: none; who may ask an agent sees it in the extended card."`
+
+	PrivatePushes  []string `json:"private_pushes,omitempty" noun:"a host" each:"its name" example:"['clients.internal:8443']" jsonschema:"Hosts that callers may have told of tasks, by push notifications, although their address is private or they speak plain HTTP: each with its port where that is not the scheme's. Default: none."`
+	PrivateServers []string `json:"private_servers,omitempty" noun:"a server" each:"its host" example:"['agents.internal:8443']" jsonschema:"Servers elsewhere that agents of this venue may reach by a2a:* although their address is private or they speak plain HTTP: each a host, with its port where that is not the scheme's. Default: none."`
 
 	Phase   int     `json:"phase,omitempty" example:"1" jsonschema:"How far callers are on the way to capabilities. 1: they use them, or say that they do not. 2: they may leave them out. 3: nothing is done without. Default: 1."`
 	Ambient string  `json:"ambient_until,omitempty" example:"2027-06-30T00:00:00Z" jsonschema:"Until when phases 1 and 2 last: from then on it is 3. Default: until phase says so."`
@@ -154,6 +158,13 @@ func (a *A2A) PhaseAt(now time.Time) int {
 func (a *A2A) Check() error {
 	if u, err := url.Parse(a.URL); a.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
 		return form.In("url", errors.New("this is no http or https URL of a host alone"))
+	}
+	for field, list := range map[string][]string{"private_pushes": a.PrivatePushes, "private_servers": a.PrivateServers} {
+		for _, host := range list {
+			if err := agentauth.CheckHost(host); err != nil {
+				return form.In(field, err)
+			}
+		}
 	}
 	for i, id := range a.Agents {
 		if err := agents.CheckID(id); err != nil {

@@ -55,8 +55,10 @@ type Notes interface {
 	// Draft adds to put, under keys of the whole store, what is to be stored with a run that
 	// has ended, or waits, as the record says. It must not wait.
 	Draft(owner ucan.DID, rec *Record, put map[string][]byte)
-	// Stored says that something was stored that Draft has added.
-	Stored()
+	// Stored says that a run was stored, with what Draft has added.
+	Stored(owner ucan.DID, run string)
+	// Beside is below which keys of the whole store lies what goes with a run: "<owner>/<id>".
+	Beside(run string) (prefix string)
 }
 
 // Book keeps the runs of a venue. It is safe for concurrent use.

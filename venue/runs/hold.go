@@ -88,7 +88,7 @@ func (b *Book) put(ctx context.Context, owner ucan.DID, rec *Record) error {
 	b.note(owner, rec, put)
 	_, err = b.opts.Store.Apply(ctx, nil, put, del)
 	if notes := b.opts.Notes; notes != nil {
-		notes.Stored()
+		notes.Stored(owner, rec.ID)
 	}
 	return err
 }

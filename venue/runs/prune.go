@@ -116,6 +116,11 @@ func (b *Book) removeRun(ctx context.Context, key string, rev uint64, of string,
 	if err := b.removeBelow(ctx, prefix+"log/"+of+"/", rest); err != nil {
 		return err
 	}
+	if notes := b.opts.Notes; notes != nil {
+		if err := b.removeBelow(ctx, notes.Beside(of), rest); err != nil {
+			return err
+		}
+	}
 	_, err := b.opts.Store.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key}) // unless it has changed
 	return err
 }

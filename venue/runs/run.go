@@ -297,7 +297,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 		}
 	}
 	if notes := r.book.opts.Notes; notes != nil {
-		notes.Stored()
+		notes.Stored(r.owner, r.rec.ID)
 	}
 	r.book.done(func(w *work) { w.waking++ })
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing

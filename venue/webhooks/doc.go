@@ -1,6 +1,7 @@
 // Package webhooks is the room of a venue for signed requests of HTTP (Standard Webhooks):
 // those that come in and start something, which [Inbox.Receive] takes, and those that go out
-// and tell of runs, which [Outbox.Run] sends.
+// and tell of runs, which [Outbox.Run] sends. [Pushes.Run] tells whoever follows one run of
+// that, at an address of theirs.
 //
 // A request that comes in starts a job of the configuration's user, bounded by the
 // capabilities of its entry, once for its webhook-id. What goes out is stored in one batch
@@ -12,6 +13,7 @@
 //	h/in/<digest>                               what a request has started
 //	h/at/<second, 12 digits>/<digest>           when that was
 //	h/out/<webhook>/<time, ms, 15 digits>/<id>  what is to be sent then
+//	h/push/<owner>/<run>/<id>                   an address that is told of one run
 package webhooks
 
 import (

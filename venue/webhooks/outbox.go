@@ -58,8 +58,6 @@ const (
 	maxWaiting = 10_000         // deliveries of a webhook; what comes on top is not told
 )
 
-var _ runs.Notes = (*Outbox)(nil)
-
 // NewOutbox returns an outbox without entries.
 func NewOutbox(o OutboxOptions) *Outbox {
 	out := &Outbox{OutboxOptions: o, changed: make(chan struct{}, 1)}

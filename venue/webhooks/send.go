@@ -30,13 +30,7 @@ const (
 
 // send sends what waits for a webhook, as it is due.
 func (o *Outbox) send(ctx context.Context, h *outHook) {
-	client := &http.Client{
-		Transport:     o.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	if client.Transport == nil {
-		client.Transport = reach.Transport(sendTime, h.AllowPrivate)
-	}
+	client := client(o.Transport, h.AllowPrivate)
 	if err := o.count(ctx, h); err != nil && ctx.Err() == nil {
 		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
 	}
@@ -151,22 +145,36 @@ func (o *Outbox) deliver(ctx context.Context, h *outHook, client *http.Client, i
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	head := http.Header{"Content-Type": {"application/json"}}
+	head.Set(standardwebhooks.HeaderWebhookID, id)
+	head.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+	head.Set(standardwebhooks.HeaderWebhookSignature, signed)
+	if err = post(ctx, client, h.URL, head, body); errors.Is(err, reach.ErrPrivate) {
+		err = fmt.Errorf("%w: say allow_private where that is meant", err)
+	}
+	return err
+}
+
+// client is what sends, by a way that may be given.
+func client(by http.RoundTripper, private bool) *http.Client {
+	if by == nil {
+		by = reach.Transport(sendTime, private)
+	}
+	return &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// post makes one request. Its errors repeat nothing of the URL but the host.
+func post(ctx context.Context, client *http.Client, to string, head http.Header, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("its url is none") // the error repeats it, and it may hold a password
 	}
 	req.Close = true // the next may come in a week
-	req.Header.Set("Content-Type", "application/json")
+	req.Header = head
 	req.Header.Set("User-Agent", "usher")
-	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
-	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signed)
 	resp, err := client.Do(req)
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err
-	}
-	if errors.Is(err, reach.ErrPrivate) {
-		err = fmt.Errorf("%w: say allow_private where that is meant", err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", req.URL.Host, err)

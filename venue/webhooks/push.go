@@ -1,0 +1,220 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/tools/reach"
+	"usher/ucan"
+	"usher/venue/store"
+)
+
+// Push is an address that is told of one run, as whoever follows that run named it.
+type Push struct {
+	ID   string // of the run's alone
+	Run  string
+	Form string // in which it is told: see [Pushes.Tell]
+	Address
+}
+
+// Address is where a push goes, and with what. It is sealed where it is stored.
+type Address struct {
+	URL         string `json:"url"`
+	Token       string `json:"token,omitempty"`       // by which the receiver knows it
+	Scheme      string `json:"scheme,omitempty"`      // of the header Authorization
+	Credentials string `json:"credentials,omitempty"` // of that scheme
+}
+
+// Bounds of pushes.
+const (
+	maxOfRun   = 8   // pushes
+	maxOfOwner = 256 // pushes, of what is told to its end too where there is room
+	maxURL     = 2 << 10
+	maxToken   = 1 << 10
+	maxCred    = 8 << 10
+)
+
+// forms of what goes into a key, a header and a scheme (RFC 9110).
+var (
+	idForm     = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
+	headerForm = regexp.MustCompile(`^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$`)
+	schemeForm = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,32}$`)
+)
+
+func wrong(format string, args ...any) error {
+	return fault.New(fault.InvalidInput, fmt.Sprintf(format, args...))
+}
+
+// check says what is wrong with a push. Whether an address is private is looked at again
+// with each connection.
+func (p *Pushes) check(ctx context.Context, in *Push) error {
+	switch {
+	case !idForm.MatchString(in.ID):
+		return wrong("id is none of a push: give 1 to 64 letters, digits, and . _ ~ -")
+	case len(in.URL) > maxURL:
+		return wrong("url has %d bytes, at most %d", len(in.URL), maxURL)
+	case len(in.Token) > maxToken || in.Token != "" && !headerForm.MatchString(in.Token):
+		return wrong("token is none that a header takes: give 1 to %d printable characters of ASCII", maxToken)
+	case len(in.Credentials) > maxCred || in.Credentials != "" && !headerForm.MatchString(in.Credentials):
+		return wrong("credentials are none that a header takes: give 1 to %d printable characters of ASCII", maxCred)
+	case in.Scheme != "" && !schemeForm.MatchString(in.Scheme), in.Scheme == "" && in.Credentials != "":
+		return wrong("the scheme of the authentication is none, for example Bearer")
+	}
+	if err := reach.Check(ctx, in.URL, p.mayBePrivate(in.URL)); err != nil {
+		return wrong("url: %v", err)
+	}
+	return nil
+}
+
+// mayBePrivate reports whether the configuration has the host of an URL.
+func (p *Pushes) mayBePrivate(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && p.Private(reach.Host(u))
+}
+
+// pushed is a push as it is stored.
+type pushed struct {
+	ID        string          `json:"id"`
+	Form      string          `json:"form"`
+	Box       []byte          `json:"box"`             // the address, sealed
+	Authority json.RawMessage `json:"authority"`       // sealed: whose it is
+	Told      string          `json:"told,omitempty"`  // how the run stood when it was told of last
+	Over      bool            `json:"over,omitempty"`  // there is nothing more to tell
+	Tries     int             `json:"tries,omitempty"` // that failed
+	Since     int64           `json:"since,omitempty"` // ms: the first of them
+	Due       int64           `json:"due,omitempty"`   // ms: the next
+}
+
+const pushPrefix = "h/push/"
+
+// PushesOf is below which keys of the whole store the pushes of a run lie: "<owner>/<id>".
+func PushesOf(run string) string { return pushPrefix + run + "/" }
+
+func pushKey(owner ucan.DID, run, id string) string {
+	return PushesOf(owner.String()+"/"+run) + id
+}
+
+var errNoPush = fault.New(fault.NotFound, "there is no such push of the run")
+
+// Check says what is wrong with a push, before there is a run to tell of.
+func (p *Pushes) Check(ctx context.Context, in Push) error {
+	in.ID = cmp.Or(in.ID, "-")
+	return p.check(ctx, &in)
+}
+
+// Set has an address be told of a run of auth's owner, in place of the push of its id, as
+// long as auth may look at the run.
+func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
+	if err := p.check(ctx, &in); err != nil {
+		return err
+	}
+	address, err := json.Marshal(in.Address)
+	if err != nil {
+		return err
+	}
+	key := pushKey(auth.Owner(), in.Run, in.ID)
+	rec := pushed{ID: in.ID, Form: in.Form, Box: p.Sealer.Seal(key, address)}
+	if rec.Authority, err = json.Marshal(auth); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	p.setting.Lock()
+	defer p.setting.Unlock()
+	if err := p.room(ctx, auth.Owner(), in.Run, key); err != nil {
+		return err
+	}
+	if _, err := p.Store.Apply(ctx, nil, map[string][]byte{key: raw}, nil); err != nil {
+		return fmt.Errorf("store a push: %w", err)
+	}
+	p.add(auth.Owner(), in.Run)
+	return nil
+}
+
+// room reports whether one more has room, and drops what is told to its end where there is
+// none.
+func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) error {
+	all, ofRun := 0, 0
+	var over []string
+	for row, err := range store.Rows(ctx, p.Store, pushPrefix+owner.String()+"/", "") {
+		if err != nil {
+			return err
+		}
+		if row.Key == key {
+			return nil
+		}
+		var rec pushed
+		if err := json.Unmarshal(row.Value, &rec); err != nil {
+			return fmt.Errorf("read push %s: %w", row.Key, err)
+		}
+		if all++; strings.HasPrefix(row.Key, PushesOf(owner.String()+"/"+run)) {
+			ofRun++
+		} else if rec.Over {
+			over = append(over, row.Key)
+		}
+	}
+	switch {
+	case ofRun >= maxOfRun:
+		return fault.New(fault.LimitReached, fmt.Sprintf("the task has %d push notifications, as many as one may: delete some", ofRun))
+	case all < maxOfOwner:
+		return nil
+	case len(over) == 0:
+		return fault.New(fault.LimitReached, fmt.Sprintf("you have %d push notifications, as many as a principal may: delete some", all))
+	}
+	_, err := p.Store.Apply(ctx, nil, nil, over)
+	return err
+}
+
+// List are the pushes of a run, without what proves who tells of it.
+func (p *Pushes) List(ctx context.Context, owner ucan.DID, run string) (list []Push, err error) {
+	for row, err := range store.Rows(ctx, p.Store, PushesOf(owner.String()+"/"+run), "") {
+		if err != nil {
+			return nil, err
+		}
+		in, _, err := p.open(row.Key, row.Value)
+		if err != nil {
+			return nil, err
+		}
+		in.Run, in.Token, in.Credentials = run, "", ""
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+// open reads a push.
+func (p *Pushes) open(key string, raw []byte) (in Push, rec pushed, err error) {
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return in, rec, fmt.Errorf("read push %s: %w", key, err)
+	}
+	address, err := p.Sealer.Open(key, rec.Box)
+	if err != nil {
+		return in, rec, fmt.Errorf("open push %s: %w", key, err)
+	}
+	in.ID, in.Form = rec.ID, rec.Form
+	return in, rec, json.Unmarshal(address, &in.Address)
+}
+
+// Remove ends a push. One that there is not is [fault.NotFound].
+func (p *Pushes) Remove(ctx context.Context, owner ucan.DID, run, id string) error {
+	if !idForm.MatchString(id) {
+		return errNoPush
+	}
+	key := pushKey(owner, run, id)
+	raw, _, err := p.Store.Get(ctx, key)
+	if err == nil && raw == nil {
+		err = errNoPush
+	}
+	if err == nil {
+		_, err = p.Store.Apply(ctx, nil, nil, []string{key})
+	}
+	return err
+}
