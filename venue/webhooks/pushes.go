@@ -338,17 +338,16 @@ func (p *Pushes) may(ctx context.Context, owner ucan.DID, rec *pushed, run strin
 		return false, nil //nolint:nilerr // it is none of this venue's
 	}
 	err = p.Stands(ctx, owner, auth.Bearer())
-	if err == nil && !auth.Unbounded() {
-		var ruling *tools.Ruling
-		ruling, err = p.Gate.Decide(ctx, auth, tools.Invocation{Operation: "grid:jobStatus", Input: fmt.Appendf(nil, `{"id":%q}`, run)})
-		if err == nil && ruling.Denial() != nil {
-			return false, nil
-		}
+	may := err == nil
+	if may && !auth.Unbounded() {
+		ruling, failed := p.Gate.Decide(ctx, auth, tools.Invocation{Operation: "grid:jobStatus", Input: fmt.Appendf(nil, `{"id":%q}`, run)})
+		may, err = failed == nil && ruling.Denial() == nil, failed
 	}
-	if code := fault.Of(err); err != nil && (code == fault.Unauthenticated || code == fault.Denied || code == fault.Refused || code == fault.NotFound) {
-		return false, nil //nolint:nilerr // they may not
+	switch fault.Of(err) {
+	case fault.Unauthenticated, fault.Denied, fault.Refused, fault.NotFound:
+		err = nil // they may not
 	}
-	return err == nil, err
+	return may, err
 }
 
 // send makes one request.
