@@ -10,6 +10,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/a2a"
 	"usher/tools/agentauth"
 	"usher/tools/agents"
 	"usher/tools/approvals"
@@ -44,6 +45,7 @@ func builtin(v *Venue) []*tools.Operation {
 	ops = append(ops, mcp.Operations(v.servers)...)
 	ops = append(ops, lending.Operations(v.lending)...)
 	ops = append(ops, agentauth.Operations(v.abroad)...)
+	ops = append(ops, a2a.Operations(v.others)...)
 	ops = append(ops, jsonop.Operations()...)
 	ops = append(ops, schemaop.Operations()...)
 	return ops

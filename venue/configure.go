@@ -84,6 +84,7 @@ func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	if err == nil {
 		v.hook.Set(hookOf(c))
 		v.abroad.Set(c.AgentAuth.PrivateServers)
+		v.others.Set(c.A2A.PrivateServers)
 		a.config, a.outcome = c, out
 		a.now.Store(c)
 	}

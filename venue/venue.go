@@ -17,6 +17,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/telemetry"
 	"usher/tools"
+	"usher/tools/a2a"
 	"usher/tools/agentauth"
 	"usher/tools/delegation"
 	"usher/tools/mcp"
@@ -78,6 +79,7 @@ type Venue struct {
 	pushes    *webhooks.Pushes
 	auth      *auth.Room
 	abroad    *agentauth.Clients
+	others    *a2a.Clients
 	secret    func(ctx context.Context, name string) (string, error) // of the configuration's user; nil without one
 	replies   *replies.Room
 	lending   *lending.Room
@@ -228,7 +230,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.pushes, err = v.newPushes(); err != nil {
 		return err
 	}
-	v.abroad = v.newAbroad()
+	v.abroad, v.others = v.newAbroad(), a2a.New(v.now)
 	v.lives.visitors = visitors.New(visitors.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
 		Approvals: v.approvals, Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,

@@ -20,6 +20,9 @@ import (
 	"usher/tools/fault"
 )
 
+// Extension names the proposal among A2A's extensions: see the table of usher/venue/a2a.
+const Extension = "urn:x-usher:a2a:capabilities:1"
+
 // Request asks for capabilities for a task.
 type Request struct {
 	Grants  []string `json:"grants" jsonschema:"ids of the grants that are asked for"`

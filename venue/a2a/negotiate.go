@@ -13,7 +13,7 @@ import (
 )
 
 // URI names the extension: see the table of the package doc.
-const URI = "urn:x-usher:a2a:capabilities:1"
+const URI = lending.Extension
 
 // Metadata of a message, of the extension.
 const (
