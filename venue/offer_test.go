@@ -59,6 +59,13 @@ func universe() map[string][]string {
 	}
 	add("v/ops/mcp/list", `{}`)
 	add("v/ops/mcp/questions", `{}`)
+	for _, agent := range []string{"https://h", "https://h/a", "https://h/a/b", "http://h/a"} {
+		for _, op := range []string{"card", "get", "cancel", "attenuate", "revoke", "use"} {
+			add("v/ops/a2a/"+op, `{"agent":%q,"taskId":"t","capability":"c","skill":"s"}`, agent)
+		}
+		add("v/ops/a2a/send", `{"agent":%q,"message":"x"}`, agent)
+		add("v/ops/a2a/request", `{"agent":%q,"grants":["x"]}`, agent)
+	}
 	for _, server := range []string{"h", "h2"} {
 		for _, op := range []string{"discover", "list", "status", "register", "reactivate", "rotate", "revoke"} {
 			add("v/ops/agentauth/"+op, `{"server":%q}`, server)
@@ -133,8 +140,8 @@ func TestOfferedExactlyWhenSomethingWouldBeAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "mcp", "mcp/a", "agentauth", "agentauth/h", "agentauth/h/a", "agentauth/h/a/x", "handles", "handles/rh_aaaaaaaaaaaaaaaaaaaaaaaaaa", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
-	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read", "mcp/login", "mcp/read", "agentauth", "agentauth/read", "agentauth/request", "agentauth/manage", "capability", "capability/request", "capability/use"}
+	withs := []string{"", "w/", "w/a", "w/a/b", "w/ab", "o/", "o/a", "g/", "g/a", "g/a/b", "g/ab", "j", "j/a", "j/a/b", "v", "s/", "s/a", "schedules", "schedules/a", "schedules/a/b", "approvals", "approvals/a", "tokens", "tokens/a", "audit", "audit/a", "mcp", "mcp/a", "agentauth", "agentauth/h", "agentauth/h/a", "agentauth/h/a/x", "https://", "https://h", "https://h/a/b", "http://h/a", "handles", "handles/rh_aaaaaaaaaaaaaaaaaaaaaaaaaa", "x", "did:key:zBob", "did:key:zBob/w", "did:key:zBob/w/a", "did:key:zBob/g", "did:key:zBob/s"}
+	cans := []string{"*", "crud", "crud/read", "crud/write", "crud/delete", "agent", "agent/create", "agent/fork", "agent/read", "agent/manage", "agent/message", "agent/task", "job", "job/manage", "invoke", "secret", "secret/store", "secret/decrypt", "secret/list", "schedule", "schedule/create", "schedule/read", "approval/read", "approval/answer", "token", "token/create", "token/read", "audit/read", "mcp/login", "mcp/read", "agentauth", "agentauth/read", "agentauth/request", "agentauth/manage", "a2a", "a2a/read", "a2a/send", "capability", "capability/request", "capability/use"}
 	needsOf := map[string][][]caps.Request{} // what each input of an operation requires
 	for _, op := range catalogue.All() {
 		for _, raw := range universe()[op.Path()] {

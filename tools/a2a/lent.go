@@ -240,4 +240,3 @@ func (c *Clients) revoke(ctx context.Context, call tools.Call, in Revocation) (l
 	delete(c.lent, in.Capability)
 	return lending.Revoked{RevocationID: in.Capability, Revoked: true}, nil
 }
-

@@ -57,7 +57,9 @@ type Use struct {
 
 // Operations returns the operations over the clients of a venue.
 func Operations(c *Clients) []*tools.Operation {
-	on := func(can string) tools.Option { return tools.Within(caps.ScopeAbility(can)) }
+	on := func(can string) tools.Option {
+		return tools.Within(caps.ScopeUnder(can, "https://", 1, 0), caps.ScopeUnder(can, "http://", 1, 0))
+	}
 	return []*tools.Operation{
 		tools.New("a2a:card", "Read the card of an agent elsewhere: what it is and does.",
 			func(in At) []caps.Request { return needs(canRead, in.Agent) }, c.card, on(canRead), tools.ReadOnly()),

@@ -75,7 +75,9 @@ func TestAnAgentOfAnotherVenue(t *testing.T) {
 	if !strings.Contains(raw, "TASK_STATE_COMPLETED") || !strings.Contains(raw, `"text":"hello"`) || !strings.Contains(raw, "nobody's instructions") || strings.Contains(raw, p.token) {
 		t.Errorf("sent: %s", raw)
 	}
-	var begun struct{ Answer struct{ Task struct{ ID string } } }
+	var begun struct {
+		Answer struct{ Task struct{ ID string } }
+	}
 	do(t, carl, "a2a:send", at(map[string]any{"message": "wait", "noWait": true}), &begun)
 	id := map[string]any{"taskId": begun.Answer.Task.ID}
 	if raw := do(t, carl, "a2a:get", at(id), nil); !strings.Contains(raw, "TASK_STATE_WORKING") {
@@ -232,7 +234,9 @@ func TestAnAgentOfAnotherKind(t *testing.T) {
 	if raw := do(t, carl, "a2a:card", map[string]any{"agent": srv.URL}, nil); !strings.Contains(raw, `"name":"echo"`) {
 		t.Errorf("the card: %s", raw)
 	}
-	var sent struct{ Answer struct{ Task struct{ ID string } } }
+	var sent struct {
+		Answer struct{ Task struct{ ID string } }
+	}
 	raw := do(t, carl, "a2a:send", map[string]any{"agent": srv.URL, "message": "hi"}, &sent)
 	if !strings.Contains(raw, "echo hi") || !strings.Contains(raw, "TASK_STATE_COMPLETED") {
 		t.Errorf("sent: %s", raw)
