@@ -70,8 +70,17 @@ func serve(t *testing.T, section string) *port {
 
 func serveConfig(t *testing.T, c *config.Config) *port {
 	t.Helper()
-	p := &port{model: new(model)}
-	p.venue = venuetest.Open(t, &venue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(p.later.Load())) }, Models: map[string]runtime.Model{"default": p.model}, Config: c})
+	m := new(model)
+	p := serveModels(t, c, map[string]runtime.Model{"default": m})
+	p.model = m
+	return p
+}
+
+// serveModels is a port without a model that a test has a say in.
+func serveModels(t *testing.T, c *config.Config, models map[string]runtime.Model) *port {
+	t.Helper()
+	p := new(port)
+	p.venue = venuetest.Open(t, &venue.Options{Now: func() time.Time { return time.Now().Add(time.Duration(p.later.Load())) }, Models: models, Config: c})
 	var err error
 	if p.alice, err = p.venue.User(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
