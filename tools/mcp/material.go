@@ -141,7 +141,8 @@ type address struct {
 }
 
 // parseAddress reads the URI of a line. A field of it is never what a server could read in
-// another way than its capability says: no escapes, no query, and no slash in the middle.
+// another way than its capability says: no escapes, no query, no blanks, and no slash in the
+// middle.
 func parseAddress(m *Material) (*address, error) {
 	t, err := parseTemplate(m.With)
 	if err != nil {
@@ -157,9 +158,9 @@ func parseAddress(m *Material) (*address, error) {
 		}
 		b.WriteString(regexp.QuoteMeta(m.Match[at:f[0]]) + "(?P<" + name + ">")
 		if many {
-			b.WriteString(`[^%?#\\]+)`)
+			b.WriteString(`[^%?#\\\x00-\x20\x7f]+)`)
 		} else {
-			b.WriteString(`[^%?#\\/]+)`)
+			b.WriteString(`[^%?#\\/\x00-\x20\x7f]+)`)
 		}
 		at = f[1]
 	}
@@ -199,9 +200,13 @@ func planResources(s *Server, lines []Material) (prepareFunc, error) {
 			}
 			fields := map[string]any{}
 			for i, name := range a.SubexpNames() {
-				if name != "" {
-					fields[name] = found[i]
+				if name == "" {
+					continue
 				}
+				if _, err := caps.ParseResource("f/" + found[i]); err != nil { // ".." leads out of what the others say
+					return nil, fmt.Errorf("%s of uri: %w", name, err)
+				}
+				fields[name] = found[i]
 			}
 			return a.required(a.can, fields)
 		}
