@@ -7,6 +7,7 @@ import (
 
 	"usher/venue/config"
 	"usher/venue/store/journal"
+	"usher/venue/webhooks"
 )
 
 // Receive takes a signed request to a webhook of the configuration, and returns the run
@@ -27,4 +28,18 @@ func (v *Venue) hooked(ctx context.Context, c *config.Config) error {
 		v.lending.Set(owner, c.A2A)
 	}
 	return err
+}
+
+// Webhooks are those of the configuration: what comes in, and what goes out, with the
+// deliveries that wait.
+type Webhooks struct {
+	In  []webhooks.Entry    `json:"in"`
+	Out []webhooks.Standing `json:"out"`
+}
+
+// Webhooks lists the webhooks, for whoever keeps the venue.
+func (v *Venue) Webhooks(ctx context.Context) (w Webhooks, err error) {
+	w.In = v.inbox.List(ctx)
+	w.Out, err = v.outbox.List(ctx)
+	return w, err
 }

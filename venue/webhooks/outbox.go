@@ -94,9 +94,10 @@ func signal(c chan struct{}) {
 
 // delivery is what is to be sent, as it is stored.
 type delivery struct {
-	At    int64           `json:"at"` // ms: when it happened
-	Tries int             `json:"tries,omitempty"`
-	Body  json.RawMessage `json:"body"`
+	At     int64           `json:"at"` // ms: when it happened
+	Tries  int             `json:"tries,omitempty"`
+	Failed string          `json:"failed,omitempty"` // why the last of them did
+	Body   json.RawMessage `json:"body"`
 }
 
 // body is what a webhook is told: that something happened to a run, and nothing of what was

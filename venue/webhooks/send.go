@@ -58,19 +58,26 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 
 // count counts what waits.
 func (o *Outbox) count(ctx context.Context, h *outHook) error {
-	n := 0
+	n, err := o.stored(ctx, h.ID)
+	if err == nil {
+		h.waiting.Store(int64(n))
+	}
+	return err
+}
+
+// stored is how many deliveries of a webhook are stored, at most maxWaiting.
+func (o *Outbox) stored(ctx context.Context, hook string) (n int, err error) {
 	for from := ""; n < maxWaiting; {
-		keys, next, err := o.Store.PageKeys(ctx, outOf(h.ID), from, 1000)
+		keys, next, err := o.Store.PageKeys(ctx, outOf(hook), from, 1000)
 		if err != nil {
-			return err
+			return n, err
 		}
 		n += len(keys)
 		if from = next; next == "" {
 			break
 		}
 	}
-	h.waiting.Store(int64(n))
-	return nil
+	return n, nil
 }
 
 // next makes the first delivery, where one is due, and says how long nothing is due.
@@ -109,6 +116,7 @@ func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wai
 			level = slog.LevelWarn
 		}
 		o.Logger.Log(ctx, level, "a webhook is told again later", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
+		d.Failed = reason(failed)
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return 0, err
