@@ -76,7 +76,7 @@ type Poll struct {
 // Ending ends what an agent has at a server.
 type Ending struct {
 	At
-	Capabilities []string `json:"capabilities,omitempty" jsonschema:"those to give back; left out, the whole registration ends"`
+	Capabilities []string `json:"capabilities,omitzero" jsonschema:"those to give back, one at least; left out, the whole registration ends"`
 }
 
 // maxBatch is how many calls a batch has (POST /capability/batch-execute).
@@ -129,7 +129,12 @@ func Operations(c *Clients) []*tools.Operation {
 			func(in At) []caps.Request { return needs(canManage, in.Server) },
 			c.rotate, onServer(canManage)),
 		tools.New("agentauth:revoke", "Give capabilities back to an Agent-Auth server, or end your registration there, for good.",
-			func(in Ending) []caps.Request { return needs(canManage, in.Server) },
+			func(in Ending) []caps.Request {
+				if in.Capabilities != nil && len(in.Capabilities) == 0 {
+					return []caps.Request{caps.Invalid(errEnd)}
+				}
+				return needs(canManage, in.Server)
+			},
 			c.revoke, onServer(canManage), tools.Idempotent()),
 	}
 }

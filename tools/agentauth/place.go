@@ -78,6 +78,7 @@ func needs(can, server string, capabilities ...string) []caps.Request {
 
 var (
 	errNone = errors.New("no capability is named: name at least one")
+	errEnd  = errors.New("capabilities is empty: name those to give back, or leave it out to end the registration, for good")
 	errMany = fmt.Errorf("more than %d capabilities are named: ask in several calls", maxBatch)
 )
 

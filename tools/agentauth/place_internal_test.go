@@ -31,6 +31,8 @@ func TestRequirements(t *testing.T) {
 		"a batch":            {"agentauth:batch", `{"server":"b","requests":[{"capability":"x"},{"capability":"y"}]}`, "invoke on agentauth/b/x, invoke on agentauth/b/y"},
 		"too many":           {"agentauth:batch", `{"server":"b","requests":[` + strings.Repeat(`{"capability":"x"},`, 50) + `{"capability":"y"}]}`, "!more than 50"},
 		"a poll":             {"agentauth:poll", `{"server":"b","capability":"x","statusUrl":"https://b/j"}`, "invoke on agentauth/b/x"},
+		"an end of nothing":  {"agentauth:revoke", `{"server":"b","capabilities":[]}`, "!capabilities is empty"},
+		"an end of one":      {"agentauth:revoke", `{"server":"b","capabilities":["x"]}`, "agentauth/manage on agentauth/b"},
 		"an end":             {"agentauth:revoke", `{"server":"b"}`, "agentauth/manage on agentauth/b"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -247,7 +247,7 @@ func (c *Clients) revoke(ctx context.Context, call tools.Call, in Ending) (Stand
 	if err != nil {
 		return Standing{}, err
 	}
-	if len(in.Capabilities) == 0 {
+	if in.Capabilities == nil {
 		st, err := g.host.Revoke(ctx, g.Agent)
 		return stood(p, st, err)
 	}

@@ -147,7 +147,7 @@ type Yes struct {
 	Digest string `json:"digest,omitempty" jsonschema:"digest of the call that was looked at: another one is refused"`
 	Reason string `json:"reason,omitempty" jsonschema:"what to tell"`
 
-	Only []string        `json:"only,omitempty" jsonschema:"of the capabilities that an agent from elsewhere asks for, these alone"`
+	Only []string        `json:"only,omitzero" jsonschema:"of the capabilities that an agent from elsewhere asks for, these alone: one at least"`
 	When json.RawMessage `json:"when,omitempty" jsonschema:"limits on the call, by JSON pointer: {\"/amount\": {\"max\": 50}}. One that is beyond them is refused, and may be made once within them, with all else as it is. For an agent from elsewhere, limits on what it is granted: {\"/transfer/amount\": {\"max\": 50}}"`
 }
 
@@ -157,6 +157,9 @@ type No struct {
 	ID     string `json:"id" jsonschema:"the request's id"`
 	Reason string `json:"reason,omitempty" jsonschema:"what the agent is told"`
 }
+
+// errNothing: an empty list is nothing, and not all.
+var errNothing = errors.New("only is empty: deny the request to give nothing, or leave only out to give all that is asked for")
 
 // Life of an approval.
 const (
@@ -186,6 +189,9 @@ func Operations(s Service) []*tools.Operation {
 					if _, err = caps.ParseLimits(in.When); err != nil {
 						err = fmt.Errorf("when: %w", err)
 					}
+				}
+				if err == nil && in.Only != nil && len(in.Only) == 0 {
+					err = errNothing
 				}
 				if err != nil {
 					return []caps.Request{caps.Invalid(err)}

@@ -127,6 +127,9 @@ func TestGrantsAreApprovals(t *testing.T) {
 					}
 				}
 				status, out := w.alice.answer(object{"user_code": g.code, "action": "approve", "capabilities": list})
+				if len(list) == 0 && status == http.StatusBadRequest { // nothing is no approval, and it still waits
+					return
+				}
 				if check(status, out, http.StatusOK, http.StatusPreconditionFailed); status == http.StatusOK {
 					for name, limit := range approved {
 						g.limits[name] = append(g.limits[name], limit)

@@ -3,6 +3,7 @@ package agentauth_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,26 @@ func TestRefusalsHaveRows(t *testing.T) {
 	w.alice.answer(object{"agent_id": waits.id, "user_code": code(waits.was), "action": "approve"})
 	if rows := w.noted(func(n *noted) bool { return n.Call == "approve" && n.Result == "approval_expired" && n.User != "" }); len(rows) != 1 {
 		t.Errorf("what a person is refused has the rows %v", rows)
+	}
+}
+
+// A row is short, whatever the refused call names.
+func TestRowsAreShort(t *testing.T) {
+	w := open(t, nil)
+	a := w.host().approved(nil)
+	long := strings.Repeat("x", 1<<20)
+	a.execute(long, nil)
+	w.post("/capability/batch-execute", a.jwt(nil), object{"requests": []any{object{"id": long, "capability": long}}})
+	w.get("/agent/status", a.jwt(object{"jti": long[:8<<10]}))
+	w.post("/agent/revoke-capability", a.jwt(nil), object{"capabilities": []any{"read_account", long[:32<<10]}})
+	rows := w.noted(func(n *noted) bool { return n.Agent == a.id })
+	if len(rows) < 5 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, n := range rows {
+		if size := len(n.Capability) + len(n.JTI) + len(n.Item) + len(n.Detail); size > 2<<10 {
+			t.Errorf("the row of %s (%s) has %d bytes", n.Call, n.Result, size)
+		}
 	}
 }
 

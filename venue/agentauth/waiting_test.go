@@ -145,3 +145,29 @@ func TestAsksStandInApprovals(t *testing.T) {
 		t.Errorf("told: %q\nwant  %q", told, want)
 	}
 }
+
+// A person who approves nothing of what is asked for has approved nothing, by whichever way they say so.
+func TestApprovalOfNothing(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	h.approved(nil)
+	a, _ := h.register(object{"capabilities": []any{"write_account"}})
+	id := w.alice.waits()[0]["id"].(string)
+	status, out := w.alice.answer(object{"approval_id": id, "action": "approve", "capabilities": []any{}})
+	w.want("an empty list", status, out, http.StatusBadRequest, "invalid_request")
+	status, out = w.alice.answer(object{"agent_id": a.id, "user_code": code(a.was), "action": "approve", "capabilities": []any{"read_account"}})
+	w.want("another name, by the code", status, out, http.StatusBadRequest, "invalid_request")
+	if _, err := w.alice.invoke("approval:approve", object{"id": id, "only": []any{}}); err == nil || !strings.Contains(err.Error(), "deny the request") {
+		t.Errorf("an empty list as an operation: %v", err)
+	}
+	form := url.Values{"request": {id}, "action": {"approve"}, "forgery": {w.alice.forgery}}
+	if status, text, _ := w.alice.form(form); status != http.StatusBadRequest || !strings.Contains(text, "deny the request") {
+		t.Errorf("the page without a tick: %d %s", status, text)
+	}
+	if _, out := w.get("/agent/status?agent_id="+a.id, h.jwt(nil)); out["status"] != "pending" {
+		t.Errorf("the agent is %v", out)
+	}
+	if out, err := w.alice.invoke("approval:approve", object{"id": id, "only": []any{"write_account"}}); err != nil || out["status"] != "APPROVED" {
+		t.Errorf("what was asked for: %v %v", out, err)
+	}
+}

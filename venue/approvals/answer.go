@@ -50,7 +50,7 @@ func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id 
 	if rec.From != "" {
 		return r.outside(ctx, call, &rec, word)
 	}
-	if len(word.Only) > 0 {
+	if word.Only != nil {
 		return approvals.Request{}, errOnly
 	}
 	_, mark, err := r.Store.Get(ctx, openKey(owner, id))

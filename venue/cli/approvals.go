@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"usher/caps"
 	"usher/runtime"
@@ -128,11 +131,28 @@ func compacted(raw json.RawMessage) string {
 
 type approvalsApproveCmd struct {
 	onRequest
-	For    string   `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
-	Digest string   `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
-	Only   []string `placeholder:"NAME,..." help:"Of the capabilities that an agent from elsewhere asks for, these alone."`
-	When   string   `placeholder:"JSON" help:"Limits, such as {\"/amount\": {\"max\": 50}}: a call beyond them is refused, and may be made once within them. For an agent from elsewhere, limits on what it gets: {\"/transfer/amount\": {\"max\": 50}}."`
-	Reason string   `placeholder:"TEXT" help:"What to note of it."`
+	For    string    `placeholder:"DURATION" help:"How long the approval holds, such as 10m. Default: 24h."`
+	Digest string    `placeholder:"DIGEST" help:"Digest of the call that you looked at: another one is refused."`
+	Only   onlyThese `placeholder:"NAME,..." help:"Of the capabilities that an agent from elsewhere asks for, these alone."`
+	When   string    `placeholder:"JSON" help:"Limits, such as {\"/amount\": {\"max\": 50}}: a call beyond them is refused, and may be made once within them. For an agent from elsewhere, limits on what it gets: {\"/transfer/amount\": {\"max\": 50}}."`
+	Reason string    `placeholder:"TEXT" help:"What to note of it."`
+}
+
+// onlyThese are names with a comma between them, one at least: what is empty is nothing, and not all.
+type onlyThese []string
+
+// Decode reads one flag.
+func (o *onlyThese) Decode(c *kong.DecodeContext) error {
+	var text string
+	if err := c.Scan.PopValueInto("names", &text); err != nil {
+		return err
+	}
+	list := strings.Split(text, ",")
+	if slices.Contains(list, "") {
+		return errors.New("a name is empty: deny the request to give nothing, or leave --only out to give all that is asked for")
+	}
+	*o = append(*o, list...)
+	return nil
 }
 
 func (c *approvalsApproveCmd) Run(ctx context.Context, s *streams) error {

@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,7 +179,7 @@ func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
 type Answer struct {
 	Approve bool
 	// Capabilities are those that are approved, each within further constraints; nil is all
-	// that are asked for, as they are asked.
+	// that are asked for, as they are asked. None of them is no approval.
 	Capabilities map[string]Constraints
 	Until        time.Time // when the grants end at the latest; zero is with the agent
 	Reason       string    // of a refusal
@@ -240,6 +241,9 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 		c.agent(a, now)
 		return out, nil, r.write(ctx, &c, what)
 	}
+	if q.leavesAll(said) {
+		return nil, nil, errNothing
+	}
 	if err := r.strong(who, q, said); err != nil {
 		return nil, nil, err
 	}
@@ -275,6 +279,14 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
 	c.agent(a, now)
 	return out, added, r.write(ctx, &c, what)
+}
+
+var errNothing = refuse(InvalidRequest, "none of the capabilities that the agent asks for is approved: deny the request, name some, or leave the list out to approve all of them")
+
+// leavesAll reports whether an approval names none of what is asked for.
+func (q *Question) leavesAll(said *Answer) bool {
+	asked := func(g Grant) bool { _, approved := said.Capabilities[g.Capability]; return approved }
+	return said.Capabilities != nil && len(q.Pending) > 0 && !slices.ContainsFunc(q.Pending, asked)
 }
 
 // strong reports whether the person is known well enough for what they approve.

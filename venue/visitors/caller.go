@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"usher/caps/value"
 	"usher/ucan"
 )
 
@@ -23,7 +24,7 @@ func (c *Caller) row(call string) row {
 	}
 	what := row{Call: call}
 	if c.token != nil {
-		what.JTI = c.token.ID
+		what.JTI = value.Cut(c.token.ID, maxJTI)
 	}
 	if c.Host != nil {
 		what.Host = c.Host.ID

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"usher/caps/value"
 	"usher/ucan"
 	"usher/venue/ledger"
 )
@@ -28,7 +29,7 @@ type Call struct {
 // of a minute have one together: see [Room.Run].
 func (r *Room) Record(ctx context.Context, c Call) error {
 	what := c.By.row(c.Name)
-	what.Capability, what.Item, what.Result = c.Capability, c.Item, codeOf(c.Failed)
+	what.Capability, what.Item, what.Result = value.Cut(c.Capability, maxName), c.Item, codeOf(c.Failed)
 	if !c.Person.IsZero() {
 		what.User = c.Person.String()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"usher/caps/value"
 	"usher/ucan"
 )
 
@@ -100,7 +101,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 		var c change
 		c.agent(a, r.Now())
 		what := by.rowOr("revoke-capability", who, a)
-		what.Result, what.Detail = string(Revoked), strings.Join(capabilities, " ")
+		what.Result, what.Detail = string(Revoked), value.Cut(strings.Join(capabilities, " "), maxText)
 		if err := r.write(ctx, &c, what); err != nil {
 			return err
 		}

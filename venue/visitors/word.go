@@ -132,7 +132,7 @@ func (r *Room) word(ctx context.Context, w *approvals.Word) error {
 
 // less is what a person approves who says so by names and pointers; nil is all.
 func (q *Question) less(w *approvals.Word) (map[string]Constraints, error) {
-	if len(w.Only) == 0 && len(w.When) == 0 {
+	if w.Only == nil && len(w.When) == 0 {
 		return nil, nil
 	}
 	asked := map[string]bool{}
@@ -146,7 +146,7 @@ func (q *Question) less(w *approvals.Word) (map[string]Constraints, error) {
 		}
 		out[name] = Constraints{}
 	}
-	if len(w.Only) == 0 {
+	if w.Only == nil {
 		for name := range asked {
 			out[name] = Constraints{}
 		}
