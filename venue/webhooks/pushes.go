@@ -341,7 +341,7 @@ func (p *Pushes) may(ctx context.Context, owner ucan.DID, rec *pushed, run strin
 	may := err == nil
 	if may && !auth.Unbounded() {
 		ruling, failed := p.Gate.Decide(ctx, auth, tools.Invocation{Operation: "grid:jobStatus", Input: fmt.Appendf(nil, `{"id":%q}`, run)})
-		may, err = failed == nil && ruling.Denial() == nil, failed
+		may, err = failed == nil && ruling.Verdict() == tools.Allowed, failed
 	}
 	switch fault.Of(err) {
 	case fault.Unauthenticated, fault.Denied, fault.Refused, fault.NotFound:

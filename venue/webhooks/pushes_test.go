@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"usher/caps"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/ucan"
@@ -277,6 +278,36 @@ func TestAPushReachesNothingPrivate(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("nothing was tried")
 	}
+}
+
+// Who may look at a run only when a person allows it is told nothing of it.
+func TestAPushAsksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t)
+		type named struct {
+			ID string `json:"id"`
+		}
+		registry := new(tools.Registry)
+		look := tools.New("grid:jobStatus", "Look at a run.",
+			func(in named) []caps.Request { return []caps.Request{caps.Need("job/read", "j/"+in.ID)} },
+			func(context.Context, tools.Call, named) (struct{}, error) { return struct{}{}, nil })
+		if err := registry.Declare(look); err != nil {
+			t.Fatal(err)
+		}
+		f.Gate, f.Mint = tools.NewGate(registry, &tools.GateOptions{Key: bytes.Repeat([]byte{2}, 32)})
+		defer f.works()()
+		for run, may := range map[string]string{"asks": `[{"with":"j/","can":"job/read","ask":true}]`, "may": `[{"with":"j/","can":"job/read"}]`} {
+			set, err := caps.ParseSet([]byte(may))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.auth = f.Mint.User(owner).Narrow(set)
+			f.stands(run, runs.Complete)
+			f.set("a", run)
+		}
+		synctest.Wait()
+		f.wants("of one who may", "/may/a 1.0 "+runs.Complete)
+	})
 }
 
 // lines has what is written.
