@@ -17,16 +17,19 @@ import (
 
 // lent is a capability at an agent elsewhere, and who may use it by its name.
 type lent struct {
-	lending.Capability
-	agent string // its URL
-	owner ucan.DID
-	life  tools.Life
-	run   string
-	until time.Time
+	id, revocation string // there
+	agent          string // its URL
+	owner          ucan.DID
+	life           tools.Life
+	run            string
+	until          time.Time
 }
 
-// maxLent is how many capabilities an owner's agents know at once.
-const maxLent = 256
+// Bounds of what is known of capabilities elsewhere: whoever calls fills it.
+const (
+	maxLent   = 256 // of an owner's agents, at once
+	maxLentID = 256 // bytes
+)
 
 // Known is a capability as its caller knows it.
 type Known struct {
@@ -65,13 +68,18 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (Lent, e
 		return out, fault.New(fault.LimitReached, fmt.Sprintf("your agents have %d capabilities elsewhere, as many as they may: revoke some (a2a:revoke)", maxLent))
 	}
 	for _, got := range answer.Capabilities {
+		if len(got.ID) > maxLentID || len(got.Revocation) > maxLentID {
+			return Lent{}, fault.New(fault.Output, fmt.Sprintf("the agent answers a capability whose id has more than %d bytes", maxLentID))
+		}
+	}
+	for _, got := range answer.Capabilities {
 		end, err := time.Parse(time.RFC3339, got.Expires)
 		if most := now.Add(24 * time.Hour); err != nil || end.After(most) {
 			end = most
 		}
 		name := "lent_" + strings.ToLower(rand.Text())
 		auth := call.Authority()
-		c.lent[name] = &lent{got, r.name.String(), call.Owner(), auth.Life(), auth.Run(), end}
+		c.lent[name] = &lent{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), auth.Life(), auth.Run(), end}
 		out.Capabilities = append(out.Capabilities, Known{name, got.Grant, got.Handles, got.Operations, got.Expires})
 	}
 	return out, nil
@@ -209,7 +217,7 @@ func (c *Clients) attenuate(ctx context.Context, call tools.Call, in Attenuation
 	if err != nil {
 		return Lent{}, err
 	}
-	raw, err := r.rpc(ctx, "a2a/capabilities/attenuate", map[string]any{"capabilityId": l.ID, "constraints": in.Constraints}, true)
+	raw, err := r.rpc(ctx, "a2a/capabilities/attenuate", map[string]any{"capabilityId": l.id, "constraints": in.Constraints}, true)
 	if err != nil {
 		return Lent{}, done(err)
 	}
@@ -232,7 +240,7 @@ func (c *Clients) revoke(ctx context.Context, call tools.Call, in Revocation) (l
 	if err != nil {
 		return out, err
 	}
-	if _, err := r.rpc(ctx, "a2a/capabilities/revoke", map[string]any{"revocationId": l.Revocation}, true); err != nil {
+	if _, err := r.rpc(ctx, "a2a/capabilities/revoke", map[string]any{"revocationId": l.revocation}, true); err != nil {
 		return out, done(err)
 	}
 	c.mu.Lock()

@@ -149,9 +149,9 @@ func (c *Clients) params(call tools.Call, r *remote, in *Message) (map[string]an
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, l.ID)
+		ids = append(ids, l.id)
 		if less, ok := in.Attenuations[name]; ok {
-			attenuations[l.ID] = less
+			attenuations[l.id] = less
 		}
 	}
 	if len(attenuations) != len(in.Attenuations) {
@@ -229,7 +229,7 @@ func (c *Clients) use(ctx context.Context, call tools.Call, in Use) (Said, error
 	if err != nil {
 		return Said{}, err
 	}
-	raw, err := r.rpc(ctx, "a2a/skill/invoke", map[string]any{"skill": in.Skill, "arguments": in.Arguments, "capabilityId": l.ID}, true)
+	raw, err := r.rpc(ctx, "a2a/skill/invoke", map[string]any{"skill": in.Skill, "arguments": in.Arguments, "capabilityId": l.id}, true)
 	if err != nil {
 		return Said{}, done(err)
 	}

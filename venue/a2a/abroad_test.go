@@ -202,6 +202,34 @@ func TestCapabilitiesOfAnotherVenue(t *testing.T) {
 	}
 }
 
+// What an agent elsewhere lends takes no more room here than its ids do, and these are short.
+func TestACapabilityOfALongID(t *testing.T) {
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	mux.HandleFunc(a2a.CardPath, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, srv.URL+"/rpc")
+	})
+	id, revocation := "cap", "rv"
+	mux.HandleFunc("/rpc", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"capabilities":[{"id":%q,"revocationId":%q,"resourceHandles":[{"handle":"h"}]}]}}`, id, revocation)
+	})
+	carl := caller(t, nil, host(srv.URL))
+	for name, tt := range map[string]struct {
+		id, revocation string
+		want           fault.Code
+	}{
+		"short":             {"cap", "rv", ""},
+		"a long id":         {strings.Repeat("x", 257), "rv", fault.Output},
+		"a long revocation": {"cap", strings.Repeat("x", 257), fault.Output},
+	} {
+		id, revocation = tt.id, tt.revocation
+		if _, err := carl.Invoke(t.Context(), "a2a:request", map[string]any{"agent": srv.URL, "grants": []string{"g"}, "statedPurpose": "x"}); tt.want == "" && err != nil || tt.want != "" && fault.Of(err) != tt.want {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
 // echo is an agent of a2a-go's server.
 type echo struct{}
 
