@@ -1,14 +1,17 @@
 package agentauth_test
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"usher/ucan"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/face"
 )
 
 // few opens a world whose hosts may have five agents.
@@ -143,3 +146,30 @@ func TestAStrangerGoesWithItsLastAgent(t *testing.T) {
 
 // strayed is when nobody remembers what nobody approved.
 const strayed = 61 * time.Minute
+
+// Streams of agents that nobody approved count with those of guests.
+func TestStreamsOfStrangers(t *testing.T) {
+	cfg, err := config.Parse("usher.yaml", []byte(strings.Replace(settings, "capabilities: [read_account]}", "capabilities: [read_stream]}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, &venue.Options{Config: cfg})
+	for range 4 {
+		key, err := ucan.NewKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range face.MaxStreams {
+			if _, err := w.door.Streams.Begin(key.DID(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stranger, _ := w.host().register(object{"mode": "autonomous"})
+	status, out := stranger.execute("read_stream", object{"path": "w/accounts/one"})
+	w.want("a stranger's", status, out, http.StatusTooManyRequests, "rate_limited")
+	approved := w.host().approved(object{"capabilities": []any{"read_stream"}})
+	if status, out := approved.execute("read_stream", object{"path": "w/accounts/one"}); status != http.StatusOK {
+		t.Errorf("of whom a person approved: %d %v", status, out)
+	}
+}

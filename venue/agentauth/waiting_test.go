@@ -11,6 +11,7 @@ import (
 
 	"usher/tools/approvals"
 	"usher/venue"
+	"usher/venue/config"
 )
 
 // invoke calls an operation as a person.
@@ -169,5 +170,33 @@ func TestApprovalOfNothing(t *testing.T) {
 	}
 	if out, err := w.alice.invoke("approval:approve", object{"id": id, "only": []any{"write_account"}}); err != nil || out["status"] != "APPROVED" {
 		t.Errorf("what was asked for: %v %v", out, err)
+	}
+}
+
+// The agents of one host fill no more of a person's approvals than one agent of theirs may. Who
+// has a code to show does without.
+func TestAHostFillsNoApprovals(t *testing.T) {
+	w := open(t, &venue.Options{Limits: config.Limits{Approvals: 8}})
+	h := w.host()
+	h.approved(nil)
+	own, coded := object{"capabilities": []any{"write_account"}, "preferred_method": "usher_approvals"}, object{"capabilities": []any{"write_account"}}
+	for range 2 {
+		if a, status := h.register(own); status != http.StatusOK {
+			t.Fatalf("register: %d %v", status, a.was)
+		}
+	}
+	a, status := h.register(own)
+	w.want("a third", status, a.was, http.StatusTooManyRequests, "limit_exceeded")
+	a, status = h.register(coded)
+	if list := w.alice.waits(); status != http.StatusOK || code(a.was) == "" || len(list) != 2 {
+		t.Fatalf("a third with a code: %d %v, and %d wait", status, a.was, len(list))
+	}
+	if status, out := w.alice.answer(object{"user_code": code(a.was), "action": "approve"}); status != http.StatusOK {
+		t.Errorf("its code: %d %v", status, out)
+	}
+	other := w.host()
+	other.approved(nil)
+	if a, status := other.register(own); status != http.StatusOK || len(w.alice.waits()) != 3 {
+		t.Errorf("of another host: %d %v", status, a.was)
 	}
 }

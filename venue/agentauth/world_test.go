@@ -27,6 +27,7 @@ import (
 type world struct {
 	testing.TB
 	venue  *venue.Venue
+	door   *face.Door
 	server *httptest.Server
 	alice  *person
 	now    func() time.Time
@@ -79,10 +80,10 @@ func open(t testing.TB, options *venue.Options) *world {
 	if w.now == nil {
 		w.now = time.Now
 	}
-	door := &face.Door{Venue: v}
+	w.door = &face.Door{Venue: v}
 	mux := http.NewServeMux()
-	mux.Handle("/", agentauth.New(door, slog.New(slog.DiscardHandler)))
-	mux.Handle(login.Path, login.New(door))
+	mux.Handle("/", agentauth.New(w.door, slog.New(slog.DiscardHandler)))
+	mux.Handle(login.Path, login.New(w.door))
 	w.server = httptest.NewServer(mux)
 	t.Cleanup(w.server.Close)
 	w.alice = w.signIn("alice")

@@ -17,9 +17,9 @@ type counts struct {
 	By  map[string]int `json:"by,omitempty"` // by agent: those that it makes, or has made for it
 }
 
-// counted are the agents that a request counts for.
+// counted are the agents that a request counts for, and the host of one from elsewhere.
 func (rec *record) counted() []string {
-	ids := slices.Sorted(slices.Values(append(slices.Clone(rec.Via), rec.Agent)))
+	ids := slices.Sorted(slices.Values(append(slices.Clone(rec.Via), rec.Agent, rec.Host)))
 	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
 

@@ -14,6 +14,7 @@ import (
 // Filing is a request that stands for what an agent from elsewhere asks its person for.
 type Filing struct {
 	Agent     string // id of who asks
+	Host      string // id of whom it is of: all of one count together, as one agent does
 	Operation string // what it is called
 	Input     json.RawMessage
 	Needs     []string
@@ -116,7 +117,7 @@ func (r *Room) filing(s *Swap, out *Swapped, c *counts) error {
 		return err
 	}
 	owner, f := s.Owner.String(), s.File
-	rec := record{From: f.Agent, Runner: owner, Request: approvals.Request{
+	rec := record{From: f.Agent, Host: f.Host, Runner: owner, Request: approvals.Request{
 		ID: id, Status: approvals.Pending, Owner: owner, Agent: f.Agent, Operation: f.Operation, Input: f.Input, Needs: f.Needs, Why: f.Why,
 		Created: r.Now().UnixMilli(), Expires: f.Expires.UnixMilli(),
 	}}

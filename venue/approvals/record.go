@@ -34,6 +34,7 @@ type record struct {
 	At     string     `json:"at,omitempty"`     // key of that call
 
 	From string `json:"from,omitempty"` // id of the agent from elsewhere that asks: see [Room.Swap]
+	Host string `json:"host,omitempty"` // id of the host of that
 
 	stored string // status that it is stored with
 }

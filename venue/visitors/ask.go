@@ -11,6 +11,7 @@ import (
 	"time"
 
 	asking "usher/tools/approvals"
+	"usher/tools/fault"
 	"usher/venue/approvals"
 )
 
@@ -80,9 +81,11 @@ func (r *Room) isCode(a *Ask, code string) bool {
 	return a.Code != "" && subtle.ConstantTimeCompare([]byte(a.Code), []byte(r.digest("user", plainCode(code)))) == 1
 }
 
+var errFull = refuse(LimitExceeded, "as many requests wait for the person of the host as may: try again once some are answered")
+
 // ask has an agent wait for a person, in the place of what it waited for: the codes of that
 // are dead. The change takes the marks of the codes with it. A person who is known has it
-// among their approvals.
+// among their approvals, where not too much waits there for a code to do.
 func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask Ask) (*Approval, error) {
 	now, life := r.Now(), AskLife
 	if ask.Method == OwnMethod {
@@ -99,11 +102,19 @@ func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask Ask) (
 			return nil, err
 		}
 	}
-	if err := r.swap(ctx, c, a, approvals.Swap{As: asking.Ended, File: filed, Owner: ask.Asked}, &ask); err != nil {
+	s := approvals.Swap{As: asking.Ended, File: filed, Owner: ask.Asked}
+	err := r.swap(ctx, c, a, s, &ask)
+	if filed != nil && fault.Of(err) == fault.Refused { // no more may wait there
+		if ask.Method != DeviceMethod {
+			return nil, errFull
+		}
+		s.File = nil
+		err = r.swap(ctx, c, a, s, &ask)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if ask.Method == DeviceMethod {
-		var err error
 		if said.UserCode, err = r.newCode(); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ const maxFiled = maxAsked
 func (r *Room) filing(a *Agent, h *Host, ask *Ask) *approvals.Filing {
 	s := r.set.Load()
 	wanted := map[string]Constraints{}
-	f := &approvals.Filing{Agent: a.ID, Operation: operationMark + ask.Kind, Why: "An agent from elsewhere asks for it.", Needs: []string{}}
+	f := &approvals.Filing{Agent: a.ID, Host: h.ID, Operation: operationMark + ask.Kind, Why: "An agent from elsewhere asks for it.", Needs: []string{}}
 	f.Expires = time.UnixMilli(ask.Expires)
 	for i := range a.Grants {
 		g := &a.Grants[i]
@@ -72,22 +72,21 @@ type named struct {
 // stand there where it is filed.
 func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *Ask) error {
 	c.init()
-	if was := a.Ask; was != nil {
-		if was.Code != "" {
-			c.del = append(c.del, codeKey(was.Code))
+	was := a.Ask
+	if was != nil && was.Request != "" {
+		s.Owner, s.Close = was.Asked, was.Request
+	}
+	out := new(approvals.Swapped)
+	if s.Close != "" || s.File != nil {
+		var err error
+		if out, err = r.Approvals.Swap(ctx, s); err != nil {
+			return err
 		}
-		if was.Request != "" {
-			s.Owner, s.Close = was.Asked, was.Request
-		}
+	}
+	if was != nil && was.Code != "" {
+		c.del = append(c.del, codeKey(was.Code))
 	}
 	a.Ask = nil
-	if s.Close == "" && s.File == nil {
-		return nil
-	}
-	out, err := r.Approvals.Swap(ctx, s)
-	if err != nil {
-		return err
-	}
 	maps.Copy(c.expect, out.Expect)
 	maps.Copy(c.put, out.Put)
 	c.del = append(c.del, out.Del...)
