@@ -14,6 +14,7 @@ type ucanCmd struct {
 	Keygen   ucanKeygenCmd   `cmd:"" help:"Make a key and print the DID that it signs as."`
 	Issue    ucanIssueCmd    `cmd:"" help:"Have the venue sign a token for something in your namespace."`
 	Delegate ucanDelegateCmd `cmd:"" help:"Hand on authority, or less of it, with a key or in a venue."`
+	Identity ucanIdentityCmd `cmd:"" help:"Make a token by which a key of yours calls a venue on a port."`
 	Inspect  ucanInspectCmd  `cmd:"" help:"Draw the chain that tokens make, and say what is wrong with it."`
 	Verify   ucanVerifyCmd   `cmd:"" help:"Decide whether tokens carry the authority for a request, offline."`
 	Revoke   ucanRevokeCmd   `cmd:"" help:"Take a token back, and all that was made from it."`

@@ -26,7 +26,7 @@ func (c *ucanInspectCmd) Run(ctx context.Context, s *streams) error {
 	if c.JSON && c.Mermaid {
 		return misusef("--json and --mermaid are two forms of one answer: give one of them")
 	}
-	items, err := s.someTokens(c.Files)
+	items, err := someTokens(s.readAll, c.Files)
 	if err != nil {
 		return err
 	}

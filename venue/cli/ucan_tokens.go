@@ -14,14 +14,19 @@ import (
 // maxTokenFile bounds a file of tokens, in bytes.
 const maxTokenFile = 4 << 20
 
-// readTokens reads the tokens and revocations of files, in their order. An
-// unreadable file, or no token in any, is an error; a bad token is one of the items.
-func (s *streams) readTokens(names []string) (items []delegation.Item, err error) {
+// readTokens is tokensBy of files.
+func (s *streams) readTokens(names []string) ([]delegation.Item, error) {
+	return tokensBy(s.readAll, names)
+}
+
+// tokensBy reads the tokens and revocations that read finds under the names, in their
+// order. One that cannot be read is an error; a bad token is one of the items.
+func tokensBy(read func(name string) ([]byte, error), names []string) (items []delegation.Item, err error) {
 	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
 		return nil, misusef("- is standard input, which can be read once")
 	}
 	for _, name := range names {
-		data, err := s.readAll(name)
+		data, err := read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -52,15 +57,20 @@ func (s *streams) readAll(name string) ([]byte, error) {
 	if err != nil {
 		return nil, misusef("read tokens: %w", err)
 	}
-	if len(data) > maxTokenFile {
-		return nil, misusef("%s is larger than %d MiB: tokens are a few KiB each", name, maxTokenFile>>20)
-	}
-	return data, nil
+	return data, bounded(name, data)
 }
 
-// someTokens is readTokens where there has to be one.
-func (s *streams) someTokens(names []string) ([]delegation.Item, error) {
-	items, err := s.readTokens(names)
+// bounded says that what was read is more than tokens are.
+func bounded(name string, data []byte) error {
+	if len(data) > maxTokenFile {
+		return misusef("%s is larger than %d MiB: tokens are a few KiB each", name, maxTokenFile>>20)
+	}
+	return nil
+}
+
+// someTokens is tokensBy where there has to be one.
+func someTokens(read func(name string) ([]byte, error), names []string) ([]delegation.Item, error) {
+	items, err := tokensBy(read, names)
 	if err == nil && len(items) == 0 {
 		err = fmt.Errorf("there is no token in %s", strings.Join(names, ", "))
 	}

@@ -115,12 +115,12 @@ func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
 
 type ucanImportCmd struct {
 	fromConfig
-	Files []string `arg:"" name:"file" placeholder:"FILE|-" help:"Files of tokens and revocations: JWT, multibase text, or raw CBOR."`
+	Files []string `arg:"" name:"file|url" placeholder:"FILE|URL|-" help:"Files of tokens and revocations, or https URLs of such: JWT, multibase text, or raw CBOR."`
 	JSON  bool     `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
-	items, err := s.someTokens(c.Files)
+	items, err := someTokens(s.fetchOr(ctx), c.Files)
 	if err != nil {
 		return err
 	}
