@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -51,10 +52,14 @@ func (v *Venue) PushBy(tell webhooks.Tell) { v.pushes.By(tell) }
 // ErrNoPush is for who came without a token: whoever comes next is the same principal.
 var ErrNoPush = fault.New(fault.Refused, "who comes without a token is told of nothing later: come with one")
 
-// CheckPush says what is wrong with a push of the principal's.
+// CheckPush says what is wrong with a push of the principal's: of a run that has not begun
+// where in names none.
 func (p *Principal) CheckPush(ctx context.Context, in webhooks.Push) error {
 	if p.auth.Bearer() == "" && !p.auth.Unbounded() {
 		return ErrNoPush
+	}
+	if err := p.Still(ctx, "grid:jobStatus", byID{cmp.Or(in.Run, "new")}); err != nil {
+		return err
 	}
 	return p.pushes.Check(ctx, in)
 }

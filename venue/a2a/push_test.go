@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"usher/caps"
+	"usher/tools/fault"
 	"usher/tools/tokens"
+	"usher/venue/webhooks"
 )
 
 // told is what an address was told.
@@ -174,6 +177,33 @@ func TestStrangersAreNotTold(t *testing.T) {
 	no := ask{token: "-"}
 	in := strings.TrimSuffix(message("hi", ""), "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"https://example.com/"}}}`
 	p.both(t, no, "/bob", "SendMessage", in, "POST", "/message:send", in, fails(-32003, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"))
+}
+
+// Who may not look at tasks is told of none, and hears so before one begins.
+func TestWhoMayNotLookIsNotTold(t *testing.T) {
+	p, _, _ := pushes(t)
+	token, err := p.venue.Session(t.Context(), p.alice, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, err := p.venue.Authenticate(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := webhooks.Push{Address: webhooks.Address{URL: "https://8.8.8.8/"}}
+	for name, tt := range map[string]struct {
+		may  caps.Set
+		want fault.Code
+	}{
+		"asks alone":      {caps.Of(caps.MustCapability("g/", "agent")), fault.Denied},
+		"one task":        {caps.Of(caps.MustCapability("j/1", "crud/read")), fault.Denied},
+		"looks at any":    {caps.Of(caps.MustCapability("j/", "crud/read")), ""},
+		"whom none bound": {caps.Unrestricted(), ""},
+	} {
+		if err := alice.Narrow(tt.may).CheckPush(t.Context(), in); tt.want == "" && err != nil || tt.want != "" && fault.Of(err) != tt.want {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
 }
 
 // A token that is revoked has nothing told any more of what it followed.

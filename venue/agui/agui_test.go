@@ -517,6 +517,13 @@ func TestCapabilities(t *testing.T) {
 	if got := fmt.Sprint(c["humanInTheLoop"]); got != "map[approvals:true approveWithEdits:true interrupts:true supported:true]" {
 		t.Errorf("humanInTheLoop is %s", got)
 	}
+	if got := fmt.Sprint(c["execution"]); got != "map[codeExecution:false maxIterations:20]" {
+		t.Errorf("execution is %s", got)
+	}
+	p.create(t, "short", `{"budgets":{"run":{"calls":3}}}`)
+	if _, _, c := get("short"); fmt.Sprint(c["execution"]) != "map[codeExecution:false maxIterations:3]" {
+		t.Errorf("within a budget execution is %v", c["execution"])
+	}
 	p.create(t, "none", `{"tools":["covia:*"],"caps":[]}`)
 	if _, _, c := get("none"); fmt.Sprint(c["tools"].(map[string]any)["supported"], c["tools"].(map[string]any)["items"]) != "false []" {
 		t.Errorf("tools of an agent that may nothing are %v", c["tools"])

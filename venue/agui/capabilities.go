@@ -109,8 +109,7 @@ type multimodal struct {
 
 type execution struct {
 	Code          bool  `json:"codeExecution"`
-	MaxIterations int64 `json:"maxIterations,omitempty"`    // calls of the model in a run
-	MaxTime       int64 `json:"maxExecutionTime,omitempty"` // ms
+	MaxIterations int64 `json:"maxIterations,omitempty"` // calls of the model in a run
 }
 
 type human struct {
