@@ -247,7 +247,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	})
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
-		Most: o.Limits.Schedules,
+		Charged: v.charged, Most: o.Limits.Schedules,
 	})
 	var owner ucan.DID // zero, who is nobody, without a configuration
 	if o.Config != nil && !v.readOnly {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"usher/runtime"
+	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/venuetest"
@@ -18,8 +19,9 @@ func TestAutonomousBudget(t *testing.T) {
 	text := strings.Replace(settings, "  capabilities:\n", `  capabilities:
     - {name: ask, operation: 'agent:chat', caps: [{with: g/Clerk, can: agent/message}]}
     - {name: ask_slowly, operation: 'agent:chat', caps: [{with: g/Clerk, can: agent/message}], answer: async}
+    - {name: later, operation: 'scheduler:schedule', caps: [{with: schedules, can: schedule/create}], within: [{with: g/Clerk, can: agent/message}]}
 `, 1)
-	text = strings.Replace(text, "capabilities: [read_account]}", "capabilities: [read_account, ask, ask_slowly], budget: {calls: 2}}", 1)
+	text = strings.Replace(text, "capabilities: [read_account]}", "capabilities: [read_account, ask, ask_slowly, later], budget: {calls: 2}}", 1)
 	text += "agents:\n  - {id: Clerk, model: default, prompt: Answer.}\n"
 	cfg, err := config.Parse("usher.yaml", []byte(text))
 	if err != nil {
@@ -57,6 +59,23 @@ func TestAutonomousBudget(t *testing.T) {
 	failed, _ := out["error"].(object)
 	if failed["code"] != "limit_exceeded" {
 		t.Errorf("the job ends as %d %v", status, out)
+	}
+	status, out = third.execute("later", object{"operation": "agent:chat", "input": object{"agentId": "Clerk", "message": "hello"}, "name": "later", "after": "1h"})
+	if status != http.StatusOK {
+		t.Fatalf("by a schedule: %d %v", status, out)
+	}
+	fired, err := w.alice.invoke("scheduler:trigger", object{"handle": "later"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := fired["job"].(string)
+	for _, err := range w.venue.VisitorEvents(t.Context(), w.alice.user.DID(), job) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rec, err := w.venue.VisitorRun(t.Context(), w.alice.user.DID(), job); err != nil || rec.Code != fault.BudgetSpent {
+		t.Errorf("the schedule ends as %s %q, %v", rec.Status, rec.Code, err)
 	}
 	approved := w.host().approved(object{"capabilities": []any{"ask"}})
 	if status, out := chat(approved); status != http.StatusOK {

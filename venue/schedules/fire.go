@@ -125,6 +125,12 @@ func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool
 func (r *Room) start(ctx context.Context, auth tools.Authority, rec *record, spec runs.Spec) error {
 	spec.Kind, spec.Op, spec.Input, spec.Background = runs.Job, rec.Op, rec.Input, true
 	_, err := r.Runs.Start(ctx, auth, spec, func(ctx context.Context, run *runs.Run) (json.RawMessage, error) {
+		if r.Charged != nil {
+			var err error
+			if ctx, err = r.Charged(ctx, auth); err != nil {
+				return nil, err
+			}
+		}
 		res, err := r.Gate.Invoke(ctx, auth.InRun(run.ID()), tools.Invocation{Operation: rec.Op, Input: rec.Input, At: runs.OfJob})
 		return res.Output, err
 	})

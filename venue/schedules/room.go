@@ -27,6 +27,10 @@ type Options struct {
 	NewID  func() (string, error)
 	Logger *slog.Logger
 
+	// Charged returns ctx with the budgets that bind what comes of who scheduled, beside those
+	// of agents; nil adds none.
+	Charged func(ctx context.Context, auth tools.Authority) (context.Context, error)
+
 	Most int // schedules of a principal, of which one agent makes at most a quarter; 0 is [DefaultMost]
 }
 
