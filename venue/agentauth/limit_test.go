@@ -173,3 +173,68 @@ func TestStreamsOfStrangers(t *testing.T) {
 		t.Errorf("of whom a person approved: %d %v", status, out)
 	}
 }
+
+// Keys of whom nobody answers for are nobody's once they are replaced, come as slowly as
+// strangers do, and go with their agents, also where the host was revoked.
+func TestStrangersFillNoKeys(t *testing.T) {
+	c := newClock()
+	w := openURLs(t, c)
+	h, first, second := w.host(), newKey(), newKey()
+	keys := newKeysAt(t, first)
+	status, out := w.post("/agent/register", h.jwt(object{"host_public_key": h.key.public, "agent_jwks_url": keys.URL, "agent_kid": first.thumb}), object{"name": "Bot", "mode": "autonomous"})
+	if status != http.StatusOK {
+		t.Fatalf("register: %d %v", status, out)
+	}
+	a := &agent{h, out["agent_id"].(string), second, out}
+	keys.serve(second)
+	c.pass(10 * time.Minute)
+	if status, out := a.execute("read_account", object{"path": "w/accounts/one"}); status != http.StatusOK {
+		t.Fatalf("by the second key: %d %v", status, out)
+	}
+	var limited bool
+	for range 300 {
+		next := newKey()
+		status, out := w.post("/host/rotate-key", h.jwt(nil), object{"public_key": next.public})
+		if limited = status == http.StatusTooManyRequests; limited {
+			break
+		}
+		if status != http.StatusOK {
+			t.Fatalf("rotate: %d %v", status, out)
+		}
+		old := h.key
+		h.key = next
+		if status, _ := w.get("/agent/status?agent_id="+a.id, w.sign(old, "host+jwt", object{"iss": out["host_id"]})); status != http.StatusUnauthorized {
+			t.Fatalf("the old key: %d", status)
+		}
+	}
+	if !limited {
+		t.Error("a stranger rotates its key as often as it likes")
+	}
+	c.pass(time.Minute)
+	if status, out := w.post("/agent/rotate-key", h.jwt(nil), object{"agent_id": a.id, "public_key": newKey().public}); status != http.StatusOK {
+		t.Fatalf("rotate the agent's: %d %v", status, out)
+	}
+	if status, out := w.post("/host/revoke", h.jwt(nil), nil); status != http.StatusOK {
+		t.Fatalf("revoke: %d %v", status, out)
+	}
+	id := out["host_id"].(string)
+	c.pass(26 * time.Hour)
+	for range 3 {
+		w.host().register(nil)
+	}
+	store := w.venue.Visitors().Store
+	for from := ""; ; {
+		rows, next, err := store.Page(t.Context(), "visit/", from, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if all := row.Key + " " + string(row.Value); strings.Contains(all, id) || strings.Contains(all, a.id) {
+				t.Errorf("%.200s stays", all)
+			}
+		}
+		if from = next; next == "" {
+			break
+		}
+	}
+}

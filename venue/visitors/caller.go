@@ -261,7 +261,7 @@ func (r *Room) Heard(ctx context.Context, c *Caller) error {
 }
 
 // touch notes that an agent was heard of, some sixty times a session at most, and by which key
-// of those at its URL.
+// of those at its URL, where a person answers for it.
 func (r *Room) touch(ctx context.Context, a *Agent) error {
 	now := r.Now()
 	if now.Sub(time.UnixMilli(a.Seen)) < r.times().session/60 {
@@ -269,8 +269,12 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 	}
 	before := a.Seen
 	a.Seen = now.UnixMilli()
-	expect, put := map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}
-	if a.JWKS != "" {
+	stored := *a
+	if a.Mode == Autonomous {
+		stored.Key = a.kept
+	}
+	expect, put := map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(&stored)}
+	if a.JWKS != "" && a.Mode != Autonomous {
 		mark := thumbKey(Thumbprint(a.Key))
 		whose, rev, err := r.Store.Get(ctx, mark)
 		if err != nil {

@@ -59,7 +59,8 @@ type Agent struct {
 	Grants    []Grant  `json:"grants,omitempty"`
 	Ask       *Ask     `json:"ask,omitempty"` // what waits for a person
 
-	rev uint64
+	rev  uint64
+	kept ucan.DID // Key as it is stored: one of those at JWKS may stand in its place
 }
 
 // Grant is a capability that an agent has, or asks for. There may be several of one

@@ -190,7 +190,7 @@ func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
 		}
 	}
 	a := known.own()
-	a.rev = rev
+	a.rev, a.kept = rev, a.Key
 	h, err := r.host(ctx, a.Host)
 	if err == nil && h == nil {
 		err = fmt.Errorf("the host %s of agent %s is not there", a.Host, id)

@@ -9,6 +9,9 @@ import (
 // RotateAgent gives an agent another key. Its grants are signed anew for that one.
 func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byte) (out *Registered, err error) {
 	key, err := readKey(raw)
+	if err == nil {
+		err = r.strange(by)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +29,11 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 		var c change
 		if err := r.claimKey(ctx, &c, key, "agent "+a.ID); err != nil {
 			return err
+		}
+		if a.Mode == Autonomous {
+			if err := r.release(ctx, &c, a.Key, "agent "+a.ID); err != nil {
+				return err
+			}
 		}
 		a.Key, a.JWKS = key, ""
 		var old []ucan.CID
@@ -56,12 +64,16 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 	return out, err
 }
 
-// RotateHost gives a host another key. The old one is never a host's again.
+// RotateHost gives a host another key. The old one is never a host's again, where a person
+// answers for it.
 func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Host, err error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "a host gives itself another key")
 	}
 	key, err := readKey(raw)
+	if err == nil {
+		err = r.strange(by)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +91,11 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		var c change
 		if err := r.claimKey(ctx, &c, key, "host "+h.ID); err != nil {
 			return err
+		}
+		if h.User.IsZero() {
+			if err := r.release(ctx, &c, h.Key, "host "+h.ID); err != nil {
+				return err
+			}
 		}
 		h.Key, h.JWKS = key, ""
 		c.host(h, r.Now())
@@ -102,5 +119,19 @@ func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose stri
 	}
 	c.init()
 	c.expect[thumbKey(thumbprint)], c.put[thumbKey(thumbprint)] = 0, []byte(whose)
+	return nil
+}
+
+// release adds to a change that a key is nobody's any more, where it was whose. Of those for whom
+// no person answers it has to be: they would fill the store with keys.
+func (r *Room) release(ctx context.Context, c *change, key ucan.DID, whose string) error {
+	mark := thumbKey(Thumbprint(key))
+	raw, rev, err := r.Store.Get(ctx, mark)
+	if err != nil || string(raw) != whose {
+		return err
+	}
+	c.init()
+	c.expect[mark] = rev
+	c.del = append(c.del, mark)
 	return nil
 }

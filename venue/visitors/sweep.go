@@ -119,16 +119,21 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	c.expect[agentKey(a.ID)] = a.rev
 	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID)
 	if a.Mode == Autonomous || a.Activated == 0 {
-		c.del = append(c.del, thumbKey(Thumbprint(a.Key)))
+		if err := r.release(ctx, c, a.Key, "agent "+a.ID); err != nil {
+			return err
+		}
 	}
 	marks, _, err := r.Store.PageKeys(ctx, ofHost(h.ID), "", 2)
 	if err != nil {
 		return err
 	}
 	last := len(marks) == 0 || len(marks) == 1 && marks[0] == ofHost(h.ID)+a.ID
-	if last && h.User.IsZero() && h.Status != Revoked {
+	if last && h.User.IsZero() {
 		c.expect[hostKey(h.ID)] = h.rev
-		c.del = append(c.del, hostKey(h.ID), thumbKey(Thumbprint(h.Key)))
+		c.del = append(c.del, hostKey(h.ID))
+		if err := r.release(ctx, c, h.Key, "host "+h.ID); err != nil {
+			return err
+		}
 		slots, _, err := r.Store.PageKeys(ctx, slotsOf(h.ID), "", maxSlots)
 		if err != nil {
 			return err
