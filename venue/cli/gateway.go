@@ -20,7 +20,7 @@ import (
 type gatewayCmd struct {
 	Command []string          `arg:"" name:"command|url" passthrough:"partial" help:"The command of the MCP server with its arguments, after --, or its URL."`
 	Caps    string            `placeholder:"JSON|@FILE" help:"What the client may do: a list of {with, can}."`
-	Learn   string            `placeholder:"FILE" help:"Let everything through, and write a configuration that would have allowed what was used."`
+	Learn   string            `placeholder:"FILE" help:"Let everything through, and write a configuration that would have allowed what was used; one that it has written gets what it lacks."`
 	ID      string            `name:"id" default:"server" help:"What the server is called in resources: file://ID/… and mcp/ID/…. Default: ${default}."`
 	Root    string            `placeholder:"DIR" help:"A local folder of the server's: its paths are resolved below it."`
 	Env     map[string]string `placeholder:"NAME=VALUE" help:"A variable of the command."`
@@ -38,9 +38,6 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	case c.Caps != "" && c.Learn != "":
 		return misusef("give --caps, which says what the client may do, or --learn, which finds out what it uses: not both")
 	}
-	if c.Learn != "" && s.exists(c.Learn) {
-		return misusef("%s is there already: name a new file", c.Learn)
-	}
 	server, err := serverOf(c.ID, c.Command, c.Root)
 	if err != nil {
 		return err
@@ -48,11 +45,20 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	if server.URL == "" {
 		server.Env = c.Env
 	}
+	more := c.Learn != "" && s.exists(c.Learn)
+	var had []tool.Line
+	if more {
+		l, err := c.knows(s, &server)
+		if err != nil {
+			return err
+		}
+		had = l.server.Tools
+	}
 	listed, err := tool.Probe(ctx, server, nil)
 	if err != nil {
 		return err
 	}
-	server.Tools = tool.Propose(&server, listed)
+	server.Tools = slices.Concat(had, tool.Propose(&server, listed))
 	set, err := c.bounds(s, &server, listed)
 	if err != nil {
 		return err
@@ -72,7 +78,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	}
 	err = mcp.Stdio(ctx, u.Narrow(set), v.Name(), closer(s.in), left{s.out}, &mcp.Options{Below: "mcp/" + c.ID + "/"})
 	if c.Learn != "" {
-		err = errors.Join(err, c.write(context.WithoutCancel(ctx), s, v, server))
+		err = errors.Join(err, c.write(context.WithoutCancel(ctx), s, v, server, more))
 	}
 	return err
 }
@@ -132,8 +138,9 @@ func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool)
 	return caps.Of(all...), nil
 }
 
-// write writes the configuration that would have allowed what was used.
-func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, server tool.Server) error {
+// write writes the configuration that would have allowed what was used, or adds to one that
+// is there what it lacks.
+func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, server tool.Server, more bool) error {
 	prefix := "mcp/" + c.ID + "/"
 	var used []string
 	var needed []caps.Capability
@@ -160,6 +167,13 @@ func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, serv
 		}
 	}
 	server.Tools = slices.DeleteFunc(server.Tools, func(l tool.Line) bool { return !slices.Contains(used, l.Match) })
+	if more {
+		added, err := c.add(s, &server, needed)
+		if err == nil {
+			s.note(fmt.Sprintf("added %s to %s", many(added, "line"), c.Learn))
+		}
+		return err
+	}
 	for name := range server.Env { // its values are nobody's to write down
 		server.Env[name] = "secret:" + name
 	}
@@ -175,7 +189,7 @@ func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, serv
 		b.WriteString("    caps:\n")
 	}
 	for _, have := range needed {
-		fmt.Fprintf(&b, "      - {with: %s, can: %s}\n", flow(have.With()), flow(have.Can()))
+		b.WriteString("      - " + grantLine(have) + "\n")
 	}
 	f, err := s.create(c.Learn, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -189,4 +203,9 @@ func (c *gatewayCmd) write(ctx context.Context, s *streams, v *venue.Venue, serv
 		s.note(fmt.Sprintf("wrote %s: %s used", c.Learn, many(len(slices.Compact(slices.Sorted(slices.Values(used)))), "tool")))
 	}
 	return err
+}
+
+// grantLine is a capability as a line of a configuration.
+func grantLine(c caps.Capability) string {
+	return fmt.Sprintf("{with: %s, can: %s}", flow(c.With()), flow(c.Can()))
 }

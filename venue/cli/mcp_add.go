@@ -185,13 +185,18 @@ func sectionOf(server *mcp.Server) string {
 		b.WriteString("    tools:\n")
 	}
 	for _, l := range server.Tools {
-		fmt.Fprintf(&b, "      - {match: %s, can: %s", flow(l.Match), flow(l.Can))
-		if len(l.With) == 1 {
-			fmt.Fprintf(&b, ", with: %s", flow(l.With[0]))
-		} else if len(l.With) > 1 {
-			fmt.Fprintf(&b, ", with: %s", flow(l.With))
-		}
-		b.WriteString("}\n")
+		b.WriteString("      - " + toolLine(&l) + "\n")
 	}
 	return b.String()
+}
+
+// toolLine is what calls require as a line of a configuration.
+func toolLine(l *mcp.Line) string {
+	text := fmt.Sprintf("{match: %s, can: %s", flow(l.Match), flow(l.Can))
+	if len(l.With) == 1 {
+		text += ", with: " + flow(l.With[0])
+	} else if len(l.With) > 1 {
+		text += ", with: " + flow(l.With)
+	}
+	return text + "}"
 }
