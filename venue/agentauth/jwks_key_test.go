@@ -7,12 +7,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"usher/ucan"
 	"usher/venue"
 	"usher/venue/config"
 )
@@ -52,6 +54,80 @@ func TestKeysFromURLsAreMarked(t *testing.T) {
 	c.pass(2 * time.Minute)
 	status, out = read()
 	w.want("once nobody vouches for the key", status, out, http.StatusUnauthorized, "invalid_jwt")
+}
+
+// A key that was taken from the URL is nobody's at any face: also by itself it has nothing of what
+// the agent was granted.
+func TestKeysFromURLsAreNobodyElsewhere(t *testing.T) {
+	c := newClock()
+	w := openURLs(t, c)
+	h, first, second := w.host(), newKey(), newKey()
+	keys := newKeysAt(t, first)
+	h.approved(nil)
+	status, out := w.post("/agent/register", h.jwt(object{"host_public_key": h.key.public, "agent_jwks_url": keys.URL, "agent_kid": first.thumb}),
+		object{"name": "Bot", "capabilities": []any{"read_account"}})
+	if status != http.StatusOK || out["status"] != "active" {
+		t.Fatalf("register: %d %v", status, out)
+	}
+	keys.serve(second)
+	c.pass(10 * time.Minute)
+	a := &agent{h, out["agent_id"].(string), second, out}
+	if status, out := a.execute("read_account", object{"path": "w/accounts/one"}); status != http.StatusOK {
+		t.Fatalf("by the second key: %d %v", status, out)
+	}
+	for _, k := range []*key{first, second} {
+		if out, err := w.itself(k).Invoke(t.Context(), "covia:read", object{"path": w.alice.user.DID().String() + "/w/accounts/one"}); err == nil {
+			t.Errorf("by itself it reads %s", out)
+		}
+	}
+}
+
+// itself is who has a key, as any face but that of Agent-Auth knows them.
+func (w *world) itself(k *key) *venue.Principal {
+	w.Helper()
+	own, err := ucan.KeyFromSeed(k.private.Seed())
+	if err != nil {
+		w.Fatal(err)
+	}
+	issuer := ucan.Issuer{Key: own, Verifier: &ucan.Verifier{Now: w.now}, Rand: rand.Reader}
+	identity, err := issuer.Identity(w.venue.DID(), w.now().Add(time.Hour))
+	if err != nil {
+		w.Fatal(err)
+	}
+	p, err := w.venue.Authenticate(w.Context(), identity.Text())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+// By its key an agent does at other faces what its grants give now, within their limits: nothing
+// of what is executed elsewhere, and nothing that the configuration does not offer any more.
+func TestGrantsAtOtherFaces(t *testing.T) {
+	w := open(t, nil)
+	at := func(a *agent, operation string, in object, allowed bool) {
+		t.Helper()
+		in["path"] = w.alice.user.DID().String() + "/w/accounts/one"
+		if out, err := w.itself(a.key).Invoke(t.Context(), operation, in); (err == nil) != allowed {
+			t.Errorf("%s of %v: %s %v", operation, in, out, err)
+		}
+	}
+	elsewhere := w.host().approved(object{"capabilities": []any{"elsewhere"}})
+	at(elsewhere, "covia:read", object{}, false)
+	a := w.host().approved(object{"capabilities": []any{"read_account", "write_account"}}, "read_account", object{"name": "write_account", "constraints": object{"value": object{"max": 5}}})
+	at(a, "covia:write", object{"value": 6}, false)
+	at(a, "covia:write", object{"value": 5}, true)
+	at(a, "covia:read", object{}, true)
+	text := regexp.MustCompile(`(?m)^.*(name: read_account|autonomous:).*$`).ReplaceAllString(settings, "")
+	cfg, err := config.Parse("usher.yaml", []byte(text))
+	if err == nil {
+		err = w.venue.Configure(t.Context(), cfg)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at(a, "covia:read", object{}, false)
+	at(a, "covia:write", object{"value": 4}, true)
 }
 
 // keysAt is a server of keys that says what a test has it say, and counts how often it is asked.
