@@ -45,6 +45,7 @@ var only = map[string]string{
 	"github.com/MetaMask":                  "usher/ucan",
 	"github.com/multiformats/go-multibase": "usher/ucan",
 	"github.com/robfig/cron":               "usher/tools/scheduler",
+	"github.com/go-webauthn":               "usher/venue/passkey",
 	"go.opentelemetry.io/otel/sdk":         "usher/venue/cli",
 	"go.opentelemetry.io/otel/exporters":   "usher/venue/cli",
 }

@@ -83,9 +83,7 @@ func (c *call) approve() error {
 		return invalid("ttl is a number of seconds, up to a year")
 	}
 	said := visitors.Answer{Approve: in.Action == "approve", Reason: in.Reason}
-	if in.TTL > 0 {
-		said.Until = c.face.room.Now().Add(time.Duration(in.TTL) * time.Second)
-	}
+	said.Lasts = time.Duration(in.TTL) * time.Second
 	if len(in.Capabilities) > 0 && string(in.Capabilities) != "null" {
 		var list []visitors.Wanted
 		if err := json.Unmarshal(in.Capabilities, &list); err != nil {
@@ -127,6 +125,8 @@ type shownPage struct {
 	Wanted                           []wanted
 	Times                            []lasting
 	SignIn                           string
+	Asked                            string // of a passkey, as JSON
+	NoPasskey                        bool   // it takes one, and the person has none
 }
 
 // wanted is a capability that is asked for.
@@ -163,17 +163,10 @@ func (s *shownPage) kept(form url.Values) {
 var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Venue}}: an agent asks</title>
-<style>
-body{font:15px/1.5 system-ui,sans-serif;max-width:38rem;margin:3rem auto;padding:0 1rem;color:#222;background:#fff}
-input[type=text],textarea,select,button{font:inherit;padding:.4rem;margin:.3rem 0;box-sizing:border-box}
-input[type=text],textarea{width:100%}fieldset{margin:1rem 0;border:1px solid #999;border-radius:.3rem}
-code{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}.error{color:#a00}.quiet{color:#666}
-dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;outline-offset:2px}button{padding:.5rem 1.2rem;margin-right:.6rem}
-@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}.error{color:#f88}.quiet{color:#999}}
-</style>
-<main>
+` + pageStyle + `<main>
 <h1>{{.Venue}}</h1>
 {{with .Error}}<p class="error" role="alert">{{.}}</p>{{end}}
+{{if .NoPasskey}}<p><a href="` + passkeysPath + `">Make a passkey</a>, then come back to this page.</p>{{end}}
 {{if .Done}}<p role="status">{{.Done}}</p><p>You may close this page.</p>
 {{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
 {{else if not .Ask}}
@@ -195,21 +188,21 @@ dt{font-weight:600}dd{margin:0 0 .5rem}:focus-visible{outline:3px solid #06c;out
 {{if .Ask.IsClaim}}<dt>You claim it</dt><dd>it has acted for nobody, and ends; its host is yours from now on, and registers other agents for you</dd>
 {{else}}<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>{{end}}
 </dl>
-<form method="post" action="` + pagePath + `">
+<form method="post" action="` + pagePath + `"{{with .Asked}} data-press="approve" data-get="{{.}}"{{end}}>
 <button hidden name="action" value="look"></button>{{/* what Enter on a tick presses: it approves nothing */}}
 <input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}"><input type="hidden" name="request" value="{{.Request}}">
 {{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}"{{if not .Off}} checked{{end}}> <strong>{{.Name}}</strong></label></legend>
 <p>{{.Description}}</p>
-<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if ne .Strength "none"}} You must have signed in within 5 minutes.{{end}}</p>
+<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if eq .Strength "session"}} You must have signed in within 5 minutes.{{else if eq .Strength "webauthn"}} A passkey of yours has to confirm it (<a href="` + passkeysPath + `">your passkeys</a>).{{end}}</p>
 <p>{{if .Limits}}Only when {{.Limits}}.{{else}}Without limits on its arguments.{{end}}</p>
 <label for="limit-{{.Name}}">Further limits, as JSON, for example <code>{"amount": {"max": 100}}</code></label>
 <textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false">{{.Typed}}</textarea></fieldset>
 {{else}}<p>It asks for no capability now.</p>{{end}}
 <label for="ttl">For how long</label>
 <select id="ttl" name="ttl">{{range .Times}}<option value="{{.Seconds}}"{{if .Chosen}} selected{{end}}>{{.Text}}</option>{{end}}</select>
-<p><button name="action" value="approve">Approve</button><button name="action" value="deny">Deny</button></p>
+{{if .Asked}}` + askPasskey + `{{end}}<p><button name="action" value="approve">Approve</button><button name="action" value="deny">Deny</button></p>
 </form>
-{{end}}</main></html>
+{{end}}</main>{{if .Asked}}<script>` + passkeyScript + `</script>{{end}}</html>
 `))
 
 // page asks a person for the code. It looks none up, so that a link that somebody else made
@@ -229,6 +222,11 @@ func (c *call) page() error {
 // showPage writes the page: what was done, or else what is asked by a code, where that is to be
 // looked up for a form.
 func (c *call) showPage(status int, which visitors.Which, done string, look url.Values, failed error) {
+	c.show(status, which, done, look, "", failed)
+}
+
+// show is showPage, where a passkey may be asked for something.
+func (c *call) show(status int, which visitors.Which, done string, look url.Values, asked string, failed error) {
 	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: which.Code, Agent: which.Agent, Request: which.Request}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())
 	who, in, err := c.signedIn()
@@ -243,6 +241,7 @@ func (c *call) showPage(status int, which visitors.Which, done string, look url.
 			s.Wanted = c.wanted(s.Ask)
 			s.Agent = s.Ask.Agent.ID
 			s.kept(look)
+			s.Asked = asked
 		} else if failed == nil {
 			failed = err
 			status = c.statusOf(refusal(err))
@@ -256,16 +255,25 @@ func (c *call) showPage(status int, which visitors.Which, done string, look url.
 	if failed != nil {
 		e := refusal(failed)
 		c.record("", e)
-		s.Error = e.Message
+		s.Error, s.NoPasskey = e.Message, e.Code == visitors.WebauthnNone
 	}
+	c.html(status, approvalPage, s, s.Asked != "")
+}
+
+// html writes a page, which runs the script of passkeys or none.
+func (c *call) html(status int, page *template.Template, shown any, script bool) {
 	var b bytes.Buffer
-	if err := approvalPage.Execute(&b, s); err != nil {
+	if err := page.Execute(&b, shown); err != nil {
 		c.fail(err)
 		return
 	}
+	policy := "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+	if script {
+		policy += "; script-src " + passkeyScriptHash
+	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer") // the code stands in the address
 	h.Set("Cache-Control", "no-store")
@@ -318,8 +326,12 @@ func (c *call) answerPage() error {
 		c.showPage(http.StatusOK, which, "", form, nil)
 		return nil
 	}
-	done, err := c.answered(form, who, which)
-	if err == nil {
+	done, asked, err := c.answered(form, who, which)
+	switch {
+	case asked != "":
+		c.show(http.StatusOK, which, "", form, asked, nil)
+		return nil
+	case err == nil:
 		c.showPage(http.StatusOK, which, done, nil, nil)
 		return nil
 	}
@@ -348,29 +360,34 @@ func (c *call) owner(form url.Values) (visitors.Person, error) {
 
 var errForged = &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
 
-// answered takes the word of a person, and says what was done.
-func (c *call) answered(form url.Values, who visitors.Person, which visitors.Which) (done string, err error) {
+// answered takes the word of a person, and says what was done, or what their passkey is asked
+// before it is.
+func (c *call) answered(form url.Values, who visitors.Person, which visitors.Which) (done, asked string, err error) {
 	if which, err = c.which(which.Agent, which.Code, which.Request); err != nil {
-		return "", err
+		return "", "", err
 	}
-	said, err := answerOf(form, c.face.room.Now())
+	said, err := answerOf(form)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	out, added, err := c.face.room.Answer(c.ctx(), who, which, said)
+	if of, ok := errors.AsType[*visitors.Refusal](err); ok && of.Code == visitors.WebauthnRequired {
+		ask, err := c.face.room.AskApproval(c.ctx(), who, which, said)
+		return "", string(ask), err
+	}
 	switch {
 	case err != nil:
-		return "", err
+		return "", "", err
 	case !said.Approve:
-		return "You have denied it.", nil
+		return "You have denied it.", "", nil
 	case out.Agent.Status == visitors.Claimed:
-		return "You have claimed it.", nil
+		return "You have claimed it.", "", nil
 	}
-	return fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"]))), nil
+	return fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"]))), "", nil
 }
 
 // answerOf reads the form.
-func answerOf(form url.Values, now time.Time) (said visitors.Answer, err error) {
+func answerOf(form url.Values) (said visitors.Answer, err error) {
 	switch form.Get("action") {
 	case "deny":
 		return said, nil
@@ -383,12 +400,11 @@ func answerOf(form url.Values, now time.Time) (said visitors.Answer, err error) 
 		if !slices.ContainsFunc(times, func(t lasting) bool { return t.Seconds == ttl }) {
 			return said, invalid("choose one of the times")
 		}
-		seconds, err := time.ParseDuration(ttl + "s")
-		if err != nil {
+		if said.Lasts, err = time.ParseDuration(ttl + "s"); err != nil {
 			return said, err
 		}
-		said.Until = now.Add(seconds)
 	}
+	said.Passkey = json.RawMessage(form.Get("passkey-get"))
 	said.Capabilities = map[string]visitors.Constraints{}
 	for _, name := range form["allow"] {
 		limits, err := visitors.ParseConstraints(json.RawMessage(strings.TrimSpace(form.Get("limit-" + name))))

@@ -2,6 +2,7 @@ package agentauth_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -31,6 +32,7 @@ type world struct {
 	server *httptest.Server
 	alice  *person
 	now    func() time.Time
+	issuer string // "" for the URL of the server
 }
 
 // object is JSON.
@@ -162,7 +164,7 @@ func newKey() *key {
 // sign makes a JWT; claims win over those that every JWT has.
 func (w *world) sign(k *key, typ string, claims object) string {
 	now := w.now().Unix()
-	all := object{"aud": w.server.URL, "iat": now, "exp": now + 60, "jti": rand.Text()}
+	all := object{"aud": cmp.Or(w.issuer, w.server.URL), "iat": now, "exp": now + 60, "jti": rand.Text()}
 	maps.Copy(all, claims)
 	for name, v := range all {
 		if v == nil {

@@ -44,7 +44,7 @@ type AgentCapability struct {
 	Constraints json.RawMessage `json:"constraints,omitempty" kind:"object" want:"fields" example:"{'amount': {'max': 1000}}" jsonschema:"Constraints of every grant, beside those that an agent asks for: max, min, in, not_in, or the value itself."`
 	Public      bool            `json:"public,omitempty" jsonschema:"Whether everybody may see that there is such a capability. Default: false."`
 	Default     bool            `json:"default,omitempty" jsonschema:"Whether the agents of a host that a person has approved get it without asking again. Default: false."`
-	Approval    string          `json:"approval,omitempty" example:"session" enum:"none|session|webauthn" want:"none, session or webauthn" jsonschema:"How the person who approves is known: none is whoever is signed in, session who signed in within 5 minutes. Default: none."`
+	Approval    string          `json:"approval,omitempty" example:"session" enum:"none|session|webauthn" want:"none, session or webauthn" jsonschema:"How the person who approves is known: none is whoever is signed in, session who signed in within 5 minutes, webauthn whose passkey confirms exactly what is approved (it takes an issuer with a name). Default: none."`
 	Answer      string          `json:"answer,omitempty" example:"async" enum:"sync|async|stream" want:"sync, async or stream" jsonschema:"How it answers: sync with the result, async with an address to ask, stream with events. Default: sync."`
 	Location    string          `json:"location,omitempty" example:"https://bank.example.org/agent/execute" jsonschema:"URL of the service that executes it instead of this venue."`
 }
@@ -103,6 +103,8 @@ func (a *AgentAuth) Check() error {
 	for i := range a.Capabilities {
 		if c := &a.Capabilities[i]; a.Capability(c.Name) != c {
 			return form.In("capabilities", fmt.Errorf("capability %q stands here twice: give each a name of its own", c.Name))
+		} else if _, _, err := a.Party(); err != nil && c.Approval == ApprovalWebauthn {
+			return form.In("issuer", fmt.Errorf("a passkey has to confirm %s (approval: webauthn), and %w", c.Name, err))
 		}
 	}
 	for _, name := range a.autonomous() {
@@ -127,6 +129,29 @@ func (a *AgentAuth) Check() error {
 		}
 	}
 	return nil
+}
+
+var (
+	partyName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	errParty  = errors.New("passkeys are made for the name of a venue: write its URL, such as https://venue.example.org, or http://localhost:8080 on this machine alone; an IP address is no name")
+)
+
+// Party is for whom the passkeys of people are made: the name of the venue's host, and the
+// origin of its pages, both by the issuer (WebAuthn, 5.1.2). An error says what is missing.
+func (a *AgentAuth) Party() (name, origin string, err error) {
+	u, err := url.Parse(a.Issuer)
+	if err != nil || checkURL(a.Issuer) != nil {
+		return "", "", errParty
+	}
+	name = strings.ToLower(u.Hostname())
+	if name != "localhost" && (u.Scheme != "https" || !partyName.MatchString(name)) {
+		return "", "", errParty
+	}
+	origin = u.Scheme + "://" + name
+	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		origin += ":" + port
+	}
+	return name, origin, nil
 }
 
 func (a *AgentAuth) autonomous() []string {
@@ -176,9 +201,6 @@ func (c *AgentCapability) Check() error {
 	}
 	if err := checkURL(c.Location); err != nil {
 		return form.In("location", err)
-	}
-	if c.Approval == ApprovalWebauthn {
-		return form.In("approval", errors.New("webauthn is not available in this venue: write session, and have people sign in at a provider with a second factor"))
 	}
 	return nil
 }

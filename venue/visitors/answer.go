@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -181,14 +182,41 @@ type Answer struct {
 	// Capabilities are those that are approved, each within further constraints; nil is all
 	// that are asked for, as they are asked. None of them is no approval.
 	Capabilities map[string]Constraints
-	Until        time.Time // when the grants end at the latest; zero is with the agent
-	Reason       string    // of a refusal
+	// Until and Lasts say when the grants end at the latest, at a time and after some time;
+	// zero is with the agent.
+	Until   time.Time
+	Lasts   time.Duration
+	Reason  string          // of a refusal
+	Passkey json.RawMessage // what a passkey said to [Room.AskApproval]; nil for nothing
 }
 
-// Answer takes the word of a person. The code is used up.
+// until is when the grants of a word end that is given now.
+func (a *Answer) until(now time.Time) time.Time {
+	if end := now.Add(a.Lasts); a.Lasts > 0 && (a.Until.IsZero() || end.Before(a.Until)) {
+		return end
+	}
+	return a.Until
+}
+
+// approves reports whether a grant that is asked for is among those that are approved.
+func (a *Answer) approves(g *Grant) bool {
+	_, listed := a.Capabilities[g.Capability]
+	return a.Capabilities == nil || listed
+}
+
+var errNoUser = refuse(Unauthorized, "a grant is signed by a key that this venue has: sign in as a user of it")
+
+// Answer takes the word of a person. The code is used up, and what their passkey was asked
+// also where the word is not taken.
 func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer) (out *Registered, added []string, err error) {
 	if !r.Keys.Hosts(who.DID) {
-		return nil, nil, refuse(Unauthorized, "a grant is signed by a key that this venue has: sign in as a user of it")
+		return nil, nil, errNoUser
+	}
+	var nonce []byte
+	if len(said.Passkey) > 0 {
+		if nonce, err = r.nonce(ctx, who.DID); err != nil {
+			return nil, nil, err
+		}
 	}
 	linked := false // by this word
 	err = again(func() error {
@@ -197,7 +225,7 @@ func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer)
 			return err
 		}
 		linked = q.Host.User.IsZero()
-		if out, added, err = r.answer(ctx, who, q, &said); err != nil && out != nil {
+		if out, added, err = r.answer(ctx, who, q, &said, nonce); err != nil && out != nil {
 			err = r.undone(ctx, out.Agent, err)
 		}
 		return err
@@ -218,8 +246,9 @@ func (r *Room) endLeft(ctx context.Context, who Person, h *Host) {
 }
 
 // answer makes what a person says of a question.
-func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer) (out *Registered, added []string, err error) {
+func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer, nonce []byte) (out *Registered, added []string, err error) {
 	a, h, now := q.Agent, q.Host, r.Now()
+	set := r.set.Load()
 	kind := a.Ask.Kind
 	var c change
 	as := asking.Denied
@@ -244,7 +273,7 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	if q.leavesAll(said) {
 		return nil, nil, errNothing
 	}
-	if err := r.strong(who, q, said); err != nil {
+	if err := r.strong(ctx, &c, who, q, said, nonce); err != nil {
 		return nil, nil, err
 	}
 	if c.same(h); h.User.IsZero() {
@@ -263,18 +292,20 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 		if g.Status != Pending {
 			continue
 		}
-		limits, approved := said.Capabilities[g.Capability]
-		if said.Capabilities != nil && !approved {
+		if !said.approves(g) {
 			g.Status, g.Updated = Denied, now.UnixMilli()
 			continue
 		}
-		if g.Constraints, err = g.Constraints.And(limits); err != nil {
+		if g.Constraints, err = g.Constraints.And(said.Capabilities[g.Capability]); err != nil {
 			return out, nil, err
 		}
-		if err := r.issue(ctx, a, g, who.DID, said.Until); err != nil {
+		if err := r.issue(ctx, a, g, who.DID, said.until(now)); err != nil {
 			return out, nil, err
 		}
 		added = append(added, g.Capability)
+	}
+	if r.set.Load() != set { // what was approved is what stood there
+		return out, nil, errMoved
 	}
 	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
 	c.agent(a, now)
@@ -285,25 +316,5 @@ var errNothing = refuse(InvalidRequest, "none of the capabilities that the agent
 
 // leavesAll reports whether an approval names none of what is asked for.
 func (q *Question) leavesAll(said *Answer) bool {
-	asked := func(g Grant) bool { _, approved := said.Capabilities[g.Capability]; return approved }
-	return said.Capabilities != nil && len(q.Pending) > 0 && !slices.ContainsFunc(q.Pending, asked)
-}
-
-// strong reports whether the person is known well enough for what they approve.
-func (r *Room) strong(who Person, q *Question, said *Answer) error {
-	for i := range q.Pending {
-		g := &q.Pending[i]
-		if _, approved := said.Capabilities[g.Capability]; said.Capabilities != nil && !approved {
-			continue
-		}
-		c := r.set.Load().grant[g.Capability]
-		switch {
-		case c == nil || c.strength() == config.ApprovalNone:
-		case c.strength() != config.ApprovalSession:
-			return refuse(WebauthnRequired, "%s takes a passkey, which this venue has no way to ask for", c.Name)
-		case who.Since.IsZero() || r.Now().Sub(who.Since) > freshLife:
-			return refuse(FreshSession, "%s takes a person who has signed in within 5 minutes: sign in again, then approve", c.Name)
-		}
-	}
-	return nil
+	return len(q.Pending) > 0 && !slices.ContainsFunc(q.Pending, func(g Grant) bool { return said.approves(&g) })
 }

@@ -59,6 +59,8 @@ const (
 	NotActive          = "agent_not_expired"
 	BindingMismatch    = "request_binding_mismatch"
 	WebauthnRequired   = "webauthn_required"
+	WebauthnNone       = "webauthn_not_enrolled"
+	WebauthnFailed     = "webauthn_verification_failed"
 	JobNotFound        = "job_not_found"
 	UnsupportedInBatch = "batch_unsupported_result_type"
 )

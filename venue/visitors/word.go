@@ -107,7 +107,7 @@ func (r *Room) Word(ctx context.Context, w approvals.Word) error {
 		return err
 	case of.Code == InvalidRequest || of.Code == RequestResolved || of.Code == UnknownOperator:
 		return fault.New(fault.InvalidInput, of.Message)
-	case of.Code == FreshSession || of.Code == WebauthnRequired:
+	case of.Code == FreshSession:
 		return fault.New(fault.Refused, of.Message+" on the page of the venue, /agent/device")
 	}
 	return fault.New(fault.Refused, of.Message)
