@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	goruntime "runtime"
 	"strings"
@@ -17,9 +18,25 @@ import (
 	"usher/venue/server"
 )
 
-// Two hundred run an agent at once, and half of them go: nothing of them stays, and each run
-// has ended.
-func TestManyRunsOfUserInterfaces(t *testing.T) {
+// Two hundred have an agent work at once, and half of them go: nothing of them stays, and each
+// run has ended. That of a user interface ends with its stream, a task goes on without one.
+func TestManyStreamsOfRuns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		path, body, done string
+		left             string // what becomes of a run whose client has gone
+	}{
+		"user interfaces": {
+			"/agui/bob", `{"threadId":"t%d","runId":"r","messages":[{"id":"1","role":"user","content":"hi"}]}`, `"outcome":{"type":"success"}`, runs.Cancelled,
+		},
+		"tasks of A2A": {
+			"/a2a/bob/message:stream", `{"message":{"messageId":"m%d","role":"ROLE_USER","parts":[{"text":"hi"}]}}`, `TASK_STATE_COMPLETED`, runs.Complete,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { manyStreams(t, tt.path, tt.body, tt.done, tt.left) })
+	}
+}
+
+func manyStreams(t *testing.T, path, body, done, left string) {
 	n := 200
 	model := &slow{make(chan struct{}), make(chan struct{})}
 	m := server.NewMetrics()
@@ -40,12 +57,12 @@ func TestManyRunsOfUserInterfaces(t *testing.T) {
 	}
 	before := goruntime.NumGoroutine()
 	run := func(ctx context.Context, i int) (string, error) {
-		body := fmt.Sprintf(`{"threadId":"t%d","runId":"r","messages":[{"id":"1","role":"user","content":"hi"}]}`, i)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.Addr().String()+"/agui/bob", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+l.Addr().String()+path, strings.NewReader(fmt.Sprintf(body, i)))
 		if err != nil {
 			return "", err
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("A2A-Version", "1.0")
 		req.Close = true
 		resp, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
@@ -64,13 +81,17 @@ func TestManyRunsOfUserInterfaces(t *testing.T) {
 			ctx = cut
 		}
 		streams.Go(func() {
-			if said, err := run(ctx, i); i%2 == 1 && (err != nil || !strings.Contains(said, `"outcome":{"type":"success"}`)) {
+			if said, err := run(ctx, i); i%2 == 1 && (err != nil || !strings.Contains(said, done)) {
 				t.Errorf("stream %d ends with %v, after %q", i, err, said)
 			}
 		})
 	}
 	for range n {
-		<-model.asked
+		select {
+		case <-model.asked:
+		case <-time.After(time.Minute):
+			t.Fatal("not all come to the model")
+		}
 	}
 	until(t, m, "usher_http_streams", float64(n))
 	stop()
@@ -84,7 +105,8 @@ func TestManyRunsOfUserInterfaces(t *testing.T) {
 			t.Fatalf("%d goroutines, %d before:\n%s", goruntime.NumGoroutine(), before, buf[:goruntime.Stack(buf, true)])
 		}
 	}
-	ended := make(map[string]int)
+	ended, want := make(map[string]int), map[string]int{runs.Complete: n / 2}
+	want[left] += n / 2
 	for at := ""; ; {
 		list, more, err := alice.Runs(t.Context(), at, 100)
 		if err != nil {
@@ -97,7 +119,7 @@ func TestManyRunsOfUserInterfaces(t *testing.T) {
 			break
 		}
 	}
-	if ended[runs.Complete] != n/2 || ended[runs.Cancelled] != n/2 {
-		t.Errorf("the runs are %v", ended)
+	if !maps.Equal(ended, want) {
+		t.Errorf("the runs are %v, want %v", ended, want)
 	}
 }
