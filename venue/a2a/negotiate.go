@@ -1,12 +1,15 @@
 package a2a
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"usher/caps/value"
 	"usher/tools/lending"
 	"usher/venue"
 	"usher/venue/config"
@@ -71,12 +74,21 @@ func (f *Face) knows(uri string) bool {
 // aware reports whether the caller has named the extension.
 func (c *call) aware() bool { return slices.Contains(c.extensions, URI) }
 
-// negotiating reads the parameters of a method of the extension.
+// negotiating reads the parameters of a method of the extension. One that it does not know is
+// refused: a limit under a wrong name would be none.
 func (c *call) negotiating(params any) error {
 	if !c.aware() {
 		return errNoExtension
 	}
-	return c.read(params)
+	var all map[string]json.RawMessage
+	if err := c.read(&all); err != nil {
+		return err
+	}
+	delete(all, "tenant") // it is read
+	if err := reread(all, params); err != nil {
+		return errParams.because(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
 }
 
 // lend calls an operation on capabilities.
@@ -93,7 +105,9 @@ func (c *call) requestCapabilities() (any, error) {
 	if err := c.negotiating(&in); err != nil {
 		return nil, err
 	}
-	in.Request.Purpose = in.Purpose // the caller's word, which approvals and the ledger call so
+	if in.Request.Purpose = in.Purpose; in.Purpose == "" { // the caller's word, which approvals and the ledger call so
+		return nil, errParams.because("purpose is missing: say what the capabilities are for")
+	}
 	return c.lend("capability:request", in.Request)
 }
 
@@ -170,12 +184,12 @@ func governed(shown *config.A2A, agent string) bool {
 // bounded is the principal who gives an agent a task, bounded by the capabilities that go with
 // it, and what the agent is told: its handles beside the message.
 func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawMessage) (*venue.Principal, json.RawMessage, error) {
-	said := in.Metadata
-	if said[capabilitiesKey] == nil && in.Message.Metadata[capabilitiesKey] != nil || said[ambientKey] == nil && in.Message.Metadata[ambientKey] != nil {
-		said = in.Message.Metadata
+	said, err := ofExtension(in.Metadata, in.Message.Metadata)
+	if err != nil {
+		return nil, nil, err
 	}
 	shown, _ := c.face.door.Venue.Shown()
-	if said[capabilitiesKey] == nil {
+	if len(said) == 0 || said[ambientKey] != nil {
 		if !governed(&shown, agent) {
 			return c.p, input, nil
 		}
@@ -197,7 +211,7 @@ func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawM
 		return nil, nil, errParams.because("capabilities are no list of ids")
 	}
 	if err := reread(said[attenuationsKey], &attenuations); err != nil {
-		return nil, nil, errParams.because("attenuations are no constraints by the ids of capabilities")
+		return nil, nil, errParams.because("attenuations are no constraints by the ids of capabilities: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
 	p, lent, err := c.p.Lend(c.r.Context(), agent, ids, attenuations)
 	if err != nil {
@@ -207,13 +221,43 @@ func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawM
 	return p, told, err
 }
 
-// reread reads a value of metadata.
+// ofExtension is what the metadata of a request and of its message say of the extension. What is
+// said twice, or has no meaning, is refused: it would bound nothing.
+func ofExtension(all ...map[string]any) (map[string]any, error) {
+	said := map[string]any{}
+	for _, metadata := range all {
+		for key, v := range metadata {
+			if !strings.HasPrefix(key, URI) {
+				continue
+			}
+			_, twice := said[key]
+			switch {
+			case key != capabilitiesKey && key != attenuationsKey && key != ambientKey:
+				return nil, errParams.because(fmt.Sprintf("metadata: %s means nothing: there are %s, %s and %s", value.Quote(key), capabilitiesKey, attenuationsKey, ambientKey))
+			case twice || v == nil:
+				return nil, errParams.because("metadata: say " + key + " once, and not null")
+			}
+			said[key] = v
+		}
+	}
+	if len(said) > 0 && (said[capabilitiesKey] == nil) == (said[ambientKey] == nil) {
+		return nil, errParams.because("metadata: give " + capabilitiesKey + ", with " + attenuationsKey + " where they are narrowed, or say " + ambientKey)
+	}
+	if said[ambientKey] != nil && (said[ambientKey] != true || said[attenuationsKey] != nil) {
+		return nil, errParams.because("metadata: " + ambientKey + " is true, and alone")
+	}
+	return said, nil
+}
+
+// reread reads a value that was read as something wider. It has no fields that to has not.
 func reread(v, to any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, to)
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	return strict.Decode(to)
 }
 
 // withHandles is a message with the handles that go with it. What calls are bounded by is

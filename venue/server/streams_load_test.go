@@ -62,6 +62,7 @@ func manyStreams(t *testing.T, path, body, done, left string) {
 			return "", err
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("A2A-Version", "1.0")
 		req.Close = true
 		resp, err := http.DefaultTransport.RoundTrip(req)
