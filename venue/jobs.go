@@ -58,6 +58,9 @@ var (
 
 func statusOf(j runs.Record) grid.Status {
 	st := grid.Status{ID: j.ID, Op: j.Op, Status: j.Status, Created: j.Created, Updated: j.Updated, Output: j.Output, Error: j.Error, Code: string(j.Code)}
+	if j.Status == runs.Waiting {
+		st.Waits = j.Waits
+	}
 	if len(j.Steps) > 0 {
 		st.Steps, _ = json.Marshal(j.Steps) // strings and raw JSON: cannot fail
 	}

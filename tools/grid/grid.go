@@ -58,6 +58,7 @@ type Status struct {
 	Error   string          `json:"error,omitempty"`
 	Code    string          `json:"errorCode,omitempty"` // what went wrong, in a word
 	Steps   json.RawMessage `json:"steps,omitempty"`     // of an orchestration
+	Waits   []string        `json:"waits,omitempty"`     // while it waits: ids of requests for approval, and of runs
 }
 
 // Operations returns the operations of the package.
