@@ -12,7 +12,7 @@ import (
 // newAbroad returns what the venue's agents are at Agent-Auth servers elsewhere.
 func (v *Venue) newAbroad() *agentauth.Clients {
 	return agentauth.New(agentauth.Options{
-		Name: v.name, Keeper: stays{v.store.Under("abroad/")}, Seed: v.keys.Derive, Now: v.now, Rand: v.random,
+		Name: v.name, Keeper: stays{v.store.Under("abroad/")}, Seed: v.keys.Derive, May: v.auth.MayReach, Now: v.now, Rand: v.random,
 	})
 }
 

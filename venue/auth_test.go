@@ -916,3 +916,42 @@ func TestMostTokens(t *testing.T) {
 		t.Errorf("%d tokens are left: %v", len(list.Tokens), err)
 	}
 }
+
+// The venue reaches nothing elsewhere for guests: anybody can make a key.
+func TestGuestsReachNothingElsewhere(t *testing.T) {
+	me := newSelf(t)
+	var reached atomic.Int32
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached.Add(1)
+		http.NotFound(w, nil)
+	}))
+	defer there.Close()
+	host := strings.TrimPrefix(there.URL, "http://")
+	for name, tt := range map[string]struct {
+		auth    config.Auth
+		reaches bool
+	}{
+		"guests":             {},
+		"guests with agents": {config.Auth{Guests: config.Guests{Agents: true}}, true},
+		"known":              {config.Auth{Known: []string{me.did}}, true},
+	} {
+		v := open(t, &venue.Options{Auth: tt.auth, Config: parse(t, "name: V\nagentauth: {private_servers: ['"+host+"']}\na2a: {private_servers: ['"+host+"']}\n")})
+		p, err := v.Authenticate(t.Context(), jws(t, jose.EdDSA, me.key, "", me.says(v, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for operation, input := range map[string]map[string]any{
+			"a2a:card":           {"agent": there.URL},
+			"a2a:send":           {"agent": there.URL, "message": "x"},
+			"agentauth:discover": {"server": there.URL},
+			"agentauth:list":     {"server": there.URL},
+			"agentauth:register": {"server": there.URL, "capabilities": []any{}},
+		} {
+			reached.Store(0)
+			_, err := p.Invoke(t.Context(), operation, input)
+			if (reached.Load() > 0) != tt.reaches || !tt.reaches && fault.Of(err) != fault.Refused {
+				t.Errorf("%s, %s: reached %d times, %v", name, operation, reached.Load(), err)
+			}
+		}
+	}
+}

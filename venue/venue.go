@@ -230,7 +230,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if v.pushes, err = v.newPushes(); err != nil {
 		return err
 	}
-	v.abroad, v.others = v.newAbroad(), a2a.New(v.now)
+	v.abroad, v.others = v.newAbroad(), a2a.New(v.now, v.auth.MayReach)
 	v.lives.visitors = visitors.New(visitors.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Keys: v.keys, Mint: v.mint, Resolve: v.gate.Resolve, Verifier: v.verifier,
 		Approvals: v.approvals, Once: v.auth.Once, Withdraw: v.desk.Revoke, Secret: v.readSecret,

@@ -36,23 +36,29 @@ import (
 	"usher/tools/fault"
 	"usher/tools/lending"
 	"usher/tools/reach"
+	"usher/ucan"
 )
 
 // Clients call agents elsewhere. It is safe for concurrent use.
 type Clients struct {
 	now     func() time.Time
+	may     func(owner ucan.DID) error
 	private atomic.Pointer[[]string]
 
 	mu   sync.Mutex
 	lent map[string]*lent // by the names that callers know
 }
 
-// New returns clients. now is nil for time.Now.
-func New(now func() time.Time) *Clients {
+// New returns clients. now is nil for time.Now. may says for whom nothing elsewhere is
+// reached; nil is nobody.
+func New(now func() time.Time, may func(owner ucan.DID) error) *Clients {
 	if now == nil {
 		now = time.Now
 	}
-	return &Clients{now: now, lent: make(map[string]*lent)}
+	if may == nil {
+		may = func(ucan.DID) error { return nil }
+	}
+	return &Clients{now: now, may: may, lent: make(map[string]*lent)}
 }
 
 // Set says which servers may have a private address and speak plain HTTP: hosts, with the
@@ -160,6 +166,9 @@ type At struct {
 // find reads the card of an agent. What it leads to beside the agent's URL is something that
 // the caller needs the ability on, too.
 func (c *Clients) find(ctx context.Context, call tools.Call, at At, can string) (*remote, error) {
+	if err := c.may(call.Owner()); err != nil {
+		return nil, err
+	}
 	u, err := parse(at.Agent)
 	if err != nil {
 		return nil, err

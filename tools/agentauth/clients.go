@@ -37,6 +37,7 @@ import (
 	"usher/tools/agentauth/client"
 	"usher/tools/fault"
 	"usher/tools/reach"
+	"usher/ucan"
 )
 
 // Record is what is kept of an agent at a server: nothing secret.
@@ -58,6 +59,7 @@ type Options struct {
 	Name   string                      // of the venue, as servers are told
 	Keeper Keeper                      // of records
 	Seed   func(purpose string) []byte // 32 bytes that nobody else can make, the same ones for the same purpose
+	May    func(owner ucan.DID) error  // says for whom nothing elsewhere is reached; nil is nobody
 	Now    func() time.Time            // nil is time.Now
 	Rand   io.Reader                   // nil is crypto/rand
 }
@@ -105,7 +107,12 @@ func (r roads) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // find finds a server.
-func (c *Clients) find(ctx context.Context, p place) (*client.Server, error) {
+func (c *Clients) find(ctx context.Context, call tools.Call, p place) (*client.Server, error) {
+	if c.opts.May != nil {
+		if err := c.opts.May(call.Owner()); err != nil {
+			return nil, err
+		}
+	}
 	s, err := client.Discover(ctx, p.origin, &client.Options{
 		HTTP: &http.Client{Transport: roads{c}}, Now: c.opts.Now, Rand: c.opts.Rand,
 	})
@@ -128,7 +135,7 @@ type guest struct {
 
 // guest returns the caller as it is known at a server.
 func (c *Clients) guest(ctx context.Context, call tools.Call, p place) (*guest, error) {
-	server, err := c.find(ctx, p)
+	server, err := c.find(ctx, call, p)
 	if err != nil {
 		return nil, err
 	}

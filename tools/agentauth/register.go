@@ -37,12 +37,12 @@ type Standing struct {
 	Next string `json:"next,omitempty" jsonschema:"what to do now"`
 }
 
-func (c *Clients) discover(ctx context.Context, _ tools.Call, in At) (Discovery, error) {
+func (c *Clients) discover(ctx context.Context, call tools.Call, in At) (Discovery, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
 		return Discovery{}, err
 	}
-	s, err := c.find(ctx, p)
+	s, err := c.find(ctx, call, p)
 	if err != nil {
 		return Discovery{}, err
 	}

@@ -22,6 +22,17 @@ func (r *Room) MayHaveAgents(owner ucan.DID) error {
 	return nil
 }
 
+var errGuestReach = fault.New(fault.Refused, "your key is not known to this venue: it reaches nothing elsewhere for guests. Have the key listed under auth.known in its configuration")
+
+// MayReach reports why the venue asks no server elsewhere for a principal and its agents; nil
+// where it does. For a guest it does where guests have agents.
+func (r *Room) MayReach(owner ucan.DID) error {
+	if r.MayHaveAgents(owner) != nil {
+		return errGuestReach
+	}
+	return nil
+}
+
 // admitted is the identity of a principal who has proved a key, or says why guests are none.
 func (r *Room) admitted(id *Identity) (*Identity, error) {
 	did := id.Authority.Owner()
