@@ -63,6 +63,9 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	if server.HasFiles() && server.Root == "" {
+		s.warn("its tools take paths of files and there is no --root: a link, or another spelling, reaches what no capability covers")
+	}
 	conf := &config.Config{User: "owner", MCP: []tool.Server{server}}
 	v, err := venue.Open(ctx, &venue.Options{Config: conf, Logger: slog.New(s.log())})
 	if err != nil {
