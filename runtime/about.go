@@ -16,6 +16,7 @@ type About struct {
 	Model    string // as the provider names it
 	Server   string // host, or host:port, that is asked
 	Window   int    // tokens of a request and its answer together
+	Reasons  bool   // it is set to reason before it answers, and its answers have what it says then
 }
 
 // Describer is what a Model implements that knows about itself. Ask [Describe].

@@ -63,7 +63,7 @@ func New(o Options) (*Model, error) {
 	if o.MaxTokens == 0 {
 		o.MaxTokens = defaultMaxTokens + int(max(0, o.ThinkingBudget))
 	}
-	about := runtime.About{Provider: "anthropic"}
+	about := runtime.About{Provider: "anthropic", Reasons: o.ThinkingBudget != 0}
 	if form.Default == "https://"+endpoint.Host(to) {
 		about.Window = defaultWindow
 	}

@@ -85,15 +85,20 @@ func TestKeyOfTheVenue(t *testing.T) {
 
 func TestAbout(t *testing.T) {
 	for _, tc := range []struct {
-		base string
-		want runtime.About
+		base   string
+		thinks bool
+		want   runtime.About
 	}{
-		{"", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000}},
-		{"https://api.anthropic.com:443/v1/", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000}},
-		{"https://gateway.example:8443/anthropic", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "gateway.example:8443"}},
-		{"http://localhost:4000", runtime.About{Provider: "anthropic", Model: "claude-test", Server: "localhost:4000"}},
+		{"", false, runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000}},
+		{"https://api.anthropic.com:443/v1/", true, runtime.About{Provider: "anthropic", Model: "claude-test", Server: "api.anthropic.com", Window: 200_000, Reasons: true}},
+		{"https://gateway.example:8443/anthropic", true, runtime.About{Provider: "anthropic", Model: "claude-test", Server: "gateway.example:8443", Reasons: true}},
+		{"http://localhost:4000", false, runtime.About{Provider: "anthropic", Model: "claude-test", Server: "localhost:4000"}},
 	} {
-		m, err := anthropic.New(anthropic.Options{Options: endpoint.Options{Model: "claude-test", BaseURL: tc.base, Key: testKey}})
+		o := anthropic.Options{Options: endpoint.Options{Model: "claude-test", BaseURL: tc.base, Key: testKey}}
+		if tc.thinks {
+			o.ThinkingBudget = anthropic.Adaptive
+		}
+		m, err := anthropic.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func New(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	about := runtime.About{Provider: "openai"}
+	about := runtime.About{Provider: "openai", Reasons: o.ReasoningEffort != "" && o.ReasoningEffort != "none"}
 	if o.APIType == apiAzure {
 		about.Provider = "azure.ai.openai"
 	}

@@ -171,6 +171,8 @@ func TestAbout(t *testing.T) {
 		want runtime.About
 	}{
 		{Options{Options: endpoint.Options{Model: "gpt-5-mini"}}, runtime.About{Provider: "openai", Model: "gpt-5-mini", Server: "api.openai.com"}},
+		{Options{Options: endpoint.Options{Model: "gpt-5"}, ReasoningEffort: "low"}, runtime.About{Provider: "openai", Model: "gpt-5", Server: "api.openai.com", Reasons: true}},
+		{Options{Options: endpoint.Options{Model: "gpt-5"}, ReasoningEffort: "none"}, runtime.About{Provider: "openai", Model: "gpt-5", Server: "api.openai.com"}},
 		{Options{Options: endpoint.Options{Model: "qwen3", BaseURL: "http://localhost:11434/v1"}}, runtime.About{Provider: "openai", Model: "qwen3", Server: "localhost:11434"}},
 		{
 			Options{Options: endpoint.Options{Model: "mine", BaseURL: "https://r.openai.azure.com:443"}, APIType: apiAzure, APIVersion: "2024-10-21"},

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -33,7 +34,10 @@ type script struct {
 	answers [][]runtime.Chunk
 	asked   []*runtime.Request
 	waits   chan struct{} // closed when it comes to the piece "wait", which waits for the end
+	reasons atomic.Bool
 }
+
+func (m *script) About() runtime.About { return runtime.About{Reasons: m.reasons.Load()} }
 
 func (m *script) answer(chunks ...runtime.Chunk) {
 	m.mu.Lock()
@@ -516,6 +520,13 @@ func TestCapabilities(t *testing.T) {
 	}
 	if got := fmt.Sprint(c["humanInTheLoop"]); got != "map[approvals:true approveWithEdits:true interrupts:true supported:true]" {
 		t.Errorf("humanInTheLoop is %s", got)
+	}
+	if c["reasoning"] != nil {
+		t.Errorf("of a model that says nothing of it, reasoning is %v", c["reasoning"])
+	}
+	p.model.reasons.Store(true)
+	if _, _, c := get("bob"); fmt.Sprint(c["reasoning"]) != "map[encrypted:false streaming:true supported:true]" {
+		t.Errorf("reasoning is %v", c["reasoning"])
 	}
 	if got := fmt.Sprint(c["execution"]); got != "map[codeExecution:false maxIterations:20]" {
 		t.Errorf("execution is %s", got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"usher/caps/value"
+	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
@@ -22,6 +23,7 @@ type capabilities struct {
 	Output     *output    `json:"output,omitempty"`
 	State      state      `json:"state"`
 	MultiAgent *agency    `json:"multiAgent,omitempty"`
+	Reasoning  *reasoning `json:"reasoning,omitempty"`
 	Execution  *execution `json:"execution,omitempty"`
 	Multimodal multimodal `json:"multimodal"`
 	Human      *human     `json:"humanInTheLoop,omitempty"`
@@ -93,6 +95,13 @@ type subagentInfo struct {
 	Description string `json:"description,omitempty"`
 }
 
+type reasoning struct {
+	Supported bool `json:"supported"`
+	Streaming bool `json:"streaming"`
+	Encrypted bool `json:"encrypted"`
+}
+
+// multimodal is nothing of it, whatever the provider takes: messages and answers are texts.
 type multimodal struct {
 	Input struct {
 		Image bool `json:"image"`
@@ -182,6 +191,9 @@ func (c *capabilities) of(p *venue.Principal, o *venue.Offer) {
 		for _, a := range o.Within {
 			c.MultiAgent.Subagents = append(c.MultiAgent.Subagents, subagentInfo{a.AgentID, a.Description})
 		}
+	}
+	if runtime.Describe(o.Model).Reasons {
+		c.Reasoning = &reasoning{Supported: true, Streaming: true}
 	}
 	c.Execution = &execution{
 		Code:          slices.ContainsFunc(o.Operations, func(op *tools.Operation) bool { return strings.HasPrefix(op.Name(), "command:") }),
