@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"usher/caps"
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -37,6 +39,26 @@ func (l *linter) doors() {
 		if of := &c.AgentAuth.Capabilities[i]; of.Location == "" {
 			l.runs(of.Operation, "agentauth", "the capability "+of.Name, "capabilities", strconv.Itoa(i), "operation")
 		}
+		l.limits(i)
+	}
+}
+
+// limits finds constraints that no grant of a capability could have.
+func (l *linter) limits(i int) {
+	of := &l.config.AgentAuth.Capabilities[i]
+	if len(of.Constraints) == 0 {
+		return
+	}
+	fields, err := value.Object(of.Constraints, value.MaxDepth)
+	if err == nil {
+		when := make(map[string]any, len(fields))
+		for name, limit := range fields {
+			when["/"+name] = limit
+		}
+		_, err = caps.ParseLimits(value.Append(nil, when))
+	}
+	if err != nil {
+		l.report(LevelError, "agentauth", "the capability "+of.Name+" has constraints that are none: "+err.Error(), "", "capabilities", strconv.Itoa(i), "constraints")
 	}
 }
 
