@@ -23,7 +23,7 @@ type A2A struct {
 	PrivatePushes  []string `json:"private_pushes,omitempty" noun:"a host" each:"its name" example:"['clients.internal:8443']" jsonschema:"Hosts that callers may have told of tasks, by push notifications, although their address is private or they speak plain HTTP: each with its port where that is not the scheme's. Default: none."`
 	PrivateServers []string `json:"private_servers,omitempty" noun:"a server" each:"its host" example:"['agents.internal:8443']" jsonschema:"Servers elsewhere that agents of this venue may reach by a2a:* although their address is private or they speak plain HTTP: each a host, with its port where that is not the scheme's. Default: none."`
 
-	Phase   int     `json:"phase,omitempty" example:"1" jsonschema:"How far callers are on the way to capabilities. 1: they use them, or say that they do not. 2: they may leave them out. 3: nothing is done without. Default: 1."`
+	Phase   int     `json:"phase,omitempty" example:"1" jsonschema:"How far callers are on the way to capabilities. 1: they use them, or say that they do not. 2: they may leave them out. 3: an agent that a grant names does nothing without. Default: 1."`
 	Ambient string  `json:"ambient_until,omitempty" example:"2027-06-30T00:00:00Z" jsonschema:"Until when phases 1 and 2 last: from then on it is 3. Default: until phase says so."`
 	Grants  []Grant `json:"grants,omitempty" example:"[{'id': 'documents:read', 'with': 'w/docs', 'operations': {'retrieve': 'crud/read'}}]" jsonschema:"What callers can ask capabilities of, for one task."`
 	Skills  []Skill `json:"skills,omitempty" example:"[{'id': 'retrieve_document', 'operation': 'retrieve', 'op': 'covia:read', 'handle': 'path'}]" jsonschema:"What is done with a capability."`

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 
 	"usher/tools/form"
 )
@@ -77,17 +78,21 @@ func depth(line string) int {
 }
 
 // secretField finds a setting whose name says that its value is secret.
-var secretField = regexp.MustCompile(`(?i)((?:^|[\s{,\[])["']?[\w-]*(?:key|token|secret|password|credential)s?["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)`)
+var secretField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)((?:^|[\s{,\[])["']?[\w-]*(?:key|token|secret|password|credential)s?["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)`)
+})
 
 // tokenCount is a number of tokens, as models count them: no secret. Where the
 // name says so itself, whatever was written for the number is none either.
-var tokenCount = regexp.MustCompile(`(?i)(?:tokens["']?\s*:\s*-?[0-9.]+|max_(?:\w+_)?tokens?["']?\s*:.*)$`)
+var tokenCount = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:tokens["']?\s*:\s*-?[0-9.]+|max_(?:\w+_)?tokens?["']?\s*:.*)$`)
+})
 
 // hideSecret leaves out the values of such settings, references apart.
 func hideSecret(line string) string {
-	return secretField.ReplaceAllStringFunc(line, func(s string) string {
-		m := secretField.FindStringSubmatch(s)
-		if tokenCount.MatchString(s) || isReference(strings.Trim(m[2], `"'`)) {
+	return secretField().ReplaceAllStringFunc(line, func(s string) string {
+		m := secretField().FindStringSubmatch(s)
+		if tokenCount().MatchString(s) || isReference(strings.Trim(m[2], `"'`)) {
 			return s
 		}
 		return m[1] + "[redacted]"
