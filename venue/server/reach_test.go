@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -263,11 +264,14 @@ func TestRequestsAtOnce(t *testing.T) {
 		return status, said
 	}
 	body, send := io.Pipe()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/decide", body)
+	inside := make(chan struct{}) // closed when its body is asked for
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(inside) }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/v1/decide", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Expect", "100-continue")
 	answered := make(chan *http.Response, 1)
 	go func() {
 		resp, err := http.DefaultTransport.RoundTrip(req)
@@ -287,7 +291,12 @@ func TestRequestsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	until("/api/v1/status", 503) // as soon as the other is there
+	select {
+	case <-inside:
+	case <-time.After(time.Minute):
+		t.Fatal("the first request does not come in")
+	}
+	until("/api/v1/status", 503)
 	until("/healthz", 200)
 	if _, err := io.WriteString(send, `{"operation":"covia:list"}`); err != nil {
 		t.Fatal(err)
