@@ -6,7 +6,7 @@
 // Each agent elsewhere is a resource, its URL: to send to it is a2a/send on
 // https://host/a2a/bob, to look a2a/read, to ask for capabilities a2a/request. What its card
 // leads to beside that URL is asked about as well. A bearer token is a secret of the caller's,
-// which is named and never shown. Private addresses are not reached, but for those of
+// which is named and never shown. Private addresses are not reached, apart from those of
 // [Clients.Set]. What is answered is bounded, and marked as somebody's own words.
 //
 // A capability is for one task: [Request] says what it is for, the caller is told its handles
@@ -49,8 +49,8 @@ type Clients struct {
 	lent map[string]*lent // by the names that callers know
 }
 
-// New returns clients. now is nil for time.Now. may says for whom nothing elsewhere is
-// reached; nil is nobody.
+// New returns clients. now is nil for time.Now. may is the error of an owner who reaches
+// nothing elsewhere; nil is nobody.
 func New(now func() time.Time, may func(owner ucan.DID) error) *Clients {
 	if now == nil {
 		now = time.Now

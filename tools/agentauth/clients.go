@@ -11,7 +11,7 @@
 // An agent is registered once at a server, in one life: another life under the same id
 // begins as nobody there. Its keys are made of the venue's own whenever they are needed.
 // They are stored nowhere, and nobody is shown them. What a server says is bounded, and
-// marked as its own words. Private addresses are not reached, but for those of
+// marked as its own words. Private addresses are not reached, apart from those of
 // [Clients.Set].
 package agentauth
 
@@ -59,7 +59,7 @@ type Options struct {
 	Name   string                      // of the venue, as servers are told
 	Keeper Keeper                      // of records
 	Seed   func(purpose string) []byte // 32 bytes that nobody else can make, the same ones for the same purpose
-	May    func(owner ucan.DID) error  // says for whom nothing elsewhere is reached; nil is nobody
+	May    func(owner ucan.DID) error  // the error of an owner who reaches nothing elsewhere; nil is nobody
 	Now    func() time.Time            // nil is time.Now
 	Rand   io.Reader                   // nil is crypto/rand
 }

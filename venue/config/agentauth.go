@@ -136,7 +136,7 @@ var (
 	errParty  = errors.New("passkeys are made for the name of a venue: write its URL, such as https://venue.example.org, or http://localhost:8080 on this machine alone; an IP address is no name")
 )
 
-// Party is for whom the passkeys of people are made: the name of the venue's host, and the
+// Party is what the passkeys of people are made for: the name of the venue's host, and the
 // origin of its pages, both by the issuer (WebAuthn, 5.1.2). An error says what is missing.
 func (a *AgentAuth) Party() (name, origin string, err error) {
 	u, err := url.Parse(a.Issuer)

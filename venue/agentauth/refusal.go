@@ -1,0 +1,154 @@
+package agentauth
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"usher/tools"
+	"usher/tools/fault"
+	"usher/venue/visitors"
+)
+
+// statuses are those of codes; the others are 400.
+var statuses = map[string]int{
+	"not_found":               http.StatusNotFound,
+	"too_large":               http.StatusRequestEntityTooLarge,
+	"internal_error":          http.StatusInternalServerError,
+	"method_not_allowed":      http.StatusMethodNotAllowed,
+	visitors.InvalidJWT:       http.StatusUnauthorized,
+	visitors.Replay:           http.StatusUnauthorized,
+	visitors.BindingMismatch:  http.StatusUnauthorized,
+	visitors.RateLimited:      http.StatusTooManyRequests,
+	visitors.SlowDown:         http.StatusTooManyRequests,
+	visitors.LimitExceeded:    http.StatusTooManyRequests,
+	visitors.Unavailable:      http.StatusServiceUnavailable,
+	visitors.CapNotFound:      http.StatusNotFound,
+	visitors.AgentNotFound:    http.StatusNotFound,
+	visitors.HostNotFound:     http.StatusNotFound,
+	visitors.JobNotFound:      http.StatusNotFound,
+	visitors.RequestNotFound:  http.StatusNotFound,
+	visitors.NotGranted:       http.StatusForbidden,
+	visitors.GrantRevoked:     http.StatusForbidden,
+	visitors.CapDenied:        http.StatusForbidden,
+	visitors.Violated:         http.StatusForbidden,
+	visitors.AgentRevoked:     http.StatusForbidden,
+	visitors.AgentExpired:     http.StatusForbidden,
+	visitors.AgentPending:     http.StatusForbidden,
+	visitors.AgentRejected:    http.StatusForbidden,
+	visitors.AgentClaimed:     http.StatusForbidden,
+	visitors.LifetimeExceeded: http.StatusForbidden,
+	visitors.HostRevoked:      http.StatusForbidden,
+	visitors.HostPending:      http.StatusForbidden,
+	visitors.RequestOwner:     http.StatusForbidden,
+	visitors.FreshSession:     http.StatusForbidden,
+	visitors.WebauthnRequired: http.StatusForbidden,
+	visitors.WebauthnNone:     http.StatusForbidden,
+	visitors.WebauthnFailed:   http.StatusForbidden,
+	visitors.InvalidUserCode:  http.StatusForbidden,
+	visitors.ApprovalExpired:  http.StatusForbidden,
+	visitors.AgentExists:      http.StatusConflict,
+	visitors.AlreadyGranted:   http.StatusConflict,
+	visitors.HostLinked:       http.StatusConflict,
+	visitors.RequestResolved:  http.StatusPreconditionFailed,
+	"approval_required":       http.StatusForbidden,
+	"fault":                   http.StatusUnprocessableEntity,
+	"authentication_required": http.StatusUnauthorized,
+	"forged":                  http.StatusForbidden,
+}
+
+// statusOf is the status of a refusal. A caller that is somebody and may not is 403.
+func (c *call) statusOf(e *visitors.Refusal) int {
+	if e.Code == visitors.Unauthorized {
+		if c.by != nil {
+			return http.StatusForbidden
+		}
+		return http.StatusUnauthorized
+	}
+	if e.Code == visitors.AgentClaimed && c.name == "claim" {
+		return http.StatusConflict
+	}
+	if status := statuses[e.Code]; status != 0 {
+		return status
+	}
+	return http.StatusBadRequest
+}
+
+// refusal is what a caller is told of an error. What a handler says of itself is not told.
+func refusal(err error) *visitors.Refusal {
+	if of, ok := errors.AsType[*visitors.Refusal](err); ok {
+		return of
+	}
+	switch code := fault.Of(err); code {
+	case fault.Denied:
+		return denial(err)
+	case fault.Refused:
+		return &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+	case fault.Unauthenticated:
+		return &visitors.Refusal{Code: visitors.Unauthorized, Message: err.Error()}
+	case fault.InvalidInput:
+		return &visitors.Refusal{Code: visitors.InvalidRequest, Message: err.Error()}
+	case fault.ApprovalRequired, fault.Waiting:
+		return &visitors.Refusal{Code: "approval_required", Message: "a person has to allow this call first, and nobody was asked"}
+	case fault.RateLimited, fault.Busy, fault.TooManyRuns:
+		return &visitors.Refusal{Code: visitors.RateLimited, Message: "too much at once: try again in a moment"}
+	case fault.LimitReached, fault.BudgetSpent:
+		return &visitors.Refusal{Code: visitors.LimitExceeded, Message: "a limit of this venue is reached"}
+	case fault.Unavailable, fault.Stopped, fault.Interrupted:
+		return &visitors.Refusal{Code: visitors.Unavailable, Message: "not available now: try again later"}
+	}
+	return &visitors.Refusal{Code: "internal_error", Message: "the venue could not do this; its operator finds why in the log"}
+}
+
+// denial is what a caller is told of a denial: its text, and what that says for programs.
+func denial(err error) *visitors.Refusal {
+	e := &visitors.Refusal{Code: visitors.CapDenied, Message: err.Error()}
+	_ = json.Unmarshal(tools.Explain(err), &e.Extra) // an object
+	delete(e.Extra, "error")
+	delete(e.Extra, "message")
+	return e
+}
+
+// fail answers with an error, and has the refusal of a caller that is known recorded.
+func (c *call) fail(err error) {
+	e := refusal(err)
+	if e.Code == "internal_error" {
+		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
+	}
+	c.record("", e)
+	body := map[string]any{"error": e.Code, "message": e.Message}
+	for k, v := range e.Extra {
+		body[k] = v
+	}
+	status := c.statusOf(e)
+	h := c.w.Header()
+	if status == http.StatusUnauthorized {
+		c.challenge(h)
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
+	c.write(status, body)
+}
+
+// challenge says where agents begin.
+func (c *call) challenge(h http.Header) {
+	if c.issuer != "" {
+		h.Set("WWW-Authenticate", `AgentAuth discovery="`+c.issuer+DiscoveryPath+`"`)
+	}
+}
+
+// record has what became of a call in the ledger.
+func (c *call) record(item string, failed *visitors.Refusal) {
+	if c.name == "" || c.recorded && item == "" {
+		return
+	}
+	c.recorded = true
+	of := visitors.Call{Name: c.name, By: c.by, Person: c.who, Capability: c.capability, Item: item}
+	if failed != nil {
+		of.Failed = failed
+	}
+	if err := c.face.room.Record(c.ctx(), of); err != nil {
+		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth is not in the audit ledger", "error", err)
+	}
+}
