@@ -144,8 +144,9 @@ func (g *Gate) charge(ctx context.Context, auth Authority, inv Invocation) error
 // admit decides and records, until a decision stands under the authority that it
 // was made under.
 func (g *Gate) admit(ctx context.Context, inv Invocation, r *Ruling) (seq uint64, err error) {
+	auth := r.auth // the ruling's own is bounded by the authors of what it found
 	for try := 0; ; try++ {
-		err = g.decide(ctx, r.auth, inv, r)
+		err = g.decide(ctx, auth, inv, r)
 		err = g.answered(ctx, r, inv.At, err)
 		if r.op == nil || err != nil || g.mint.lives.Epoch() == r.epoch {
 			break
