@@ -15,13 +15,14 @@ import (
 // tuned is Badger for a program that is mostly something else, over a journal. An idle index takes
 // about 10 MB of memory, one with some ten thousand small keys about 30. Badger keeps eight of the
 // buffers that tables are built in, each of the size that the largest of them ever needed:
-// compression, tables that grow with the level, memtables larger than tables, and large values in
-// them would make that hundreds of MB.
+// compression, tables that grow with the level, and large values in them would make that hundreds of
+// MB. Smaller memtables and fewer tables on level 0 are compacted more often: with half of each, 64
+// sessions that write at once need a fifth more of the processor.
 func tuned(dir string, w *watch) badger.Options {
 	o := badger.DefaultOptions(dir)
 	o.TableSizeMultiplier = 1
 	return o.
-		WithMemTableSize(2 << 20).
+		WithMemTableSize(4 << 20).
 		WithBaseTableSize(tableSize(filepath.Dir(dir))).
 		WithNumMemtables(2).
 		WithCompression(options.None).
@@ -31,8 +32,8 @@ func tuned(dir string, w *watch) badger.Options {
 		WithValueThreshold(1 << 10).
 		WithVerifyValueChecksum(true).
 		WithNumCompactors(2).
-		WithNumLevelZeroTables(4).
-		WithNumLevelZeroTablesStall(8).
+		WithNumLevelZeroTables(8).
+		WithNumLevelZeroTablesStall(16).
 		WithMetricsEnabled(false).
 		WithDetectConflicts(false). // one writer has none
 		WithBypassLockGuard(true).  // whoever has the journal has the folder
