@@ -12,13 +12,13 @@ import (
 	"usher/tools/fault"
 )
 
-// TaskError says that an agent failed the task that it was given, and why.
-type TaskError struct{ Reason string }
+// taskError says that an agent failed the task that it was given, and why.
+type taskError struct{ Reason string }
 
-func (e *TaskError) Error() string { return "it failed the task: " + e.Reason }
+func (e *taskError) Error() string { return "it failed the task: " + e.Reason }
 
 // Code is [fault.TaskFailed].
-func (e *TaskError) Code() fault.Code { return fault.TaskFailed }
+func (e *taskError) Code() fault.Code { return fault.TaskFailed }
 
 // errNoTask: the model would end a task where it has none.
 var errNoTask = fault.New(fault.Refused, "this turn is no task that could be ended: answer in text")
@@ -95,7 +95,7 @@ func (t *turn) ending(ctx context.Context, op *tools.Operation, call *ToolCall) 
 		if strings.TrimSpace(in.Reason) == "" {
 			return wrong(errors.New("reason is missing: say why the task cannot be done"))
 		}
-		e.failed = &TaskError{value.Cut(in.Reason, maxWhy)}
+		e.failed = &taskError{value.Cut(in.Reason, maxWhy)}
 		return e, nil
 	}
 	if len(in.Result) == 0 {

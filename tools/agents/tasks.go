@@ -19,13 +19,13 @@ const (
 	FailTask     = "agent:failTask"
 )
 
-// Complete ends the task of a turn with a result.
-type Complete struct {
+// completion ends the task of a turn with a result.
+type completion struct {
 	Result json.RawMessage `json:"result" jsonschema:"the result of the task: any JSON value"`
 }
 
-// Fail ends the task of a turn without one.
-type Fail struct {
+// failure ends the task of a turn without one.
+type failure struct {
 	Reason string `json:"reason" jsonschema:"why the task cannot be done"`
 }
 
@@ -164,7 +164,7 @@ func tasks(s Service) []*tools.Operation {
 			one[Look]("agent/read"), s.Context, within("agent/read"), tools.ReadOnly()),
 		tools.New("agent:cancelTask", "Cancel a task of an agent that has not ended.",
 			TaskID.needs, s.CancelTask, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
-		ending[Complete](CompleteTask, "Complete the task that you were given, with its result. It ends your turn."),
-		ending[Fail](FailTask, "Fail the task that you were given: say why it cannot be done. It ends your turn."),
+		ending[completion](CompleteTask, "Complete the task that you were given, with its result. It ends your turn."),
+		ending[failure](FailTask, "Fail the task that you were given: say why it cannot be done. It ends your turn."),
 	}
 }

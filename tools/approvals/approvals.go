@@ -163,8 +163,8 @@ var errNothing = errors.New("only is empty: deny the request to give nothing, or
 
 // Life of an approval.
 const (
-	DefaultLife = 24 * time.Hour
-	MaxLife     = 30 * 24 * time.Hour
+	defaultLife = 24 * time.Hour
+	maxLife     = 30 * 24 * time.Hour
 )
 
 // Operations returns the operations.
@@ -206,11 +206,11 @@ func Operations(s Service) []*tools.Operation {
 // Life is how long the approval holds.
 func (y Yes) Life() (time.Duration, error) {
 	if y.For == "" {
-		return DefaultLife, nil
+		return defaultLife, nil
 	}
 	d, err := time.ParseDuration(y.For)
-	if err != nil || d <= 0 || d > MaxLife {
-		return 0, fmt.Errorf("for is %q: give a duration up to %s, for example 10m", y.For, MaxLife)
+	if err != nil || d <= 0 || d > maxLife {
+		return 0, fmt.Errorf("for is %q: give a duration up to %s, for example 10m", y.For, maxLife)
 	}
 	return d, nil
 }

@@ -25,8 +25,8 @@ type Service interface {
 	Checkpoint(ctx context.Context, call tools.Call, in Nothing) (Checkpoint, error)
 }
 
-// MaxPage is the most rows that a page has.
-const MaxPage = 1000
+// maxPage is the most rows that a page has.
+const maxPage = 1000
 
 // Query asks for a page of rows, the newest first.
 type Query struct {
@@ -73,8 +73,8 @@ func Operations(s Service) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("audit:list", "List the decisions on your calls and your agents', the newest first, a page at a time: where a cursor is returned, there are more.",
 			func(q Query) []caps.Request {
-				if q.Limit < 0 || q.Limit > MaxPage {
-					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, MaxPage))}
+				if q.Limit < 0 || q.Limit > maxPage {
+					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxPage))}
 				}
 				return need
 			}, s.List, within, tools.ReadOnly()),

@@ -117,7 +117,7 @@ func Operations(d *Desk) []*tools.Operation {
 			d.list, within(canRead), tools.ReadOnly()),
 
 		tools.New("ucan:revocations", "List the revocations that the venue knows, in the order in which they came, for whoever follows them.",
-			func(q FeedQuery) []caps.Request {
+			func(q feedQuery) []caps.Request {
 				if q.Limit < 0 || q.Limit > maxFeed {
 					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxFeed))}
 				}

@@ -14,21 +14,21 @@ import (
 // maxFeed is how many revocations a page of the feed has at most.
 const maxFeed = 1000
 
-// FeedQuery asks for a page of the feed.
-type FeedQuery struct {
+// feedQuery asks for a page of the feed.
+type feedQuery struct {
 	After string `json:"after,omitempty" jsonschema:"the cursor that the page before returned; left out, from the first on"`
 	Limit int    `json:"limit,omitempty" jsonschema:"the most revocations to return: 1 to 1000, left out 100"`
 }
 
-// Feed is a page of the feed. Each revocation is signed by who revoked: it can be believed
+// feed is a page of the feed. Each revocation is signed by who revoked: it can be believed
 // wherever it comes from, and ucan:import takes it.
-type Feed struct {
+type feed struct {
 	Revocations []string `json:"revocations"` // signed, in base64url multibase
 	Cursor      string   `json:"cursor"`      // where to go on, also later
 	More        bool     `json:"more"`        // there may be more now
 }
 
-func (d *Desk) feed(ctx context.Context, _ tools.Call, q FeedQuery) (out Feed, err error) {
+func (d *Desk) feed(ctx context.Context, _ tools.Call, q feedQuery) (out feed, err error) {
 	var after uint64
 	if q.After != "" {
 		if after, err = strconv.ParseUint(q.After, 10, 63); err != nil {
@@ -43,7 +43,7 @@ func (d *Desk) feed(ctx context.Context, _ tools.Call, q FeedQuery) (out Feed, e
 	if err != nil {
 		return out, err
 	}
-	out = Feed{Revocations: make([]string, len(list)), Cursor: strconv.FormatUint(next, 10), More: len(list) == limit}
+	out = feed{Revocations: make([]string, len(list)), Cursor: strconv.FormatUint(next, 10), More: len(list) == limit}
 	for i, r := range list {
 		out.Revocations[i] = r.Text()
 	}

@@ -50,8 +50,8 @@ type Said struct {
 	Outcome string `json:"outcome"`
 }
 
-// MaxPage is the most jobs that a page of grid:jobList has.
-const MaxPage = 1000
+// maxPage is the most jobs that a page of grid:jobList has.
+const maxPage = 1000
 
 // Query asks for a page of jobs.
 type Query struct {
@@ -62,8 +62,8 @@ type Query struct {
 
 func (q Query) needs() []caps.Request {
 	var err error
-	if q.Limit < 0 || q.Limit > MaxPage {
-		err = fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, MaxPage)
+	if q.Limit < 0 || q.Limit > maxPage {
+		err = fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxPage)
 	}
 	if q.Cursor != "" {
 		if _, bad := caps.ParseSegments([]string{"j", q.Cursor}); bad != nil {

@@ -47,18 +47,18 @@ type New struct {
 
 // Life of a token.
 const (
-	DefaultLife = 24 * time.Hour
-	MaxLife     = 366 * 24 * time.Hour
+	defaultLife = 24 * time.Hour
+	maxLife     = 366 * 24 * time.Hour
 )
 
 // Life is how long the token holds.
 func (n New) Life() (time.Duration, error) {
 	if n.For == "" {
-		return DefaultLife, nil
+		return defaultLife, nil
 	}
 	d, err := time.ParseDuration(n.For)
-	if err != nil || d < time.Second || d > MaxLife {
-		return 0, fault.New(fault.InvalidInput, fmt.Sprintf("for is %q: give a duration from 1s to %s, for example 720h", n.For, MaxLife))
+	if err != nil || d < time.Second || d > maxLife {
+		return 0, fault.New(fault.InvalidInput, fmt.Sprintf("for is %q: give a duration from 1s to %s, for example 720h", n.For, maxLife))
 	}
 	return d, nil
 }

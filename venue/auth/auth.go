@@ -64,7 +64,7 @@ const AnonymousUser = "anonymous"
 
 // Times of tokens that callers sign themselves.
 const (
-	DefaultMaxLife = 24 * time.Hour   // between iat and exp
+	defaultMaxLife = 24 * time.Hour   // between iat and exp
 	skew           = 30 * time.Second // that the clock of who signed may be ahead
 )
 
@@ -74,7 +74,7 @@ const MaxToken = 16 << 10
 // Identity is who calls, as far as that is proved.
 type Identity struct {
 	Authority tools.Authority
-	Kind      Kind
+	Kind      proof
 	Guest     bool                        // nobody here knows the key
 	Expires   time.Time                   // zero never does
 	SignedIn  time.Time                   // when the person was asked who they are, where a provider says so
@@ -98,17 +98,17 @@ func (id *Identity) Lasted(now time.Time) tools.Authority {
 	return auth.ProvedUntil(id.Expires)
 }
 
-// Kind is how somebody proves who they are.
-type Kind string
+// proof is how somebody proves who they are.
+type proof string
 
 // The kinds.
 const (
-	Anonymous  Kind = "anonymous"
-	IDToken    Kind = "ucan"        // a UCAN identity token
-	Invocation Kind = "invocation"  // a UCAN invocation
-	SelfIssued Kind = "self-issued" // a JWT of one's own key
-	VenueToken Kind = "venue"       // a token of the venue
-	OpenID     Kind = "oidc"
+	anonymous  proof = "anonymous"
+	idToken    proof = "ucan"        // a UCAN identity token
+	invocation proof = "invocation"  // a UCAN invocation
+	selfIssued proof = "self-issued" // a JWT of one's own key
+	venueToken proof = "venue"       // a token of the venue
+	openID     proof = "oidc"
 )
 
 // Refused says why a bearer token proves nothing. Its text quotes nothing of the token
@@ -145,7 +145,7 @@ type Room struct {
 
 // New returns a room. Providers are asked for their keys when a token of theirs comes.
 func New(o Options) *Room {
-	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, DefaultMaxLife)
+	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, defaultMaxLife)
 	r := &Room{Options: o, rates: newRates(o.Auth.Requests, o.Auth.Guests.Requests)}
 	for _, p := range o.Auth.Providers {
 		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime, Transport: newFetches(o.Now)}})
@@ -153,7 +153,7 @@ func New(o Options) *Room {
 	return r
 }
 
-// Anonymous is who calls without a token.
+// anonymous is who calls without a token.
 func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 	if r.Auth.Anonymous == nil {
 		return nil, ErrNoToken
@@ -163,7 +163,7 @@ func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 		return nil, err
 	}
 	may, _ := r.Auth.Anonymous.Caps.Set() // nothing, where it is no list
-	return &Identity{Authority: r.Mint.User(did).Narrow(may), Kind: Anonymous, Guest: true, Valid: always}, nil
+	return &Identity{Authority: r.Mint.User(did).Narrow(may), Kind: anonymous, Guest: true, Valid: always}, nil
 }
 
 func always(context.Context) error { return nil }
@@ -279,5 +279,5 @@ func (r *Room) identityToken(ctx context.Context, token string) (*Identity, erro
 	if err := valid(ctx); err != nil {
 		return nil, err
 	}
-	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: IDToken, Expires: l.Expires(), Valid: valid, cid: l.CID})
+	return r.admitted(&Identity{Authority: r.principal(l.Issuer), Kind: idToken, Expires: l.Expires(), Valid: valid, cid: l.CID})
 }

@@ -13,7 +13,7 @@ import (
 // bearer names what somebody came with, for what lasts longer than a request: see
 // [Room.Stands]. It is no secret, and proves nothing.
 func (id *Identity) bearer() string {
-	if id.Kind == Anonymous {
+	if id.Kind == anonymous {
 		return ""
 	}
 	end, of := int64(0), ""
@@ -50,7 +50,7 @@ func (r *Room) Stands(ctx context.Context, owner ucan.DID, bearer string) error 
 		_, err = r.session(ctx, of[:at], end)
 	case at >= 0:
 		_, _, err = r.listed(ctx, of[:at], of[at+1:])
-	case Kind(kind) == IDToken && of != "":
+	case proof(kind) == idToken && of != "":
 		err = r.unrevoked(ctx, owner, of)
 	}
 	return err

@@ -39,7 +39,7 @@ func (r *Room) invocation(token string) (*Identity, error) {
 		return nil
 	}
 	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
-	return r.admitted(&Identity{Authority: auth, Kind: Invocation, Expires: inv.Expires(), Valid: valid, once: once})
+	return r.admitted(&Identity{Authority: auth, Kind: invocation, Expires: inv.Expires(), Valid: valid, once: once})
 }
 
 // invoked is the one capability that an invocation uses.

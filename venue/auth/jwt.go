@@ -112,5 +112,5 @@ func (r *Room) selfIssued(token string) (*Identity, error) {
 		}
 	}
 	valid := func(context.Context) error { return r.unexpired(c) }
-	return r.admitted(&Identity{Authority: r.principal(did), Kind: SelfIssued, Expires: c.Expiry.Time(), Valid: valid, once: once})
+	return r.admitted(&Identity{Authority: r.principal(did), Kind: selfIssued, Expires: c.Expiry.Time(), Valid: valid, once: once})
 }

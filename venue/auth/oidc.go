@@ -120,7 +120,7 @@ func (r *Room) openID(ctx context.Context, p *provider, token string) (_ *Identi
 		}
 		return nil
 	}
-	return &Identity{Authority: r.Mint.User(did), Kind: OpenID, Expires: id.Expiry, SignedIn: signedIn, Valid: valid}, id.Nonce, nil
+	return &Identity{Authority: r.Mint.User(did), Kind: openID, Expires: id.Expiry, SignedIn: signedIn, Valid: valid}, id.Nonce, nil
 }
 
 // user is what the venue calls the person of an ID token.

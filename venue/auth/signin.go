@@ -31,7 +31,7 @@ const sessionPrefix = "ses/"
 // session is one as it is stored.
 type session struct {
 	Owner  string `json:"owner"`
-	Kind   Kind   `json:"kind"`
+	Kind   proof  `json:"kind"`
 	Since  int64  `json:"since"`           // s, when the person signed in
 	Token  string `json:"token,omitempty"` // row of the token that was pasted: the session ends with it
 	Number string `json:"number,omitempty"`
@@ -60,7 +60,7 @@ func (r *Room) SignIn(ctx context.Context, token string) (secret string, err err
 	if err != nil {
 		return "", err
 	}
-	if id.Kind != VenueToken || !id.Authority.Unbounded() {
+	if id.Kind != venueToken || !id.Authority.Unbounded() {
 		return "", errPasted
 	}
 	return r.begin(ctx, id, session{Token: id.row, Number: id.number})
@@ -78,7 +78,7 @@ func (r *Room) begin(ctx context.Context, id *Identity, s session) (secret strin
 		s.Since = id.SignedIn.Unix()
 	}
 	end := now.Add(SessionLife)
-	if id.Kind == VenueToken && id.Expires.Before(end) {
+	if id.Kind == venueToken && id.Expires.Before(end) {
 		end = id.Expires
 	}
 	secret = fmt.Sprintf("%012d.%s", end.Unix(), random)

@@ -198,7 +198,7 @@ func (r *Room) venueToken(ctx context.Context, token string) (*Identity, error) 
 			}
 			return r.stands(ctx, tokenKey(owner, name), number)
 		}
-		id, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: VenueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number})
+		id, err = r.admitted(&Identity{Authority: r.principal(owner), Kind: venueToken, Expires: c.Expiry.Time(), Valid: valid, row: tokenKey(owner, name), number: number})
 		if err == nil {
 			err = id.Valid(ctx)
 		}

@@ -30,13 +30,13 @@ type serveCmd struct {
 	Metrics string   `placeholder:"HOST:PORT" help:"Have /metrics at this address, for Prometheus: whoever reaches it reads them."`
 }
 
-// DefaultListen is where a venue listens that nobody tells where.
-const DefaultListen = "127.0.0.1:7475"
+// defaultListen is where a venue listens that nobody tells where.
+const defaultListen = "127.0.0.1:7475"
 
 // asked is how to serve, by the flags, and by the configuration where they say nothing.
 func (c *serveCmd) asked(conf *config.Config) (config.Server, error) {
 	at := conf.Server
-	at.Listen = cmp.Or(c.Listen, at.Listen, DefaultListen)
+	at.Listen = cmp.Or(c.Listen, at.Listen, defaultListen)
 	at.Metrics = cmp.Or(c.Metrics, at.Metrics)
 	if err := config.CheckMetrics(c.Metrics); err != nil {
 		return at, misusef("--metrics: %w", err)

@@ -11,8 +11,8 @@ import (
 	"fmt"
 )
 
-// MaxMessage bounds a message, in bytes of JSON.
-const MaxMessage = 16 << 20
+// maxMessage bounds a message, in bytes of JSON.
+const maxMessage = 16 << 20
 
 var (
 	// ErrNone: nobody listens for the folder.
@@ -21,10 +21,10 @@ var (
 	ErrUnsupported = errors.New("this system cannot hand a command to another process")
 )
 
-// StrangerError is a process of another user at the other end.
-type StrangerError struct{ User, Want uint32 }
+// strangerError is a process of another user at the other end.
+type strangerError struct{ User, Want uint32 }
 
-func (e *StrangerError) Error() string {
+func (e *strangerError) Error() string {
 	return fmt.Sprintf("the other process is user %d's, and this one user %d's: each speaks with its own user only", e.User, e.Want)
 }
 
@@ -39,7 +39,7 @@ func encode(message any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) > MaxMessage {
+	if len(raw) > maxMessage {
 		return nil, fmt.Errorf("a message of %d bytes is too large", len(raw))
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...), nil

@@ -108,7 +108,7 @@ func TestOthersAreRefused(t *testing.T) {
 		t.Errorf("the same user: %v", err)
 	}
 	for _, other := range []uint32{user + 1, 0xffffffff} {
-		if stranger, ok := errors.AsType[*StrangerError](admit(other, user)); !ok || stranger.User != other {
+		if stranger, ok := errors.AsType[*strangerError](admit(other, user)); !ok || stranger.User != other {
 			t.Errorf("user %d is let in", other)
 		}
 	}
@@ -220,7 +220,7 @@ func TestMessagesThatAreNone(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"nothing":        nil,
 		"half a length":  {0, 0},
-		"too large":      binary.BigEndian.AppendUint32(nil, MaxMessage+1),
+		"too large":      binary.BigEndian.AppendUint32(nil, maxMessage+1),
 		"half a message": append(binary.BigEndian.AppendUint32(nil, 10), `"x"`...),
 		"no JSON":        append(binary.BigEndian.AppendUint32(nil, 3), `{{{`...),
 	} {
@@ -237,7 +237,7 @@ func TestMessagesThatAreNone(t *testing.T) {
 			}
 		})
 	}
-	if _, err := encode(bytes.Repeat([]byte("x"), MaxMessage)); err == nil {
+	if _, err := encode(bytes.Repeat([]byte("x"), maxMessage)); err == nil {
 		t.Error("a message above the bound is sent")
 	}
 }

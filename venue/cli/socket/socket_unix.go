@@ -117,7 +117,7 @@ func private(dir string) error {
 		return err
 	}
 	if owned.Uid != uint32(os.Getuid()) {
-		return &StrangerError{owned.Uid, uint32(os.Getuid())}
+		return &strangerError{owned.Uid, uint32(os.Getuid())}
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func open(c *net.UnixConn, user uint32) (*Conn, error) {
 // admit refuses a process of another user.
 func admit(is, user uint32) error {
 	if is != user {
-		return &StrangerError{is, user}
+		return &strangerError{is, user}
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (c *Conn) Receive(message any) (files []*os.File, err error) {
 		got += n
 	}
 	size := binary.BigEndian.Uint32(head[:])
-	if size > MaxMessage {
+	if size > maxMessage {
 		return files, fmt.Errorf("a message of %d bytes is too large", size)
 	}
 	raw := make([]byte, size)
