@@ -260,6 +260,9 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		return err
 	}
 	if v.readOnly {
+		if o.Config != nil {
+			return v.visited(ctx, o.Config)
+		}
 		return nil
 	}
 	if c := o.Config; c != nil {

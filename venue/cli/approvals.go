@@ -149,7 +149,7 @@ func (o *onlyThese) Decode(c *kong.DecodeContext) error {
 	}
 	list := strings.Split(text, ",")
 	if slices.Contains(list, "") {
-		return errors.New("a name is empty: deny the request to give nothing, or leave --only out to give all that is asked for")
+		return errors.New("a name is empty: say which are meant, or leave the flag out to mean all")
 	}
 	*o = append(*o, list...)
 	return nil

@@ -24,6 +24,7 @@ type readOnly struct {
 var readers = []string{
 	"agents list", "agents show", "audit list", "audit verify", "audit export", "audit prove", "runs list", "runs show", "runs follow", "schedules list",
 	"secrets list", "sessions list", "sessions show", "ucan export", "ucan list", "ucan whoami",
+	"visitors list", "visitors show",
 }
 
 // AfterApply refuses the flag for a command that writes.

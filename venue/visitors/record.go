@@ -21,6 +21,11 @@ const (
 	Denied   Status = "denied"
 )
 
+// IsFinal reports whether a status is for good.
+func (s Status) IsFinal() bool {
+	return s == Revoked || s == Rejected || s == Claimed || s == Denied
+}
+
 // Modes of agents.
 const (
 	Delegated  = "delegated"

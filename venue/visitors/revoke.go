@@ -8,14 +8,11 @@ import (
 	"usher/ucan"
 )
 
-// ownerMay reports whether a caller, or a person who acts for nobody else, is let change an agent.
-func ownerMay(user, who ucan.DID) bool { return !user.IsZero() && user == who }
-
-// Revoke ends an agent for good, for itself, its host, or the person it acts for. One that
-// has ended stays as it is.
+// Revoke ends an agent for good, for itself, its host, the person it acts for, or the owner of
+// the configuration. One that has ended stays as it is.
 func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
 	err = again(func() error {
-		a, err := r.owned(ctx, by, who, id)
+		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
@@ -37,20 +34,26 @@ func (c *Caller) rowOr(call string, who ucan.DID, a *Agent) row {
 	return what
 }
 
-// owned is the agent that a caller means, or the person it acts for.
-func (r *Room) owned(ctx context.Context, by *Caller, who ucan.DID, id string) (*Agent, error) {
+// meant is the agent that a caller means, or a person who may revoke it.
+func (r *Room) meant(ctx context.Context, by *Caller, who ucan.DID, id string) (a *Agent, err error) {
 	if by != nil {
-		a, _, err := r.mine(ctx, by, id)
-		return a, err
-	}
-	if id == "" || len(id) > maxName {
-		return nil, errNoAgent
-	}
-	a, _, err := r.agent(ctx, id)
-	if err == nil && (a == nil || !ownerMay(a.User, who)) {
-		err = refuse(AgentNotFound, "no such agent acts for you")
+		a, _, err = r.mine(ctx, by, id)
+	} else {
+		a, _, err = r.owned(ctx, who, id)
 	}
 	return a, err
+}
+
+// owned is an agent that a person may revoke, and its host.
+func (r *Room) owned(ctx context.Context, who ucan.DID, id string) (*Agent, *Host, error) {
+	if id == "" || len(id) > maxName {
+		return nil, nil, errNoAgent
+	}
+	a, h, err := r.agent(ctx, id)
+	if err == nil && (a == nil || !r.mayEnd(a.User, who)) {
+		err = refuse(AgentNotFound, "no such agent acts for you")
+	}
+	return a, h, err
 }
 
 // finish revokes one agent, then its delegations: what is written first lets none of them count.
@@ -84,7 +87,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 		return false
 	}
 	err = again(func() error {
-		a, err := r.owned(ctx, by, who, id)
+		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
@@ -110,6 +113,8 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 	return out, n, err
 }
 
+var errNoHost = refuse(HostNotFound, "no such host acts for you")
+
 // RevokeHost ends a host for good, with all its agents.
 func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id string) (h *Host, n int, err error) {
 	if by != nil {
@@ -118,17 +123,22 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		}
 		id = by.Host.ID
 	}
+	if len(id) > maxName {
+		return nil, 0, errNoHost
+	}
 	err = again(func() error {
 		if h, err = r.host(ctx, id); err != nil {
 			return err
 		}
-		if h == nil || by == nil && !ownerMay(h.User, who) {
-			return refuse(HostNotFound, "no such host acts for you")
+		if h == nil || by == nil && !r.mayEnd(h.User, who) {
+			return errNoHost
 		}
 		if h.Status == Revoked {
 			return nil
 		}
-		h.Status = Revoked
+		if h.Status = Revoked; h.User.IsZero() { // a record of nobody's is forgotten, and its key with it
+			h.User = who
+		}
 		var c change
 		if by != nil && by.Host.Key != h.Key && !h.User.IsZero() { // of those at its URL
 			if err := r.claimKey(ctx, &c, by.Host.Key, "host "+h.ID); err != nil && codeOf(err) != InvalidKey {

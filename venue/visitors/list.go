@@ -1,0 +1,101 @@
+package visitors
+
+import (
+	"context"
+	"strings"
+
+	"usher/ucan"
+)
+
+// listed is how many records a page of agents or hosts looks at.
+const listed = 256
+
+// Listed is an agent as who answers for it sees it: its status and those of its grants are as
+// they are now, the constraints those that are held to, and codes are left out.
+type Listed struct {
+	*Agent
+	HostName string `json:"hostName,omitempty"`
+	Expires  int64  `json:"expires,omitempty"` // ms; 0 where it is not active
+}
+
+// mayEnd reports whether a person lists and revokes what acts for a user, or for nobody: the
+// user does, and the owner of the configuration, who lets all in.
+func (r *Room) mayEnd(user, who ucan.DID) bool {
+	owner := r.set.Load().owner
+	return !who.IsZero() && (user == who || owner == who)
+}
+
+// Agents lists agents that somebody may revoke, of one host or, where that is "", of all, in the
+// order of their ids, from after an id: next is the one to go on with, "" at the end. A page may
+// have few, or none.
+func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (list []Listed, next string, err error) {
+	below := agentKey("")
+	if host != "" {
+		below = ofHost(host[:min(len(host), maxName)])
+	}
+	next, err = r.each(ctx, below, after, func(id string) error {
+		a, h, err := r.agent(ctx, id)
+		if a != nil && r.mayEnd(a.User, who) {
+			list = append(list, r.listed(ctx, a, h))
+		}
+		return err
+	})
+	return list, next, err
+}
+
+// Hosts lists hosts as [Room.Agents] lists agents.
+func (r *Room) Hosts(ctx context.Context, who ucan.DID, after string) (list []Host, next string, err error) {
+	next, err = r.each(ctx, hostKey(""), after, func(id string) error {
+		h, err := r.host(ctx, id)
+		if h != nil && r.mayEnd(h.User, who) {
+			list = append(list, *h)
+		}
+		return err
+	})
+	return list, next, err
+}
+
+// each calls what with the ids below a prefix.
+func (r *Room) each(ctx context.Context, below, after string, what func(id string) error) (next string, err error) {
+	from := ""
+	if after != "" {
+		from = below + after[:min(len(after), maxName)] + "\x00"
+	}
+	keys, more, err := r.Store.PageKeys(ctx, below, from, listed)
+	for i := 0; i < len(keys) && err == nil; i++ {
+		next = strings.TrimPrefix(keys[i], below)
+		err = what(next)
+	}
+	if more == "" || err != nil {
+		next = ""
+	}
+	return next, err
+}
+
+// Known is an agent that somebody may revoke.
+func (r *Room) Known(ctx context.Context, who ucan.DID, id string) (*Listed, error) {
+	a, h, err := r.owned(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	l := r.listed(ctx, a, h)
+	return &l, nil
+}
+
+func (r *Room) listed(ctx context.Context, a *Agent, h *Host) Listed {
+	l := Listed{Agent: a, HostName: h.Name}
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		g.Status = r.shown(ctx, a, g)
+		if both, err := r.Imposed(g); err == nil { // of which one is left, no call is let through
+			g.Constraints = both
+		}
+	}
+	if a.Status = r.Standing(a, h); a.Status == Active {
+		l.Expires = r.Expires(a).UnixMilli()
+	}
+	if a.Ask != nil {
+		a.Ask.Code, a.Ask.Device = "", ""
+	}
+	return l
+}
