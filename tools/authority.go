@@ -2,6 +2,9 @@ package tools
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -149,6 +152,19 @@ func (a Authority) InPerson() bool {
 // Unbounded reports whether the owner makes a call in person, and nothing bounds them.
 func (a Authority) Unbounded() bool {
 	return a.InPerson() && a.line().mint != nil && a.Bound().IsZero()
+}
+
+// Who names the one whose calls these are, with what bounds them, in hexadecimal digits: the
+// same for whoever comes again as the same. It is empty for a user whom nothing bounds, also
+// where a program speaks for them.
+func (a Authority) Who() string {
+	l := a.line()
+	if l.mint != nil && len(l.chain) == 1 && a.Actor() == "" && l.bound.IsZero() {
+		return ""
+	}
+	raw, _ := json.Marshal(l.chain) // of values: cannot fail
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
 }
 
 // Bound is what bounds the authority: the actor's life, those on whose behalf it

@@ -26,6 +26,7 @@ import (
 	"usher/runtime"
 	"usher/runtime/offline"
 	"usher/tools"
+	"usher/tools/agents"
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/tools/tokens"
@@ -953,5 +954,58 @@ func TestGuestsReachNothingElsewhere(t *testing.T) {
 				t.Errorf("%s, %s: reached %d times, %v", name, operation, reached.Load(), err)
 			}
 		}
+	}
+}
+
+// What a person would have to allow is not allowed to who is let go on, and asks nobody. What
+// a person did allow goes on to its end.
+func TestWhatIsAskedAboutIsNotAllowed(t *testing.T) {
+	ask := func(with, can string) caps.Capability {
+		c, err := caps.MustCapability(with, can).On(caps.Terms{Ask: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	v := open(t, &venue.Options{
+		Models: map[string]runtime.Model{"default": new(puppet)},
+		Auth:   config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(ask("w/", "crud/read"), ask("g/", "agent/message")))}},
+	})
+	owner := user(t, v, auth.AnonymousUser)
+	create(t, owner, spec("bob", "", `[]`))
+	nobody, err := v.Anonymous(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nobody.Still(t.Context(), "covia:read", map[string]string{"path": "w/a"}); fault.Of(err) != fault.ApprovalRequired {
+		t.Errorf("what a person has to allow is let go on: %v", err)
+	}
+	if err := nobody.Still(t.Context(), "covia:write", map[string]any{"path": "w/a", "value": 1}); fault.Of(err) != fault.Denied {
+		t.Errorf("what is denied is let go on: %v", err)
+	}
+	if list := invoke(t, owner, "approval:list", `{}`); !strings.Contains(list, `"requests":[]`) {
+		t.Errorf("looking has asked a person: %s", list)
+	}
+	in := agents.Chat{AgentID: "bob", Message: "hello"}
+	_, err = nobody.Talk(t.Context(), in)
+	wait, waits := errors.AsType[*tools.WaitError](err)
+	if !waits {
+		t.Fatalf("an agent is talked with that a person has to allow: %v", err)
+	}
+	invoke(t, owner, "approval:approve", `{"id":"`+wait.Approval+`"}`)
+	talk, err := nobody.Talk(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := talk.Still(t.Context()); err != nil {
+		t.Errorf("the approved turn is not heard to its end: %v", err)
+	}
+	for _, err := range talk.Events(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := talk.Answer(); err != nil {
+		t.Error(err)
 	}
 }

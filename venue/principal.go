@@ -179,32 +179,6 @@ func (p *Principal) Decide(ctx context.Context, operation string, input any) (*t
 	return p.gate.Decide(ctx, p.auth, inv)
 }
 
-// may reports why the principal may not do what an operation does. One in person may, and
-// of others the gate decides, and records it.
-func (p *Principal) may(ctx context.Context, operation string, input any) error {
-	if p.auth.Unbounded() {
-		return p.valid(ctx)
-	}
-	_, err := p.Invoke(ctx, operation, input)
-	return err
-}
-
-// Still says why the principal may not do any more what it was let do, such as follow a
-// run: its token has ended, or what bounds it allows it no more. It records nothing.
-func (p *Principal) Still(ctx context.Context, operation string, input any) error {
-	if p.auth.Unbounded() {
-		return p.valid(ctx)
-	}
-	ruling, err := p.Decide(ctx, operation, input)
-	if err != nil {
-		return err
-	}
-	if denial := ruling.Denial(); denial != nil {
-		return denial
-	}
-	return nil
-}
-
 // ask is [Principal.Invoke] with the answer read.
 func (p *Principal) ask(ctx context.Context, operation string, input, answer any) error {
 	out, err := p.Invoke(ctx, operation, input)

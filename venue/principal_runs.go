@@ -25,8 +25,9 @@ func (p *Principal) Events(ctx context.Context, id string, after uint64) iter.Se
 			yield(runtime.Entry{}, err)
 			return
 		}
+		still := p.ongoing(ctx, "grid:jobStatus", byID{id})
 		for e, err := range p.runs.Events(ctx, p.DID(), id, after) {
-			if ended := p.Still(ctx, "grid:jobStatus", byID{id}); ended != nil {
+			if ended := still(ctx); ended != nil {
 				e, err = runtime.Entry{}, ended
 			}
 			if !yield(e, err) || err != nil {

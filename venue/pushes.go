@@ -76,18 +76,19 @@ func (p *Principal) SetPush(ctx context.Context, in webhooks.Push) error {
 	return p.pushes.Set(ctx, p.auth, in)
 }
 
-// Pushes lists the pushes of a run, without their secrets.
+// Pushes lists the pushes of a run, without their secrets: all to a user in person, and to
+// whoever is bounded those that they have set.
 func (p *Principal) Pushes(ctx context.Context, run string) ([]webhooks.Push, error) {
 	if err := p.may(ctx, "grid:jobStatus", byID{run}); err != nil {
 		return nil, err
 	}
-	return p.pushes.List(ctx, p.DID(), run)
+	return p.pushes.List(ctx, p.auth, run)
 }
 
-// RemovePush ends a push of a run.
+// RemovePush ends a push of a run that [Principal.Pushes] lists.
 func (p *Principal) RemovePush(ctx context.Context, run, id string) error {
 	if err := p.may(ctx, "grid:jobStatus", byID{run}); err != nil {
 		return err
 	}
-	return p.pushes.Remove(ctx, p.DID(), run, id)
+	return p.pushes.Remove(ctx, p.auth, run, id)
 }

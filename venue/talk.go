@@ -19,7 +19,8 @@ type Talk struct {
 	run   *runs.Run                  // nil where it is attended
 	id    string                     // of the run
 	sees  func(context.Context) bool // says whether who talks may look at the run
-	whole bool                       // the answer has to fit a schema, and pieces of it say nothing
+	still func(context.Context) error
+	whole bool // the answer has to fit a schema, and pieces of it say nothing
 
 	after    uint64 // the event of the run that was heard before
 	attached bool   // somebody else began the run
@@ -66,7 +67,7 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 			return nil, t.err
 		}
 	}
-	t.id = t.run.ID()
+	t.id, t.still = t.run.ID(), p.ongoing(ctx, "agent:chat", in)
 	t.sees = func(ctx context.Context) bool { return p.Still(ctx, "grid:jobStatus", byID{t.id}) == nil }
 	t.whole = p.agents.IsShaped(ctx, p.DID(), in.AgentID)
 	return t, nil
@@ -74,6 +75,10 @@ func (p *Principal) talk(ctx context.Context, in agents.Chat, end func()) (*Talk
 
 // Run is the id of the turn's run.
 func (t *Talk) Run() string { return t.id }
+
+// Still says why who talks may not talk with the agent any more. Where a person had to allow
+// what was said, that counts to the end of the turn. It is for a talk that they began.
+func (t *Talk) Still(ctx context.Context) error { return t.still(ctx) }
 
 // Events yields what happens in the turn, pieces of the answer among it, until the turn has
 // ended or rests. Whoever may not look at the run hears what the agent says and asks of them,

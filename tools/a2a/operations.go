@@ -124,7 +124,7 @@ func (c *Clients) send(ctx context.Context, call tools.Call, in Message) (Said, 
 }
 
 // params are those of a message. The same call has the same message's id, so that one that
-// is made again after a crash is known there as the same.
+// is made again after a crash can be known there as the same.
 func (c *Clients) params(call tools.Call, r *remote, in *Message) (map[string]any, error) {
 	sum := sha256.Sum256([]byte(call.Key()))
 	id := hex.EncodeToString(sum[:16])

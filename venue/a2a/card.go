@@ -116,8 +116,7 @@ func (f *Face) card(w http.ResponseWriter, r *http.Request, agent string) {
 				list, err = c.p.Taskable(r.Context())
 			}
 			if list = only(list, agent); err != nil || list == nil {
-				e := errNoTask.because("there is no such agent")
-				write(w, jsonType, e.HTTP, e.status())
+				write(w, jsonType, errNoAgent.HTTP, errNoAgent.status())
 				return
 			}
 		}
@@ -167,7 +166,7 @@ func (c *call) extendedCard() (any, error) {
 	}
 	if c.agent != "" {
 		if list = only(list, c.agent); list == nil {
-			return nil, errParams.because("there is no such agent")
+			return nil, errNoAgent
 		}
 	}
 	shown, _ := c.face.door.Venue.Shown()

@@ -38,8 +38,8 @@
 // -32052 CAPABILITY_INVALID (unknown, forged, foreign, or another's: one answer), -32053
 // CAPABILITY_EXPIRED, -32054 CAPABILITY_REVOKED, -32055 OPERATION_NOT_PERMITTED, -32056
 // RESOURCE_NOT_COVERED, -32057 ATTENUATION_WIDENS, -32058 NOT_ATTENUABLE, -32059
-// APPROVAL_REQUIRED. A denial of the gate is -32049 CAPABILITY_DENIED, and who is nobody
-// -32048 UNAUTHENTICATED.
+// APPROVAL_REQUIRED. A denial of the gate is -32049 CAPABILITY_DENIED, who is nobody is
+// -32048 UNAUTHENTICATED, and a tenant that is no agent -32602 AGENT_NOT_FOUND.
 //
 // # Differences to a2a-go
 //

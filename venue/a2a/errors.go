@@ -65,6 +65,7 @@ var (
 	errAgentAnswer  = &failure{Code: -32006, HTTP: 500, Status: "INTERNAL", Reason: "INVALID_AGENT_RESPONSE", text: "the answer of the agent was not kept whole"}
 	errNoExtension  = &failure{Code: -32008, HTTP: 400, Status: precondition, Reason: "EXTENSION_SUPPORT_REQUIRED", text: "this needs the extension " + URI + ": name it in A2A-Extensions"}
 	errVersion      = &failure{Code: -32009, HTTP: 400, Status: precondition, Reason: "VERSION_NOT_SUPPORTED", text: "this version is not spoken here: A2A-Version is 1.0 or 0.3"}
+	errNoAgent      = &failure{Code: -32602, HTTP: 404, Status: "NOT_FOUND", Reason: "AGENT_NOT_FOUND", Own: true, text: "there is no such agent"}
 	errDenied       = &failure{Code: -32049, HTTP: 403, Status: "PERMISSION_DENIED", Reason: "CAPABILITY_DENIED", Own: true}
 	errUnauthorized = &failure{Code: -32048, HTTP: 401, Status: "UNAUTHENTICATED", Reason: "UNAUTHENTICATED", Own: true}
 	errApproval     = &failure{Code: -32059, HTTP: 403, Status: "PERMISSION_DENIED", Reason: "APPROVAL_REQUIRED", Own: true}

@@ -13,11 +13,12 @@ import (
 const (
 	usualPage = 50
 	maxPage   = 100
-	maxLooked = 1000 // runs that one request looks at
+	maxLooked = 2000 // runs that one request looks at
 )
 
 // list is a page of tasks, the latest first. A page may have fewer than it could: who goes on
-// with its token gets all.
+// with its token gets all. totalSize counts the tasks of the pages before and those behind, as
+// far as one request looks: there are at least as many.
 func (c *call) list() (any, error) {
 	var in a2a.ListTasksRequest
 	if err := c.read(&in); err != nil {
@@ -42,43 +43,45 @@ func (c *call) list() (any, error) {
 	}
 	c.brief = true // to look at what each waits for takes many calls
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: in.PageSize}
-	more := false
+	from, full := before, false
 	for looked := 0; looked < maxLooked; {
-		list, next, err := c.p.Runs(c.r.Context(), before, maxPage)
+		list, next, err := c.p.Runs(c.r.Context(), from, maxPage)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list {
 			rec := &list[i]
-			if !c.listed(rec, &in) {
-				before = rec.ID
+			is := c.listed(rec, &in)
+			if is {
+				out.TotalSize++
+			}
+			if full = full || is && len(out.Tasks) == in.PageSize; full {
 				continue
 			}
-			if len(out.Tasks) == in.PageSize {
-				more = true
-				break
-			}
-			t, err := c.task(rec, s)
-			if err != nil {
-				t = &a2a.Task{ID: a2a.TaskID(rec.ID), ContextID: rec.Session, Status: c.status(rec)}
-			}
-			out.Tasks = append(out.Tasks, t)
 			before = rec.ID
+			if is {
+				out.Tasks = append(out.Tasks, c.row(rec, s))
+			}
 		}
 		looked += len(list)
-		if more || next == "" {
+		if from = next; next == "" {
 			break
 		}
-		more = looked >= maxLooked
-		before = next
 	}
-	seen += len(out.Tasks)
-	out.TotalSize = seen // as far as is known
-	if more {
-		out.TotalSize++
-		out.NextPageToken = before + "." + strconv.Itoa(seen)
+	out.TotalSize += seen
+	if full || from != "" {
+		out.NextPageToken = before + "." + strconv.Itoa(seen+len(out.Tasks))
 	}
 	return out, nil
+}
+
+// row is a task of a list, of which what was not kept whole is left out.
+func (c *call) row(rec *runs.Record, s shape) *a2a.Task {
+	t, err := c.task(rec, s)
+	if err != nil {
+		return &a2a.Task{ID: a2a.TaskID(rec.ID), ContextID: rec.Session, Status: c.status(rec)}
+	}
+	return t
 }
 
 // listed reports whether a run is a task that is asked for. What agents had others do for a

@@ -61,6 +61,7 @@ func TestEachMethodSucceeds(t *testing.T) {
 	id, session := done.at("task.id").(string), done.at("task.contextId").(string)
 	p.both(t, ask{}, "/bob", "SendMessage", message("more", `,"contextId":"`+session+`"`), "POST", "/message:send", message("more", `,"contextId":"`+session+`"`), succeeds("task.contextId", session))
 	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":1}`, "GET", "/tasks/"+id+"?historyLength=1", "", succeeds("history.parts.text", "hi"))
+	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`"}`, "GET", "/tasks/"+id, "", succeeds("history.messageId", "m"))
 	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":0}`, "GET", "/tasks/"+id+"?historyLength=0", "", succeeds("history", nil))
 	p.both(t, ask{}, "/bob", "ListTasks", `{"contextId":"`+session+`","pageSize":2}`, "GET", "/tasks?pageSize=2&contextId="+session, "", func(t *testing.T, r *reply, rest bool) {
 		succeeds("pageSize", 2.0)(t, r, rest)
@@ -130,6 +131,7 @@ func TestEachError(t *testing.T) {
 	done := p.rpc(t, ask{}, "/bob", "SendMessage", message("hi", "")).at("task.id").(string)
 	theirs := p.other(t)
 	more := message("more", `,"taskId":"`+done+`"`)
+	long := strings.Replace(message("x", ""), `"m"`, `"`+strings.Repeat("m", 257)+`"`, 1)
 	for _, tc := range []struct {
 		name, agent, method, params, verb, path, body string
 		a                                             ask
@@ -149,7 +151,9 @@ func TestEachError(t *testing.T) {
 		{"no method", "/bob", "DoIt", `{}`, "GET", "/nothing", "", ask{}, fails(-32601, 404, "METHOD_NOT_FOUND")},
 		{"no message", "/bob", "SendMessage", `{}`, "POST", "/message:send", `{}`, ask{}, fails(-32602, 400, "INVALID_PARAMS")},
 		{"what an agent says", "/bob", "SendMessage", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), "POST", "/message:send", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"no such agent", "/nobody", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"no such agent", "/nobody", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), ask{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
+		{"the card of no agent", "/nobody", "GetExtendedAgentCard", `{}`, "GET", "/.well-known/agent-card.json", "", ask{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
+		{"too long an id of a message", "/bob", "SendMessage", long, "POST", "/message:send", long, ask{}, fails(-32602, 400, "INVALID_PARAMS")},
 		{"another agent than that of the address", "/bob", "SendMessage", `{"tenant":"carol",` + message("x", "")[1:], "POST", "/message:send", `{"tenant":"carol",` + message("x", "")[1:], ask{}, fails(-32602, 400, "INVALID_PARAMS")},
 		{"no agent where there are several", "", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
 		{"a context of nobody's", "/bob", "SendMessage", message("x", `,"contextId":"no"`), "POST", "/message:send", message("x", `,"contextId":"no"`), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
@@ -296,10 +300,10 @@ func TestPagesHaveEachTaskOnce(t *testing.T) {
 			}
 			seen[id] = true
 		}
+		if r.at("totalSize") != 5.0 {
+			t.Errorf("behind %q there are %v in all", token, r.at("totalSize"))
+		}
 		if token = r.at("nextPageToken").(string); token == "" {
-			if r.at("totalSize") != 5.0 {
-				t.Errorf("in the end there are %v", r.at("totalSize"))
-			}
 			break
 		}
 	}

@@ -3,8 +3,10 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"mime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,6 +16,7 @@ import (
 	"usher/caps/value"
 	"usher/tools/agents"
 	"usher/tools/approvals"
+	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/runs"
 )
@@ -77,6 +80,8 @@ func (c *call) settle(s *sent) error {
 	}
 }
 
+const maxMessageID = 256 // bytes
+
 // take takes a message.
 func (c *call) take() (*sent, error) {
 	in, err := c.sending()
@@ -90,6 +95,8 @@ func (c *call) take() (*sent, error) {
 	switch {
 	case in.Message == nil || in.Message.ID == "":
 		return nil, errParams.because("message is missing, or its messageId")
+	case len(in.Message.ID) > maxMessageID:
+		return nil, errParams.because("messageId has " + strconv.Itoa(len(in.Message.ID)) + " bytes, at most " + strconv.Itoa(maxMessageID))
 	case in.Message.Role != a2a.MessageRoleUser:
 		return nil, errParams.because("role is not ROLE_USER: what an agent has said is not told to it")
 	case len(in.Message.Parts) == 0 || slices.Contains(in.Message.Parts, nil):
@@ -147,7 +154,10 @@ func (c *call) begin(in *a2a.SendMessageRequest, input json.RawMessage, s *sent)
 	if err != nil {
 		return err
 	}
-	raw, err := p.Invoke(ctx, "agent:request", agents.Request{AgentID: agent, Input: input, Wait: json.RawMessage("false"), SessionID: in.Message.ContextID})
+	raw, err := p.Invoke(runs.ByMessage(ctx, in.Message.ID), "agent:request", agents.Request{AgentID: agent, Input: input, Wait: json.RawMessage("false"), SessionID: in.Message.ContextID})
+	if _, none := errors.AsType[*venue.NoAgentError](err); none {
+		return errNoAgent
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +168,7 @@ func (c *call) begin(in *a2a.SendMessageRequest, input json.RawMessage, s *sent)
 	rec, err := c.p.Run(ctx, answer.ID)
 	if err != nil {
 		s.begun = true // the caller may ask, and not look
-		rec = runs.Record{ID: answer.ID, Kind: runs.Task, Status: runs.Started, Agent: agent, Session: answer.SessionID, Input: input}
+		rec = runs.Record{ID: answer.ID, Kind: runs.Task, Status: runs.Started, Agent: agent, Session: answer.SessionID, Input: input, Message: in.Message.ID}
 	}
 	s.rec = &rec
 	return nil

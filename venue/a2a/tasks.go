@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (c *call) task(rec *runs.Record, s shape) (*a2a.Task, error) {
 	t := &a2a.Task{ID: a2a.TaskID(rec.ID), ContextID: rec.Session, Status: c.status(rec)}
 	if s.history == nil || *s.history > 0 {
 		if said := partOf(rec.Input); said != nil {
-			t.History = []*a2a.Message{{ID: rec.ID + "-in", Role: a2a.MessageRoleUser, TaskID: t.ID, ContextID: t.ContextID, Parts: a2a.ContentParts{said}}}
+			t.History = []*a2a.Message{{ID: cmp.Or(rec.Message, rec.ID+"-in"), Role: a2a.MessageRoleUser, TaskID: t.ID, ContextID: t.ContextID, Parts: a2a.ContentParts{said}}}
 		}
 	}
 	if rec.Status == runs.Complete && s.artifacts {

@@ -143,7 +143,7 @@ func (f *Face) capabilities(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, id := r.Context(), r.PathValue("agent")
-	if err := p.Still(ctx, "agent:chat", agents.Chat{AgentID: id, Message: "?"}); err != nil {
+	if err := p.Still(ctx, "agent:chat", agents.Chat{AgentID: id, Message: "?"}); err != nil && fault.Of(err) != fault.ApprovalRequired {
 		return err
 	}
 	c := &capabilities{

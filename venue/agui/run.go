@@ -60,7 +60,7 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	v := newView(p, in, t.Run(), s)
 	v.mirror = state
 	v.tell(nil)
-	v.still = func(ctx context.Context) error { return p.Still(ctx, "agent:chat", said) }
+	v.still = t.Still
 	if v.follow(ctx, t.All) {
 		out, err := t.Answer()
 		v.end(ctx, out.Response, err, t.Rests())

@@ -116,7 +116,7 @@ func (f *Face) chat(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	made := completion{ID: "chatcmpl-" + t.Run(), Created: time.Now().Unix(), Model: in.AgentID}
 	if req.Stream {
-		streamChat(ctx, w, p, t, in, &made, req.Options.Usage)
+		streamChat(ctx, w, t, &made, req.Options.Usage)
 		return nil
 	}
 	var c recital
@@ -172,7 +172,7 @@ func text(response json.RawMessage) string {
 }
 
 // streamChat sends the answer as it comes. A client that is gone is told nothing.
-func streamChat(ctx context.Context, w http.ResponseWriter, p *venue.Principal, t *venue.Talk, in agents.Chat, made *completion, counts bool) {
+func streamChat(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *completion, counts bool) {
 	s := face.NewStream(w)
 	made.Object = "chat.completion.chunk"
 	send := func(d delta, finish *string) error {
@@ -187,8 +187,7 @@ func streamChat(ctx context.Context, w http.ResponseWriter, p *venue.Principal, 
 		return
 	}
 	var c recital
-	still := func(ctx context.Context) error { return p.Still(ctx, "agent:chat", in) }
-	err := face.Follow(ctx, s, still, t.Events, func(e runtime.Entry, err error) error {
+	err := face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
 		if err != nil {
 			fail(err)
 			return err

@@ -225,7 +225,7 @@ func (f *Face) respond(w http.ResponseWriter, r *http.Request) error {
 		made.Previous = &req.Previous
 	}
 	if req.Stream {
-		streamResponse(ctx, w, p, t, in, made)
+		streamResponse(ctx, w, t, made)
 		return nil
 	}
 	o := newItems(t.Run(), func(event) error { return nil })
@@ -247,7 +247,7 @@ func (f *Face) respond(w http.ResponseWriter, r *http.Request) error {
 }
 
 // streamResponse sends the response as it comes. A client that is gone is told nothing.
-func streamResponse(ctx context.Context, w http.ResponseWriter, p *venue.Principal, t *venue.Talk, in agents.Chat, made *response) {
+func streamResponse(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *response) {
 	s, number := face.NewStream(w), 0
 	send := func(ev event) error {
 		kind, _ := ev["type"].(string)
@@ -260,8 +260,7 @@ func streamResponse(ctx context.Context, w http.ResponseWriter, p *venue.Princip
 	if whole("response.created") != nil || whole("response.in_progress") != nil {
 		return
 	}
-	still := func(ctx context.Context) error { return p.Still(ctx, "agent:chat", in) }
-	err := face.Follow(ctx, s, still, t.Events, func(e runtime.Entry, err error) error {
+	err := face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
 		if err != nil {
 			out, _ := wrongOf(err)
 			_ = send(event{"type": "error", "code": out.Code, "message": out.Message, "param": nil})

@@ -103,6 +103,9 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	if p := From(ctx); p != nil && p.ID() == r.rec.Parent && p.owner != r.owner {
 		r.rec.Above = p.owner
 	}
+	if spec.Kind == Task && r.rec.Parent == "" {
+		r.rec.Message = messageOf(ctx)
+	}
 	r.fresh = spec.Key != ""
 	if spec.Ref != spec.Op {
 		r.rec.Ref = spec.Ref

@@ -29,6 +29,20 @@ func watched(ctx context.Context) (context.Context, func(*Run)) {
 	return Watched(ctx, nil), begun
 }
 
+type messageKey struct{}
+
+// ByMessage returns a context in which a task that is part of no other run is recorded with
+// the id of the message that gave it, as whoever sent that chose it.
+func ByMessage(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, messageKey{}, id)
+}
+
+// messageOf is the id of the message that gives a task.
+func messageOf(ctx context.Context) string {
+	id, _ := ctx.Value(messageKey{}).(string)
+	return id
+}
+
 type belowKey struct{}
 
 // WatchedBelow returns a context in which began is told of each run that begins in what is

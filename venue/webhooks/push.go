@@ -97,8 +97,14 @@ const pushPrefix = "h/push/"
 // PushesOf is below which keys of the whole store the pushes of a run lie: "<owner>/<id>".
 func PushesOf(run string) string { return pushPrefix + run + "/" }
 
-func pushKey(owner ucan.DID, run, id string) string {
-	return PushesOf(owner.String()+"/"+run) + id
+// pushesBy is below which keys those pushes of a run lie that auth's maker may know of: of a
+// user in person all, and of whoever is bounded the own ones.
+func pushesBy(auth tools.Authority, run string) string {
+	all := PushesOf(auth.Owner().String() + "/" + run)
+	if who := auth.Who(); who != "" {
+		return all + who + "/"
+	}
+	return all
 }
 
 var errNoPush = fault.New(fault.NotFound, "there is no such push of the run")
@@ -109,8 +115,8 @@ func (p *Pushes) Check(ctx context.Context, in Push) error {
 	return p.check(ctx, &in)
 }
 
-// Set has an address be told of a run of auth's owner, in place of the push of its id, as
-// long as auth may look at the run.
+// Set has an address be told of a run of auth's owner, in place of the push of its id that
+// auth's maker has set, as long as auth may look at the run.
 func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	if err := p.check(ctx, &in); err != nil {
 		return err
@@ -119,7 +125,7 @@ func (p *Pushes) Set(ctx context.Context, auth tools.Authority, in Push) error {
 	if err != nil {
 		return err
 	}
-	key := pushKey(auth.Owner(), in.Run, in.ID)
+	key := pushesBy(auth, in.Run) + in.ID
 	rec := pushed{ID: in.ID, Form: in.Form, Box: p.Sealer.Seal(key, address)}
 	if rec.Authority, err = json.Marshal(auth); err != nil {
 		return err
@@ -174,9 +180,10 @@ func (p *Pushes) room(ctx context.Context, owner ucan.DID, run, key string) erro
 	return err
 }
 
-// List are the pushes of a run, without what proves who tells of it.
-func (p *Pushes) List(ctx context.Context, owner ucan.DID, run string) (list []Push, err error) {
-	for row, err := range store.Rows(ctx, p.Store, PushesOf(owner.String()+"/"+run), "") {
+// List are the pushes of a run that auth's maker may know of, without what proves who tells
+// of it.
+func (p *Pushes) List(ctx context.Context, auth tools.Authority, run string) (list []Push, err error) {
+	for row, err := range store.Rows(ctx, p.Store, pushesBy(auth, run), "") {
 		if err != nil {
 			return nil, err
 		}
@@ -203,18 +210,21 @@ func (p *Pushes) open(key string, raw []byte) (in Push, rec pushed, err error) {
 	return in, rec, json.Unmarshal(address, &in.Address)
 }
 
-// Remove ends a push. One that there is not is [fault.NotFound].
-func (p *Pushes) Remove(ctx context.Context, owner ucan.DID, run, id string) error {
-	if !idForm.MatchString(id) {
+// Remove ends the pushes of an id that auth's maker may know of. Where there is none the error
+// is [fault.NotFound].
+func (p *Pushes) Remove(ctx context.Context, auth tools.Authority, run, id string) error {
+	var keys []string
+	for row, err := range store.Rows(ctx, p.Store, pushesBy(auth, run), "") {
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(row.Key, "/"+id) {
+			keys = append(keys, row.Key)
+		}
+	}
+	if len(keys) == 0 {
 		return errNoPush
 	}
-	key := pushKey(owner, run, id)
-	raw, _, err := p.Store.Get(ctx, key)
-	if err == nil && raw == nil {
-		err = errNoPush
-	}
-	if err == nil {
-		_, err = p.Store.Apply(ctx, nil, nil, []string{key})
-	}
+	_, err := p.Store.Apply(ctx, nil, nil, keys)
 	return err
 }

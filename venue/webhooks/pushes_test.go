@@ -215,7 +215,7 @@ func TestAPushEnds(t *testing.T) {
 			f.stands(run, runs.Started)
 			f.set("a", run)
 		}
-		if err := f.Remove(t.Context(), owner, "deleted", "a"); err != nil {
+		if err := f.Remove(t.Context(), f.auth, "deleted", "a"); err != nil {
 			t.Fatal(err)
 		}
 		f.stands("deleted", runs.Complete)
@@ -316,4 +316,45 @@ type lines chan string
 func (l lines) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
+}
+
+// Whoever is bounded knows of the own pushes alone, and replaces and ends no other's. The user
+// knows of all.
+func TestPushesOfTheBounded(t *testing.T) {
+	f := follow(t)
+	f.stands("r", runs.Started)
+	user, bounded, again, other := f.auth, f.auth.Narrow(caps.Of(caps.MustCapability("j/", "crud"))), f.auth.Narrow(caps.Of(caps.MustCapability("j/", "crud"))), f.auth.Narrow(caps.Of(caps.MustCapability("j/", "crud/read")))
+	for path, auth := range map[string]tools.Authority{"/user": user, "/bounded": bounded, "/other": other} {
+		if err := f.Set(t.Context(), auth, webhooks.Push{ID: "a", Run: "r", Address: webhooks.Address{URL: "https://example.org" + path}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	see := func(name string, auth tools.Authority, want ...string) {
+		t.Helper()
+		list, err := f.List(t.Context(), auth, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, in := range list {
+			got = append(got, strings.TrimPrefix(in.URL, "https://example.org/"))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s sees %q, want %q", name, got, want)
+		}
+	}
+	see("the user", user, "bounded", "other", "user")
+	see("the same bounds", again, "bounded")
+	see("other bounds", other, "other")
+	if err := f.Remove(t.Context(), other, "r", "a"); err != nil {
+		t.Fatal(err)
+	}
+	see("the user, when another has ended theirs", user, "bounded", "user")
+	if err := f.Remove(t.Context(), other, "r", "a"); fault.Of(err) != fault.NotFound {
+		t.Errorf("who has none ends one: %v", err)
+	}
+	if err := f.Remove(t.Context(), user, "r", "a"); err != nil {
+		t.Fatal(err)
+	}
+	see("the user, who has ended all", user)
 }
