@@ -110,68 +110,54 @@ func (b *Book) get(ctx context.Context, k key) (*entry, *record, error) {
 // as new as the call.
 func (b *Book) refresh(ctx context.Context, k key) (*entry, *record, error) {
 	for {
-		e, old := b.present(k)
+		e, old := b.entry(k)
 		rec, err := b.read(ctx, k)
 		switch {
 		case err != nil:
+			b.drop(e)
 			return nil, nil, err
-		case rec == nil && old == nil: // ids that nobody has are not kept in memory: anyone can ask for them
-			return nil, nil, nil
 		case rec != nil && old != nil && rec.rev == old.rev:
 			return e, old, nil
-		case e == nil:
-			e = b.entry(k)
-		}
-		if !b.replace(e, old, rec) {
+		case !b.replace(e, old, rec):
 			continue // somebody was faster; whose record is newer is not known
-		}
-		if rec == nil {
-			b.drop(e)
+		case rec == nil:
 			return nil, nil, nil
 		}
 		return e, rec, nil
 	}
 }
 
-// present returns the entry of an agent with its record, under an epoch that knows
-// of it: whoever replaced another has moved the epoch on.
-func (b *Book) present(k key) (*entry, *record) {
+// entry returns the entry of an agent with its record, under an epoch that knows of
+// it: whoever replaced another has moved the epoch on. Where there is none it makes
+// one, which who comes meanwhile finds: a record that is read goes to that one alone.
+func (b *Book) entry(k key) (*entry, *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[k]
 	if e == nil {
-		return nil, nil
+		e = &entry{key: k}
+		b.entries[k] = e
 	}
 	return e, e.rec.Load()
 }
 
 // replace puts a record in the place of old, if that is the one in memory yet, and
-// moves the epoch on.
+// moves the epoch on. An entry that stands for nobody is forgotten: ids that nobody
+// has are not kept in memory, as anyone can ask for them.
 func (b *Book) replace(e *entry, old, rec *record) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !e.rec.CompareAndSwap(old, rec) {
+	if b.entries[e.key] != e || e.rec.Load() != old {
 		return false
 	}
-	b.epoch.Add(1)
-	return true
-}
-
-func (b *Book) known(k key) *entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.entries[k]
-}
-
-func (b *Book) entry(k key) *entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e, ok := b.entries[k]
-	if !ok {
-		e = &entry{key: k}
-		b.entries[k] = e
+	if rec == nil {
+		delete(b.entries, e.key)
 	}
-	return e
+	if old != rec {
+		e.rec.Store(rec)
+		b.epoch.Add(1)
+	}
+	return true
 }
 
 // drop forgets an entry that stands for nobody.
@@ -181,6 +167,12 @@ func (b *Book) drop(e *entry) {
 	if e.rec.Load() == nil && b.entries[e.key] == e {
 		delete(b.entries, e.key)
 	}
+}
+
+func (b *Book) known(k key) *entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries[k]
 }
 
 func recordKey(k key) string { return "rec/" + k.String() }
