@@ -77,14 +77,9 @@ type Book struct {
 	work     work
 	live     map[string]*Run // by id
 	watches  []*watch
-	busy     map[place]int // background runs that execute now
+	busy     map[place]int         // background runs that execute now
+	short    map[ucan.DID][]string // ids of runs that are to go on and found no room, the first first
 	closed   bool
-}
-
-// place is whom a background run counts for.
-type place struct {
-	owner ucan.DID
-	agent string // empty: all of the owner
 }
 
 var (
@@ -125,7 +120,7 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 		opts.MaxTime = time.Hour
 	}
 	opts.Grace = cmp.Or(opts.Grace, DefaultGrace)
-	b := &Book{opts: opts, live: make(map[string]*Run), resuming: make(map[string]chan struct{}), busy: make(map[place]int)}
+	b := &Book{opts: opts, live: make(map[string]*Run), resuming: make(map[string]chan struct{}), busy: make(map[place]int), short: make(map[ucan.DID][]string)}
 	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
 	if err := b.sessions.init(ctx, b); err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)
@@ -150,47 +145,6 @@ func (b *Book) steps(ctx context.Context, owner ucan.DID, id string) (steps []ru
 		}
 	}
 	return steps, nil
-}
-
-// admit takes the run in, if there is room for it.
-func (b *Book) admit(r *Run) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return errClosed
-	}
-	if b.live[r.rec.ID] != nil {
-		return ErrMoved
-	}
-	for _, p := range r.places {
-		limit := b.opts.AtOnce
-		if p.agent != "" {
-			limit = (limit + 3) / 4
-		}
-		if b.busy[p] >= limit {
-			if p.agent != "" {
-				return fmt.Errorf("%w (%d of agent %s)", ErrTooMany, limit, p.agent)
-			}
-			return fmt.Errorf("%w (%d)", ErrTooMany, limit)
-		}
-	}
-	for _, p := range r.places {
-		b.busy[p]++
-	}
-	b.live[r.rec.ID] = r
-	return nil
-}
-
-func (b *Book) leave(r *Run) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, p := range r.places {
-		if b.busy[p]--; b.busy[p] == 0 {
-			delete(b.busy, p)
-		}
-	}
-	delete(b.live, r.rec.ID)
-	b.settle()
 }
 
 // Live returns the owner's run of the id while it executes, or nil.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"usher/runtime"
@@ -214,8 +215,10 @@ func (b *Book) Continue(ctx context.Context, owner ucan.DID, id string) error {
 			case len(rec.Waits) > 0 && !b.ready(ctx, owner, rec.Waits):
 				rec.Status = Waiting
 			case b.goesOn():
-				_, err := b.resumed(ctx, owner, rec)
-				return err
+				if _, err := b.resumed(ctx, owner, rec); !errors.Is(err, ErrTooMany) {
+					return err
+				}
+				rec.Waits = nil
 			default:
 				rec.Waits = nil
 			}

@@ -73,7 +73,7 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
 		return b.ended(auth.Owner(), rec), nil, nil
 	}
-	r, _, _, err := b.restore(ctx, auth.Owner(), rec)
+	r, _, _, err := b.restore(ctx, auth.Owner(), rec, true)
 	if err != nil {
 		return nil, nil, err
 	}

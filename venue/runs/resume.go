@@ -76,10 +76,8 @@ func (b *Book) wakeReady(ctx context.Context, of string) error {
 	if err != nil || rec.Status != Waiting {
 		return err
 	}
-	if !b.ready(ctx, did, rec.Waits) {
-		if gone, err := b.gone(ctx, rec.Of); !gone || err != nil {
-			return err
-		}
+	if goes, err := b.mayGoOn(ctx, did, &rec); !goes || err != nil {
+		return err
 	}
 	return b.Wake(ctx, did, id)
 }
@@ -195,15 +193,19 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run,
 			r = b.ended(owner, now)
 			return nil
 		}
-		r, err = b.resumed(ctx, owner, now)
+		if r, err = b.resumed(ctx, owner, now); errors.Is(err, ErrTooMany) { // it goes on when there is room
+			r, err = b.ended(owner, now), nil
+		}
 		return err
 	})
 	return cmp.Or(driven, r), err
 }
 
+// resumed is resume for who has the run alone. Where there is no room, the error is
+// [ErrTooMany], and the run goes on when there is.
 func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
 	whole := context.WithoutCancel(ctx)
-	r, work, undo, err := b.restore(ctx, owner, rec)
+	r, work, undo, err := b.restore(ctx, owner, rec, false)
 	if wait, rests := errors.AsType[*tools.WaitError](err); rests {
 		if err := b.await(whole, owner, rec, wait); err != nil || !b.ready(whole, owner, rec.Waits) {
 			return b.ended(owner, rec), err
@@ -211,7 +213,7 @@ func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, 
 		return b.resumed(ctx, owner, rec) // what it waited for came meanwhile
 	}
 	if err != nil {
-		if errors.Is(err, errTaken) || ctx.Err() != nil {
+		if errors.Is(err, errTaken) || errors.Is(err, ErrTooMany) || ctx.Err() != nil {
 			return nil, err
 		}
 		b.opts.Logger.WarnContext(ctx, "a run cannot go on", "run", rec.ID, "error", err)
@@ -238,8 +240,9 @@ func (b *Book) await(ctx context.Context, owner ucan.DID, rec *Record, wait *too
 	return b.put(ctx, owner, rec)
 }
 
-// restore takes a run over: from then on no other process changes it.
-func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run, work Work, undo func(), err error) {
+// restore takes a run over: from then on no other process changes it. One that goes on
+// here, with the call that made it, has its work and its place from that.
+func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record, here bool) (r *Run, work Work, undo func(), err error) {
 	undo = func() {}
 	b.mu.Lock()
 	driver := b.driver
@@ -255,15 +258,18 @@ func (b *Book) restore(ctx context.Context, owner ucan.DID, rec *Record) (r *Run
 		book: b, owner: owner, auth: auth, done: make(chan struct{}), rec: *rec, again: true,
 		key: runKey(owner, rec.ID), mark: openKey(owner, rec.ID),
 	}
-	if rec.Kind != Turn {
+	if rec.Kind != Turn && !here {
 		r.takesPlaces()
+	}
+	if err := b.room(r); err != nil {
+		return nil, nil, undo, err
 	}
 	if rec.Session == "" {
 		if err := r.reads(ctx); err != nil {
 			return nil, nil, undo, err
 		}
 	}
-	if !rec.Inside {
+	if !here {
 		var done func()
 		if work, r.session, done, err = driver.Resume(ctx, &r.rec, auth); err != nil {
 			return nil, nil, undo, err

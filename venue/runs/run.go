@@ -224,6 +224,7 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 		if err := r.create(ctx, spec.With); err != nil {
 			b.leave(r)
 			r.cancel(nil)
+			b.refill(context.WithoutCancel(ctx), r.owner)
 			return nil, nil, err
 		}
 	}
@@ -306,6 +307,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	r.book.follow(ctx, r)
+	r.book.refill(ctx, r.owner)
 	r.book.done(func(w *work) { w.waking-- })
 	return err
 }

@@ -58,14 +58,19 @@ func (b *Book) ready(ctx context.Context, owner ucan.DID, waits []string) bool {
 	})
 }
 
-func (b *Book) gone(ctx context.Context, of tools.Life) (bool, error) {
-	if of == "" {
+// mayGoOn reports whether a run that waits does not any more: what it waits for is over,
+// or its agent is.
+func (b *Book) mayGoOn(ctx context.Context, owner ucan.DID, rec *Record) (bool, error) {
+	if b.ready(ctx, owner, rec.Waits) {
+		return true, nil
+	}
+	if rec.Of == "" {
 		return false, nil
 	}
 	b.mu.Lock()
 	driver := b.driver
 	b.mu.Unlock()
-	return driver.Gone(ctx, of)
+	return driver.Gone(ctx, rec.Of)
 }
 
 // resting yields the runs of owner's that wait, or are paused.
