@@ -13,6 +13,7 @@ import (
 // noted is a row of the face in the ledger.
 type noted struct {
 	Call, Host, Agent, User, Capability, JTI, Item, Result, Detail string
+	Refused                                                        bool
 	Count                                                          int
 }
 
@@ -87,7 +88,7 @@ func TestRefusalsHaveRows(t *testing.T) {
 	waits, _ := h.register(object{"capabilities": []any{"careful_write"}})
 	c.pass(6 * time.Minute)
 	w.alice.answer(object{"agent_id": waits.id, "user_code": code(waits.was), "action": "approve"})
-	if rows := w.noted(func(n *noted) bool { return n.Call == "approve" && n.Result == "approval_expired" && n.User != "" }); len(rows) != 1 {
+	if rows := w.noted(func(n *noted) bool { return n.Call == "approve" && n.Result == "approval_expired" && n.User != "" }); len(rows) != 1 || !rows[0].Refused || rows[0].Detail == "" {
 		t.Errorf("what a person is refused has the rows %v", rows)
 	}
 }

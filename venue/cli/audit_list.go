@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"usher/tools"
+	"usher/tools/agents"
 	"usher/venue/ledger"
+	"usher/venue/visitors"
 )
 
 type auditListCmd struct {
 	onVenue
 	Agent  string `placeholder:"ID" help:"Only decisions on this agent's calls."`
-	Denied bool   `help:"Only denials."`
+	Denied bool   `help:"Only denials, and what Agent-Auth refused."`
 	Limit  int    `default:"100" placeholder:"N" help:"Only the last N; 0 is all."`
 	Before uint64 `placeholder:"ROW" help:"Only what stands before this row."`
 }
@@ -90,7 +92,11 @@ func (c *auditListCmd) read(ctx context.Context, r *ledger.Reader) (rows []ledge
 
 func (c *auditListCmd) wants(row ledger.Row) bool {
 	if row.Entry == nil {
-		return (c.JSON || row.Note != "") && c.Agent == "" && !c.Denied
+		who, _, _, refused := visitors.Refused(&row)
+		if c.Agent == "" && !c.Denied {
+			return c.JSON || row.Note != ""
+		}
+		return refused && (c.Agent == "" || who == strings.TrimPrefix(c.Agent, agents.VisitorMark))
 	}
 	return (c.Agent == "" || row.Actor == c.Agent) && (!c.Denied || row.Verdict == tools.Denied)
 }
@@ -104,6 +110,10 @@ func decisions(rows []ledger.Row, outcomes map[uint64]ledger.Row) [][]string {
 		}
 	}
 	for _, row := range rows {
+		if who, what, why, refused := visitors.Refused(&row); refused {
+			out = append(out, []string{fmt.Sprint(row.Seq), row.Time.Format(time.DateTime), "refused", orDash(who), row.Note + " " + what, "-", "-", why})
+			continue
+		}
 		if row.Note != "" {
 			by := "(venue)"
 			if row.Note == ledger.NoteOutcome {

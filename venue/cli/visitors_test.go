@@ -121,6 +121,9 @@ func TestVisitors(t *testing.T) {
 	bobs := g.register(others, &client.Registration{Name: "Bobs"}, "bob", nil)
 	robot := g.register(stranger, &client.Registration{Name: "Robot", Mode: "autonomous"}, "", nil)
 	waits := g.register(g.host(), &client.Registration{Name: "Waits", Capabilities: wants}, "", nil)
+	if _, err := reader.Execute(t.Context(), &client.Call{Capability: "write_note", Arguments: json.RawMessage(`{"path":"w/notes/b","value":1}`)}, nil); err == nil {
+		t.Error("it writes beyond its limits")
+	}
 	bob := g.did("bob")
 	room := g.v.Visitors()
 	if list, _, err := room.Agents(t.Context(), bob, "", ""); err != nil || len(list) != 1 || list[0].ID != bobs.ID {
@@ -153,6 +156,15 @@ func TestVisitors(t *testing.T) {
 	}
 	if raw := command(t, cli.ExitOK, "visitors", "show", "-c", file, "--json", waits.ID); strings.Contains(raw, `"code"`) || strings.Contains(raw, `"device"`) || !strings.Contains(raw, `"status": "pending"`) {
 		t.Errorf("as JSON it is %s", raw)
+	}
+	for _, args := range [][]string{nil, {"--agent", reader.ID}, {"--agent", "visitor:" + reader.ID}} {
+		got := command(t, cli.ExitOK, append([]string{"audit", "list", "--denied", "-c", file}, args...)...)
+		if !strings.Contains(got, "refused  "+reader.ID+"  agent-auth execute write_note  -         -       constraint_violated: ") || strings.Contains(got, "register") {
+			t.Errorf("what was refused is told as\n%s", got)
+		}
+	}
+	if got := command(t, cli.ExitOK, "audit", "list", "--denied", "--agent", second.ID, "-c", file); strings.Contains(got, "constraint_violated") {
+		t.Errorf("of another agent are listed\n%s", got)
 	}
 	for _, args := range [][]string{{"show", "agt_none"}, {"revoke", "agt_none"}, {"revoke", "hst_none"}, {"revoke", reader.ID, "--capability", "none"}} {
 		if got := command(t, cli.ExitFailed, append([]string{"visitors"}, append(args, "-c", file)...)...); !strings.Contains(got, "usher visitors ") {

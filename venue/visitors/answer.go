@@ -162,7 +162,7 @@ func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
 		var c change
 		c.init()
 		c.expect[guessKey(who)], c.put[guessKey(who)] = rev, encode(g)
-		what := row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode}
+		what := row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode, Refused: true, Detail: errCode.Message}
 		a, _, err := r.agent(ctx, agent)
 		if err != nil {
 			return err

@@ -1,7 +1,10 @@
 package visitors
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,10 +36,41 @@ func (r *Room) Record(ctx context.Context, c Call) error {
 	if !c.Person.IsZero() {
 		what.User = c.Person.String()
 	}
-	if c.Failed != nil && !r.refused.hasRow(&c, &what) {
+	if c.Failed == nil {
+		return r.note(ctx, what)
+	}
+	if what.Refused, what.Detail = true, value.Cut(reason(c.Failed), maxReason); !r.refused.hasRow(&c, &what) {
 		return nil
 	}
 	return r.note(ctx, what)
+}
+
+// maxReason is how many bytes a row has of why somebody was refused.
+const maxReason = 200
+
+// reason is why somebody was refused, as they are told it.
+func reason(err error) string {
+	if of, ok := errors.AsType[*Refusal](err); ok {
+		return of.Message
+	}
+	return ""
+}
+
+// Refused reads a row of the ledger: whom Agent-Auth refused what, and why. It is false of rows
+// that say something else.
+func Refused(of *ledger.Row) (who, what, why string, ok bool) {
+	var said row
+	if of.Note != note || json.Unmarshal(of.Detail, &said) != nil || !said.Refused {
+		return "", "", "", false
+	}
+	what, why = said.Call, said.Result
+	if said.Capability != "" {
+		what += " " + said.Capability
+	}
+	if said.Detail != "" {
+		why += ": " + said.Detail
+	}
+	return cmp.Or(said.Agent, said.Host, said.User), what, why, true
 }
 
 func (r *Room) note(ctx context.Context, what row) error {
@@ -121,7 +155,7 @@ func (f *refusals) take() row {
 	codes := f.codes
 	f.named, f.codes = [2]map[string]bool{}, nil
 	f.mu.Unlock()
-	what := row{Call: "refused", Result: "refused"}
+	what := row{Call: "refused", Result: "refused", Refused: true}
 	var list []string
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		what.Count += codes[code]

@@ -208,6 +208,7 @@ type row struct {
 	JTI        string `json:"jti,omitempty"`
 	Item       string `json:"item,omitempty"` // of a batch
 	Result     string `json:"result"`
+	Refused    bool   `json:"refused,omitempty"` // Result is a code, and Detail says why
 	Detail     string `json:"detail,omitempty"`
 	Count      int    `json:"count,omitempty"` // of requests, where the row is of several
 }
