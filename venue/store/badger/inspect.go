@@ -19,7 +19,7 @@ import (
 // findings are what is seen of a folder before Badger opens it.
 type findings struct {
 	version uint64 // of the newest row in tables
-	suspect bool   // it was not closed, or there are tables that the list does not name
+	suspect bool   // it was not closed, or there are tables that the list does not name, or logs beside a note
 }
 
 // NoteFile lists the files with rows of a folder that was closed, with their sizes in bytes. It is
@@ -37,7 +37,7 @@ func inspect(dir string) (found findings, err error) {
 		return found, err
 	}
 	sizes := make(map[string]int64) // of files with rows
-	fresh, tables := true, 0
+	fresh, tables, logs := true, 0, 0
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
@@ -46,11 +46,13 @@ func inspect(dir string) (found findings, err error) {
 		switch ext := filepath.Ext(e.Name()); {
 		case ext == ".sst":
 			tables++
-		case (ext == ".mem" || ext == ".vlog") && info.Size() == 0: // made, and not yet given a size
+		case (ext == logExt || ext == ".vlog") && info.Size() == 0: // made, and not yet given a size
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return found, err
 			}
 			continue
+		case ext == logExt:
+			logs++
 		}
 		fresh = false
 		if holdsRows(e.Name()) {
@@ -69,7 +71,7 @@ func inspect(dir string) (found findings, err error) {
 		return found, err
 	}
 	found.version, err = readTables(dir, listed, sizes, os.O_RDWR)
-	found.suspect = !closed || tables > len(listed.Tables)
+	found.suspect = !closed || tables > len(listed.Tables) || logs > 0
 	return found, err
 }
 
@@ -151,8 +153,20 @@ func differing(was, is map[string]int64) string {
 	return "none"
 }
 
-// note lists the files of a folder that was closed.
+// logExt is that of the logs of memtables. Badger reads each that it finds again, also one that it
+// could not remove when its rows were in tables: rows would come back that were deleted since.
+const logExt = ".mem"
+
+// note lists the files of a folder that was closed, in whose tables all rows are, and removes the
+// logs that Badger has left.
 func note(dir string) error {
+	logs, err := filepath.Glob(filepath.Join(dir, "*"+logExt))
+	for _, log := range logs {
+		err = errors.Join(err, os.Remove(log))
+	}
+	if err != nil {
+		return err
+	}
 	sizes, err := sizesOf(dir)
 	if err != nil {
 		return err
