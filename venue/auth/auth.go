@@ -153,7 +153,7 @@ func New(o Options) *Room {
 	return r
 }
 
-// anonymous is who calls without a token.
+// Anonymous is who calls without a token.
 func (r *Room) Anonymous(ctx context.Context) (*Identity, error) {
 	if r.Auth.Anonymous == nil {
 		return nil, ErrNoToken

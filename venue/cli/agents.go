@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,25 +23,10 @@ type agentsCmd struct {
 	Adopt   agentsAdoptCmd  `cmd:"" help:"Put an agent that others created, or a program that others wrote, below you: it works on when they are suspended or ended."`
 }
 
-// onVenue is what commands on a venue take.
-type onVenue struct {
-	fromConfig
-	JSON bool `name:"json" help:"Print as JSON."`
-}
-
 // onAgent is what commands on one agent take.
 type onAgent struct {
 	onVenue
 	Agent string `arg:"" help:"The agent's id."`
-}
-
-// ask runs an operation for the user and reads its output as Out.
-func ask[Out any](ctx context.Context, u *venue.User, operation string, input any) (out Out, err error) {
-	raw, err := u.Invoke(ctx, operation, input)
-	if err != nil {
-		return out, err
-	}
-	return out, json.Unmarshal(raw, &out)
 }
 
 type agentsListCmd struct{ onVenue }

@@ -83,12 +83,8 @@ type onRequest struct {
 type approvalsShowCmd struct{ onRequest }
 
 func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		req, err := ask[approvals.Request](ctx, u, "approval:show", approvals.Named{Of: c.of(), ID: c.ID})
-		if err != nil {
-			return err
-		}
-		return s.answer(c.JSON, req, s.request(&req))
+	return answer(ctx, s, &c.onVenue, "approval:show", approvals.Named{Of: c.of(), ID: c.ID}, func(req approvals.Request) error {
+		return s.print(s.request(&req))
 	})
 }
 

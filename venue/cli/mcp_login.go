@@ -106,11 +106,7 @@ type mcpLogoutCmd struct{ onServer }
 
 // Run forgets the tokens for a server.
 func (c *mcpLogoutCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		done, err := ask[mcp.Logout](ctx, u, "mcp:logout", mcp.Logout{Server: c.Server})
-		if err != nil {
-			return err
-		}
-		return s.answer(c.JSON, done, s.paint.safe("signed out of "+done.Server)+"\n")
+	return answer(ctx, s, &c.onVenue, "mcp:logout", mcp.Logout{Server: c.Server}, func(done mcp.Logout) error {
+		return s.print(s.paint.safe("signed out of "+done.Server) + "\n")
 	})
 }

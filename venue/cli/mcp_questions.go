@@ -69,11 +69,5 @@ func (c *mcpAnswerCmd) Run(ctx context.Context, s *streams) error {
 			return misuse{err}
 		}
 	}
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		done, err := ask[mcp.Answered](ctx, u, "mcp:answer", in)
-		if err != nil {
-			return err
-		}
-		return s.answer(c.JSON, done, "answered\n")
-	})
+	return answer(ctx, s, &c.onVenue, "mcp:answer", in, func(mcp.Answered) error { return s.print("answered\n") })
 }

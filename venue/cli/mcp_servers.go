@@ -68,15 +68,11 @@ type mcpInspectCmd struct {
 
 // Run shows what is known of a server, which is started for it.
 func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		seen, err := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool})
-		if err != nil {
-			return err
-		}
-		if !c.JSON && seen.Error != "" {
+	return answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
+		if seen.Error != "" {
 			s.warn("the server could not be asked: " + seen.Error)
 		}
-		return s.answer(c.JSON, seen, s.inspection(&seen, c.Tool != ""))
+		return s.print(s.inspection(&seen, c.Tool != ""))
 	})
 }
 

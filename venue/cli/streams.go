@@ -118,6 +118,11 @@ func (s *streams) answer(asJSON bool, v any, text string) error {
 	if asJSON {
 		return s.printJSON(v)
 	}
+	return s.print(text)
+}
+
+// print writes a text, which is ours or safe already.
+func (s *streams) print(text string) error {
 	_, err := io.WriteString(s.out, text)
 	return err
 }
@@ -149,7 +154,7 @@ func document(v any) (string, error) {
 }
 
 // table writes aligned rows, the cells without colour.
-func (s *streams) table(rows [][]string) error { return s.answer(false, nil, s.columns(rows)) }
+func (s *streams) table(rows [][]string) error { return s.print(s.columns(rows)) }
 
 // columns are aligned rows, the cells without colour.
 func (s *streams) columns(rows [][]string) string {

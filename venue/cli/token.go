@@ -22,12 +22,8 @@ type tokenCreateCmd struct {
 }
 
 func (c *tokenCreateCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		made, err := ask[tokens.Created](ctx, u, "token:create", tokens.New{Name: c.Name, For: c.For})
-		if err != nil {
-			return err
-		}
-		if err := s.answer(c.JSON, made, made.Secret+"\n"); err != nil || c.JSON {
+	return answer(ctx, s, &c.onVenue, "token:create", tokens.New{Name: c.Name, For: c.For}, func(made tokens.Created) error {
+		if err := s.print(made.Secret + "\n"); err != nil {
 			return err
 		}
 		s.note(fmt.Sprintf("It holds until %s. usher token revoke %s ends it before.", s.local(time.UnixMilli(made.Expires)).Format(time.DateTime), made.Name))

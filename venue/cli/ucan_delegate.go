@@ -15,7 +15,7 @@ import (
 )
 
 type ucanDelegateCmd struct {
-	fromConfig
+	onVenue
 	granting
 	Key    string     `placeholder:"FILE" help:"Sign with this key, offline, instead of as the configuration's user."`
 	Proof  []string   `sep:"none" placeholder:"FILE|CID" help:"What the issuer holds it by: files of tokens, or the CID of one in the venue; repeat it for more."`
@@ -24,7 +24,6 @@ type ucanDelegateCmd struct {
 	Format string     `enum:"native,jwt" default:"native" help:"native (UCAN 1.0, a token for each capability) or jwt (COG-13, one for all)."`
 	Inline bool       `help:"Carry the proofs inside the JWT."`
 	Out    string     `placeholder:"FILE" help:"Write the tokens there, a line for each."`
-	JSON   bool       `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanDelegateCmd) Run(ctx context.Context, s *streams) error {

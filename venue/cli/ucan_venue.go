@@ -13,21 +13,6 @@ import (
 	"usher/venue"
 )
 
-// answer asks an operation of the venue, and prints what it answers as JSON, or as
-// show does.
-func answer[Out any](ctx context.Context, s *streams, f *fromConfig, asJSON bool, operation string, input any, show func(Out) error) error {
-	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		out, err := ask[Out](ctx, u, operation, input)
-		switch {
-		case err != nil:
-			return err
-		case asJSON:
-			return s.printJSON(out)
-		}
-		return show(out)
-	})
-}
-
 // lines prints a line of each.
 func (s *streams) lines(before string, texts []string) {
 	for _, text := range texts {
@@ -36,9 +21,8 @@ func (s *streams) lines(before string, texts []string) {
 }
 
 type ucanIssueCmd struct {
-	fromConfig
+	onVenue
 	granting
-	JSON bool `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
@@ -48,7 +32,7 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	}
 	s.noteAbilities(caps.Of(d.Capabilities...))
 	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:issue", input, func(made delegation.Issued) error {
+	return answer(ctx, s, &c.onVenue, "ucan:issue", input, func(made delegation.Issued) error {
 		s.lines("", []string{made.Token})
 		fmt.Fprintf(s.err, "%s %s until %s, signed by the venue, %s\n", s.notes.good("✓"), made.CID, made.Expires, made.Issuer)
 		fmt.Fprintln(s.err, s.notes.dim("  take it back with usher ucan revoke "+made.CID))
@@ -67,17 +51,16 @@ func (a *tokenArg) UnmarshalText(text []byte) error {
 }
 
 type ucanRevokeCmd struct {
-	fromConfig
-	CID  tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list and inspect name it."`
-	Key  string   `placeholder:"FILE" help:"Sign with this key, offline, and print the revocation for usher ucan import."`
-	JSON bool     `name:"json" help:"Print as JSON."`
+	onVenue
+	CID tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list and inspect name it."`
+	Key string   `placeholder:"FILE" help:"Sign with this key, offline, and print the revocation for usher ucan import."`
 }
 
 func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 	if c.Key != "" {
 		return c.offline(s, c.CID.CID)
 	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
+	return answer(ctx, s, &c.onVenue, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
 		if !out.Revoked {
 			s.lines("recorded the revocation of ", []string{out.CID.String()})
 			fmt.Fprintln(s.err, s.notes.dim(out.Note))
@@ -114,9 +97,8 @@ func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
 }
 
 type ucanImportCmd struct {
-	fromConfig
+	onVenue
 	Files []string `arg:"" name:"file|url" placeholder:"FILE|URL|-" help:"Files of tokens and revocations, or https URLs of such: JWT, multibase text, or raw CBOR."`
-	JSON  bool     `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
@@ -149,22 +131,20 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type ucanExportCmd struct {
-	fromConfig
-	CID  tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list names it."`
-	JSON bool     `name:"json" help:"Print as JSON."`
+	onVenue
+	CID tokenArg `arg:"" name:"cid" help:"The token, as usher ucan list names it."`
 }
 
 func (c *ucanExportCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:export", map[string]any{"cid": c.CID}, func(out delegation.Exported) error {
+	return answer(ctx, s, &c.onVenue, "ucan:export", map[string]any{"cid": c.CID}, func(out delegation.Exported) error {
 		s.lines("", out.Tokens)
 		return nil
 	})
 }
 
 type ucanWhoamiCmd struct {
-	fromConfig
-	Key  string `placeholder:"FILE" help:"Print the DID of this key instead."`
-	JSON bool   `name:"json" help:"Print as JSON."`
+	onVenue
+	Key string `placeholder:"FILE" help:"Print the DID of this key instead."`
 }
 
 func (c *ucanWhoamiCmd) ofVenue() *fromConfig { return c.unlessKey(c.Key) }
@@ -178,7 +158,7 @@ func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 		defer key.Zero()
 		return s.printKey(key, c.Key, c.JSON)
 	}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:whoami", struct{}{}, func(out delegation.Identity) error {
+	return answer(ctx, s, &c.onVenue, "ucan:whoami", struct{}{}, func(out delegation.Identity) error {
 		s.lines("", []string{out.DID.String()})
 		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue.String()))
 		return nil
@@ -186,15 +166,14 @@ func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type ucanListCmd struct {
-	fromConfig
+	onVenue
 	Received bool `help:"Only tokens made out to the user."`
 	Issued   bool `help:"Only tokens that the user issued."`
-	JSON     bool `name:"json" help:"Print as JSON."`
 }
 
 func (c *ucanListCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"received": c.Received, "issued": c.Issued}
-	return answer(ctx, s, &c.fromConfig, c.JSON, "ucan:list", input, func(list delegation.Tokens) error {
+	return answer(ctx, s, &c.onVenue, "ucan:list", input, func(list delegation.Tokens) error {
 		if len(list.Tokens) == 0 {
 			fmt.Fprintln(s.err, "there are no tokens; usher ucan issue makes one")
 			return nil
