@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -17,6 +15,7 @@ import (
 
 	"usher/caps/value"
 	"usher/tools/approvals"
+	"usher/tools/reach"
 )
 
 // Target is what a [Hook] tells: a command or a URL. The zero value is nobody.
@@ -40,7 +39,7 @@ const (
 type Hook struct {
 	target atomic.Pointer[Target]
 	log    *slog.Logger
-	client http.Client
+	client *http.Client
 
 	queue  chan message
 	last   chan struct{} // closed when no request follows
@@ -58,7 +57,7 @@ type message struct {
 func NewHook(log *slog.Logger) *Hook {
 	h := &Hook{
 		log: log, queue: make(chan message, maxTold), last: make(chan struct{}), done: make(chan struct{}),
-		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: reach.Client(nil),
 	}
 	h.target.Store(new(Target))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -120,7 +119,7 @@ func (h *Hook) say(ctx context.Context, t *Target, req *approvals.Request) {
 	case len(t.Command) > 0:
 		err = t.execute(ctx, body)
 	default:
-		err = h.post(ctx, t.URL, body)
+		err = reach.Post(ctx, h.client, t.URL, http.Header{"Content-Type": {"application/json"}}, body)
 	}
 	if err != nil {
 		h.log.WarnContext(ctx, "the hook of approvals failed", "request", req.ID, "error", err)
@@ -147,25 +146,4 @@ type bounded struct{ kept *bytes.Buffer }
 func (b *bounded) Write(p []byte) (int, error) {
 	b.kept.WriteString(value.Cut(string(p), max(maxSaid-b.kept.Len(), 0)))
 	return len(p), nil
-}
-
-func (h *Hook) post(ctx context.Context, to string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return errors.New("its url is none") // the error repeats it, and it may hold a password
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Close = true // the next may come in a week
-	resp, err := h.client.Do(req)
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", req.URL.Host, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: it answers %s", req.URL.Host, resp.Status)
-	}
-	return nil
 }

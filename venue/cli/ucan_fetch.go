@@ -39,7 +39,7 @@ func fetch(ctx context.Context, address string, by http.RoundTripper) ([]byte, e
 	if err != nil {
 		return nil, misusef("fetch tokens: this is no URL")
 	}
-	client := &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := reach.Client(by)
 	resp, err := client.Do(req)
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err

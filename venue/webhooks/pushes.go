@@ -13,6 +13,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/reach"
 	"usher/ucan"
 	"usher/venue/runs"
 	"usher/venue/store"
@@ -361,5 +362,5 @@ func (p *Pushes) send(ctx context.Context, in *Push, head http.Header, body []by
 	if in.Credentials != "" {
 		head.Set("Authorization", in.Scheme+" "+in.Credentials)
 	}
-	return post(ctx, client(p.Transport, p.mayBePrivate(in.URL)), in.URL, head, body)
+	return reach.Post(ctx, client(p.Transport, p.mayBePrivate(in.URL)), in.URL, head, body)
 }

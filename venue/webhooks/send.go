@@ -1,15 +1,12 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -25,7 +22,6 @@ const (
 	firstPause = 5 * time.Second  // before the next try, growing
 	maxPause   = time.Hour
 	storePause = 10 * time.Second // where the store fails
-	maxAnswer  = 4 << 10          // bytes of an answer that are read
 )
 
 // send sends what waits for a webhook, as it is due.
@@ -46,13 +42,7 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 		if wait == 0 {
 			continue
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-h.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		sleep(ctx, wait, h.wake)
 	}
 }
 
@@ -157,7 +147,7 @@ func (o *Outbox) deliver(ctx context.Context, h *outHook, client *http.Client, i
 	head.Set(standardwebhooks.HeaderWebhookID, id)
 	head.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
 	head.Set(standardwebhooks.HeaderWebhookSignature, signed)
-	if err = post(ctx, client, h.URL, head, body); errors.Is(err, reach.ErrPrivate) {
+	if err = reach.Post(ctx, client, h.URL, head, body); errors.Is(err, reach.ErrPrivate) {
 		err = fmt.Errorf("%w: say allow_private where that is meant", err)
 	}
 	return err
@@ -168,29 +158,5 @@ func client(by http.RoundTripper, private bool) *http.Client {
 	if by == nil {
 		by = reach.Transport(sendTime, private)
 	}
-	return &http.Client{Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-// post makes one request. Its errors repeat nothing of the URL but the host.
-func post(ctx context.Context, client *http.Client, to string, head http.Header, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return errors.New("its url is none") // the error repeats it, and it may hold a password
-	}
-	req.Close = true // the next may come in a week
-	req.Header = head
-	req.Header.Set("User-Agent", "usher")
-	resp, err := client.Do(req)
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", req.URL.Host, err)
-	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // what it says tells nothing
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: it answers %s", req.URL.Host, resp.Status)
-	}
-	return nil
+	return reach.Client(by)
 }
