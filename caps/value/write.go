@@ -1,7 +1,6 @@
 package value
 
 import (
-	"bytes"
 	"strconv"
 	"sync"
 	"time"
@@ -141,16 +140,19 @@ func (w *Writer) Any(name string, v any) (err error) {
 }
 
 // Object returns the object. The writer writes nothing more.
-func (w *Writer) Object() []byte {
+func (w *Writer) Object() []byte { return w.AppendTo(nil) }
+
+// AppendTo is [Writer.Object] behind dst.
+func (w *Writer) AppendTo(dst []byte) []byte {
 	if len(w.b) == 0 {
 		w.b = append(w.b, '{')
 	}
 	w.b = append(w.b, '}')
-	object := bytes.Clone(w.b)
+	dst = append(dst, w.b...)
 	if cap(w.b) <= maxKept {
 		*w.room = w.b
 		rooms.Put(w.room)
 	}
 	*w = Writer{}
-	return object
+	return dst
 }

@@ -151,18 +151,18 @@ func TestEncodingIsThatOfJSON(t *testing.T) {
 			Owner: text.Draw(t, "owner"), Actor: text.Draw(t, "actor"), Via: rapid.SliceOf(text).Draw(t, "via"),
 			Operation: text.Draw(t, "operation"), Omitted: rapid.Int().Draw(t, "omitted"), Verdict: text.Draw(t, "verdict"),
 			Reason: text.Draw(t, "reason"), Digest: text.Draw(t, "digest"), Effects: rapid.Bool().Draw(t, "effects"),
-			Job: text.Draw(t, "job"), Session: text.Draw(t, "session"), BoundedBy: text.Draw(t, "boundedBy"), Schedule: text.Draw(t, "schedule"),
+			Job: text.Draw(t, "job"), Session: text.Draw(t, "session"), BoundedBy: text.Draw(t, "boundedBy"), Schedule: text.Draw(t, "schedule"), Approval: text.Draw(t, "approval"),
 			Needs: rapid.SliceOf(rapid.Custom(func(t *rapid.T) tools.Requirement {
 				return tools.Requirement{
 					Ability: text.Draw(t, "ability"), Resource: text.Draw(t, "resource"), By: text.Draw(t, "by"),
-					Unmet: rapid.Bool().Draw(t, "unmet"), Proofs: rapid.SliceOf(text).Draw(t, "proofs"),
+					Asked: rapid.Bool().Draw(t, "asked"), Unmet: rapid.Bool().Draw(t, "unmet"), Proofs: rapid.SliceOf(text).Draw(t, "proofs"),
 				}
 			})).Draw(t, "needs"),
 		}
 		at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
-		same(t, Row{Seq: 7, Time: at, Entry: &e}, appendDecision(appendStart(nil, 7, at), &e))
-		of, failure := rapid.Uint64Min(1).Draw(t, "of"), text.Draw(t, "failure")
-		same(t, Row{Seq: 8, Time: at, Of: of, Outcome: outcomeFailed, Error: failure}, appendOutcome(appendStart(nil, 8, at), of, outcomeFailed, failure))
+		same(t, Row{Seq: 7, Time: at, Entry: &e}, appendRow(nil, 7, at, appendDecision(nil, &e)))
+		of, failure := rapid.Uint64Range(1, 1<<62).Draw(t, "of"), text.Draw(t, "failure")
+		same(t, Row{Seq: 8, Time: at, Of: of, Outcome: outcomeFailed, Error: failure}, appendRow(nil, 8, at, appendOutcome(nil, of, outcomeFailed, failure)))
 	})
 }
 

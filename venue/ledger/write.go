@@ -89,7 +89,7 @@ func (l *Ledger) Note(ctx context.Context, note string, detail any, with Batch) 
 
 // pending is a row that waits to be written.
 type pending struct {
-	body []byte // after its number and its time
+	body []byte // an object of what follows its number and its time
 	with Batch
 
 	turn chan bool // true: lead; false: done
@@ -325,7 +325,7 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 		p.seq = w.next.size + 1
 		above := completed(p.seq)
 		record := append(make([]byte, 0, above+maxStart+len(p.body)), zeros[:above]...)
-		record = append(appendStart(record, p.seq, now), p.body...)
+		record = appendRow(record, p.seq, now, p.body)
 		w.next.add(tlog.RecordHash(record[above:]), record[:0])
 		key := first
 		if p != group[0] {
@@ -343,8 +343,5 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 	w.put[headKey] = w.next.append(make([]byte, 0, 8+len(w.next.peaks)*tlog.HashSize))
 	return del
 }
-
-// maxStart is the longest that [appendStart] writes.
-const maxStart = 80
 
 var zeros [64 * tlog.HashSize]byte
