@@ -31,31 +31,24 @@ func Changes(a, b *Config) (list []Change) {
 	for _, part := range []struct {
 		what string
 		a, b any
+		late bool
 	}{
-		{"name", a.Name, b.Name},
-		{"user", a.User, b.User},
-		{"store", a.StoreDir(), b.StoreDir()},
-		{"limits", a.Limits, b.Limits},
-		{"ledger", a.Ledger, b.Ledger},
-		{"retention", a.Retention, b.Retention},
-		{"auth", a.Auth, b.Auth},
-		{"server", a.Server, b.Server},
+		{"name", a.Name, b.Name, true},
+		{"user", a.User, b.User, true},
+		{"store", a.StoreDir(), b.StoreDir(), true},
+		{"limits", a.Limits, b.Limits, true},
+		{"ledger", a.Ledger, b.Ledger, true},
+		{"retention", a.Retention, b.Retention, true},
+		{"auth", a.Auth, b.Auth, true},
+		{"server", a.Server, b.Server, true},
+		{"approvals", a.Approvals, b.Approvals, false},
+		{"webhooks", a.Webhooks, b.Webhooks, false},
+		{"agentauth", a.AgentAuth, b.AgentAuth, false},
+		{"a2a", a.A2A, b.A2A, false},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {
-			list = append(list, Change{part.what, Changed, true})
+			list = append(list, Change{part.what, Changed, part.late})
 		}
-	}
-	if !reflect.DeepEqual(a.Approvals, b.Approvals) {
-		list = append(list, Change{"approvals", Changed, false})
-	}
-	if !reflect.DeepEqual(a.Webhooks, b.Webhooks) {
-		list = append(list, Change{"webhooks", Changed, false})
-	}
-	if !reflect.DeepEqual(a.AgentAuth, b.AgentAuth) {
-		list = append(list, Change{"agentauth", Changed, false})
-	}
-	if !reflect.DeepEqual(a.A2A, b.A2A) {
-		list = append(list, Change{"a2a", Changed, false})
 	}
 	list = append(list, changes("", a.settings(), b.settings())...)
 	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)

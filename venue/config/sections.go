@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 
 	"usher/caps"
@@ -57,31 +58,17 @@ func (r *reader) root(src *source, n *form.Node) {
 			r.cfg.Limits = f.Limits
 		default:
 			if r.first(key, entry{src, field.Value, field.At}) {
-				switch key {
-				case "name":
-					r.cfg.Name = f.Name
-				case "user":
-					r.cfg.User = f.User
-				case "store":
-					r.cfg.Store = f.Store
-				case "ledger":
-					r.cfg.Ledger = f.Ledger
-				case "retention":
-					r.cfg.Retention = f.Retention
-				case "approvals":
-					r.cfg.Approvals = f.Approvals
-				case "auth":
-					r.cfg.Auth = f.Auth
-				case "server":
-					r.cfg.Server = f.Server
-				case "webhooks":
-					r.cfg.Webhooks = f.Webhooks
-				case "agentauth":
-					r.cfg.AgentAuth = f.AgentAuth
-				case "a2a":
-					r.cfg.A2A = f.A2A
-				}
+				r.section(key, &f)
 			}
+		}
+	}
+}
+
+// section takes a section of a file, which the configuration has under the same name.
+func (r *reader) section(key string, f *file) {
+	for of := range reflect.TypeFor[file]().Fields() {
+		if name, _, _ := strings.Cut(of.Tag.Get("json"), ","); name == key {
+			reflect.ValueOf(r.cfg).Elem().FieldByName(of.Name).Set(reflect.ValueOf(f).Elem().FieldByIndex(of.Index))
 		}
 	}
 }
