@@ -9,6 +9,7 @@ import (
 
 	"usher/caps"
 	"usher/caps/value"
+	"usher/tools"
 )
 
 // write stores what raw JSON holds at r, or adds it to the array there, and makes
@@ -30,7 +31,7 @@ func (t *Tree) write(ctx context.Context, owner string, r caps.Resource, raw jso
 // larger than one value may be is an error.
 func (t *Tree) copy(ctx context.Context, fromOwner string, from caps.Resource, toOwner string, to caps.Resource) error {
 	out := &sink{limit: batchBytes, short: true}
-	rev, err := t.get(ctx, fromOwner, from, out)
+	rev, author, err := t.source(ctx, fromOwner, from, out)
 	switch {
 	case errors.Is(err, errOver):
 		return fmt.Errorf("%s is too large to be copied at once: one value may have at most %d bytes of JSON: copy its parts one by one", from, maxValue)
@@ -45,14 +46,31 @@ func (t *Tree) copy(ctx context.Context, fromOwner string, from caps.Resource, t
 	}
 	writer := *t
 	if t.author != nil {
-		author, _, err := t.Authors(ctx, fromOwner, from)
-		if err != nil {
-			return err
-		}
 		both := t.author.And(author)
 		writer.author = &both
 	}
 	return writer.place(ctx, toOwner, to, value, replaces)
+}
+
+// source writes what lies at r to out, and returns who wrote it, as both are at one moment.
+func (t *Tree) source(ctx context.Context, owner string, r caps.Resource, out *sink) (rev uint64, author tools.Author, err error) {
+	v, err := t.look(ctx)
+	if err != nil {
+		return 0, author, err
+	}
+	defer v.close()
+	n, rev, err := v.resolve(ctx, owner, r)
+	if err == nil && rev != 0 {
+		err = v.stream(ctx, n, out)
+	}
+	if err != nil || t.author == nil {
+		return rev, author, err
+	}
+	owner, segs, err := locateKey(owner, r)
+	if err == nil && segs[0] == "o" {
+		author, _, err = v.authors(ctx, owner, segs[1])
+	}
+	return rev, author, err
 }
 
 // attempts bounds how often a lost race is run again.

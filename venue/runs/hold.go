@@ -71,6 +71,17 @@ func (b *Book) alone(ctx context.Context, owner ucan.DID, id string, f func(rec 
 	}
 }
 
+// left waits until a run is not driven any more. One that Close has left behind is.
+func (b *Book) left(ctx context.Context, r *Run) error {
+	if _, err := r.Wait(ctx); ctx.Err() != nil {
+		return err
+	}
+	if b.Live(r.owner, r.rec.ID) == r {
+		return errClosed
+	}
+	return nil
+}
+
 // put stores the record of a run that nobody drives, with the mark of its status.
 func (b *Book) put(ctx context.Context, owner ucan.DID, rec *Record) error {
 	rec.Updated = b.opts.Now().UnixMilli()
@@ -141,7 +152,7 @@ func (b *Book) cancel(ctx context.Context, owner ucan.DID, id string, why error)
 			return nil
 		}
 		driven.Stop(why)
-		if _, err := driven.Wait(ctx); ctx.Err() != nil {
+		if err := b.left(ctx, driven); err != nil {
 			return err
 		}
 	}
@@ -240,7 +251,7 @@ func (b *Book) Continue(ctx context.Context, owner ucan.DID, id string) error {
 			}
 			return nil
 		}
-		if _, err := driven.Wait(ctx); ctx.Err() != nil {
+		if err := b.left(ctx, driven); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,13 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	case err != nil:
 		return nil, nil, err
 	case rec == nil:
-		return b.begin(ctx, auth, spec)
+		r, inner, err := b.begin(ctx, auth, spec)
+		if err != nil {
+			if rec, _ = b.keyed(ctx, auth.Owner(), spec.Key); rec != nil { // it was begun meanwhile
+				return b.ended(auth.Owner(), rec), nil, nil
+			}
+		}
+		return r, inner, err
 	case b.Live(auth.Owner(), rec.ID) != nil || rec.Over():
 		return b.ended(auth.Owner(), rec), nil, nil
 	}

@@ -175,14 +175,21 @@ func (b *Book) Settle(ctx context.Context, owner ucan.DID, s *Session) error {
 	if !rests {
 		return nil
 	}
-	rec, err := b.Find(ctx, owner, id)
-	if fault.Of(err) == fault.NotFound || err == nil && (rec.Of != s.log.of || rec.Session != s.ID()) { // a copy's
+	copied := func(rec *Record) bool { return rec.Of != s.log.of || rec.Session != s.ID() }
+	driven, err := b.alone(ctx, owner, id, func(rec *Record) error {
+		run, rests := s.Resting()
+		switch {
+		case copied(rec):
+			return s.Cut(ctx, b.opts.Now(), "", "")
+		case !rests || run != id || rec.Status == Waiting || rec.holds():
+			return nil // the turn says what is in its way
+		}
+		return b.lose(context.WithoutCancel(ctx), owner, rec, ErrInterrupted)
+	})
+	if fault.Of(err) == fault.NotFound || driven != nil && copied(&driven.rec) {
 		return s.Cut(ctx, b.opts.Now(), "", "")
 	}
-	if err != nil || rec.Status == Waiting || rec.holds() || b.Live(owner, id) != nil {
-		return err // the turn says what is in its way
-	}
-	return b.lose(context.WithoutCancel(ctx), owner, &rec, ErrInterrupted)
+	return err
 }
 
 // resume drives a run from where its log ends, once, however many ask for it. One that

@@ -158,6 +158,9 @@ func (b *Book) Start(ctx context.Context, auth tools.Authority, spec Spec, work 
 	r, inner, err := b.begin(timed, auth, spec)
 	if err != nil {
 		cancelTime()
+		if other, _ := b.known(ctx, auth, spec.Key); other != nil { // it was begun meanwhile
+			return other, nil
+		}
 		return nil, err
 	}
 	if begun != nil {
@@ -272,6 +275,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	if r.over { // Close did not wait
 		r.mu.Unlock()
 		r.book.leave(r)
+		<-r.done
 		return r.err
 	}
 	r.over = true
