@@ -125,9 +125,31 @@ func elsewhere(u *url.URL, err error) error {
 	case errors.Is(err, reach.ErrPrivate):
 		return fault.New(fault.Refused, "the agent has a private address or speaks plain HTTP: such a one is reached only where the configuration has "+u.Host+" in a2a.private_servers")
 	case dialling && dial.Op == "dial":
-		return fault.New(fault.Unavailable, u.Host+" is not reached")
+		return &unreachedError{u.Host}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.Timeout, fmt.Sprintf("%s has not answered within %s", u.Host, askTime))
 	}
-	return fmt.Errorf("%s: %w", u.Host, err)
+	return fault.New(fault.Unavailable, fmt.Sprintf("%s does not answer: %v", u.Host, err))
+}
+
+// unreachedError says that a server was sent nothing.
+type unreachedError struct{ host string }
+
+func (e *unreachedError) Error() string { return e.host + " is not reached" }
+
+// Code is [fault.Unavailable].
+func (*unreachedError) Code() fault.Code { return fault.Unavailable }
+
+// unlike is an answer that is none of the protocol.
+func (r *remote) unlike(code fault.Code, status int, what string) error {
+	if status == http.StatusUnauthorized {
+		hint := "name the secret that has one, as token: secret:NAME"
+		if r.token != "" {
+			hint = "the one that you gave is none there, or has ended"
+		}
+		return fault.New(fault.Refused, fmt.Sprintf("%s asks for a bearer token: %s", r.name, hint))
+	}
+	return fault.New(code, fmt.Sprintf("%s %s (it answers %d)", r.name, what, status))
 }
 
 // ask makes one request, whose answer is bounded.
@@ -136,8 +158,14 @@ func (c *Clients) ask(ctx context.Context, verb string, u *url.URL, head http.He
 	if err != nil {
 		return 0, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	whole := ctx
+	ctx, cancel := context.WithTimeout(whole, askTime)
 	defer cancel()
+	defer func() {
+		if err != nil && whole.Err() != nil {
+			err = context.Cause(whole)
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, verb, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, errAgent
@@ -150,11 +178,13 @@ func (c *Clients) ask(ctx context.Context, verb string, u *url.URL, head http.He
 		return 0, nil, elsewhere(u, err)
 	}
 	defer resp.Body.Close()
-	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && len(raw) > maxAnswer {
-		err = fault.New(fault.TooLarge, fmt.Sprintf("%s answers more than %d bytes", u.Host, maxAnswer))
+	switch raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1)); {
+	case err != nil:
+		return 0, nil, elsewhere(u, err)
+	case len(raw) > maxAnswer:
+		return 0, nil, fault.New(fault.TooLarge, fmt.Sprintf("%s answers more than %d bytes", u.Host, maxAnswer))
 	}
-	return resp.StatusCode, raw, err
+	return resp.StatusCode, raw, nil
 }
 
 // At names an agent elsewhere, and what its caller proves there who they are by.
@@ -196,7 +226,7 @@ func (c *Clients) find(ctx context.Context, call tools.Call, at At, can string) 
 		} `json:"supportedInterfaces"`
 	}
 	if status != http.StatusOK || json.Unmarshal(raw, &card) != nil {
-		return nil, fault.New(fault.NotFound, fmt.Sprintf("%s has no agent card (it answers %d)", u, status))
+		return nil, r.unlike(fault.NotFound, status, "has no agent card")
 	}
 	r.card = raw
 	for _, i := range card.Interfaces {
@@ -256,7 +286,7 @@ func (r *remote) rpc(ctx context.Context, method string, params map[string]any, 
 	}
 	switch err := json.Unmarshal(raw, &answer); {
 	case err != nil || answer.Error == nil && (status != http.StatusOK || answer.Result == nil):
-		return nil, fault.New(fault.Unavailable, fmt.Sprintf("%s answers %d, which is no answer of JSON-RPC", u.Host, status))
+		return nil, r.unlike(fault.Unavailable, status, "gives no answer of JSON-RPC")
 	case answer.Error == nil:
 		return answer.Result, nil
 	}
@@ -284,7 +314,8 @@ var codes = map[int]fault.Code{-32602: fault.InvalidInput, -32600: fault.Invalid
 // done is an error of a call that has effects: where its answer is lost, they are unknown.
 func done(err error) error {
 	_, refused := errors.AsType[*Refusal](err)
-	if err == nil || refused || fault.Of(err) == fault.Refused || fault.Of(err) == fault.Denied || fault.Of(err) == fault.Unavailable && strings.HasSuffix(err.Error(), "not reached") {
+	_, unreached := errors.AsType[*unreachedError](err)
+	if err == nil || refused || unreached || fault.Of(err) == fault.Refused || fault.Of(err) == fault.Denied {
 		return err
 	}
 	return fault.New(fault.Unknown, err.Error()+": whether it took effect is unknown")

@@ -273,3 +273,39 @@ func TestAnAgentOfAnotherKind(t *testing.T) {
 		t.Errorf("got: %s", raw)
 	}
 }
+
+// What goes wrong elsewhere is told so that whoever reads it knows what to do.
+func TestErrorsElsewhere(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/guarded" + a2a.CardPath:
+			w.WriteHeader(http.StatusUnauthorized)
+		case "/silent" + a2a.CardPath:
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer srv.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	at := host(srv.URL)
+	carl := caller(t, map[string]string{"T": "secret"}, at, host(gone.URL))
+	for name, tc := range map[string]struct {
+		agent, token string
+		code         fault.Code
+		text         string
+	}{
+		"without a token":  {srv.URL + "/guarded", "", fault.Refused, srv.URL + "/guarded asks for a bearer token: name the secret that has one, as token: secret:NAME"},
+		"by a wrong token": {srv.URL + "/guarded", "secret:T", fault.Refused, srv.URL + "/guarded asks for a bearer token: the one that you gave is none there, or has ended"},
+		"no card":          {srv.URL + "/none", "", fault.NotFound, srv.URL + "/none has no agent card (it answers 200)"},
+		"no answer":        {srv.URL + "/silent", "", fault.Unavailable, at + " does not answer: EOF"},
+		"nobody there":     {gone.URL + "/bob", "", fault.Unavailable, host(gone.URL) + " is not reached"},
+	} {
+		in := map[string]any{"agent": tc.agent, "message": "x"}
+		if tc.token != "" {
+			in["token"] = tc.token
+		}
+		if _, err := carl.Invoke(t.Context(), "a2a:send", in); fault.Of(err) != tc.code || !strings.HasSuffix(err.Error(), tc.text) {
+			t.Errorf("%s: %v (%s), want %s (%s)", name, err, fault.Of(err), tc.text, tc.code)
+		}
+	}
+}
