@@ -64,7 +64,7 @@ func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 			if !known {
 				err := t.p.Still(ctx, "grid:jobStatus", byID{e.Run})
 				sees = err == nil
-				if seen[e.Run] = sees; err != nil && fault.Of(err) != fault.Denied {
+				if seen[e.Run] = sees; err != nil && fault.Of(err) != fault.Denied && fault.Of(err) != fault.ApprovalRequired {
 					yield(e, err)
 					return
 				}
@@ -74,6 +74,27 @@ func (t *Thread) Entries(ctx context.Context) iter.Seq2[runtime.Entry, error] {
 			}
 		}
 	}
+}
+
+// AnswersBefore counts the answers of a run that are not told by [Thread.Entries], because it
+// begins in the middle of the run.
+func (t *Thread) AnswersBefore(ctx context.Context, run string) (n int, err error) {
+	rec, err := t.p.runs.Find(ctx, t.p.DID(), run)
+	switch {
+	case fault.Of(err) == fault.NotFound, err == nil && rec.From == 0: // nobody knows any more
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	for e, err := range t.agent.HistoryAfter(ctx, t.id, rec.From-1) {
+		if err != nil || e.Seq > t.from {
+			return n, err
+		}
+		if _, is := e.Event.(runtime.Answered); is && e.Run == run {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // maxLeft is how many events at most lie behind the end of a session's last turn, with it.

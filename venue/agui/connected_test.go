@@ -96,3 +96,39 @@ func TestAResumedRunTellsOfSubagents(t *testing.T) {
 		t.Errorf("it ends with %v", end)
 	}
 }
+
+// What a thread tells of a run that it does not tell whole has the ids that it had when it was
+// told, and so has what comes of it.
+func TestWhatIsToldOfALongRunHasItsIDs(t *testing.T) {
+	p := serve(t)
+	long := strings.Repeat("x", 440<<10)
+	for i := range 12 {
+		p.model.answer(called("I write.", fmt.Sprintf("c%d", i), "covia_write", `{"path":"w/notes/a","value":"`+long+`"}`)...)
+	}
+	p.model.answer(called("I ask.", "last", "covia_write", `{"path":"w/refunds/a","value":1}`)...)
+	first := p.run(t, "/bob", says("th1", "do it"))
+	told := make(map[string]bool)
+	for _, ev := range only(first, "TEXT_MESSAGE_START") {
+		told[ev.Text("messageId")] = true
+	}
+	again := p.run(t, "/bob/connect", resumes("th1"))
+	messages, _ := only(again, "MESSAGES_SNAPSHOT")[0]["messages"].([]any)
+	known, last := 0, ""
+	for _, m := range messages {
+		if m := agui.Event(m.(map[string]any)); m.Text("role") == "assistant" {
+			known++
+			if last = m.Text("id"); !told[last] {
+				t.Errorf("a message of the snapshot has the id %q, which none had", last)
+			}
+		}
+	}
+	if known == 0 || known >= len(told) || !strings.HasSuffix(last, "-m13") {
+		t.Fatalf("the snapshot has %d of %d messages, the last %s", known, len(told), last)
+	}
+	p.model.answer(said("So be it.")...)
+	id := interruptOf(t, again).Text("id")
+	rest := p.run(t, "/bob", resumes("th1", map[string]any{"interruptId": id, "status": "resolved", "payload": map[string]any{"approved": true}}))
+	if got := only(rest, "TEXT_MESSAGE_START"); len(got) != 1 || !strings.HasSuffix(got[0].Text("messageId"), "-m14") {
+		t.Errorf("what comes of it is %v", got)
+	}
+}

@@ -185,7 +185,11 @@ type usage struct {
 	of     map[string]runtime.Usage
 }
 
+// add counts what an answer has used. A model that counts nothing has told nothing.
 func (u *usage) add(model string, used runtime.Usage) {
+	if used == (runtime.Usage{}) {
+		return
+	}
 	if u.of == nil {
 		u.of = make(map[string]runtime.Usage)
 	}

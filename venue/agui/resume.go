@@ -41,6 +41,11 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 		if l == nil {
 			l = &lane{of: e.Run}
 			lanes[e.Run], args[e.Run] = l, make(map[string]string)
+			if _, begins := e.Event.(runtime.TurnStarted); !begins {
+				if l.answers, err = th.AnswersBefore(ctx, e.Run); err != nil {
+					return nil, err
+				}
+			}
 		}
 		k.messages = append(k.messages, messagesOf(l, asked, e.Event)...)
 		switch ev := e.Event.(type) {

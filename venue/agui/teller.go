@@ -55,11 +55,8 @@ func (t *teller) take(ev runtime.Event) {
 		t.used.add("", ev.Usage)
 		t.note("compacted"+strconv.FormatUint(ev.Through, 10), "usher.compacted", map[string]uint64{"through": ev.Through})
 	case runtime.Step:
-		name := strconv.Itoa(ev.N) + " " + ev.Op
-		if ev.Status == "STARTED" {
-			t.step(name, true)
-		} else if ev.Status != "PENDING" {
-			t.step(name, false)
+		if !t.past && ev.Status != "PENDING" {
+			t.step(strconv.Itoa(ev.N)+" "+ev.Op, ev.Status == "STARTED")
 		}
 	case runtime.TurnRested:
 		t.waits = ev.Waits

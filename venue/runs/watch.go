@@ -88,7 +88,7 @@ func (b *Book) Watch(owner ucan.DID, began func(*Run)) (stop func()) {
 }
 
 // WentOn is the number of the last event of the run's log before it went on: 0 where it did
-// not rest, or has a log of its own.
+// not rest.
 func (r *Run) WentOn() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,10 +97,13 @@ func (r *Run) WentOn() uint64 {
 
 // enters tells who watches that a run begins or goes on.
 func (b *Book) enters(r *Run) {
-	if r.again && r.session != nil {
-		seq := r.session.log.last()
+	if r.again {
+		var seq uint64
+		if r.session != nil {
+			seq = r.session.log.last()
+		}
 		r.mu.Lock()
-		r.wentOn = seq
+		r.wentOn = max(seq, r.seq)
 		r.mu.Unlock()
 	}
 	b.mu.Lock()
