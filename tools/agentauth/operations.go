@@ -36,7 +36,7 @@ type Ask struct {
 // Registration asks for an agent at a server.
 type Registration struct {
 	At
-	Capabilities []Ask  `json:"capabilities,omitempty" jsonschema:"what you want to do there; left out, what the server gives by default"`
+	Capabilities []Ask  `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
 	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 	Mode         string `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
 }
@@ -158,7 +158,11 @@ func names(list []Ask) (out []string) {
 	return out
 }
 
-func wanted(list []Ask) (out []client.Wanted) {
+func wanted(list []Ask) []client.Wanted {
+	if list == nil {
+		return nil
+	}
+	out := make([]client.Wanted, 0, len(list))
 	for _, a := range list {
 		out = append(out, client.Wanted{Name: a.Name, Constraints: a.Constraints})
 	}

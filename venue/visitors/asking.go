@@ -38,7 +38,7 @@ func (w *Wanted) UnmarshalJSON(raw []byte) error {
 
 // Asking is what a request asks a person for.
 type Asking struct {
-	Capabilities   []Wanted `json:"capabilities"`
+	Capabilities   []Wanted `json:"capabilities"` // to register, nil is what agents get without asking, and an empty list is nothing
 	Reason         string   `json:"reason"`
 	Method         string   `json:"preferred_method"`
 	LoginHint      string   `json:"login_hint"`

@@ -260,7 +260,7 @@ func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registrati
 			return e
 		}
 	}
-	if len(wanted) == 0 {
+	if wanted == nil {
 		for _, name := range s.Autonomous.Capabilities {
 			wanted = append(wanted, Wanted{Name: name})
 		}
@@ -297,7 +297,7 @@ func (r *Room) newGrant(w *Wanted, reason string) Grant {
 // asked for the rest.
 func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (*Approval, error) {
 	s, wanted := r.set.Load(), in.Capabilities
-	if len(wanted) == 0 {
+	if wanted == nil {
 		for i := range s.Capabilities {
 			if s.Capabilities[i].Default {
 				wanted = append(wanted, Wanted{Name: s.Capabilities[i].Name})

@@ -34,7 +34,7 @@ func (w Wanted) MarshalJSON() ([]byte, error) {
 // Registration asks for an agent. Mode is delegated or autonomous; empty is the server's.
 type Registration struct {
 	Name           string   `json:"name"`
-	Capabilities   []Wanted `json:"capabilities,omitempty"`
+	Capabilities   []Wanted `json:"capabilities,omitzero"` // nil is what the server gives by default, and an empty list is nothing
 	Mode           string   `json:"mode,omitempty"`
 	Reason         string   `json:"reason,omitempty"`
 	HostName       string   `json:"host_name,omitempty"`

@@ -135,6 +135,31 @@ func init() {
 			w.another()
 			return w.register("read_note")
 		},
+		"a host of a person, for nothing": func(w *world) reply {
+			w.active()
+			w.another()
+			r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "capabilities": []any{}})
+			w.note(r)
+			if no := w.execute("read_note", object{"path": "w/notes/a"}); no.code != "capability_not_granted" {
+				w.Errorf("an empty list gave the defaults: %d %s", no.status, no.text)
+			}
+			return r
+		},
+		"autonomous, for nothing": func(w *world) reply {
+			r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "mode": "autonomous", "capabilities": []any{}})
+			w.note(r)
+			if no := w.execute("read_note", object{"path": "w/notes/a"}); no.code != "capability_not_granted" {
+				w.Errorf("an empty list gave all: %d %s", no.status, no.text)
+			}
+			return r
+		},
+		"a host of a person, without a list": func(w *world) reply {
+			w.active()
+			w.another()
+			r := w.register()
+			w.must(w.execute("read_note", object{"path": "w/notes/a"}))
+			return r
+		},
 		"a host of a person, for more": func(w *world) reply {
 			w.active()
 			w.another()
