@@ -7,16 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"usher/tools/agentauth/client"
 )
 
 // course is what the program does at a server.
 type course struct {
-	out          io.Writer
-	do, more     deeds
-	name, reason string
-	credential   string
+	out             io.Writer
+	do, batch, more deeds
+	name, reason    string
+	credential      string
 
 	server *client.Server
 	host   *client.Host
@@ -58,7 +59,7 @@ func (c *course) register(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	wanted, names := c.do.wanted()
+	wanted, names := slices.Concat(c.do, c.batch).wanted()
 	c.host = c.server.Host(hostKey)
 	st, err := c.host.Register(ctx, agentPublic, &client.Registration{Name: c.name, Reason: c.reason, Capabilities: wanted})
 	if err != nil {
@@ -100,15 +101,15 @@ func (c *course) printGrants(st *client.Standing) {
 	}
 }
 
-// work executes what was asked for, first one by one and then as a batch.
+// work executes what was asked for: one by one, and what is for a batch as one.
 func (c *course) work(ctx context.Context, _ string) error {
 	if err := c.execute(ctx, c.do); err != nil {
 		return err
 	}
-	if len(c.do) < 2 {
+	if len(c.batch) == 0 {
 		return nil
 	}
-	items, err := c.agent.Batch(ctx, c.do)
+	items, err := c.agent.Batch(ctx, c.batch)
 	if err != nil {
 		return fmt.Errorf("execute a batch: %w", err)
 	}

@@ -139,6 +139,11 @@ func TestCourse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, text := range []string{"price", "follow"} {
+		if err := c.batch.Set(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, text := range []string{`order={"count":10}`, `order={"count":11}`} {
 		if err := c.more.Set(text); err != nil {
 			t.Fatal(err)
@@ -159,6 +164,9 @@ func TestCourse(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not print %q", want)
 		}
+	}
+	if n := strings.Count(text, "\nprice: "); n != 1 {
+		t.Errorf("it executes price %d times beside the batch, want once", n)
 	}
 	if t.Failed() {
 		t.Log(text)

@@ -23,6 +23,7 @@ import (
 func main() {
 	c := course{out: os.Stdout}
 	flag.Var(&c.do, "do", "a capability to register for and execute, as NAME or NAME=ARGUMENTS; may stand more than once")
+	flag.Var(&c.batch, "batch", "a capability to register for and execute in one request with all others of this flag; may stand more than once")
 	flag.Var(&c.more, "more", "a capability to ask for later on; may stand more than once")
 	flag.StringVar(&c.name, "name", "agentauth example", "what the agent is called")
 	flag.StringVar(&c.reason, "reason", "to show the protocol", "what the person who approves is told")

@@ -170,8 +170,12 @@ func TestUserCodes(t *testing.T) {
 	if status, out := w.alice.answer(object{"user_code": strings.ToLower(strings.ReplaceAll(second, "-", "")), "action": "approve"}); status != 200 {
 		t.Fatalf("the new code: %d %v", status, out)
 	}
-	status, out = w.alice.answer(object{"user_code": second, "action": "approve"})
-	w.want("a code twice", status, out, 403, "invalid_user_code")
+	for range 6 { // it is no guess
+		status, out = w.alice.answer(object{"user_code": second, "action": "approve"})
+		w.want("a code twice", status, out, 412, "capability_request_already_resolved")
+	}
+	status, out = bob.answer(object{"user_code": second, "action": "approve"})
+	w.want("a code that somebody else has used", status, out, 403, "invalid_user_code")
 
 	b, _ := h.register(object{"capabilities": []any{"write_account"}})
 	status, out = bob.answer(object{"user_code": code(b.was), "action": "approve"})
@@ -179,6 +183,9 @@ func TestUserCodes(t *testing.T) {
 	c.pass(6 * time.Minute)
 	status, out = w.alice.answer(object{"user_code": code(b.was), "action": "approve"})
 	w.want("after five minutes", status, out, 403, "approval_expired")
+	h.register(nil) // what is over is forgotten
+	status, out = w.alice.answer(object{"user_code": second, "action": "approve"})
+	w.want("a code long after it was used", status, out, 403, "invalid_user_code")
 
 	d, _ := h.register(object{"capabilities": []any{"write_account"}})
 	for range 5 {

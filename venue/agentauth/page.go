@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"usher/caps"
 	"usher/tools/approvals"
 	"usher/venue/auth"
 	"usher/venue/face"
@@ -130,7 +131,7 @@ type shownPage struct {
 
 // wanted is a capability that is asked for.
 type wanted struct {
-	Name, Description, Limits, Strength, Operation, Gives string
+	Name, Description, Limits, Strength, Operation, Gives, Within string
 
 	Off   bool   // the person has taken the tick away
 	Typed string // limits of the person
@@ -159,7 +160,7 @@ func (s *shownPage) kept(form url.Values) {
 	}
 }
 
-var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
+var approvalPage = template.Must(template.New("approve").Funcs(template.FuncMap{"asker": asker}).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Venue}}: an agent asks</title>
 ` + pageStyle + `<main>
@@ -170,7 +171,7 @@ var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
 {{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
 {{else if not .Ask}}
 {{with .Waiting}}<h2>What waits for you</h2>
-<ul>{{range .}}<li><a href="` + pagePath + `?request={{.ID}}">{{.Operation}}</a> <span class="quiet">of {{.Agent}}</span></li>
+<ul>{{range .}}<li><a href="` + pagePath + `?request={{.ID}}">{{.Operation}}</a> <span class="quiet">by {{asker .Operation .Input}}</span></li>
 {{end}}</ul>
 {{end}}<form method="post" action="` + pagePath + `">
 <input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
@@ -192,7 +193,7 @@ var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
 <input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}"><input type="hidden" name="request" value="{{.Request}}">
 {{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}"{{if not .Off}} checked{{end}}> <strong>{{.Name}}</strong></label></legend>
 <p>{{.Description}}</p>
-<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{if eq .Strength "session"}} You must have signed in within 5 minutes.{{else if eq .Strength "webauthn"}} A passkey of yours has to confirm it (<a href="` + passkeysPath + `">your passkeys</a>).{{end}}</p>
+<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{with .Within}} While it runs it may {{.}}, too.{{end}}{{if eq .Strength "session"}} You must have signed in within 5 minutes.{{else if eq .Strength "webauthn"}} A passkey of yours has to confirm it (<a href="` + passkeysPath + `">your passkeys</a>).{{end}}</p>
 <p>{{if .Limits}}Only when {{.Limits}}.{{else}}Without limits on its arguments.{{end}}</p>
 <label for="limit-{{.Name}}">Further limits, as JSON, for example <code>{"amount": {"max": 100}}</code></label>
 <textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false">{{.Typed}}</textarea></fieldset>
@@ -203,6 +204,11 @@ var approvalPage = template.Must(template.New("approve").Parse(`<!doctype html>
 </form>
 {{end}}</main>{{if .Asked}}<script>` + passkeyScript + `</script>{{end}}</html>
 `))
+
+func asker(operation string, input json.RawMessage) string {
+	who, _, _ := visitors.Filed(operation, input)
+	return who
+}
 
 // page asks a person for the code. It looks none up, so that a link that somebody else made
 // uses up none of the codes that they may get wrong, and no guess is free. What stands in their
@@ -280,6 +286,16 @@ func (c *call) html(status int, page *template.Template, shown any, script bool)
 	_, _ = c.w.Write(b.Bytes()) // a reader who is gone is told nothing
 }
 
+// listOf is what capabilities of the configuration allow, "" for nothing.
+func listOf(of caps.Declared) string {
+	set, _ := of.Set() // it was read with the configuration
+	var list []string
+	for c := range set.All() {
+		list = append(list, c.String())
+	}
+	return strings.Join(list, ", ")
+}
+
 func (c *call) wanted(q *visitors.Question) (list []wanted) {
 	for i := range q.Pending {
 		g := &q.Pending[i]
@@ -289,12 +305,7 @@ func (c *call) wanted(q *visitors.Question) (list []wanted) {
 			if one.Approval != "" {
 				w.Strength = one.Approval
 			}
-			set, _ := one.Caps.Set()
-			var gives []string
-			for c := range set.All() {
-				gives = append(gives, c.String())
-			}
-			w.Gives = strings.Join(gives, ", ")
+			w.Gives, w.Within = listOf(one.Caps), listOf(one.Within)
 			if imposed, err := visitors.ParseConstraints(one.Constraints); err == nil {
 				if both, err := g.Constraints.And(imposed); err == nil {
 					w.Limits = both.String()

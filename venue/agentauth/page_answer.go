@@ -90,7 +90,7 @@ func (c *call) answered(form url.Values, who visitors.Person, which visitors.Whi
 	case out.Agent.Status == visitors.Claimed:
 		return "You have claimed it.", "", nil
 	}
-	return fmt.Sprintf("You have approved %d of %d.", len(added), max(len(added), len(form["allow"]))), "", nil
+	return fmt.Sprintf("You have approved %d of %d.", len(added), out.Asked), "", nil
 }
 
 // answerOf reads the form.

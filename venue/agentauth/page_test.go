@@ -92,7 +92,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "You have approved 1 of 1.") {
+	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "You have approved 1 of 2.") {
 		t.Fatalf("approve: %d %s", status, text)
 	}
 	if status, out := a.execute("write_account", object{"path": "w/accounts/one", "value": 5}); status != http.StatusOK {

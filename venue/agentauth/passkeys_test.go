@@ -134,7 +134,7 @@ func TestApproveWithPasskey(t *testing.T) {
 	}
 	form.Set("passkey-get", key.get(get))
 	v.ahead.Store(int64(4 * time.Minute))
-	if status, page, _ := v.alice.form(form); status != http.StatusOK || !strings.Contains(page, "You have approved 2 of 2.") {
+	if status, page, _ := v.alice.form(form); status != http.StatusOK || !strings.Contains(page, "You have approved 2 of 3.") {
 		t.Fatalf("approve: %d %s", status, page)
 	}
 	if status, out := a.execute("guarded_write", object{"path": "w/accounts/one", "value": 5}); status != http.StatusOK {

@@ -2,6 +2,7 @@ package agentauth_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"usher/runtime"
+	"usher/runtime/offline"
 	"usher/tools/approvals"
 	"usher/venue"
 	"usher/venue/config"
@@ -116,7 +119,7 @@ func TestAsksStandInApprovals(t *testing.T) {
 	if _, text, _ := w.alice.see(""); !strings.Contains(text, page) {
 		t.Errorf("the page does not list it: %s", text)
 	}
-	if _, text, _ := w.alice.see(page); !strings.Contains(text, "careful_write") || !strings.Contains(text, "rent") {
+	if _, text, _ := w.alice.see(page); !strings.Contains(text, "careful_write") || !strings.Contains(text, "While it runs it may crud on w/ledger/, too.") || !strings.Contains(text, "rent") {
 		t.Errorf("the page does not show it: %s", text)
 	}
 	if status, text, _ := bob.see(page); status != http.StatusNotFound || strings.Contains(text, "careful_write") {
@@ -127,7 +130,7 @@ func TestAsksStandInApprovals(t *testing.T) {
 		t.Errorf("bob answers: %d", status)
 	}
 	answer.Set("forgery", w.alice.forgery)
-	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "approved 1 of 1") {
+	if status, text, _ := w.alice.form(answer); status != http.StatusOK || !strings.Contains(text, "approved 1 of 3") {
 		t.Errorf("by the page, signed in just now: %d %s", status, text)
 	}
 
@@ -198,5 +201,54 @@ func TestAHostFillsNoApprovals(t *testing.T) {
 	other.approved(nil)
 	if a, status := other.register(own); status != http.StatusOK || len(w.alice.waits()) != 3 {
 		t.Errorf("of another host: %d %v", status, a.was)
+	}
+}
+
+// What nobody needs any more makes room for what an agent from elsewhere asks.
+func TestRequestsOfStoppedRunsMakeRoom(t *testing.T) {
+	c, err := config.Parse("usher.yaml", []byte(settings+`
+limits: {approvals: 1}
+agents:
+  - {id: clerk, tools: ['covia:write'], caps: [{with: w/notes, can: crud, ask: true}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, &venue.Options{Config: c, Models: map[string]runtime.Model{"default": offline.Model{}}})
+	h := w.host()
+	h.approved(nil)
+	asks := func() int {
+		_, status := h.register(object{"capabilities": []any{"write_account"}, "preferred_method": "ciba"})
+		return status
+	}
+	clerk, err := w.alice.user.Agent(t.Context(), "clerk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rest *runtime.RestError
+	for _, err := range clerk.Chat(t.Context(), "write w/notes/a 1") {
+		if err != nil && !errors.As(err, &rest) {
+			t.Fatal(err)
+		}
+	}
+	if rest == nil {
+		t.Fatal("the clerk asks nobody")
+	}
+	if status := asks(); status != http.StatusTooManyRequests {
+		t.Fatalf("while as much waits as may: %d, want 429", status)
+	}
+	raw, err := w.alice.user.Invoke(t.Context(), "approval:list", object{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list approvals.Listing
+	if err := json.Unmarshal(raw, &list); err != nil || len(list.Requests) != 1 {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	if err := w.alice.user.Stop(t.Context(), list.Requests[0].Run); err != nil {
+		t.Fatal(err)
+	}
+	if status := asks(); status != http.StatusOK {
+		t.Errorf("once its run was stopped: %d, want 200", status)
 	}
 }

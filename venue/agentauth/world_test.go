@@ -53,7 +53,7 @@ agentauth:
     - {name: write_again, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}]}
     - {name: read_slowly, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], answer: async}
     - {name: read_stream, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], answer: stream}
-    - {name: careful_write, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}], approval: session}
+    - {name: careful_write, operation: 'covia:write', caps: [{with: w/accounts/, can: crud/write}], within: [{with: w/ledger/, can: crud}], approval: session}
     - {name: elsewhere, operation: 'covia:read', caps: [{with: w/accounts/, can: crud/read}], location: 'https://bank.example.org/run'}
   autonomous: {owner: alice, capabilities: [read_account]}
   agents: 2000

@@ -57,20 +57,36 @@ type Word struct {
 
 // Swap returns the batch of a swap. The counts that it changes may have changed when it is
 // written, and then it is made anew.
-func (r *Room) Swap(ctx context.Context, s Swap) (out *Swapped, err error) {
+func (r *Room) Swap(ctx context.Context, s Swap) (*Swapped, error) {
 	owner := s.Owner.String()
-	out = &Swapped{Expect: map[string]uint64{}, Put: map[string][]byte{}}
 	c, rev, err := r.counts(ctx, countKey(owner))
 	if err != nil {
 		return nil, err
 	}
+	out, err := r.swap(ctx, &s, c, rev)
+	if s.File == nil || fault.Of(err) != fault.Refused {
+		return out, err
+	}
+	if err := r.recount(ctx, owner, rev); err != nil { // it is full, of what nobody needs any more perhaps
+		return nil, err
+	}
+	if c, rev, err = r.counts(ctx, countKey(owner)); err != nil {
+		return nil, err
+	}
+	return r.swap(ctx, &s, c, rev)
+}
+
+// swap is Swap with the counts as they are.
+func (r *Room) swap(ctx context.Context, s *Swap, c counts, rev uint64) (out *Swapped, err error) {
+	owner := s.Owner.String()
+	out = &Swapped{Expect: map[string]uint64{}, Put: map[string][]byte{}}
 	if s.Close != "" {
-		if err := r.closing(ctx, &s, out, &c); err != nil {
+		if err := r.closing(ctx, s, out, &c); err != nil {
 			return nil, err
 		}
 	}
 	if s.File != nil {
-		if err := r.filing(&s, out, &c); err != nil {
+		if err := r.filing(s, out, &c); err != nil {
 			return nil, err
 		}
 	}

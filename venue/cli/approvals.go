@@ -18,6 +18,7 @@ import (
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/visitors"
 )
 
 type approvalsCmd struct {
@@ -60,7 +61,11 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 		rows := [][]string{{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}}
 		for i := range list {
 			r := &list[i]
-			rows = append(rows, []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+brief(string(r.Input)), 60), s.minute(time.UnixMilli(r.Created))})
+			_, what, ok := visitors.Filed(r.Operation, r.Input)
+			if !ok {
+				what = brief(string(r.Input))
+			}
+			rows = append(rows, []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+what, 60), s.minute(time.UnixMilli(r.Created))})
 		}
 		return s.answer(c.JSON, list, s.columns(rows))
 	})
@@ -68,6 +73,9 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 
 // asker is who makes the call of a request.
 func asker(r *approvals.Request) string {
+	if visitor, _, ok := visitors.Filed(r.Operation, r.Input); ok {
+		return visitor
+	}
 	if len(r.Via) == 0 {
 		return r.Agent
 	}

@@ -115,10 +115,7 @@ func mays(a *visitors.Listed) string {
 }
 
 func grant(g *visitors.Grant) string {
-	text := g.Capability
-	if !g.Constraints.IsZero() {
-		text += " when " + g.Constraints.String()
-	}
+	text := g.String()
 	if g.Status != visitors.Active {
 		text += " (" + string(g.Status) + ")"
 	}

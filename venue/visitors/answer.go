@@ -53,7 +53,7 @@ func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, er
 	if err := r.mayGuess(ctx, who); err != nil {
 		return nil, err
 	}
-	id, err := r.byCode(ctx, code)
+	id, err := r.byCode(ctx, who, code)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,25 @@ func (r *Room) requested(ctx context.Context, who Person, which Which) (*Questio
 	return r.asked(who, a, h)
 }
 
-// byCode is the id of the agent that a user code is of; "" for none.
-func (r *Room) byCode(ctx context.Context, code string) (string, error) {
+// usedMark begins what stands in the place of an agent's id once a person has used its code up.
+const usedMark = "used "
+
+var errUsed = refuse(RequestResolved, "the request was answered already")
+
+// byCode is the id of the agent that a user code is of; "" for none. Who has used it up is told so.
+func (r *Room) byCode(ctx context.Context, who Person, code string) (string, error) {
 	code = plainCode(code)
 	if len(code) != codeLetters {
 		return "", nil
 	}
 	raw, _, err := r.Store.Get(ctx, codeKey(r.digest("user", code)))
-	return string(raw), err
+	id := string(raw)
+	if by, used := strings.CutPrefix(id, usedMark); used && err == nil {
+		if id = ""; by == who.DID.String() {
+			err = errUsed
+		}
+	}
+	return id, err
 }
 
 // question is what an agent asks by a code.
@@ -96,7 +107,7 @@ func (r *Room) question(ctx context.Context, who Person, id, code string) (*Ques
 	}
 	switch {
 	case a == nil || a.Ask == nil:
-		return nil, refuse(RequestResolved, "the request was answered already")
+		return nil, errUsed
 	case !r.isCode(a.Ask, code):
 		return nil, errCode
 	}
@@ -258,7 +269,7 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	if err := r.swap(ctx, &c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
 		return nil, nil, err
 	}
-	out = &Registered{Agent: a, Host: h}
+	out = &Registered{Agent: a, Host: h, Asked: len(q.Pending)}
 	what := (&Caller{Host: h, Agent: a}).row("approve")
 	what.User = who.DID.String()
 	if !said.Approve {

@@ -59,6 +59,7 @@ type Registered struct {
 	Agent    *Agent
 	Host     *Host
 	Approval *Approval // nil where nobody is asked
+	Asked    int       // capabilities that a person who answered was asked for
 }
 
 // by is how a person is asked, who is nobody where nobody answers for the host yet: then only

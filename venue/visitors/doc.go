@@ -16,7 +16,8 @@
 //	visit/slot/<host>/<n>    id of an agent that counts: a host has as many as it may have agents
 //	visit/key/<thumbprint>   whose key it is or was: "host <id>" or "agent <id>"; it stays for good
 //	                         where a person has approved that
-//	visit/code/<digest>      id of the agent that a user code is of
+//	visit/code/<digest>      id of the agent that a user code is of, or "used <did>": by whom it was
+//	                         used up, for some minutes
 //	visit/due/<ms>/<agent>   mark of when an agent is looked at that nobody has approved, or that has ended
 //	visit/wrong/<did>        how many wrong codes a person has given
 //	visit/job/<run>          who began a run by an execute

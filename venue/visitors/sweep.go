@@ -16,11 +16,12 @@ const (
 	overLife  = 30 * 24 * time.Hour
 )
 
-// jobLife is for how long an agent may ask for a run that it began; jobMark begins the mark
-// of one.
+// jobLife is for how long an agent may ask for a run that it began; jobMark and codeMark begin
+// the marks of one, and of a code that is used up.
 const (
-	jobLife = 24 * time.Hour
-	jobMark = "job:"
+	jobLife  = 24 * time.Hour
+	jobMark  = "job:"
+	codeMark = "code:"
 )
 
 // sweepFew is how many marks that are due are looked at with each new one: more than come.
@@ -79,8 +80,14 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	var c change
 	c.init()
 	c.del = []string{mark}
+	of := ""
 	if run, ok := strings.CutPrefix(id, jobMark); ok {
-		_, err := r.Store.Apply(ctx, nil, nil, []string{mark, jobKey(run)})
+		of = jobKey(run)
+	} else if digest, ok := strings.CutPrefix(id, codeMark); ok {
+		of = codeKey(digest)
+	}
+	if of != "" {
+		_, err := r.Store.Apply(ctx, nil, nil, []string{mark, of})
 		return err
 	}
 	a, h, err := r.agent(ctx, id)

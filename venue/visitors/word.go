@@ -68,6 +68,37 @@ type named struct {
 	Name string `json:"name,omitempty"`
 }
 
+func (n *named) String() string {
+	if n.Name == "" {
+		return n.ID
+	}
+	return n.Name + " (" + n.ID + ")"
+}
+
+// Filed reads a request of somebody's approvals: which agent from elsewhere asks, by the names
+// that it and its host give themselves, and for what. It is false of all other requests.
+func Filed(operation string, input json.RawMessage) (who, what string, ok bool) {
+	var f filed
+	if !IsFiled(operation) || json.Unmarshal(input, &f) != nil {
+		return "", "", false
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(f.Capabilities)) {
+		list = append(list, within(name, f.Capabilities[name]))
+	}
+	return f.Agent.String() + " of " + f.Host.String(), strings.Join(list, "; "), true
+}
+
+func within(capability string, limits Constraints) string {
+	if limits.IsZero() {
+		return capability
+	}
+	return capability + " when " + limits.String()
+}
+
+// String returns e.g. "transfer when /amount is at most 100".
+func (g *Grant) String() string { return within(g.Capability, g.Constraints) }
+
 // swap ends what an agent waits for, also in the approvals of who is asked, and has the next
 // stand there where it is filed.
 func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *Ask) error {
@@ -83,8 +114,13 @@ func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, 
 			return err
 		}
 	}
-	if was != nil && was.Code != "" {
+	switch {
+	case was == nil || was.Code == "":
+	case s.By.IsZero():
 		c.del = append(c.del, codeKey(was.Code))
+	default: // who has answered is told so once more, and has guessed nothing
+		c.put[codeKey(was.Code)] = []byte(usedMark + s.By.String())
+		c.put[dueKey(r.Now().Add(AskLife), codeMark+was.Code)] = nil
 	}
 	a.Ask = nil
 	maps.Copy(c.expect, out.Expect)

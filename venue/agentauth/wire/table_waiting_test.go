@@ -105,7 +105,7 @@ func init() {
 				if no := w.pay(11); no.code != "constraint_violated" {
 					w.Errorf("beyond the limits: %d %s", no.status, no.text)
 				}
-				if no := w.answer(w.alice, "approve", nil); no.code != "invalid_user_code" {
+				if no := w.answer(w.alice, "approve", nil); no.code != "capability_request_already_resolved" {
 					w.Errorf("the code lives: %d %s", no.status, no.text)
 				}
 				return r
