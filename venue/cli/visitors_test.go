@@ -171,8 +171,6 @@ func TestVisitors(t *testing.T) {
 			t.Errorf("visitors %q says %q, and not what to do", args, got)
 		}
 	}
-	t.Log(command(t, cli.ExitOK, "ucan", "list", "-c", file))
-	t.Log(command(t, cli.ExitOK, "ucan", "list", "-c", file, "--json"))
 	command(t, cli.ExitMisuse, "visitors", "revoke", reader.ID, "-c", file, "--capability", "")
 	command(t, cli.ExitOK, "visitors", "revoke", reader.ID, "-c", file, "--capability", "write_note")
 	if got := command(t, cli.ExitOK, "visitors", "list", "-c", file); !strings.Contains(got, "  read_note  ") || strings.Contains(got, "write_note when") {
