@@ -183,7 +183,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	v.outbox = webhooks.NewOutbox(webhooks.OutboxOptions{Store: v.store.Under(""), Secret: v.readSecret, Now: v.now, Logger: v.log})
 	v.runs, err = runs.Open(ctx, runs.Options{
 		Store: v.store.Under(""), Ledger: v.ledger, Spending: v.spending, Now: v.now, NewID: v.newID, Logger: v.log,
-		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, ReadOnly: v.readOnly, Notes: notes{v.outbox, v},
+		AtOnce: o.Limits.Runs, MaxTime: o.Limits.RunTime, Notes: notes{v.outbox, v},
 		Forget: func(ctx context.Context, of tools.Life, session string) error {
 			return v.agents.ForgetSession(ctx, of, session)
 		},
@@ -243,7 +243,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	isAgent := func(did ucan.DID) bool { return v.keys.Independent(did) != "" }
 	v.jobs = &jobs{v.runs, v.agents.Discreet, v.approvals.Unbegun, isAgent}
 	v.lending = lending.New(lending.Options{
-		Store: v.store.Under("q/"), Gate: v.gate, Mint: v.mint, Runs: v.runs, Key: v.keys.Of, Verifier: v.verifier, Agent: v.agents.Authority, Stands: v.auth.Stands, Now: v.now, Rand: v.random, Logger: v.log,
+		Store: v.store.Under("q/"), Gate: v.gate, Mint: v.mint, Runs: v.runs, Key: v.keys.Of, Verifier: v.verifier, Agent: v.agents.Authority, Stands: v.auth.Stands, Now: v.now, Rand: v.random,
 	})
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,

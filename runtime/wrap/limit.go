@@ -9,6 +9,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/fault"
+	"usher/tools/pause"
 )
 
 // LimitOptions are the limits of [Limit]; 0 is no limit.
@@ -80,7 +81,7 @@ func wait(ctx context.Context, turns *rate.Limiter, perMinute int, yield func(ru
 		turn.Cancel()
 		return true, nil
 	}
-	if err := sleep(ctx, wait); err != nil {
+	if err := pause.For(ctx, wait); err != nil {
 		turn.Cancel()
 		return false, fmt.Errorf("%w: %w", limit, err)
 	}

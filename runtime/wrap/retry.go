@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"usher/runtime"
+	"usher/tools/pause"
 )
 
 // RetryOptions adjusts [Retry]. The zero value is valid.
@@ -62,7 +63,7 @@ func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
 			if !yield(runtime.Chunk{Delay: &late}, nil) {
 				return
 			}
-			if stopped := sleep(ctx, wait); stopped != nil {
+			if stopped := pause.For(ctx, wait); stopped != nil {
 				yield(runtime.Chunk{}, fmt.Errorf("%w while waiting to try again after: %w", stopped, err))
 				return
 			}
@@ -101,16 +102,4 @@ func (r *retrying) wait(ctx context.Context, err error, try int, usual time.Dura
 		return 0, false
 	}
 	return wait, true
-}
-
-// sleep returns why ctx ended, if it did so first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/lending"
+	"usher/tools/pause"
 )
 
 // The abilities.
@@ -184,11 +185,7 @@ func (r *remote) settled(ctx context.Context, raw json.RawMessage) json.RawMessa
 		if answer.Task.ID == "" || state != "TASK_STATE_WORKING" && state != "TASK_STATE_SUBMITTED" {
 			return raw
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause.For(ctx, wait) != nil {
 			return raw
 		}
 		now, err := r.rpc(ctx, "GetTask", map[string]any{"id": answer.Task.ID, "historyLength": 0}, false)

@@ -16,6 +16,7 @@ import (
 	"usher/caps/value"
 	"usher/tools/agents"
 	"usher/tools/approvals"
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/runs"
@@ -74,7 +75,7 @@ func (c *call) settle(s *sent) error {
 			return nil
 		}
 		list, err := face.Pending(c.r.Context(), c.p, rec.ID)
-		if err != nil || len(list) > 0 || !pause(c.r.Context(), wakeLook) {
+		if err != nil || len(list) > 0 || pause.For(c.r.Context(), wakeLook) != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"usher/runtime"
+	"usher/tools/pause"
 	"usher/venue/face"
 	"usher/venue/runs"
 )
@@ -109,7 +110,7 @@ func (c *call) events(ctx context.Context, f *feed) iter.Seq2[a2a.Event, error] 
 			if !f.stays {
 				return
 			}
-			if !pause(ctx, lookTime) {
+			if pause.For(ctx, lookTime) != nil {
 				return
 			}
 		}
@@ -166,17 +167,5 @@ func (r *recital) event(part *a2a.Part, grows, last bool) a2a.Event {
 	return &a2a.TaskArtifactUpdateEvent{
 		TaskID: r.task.TaskID, ContextID: r.task.ContextID, Append: grows, LastChunk: last,
 		Artifact: &a2a.Artifact{ID: artifact, Name: artifact, Parts: a2a.ContentParts{part}},
-	}
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

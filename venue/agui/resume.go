@@ -10,6 +10,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools/fault"
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/face"
 )
@@ -218,20 +219,9 @@ func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 			v.finish(&outcome{interrupts: open}, &v.used)
 			return
 		}
-		if pause(ctx, step) != nil {
+		if pause.For(ctx, step) != nil {
 			return
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/runs"
 )
@@ -48,10 +49,8 @@ func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
 			case s.kept() == nil:
 				return fmt.Errorf("run %s is %s, and nobody drives it: usher up, or usher serve, goes on with it", now.ID, now.Status)
 			}
-			select {
-			case <-ctx.Done():
+			if pause.For(ctx, lookAgain) != nil {
 				return errInterrupted
-			case <-time.After(lookAgain):
 			}
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/cli/socket"
 	"usher/venue/config"
@@ -55,10 +56,7 @@ func (k *kept) serve(ctx context.Context, l *socket.Listener) error {
 		}
 		if err != nil { // too many open files, as a rule
 			k.log.WarnContext(ctx, "a command of another process is not taken", "error", err)
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-			}
+			_ = pause.For(ctx, time.Second)
 			continue
 		}
 		k.work.Go(func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/runs"
 )
@@ -187,10 +188,8 @@ func (w *runsWatch) follow(ctx context.Context, run runs.Record) {
 				tell(happening{run: now, over: true, err: err})
 				return
 			}
-			select { // it rests
-			case <-ctx.Done():
+			if pause.For(ctx, lookAgain) != nil { // it rests
 				return
-			case <-time.After(lookAgain):
 			}
 		}
 	})

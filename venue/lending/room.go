@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,7 +35,6 @@ type Options struct {
 	Stands func(ctx context.Context, owner ucan.DID, bearer string) error
 	Now    func() time.Time
 	Rand   io.Reader
-	Logger *slog.Logger
 }
 
 // Room lends. It is safe for concurrent use.

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"usher/tools/fault"
+	"usher/tools/pause"
 	"usher/ucan"
 )
 
@@ -163,7 +164,7 @@ func (d *desk) watch(ctx context.Context, cancel context.CancelFunc, c *caller, 
 			}
 		}
 		known = now
-		if pause(ctx, lookTime) != nil { // what changes all the time is told now and then
+		if pause.For(ctx, lookTime) != nil { // what changes all the time is told now and then
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/tools/grid"
+	"usher/tools/pause"
 	"usher/venue/runs"
 )
 
@@ -237,7 +238,7 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			if time.Since(answeredAt) > wakeTime {
 				return refusal(c, resting(id, "")), nil
 			}
-			if err := pause(ctx, 50*time.Millisecond); err != nil {
+			if err := pause.For(ctx, 50*time.Millisecond); err != nil {
 				return refusal(c, err), nil
 			}
 			continue
@@ -263,17 +264,6 @@ func (d *desk) follow(ctx context.Context, c *caller, m *message, id string, ans
 			return refusal(c, resting(id, waiting[0].ID)), nil
 		}
 		answeredAt = time.Now()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"time"
 
+	"usher/tools/pause"
 	"usher/ucan"
 	"usher/venue/clock"
 	"usher/venue/config"
@@ -85,15 +86,9 @@ func (k *Keeper) Run(ctx context.Context) {
 func resting() runs.Rest {
 	began := time.Now()
 	return func(ctx context.Context) error {
-		rest := time.NewTimer(min(time.Since(began), time.Second))
-		defer rest.Stop()
-		select {
-		case <-rest.C:
-			began = time.Now()
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		err := pause.For(ctx, min(time.Since(began), time.Second))
+		began = time.Now()
+		return err
 	}
 }
 

@@ -38,8 +38,6 @@ type Options struct {
 	AtOnce  int           // background runs of a principal that execute at once, of which one agent takes a quarter; 0 is 64
 	MaxTime time.Duration // of a background run; 0 is 1 h
 	Grace   time.Duration // that Close waits; 0 is [DefaultGrace]
-
-	ReadOnly bool // nothing is written
 }
 
 // spending stores what was spent with the log entry that it belongs to.

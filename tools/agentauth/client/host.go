@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"usher/tools/pause"
 )
 
 // Host is the program whose agents they are, by its key at one server.
@@ -69,7 +71,7 @@ func (h *Host) Status(ctx context.Context, agent string) (*Standing, error) {
 // an error beside its status.
 func (h *Host) Await(ctx context.Context, agent string, every time.Duration, capabilities ...string) (*Standing, error) {
 	for {
-		if err := rest(ctx, every); err != nil {
+		if err := pause.For(ctx, every); err != nil {
 			return nil, err
 		}
 		st, err := h.Status(ctx, agent)

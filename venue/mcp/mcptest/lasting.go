@@ -10,6 +10,7 @@ import (
 	"usher/tools"
 	"usher/tools/content"
 	"usher/tools/dialog"
+	"usher/tools/pause"
 	"usher/venue/mcp"
 )
 
@@ -69,14 +70,10 @@ func slow(ctx context.Context, _ tools.Call, in json.RawMessage) (any, error) {
 	if err := json.Unmarshal(in, &say); err != nil {
 		return nil, err
 	}
-	t := time.NewTimer(time.Duration(say.Seconds * float64(time.Second)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return content.Of(content.Text(fmt.Sprintf("%s took %g seconds", say.Label, say.Seconds))), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := pause.For(ctx, time.Duration(say.Seconds*float64(time.Second))); err != nil {
+		return nil, err
 	}
+	return content.Of(content.Text(fmt.Sprintf("%s took %g seconds", say.Label, say.Seconds))), nil
 }
 
 // deletes has the agent delete what a person has to allow.
