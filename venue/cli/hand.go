@@ -171,10 +171,24 @@ func (s *streams) hand(ctx context.Context, f *fromConfig, conn *socket.Conn, ar
 		}
 		defer shut()
 	}
-	if err := errors.Join(conn.Send(e, streams...), conn.Within(0)); err != nil {
+	var sending sync.Mutex
+	sent := false
+	defer s.interrupts.take(func() { // before the command can begin there
+		sending.Lock()
+		defer sending.Unlock()
+		if !sent {
+			s.interrupts.end(errInterrupted)
+			return
+		}
+		_ = conn.Send(pokeCtrlC) // one that is gone is noticed below
+	})()
+	sending.Lock()
+	err = errors.Join(conn.Send(e, streams...), conn.Within(0))
+	sent = true
+	sending.Unlock()
+	if err != nil {
 		return 0, silent(err)
 	}
-	defer s.interrupts.take(func() { _ = conn.Send(pokeCtrlC) })() // one that is gone is noticed below
 	defer context.AfterFunc(ctx, func() { _ = conn.Send(pokeEnd) })()
 	for {
 		var n news
