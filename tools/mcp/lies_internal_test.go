@@ -322,7 +322,7 @@ func TestHiddenBeforeCut(t *testing.T) {
 		t.Errorf("the error of a call ends in %.60q", said.Error()[len(said.Error())-60:])
 	}
 	var log strings.Builder
-	out := &lines{log: slog.New(slog.NewTextHandler(&log, nil)), server: "s", hide: hide, limit: rate.NewLimiter(1, 1), bytes: rate.NewLimiter(maxNoise, maxNoise)}
+	out := &lines{said: new(lastWords), log: slog.New(slog.NewTextHandler(&log, nil)), server: "s", hide: hide, limit: rate.NewLimiter(1, 1), bytes: rate.NewLimiter(maxNoise, maxNoise)}
 	if _, err := out.Write([]byte(strings.Repeat("x", maxLine-8) + secret + "\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type link struct {
 	told   func(context.Context, *listing) error // of each listing
 	bearer *bearer                               // nil for a server that nobody signs in to
 	asking asking
+	said   lastWords
 
 	mu      sync.Mutex
 	login   *login // that is under way
@@ -198,7 +199,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		t, end, err = l.server.remote(texts, handler)
 	default:
 		var p *process
-		if p, err = l.server.start(texts, hide, l.log); err == nil {
+		if p, err = l.server.start(texts, hide, l.log, &l.said); err == nil {
 			t, end = p.transport(), func() { _ = p.Close() }
 		}
 	}

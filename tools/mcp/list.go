@@ -39,6 +39,9 @@ func (l *link) list(ctx context.Context, live *session) error {
 		if signIn, ok := errors.AsType[*signInError](err); ok {
 			return signIn
 		}
+		if about := live.InitializeResult(); err != nil && about != nil && about.Capabilities != nil && about.Capabilities.Tools == nil {
+			break // it has other things than tools, and says so
+		}
 		if err != nil {
 			return fmt.Errorf("list its tools: %s", value.Cut(live.hide(err.Error()), maxError))
 		}

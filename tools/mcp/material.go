@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +70,10 @@ func (s *Server) readings() map[string]reading {
 	}
 	return all
 }
+
+// Readings are the names of those operations that read material of the server, for which it
+// has lines.
+func (s *Server) Readings() []string { return slices.Sorted(maps.Keys(s.readings())) }
 
 // material makes one of the readings of the server.
 func (e *entry) material(name string, r *reading) (*tools.Operation, error) {

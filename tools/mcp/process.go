@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,8 +43,8 @@ type process struct {
 }
 
 // start starts the command of the server. Texts of env have no handles any more; hide
-// takes secrets out of what goes to the log.
-func (s *Server) start(env map[string]string, hide func(string) string, log *slog.Logger) (*process, error) {
+// takes secrets out of what goes to the log, and to said.
+func (s *Server) start(env map[string]string, hide func(string) string, log *slog.Logger, said *lastWords) (*process, error) {
 	cmd := exec.Command(s.Command[0], s.Command[1:]...) //nolint:gosec,noctx // whoever configures the venue says what it runs; it outlives the call that starts it
 	cmd.Dir = s.Dir
 	for _, name := range inherited {
@@ -65,7 +66,7 @@ func (s *Server) start(env map[string]string, hide func(string) string, log *slo
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
 	cmd.Stdin, cmd.Stdout = read, to
-	cmd.Stderr = &lines{log: log, server: s.ID, hide: hide, limit: rate.NewLimiter(20, 200), bytes: rate.NewLimiter(maxNoise, maxNoise)}
+	cmd.Stderr = &lines{log: log, said: said, server: s.ID, hide: hide, limit: rate.NewLimiter(20, 200), bytes: rate.NewLimiter(maxNoise, maxNoise)}
 	err = cmd.Start()
 	_, _ = read.Close(), to.Close()
 	if err != nil {
@@ -152,12 +153,31 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineKey is the attribute of the log under which its lines stand.
-const lineKey = "line"
+// lastWords are the last lines that a server wrote on its standard error.
+type lastWords struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// maxWords is how many lines are kept.
+const maxWords = 10
+
+func (w *lastWords) add(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines[max(0, len(w.lines)-maxWords+1):], line)
+}
+
+func (w *lastWords) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lines)
+}
 
 // lines writes what a server says on its standard error to the log, a line each.
 type lines struct {
 	log    *slog.Logger
+	said   *lastWords
 	server string
 	hide   func(string) string
 	limit  *rate.Limiter
@@ -184,12 +204,16 @@ func (l *lines) Write(b []byte) (int, error) {
 			}
 			continue
 		}
-		switch text := value.Cut(strings.TrimSpace(l.hide(strings.ToValidUTF8(string(l.part), "\ufffd"))), maxLine); {
+		text := value.Cut(strings.TrimSpace(l.hide(strings.ToValidUTF8(string(l.part), "\ufffd"))), maxLine)
+		if text != "" {
+			l.said.add(text)
+		}
+		switch {
 		case text == "":
 		case !l.limit.Allow():
 			l.left++
 		default:
-			l.log.Info("an MCP server says", "server", l.server, lineKey, text, "left_out", l.left)
+			l.log.Info("an MCP server says", "server", l.server, "line", text, "left_out", l.left)
 			l.left = 0
 		}
 		l.part = l.part[:0]

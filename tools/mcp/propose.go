@@ -6,60 +6,96 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
-// Probe reaches a server once and returns its tools, without keeping anything of it.
-func Probe(ctx context.Context, server Server, secret func(context.Context, string) (string, error)) ([]Tool, error) {
-	var listed []Tool
-	said := new(lastWords)
-	o := &Options{Secret: secret, Logger: slog.New(said), Now: time.Now}
+// Found is what a server says that it has.
+type Found struct {
+	Tools     []Tool
+	Resources []string // URIs, and templates of them: the first 200 of each
+	Prompts   []string // names: the first 200
+}
+
+// maxFound bounds how many resources and prompts are looked at.
+const maxFound = 200
+
+// Probe reaches a server once and returns what it has, without keeping anything of it.
+func Probe(ctx context.Context, server Server, secret func(context.Context, string) (string, error)) (*Found, error) {
+	found := new(Found)
+	o := &Options{Secret: secret, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
 	l := newLink(server, o, func(_ context.Context, l *listing) error {
-		listed = l.tools
+		found.Tools = l.tools
 		return nil
 	})
-	_, err := l.connected(ctx)
-	l.Close() // nothing is listed any more after it
-	if words := said.text(); err != nil && words != "" {
-		err = fmt.Errorf("%w\nIt said on its standard error:\n%s", err, words)
+	live, err := l.connected(ctx)
+	if err == nil {
+		found.material(ctx, live)
 	}
-	return listed, err
+	l.Close() // nothing is listed any more after it
+	if said := l.said.list(); err != nil && len(said) > 0 {
+		err = fmt.Errorf("%w\nIt said on its standard error:\n%s", err, strings.Join(said, "\n"))
+	}
+	return found, err
 }
 
-// lastWords keeps the last lines that a server wrote on its standard error.
-type lastWords struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-var _ slog.Handler = (*lastWords)(nil)
-
-// maxWords is how many lines are kept.
-const maxWords = 10
-
-func (*lastWords) Enabled(context.Context, slog.Level) bool { return true }
-func (w *lastWords) WithAttrs([]slog.Attr) slog.Handler     { return w }
-func (w *lastWords) WithGroup(string) slog.Handler          { return w }
-
-func (w *lastWords) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == lineKey {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.lines = append(w.lines[max(0, len(w.lines)-maxWords+1):], a.Value.String())
+// material lists what is to be read of a server. What it does not list it does not have.
+func (f *Found) material(ctx context.Context, live *session) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	about := live.InitializeResult()
+	if about == nil || about.Capabilities == nil {
+		return
+	}
+	if about.Capabilities.Resources != nil {
+		n := 0
+		for r, err := range live.Resources(ctx, nil) {
+			if n++; err != nil || n > maxFound {
+				break
+			}
+			f.Resources = append(f.Resources, r.URI)
 		}
-		return true
-	})
-	return nil
+		n = 0
+		for r, err := range live.ResourceTemplates(ctx, nil) {
+			if n++; err != nil || n > maxFound {
+				break
+			}
+			f.Resources = append(f.Resources, r.URITemplate)
+		}
+	}
+	if about.Capabilities.Prompts != nil {
+		for p, err := range live.Prompts(ctx, nil) {
+			if err != nil || len(f.Prompts) == maxFound {
+				break
+			}
+			f.Prompts = append(f.Prompts, p.Name)
+		}
+	}
 }
 
-func (w *lastWords) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Join(w.lines, "\n")
+var schemeForm = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://(/?)`)
+
+// ProposeMaterial guesses lines for what is to be read of a server: one for all resources of a
+// scheme, and one for each prompt. Whoever configures the server has to read them.
+func ProposeMaterial(s *Server, found *Found) (resources, prompts []Material) {
+	for _, uri := range found.Resources {
+		m := schemeForm.FindStringSubmatch(uri)
+		if m == nil {
+			continue
+		}
+		line := Material{Match: m[0] + "{path...}", Can: "crud/read", With: s.prefix() + m[1] + "/{path...}"}
+		if !slices.Contains(resources, line) && line.Check() == nil {
+			resources = append(resources, line)
+		}
+	}
+	for _, name := range found.Prompts {
+		if toolName.MatchString(name) {
+			prompts = append(prompts, Material{Match: name, Can: "crud/read", With: s.prefix() + opPrompt + "/" + name})
+		}
+	}
+	return resources, prompts
 }
 
 // Propose guesses lines for the tools of a server, of their names and the fields of their

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 			os.Exit(status)
 		},
 		"files-server": serveFiles, // an MCP server
+		"docs-server":  serveDocs,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/tools"
 	tool "usher/tools/mcp"
 	"usher/venue"
 	"usher/venue/config"
@@ -54,10 +55,11 @@ func (c *gatewayCmd) Run(ctx context.Context, s *streams) (err error) {
 		}
 		had = l.server.Tools
 	}
-	listed, err := tool.Probe(ctx, server, nil)
+	found, err := tool.Probe(ctx, server, nil)
 	if err != nil {
 		return err
 	}
+	listed := found.Tools
 	server.Tools = slices.Concat(had, tool.Propose(&server, listed))
 	set, err := c.bounds(s, &server, listed)
 	if err != nil {
@@ -122,6 +124,7 @@ func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool)
 		if set.IsUnrestricted() {
 			return set, misusef("null is no bound: list what the client may do, or have --learn find out what it uses")
 		}
+		c.warnOfIdle(s, server, listed, set)
 		return set, nil
 	}
 	var all []caps.Capability
@@ -139,6 +142,22 @@ func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool)
 		}
 	}
 	return caps.Of(all...), nil
+}
+
+// warnOfIdle tells of capabilities that allow no call of any tool, such as those that name the
+// server otherwise.
+func (c *gatewayCmd) warnOfIdle(s *streams, server *tool.Server, listed []tool.Tool, set caps.Set) {
+	var ops []*tools.Operation
+	for i := range listed {
+		if op, err := server.Declared(listed[i].Name); err == nil {
+			ops = append(ops, op)
+		}
+	}
+	for have := range set.All() {
+		if !have.Denies() && !slices.ContainsFunc(ops, func(op *tools.Operation) bool { return op.CouldAllow(caps.Of(have)) }) {
+			s.warn(fmt.Sprintf("%s allows none of the server's tools: their resources are mcp/%s/… and file://%s/…, by --id", have, c.ID, c.ID))
+		}
+	}
 }
 
 // write writes the configuration that would have allowed what was used, or adds to one that

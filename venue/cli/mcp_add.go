@@ -27,7 +27,7 @@ type mcpAddCmd struct {
 }
 
 func (*mcpAddCmd) Help() string {
-	return "It starts the server, lists its tools, and proposes lines for the configuration. What it proposes is guessed from names: read it."
+	return "It starts the server, lists its tools, resources and prompts, and proposes lines for the configuration. What it proposes is guessed from names: read it."
 }
 
 // proposal is what the command prints as JSON.
@@ -47,11 +47,13 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 	if err := server.Check(); err != nil {
 		return misuse{err}
 	}
-	listed, err := c.probe(ctx, s, server)
+	found, err := c.probe(ctx, s, server)
 	if err != nil {
 		return err
 	}
+	listed := found.Tools
 	server.Tools = mcp.Propose(&server, listed)
+	server.Resources, server.Prompts = mcp.ProposeMaterial(&server, found)
 	out := proposal{Server: server, Tools: listed, YAML: sectionOf(&server)}
 	if c.Write {
 		if out.Written, err = c.write(s, out.YAML); err != nil {
@@ -65,7 +67,9 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 			first, _, _ := strings.Cut(strings.TrimSpace(listed[i].Description), "\n")
 			rows = append(rows, []string{listed[i].Name, value.Cut(first, 100)})
 		}
-		s.note(strings.TrimRight(s.columns(rows), "\n"))
+		if len(listed) > 0 {
+			s.note(strings.TrimRight(s.columns(rows), "\n"))
+		}
 	}
 	if err := s.answer(c.JSON, out, text); err != nil || c.JSON {
 		return err
@@ -79,17 +83,18 @@ func (c *mcpAddCmd) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// probe asks the server which tools it has. The venue is opened for the secrets that it
+// probe asks the server what it has. The venue is opened for the secrets that it
 // is given alone.
-func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (listed []mcp.Tool, err error) {
+func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (found *mcp.Found, err error) {
 	run := func(secret func(context.Context, string) (string, error)) error {
-		listed, err = mcp.Probe(ctx, server, secret)
+		found, err = mcp.Probe(ctx, server, secret)
 		return err
 	}
 	if len(server.Secrets()) == 0 {
-		return listed, run(nil)
+		err = run(nil)
+		return found, err
 	}
-	return listed, c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+	err = c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		return run(func(ctx context.Context, name string) (string, error) {
 			out, err := ask[struct {
 				Value string `json:"value"`
@@ -97,6 +102,7 @@ func (c *mcpAddCmd) probe(ctx context.Context, s *streams, server mcp.Server) (l
 			return out.Value, err
 		})
 	})
+	return found, err
 }
 
 // write appends the section to the configuration. What was there stays as it is, and what
@@ -186,6 +192,17 @@ func sectionOf(server *mcp.Server) string {
 	}
 	for _, l := range server.Tools {
 		b.WriteString("      - " + toolLine(&l) + "\n")
+	}
+	for _, part := range []struct {
+		key   string
+		lines []mcp.Material
+	}{{"resources", server.Resources}, {"prompts", server.Prompts}} {
+		if len(part.lines) > 0 {
+			fmt.Fprintf(&b, "    %s:\n", part.key)
+		}
+		for _, m := range part.lines {
+			fmt.Fprintf(&b, "      - {match: %s, can: %s, with: %s}\n", flow(m.Match), flow(m.Can), flow(m.With))
+		}
 	}
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"usher/tools/fault"
 	"usher/tools/mcp"
 	"usher/venue"
 )
@@ -71,9 +72,21 @@ func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
 	return answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
 		if seen.Error != "" {
 			s.warn("the server could not be asked: " + seen.Error)
+			s.words(seen.Stderr)
 		}
 		return s.print(s.inspection(&seen, c.Tool != ""))
 	})
+}
+
+// words shows what a server wrote on its standard error.
+func (s *streams) words(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	s.note("It said on its standard error:")
+	for _, line := range lines {
+		s.note("  " + line)
+	}
 }
 
 // inspection is what a server says of itself, and what counts of it.
@@ -204,18 +217,29 @@ func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		operation := "mcp/" + c.Server + "/" + c.Tool
-		ruling, err := u.Decide(ctx, operation, json.RawMessage(text))
-		if err != nil {
+		err := c.call(ctx, s, u, json.RawMessage(text))
+		if err == nil || fault.Of(err) == fault.InvalidInput || fault.Of(err) == fault.Denied { // the server was asked nothing
 			return asMisuse(err)
 		}
-		for need := range ruling.Needs() {
-			s.note("needs " + need.String())
+		if seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server}); failed == nil {
+			s.words(seen.Stderr)
 		}
-		out, err := u.Invoke(ctx, operation, json.RawMessage(text))
-		if err != nil {
-			return asMisuse(err)
-		}
-		return s.printJSON(out)
+		return err
 	})
+}
+
+func (c *mcpTestCmd) call(ctx context.Context, s *streams, u *venue.User, input json.RawMessage) error {
+	operation := "mcp/" + c.Server + "/" + c.Tool
+	ruling, err := u.Decide(ctx, operation, input)
+	if err != nil {
+		return err
+	}
+	for need := range ruling.Needs() {
+		s.note("needs " + need.String())
+	}
+	out, err := u.Invoke(ctx, operation, input)
+	if err != nil {
+		return err
+	}
+	return s.printJSON(out)
 }

@@ -38,7 +38,7 @@ func (l *linter) imported(ref string) (t tool, known []string, ok bool) {
 	}
 	s, names := &l.config.MCP[i], []string{name}
 	if name == "*" {
-		names = []string{"_"}
+		names = append([]string{"_"}, s.Readings()...)
 		for _, line := range s.Tools {
 			names = append(names, strings.ReplaceAll(line.Match, "*", "_"))
 		}
