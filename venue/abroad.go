@@ -5,15 +5,31 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"usher/tools"
 	"usher/tools/agentauth"
+	"usher/venue/ledger"
 	"usher/venue/store"
+	"usher/venue/visitors"
 )
 
 // newAbroad returns what the venue's agents are at Agent-Auth servers elsewhere.
 func (v *Venue) newAbroad() *agentauth.Clients {
 	return agentauth.New(agentauth.Options{
 		Name: v.name, Keeper: stays{v.store.Under("abroad/")}, Seed: v.keys.Derive, May: v.auth.MayReach, Now: v.now, Rand: v.random,
+		Gone: v.gone, Epoch: v.lives.Epoch, Logger: v.log,
+		Told: func(ctx context.Context, left agentauth.Left) error {
+			_, err := v.ledger.Note(ctx, "agent-auth elsewhere", left, ledger.Batch{})
+			return err
+		},
 	})
+}
+
+// gone reports whether a life has ended, of an agent of the venue or of one from elsewhere.
+func (v *Venue) gone(ctx context.Context, life tools.Life) (bool, error) {
+	if visitors.IsLife(life) {
+		return v.lives.visitors.Gone(ctx, life)
+	}
+	return v.agents.Gone(ctx, life)
 }
 
 // stays keeps the records of agents elsewhere.
@@ -41,4 +57,30 @@ func (s stays) Save(ctx context.Context, key string, rev uint64, r agentauth.Rec
 	}
 	moved, err := s.space.Apply(ctx, map[string]uint64{key: rev}, map[string][]byte{key: raw}, nil)
 	return moved == "" && err == nil, err
+}
+
+// Page returns some records.
+func (s stays) Page(ctx context.Context, after string) (list []agentauth.Kept, next string, err error) {
+	if after != "" {
+		after += "\x00"
+	}
+	rows, more, err := s.space.Page(ctx, "", after, 256)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		k := agentauth.Kept{Key: rows[i].Key, Rev: rows[i].Rev}
+		err = json.Unmarshal(rows[i].Value, &k.Record)
+		list = append(list, k)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read how agents are known elsewhere: %w", err)
+	}
+	if more != "" {
+		next = rows[len(rows)-1].Key
+	}
+	return list, next, nil
+}
+
+// Remove forgets a record.
+func (s stays) Remove(ctx context.Context, key string) error {
+	_, err := s.space.Apply(ctx, nil, nil, []string{key})
+	return err
 }

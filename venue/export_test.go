@@ -46,6 +46,9 @@ func RememberCallables(n int) (kept int, last bool) {
 	return len(c.made), c.known(key).rev == 1
 }
 
+// Leave has agents that have ended revoked elsewhere.
+func (v *Venue) Leave(ctx context.Context) time.Time { return v.abroad.Leave(ctx) }
+
 // KeysBelow counts the rows of the store below a prefix.
 func (v *Venue) KeysBelow(ctx context.Context, prefix string) (n int, err error) {
 	for _, err := range store.Keys(ctx, v.store, prefix, "") {

@@ -290,6 +290,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 		v.work.Go(func() { v.approvals.Run(v.closing) })
 		v.work.Go(func() { v.outbox.Run(v.closing) })
 		v.work.Go(func() { v.pushes.Run(v.closing) })
+		v.work.Go(func() { v.abroad.Run(v.closing) })
 	}
 	return nil
 }

@@ -9,7 +9,7 @@
 // end agentauth/manage.
 //
 // An agent is registered once at a server, in one life: another life under the same id
-// begins as nobody there. Its keys are made of the venue's own whenever they are needed.
+// begins as nobody there, and [Clients.Run] has the server revoke what has ended here. Its keys are made of the venue's own whenever they are needed.
 // They are stored nowhere, and nobody is shown them. What a server says is bounded, and
 // marked as its own words. Private addresses are not reached, apart from those of
 // [Clients.Set].
@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -44,6 +45,12 @@ import (
 type Record struct {
 	Agent string `json:"agent,omitempty"` // its id there; empty until the server has answered
 	Nonce string `json:"nonce"`           // makes its key
+
+	Life   tools.Life `json:"life,omitempty"`   // whose it is; empty for a person
+	Server string     `json:"server,omitempty"` // the origin
+
+	Tries int   `json:"tries,omitempty"` // to revoke it, once the life has ended
+	Next  int64 `json:"next,omitempty"`  // ms: when to try again
 }
 
 // Keeper keeps records.
@@ -52,6 +59,10 @@ type Keeper interface {
 	Load(ctx context.Context, key string) (Record, uint64, error)
 	// Save keeps a record where its revision is the one given, and says whether it was.
 	Save(ctx context.Context, key string, rev uint64, r Record) (bool, error)
+	// Page returns some records after a key, and the key to go on after, "" at the end.
+	Page(ctx context.Context, after string) (list []Kept, next string, err error)
+	// Remove forgets a record.
+	Remove(ctx context.Context, key string) error
 }
 
 // Options says what clients work with.
@@ -62,6 +73,12 @@ type Options struct {
 	May    func(owner ucan.DID) error  // the error of an owner who reaches nothing elsewhere; nil is nobody
 	Now    func() time.Time            // nil is time.Now
 	Rand   io.Reader                   // nil is crypto/rand
+
+	// These are of [Clients.Run], which needs them all.
+	Gone   func(ctx context.Context, life tools.Life) (bool, error) // whether a life has ended
+	Epoch  func() uint64                                            // is another one after each end
+	Told   func(ctx context.Context, left Left) error               // keeps what became of a registration
+	Logger *slog.Logger
 }
 
 // Clients are the agents of a venue at servers elsewhere. It is safe for concurrent use.
@@ -107,9 +124,9 @@ func (r roads) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // find finds a server.
-func (c *Clients) find(ctx context.Context, call tools.Call, p place) (*client.Server, error) {
+func (c *Clients) find(ctx context.Context, owner ucan.DID, p place) (*client.Server, error) {
 	if c.opts.May != nil {
-		if err := c.opts.May(call.Owner()); err != nil {
+		if err := c.opts.May(owner); err != nil {
 			return nil, err
 		}
 	}
@@ -131,24 +148,24 @@ type guest struct {
 	record string // key of the record
 	rev    uint64
 	who    string // whose the keys are
+	life   tools.Life
 }
 
 // guest returns the caller as it is known at a server.
 func (c *Clients) guest(ctx context.Context, call tools.Call, p place) (*guest, error) {
-	server, err := c.find(ctx, call, p)
+	server, err := c.find(ctx, call.Owner(), p)
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{place: p, of: c}
+	g := &guest{place: p, of: c, life: call.Authority().Life()}
 	owner := call.Owner().String()
-	life := cmp.Or(string(call.Authority().Life()), owner)
-	g.who = life + " " + p.origin
+	g.who = cmp.Or(string(g.life), owner) + " " + p.origin
 	sum := sha256.Sum256([]byte(g.who))
 	g.record = owner + "/" + hex.EncodeToString(sum[:])
 	if g.Record, g.rev, err = c.opts.Keeper.Load(ctx, g.record); err != nil {
 		return nil, err
 	}
-	g.host = server.Host(c.key("host of " + owner + " at " + p.origin))
+	g.host = c.hostAt(server, call.Owner(), p)
 	return g, nil
 }
 
@@ -180,6 +197,7 @@ func (g *guest) agent() *client.Agent { return g.host.Agent(g.Agent, g.own(g.Non
 
 // save keeps a record in place of what was loaded.
 func (g *guest) save(ctx context.Context, r Record) error {
+	r.Life, r.Server = g.life, g.origin
 	ok, err := g.of.opts.Keeper.Save(ctx, g.record, g.rev, r)
 	if err == nil && !ok {
 		err = fault.New(fault.Busy, "another call changes how you are known at "+g.place.host+": try again")

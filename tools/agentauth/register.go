@@ -42,7 +42,7 @@ func (c *Clients) discover(ctx context.Context, call tools.Call, in At) (Discove
 	if err != nil {
 		return Discovery{}, err
 	}
-	s, err := c.find(ctx, call, p)
+	s, err := c.find(ctx, call.Owner(), p)
 	if err != nil {
 		return Discovery{}, err
 	}

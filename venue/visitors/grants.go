@@ -34,6 +34,12 @@ func (r *Room) ofLife(ctx context.Context, life tools.Life) (*Agent, ucan.DID) {
 	return a, owner
 }
 
+// Gone reports whether the life of a visitor has ended, for good.
+func (r *Room) Gone(ctx context.Context, life tools.Life) (bool, error) {
+	a, h, err := r.agent(ctx, strings.TrimPrefix(life.Agent(), lifeMark))
+	return err == nil && (a == nil || r.Standing(a, h).IsFinal()), err
+}
+
 // Live is that of [tools.Lives]: what the grants of an active visitor give together, and
 // nothing for others.
 func (r *Room) Live(ctx context.Context, life tools.Life) (caps.Set, ucan.DID) {

@@ -1,0 +1,160 @@
+package agentauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"usher/caps/value"
+	"usher/tools"
+	"usher/tools/agentauth/client"
+	"usher/ucan"
+)
+
+// Bounds of how an agent that has ended is revoked elsewhere: lookEvery is how often it is looked
+// which have, leaveTime how long a server may take, and firstPause and lastPause those between two
+// tries, of which each is twice the one before. maxLeave tries are about a week.
+const (
+	lookEvery  = time.Minute
+	leaveTime  = 10 * time.Second
+	firstPause = time.Minute
+	lastPause  = 6 * time.Hour
+	maxLeave   = 36
+)
+
+// Left is what became of a registration elsewhere whose agent has ended.
+type Left struct {
+	Life   tools.Life `json:"life"`
+	Server string     `json:"server"`
+	Agent  string     `json:"agent"` // its id there
+	Result string     `json:"result"`
+	Tries  int        `json:"tries"`
+	Detail string     `json:"detail,omitempty"` // why it could not be revoked
+}
+
+// Kept is a record where it is kept.
+type Kept struct {
+	Key string
+	Rev uint64
+	Record
+}
+
+// Run revokes elsewhere what agents registered that have ended here, until ctx ends.
+func (c *Clients) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var seen uint64
+	var next time.Time
+	for {
+		if epoch := c.opts.Epoch(); epoch != seen || !c.now().Before(next) {
+			if seen, next = epoch, c.Leave(ctx); ctx.Err() != nil {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Clients) now() time.Time {
+	if c.opts.Now == nil {
+		return time.Now()
+	}
+	return c.opts.Now()
+}
+
+// Leave looks once which agents have ended, has the servers told where that is due, and returns
+// when to look again though nobody has ended since.
+func (c *Clients) Leave(ctx context.Context) (next time.Time) {
+	next = c.now().Add(time.Hour)
+	for after := ""; ; {
+		list, more, err := c.opts.Keeper.Page(ctx, after)
+		for i := 0; i < len(list) && err == nil; i++ {
+			var at time.Time
+			if at, err = c.leave(ctx, &list[i]); !at.IsZero() && at.Before(next) {
+				next = at
+			}
+		}
+		if err != nil || more == "" {
+			if err != nil && ctx.Err() == nil {
+				c.opts.Logger.WarnContext(ctx, "agents that have ended may still be registered elsewhere", "error", err)
+			}
+			return next
+		}
+		after = more
+	}
+}
+
+// leave revokes one registration whose agent has ended; next is when to try again, if ever.
+func (c *Clients) leave(ctx context.Context, k *Kept) (next time.Time, err error) {
+	if k.Life == "" || k.Agent == "" {
+		return next, nil
+	}
+	if gone, err := c.opts.Gone(ctx, k.Life); err != nil || !gone {
+		return next, err
+	}
+	now := c.now()
+	if next = time.UnixMilli(k.Next); now.Before(next) {
+		return next, nil
+	}
+	pause := lastPause
+	if k.Tries < 10 {
+		pause = min(firstPause<<k.Tries, lastPause)
+	}
+	k.Tries++
+	next = now.Add(pause)
+	k.Next = next.UnixMilli()
+	mine, err := c.opts.Keeper.Save(ctx, k.Key, k.Rev, k.Record) // another process leaves it be until then
+	if err != nil || !mine {
+		return next, err
+	}
+	left := Left{Life: k.Life, Server: k.Server, Agent: k.Agent, Result: client.Revoked, Tries: k.Tries}
+	if err := c.revokeAt(ctx, k); err != nil {
+		if ctx.Err() != nil || k.Tries < maxLeave {
+			c.opts.Logger.InfoContext(ctx, "an agent that has ended is not revoked elsewhere yet", "server", k.Server, "tries", k.Tries, "error", err)
+			return next, nil
+		}
+		left.Result, left.Detail = client.Failed, value.Cut(err.Error(), maxWords)
+	}
+	if err := c.opts.Told(ctx, left); err != nil {
+		return next, err
+	}
+	return time.Time{}, c.opts.Keeper.Remove(ctx, k.Key)
+}
+
+// revokeAt has the server of a record revoke it. One that knows of no such agent has done so.
+func (c *Clients) revokeAt(ctx context.Context, k *Kept) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	name, _, _ := strings.Cut(k.Key, "/")
+	owner, err := ucan.ParseDID(name)
+	if err != nil {
+		return err
+	}
+	p, err := parsePlace(k.Server)
+	if err != nil {
+		return err
+	}
+	s, err := c.find(ctx, owner, p)
+	if err != nil {
+		return err
+	}
+	_, err = c.hostAt(s, owner, p).Revoke(ctx, k.Agent)
+	if of, refused := errors.AsType[*client.Refusal](err); refused && (of.Status == http.StatusNotFound || of.Code == "agent_revoked" || of.Code == "host_revoked") {
+		return nil
+	}
+	if err != nil {
+		return told(p, err)
+	}
+	return nil
+}
+
+// hostAt is the venue as the host of an owner's agents at a server.
+func (c *Clients) hostAt(s *client.Server, owner ucan.DID, p place) *client.Host {
+	return s.Host(c.key("host of " + owner.String() + " at " + p.origin))
+}
