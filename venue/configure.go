@@ -18,6 +18,7 @@ type applied struct {
 	mu      sync.Mutex // held while one is applied
 	user    *User      // whose all of it is
 	config  *config.Config
+	models  map[string]config.Model // that the venue has
 	outcome apply.Outcome
 
 	now atomic.Pointer[config.Config] // config, for whoever does not wait for mu
@@ -60,16 +61,17 @@ func (v *Venue) configure(ctx context.Context, c *config.Config, u *User) error 
 	a := &v.applied
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.user = u
+	a.user, a.models = u, c.Models
 	return v.apply(ctx, c)
 }
 
 func (v *Venue) apply(ctx context.Context, c *config.Config) error {
 	a := &v.applied
-	if a.config != nil && !reflect.DeepEqual(a.config.Models, c.Models) {
+	if !reflect.DeepEqual(a.models, c.Models) {
 		if err := v.models.Replace(ctx, c); err != nil {
 			return fmt.Errorf("apply models: %w", err)
 		}
+		a.models = c.Models // also where what follows fails
 	}
 	if err := v.servers.Set(ctx, c.MCP); err != nil {
 		return fmt.Errorf("apply mcp: %w", err)

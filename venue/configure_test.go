@@ -1,11 +1,16 @@
 package venue_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	"usher/runtime"
 	"usher/venue"
+	"usher/venue/config"
 	"usher/venue/store/journal"
+	"usher/venue/venuetest"
 )
 
 // A configuration that is applied to an open venue counts from the next call on.
@@ -49,6 +54,34 @@ func TestConfigure(t *testing.T) {
 	}
 	if got := v.Applied().Agents; len(got) != 1 || got[0] != "late" {
 		t.Errorf("%q left the configuration, want late", got)
+	}
+}
+
+// A configuration that is given up for the one before, as not all of it could be applied,
+// leaves none of its models.
+func TestConfigureGoesBack(t *testing.T) {
+	named := runtime.Providers{"named": func(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+		return venuetest.Says(fmt.Sprint(cfg.Settings["name"])), nil
+	}}
+	conf := func(model, tool string) *config.Config {
+		return parse(t, "user: alice\nmodels: {default: {provider: named, name: "+model+"}}\nagents: [{id: clerk, tools: ["+tool+"], caps: []}]\n")
+	}
+	v := open(t, &venue.Options{Config: conf("first", "covia:read"), Providers: named})
+	alice := user(t, v, "alice")
+	for _, step := range []struct {
+		model, tool, want string
+		fails             bool
+	}{
+		{"second", "covia:nothing", "second", true},
+		{"first", "covia:read", "first", false},
+		{"second", "covia:read", "second", false},
+	} {
+		if err := v.Configure(t.Context(), conf(step.model, step.tool)); (err != nil) != step.fails {
+			t.Errorf("Configure with %s = %v", step.model, err)
+		}
+		if got, err := say(t, alice, "clerk"); got != step.want || err != nil {
+			t.Errorf("with %s it says %q, %v; want %q", step.model, got, err, step.want)
+		}
 	}
 }
 

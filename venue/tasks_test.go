@@ -124,6 +124,7 @@ func TestRequestThatWaitsOrNot(t *testing.T) {
 	}
 	for input, want := range map[string]string{
 		`"wait":true,"timeout":1`: "give one of them", `"wait":"yes"`: "give true, false, or milliseconds", `"wait":-1`: "wait is -1", `"wait":99999999999`: "wait is 99999999999",
+		`"timeout":0`: "timeout is 0", `"timeout":9223372036854775807`: "up to 86400000",
 	} {
 		if _, err := w.Invoke(t.Context(), "agent:request", json.RawMessage(`{"agentId":"quick","input":"x",`+input+`}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", input, err, want)

@@ -200,8 +200,8 @@ type Request struct {
 }
 
 func (in Request) needs() []caps.Request {
-	if in.Timeout != nil && *in.Timeout <= 0 {
-		return invalid("timeout is %d ms: give a positive number, or leave it out to wait until the task is done", *in.Timeout)
+	if in.Timeout != nil && (*in.Timeout <= 0 || *in.Timeout > maxWait) {
+		return invalid("timeout is %d ms: give a positive number up to %d, or leave it out to wait until the task is done", *in.Timeout, maxWait)
 	}
 	if _, _, err := Waits(in.Wait); err != nil {
 		return invalid("%w", err)

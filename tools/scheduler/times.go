@@ -95,10 +95,8 @@ func parseAfter(raw json.RawMessage) (d time.Duration, err error) {
 	var text string
 	switch {
 	case json.Unmarshal(raw, &ms) == nil:
-		if ms > maxAfter.Milliseconds() {
-			ms = maxAfter.Milliseconds() + 1
-		}
-		d = time.Duration(ms) * time.Millisecond
+		most := maxAfter.Milliseconds() + 1
+		d = time.Duration(min(max(ms, -most), most)) * time.Millisecond
 	case json.Unmarshal(raw, &text) == nil:
 		d, err = time.ParseDuration(text)
 	default:

@@ -46,7 +46,7 @@ func (r *Room) Attenuate(ctx context.Context, call tools.Call, in lending.Attenu
 	if err := r.sign(ctx, child); err != nil {
 		return out, err
 	}
-	_, rev, err := r.read(ctx, parent.ID)
+	parent, rev, err := r.read(ctx, parent.ID)
 	if err != nil {
 		return out, err
 	}

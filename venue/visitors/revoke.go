@@ -175,8 +175,10 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, wh
 				if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
 					return err
 				}
-				n++
-				return r.finish(ctx, a, by.rowOr("revoke", who, a))
+				if err = r.finish(ctx, a, by.rowOr("revoke", who, a)); err == nil {
+					n++
+				}
+				return err
 			})
 			if err != nil {
 				return n, err
