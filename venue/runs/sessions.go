@@ -22,15 +22,16 @@ type Sessions struct {
 	removing sync.Mutex // held while a session is removed; taken before mu
 
 	mu       sync.Mutex
-	gone     map[string]struct{} // by head key, that are being removed
-	removals uint64              // that have begun
-	open     map[string]*Session // by head key
-	idle     []*Session          // that nobody uses, the longest idle first
-	held     int                 // bytes of the logs of the idle ones
+	gone     map[string]struct{}      // by head key, that are being removed
+	removals uint64                   // that have begun
+	open     map[string]*Session      // by head key
+	reading  map[string]chan struct{} // by head key, those that are being read: closed when they were
+	idle     []*Session               // that nobody uses, the longest idle first
+	held     int                      // bytes of the logs of the idle ones
 }
 
 func (s *Sessions) init(ctx context.Context, b *Book) error {
-	s.book, s.open, s.gone = b, make(map[string]*Session), make(map[string]struct{})
+	s.book, s.open, s.gone, s.reading = b, make(map[string]*Session), make(map[string]struct{}), make(map[string]chan struct{})
 	for key, err := range store.Keys(ctx, b.opts.Store, gonePrefix, "") {
 		if err != nil {
 			return err
@@ -73,24 +74,30 @@ func entryKey(of tools.Life, id string, seq uint64) string {
 func (s *Sessions) Open(ctx context.Context, of tools.Life, id string, mustExist bool) (*Session, func(), error) {
 	key := headKey(of, id)
 	for {
-		open, gone, removals := s.use(key)
-		if gone { // it begins anew when nothing is left of it
+		open, gone, others, removals := s.use(key)
+		switch {
+		case open != nil:
+			return open, func() { s.release(key, open) }, nil
+		case gone: // it begins anew when nothing is left of it
 			if err := s.finish(ctx, key, func(ctx context.Context) error { return ctx.Err() }); err != nil {
 				return nil, nil, err
 			}
 			continue
+		case others != nil:
+			select {
+			case <-others:
+			case <-ctx.Done():
+				return nil, nil, context.Cause(ctx)
+			}
+			continue
+		}
+		made, err := s.make(ctx, of, id, key, mustExist)
+		if open = s.add(key, made, removals); err != nil {
+			return nil, nil, err
 		}
 		if open != nil {
 			return open, func() { s.release(key, open) }, nil
 		}
-		made, err := s.make(ctx, of, id, key, mustExist)
-		if err != nil {
-			return nil, nil, err
-		}
-		if open = s.add(key, made, removals); open == nil {
-			continue
-		}
-		return open, func() { s.release(key, open) }, nil
 	}
 }
 
@@ -180,16 +187,23 @@ func (s *Sessions) past(ctx context.Context, log *sessionLog) (past []runtime.En
 	return past, nil
 }
 
-// use returns a session that is open, or else whether it is being removed, and how
-// many removals have begun.
-func (s *Sessions) use(key string) (open *Session, gone bool, removals uint64) {
+// use returns a session that is open, or else whether it is being removed, what is closed
+// when others have read it, and how many removals have begun. With none of them the caller
+// reads it, and calls [Sessions.add]: nobody else writes it meanwhile.
+func (s *Sessions) use(key string) (open *Session, gone bool, others chan struct{}, removals uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open = s.open[key]; open != nil {
 		s.take(open)
+		return open, false, nil, 0
 	}
-	_, gone = s.gone[key]
-	return open, gone && open == nil, s.removals
+	if _, gone = s.gone[key]; gone {
+		return nil, true, nil, 0
+	}
+	if others = s.reading[key]; others == nil {
+		s.reading[key] = make(chan struct{})
+	}
+	return nil, false, others, s.removals
 }
 
 // take counts one more user. The caller holds mu.
@@ -207,17 +221,15 @@ func (s *Sessions) wake(open *Session) {
 	}
 }
 
-// add keeps a session that was read, unless another reader was faster. It returns
+// add keeps a session that the caller has read; nil is one that could not be. It returns
 // nil where a removal has begun since: the session may be the one.
 func (s *Sessions) add(key string, made *Session, removals uint64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.removals != removals {
+	close(s.reading[key])
+	delete(s.reading, key)
+	if made == nil || s.removals != removals {
 		return nil
-	}
-	if open := s.open[key]; open != nil {
-		s.take(open)
-		return open
 	}
 	made.users = 1
 	s.open[key] = made
