@@ -1,6 +1,9 @@
 package caps
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Capability grants an ability on a resource and all below it, on its terms, see
 // [Terms]. It is made by [NewCapability] or by decoding; the zero value grants nothing.
@@ -96,8 +99,5 @@ func (c Capability) in(owner string) Capability {
 }
 
 func orAny(resource string) string {
-	if resource == "" {
-		return "(any)"
-	}
-	return resource
+	return cmp.Or(resource, "(any)")
 }

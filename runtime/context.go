@@ -27,10 +27,7 @@ type ContextEntry struct {
 }
 
 func (c *ContextEntry) source() string {
-	if c.Operation != "" {
-		return c.Operation
-	}
-	return c.Path
+	return cmp.Or(c.Operation, c.Path)
 }
 
 // context reads the agent's context entries through the gate, and says which of

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -136,10 +137,7 @@ func (o *Operation) Pinned(at string, authors Bound) *Operation {
 // Reference is what calls the operation as it was found: its path, or the name
 // below o/ that is pinned to it.
 func (o *Operation) Reference() string {
-	if o.reference != "" {
-		return o.reference
-	}
-	return o.path
+	return cmp.Or(o.reference, o.path)
 }
 
 // Stored returns the operation as one that was made of a stored document.

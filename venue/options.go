@@ -1,6 +1,7 @@
 package venue
 
 import (
+	"cmp"
 	"crypto/rand"
 	"io"
 	"log/slog"
@@ -88,12 +89,8 @@ func (o *Options) filled() Options {
 		if reflect.DeepEqual(out.Auth, config.Auth{}) {
 			out.Auth = c.Auth
 		}
-		if out.Name == "" {
-			out.Name = c.Name
-		}
+		out.Name = cmp.Or(out.Name, c.Name)
 	}
-	if out.Name == "" {
-		out.Name = "usher"
-	}
+	out.Name = cmp.Or(out.Name, "usher")
 	return out
 }

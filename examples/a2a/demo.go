@@ -41,8 +41,8 @@ type step struct {
 
 // Demo runs the demo. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) (err error) {
-	if opts.Invoice != nil || opts.Model != "" {
-		return cli.Misuse(errors.New("the a2a demo takes no invoice and no model: leave them out, or run usher demo ap"))
+	if err := opts.Scripted("a2a"); err != nil {
+		return err
 	}
 	c, err := config.Parse("usher.yaml", house)
 	if err != nil {
@@ -62,17 +62,14 @@ func Demo(ctx context.Context, opts cli.DemoOptions) (err error) {
 }
 
 func show(opts cli.DemoOptions, steps []step) error {
-	var err error
-	if opts.JSON {
-		err = opts.Page.JSON(map[string]any{"steps": steps})
-	} else {
-		opts.Page.Head("A2A: what a task needs, lent for that task alone")
+	err := opts.Tell(map[string]any{"steps": steps}, func(page *cli.Page) error {
+		page.Head("A2A: what a task needs, lent for that task alone")
 		for i, s := range steps {
-			opts.Page.Head(fmt.Sprintf("%d. %s", i+1, s.Title))
-			opts.Page.Line("   ", s.Outcome)
+			page.Head(fmt.Sprintf("%d. %s", i+1, s.Title))
+			page.Line("   ", s.Outcome)
 		}
-		err = opts.Page.Err()
-	}
+		return page.Err()
+	})
 	for _, s := range steps {
 		if err == nil && !s.Good {
 			err = fmt.Errorf("%w: %s", errUnexpected, s.Title)

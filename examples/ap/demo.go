@@ -79,11 +79,7 @@ func demo(ctx context.Context, cfg *config.Config, opts cli.DemoOptions) (err er
 	if err := h.run(ctx, work); err != nil {
 		return err
 	}
-	if opts.JSON {
-		err = opts.Page.JSON(h.report)
-	} else {
-		err = h.print(opts.Page, opts.Invoice == nil)
-	}
+	err = opts.Tell(h.report, func(page *cli.Page) error { return h.print(page, opts.Invoice == nil) })
 	return errors.Join(err, h.verdict())
 }
 

@@ -30,11 +30,8 @@ var errUnexpected = errors.New("the demo did not come out as it must")
 // Demo tells the story, prints what came of it, and returns an error where that is
 // not what the delegations demand. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
-	if opts.Invoice != nil {
-		return cli.Misuse(errors.New("the delegation demo takes no invoice: leave --invoice out, or run usher demo ap"))
-	}
-	if opts.Model != "" {
-		return cli.Misuse(errors.New("the delegation demo's agents follow a script: leave --model out, or run usher demo ap --model " + opts.Model))
+	if err := opts.Scripted("delegation"); err != nil {
+		return err
 	}
 	return demo(ctx, tell(), opts)
 }
@@ -46,13 +43,8 @@ func demo(ctx context.Context, st story, opts cli.DemoOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.v.Close()) }()
-	switch err = s.play(ctx); {
-	case err != nil:
-		return err
-	case opts.JSON:
-		err = opts.Page.JSON(s.report)
-	default:
-		err = s.print(opts.Page)
+	if err = s.play(ctx); err == nil {
+		err = opts.Tell(s.report, s.print)
 	}
 	if err == nil && len(s.Unexpected) > 0 {
 		err = fmt.Errorf("%w: %s", errUnexpected, s.Unexpected[0])

@@ -11,6 +11,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -35,9 +36,7 @@ type Form struct {
 // Base parses text, which is the setting base_url, and refuses what would send
 // key or conversation where they do not belong.
 func (f *Form) Base(text string, allowHTTP bool) (*url.URL, error) {
-	if text == "" {
-		text = f.Default
-	}
+	text = cmp.Or(text, f.Default)
 	u, err := url.Parse(text)
 	if err != nil {
 		// The parser's error repeats the address, and a password with it.

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -41,9 +42,7 @@ type Server struct {
 func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h http.Header, key string), about runtime.About) *Server {
 	about.Model, about.Server = o.Model, Host(to)
 	s := &Server{form: f, url: to.String(), about: about, timeout: o.Timeout, now: o.Now, client: newClient(to, o.AllowHTTP, o.Transport)}
-	if s.timeout == 0 {
-		s.timeout = defaultTimeout
-	}
+	s.timeout = cmp.Or(s.timeout, defaultTimeout)
 	if s.now == nil {
 		s.now = time.Now
 	}

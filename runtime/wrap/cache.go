@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"sync"
@@ -28,9 +29,7 @@ func Cache(m runtime.Model, opts *CacheOptions) runtime.Model {
 	if opts != nil {
 		c.opts = *opts
 	}
-	if c.opts.MaxEntries == 0 {
-		c.opts.MaxEntries = 1000
-	}
+	c.opts.MaxEntries = cmp.Or(c.opts.MaxEntries, 1000)
 	return &over{m, func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		raw, err := canonical(req)
 		if err != nil { // no JSON: the model says what is wrong

@@ -55,10 +55,7 @@ type spot struct {
 }
 
 func (s spot) name() string {
-	if s.key != "" {
-		return s.key
-	}
-	return cmp.Or(s.noun, "an entry of "+s.list)
+	return cmp.Or(s.key, s.noun, "an entry of "+s.list)
 }
 
 func (s spot) of(m member) spot {
@@ -150,9 +147,7 @@ func (d *decoder) leftOut(n *Node, v reflect.Value, s spot) bool {
 func (s spot) ofForm(t reflect.Type) spot {
 	l := layoutOf(t)
 	s.noun = cmp.Or(s.tag.Get("form"), s.noun, l.noun, s.key, "it")
-	if s.example == "" {
-		s.example = l.example
-	}
+	s.example = cmp.Or(s.example, l.example)
 	return s
 }
 

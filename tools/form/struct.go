@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,10 +50,7 @@ func layoutOf(t reflect.Type) *layout {
 			l.rest = f.Index
 		case f.IsExported() && !f.Anonymous:
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if key == "" {
-				key = f.Name
-			}
-			if key != "-" {
+			if key = cmp.Or(key, f.Name); key != "-" {
 				l.fields = append(l.fields, member{key, f.Index, f.Tag})
 				l.keys = append(l.keys, key)
 			}

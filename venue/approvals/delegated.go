@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,10 +81,7 @@ func (r *Room) mayAnswer(ctx context.Context, by ucan.DID, rec *record) error {
 
 // mayMake says why somebody may not make a call themselves.
 func (r *Room) mayMake(ctx context.Context, by ucan.DID, rec *record, needs []caps.Request, input json.RawMessage) error {
-	of := rec.Of
-	if of == "" {
-		of = rec.Owner
-	}
+	of := cmp.Or(rec.Of, rec.Owner)
 	owner, err := ucan.ParseDID(of)
 	if err != nil {
 		return err

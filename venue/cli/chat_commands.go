@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -83,10 +84,7 @@ func (c *chat) bounds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	section := prompt.Disclosure(info.Caps)
-	if section == "" {
-		section = c.agent.ID() + " is unrestricted: it may do whatever you may"
-	}
+	section := cmp.Or(prompt.Disclosure(info.Caps), c.agent.ID()+" is unrestricted: it may do whatever you may")
 	fmt.Fprintln(c.err, c.notes.safe(section))
 	return nil
 }

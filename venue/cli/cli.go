@@ -87,9 +87,6 @@ func (m misuse) Unwrap() error { return m.error }
 
 func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
-// Misuse marks an error as one of how the command was called: exit status 2.
-func Misuse(err error) error { return misuse{err} }
-
 // Run runs the command with its arguments, without the program's name, and
 // returns the exit status.
 func (p *Program) Run(ctx context.Context, args []string) int {

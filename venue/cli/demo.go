@@ -31,6 +31,25 @@ type DemoOptions struct {
 	OpenModel func(ctx context.Context) (runtime.Model, error)
 }
 
+// Scripted refuses an invoice and a model, for the demonstration of the name, which takes neither.
+func (o *DemoOptions) Scripted(name string) error {
+	switch {
+	case o.Invoice != nil:
+		return misusef("the %s demo takes no invoice: leave --invoice out, or run usher demo ap", name)
+	case o.Model != "":
+		return misusef("the agents of the %s demo follow a script: leave --model out, or run usher demo ap --model %s", name, o.Model)
+	}
+	return nil
+}
+
+// Tell prints the report of a demonstration: as JSON, or as print does.
+func (o *DemoOptions) Tell(report any, print func(*Page) error) error {
+	if o.JSON {
+		return o.Page.JSON(report)
+	}
+	return print(o.Page)
+}
+
 type demoCmd struct {
 	Name    string  `arg:"" optional:"" default:"ap" help:"The demo: ap (accounts payable), delegation (chains of authority), a2a (what is lent for one task) or agentauth (an agent at another venue)."`
 	Invoice *string `placeholder:"FILE|-" help:"Process this invoice instead of the built-in ones."`

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,15 +29,11 @@ func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows := [][]string{{"SERVER", "STATE", "TOOLS", "REACHED BY"}}
 		for _, srv := range list.Servers {
-			how := srv.URL
-			if how == "" {
-				how = strings.Join(srv.Command, " ")
-			}
 			state := srv.State
 			if srv.Error != "" {
 				state += ": " + srv.Error
 			}
-			rows = append(rows, []string{srv.Server, state, counted(srv.Tools, srv.Listed), how})
+			rows = append(rows, []string{srv.Server, state, counted(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))})
 		}
 		return s.answer(c.JSON, list.Servers, s.columns(rows))
 	})
@@ -128,12 +125,7 @@ func (s *streams) inspection(seen *mcp.Inspection, whole bool) string {
 }
 
 // cmpTool is what is to be shown of a tool.
-func cmpTool(d *mcp.Detail) *mcp.Tool {
-	if d.Accepted != nil {
-		return d.Accepted
-	}
-	return d.Listed
-}
+func cmpTool(d *mcp.Detail) *mcp.Tool { return cmp.Or(d.Accepted, d.Listed) }
 
 // described is a tool as JSON that people read.
 func described(t *mcp.Tool) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -51,12 +52,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-func orReady(problem string) string {
-	if problem == "" {
-		return "ready"
-	}
-	return problem
-}
+func orReady(problem string) string { return cmp.Or(problem, "ready") }
 
 // told is what a webhook is told of.
 func told(e *webhooks.Standing) string {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 
 	"usher/caps"
@@ -106,8 +107,5 @@ func (a *linted) toolsLost(asked *agents.Spec, own, both caps.Set) (what, needed
 
 // capability is one as it is written.
 func capability(with string, can caps.Ability) string {
-	if with == "" {
-		with = `""`
-	}
-	return "{with: " + with + ", can: " + string(can) + "}"
+	return "{with: " + cmp.Or(with, `""`) + ", can: " + string(can) + "}"
 }

@@ -126,9 +126,7 @@ func (r *reader) load(name string) (*Config, error) {
 			return nil, fmt.Errorf("load configuration: %s has no *.yaml file: write one, for example usher.yaml", r.shown(name))
 		}
 	}
-	if r.cfg.Dir == "" {
-		r.cfg.Dir = r.dir
-	}
+	r.cfg.Dir = cmp.Or(r.cfg.Dir, r.dir)
 	for _, file := range files {
 		data, err := r.readFile(file)
 		if err != nil {

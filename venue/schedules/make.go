@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -93,11 +94,8 @@ func (r *Room) draft(ctx context.Context, call tools.Call, in scheduler.Schedule
 		return nil, err
 	}
 	rec := &record{
-		ID: in.Name, Life: life, Cron: in.Cron, Zone: in.Zone, Policy: in.Missed, Note: in.Note, Agent: auth.Actor(), Via: auth.Via(),
+		ID: cmp.Or(in.Name, life), Life: life, Cron: in.Cron, Zone: in.Zone, Policy: in.Missed, Note: in.Note, Agent: auth.Actor(), Via: auth.Via(),
 		Created: now.UnixMilli(), Next: first.UnixMilli(), owner: call.Owner(),
-	}
-	if rec.ID == "" {
-		rec.ID = life
 	}
 	if rec.Input, err = tools.Object(in.Input); err != nil {
 		return nil, err

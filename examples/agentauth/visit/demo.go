@@ -22,11 +22,8 @@ var errUnexpected = errors.New("the demo did not come out as it must")
 // Demo tells the story, prints what came of it, and returns an error where that is not what
 // was approved. It takes no invoice and no model.
 func Demo(ctx context.Context, opts cli.DemoOptions) error {
-	if opts.Invoice != nil {
-		return cli.Misuse(errors.New("the Agent-Auth demo takes no invoice: leave --invoice out, or run usher demo ap"))
-	}
-	if opts.Model != "" {
-		return cli.Misuse(errors.New("the Agent-Auth demo's agent follows a script: leave --model out, or run usher demo ap --model " + opts.Model))
+	if err := opts.Scripted("Agent-Auth"); err != nil {
+		return err
 	}
 	return demo(ctx, tell(), opts)
 }
@@ -37,13 +34,8 @@ func demo(ctx context.Context, scenes []scene, opts cli.DemoOptions) (err error)
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if err := s.play(ctx); err != nil {
-		return err
-	}
-	if opts.JSON {
-		err = opts.Page.JSON(s.report)
-	} else {
-		err = s.print(opts.Page)
+	if err = s.play(ctx); err == nil {
+		err = opts.Tell(s.report, s.print)
 	}
 	if err == nil && len(s.Unexpected) > 0 {
 		err = fmt.Errorf("%w: %s", errUnexpected, s.Unexpected[0])
