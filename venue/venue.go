@@ -67,6 +67,7 @@ type Venue struct {
 	verifier  *ucan.Verifier
 	agents    *agents.Room
 	jobs      *jobs
+	observer  *telemetry.Telemetry
 	runs      *runs.Book
 	timer     *schedules.Room
 	lives     *lives
@@ -195,6 +196,7 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	v.observer = observer
 	v.replies = replies.New(replies.Options{Store: v.store.Under("n/"), Key: v.keys.Derive("replies to requests"), Now: v.now})
 	v.registry = new(tools.Registry)
 	v.hook = approvals.NewHook(v.log)
@@ -374,6 +376,10 @@ func (v *Venue) Executing() []*runs.Run { return v.runs.Executing() }
 // Resting is how many runs wait for somebody or something, or are paused; -1 where that
 // cannot be read.
 func (v *Venue) Resting(ctx context.Context) int { return v.runs.Resting(ctx) }
+
+// Used lists what models were used since the venue was opened. Of one that has neither a log
+// nor telemetry nothing is known.
+func (v *Venue) Used() []telemetry.Used { return v.observer.Used() }
 
 // DID is the venue's own identity.
 func (v *Venue) DID() ucan.DID { return v.keys.Venue().DID() }

@@ -114,6 +114,7 @@ func (s *ModelSpan) End(ctx context.Context, answer Answer, err error) {
 		return
 	}
 	defer s.span.End()
+	s.turn.t.used.add(&s.call, answer.Usage, err != nil)
 	ctx, took := context.WithoutCancel(ctx), time.Since(s.began)
 	answer.Model, answer.Finish = brief(answer.Model), brief(answer.Finish) // the server's words
 	m, chat, provider := &s.turn.t.meters, genaiconv.OperationNameChat, genaiconv.ProviderNameAttr(s.call.Provider)

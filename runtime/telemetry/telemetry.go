@@ -47,6 +47,7 @@ type Telemetry struct {
 	meters  meters
 	content bool
 	log     *slog.Logger
+	used    tally
 }
 
 // scope names this instrumentation in what it exports.

@@ -41,6 +41,9 @@ func NewMetrics() *Metrics {
 
 // of has what is counted of a venue and its server.
 func (m *Metrics) of(v *venue.Venue, s *Server) error {
+	if err := m.Registry.Register(newModels(v.Used)); err != nil {
+		return err
+	}
 	for _, g := range []struct {
 		name, help string
 		read       func() int
