@@ -113,18 +113,26 @@ func (c *Clients) leave(ctx context.Context, k *Kept) (next time.Time, err error
 	if err != nil || !mine {
 		return next, err
 	}
-	left := Left{Life: k.Life, Server: k.Server, Agent: k.Agent, Result: client.Revoked, Tries: k.Tries}
-	if err := c.revokeAt(ctx, k); err != nil {
-		if ctx.Err() != nil || k.Tries < maxLeave {
-			c.opts.Logger.InfoContext(ctx, "an agent that has ended is not revoked elsewhere yet", "server", k.Server, "tries", k.Tries, "error", err)
-			return next, nil
-		}
-		left.Result, left.Detail = client.Failed, value.Cut(err.Error(), maxWords)
+	left, over := c.tried(ctx, k)
+	if !over {
+		return next, nil
 	}
 	if err := c.opts.Told(ctx, left); err != nil {
 		return next, err
 	}
 	return time.Time{}, c.opts.Keeper.Remove(ctx, k.Key)
+}
+
+// tried is what came of one try, and whether there is none after it.
+func (c *Clients) tried(ctx context.Context, k *Kept) (left Left, over bool) {
+	left = Left{Life: k.Life, Server: k.Server, Agent: k.Agent, Result: client.Revoked, Tries: k.Tries}
+	err := c.revokeAt(ctx, k)
+	if err == nil {
+		return left, true
+	}
+	c.opts.Logger.InfoContext(ctx, "an agent that has ended is not revoked elsewhere yet", "server", k.Server, "tries", k.Tries, "error", err)
+	left.Result, left.Detail = client.Failed, value.Cut(err.Error(), maxWords)
+	return left, ctx.Err() == nil && k.Tries >= maxLeave
 }
 
 // revokeAt has the server of a record revoke it. One that knows of no such agent has done so.

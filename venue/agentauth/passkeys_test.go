@@ -422,3 +422,33 @@ func TestPasskeysAreFew(t *testing.T) {
 		t.Errorf("one more: %d", status)
 	}
 }
+
+// Passkeys that are lost are forgotten by who owns the data folder: they confirm nothing from
+// then on, also what one was asked before, and the person makes a new one without them.
+func TestLostPasskeys(t *testing.T) {
+	v := openVault(t)
+	lost := v.alice.enrolled("Phone", nil)
+	a, form := v.waits()
+	form.Set("passkey-get", lost.get(v.approval(form)))
+	who := v.alice.user.DID()
+	if n, err := v.venue.Visitors().ResetPasskeys(t.Context(), v.signIn("bob").user.DID()); n != 0 || err != nil {
+		t.Fatalf("of somebody without one %d are forgotten, %v", n, err)
+	}
+	for _, want := range []int{1, 0} {
+		if n, err := v.venue.Visitors().ResetPasskeys(t.Context(), who); n != want || err != nil {
+			t.Fatalf("%d are forgotten, %v; want %d", n, err, want)
+		}
+	}
+	if status, page, _ := v.alice.form(form); status != http.StatusForbidden || !v.isPending(a) {
+		t.Errorf("the lost one confirms: %d %s", status, page)
+	}
+	if rows := v.noted(func(n *noted) bool { return n.Call == "passkey" && n.Result == "reset" && n.User == who.String() }); len(rows) != 1 || rows[0].Detail != "1 forgotten" {
+		t.Errorf("the ledger has %v", rows)
+	}
+	other := v.alice.enrolled("Stick", nil)
+	form.Del("passkey-get")
+	form.Set("passkey-get", other.get(v.approval(form)))
+	if status, page, _ := v.alice.form(form); status != http.StatusOK || v.isPending(a) {
+		t.Errorf("the new one: %d %s", status, page)
+	}
+}

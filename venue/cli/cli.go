@@ -60,6 +60,7 @@ type command struct {
 	Approvals approvalsCmd `cmd:"" help:"List the calls that wait for you, and allow or refuse them."`
 	Schedules schedulesCmd `cmd:"" help:"Have operations run later, list them, and remove them."`
 	Visitors  visitorsCmd  `cmd:"" help:"List the agents that came in from elsewhere by Agent-Auth, and their hosts, and revoke them."`
+	Passkeys  passkeysCmd  `cmd:"" help:"List the passkeys that confirm approvals, and forget them where they are lost."`
 	Webhooks  webhooksCmd  `cmd:"" help:"List the webhooks of the configuration, and what waits to be told."`
 	Sessions  sessionsCmd  `cmd:"" help:"List an agent's sessions, and read them."`
 	Mcp       mcpCmd       `cmd:"" help:"Use servers of the Model Context Protocol, and serve its clients."`

@@ -23,7 +23,7 @@ type readOnly struct {
 // readers are the commands on a venue that write nothing of their own.
 var readers = []string{
 	"agents list", "agents show", "audit list", "audit verify", "audit export", "audit prove", "runs list", "runs show", "runs follow", "schedules list",
-	"secrets list", "sessions list", "sessions show", "ucan export", "ucan list", "ucan whoami",
+	"passkeys list", "secrets list", "sessions list", "sessions show", "ucan export", "ucan list", "ucan whoami",
 	"visitors list", "visitors show",
 }
 

@@ -198,3 +198,19 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("the ledger says\n%s", got)
 	}
 }
+
+// Who has no passkeys is told where one is made, and a venue without a name that a browser knows
+// says what is missing.
+func TestPasskeysOfNobody(t *testing.T) {
+	named := project(t, strings.Replace(letsIn, "agentauth:\n", "agentauth:\n  issuer: https://venue.example.org\n", 1))
+	if got := command(t, cli.ExitOK, "passkeys", "list", "-c", named); !strings.Contains(got, "/agent/passkeys") {
+		t.Errorf("the list says %q", got)
+	}
+	if got := command(t, cli.ExitOK, "passkeys", "reset", "-c", named); got != "forgot 0 passkeys\n" {
+		t.Errorf("reset says %q", got)
+	}
+	command(t, cli.ExitMisuse, "passkeys", "reset", "-c", named, "--person", "alice")
+	if got := command(t, cli.ExitFailed, "passkeys", "list", "-c", project(t, letsIn)); !strings.Contains(got, "write its URL") {
+		t.Errorf("without an issuer the list says %q", got)
+	}
+}

@@ -54,6 +54,25 @@ func (r *Room) Passkeys(ctx context.Context, who Person) ([]passkey.Key, error) 
 	return p.Keys, nil
 }
 
+// ResetPasskeys forgets all passkeys of a person who has lost them, and what they were asked, and
+// returns how many there were. It asks nobody: it is for who owns the data folder.
+func (r *Room) ResetPasskeys(ctx context.Context, who ucan.DID) (n int, err error) {
+	err = again(func() error {
+		p, err := r.passkeys(ctx, who)
+		if err != nil {
+			return err
+		}
+		if n = len(p.Keys); n == 0 {
+			return nil
+		}
+		p.Keys, p.Nonce, p.Asked = nil, nil, 0
+		var c change
+		c.passkeys(p)
+		return r.write(ctx, &c, row{Call: "passkey", User: who.String(), Result: "reset", Detail: fmt.Sprintf("%d forgotten", n)})
+	})
+	return n, err
+}
+
 // userOf is a person as an authenticator knows them.
 func userOf(who ucan.DID) passkey.User {
 	sum := sha256.Sum256([]byte("usher passkey\x00" + who.String()))
