@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/table"
@@ -37,7 +39,7 @@ func TestCompactionForgets(t *testing.T) {
 func severalTables(t *testing.T, o badger.Options) *badger.DB {
 	t.Helper()
 	for n := range 3 {
-		db, err := badger.Open(o.WithNumCompactors(0).WithCompactL0OnClose(n == 0))
+		db, err := badger.Open(o.WithLogger(nil).WithNumCompactors(0).WithCompactL0OnClose(n == 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +84,6 @@ func TestWatch(t *testing.T) {
 			w := newWatch(&Options{Doubt: func(err error) { told = append(told, err) }})
 			db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(w))
 			defer db.Close()
-			w.blind = false // by what made the tables
 			w.begin(db)
 			defer w.stop()
 			if harm {
@@ -142,7 +143,6 @@ func TestReadBeforeTold(t *testing.T) {
 			}}
 			db = severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(g))
 			defer db.Close()
-			w.blind = false // by what made the tables
 			w.begin(db)
 			defer w.stop()
 			if harm {
@@ -183,12 +183,14 @@ func TestCompactionWhileClosed(t *testing.T) {
 	watching := func() *watch { return newWatch(&Options{Doubt: func(err error) { told = append(told, err) }}) }
 	db := new(badger.DB)
 
-	w := watching()
-	w.build(1, 7)
-	w.begin(db)
-	if len(told) != 1 {
-		t.Errorf("a compaction before it watched: told %v", told)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := watching()
+		w.build(1, 7)
+		w.begin(db)
+		if len(told) != 1 {
+			t.Errorf("a compaction before it watched: told %v", told)
+		}
+	})
 
 	for name, during := range map[string]func(*watch){
 		"open":   func(w *watch) { w.compactions[1] = new(tableExchange); w.stop() },
@@ -201,9 +203,28 @@ func TestCompactionWhileClosed(t *testing.T) {
 			t.Errorf("a compaction that is %s while the index is closed leaves it for whole", name)
 		}
 	}
-	w = watching()
+	w := watching()
 	w.begin(db)
 	if w.stop(); w.isBlind() {
 		t.Error("an index that was closed in peace is suspect")
 	}
+}
+
+// TestCompactionWhileOpened: a compaction that begins while the index is opened is watched as others are.
+func TestCompactionWhileOpened(t *testing.T) {
+	db := severalTables(t, badger.DefaultOptions(t.TempDir()).WithLogger(nil))
+	defer db.Close()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(&Options{Doubt: func(err error) { t.Errorf("told %v", err) }})
+		go w.Debugf(lineBuilt, 1, uint64(100), uint64(0), time.Second)
+		synctest.Wait()
+		if w.open.Load() != 0 {
+			t.Error("it goes on before the index is open")
+		}
+		w.begin(db)
+		synctest.Wait()
+		if w.open.Load() != 1 || w.isBlind() {
+			t.Errorf("of the compaction %d are watched, blind %v", w.open.Load(), w.isBlind())
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -21,7 +22,8 @@ import (
 type watch struct {
 	log   *slog.Logger
 	doubt func(error)
-	open  atomic.Int32 // compactions that have built a table, and are not done
+	open  atomic.Int32  // compactions that have built a table, and are not done
+	begun chan struct{} // closed by begin
 
 	mu          sync.Mutex
 	done        sync.Cond              // one of compactions is
@@ -41,7 +43,7 @@ type tableExchange struct {
 var _ badger.Logger = (*watch)(nil)
 
 func newWatch(o *Options) *watch {
-	w := &watch{log: o.Logger, doubt: o.Doubt, compactions: make(map[int]*tableExchange)}
+	w := &watch{log: o.Logger, doubt: o.Doubt, begun: make(chan struct{}), compactions: make(map[int]*tableExchange)}
 	w.done.L = &w.mu
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
@@ -52,11 +54,16 @@ func newWatch(o *Options) *watch {
 	return w
 }
 
-// begin has the tables of an open Badger watched. Its compactors run already.
+// openTime is how long a compaction waits until Badger is open. Its compactors run before that, and
+// where it does not open it waits for them.
+const openTime = 5 * time.Second
+
+// begin has the tables of an open Badger watched.
 func (w *watch) begin(db *badger.DB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.db = db
+	close(w.begun)
 	if w.blind {
 		w.doubt(errors.New("badger compacted while it was opened"))
 	}
@@ -107,6 +114,10 @@ func (w *watch) Debugf(format string, args ...any) {
 
 // build notes a table that a compactor is about to write.
 func (w *watch) build(compactor int, rows uint64) {
+	select {
+	case <-w.begun:
+	case <-time.After(openTime):
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.blind = w.blind || w.db == nil
