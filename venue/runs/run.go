@@ -227,7 +227,7 @@ func (b *Book) begin(ctx context.Context, auth tools.Authority, spec Spec) (*Run
 		if err := r.create(ctx, spec.With); err != nil {
 			b.leave(r)
 			r.cancel(nil)
-			b.refill(context.WithoutCancel(ctx), r.owner)
+			b.refill(context.Background(), r.owner)
 			return nil, nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (r *Run) finish(ctx context.Context, output json.RawMessage, failure error)
 	r.book.leave(r) // first: whoever waited for it finds it no longer executing
 	close(r.done)
 	r.book.follow(ctx, r)
-	r.book.refill(ctx, r.owner)
+	r.book.refill(context.Background(), r.owner) // whose budgets and listeners are their own
 	r.book.done(func(w *work) { w.waking-- })
 	return err
 }
