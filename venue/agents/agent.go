@@ -8,6 +8,7 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
+	"usher/tools/spend"
 	"usher/venue/runs"
 )
 
@@ -105,7 +106,7 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
-	if ctx, err = a.room.bounded(ctx, a.key, mainSession); err != nil {
+	if ctx, err = a.room.bounded(ctx, a.key, mainSession, spend.Amount{}); err != nil {
 		return runtime.Briefing{}, err
 	}
 	return a.room.Runner.Brief(ctx, actor)

@@ -39,7 +39,8 @@ func sessionLimits(e *entry) func() spend.Limits {
 //
 // What an agent has at its turn binds it for good, so budgets are counted where
 // nothing limits them too: a limit that is set later finds what was spent.
-func (r *Room) bounded(ctx context.Context, k key, session string) (context.Context, error) {
+// A turn that goes on has used past of what is for this run.
+func (r *Room) bounded(ctx context.Context, k key, session string, past spend.Amount) (context.Context, error) {
 	payers, err := r.payers(ctx, k)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (r *Room) bounded(ctx context.Context, k key, session string) (context.Cont
 	}
 	budgets = append(budgets, b)
 	if run := own.rec.budgets().Run; run != (spend.Limits{}) {
-		b := spend.NewBudget("run of "+k.id, run)
+		b := spend.NewAccount("", "run of "+k.id, run, past)
 		b.Wait(accounts.LongestWait)
 		budgets = append(budgets, b)
 	}
@@ -106,16 +107,17 @@ type binding struct {
 	all   []payer
 }
 
-// ofTask returns ctx with the budget of a task, where it has one of its own.
-func ofTask(ctx context.Context, call tools.Call, task agents.Request) context.Context {
-	if task.Budget == nil {
+// ofTask returns ctx with the budget of a task that by gave an agent, empty for the owner,
+// and past of which is used; nil is none.
+func ofTask(ctx context.Context, by, agent string, limits *spend.Limits, past spend.Amount) context.Context {
+	if limits == nil {
 		return ctx
 	}
-	name := "task for " + task.AgentID
-	if by := call.Actor(); by != "" {
-		name = "task of " + by + " for " + task.AgentID
+	name := "task for " + agent
+	if by != "" {
+		name = "task of " + by + " for " + agent
 	}
-	b := spend.NewBudget(name, *task.Budget)
+	b := spend.NewAccount("", name, *limits, past)
 	b.Wait(accounts.LongestWait)
 	return runtime.WithBudgets(ctx, b)
 }

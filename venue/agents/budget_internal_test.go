@@ -10,7 +10,6 @@ import (
 	"usher/runtime"
 	"usher/runtime/offline"
 	"usher/runtime/wrap"
-	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/spend"
 	"usher/ucan"
@@ -39,14 +38,14 @@ func TestACallWaitsForWhatOthersHold(t *testing.T) {
 			if _, err := r.Book.put(t.Context(), nil, k, rec); err != nil {
 				t.Fatal(err)
 			}
-			ctx, err := r.bounded(t.Context(), k, "main")
+			ctx, err := r.bounded(t.Context(), k, "main", spend.Amount{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return ctx
 		},
 		"task": func() context.Context {
-			return ofTask(t.Context(), tools.Call{}, agents.Request{AgentID: "kid", Budget: &one})
+			return ofTask(t.Context(), "", "kid", &one, spend.Amount{})
 		},
 		"account": func() context.Context {
 			r, _ := newTestRoom(t)

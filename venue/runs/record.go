@@ -66,6 +66,7 @@ type Record struct {
 	Background bool            `json:"background,omitempty"` // it may outlive the call that starts it
 	Ref        string          `json:"ref,omitempty"`        // what a job calls its operation by, where that is not Op
 	Schema     json.RawMessage `json:"schema,omitempty"`     // of a task's answer
+	Limits     *spend.Limits   `json:"limits,omitempty"`     // of what a task may spend
 	Message    string          `json:"message,omitempty"`    // its sender's id of the message that gave the task: see [ByMessage]
 	Began      bool            `json:"began,omitempty"`      // the operation of the job was allowed
 	Waits      []string        `json:"waits,omitempty"`      // ids of the requests and runs that it waits for, and g/<id> of a suspended agent

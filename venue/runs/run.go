@@ -13,6 +13,7 @@ import (
 
 	"usher/runtime"
 	"usher/tools"
+	"usher/tools/spend"
 	"usher/ucan"
 )
 
@@ -24,6 +25,7 @@ type Spec struct {
 	Key        string // of the call: a run of the same key is the same run; empty: of none
 	Input      json.RawMessage
 	Schema     json.RawMessage // of the answer to a task; nil is any
+	Limits     *spend.Limits   // of what a task may spend; nil for none
 	Agent      string          // whose turn it is
 	Session    *Session        // that it is a turn of; nil for none
 	Inside     bool            // the call that starts it drives it
@@ -97,7 +99,7 @@ func (b *Book) make(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 		book: b, owner: auth.Owner(), auth: auth.InRun(id), session: spec.Session, done: make(chan struct{}),
 		rec: Record{
 			ID: id, Kind: spec.Kind, Op: spec.Op, Status: Started, Created: now, Updated: now, Agent: spec.Agent, Input: spec.Input, Fired: spec.Fired,
-			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(), Key: spec.Key, Schema: spec.Schema, Inside: spec.Inside, Background: spec.Background,
+			Caller: auth.Actor(), Via: auth.Via(), Parent: auth.Run(), Key: spec.Key, Schema: spec.Schema, Limits: spec.Limits, Inside: spec.Inside, Background: spec.Background,
 		},
 	}
 	if p := From(ctx); p != nil && p.ID() == r.rec.Parent && p.owner != r.owner {
