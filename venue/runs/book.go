@@ -75,8 +75,8 @@ type Book struct {
 	work     work
 	live     map[string]*Run // by id
 	watches  []*watch
-	busy     map[place]int         // background runs that execute now
-	short    map[ucan.DID][]string // ids of runs that are to go on and found no room, the first first
+	busy     map[place]int        // background runs that execute now
+	short    map[ucan.DID][]short // runs that are to go on and found no room, the first first
 	closed   bool
 }
 
@@ -118,7 +118,7 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 		opts.MaxTime = time.Hour
 	}
 	opts.Grace = cmp.Or(opts.Grace, DefaultGrace)
-	b := &Book{opts: opts, live: make(map[string]*Run), resuming: make(map[string]chan struct{}), busy: make(map[place]int), short: make(map[ucan.DID][]string)}
+	b := &Book{opts: opts, live: make(map[string]*Run), resuming: make(map[string]chan struct{}), busy: make(map[place]int), short: make(map[ucan.DID][]short)}
 	b.work.direct, b.work.calls = make(map[uint64]context.CancelCauseFunc), make(map[uint64]bool)
 	if err := b.sessions.init(ctx, b); err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)

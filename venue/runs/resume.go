@@ -211,7 +211,7 @@ func (b *Book) resume(ctx context.Context, owner ucan.DID, rec *Record) (r *Run,
 // resumed is resume for who has the run alone. Where there is no room, the error is
 // [ErrTooMany], and the run goes on when there is.
 func (b *Book) resumed(ctx context.Context, owner ucan.DID, rec *Record) (*Run, error) {
-	whole := context.WithoutCancel(ctx)
+	whole := unwatched(ctx)
 	r, work, undo, err := b.restore(ctx, owner, rec, false)
 	if wait, rests := errors.AsType[*tools.WaitError](err); rests {
 		if err := b.await(whole, owner, rec, wait); err != nil || !b.ready(whole, owner, rec.Waits) {

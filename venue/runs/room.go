@@ -36,6 +36,12 @@ func (b *Book) admit(r *Run) error {
 	return nil
 }
 
+// short is a run that is to go on and found no room.
+type short struct {
+	id     string
+	places []place
+}
+
 // room is an error where there is no room for a run that is to go on.
 func (b *Book) room(r *Run) error {
 	b.mu.Lock()
@@ -46,20 +52,33 @@ func (b *Book) room(r *Run) error {
 // full is an error where as many runs execute as may. One that has begun goes on as soon
 // as there is room. The caller holds mu.
 func (b *Book) full(r *Run) error {
-	for _, p := range r.places {
-		limit, of := b.opts.AtOnce, ""
-		if p.agent != "" {
-			limit, of = (limit+3)/4, " of agent "+p.agent
-		}
-		if b.busy[p] < limit {
-			continue
-		}
-		if r.again && !slices.Contains(b.short[r.owner], r.rec.ID) {
-			b.short[r.owner] = append(b.short[r.owner], r.rec.ID)
-		}
-		return fmt.Errorf("%w (%d%s)", ErrTooMany, limit, of)
+	p, limit, is := b.crowded(r.places)
+	if !is {
+		return nil
 	}
-	return nil
+	if r.again && !slices.ContainsFunc(b.short[r.owner], func(s short) bool { return s.id == r.rec.ID }) {
+		b.short[r.owner] = append(b.short[r.owner], short{r.rec.ID, r.places})
+	}
+	of := ""
+	if p.agent != "" {
+		of = " of agent " + p.agent
+	}
+	return fmt.Errorf("%w (%d%s)", ErrTooMany, limit, of)
+}
+
+// crowded returns the first of some places where as many runs execute as may. The caller
+// holds mu.
+func (b *Book) crowded(places []place) (p place, limit int, is bool) {
+	for _, p := range places {
+		limit := b.opts.AtOnce
+		if p.agent != "" {
+			limit = (limit + 3) / 4
+		}
+		if b.busy[p] >= limit {
+			return p, limit, true
+		}
+	}
+	return p, 0, false
 }
 
 func (b *Book) leave(r *Run) {
@@ -77,12 +96,9 @@ func (b *Book) leave(r *Run) {
 // refill has those of an owner's runs go on that found no room, as far as there is some
 // since one was left.
 func (b *Book) refill(ctx context.Context, owner ucan.DID) {
-	b.mu.Lock()
-	short := b.short[owner]
-	delete(b.short, owner)
-	b.mu.Unlock()
-	for _, id := range short {
-		if !b.goesOn() {
+	for b.goesOn() {
+		id := b.roomy(owner)
+		if id == "" {
 			return
 		}
 		rec, err := b.Find(ctx, owner, id)
@@ -91,10 +107,30 @@ func (b *Book) refill(ctx context.Context, owner ucan.DID) {
 			goes, err = b.mayGoOn(ctx, owner, &rec)
 		}
 		if goes {
-			_, err = b.Resume(ctx, owner, id)
+			_, err = b.resume(ctx, owner, &rec) // itself: what began it may wait for something else
 		}
 		if err != nil && fault.Of(err) != fault.NotFound {
 			b.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a run that found no room does not go on", slog.String("run", id), slog.Any("error", err))
 		}
 	}
+}
+
+// roomy takes the first of an owner's runs that found no room and would find some now out
+// of those; "" is none.
+func (b *Book) roomy(owner ucan.DID) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.short[owner]
+	i := slices.IndexFunc(all, func(s short) bool {
+		_, _, is := b.crowded(s.places)
+		return !is
+	})
+	if i < 0 {
+		return ""
+	}
+	id := all[i].id
+	if b.short[owner] = slices.Delete(all, i, i+1); len(all) == 1 {
+		delete(b.short, owner)
+	}
+	return id
 }

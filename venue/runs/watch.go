@@ -29,6 +29,12 @@ func watched(ctx context.Context) (context.Context, func(*Run)) {
 	return Watched(ctx, nil), begun
 }
 
+// unwatched is the context of a run that goes on: it may be that of another one, which made
+// room for it or ended, and who watches that is told nothing of it.
+func unwatched(ctx context.Context) context.Context {
+	return WatchedBelow(Watched(context.WithoutCancel(ctx), nil), nil)
+}
+
 type messageKey struct{}
 
 // ByMessage returns a context in which a task that is part of no other run is recorded with
