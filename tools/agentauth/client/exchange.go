@@ -160,6 +160,18 @@ func isStream(res *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
+// rest waits, or until ctx ends. Nothing of the house is linked in for it.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Violations are the bounds of a grant that a call was beyond, as JSON; empty for none.
 func (e *Refusal) Violations() string {
 	var said struct {

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"usher/tools/pause"
 )
 
 // Call asks for a capability to be executed.
@@ -142,7 +140,7 @@ func (a *Agent) Wait(ctx context.Context, c *Call, pending *Answer) (*Answer, er
 		if !a.host.Has(out.StatusURL) && !sameOrigin(c.Location, out.StatusURL) {
 			return out, fmt.Errorf("status_url is %.200q: %w", out.StatusURL, errElsewhere)
 		}
-		if err := pause.For(ctx, max(wait, out.Pause)); err != nil {
+		if err := rest(ctx, max(wait, out.Pause)); err != nil {
 			return out, err
 		}
 		next, err := a.Poll(ctx, c, out.StatusURL)

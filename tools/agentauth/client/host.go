@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"usher/tools/pause"
 )
 
 // Host is the program whose agents they are, by its key at one server.
@@ -71,7 +69,7 @@ func (h *Host) Status(ctx context.Context, agent string) (*Standing, error) {
 // an error beside its status.
 func (h *Host) Await(ctx context.Context, agent string, every time.Duration, capabilities ...string) (*Standing, error) {
 	for {
-		if err := pause.For(ctx, every); err != nil {
+		if err := rest(ctx, every); err != nil {
 			return nil, err
 		}
 		st, err := h.Status(ctx, agent)
