@@ -61,6 +61,31 @@ func (p *Principal) Runs(ctx context.Context, before string, limit int) (list []
 	return list, more, err
 }
 
+// pageOfRuns is how many runs [Principal.RunsBefore] reads at once.
+const pageOfRuns = 100
+
+// RunsBefore yields what [Principal.Runs] lists, all of it, and is one call of an operation.
+func (p *Principal) RunsBefore(ctx context.Context, before string) iter.Seq2[runs.Record, error] {
+	return func(yield func(runs.Record, error) bool) {
+		list, more, err := p.Runs(ctx, before, pageOfRuns)
+		for {
+			for i := range list {
+				list[i].Authority = nil
+				if !yield(list[i], nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(runs.Record{}, err)
+			}
+			if more == "" || err != nil {
+				return
+			}
+			list, more, err = p.runs.List(ctx, p.DID(), more, pageOfRuns)
+		}
+	}
+}
+
 // OpenCalls lists the calls of a run that never came to an outcome: see
 // [runs.Book.OpenCalls].
 func (p *Principal) OpenCalls(ctx context.Context, id string) ([]runs.OpenCall, error) {

@@ -330,3 +330,21 @@ func TestHiddenBeforeCut(t *testing.T) {
 		t.Errorf("the log ends in %.60q", log.String()[log.Len()-60:])
 	}
 }
+
+// What a server writes on its standard error may be of anybody's calls: whoever is bounded does
+// not read it.
+func TestWhoReadsTheStandardError(t *testing.T) {
+	l := newLair(t, Options{transport: inMemory(func() *sdk.Server { return sdk.NewServer(impl(), nil) })})
+	l.set(Server{ID: "s", Command: []string{"x"}})
+	l.servers.byID["s"].link.said.add("it was called with 4711")
+	may := caps.Of(caps.MustCapability("mcp/s", "mcp/read"))
+	for name, tc := range map[string]struct {
+		set  *caps.Set
+		want bool
+	}{"its owner": {nil, true}, "a bounded one": {&may, false}} {
+		out, err := l.may(tc.set, "mcp:inspect", `{"server":"s"}`)
+		if err != nil || strings.Contains(out, "4711") != tc.want {
+			t.Errorf("%s reads %s, %v", name, out, err)
+		}
+	}
+}

@@ -66,7 +66,7 @@ type Inspection struct {
 	Version      string   `json:"version,omitempty"`
 	Instructions string   `json:"instructions,omitempty"`
 	Error        string   `json:"error,omitempty" jsonschema:"why it could not be asked now"`
-	Stderr       []string `json:"stderr,omitempty" jsonschema:"the last lines that it wrote on its standard error"`
+	Stderr       []string `json:"stderr,omitempty" jsonschema:"the last lines that it wrote on its standard error, for its owner in person"`
 	Tools        []Detail `json:"tools"`
 }
 
@@ -153,7 +153,9 @@ func (s *Servers) inspect(ctx context.Context, call tools.Call, in Named) (Inspe
 	if err := e.ask(ctx); err != nil {
 		out.Error = err.Error()
 	}
-	out.Stderr = e.link.said.list()
+	if call.Authority().Unbounded() { // it may say what others called
+		out.Stderr = e.link.said.list()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Name, out.Version, out.Instructions = e.record.Name, e.record.Version, e.record.Instructions

@@ -43,33 +43,29 @@ func (c *call) list() (any, error) {
 	}
 	c.brief = true // to look at what each waits for takes many calls
 	out := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, PageSize: in.PageSize}
-	from, full := before, false
-	for looked := 0; looked < maxLooked; {
-		list, next, err := c.p.Runs(c.r.Context(), from, maxPage)
+	full, more, looked := false, false, 0
+	for rec, err := range c.p.RunsBefore(c.r.Context(), before) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range list {
-			rec := &list[i]
-			is := c.listed(rec, &in)
-			if is {
-				out.TotalSize++
-			}
-			if full = full || is && len(out.Tasks) == in.PageSize; full {
-				continue
-			}
-			before = rec.ID
-			if is {
-				out.Tasks = append(out.Tasks, c.row(rec, s))
-			}
-		}
-		looked += len(list)
-		if from = next; next == "" {
+		if more = looked == maxLooked; more {
 			break
+		}
+		looked++
+		is := c.listed(&rec, &in)
+		if is {
+			out.TotalSize++
+		}
+		if full = full || is && len(out.Tasks) == in.PageSize; full {
+			continue
+		}
+		before = rec.ID
+		if is {
+			out.Tasks = append(out.Tasks, c.row(&rec, s))
 		}
 	}
 	out.TotalSize += seen
-	if full || from != "" {
+	if full || more {
 		out.NextPageToken = before + "." + strconv.Itoa(seen+len(out.Tasks))
 	}
 	return out, nil

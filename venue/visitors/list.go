@@ -35,7 +35,7 @@ func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (li
 	}
 	next, err = r.each(ctx, below, after, func(id string) error {
 		a, h, err := r.agent(ctx, id)
-		if a != nil && r.mayEnd(a.User, who) {
+		if err == nil && a != nil && r.mayEnd(a.User, who) {
 			list = append(list, r.listed(ctx, a, h))
 		}
 		return err
@@ -47,7 +47,7 @@ func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (li
 func (r *Room) Hosts(ctx context.Context, who ucan.DID, after string) (list []Host, next string, err error) {
 	next, err = r.each(ctx, hostKey(""), after, func(id string) error {
 		h, err := r.host(ctx, id)
-		if h != nil && r.mayEnd(h.User, who) {
+		if err == nil && h != nil && r.mayEnd(h.User, who) {
 			list = append(list, *h)
 		}
 		return err
