@@ -74,16 +74,17 @@ func (c *Clients) Leave(ctx context.Context) (next time.Time) {
 	next = c.now().Add(time.Hour)
 	for after := ""; ; {
 		list, more, err := c.opts.Keeper.Page(ctx, after)
-		for i := 0; i < len(list) && err == nil; i++ {
-			var at time.Time
-			if at, err = c.leave(ctx, &list[i]); !at.IsZero() && at.Before(next) {
+		for i := range list {
+			at, failure := c.leave(ctx, &list[i])
+			if !at.IsZero() && at.Before(next) {
 				next = at
 			}
+			err = errors.Join(err, failure)
 		}
-		if err != nil || more == "" {
-			if err != nil && ctx.Err() == nil {
-				c.opts.Logger.WarnContext(ctx, "agents that have ended may still be registered elsewhere", "error", err)
-			}
+		if err != nil && ctx.Err() == nil {
+			c.opts.Logger.WarnContext(ctx, "agents that have ended may still be registered elsewhere", "error", err)
+		}
+		if more == "" || ctx.Err() != nil {
 			return next
 		}
 		after = more
