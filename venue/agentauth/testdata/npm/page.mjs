@@ -84,7 +84,7 @@ try {
   await page.screenshot({ path: picture, fullPage: true });
   await reach("button[value=approve]");
   await enter();
-  assert.match(await main(), /You have approved 1 of 1\./);
+  assert.match(await main(), /You have approved 1 of 2\./);
   assert.equal(await books.standing(), "active");
   const write = (value) => books.execute("write_account", { path: "w/accounts/one", value });
   assert.equal((await write(5)).status, 200);
