@@ -22,16 +22,14 @@ const withSelector = ".with"
 // recognised forms grants the subject's namespace, as far as its statements go.
 func readPolicy(list []any, sub DID) (g grant, rest []condition, err error) {
 	g.owner, g.passes = sub, true
-	for _, item := range list {
-		if op, text := recognise(item); op != "" && g.passes {
-			if g.owner, g.path, err = splitAbsolute(text); err != nil {
-				return grant{}, nil, malformed("pol: %w", err)
-			}
-			if g.passes = false; op == "or" {
-				continue
-			}
-			// The statement says less than the resource: it stays as a condition.
+	resource, found, left := splitPolicy(list)
+	if found {
+		g.passes = false
+		if g.owner, g.path, err = splitAbsolute(resource); err != nil {
+			return grant{}, nil, malformed("pol: %w", err)
 		}
+	}
+	for _, item := range left {
 		s, err := parseStatement(item, maxNesting)
 		if err != nil {
 			return grant{}, nil, malformed("pol: %w", err)
@@ -39,6 +37,22 @@ func readPolicy(list []any, sub DID) (g grant, rest []condition, err error) {
 		rest = append(rest, s)
 	}
 	return g, rest, nil
+}
+
+// splitPolicy takes the resource, that of the first statement which has one, from a policy.
+// Where the statement says less than the resource, it stays among what is left.
+func splitPolicy(list []any) (resource string, found bool, left []any) {
+	for _, item := range list {
+		op, text := recognise(item)
+		first := op != "" && !found
+		if first {
+			resource, found = text, true
+		}
+		if !first || op != "or" {
+			left = append(left, item)
+		}
+	}
+	return resource, found, left
 }
 
 // recognise returns the operator and the resource of a statement about .with: "or"

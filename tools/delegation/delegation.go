@@ -53,6 +53,7 @@ type Token struct {
 	Issuer       string            `json:"issuer"`
 	Audience     string            `json:"audience"`
 	Capabilities []caps.Capability `json:"capabilities"`
+	Policy       ucan.Policy       `json:"policy,omitempty"`  // what it says beyond the resource of these
 	Expires      string            `json:"expires,omitempty"` // RFC 3339
 	Agents       []string          `json:"agents,omitempty"`  // the lives of the agents that signed it
 	Direction    string            `json:"direction,omitempty"`
@@ -69,7 +70,7 @@ const (
 func Describe(l *ucan.Link, text bool) Token {
 	t := Token{
 		CID: l.CID.String(), Format: string(l.Format), Issuer: l.Issuer.String(), Audience: l.Audience.String(),
-		Capabilities: l.Capabilities(), Agents: l.Agents,
+		Capabilities: l.Capabilities(), Policy: l.Policy(), Agents: l.Agents,
 	}
 	if exp := l.Expires(); !exp.IsZero() {
 		t.Expires = exp.Format(time.RFC3339)

@@ -167,8 +167,8 @@ func (n *node) judge(ctx context.Context, v *ucan.Verifier) {
 		}
 		say(&n.Warnings, "%s", err)
 	}
-	if n.link.Conditional() {
-		say(&n.Notes, "carries conditions beyond its resource, so it grants less than this")
+	if n.Policy = n.link.Policy(); len(n.Policy) > 0 {
+		say(&n.Notes, "only when %s", n.Policy)
 	}
 	tokens := n.above(nil, maxDrawn)
 	for _, c := range n.held {

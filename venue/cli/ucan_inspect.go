@@ -79,6 +79,7 @@ type inspected struct {
 	Root         bool          `json:"root"`
 	Proofs       []ucan.CID    `json:"proofs"` // named by it, or found among the tokens
 	Capabilities []inspectedBy `json:"capabilities"`
+	Policy       ucan.Policy   `json:"policy,omitempty"` // what it says beyond the resource of these
 	NotBefore    time.Time     `json:"notBefore,omitzero"`
 	Expires      time.Time     `json:"expires,omitzero"` // left out for never
 	Signature    string        `json:"signature"`        // "valid" or "invalid"
@@ -129,6 +130,9 @@ func (f *forest) mermaid() string {
 		var lines []string
 		for _, c := range n.Capabilities {
 			lines = append(lines, mermaidText(c.String()))
+		}
+		if len(n.Policy) > 0 {
+			lines = append(lines, mermaidText("when "+n.Policy.String()))
 		}
 		lines = append(lines, n.validity())
 		for _, text := range n.Warnings {

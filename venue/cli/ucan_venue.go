@@ -192,7 +192,11 @@ func (c *ucanListCmd) Run(ctx context.Context, s *streams) error {
 			if len(t.Agents) > 0 { // who signed in its name
 				by += " by " + tools.Life(t.Agents[0]).Agent()
 			}
-			rows = append(rows, []string{t.Direction, state, by, short(t.Audience), shorten(caps.Of(t.Capabilities...).String()), expires, t.Format, t.CID})
+			gives := caps.Of(t.Capabilities...).String()
+			if len(t.Policy) > 0 {
+				gives += " when " + t.Policy.String()
+			}
+			rows = append(rows, []string{t.Direction, state, by, short(t.Audience), shorten(gives), expires, t.Format, t.CID})
 		}
 		return s.table(rows)
 	})
