@@ -103,7 +103,7 @@ func secretsIn(t reflect.Type, within ...reflect.Type) (may, always bool) {
 		may, _ = secretsIn(t.Elem(), within...)
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if !f.IsExported() {
+			if !f.IsExported() && !f.Anonymous {
 				continue
 			}
 			some, all := secretsIn(f.Type, within...)
@@ -130,8 +130,8 @@ func secretNeeds(v reflect.Value, at string) (needs []caps.Request) {
 			needs = append(needs, secretNeeds(v.MapIndex(key), fmt.Sprintf("%s.%v", at, key))...)
 		}
 	case reflect.Struct:
-		if s, ok := v.Interface().(Secret); ok {
-			switch {
+		if v.Type() == secretType {
+			switch s := v.Interface().(Secret); {
 			case s.err != nil:
 				needs = append(needs, caps.Invalid(fmt.Errorf("%s %w", strings.TrimPrefix(at, "."), s.err)))
 			case s.name != "":
@@ -140,10 +140,14 @@ func secretNeeds(v reflect.Value, at string) (needs []caps.Request) {
 			return needs
 		}
 		for f, field := range v.Fields() {
-			if may, _ := secretsIn(f.Type); may && f.IsExported() {
-				key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-				needs = append(needs, secretNeeds(field, at+"."+key)...)
+			if may, _ := secretsIn(f.Type); !may || !f.IsExported() && !f.Anonymous {
+				continue
 			}
+			place := at
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" || !f.Anonymous {
+				place += "." + key
+			}
+			needs = append(needs, secretNeeds(field, place)...)
 		}
 	}
 	return needs

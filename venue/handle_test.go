@@ -162,7 +162,11 @@ func TestSecretsInPlaceOfHandles(t *testing.T) {
 
 // Handles require what they are for wherever they stand in an input.
 func TestWhereHandlesStand(t *testing.T) {
+	type within struct {
+		In tools.Secret `json:"in,omitzero"`
+	}
 	type deep struct {
+		within
 		One  *payment                `json:"one,omitempty"`
 		Some []tools.Secret          `json:"some,omitempty"`
 		By   map[string]tools.Secret `json:"by,omitempty"`
@@ -183,6 +187,8 @@ func TestWhereHandlesStand(t *testing.T) {
 		`{"some":["secret:A","secret:B"]}`:      "[invoke secret/decrypt on s/A secret/decrypt on s/B]",
 		`{"by":{"x":"secret:A"}}`:               "[invoke secret/decrypt on s/A]",
 		`{"one":{"to":"","key":"secret:A"}}`:    "[invoke secret/decrypt on s/A]",
+		`{"in":"secret:A"}`:                     "[invoke secret/decrypt on s/A]",
+		`{"in":"` + value + `"}`:                "deep: in takes the handle",
 		`{"some":["secret:A","` + value + `"]}`: "some[1] takes the handle",
 		`{"one":{"key":"` + value + `"}}`:       "one.key takes the handle",
 	} {

@@ -9,7 +9,7 @@
 // which is named and never shown. Private addresses are not reached, apart from those of
 // [Clients.Set]. What is answered is bounded, and marked as somebody's own words.
 //
-// A capability is for one task: [Request] says what it is for, the caller is told its handles
+// A capability is for one task: request says what it is for, the caller is told its handles
 // and a name that works in its own run alone, and never the capability itself. These names are
 // known until the venue stops: a task that goes on after that asks anew.
 package a2a
@@ -187,15 +187,15 @@ func (c *Clients) ask(ctx context.Context, verb string, u *url.URL, head http.He
 	return resp.StatusCode, raw, nil
 }
 
-// At names an agent elsewhere, and what its caller proves there who they are by.
-type At struct {
+// agentAt names an agent elsewhere, and what its caller proves there who they are by.
+type agentAt struct {
 	Agent string       `json:"agent" jsonschema:"URL of the agent, for example https://example.com/a2a/bob"`
 	Token tools.Secret `json:"token,omitzero" jsonschema:"bearer token that it asks for, as the handle of a secret: secret:NAME"`
 }
 
 // find reads the card of an agent. What it leads to beside the agent's URL is something that
 // the caller needs the ability on, too.
-func (c *Clients) find(ctx context.Context, call tools.Call, at At, can string) (*remote, error) {
+func (c *Clients) find(ctx context.Context, call tools.Call, at agentAt, can string) (*remote, error) {
 	if err := c.may(call.Owner()); err != nil {
 		return nil, err
 	}
@@ -294,26 +294,26 @@ func (r *remote) rpc(ctx context.Context, method string, params map[string]any, 
 	if len(text) > maxWords {
 		text = strings.ToValidUTF8(text[:maxWords], "") + " …"
 	}
-	return nil, &Refusal{cmp.Or(codes[answer.Error.Code], fault.Refused), fmt.Sprintf("%s: %s (%d)", r.words(), text, answer.Error.Code)}
+	return nil, &refusal{cmp.Or(codes[answer.Error.Code], fault.Refused), fmt.Sprintf("%s: %s (%d)", r.words(), text, answer.Error.Code)}
 }
 
-// Refusal is an error that an agent elsewhere answered with.
-type Refusal struct {
+// refusal is an error that an agent elsewhere answered with.
+type refusal struct {
 	code fault.Code
 	text string
 }
 
-func (e *Refusal) Error() string { return e.text }
+func (e *refusal) Error() string { return e.text }
 
 // Code is the venue's own for it.
-func (e *Refusal) Code() fault.Code { return e.code }
+func (e *refusal) Code() fault.Code { return e.code }
 
 // codes are the venue's own for those of JSON-RPC; the others are refused.
 var codes = map[int]fault.Code{-32602: fault.InvalidInput, -32600: fault.InvalidInput, -32601: fault.NotFound, -32001: fault.NotFound, -32603: fault.Unavailable}
 
 // done is an error of a call that has effects: where its answer is lost, they are unknown.
 func done(err error) error {
-	_, refused := errors.AsType[*Refusal](err)
+	_, refused := errors.AsType[*refusal](err)
 	_, unreached := errors.AsType[*unreachedError](err)
 	if err == nil || refused || unreached || fault.Of(err) == fault.Refused || fault.Of(err) == fault.Denied {
 		return err

@@ -31,8 +31,8 @@ const (
 	maxLentID = 256 // bytes
 )
 
-// Known is a capability as its caller knows it.
-type Known struct {
+// known is a capability as its caller knows it.
+type known struct {
 	Name       string           `json:"name" jsonschema:"by which you use it, in this task alone"`
 	Grant      string           `json:"grant"`
 	Handles    []lending.Handle `json:"resourceHandles"`
@@ -40,15 +40,15 @@ type Known struct {
 	Expires    string           `json:"expires"`
 }
 
-// Lent answers [Request] and [Attenuation].
-type Lent struct {
+// borrowed answers request and attenuation.
+type borrowed struct {
 	From         string  `json:"from" jsonschema:"whose words these are"`
-	Capabilities []Known `json:"capabilities"`
+	Capabilities []known `json:"capabilities"`
 }
 
 // keep keeps what was lent, and names it to its caller.
-func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (Lent, error) {
-	out := Lent{From: r.words(), Capabilities: []Known{}}
+func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (borrowed, error) {
+	out := borrowed{From: r.words(), Capabilities: []known{}}
 	var answer lending.Capabilities
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return out, fault.New(fault.Output, "the agent answers no capabilities")
@@ -69,7 +69,7 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (Lent, e
 	}
 	for _, got := range answer.Capabilities {
 		if len(got.ID) > maxLentID || len(got.Revocation) > maxLentID {
-			return Lent{}, fault.New(fault.Output, fmt.Sprintf("the agent answers a capability whose id has more than %d bytes", maxLentID))
+			return borrowed{}, fault.New(fault.Output, fmt.Sprintf("the agent answers a capability whose id has more than %d bytes", maxLentID))
 		}
 	}
 	for _, got := range answer.Capabilities {
@@ -80,7 +80,7 @@ func (c *Clients) keep(call tools.Call, r *remote, raw json.RawMessage) (Lent, e
 		name := "lent_" + strings.ToLower(rand.Text())
 		auth := call.Authority()
 		c.lent[name] = &lent{strings.Clone(got.ID), strings.Clone(got.Revocation), r.name.String(), call.Owner(), auth.Life(), auth.Run(), end}
-		out.Capabilities = append(out.Capabilities, Known{name, got.Grant, got.Handles, got.Operations, got.Expires})
+		out.Capabilities = append(out.Capabilities, known{name, got.Grant, got.Handles, got.Operations, got.Expires})
 	}
 	return out, nil
 }
@@ -97,9 +97,9 @@ func (c *Clients) named(call tools.Call, r *remote, name string) (*lent, error) 
 	return l, nil
 }
 
-// Request asks for capabilities.
-type Request struct {
-	At
+// request asks for capabilities.
+type request struct {
+	agentAt
 	Operations []string       `json:"operations,omitempty" jsonschema:"what you want to do, as its grants call it; grants are chosen by it, and attenuable ones first"`
 	Grants     []string       `json:"grants,omitempty" jsonschema:"ids of grants, in place of operations"`
 	Purpose    string         `json:"statedPurpose" jsonschema:"what for: the person who approves there reads it"`
@@ -172,19 +172,19 @@ func (r *remote) grants(ctx context.Context) ([]grant, error) {
 	return nil, fault.New(fault.NotFound, "the agent lends nothing: its card does not have "+lending.Extension)
 }
 
-func (c *Clients) request(ctx context.Context, call tools.Call, in Request) (Lent, error) {
-	r, err := c.find(ctx, call, in.At, canRequest)
+func (c *Clients) request(ctx context.Context, call tools.Call, in request) (borrowed, error) {
+	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
-		return Lent{}, err
+		return borrowed{}, err
 	}
 	ids := in.Grants
 	if len(ids) == 0 {
 		list, err := r.grants(ctx)
 		if err != nil {
-			return Lent{}, err
+			return borrowed{}, err
 		}
 		if ids, err = choose(list, in.Operations); err != nil {
-			return Lent{}, err
+			return borrowed{}, err
 		}
 	}
 	params := map[string]any{"grants": ids, "purpose": in.Purpose}
@@ -196,43 +196,43 @@ func (c *Clients) request(ctx context.Context, call tools.Call, in Request) (Len
 	}
 	raw, err := r.rpc(ctx, "a2a/capabilities/request", params, true)
 	if err != nil {
-		return Lent{}, done(err)
+		return borrowed{}, done(err)
 	}
 	return c.keep(call, r, raw)
 }
 
-// Attenuation asks for a part of a capability.
-type Attenuation struct {
-	At
+// attenuation asks for a part of a capability.
+type attenuation struct {
+	agentAt
 	Capability  string              `json:"capability" jsonschema:"its name, as a2a:request gave it"`
 	Constraints lending.Constraints `json:"constraints,omitzero" jsonschema:"what is left of it"`
 }
 
-func (c *Clients) attenuate(ctx context.Context, call tools.Call, in Attenuation) (Lent, error) {
-	r, err := c.find(ctx, call, in.At, canRequest)
+func (c *Clients) attenuate(ctx context.Context, call tools.Call, in attenuation) (borrowed, error) {
+	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
-		return Lent{}, err
+		return borrowed{}, err
 	}
 	l, err := c.named(call, r, in.Capability)
 	if err != nil {
-		return Lent{}, err
+		return borrowed{}, err
 	}
 	raw, err := r.rpc(ctx, "a2a/capabilities/attenuate", map[string]any{"capabilityId": l.id, "constraints": in.Constraints}, true)
 	if err != nil {
-		return Lent{}, done(err)
+		return borrowed{}, done(err)
 	}
 	return c.keep(call, r, raw)
 }
 
-// Revocation ends a capability.
-type Revocation struct {
-	At
+// revocation ends a capability.
+type revocation struct {
+	agentAt
 	Capability string `json:"capability" jsonschema:"its name, as a2a:request gave it"`
 }
 
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in Revocation) (lending.Revoked, error) {
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in revocation) (lending.Revoked, error) {
 	var out lending.Revoked
-	r, err := c.find(ctx, call, in.At, canRequest)
+	r, err := c.find(ctx, call, in.agentAt, canRequest)
 	if err != nil {
 		return out, err
 	}

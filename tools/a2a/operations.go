@@ -24,15 +24,15 @@ const (
 	canRequest = "a2a/request"
 )
 
-// Said is what an agent elsewhere answered.
-type Said struct {
+// said is what an agent elsewhere answered.
+type said struct {
 	From   string          `json:"from" jsonschema:"whose words these are"`
 	Answer json.RawMessage `json:"answer" jsonschema:"as A2A 1.0 has it"`
 }
 
-// Message is what an agent elsewhere is sent.
-type Message struct {
-	At
+// message is what an agent elsewhere is sent.
+type message struct {
+	agentAt
 	Text         string                         `json:"message" jsonschema:"what it is to do"`
 	Task         string                         `json:"taskId,omitempty" jsonschema:"a task of its that the message belongs to"`
 	Context      string                         `json:"contextId,omitempty" jsonschema:"a conversation with it"`
@@ -42,15 +42,15 @@ type Message struct {
 	NoWait       bool                           `json:"noWait,omitempty" jsonschema:"return when the task has begun; otherwise it is waited for half a minute"`
 }
 
-// Task names a task of an agent elsewhere.
-type Task struct {
-	At
+// taskAt names a task of an agent elsewhere.
+type taskAt struct {
+	agentAt
 	ID string `json:"taskId"`
 }
 
-// Use uses a skill of an agent elsewhere with a capability.
-type Use struct {
-	At
+// use uses a skill of an agent elsewhere with a capability.
+type use struct {
+	agentAt
 	Skill      string                     `json:"skill"`
 	Capability string                     `json:"capability" jsonschema:"its name, as a2a:request gave it"`
 	Arguments  map[string]json.RawMessage `json:"arguments" jsonschema:"resourceHandle, and what else the skill takes"`
@@ -63,40 +63,40 @@ func Operations(c *Clients) []*tools.Operation {
 	}
 	return []*tools.Operation{
 		tools.New("a2a:card", "Read the card of an agent elsewhere: what it is and does.",
-			func(in At) []caps.Request { return needs(canRead, in.Agent) }, c.card, on(canRead), tools.ReadOnly()),
+			func(in agentAt) []caps.Request { return needs(canRead, in.Agent) }, c.card, on(canRead), tools.ReadOnly()),
 		tools.New("a2a:send", "Give an agent elsewhere a task, or more to one. A task that takes long is looked at by a2a:get.",
-			func(in Message) []caps.Request {
+			func(in message) []caps.Request {
 				if in.Text == "" {
 					return []caps.Request{caps.Invalid(errors.New("message is missing"))}
 				}
 				return needs(canSend, in.Agent)
 			}, c.send, on(canSend)),
 		tools.New("a2a:get", "Look at a task that was given to an agent elsewhere.",
-			func(in Task) []caps.Request { return needs(canRead, in.Agent) }, c.get, on(canRead), tools.ReadOnly()),
+			func(in taskAt) []caps.Request { return needs(canRead, in.Agent) }, c.get, on(canRead), tools.ReadOnly()),
 		tools.New("a2a:cancel", "Cancel a task that was given to an agent elsewhere.",
-			func(in Task) []caps.Request { return needs(canCancel, in.Agent) }, c.cancel, on(canCancel)),
+			func(in taskAt) []caps.Request { return needs(canCancel, in.Agent) }, c.cancel, on(canCancel)),
 		tools.New("a2a:request", "Ask an agent elsewhere for capabilities for the task at hand, and no more: handles of things, and what may be done with them.",
-			func(in Request) []caps.Request {
+			func(in request) []caps.Request {
 				if (len(in.Grants) == 0) == (len(in.Operations) == 0) {
 					return []caps.Request{caps.Invalid(errors.New("give one of operations and grants"))}
 				}
 				return needs(canRequest, in.Agent)
 			}, c.request, on(canRequest)),
 		tools.New("a2a:attenuate", "Make a narrower capability of one that an agent elsewhere lent you.",
-			func(in Attenuation) []caps.Request { return needs(canRequest, in.Agent) }, c.attenuate, on(canRequest)),
+			func(in attenuation) []caps.Request { return needs(canRequest, in.Agent) }, c.attenuate, on(canRequest)),
 		tools.New("a2a:revoke", "End a capability that an agent elsewhere lent you, and all that was made of it.",
-			func(in Revocation) []caps.Request { return needs(canRequest, in.Agent) }, c.revoke, on(canRequest), tools.Idempotent()),
+			func(in revocation) []caps.Request { return needs(canRequest, in.Agent) }, c.revoke, on(canRequest), tools.Idempotent()),
 		tools.New("a2a:use", "Use what an agent elsewhere lent you: a skill of its, on a thing by its handle.",
-			func(in Use) []caps.Request { return needs(canSend, in.Agent) }, c.use, on(canSend)),
+			func(in use) []caps.Request { return needs(canSend, in.Agent) }, c.use, on(canSend)),
 	}
 }
 
-func (c *Clients) card(ctx context.Context, call tools.Call, in At) (Said, error) {
+func (c *Clients) card(ctx context.Context, call tools.Call, in agentAt) (said, error) {
 	r, err := c.find(ctx, call, in, canRead)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
-	return Said{r.words(), r.card}, nil
+	return said{r.words(), r.card}, nil
 }
 
 // Times of waiting for a task.
@@ -105,28 +105,28 @@ const (
 	firstLook = 200 * time.Millisecond // growing by half
 )
 
-func (c *Clients) send(ctx context.Context, call tools.Call, in Message) (Said, error) {
-	r, err := c.find(ctx, call, in.At, canSend)
+func (c *Clients) send(ctx context.Context, call tools.Call, in message) (said, error) {
+	r, err := c.find(ctx, call, in.agentAt, canSend)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
 	params, err := c.params(call, r, &in)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
 	raw, err := r.rpc(ctx, "SendMessage", params, len(in.Capabilities) > 0 || in.Ambient)
 	if err != nil {
-		return Said{}, done(err)
+		return said{}, done(err)
 	}
 	if !in.NoWait {
 		raw = r.settled(ctx, raw)
 	}
-	return Said{r.words(), raw}, nil
+	return said{r.words(), raw}, nil
 }
 
 // params are those of a message. The same call has the same message's id, so that one that
 // is made again after a crash can be known there as the same.
-func (c *Clients) params(call tools.Call, r *remote, in *Message) (map[string]any, error) {
+func (c *Clients) params(call tools.Call, r *remote, in *message) (map[string]any, error) {
 	sum := sha256.Sum256([]byte(call.Key()))
 	id := hex.EncodeToString(sum[:16])
 	if call.Key() == "" {
@@ -196,39 +196,39 @@ func (r *remote) settled(ctx context.Context, raw json.RawMessage) json.RawMessa
 	}
 }
 
-func (c *Clients) task(ctx context.Context, call tools.Call, in Task, can, method string) (Said, error) {
-	r, err := c.find(ctx, call, in.At, can)
+func (c *Clients) task(ctx context.Context, call tools.Call, in taskAt, can, method string) (said, error) {
+	r, err := c.find(ctx, call, in.agentAt, can)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
 	raw, err := r.rpc(ctx, method, map[string]any{"id": in.ID}, false)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
-	return Said{r.words(), raw}, nil
+	return said{r.words(), raw}, nil
 }
 
-func (c *Clients) get(ctx context.Context, call tools.Call, in Task) (Said, error) {
+func (c *Clients) get(ctx context.Context, call tools.Call, in taskAt) (said, error) {
 	return c.task(ctx, call, in, canRead, "GetTask")
 }
 
-func (c *Clients) cancel(ctx context.Context, call tools.Call, in Task) (Said, error) {
+func (c *Clients) cancel(ctx context.Context, call tools.Call, in taskAt) (said, error) {
 	out, err := c.task(ctx, call, in, canCancel, "CancelTask")
 	return out, done(err)
 }
 
-func (c *Clients) use(ctx context.Context, call tools.Call, in Use) (Said, error) {
-	r, err := c.find(ctx, call, in.At, canSend)
+func (c *Clients) use(ctx context.Context, call tools.Call, in use) (said, error) {
+	r, err := c.find(ctx, call, in.agentAt, canSend)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
 	l, err := c.named(call, r, in.Capability)
 	if err != nil {
-		return Said{}, err
+		return said{}, err
 	}
 	raw, err := r.rpc(ctx, "a2a/skill/invoke", map[string]any{"skill": in.Skill, "arguments": in.Arguments, "capabilityId": l.id}, true)
 	if err != nil {
-		return Said{}, done(err)
+		return said{}, done(err)
 	}
-	return Said{r.words(), raw}, nil
+	return said{r.words(), raw}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"usher/tools/fault"
 )
 
-// Outcome is what came of an execution.
-type Outcome struct {
+// executed is what came of an execution.
+type executed struct {
 	From      string            `json:"from" jsonschema:"whose words these are"`
 	Status    string            `json:"status" jsonschema:"completed or pending"`
 	Data      json.RawMessage   `json:"data,omitempty" jsonschema:"the result"`
@@ -22,8 +22,8 @@ type Outcome struct {
 	StatusURL string            `json:"statusUrl,omitempty" jsonschema:"for agentauth:poll, where it is pending"`
 }
 
-// Outcomes are those of a batch.
-type Outcomes struct {
+// batched are those of a batch.
+type batched struct {
 	From      string        `json:"from" jsonschema:"whose words these are"`
 	Responses []client.Item `json:"responses"`
 }
@@ -33,22 +33,22 @@ const patience = 20 * time.Second
 
 // execute executes a capability where the server says that it is. The caller is asked
 // about, where that is another server: net/send there.
-func (c *Clients) execute(ctx context.Context, call tools.Call, in Execution) (Outcome, error) {
+func (c *Clients) execute(ctx context.Context, call tools.Call, in execution) (executed, error) {
 	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Outcome{}, err
+		return executed{}, err
 	}
 	offer, err := agent.Describe(ctx, in.Capability)
 	if err != nil {
-		return Outcome{}, told(p, err)
+		return executed{}, told(p, err)
 	}
 	if offer.Location != "" && !g.host.Has(offer.Location) {
 		need := caps.Need("net/send", offer.Location)
 		if err := need.Err(); err != nil {
-			return Outcome{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
+			return executed{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
 		}
 		if denial := call.Check(need); denial != nil {
-			return Outcome{}, denial
+			return executed{}, denial
 		}
 	}
 	do := &client.Call{Capability: in.Capability, Arguments: in.Arguments, Location: offer.Location}
@@ -61,13 +61,13 @@ func (c *Clients) execute(ctx context.Context, call tools.Call, in Execution) (O
 		}
 	}
 	if err != nil {
-		return Outcome{}, done(p, err)
+		return executed{}, done(p, err)
 	}
 	return outcome(p, answer), nil
 }
 
-func outcome(p place, a *client.Answer) Outcome {
-	return Outcome{words(p), a.Status, a.Data, a.Chunks, a.StatusURL}
+func outcome(p place, a *client.Answer) executed {
+	return executed{words(p), a.Status, a.Data, a.Chunks, a.StatusURL}
 }
 
 // done is [told] of a call that has effects: where its answer is lost, they are unknown.
@@ -80,10 +80,10 @@ func done(p place, err error) error {
 	return told(p, err)
 }
 
-func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcomes, error) {
+func (c *Clients) batch(ctx context.Context, call tools.Call, in batch) (batched, error) {
 	p, _, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Outcomes{}, err
+		return batched{}, err
 	}
 	calls := make([]client.Call, len(in.Requests))
 	for i, r := range in.Requests {
@@ -91,23 +91,23 @@ func (c *Clients) batch(ctx context.Context, call tools.Call, in Batch) (Outcome
 	}
 	items, err := agent.Batch(ctx, calls)
 	if err != nil {
-		return Outcomes{}, done(p, err)
+		return batched{}, done(p, err)
 	}
-	return Outcomes{words(p), append([]client.Item{}, items...)}, nil
+	return batched{words(p), append([]client.Item{}, items...)}, nil
 }
 
 // poll asks once. What it asks lies at the server, or the caller may send there.
-func (c *Clients) poll(ctx context.Context, call tools.Call, in Poll) (Outcome, error) {
+func (c *Clients) poll(ctx context.Context, call tools.Call, in poll) (executed, error) {
 	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Outcome{}, err
+		return executed{}, err
 	}
 	if !g.host.Has(in.StatusURL) {
-		return Outcome{}, fault.New(fault.Refused, "statusUrl does not lie at "+p.host+": give the one that agentauth:execute gave you")
+		return executed{}, fault.New(fault.Refused, "statusUrl does not lie at "+p.host+": give the one that agentauth:execute gave you")
 	}
 	answer, err := agent.Poll(ctx, &client.Call{Capability: in.Capability}, in.StatusURL)
 	if err != nil {
-		return Outcome{}, told(p, err)
+		return executed{}, told(p, err)
 	}
 	if answer.Status == client.Pending {
 		answer.StatusURL = in.StatusURL

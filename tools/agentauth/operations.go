@@ -8,74 +8,74 @@ import (
 	"usher/tools/agentauth/client"
 )
 
-// At names a server.
-type At struct {
+// serverAt names a server.
+type serverAt struct {
 	Server string `json:"server" jsonschema:"origin of the server, for example https://auth.example.com"`
 }
 
-// Search selects capabilities of a server.
-type Search struct {
-	At
+// search selects capabilities of a server.
+type search struct {
+	serverAt
 	Query  string `json:"query,omitempty" jsonschema:"words that they are about"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"nextCursor of the page before"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most"`
 }
 
-// Named names a capability of a server.
-type Named struct {
-	At
+// named names a capability of a server.
+type named struct {
+	serverAt
 	Capability string `json:"capability" jsonschema:"its name there"`
 }
 
-// Ask is a capability that is asked for.
-type Ask struct {
+// ask is a capability that is asked for.
+type ask struct {
 	Name        string         `json:"name" jsonschema:"name of the capability"`
 	Constraints map[string]any `json:"constraints,omitempty" jsonschema:"bounds of its arguments that you offer yourself: by field a value, or max, min, in, not_in. The less you ask for, the more likely you get it"`
 }
 
-// Registration asks for an agent at a server.
-type Registration struct {
-	At
-	Capabilities []Ask  `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
+// registration asks for an agent at a server.
+type registration struct {
+	serverAt
+	Capabilities []ask  `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
 	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 	Mode         string `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
 }
 
-// Escalation asks for more at a server.
-type Escalation struct {
-	At
-	Capabilities []Ask  `json:"capabilities" jsonschema:"what you want to do beside what you may"`
+// escalation asks for more at a server.
+type escalation struct {
+	serverAt
+	Capabilities []ask  `json:"capabilities" jsonschema:"what you want to do beside what you may"`
 	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 }
 
-// Execution executes a capability.
-type Execution struct {
-	Named
+// execution executes a capability.
+type execution struct {
+	named
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object, as agentauth:describe has its schema"`
 }
 
-// Batch executes several capabilities.
-type Batch struct {
-	At
-	Requests []Item `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
+// batch executes several capabilities.
+type batch struct {
+	serverAt
+	Requests []item `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
 }
 
-// Item is one call of a batch.
-type Item struct {
+// item is one call of a batch.
+type item struct {
 	ID         string          `json:"id,omitempty" jsonschema:"to tell its outcome by"`
 	Capability string          `json:"capability" jsonschema:"its name there"`
 	Arguments  json.RawMessage `json:"arguments,omitempty" jsonschema:"an object"`
 }
 
-// Poll asks what became of an execution.
-type Poll struct {
-	Named
+// poll asks what became of an execution.
+type poll struct {
+	named
 	StatusURL string `json:"statusUrl" jsonschema:"as agentauth:execute gave it"`
 }
 
-// Ending ends what an agent has at a server.
-type Ending struct {
-	At
+// ending ends what an agent has at a server.
+type ending struct {
+	serverAt
 	Capabilities []string `json:"capabilities,omitzero" jsonschema:"those to give back, one at least; left out, the whole registration ends"`
 }
 
@@ -86,32 +86,32 @@ const maxBatch = 50
 func Operations(c *Clients) []*tools.Operation {
 	return []*tools.Operation{
 		tools.New("agentauth:discover", "Ask an Agent-Auth server what it is.",
-			func(in At) []caps.Request { return needs(canRead, in.Server) },
+			func(in serverAt) []caps.Request { return needs(canRead, in.Server) },
 			c.discover, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:list", "List what an Agent-Auth server offers, and what of it you were granted.",
-			func(in Search) []caps.Request { return needs(canRead, in.Server) },
+			func(in search) []caps.Request { return needs(canRead, in.Server) },
 			c.list, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:describe", "Describe one capability of an Agent-Auth server, with the schemas of its arguments and its result.",
-			func(in Named) []caps.Request { return needs(canRead, in.Server, in.Capability) },
+			func(in named) []caps.Request { return needs(canRead, in.Server, in.Capability) },
 			c.describe, onCapability(canRead), tools.ReadOnly()),
 		tools.New("agentauth:status", "Ask an Agent-Auth server how you stand there, and what of what you asked for was granted.",
-			func(in At) []caps.Request { return needs(canRead, in.Server) },
+			func(in serverAt) []caps.Request { return needs(canRead, in.Server) },
 			c.status, onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:register", "Register yourself at an Agent-Auth server, with what you want to do there. Where a person has to approve, it says where and with which code: pass that on, and ask agentauth:status later.",
-			func(in Registration) []caps.Request {
+			func(in registration) []caps.Request {
 				return needs(canRequest, in.Server, names(in.Capabilities)...)
 			},
 			c.register, tools.Within(caps.ScopeUnder(canRequest, root, 1, 2)), tools.Idempotent()),
 		tools.New("agentauth:request", "Ask an Agent-Auth server for more than you were granted. A person has to approve.",
-			func(in Escalation) []caps.Request {
+			func(in escalation) []caps.Request {
 				return needsEach(canRequest, in.Server, names(in.Capabilities))
 			},
 			c.request, onCapability(canRequest)),
 		tools.New("agentauth:execute", "Execute a capability of an Agent-Auth server. One that takes long is pending: ask agentauth:poll what became of it.",
-			func(in Execution) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
+			func(in execution) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
 			c.execute, onCapability(canInvoke)),
 		tools.New("agentauth:batch", "Execute several capabilities of an Agent-Auth server.",
-			func(in Batch) []caps.Request {
+			func(in batch) []caps.Request {
 				var list []string
 				for _, it := range in.Requests[:min(len(in.Requests), maxBatch+1)] {
 					list = append(list, it.Capability)
@@ -120,16 +120,16 @@ func Operations(c *Clients) []*tools.Operation {
 			},
 			c.batch, onCapability(canInvoke)),
 		tools.New("agentauth:poll", "Ask an Agent-Auth server what became of an execution that was pending.",
-			func(in Poll) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
+			func(in poll) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
 			c.poll, onCapability(canInvoke), tools.ReadOnly()),
 		tools.New("agentauth:reactivate", "Come back to an Agent-Auth server where you have expired. What you got by agentauth:request is gone.",
-			func(in At) []caps.Request { return needs(canManage, in.Server) },
+			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
 			c.reactivate, onServer(canManage)),
 		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
-			func(in At) []caps.Request { return needs(canManage, in.Server) },
+			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
 			c.rotate, onServer(canManage)),
 		tools.New("agentauth:revoke", "Give capabilities back to an Agent-Auth server, or end your registration there, for good.",
-			func(in Ending) []caps.Request {
+			func(in ending) []caps.Request {
 				if in.Capabilities != nil && len(in.Capabilities) == 0 {
 					return []caps.Request{caps.Invalid(errEnd)}
 				}
@@ -151,14 +151,14 @@ const (
 func onServer(can string) tools.Option     { return tools.Within(caps.ScopeUnder(can, root, 1, 1)) }
 func onCapability(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, root, 2, 2)) }
 
-func names(list []Ask) (out []string) {
+func names(list []ask) (out []string) {
 	for _, a := range list {
 		out = append(out, a.Name)
 	}
 	return out
 }
 
-func wanted(list []Ask) []client.Wanted {
+func wanted(list []ask) []client.Wanted {
 	if list == nil {
 		return nil
 	}

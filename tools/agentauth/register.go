@@ -11,42 +11,42 @@ import (
 	"usher/tools/fault"
 )
 
-// Discovery is what a server says of itself.
-type Discovery struct {
+// discovery is what a server says of itself.
+type discovery struct {
 	From string `json:"from" jsonschema:"whose words these are"`
 	client.Document
 }
 
-// Listing is a page of what a server offers.
-type Listing struct {
+// listing is a page of what a server offers.
+type listing struct {
 	From         string              `json:"from" jsonschema:"whose words these are"`
 	Capabilities []client.Capability `json:"capabilities"`
 	NextCursor   string              `json:"nextCursor,omitempty" jsonschema:"cursor of the next page; left out, this is the last"`
 }
 
-// Description is one capability.
-type Description struct {
+// description is one capability.
+type description struct {
 	From string `json:"from" jsonschema:"whose words these are"`
 	client.Capability
 }
 
-// Standing is how an agent stands at a server.
-type Standing struct {
+// standing is how an agent stands at a server.
+type standing struct {
 	From string `json:"from" jsonschema:"whose words these are"`
 	client.Standing
 	Next string `json:"next,omitempty" jsonschema:"what to do now"`
 }
 
-func (c *Clients) discover(ctx context.Context, call tools.Call, in At) (Discovery, error) {
+func (c *Clients) discover(ctx context.Context, call tools.Call, in serverAt) (discovery, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
-		return Discovery{}, err
+		return discovery{}, err
 	}
 	s, err := c.find(ctx, call.Owner(), p)
 	if err != nil {
-		return Discovery{}, err
+		return discovery{}, err
 	}
-	return Discovery{words(p), s.Document}, nil
+	return discovery{words(p), s.Document}, nil
 }
 
 // looker is somebody whom a server shows what it offers.
@@ -72,33 +72,33 @@ func (c *Clients) looks(ctx context.Context, call tools.Call, server string) (pl
 	return p, g.agent(), nil
 }
 
-func (c *Clients) list(ctx context.Context, call tools.Call, in Search) (Listing, error) {
+func (c *Clients) list(ctx context.Context, call tools.Call, in search) (listing, error) {
 	p, who, err := c.looks(ctx, call, in.Server)
 	if err != nil {
-		return Listing{}, err
+		return listing{}, err
 	}
 	page, err := who.Capabilities(ctx, client.Query{Text: in.Query, Cursor: in.Cursor, Limit: in.Limit})
 	if err != nil {
-		return Listing{}, told(p, err)
+		return listing{}, told(p, err)
 	}
-	return Listing{words(p), append([]client.Capability{}, page.Capabilities...), page.NextCursor}, nil
+	return listing{words(p), append([]client.Capability{}, page.Capabilities...), page.NextCursor}, nil
 }
 
-func (c *Clients) describe(ctx context.Context, call tools.Call, in Named) (Description, error) {
+func (c *Clients) describe(ctx context.Context, call tools.Call, in named) (description, error) {
 	p, who, err := c.looks(ctx, call, in.Server)
 	if err != nil {
-		return Description{}, err
+		return description{}, err
 	}
 	one, err := who.Describe(ctx, in.Capability)
 	if err != nil {
-		return Description{}, told(p, err)
+		return description{}, told(p, err)
 	}
-	return Description{words(p), *one}, nil
+	return description{words(p), *one}, nil
 }
 
 // stands says how the caller stands, and what to do.
-func stands(p place, st *client.Standing) Standing {
-	out := Standing{From: words(p), Standing: *st}
+func stands(p place, st *client.Standing) standing {
+	out := standing{From: words(p), Standing: *st}
 	waits := st.Status == client.Pending
 	for _, g := range st.Grants {
 		waits = waits || g.Status == client.Pending
@@ -114,28 +114,28 @@ func stands(p place, st *client.Standing) Standing {
 	return out
 }
 
-func (c *Clients) status(ctx context.Context, call tools.Call, in At) (Standing, error) {
+func (c *Clients) status(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
 	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	st, err := g.host.Status(ctx, g.Agent)
 	if err != nil {
-		return Standing{}, told(p, err)
+		return standing{}, told(p, err)
 	}
 	return stands(p, st), nil
 }
 
 // register registers the caller. One who is registered, and has not ended there, is told
 // how it stands; one who waits asks anew, by the same key, and gets another code.
-func (c *Clients) register(ctx context.Context, call tools.Call, in Registration) (Standing, error) {
+func (c *Clients) register(ctx context.Context, call tools.Call, in registration) (standing, error) {
 	p, err := parsePlace(in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	g, err := c.guest(ctx, call, p)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	var waiting *client.Standing
 	if g.Agent != "" {
@@ -148,10 +148,10 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in Registration
 	if waiting == nil && (g.Agent != "" || g.Nonce == "") {
 		nonce, err := c.nonce()
 		if err != nil {
-			return Standing{}, err
+			return standing{}, err
 		}
 		if err := g.save(ctx, Record{Nonce: nonce}); err != nil {
-			return Standing{}, err
+			return standing{}, err
 		}
 	}
 	r := &client.Registration{Name: call.Actor(), Capabilities: wanted(in.Capabilities), Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
@@ -166,17 +166,17 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in Registration
 		err = fault.New(fault.Format, "the server gives the agent no id")
 	}
 	if err != nil {
-		return Standing{}, told(p, err)
+		return standing{}, told(p, err)
 	}
 	if err := g.save(ctx, Record{Agent: st.AgentID, Nonce: g.Nonce}); err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	return stands(p, st), nil
 }
 
-func stood(p place, st *client.Standing, err error) (Standing, error) {
+func stood(p place, st *client.Standing, err error) (standing, error) {
 	if err != nil {
-		return Standing{}, told(p, err)
+		return standing{}, told(p, err)
 	}
 	return stands(p, st), nil
 }
@@ -201,19 +201,19 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
 	return ed25519.PublicKey(key[len(key)-ed25519.PublicKeySize:])
 }
 
-func (c *Clients) request(ctx context.Context, call tools.Call, in Escalation) (Standing, error) {
+func (c *Clients) request(ctx context.Context, call tools.Call, in escalation) (standing, error) {
 	p, _, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	st, err := agent.Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason})
 	return stood(p, st, err)
 }
 
-func (c *Clients) reactivate(ctx context.Context, call tools.Call, in At) (Standing, error) {
+func (c *Clients) reactivate(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
 	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	st, err := g.host.Reactivate(ctx, g.Agent)
 	return stood(p, st, err)
@@ -221,38 +221,38 @@ func (c *Clients) reactivate(ctx context.Context, call tools.Call, in At) (Stand
 
 // rotate changes the key. The new one is kept before the server has it: where its answer
 // is lost, the host, which signs for this, rotates once more.
-func (c *Clients) rotate(ctx context.Context, call tools.Call, in At) (Standing, error) {
+func (c *Clients) rotate(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
 	p, g, _, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	nonce, err := c.nonce()
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	was := g.Record
 	if err := g.save(ctx, Record{Agent: g.Agent, Nonce: nonce}); err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	st, err := g.host.RotateAgent(ctx, g.Agent, publicOf(g.own(nonce)))
 	if _, refused := errors.AsType[*client.Refusal](err); refused {
-		return Standing{}, errors.Join(told(p, err), g.save(ctx, was))
+		return standing{}, errors.Join(told(p, err), g.save(ctx, was))
 	}
 	return stood(p, st, err)
 }
 
 // revoke gives capabilities back, or ends the registration.
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in Ending) (Standing, error) {
+func (c *Clients) revoke(ctx context.Context, call tools.Call, in ending) (standing, error) {
 	p, g, agent, err := c.at(ctx, call, in.Server)
 	if err != nil {
-		return Standing{}, err
+		return standing{}, err
 	}
 	if in.Capabilities == nil {
 		st, err := g.host.Revoke(ctx, g.Agent)
 		return stood(p, st, err)
 	}
 	if err := agent.RevokeCapability(ctx, in.Capabilities...); err != nil {
-		return Standing{}, told(p, err)
+		return standing{}, told(p, err)
 	}
 	st, err := g.host.Status(ctx, g.Agent)
 	return stood(p, st, err)
