@@ -169,7 +169,10 @@ func TestSelfIssuedTokenThatWorksOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	v = open(t, &venue.Options{Dir: dir})
-	for name, replay := range map[string]string{"the same": token, "signed again": jws(t, jose.EdDSA, me.key, me.did, once)} {
+	later := me.says(v, claims{"jti": "1", "exp": time.Now().Add(11 * time.Minute).Unix()})
+	for name, replay := range map[string]string{
+		"the same": token, "signed again": jws(t, jose.EdDSA, me.key, me.did, once), "of another end": jws(t, jose.EdDSA, me.key, "", later),
+	} {
 		if _, err := v.Authenticate(t.Context(), replay); err == nil || !strings.Contains(err.Error(), "it was used before") {
 			t.Errorf("%s: %v, want that it was used before", name, err)
 		}

@@ -221,6 +221,19 @@ func (c *call) bounded(in *a2a.SendMessageRequest, agent string, input json.RawM
 	return p, told, err
 }
 
+// boundAlready refuses what a message to a task says of capabilities: that has what it began with,
+// and whoever narrows it would take it for narrower.
+func (c *call) boundAlready(in *a2a.SendMessageRequest) error {
+	said, err := ofExtension(in.Metadata, in.Message.Metadata)
+	switch {
+	case err != nil || len(said) == 0:
+		return err
+	case said[ambientKey] != nil:
+		return c.ambient(said)
+	}
+	return errParams.because("metadata: a task has the capabilities that it began with: begin another for these")
+}
+
 // ofExtension is what the metadata of a request and of its message say of the extension. What is
 // said twice, or has no meaning, is refused: it would bound nothing.
 func ofExtension(all ...map[string]any) (map[string]any, error) {

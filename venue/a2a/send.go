@@ -123,6 +123,9 @@ func (c *call) take() (*sent, error) {
 // taken begins a task, or adds to one.
 func (c *call) taken(in *a2a.SendMessageRequest, s *sent) error {
 	if in.Message.TaskID != "" {
+		if err := c.boundAlready(in); err != nil {
+			return err
+		}
 		return c.add(in.Message, s)
 	}
 	input, err := textOf(in.Message.Parts)

@@ -56,3 +56,34 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 		t.Errorf("limits in the metadata of the request: %s", r.raw)
 	}
 }
+
+// What goes with a message to a task that goes on bounds nothing: who narrows it is told so.
+func TestATaskIsNotNarrowedLater(t *testing.T) {
+	p := lends(t, "")
+	c := p.borrow(t, q1)
+	lends := fmt.Sprintf(`"%s/capabilities":[%q]`, a2a.URI, c.ID)
+	answers := map[string]int{
+		lends: -32602, lends + fmt.Sprintf(`,"%s/attenuations":{%q:{"operations":["retrieve"]}}`, a2a.URI, c.ID): -32602,
+		fmt.Sprintf(`"%s/capability":[%q]`, a2a.URI, c.ID): -32602, fmt.Sprintf(`"%s/ambient":true`, a2a.URI): 0, "": 0,
+	}
+	asked := 0
+	p.model.Ask("capability_use", use("retrieve_document", "", c.ResourceHandles[0].Handle, ""))
+	p.model.Between(func() {
+		runs, _, err := p.alice.Runs(t.Context(), "", 1)
+		if err != nil || len(runs) != 1 {
+			t.Errorf("%d runs, %v", len(runs), err)
+			return
+		}
+		for metadata, want := range answers {
+			asked++
+			r := p.rpc(t, aware, "/documents", "SendMessage", fmt.Sprintf(
+				`{"message":{"messageId":"n","taskId":%q,"role":"ROLE_USER","parts":[{"text":"more"}]},"configuration":{"returnImmediately":true},"metadata":{%s}}`, runs[0].ID, metadata))
+			if r.code != want {
+				t.Errorf("{%s}: %s", metadata, r.raw)
+			}
+		}
+	})
+	if r := p.rpc(t, aware, "/documents", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"metadata":{%s}}`, lends)); r.code != 0 || asked != len(answers) {
+		t.Errorf("%d of %d messages were sent: %s", asked, len(answers), r.raw)
+	}
+}

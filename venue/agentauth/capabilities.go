@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"usher/venue/face"
 	"usher/venue/visitors"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // offers are what the caller may see, with or without a JWT.
 func (c *call) offers() ([]visitors.Offer, error) {
-	if c.r.Header.Get("Authorization") != "" {
+	if face.HasBearer(c.r) {
 		if err := c.caller(); err != nil {
 			return nil, err
 		}

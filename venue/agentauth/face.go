@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"usher/tools"
 	"usher/ucan"
 	"usher/venue/face"
 	"usher/venue/visitors"
@@ -142,10 +143,13 @@ func (c *call) read() (err error) {
 	return err
 }
 
-// into reads the body as JSON.
+// into reads the body as JSON: what stands in it twice has no meaning.
 func (c *call) into(v any) error {
-	if len(c.body) == 0 {
+	if len(c.body) == 0 || string(c.body) == "null" {
 		return nil
+	}
+	if err := tools.CheckObject(c.body); err != nil {
+		return invalid("the body is not the JSON object that this takes: " + err.Error())
 	}
 	err := json.Unmarshal(c.body, v)
 	if of, ok := errors.AsType[*visitors.Refusal](err); ok {

@@ -27,7 +27,7 @@ const signInPath = "/login"
 // person is who has signed in, or bears a token of theirs: nobody but in person answers.
 func (c *call) person() (visitors.Person, error) {
 	who, _, err := c.signedIn()
-	if err == nil && c.r.Method != http.MethodGet && c.r.Header.Get("Authorization") == "" {
+	if err == nil && c.r.Method != http.MethodGet && !face.HasBearer(c.r) {
 		_, in, e := c.face.door.SignedIn(c.r)
 		if e != nil || !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
 			return who, errForged
@@ -40,7 +40,7 @@ var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is
 
 // signedIn is the person who has signed in.
 func (c *call) signedIn() (visitors.Person, *auth.SignedIn, error) {
-	if c.r.Header.Get("Authorization") != "" {
+	if face.HasBearer(c.r) {
 		p, err := c.face.door.Caller(c.r)
 		if err != nil || !p.InPerson() {
 			return visitors.Person{}, nil, errPerson
@@ -91,6 +91,9 @@ func (c *call) approve() error {
 		}
 		said.Capabilities = map[string]visitors.Constraints{}
 		for _, w := range list {
+			if _, twice := said.Capabilities[w.Name]; twice {
+				return invalid("a capability stands there twice: approve it once")
+			}
 			said.Capabilities[w.Name] = w.Constraints
 		}
 	}

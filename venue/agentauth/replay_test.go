@@ -53,6 +53,44 @@ func send(w *world, method, path, token string, body object) (int, object) {
 	return w.post(path, token, body)
 }
 
+// A jti is good once, also in a JWT that was signed at another time.
+func TestJTIOfAnotherTime(t *testing.T) {
+	w := open(t, nil)
+	h := w.host()
+	a := h.approved(object{"capabilities": []any{"read_account"}})
+	now := w.now().Unix()
+	for name, jwt := range map[string]func(object) string{"agent": a.jwt, "host": h.jwt} {
+		path := "/agent/status?agent_id=" + a.id
+		if status, out := w.get(path, jwt(object{"jti": "one", "iat": now, "exp": now + 50})); status != 200 {
+			t.Errorf("%s: %d %v", name, status, out)
+		}
+		status, out := w.get(path, jwt(object{"jti": "one", "iat": now + 1, "exp": now + 51}))
+		w.want(name, status, out, 401, "jti_replay")
+	}
+}
+
+// A header that says nothing of who calls makes nobody a caller without one.
+func TestHeadersThatProveNothing(t *testing.T) {
+	w := open(t, nil)
+	for name, sent := range map[string][]string{"no text": {""}, "no token": {"Bearer "}, "another scheme": {"Basic eDp5"}, "a second one": {"", "Bearer x"}} {
+		for _, path := range []string{"/capability/list", "/capability/describe?name=read_account", "/agent/status", "/agent/ciba/pending"} {
+			req, err := http.NewRequestWithContext(t.Context(), "GET", w.server.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header["Authorization"] = sent
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s at %s: %s", name, path, res.Status)
+			}
+		}
+	}
+}
+
 // JWTs that prove nothing.
 func TestJWTs(t *testing.T) {
 	w := open(t, nil)

@@ -7,6 +7,7 @@ import (
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/face"
 	"usher/venue/visitors"
 )
 
@@ -42,7 +43,7 @@ var (
 
 // principal is who has signed in, or bears a token of theirs.
 func (c *call) principal() (*venue.Principal, error) {
-	if c.r.Header.Get("Authorization") != "" {
+	if face.HasBearer(c.r) {
 		return c.face.door.Caller(c.r)
 	}
 	p, _, err := c.face.door.SignedIn(c.r)

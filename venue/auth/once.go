@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"usher/ucan"
 )
 
-// Marks of what was used are kept by the second at which they end, so that those that
-// are over lie together: "once/<exp, 12 digits>/<digest of who and which>".
-const oncePrefix = "once/"
+// What was used is kept under "used/<digest of who and which>", whenever it ends, and beside it
+// a mark by the second at which it does, so that those that are over lie together:
+// "once/<exp, 12 digits>/<digest>".
+const oncePrefix, usedPrefix = "once/", "used/"
 
 // sweepSize is how many marks that are over go with each new one: more than come.
 const sweepSize = 4
@@ -35,12 +37,16 @@ func (r *Room) Once(ctx context.Context, signer ucan.DID, id string, expires tim
 // The mark is stored before anybody is let in, so a token works once over a restart, too.
 func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires time.Time) error {
 	sum := sha256.Sum256([]byte(signer.String() + "\x00" + id))
-	mark := fmt.Sprintf("%s%012d/%s", oncePrefix, expires.Unix(), b64.EncodeToString(sum[:]))
+	digest := b64.EncodeToString(sum[:])
+	mark, used := fmt.Sprintf("%s%012d/%s", oncePrefix, expires.Unix(), digest), usedPrefix+digest
 	over, err := r.over(ctx, oncePrefix)
 	if err != nil {
 		return err
 	}
-	moved, err := r.Store.Apply(ctx, map[string]uint64{mark: 0}, map[string][]byte{mark: {}}, over)
+	for _, mark := range over {
+		over = append(over, usedPrefix+mark[strings.LastIndexByte(mark, '/')+1:])
+	}
+	moved, err := r.Store.Apply(ctx, map[string]uint64{mark: 0, used: 0}, map[string][]byte{mark: {}, used: {}}, slices.DeleteFunc(over, func(key string) bool { return key == used }))
 	if err != nil {
 		return fmt.Errorf("note that a bearer token is used: %w", err)
 	}

@@ -17,6 +17,10 @@ type Door struct {
 	Streams Streams // that callers follow
 }
 
+// HasBearer reports whether a request says who makes it, by what may prove nothing: also a header
+// without a text, which makes nobody anonymous.
+func HasBearer(r *http.Request) bool { return len(r.Header.Values("Authorization")) > 0 }
+
 // Caller is who makes the request. A bearer that proves nothing is an error, and nobody is
 // anonymous with it. more are proofs beside those of the header.
 func (d *Door) Caller(r *http.Request, more ...string) (*venue.Principal, error) {

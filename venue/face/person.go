@@ -42,7 +42,7 @@ func (d *Door) SignedIn(r *http.Request) (*venue.Principal, *auth.SignedIn, erro
 
 // Person is [Door.Caller], and beside those who bear tokens the people who have signed in.
 func (d *Door) Person(r *http.Request, more ...string) (*venue.Principal, error) {
-	if _, err := r.Cookie(SessionCookie(r)); err != nil || r.Header.Get("Authorization") != "" {
+	if _, err := r.Cookie(SessionCookie(r)); err != nil || HasBearer(r) {
 		return d.Caller(r, more...)
 	}
 	p, in, err := d.SignedIn(r)

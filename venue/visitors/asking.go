@@ -1,6 +1,7 @@
 package visitors
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"usher/caps/value"
+	"usher/tools"
 	"usher/ucan"
 )
 
@@ -17,7 +19,8 @@ type Wanted struct {
 	Constraints Constraints
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads either form. Constraints under another name would be none, and those that
+// stand there twice could be either: both are refused.
 func (w *Wanted) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &w.Name); err == nil {
 		return nil
@@ -27,10 +30,15 @@ func (w *Wanted) UnmarshalJSON(raw []byte) error {
 		Capability  string          `json:"capability"`
 		Constraints json.RawMessage `json:"constraints"`
 	}
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return refuse(InvalidRequest, "a capability is its name, or an object with name and constraints")
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	err := tools.CheckObject(raw)
+	if err == nil {
+		err = strict.Decode(&whole)
 	}
-	var err error
+	if err != nil {
+		return refuse(InvalidRequest, "a capability is its name, or an object with name and constraints: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
 	w.Name = cmp.Or(whole.Name, whole.Capability)
 	w.Constraints, err = ParseConstraints(whole.Constraints)
 	return err

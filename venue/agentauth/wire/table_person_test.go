@@ -1,6 +1,9 @@
 package wire_test
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // waits registers an agent, for a person to answer.
 func waits(w *world) {
@@ -16,6 +19,14 @@ func afterGuesses(w *world) {
 		if r := w.answer(w.alice, "approve", object{"user_code": "AAAA-AAAA"}); r.code != "invalid_user_code" {
 			w.Fatalf("a wrong code is %d %s", r.status, r.text)
 		}
+	}
+}
+
+// approving is what alice approves in words of her own.
+func approving(words string) func(w *world) reply {
+	return func(w *world) reply {
+		waits(w)
+		return w.send("POST /agent/approve-capability", w.alice, fmt.Sprintf(`{"agent_id":%q,"action":"approve","user_code":%q,%s}`, w.agent, w.code, words))
 	}
 }
 
@@ -76,6 +87,10 @@ func init() {
 			waits(w)
 			return w.answer(w.alice, "approve", object{"capabilities": []any{limited(object{"amount": object{"const": 1}})}})
 		},
+		"limits under another name":         approving(`"capabilities":[{"name":"transfer","constraint":{"amount":{"max":5}}}]`),
+		"limits, and the same without them": approving(`"capabilities":[{"name":"transfer","constraints":{"amount":{"max":5}}},"transfer"]`),
+		"limits, and null":                  approving(`"capabilities":[{"name":"transfer","constraints":{"amount":{"max":5}},"constraints":null}]`),
+		"two lists of capabilities":         approving(`"capabilities":[{"name":"transfer","constraints":{"amount":{"max":5}}}],"Capabilities":null`),
 	}
 	cases["POST /agent/request-capability"] = map[string]func(w *world) reply{
 		"without a JWT": func(w *world) reply {
