@@ -83,6 +83,8 @@ func (f *Face) routes() []route {
 		{"POST /agent/introspect", "introspect", (*call).introspect},
 		{"POST /agent/approve-capability", "approve", (*call).approve},
 		{"GET /agent/ciba/pending", "pending", (*call).pending},
+		{"GET /agent/list", "agents", (*call).listAgents},
+		{"GET /host/list", "hosts", (*call).listHosts},
 		{"GET " + pagePath, "page", (*call).page},
 		{"POST " + pagePath, "approve", (*call).answerPage},
 		{"GET " + passkeysPath, "passkeys", (*call).passkeys},

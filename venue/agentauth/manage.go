@@ -53,8 +53,12 @@ func (c *call) grants(a *visitors.Agent, only func(*visitors.Grant) bool) []map[
 
 // standing is an agent after a call, in the shape of status.
 func (c *call) standing(a *visitors.Agent, h *visitors.Host) map[string]any {
+	return c.told(a, c.face.room.Standing(a, h))
+}
+
+func (c *call) told(a *visitors.Agent, status visitors.Status) map[string]any {
 	out := map[string]any{
-		"agent_id": a.ID, "host_id": a.Host, "name": a.Name, "mode": a.Mode, "status": c.face.room.Standing(a, h),
+		"agent_id": a.ID, "host_id": a.Host, "name": a.Name, "mode": a.Mode, "status": status,
 		"agent_capability_grants": c.grants(a, nil), "user_id": nil, "created_at": stamp(a.Created), "activated_at": stamp(a.Activated),
 		"last_used_at": stamp(a.Seen), "expires_at": nil,
 	}

@@ -25,17 +25,25 @@ func (r *Room) mayEnd(user, who ucan.DID) bool {
 	return !who.IsZero() && (user == who || owner == who)
 }
 
+// below is where the ids are of what somebody lists: all, or marks of what is or was theirs.
+func (r *Room) below(who ucan.DID, kind, all string) string {
+	if who == r.set.Load().owner {
+		return all
+	}
+	return personal(who, kind)
+}
+
 // Agents lists agents that somebody may revoke, of one host or, where that is "", of all, in the
 // order of their ids, from after an id: next is the one to go on with, "" at the end. A page may
 // have few, or none.
 func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (list []Listed, next string, err error) {
-	below := agentKey("")
+	all := agentKey("")
 	if host != "" {
-		below = ofHost(host[:min(len(host), maxName)])
+		all = ofHost(host[:min(len(host), maxName)])
 	}
-	next, err = r.each(ctx, below, after, func(id string) error {
+	next, err = r.each(ctx, r.below(who, ofAgents, all), after, func(id string) error {
 		a, h, err := r.agent(ctx, id)
-		if err == nil && a != nil && r.mayEnd(a.User, who) {
+		if err == nil && a != nil && r.mayEnd(a.User, who) && (host == "" || a.Host == host) {
 			list = append(list, r.listed(ctx, a, h))
 		}
 		return err
@@ -45,7 +53,7 @@ func (r *Room) Agents(ctx context.Context, who ucan.DID, host, after string) (li
 
 // Hosts lists hosts as [Room.Agents] lists agents.
 func (r *Room) Hosts(ctx context.Context, who ucan.DID, after string) (list []Host, next string, err error) {
-	next, err = r.each(ctx, hostKey(""), after, func(id string) error {
+	next, err = r.each(ctx, r.below(who, ofHosts, hostKey("")), after, func(id string) error {
 		h, err := r.host(ctx, id)
 		if err == nil && h != nil && r.mayEnd(h.User, who) {
 			list = append(list, *h)

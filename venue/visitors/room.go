@@ -126,9 +126,12 @@ func (r *Room) Epoch() uint64 { return r.epoch.Load() }
 
 const prefix = "visit/"
 
-func hostKey(id string) string          { return prefix + "host/" + id }
-func agentKey(id string) string         { return prefix + "agent/" + id }
-func ofHost(host string) string         { return prefix + "of/" + host + "/" }
+func hostKey(id string) string  { return prefix + "host/" + id }
+func agentKey(id string) string { return prefix + "agent/" + id }
+func ofHost(host string) string { return prefix + "of/" + host + "/" }
+func personal(user ucan.DID, kind string) string {
+	return prefix + "whose/" + user.String() + "/" + kind + "/"
+}
 func thumbKey(thumbprint string) string { return prefix + "key/" + thumbprint }
 func codeKey(digest string) string      { return prefix + "code/" + digest }
 func jobKey(run string) string          { return prefix + "job/" + run }
@@ -238,6 +241,7 @@ func (c *change) host(h *Host, now time.Time) {
 	c.init()
 	h.Updated = now.UnixMilli()
 	c.expect[hostKey(h.ID)], c.put[hostKey(h.ID)] = h.rev, encode(h)
+	c.whose(h.User, ofHosts, h.ID)
 }
 
 // same has the change be made only while a host is as it was read.
@@ -250,6 +254,21 @@ func (c *change) agent(a *Agent, now time.Time) {
 	c.init()
 	a.Updated = now.UnixMilli()
 	c.expect[agentKey(a.ID)], c.put[agentKey(a.ID)] = a.rev, encode(a)
+	c.whose(a.User, ofAgents, a.ID)
+}
+
+// Kinds of what a person lists.
+const (
+	ofHosts  = "host"
+	ofAgents = "agent"
+)
+
+// whose has a person find what acts for them. A mark stays where that becomes somebody else's: who
+// lists reads the record.
+func (c *change) whose(user ucan.DID, kind, id string) {
+	if !user.IsZero() {
+		c.put[personal(user, kind)+id] = nil
+	}
 }
 
 // write makes a change with its row; [errMoved] where somebody else was faster.

@@ -125,6 +125,9 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	}
 	c.expect[agentKey(a.ID)] = a.rev
 	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID)
+	if !a.User.IsZero() {
+		c.del = append(c.del, personal(a.User, ofAgents)+a.ID)
+	}
 	if a.Mode == Autonomous || a.Activated == 0 {
 		if err := r.release(ctx, c, a.Key, "agent "+a.ID); err != nil {
 			return err
