@@ -17,6 +17,7 @@ type course struct {
 	out             io.Writer
 	do, batch, more deeds
 	name, reason    string
+	options         *client.Options // of the client; nil: its own
 	credential      string
 
 	server *client.Server
@@ -35,7 +36,7 @@ func (c *course) take(ctx context.Context, at string) error {
 }
 
 func (c *course) discover(ctx context.Context, at string) (err error) {
-	if c.server, err = client.Discover(ctx, at, nil); err != nil {
+	if c.server, err = client.Discover(ctx, at, c.options); err != nil {
 		return err
 	}
 	say(c.out, "found %s, version %s, issuer %s", c.server.ProviderName, c.server.Version, c.server.Issuer)

@@ -4,18 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/agentauth/client"
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/server"
@@ -24,6 +27,7 @@ import (
 const configuration = `
 name: Shop
 agentauth:
+  issuer: http://127.0.0.1
   capabilities:
     - {name: price, operation: shop:price, caps: [{with: w/shop, can: crud/read}], public: true}
     - {name: stock, operation: shop:price, caps: [{with: w/shop, can: crud/read}], answer: async}
@@ -37,8 +41,25 @@ type order struct {
 	Count int `json:"count"`
 }
 
-// shop opens a venue that lets agents in, and returns its URL and a token of alice.
-func shop(t *testing.T) (at, alice string) {
+// pipes is a listener whose connections lie within a bubble of time.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, open := <-p; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// shop opens a venue that lets agents in, and returns who reaches it and a token of alice.
+func shop(t *testing.T) (hc *http.Client, alice string) {
 	t.Helper()
 	cfg, err := config.Parse("usher.yaml", []byte(configuration))
 	if err != nil {
@@ -61,10 +82,17 @@ func shop(t *testing.T) (at, alice string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s)
+	conns := make(pipes)
+	h := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go func() { _ = h.Serve(conns) }() // until the test has ended
+	over := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		conns <- there
+		return here, nil
+	}}
 	t.Cleanup(func() {
-		h.Close()
-		if err := v.Close(); err != nil {
+		over.CloseIdleConnections()
+		if err := errors.Join(h.Close(), v.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -82,7 +110,7 @@ func shop(t *testing.T) (at, alice string) {
 	if alice, err = v.Session(t.Context(), u, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	return h.URL, alice
+	return &http.Client{Transport: over}, alice
 }
 
 var approval = regexp.MustCompile(`approve at (http://[^/]+)/\S*agent_id=(\S+?)&\S* with the code (\S+)`)
@@ -90,6 +118,7 @@ var approval = regexp.MustCompile(`approve at (http://[^/]+)/\S*agent_id=(\S+?)&
 // screen is what the program prints; it approves as alice what it asks for.
 type screen struct {
 	t     *testing.T
+	hc    *http.Client
 	alice string
 
 	mu   sync.Mutex
@@ -118,7 +147,7 @@ func (s *screen) approve(at, agent, code string) {
 		return
 	}
 	req.Header.Set("Authorization", "Bearer "+s.alice)
-	res, err := http.DefaultClient.Do(req)
+	res, err := s.hc.Do(req)
 	if err != nil {
 		s.t.Error(err)
 		return
@@ -130,10 +159,12 @@ func (s *screen) approve(at, agent, code string) {
 }
 
 // The whole course at a venue, with a person who approves what is asked.
-func TestCourse(t *testing.T) {
-	at, alice := shop(t)
-	out := &screen{t: t, alice: alice}
-	c := &course{out: out, name: "Bot", reason: "to test", credential: "the secret of the till"}
+func TestCourse(t *testing.T) { synctest.Test(t, takesTheCourse) }
+
+func takesTheCourse(t *testing.T) {
+	hc, alice := shop(t)
+	out := &screen{t: t, hc: hc, alice: alice}
+	c := &course{out: out, options: &client.Options{HTTP: hc}, name: "Bot", reason: "to test", credential: "the secret of the till"}
 	for _, text := range []string{"price", "stock", "follow"} {
 		if err := c.do.Set(text); err != nil {
 			t.Fatal(err)
@@ -149,7 +180,7 @@ func TestCourse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := c.take(t.Context(), at)
+	err := c.take(t.Context(), "http://127.0.0.1")
 	out.work.Wait()
 	text := out.text.String()
 	if err != nil {

@@ -370,6 +370,7 @@ func TestLocks(t *testing.T) {
 	}
 	good, _ := care.PassphraseKey("a long passphrase")
 	bad, _ := care.PassphraseKey("another")
+	secret := care.Lock{Passphrase: "a long passphrase"}.Quick()
 	for _, tt := range []struct {
 		name string
 		lock care.Lock
@@ -377,9 +378,9 @@ func TestLocks(t *testing.T) {
 		want string
 	}{
 		{"plain", plain, care.Key{}, ""},
-		{"passphrase", care.Lock{Passphrase: "a long passphrase"}, good, ""},
-		{"another passphrase", care.Lock{Passphrase: "a long passphrase"}, bad, "not opened by this"},
-		{"no passphrase", care.Lock{Passphrase: "a long passphrase"}, care.Key{}, care.ErrLocked.Error()},
+		{"passphrase", secret, good, ""},
+		{"another passphrase", secret, bad, "not opened by this"},
+		{"no passphrase", secret, care.Key{}, care.ErrLocked.Error()},
 		{"recipient", care.Lock{Recipients: recipients}, mine, ""},
 		{"a passphrase for a recipient", care.Lock{Recipients: recipients}, good, "not opened by this"},
 	} {

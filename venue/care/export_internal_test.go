@@ -25,6 +25,12 @@ var elsewhere = []string{
 	"k/venue", "k/gone/", "l/head", "v/clock", "r/open/", "r/wait/", "e/due/", "e/past/", "e/count/",
 }
 
+// Quick is a lock whose passphrase takes no time.
+func (l Lock) Quick() Lock {
+	l.work = 4
+	return l
+}
+
 // Everything that is a user's is in an export, and no key or secret.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()

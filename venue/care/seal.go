@@ -16,6 +16,8 @@ type Lock struct {
 	Passphrase string
 	Recipients []age.Recipient
 	Plain      bool
+
+	work int // of a passphrase, as a power of two; 0: as much as age takes
 }
 
 var errUnlocked = errors.New("a backup holds the key of the venue and all its secrets: give a passphrase or a recipient, or say that it is to be plain")
@@ -49,6 +51,9 @@ func (l *Lock) seal(out io.Writer) (w io.WriteCloser, back []age.Identity, err e
 		to, err := age.NewScryptRecipient(l.Passphrase)
 		if err != nil {
 			return nil, nil, err
+		}
+		if l.work > 0 {
+			to.SetWorkFactor(l.work)
 		}
 		with, err := age.NewScryptIdentity(l.Passphrase)
 		if err != nil {

@@ -177,7 +177,7 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 // and, the last one, with a record that was not written whole.
 func (s segment) ended(raw []byte, offset int64, position uint64, why error, last bool, torn *bool) error {
 	rest := raw[min(offset, int64(len(raw))):]
-	clean := len(bytes.TrimRight(rest, "\x00")) == 0
+	clean := zeros(rest)
 	switch {
 	case errors.Is(why, io.EOF) && clean && (last || len(rest) == 0):
 		return nil
@@ -191,6 +191,11 @@ func (s segment) ended(raw []byte, offset int64, position uint64, why error, las
 		return damaged(s.path, offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", len(raw), segmentSize))
 	}
 	return nil
+}
+
+// zeros reports whether bytes are all zero: the first is, and each is as the one before it.
+func zeros(raw []byte) bool {
+	return len(raw) == 0 || raw[0] == 0 && bytes.Equal(raw[1:], raw[:len(raw)-1])
 }
 
 // recordIn reports whether a record above a position stands anywhere in bytes of a segment.
