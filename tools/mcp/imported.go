@@ -50,7 +50,7 @@ func (e *entry) operation(pin *Pin) (*tools.Operation, error) {
 		return nil, err
 	}
 	d := tools.Definition{
-		Path: e.server.prefix() + name, Scopes: p.scopes(), Withdrawn: pin.State() != Usable,
+		Path: e.server.prefix() + name, Scopes: p.scopes(), Withdrawn: pin.state() != Usable,
 		Description: "Tool of the MCP server " + e.server.ID + ".",
 	}
 	if t := pin.Accepted; t != nil {
@@ -101,7 +101,7 @@ func (s *Server) declared() (ops []*tools.Operation) {
 	return ops
 }
 
-// resultSchema is the schema of a [Result], whose content faces that know the form pass on.
+// resultSchema is the schema of a result, whose content faces that know the form pass on.
 var resultSchema = sync.OnceValue(func() *schema.Schema {
 	s, err := schema.Compile(context.Background(), json.RawMessage(`{"type":"object","required":["from"],"properties":{`+
 		`"from":{"type":"string","description":"whose words these are"},`+
@@ -127,7 +127,7 @@ func accepted(doc json.RawMessage) *schema.Schema {
 }
 
 // call calls a tool as it was accepted, if the server still lists it so; nil was not.
-func (e *entry) call(ctx context.Context, tool string, as *Tool, arguments json.RawMessage) (*Result, error) {
+func (e *entry) call(ctx context.Context, tool string, as *Tool, arguments json.RawMessage) (*result, error) {
 	if e.link == nil {
 		return nil, errClosed
 	}
@@ -159,7 +159,7 @@ func (e *entry) usable(tool string, as *Tool) error {
 		if p.name() != tool {
 			continue
 		}
-		state := p.State()
+		state := p.state()
 		if state == Usable && p.Accepted != as && !p.Accepted.equal(as) {
 			state = Changed
 		}

@@ -174,7 +174,7 @@ func TestNames(t *testing.T) {
 	r := Record{}.after("origin", list)
 	states := map[string]string{}
 	for i := range r.Pins {
-		states[r.Pins[i].name()] = r.Pins[i].State()
+		states[r.Pins[i].name()] = r.Pins[i].state()
 	}
 	for name, want := range map[string]string{
 		"covia_write": Usable, "../covia/write": Unfit, "a/b": Unfit, "": Unfit, "a b": Unfit, "read.file": Usable, "read_file": Unfit, "twice": Unfit, "same": Usable,
@@ -316,7 +316,7 @@ func TestHiddenBeforeCut(t *testing.T) {
 	const secret = "s3cret-of-the-server"
 	hide := value.Hide(secret)
 	l := newLink(Server{ID: "s"}, &Options{Logger: slog.New(slog.DiscardHandler), Now: time.Now}, nil)
-	defer l.Close()
+	defer l.close()
 	said := l.failure(t.Context(), &session{hide: hide}, "mcp/s/t", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: strings.Repeat("x", maxError-8) + secret})
 	if !strings.Contains(said.Error(), "xxx") || strings.Contains(said.Error(), secret[:2]) {
 		t.Errorf("the error of a call ends in %.60q", said.Error()[len(said.Error())-60:])

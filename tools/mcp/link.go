@@ -207,7 +207,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		return nil, errors.New(hide(err.Error()))
 	}
 	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}} // no roots, and nobody answers sampling
-	if l.server.Elicitation == AskPerson {
+	if l.server.Elicitation == askPerson {
 		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 		o.ElicitationHandler = l.elicit(hide)
 	}
@@ -296,8 +296,8 @@ func (l *link) doubt(live *session) {
 	})
 }
 
-// Close ends the connection and waits for all that it began.
-func (l *link) Close() {
+// close ends the connection and waits for all that it began.
+func (l *link) close() {
 	l.mu.Lock()
 	l.closed = true
 	live := l.live

@@ -106,7 +106,7 @@ func (e *entry) material(name string, r *reading) (*tools.Operation, error) {
 }
 
 // read has the server answer a reading.
-func (e *entry) read(ctx context.Context, operation string, r *reading, input map[string]any) (*Result, error) {
+func (e *entry) read(ctx context.Context, operation string, r *reading, input map[string]any) (*result, error) {
 	if e.link == nil {
 		return nil, errClosed
 	}

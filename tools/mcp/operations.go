@@ -207,25 +207,25 @@ func (e *entry) state(p *Pin) string {
 	if e.isLeftOut(p.name()) {
 		return Unfit
 	}
-	return p.State()
+	return p.state()
 }
 
 func (e *entry) detail(p *Pin) Detail {
-	d := Detail{Operation: e.server.prefix() + p.name(), State: e.state(p), Why: p.Unfit, Accepted: p.Accepted, Listed: p.Listed, Needs: e.server.Needs(p.name())}
+	d := Detail{Operation: e.server.prefix() + p.name(), State: e.state(p), Why: p.Unfit, Accepted: p.Accepted, Listed: p.Listed, Needs: e.server.needs(p.name())}
 	if e.isLeftOut(p.name()) {
 		d.Why = "models could not tell it from another tool"
 	}
 	if p.Accepted != nil {
-		d.Hash = p.Accepted.Hash()
+		d.Hash = p.Accepted.hash()
 	}
 	if p.Listed != nil {
-		d.Digest = p.Listed.Hash()
+		d.Digest = p.Listed.hash()
 	}
 	return d
 }
 
-// Needs are what calls of a tool require.
-func (s *Server) Needs(tool string) (list []Need) {
+// needs are what calls of a tool require.
+func (s *Server) needs(tool string) (list []Need) {
 	line := s.line(tool)
 	if line == nil {
 		line = &Line{Can: "invoke"}

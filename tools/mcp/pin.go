@@ -21,15 +21,15 @@ type Tool struct {
 	Hints       json.RawMessage `json:"hints,omitempty"`  // readOnlyHint and the like: shown, and never believed
 }
 
-// Hash is a digest of all that the server says of the tool.
-func (t *Tool) Hash() string {
+// hash is a digest of all that the server says of the tool.
+func (t *Tool) hash() string {
 	raw, _ := json.Marshal(t) // texts, and JSON that was read
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
 func (t *Tool) equal(other *Tool) bool {
-	return t != nil && other != nil && t.Hash() == other.Hash()
+	return t != nil && other != nil && t.hash() == other.hash()
 }
 
 // States of a tool.
@@ -56,8 +56,8 @@ func (p *Pin) name() string {
 	return p.Listed.Name
 }
 
-// State is one of the states of a tool.
-func (p *Pin) State() string {
+// state is one of the states of a tool.
+func (p *Pin) state() string {
 	switch {
 	case p.Unfit != "":
 		return Unfit
@@ -167,7 +167,7 @@ func (r Record) accept(tool string, seen map[string]string) (Record, []string) {
 	var pins []Pin
 	for _, pin := range r.Pins {
 		if (tool == "" || pin.name() == tool) && pin.wasSeen(seen) {
-			switch pin.State() {
+			switch pin.state() {
 			case Gone:
 				names = append(names, pin.name())
 				continue
@@ -186,7 +186,7 @@ func (p *Pin) wasSeen(seen map[string]string) bool {
 	hash, known := seen[p.name()]
 	listed := ""
 	if p.Listed != nil {
-		listed = p.Listed.Hash()
+		listed = p.Listed.hash()
 	}
 	return seen == nil || known && hash == listed
 }

@@ -23,7 +23,7 @@ type demand struct {
 // newPlan makes the plan of a tool of the server.
 func (s *Server) newPlan(tool string, root *folder, rootErr error) (*plan, error) {
 	p := &plan{root: root, rootErr: rootErr}
-	for _, need := range s.Needs(tool) {
+	for _, need := range s.needs(tool) {
 		t, err := parseTemplate(need.With)
 		if err != nil {
 			return nil, err

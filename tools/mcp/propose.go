@@ -34,7 +34,7 @@ func Probe(ctx context.Context, server Server, secret func(context.Context, stri
 	if err == nil {
 		found.material(ctx, live)
 	}
-	l.Close() // nothing is listed any more after it
+	l.close() // nothing is listed any more after it
 	if said := l.said.list(); err != nil && len(said) > 0 {
 		err = fmt.Errorf("%w\nIt said on its standard error:\n%s", err, strings.Join(said, "\n"))
 	}

@@ -20,9 +20,9 @@ import (
 	"usher/tools/schema"
 )
 
-// AskPerson is the elicitation of a server whose questions go to a person: see
+// askPerson is the elicitation of a server whose questions go to a person: see
 // [Server.Elicitation].
-const AskPerson = "ask"
+const askPerson = "ask"
 
 // Bounds of questions.
 const (

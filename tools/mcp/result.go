@@ -21,8 +21,8 @@ const (
 	maxParts  = 1000
 )
 
-// Result is the output of a call. What stands in it are the server's own words.
-type Result struct {
+// result is the output of a call. What stands in it are the server's own words.
+type result struct {
 	From       string            `json:"from"` // whose words these are
 	Content    []json.RawMessage `json:"content"`
 	Structured json.RawMessage   `json:"structured,omitempty"`
@@ -34,7 +34,7 @@ func words(server string) string {
 }
 
 // call calls a tool with arguments, which are a JSON object.
-func (l *link) call(ctx context.Context, live *session, operation, tool string, arguments json.RawMessage) (*Result, error) {
+func (l *link) call(ctx context.Context, live *session, operation, tool string, arguments json.RawMessage) (*result, error) {
 	res, err := live.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
 		return nil, l.failure(ctx, live, operation, err)
@@ -76,14 +76,14 @@ func (l *link) failure(ctx context.Context, live *session, operation string, err
 }
 
 // result is what a server returned, as the operation returns it.
-func (l *link) result(live *session, res *sdk.CallToolResult) (*Result, error) {
+func (l *link) result(live *session, res *sdk.CallToolResult) (*result, error) {
 	tooMuch := func(what string) error {
 		return fault.New(fault.TooLarge, fmt.Sprintf("MCP server %s has done the call and answered with %s: ask for less", l.server.ID, what))
 	}
 	if len(res.Content) > maxParts {
 		return nil, tooMuch(fmt.Sprintf("%d parts, at most %d", len(res.Content), maxParts))
 	}
-	out, size := &Result{From: words(l.server.ID), Content: []json.RawMessage{}}, 0
+	out, size := &result{From: words(l.server.ID), Content: []json.RawMessage{}}, 0
 	if res.StructuredContent != nil {
 		raw, err := value.Encode(res.StructuredContent)
 		if err != nil {

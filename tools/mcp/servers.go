@@ -124,7 +124,7 @@ func (s *Servers) Set(ctx context.Context, list []Server) error {
 	}
 	for id, was := range s.byID {
 		if next[id] != was {
-			s.ending.Go(was.link.Close)
+			s.ending.Go(was.link.close)
 		}
 	}
 	s.byID = next
@@ -139,7 +139,7 @@ func (s *Servers) Close() {
 	s.mu.Lock()
 	s.closed = true
 	for _, e := range s.byID {
-		s.ending.Go(e.link.Close)
+		s.ending.Go(e.link.close)
 	}
 	s.mu.Unlock()
 	s.ending.Wait()
@@ -175,8 +175,8 @@ func (s *Servers) listed(ctx context.Context, e *entry, l *listing) error {
 			return nil
 		}
 		for i := range next.Pins {
-			if p := &next.Pins[i]; p.State() != Usable {
-				s.opts.Logger.WarnContext(ctx, "a tool of an MCP server is not used", "server", e.server.ID, "tool", p.name(), "state", p.State(), "why", p.Unfit)
+			if p := &next.Pins[i]; p.state() != Usable {
+				s.opts.Logger.WarnContext(ctx, "a tool of an MCP server is not used", "server", e.server.ID, "tool", p.name(), "state", p.state(), "why", p.Unfit)
 			}
 		}
 		s.mu.Lock()

@@ -27,8 +27,8 @@ type Options struct {
 	Logger *slog.Logger
 	Key    []byte // of the digests of calls
 
-	Most int           // requests of a person that are pending, of which one agent makes at most a quarter; 0 is [DefaultMost]
-	Life time.Duration // of a request; 0 is [DefaultLife]
+	Most int           // requests of a person that are pending, of which one agent makes at most a quarter; 0 is 1,000
+	Life time.Duration // of a request; 0 is a week
 	// Told is called with each request that is filed and each that is answered; nil is
 	// nobody. It must not wait.
 	Told func(approvals.Request)
@@ -36,11 +36,11 @@ type Options struct {
 	Outside func(context.Context, Word) error
 }
 
-// DefaultLife is how long a request waits for an answer.
-const DefaultLife = 7 * 24 * time.Hour
+// defaultLife is how long a request waits for an answer.
+const defaultLife = 7 * 24 * time.Hour
 
-// DefaultMost is how many requests of a person may be pending.
-const DefaultMost = 1000
+// defaultMost is how many requests of a person may be pending.
+const defaultMost = 1000
 
 // keyring has the keys of the venue's users.
 type keyring interface {
@@ -67,7 +67,7 @@ var (
 
 // New returns a room.
 func New(o Options) *Room {
-	o.Life, o.Most = cmp.Or(o.Life, DefaultLife), cmp.Or(o.Most, DefaultMost)
+	o.Life, o.Most = cmp.Or(o.Life, defaultLife), cmp.Or(o.Most, defaultMost)
 	return &Room{Options: o}
 }
 

@@ -62,7 +62,7 @@ func noGrant(id string) error {
 
 // end is when a capability ends at the latest that the caller asks for.
 func (r *Room) end(call tools.Call, asked string, now time.Time) (time.Time, error) {
-	end := now.Add(DefaultLife)
+	end := now.Add(defaultLife)
 	if asked != "" {
 		var err error
 		if end, err = time.Parse(time.RFC3339, asked); err != nil {
@@ -72,7 +72,7 @@ func (r *Room) end(call tools.Call, asked string, now time.Time) (time.Time, err
 			return end, refuse(lending.Params, "expires is over")
 		}
 	}
-	if most := now.Add(MaxLife); end.After(most) {
+	if most := now.Add(maxLife); end.After(most) {
 		end = most
 	}
 	if proved := call.Authority().Proved(); !proved.IsZero() && end.After(proved) {

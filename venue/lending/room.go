@@ -82,8 +82,8 @@ func (s *section) skill(id string) *config.Skill {
 
 // Bounds of what is lent.
 const (
-	DefaultLife = time.Hour
-	MaxLife     = 24 * time.Hour
+	defaultLife = time.Hour
+	maxLife     = 24 * time.Hour
 	maxLent     = 1000 // capabilities that a principal asks for
 	maxDepth    = 16   // of what is made of what was made
 	maxLooked   = 1000 // things that one query looks at

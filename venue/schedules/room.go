@@ -31,11 +31,11 @@ type Options struct {
 	// of agents; nil adds none.
 	Charged func(ctx context.Context, auth tools.Authority) (context.Context, error)
 
-	Most int // schedules of a principal, of which one agent makes at most a quarter; 0 is [DefaultMost]
+	Most int // schedules of a principal, of which one agent makes at most a quarter; 0 is 1,000
 }
 
-// DefaultMost bounds the schedules of a principal.
-const DefaultMost = 1000
+// defaultMost bounds the schedules of a principal.
+const defaultMost = 1000
 
 // agents are those of the venue.
 type agents interface {
@@ -54,7 +54,7 @@ var _ scheduler.Service = (*Room)(nil)
 
 // New returns a room.
 func New(o Options) *Room {
-	o.Most = cmp.Or(o.Most, DefaultMost)
+	o.Most = cmp.Or(o.Most, defaultMost)
 	return &Room{o, make(chan struct{}, 1)}
 }
 

@@ -28,7 +28,7 @@ type Person struct {
 type Question struct {
 	Agent    *Agent
 	Host     *Host
-	Ask      *Ask
+	Ask      *ask
 	Pending  []Grant // those that are asked for
 	IsClaim  bool    // the person takes over an autonomous agent, which ends
 	Describe func(capability string) *config.AgentCapability
@@ -151,7 +151,7 @@ func (r *Room) mayGuess(ctx context.Context, who Person) error {
 	if _, err := look(ctx, r, guessKey(who), &g); err != nil {
 		return err
 	}
-	if g.Wrong >= maxWrong && r.Now().UnixMilli()-g.Since < AskLife.Milliseconds() {
+	if g.Wrong >= maxWrong && r.Now().UnixMilli()-g.Since < askLife.Milliseconds() {
 		return errTooMany
 	}
 	return nil
@@ -166,7 +166,7 @@ func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
 			return err
 		}
 		now := r.Now()
-		if now.UnixMilli()-g.Since >= AskLife.Milliseconds() {
+		if now.UnixMilli()-g.Since >= askLife.Milliseconds() {
 			g = guesses{}
 		}
 		g.Wrong, g.Since = g.Wrong+1, now.UnixMilli()

@@ -17,20 +17,20 @@ import (
 
 // Methods of approval.
 const (
-	DeviceMethod = "device_authorization"
-	CIBAMethod   = "ciba"
-	OwnMethod    = "usher_approvals" // the person finds it among what waits for them
+	deviceMethod = "device_authorization"
+	cibaMethod   = "ciba"
+	ownMethod    = "usher_approvals" // the person finds it among what waits for them
 )
 
 // Methods are those that a host may prefer. But for the first, they are for a person who is
 // known: whom the host acts for.
-var Methods = []string{DeviceMethod, CIBAMethod, OwnMethod}
+var Methods = []string{deviceMethod, cibaMethod, ownMethod}
 
 // Bounds of what waits for a person.
 const (
-	AskLife  = 5 * time.Minute
-	ownLife  = 24 * time.Hour  // of [OwnMethod]
-	Interval = 5 * time.Second // between two polls
+	askLife  = 5 * time.Minute
+	ownLife  = 24 * time.Hour  // of ownMethod
+	interval = 5 * time.Second // between two polls
 	maxWrong = 5               // codes
 )
 
@@ -77,7 +77,7 @@ func (r *Room) digest(kind, code string) string {
 }
 
 // isCode reports whether a user code is the one that is kept, in constant time.
-func (r *Room) isCode(a *Ask, code string) bool {
+func (r *Room) isCode(a *ask, code string) bool {
 	return a.Code != "" && subtle.ConstantTimeCompare([]byte(a.Code), []byte(r.digest("user", plainCode(code)))) == 1
 }
 
@@ -86,26 +86,26 @@ var errFull = refuse(LimitExceeded, "as many requests wait for the person of the
 // ask has an agent wait for a person, in the place of what it waited for: the codes of that
 // are dead. The change takes the marks of the codes with it. A person who is known has it
 // among their approvals, where not too much waits there for a code to do.
-func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask Ask) (*Approval, error) {
-	now, life := r.Now(), AskLife
-	if ask.Method == OwnMethod {
+func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask ask) (*Approval, error) {
+	now, life := r.Now(), askLife
+	if ask.Method == ownMethod {
 		life = ownLife
 	}
 	ask.Created, ask.Expires, ask.Request, ask.Code, ask.Device = now.UnixMilli(), now.Add(life).UnixMilli(), "", "", ""
-	said := &Approval{Method: ask.Method, ExpiresIn: int64(life / time.Second), Interval: int64(Interval / time.Second), BindingMessage: ask.Says}
+	said := &Approval{Method: ask.Method, ExpiresIn: int64(life / time.Second), Interval: int64(interval / time.Second), BindingMessage: ask.Says}
 	var filed *approvals.Filing
 	if !ask.Asked.IsZero() {
 		switch err := r.asks.take(h.ID, now); {
 		case err == nil:
 			filed = r.filing(a, h, &ask)
-		case ask.Method != DeviceMethod:
+		case ask.Method != deviceMethod:
 			return nil, err
 		}
 	}
 	s := approvals.Swap{As: asking.Ended, File: filed, Owner: ask.Asked}
 	err := r.swap(ctx, c, a, s, &ask)
 	if filed != nil && fault.Of(err) == fault.Refused { // no more may wait there
-		if ask.Method != DeviceMethod {
+		if ask.Method != deviceMethod {
 			return nil, errFull
 		}
 		s.File = nil
@@ -114,7 +114,7 @@ func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask Ask) (
 	if err != nil {
 		return nil, err
 	}
-	if ask.Method == DeviceMethod {
+	if ask.Method == deviceMethod {
 		if said.UserCode, err = r.newCode(); err != nil {
 			return nil, err
 		}
@@ -137,6 +137,6 @@ func (r *Room) forget(ctx context.Context, c *change, a *Agent) error {
 }
 
 // isOver reports whether what an agent waits for can be answered no more.
-func (r *Room) isOver(ask *Ask) bool {
+func (r *Room) isOver(ask *ask) bool {
 	return ask.Wrong >= maxWrong || r.Now().UnixMilli() > ask.Expires
 }

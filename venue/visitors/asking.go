@@ -74,9 +74,9 @@ type Registered struct {
 // who is shown the code knows of it.
 func (q *Asking) by(person ucan.DID) string {
 	if person.IsZero() {
-		return DeviceMethod
+		return deviceMethod
 	}
-	return cmp.Or(q.Method, DeviceMethod)
+	return cmp.Or(q.Method, deviceMethod)
 }
 
 // check reports what is wrong with what is asked for.

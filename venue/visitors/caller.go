@@ -41,11 +41,8 @@ func (c *Caller) row(call string) row {
 	return what
 }
 
-// JTI is the id of the JWT.
-func (c *Caller) JTI() string { return c.token.ID }
-
-// Claims reports whether the JWT lets a capability be used: one without the claim does.
-func (c *Caller) Claims(capability string) bool {
+// claims reports whether the JWT lets a capability be used: one without the claim does.
+func (c *Caller) claims(capability string) bool {
 	return c.token.Capabilities == nil || slices.Contains(*c.token.Capabilities, capability)
 }
 
@@ -127,7 +124,7 @@ func (r *Room) knownAgent(ctx context.Context, c *Caller) error {
 	if err := r.verified(ctx, t, "agent "+a.ID, &a.Key, a.JWKS); err != nil {
 		return err
 	}
-	if t.Issuer != "" && t.Issuer != h.ID && t.Issuer != Thumbprint(h.Key) {
+	if t.Issuer != "" && t.Issuer != h.ID && t.Issuer != thumbprint(h.Key) {
 		return badJWT("iss of the JWT is not the host of the agent")
 	}
 	c.Agent, c.Host = a, h
@@ -178,7 +175,7 @@ func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.D
 	if other == *key {
 		return nil
 	}
-	kind, id, err := r.ownerOf(ctx, Thumbprint(other))
+	kind, id, err := r.ownerOf(ctx, thumbprint(other))
 	if err == nil && kind != "" && kind+" "+id != whose {
 		err = errUnverified
 	}
@@ -191,7 +188,7 @@ func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.D
 // another notes that a host of a person has signed by another key than the one that is kept, so
 // that this is nobody else's once the host is revoked.
 func (r *Room) another(ctx context.Context, h *Host) error {
-	mark := thumbKey(Thumbprint(h.Key))
+	mark := thumbKey(thumbprint(h.Key))
 	_, rev, err := r.Store.Get(ctx, mark)
 	if err != nil || rev != 0 {
 		return err
@@ -246,11 +243,11 @@ func (r *Room) ActiveAgent(ctx context.Context, req *Request) (*Caller, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, r.Heard(ctx, c)
+	return c, r.heard(ctx, c)
 }
 
-// Heard reports why the caller is no active agent, and else notes that it was heard of.
-func (r *Room) Heard(ctx context.Context, c *Caller) error {
+// heard reports why the caller is no active agent, and else notes that it was heard of.
+func (r *Room) heard(ctx context.Context, c *Caller) error {
 	if c.Agent == nil {
 		return badJWT("this is for agents: send the JWT of one (typ %s)", agentType)
 	}
@@ -275,7 +272,7 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 	}
 	expect, put := map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(&stored)}
 	if a.JWKS != "" && a.Mode != Autonomous {
-		mark := thumbKey(Thumbprint(a.Key))
+		mark := thumbKey(thumbprint(a.Key))
 		whose, rev, err := r.Store.Get(ctx, mark)
 		if err != nil {
 			return err

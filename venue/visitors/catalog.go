@@ -26,7 +26,7 @@ type Offer struct {
 func (r *Room) Offers(ctx context.Context, by *Caller) (list []Offer, err error) {
 	s := r.set.Load()
 	if by != nil && by.Agent != nil {
-		if err := r.Heard(ctx, by); err != nil {
+		if err := r.heard(ctx, by); err != nil {
 			return nil, err
 		}
 	}

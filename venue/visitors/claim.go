@@ -29,7 +29,7 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out
 		if a.Mode != Autonomous {
 			return refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
 		}
-		out, err = r.askFor(ctx, by, a, h, "claim", Ask{Kind: kindClaim, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+		out, err = r.askFor(ctx, by, a, h, "claim", ask{Kind: kindClaim, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
 		return err
 	})
 	return out, err
@@ -55,7 +55,7 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registe
 			return refuse(InvalidRequest, "the agent waits for nobody: there is nothing to approve")
 		}
 		ask := *a.Ask
-		ask.Wrong, ask.Method = 0, DeviceMethod
+		ask.Wrong, ask.Method = 0, deviceMethod
 		if ask.Asked.IsZero() {
 			ask.Asked = h.User
 		}
@@ -75,7 +75,7 @@ func (r *Room) strange(by *Caller) error {
 }
 
 // askFor has a person asked, and writes so.
-func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask Ask) (*Registered, error) {
+func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask ask) (*Registered, error) {
 	c := change{asks: true}
 	if a.Status == Pending { // it may have counted no more
 		if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {

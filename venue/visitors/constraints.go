@@ -172,8 +172,8 @@ func (c Constraints) And(d Constraints) (Constraints, error) {
 	return Constraints{}, refuse(InvalidRequest, "no call could keep to these constraints: %s, and %s", c, d)
 }
 
-// Covers reports whether all that d allows is allowed by c, as far as that is surely so.
-func (c Constraints) Covers(d Constraints) bool {
+// covers reports whether all that d allows is allowed by c, as far as that is surely so.
+func (c Constraints) covers(d Constraints) bool {
 	if c.IsZero() {
 		return true
 	}
@@ -188,15 +188,15 @@ func (c Constraints) Covers(d Constraints) bool {
 	return err == nil && wide.Covers(narrow)
 }
 
-// Violation is one constraint that a call does not keep to.
-type Violation struct {
+// violation is one constraint that a call does not keep to.
+type violation struct {
 	Field      string         `json:"field"`
 	Constraint map[string]any `json:"constraint"`
 	Actual     any            `json:"actual,omitempty"`
 }
 
-// Check lists what arguments, as [value.Decode] reads them, violate.
-func (c Constraints) Check(args map[string]any) (list []Violation) {
+// check lists what arguments, as [value.Decode] reads them, violate.
+func (c Constraints) check(args map[string]any) (list []violation) {
 	if c.limits.Hold(args) {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (c Constraints) Check(args map[string]any) (list []Violation) {
 			if !isObject {
 				said = map[string]any{"eq": fields[name]}
 			}
-			list = append(list, Violation{name, said, args[name]})
+			list = append(list, violation{name, said, args[name]})
 		}
 	}
 	return list

@@ -29,7 +29,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	}
 	grants := r.held(ctx, a, name)
 	switch {
-	case !by.Claims(name):
+	case !by.claims(name):
 		return nil, refuse(NotGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(name))
 	case c == nil && len(a.Grants) > 0 && r.best(ctx, a, name) != "":
 		return nil, refuse(NotGranted, "there is no capability %s any more", name)
@@ -49,7 +49,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 		return nil, refuse(InvalidRequest, "arguments is no JSON object: %v", err)
 	}
 	var may []caps.Capability
-	var violated []Violation
+	var violated []violation
 	for _, g := range grants {
 		w, err := r.worth(ctx, a, g)
 		if _, contradicts := errors.AsType[*Refusal](err); contradicts {
@@ -58,7 +58,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 		if err != nil {
 			return nil, err
 		}
-		if list := w.limits.Check(input); len(list) > 0 {
+		if list := w.limits.check(input); len(list) > 0 {
 			if violated == nil {
 				violated = list
 			}
@@ -142,7 +142,7 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 		err = r.fresh(ctx, by)
 	}
 	if err == nil {
-		err = r.Heard(ctx, by)
+		err = r.heard(ctx, by)
 	}
 	if err == nil && !mine {
 		err = refuse(JobNotFound, "the agent has begun no such job")

@@ -51,8 +51,8 @@ func (r *Room) Status(ctx context.Context, by *Caller, id string) (*Registered, 
 // often: at most once in half of the interval, as clocks and networks differ.
 func (r *Room) polled(ctx context.Context, a *Agent) error {
 	now := r.Now().UnixMilli()
-	if now-a.Ask.Polled < Interval.Milliseconds()/5 {
-		return &Refusal{SlowDown, "the status is asked for too often: wait for the interval of the approval", map[string]any{"interval": int64(Interval.Seconds())}}
+	if now-a.Ask.Polled < interval.Milliseconds()/5 {
+		return &Refusal{SlowDown, "the status is asked for too often: wait for the interval of the approval", map[string]any{"interval": int64(interval.Seconds())}}
 	}
 	a.Ask.Polled = now
 	_, err := r.Store.Apply(ctx, map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}, nil)
@@ -104,7 +104,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		covered := false
 		for j := range kept {
 			g := &kept[j]
-			covered = covered || g.Capability == w.Name && g.Constraints.Covers(asked) && r.stands(ctx, a, g)
+			covered = covered || g.Capability == w.Name && g.Constraints.covers(asked) && r.stands(ctx, a, g)
 		}
 		if covered {
 			granted = append(granted, w.Name)
@@ -120,7 +120,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		return nil, refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
 	}
 	var c change
-	approval, err := r.ask(ctx, &c, a, h, Ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
+	approval, err := r.ask(ctx, &c, a, h, ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
 	if err != nil {
 		return nil, err
 	}

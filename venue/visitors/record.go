@@ -62,7 +62,7 @@ type Agent struct {
 	Seen      int64    `json:"seen,omitempty"`
 	Updated   int64    `json:"updated"`
 	Grants    []Grant  `json:"grants,omitempty"`
-	Ask       *Ask     `json:"ask,omitempty"` // what waits for a person
+	Ask       *ask     `json:"ask,omitempty"` // what waits for a person
 
 	rev  uint64
 	kept ucan.DID // Key as it is stored: one of those at JWKS may stand in its place
@@ -86,8 +86,8 @@ type Grant struct {
 	memo   *memo // nil where nothing is remembered
 }
 
-// Ask is what an agent waits for: the pending grants of it, and in the beginning itself.
-type Ask struct {
+// ask is what an agent waits for: the pending grants of it, and in the beginning itself.
+type ask struct {
 	Kind    string   `json:"kind"` // register, escalate or claim
 	Method  string   `json:"method"`
 	Code    string   `json:"code,omitempty"`    // digest of the user code

@@ -56,7 +56,6 @@ const (
 	InvalidUserCode    = "invalid_user_code"
 	ApprovalExpired    = "approval_expired"
 	SlowDown           = "slow_down"
-	NotActive          = "agent_not_expired"
 	BindingMismatch    = "request_binding_mismatch"
 	WebauthnRequired   = "webauthn_required"
 	WebauthnNone       = "webauthn_not_enrolled"

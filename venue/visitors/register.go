@@ -54,7 +54,7 @@ func (r *Room) asNow(ctx context.Context, c *Caller) error {
 	h, err := r.host(ctx, c.Host.ID)
 	isNew := c.Host.ID == ""
 	if isNew {
-		h, err = r.hostOfKey(ctx, Thumbprint(c.Host.Key))
+		h, err = r.hostOfKey(ctx, thumbprint(c.Host.Key))
 	}
 	switch {
 	case err != nil:
@@ -133,7 +133,7 @@ func (r *Room) stranger(ctx context.Context, t *token, name string) (h *Host, er
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := Thumbprint(h.Key)
+	thumbprint := thumbprint(h.Key)
 	if t.Issuer != thumbprint {
 		return nil, badJWT("iss of the JWT is not the thumbprint of the host's key (RFC 7638)")
 	}
@@ -168,7 +168,7 @@ func (r *Room) agentKey(ctx context.Context, t *token) (key ucan.DID, jwks strin
 func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks string, in *Registration) (*Registered, error) {
 	now := r.Now()
 	h, a := *by.Host, (*Agent)(nil)
-	kind, id, err := r.ownerOf(ctx, Thumbprint(key))
+	kind, id, err := r.ownerOf(ctx, thumbprint(key))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 			return nil, err
 		}
 		h.ID, h.Created = "hst_"+h.ID, now.UnixMilli()
-		mark := thumbKey(Thumbprint(h.Key))
+		mark := thumbKey(thumbprint(h.Key))
 		c.expect[mark], c.put[mark] = 0, []byte("host "+h.ID)
 	}
 	if a == nil {
@@ -200,7 +200,7 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 			return nil, err
 		}
 		a.ID = "agt_" + a.ID
-		mark := thumbKey(Thumbprint(key))
+		mark := thumbKey(thumbprint(key))
 		c.expect[mark], c.put[mark] = 0, []byte("agent "+a.ID)
 	}
 	if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {
@@ -321,7 +321,7 @@ func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *
 		r.activate(a)
 		return nil, r.defaults(ctx, a)
 	}
-	approval, err := r.ask(ctx, c, a, h, Ask{Kind: kindRegister, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+	approval, err := r.ask(ctx, c, a, h, ask{Kind: kindRegister, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
 	return approval, err
 }
 

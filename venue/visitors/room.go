@@ -312,8 +312,8 @@ func again(what func() error) error {
 	return refuse(RateLimited, "others change the same records all the time: try again in a moment")
 }
 
-// Thumbprint names a key (RFC 7638).
-func Thumbprint(key ucan.DID) string {
+// thumbprint names a key (RFC 7638).
+func thumbprint(key ucan.DID) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + b64.EncodeToString(key.PublicKey()) + `"}`))
 	return b64.EncodeToString(sum[:])
 }

@@ -109,7 +109,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 
 // claimKey marks whose a key is that nobody has or had.
 func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose string) error {
-	thumbprint := Thumbprint(key)
+	thumbprint := thumbprint(key)
 	kind, _, err := r.ownerOf(ctx, thumbprint)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose stri
 // release adds to a change that a key is nobody's any more, where it was whose. Of those for whom
 // no person answers it has to be: they would fill the store with keys.
 func (r *Room) release(ctx context.Context, c *change, key ucan.DID, whose string) error {
-	mark := thumbKey(Thumbprint(key))
+	mark := thumbKey(thumbprint(key))
 	raw, rev, err := r.Store.Get(ctx, mark)
 	if err != nil || string(raw) != whose {
 		return err

@@ -18,7 +18,7 @@ import (
 const maxFiled = maxAsked
 
 // filing is what stands in a person's approvals for what an agent asks them.
-func (r *Room) filing(a *Agent, h *Host, ask *Ask) *approvals.Filing {
+func (r *Room) filing(a *Agent, h *Host, ask *ask) *approvals.Filing {
 	s := r.set.Load()
 	wanted := map[string]Constraints{}
 	f := &approvals.Filing{Agent: a.ID, Host: h.ID, Operation: operationMark + ask.Kind, Why: "An agent from elsewhere asks for it.", Needs: []string{}}
@@ -101,7 +101,7 @@ func (g *Grant) String() string { return within(g.Capability, g.Constraints) }
 
 // swap ends what an agent waits for, also in the approvals of who is asked, and has the next
 // stand there where it is filed.
-func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *Ask) error {
+func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *ask) error {
 	c.init()
 	was := a.Ask
 	if was != nil && was.Request != "" {
@@ -120,7 +120,7 @@ func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, 
 		c.del = append(c.del, codeKey(was.Code))
 	default: // who has answered is told so once more, and has guessed nothing
 		c.put[codeKey(was.Code)] = []byte(usedMark + s.By.String())
-		c.put[dueKey(r.Now().Add(AskLife), codeMark+was.Code)] = nil
+		c.put[dueKey(r.Now().Add(askLife), codeMark+was.Code)] = nil
 	}
 	a.Ask = nil
 	maps.Copy(c.expect, out.Expect)

@@ -59,15 +59,6 @@ func (a *Agent) Request(ctx context.Context, e *Escalation) (*Standing, error) {
 	return out, a.ask(ctx, "request_capability", e, out)
 }
 
-// Rotate gives the agent another key, and returns the agent as it is known by it.
-func (a *Agent) Rotate(ctx context.Context, key ed25519.PrivateKey) (*Agent, error) {
-	jwk := PublicJWK(public(key))
-	if err := a.ask(ctx, "rotate_key", byID{AgentID: a.ID, PublicKey: &jwk}, nil); err != nil {
-		return nil, err
-	}
-	return a.host.Agent(a.ID, key), nil
-}
-
 // Revoke ends the agent for good.
 func (a *Agent) Revoke(ctx context.Context) (*Standing, error) {
 	out := new(Standing)

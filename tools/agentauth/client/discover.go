@@ -58,8 +58,8 @@ var fixed = map[string]string{
 
 var errElsewhere = errors.New("it does not lie where the server lies")
 
-// WellKnown is where the server at an URL says of itself what it is.
-func WellKnown(at string) string {
+// wellKnown is where the server at an URL says of itself what it is.
+func wellKnown(at string) string {
 	return strings.TrimSuffix(at, "/") + "/.well-known/agent-configuration"
 }
 
@@ -81,7 +81,7 @@ func Discover(ctx context.Context, at string, o *Options) (*Server, error) {
 	}
 	hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.opts.HTTP = &hc
-	if err := s.get(ctx, WellKnown(at), "", &s.Document); err != nil {
+	if err := s.get(ctx, wellKnown(at), "", &s.Document); err != nil {
 		return nil, fmt.Errorf("discover %s: %w", at, err)
 	}
 	if err := s.check(at); err != nil {

@@ -43,17 +43,6 @@ func (e *Refusal) Error() string {
 	return text
 }
 
-// Is a code: errors.Is(err, client.Code("agent_expired")).
-func (e *Refusal) Is(target error) bool {
-	code, ok := target.(Code)
-	return ok && string(code) == e.Code
-}
-
-// Code is the code of a [Refusal], to compare with by errors.Is.
-type Code string
-
-func (c Code) Error() string { return string(c) }
-
 // get asks for an URL; a token may be empty.
 func (s *Server) get(ctx context.Context, at, token string, into any) error {
 	return s.exchange(ctx, http.MethodGet, at, token, nil, into)

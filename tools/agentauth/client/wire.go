@@ -96,16 +96,6 @@ type Standing struct {
 	Approval *Approval `json:"approval,omitempty"`
 }
 
-// Grant is that of a capability, an active one before others; nil for none.
-func (s *Standing) Grant(capability string) (found *Grant) {
-	for i := range s.Grants {
-		if g := &s.Grants[i]; g.Capability == capability && (found == nil || g.Status == Active) {
-			found = g
-		}
-	}
-	return found
-}
-
 // Capability is what a server offers. A list leaves Input and Output out.
 type Capability struct {
 	Name        string          `json:"name"`

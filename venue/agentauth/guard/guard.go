@@ -189,7 +189,7 @@ type refusal struct {
 	allow      string      // the method that is
 	Code       string      `json:"error"`
 	Message    string      `json:"message"`
-	Violations []Violation `json:"violations,omitempty"`
+	Violations []violation `json:"violations,omitempty"`
 }
 
 func (e *refusal) Error() string { return e.Message }

@@ -13,8 +13,8 @@ import (
 // maxNesting is how deep constraints may be.
 const maxNesting = 32
 
-// Violation is a constraint that a call does not keep to.
-type Violation struct {
+// violation is a constraint that a call does not keep to.
+type violation struct {
 	Field      string `json:"field"`
 	Constraint any    `json:"constraint"`
 	Actual     any    `json:"actual,omitempty"`
@@ -28,7 +28,7 @@ func fitting(grants []Grant, arguments []byte) (*Grant, error) {
 	if err != nil {
 		return nil, invalid("arguments is no JSON object: " + err.Error())
 	}
-	var first []Violation
+	var first []violation
 	for i := range grants {
 		list, err := violated(grants[i].Constraints, args)
 		if err != nil {
@@ -46,7 +46,7 @@ func fitting(grants []Grant, arguments []byte) (*Grant, error) {
 
 // violated lists what arguments do not keep to, by the names of the fields. A name in another
 // case is refused: encoding/json would take the one for the other.
-func violated(constraints []byte, args map[string]any) (list []Violation, err error) {
+func violated(constraints []byte, args map[string]any) (list []violation, err error) {
 	if len(constraints) == 0 || string(constraints) == "null" {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func violated(constraints []byte, args map[string]any) (list []Violation, err er
 			if _, operators := said.(map[string]any); !operators {
 				said = map[string]any{"eq": said}
 			}
-			list = append(list, Violation{name, said, args[name]})
+			list = append(list, violation{name, said, args[name]})
 		}
 	}
 	return list, nil

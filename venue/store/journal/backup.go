@@ -46,7 +46,7 @@ func Files(ctx context.Context, dir string, put func(name string, size int64, co
 		return end, fmt.Errorf("read store %q: %w", dir, err)
 	}
 	end = Place{last.position, last.time}
-	format := fmt.Sprintf(formatText, Format)
+	format := fmt.Sprintf(formatText, folderFormat)
 	if err := put(formatFile, int64(len(format)), strings.NewReader(format)); err != nil {
 		return end, err
 	}

@@ -14,9 +14,9 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// Format is the number of the form in which data folders are written now. It stands in each folder
+// folderFormat is the number of the form in which data folders are written now. It stands in each folder
 // in the file "format".
-const Format = 4
+const folderFormat = 4
 
 const (
 	formatFile = "format"
@@ -47,8 +47,8 @@ func checkFolder(dir string, readOnly bool) (fresh bool, err error) {
 	if _, err := fmt.Sscanf(string(raw), formatText, &number); err != nil || fmt.Sprintf(formatText, number) != string(raw) {
 		return false, fmt.Errorf("the file %s does not say a format number: %.40q: restore it from a backup", formatFile, strings.TrimSpace(string(raw)))
 	}
-	if number != Format {
-		return false, fmt.Errorf("this data folder has format %d and this version of usher reads format %d: use the version that wrote it, or another folder", number, Format)
+	if number != folderFormat {
+		return false, fmt.Errorf("this data folder has format %d and this version of usher reads format %d: use the version that wrote it, or another folder", number, folderFormat)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, journalDir)); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -81,7 +81,7 @@ func IsNew(dir string) bool {
 
 func writeFormat(dir string) error {
 	return replaceFile(filepath.Join(dir, formatFile), func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, formatText, Format)
+		_, err := fmt.Fprintf(f, formatText, folderFormat)
 		return err
 	})
 }

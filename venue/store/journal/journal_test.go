@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 			return errors.Join(remove(formatFile)(dir), remove(journalDir)(dir), remove(indexDir)(dir), os.WriteFile(filepath.Join(dir, "MANIFEST"), nil, 0o600))
 		}, "an older version of usher wrote this data folder"},
 		{"of the future", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, formatText, Format+1), 0o600)
+			return os.WriteFile(filepath.Join(dir, formatFile), fmt.Appendf(nil, formatText, folderFormat+1), 0o600)
 		}, "has format 5 and this version of usher reads format 4"},
 		{"no text of ours", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, formatFile), []byte("4"), 0o600)

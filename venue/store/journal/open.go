@@ -24,7 +24,7 @@ const (
 
 // Open opens the journal in the folder dir, which is made when it is missing. What the index lacks is
 // brought up; what is doubtful in it is checked, and made anew where rows are missing. A folder that
-// another process has open is an error that names it; so is one of another [Format], one that has
+// another process has open is an error that names it; so is one of another format, one that has
 // lost its journal, and, with file and offset ([DamageError]), damage of the journal itself. None of
 // these changes the folder.
 func Open(dir string, o *Options) (*Journal, error) {

@@ -237,7 +237,7 @@ func sumOf(v store.View) (sum Sum, err error) {
 		if err != nil {
 			return sum, err
 		}
-		sum.Add(row)
+		sum.addRow(row)
 	}
 	return sum, nil
 }

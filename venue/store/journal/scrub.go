@@ -28,7 +28,7 @@ func (s *scrub) follow(changes []change) {
 	}
 	for _, c := range changes {
 		if c.key < s.cursor {
-			s.sum.Change(c.by)
+			s.sum.change(c.by)
 		} else {
 			s.changes = append(s.changes, c)
 		}
@@ -95,17 +95,17 @@ func (j *Journal) scrubPage() (read uint64, end bool, err error) {
 	}
 	var sum Sum
 	for _, row := range rows {
-		sum.Add(row)
+		sum.addRow(row)
 	}
 	j.state.Lock()
 	defer j.state.Unlock()
 	if s.again {
 		return 0, false, errAnew
 	}
-	s.sum.Change(sum)
+	s.sum.change(sum)
 	for _, c := range s.changes {
 		if next == "" || c.key < next {
-			s.sum.Change(c.by)
+			s.sum.change(c.by)
 		}
 	}
 	s.cursor = next

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -76,21 +77,11 @@ func listSegments(dir string) (all []segment, err error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b segment) int { return compare(a.seq, b.seq) })
+	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.seq, b.seq) })
 	return all, nil
 }
 
 func segmentName(s segment) string { return fmt.Sprintf("%016x-%016x", s.seq, s.first) }
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
 
 // DamageError says that a file that nothing can bring back is damaged.
 type DamageError struct {

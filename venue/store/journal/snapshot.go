@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -44,7 +45,7 @@ func snapshots(dir string) (all []snapshot, err error) {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b snapshot) int { return compare(a.position, b.position) })
+	slices.SortFunc(all, func(a, b snapshot) int { return cmp.Compare(a.position, b.position) })
 	return all, nil
 }
 
@@ -130,7 +131,7 @@ func (s snapshot) each(row func(store.Row) bool) error {
 		if err != nil {
 			return err
 		}
-		sum.Add(next)
+		sum.addRow(next)
 		if !row(next) {
 			return nil
 		}

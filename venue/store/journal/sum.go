@@ -19,8 +19,8 @@ type Sum struct {
 // sumSize is the length of a sum in records and snapshots.
 const sumSize = 5 * 8
 
-// Add adds a row.
-func (s *Sum) Add(row store.Row) { s.add(hash(row)) }
+// addRow adds a row.
+func (s *Sum) addRow(row store.Row) { s.add(hash(row)) }
 
 func (s *Sum) add(words [4]uint64) {
 	s.Rows++
@@ -37,8 +37,8 @@ func (s *Sum) remove(words [4]uint64) {
 	}
 }
 
-// Change applies what another sum has come to from zero.
-func (s *Sum) Change(by Sum) {
+// change applies what another sum has come to from zero.
+func (s *Sum) change(by Sum) {
 	s.Rows += by.Rows
 	for i, w := range by.Words {
 		s.Words[i] += w

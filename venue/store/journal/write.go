@@ -96,7 +96,7 @@ func (e engine) record() error {
 			c.by.add(is.hash)
 		}
 		w.rows[op.Key] = is
-		r.sum.Change(c.by)
+		r.sum.change(c.by)
 		w.changes = append(w.changes, c)
 	}
 	w.data = r.append(w.data[:0])
