@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -170,6 +171,10 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 	if err := r.ask(ctx, auth, "covia:list", map[string]any{"path": at.String(), "limit": maxLooked}, &listed); err != nil {
 		return nil, unreached(g.ID, err)
 	}
+	wanted, err := wantedBy(q)
+	if err != nil {
+		return nil, err
+	}
 	var things []thing
 	for _, key := range listed.Keys {
 		path, err := caps.ParseSegments(append(at.Segments(), key))
@@ -180,8 +185,8 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 			continue // also where a person would be asked, for each thing
 		}
 		var read struct {
-			Exists bool `json:"exists"`
-			Value  any  `json:"value"`
+			Exists bool            `json:"exists"`
+			Value  json.RawMessage `json:"value"`
 		}
 		if err := r.ask(ctx, auth, "covia:read", map[string]any{"path": path.String()}, &read); err != nil {
 			if _, skipped := errors.AsType[*lending.Error](unreached(g.ID, err)); skipped {
@@ -189,8 +194,15 @@ func (r *Room) resolve(ctx context.Context, auth tools.Authority, g *config.Gran
 			}
 			return nil, err
 		}
-		fields, _ := read.Value.(map[string]any)
-		if !read.Exists || !matches(fields, q) {
+		if !read.Exists {
+			continue
+		}
+		is, err := value.Decode(read.Value, value.MaxDepth)
+		if err != nil {
+			return nil, err
+		}
+		fields, _ := is.(map[string]any)
+		if !wanted.Hold(fields) {
 			continue
 		}
 		label, _ := fields[g.Name].(string)
@@ -211,27 +223,24 @@ func unreached(grant string, err error) error {
 	return err
 }
 
-// matches reports whether fields have the values that a query asks for.
-func matches(fields map[string]any, q *lending.Query) bool {
-	if q == nil {
-		return true
+// wantedBy is what fields have to be for a query.
+func wantedBy(q *lending.Query) (caps.Limits, error) {
+	if q == nil || len(q.Filter) == 0 {
+		return caps.Limits{}, nil
 	}
+	fields := make(map[string]any, len(q.Filter))
 	for name, want := range q.Filter {
-		got, has := fields[name]
-		if !has {
-			return false
+		is, err := value.Decode(want, value.MaxDepth)
+		if err != nil {
+			return caps.Limits{}, refuse(lending.Params, "a value of filter is no JSON")
 		}
-		var wanted any
-		if json.Unmarshal(want, &wanted) != nil {
-			return false
-		}
-		a, errA := json.Marshal(got)
-		b, errB := json.Marshal(wanted)
-		if errA != nil || errB != nil || string(a) != string(b) {
-			return false
-		}
+		fields["/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)] = map[string]any{"in": []any{is}}
 	}
-	return true
+	wanted, err := caps.ParseLimits(value.Append(nil, fields))
+	if err != nil {
+		return caps.Limits{}, refuse(lending.Params, "filter is not taken: "+err.Error())
+	}
+	return wanted, nil
 }
 
 // ask makes a call within auth, and reads its answer.

@@ -271,9 +271,11 @@ func TestABadBearerIsNotAnonymous(t *testing.T) {
 		"a bad token": {"Authorization", "Bearer x.y.z"}, "no token": {"Authorization", "Bearer "}, "an empty header": {"Authorization", ""},
 		"another scheme": {"Authorization", "Basic YTpi"}, "two": {"Authorization", "Bearer x", "Authorization", "Bearer y"},
 	} {
-		status, h, said := p.call(t, "", "GET", "/me", "", head...)
-		if status != 401 || !strings.HasPrefix(h.Get("WWW-Authenticate"), "Bearer ") {
-			t.Errorf("%s: %d %s, challenged by %q", name, status, said, h.Get("WWW-Authenticate"))
+		for _, path := range []string{"/me", "/status", "/openapi.json", "/docs"} {
+			status, h, said := p.call(t, "", "GET", path, "", head...)
+			if status != 401 || !strings.HasPrefix(h.Get("WWW-Authenticate"), "Bearer ") {
+				t.Errorf("%s at %s: %d %.200s, challenged by %q", name, path, status, said, h.Get("WWW-Authenticate"))
+			}
 		}
 	}
 }

@@ -91,6 +91,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(rest.Prefix+"/", api)
+	mux.Handle("GET /openapi.json", http.RedirectHandler(rest.Prefix+"/openapi.json", http.StatusPermanentRedirect))
 	mux.Handle(mcp.Path, s.mcp)
 	mux.HandleFunc(mcp.MetadataPath, s.mcp.Metadata)
 	mux.HandleFunc(mcp.MetadataPath+mcp.Path, s.mcp.Metadata)

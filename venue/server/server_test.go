@@ -143,6 +143,7 @@ func TestServe(t *testing.T) {
 		{"/.well-known/did.json", 200, `"verificationMethod":`},
 		{"/", 404, "/api/v1"},
 		{"/api/v1/status", 200, `"status":"OK"`},
+		{"/openapi.json", 200, `"openapi":"3.1.0"`},
 		{"/api/v1/me", 401, `"error":"unauthenticated"`},
 		{"/v1/models", 401, `"type":"authentication_error"`},
 		{"/hooks/nothing", 405, `a webhook takes POST`},
