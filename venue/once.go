@@ -3,21 +3,23 @@ package venue
 import (
 	"context"
 	"crypto/sha256"
+	"time"
 
 	"usher/venue/replies"
 )
 
 // Once begins a request of the principal that carries a key, or returns what was answered
-// to it before: see [replies.Room.Begin]. digest is of all that it asks for.
+// to it before: see [replies.Room.Begin]. digest is of all that it asks for. By which token the
+// principal came is no part of it.
 func (p *Principal) Once(ctx context.Context, key string, digest [sha256.Size]byte) (*replies.Ticket, *replies.Reply, error) {
 	if err := p.valid(ctx); err != nil {
 		return nil, nil, err
 	}
-	within, err := p.auth.MarshalJSON()
+	within, err := p.auth.ProvedUntil(time.Unix(0, 0)).Borne("").MarshalJSON()
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), Within: within, Key: key, Digest: digest})
+	return p.replies.Begin(ctx, &replies.Request{Owner: p.DID(), Within: within, Key: key, Digest: digest, Until: p.auth.Proved()})
 }
 
 // Named returns the principal with a name for what it calls: an operation that does once

@@ -91,10 +91,9 @@ func (c *chatRequest) said() (in agents.Chat, err error) {
 	return in, err
 }
 
-func (f *Face) chat(w http.ResponseWriter, r *http.Request) error {
+func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	var req chatRequest
-	p, err := f.read(r, &req)
-	if err != nil {
+	if err := read(r, &req); err != nil {
 		return err
 	}
 	in, err := req.said()

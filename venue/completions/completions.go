@@ -17,8 +17,8 @@
 // # Turns
 //
 // Tools are called inside the venue, and never handed to the client; Responses show them as
-// items of type mcp_call to callers who may look at the run. A turn ends with its request:
-// who leaves stops it. One that waits for the approval of a person ends the answer with a
+// items of type mcp_call to callers who may look at the run. A turn ends with its request,
+// unless that carries an Idempotency-Key: who leaves stops it. One that waits for the approval of a person ends the answer with a
 // text that says so, and goes on by itself when that is there.
 package completions
 
@@ -50,7 +50,7 @@ func New(door *face.Door) *Face {
 	f := &Face{door: door, mux: http.NewServeMux()}
 	for _, rt := range []struct {
 		pattern string
-		serve   func(http.ResponseWriter, *http.Request) error
+		serve   serve
 	}{
 		{"GET " + Prefix + "/models", f.models},
 		{"GET " + Prefix + "/models/{id}", f.model},
@@ -59,16 +59,37 @@ func New(door *face.Door) *Face {
 		{"GET " + Prefix + "/responses/{id}", f.response},
 		{"POST " + Prefix + "/responses/{id}/cancel", f.cancel},
 		{"DELETE " + Prefix + "/responses/{id}", f.remove},
-		{"/", func(http.ResponseWriter, *http.Request) error { return errNoRoute }},
 	} {
 		f.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
-			if err := rt.serve(w, r); err != nil {
+			if err := f.answer(rt.serve, w, r); err != nil {
 				refuse(w, r, err)
 			}
 		})
 	}
+	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { refuse(w, r, errNoRoute) })
 	return f
+}
+
+// serve answers a request of a principal.
+type serve func(p *venue.Principal, w http.ResponseWriter, r *http.Request) error
+
+// answer finds out who makes a request, and answers it; one that carries a key as it was
+// answered before.
+func (f *Face) answer(serve serve, w http.ResponseWriter, r *http.Request) error {
+	p, err := f.door.Caller(r)
+	if err != nil || !face.IsKeyed(r) {
+		if err == nil {
+			err = serve(p, w, r)
+		}
+		return err
+	}
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return unread(err)
+	}
+	o := &face.Once{Body: raw, Answer: serve, Refuse: func(w http.ResponseWriter, err error) { refuse(w, r, err) }}
+	return o.Serve(p, w, r)
 }
 
 // ServeHTTP answers a request.
@@ -152,32 +173,25 @@ func answer(w http.ResponseWriter, status int, result any) {
 	_, _ = w.Write(raw) // a caller who is gone is told nothing
 }
 
-// read reads a request, and who makes it.
-func (f *Face) read(r *http.Request, req any) (*venue.Principal, error) {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := body(r)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(raw, req); err != nil {
-		return nil, fault.New(fault.InvalidInput, "the body is no request: "+err.Error())
-	}
-	return p, honour(raw)
-}
-
-func body(r *http.Request) ([]byte, error) {
+// read reads a request.
+func read(r *http.Request, req any) error {
 	raw, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, fault.New(fault.TooLarge, "the body is too large: at most "+strconv.Itoa(tools.MaxInput)+" bytes are read")
-	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidInput, "the body does not come whole: "+err.Error())
+		return unread(err)
 	}
 	if err := tools.CheckObject(raw); err != nil {
-		return nil, fault.New(fault.InvalidInput, "the body is no JSON object: "+err.Error())
+		return fault.New(fault.InvalidInput, "the body is no JSON object: "+err.Error())
 	}
-	return raw, nil
+	if err := json.Unmarshal(raw, req); err != nil {
+		return fault.New(fault.InvalidInput, "the body is no request: "+err.Error())
+	}
+	return honour(raw)
+}
+
+// unread says why a body was not read.
+func unread(err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "the body is too large: at most "+strconv.Itoa(tools.MaxInput)+" bytes are read")
+	}
+	return fault.New(fault.InvalidInput, "the body does not come whole: "+err.Error())
 }

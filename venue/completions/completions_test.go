@@ -35,7 +35,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type script struct {
 	mu      sync.Mutex
 	answers [][]runtime.Chunk
-	told    []string // last messages of its requests
+	told    []string      // last messages of its requests
+	pause   chan struct{} // before it answers, if not nil
 }
 
 func (m *script) answer(chunks ...runtime.Chunk) {
@@ -59,7 +60,11 @@ func (m *script) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 	if len(m.answers) > 0 {
 		chunks, m.answers = m.answers[0], m.answers[1:]
 	}
+	pause := m.pause
 	return func(yield func(runtime.Chunk, error) bool) {
+		if pause != nil {
+			<-pause
+		}
 		for _, c := range chunks {
 			if c.Text == "wait" {
 				<-ctx.Done()
@@ -138,6 +143,11 @@ func (p *port) token(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return secretOf(t, raw)
+}
+
+func secretOf(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
 	var made tokens.Created
 	if err := json.Unmarshal(raw, &made); err != nil {
 		t.Fatal(err)

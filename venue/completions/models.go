@@ -39,11 +39,7 @@ func mayChat(ctx context.Context, p *venue.Principal, id string) bool {
 
 // models lists the agents that the caller may message: of all, where the caller may list
 // them, or else of those that the caller's own capabilities name.
-func (f *Face) models(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) models(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	var ids []string
 	created := map[string]int64{}
@@ -80,11 +76,7 @@ func (f *Face) models(w http.ResponseWriter, r *http.Request) error {
 
 var errNoModel = fault.New(fault.NotFound, "there is no such model: "+Prefix+"/models lists those that you may talk with")
 
-func (f *Face) model(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) model(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), r.PathValue("id")
 	if agents.CheckID(id) != nil || !mayChat(ctx, p, id) {
 		return errNoModel

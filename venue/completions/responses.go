@@ -191,10 +191,9 @@ func recordOf(ctx context.Context, p *venue.Principal, at, id string) (runs.Reco
 	return rec, err
 }
 
-func (f *Face) respond(w http.ResponseWriter, r *http.Request) error {
+func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	var req responseRequest
-	p, err := f.read(r, &req)
-	if err != nil {
+	if err := read(r, &req); err != nil {
 		return err
 	}
 	in, conversation, err := req.said(r.Context(), p)
@@ -279,11 +278,7 @@ func streamResponse(ctx context.Context, w http.ResponseWriter, t *venue.Talk, m
 }
 
 // response shows a response that was made, as far as it is.
-func (f *Face) response(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) response(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	rec, err := recordOf(r.Context(), p, "id", r.PathValue("id"))
 	if err != nil {
 		return err
@@ -325,11 +320,7 @@ func failureOf(rec *runs.Record) error {
 	return fault.New(rec.Code, rec.Error)
 }
 
-func (f *Face) cancel(w http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) cancel(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	rec, err := recordOf(r.Context(), p, "id", r.PathValue("id"))
 	if err != nil {
 		return err
@@ -345,11 +336,7 @@ func (f *Face) cancel(w http.ResponseWriter, r *http.Request) error {
 
 var errKept = fault.New(fault.Refused, "a response is a run of the venue, in its log: it goes when its retention says so, and by no request")
 
-func (f *Face) remove(_ http.ResponseWriter, r *http.Request) error {
-	p, err := f.door.Caller(r)
-	if err != nil {
-		return err
-	}
+func (f *Face) remove(p *venue.Principal, _ http.ResponseWriter, r *http.Request) error {
 	if _, err := recordOf(r.Context(), p, "id", r.PathValue("id")); err != nil {
 		return err
 	}

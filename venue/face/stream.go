@@ -24,10 +24,12 @@ const (
 	sendTime = 10 * time.Second // that a client takes to read what is sent
 )
 
+const streamType = "text/event-stream"
+
 // NewStream begins a stream.
 func NewStream(w http.ResponseWriter) *Stream {
 	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)

@@ -43,6 +43,8 @@ var (
 	ErrUnderWay = fault.New(fault.Busy, "a request with this Idempotency-Key is under way: ask again in a moment")
 	// ErrOther: the key was sent with something else.
 	ErrOther = fault.New(fault.KeyReused, "this Idempotency-Key was sent with another request: a new request takes a new key")
+	// ErrShorter: the key was sent with a proof that holds longer.
+	ErrShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
 	// ErrUnknown: the venue stopped while it answered.
 	ErrUnknown = fault.New(fault.Unknown, "the venue stopped while it answered the request of this Idempotency-Key, so nobody can tell whether it took effect: look, and send it under a new key if it did not")
 	// ErrTooLong: the answer was too long to be kept.
@@ -75,6 +77,9 @@ type Request struct {
 	Within []byte   // on what authority: another's with the same key is another request
 	Key    string
 	Digest [sha256.Size]byte // of all that it asks for
+	// Until is when the proof of who makes it ends; zero is never. What was answered to one
+	// that holds longer is not told: it may be a token that does, too.
+	Until time.Time
 }
 
 // Reply is what was answered.
@@ -89,6 +94,7 @@ type Reply struct {
 type record struct {
 	Digest []byte `json:"digest"`
 	At     int64  `json:"at"`               // ms
+	Until  int64  `json:"until,omitempty"`  // s; 0 is for good
 	Reply  []byte `json:"reply,omitempty"`  // sealed; none while it is not answered
 	Long   bool   `json:"long,omitempty"`   // it was answered, with more than is kept
 	Status int    `json:"status,omitempty"` // of the answer, for whoever looks
@@ -178,6 +184,8 @@ func (t *Ticket) before(req *Request) (*Reply, error) {
 	switch {
 	case !hmac.Equal(t.rec.Digest, req.Digest[:]):
 		return nil, ErrOther
+	case !req.Until.IsZero() && (t.rec.Until == 0 || req.Until.Unix() < t.rec.Until):
+		return nil, ErrShorter
 	case t.rec.Long:
 		return nil, ErrTooLong
 	case t.rec.Reply == nil:
@@ -214,6 +222,9 @@ func (t *Ticket) create(ctx context.Context, req *Request, now time.Time) error 
 		return errMany
 	}
 	t.rec = record{Digest: req.Digest[:], At: now.UnixMilli()}
+	if !req.Until.IsZero() {
+		t.rec.Until = req.Until.Unix()
+	}
 	raw, err := json.Marshal(t.rec)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"usher/caps"
 	"usher/tools"
+	"usher/tools/tokens"
 	"usher/venue"
 	"usher/venue/config"
 	"usher/venue/rest"
@@ -54,6 +55,9 @@ func TestIdempotencyKey(t *testing.T) {
 	if status, _, said := send("", "k1", "POST", "/invoke", fmt.Sprintf(invoke, 1)); status != 200 || strings.Contains(said, "key_reused") {
 		t.Errorf("as another: %d %s", status, said)
 	}
+	if status, head, again := send(token(t, p.alice, "other"), "k1", "POST", "/invoke", fmt.Sprintf(invoke, 1)); status != first || again != said || head != "true" {
+		t.Errorf("by another token: %d %s %s", status, head, again)
+	}
 	length(1)
 	send(mine, "k2", "POST", "/invoke", fmt.Sprintf(invoke, 1))
 	length(2)
@@ -85,6 +89,20 @@ func TestIdempotencyKey(t *testing.T) {
 	_, _, made := send(mine, "k5", "POST", "/tokens", `{"name":"more"}`)
 	if _, head, again := send(mine, "k5", "POST", "/tokens", `{"name":"more"}`); head != "true" || again != made {
 		t.Errorf("a token again: %s", again)
+	}
+
+	// A token that ends sooner is told of none that ends later.
+	_, _, raw := send(mine, "k6", "POST", "/tokens", `{"name":"short","for":"1h"}`)
+	var short tokens.Created
+	if err := json.Unmarshal([]byte(raw), &short); err != nil {
+		t.Fatal(raw, err)
+	}
+	if status, _, said := send(short.Secret, "k5", "POST", "/tokens", `{"name":"more"}`); status != 422 || !strings.Contains(said, `"error":"key_reused"`) {
+		t.Errorf("by a token that ends sooner: %d %s", status, said)
+	}
+	send(short.Secret, "k7", "POST", "/invoke", fmt.Sprintf(invoke, 1))
+	if status, head, said := send(mine, "k7", "POST", "/invoke", fmt.Sprintf(invoke, 1)); status != 200 || head != "true" {
+		t.Errorf("by a token that ends later: %d %s %s", status, head, said)
 	}
 
 	// A day later the key is as good as new.

@@ -124,7 +124,7 @@ func (rt *route) document(op *tools.Operation) (object, error) {
 	}
 	params = append(params, sent(face.ProofsHeader, "Tokens that delegate something to you, between commas."))
 	if rt.method == http.MethodPost {
-		params = append(params, sent(onceHeader, "A name of your own for this request, at most 255 signs: sent again within a day it is answered the same, and nothing is done twice."))
+		params = append(params, sent(face.OnceHeader, "A name of your own for this request, at most 255 signs: sent again within a day it is answered the same, and nothing is done twice."))
 	}
 	if rt.media == "text/event-stream" {
 		params = append(params, sent("Last-Event-ID", "The id of the last event that you have: what follows it is sent."))

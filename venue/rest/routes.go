@@ -137,7 +137,7 @@ func (rt *route) serve(f *Face, w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case rt.method == http.MethodPost && len(r.Header.Values(onceHeader)) > 0:
+	case face.IsKeyed(r):
 		return f.once(rt, p, w, r)
 	}
 	return rt.answer(f, p, w, r)
