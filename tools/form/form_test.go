@@ -83,6 +83,21 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
+func TestNearest(t *testing.T) {
+	for _, tt := range []struct{ name, known, want string }{
+		{"Carl", "Carol", "Carol"},
+		{"naem", "name", "name"},
+		{"a", "ab", "ab"},
+		{"B", "C", ""},
+		{"b", "B", "B"},
+		{"Carol", "Dan", ""},
+	} {
+		if got := form.Nearest(tt.name, []string{tt.known}); got != tt.want {
+			t.Errorf("Nearest(%q, [%q]) = %q, want %q", tt.name, tt.known, got, tt.want)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct{ text, json, yaml string }{
 		{`{"name":"x","colur":1}`, `unknown key "colur" in a house: did you mean "colour"?`, ""},

@@ -7,7 +7,7 @@ import (
 
 // Nearest returns the known name closest to name, or "" when none is close. One
 // of the same letters is, whatever their order: two that changed places are the
-// commonest slip.
+// commonest slip. Of a single letter another one is not.
 func Nearest(name string, known []string) string {
 	letters := sorted(name)
 	for _, k := range known {
@@ -17,7 +17,7 @@ func Nearest(name string, known []string) string {
 	}
 	best, bestAt := "", max(2, 1+len(name)/4)
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < min(bestAt, max(len(name), len(k))) {
 			best, bestAt = k, d
 		}
 	}

@@ -59,7 +59,10 @@ func New(door *face.Door, log *slog.Logger) *Face {
 	return f
 }
 
-var errNoRoute = &visitors.Refusal{Code: "not_found", Message: "there is nothing here: GET " + DiscoveryPath + " has all endpoints"}
+var (
+	errNoRoute = &visitors.Refusal{Code: "not_found", Message: "there is nothing here: GET " + DiscoveryPath + " has all endpoints"}
+	errClosed  = &visitors.Refusal{Code: "not_found", Message: "this venue offers nothing by Agent-Auth: the section agentauth of its configuration would"}
+)
 
 // route is one endpoint.
 type route struct {
@@ -102,7 +105,7 @@ func (f *Face) routes() []route {
 // ServeHTTP answers a request.
 func (f *Face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.room.IsOpen() {
-		(&call{face: f, w: w, r: r}).fail(errNoRoute)
+		(&call{face: f, w: w, r: r}).fail(errClosed)
 		return
 	}
 	f.mux.ServeHTTP(w, r)

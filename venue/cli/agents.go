@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"usher/tools/agents"
 	"usher/tools/spend"
 	"usher/venue"
@@ -33,16 +35,12 @@ type agentsListCmd struct{ onVenue }
 
 func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list, err := u.Agents(ctx)
+		infos, err := everyAgent(ctx, u)
 		if err != nil {
 			return err
 		}
-		infos := make([]agents.Info, len(list))
 		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "BELOW", "DESCRIPTION"}}
-		for i, item := range list {
-			if infos[i], err = ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": item.AgentID}); err != nil {
-				return err
-			}
+		for i := range infos {
 			info := &infos[i]
 			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), orDash(strings.Join(info.Creators, ", ")), info.Config.Description})
 		}
@@ -54,6 +52,25 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		return nil
 	})
+}
+
+// everyAgent is what there is to say of each agent of the user: asked for side by side, since
+// an answer waits until the ledger has it.
+func everyAgent(ctx context.Context, u *venue.User) ([]agents.Info, error) {
+	list, err := u.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]agents.Info, len(list))
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(64)
+	for i := range list {
+		all.Go(func() (err error) {
+			infos[i], err = ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": list[i].AgentID})
+			return err
+		})
+	}
+	return infos, all.Wait()
 }
 
 // noteIdle says why an agent does nothing, or may do nothing, that could do something, and

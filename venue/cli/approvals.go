@@ -91,9 +91,9 @@ type onRequest struct {
 type approvalsShowCmd struct{ onRequest }
 
 func (c *approvalsShowCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.onVenue, "approval:show", approvals.Named{Of: c.of(), ID: c.ID}, func(req approvals.Request) error {
+	return c.absent(answer(ctx, s, &c.onVenue, "approval:show", approvals.Named{Of: c.of(), ID: c.ID}, func(req approvals.Request) error {
 		return s.print(s.request(&req))
-	})
+	}), "approvals list")
 }
 
 // request is a request as a person reads it.
@@ -186,7 +186,7 @@ func (c *onRequest) answer(ctx context.Context, s *streams, op string, in any) e
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		req, err := ask[approvals.Request](ctx, u, op, in)
 		if err != nil {
-			return err
+			return c.absent(err, "approvals list")
 		}
 		only := ""
 		if a := req.Answer; a != nil && len(a.When) > 0 {

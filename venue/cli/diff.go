@@ -172,15 +172,9 @@ func (c *diffCmd) stored(ctx context.Context, s *streams, after *config.Config) 
 	}
 	c.ReadOnly = true
 	err = c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
-		list, err := u.Agents(ctx)
+		infos, err := everyAgent(ctx, u)
 		if err != nil {
 			return err
-		}
-		infos := make([]agents.Info, len(list))
-		for i, a := range list {
-			if infos[i], err = ask[agents.Info](ctx, u, "agent:info", map[string]string{"agentId": a.AgentID}); err != nil {
-				return err
-			}
 		}
 		pending, err := v.Pending(ctx, after, u)
 		if err != nil {

@@ -40,7 +40,7 @@ func (c *runsListCmd) list(ctx context.Context, s *streams, name string, wanted 
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		if c.Before != "" {
 			if _, err := u.Run(ctx, c.Before); err != nil {
-				return c.noRun(err)
+				return c.absent(err, "runs list")
 			}
 		}
 		list, more, err := someRuns(ctx, u, c.Before, c.Limit, wanted)
@@ -105,18 +105,18 @@ func (c *onRun) withRun(ctx context.Context, s *streams, fn func(*venue.User, *r
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		r, err := u.Run(ctx, c.ID)
 		if err != nil {
-			return c.noRun(err)
+			return c.absent(err, "runs list")
 		}
 		return fn(u, &r)
 	})
 }
 
-// noRun adds to an error about a run that is not there where the others are.
-func (f *fromConfig) noRun(err error) error {
+// absent adds to an error about what is not there which command lists the others.
+func (f *fromConfig) absent(err error, list string) error {
 	if fault.Of(err) != fault.NotFound {
 		return err
 	}
-	return misusef("%w: %s lists them", err, f.command("runs list"))
+	return misusef("%w: %s lists them", err, f.command(list))
 }
 
 type runsShowCmd struct{ onRun }

@@ -69,7 +69,7 @@ func (c *tokenRevokeCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		if !gone.Revoked {
-			return fmt.Errorf("there is no token %s: usher token list shows which there are", c.Name)
+			return misusef("there is no token %s: %s shows which there are", c.Name, c.command("token list"))
 		}
 		return s.answer(c.JSON, gone, "revoked "+gone.Name+"\n")
 	})

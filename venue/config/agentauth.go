@@ -133,7 +133,7 @@ func (a *AgentAuth) Check() error {
 
 var (
 	partyName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
-	errParty  = errors.New("passkeys are made for the name of a venue: write its URL, such as https://venue.example.org, or http://localhost:8080 on this machine alone; an IP address is no name")
+	errParty  = errors.New("passkeys are made for the name of a venue: write its URL as agentauth.issuer, such as https://venue.example.org, or http://localhost:8080 on this machine alone; an IP address is no name")
 )
 
 // Party is what the passkeys of people are made for: the name of the venue's host, and the

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"usher/caps"
 	"usher/tools"
@@ -101,13 +102,41 @@ func (a *linted) bound() {
 	a.warn(message, "list what it needs, for example caps: [{with: w/, can: crud/read}], or [] for nothing", path...)
 }
 
-// abilities finds misspelt ones.
+// abilities finds misspelt ones, and those on resources that nothing needs them on.
 func (a *linted) abilities() {
 	for c := range written(a.Spec).All() {
 		if said := Misspelt(a.registry, c.Can()); said != "" {
 			a.warn(said, "", "caps", a.number(c))
+		} else if under := a.elsewhere(c); len(under) > 0 {
+			a.warn("no operation here needs "+string(c.Can())+" on "+c.Resource().String(), "it is needed below "+strings.Join(under, ", "), "caps", a.number(c))
 		}
 	}
+}
+
+// elsewhere is below which resources operations need the ability of a capability, where none
+// needs it on the capability's own. What is another principal's is not known here.
+func (l *linter) elsewhere(c caps.Capability) (under []string) {
+	plain := caps.Of(caps.MustCapability(c.With(), string(c.Can())))
+	if c.Resource().DID() != "" {
+		return nil
+	}
+	ops := l.registry.All()
+	for i := range l.config.MCP {
+		t, _, _ := l.imported("mcp/" + l.config.MCP[i].ID + "/*")
+		ops = append(ops, t.ops...)
+	}
+	for _, op := range ops {
+		for _, sc := range slices.Concat(op.Scopes()...) {
+			switch {
+			case plain.CouldAllow(sc):
+				return nil
+			case c.Can().Covers(sc.Can) && !sc.Foreign:
+				under = append(under, sc.Under+"/")
+			}
+		}
+	}
+	slices.Sort(under)
+	return slices.Compact(under)
 }
 
 // abroad finds agents with a key of their own whose capabilities leave nothing of

@@ -123,7 +123,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	return s, s.metrics.of(v, s)
 }
 
-var errNothing = fault.New(fault.NoRoute, "there is nothing here: the API is below "+rest.Prefix+", and that of chat front ends below "+completions.Prefix)
+var errNothing = fault.New(fault.NoRoute, "there is nothing here: people begin at "+rest.Prefix+"/docs, and chat front ends below "+completions.Prefix)
 
 func text(w http.ResponseWriter, status int, say string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -24,7 +24,7 @@ type Part struct {
 // of its journal, each snapshot, and the index where nobody has it open.
 func Examine(ctx context.Context, dir string) (found []Part) {
 	if _, err := checkFolder(dir, true); err != nil {
-		return []Part{{"folder", dir, err, "restore it from a backup"}}
+		return []Part{{"folder", dir, err, ""}} // it says what to do
 	}
 	var p parts
 	var end tail
@@ -40,7 +40,7 @@ func Examine(ctx context.Context, dir string) (found []Part) {
 		}
 		return (&Journal{dir: dir}).reaches(p, end)
 	})
-	part := Part{Name: "journal", Looked: fmt.Sprintf("%d records in %d segments, up to record %d", records, len(p.segments), end.position), Fault: err}
+	part := Part{Name: "journal", Looked: fmt.Sprintf("%d records up to record %d, segments: %d", records, end.position, len(p.segments)), Fault: err}
 	if err != nil {
 		part.Advice = "restore the folder from a backup, or save what is sound with usher doctor --salvage OUT"
 	}
