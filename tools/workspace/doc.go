@@ -25,7 +25,7 @@
 //   - A read takes everything from one snapshot of the store.
 //   - A write is one batch, on condition that the entry that it replaces and every entry on the way
 //     to it are as they were read. Losing a race means to start again with fresh reads. No lock is
-//     needed for that; the queues of writers only keep races rare, and a turn in one is bounded by
+//     needed for that; those of writers only keep races rare, and the time of one is bounded by
 //     what one batch can hold. So one value has at most 1,000,000 bytes of JSON, while a
 //     collection that is written piece by piece has no bound.
 //   - Replacing or deleting a branch marks it in the same batch. The sweeper removes what is

@@ -13,10 +13,11 @@ type edit struct {
 	*spot
 
 	// merged says that the new value is made of what the caller gave and of what was there.
-	merged bool
-	expect map[string]uint64
-	put    map[string][]byte
-	del    []string
+	merged  bool
+	counted string // key of the number that it changes, of a branch's entries; empty: of none
+	expect  map[string]uint64
+	put     map[string][]byte
+	del     []string
 }
 
 // manner is what a write does with what was there.
@@ -130,7 +131,7 @@ func (e *edit) discard() {
 func (e *edit) addCount(ctx context.Context, id branchID, delta int) (int, error) {
 	n, rev, err := e.count(ctx, id)
 	key := countKey(id)
-	e.expect[key] = rev
+	e.counted, e.expect[key] = key, rev
 	e.put[key] = encodeCount(n + delta)
 	return n, err
 }

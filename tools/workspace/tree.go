@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"usher/caps"
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/keylock"
 )
 
 // Store is the storage that a tree needs: ordered keys, revisions and atomic batches. Revision 0 is
@@ -83,9 +83,9 @@ type forest struct {
 	opts      Options
 	positions positions
 
-	// Writers to one collection queue here, so that they seldom fail each other's conditions.
-	queues [256]chan struct{}
-	seed   maphash.Seed
+	// Writers wait for each other, so that they seldom fail each other's conditions: those to one
+	// collection, and then those who add to one branch or remove from it.
+	writers, counters *keylock.Locks
 
 	wake     chan struct{}
 	stop     context.CancelFunc
@@ -95,16 +95,13 @@ type forest struct {
 // NewTree opens the trees in store and starts the sweeper, which first removes what a crash left.
 // Call [Tree.Close] before the store is closed.
 func NewTree(store Store, opts *Options) *Tree {
-	t := &Tree{forest: &forest{store: store, seed: maphash.MakeSeed(), wake: make(chan struct{}, 1)}}
+	t := &Tree{forest: &forest{store: store, writers: keylock.New(), counters: keylock.New(), wake: make(chan struct{}, 1)}}
 	if opts != nil {
 		t.opts = *opts
 	}
 	t.opts.Logger = cmp.Or(t.opts.Logger, slog.New(slog.DiscardHandler))
 	if t.opts.LeafLimit <= 0 {
 		t.opts.LeafLimit = defaultLeafLimit
-	}
-	for i := range t.queues {
-		t.queues[i] = make(chan struct{}, 1)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.stop = cancel

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 
 	"usher/caps"
 	"usher/caps/value"
 	"usher/tools"
+	"usher/tools/keylock"
 )
 
 // write stores what raw JSON holds at r, or adds it to the array there, and makes
@@ -86,17 +86,26 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 	if err != nil {
 		return err
 	}
-	queue := t.queue(owner, segs)
-	select {
-	case queue <- struct{}{}:
-		defer func() { <-queue }()
-	case <-ctx.Done():
-		return ctx.Err()
+	writing, _, err := t.writers.Lock(ctx, owner+"/"+segs[0]+"/"+segs[1])
+	if err != nil {
+		return err
 	}
+	defer writing.Unlock()
+	var counting keylock.Held
+	defer func() { counting.Unlock() }()
 	for range attempts {
 		e, err := t.edit(ctx, owner, segs, it, how)
 		if err != nil || len(e.put)+len(e.del) == 0 {
 			return err
+		}
+		if e.counted != "" && counting == (keylock.Held{}) {
+			var waited bool
+			if counting, waited, err = t.counters.Lock(ctx, e.counted); err != nil {
+				return err
+			}
+			if waited {
+				continue // others have changed what it read
+			}
 		}
 		moved, err := t.store.Apply(ctx, e.expect, e.put, e.del)
 		if err != nil {
@@ -110,13 +119,6 @@ func (t *Tree) place(ctx context.Context, owner string, r caps.Resource, v any, 
 		}
 	}
 	return fmt.Errorf("write %s: %w", join(segs), ErrBusy)
-}
-
-// queue is where the writers to one collection wait for each other. What they write is ready by
-// then, so that nobody waits long.
-func (t *Tree) queue(owner string, segs []string) chan struct{} {
-	h := maphash.String(t.seed, owner+"/"+segs[0]+"/"+segs[1])
-	return t.queues[h%uint64(len(t.queues))]
 }
 
 // edit collects the batch of one attempt, from one moment, and charges it.

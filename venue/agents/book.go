@@ -13,6 +13,7 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
+	"usher/tools/keylock"
 	"usher/ucan"
 	"usher/venue/store"
 )
@@ -87,13 +88,15 @@ type Book struct {
 	space *store.Space
 	epoch atomic.Uint64 // another number after any change of authority
 
+	changing *keylock.Locks // of agents: who changes one waits for the others who do
+
 	mu      sync.Mutex
 	entries map[key]*entry
 }
 
 // NewBook returns the book whose records lie in the space.
 func NewBook(space *store.Space) *Book {
-	return &Book{space: space, entries: make(map[key]*entry)}
+	return &Book{space: space, changing: keylock.New(), entries: make(map[key]*entry)}
 }
 
 // get returns the agent with its record; nil where the user has none of that id.
@@ -212,6 +215,11 @@ var errChanging = fault.New(fault.Busy, "others keep changing what this rests on
 // call's requirements are checked and f is asked again. When change returns, the
 // new record counts at every agent's next call and survives a crash.
 func (b *Book) change(ctx context.Context, call tools.Call, k key, f func(old *record) (*record, error)) (*record, error) {
+	held, _, err := b.changing.Lock(ctx, recordKey(k))
+	if err != nil {
+		return nil, err
+	}
+	defer held.Unlock()
 	for range maxChanges {
 		expect, err := b.basis(ctx, call, k)
 		if err != nil {

@@ -73,6 +73,11 @@ func (r *Room) judge(ctx context.Context, c *conversation, err error) {
 // note replaces the record of an agent by what f makes of it, where that is not nil, for
 // the venue itself. It is asked again where others change the record meanwhile.
 func (b *Book) note(ctx context.Context, k key, f func(old *record) *record) error {
+	held, _, err := b.changing.Lock(ctx, recordKey(k))
+	if err != nil {
+		return err
+	}
+	defer held.Unlock()
 	for range maxChanges {
 		_, old, err := b.refresh(ctx, k)
 		if err != nil || old == nil {

@@ -27,6 +27,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/keylock"
 	"usher/ucan"
 	"usher/venue/config"
 	"usher/venue/store"
@@ -141,12 +142,13 @@ type Room struct {
 	providers []*provider
 	opened    seen
 	rates     *rates
+	making    *keylock.Locks // of users: their tokens are counted, and then one more is stored
 }
 
 // New returns a room. Providers are asked for their keys when a token of theirs comes.
 func New(o Options) *Room {
 	o.Auth.MaxLife = cmp.Or(o.Auth.MaxLife, defaultMaxLife)
-	r := &Room{Options: o, rates: newRates(o.Auth.Requests, o.Auth.Guests.Requests)}
+	r := &Room{Options: o, rates: newRates(o.Auth.Requests, o.Auth.Guests.Requests), making: keylock.New()}
 	for _, p := range o.Auth.Providers {
 		r.providers = append(r.providers, &provider{Provider: p, now: o.Now, client: &http.Client{Timeout: fetchTime, Transport: newFetches(o.Now)}})
 	}

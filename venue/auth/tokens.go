@@ -57,6 +57,11 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in tokens.New) (toke
 		return tokens.Created{}, err
 	}
 	owner := call.Owner()
+	held, _, err := r.making.Lock(ctx, owner.String())
+	if err != nil {
+		return tokens.Created{}, err
+	}
+	defer held.Unlock()
 	list, err := r.list(ctx, owner)
 	if err != nil {
 		return tokens.Created{}, err

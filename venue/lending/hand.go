@@ -40,9 +40,6 @@ func (r *Room) Attenuate(ctx context.Context, call tools.Call, in lending.Attenu
 	if err != nil {
 		return out, err
 	}
-	if err := r.room(ctx, call.Owner(), 1); err != nil {
-		return out, err
-	}
 	if err := r.sign(ctx, child); err != nil {
 		return out, err
 	}
@@ -53,7 +50,7 @@ func (r *Room) Attenuate(ctx context.Context, call tools.Call, in lending.Attenu
 	if _, err := r.stands(ctx, parent); err != nil { // it was revoked meanwhile
 		return out, err
 	}
-	return r.keep(ctx, []*record{child}, map[string]uint64{capKey(parent.ID): rev})
+	return r.keep(ctx, call.Owner(), []*record{child}, map[string]uint64{capKey(parent.ID): rev})
 }
 
 // narrow makes what is left of a capability.

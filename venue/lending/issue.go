@@ -28,9 +28,6 @@ func (r *Room) Request(ctx context.Context, call tools.Call, in lending.Request)
 	if err != nil {
 		return lending.Capabilities{}, err
 	}
-	if err := r.room(ctx, call.Owner(), len(in.Grants)); err != nil {
-		return lending.Capabilities{}, err
-	}
 	var made []*record
 	for i, id := range in.Grants {
 		g := s.grant(id)
@@ -54,7 +51,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, in lending.Request)
 		}
 		made = append(made, rec)
 	}
-	return r.keep(ctx, made, nil)
+	return r.keep(ctx, call.Owner(), made, nil)
 }
 
 func noGrant(id string) error {
@@ -277,8 +274,16 @@ func (r *Room) sign(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// keep stores capabilities, and shows them.
-func (r *Room) keep(ctx context.Context, made []*record, expect map[string]uint64) (lending.Capabilities, error) {
+// keep stores capabilities where whoever made them may have as many, and shows them.
+func (r *Room) keep(ctx context.Context, maker ucan.DID, made []*record, expect map[string]uint64) (lending.Capabilities, error) {
+	held, _, err := r.asking.Lock(ctx, maker.String())
+	if err != nil {
+		return lending.Capabilities{}, err
+	}
+	defer held.Unlock()
+	if err := r.room(ctx, maker, len(made)); err != nil {
+		return lending.Capabilities{}, err
+	}
 	if err := r.store(ctx, made, expect); err != nil {
 		return lending.Capabilities{}, err
 	}

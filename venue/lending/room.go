@@ -13,6 +13,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/keylock"
 	"usher/tools/lending"
 	"usher/ucan"
 	"usher/venue/config"
@@ -40,7 +41,8 @@ type Options struct {
 // Room lends. It is safe for concurrent use.
 type Room struct {
 	Options
-	lent atomic.Pointer[section]
+	lent   atomic.Pointer[section]
+	asking *keylock.Locks // of principals: what they have is counted, and then more is stored
 }
 
 var _ lending.Service = (*Room)(nil)
@@ -53,7 +55,7 @@ type section struct {
 
 // New returns a room without grants.
 func New(o Options) *Room {
-	r := &Room{Options: o}
+	r := &Room{Options: o, asking: keylock.New()}
 	r.lent.Store(new(section))
 	return r
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +14,8 @@ import (
 	"usher/venue/store/memory"
 )
 
-// What is handed on counts against whoever makes it: nobody fills another's bound.
+// What is handed on counts against whoever makes it: nobody fills another's bound. Of many who ask
+// at once, none gets past the bound.
 func TestWhatIsHandedOnCountsAgainstItsMaker(t *testing.T) {
 	st := memory.Open()
 	t.Cleanup(func() { _ = st.Close() })
@@ -25,18 +28,33 @@ func TestWhatIsHandedOnCountsAgainstItsMaker(t *testing.T) {
 		}
 		*who = key.DID()
 	}
-	var made []*record
-	for i := range maxLent {
-		id := fmt.Sprint("cap_", i)
-		made = append(made, &record{ID: id, Owner: maker, Maker: maker, Holder: holder, Revocation: "rv_" + id, Expires: r.Now().Add(time.Hour).UnixMilli()})
+	made := func(id string) *record {
+		return &record{ID: id, Owner: maker, Maker: maker, Holder: holder, Revocation: "rv_" + id, Expires: r.Now().Add(time.Hour).UnixMilli()}
 	}
-	if err := r.store(t.Context(), made, nil); err != nil {
+	var first []*record
+	for i := range maxLent - 2 {
+		first = append(first, made(fmt.Sprint("cap_", i)))
+	}
+	if _, err := r.keep(t.Context(), maker, first, nil); err != nil {
 		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var kept atomic.Int32
+	for i := range 16 {
+		all.Go(func() {
+			_, err := r.keep(t.Context(), maker, []*record{made(fmt.Sprint("late_", i))}, nil)
+			if err == nil {
+				kept.Add(1)
+			} else if fault.Of(err) != fault.LimitReached {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if kept.Load() != 2 {
+		t.Errorf("%d were kept where 2 had room", kept.Load())
 	}
 	if err := r.room(t.Context(), holder, 1); err != nil {
 		t.Errorf("who was given much may have no more made: %v", err)
-	}
-	if err := r.room(t.Context(), maker, 1); fault.Of(err) != fault.LimitReached {
-		t.Errorf("who has given as much as one may makes more: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/keylock"
 	"usher/tools/scheduler"
 	"usher/ucan"
 	"usher/venue/runs"
@@ -47,7 +48,8 @@ type agents interface {
 // use.
 type Room struct {
 	Options
-	changed chan struct{} // something may be due earlier than was known
+	changed  chan struct{}  // something may be due earlier than was known
+	changing *keylock.Locks // of principals: who changes their schedules waits for the others who do
 }
 
 var _ scheduler.Service = (*Room)(nil)
@@ -55,7 +57,7 @@ var _ scheduler.Service = (*Room)(nil)
 // New returns a room.
 func New(o Options) *Room {
 	o.Most = cmp.Or(o.Most, defaultMost)
-	return &Room{o, make(chan struct{}, 1)}
+	return &Room{o, make(chan struct{}, 1), keylock.New()}
 }
 
 // note has Run look at once.
@@ -210,6 +212,11 @@ func (rec *record) times() (scheduler.Timetable, error) {
 // change reads and writes under conditions until one batch stands. f adds to the batch
 // what is to be written; it is asked again where something moved.
 func (r *Room) change(ctx context.Context, call tools.Call, f func(with *runs.With) error) error {
+	held, _, err := r.changing.Lock(ctx, call.Owner().String())
+	if err != nil {
+		return err
+	}
+	defer held.Unlock()
 	for range maxChanges {
 		with := &runs.With{Expect: make(map[string]uint64, 2)}
 		if err := f(with); err != nil {
