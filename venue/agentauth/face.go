@@ -23,7 +23,7 @@ const DiscoveryPath = "/.well-known/agent-configuration"
 // Prefixes are the paths below which the face is, beside [DiscoveryPath].
 var Prefixes = []string{"/agent/", "/host/", "/capability/"}
 
-// Bounds of bodies, in bytes: of executes, and of all others, which strangers may send.
+// Bounds of bodies, in bytes: of executes of who is known, and of what strangers may send, too.
 const (
 	maxBody = 4 << 20
 	maxAsk  = 64 << 10
@@ -137,7 +137,11 @@ func (c *call) read() (err error) {
 	}
 	if c.r.Method == http.MethodPost {
 		most := int64(maxAsk)
-		if strings.HasPrefix(c.r.URL.Path, "/capability/") {
+		if strings.HasPrefix(c.r.URL.Path, "/capability/") && (c.r.ContentLength < 0 || c.r.ContentLength > maxAsk) {
+			if err := c.face.room.Signed(c.ctx(), c.request()); err != nil {
+				c.w.Header().Set("Connection", "close") // and read none of it
+				return err
+			}
 			most = maxBody
 		}
 		c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))

@@ -1,9 +1,16 @@
 package agentauth_test
 
 import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Each endpoint takes a JWT once.
@@ -175,5 +182,41 @@ func TestStrangersHaveLittleRead(t *testing.T) {
 	for _, path := range []string{"/capability/execute", "/capability/batch-execute"} {
 		status, out := w.post(path, "", []any{"no execute"})
 		w.want(path, status, out, 401, "unauthorized")
+		for _, length := range []string{"Content-Length: 1048576", "Transfer-Encoding: chunked"} {
+			conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+			if err == nil {
+				err = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n", path, w.sign(newKey(), "agent+jwt", object{"sub": "agt_none"}), length)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(said, " 401 ") {
+				t.Errorf("%s, %s, none of which comes: %q, %v", path, length, said, err)
+			}
+			conn.Close()
+		}
+	}
+	a := w.host().approved(object{"capabilities": []any{"read_account"}})
+	long := []byte(`{"capability":"read_account","arguments":{"path":"w/accounts/one"}` + strings.Repeat(" ", 1<<20) + `}`)
+	sum := sha256.Sum256(long)
+	for name, tt := range map[string]struct {
+		ath  any
+		want int
+	}{"not bound": {nil, 200}, "bound": {base64.RawURLEncoding.EncodeToString(sum[:]), 200}, "bound to another": {"x", 401}} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", w.server.URL+"/capability/execute", bytes.NewReader(long))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.jwt(object{"ath": tt.ath}))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != tt.want {
+			t.Errorf("a long execute that is %s: %s", name, res.Status)
+		}
 	}
 }

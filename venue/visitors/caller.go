@@ -62,6 +62,15 @@ func (r *Room) Who(ctx context.Context, req *Request) (*Caller, error) {
 	return c, c.unrevoked()
 }
 
+// Signed reports why a request whose body was not read yet is signed by nobody who is known. It
+// uses up nothing.
+func (r *Room) Signed(ctx context.Context, req *Request) error {
+	if _, err := r.known(ctx, req); codeOf(err) != BindingMismatch { // which is of the body
+		return err
+	}
+	return nil
+}
+
 // fresh counts a request of a caller, and lets its JWT through once.
 func (r *Room) fresh(ctx context.Context, c *Caller) error {
 	key := c.key()
