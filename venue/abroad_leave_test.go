@@ -2,9 +2,11 @@ package venue_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -153,5 +155,80 @@ func TestAgentsThatEndLeave(t *testing.T) {
 	}
 	if n, err := home.KeysBelow(t.Context(), "abroad/"); err != nil || n != 0 {
 		t.Errorf("%d records are kept of agents that have ended, %v", n, err)
+	}
+}
+
+// Several that have ended leave at once, and never more than four.
+func TestAgentsThatEndLeaveAtOnce(t *testing.T) {
+	open := func(yaml string) *venue.Venue {
+		cfg, err := config.Parse("usher.yaml", []byte(yaml))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := venue.Open(t.Context(), &venue.Options{Config: cfg, Idle: true, Models: map[string]runtime.Model{"default": offline.Model{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := v.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return v
+	}
+	there := open(shopConfig + "  autonomous: {owner: owner, capabilities: [read_note]}\n")
+	port, err := server.New(there, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all, atOnce = 6, 4
+	var mu sync.Mutex
+	asked, most := 0, 0
+	full := make(chan struct{})
+	counts := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked += n; asked == atOnce && most < atOnce {
+			close(full)
+		}
+		most = max(most, asked)
+	}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/agent/revoke" {
+			counts(1)
+			defer counts(-1)
+			select {
+			case <-full:
+			case <-r.Context().Done(): // the server took too long
+				return
+			}
+		}
+		port.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	host := strings.TrimPrefix(h.URL, "http://")
+	home := open("name: Home\nagentauth: {private_servers: ['" + host + "']}\n")
+	owner, err := home.User(t.Context(), "owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range all {
+		id := fmt.Sprint("a", n)
+		a, err := owner.CreateAgent(t.Context(), agents.Spec{ID: id, Tools: []string{"agentauth:*"}, Caps: caps.Declare(caps.Of(caps.MustCapability("agentauth/"+host, "agentauth")))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range a.ChatIn(t.Context(), "", `call agentauth_register {"server":"`+h.URL+`","mode":"autonomous"}`) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := owner.Invoke(t.Context(), "agent:delete", map[string]string{"agentId": id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home.Leave(t.Context())
+	if n, err := home.KeysBelow(t.Context(), "abroad/"); err != nil || n != 0 || most != atOnce {
+		t.Errorf("%d records are left, %v, and %d were asked at once; want none, and %d", n, err, most, atOnce)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"usher/caps/value"
 	"usher/tools"
@@ -14,14 +17,16 @@ import (
 )
 
 // Bounds of how an agent that has ended is revoked elsewhere: lookEvery is how often it is looked
-// which have, leaveTime how long a server may take, and firstPause and lastPause those between two
-// tries, of which each is twice the one before. maxLeave tries are about a week.
+// which have, and how long all servers together may take, leaveTime how long one may, leaveAtOnce
+// how many are asked at once, and firstPause and lastPause those between two tries, of which each is
+// twice the one before. maxLeave tries are about a week.
 const (
-	lookEvery  = time.Minute
-	leaveTime  = 10 * time.Second
-	firstPause = time.Minute
-	lastPause  = 6 * time.Hour
-	maxLeave   = 36
+	lookEvery   = time.Minute
+	leaveTime   = 10 * time.Second
+	leaveAtOnce = 4
+	firstPause  = time.Minute
+	lastPause   = 6 * time.Hour
+	maxLeave    = 36
 )
 
 // Left is what became of a registration elsewhere whose agent has ended.
@@ -72,15 +77,26 @@ func (c *Clients) now() time.Time {
 // when to look again though nobody has ended since.
 func (c *Clients) Leave(ctx context.Context) (next time.Time) {
 	next = c.now().Add(time.Hour)
+	within, cancel := context.WithTimeout(ctx, lookEvery)
+	defer cancel()
 	for after := ""; ; {
 		list, more, err := c.opts.Keeper.Page(ctx, after)
+		var looks errgroup.Group
+		looks.SetLimit(leaveAtOnce)
+		var mu sync.Mutex
 		for i := range list {
-			at, failure := c.leave(ctx, &list[i])
-			if !at.IsZero() && at.Before(next) {
-				next = at
-			}
-			err = errors.Join(err, failure)
+			looks.Go(func() error {
+				at, failure := c.leave(ctx, within, &list[i])
+				mu.Lock()
+				defer mu.Unlock()
+				if !at.IsZero() && at.Before(next) {
+					next = at
+				}
+				err = errors.Join(err, failure)
+				return nil
+			})
 		}
+		_ = looks.Wait() // err has what failed
 		if err != nil && ctx.Err() == nil {
 			c.opts.Logger.WarnContext(ctx, "agents that have ended may still be registered elsewhere", "error", err)
 		}
@@ -91,8 +107,9 @@ func (c *Clients) Leave(ctx context.Context) (next time.Time) {
 	}
 }
 
-// leave revokes one registration whose agent has ended; next is when to try again, if ever.
-func (c *Clients) leave(ctx context.Context, k *Kept) (next time.Time, err error) {
+// leave revokes one registration whose agent has ended, if its server answers within that time;
+// next is when to try again, if ever.
+func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, err error) {
 	if k.Life == "" || k.Agent == "" {
 		return next, nil
 	}
@@ -100,7 +117,13 @@ func (c *Clients) leave(ctx context.Context, k *Kept) (next time.Time, err error
 		return next, err
 	}
 	now := c.now()
-	if next = time.UnixMilli(k.Next); now.Before(next) {
+	next = time.UnixMilli(k.Next)
+	select {
+	case <-within.Done():
+		return next, nil
+	default:
+	}
+	if now.Before(next) {
 		return next, nil
 	}
 	pause := lastPause
@@ -114,7 +137,7 @@ func (c *Clients) leave(ctx context.Context, k *Kept) (next time.Time, err error
 	if err != nil || !mine {
 		return next, err
 	}
-	left, over := c.tried(ctx, k)
+	left, over := c.tried(within, k)
 	if !over {
 		return next, nil
 	}

@@ -128,7 +128,7 @@ type call struct {
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-var errIssuer = &visitors.Refusal{Code: visitors.Unavailable, Message: "this venue does not know its own URL: set agentauth.issuer in its configuration"}
+var errIssuer = &visitors.Refusal{Code: visitors.Unavailable, Message: "this venue does not know its own URL, and takes that of no request: write it in the configuration as agentauth.issuer, for example: agentauth: {issuer: \"https://venue.example.org\"}"}
 
 // read takes what is sent in.
 func (c *call) read() (err error) {

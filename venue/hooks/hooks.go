@@ -19,7 +19,8 @@ const Path = "/hooks/{id}"
 
 // accepted is the answer to a request that started a run, or has before.
 type accepted struct {
-	Run string `json:"run"`
+	Run      string `json:"run"`
+	Location string `json:"location"` // where it is shown; its output names the run of an agent's task
 }
 
 var (
@@ -27,8 +28,9 @@ var (
 	errPost  = fault.New(fault.InvalidInput, "a webhook takes POST")
 )
 
-// New returns the face of a venue.
-func New(v *venue.Venue) http.Handler {
+// New returns the face of a venue. jobs is the path below which runs are shown to whoever may
+// look at them.
+func New(v *venue.Venue, jobs string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -45,8 +47,10 @@ func New(v *venue.Venue) http.Handler {
 			face.Of(err).WriteTo(w)
 			return
 		}
-		raw, _ := json.Marshal(accepted{run}) // of a text
+		at := jobs + run
+		raw, _ := json.Marshal(accepted{run, at}) // of texts
 		h := w.Header()
+		h.Set("Location", at)
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusAccepted)

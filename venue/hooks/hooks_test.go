@@ -17,7 +17,9 @@ import (
 	"usher/runtime"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/face"
 	"usher/venue/hooks"
+	"usher/venue/rest"
 	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
@@ -64,7 +66,12 @@ func serve(t *testing.T, dir string) *port {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(hooks.Path, hooks.New(p.venue))
+	api, err := rest.New(&face.Door{Venue: p.venue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle(rest.Prefix+"/", api)
+	mux.Handle(hooks.Path, hooks.New(p.venue, rest.Prefix+"/jobs/"))
 	srv := httptest.NewServer(mux)
 	p.url = srv.URL
 	t.Cleanup(func() {
@@ -281,6 +288,49 @@ func TestAnEntryThatGoes(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", hook, status, said, want)
 		} else if run != "" {
 			p.ended(t, run)
+		}
+	}
+}
+
+// Who may look at what was started finds it where the answer says, with the run of the task.
+func TestWhereItIsShown(t *testing.T) {
+	p := serve(t, "")
+	token, err := p.venue.Session(t.Context(), p.owner, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, run, said := send(t, p.request(t, "tickets", "msg_1", time.Now(), `{"n":1}`))
+	p.ended(t, run)
+	var at struct{ Location string }
+	if err := json.Unmarshal([]byte(said), &at); err != nil || at.Location == "" {
+		t.Fatal(said, err)
+	}
+	for name, bearer := range map[string]string{"the owner": token, "nobody": ""} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+at.Location, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bearer != "" {
+			r.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		var job struct {
+			ID     string
+			Output struct{ ID string }
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &job)
+		}
+		if ok := job.ID == run && job.Output.ID != ""; err != nil || ok != (bearer != "") {
+			t.Fatalf("as %s: %d %s, %v", name, resp.StatusCode, raw, err)
+		}
+		if bearer != "" {
+			p.ended(t, job.Output.ID)
 		}
 	}
 }

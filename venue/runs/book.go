@@ -106,7 +106,10 @@ func logKey(owner ucan.DID, id, seq string) string {
 	return prefix + "log/" + owner.String() + "/" + id + "/" + seq
 }
 
-func callKey(owner ucan.DID, key string) string { return prefix + "key/" + owner.String() + "/" + key }
+// keysOf is where the runs of keys are: <owner>/<key>.
+const keysOf = prefix + "key/"
+
+func callKey(owner ucan.DID, key string) string { return keysOf + owner.String() + "/" + key }
 
 // Open opens the book. Runs that have not ended rest until [Book.Drive] or
 // [Book.Wake].

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +59,36 @@ func TestTwoCallsOfOneKeyAtOnce(t *testing.T) {
 				t.Errorf("the answers are %s and %s, %v, after %d times; want both the same, after one", first, second, err, worked)
 			}
 		})
+	}
+}
+
+// The key of a run goes with it, and begins another one then.
+func TestTheKeyOfARunThatIsPruned(t *testing.T) {
+	h := openHouse(t)
+	worked := 0
+	begin := func(key string) string {
+		t.Helper()
+		r, err := h.Start(t.Context(), h.mint.User(h.alice), runs.Spec{Kind: runs.Job, Op: "v/ops/test", Key: key}, func(context.Context, *runs.Run) (json.RawMessage, error) {
+			worked++
+			return json.RawMessage(`"done"`), nil
+		})
+		if err == nil {
+			_, err = r.Wait(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ID()
+	}
+	first, second := begin("a"), begin("b")
+	if n, err := h.Prune(t.Context(), runs.Keep{Number: 1}, func(context.Context) error { return nil }); n != 1 || err != nil {
+		t.Fatalf("%d runs are pruned, %v", n, err)
+	}
+	keys, _, err := h.store.Under("").PageKeys(t.Context(), "r/key/", "", 10)
+	if err != nil || len(keys) != 1 || !strings.HasSuffix(keys[0], "/b") {
+		t.Errorf("the keys %q are left, %v; want that of the run that is", keys, err)
+	}
+	if again, same := begin("a"), begin("b"); again == first || same != second || worked != 3 {
+		t.Errorf("runs %s and %s after %s and %s, worked %d times; want a new one and the same", again, same, first, second, worked)
 	}
 }

@@ -87,7 +87,7 @@ func (b *Book) pruneOf(ctx context.Context, owner string, keep Keep, rest Rest) 
 			if !rec.Over() || beyond <= 0 && !before(rec.Updated, keep.Before) || b.executes(rec.ID) {
 				continue
 			}
-			if err := b.removeRun(ctx, row.Key, row.Rev, owner+rec.ID, rest); err != nil {
+			if err := b.removeRun(ctx, row.Key, row.Rev, owner, &rec, rest); err != nil {
 				return n, err
 			}
 			n++
@@ -111,8 +111,10 @@ func (b *Book) executes(id string) bool {
 	return b.live[id] != nil
 }
 
-// removeRun removes a run with its own log, which goes first. of is "<owner>/<id>".
-func (b *Book) removeRun(ctx context.Context, key string, rev uint64, of string, rest Rest) error {
+// removeRun removes a run of an owner, "<owner>/", with its own log, which goes first. Its key
+// goes with it: a call that has the key later is a new one.
+func (b *Book) removeRun(ctx context.Context, key string, rev uint64, owner string, rec *Record, rest Rest) error {
+	of := owner + rec.ID
 	if err := b.removeBelow(ctx, prefix+"log/"+of+"/", rest); err != nil {
 		return err
 	}
@@ -121,7 +123,18 @@ func (b *Book) removeRun(ctx context.Context, key string, rev uint64, of string,
 			return err
 		}
 	}
-	_, err := b.opts.Store.Apply(ctx, map[string]uint64{key: rev}, nil, []string{key}) // unless it has changed
+	expect, del := map[string]uint64{key: rev}, []string{key} // unless it has changed
+	if rec.Key != "" {
+		call := keysOf + owner + rec.Key
+		id, at, err := b.opts.Store.Get(ctx, call)
+		if err != nil {
+			return err
+		}
+		if string(id) == rec.ID {
+			expect[call], del = at, append(del, call)
+		}
+	}
+	_, err := b.opts.Store.Apply(ctx, expect, nil, del)
 	return err
 }
 

@@ -105,7 +105,7 @@ func New(v *venue.Venue, o *Options) (*Server, error) {
 	for _, path := range []string{login.Path, login.Path + "/", login.OutPath} {
 		mux.Handle(path, signIn)
 	}
-	mux.Handle(hooks.Path, hooks.New(v))
+	mux.Handle(hooks.Path, hooks.New(v, rest.Prefix+"/jobs/"))
 	visits := agentauth.New(s.door, s.opts.Logger)
 	mux.Handle(agentauth.DiscoveryPath, visits)
 	for _, path := range agentauth.Prefixes {
