@@ -44,7 +44,7 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 			info := &infos[i]
 			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), orDash(strings.Join(info.Creators, ", ")), info.Config.Description})
 		}
-		if err := s.answer(c.JSON, infos, s.columns(rows)); err != nil || c.JSON {
+		if err := s.list(c.JSON, infos, rows, "there are no agents: the section agents of the configuration has them"); err != nil || c.JSON {
 			return err
 		}
 		for i := range infos {

@@ -54,10 +54,6 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 				break
 			}
 		}
-		if len(list) == 0 && !c.JSON {
-			s.note("nothing waits for you")
-			return nil
-		}
 		rows := [][]string{{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}}
 		for i := range list {
 			r := &list[i]
@@ -67,7 +63,7 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 			}
 			rows = append(rows, []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+what, 60), s.minute(time.UnixMilli(r.Created))})
 		}
-		return s.answer(c.JSON, list, s.columns(rows))
+		return s.list(c.JSON, list, rows, "nothing waits for you")
 	})
 }
 

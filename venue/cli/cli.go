@@ -121,7 +121,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return status
 	}
 	if err != nil {
-		return s.fail(misuse{err})
+		return s.fail(misusef("%w (%s --help says more)", err, asked(err)))
 	}
 	if status, done := s.handOver(ctx, parsed, args); done {
 		return status
@@ -130,6 +130,16 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 		return s.fail(err)
 	}
 	return ExitOK
+}
+
+// asked is the command that could not be read, as far as it was.
+func asked(err error) string {
+	if bad, ok := errors.AsType[*kong.ParseError](err); ok {
+		if node := bad.Context.Selected(); node != nil {
+			return node.FullPath()
+		}
+	}
+	return "usher"
 }
 
 // grammar is what kong is to know: of a command that is named at once only that

@@ -94,9 +94,12 @@ func serverOf(id string, command []string, root string) (server tool.Server, err
 	if command[0] == "--" {
 		command = command[1:]
 	}
-	if len(command) == 1 && strings.Contains(command[0], "://") {
+	switch isURL := strings.Contains(command[0], "://"); {
+	case isURL && len(command) > 1:
+		return server, misusef("%q stands after the URL: write flags before %s", strings.Join(command[1:], " "), id)
+	case isURL:
 		server.URL = command[0]
-	} else {
+	default:
 		server.Command = command
 	}
 	if root != "" {

@@ -23,10 +23,6 @@ func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(list.Servers) == 0 && !c.JSON {
-			s.note("There are no MCP servers: usher mcp add makes one.")
-			return nil
-		}
 		rows := [][]string{{"SERVER", "STATE", "TOOLS", "REACHED BY"}}
 		for _, srv := range list.Servers {
 			state := srv.State
@@ -35,7 +31,7 @@ func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
 			}
 			rows = append(rows, []string{srv.Server, state, counted(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))})
 		}
-		return s.answer(c.JSON, list.Servers, s.columns(rows))
+		return s.list(c.JSON, list.Servers, rows, "there are no MCP servers; usher mcp add makes one")
 	})
 }
 
@@ -66,13 +62,13 @@ type mcpInspectCmd struct {
 
 // Run shows what is known of a server, which is started for it.
 func (c *mcpInspectCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
+	return c.absent(answer(ctx, s, &c.onVenue, "mcp:inspect", mcp.Named{Server: c.Server, Tool: c.Tool}, func(seen mcp.Inspection) error {
 		if seen.Error != "" {
 			s.warn("the server could not be asked: " + seen.Error)
 			s.words(seen.Stderr)
 		}
 		return s.print(s.inspection(&seen, c.Tool != ""))
-	})
+	}), "mcp list")
 }
 
 // words shows what a server wrote on its standard error.
@@ -170,7 +166,7 @@ func (c *mcpAcceptCmd) Run(ctx context.Context, s *streams) error {
 			err = fmt.Errorf("%s", seen.Error)
 		}
 		if err != nil {
-			return err
+			return c.absent(err, "mcp list")
 		}
 		seen.Tools = slices.DeleteFunc(seen.Tools, func(d mcp.Detail) bool { return d.State == mcp.Usable || d.State == mcp.Unfit })
 		digests := make(map[string]string, len(seen.Tools))
@@ -213,10 +209,12 @@ func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
 		if err == nil || fault.Of(err) == fault.InvalidInput || fault.Of(err) == fault.Denied { // the server was asked nothing
 			return asMisuse(err)
 		}
-		if seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server}); failed == nil {
-			s.words(seen.Stderr)
+		seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server})
+		if fault.Of(failed) == fault.NotFound {
+			return c.absent(failed, "mcp list")
 		}
-		return err
+		s.words(seen.Stderr)
+		return c.absent(err, "mcp inspect "+c.Server)
 	})
 }
 

@@ -39,10 +39,6 @@ func (c *passkeysListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 && !c.JSON {
-			s.note("there are no passkeys: who has signed in makes one on /agent/passkeys")
-			return nil
-		}
 		rows := [][]string{{"PASSKEY", "MADE", "ID"}}
 		shown := []passkeyShown{}
 		for i := range list {
@@ -50,7 +46,7 @@ func (c *passkeysListCmd) Run(ctx context.Context, s *streams) error {
 			shown = append(shown, k)
 			rows = append(rows, []string{k.Name, s.minute(time.UnixMilli(k.Created)), k.ID})
 		}
-		return s.answer(c.JSON, shown, s.columns(rows))
+		return s.list(c.JSON, shown, rows, "there are no passkeys: who has signed in makes one on /agent/passkeys")
 	})
 }
 

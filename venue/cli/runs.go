@@ -52,7 +52,7 @@ func (c *runsListCmd) list(ctx context.Context, s *streams, name string, wanted 
 			r := &list[i]
 			rows = append(rows, []string{r.ID, r.Kind, r.Status, s.minute(time.UnixMilli(r.Created)), subject(r)})
 		}
-		if err := s.answer(c.JSON, append([]runs.Record{}, list...), s.columns(rows)); err != nil || c.JSON || more == "" {
+		if err := s.list(c.JSON, append([]runs.Record{}, list...), rows, "there are no "+name); err != nil || c.JSON || more == "" {
 			return err
 		}
 		s.note("there are more: " + c.command(name+" list --before "+more))

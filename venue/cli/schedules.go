@@ -39,7 +39,7 @@ func (c *schedulesListCmd) Run(ctx context.Context, s *streams) error {
 			e := &list[i]
 			rows = append(rows, []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missedOf(e)})
 		}
-		if err := s.answer(c.JSON, list, s.columns(rows)); err != nil || c.JSON || c.Done || len(list) == 0 {
+		if err := s.list(c.JSON, list, rows, "there are no schedules; usher schedules add makes one"); err != nil || c.JSON || c.Done || len(list) == 0 {
 			return err
 		}
 		c.noteUp(s)

@@ -117,15 +117,11 @@ func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 && !c.JSON {
-			s.note("there are no secrets; usher secrets set stores one")
-			return nil
-		}
 		rows := [][]string{{"SECRET", "STORED"}}
 		for _, secret := range list {
 			rows = append(rows, []string{secret.Name, s.local(time.UnixMilli(secret.Updated)).Format(time.DateTime)})
 		}
-		return s.answer(c.JSON, list, s.columns(rows))
+		return s.list(c.JSON, list, rows, "there are no secrets; usher secrets set stores one")
 	})
 }
 

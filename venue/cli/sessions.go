@@ -22,16 +22,12 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 && !c.JSON {
-			s.note(fmt.Sprintf("%s has no sessions; usher chat %[1]s begins one", c.Agent))
-			return nil
-		}
 		const enough = 50 // columns of the first message
 		rows := [][]string{{"SESSION", "BEGAN", "LAST", "TURNS", "FIRST WORDS"}}
 		for _, ses := range list {
 			rows = append(rows, []string{ses.ID, s.minute(ses.Began), s.minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
 		}
-		return s.answer(c.JSON, list, s.columns(rows))
+		return s.list(c.JSON, list, rows, fmt.Sprintf("%s has no sessions; usher chat %[1]s begins one", c.Agent))
 	})
 }
 

@@ -121,6 +121,15 @@ func (s *streams) answer(asJSON bool, v any, text string) error {
 	return s.print(text)
 }
 
+// list prints a table below its header, or v as JSON; of a table without rows, a note says none.
+func (s *streams) list(asJSON bool, v any, rows [][]string, none string) error {
+	if len(rows) == 1 && !asJSON {
+		s.note(none)
+		return nil
+	}
+	return s.answer(asJSON, v, s.columns(rows))
+}
+
 // print writes a text, which is ours or safe already.
 func (s *streams) print(text string) error {
 	_, err := io.WriteString(s.out, text)

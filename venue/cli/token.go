@@ -53,7 +53,7 @@ func (c *tokenListCmd) Run(ctx context.Context, s *streams) error {
 			}
 			rows = append(rows, []string{t.Name, stamp(t.Created), until, stamp(t.Used)})
 		}
-		return s.answer(c.JSON, list.Tokens, s.columns(rows))
+		return s.list(c.JSON, list.Tokens, rows, "there are no tokens; usher token create makes one")
 	})
 }
 

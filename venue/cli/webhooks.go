@@ -23,10 +23,6 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		if len(list.In)+len(list.Out) == 0 && !c.JSON {
-			s.note("There are no webhooks: the section webhooks of the configuration has them.")
-			return nil
-		}
 		rows := [][]string{{"WEBHOOK", "WHAT", "STATE"}}
 		for i := range list.In {
 			e := &list.In[i]
@@ -42,7 +38,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 			waits = waits || e.Waiting > 0
 			rows = append(rows, []string{e.ID, e.Host + " is told of " + told(e), s.paint.line(s.deliveries(e), 200)})
 		}
-		if err := s.answer(c.JSON, list, s.columns(rows)); err != nil || c.JSON || !waits {
+		if err := s.list(c.JSON, list, rows, "there are no webhooks: the section webhooks of the configuration has them"); err != nil || c.JSON || !waits {
 			return err
 		}
 		if s.kept() == nil {
