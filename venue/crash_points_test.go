@@ -282,7 +282,7 @@ func TestCrashAtEachCommit(t *testing.T) {
 	for _, work := range slices.Sorted(maps.Keys(pointWorks)) {
 		t.Run(work, func(t *testing.T) {
 			t.Parallel()
-			step := rounds(1, 7)
+			step := rounds(1, 11)
 			for point := 1; ; point += step {
 				dir := t.TempDir()
 				if crashAt(t, dir, work, point) {

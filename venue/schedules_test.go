@@ -175,25 +175,25 @@ func TestAScheduleFiresOnceForEachOfItsTimes(t *testing.T) {
 func TestMissedTimes(t *testing.T) {
 	for _, tt := range []struct {
 		name, input string
-		down        time.Duration // from 00:30 on
+		down        time.Duration // from 00:05 on
 		want        []runs.Fired
 		fired       string
 		missed      int
 		since       string
 		next        string
 	}{
-		{"a single time", `"after":"1h"`, 140 * time.Minute, []runs.Fired{{Due: 3600}}, "02:50:00", 0, "", ""},
-		{"one of cron", `"cron":"0 * * * *"`, 80 * time.Minute, []runs.Fired{{Due: 3600, Missed: 1, Since: 3600}}, "01:50:00", 1, "01:00:00", "02:00:00"},
-		{"three of cron", `"cron":"0 * * * *"`, 180 * time.Minute, []runs.Fired{{Due: 10800, Missed: 3, Since: 3600}}, "03:30:00", 3, "01:00:00", "04:00:00"},
-		{"two of cron, and the third in time", `"cron":"0 * * * *"`, 150 * time.Minute, []runs.Fired{{Due: 10800, Missed: 2, Since: 3600}}, "03:00:00", 2, "01:00:00", "04:00:00"},
-		{"three of cron that are skipped", `"cron":"0 * * * *","missed":"skip"`, 180 * time.Minute, nil, "", 3, "01:00:00", "04:00:00"},
-		{"two that are skipped, and the third in time", `"cron":"0 * * * *","missed":"skip"`, 150 * time.Minute, []runs.Fired{{Due: 10800, Missed: 2, Since: 3600}}, "03:00:00", 2, "01:00:00", "04:00:00"},
+		{"a single time", `"after":"10m"`, 20 * time.Minute, []runs.Fired{{Due: 600}}, "00:25:00", 0, "", ""},
+		{"one of cron", `"cron":"*/10 * * * *"`, 10 * time.Minute, []runs.Fired{{Due: 600, Missed: 1, Since: 600}}, "00:15:00", 1, "00:10:00", "00:20:00"},
+		{"three of cron", `"cron":"*/10 * * * *"`, 30 * time.Minute, []runs.Fired{{Due: 1800, Missed: 3, Since: 600}}, "00:35:00", 3, "00:10:00", "00:40:00"},
+		{"two of cron, and the third in time", `"cron":"*/10 * * * *"`, 25 * time.Minute, []runs.Fired{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
+		{"three of cron that are skipped", `"cron":"*/10 * * * *","missed":"skip"`, 30 * time.Minute, nil, "", 3, "00:10:00", "00:40:00"},
+		{"two that are skipped, and the third in time", `"cron":"*/10 * * * *","missed":"skip"`, 25 * time.Minute, []runs.Fired{{Due: 1800, Missed: 2, Since: 600}}, "00:30:00", 2, "00:10:00", "00:40:00"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inTime(t, t.TempDir(), func(t *testing.T, w *timed) {
 				began := time.Now().UnixMilli()
 				w.schedule(w.alice, `{"operation":"test:mark","name":"s",`+tt.input+`}`)
-				w.sleep(30 * time.Minute)
+				w.sleep(5 * time.Minute)
 				w.close()
 				time.Sleep(tt.down)
 				w.open()
@@ -210,7 +210,7 @@ func TestMissedTimes(t *testing.T) {
 				}
 				if tt.next == "" {
 					done := w.list(w.alice, `{"done":true}`)
-					if len(done) != 1 || clockFace(done[0].Last.Due) != "01:00:00" || clockFace(done[0].Last.Fired) != tt.fired {
+					if len(done) != 1 || clockFace(done[0].Last.Due) != "00:10:00" || clockFace(done[0].Last.Fired) != tt.fired {
 						t.Errorf("the list tells %+v", done)
 					}
 					return
@@ -219,7 +219,7 @@ func TestMissedTimes(t *testing.T) {
 				if s.Missed != tt.missed || clockFace(s.Since) != tt.since || clockFace(s.Time) != tt.next {
 					t.Errorf("the list tells %d missed since %s, next %s; want %d, %s, %s", s.Missed, clockFace(s.Since), clockFace(s.Time), tt.missed, tt.since, tt.next)
 				}
-				w.sleep(time.Hour)
+				w.sleep(10 * time.Minute)
 				w.ran(len(tt.want) + 1)
 			})
 		})
@@ -537,7 +537,7 @@ func TestSchedulesAreBounded(t *testing.T) {
 		s.Tools = append(s.Tools, "scheduler:*")
 		carol := create(t, w.alice, s)
 		for n := range 3 {
-			done := attempt(t, carol, w.model, "scheduler_schedule", fmt.Sprintf(`{"operation":"test:mark","name":"c%d","after":"1h"}`, n))
+			done := attempt(t, carol, w.model, "scheduler_schedule", fmt.Sprintf(`{"operation":"test:mark","name":"c%d","after":"1m"}`, n))
 			if n < 2 != (done.Outcome == runtime.ToolOK) || n == 2 && !strings.Contains(done.Result, "agent carol has 2 schedules, as many as an agent may: cancel some, or raise limits.schedules") {
 				t.Fatalf("schedule %d of carol: %s", n, done.Result)
 			}
@@ -557,7 +557,7 @@ func TestSchedulesAreBounded(t *testing.T) {
 		w.schedule(w.alice, `{"operation":"test:mark","name":"a1","cron":"0 8 * * *","overwrite":true}`)
 		more("<nil>")
 		more("there is a schedule more")
-		w.sleep(time.Hour) // carol's fire
+		w.sleep(time.Minute) // carol's fire
 		w.schedule(w.alice, `{"operation":"test:mark","name":"b1","after":"2h"}`)
 		w.schedule(w.alice, `{"operation":"test:mark","name":"b2","after":"2h"}`)
 		if _, err := w.alice.Invoke(t.Context(), "scheduler:schedule", json.RawMessage(`{"operation":"test:mark","after":"2h"}`)); err == nil {
@@ -572,8 +572,8 @@ func TestAnIdleVenueFiresNothing(t *testing.T) {
 		w.close()
 		w.opts.Idle = true
 		w.open()
-		w.schedule(w.alice, `{"operation":"test:mark","name":"s","after":"1h"}`)
-		w.sleep(2 * time.Hour)
+		w.schedule(w.alice, `{"operation":"test:mark","name":"s","after":"1m"}`)
+		w.sleep(2 * time.Minute)
 		w.ran(0)
 		invoke(t, w.alice, "scheduler:trigger", `{"handle":"s"}`)
 		synctest.Wait()
