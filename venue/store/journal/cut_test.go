@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +75,46 @@ func TestCut(t *testing.T) {
 			}
 			if err == nil {
 				shut(t, j)
+			}
+		})
+	}
+}
+
+// TestReadSegment: a segment that is read without the zeros at its end is, with them, what stands in
+// the file.
+func TestReadSegment(t *testing.T) {
+	const part = 256 << 10
+	zero := func(n int) string { return strings.Repeat("\x00", n) }
+	full := strings.Repeat("x", part)
+	for name, tt := range map[string]struct {
+		text string
+		most int // bytes that are kept of it
+	}{
+		"nothing":                {"", 0},
+		"zeros":                  {zero(3*part + 9), 0},
+		"a little":               {"x" + zero(5*part), part},
+		"less than a part":       {"x" + zero(9), 10},
+		"a part":                 {full + zero(2*part), part},
+		"one byte of the next":   {full + "x" + zero(2*part), 2 * part},
+		"zeros at its beginning": {zero(2*part) + "x" + zero(2*part), 3 * part},
+		"a gap":                  {full + zero(2*part) + "x" + zero(part+1), 4 * part},
+		"no zeros":               {full + full + "x", 2*part + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := segment{path: filepath.Join(t.TempDir(), "s")}
+			if err := os.WriteFile(s.path, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			raw, size, err := s.read()
+			if err != nil || size != int64(len(tt.text)) || len(raw) != tt.most {
+				t.Fatalf("read() = %d bytes of %d, %v, want %d of %d", len(raw), size, err, tt.most, len(tt.text))
+			}
+			whole, err := s.load()
+			if err != nil || string(whole) != tt.text {
+				t.Errorf("load() = %d bytes, %v, not those of the file", len(whole), err)
+			}
+			if got, err := io.ReadAll(padded(raw, size)); err != nil || !bytes.Equal(got, whole) {
+				t.Errorf("padded() = %d bytes, %v, not those of the file", len(got), err)
 			}
 		})
 	}

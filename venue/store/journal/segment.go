@@ -114,12 +114,12 @@ type tail struct {
 func walk(all []segment, each func(*record) error) (end tail, err error) {
 	chain := uint32(0)
 	for i, s := range all {
-		raw, err := s.load()
+		raw, size, err := s.read()
 		if err != nil {
 			return end, damaged(s.path, 0, err)
 		}
 		end.last, end.offset = s, 0
-		d := wal.NewDecoder(&image{Reader: bytes.NewReader(raw), name: filepath.Base(s.path), size: int64(len(raw))})
+		d := wal.NewDecoder(&image{Reader: padded(raw, size), name: filepath.Base(s.path), size: size})
 		for first := true; ; first = false {
 			end.offset = d.LastOffset()
 			var rec walpb.Record
@@ -128,7 +128,7 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 				if err == nil {
 					err = errors.New("it does not begin as a segment does")
 				}
-				if err := s.ended(raw, end.offset, end.position, err, i == len(all)-1, &end.torn); err != nil {
+				if err := s.ended(raw, size, end.offset, end.position, err, i == len(all)-1, &end.torn); err != nil {
 					return end, err
 				}
 				break
@@ -166,20 +166,22 @@ func walk(all []segment, each func(*record) error) (end tail, err error) {
 
 // ended says whether a segment may end at an offset: at its end, where nothing but zeros follows,
 // and, the last one, with a record that was not written whole.
-func (s segment) ended(raw []byte, offset int64, position uint64, why error, last bool, torn *bool) error {
+func (s segment) ended(raw []byte, size, offset int64, position uint64, why error, last bool, torn *bool) error {
 	rest := raw[min(offset, int64(len(raw))):]
 	clean := zeros(rest)
-	switch {
-	case errors.Is(why, io.EOF) && clean && (last || len(rest) == 0):
+	if errors.Is(why, io.EOF) && clean && (last || offset >= size) {
 		return nil
+	}
+	rest = append(rest, make([]byte, max(0, size-max(offset, int64(len(raw)))))...)
+	switch {
 	case !last, !errors.Is(why, io.EOF) && !errors.Is(why, io.ErrUnexpectedEOF), recordIn(rest, position):
 		if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) {
 			why = errors.New("a record is missing or cut")
 		}
 		return damaged(s.path, offset, why)
 	}
-	if *torn = !clean; *torn && len(raw) < segmentSize { // it is allocated before it is used, and a crash takes nothing of that
-		return damaged(s.path, offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", len(raw), segmentSize))
+	if *torn = !clean; *torn && size < segmentSize { // it is allocated before it is used, and a crash takes nothing of that
+		return damaged(s.path, offset, fmt.Errorf("it is cut in the middle of a record: it has %d bytes in place of %d", size, segmentSize))
 	}
 	return nil
 }
@@ -220,25 +222,63 @@ func decodeEntry(data []byte) (r record, err error) {
 
 // load reads a segment whole: some 16 MB.
 func (s segment) load() ([]byte, error) {
-	if !strings.HasSuffix(s.path, packedExt) {
-		return os.ReadFile(s.path)
-	}
+	raw, size, err := s.read()
+	return append(raw, make([]byte, size-int64(len(raw)))...), err
+}
+
+// read reads a segment, and returns it without most of the zeros at its end: size counts them too. A
+// young one is nearly all zeros.
+func (s segment) read() (raw []byte, size int64, err error) {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	z, err := unpacker(f)
-	if err != nil {
-		return nil, err
+	if strings.HasSuffix(s.path, packedExt) {
+		z, err := unpacker(f)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer z.Close()
+		raw, err = io.ReadAll(z)
+		return raw, int64(len(raw)), err
 	}
-	defer z.Close()
-	return io.ReadAll(z)
+	part := make([]byte, 256<<10)
+	for {
+		n, err := io.ReadFull(f, part)
+		if !zeros(part[:n]) {
+			if size > 0 {
+				raw = slices.Grow(raw, max(0, segmentSize-len(raw)))
+			}
+			raw = append(raw, make([]byte, size-int64(len(raw)))...)
+			raw = append(raw, part[:n]...)
+		}
+		size += int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return raw, size, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// padded reads what read returned, with all its zeros.
+func padded(raw []byte, size int64) io.Reader {
+	return io.MultiReader(bytes.NewReader(raw), io.LimitReader(nought{}, size-int64(len(raw))))
+}
+
+// nought is zeros without an end.
+type nought struct{}
+
+func (nought) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // image is a segment in memory, as the log's decoder takes it.
 type image struct {
-	*bytes.Reader
+	io.Reader
 	name string
 	size int64
 }
