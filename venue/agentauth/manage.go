@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"usher/ucan"
 	"usher/venue/visitors"
 )
 
@@ -83,130 +84,107 @@ func (c *call) approvalOf(out map[string]any, r *visitors.Registered) map[string
 	return out
 }
 
-func (c *call) register() (err error) {
-	var in visitors.Registration
-	if err := c.into(&in); err != nil {
-		return err
+// registered tells of an agent, and how a person is asked.
+func (c *call) registered(r *visitors.Registered, err error) (any, error) {
+	if err != nil {
+		return nil, err
 	}
-	var out *visitors.Registered
-	if c.by, out, err = c.face.room.Register(c.ctx(), c.request(), in); err != nil {
-		return err
-	}
-	return c.ok(c.approvalOf(c.standing(out.Agent, out.Host), out))
+	return c.approvalOf(c.standing(r.Agent, r.Host), r), nil
 }
 
-func (c *call) ask() error {
-	var in visitors.Asking
-	if err := c.into(&in); err != nil {
-		return err
+// manages answers a request of whom by finds, once the body is read: with what do returns.
+func manages[In any](by func(*call) (person ucan.DID, err error), do func(c *call, in In, person ucan.DID) (any, error)) func(*call) error {
+	return func(c *call) error {
+		var in In
+		if err := c.into(&in); err != nil {
+			return err
+		}
+		person, err := by(c)
+		if err != nil {
+			return err
+		}
+		out, err := do(c, in, person)
+		if err != nil {
+			return err
+		}
+		return c.ok(out)
 	}
-	if err := c.agent(); err != nil {
-		return err
-	}
+}
+
+// Who calls: whom the room finds, an agent, or a host or an agent.
+func anybody(*call) (ucan.DID, error)     { return ucan.DID{}, nil }
+func byAgent(c *call) (ucan.DID, error)   { return ucan.DID{}, c.agent() }
+func byVisitor(c *call) (ucan.DID, error) { return ucan.DID{}, c.caller() }
+
+func register(c *call, in visitors.Registration, _ ucan.DID) (any, error) {
+	by, out, err := c.face.room.Register(c.ctx(), c.request(), in)
+	c.by = by
+	return c.registered(out, err)
+}
+
+func ask(c *call, in visitors.Asking, _ ucan.DID) (any, error) {
 	out, err := c.face.room.Ask(c.ctx(), c.by, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	asked := func(g *visitors.Grant) bool { return g.Status == visitors.Pending }
-	return c.ok(c.approvalOf(map[string]any{
+	return c.approvalOf(map[string]any{
 		"agent_id": out.Agent.ID, "status": visitors.Pending, "agent_capability_grants": c.grants(out.Agent, asked),
-	}, out))
+	}, out), nil
 }
 
-func (c *call) status() error {
-	if err := c.caller(); err != nil {
-		return err
-	}
+func status(c *call, _ struct{}, _ ucan.DID) (any, error) {
 	out, err := c.face.room.Status(c.ctx(), c.by, c.r.URL.Query().Get("agent_id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(c.standing(out.Agent, out.Host))
+	return c.standing(out.Agent, out.Host), nil
 }
 
-func (c *call) reactivate() error {
-	var in agentID
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	if err := c.caller(); err != nil {
-		return err
-	}
-	out, err := c.face.room.Reactivate(c.ctx(), c.by, in.ID)
-	if err != nil {
-		return err
-	}
-	return c.ok(c.approvalOf(c.standing(out.Agent, out.Host), out))
+func reactivate(c *call, in agentID, _ ucan.DID) (any, error) {
+	return c.registered(c.face.room.Reactivate(c.ctx(), c.by, in.ID))
 }
 
-func (c *call) claim() error {
-	var in struct {
-		agentID
-		visitors.Asking
-	}
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	if err := c.caller(); err != nil {
-		return err
-	}
-	out, err := c.face.room.Claim(c.ctx(), c.by, in.ID, in.Asking)
-	if err != nil {
-		return err
-	}
-	return c.ok(c.approvalOf(c.standing(out.Agent, out.Host), out))
+// claiming is what a host asks that has a person take it over.
+type claiming struct {
+	agentID
+	visitors.Asking
+}
+
+func claim(c *call, in claiming, _ ucan.DID) (any, error) {
+	return c.registered(c.face.room.Claim(c.ctx(), c.by, in.ID, in.Asking))
 }
 
 // newCode answers with another code alone (RFC 8628, 3.2).
-func (c *call) newCode() error {
-	var in agentID
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	if err := c.caller(); err != nil {
-		return err
-	}
+func newCode(c *call, in agentID, _ ucan.DID) (any, error) {
 	out, err := c.face.room.NewCode(c.ctx(), c.by, in.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.approvalOf(map[string]any{}, out)
-	return c.ok(out.Approval)
+	return out.Approval, nil
 }
 
-func (c *call) revoke() error {
-	var in agentID
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	person, err := c.whoOrPerson()
-	if err != nil {
-		return err
-	}
+func revoke(c *call, in agentID, person ucan.DID) (any, error) {
 	a, err := c.face.room.Revoke(c.ctx(), c.by, person, in.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(map[string]any{"agent_id": a.ID, "status": visitors.Revoked})
+	return map[string]any{"agent_id": a.ID, "status": visitors.Revoked}, nil
 }
 
-func (c *call) revokeGrants() error {
-	var in struct {
-		agentID
-		Capabilities []string `json:"capabilities"`
-	}
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	person, err := c.whoOrPerson()
-	if err != nil {
-		return err
-	}
+// giving are grants of an agent that end.
+type giving struct {
+	agentID
+	Capabilities []string `json:"capabilities"`
+}
+
+func revokeGrants(c *call, in giving, person ucan.DID) (any, error) {
 	a, n, err := c.face.room.RevokeGrants(c.ctx(), c.by, person, in.ID, in.Capabilities)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(map[string]any{"agent_id": a.ID, "revoked": n, "agent_capability_grants": c.grants(a, nil)})
+	return map[string]any{"agent_id": a.ID, "revoked": n, "agent_capability_grants": c.grants(a, nil)}, nil
 }
 
 // keyInput is another key.
@@ -215,50 +193,31 @@ type keyInput struct {
 	Key json.RawMessage `json:"public_key"`
 }
 
-func (c *call) rotateAgent() error {
-	var in keyInput
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	if err := c.caller(); err != nil {
-		return err
-	}
+func rotateAgent(c *call, in keyInput, _ ucan.DID) (any, error) {
 	out, err := c.face.room.RotateAgent(c.ctx(), c.by, in.ID, in.Key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(map[string]any{"agent_id": out.Agent.ID, "status": c.face.room.Standing(out.Agent, out.Host)})
+	return map[string]any{"agent_id": out.Agent.ID, "status": c.face.room.Standing(out.Agent, out.Host)}, nil
 }
 
-func (c *call) rotateHost() error {
-	var in keyInput
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	if err := c.caller(); err != nil {
-		return err
-	}
+func rotateHost(c *call, in keyInput, _ ucan.DID) (any, error) {
 	h, err := c.face.room.RotateHost(c.ctx(), c.by, in.Key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(map[string]any{"host_id": h.ID, "status": h.Status})
+	return map[string]any{"host_id": h.ID, "status": h.Status}, nil
 }
 
-func (c *call) revokeHost() error {
-	var in struct {
-		ID string `json:"host_id"`
-	}
-	if err := c.into(&in); err != nil {
-		return err
-	}
-	person, err := c.whoOrPerson()
-	if err != nil {
-		return err
-	}
+// hostID names a host.
+type hostID struct {
+	ID string `json:"host_id"`
+}
+
+func revokeHost(c *call, in hostID, person ucan.DID) (any, error) {
 	h, n, err := c.face.room.RevokeHost(c.ctx(), c.by, person, in.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.ok(map[string]any{"host_id": h.ID, "status": h.Status, "agents_revoked": n})
+	return map[string]any{"host_id": h.ID, "status": h.Status, "agents_revoked": n}, nil
 }
