@@ -8,8 +8,10 @@ import (
 	"usher/venue/agents"
 	"usher/venue/approvals"
 	"usher/venue/auth"
+	"usher/venue/lending"
 	"usher/venue/store"
 	"usher/venue/store/journal"
+	"usher/venue/visitors"
 )
 
 // later is what holds of a state whatever moment before it a folder is taken back to.
@@ -18,12 +20,19 @@ type later struct {
 	agents map[string][]byte // their records
 	tokens map[string][]byte // of the venue: their records
 	used   map[string][]byte // approvals of calls of no run, which would end with it
+	rooms  []map[string][]byte
 }
 
+// rooms say themselves what holds of their rows, then and now.
+var rooms = []struct {
+	rows []string // below these keys
+	held func(then, now map[string][]byte) (put map[string][]byte, del []string, err error)
+}{{visitors.Rows, visitors.Held}, {[]string{lending.Rows}, lending.Held}}
+
 // Where what stays lies: revocations, of tokens that are stored and of others, their feed, marks
-// of used invocations and of bearer tokens that work once, whose keys are forgotten, and
-// the highest time seen.
-var staying = []string{"t/v/", "t/u/", "t/f/", "t/n/", "i/once/", "k/gone/", "v/clock"}
+// of used invocations and of bearer tokens that work once, and of webhooks, whose keys are
+// forgotten, which passkeys people have, and the highest time seen.
+var staying = []string{"t/v/", "t/u/", "t/f/", "t/n/", "i/once/", "i/used/", "h/in/", "h/at/", "k/gone/", "visit/passkey/", "v/clock"}
 
 const agentRows, agentKeys, tokenRows, approvalRows = "g/rec/", "k/agent/", "i/tok/", "p/req/"
 
@@ -31,11 +40,18 @@ const agentRows, agentKeys, tokenRows, approvalRows = "g/rec/", "k/agent/", "i/t
 const sessionRows = "i/ses/"
 
 func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
-	l := &later{make(map[string][]byte), make(map[string][]byte), make(map[string][]byte), make(map[string][]byte)}
+	l := &later{rows: make(map[string][]byte), agents: make(map[string][]byte), tokens: make(map[string][]byte), used: make(map[string][]byte)}
 	for _, prefix := range staying {
 		if err := collect(ctx, j, prefix, l.rows); err != nil {
 			return nil, err
 		}
+	}
+	for _, room := range rooms {
+		now, err := rowsBelow(ctx, j, room.rows)
+		if err != nil {
+			return nil, err
+		}
+		l.rooms = append(l.rooms, now)
 	}
 	if err := collect(ctx, j, agentRows, l.agents); err != nil {
 		return nil, err
@@ -56,6 +72,17 @@ func laterOf(ctx context.Context, j *journal.Journal) (*later, error) {
 		}
 	}
 	return l, nil
+}
+
+// rowsBelow are the rows below some keys.
+func rowsBelow(ctx context.Context, j *journal.Journal, keys []string) (map[string][]byte, error) {
+	rows := make(map[string][]byte)
+	for _, key := range keys {
+		if err := collect(ctx, j, key, rows); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 func collect(ctx context.Context, j *journal.Journal, prefix string, into map[string][]byte) error {
@@ -118,6 +145,26 @@ func (l *later) hold(ctx context.Context, j *journal.Journal) (changed int, err 
 	}
 	if err := l.holdTokens(ctx, j, remove); err != nil {
 		return changed, err
+	}
+	for i, room := range rooms {
+		then, err := rowsBelow(ctx, j, room.rows)
+		if err != nil {
+			return changed, err
+		}
+		stays, goes, err := room.held(then, l.rooms[i])
+		for key, value := range stays {
+			if err == nil && !bytes.Equal(then[key], value) {
+				err = write(key, value)
+			}
+		}
+		for _, key := range goes {
+			if err == nil {
+				err = remove(key)
+			}
+		}
+		if err != nil {
+			return changed, err
+		}
 	}
 	sessions := make(map[string][]byte)
 	if err := collect(ctx, j, sessionRows, sessions); err != nil {

@@ -125,6 +125,27 @@ type thing struct {
 	Collection bool   `json:"collection,omitempty"`
 }
 
+// Rows is below which key of the whole store [Held] looks at rows.
+const Rows = "q/cap/"
+
+// Held says which capabilities are revoked where a folder is taken back to a moment, by their rows
+// then and now: those that are by now.
+func Held(then, now map[string][]byte) (put map[string][]byte, del []string, err error) {
+	put = make(map[string][]byte)
+	for key := range then {
+		var is record
+		if raw := now[key]; raw != nil {
+			if err := json.Unmarshal(raw, &is); err != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", key, err)
+			}
+			if is.Revoked {
+				put[key] = raw
+			}
+		}
+	}
+	return put, nil, nil
+}
+
 func capKey(id string) string { return "cap/" + id }
 
 func ofKey(holder ucan.DID, id string) string { return "of/" + holder.String() + "/" + id }
