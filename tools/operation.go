@@ -153,12 +153,7 @@ func (o *Operation) Stored(document []byte) *Operation {
 func (o *Operation) Program() []byte { return o.program }
 
 func anyScope(set caps.Set, alternatives []caps.Scope) bool {
-	for _, sc := range alternatives {
-		if set.CouldAllow(sc) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(alternatives, set.CouldAllow)
 }
 
 func (o *Operation) decode(input json.RawMessage) (prepared, error) {

@@ -50,15 +50,15 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	case t == durationType:
 		return &jsonschema.Schema{Type: "string", Pattern: durationPattern}
 	case kind == "number" && tag.Get("min") == "0":
-		return &jsonschema.Schema{Type: kind, Minimum: jsonschema.Ptr(0.0)}
+		return &jsonschema.Schema{Type: kind, Minimum: new(0.0)}
 	case kind == "number":
-		return &jsonschema.Schema{Type: kind, ExclusiveMinimum: jsonschema.Ptr(0.0)}
+		return &jsonschema.Schema{Type: kind, ExclusiveMinimum: new(0.0)}
 	case t == rawType:
 		return &jsonschema.Schema{Type: kind}
 	case Is(t) || tag.Get("form") != "":
 		out := y.object(t)
 		if tag.Get("required") == "*" {
-			out.MinProperties = jsonschema.Ptr(1)
+			out.MinProperties = new(1)
 		}
 		if tag.Get("on") != "" {
 			out.Type, out.Types = "", []string{"boolean", "object"}
@@ -69,7 +69,7 @@ func (y Style) value(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	case t.Kind() == reflect.Bool:
 		return y.orNull("boolean")
 	case tag.Get("unit") == "bytes":
-		return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: sizeForm.String(), Minimum: jsonschema.Ptr(1.0)}
+		return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: sizeForm.String(), Minimum: new(1.0)}
 	case reflect.Zero(t).CanFloat():
 		return &jsonschema.Schema{Type: "number"}
 	case reflect.Zero(t).CanInt():

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"usher/caps/value"
@@ -124,10 +125,8 @@ func (f *folder) follow(rel string) (string, error) {
 		info, err := f.lstat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			for _, s := range rest {
-				if s == ".." {
-					return "", errAstray
-				}
+			if slices.Contains(rest, "..") {
+				return "", errAstray
 			}
 			return filepath.Join(append(at, rest...)...), nil
 		case err != nil:

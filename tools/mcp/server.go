@@ -105,7 +105,7 @@ func (t *Templates) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-var oneOrMore = &jsonschema.Schema{Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1)}
+var oneOrMore = &jsonschema.Schema{Types: []string{"string", "array"}, Items: &jsonschema.Schema{Type: "string"}, MinItems: new(1)}
 
 // Refine has with as [Templates.UnmarshalJSON] takes it.
 func (*Line) Refine(s *jsonschema.Schema) { refineWith(s) }

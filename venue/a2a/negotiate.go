@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -321,9 +322,7 @@ func (c *call) sendLiteral() (any, error) {
 		in.Message["messageId"] = a2a.NewMessageID()
 	}
 	said := object{}
-	for key, v := range in.Metadata {
-		said[key] = v
-	}
+	maps.Copy(said, in.Metadata)
 	if in.Capabilities != nil {
 		said[capabilitiesKey] = in.Capabilities
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -96,9 +97,7 @@ func (c *call) batch() error {
 				c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
 			}
 			failed := map[string]any{"code": e.Code, "message": e.Message}
-			for k, v := range e.Extra {
-				failed[k] = v
-			}
+			maps.Copy(failed, e.Extra)
 			said["status"], said["error"] = "failed", failed
 			c.record(itemName(i, one), e)
 		} else {

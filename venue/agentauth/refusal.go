@@ -3,6 +3,7 @@ package agentauth
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 
 	"usher/tools"
@@ -117,9 +118,7 @@ func (c *call) fail(err error) {
 	}
 	c.record("", e)
 	body := map[string]any{"error": e.Code, "message": e.Message}
-	for k, v := range e.Extra {
-		body[k] = v
-	}
+	maps.Copy(body, e.Extra)
 	status := c.statusOf(e)
 	h := c.w.Header()
 	if status == http.StatusUnauthorized {

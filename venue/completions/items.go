@@ -2,6 +2,7 @@ package completions
 
 import (
 	"fmt"
+	"maps"
 
 	"usher/runtime"
 	"usher/tools/fault"
@@ -77,9 +78,7 @@ func (o *items) tell(kind string, index int, more event) {
 		return
 	}
 	ev := event{"type": kind, "output_index": index}
-	for k, v := range more {
-		ev[k] = v
-	}
+	maps.Copy(ev, more)
 	if _, whole := ev["item"]; !whole {
 		ev["item_id"] = o.list[index].ID
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -147,9 +148,7 @@ func (k *keeper) WriteHeader(status int) {
 }
 
 func (k *keeper) begin() {
-	for name, values := range k.header {
-		k.to.Header()[name] = values
-	}
+	maps.Copy(k.to.Header(), k.header)
 	k.to.WriteHeader(k.status)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -332,12 +333,8 @@ func (w *writer) lay(group []*pending, first string, now time.Time) (del []strin
 			key = rowKey(p.seq)
 		}
 		w.put[key] = record
-		for key, rev := range p.with.Expect {
-			w.expect[key] = rev
-		}
-		for key, value := range p.with.Put {
-			w.put[key] = value
-		}
+		maps.Copy(w.expect, p.with.Expect)
+		maps.Copy(w.put, p.with.Put)
 		del = append(del, p.with.Del...)
 	}
 	w.put[headKey] = w.next.append(make([]byte, 0, 8+len(w.next.peaks)*tlog.HashSize))

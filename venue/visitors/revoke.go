@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"usher/caps/value"
@@ -79,12 +80,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 		return nil, 0, refuse(InvalidRequest, "capabilities has 1 to %d names", maxAsked)
 	}
 	named := func(g *Grant) bool {
-		for _, name := range capabilities {
-			if g.Capability == name {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(capabilities, g.Capability)
 	}
 	err = again(func() error {
 		a, err := r.meant(ctx, by, who, id)
