@@ -16,7 +16,7 @@ import (
 	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/mcp"
-	"usher/venue/mcp/mcptest"
+	"usher/venue/mcp/testdata/conformance/mcptest"
 )
 
 // suite is the venue of the conformance suite on a port; its user is alice here.

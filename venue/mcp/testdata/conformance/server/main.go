@@ -17,7 +17,7 @@ import (
 	"usher/venue/config"
 	"usher/venue/face"
 	"usher/venue/mcp"
-	"usher/venue/mcp/mcptest"
+	"usher/venue/mcp/testdata/conformance/mcptest"
 )
 
 func main() {
