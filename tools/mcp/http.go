@@ -26,7 +26,7 @@ func (s *Server) remote(headers map[string]string, handler auth.OAuthHandler) (s
 		},
 	}
 	// Some servers ask by that stream, and not by the answer of the call that they ask for.
-	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: s.Elicitation != askPerson, MaxEventSize: maxMessage, MaxRetries: maxRetries, OAuthHandler: handler}
+	t := &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: s.Elicitation != AskPerson, MaxEventSize: maxMessage, MaxRetries: maxRetries, OAuthHandler: handler}
 	return t, base.CloseIdleConnections, nil
 }
 

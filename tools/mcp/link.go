@@ -207,7 +207,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		return nil, errors.New(hide(err.Error()))
 	}
 	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}} // no roots, and nobody answers sampling
-	if l.server.Elicitation == askPerson {
+	if l.server.Elicitation == AskPerson {
 		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 		o.ElicitationHandler = l.elicit(hide)
 	}

@@ -20,9 +20,9 @@ import (
 	"usher/tools/schema"
 )
 
-// askPerson is the elicitation of a server whose questions go to a person: see
+// AskPerson is the elicitation of a server whose questions go to a person: see
 // [Server.Elicitation].
-const askPerson = "ask"
+const AskPerson = "ask"
 
 // Bounds of questions.
 const (

@@ -59,7 +59,7 @@ func (l *lair) asks() (q Question, came <-chan string) {
 
 func TestQuestions(t *testing.T) {
 	l := newLair(t, Options{transport: inMemory(curious)})
-	l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: askPerson})
+	l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: AskPerson})
 	answer := func(q Question, rest string) string { return `{"server":"s","id":"` + q.ID + `",` + rest + `}` }
 
 	q, came := l.asks()
@@ -109,7 +109,7 @@ func TestQuestionsAreRefused(t *testing.T) {
 // A question that nobody answers ends with its call.
 func TestQuestionsEnd(t *testing.T) {
 	l := newLair(t, Options{transport: inMemory(curious), CallTime: 100 * time.Millisecond})
-	l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: askPerson})
+	l.set(Server{ID: "s", Command: []string{"x"}, Elicitation: AskPerson})
 	_, came := l.asks()
 	<-came
 	for range 500 {
