@@ -2,6 +2,7 @@ package badger
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,40 +14,65 @@ import (
 // ErrNotClosed says that an index cannot be looked at from outside.
 var ErrNotClosed = errors.New("the index was not closed")
 
-// Check reads an index that was closed without writing to it. Its tables are read before Badger
-// opens it, as Badger ends the process at some that are damaged.
-func Check(dir string, read func(store.View) error) (err error) {
+// Closed is an index that was closed, opened without writing to it. Somebody else may open it
+// meanwhile: what it shows stays as it was where removed files can be read on.
+type Closed struct{ *Index }
+
+// OpenClosed opens an index that was closed. Its tables are read before Badger opens it, as Badger
+// ends the process at some that are damaged.
+func OpenClosed(dir string, o *Options) (c Closed, err error) {
 	defer contain(&err)
 	defer faulty()()
-	raw, err := os.ReadFile(filepath.Join(dir, NoteFile))
+	noted, err := os.ReadFile(filepath.Join(dir, NoteFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return ErrNotClosed
+		return c, ErrNotClosed
 	}
 	if err != nil {
-		return err
+		return c, err
 	}
 	sizes, err := sizesOf(dir)
 	if err == nil {
-		err = asNoted(raw, sizes)
+		err = asNoted(noted, sizes)
 	}
 	if err != nil {
-		return err
+		return c, err
 	}
 	listed, err := list(dir)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if _, err := readTables(dir, listed, sizes, os.O_RDONLY); err != nil {
-		return err
+	version, err := readTables(dir, listed, sizes, os.O_RDONLY)
+	if err != nil {
+		return c, err
 	}
-	w := newWatch(&Options{})
-	db, err := badger.OpenManaged(tuned(dir, w).WithReadOnly(true))
+	i := &Index{dir: dir, watch: newWatch(o), flushed: version, stop: func() {}, collected: make(chan struct{})}
+	close(i.collected)
+	if i.db, err = badger.OpenManaged(tuned(dir, i.watch).WithReadOnly(true)); err != nil {
+		return c, fmt.Errorf("index %s: %w", dir, err)
+	}
+	i.reads = reads{written: i.db.MaxVersion(), open: make(map[uint64]int)}
+	i.watch.begin(i.db)
+	if _, err := os.Stat(filepath.Join(dir, NoteFile)); err != nil { // somebody has opened it
+		return c, errors.Join(ErrNotClosed, i.Abandon())
+	}
+	return Closed{i}, nil
+}
+
+// Close ends the reading. What goes wrong then loses nothing, such as that the folder is gone.
+func (c Closed) Close() error {
+	_ = c.Abandon()
+	return nil
+}
+
+// Check reads an index that was closed without writing to it.
+func Check(dir string, read func(store.View) error) (err error) {
+	c, err := OpenClosed(dir, &Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	i := &Index{db: db, watch: w, reads: reads{written: db.MaxVersion(), open: make(map[uint64]int)}}
-	v := i.view()
+	defer c.Close()
+	defer contain(&err)
+	v := c.view()
 	defer v.End()
 	return read(v)
 }

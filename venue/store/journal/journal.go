@@ -38,7 +38,8 @@ type Options struct {
 	Logger *slog.Logger     // nil: none
 	Now    func() time.Time // of the records; nil: time.Now
 	// ReadOnly opens without writing anything to the folder, which may be on a disk that is full or
-	// read-only, or be another user's. The rows are kept in memory.
+	// read-only, or be another user's. The rows are read from the index where that was closed as it
+	// must be, and else are kept in memory.
 	ReadOnly bool
 	// Keep is how long segments are kept that a snapshot covers: as far back a moment can be restored.
 	// 0: a week.

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"usher/venue/store"
+	"usher/venue/store/badger"
 )
 
 // The folders within a data folder.
@@ -81,7 +83,7 @@ func (j *Journal) open() (err error) {
 	}
 	j.cramped.Store(!j.o.ReadOnly && j.room() != nil)
 	if j.o.ReadOnly || j.cramped.Load() {
-		return again(j.openInMemory)
+		return again(j.openAside)
 	}
 	return j.openOnDisk()
 }
@@ -259,8 +261,9 @@ func (j *Journal) reaches(p parts, end tail) error {
 	return damaged(end.last.path, end.offset, fmt.Errorf("it ends with record %d, and %s reaches to record %d: it was cut, or a segment after it is missing", end.position, what, known))
 }
 
-// openInMemory builds the rows in memory, and writes nothing.
-func (j *Journal) openInMemory() error {
+// openAside writes nothing: it reads the index where that was closed as it must be, and else builds
+// the rows in memory.
+func (j *Journal) openAside() error {
 	p, err := look(j.dir)
 	if err != nil {
 		return err
@@ -273,8 +276,28 @@ func (j *Journal) openInMemory() error {
 		return err
 	}
 	j.now, j.end = moment{end.position, end.time, end.sum}, end
-	j.index, err = j.build(newMemory)
+	if j.index = j.closedIndex(); j.index == nil {
+		j.index, err = j.build(newMemory)
+	}
 	return err
+}
+
+// closedIndex is the index on disk as whoever closed it left it; nil where it is damaged, behind the
+// journal, or cannot be read without writing. One that is to be written to is made anew anyway.
+func (j *Journal) closedIndex() Index {
+	n, err := newestIndex(j.dir)
+	if err != nil || n == 0 || !j.o.ReadOnly {
+		return nil
+	}
+	index, err := badger.OpenClosed(filepath.Join(j.dir, indexDir, strconv.Itoa(n)), &badger.Options{Logger: j.o.Logger, Doubt: j.doubtful})
+	if err != nil {
+		return nil
+	}
+	if index.Version() != j.now.position {
+		_ = index.Close() // only read
+		return nil
+	}
+	return index
 }
 
 // newestIndex returns the number of the index in use, 0 for none.

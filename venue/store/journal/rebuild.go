@@ -75,7 +75,7 @@ func (j *Journal) replace(why error) error {
 	j.generation++
 	j.doubt.Store(nil)
 	open := j.openIndex
-	if j.resting = j.mayRest(); j.resting {
+	if j.resting = !j.o.ReadOnly && j.mayRest(); j.resting || j.o.ReadOnly {
 		open = newMemory
 	}
 	index, err := j.build(open)
@@ -100,10 +100,18 @@ func (j *Journal) discard() {
 		if old != nil {
 			_ = old.Abandon() // whatever it says, it is not needed any more
 		}
-		if err := os.RemoveAll(dir); err != nil {
+		if err := j.remove(dir); err != nil {
 			j.o.Logger.Warn("an index that is not needed any more could not be removed", slog.Any("error", err))
 		}
 	})
+}
+
+// remove removes what is left of an index; whoever only reads removes nothing.
+func (j *Journal) remove(index string) error {
+	if j.o.ReadOnly {
+		return nil
+	}
+	return os.RemoveAll(index)
 }
 
 func (j *Journal) indexPath() string {
@@ -164,7 +172,7 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, index.Abandon(), os.RemoveAll(j.indexPath()))
+			err = errors.Join(err, index.Abandon(), j.remove(j.indexPath()))
 		}
 	}()
 	if err = j.replay(index, from, all[start:]); err != nil {
@@ -276,7 +284,7 @@ func (j *Journal) closeIndex() error {
 		return err
 	}
 	err := j.index.Close()
-	if j.doubt.Load() != nil { // which came up while it was closed
+	if j.doubt.Load() != nil && !j.o.ReadOnly { // which came up while it was closed
 		if removed := os.Remove(filepath.Join(j.indexPath(), badger.NoteFile)); !errors.Is(removed, fs.ErrNotExist) {
 			err = errors.Join(err, removed)
 		}

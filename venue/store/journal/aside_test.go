@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"usher/venue/store"
+	"usher/venue/store/badger"
+)
+
+// TestReadAside opens folders for reading only: the index is read where it was closed and holds what
+// it must, and nothing of the folder changes in any case.
+func TestReadAside(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, index string)
+		disk   bool // the index on disk is read
+	}{
+		{"closed", func(*testing.T, string) {}, true},
+		{"not closed", func(t *testing.T, index string) { remove(t, filepath.Join(index, badger.NoteFile)) }, false},
+		{"a table is damaged", func(t *testing.T, index string) { damage(t, first(t, index, "*.sst")) }, false},
+		{"a table is missing", func(t *testing.T, index string) { remove(t, first(t, index, "*.sst")) }, false},
+		{"the list is cut", func(t *testing.T, index string) {
+			if err := os.Truncate(filepath.Join(index, "MANIFEST"), 20); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"it is of another moment", func(t *testing.T, index string) {
+			i, err := badger.Open(index, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := i.Write(1001, []store.Op{{Kind: store.OpPut, Key: "late", Value: []byte("row")}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := i.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"there is none", func(t *testing.T, index string) {
+			if err := os.RemoveAll(index); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := open(t, dir, nil)
+			fill(t, j, 0, 30)
+			want := rowsOf(t, j)
+			shut(t, j)
+			c.change(t, filepath.Join(dir, indexDir, "1"))
+			before := listing(t, dir)
+
+			r, err := Open(dir, &Options{ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, disk := r.index.(badger.Closed); disk != c.disk {
+				t.Errorf("the rows are read from %T", r.index)
+			}
+			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
+			}
+			r.doubtful(os.ErrInvalid) // whatever it is
+			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
+				t.Errorf("after a doubt (-want +got): %s", diff)
+			}
+			shut(t, r)
+			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+				t.Errorf("the folder changed (-was +is): %s", diff)
+			}
+		})
+	}
+}
+
+// TestReadAsideWhileOthersWrite has another open the folder, write to it and compact it, after one has
+// opened it for reading only: that one goes on as it was.
+func TestReadAsideWhileOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir, nil)
+	fill(t, j, 0, 30)
+	want := rowsOf(t, j)
+	shut(t, j)
+	r, err := Open(dir, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, r)
+	j = open(t, dir, nil)
+	defer shut(t, j)
+	if err := j.replace(os.ErrInvalid); err != nil { // which removes the index that is read
+		t.Fatal(err)
+	}
+	fill(t, j, 30, 60)
+	j.old.Wait()
+	if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	late, err := Open(dir, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, late)
+	if _, disk := late.index.(badger.Closed); disk {
+		t.Error("an index that somebody writes to is read from outside")
+	}
+	if diff := cmp.Diff(rowsOf(t, j), rowsOf(t, late)); diff != "" {
+		t.Errorf("who opens it now (-want +got): %s", diff)
+	}
+}
+
+func first(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s has no %s: %v", dir, pattern, err)
+	}
+	return all[0]
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
