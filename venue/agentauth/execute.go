@@ -32,14 +32,22 @@ type item struct {
 	Arguments  json.RawMessage `json:"arguments"`
 }
 
-// visit decides an execute, and returns the principal who may make the call.
+// visit decides an execute, and returns the principal who may make the call. What the operation
+// may do further while it runs lets nobody call it: who may not without that, is denied without.
 func (c *call) visit(in *item) (*venue.Principal, *visitors.Execution, error) {
 	x, err := c.face.room.Execution(c.ctx(), c.by, in.Capability, in.Arguments)
 	if err != nil {
 		return nil, nil, err
 	}
 	id := c.by.Agent.ID
-	return c.face.door.Venue.Visit(x.Authority, func(ctx context.Context) error { return c.face.room.Still(ctx, id, in.Capability) }), x, nil
+	still := func(ctx context.Context) error { return c.face.room.Still(ctx, id, in.Capability) }
+	p := c.face.door.Venue.Visit(x.Authority, still)
+	if !x.Capability.Within.IsZero() {
+		if ruling, err := p.Decide(c.ctx(), x.Operation, x.Input); err == nil && ruling.Denial() == nil {
+			p = c.face.door.Venue.Visit(x.Further, still)
+		}
+	}
+	return p, x, nil
 }
 
 func (c *call) execute() error {

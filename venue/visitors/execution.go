@@ -15,6 +15,7 @@ import (
 type Execution struct {
 	Capability *config.AgentCapability
 	Authority  tools.Authority // the agent's, within the grants that the arguments fit
+	Further    tools.Authority // and what the operation may do while it runs, where that is more; else the same
 	Operation  string
 	Input      json.RawMessage
 }
@@ -74,8 +75,9 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 		e.Extra = map[string]any{"violations": violated}
 		return nil, e
 	}
-	auth := r.Mint.Agent(a.User, lifeOf(a)).Narrow(caps.Of(may...)).Relayed()
-	return &Execution{c.AgentCapability, auth, c.Operation, args}, nil
+	auth := r.Mint.Agent(a.User, lifeOf(a)).Relayed()
+	x := &Execution{c.AgentCapability, auth.Narrow(caps.Of(may...)), auth.Narrow(caps.Of(append(may, c.within...)...)), c.Operation, args}
+	return x, nil
 }
 
 // held lists the grants of a capability that stand.

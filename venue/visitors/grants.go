@@ -80,7 +80,10 @@ func (r *Room) given(ctx context.Context, a *Agent, g *Grant) ([]caps.Capability
 		return nil, nil
 	}
 	w, err := r.worth(ctx, a, g)
-	return w.list, err
+	if err != nil || w.of == nil {
+		return nil, err
+	}
+	return append(w.list, w.of.within...), nil
 }
 
 // worth is what a grant gives that stands.
@@ -113,7 +116,7 @@ func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err erro
 		signed = append(signed, l.Capabilities()...)
 	}
 	set := caps.Of(list...).Intersect(caps.Of(signed...).SeenBy(a.User.String(), a.User.String()))
-	w.list = slices.Clip(append(slices.Collect(set.All()), c.within...))
+	w.list = slices.Clip(slices.Collect(set.All()))
 	if g.memo != nil {
 		g.memo.Store(&w)
 	}

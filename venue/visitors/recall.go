@@ -67,8 +67,8 @@ type worth struct {
 	of     *capability // of one configuration
 	user   ucan.DID
 	until  time.Time
-	limits Constraints // those of the grant and of the configuration
-	list   []caps.Capability
+	limits Constraints       // those of the grant and of the configuration
+	list   []caps.Capability // that it gives itself; what its operation may do further is of's
 }
 
 // remembered has an agent's grants remember what they are worth.
