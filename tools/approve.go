@@ -74,7 +74,8 @@ func (g *Gate) given(r *Ruling, held caps.Set, need caps.Request) (d caps.Decisi
 	return d, d.Allowed()
 }
 
-// missing asks a person for what a denied call lacks, where its maker is to ask.
+// missing asks a person for what a denied call lacks, where its maker is to ask. Where it lacks
+// more, which nobody can give, no answer would let it through, and nobody is asked.
 func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) error {
 	i := slices.IndexFunc(r.found, func(f decision) bool { return f.unmet })
 	if i < 0 || g.opts.Approvals == nil || r.op == nil || r.auth.Life() == "" || at.In(r.auth.Run()) == "" {
@@ -82,8 +83,13 @@ func (g *Gate) missing(ctx context.Context, r *Ruling, at At, denied error) erro
 	}
 	f := &r.found[i]
 	held, _ := r.auth.live(ctx)
-	if _, ok := g.given(r, held, f.Request()); !ok || f.Possible() {
+	if f.Possible() {
 		return denied
+	}
+	for need := range r.Lacking() {
+		if _, ok := g.given(r, held, need); !ok {
+			return denied
+		}
 	}
 	told, err := g.opts.Approvals.Missing(ctx, r, f.Request(), at)
 	if wait, waits := errors.AsType[*WaitError](err); waits {

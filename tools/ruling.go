@@ -77,6 +77,17 @@ func (r *Ruling) Needs() iter.Seq[caps.Request] {
 	}
 }
 
+// Lacking yields what of it the capabilities do not have.
+func (r *Ruling) Lacking() iter.Seq[caps.Request] {
+	return func(yield func(caps.Request) bool) {
+		for i := range r.found {
+			if f := &r.found[i]; !f.Possible() && !yield(f.Request()) {
+				return
+			}
+		}
+	}
+}
+
 // Requirements describes what the call requires, each with what met it.
 func (r *Ruling) Requirements() []Requirement {
 	rows := make([]Requirement, len(r.found))

@@ -103,6 +103,44 @@ func TestNobodyIsAskedForACapability(t *testing.T) {
 	}
 }
 
+// Who is asked for a part of what a call lacks is told of the rest; where nobody can give that,
+// nobody is asked.
+func TestWhatACallLacksBeside(t *testing.T) {
+	for to, want := range map[string]string{
+		"w/notes/1": "The call is still denied without crud/write on w/notes/1, which is asked for next.",
+		"w/vault/1": "",
+	} {
+		t.Run(to, func(t *testing.T) {
+			d := newDesk(t, "", true)
+			asks := true
+			s := spec("clerk", "", `[{"with":"w/mine/","can":"crud"},{"with":"w/vault/","can":"crud","deny":true}]`)
+			s.Tools, s.Ask = []string{"covia:*"}, &asks
+			invoke(t, d.alice, "covia:write", `{"path":"w/other/1","value":7}`)
+			d.model.Ask("covia_copy", `{"from":"w/other/1","to":"`+to+`"}`)
+			_, err := turnIn(t.Context(), create(t, d.alice, s), "main", "go")
+			rest, rests := errors.AsType[*runtime.RestError](err)
+			if rests != (want != "") {
+				t.Fatalf("the turn comes to %v, want that a person is asked: %v", err, want != "")
+			}
+			if !rests {
+				return
+			}
+			first := d.show(t, rest.Waits[0].Approval)
+			if first.Grants != "crud/read on w/other/1" || !strings.HasSuffix(first.Why, want) {
+				t.Errorf("the person is asked %+v", first)
+			}
+			invoke(t, d.alice, "approval:approve", `{"id":"`+first.ID+`"}`)
+			waits, result := d.goOn(t, first.Run)
+			if len(waits) != 1 {
+				t.Fatalf("the run waits for %v, its call comes to %s", waits, result)
+			}
+			if second := d.show(t, waits[0]); second.Grants != "crud/write on w/notes/1" || strings.Contains(second.Why, "still denied") {
+				t.Errorf("then the person is asked %+v", second)
+			}
+		})
+	}
+}
+
 // What is granted ends: with its time, with whoever is suspended, and never lets an agent
 // hand it on.
 func TestAGrantedCapabilityEnds(t *testing.T) {
@@ -114,7 +152,7 @@ func TestAGrantedCapabilityEnds(t *testing.T) {
 		"not yet":       {func(*desk) {}, "covia_write", `{"path":"w/notes/1","value":8}`, `"written":true`},
 		"with time":     {func(d *desk) { d.now.Add(3601) }, "covia_write", `{"path":"w/notes/1","value":8}`, "A person has granted it for a time, which is over."},
 		"suspended":     {func(d *desk) { invoke(t, d.alice, "agent:suspend", `{"agentId":"clerk"}`) }, "covia_write", `{"path":"w/notes/1","value":8}`, `"error":"capability_denied"`},
-		"to another":    {func(*desk) {}, "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"w/notes/1","can":"crud/write"}]}}`, ""},
+		"to another":    {func(*desk) {}, "agent_create", `{"agentId":"kid","config":{"caps":[{"with":"w/notes/1","can":"crud/write"}]}}`, `"error":"capability_denied"`},
 		"wider than it": {func(*desk) {}, "covia_write", `{"path":"w/notes","value":8}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"usher/caps"
@@ -171,11 +172,42 @@ func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Requ
 	}
 	asked.Grants, asked.Needs, asked.Wants, asked.All = need.String(), []string{need.String()}, []want{wantOf(need)}, true
 	asked.Why = "The capabilities of agent " + auth.Actor() + " do not have it: allowed, it is granted for this run alone, and does not become theirs."
+	more, err := r.more(ctx, ruling, need)
+	if err != nil {
+		return "", err
+	}
+	asked.Why += more
 	err = r.store(ctx, &asked, marked)
 	if fault.Of(err) == fault.Refused { // nobody is asked about more
 		return err.Error() + ".", nil
 	}
 	return "", err
+}
+
+// more says what a call lacks beside what is asked for: allowed, it would still be denied that.
+func (r *Room) more(ctx context.Context, ruling *tools.Ruling, but caps.Request) (text string, err error) {
+	const most = 3 // of which each is looked for in the runs above
+	var lacks []string
+	for need := range ruling.Lacking() {
+		if need.String() == but.String() {
+			continue
+		}
+		if len(lacks) == most {
+			lacks = append(lacks, "more")
+			break
+		}
+		had, err := r.Granted(ctx, ruling.Authority(), need)
+		if err != nil {
+			return "", err
+		}
+		if had == "" {
+			lacks = append(lacks, need.String())
+		}
+	}
+	if len(lacks) == 0 {
+		return "", nil
+	}
+	return " The call is still denied without " + strings.Join(lacks, ", ") + ", which is asked for next.", nil
 }
 
 // again is what a call is told of a capability that was asked for in its run before.
