@@ -115,7 +115,7 @@ func (o *Operation) CouldAllow(set caps.Set) bool {
 		return true
 	}
 	for _, alternatives := range o.groups {
-		if !anyScope(set, alternatives) {
+		if !slices.ContainsFunc(alternatives, set.CouldAllow) {
 			return false
 		}
 	}
@@ -151,10 +151,6 @@ func (o *Operation) Stored(document []byte) *Operation {
 // Program is the SHA-256 of the document that the operation was made of; nil where
 // it is none of a user's.
 func (o *Operation) Program() []byte { return o.program }
-
-func anyScope(set caps.Set, alternatives []caps.Scope) bool {
-	return slices.ContainsFunc(alternatives, set.CouldAllow)
-}
 
 func (o *Operation) decode(input json.RawMessage) (prepared, error) {
 	if err := CheckObject(input); err != nil {

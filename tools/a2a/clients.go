@@ -25,10 +25,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"usher/caps"
@@ -43,7 +41,7 @@ import (
 type Clients struct {
 	now     func() time.Time
 	may     func(owner ucan.DID) error
-	private atomic.Pointer[[]string]
+	private reach.Private
 
 	mu   sync.Mutex
 	lent map[string]*lent // by the names that callers know
@@ -63,11 +61,10 @@ func New(now func() time.Time, may func(owner ucan.DID) error) *Clients {
 
 // Set says which servers may have a private address and speak plain HTTP: hosts, with the
 // port where it is not the scheme's. At first there are none.
-func (c *Clients) Set(private []string) { c.private.Store(&private) }
+func (c *Clients) Set(private []string) { c.private.Set(private) }
 
 // Bounds of what is asked and answered.
 const (
-	dialTime  = 15 * time.Second
 	askTime   = time.Minute // of one request
 	maxAnswer = 1 << 20     // bytes
 	maxWords  = 1 << 10     // bytes that an error repeats
@@ -105,16 +102,6 @@ type remote struct {
 	card   json.RawMessage
 }
 
-// web sends requests to a server.
-func (c *Clients) web(u *url.URL) (*http.Client, error) {
-	list := c.private.Load()
-	private := list != nil && slices.Contains(*list, reach.Host(u))
-	if u.Scheme != "https" && !private {
-		return nil, elsewhere(u, reach.ErrPrivate)
-	}
-	return &http.Client{Transport: reach.Transport(dialTime, private), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
-}
-
 // elsewhere is an error of reaching a server.
 func elsewhere(u *url.URL, err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
@@ -122,7 +109,7 @@ func elsewhere(u *url.URL, err error) error {
 	}
 	dial, dialling := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.Is(err, reach.ErrPrivate):
+	case errors.Is(err, reach.ErrPrivate) || errors.Is(err, reach.ErrPlain):
 		return fault.New(fault.Refused, "the agent has a private address or speaks plain HTTP: such a one is reached only where the configuration has "+u.Host+" in a2a.private_servers")
 	case dialling && dial.Op == "dial":
 		return &unreachedError{u.Host}
@@ -154,10 +141,6 @@ func (r *remote) unlike(code fault.Code, status int, what string) error {
 
 // ask makes one request, whose answer is bounded.
 func (c *Clients) ask(ctx context.Context, verb string, u *url.URL, head http.Header, body []byte) (status int, raw []byte, err error) {
-	web, err := c.web(u)
-	if err != nil {
-		return 0, nil, err
-	}
 	whole := ctx
 	ctx, cancel := context.WithTimeout(whole, askTime)
 	defer cancel()
@@ -173,7 +156,7 @@ func (c *Clients) ask(ctx context.Context, verb string, u *url.URL, head http.He
 	req.Header = head
 	req.Header.Set("User-Agent", "usher")
 	req.Header.Set("A2A-Version", "1.0")
-	resp, err := web.Do(req)
+	resp, err := reach.Client(&c.private).Do(req)
 	if err != nil {
 		return 0, nil, elsewhere(u, err)
 	}

@@ -28,10 +28,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"usher/tools"
@@ -84,7 +81,7 @@ type Options struct {
 // Clients are the agents of a venue at servers elsewhere. It is safe for concurrent use.
 type Clients struct {
 	opts    Options
-	private atomic.Pointer[[]string]
+	private reach.Private
 }
 
 // New returns the clients of a venue.
@@ -97,31 +94,7 @@ func New(o Options) *Clients {
 
 // Set says which servers may have a private address and speak plain HTTP: hosts, with the
 // port where it is not the scheme's. At first there are none.
-func (c *Clients) Set(private []string) { c.private.Store(&private) }
-
-// mayBePrivate reports whether an URL leads to one of them.
-func (c *Clients) mayBePrivate(u *url.URL) bool {
-	p, err := parsePlace(u.Scheme + "://" + u.Host)
-	list := c.private.Load()
-	return err == nil && list != nil && slices.Contains(*list, p.host)
-}
-
-// dialTime is how long it may take to connect.
-const dialTime = 15 * time.Second
-
-var errPlain = errors.New("it speaks plain HTTP")
-
-// roads connects as it may, by the server.
-type roads struct{ of *Clients }
-
-// RoundTrip sends one request.
-func (r roads) RoundTrip(req *http.Request) (*http.Response, error) {
-	private := r.of.mayBePrivate(req.URL)
-	if req.URL.Scheme != "https" && !private {
-		return nil, errPlain
-	}
-	return reach.Transport(dialTime, private).RoundTrip(req)
-}
+func (c *Clients) Set(private []string) { c.private.Set(private) }
 
 // find finds a server.
 func (c *Clients) find(ctx context.Context, owner ucan.DID, p place) (*client.Server, error) {
@@ -131,7 +104,7 @@ func (c *Clients) find(ctx context.Context, owner ucan.DID, p place) (*client.Se
 		}
 	}
 	s, err := client.Discover(ctx, p.origin, &client.Options{
-		HTTP: &http.Client{Transport: roads{c}}, Now: c.opts.Now, Rand: c.opts.Rand,
+		HTTP: &http.Client{Transport: &c.private}, Now: c.opts.Now, Rand: c.opts.Rand,
 	})
 	if err != nil {
 		return nil, told(p, err)
@@ -226,7 +199,7 @@ func told(p place, err error) error {
 	if !ok {
 		dial, dialling := errors.AsType[*net.OpError](err)
 		switch {
-		case errors.Is(err, reach.ErrPrivate), errors.Is(err, errPlain):
+		case errors.Is(err, reach.ErrPrivate), errors.Is(err, reach.ErrPlain):
 			return fault.New(fault.Refused, fmt.Sprintf("%v: agents may reach such a server only where the configuration has %s in agentauth.private_servers", err, p.host))
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), fault.Of(err) != fault.Failed:
 			return err

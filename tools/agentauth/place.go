@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/tools/reach"
 )
 
 // place is where a server is.
@@ -31,16 +32,8 @@ func parsePlace(text string) (place, error) {
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.TrimSuffix(u.Path, "/") != "" {
 		return place{}, errServer
 	}
-	host := strings.ToLower(u.Host)
-	switch u.Scheme {
-	case "https":
-		host = strings.TrimSuffix(host, ":443")
-	case "http":
-		host = strings.TrimSuffix(host, ":80")
-	default:
-		return place{}, errServer
-	}
-	if !hostForm.MatchString(host) || strings.Contains(host, "..") {
+	host := reach.Host(u)
+	if u.Scheme != "https" && u.Scheme != "http" || !hostForm.MatchString(host) || strings.Contains(host, "..") {
 		return place{}, errServer
 	}
 	return place{u.Scheme + "://" + host, host}, nil

@@ -1,6 +1,7 @@
 package lending
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -144,7 +145,7 @@ func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (
 			return out, err
 		}
 		if ok, err := r.mayEnd(ctx, call, rec); err != nil || !ok {
-			return out, cmpErr(err, errUnknown)
+			return out, cmp.Or(err, errUnknown)
 		}
 		if rec.Revoked {
 			return lending.Revoked{RevocationID: in.RevocationID, Revoked: true}, nil
@@ -162,13 +163,6 @@ func (r *Room) Revoke(ctx context.Context, call tools.Call, in lending.Revoke) (
 			return lending.Revoked{RevocationID: in.RevocationID, Revoked: true}, nil
 		}
 	}
-}
-
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // mayEnd reports whether the caller has a capability, or one that it was made of, or is its

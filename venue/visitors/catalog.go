@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"usher/tools"
 	"usher/venue/config"
 )
-
-func unix(s int64) time.Time { return time.Unix(s, 0) }
 
 // Offer is a capability as a caller is told of it.
 type Offer struct {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"usher/caps"
 	"usher/caps/value"
@@ -251,7 +252,7 @@ func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 		}
 		segments = append(segments, text)
 	}
-	return caps.NewCapability(joinPath(segments), string(one.Can()))
+	return caps.NewCapability(strings.Join(segments, "/"), string(one.Can()))
 }
 
 // segment is a value that may become a part of a resource.

@@ -5,8 +5,6 @@ import "strings"
 // splitPath splits a resource into its segments.
 func splitPath(with string) []string { return strings.Split(strings.TrimSuffix(with, "/"), "/") }
 
-func joinPath(segments []string) string { return strings.Join(segments, "/") }
-
 // placeOf is the name of a place {field} of a resource.
 func placeOf(segment string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(segment, "{")

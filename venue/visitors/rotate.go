@@ -2,6 +2,7 @@ package visitors
 
 import (
 	"context"
+	"time"
 
 	"usher/ucan"
 )
@@ -44,7 +45,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 			}
 			before, by, until := g.Tokens, g.By, zeroTime
 			if g.Expires > 0 {
-				until = unix(g.Expires)
+				until = time.Unix(g.Expires, 0)
 			}
 			if err := r.issue(ctx, a, g, by, until); err != nil {
 				return r.undone(ctx, a, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"usher/caps/value"
 	"usher/tools/reach"
 )
 
@@ -106,7 +107,7 @@ func (o *Outbox) next(ctx context.Context, h *outHook, client *http.Client) (wai
 			level = slog.LevelWarn
 		}
 		o.Logger.Log(ctx, level, "a webhook is told again later", "webhook", h.ID, "message", id, "tries", d.Tries, "error", failed)
-		d.Failed = reason(failed)
+		d.Failed = value.Cut(failed.Error(), maxFailed)
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return 0, err

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 
-	"usher/caps/value"
 	"usher/venue/config"
 )
 
@@ -88,6 +87,3 @@ func hostOf(h *config.HookOut) string {
 	}
 	return u.Host
 }
-
-// reason is an error as it is stored.
-func reason(err error) string { return value.Cut(err.Error(), maxFailed) }
