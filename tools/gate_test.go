@@ -109,7 +109,7 @@ func TestInvoke(t *testing.T) {
 		{"a field in another case", "test:write", `{"PATH":"w/notes/a"}`, caps.Unrestricted, "invalid input"},
 		{"an escaped field", "test:write", `{"path":"w/notes/a","\u0070ath":"w/other"}`, caps.Unrestricted, "twice"},
 		{"an unknown field", "test:write", `{"path":"w/notes/a","mode":1}`, caps.Unrestricted, "invalid input"},
-		{"a wrong type", "test:write", `{"path":7}`, caps.Unrestricted, "path is a JSON number"},
+		{"a wrong type", "test:write", `{"path":7}`, caps.Unrestricted, "a JSON number does not fit in path: expected a string"},
 		{"another user's namespace", "test:write", `{"path":"` + owner(t, 2).String() + `/w/notes/a"}`, caps.Unrestricted, "belongs to another user"},
 		{"own namespace by DID", "test:write", `{"path":"` + owner(t, 1).String() + `/w/notes/a"}`, notes, ""},
 		{

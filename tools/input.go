@@ -77,7 +77,7 @@ func unquote(quoted []byte) (string, error) {
 func decodeError(err error) error {
 	var typeErr *json.UnmarshalTypeError
 	if errors.As(err, &typeErr) && typeErr.Field != "" {
-		return fmt.Errorf("%s is a JSON %s, which does not fit here: expected %s", typeErr.Field, typeErr.Value, jsonKind(typeErr.Type))
+		return fmt.Errorf("a JSON %s does not fit in %s: expected %s", typeErr.Value, typeErr.Field, jsonKind(typeErr.Type))
 	}
 	return err
 }

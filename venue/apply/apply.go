@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"usher/tools/agents"
@@ -122,20 +121,22 @@ const (
 // as far as that can be: in a circle none can.
 func parentsFirst(list []agents.Spec) []agents.Spec {
 	var out []agents.Spec
-	placed := make(map[string]bool)
-	var place func(spec agents.Spec)
-	place = func(spec agents.Spec) {
-		if placed[spec.ID] {
+	left := make(map[string]*agents.Spec, len(list))
+	for i := range list {
+		left[list[i].ID] = &list[i]
+	}
+	var place func(id string)
+	place = func(id string) {
+		spec := left[id]
+		if spec == nil {
 			return
 		}
-		placed[spec.ID] = true
-		if i := slices.IndexFunc(list, func(p agents.Spec) bool { return p.ID == spec.Parent }); i >= 0 {
-			place(list[i])
-		}
-		out = append(out, spec)
+		delete(left, id)
+		place(spec.Parent)
+		out = append(out, *spec)
 	}
-	for _, spec := range list {
-		place(spec)
+	for i := range list {
+		place(list[i].ID)
 	}
 	return out
 }
