@@ -122,11 +122,11 @@ func TestAHookThatFails(t *testing.T) {
 	}{
 		"it fails":           {config.Hook{URL: server.URL + "/fails"}, "it answers 500"},
 		"it leads elsewhere": {config.Hook{URL: server.URL + "/leads"}, "it answers 307"},
-		"it is slow":         {config.Hook{URL: server.URL + "/slow", Timeout: time.Second}, "context deadline exceeded"},
+		"it is slow":         {config.Hook{URL: server.URL + "/slow", Timeout: 100 * time.Millisecond}, "context deadline exceeded"},
 		"nobody listens":     {config.Hook{URL: "http://me:hunter2@127.0.0.1:1/x"}, "connect"},
 		"no such command":    {config.Hook{Command: []string{"./nothing"}}, "./nothing"},
 		"a command fails":    {config.Hook{Command: []string{"sh", "-c", "echo no such person >&2; exit 3"}}, "no such person"},
-		"a command is slow":  {config.Hook{Command: []string{"sh", "-c", "read x; exec sleep 60"}, Timeout: time.Second}, "context deadline exceeded"},
+		"a command is slow":  {config.Hook{Command: []string{"sh", "-c", "read x; exec sleep 60"}, Timeout: 100 * time.Millisecond}, "context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, logged := hooked(t, tc.hook, t.TempDir())

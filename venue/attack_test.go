@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	goruntime "runtime"
@@ -418,7 +419,9 @@ func TestAttackSchemaRequiredTimesItems(t *testing.T) {
 }
 
 // One call starts jobs without end: only so many run at once.
-func TestAttackForkBomb(t *testing.T) {
+func TestAttackForkBomb(t *testing.T) { synctest.Test(t, attackForkBomb) } // closing gives what waits its time
+
+func attackForkBomb(t *testing.T) {
 	waits := tools.New("test:wait", "Wait until stopped.", func(struct{}) []caps.Request { return []caps.Request{caps.NeedAbility("invoke")} },
 		func(ctx context.Context, _ tools.Call, _ struct{}) (bool, error) {
 			<-ctx.Done()

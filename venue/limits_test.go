@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"usher/caps"
@@ -37,7 +38,7 @@ func TestLimitsOfACallTreeAreSettings(t *testing.T) {
 		"runs":       {config.Limits{Runs: 3}, flow(8, `{"op":"grid:invoke","input":{"operation":"test:wait"}}`), "o/program", `{}`},
 		"run_time":   {config.Limits{RunTime: time.Millisecond}, `{"operation":{"adapter":"orchestrator","steps":[{"op":"grid:invoke","input":{"operation":"test:wait"}},{"op":"grid:jobResult","input":{"id":[0,"id"]}}]}}`, "o/program", `{}`},
 	} {
-		t.Run(setting, func(t *testing.T) {
+		check := func(t *testing.T) {
 			v := open(t, &venue.Options{Limits: tt.limits, Tools: []*tools.Operation{wait}})
 			alice := user(t, v, "alice")
 			invoke(t, alice, "covia:write", `{"path":"w/text","value":"`+strings.Repeat("x", 1<<10)+`"}`)
@@ -49,6 +50,7 @@ func TestLimitsOfACallTreeAreSettings(t *testing.T) {
 			if strings.Count(err.Error(), "failed:") > 1 {
 				t.Errorf("each level says the same: %v", err)
 			}
-		})
+		}
+		t.Run(setting, func(t *testing.T) { synctest.Test(t, check) }) // closing gives what waits its time
 	}
 }
