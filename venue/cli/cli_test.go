@@ -19,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("GORACE") == "" { // otherwise each command waits a second at its end
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
+	}
 	testscript.Main(m, map[string]func(){
 		"usher": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
