@@ -70,7 +70,7 @@ func Check(dir string, read func(store.View) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // only read
 	defer contain(&err)
 	v := c.view()
 	defer v.End()
