@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"usher/venue"
@@ -106,34 +107,39 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	l := listen(t, "127.0.0.1:0")
 	begin(t, l, &server.Options{TLS: conf})
-	shown := func() int64 {
-		t.Helper()
-		c, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}).DialContext(t.Context(), "tcp", l.Addr().String())
+	c, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n := c.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64(); n != 1 {
+		t.Fatalf("certificate %d is shown, want 1", n)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		conf, err := server.Certificate(cert, key, slog.New(slog.NewTextHandler(log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		return c.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64()
-	}
-	if n := shown(); n != 1 {
-		t.Fatalf("certificate %d is shown, want 1", n)
-	}
-	shows := func(want int64, or string) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); ; {
-			if n := shown(); n == want && strings.Contains(log.String(), or) {
-				return
-			} else if time.Now().After(end) {
-				t.Fatalf("certificate %d is shown, want %d, and the log has %s", n, want, log)
+		shows := func(want int64, or string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			c, err := conf.GetCertificate(&tls.ClientHelloInfo{ServerName: "venue.test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf, err := x509.ParseCertificate(c.Certificate[0])
+			if err != nil || leaf.SerialNumber.Int64() != want || !strings.Contains(log.String(), or) {
+				t.Fatalf("certificate %v is shown, %v, want %d, and the log has %s", leaf.SerialNumber, err, want, log)
 			}
 		}
-	}
-	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	shows(1, "a certificate that changed is not taken")
-	certify(t, dir, "venue.test", 2)
-	shows(2, "")
+		shows(1, "")
+		if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		shows(1, "a certificate that changed is not taken")
+		certify(t, dir, "venue.test", 2)
+		shows(2, "")
+	})
 	if _, err := server.Certificate(filepath.Join(dir, "none"), key, slog.Default()); err == nil {
 		t.Error("a certificate that is not there is taken")
 	}
