@@ -17,6 +17,7 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/tools"
+	"usher/tools/agents"
 	"usher/tools/form"
 	"usher/ucan"
 	"usher/venue"
@@ -28,13 +29,15 @@ type capsCmd struct {
 }
 
 type capsCheckCmd struct {
-	Caps  string    `placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, which may have ask, when, until and deny, or null."`
-	Op    string    `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
-	Input string    `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
-	Owner string    `placeholder:"DID" help:"Whose namespace bare resources lie in."`
-	Batch string    `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}. Each is answered by a line of its own, and the exit status is 0 whatever they say."`
-	At    *timeFlag `placeholder:"RFC3339" help:"Decide as of this time (default: now)."`
-	JSON  bool      `name:"json" help:"Print the verdict as JSON."`
+	Caps   string    `placeholder:"JSON|@FILE" help:"Capabilities: a list of {with, can}, which may have ask, when, until and deny, or null."`
+	Agent  string    `placeholder:"NAME" help:"Capabilities of this agent of the configuration, within those of all above it."`
+	Config string    `short:"c" default:"usher.yaml" placeholder:"FILE" help:"Configuration that has the agent: a file or a folder."`
+	Op     string    `placeholder:"OPERATION" help:"Operation: covia:write or v/ops/covia/write."`
+	Input  string    `placeholder:"JSON|@FILE" default:"{}" help:"Input of the call."`
+	Owner  string    `placeholder:"DID" help:"Whose namespace bare resources lie in."`
+	Batch  string    `placeholder:"FILE|-" help:"Check JSON lines of {id, caps, operation, input}. Each is answered by a line of its own, and the exit status is 0 whatever they say."`
+	At     *timeFlag `placeholder:"RFC3339" help:"Decide as of this time (default: now)."`
+	JSON   bool      `name:"json" help:"Print the verdict as JSON."`
 }
 
 // Decisions of a verdict.
@@ -60,8 +63,8 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if c.Batch != "" && (c.Caps != "" || c.Op != "") {
-		return misusef("--batch brings caps, operation and input in each line: leave --caps and --op out")
+	if c.Batch != "" && (c.Caps != "" || c.Agent != "" || c.Op != "") {
+		return misusef("--batch brings caps, operation and input in each line: leave --caps, --agent and --op out")
 	}
 	if c.Batch != "" {
 		in, err := s.source(c.Batch)
@@ -71,10 +74,10 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 		defer in.Close()
 		return check.batch(in, s.out)
 	}
-	if c.Op == "" || c.Caps == "" {
-		return misusef("caps check needs --caps and --op, or --batch")
+	if c.Op == "" || (c.Caps == "") == (c.Agent == "") {
+		return misusef("caps check needs --op, and one of --caps and --agent; or --batch")
 	}
-	held, err := s.argument(c.Caps)
+	held, err := c.held(s)
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,24 @@ func (c *capsCheckCmd) Run(_ context.Context, s *streams) error {
 	}
 	v := check.one(question{Caps: json.RawMessage(held), Operation: c.Op, Input: json.RawMessage(input)})
 	return s.printVerdict(v, c.JSON)
+}
+
+// held are the capabilities in question, as JSON.
+func (c *capsCheckCmd) held(s *streams) (string, error) {
+	if c.Agent == "" {
+		return s.argument(c.Caps)
+	}
+	from := fromConfig{Config: c.Config}
+	configured, err := from.load(s)
+	if err != nil {
+		return "", err
+	}
+	set, ok := configured.Held(c.Agent)
+	if !ok {
+		return "", unknown("there is no agent", c.Agent, configured.Agents, func(a agents.Spec) string { return a.ID })
+	}
+	text, err := json.Marshal(set)
+	return string(text), err
 }
 
 func (s *streams) printVerdict(v verdict, asJSON bool) error {

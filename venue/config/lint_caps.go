@@ -13,6 +13,16 @@ import (
 	"usher/tools/form"
 )
 
+// Held is what an agent of the configuration may do once the venue runs, within what those above it
+// may; ok says whether there is one of the id.
+func (c *Config) Held(id string) (set caps.Set, ok bool) {
+	l := &linter{agents: make(map[string]*agents.Spec, len(c.Agents)), effective: make(map[string]caps.Set, 1)}
+	for i := range c.Agents {
+		l.agents[c.Agents[i].ID] = &c.Agents[i]
+	}
+	return l.held(id), l.agents[id] != nil
+}
+
 // held is what an agent may do once the venue runs: its own capabilities and
 // those of the agents that it has them from, all at once. One that is not there
 // gives nothing.
