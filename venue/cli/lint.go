@@ -14,12 +14,15 @@ import (
 	"usher/venue/models"
 )
 
-type lintCmd struct{ onVenue }
+type lintCmd struct {
+	onVenue
+	Strict bool `help:"Fail at warnings, too, as where nobody reads them."`
+}
 
 func (*lintCmd) ofVenue() *fromConfig { return nil } // it opens none
 
-// Run fails when a finding is an error; warnings and notes are for a person to
-// weigh.
+// Run fails when a finding is an error, or where it is strict a warning; else those are for a
+// person to weigh, as notes are.
 func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 	conf, err := c.load(s)
 	findings := faults(err)
@@ -33,7 +36,7 @@ func (c *lintCmd) Run(ctx context.Context, s *streams) error {
 	} else {
 		err = misuse{errQuiet}
 	}
-	if err == nil && failed(findings) {
+	if err == nil && (failed(findings) || c.Strict && hasLevel(findings, config.LevelWarning)) {
 		err = errQuiet
 	}
 	return cmp.Or(s.answer(c.JSON, append([]config.Finding{}, findings...), s.paint.findings(findings)), err)
@@ -49,8 +52,10 @@ func (s *streams) lint(ctx context.Context, conf *config.Config) ([]config.Findi
 	return conf.Lint(registry, providers, models.Check(ctx, conf.Models, s.program.Providers)), nil
 }
 
-func failed(findings []config.Finding) bool {
-	return slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == config.LevelError })
+func failed(findings []config.Finding) bool { return hasLevel(findings, config.LevelError) }
+
+func hasLevel(findings []config.Finding, level string) bool {
+	return slices.ContainsFunc(findings, func(f config.Finding) bool { return f.Level == level })
 }
 
 // faults are the findings of a configuration that cannot be read.
