@@ -92,3 +92,39 @@ func TestTheKeyOfARunThatIsPruned(t *testing.T) {
 		t.Errorf("runs %s and %s after %s and %s, worked %d times; want a new one and the same", again, same, first, second, worked)
 	}
 }
+
+// A run that the one above it may ask for again stays with its key, as long as that goes on.
+func TestTheKeyOfARunBelowOneThatGoesOn(t *testing.T) {
+	h := openHouse(t)
+	goOn := make(chan struct{})
+	child := make(chan *runs.Run, 1)
+	parent := h.start(t, h.mint.User(h.alice), func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		run, err := h.Start(ctx, r.Authority(), runs.Spec{Kind: runs.Job, Op: "v/ops/test", Key: "a"}, func(context.Context, *runs.Run) (json.RawMessage, error) {
+			return json.RawMessage(`"paid"`), nil
+		})
+		if err != nil {
+			close(child)
+			return nil, err
+		}
+		child <- run
+		return until(goOn)(ctx, r)
+	})
+	below, begun := <-child
+	if !begun {
+		t.Fatal("it is not begun")
+	}
+	for _, r := range []*runs.Run{below, parent} {
+		if _, err := r.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		keep := runs.Keep{Before: time.Now().Add(time.Hour)}
+		n, err := h.Prune(t.Context(), keep, func(context.Context) error { return nil })
+		keys, _, failed := h.store.Under("").PageKeys(t.Context(), "r/key/", "", 10)
+		if want := map[*runs.Run]int{below: 0, parent: 2}[r]; n != want || len(keys) != 1-want/2 || err != nil || failed != nil {
+			t.Errorf("%d runs are pruned, %v, and the keys %q are left, %v; want %d", n, err, keys, failed, want)
+		}
+		if r == below {
+			close(goOn)
+		}
+	}
+}

@@ -29,8 +29,9 @@ const prunedBatch = 256
 
 // Prune removes the runs that are over and need not stay, with their logs: of each
 // owner those beyond a number, the oldest first, and those that ended before a
-// time. What executes stays. The events of turns belong to sessions, and stay with
-// them. It returns how many went.
+// time. What executes stays, and what the run above it, which has not ended, may ask for
+// again. The events of turns belong to sessions, and stay with them. It returns how many
+// went.
 func (b *Book) Prune(ctx context.Context, keep Keep, rest Rest) (n int, err error) {
 	const all = prefix + "run/"
 	for from := ""; err == nil; {
@@ -87,6 +88,13 @@ func (b *Book) pruneOf(ctx context.Context, owner string, keep Keep, rest Rest) 
 			if !rec.Over() || beyond <= 0 && !before(rec.Updated, keep.Before) || b.executes(rec.ID) {
 				continue
 			}
+			wanted, err := b.wanted(ctx, owner, &rec)
+			if err != nil {
+				return n, err
+			}
+			if wanted {
+				continue
+			}
 			if err := b.removeRun(ctx, row.Key, row.Rev, owner, &rec, rest); err != nil {
 				return n, err
 			}
@@ -109,6 +117,23 @@ func (b *Book) executes(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.live[id] != nil
+}
+
+// wanted reports whether the run above one of an owner's, "<owner>/", goes on: it makes the call of
+// the key again where it has no answer to it yet, and nothing is to be done twice.
+func (b *Book) wanted(ctx context.Context, owner string, rec *Record) (bool, error) {
+	if rec.Key == "" || rec.Parent == "" {
+		return false, nil
+	}
+	did, err := ucan.ParseDID(strings.TrimSuffix(owner, "/"))
+	if err != nil {
+		return false, err
+	}
+	parent, err := b.Find(ctx, rec.above(did), rec.Parent)
+	if fault.Of(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil && !parent.Over(), err
 }
 
 // removeRun removes a run of an owner, "<owner>/", with its own log, which goes first. Its key
