@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -15,8 +16,12 @@ import (
 var ErrNotClosed = errors.New("the index was not closed")
 
 // Closed is an index that was closed, opened without writing to it. Somebody else may open it
-// meanwhile: what it shows stays as it was where removed files can be read on.
+// meanwhile: what it shows stays as it was, and reads of what they remove fail.
 type Closed struct{ *Index }
+
+// endTime is how long the end of reading may take: a read that failed inside Badger may leave a lock
+// of its behind, and then what is mapped goes with the process.
+const endTime = time.Second
 
 // OpenClosed opens an index that was closed. Its tables are read before Badger opens it, as Badger
 // ends the process at some that are damaged.
@@ -60,9 +65,20 @@ func OpenClosed(dir string, o *Options) (c Closed, err error) {
 
 // Close ends the reading. What goes wrong then loses nothing, such as that the folder is gone.
 func (c Closed) Close() error {
-	_ = c.Abandon()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Index.Abandon()
+	}()
+	select {
+	case <-done:
+	case <-time.After(endTime):
+	}
 	return nil
 }
+
+// Abandon is [Closed.Close].
+func (c Closed) Abandon() error { return c.Close() }
 
 // Check reads an index that was closed without writing to it.
 func Check(dir string, read func(store.View) error) (err error) {
