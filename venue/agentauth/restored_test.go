@@ -64,13 +64,17 @@ func TestRestoredHasNothingThatEnded(t *testing.T) {
 	late := w.host()
 	late.approved(wants)
 	must(w.post("/host/revoke", late.jwt(nil), object{}))
+	unknown := w.host()
+	unknown.approved(wants)
 
 	w = w.restoredAt(dir, moment)
 	for name, of := range h {
 		of.w, a[name].w = w, w
 	}
-	late.w = w
-	status, out := w.get("/agent/status", a["stays"].jwt(nil))
+	late.w, unknown.w = w, w
+	status, out := w.get("/agent/status?agent_id="+a["stays"].id, unknown.jwt(nil))
+	w.want("a host that came later", status, out, 401, "invalid_jwt")
+	status, out = w.get("/agent/status", a["stays"].jwt(nil))
 	w.want("stays", status, out, 200, "")
 	status, out = a["stays"].execute("read_account", object{"path": "w/accounts/one"})
 	w.want("stays", status, out, 200, "")

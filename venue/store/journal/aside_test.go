@@ -69,6 +69,14 @@ func TestReadAside(t *testing.T) {
 			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
 				t.Errorf("after a doubt (-want +got): %s", diff)
 			}
+			for range 2 { // the folder has an index of the number that the second one leaves
+				if err := r.replace(os.ErrInvalid); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
+				t.Errorf("made anew (-want +got): %s", diff)
+			}
 			shut(t, r)
 			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
 				t.Errorf("the folder changed (-was +is): %s", diff)
