@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -70,9 +71,7 @@ func TestReadAside(t *testing.T) {
 				t.Errorf("after a doubt (-want +got): %s", diff)
 			}
 			for range 2 { // the folder has an index of the number that the second one leaves
-				if err := r.replace(os.ErrInvalid); err != nil {
-					t.Fatal(err)
-				}
+				anew(t, r)
 			}
 			if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
 				t.Errorf("made anew (-want +got): %s", diff)
@@ -100,9 +99,7 @@ func TestReadAsideWhileOthersWrite(t *testing.T) {
 	defer shut(t, r)
 	j = open(t, dir, nil)
 	defer shut(t, j)
-	if err := j.replace(os.ErrInvalid); err != nil { // which removes the index that is read
-		t.Fatal(err)
-	}
+	anew(t, j) // which removes the index that is read
 	fill(t, j, 30, 60)
 	j.old.Wait()
 	if diff := cmp.Diff(want, rowsOf(t, r)); diff != "" {
@@ -150,6 +147,16 @@ func TestReadAsideWhileFilesGo(t *testing.T) {
 				t.Errorf("(-want +got): %s", diff)
 			}
 		})
+	}
+}
+
+// anew has the index made anew.
+func anew(t *testing.T, j *Journal) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.replace(errors.New("a test has it so")); err != nil {
+		t.Fatal(err)
 	}
 }
 

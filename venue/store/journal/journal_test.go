@@ -391,20 +391,12 @@ func damage(t *testing.T, path string) {
 func TestSnapshotAnew(t *testing.T) {
 	j := open(t, t.TempDir(), nil)
 	put(t, j, map[string]string{"k": "v"})
-	anew := func() {
-		t.Helper()
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		if err := j.replace(errors.New("a test has it so")); err != nil {
-			t.Fatal(err)
-		}
-	}
 	view, err := j.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer view.Close()
-	anew()
+	anew(t, j)
 	if value, _, err := view.Get(t.Context(), "k"); string(value) != "v" || err != nil {
 		t.Errorf("k = %q, %v in the new index", value, err)
 	}
@@ -412,7 +404,7 @@ func TestSnapshotAnew(t *testing.T) {
 	if value, _, err := view.Get(t.Context(), "k"); string(value) != "v" || err != nil {
 		t.Errorf("k = %q, %v after a write", value, err)
 	}
-	anew()
+	anew(t, j)
 	if _, _, err := view.Get(t.Context(), "k"); !errors.Is(err, errAnew) {
 		t.Errorf("Get = %v, want errAnew", err)
 	}
