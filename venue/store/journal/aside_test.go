@@ -87,17 +87,8 @@ func TestReadAside(t *testing.T) {
 // TestReadAsideWhileOthersWrite has another open the folder, write to it and compact it, after one has
 // opened it for reading only: that one goes on as it was.
 func TestReadAsideWhileOthersWrite(t *testing.T) {
-	dir := t.TempDir()
+	dir, want, r := aside(t)
 	j := open(t, dir, nil)
-	fill(t, j, 0, 30)
-	want := rowsOf(t, j)
-	shut(t, j)
-	r, err := Open(dir, &Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shut(t, r)
-	j = open(t, dir, nil)
 	defer shut(t, j)
 	anew(t, j) // which removes the index that is read
 	fill(t, j, 30, 60)
@@ -123,16 +114,7 @@ func TestReadAsideWhileOthersWrite(t *testing.T) {
 func TestReadAsideWhileFilesGo(t *testing.T) {
 	for _, files := range []string{"*.sst", "*.vlog"} {
 		t.Run(files, func(t *testing.T) {
-			dir := t.TempDir()
-			j := open(t, dir, nil)
-			fill(t, j, 0, 30)
-			want := rowsOf(t, j)
-			shut(t, j)
-			r, err := Open(dir, &Options{ReadOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer shut(t, r)
+			dir, want, r := aside(t)
 			gone, err := filepath.Glob(filepath.Join(dir, indexDir, "1", files))
 			if err != nil || len(gone) == 0 {
 				t.Fatalf("there are no %s: %v", files, err)
@@ -148,6 +130,22 @@ func TestReadAsideWhileFilesGo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aside is a folder with some rows that was closed, opened for reading only.
+func aside(t *testing.T) (dir string, rows map[string]string, r *Journal) {
+	t.Helper()
+	dir = t.TempDir()
+	j := open(t, dir, nil)
+	fill(t, j, 0, 30)
+	rows = rowsOf(t, j)
+	shut(t, j)
+	r, err := Open(dir, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, r) })
+	return dir, rows, r
 }
 
 // anew has the index made anew.
