@@ -10,7 +10,6 @@ import (
 	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
-	"usher/tools/spend"
 )
 
 // RestError says that a turn has not ended and goes on later, by [Runner.Resume]:
@@ -68,14 +67,6 @@ func (s *Session) Metered() tools.Amounts {
 	spent := s.spent.metered
 	spent.Calls = max(spent.Calls, int64(s.spent.began))
 	return spent
-}
-
-// Used is what the log says that the turn has used of models: a call for each answer.
-func (s *Session) Used() spend.Amount {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.spent.usage
-	return spend.Amount{Calls: int64(s.spent.calls), Tokens: int64(u.Input + u.Output), Money: spend.Money(u.Cost)}
 }
 
 // Cutting says how [Session.Cut] would say that the turn ended which rests.

@@ -143,6 +143,17 @@ func (a Authority) Via() (ids []string) {
 	return ids
 }
 
+// Agents lists the lives of the agents that the authority is of, the first caller first and
+// the actor last.
+func (a Authority) Agents() (lives []Life) {
+	for _, c := range a.line().chain {
+		if c.Agent != "" {
+			lives = append(lives, c.Agent)
+		}
+	}
+	return lives
+}
+
 // InPerson reports whether the owner makes a call: no agent does for them, nor a program
 // that an agent wrote or that speaks for them.
 func (a Authority) InPerson() bool {

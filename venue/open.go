@@ -191,7 +191,10 @@ func (v *Venue) start(ctx context.Context, o *Options) (err error) {
 	})
 	v.timer = schedules.New(schedules.Options{
 		Store: v.store.Under(""), Runs: v.runs, Gate: v.gate, Mint: v.mint, Agents: v.agents, Now: v.now, NewID: v.newID, Logger: v.log,
-		Charged: v.charged, Most: o.Limits.Schedules,
+		Charged: func(ctx context.Context, auth tools.Authority) (context.Context, error) {
+			return v.paid(ctx, auth, auth.Owner(), nil)
+		},
+		Most: o.Limits.Schedules,
 	})
 	var owner ucan.DID // zero, who is nobody, without a configuration
 	if o.Config != nil && !v.readOnly {

@@ -31,7 +31,7 @@ func (d driver) Resume(ctx context.Context, rec *runs.Record, auth tools.Authori
 		return nil, nil, nil, err
 	}
 	return func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
-		ctx, err := d.charged(ctx, auth)
+		ctx, err := d.paid(ctx, auth, r.Owner(), rec)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"usher/runtime"
+	"usher/tools/agents"
 	"usher/tools/spend"
 	"usher/venue"
 	"usher/venue/config"
@@ -129,7 +130,9 @@ func TestSessionsAreKeptByAgeAndNumber(t *testing.T) {
 	p.Usage = &runtime.Usage{Input: 3, Output: 4}
 	k := newKeeping(t, config.Retention{Sessions: config.Retained{Age: 10 * day, Number: 3}}, p)
 	alice := user(t, k.Venue, "alice")
-	create(t, alice, spec("carol", "", ""))
+	bounded := spec("carol", "", "")
+	bounded.Budgets = &agents.Budgets{Run: calls(9)}
+	create(t, alice, bounded)
 	create(t, alice, spec("dave", "", ""))
 	spent := func(id string) spend.Amount {
 		t.Helper()
@@ -141,7 +144,7 @@ func TestSessionsAreKeptByAgeAndNumber(t *testing.T) {
 	k.say("carol", "") // of the venue's own name
 	total := spent("carol")
 	entries, accounts, records := k.keys("r/ses/"), k.keys("b/"), k.keys("r/run/")
-	if records != 3 || accounts != 4 {
+	if records != 3 || accounts != 4+3 {
 		t.Fatalf("%d runs and %d accounts", records, accounts)
 	}
 	k.prune()
@@ -154,8 +157,8 @@ func TestSessionsAreKeptByAgeAndNumber(t *testing.T) {
 	if got := k.keys("r/run/"); got != 1 {
 		t.Errorf("%d records of turns are left", got)
 	}
-	// That of the agent, of the session that is left, and of the name that can come again.
-	if got := k.keys("b/"); got != 3 {
+	// Those of the agent, of the session that is left and its run, and of the name that can come again.
+	if got := k.keys("b/"); got != 4 {
 		t.Errorf("%d accounts are left", got)
 	}
 	if got := spent("carol"); got != total {
@@ -256,8 +259,14 @@ func TestRunsAreKeptByAgeAndNumber(t *testing.T) {
 				k.set(time.Minute)
 				invoke(t, u, "grid:run", `{"operation":"covia:read","input":{"path":"w/x"}}`)
 			}
-			for range 3 {
+			create(t, user(t, k.Venue, "alice"), spec("carol", "", ""))
+			k.set(time.Minute)
+			invoke(t, user(t, k.Venue, "alice"), "agent:request", `{"agentId":"carol","input":"work","budget":{"calls":9}}`)
+			for range 2 {
 				run(user(t, k.Venue, "alice"))
+			}
+			if got := k.keys("b/task/"); got != 1 {
+				t.Errorf("%d accounts of tasks", got)
 			}
 			run(user(t, k.Venue, "bob"))
 			k.pass(7)
@@ -265,6 +274,9 @@ func TestRunsAreKeptByAgeAndNumber(t *testing.T) {
 				run(user(t, k.Venue, "alice"))
 			}
 			k.prune()
+			if got := k.keys("b/task/"); got != 0 {
+				t.Errorf("%d accounts of tasks that are not kept", got)
+			}
 			counts := map[string]int{}
 			for _, who := range []string{"alice", "bob"} {
 				list, _, err := user(t, k.Venue, who).Runs(t.Context(), "", 100)

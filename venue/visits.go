@@ -69,6 +69,16 @@ func (v *Venue) charged(ctx context.Context, auth tools.Authority) (context.Cont
 	return runtime.WithKeeper(ctx, v.spending.Hold, b), nil
 }
 
+// paid is [Venue.charged] for what goes on, or begins, by itself: with the budgets of the agents
+// for whom that is. run is what goes on, of owner's; nil is what begins.
+func (v *Venue) paid(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
+	ctx, err := v.charged(ctx, auth)
+	if err != nil {
+		return nil, err
+	}
+	return v.agents.Charged(ctx, auth, owner, run)
+}
+
 // Begin starts an operation as a run in the background, and returns its id: what it is
 // denied it is denied at once. The run outlives ctx, and each of its calls is decided anew.
 func (p *Principal) Begin(ctx context.Context, operation string, input json.RawMessage) (id string, err error) {

@@ -2,7 +2,7 @@
 // sessions have spent. [Book.Budget] returns the budget of an account, which model
 // calls charge, and [Book.Draft] adds what was spent to the write that it belongs
 // to. An agent's account is named after the life that it is counted for, a
-// session's by [Of].
+// session's by [Of], and a run's by [OfRun].
 package accounts
 
 import (
@@ -177,3 +177,27 @@ func (s *Book) CopySessions(ctx context.Context, from, to tools.Life) error {
 
 // Of is the account of a session of an agent.
 func Of(of tools.Life, session string) string { return string(of) + "/" + session }
+
+// OfRun and OfTask are the accounts of a run, "<owner>/<id>": of what its agent may spend in
+// any run, and of what it may in this one.
+func OfRun(run string) string  { return "run/" + run }
+func OfTask(run string) string { return "task/" + run }
+
+// Ended forgets what was spent in a run, "<owner>/<id>", of which nothing is kept any more: it
+// returns the keys of the whole store to remove with its record.
+func (s *Book) Ended(ctx context.Context, run string) (keys []string, err error) {
+	for _, name := range []string{OfRun(run), OfTask(run)} {
+		key := accountKey(name)
+		_, rev, err := s.space.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		delete(s.open, name)
+		s.mu.Unlock()
+		if rev != 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}

@@ -8,7 +8,6 @@ import (
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
-	"usher/tools/spend"
 	"usher/venue/runs"
 )
 
@@ -106,7 +105,7 @@ func (a *Agent) Brief(ctx context.Context) (runtime.Briefing, error) {
 	if err != nil {
 		return runtime.Briefing{}, err
 	}
-	if ctx, err = a.room.bounded(ctx, a.key, mainSession, spend.Amount{}); err != nil {
+	if ctx, err = a.room.bounded(ctx, a.key, mainSession, nil); err != nil {
 		return runtime.Briefing{}, err
 	}
 	return a.room.Runner.Brief(ctx, actor)

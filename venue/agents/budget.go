@@ -10,7 +10,9 @@ import (
 	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/tools/spend"
+	"usher/ucan"
 	"usher/venue/accounts"
+	"usher/venue/runs"
 )
 
 // account is where what the agent spends is counted: the same for all lives of
@@ -33,38 +35,99 @@ func sessionLimits(e *entry) func() spend.Limits {
 	return func() spend.Limits { return e.rec.Load().budgets().Session }
 }
 
-// bounded returns ctx with the budgets that bind one turn of an agent: those of
-// the agents above it and its own, the session's, and one for this run.
-// Whatever is done with the context is charged to all of them.
+// bounded returns ctx with the budgets that bind one turn of an agent: that of the task that
+// it is, those of the agents above it and its own, the session's, and one for this run; a nil
+// run is none. Whatever is done with the context is charged to all of them.
 //
 // What an agent has at its turn binds it for good, so budgets are counted where
 // nothing limits them too: a limit that is set later finds what was spent.
-// A turn that goes on has used past of what is for this run.
-func (r *Room) bounded(ctx context.Context, k key, session string, past spend.Amount) (context.Context, error) {
-	payers, err := r.payers(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	budgets := make([]*spend.Budget, 0, len(payers)+2)
-	for _, p := range payers {
-		b, err := r.Accounts.Budget(ctx, p.account, p.name, p.limits)
+func (r *Room) bounded(ctx context.Context, k key, session string, run *runs.Part) (context.Context, error) {
+	c := charges{room: r, budgets: make([]*spend.Budget, 0, 4)}
+	c.turn(ctx, k, session, run)
+	return c.in(ctx)
+}
+
+// Charged returns ctx with the budgets of those for whom something is done that no call of
+// theirs does: of the agents of auth, by which it was begun, and of the turns that a run of
+// owner's, which goes on, is part of; nil is none.
+func (r *Room) Charged(ctx context.Context, auth tools.Authority, owner ucan.DID, run *runs.Record) (context.Context, error) {
+	c := charges{room: r}
+	if run != nil {
+		above, err := r.Runs.Above(ctx, owner, run)
 		if err != nil {
 			return nil, err
 		}
-		budgets = append(budgets, b)
+		for i := range above {
+			if of := &above[i]; of.Session != "" && c.knows(ctx, keyOf(of.Of)) {
+				c.turn(ctx, keyOf(of.Of), of.Session, of)
+			}
+		}
 	}
-	own := payers[len(payers)-1]
-	b, err := r.Accounts.Budget(ctx, accounts.Of(tools.Life(own.account), session), "session "+session+" of "+k.id, own.session)
-	if err != nil {
-		return nil, err
+	for _, life := range auth.Agents() {
+		if k := keyOf(life); c.knows(ctx, k) {
+			c.agent(ctx, k)
+		}
 	}
-	budgets = append(budgets, b)
-	if run := own.rec.budgets().Run; run != (spend.Limits{}) {
-		b := spend.NewAccount("", "run of "+k.id, run, past)
-		b.Wait(accounts.LongestWait)
-		budgets = append(budgets, b)
+	return c.in(ctx)
+}
+
+// charges are the budgets that something is charged to, the highest first.
+type charges struct {
+	room    *Room
+	budgets []*spend.Budget
+	err     error
+}
+
+func (c *charges) in(ctx context.Context) (context.Context, error) {
+	if c.err != nil || len(c.budgets) == 0 {
+		return ctx, c.err
 	}
-	return runtime.WithKeeper(ctx, r.Accounts.Hold, budgets...), nil
+	return runtime.WithKeeper(ctx, c.room.Accounts.Hold, c.budgets...), nil
+}
+
+func (c *charges) account(ctx context.Context, account, name string, limits func() spend.Limits) {
+	if c.err == nil {
+		var b *spend.Budget
+		b, c.err = c.room.Accounts.Budget(ctx, account, name, limits)
+		c.budgets = append(c.budgets, b)
+	}
+}
+
+// knows reports whether there is an agent of the id, whatever its life: nobody else can say
+// what may be spent.
+func (c *charges) knows(ctx context.Context, k key) bool {
+	_, rec, err := c.room.Book.get(ctx, k)
+	c.err = cmp.Or(c.err, err)
+	return rec != nil
+}
+
+// agent adds the budgets of an agent and of those above it. It returns its own.
+func (c *charges) agent(ctx context.Context, k key) (own payer) {
+	payers, err := c.room.payers(ctx, k)
+	c.err = cmp.Or(c.err, err)
+	for _, own = range payers {
+		c.account(ctx, own.account, own.name, own.limits)
+	}
+	return own
+}
+
+// turn adds the budgets of a turn.
+func (c *charges) turn(ctx context.Context, k key, session string, run *runs.Part) {
+	if run != nil && run.Limits != nil {
+		name := "task for " + k.id
+		if run.Caller != "" {
+			name = "task of " + run.Caller + " for " + k.id
+		}
+		c.account(ctx, accounts.OfTask(run.Name()), name, func() spend.Limits { return *run.Limits })
+	}
+	own := c.agent(ctx, k)
+	if c.err != nil {
+		return
+	}
+	c.account(ctx, accounts.Of(tools.Life(own.account), session), "session "+session+" of "+k.id, own.session)
+	if limits := own.rec.budgets().Run; run != nil && limits != (spend.Limits{}) {
+		c.account(ctx, accounts.OfRun(run.Name()), "run of "+k.id, func() spend.Limits { return limits })
+	}
 }
 
 // payer is one of those whose budgets bind an agent: itself or one above it.
@@ -105,21 +168,6 @@ func (r *Room) payers(ctx context.Context, k key) ([]payer, error) {
 type binding struct {
 	epoch uint64
 	all   []payer
-}
-
-// ofTask returns ctx with the budget of a task that by gave an agent, empty for the owner,
-// and past of which is used; nil is none.
-func ofTask(ctx context.Context, by, agent string, limits *spend.Limits, past spend.Amount) context.Context {
-	if limits == nil {
-		return ctx
-	}
-	name := "task for " + agent
-	if by != "" {
-		name = "task of " + by + " for " + agent
-	}
-	b := spend.NewAccount("", name, *limits, past)
-	b.Wait(accounts.LongestWait)
-	return runtime.WithBudgets(ctx, b)
 }
 
 // mayLoosen refuses that an agent replaces the budgets of old by looser ones, nil

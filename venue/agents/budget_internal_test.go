@@ -14,6 +14,7 @@ import (
 	"usher/tools/spend"
 	"usher/ucan"
 	"usher/venue/accounts"
+	"usher/venue/runs"
 	"usher/venue/store/memory"
 )
 
@@ -31,22 +32,21 @@ func newTestRoom(t *testing.T) (*Room, key) {
 // Where only what others hold leaves no room, a call waits: of whatever budget.
 func TestACallWaitsForWhatOthersHold(t *testing.T) {
 	one := spend.Limits{Calls: 1}
+	bounded := func(budgets agents.Budgets, task *spend.Limits) context.Context {
+		r, k := newTestRoom(t)
+		rec := &record{Status: agents.Sleeping, Life: "1", Config: agents.Spec{Budgets: &budgets}}
+		if _, err := r.Book.put(t.Context(), nil, k, rec); err != nil {
+			t.Fatal(err)
+		}
+		ctx, err := r.bounded(t.Context(), k, "main", &runs.Part{Record: runs.Record{ID: "1", Limits: task}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
 	for name, bound := range map[string]func() context.Context{
-		"run": func() context.Context {
-			r, k := newTestRoom(t)
-			rec := &record{Status: agents.Sleeping, Life: "1", Config: agents.Spec{Budgets: &agents.Budgets{Run: one}}}
-			if _, err := r.Book.put(t.Context(), nil, k, rec); err != nil {
-				t.Fatal(err)
-			}
-			ctx, err := r.bounded(t.Context(), k, "main", spend.Amount{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ctx
-		},
-		"task": func() context.Context {
-			return ofTask(t.Context(), "", "kid", &one, spend.Amount{})
-		},
+		"run":  func() context.Context { return bounded(agents.Budgets{Run: one}, nil) },
+		"task": func() context.Context { return bounded(agents.Budgets{}, &one) },
 		"account": func() context.Context {
 			r, _ := newTestRoom(t)
 			b, err := r.Accounts.Budget(t.Context(), "a", "agent a", func() spend.Limits { return one })

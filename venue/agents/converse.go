@@ -8,7 +8,6 @@ import (
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
-	"usher/tools/spend"
 	"usher/ucan"
 	"usher/venue/runs"
 )
@@ -130,7 +129,7 @@ func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Look) (ag
 	}
 	actor.Authority = r.Mint.Agent(rec.principal(k), rec.life(k)).CalledBy(call.Authority(), false)
 	actor.Last = nil
-	if ctx, err = r.bounded(ctx, k, mainSession, spend.Amount{}); err != nil {
+	if ctx, err = r.bounded(ctx, k, mainSession, nil); err != nil {
 		return agents.Context{}, r.discreet(ctx, call, in.AgentID, err)
 	}
 	brief, err := r.Runner.Brief(ctx, actor)

@@ -97,7 +97,7 @@ func (r *Room) GoOn(ctx context.Context, rec *runs.Record, auth tools.Authority)
 	}
 	return func(ctx context.Context, run *runs.Run) (json.RawMessage, error) {
 		defer release()
-		output, err := r.turn(ofTask(ctx, rec.Caller, k.id, rec.Limits, c.used()), run, c)
+		output, err := r.turn(ctx, run, c)
 		return output, tell(err)
 	}, session, undo, nil
 }

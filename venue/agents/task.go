@@ -48,7 +48,7 @@ func (r *Room) Request(ctx context.Context, call tools.Call, task agents.Request
 	spec := runs.Spec{
 		Kind: runs.Task, Op: call.Operation(), Input: task.Input, Background: bounded, Key: call.Key(), Schema: task.ResponseSchema, Limits: task.Budget,
 	}
-	run, err := r.start(ofTask(ctx, call.Actor(), task.AgentID, task.Budget, spend.Amount{}), call.Authority(), spec, c, toldTo(call.Actor(), task.AgentID))
+	run, err := r.start(ctx, call.Authority(), spec, c, toldTo(call.Actor(), task.AgentID))
 	if err != nil {
 		return agents.Answer{}, err
 	}

@@ -18,7 +18,6 @@ import (
 	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/tools/schema"
-	"usher/tools/spend"
 	"usher/venue/runs"
 )
 
@@ -174,14 +173,6 @@ type conversation struct {
 	pending []runtime.ToolCall // that the turn has left to whoever talks
 }
 
-// used is what the turn has used of models, which goes on.
-func (c *conversation) used() (past spend.Amount) {
-	if c.resumes {
-		past = c.session.Used()
-	}
-	return past
-}
-
 // converse prepares a turn of the agent for the caller, in a session of opener's:
 // an agent, or the owner in person where that is empty.
 func (r *Room) converse(ctx context.Context, e *entry, rec *record, caller tools.Authority, opener, session string, mustExist bool) (*conversation, error) {
@@ -234,7 +225,7 @@ func (r *Room) turn(ctx context.Context, run *runs.Run, c *conversation) (json.R
 	}
 	c.actor.Authority = c.actor.Authority.InRun(run.ID()).InTurn(name)
 	c.actor.Granted = func(ctx context.Context) ([]caps.Capability, error) { return r.Granted(ctx, c.actor.Authority) }
-	ctx, err := r.bounded(ctx, k, c.session.ID(), c.used())
+	ctx, err := r.bounded(ctx, k, c.session.ID(), &runs.Part{Owner: run.Owner(), Record: run.Record()})
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,9 @@ type spending interface {
 	// stored yet of all that ctx is charged to. It returns what to call with the
 	// outcome of the write; nil where there is nothing to write.
 	Draft(ctx context.Context, put map[string][]byte) (written func(stored bool))
+	// Ended forgets what was spent in a run, "<owner>/<id>", and returns the keys to remove
+	// with its record.
+	Ended(ctx context.Context, run string) (keys []string, err error)
 }
 
 // Notes keeps who is to be told of runs.
@@ -230,9 +233,43 @@ func (b *Book) List(ctx context.Context, owner ucan.DID, before string, limit in
 	return list, more, nil
 }
 
+// Part is a run that another is part of.
+type Part struct {
+	Owner ucan.DID
+	Record
+}
+
+// Name is that of the run among those of all owners: "<owner>/<id>".
+func (p *Part) Name() string { return p.Owner.String() + "/" + p.ID }
+
+// maxNested is more than calls can nest.
+const maxNested = 64
+
+// Above lists the runs that a run of owner's is part of, the outermost first, as far as
+// something is kept of them.
+func (b *Book) Above(ctx context.Context, owner ucan.DID, rec *Record) (list []Part, err error) {
+	for range maxNested {
+		if rec.Parent == "" {
+			break
+		}
+		owner = rec.above(owner)
+		parent, err := b.Find(ctx, owner, rec.Parent)
+		if fault.Of(err) == fault.NotFound {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Part{owner, parent})
+		rec = &parent
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
 // Within reports whether the run id is, or is part of, the run whole.
 func (b *Book) Within(owner ucan.DID, id, whole string) bool {
-	for range 64 { // deeper than calls can nest
+	for range maxNested {
 		if id == whole {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 
 	"usher/tools"
 	"usher/tools/fault"
+	"usher/tools/spend"
 	"usher/ucan"
 )
 
@@ -52,10 +53,22 @@ func (b *Book) ended(owner ucan.DID, rec *Record) *Run {
 		r.err = &tools.WaitError{Run: rec.ID, Owner: owner.String(), Call: cmp.Or(rec.Agent, rec.Op)}
 	default:
 		r.err = fault.New(cmp.Or(rec.Code, fault.Failed), rec.Error)
+		if rec.Budget != nil {
+			r.err = &spentError{rec.Error, rec.Budget}
+		}
 	}
 	close(r.done)
 	return r
 }
+
+// spentError is the error of a run that a budget has ended, as its record tells it.
+type spentError struct {
+	text string
+	*spend.BudgetError
+}
+
+func (e *spentError) Error() string { return e.text }
+func (e *spentError) Unwrap() error { return e.BudgetError }
 
 // here is a run that its caller drives: a new one, or the one of the key. The context
 // is nil where that has ended.

@@ -16,6 +16,7 @@ import (
 type unpaid struct{}
 
 func (unpaid) Draft(context.Context, map[string][]byte) func(bool) { return nil }
+func (unpaid) Ended(context.Context, string) ([]string, error)     { return nil, nil }
 
 // Events that are too large for one batch together are written in several, and one
 // that is too large by itself is refused by name: the log goes on after it.

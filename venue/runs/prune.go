@@ -144,7 +144,11 @@ func (b *Book) removeRun(ctx context.Context, key string, rev uint64, owner stri
 			return err
 		}
 	}
-	expect, del := map[string]uint64{key: rev}, []string{key} // unless it has changed
+	del, err := b.opts.Spending.Ended(ctx, of)
+	if err != nil {
+		return err
+	}
+	expect, del := map[string]uint64{key: rev}, append(del, key) // unless it has changed
 	if rec.Key != "" {
 		call := keysOf + owner + rec.Key
 		id, at, err := b.opts.Store.Get(ctx, call)
@@ -155,7 +159,7 @@ func (b *Book) removeRun(ctx context.Context, key string, rev uint64, owner stri
 			expect[call], del = at, append(del, call)
 		}
 	}
-	_, err := b.opts.Store.Apply(ctx, expect, nil, del)
+	_, err = b.opts.Store.Apply(ctx, expect, nil, del)
 	return err
 }
 

@@ -228,7 +228,11 @@ func (s *Sessions) removeEntries(ctx context.Context, of tools.Life, rows []stor
 			}
 		}
 		if rec.Kind == Turn && rec.Status != Started {
-			del = append(del, key)
+			spent, err := s.book.opts.Spending.Ended(ctx, of.Owner()+"/"+e.Run)
+			if err != nil {
+				return err
+			}
+			del = append(append(del, key), spent...)
 		}
 	}
 	_, err := st.Apply(ctx, nil, nil, del)

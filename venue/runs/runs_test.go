@@ -36,6 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type free struct{}
 
 func (free) Draft(context.Context, map[string][]byte) func(bool) { return nil }
+func (free) Ended(context.Context, string) ([]string, error)     { return nil, nil }
 
 // house is a book with users.
 type house struct {

@@ -99,6 +99,7 @@ type house struct {
 type spending struct{}
 
 func (spending) Draft(context.Context, map[string][]byte) func(bool) { return nil }
+func (spending) Ended(context.Context, string) ([]string, error)     { return nil, nil }
 
 func key(t *testing.T, seed byte) ucan.Key {
 	t.Helper()
