@@ -20,6 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	venuetest.CollectLess()
 	if runCrashChild() || runPointChild() {
 		return
 	}

@@ -16,9 +16,13 @@ import (
 	"usher/caps"
 	"usher/venue/cli"
 	"usher/venue/config"
+	"usher/venue/venuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	venuetest.CollectLess()
+	goleak.VerifyTestMain(m)
+}
 
 func runDemo(t *testing.T, cfg *config.Config, opts cli.DemoOptions) (report, error) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("error", writeUntilKilled(dir))
 		return
 	}
+	debug.SetGCPercent(400) // its documents are large, and soon forgotten
 	os.Exit(m.Run())
 }
 

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	venuetest.CollectLess()
 	goleak.VerifyTestMain(m)
 }
 

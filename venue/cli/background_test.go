@@ -146,6 +146,7 @@ func prepare(t *testing.T, e *testscript.Env) error {
 	m := newModel(t)
 	e.Values[processesKey{}], e.Values[modelKey{}] = make(map[string]*process), m
 	e.Setenv("MODEL", m.URL+"/v1")
+	e.Setenv("GOGC", os.Getenv("GOGC"))
 	return nil
 }
 

@@ -16,12 +16,14 @@ import (
 
 	"usher/runtime"
 	"usher/venue/cli"
+	"usher/venue/venuetest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // otherwise each command waits a second at its end
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
+	venuetest.CollectLess()
 	testscript.Main(m, map[string]func(){
 		"usher": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)

@@ -29,7 +29,10 @@ import (
 	"usher/venue/venuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	venuetest.CollectLess()
+	goleak.VerifyTestMain(m)
+}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 

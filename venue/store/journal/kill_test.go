@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 		writeUntilKilled(dir)
 		return
 	}
+	debug.SetGCPercent(400) // journals are opened and forgotten
 	os.Exit(m.Run())
 }
 
