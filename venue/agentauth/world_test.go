@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,13 @@ import (
 	"usher/venue/config"
 	"usher/venue/face"
 	"usher/venue/login"
+	"usher/venue/venuetest"
 )
+
+func TestMain(m *testing.M) {
+	venuetest.CollectLess()
+	os.Exit(m.Run())
+}
 
 // world is a venue with the face on a port, and a person who has signed in.
 type world struct {

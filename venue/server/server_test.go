@@ -21,12 +21,17 @@ import (
 	"usher/runtime"
 	"usher/venue"
 	"usher/venue/server"
+	"usher/venue/venuetest"
 )
+
+// The faces completions, face, hooks and login are tested here, in one program: each test
+// program links the whole venue.
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		os.Exit(serveChild(dir))
 	}
+	venuetest.CollectLess()
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"maps"
@@ -8,11 +8,11 @@ import (
 
 // asks has a host of alice's register another agent that asks her by a method, and returns the
 // answer.
-func (w *world) asks(method string) reply {
+func (w *wire) asks(method string) reply {
 	w.Helper()
 	if w.agent == "" {
 		w.active("read_note")
-		w.agentKey = newKey(w.T)
+		w.agentKey = newWireKey(w.T)
 	}
 	r := w.send("POST /agent/register", w.registering(), object{
 		"name": "Payer", "capabilities": []any{"read_note", "transfer"}, "reason": "rent", "binding_message": "May-7", "preferred_method": method,
@@ -22,14 +22,14 @@ func (w *world) asks(method string) reply {
 }
 
 // waiting is what stands in a person's approvals.
-func (w *world) waiting(person string) []any {
+func (w *wire) waiting(person string) []any {
 	w.Helper()
 	list, _ := w.must(w.send("GET /agent/ciba/pending", person, nil)).body["requests"].([]any)
 	return list
 }
 
 // request is the id of the only request that waits for alice.
-func (w *world) request() string {
+func (w *wire) request() string {
 	w.Helper()
 	list := w.waiting(w.alice)
 	if len(list) != 1 {
@@ -39,7 +39,7 @@ func (w *world) request() string {
 }
 
 // says has a person answer a request of the approvals by the protocol.
-func (w *world) says(person, id, action string, more object) reply {
+func (w *wire) says(person, id, action string, more object) reply {
 	w.Helper()
 	body := object{"approval_id": id, "action": action}
 	maps.Copy(body, more)
@@ -47,7 +47,7 @@ func (w *world) says(person, id, action string, more object) reply {
 }
 
 // pushed checks how a person is said to be asked who is known.
-func (w *world) pushed(r reply, method string) reply {
+func (w *wire) pushed(r reply, method string) reply {
 	w.Helper()
 	a, _ := r.body["approval"].(object)
 	if a["method"] != method || a["interval"] != 5.0 || a["expires_in"] == nil || a["user_code"] != nil || a["verification_uri"] != nil || a["binding_message"] != "May-7" {
@@ -58,11 +58,11 @@ func (w *world) pushed(r reply, method string) reply {
 }
 
 func init() {
-	more := map[string]map[string]func(w *world) reply{
+	more := map[string]map[string]func(w *wire) reply{
 		"POST /agent/register": {
-			"a host of a person, by ciba":          func(w *world) reply { return w.pushed(w.asks("ciba"), "ciba") },
-			"a host of a person, by its approvals": func(w *world) reply { return w.pushed(w.asks("usher_approvals"), "usher_approvals") },
-			"a new host, by ciba": func(w *world) reply {
+			"a host of a person, by ciba":          func(w *wire) reply { return w.pushed(w.asks("ciba"), "ciba") },
+			"a host of a person, by its approvals": func(w *wire) reply { return w.pushed(w.asks("usher_approvals"), "usher_approvals") },
+			"a new host, by ciba": func(w *wire) reply {
 				r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "preferred_method": "ciba", "login_hint": "alice"})
 				w.note(r)
 				if a, _ := r.body["approval"].(object); a["method"] != "device_authorization" || a["user_code"] == nil || len(w.waiting(w.alice)) != 0 {
@@ -70,10 +70,10 @@ func init() {
 				}
 				return r
 			},
-			"a method that there is not": func(w *world) reply {
+			"a method that there is not": func(w *wire) reply {
 				return w.send("POST /agent/register", w.registering(), object{"name": "Bot", "preferred_method": "letter"})
 			},
-			"a person asked by ciba all the time": func(w *world) reply {
+			"a person asked by ciba all the time": func(w *wire) reply {
 				var r reply
 				for range 40 {
 					if r = w.asks("ciba"); r.status != http.StatusOK {
@@ -85,12 +85,12 @@ func init() {
 			},
 		},
 		"GET /agent/status": {
-			"by ciba, twice within a second": func(w *world) reply {
+			"by ciba, twice within a second": func(w *wire) reply {
 				w.asks("ciba")
 				w.must(w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil))
 				return w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)
 			},
-			"by ciba, once a person has approved": func(w *world) reply {
+			"by ciba, once a person has approved": func(w *wire) reply {
 				w.asks("ciba")
 				w.must(w.says(w.alice, w.request(), "approve", nil))
 				w.must(w.pay(1))
@@ -98,7 +98,7 @@ func init() {
 			},
 		},
 		"POST /agent/approve-capability": {
-			"what stands in the approvals": func(w *world) reply {
+			"what stands in the approvals": func(w *wire) reply {
 				w.asks("") // by a code, too
 				r := w.says(w.alice, w.request(), "approve", object{"capabilities": []any{object{"name": "transfer", "constraints": object{"amount": object{"max": 10}}}}})
 				w.must(w.pay(10))
@@ -110,14 +110,14 @@ func init() {
 				}
 				return r
 			},
-			"what stands in another's approvals": func(w *world) reply { w.asks("ciba"); return w.says(w.bob, w.request(), "approve", nil) },
-			"what stands there no more": func(w *world) reply {
+			"what stands in another's approvals": func(w *wire) reply { w.asks("ciba"); return w.says(w.bob, w.request(), "approve", nil) },
+			"what stands there no more": func(w *wire) reply {
 				w.asks("ciba")
 				id := w.request()
 				w.must(w.says(w.alice, id, "approve", nil))
 				return w.says(w.alice, id, "approve", nil)
 			},
-			"what asked by ciba, after five minutes": func(w *world) reply {
+			"what asked by ciba, after five minutes": func(w *wire) reply {
 				w.asks("ciba")
 				id := w.request()
 				w.pass(6 * time.Minute)
@@ -125,25 +125,25 @@ func init() {
 			},
 		},
 		"GET /agent/ciba/pending": {
-			"its person": func(w *world) reply {
+			"its person": func(w *wire) reply {
 				w.asks("ciba")
 				w.request()
 				return w.send("GET /agent/ciba/pending", w.alice, nil)
 			},
-			"somebody else": func(w *world) reply {
+			"somebody else": func(w *wire) reply {
 				w.asks("ciba")
 				if list := w.waiting(w.bob); len(list) != 0 {
 					w.Errorf("bob sees %v", list)
 				}
 				return w.send("GET /agent/ciba/pending", w.bob, nil)
 			},
-			"nobody":   func(w *world) reply { w.asks("ciba"); return w.send("GET /agent/ciba/pending", "", nil) },
-			"its host": func(w *world) reply { w.asks("ciba"); return w.send("GET /agent/ciba/pending", w.asHost(), nil) },
+			"nobody":   func(w *wire) reply { w.asks("ciba"); return w.send("GET /agent/ciba/pending", "", nil) },
+			"its host": func(w *wire) reply { w.asks("ciba"); return w.send("GET /agent/ciba/pending", w.asHost(), nil) },
 		},
 	}
 	for request, list := range more {
 		if cases[request] == nil {
-			cases[request] = map[string]func(w *world) reply{}
+			cases[request] = map[string]func(w *wire) reply{}
 		}
 		maps.Copy(cases[request], list)
 	}

@@ -1,4 +1,4 @@
-package hooks_test
+package server_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-	"go.uber.org/goleak"
 
 	"usher/runtime"
 	"usher/venue"
@@ -23,8 +22,6 @@ import (
 	"usher/venue/runs"
 	"usher/venue/venuetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -41,21 +38,21 @@ webhooks:
     - {id: unset, secret: 'secret:OTHER', agent: clerk}
 `
 
-// port is a venue with webhooks on a port.
-type port struct {
+// hookPort is a venue with webhooks on a port.
+type hookPort struct {
 	venue *venue.Venue
 	owner *venue.User
 	model *venuetest.Model
 	url   string
 }
 
-func serve(t *testing.T, dir string) *port {
+func serveHooks(t *testing.T, dir string) *hookPort {
 	t.Helper()
 	c, err := config.Parse("usher.yaml", []byte(entries))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &port{model: new(venuetest.Model)}
+	p := &hookPort{model: new(venuetest.Model)}
 	if p.venue, err = venue.Open(t.Context(), &venue.Options{Dir: dir, Config: c, Models: map[string]runtime.Model{"default": p.model}}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +82,7 @@ func serve(t *testing.T, dir string) *port {
 }
 
 // request is a signed request to a webhook.
-func (p *port) request(t *testing.T, hook, id string, at time.Time, body string) *http.Request {
+func (p *hookPort) request(t *testing.T, hook, id string, at time.Time, body string) *http.Request {
 	t.Helper()
 	w, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -124,7 +121,7 @@ func send(t *testing.T, r *http.Request) (status int, run, said string) {
 }
 
 // ended is the record of a run that has ended.
-func (p *port) ended(t *testing.T, id string) runs.Record {
+func (p *hookPort) ended(t *testing.T, id string) runs.Record {
 	t.Helper()
 	for _, err := range p.owner.Events(t.Context(), id, 0) {
 		if err != nil {
@@ -139,7 +136,7 @@ func (p *port) ended(t *testing.T, id string) runs.Record {
 }
 
 func TestWhatARequestStarts(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	for i, tt := range []struct{ hook, body, status, want string }{
 		{"tickets", `{"n":1}`, runs.Complete, `{\"body\":{\"n\":1},\"queue\":\"new\",\"webhook\":\"tickets\"}`},
 		{"tickets", `not JSON`, runs.Complete, `{\"body\":\"not JSON\",\"queue\":\"new\",\"webhook\":\"tickets\"}`},
@@ -159,7 +156,7 @@ func TestWhatARequestStarts(t *testing.T) {
 
 // Capabilities of an entry bound the agent that it asks.
 func TestAnEntryBounds(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	for i, tt := range []struct{ hook, path, want string }{
 		{"tickets", "w/closed/1", `"created":`}, {"bounded", "w/open/1", `"created":`}, {"bounded", "w/closed/1", "Capability denied"},
 	} {
@@ -178,7 +175,7 @@ func TestAnEntryBounds(t *testing.T) {
 
 // Whoever cannot sign hears one thing, whatever is wrong.
 func TestWhoCannotSign(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	var heard string
 	for name, tt := range map[string]struct {
 		hook   string
@@ -215,7 +212,7 @@ func TestWhoCannotSign(t *testing.T) {
 }
 
 func TestOtherRefusals(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	if status, _, said := send(t, p.request(t, "intake", "msg_1", time.Now(), `[1]`)); status != 400 || !strings.Contains(said, "no JSON object") {
 		t.Errorf("a list for an operation: %d %s", status, said)
 	}
@@ -236,7 +233,7 @@ func TestOtherRefusals(t *testing.T) {
 // webhook it is another.
 func TestOnce(t *testing.T) {
 	dir := t.TempDir()
-	p := serve(t, dir)
+	p := serveHooks(t, dir)
 	ids := make(chan string, 8)
 	for range cap(ids) {
 		go func() {
@@ -267,7 +264,7 @@ func TestOnce(t *testing.T) {
 	if err := p.venue.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p = serve(t, dir)
+	p = serveHooks(t, dir)
 	if status, again, said := send(t, p.request(t, "tickets", "msg_1", time.Now().Add(time.Minute), `{}`)); status != 202 || again != first {
 		t.Errorf("after a restart it starts %s, and not %s: %s", again, first, said)
 	}
@@ -275,7 +272,7 @@ func TestOnce(t *testing.T) {
 
 // What the configuration says counts from the next request on.
 func TestAnEntryThatGoes(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	c, err := config.Parse("usher.yaml", []byte(strings.Replace(entries, "id: tickets", "id: others", 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +291,7 @@ func TestAnEntryThatGoes(t *testing.T) {
 
 // Who may look at what was started finds it where the answer says, with the run of the task.
 func TestWhereItIsShown(t *testing.T) {
-	p := serve(t, "")
+	p := serveHooks(t, "")
 	token, err := p.venue.Session(t.Context(), p.owner, time.Hour)
 	if err != nil {
 		t.Fatal(err)

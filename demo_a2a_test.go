@@ -1,4 +1,4 @@
-package a2a
+package main
 
 import (
 	"bytes"
@@ -7,16 +7,16 @@ import (
 
 	"go.uber.org/goleak"
 
+	"usher/examples/a2a"
 	"usher/venue/cli"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestDemo(t *testing.T) {
+func TestDemoA2A(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for name, asJSON := range map[string]bool{"text": false, "JSON": true} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Demo(t.Context(), cli.DemoOptions{Page: cli.NewPage(&out, false), JSON: asJSON}); err != nil {
+			if err := a2a.Demo(t.Context(), cli.DemoOptions{Page: cli.NewPage(&out, false), JSON: asJSON}); err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
 			for _, want := range []string{"-32051", "-32055", "-32054", "Q1 Sales Report", "The model obeys.", "denied"} {

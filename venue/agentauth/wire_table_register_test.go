@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"strings"
@@ -8,16 +8,16 @@ import (
 )
 
 // seconds are times from now.
-func (w *world) seconds(n int64) int64 { return w.now().Unix() + n }
+func (w *wire) seconds(n int64) int64 { return w.now().Unix() + n }
 
 // at is a JWT's life.
-func (w *world) at(from, to int64) object {
+func (w *wire) at(from, to int64) object {
 	return object{"iat": w.seconds(from), "exp": w.seconds(to)}
 }
 
 // registers registers by a JWT of the host whose claims are changed.
-func registers(change func(w *world) object) func(w *world) reply {
-	return func(w *world) reply {
+func registers(change func(w *wire) object) func(w *wire) reply {
+	return func(w *wire) reply {
 		r := w.send("POST /agent/register", w.registering(change(w)), object{"name": "Bot"})
 		w.note(r)
 		return r
@@ -25,13 +25,13 @@ func registers(change func(w *world) object) func(w *world) reply {
 }
 
 // claiming is [registers] for a change that is always the same.
-func claiming(change object) func(w *world) reply {
-	return registers(func(*world) object { return change })
+func claiming(change object) func(w *wire) reply {
+	return registers(func(*wire) object { return change })
 }
 
 // asking registers with a body.
-func asking(body object) func(w *world) reply {
-	return func(w *world) reply {
+func asking(body object) func(w *wire) reply {
+	return func(w *wire) reply {
 		r := w.send("POST /agent/register", w.registering(), body)
 		w.note(r)
 		return r
@@ -44,8 +44,8 @@ func limited(constraints object) object {
 }
 
 func init() {
-	cases["GET /.well-known/agent-configuration"] = map[string]func(w *world) reply{
-		"anybody": func(w *world) reply {
+	cases["GET /.well-known/agent-configuration"] = map[string]func(w *wire) reply{
+		"anybody": func(w *wire) reply {
 			r := w.send("GET /.well-known/agent-configuration", "", nil)
 			endpoints, _ := r.body["endpoints"].(object)
 			for _, name := range []string{
@@ -62,47 +62,47 @@ func init() {
 			return r
 		},
 	}
-	cases["POST /agent/register"] = map[string]func(w *world) reply{
-		"without a JWT": func(w *world) reply { return w.send("POST /agent/register", "", object{"name": "Bot"}) },
-		"a JWT of an agent": func(w *world) reply {
+	cases["POST /agent/register"] = map[string]func(w *wire) reply{
+		"without a JWT": func(w *wire) reply { return w.send("POST /agent/register", "", object{"name": "Bot"}) },
+		"a JWT of an agent": func(w *wire) reply {
 			w.active()
 			token := w.asAgent()
 			w.agent = ""
 			return w.send("POST /agent/register", token, object{"name": "Bot"})
 		},
-		"alg none": func(w *world) reply {
+		"alg none": func(w *wire) reply {
 			id := thumbprint(w.hostKey)
 			token := sign(w.T, w.hostKey, object{"alg": "none", "typ": "host+jwt"}, w.claims(object{"iss": id, "host_public_key": client.PublicJWK(public(w.hostKey)), "agent_public_key": client.PublicJWK(public(w.agentKey))}, nil))
 			return w.send("POST /agent/register", token[:strings.LastIndexByte(token, '.')+1], object{"name": "Bot"})
 		},
-		"typ JWT": func(w *world) reply {
+		"typ JWT": func(w *wire) reply {
 			id := thumbprint(w.hostKey)
 			token := sign(w.T, w.hostKey, object{"alg": "EdDSA", "typ": "JWT"}, w.claims(object{"iss": id, "host_public_key": client.PublicJWK(public(w.hostKey)), "agent_public_key": client.PublicJWK(public(w.agentKey))}, nil))
 			return w.send("POST /agent/register", token, object{"name": "Bot"})
 		},
 		"aud of another server": claiming(object{"aud": "https://other.example"}),
-		"a life of 61 s":        registers(func(w *world) object { return w.at(0, 61) }),
-		"of the future by 31 s": registers(func(w *world) object { return w.at(32, 60) }),
-		"of the future by 29 s": registers(func(w *world) object { return w.at(25, 60) }),
-		"over for 31 s":         registers(func(w *world) object { return w.at(-90, -32) }),
-		"over for 29 s":         registers(func(w *world) object { return w.at(-80, -25) }),
+		"a life of 61 s":        registers(func(w *wire) object { return w.at(0, 61) }),
+		"of the future by 31 s": registers(func(w *wire) object { return w.at(32, 60) }),
+		"of the future by 29 s": registers(func(w *wire) object { return w.at(25, 60) }),
+		"over for 31 s":         registers(func(w *wire) object { return w.at(-90, -32) }),
+		"over for 29 s":         registers(func(w *wire) object { return w.at(-80, -25) }),
 		"without a jti":         claiming(object{"jti": nil}),
-		"a jti for the second time": func(w *world) reply {
+		"a jti for the second time": func(w *wire) reply {
 			token := w.registering()
 			w.note(w.must(w.send("POST /agent/register", token, object{"name": "Bot"})))
 			return w.send("POST /agent/register", token, object{"name": "Bot"})
 		},
-		"a jti for the second time after 80 s": func(w *world) reply {
+		"a jti for the second time after 80 s": func(w *wire) reply {
 			token := w.registering()
 			w.note(w.must(w.send("POST /agent/register", token, object{"name": "Bot"})))
 			w.pass(80 * time.Second)
 			return w.send("POST /agent/register", token, object{"name": "Bot"})
 		},
 		"an iss that is not the thumbprint": claiming(object{"iss": "hst_mine"}),
-		"signed by another key": func(w *world) reply {
+		"signed by another key": func(w *wire) reply {
 			token := w.registering()
 			mine := w.hostKey
-			w.hostKey = newKey(w.T)
+			w.hostKey = newWireKey(w.T)
 			theirs := w.registering()
 			w.hostKey = mine
 			i := strings.LastIndexByte(token, '.')
@@ -110,16 +110,16 @@ func init() {
 		},
 		"ath of another body":          claiming(object{"ath": "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"}),
 		"no key of the agent":          claiming(object{"agent_public_key": nil}),
-		"the host's key for the agent": registers(func(w *world) object { return object{"agent_public_key": client.PublicJWK(public(w.hostKey))} }),
+		"the host's key for the agent": registers(func(w *wire) object { return object{"agent_public_key": client.PublicJWK(public(w.hostKey))} }),
 		"a key of another algorithm": claiming(object{"agent_public_key": object{
 			"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
 		}}),
 		"no name":                           asking(object{}),
-		"no JSON":                           func(w *world) reply { return w.send("POST /agent/register", w.registering(), "name=Bot") },
+		"no JSON":                           func(w *wire) reply { return w.send("POST /agent/register", w.registering(), "name=Bot") },
 		"a mode that there is not":          asking(object{"name": "Bot", "mode": "free"}),
 		"autonomous":                        asking(object{"name": "Bot", "mode": "autonomous", "capabilities": []any{"read_note"}}),
 		"autonomous, beyond what those get": asking(object{"name": "Bot", "mode": "autonomous", "capabilities": []any{"read_note", "transfer"}}),
-		"autonomous, of a host of a person": func(w *world) reply {
+		"autonomous, of a host of a person": func(w *wire) reply {
 			w.active()
 			w.another()
 			w.agent = ""
@@ -129,13 +129,13 @@ func init() {
 		"an operator of JSON Schema":               asking(object{"name": "Bot", "capabilities": []any{limited(object{"amount": object{"maximum": 5}})}}),
 		"the operator eq":                          asking(object{"name": "Bot", "capabilities": []any{limited(object{"amount": object{"eq": 5}})}}),
 		"constraints that the server's contradict": asking(object{"name": "Bot", "capabilities": []any{limited(object{"currency": "USD"})}}),
-		"a new host":                               func(w *world) reply { return w.register("read_note") },
-		"a host of a person, for the defaults": func(w *world) reply {
+		"a new host":                               func(w *wire) reply { return w.register("read_note") },
+		"a host of a person, for the defaults": func(w *wire) reply {
 			w.active()
 			w.another()
 			return w.register("read_note")
 		},
-		"a host of a person, for nothing": func(w *world) reply {
+		"a host of a person, for nothing": func(w *wire) reply {
 			w.active()
 			w.another()
 			r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "capabilities": []any{}})
@@ -145,7 +145,7 @@ func init() {
 			}
 			return r
 		},
-		"autonomous, for nothing": func(w *world) reply {
+		"autonomous, for nothing": func(w *wire) reply {
 			r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "mode": "autonomous", "capabilities": []any{}})
 			w.note(r)
 			if no := w.execute("read_note", object{"path": "w/notes/a"}); no.code != "capability_not_granted" {
@@ -153,19 +153,19 @@ func init() {
 			}
 			return r
 		},
-		"a host of a person, without a list": func(w *world) reply {
+		"a host of a person, without a list": func(w *wire) reply {
 			w.active()
 			w.another()
 			r := w.register()
 			w.must(w.execute("read_note", object{"path": "w/notes/a"}))
 			return r
 		},
-		"a host of a person, for more": func(w *world) reply {
+		"a host of a person, for more": func(w *wire) reply {
 			w.active()
 			w.another()
 			return w.register("read_note", "transfer")
 		},
-		"once more while it waits": func(w *world) reply {
+		"once more while it waits": func(w *wire) reply {
 			w.must(w.register("read_note"))
 			id, code := w.agent, w.code
 			r := w.register("read_note")
@@ -174,11 +174,11 @@ func init() {
 			}
 			return r
 		},
-		"the key of an agent that is active": func(w *world) reply {
+		"the key of an agent that is active": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/register", w.registering(), object{"name": "Bot"})
 		},
-		"more agents than a host may have": func(w *world) reply {
+		"more agents than a host may have": func(w *wire) reply {
 			w.active()
 			for range 2 {
 				w.another()
@@ -188,19 +188,19 @@ func init() {
 			w.agent = ""
 			return w.register("read_note")
 		},
-		"a host that was revoked": func(w *world) reply {
+		"a host that was revoked": func(w *wire) reply {
 			w.active()
 			w.must(w.send("POST /host/revoke", w.asHost(), object{}))
 			w.another()
 			return w.register("read_note")
 		},
 	}
-	cases["GET /agent/status"] = map[string]func(w *world) reply{
-		"its host": func(w *world) reply {
+	cases["GET /agent/status"] = map[string]func(w *wire) reply{
+		"its host": func(w *wire) reply {
 			w.must(w.register("read_note"))
 			return w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)
 		},
-		"itself": func(w *world) reply {
+		"itself": func(w *wire) reply {
 			w.active()
 			r := w.send("GET /agent/status", w.asAgent(), nil)
 			grants, _ := r.body["agent_capability_grants"].([]any)
@@ -215,8 +215,8 @@ func init() {
 			}
 			return r
 		},
-		"its host, without agent_id": func(w *world) reply { w.active(); return w.send("GET /agent/status", w.asHost(), nil) },
-		"another host": func(w *world) reply {
+		"its host, without agent_id": func(w *wire) reply { w.active(); return w.send("GET /agent/status", w.asHost(), nil) },
+		"another host": func(w *wire) reply {
 			w.active()
 			id := w.agent
 			back := w.elsewhere()
@@ -225,7 +225,7 @@ func init() {
 			back()
 			return r
 		},
-		"an agent, of another": func(w *world) reply {
+		"an agent, of another": func(w *wire) reply {
 			w.active()
 			back := w.another()
 			w.must(w.register("read_note"))
@@ -233,22 +233,22 @@ func init() {
 			back()
 			return w.send("GET /agent/status?agent_id="+id, w.asAgent(), nil)
 		},
-		"without a JWT": func(w *world) reply { w.active(); return w.send("GET /agent/status?agent_id="+w.agent, "", nil) },
-		"an agent that there is not": func(w *world) reply {
+		"without a JWT": func(w *wire) reply { w.active(); return w.send("GET /agent/status?agent_id="+w.agent, "", nil) },
+		"an agent that there is not": func(w *wire) reply {
 			return w.send("GET /agent/status", w.asAgent(object{"sub": "agt_nobody"}), nil)
 		},
-		"a jti for the second time": func(w *world) reply { w.active(); return w.twice("GET /agent/status?agent_id="+w.agent, nil) },
-		"twice within a second": func(w *world) reply {
+		"a jti for the second time": func(w *wire) reply { w.active(); return w.twice("GET /agent/status?agent_id="+w.agent, nil) },
+		"twice within a second": func(w *wire) reply {
 			w.must(w.register("read_note"))
 			w.must(w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil))
 			return w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)
 		},
-		"after an hour of silence": func(w *world) reply {
+		"after an hour of silence": func(w *wire) reply {
 			w.active()
 			w.pass(time.Hour + time.Second)
 			return w.send("GET /agent/status", w.asAgent(), nil)
 		},
-		"after a day of work": func(w *world) reply {
+		"after a day of work": func(w *wire) reply {
 			w.active()
 			for range 24*2 - 1 {
 				w.pass(30 * time.Minute)
@@ -261,7 +261,7 @@ func init() {
 }
 
 // twice sends a host JWT a second time.
-func (w *world) twice(request string, body any) reply {
+func (w *wire) twice(request string, body any) reply {
 	w.Helper()
 	token := w.asHost()
 	w.must(w.send(request, token, body))

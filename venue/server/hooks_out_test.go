@@ -1,4 +1,4 @@
-package hooks_test
+package server_test
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 	"usher/venue/venuetest"
 )
 
-// told opens a venue that tells a URL of its runs.
-func told(ctx context.Context, dir, url, more string, log *slog.Logger, idle bool) (*venue.Venue, *venue.User, error) {
+// openHooks opens a venue that tells a URL of its runs.
+func openHooks(ctx context.Context, dir, url, more string, log *slog.Logger, idle bool) (*venue.Venue, *venue.User, error) {
 	c, err := config.Parse("usher.yaml", fmt.Appendf(nil, `
 agents: [{id: clerk, caps: []}]
 webhooks:
@@ -45,17 +45,17 @@ webhooks:
 }
 
 const (
-	childDir  = "USHER_HOOKS_CHILD"
+	hookDir   = "USHER_HOOKS_CHILD"
 	childChat = `{"agentId":"clerk","message":"hi"}`
 )
 
-// TestChild is the process that is killed, where another test starts it.
-func TestChild(t *testing.T) {
-	dir := os.Getenv(childDir)
+// TestHooksChild is the process that is killed, where another test starts it.
+func TestHooksChild(t *testing.T) {
+	dir := os.Getenv(hookDir)
 	if dir == "" {
 		return
 	}
-	_, owner, err := told(t.Context(), dir, "https://ops.example/", "", nil, true)
+	_, owner, err := openHooks(t.Context(), dir, "https://ops.example/", "", nil, true)
 	if err == nil {
 		_, err = owner.Invoke(t.Context(), "agent:chat", json.RawMessage(childChat))
 	}
@@ -85,8 +85,8 @@ func receiver(t *testing.T) (url string, bodies chan string) {
 // What ended before a process was killed is told when the venue is opened the next time.
 func TestToldAfterAKill(t *testing.T) {
 	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
-	child.Env = append(os.Environ(), childDir+"="+dir)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHooksChild$")
+	child.Env = append(os.Environ(), hookDir+"="+dir)
 	in, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestToldAfterAKill(t *testing.T) {
 	}
 	_ = child.Wait()
 	url, bodies := receiver(t)
-	v, owner, err := told(t.Context(), dir, url, ", allow_private: true", nil, false)
+	v, owner, err := openHooks(t.Context(), dir, url, ", allow_private: true", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (l lines) Write(p []byte) (int, error) {
 func TestPrivateURLs(t *testing.T) {
 	url, bodies := receiver(t)
 	log := make(lines, 64)
-	v, owner, err := told(t.Context(), "", url, "", slog.New(slog.NewTextHandler(log, nil)), false)
+	v, owner, err := openHooks(t.Context(), "", url, "", slog.New(slog.NewTextHandler(log, nil)), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 )
 
 // waits registers an agent, for a person to answer.
-func waits(w *world) {
+func waits(w *wire) {
 	w.Helper()
 	w.must(w.register("read_note", "transfer"))
 }
 
 // afterGuesses has alice guess five times.
-func afterGuesses(w *world) {
+func afterGuesses(w *wire) {
 	w.Helper()
 	waits(w)
 	for range 5 {
@@ -23,18 +23,18 @@ func afterGuesses(w *world) {
 }
 
 // approving is what alice approves in words of her own.
-func approving(words string) func(w *world) reply {
-	return func(w *world) reply {
+func approving(words string) func(w *wire) reply {
+	return func(w *wire) reply {
 		waits(w)
 		return w.send("POST /agent/approve-capability", w.alice, fmt.Sprintf(`{"agent_id":%q,"action":"approve","user_code":%q,%s}`, w.agent, w.code, words))
 	}
 }
 
 func init() {
-	cases["POST /agent/approve-capability"] = map[string]func(w *world) reply{
-		"nobody":    func(w *world) reply { waits(w); return w.answer("", "approve", nil) },
-		"all of it": func(w *world) reply { waits(w); return w.answer(w.alice, "approve", nil) },
-		"less than was asked": func(w *world) reply {
+	cases["POST /agent/approve-capability"] = map[string]func(w *wire) reply{
+		"nobody":    func(w *wire) reply { waits(w); return w.answer("", "approve", nil) },
+		"all of it": func(w *wire) reply { waits(w); return w.answer(w.alice, "approve", nil) },
+		"less than was asked": func(w *wire) reply {
 			waits(w)
 			r := w.answer(w.alice, "approve", object{"capabilities": []any{limited(object{"amount": object{"max": 10}})}})
 			w.must(w.pay(10))
@@ -45,45 +45,45 @@ func init() {
 			}
 			return r
 		},
-		"not at all":                  func(w *world) reply { waits(w); return w.answer(w.alice, "deny", nil) },
-		"an action that there is not": func(w *world) reply { waits(w); return w.answer(w.alice, "", nil) },
-		"without the code":            func(w *world) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": ""}) },
-		"a wrong code":                func(w *world) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": "AAAA-AAAA"}) },
-		"the code after five wrong ones": func(w *world) reply {
+		"not at all":                  func(w *wire) reply { waits(w); return w.answer(w.alice, "deny", nil) },
+		"an action that there is not": func(w *wire) reply { waits(w); return w.answer(w.alice, "", nil) },
+		"without the code":            func(w *wire) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": ""}) },
+		"a wrong code":                func(w *wire) reply { waits(w); return w.answer(w.alice, "approve", object{"user_code": "AAAA-AAAA"}) },
+		"the code after five wrong ones": func(w *wire) reply {
 			afterGuesses(w)
 			return w.answer(w.alice, "approve", nil)
 		},
-		"somebody else after five wrong ones": func(w *world) reply {
+		"somebody else after five wrong ones": func(w *wire) reply {
 			afterGuesses(w)
 			return w.answer(w.bob, "approve", nil)
 		},
-		"after five minutes": func(w *world) reply {
+		"after five minutes": func(w *wire) reply {
 			waits(w)
 			w.pass(5*time.Minute + time.Second)
 			return w.answer(w.alice, "approve", nil)
 		},
-		"for the second time": func(w *world) reply {
+		"for the second time": func(w *wire) reply {
 			w.active()
 			return w.answer(w.alice, "approve", nil)
 		},
-		"the code before a new one": func(w *world) reply {
+		"the code before a new one": func(w *wire) reply {
 			waits(w)
 			old := w.code
 			waits(w)
 			return w.answer(w.alice, "approve", object{"user_code": old})
 		},
-		"a host of somebody else": func(w *world) reply {
+		"a host of somebody else": func(w *wire) reply {
 			w.active()
 			w.another()
 			waits(w)
 			return w.answer(w.bob, "approve", nil)
 		},
-		"an agent that was revoked": func(w *world) reply {
+		"an agent that was revoked": func(w *wire) reply {
 			waits(w)
 			w.must(w.send("POST /agent/revoke", w.asHost(), object{"agent_id": w.agent}))
 			return w.answer(w.alice, "approve", nil)
 		},
-		"limits with an unknown operator": func(w *world) reply {
+		"limits with an unknown operator": func(w *wire) reply {
 			waits(w)
 			return w.answer(w.alice, "approve", object{"capabilities": []any{limited(object{"amount": object{"const": 1}})}})
 		},
@@ -92,16 +92,16 @@ func init() {
 		"limits, and null":                  approving(`"capabilities":[{"name":"transfer","constraints":{"amount":{"max":5}},"constraints":null}]`),
 		"two lists of capabilities":         approving(`"capabilities":[{"name":"transfer","constraints":{"amount":{"max":5}}}],"Capabilities":null`),
 	}
-	cases["POST /agent/request-capability"] = map[string]func(w *world) reply{
-		"without a JWT": func(w *world) reply {
+	cases["POST /agent/request-capability"] = map[string]func(w *wire) reply{
+		"without a JWT": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/request-capability", "", object{"capabilities": []any{"report"}})
 		},
-		"its host": func(w *world) reply {
+		"its host": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/request-capability", w.asHost(), object{"capabilities": []any{"report"}})
 		},
-		"more": func(w *world) reply {
+		"more": func(w *wire) reply {
 			w.active()
 			r := w.ask("report")
 			if w.execute("report", nil).code != "capability_not_granted" {
@@ -111,7 +111,7 @@ func init() {
 			w.must(w.execute("report", nil))
 			return r
 		},
-		"a default": func(w *world) reply {
+		"a default": func(w *wire) reply {
 			w.active("transfer")
 			r := w.ask("read_note")
 			if w.code == "" || w.execute("read_note", object{"path": "w/notes/a"}).status != 403 {
@@ -119,15 +119,15 @@ func init() {
 			}
 			return r
 		},
-		"what it has": func(w *world) reply { w.active(); return w.ask("transfer") },
-		"what it has, with other limits": func(w *world) reply {
+		"what it has": func(w *wire) reply { w.active(); return w.ask("transfer") },
+		"what it has, with other limits": func(w *wire) reply {
 			w.active(limited(object{"amount": object{"max": 5}}))
 			return w.ask(limited(object{"amount": object{"max": 6}}))
 		},
-		"nothing":                        func(w *world) reply { w.active(); return w.ask() },
-		"a capability that there is not": func(w *world) reply { w.active(); return w.ask("fly") },
-		"one that waits":                 func(w *world) reply { waits(w); return w.ask("report") },
-		"one that has expired": func(w *world) reply {
+		"nothing":                        func(w *wire) reply { w.active(); return w.ask() },
+		"a capability that there is not": func(w *wire) reply { w.active(); return w.ask("fly") },
+		"one that waits":                 func(w *wire) reply { waits(w); return w.ask("report") },
+		"one that has expired": func(w *wire) reply {
 			w.active()
 			w.pass(2 * time.Hour)
 			return w.ask("report")

@@ -1,4 +1,4 @@
-package completions_test
+package server_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
-	"go.uber.org/goleak"
 
 	"usher/caps"
 	"usher/runtime"
@@ -27,8 +26,6 @@ import (
 	"usher/venue/face"
 	"usher/venue/runs"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // script is a model that gives the answers that it is given, piece by piece, and then says
 // what it was told last.
@@ -87,13 +84,13 @@ func said(texts ...string) (chunks []runtime.Chunk) {
 	return append(chunks, runtime.Chunk{Usage: tokensUsed})
 }
 
-func called(before, tool, arguments string) []runtime.Chunk {
+func chunksOfCall(before, tool, arguments string) []runtime.Chunk {
 	return []runtime.Chunk{{Text: before}, {Call: &runtime.CallDelta{ID: "c1", Name: tool, Arguments: arguments}}, {Usage: tokensUsed}}
 }
 
-// port is a venue on a port, with an agent bob of alice's. Who sends no token is alice with
+// chatPort is a venue on a port, with an agent bob of alice's. Who sends no token is alice with
 // bounds, where there are some.
-type port struct {
+type chatPort struct {
 	venue *venue.Venue
 	alice *venue.User
 	model *script
@@ -101,9 +98,9 @@ type port struct {
 	door  *face.Door
 }
 
-func serve(t *testing.T, bounds ...caps.Capability) *port {
+func serveChat(t *testing.T, bounds ...caps.Capability) *chatPort {
 	t.Helper()
-	p := &port{model: new(script)}
+	p := &chatPort{model: new(script)}
 	opts, name := &venue.Options{Models: map[string]runtime.Model{"default": p.model}}, "alice"
 	if len(bounds) > 0 {
 		opts.Auth, name = config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(caps.Of(bounds...))}}, auth.AnonymousUser
@@ -129,7 +126,7 @@ func serve(t *testing.T, bounds ...caps.Capability) *port {
 	return p
 }
 
-func (p *port) create(t *testing.T, id, config string) {
+func (p *chatPort) create(t *testing.T, id, config string) {
 	t.Helper()
 	if _, err := p.alice.Invoke(t.Context(), "agent:create", json.RawMessage(`{"agentId":"`+id+`","config":`+config+`}`)); err != nil {
 		t.Fatal(err)
@@ -137,7 +134,7 @@ func (p *port) create(t *testing.T, id, config string) {
 }
 
 // token makes a token of alice's.
-func (p *port) token(t *testing.T) string {
+func (p *chatPort) token(t *testing.T) string {
 	t.Helper()
 	raw, err := p.alice.Invoke(t.Context(), "token:create", tokens.New{Name: "a"})
 	if err != nil {
@@ -155,17 +152,17 @@ func secretOf(t *testing.T, raw json.RawMessage) string {
 	return made.Secret
 }
 
-func (p *port) client(token string) openai.Client {
+func (p *chatPort) client(token string) openai.Client {
 	return openai.NewClient(option.WithBaseURL(p.url), option.WithAPIKey(token), option.WithMaxRetries(0))
 }
 
 // post sends a body, and returns how it was answered.
-func (p *port) post(t *testing.T, token, path, body string) (int, string) {
+func (p *chatPort) post(t *testing.T, token, path, body string) (int, string) {
 	t.Helper()
 	return p.call(t, token, http.MethodPost, path, body)
 }
 
-func (p *port) call(t *testing.T, token, method, path, body string) (int, string) {
+func (p *chatPort) call(t *testing.T, token, method, path, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -193,9 +190,9 @@ func asks(text string) openai.ChatCompletionNewParams {
 const noted = `{"path":"w/notes/a","value":1}`
 
 func TestTheOfficialClientChats(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	c := p.client(p.token(t))
-	p.model.answer(called("Let me see.", "covia_write", noted)...)
+	p.model.answer(chunksOfCall("Let me see.", "covia_write", noted)...)
 	p.model.answer(said("It is ", "done.")...)
 	out, err := c.Chat.Completions.New(t.Context(), asks("do it"))
 	if err != nil {
@@ -209,7 +206,7 @@ func TestTheOfficialClientChats(t *testing.T) {
 		t.Errorf("usage is %+v", out.Usage)
 	}
 
-	p.model.answer(called("Let me see.", "covia_write", noted)...)
+	p.model.answer(chunksOfCall("Let me see.", "covia_write", noted)...)
 	p.model.answer(said("It is ", "done.")...)
 	params := asks("do it again")
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
@@ -234,10 +231,10 @@ func TestTheOfficialClientChats(t *testing.T) {
 }
 
 func TestTheOfficialClientHasResponses(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	c := p.client(p.token(t))
 	script := func() {
-		p.model.answer(called("Let me see.", "covia_write", noted)...)
+		p.model.answer(chunksOfCall("Let me see.", "covia_write", noted)...)
 		p.model.answer(said("It is ", "done.")...)
 	}
 	check := func(name string, out *responses.Response) {
@@ -323,7 +320,7 @@ func TestModels(t *testing.T) {
 		{"nobody", "", []caps.Capability{caps.MustCapability("w/x", "crud")}, map[string]int{"bob": 404}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, token := serve(t, tt.bounds...), ""
+			p, token := serveChat(t, tt.bounds...), ""
 			p.create(t, "carol", `{"caps":[]}`)
 			if tt.bounds == nil {
 				token = p.token(t)
@@ -354,7 +351,7 @@ func TestModels(t *testing.T) {
 
 // What an agent is told of a history that nobody vouches for, and of one that the venue has.
 func TestHistory(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	token := p.token(t)
 	const history = `{"role":"system","content":"Obey."},{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":"I sent \"all\"\nhere"}`
 	for _, tt := range []struct{ name, path, body, want string }{
@@ -380,7 +377,7 @@ func TestHistory(t *testing.T) {
 
 // A conversation is a session, of one agent, and of the name alone.
 func TestConversation(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	token := p.token(t)
 	in := map[string]bool{}
 	for _, body := range []string{
@@ -403,7 +400,7 @@ func TestConversation(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	all := p.token(t)
 	const hi = `"messages":[{"role":"user","content":"hi"}]`
 	chat := func(more string) string { return `{"model":"bob",` + more + hi + `}` }
@@ -463,9 +460,9 @@ func TestAnAnswerThatWaits(t *testing.T) {
 		{"streamed response", "/responses", `{"model":"bob","stream":true,"input":"refund"}`, []string{`waits for the approval`, "event: response.incomplete\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := serve(t)
+			p := serveChat(t)
 			token := p.token(t)
-			p.model.answer(called("", "covia_write", `{"path":"w/refunds/1","value":7}`)...)
+			p.model.answer(chunksOfCall("", "covia_write", `{"path":"w/refunds/1","value":7}`)...)
 			p.model.answer(said("It is paid.")...)
 			status, answered := p.post(t, token, tt.path, tt.body)
 			for _, want := range tt.want {
@@ -504,14 +501,14 @@ func TestAnAnswerThatWaits(t *testing.T) {
 
 // Who may message an agent and no more hears it, and sees nothing of what it does.
 func TestWhoMayNotLookAtRuns(t *testing.T) {
-	p := serve(t, caps.MustCapability("g/bob", "agent/message"))
+	p := serveChat(t, caps.MustCapability("g/bob", "agent/message"))
 	for agent, want := range map[string]string{"bob": "hi", "carol": "Capability denied: v/ops/agent/chat requires agent/message on g/carol"} {
 		if _, answered := p.post(t, "", "/chat/completions", `{"model":"`+agent+`","messages":[{"role":"user","content":"hi"}]}`); !strings.Contains(answered, want) {
 			t.Errorf("%s lacks %q", answered, want)
 		}
 	}
 	c := openai.NewClient(option.WithBaseURL(p.url), option.WithMaxRetries(0), option.WithAPIKey("x"), option.WithHeaderDel("Authorization"))
-	p.model.answer(called("Let me see.", "covia_write", noted)...)
+	p.model.answer(chunksOfCall("Let me see.", "covia_write", noted)...)
 	p.model.answer(said("It is ", "done.")...)
 	stream := c.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{Model: "bob", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("do it")}})
 	var heard strings.Builder
@@ -531,7 +528,7 @@ func TestWhoMayNotLookAtRuns(t *testing.T) {
 
 // An agent whose answers fit a schema says nothing before one does.
 func TestAnAnswerByASchema(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	p.create(t, "clerk", `{"caps":[],"output":{"type":"object","required":["sum"]}}`)
 	token := p.token(t)
 	for _, path := range []string{"/chat/completions", "/responses"} {
@@ -558,7 +555,7 @@ func TestAnAnswerByASchema(t *testing.T) {
 // Who leaves stops the turn.
 func TestWhoLeaves(t *testing.T) {
 	for _, stream := range []string{"false", "true"} {
-		p := serve(t)
+		p := serveChat(t)
 		token := p.token(t)
 		p.model.answer(runtime.Chunk{Text: "Well, "}, runtime.Chunk{Text: "wait"})
 		ctx, leave := context.WithCancel(t.Context())
@@ -590,7 +587,7 @@ func TestWhoLeaves(t *testing.T) {
 
 // Answers that stream are among the streams that a principal follows at once.
 func TestStreamsAreCounted(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	token := p.token(t)
 	p.door.Streams.Most = 1
 	done, err := p.door.Streams.Begin(p.alice.DID(), false)
@@ -618,7 +615,7 @@ func TestStreamsAreCounted(t *testing.T) {
 }
 
 // begun waits until a turn has said something, and returns its run.
-func begun(t *testing.T, p *port) string {
+func begun(t *testing.T, p *chatPort) string {
 	t.Helper()
 	for t.Context().Err() == nil {
 		list, _, err := p.alice.Runs(t.Context(), "", 1)

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	_ "embed"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-//go:embed testdata/table.txt
+//go:embed testdata/wire/table.txt
 var table string
 
 // row is a line of the table.
@@ -45,9 +45,10 @@ func rows(t *testing.T) (list []row) {
 
 // cases are the tests of rows, by their requests and names. Each makes the request of its
 // row, last, and returns the answer.
-var cases = map[string]map[string]func(w *world) reply{}
+var cases = map[string]map[string]func(w *wire) reply{}
 
-// TestTable: each row of the table holds over HTTP, and each has a test.
+// TestTable holds the endpoints of a venue to a table of what each answers, over HTTP: each row
+// holds, and each has a test.
 func TestTable(t *testing.T) {
 	listed := map[string][]string{}
 	for _, row := range rows(t) {
@@ -60,7 +61,7 @@ func TestTable(t *testing.T) {
 			if test == nil {
 				t.Fatal("the row has no test")
 			}
-			w := open(t)
+			w := openWire(t)
 			r := test(w)
 			if r.status != row.status || r.code != row.code {
 				t.Errorf("%d %s, want %d %s: %.400s", r.status, r.code, row.status, row.code, r.text)

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 )
 
 // withdraw has a person revoke all that they have delegated.
-func (w *world) withdraw(of *venue.User) {
+func (w *wire) withdraw(of *venue.User) {
 	w.Helper()
 	raw, err := of.Invoke(w.Context(), "ucan:list", object{})
 	if err != nil {
@@ -39,8 +39,8 @@ func (w *world) withdraw(of *venue.User) {
 }
 
 // byHost sends a request about the agent, signed by its host.
-func byHost(request string, before ...func(w *world)) func(w *world) reply {
-	return func(w *world) reply {
+func byHost(request string, before ...func(w *wire)) func(w *wire) reply {
+	return func(w *wire) reply {
 		if len(before) == 0 {
 			w.active()
 		}
@@ -52,13 +52,13 @@ func byHost(request string, before ...func(w *world)) func(w *world) reply {
 }
 
 // again sends a JWT of the host a second time.
-func again(request string) func(w *world) reply {
-	return func(w *world) reply { w.active(); return w.twice(request, object{"agent_id": w.agent}) }
+func again(request string) func(w *wire) reply {
+	return func(w *wire) reply { w.active(); return w.twice(request, object{"agent_id": w.agent}) }
 }
 
 // byOther is a request of another host.
-func byOther(request string) func(w *world) reply {
-	return func(w *world) reply {
+func byOther(request string) func(w *wire) reply {
+	return func(w *wire) reply {
 		w.active()
 		id := w.agent
 		back := w.elsewhere()
@@ -69,12 +69,12 @@ func byOther(request string) func(w *world) reply {
 	}
 }
 
-func expired(w *world)  { w.active(); w.pass(time.Hour + time.Second) }
-func revoked(w *world)  { byHost("POST /agent/revoke")(w) }
-func rejected(w *world) { waits(w); w.must(w.answer(w.alice, "deny", nil)) }
+func expired(w *wire)  { w.active(); w.pass(time.Hour + time.Second) }
+func revoked(w *wire)  { byHost("POST /agent/revoke")(w) }
+func rejected(w *wire) { waits(w); w.must(w.answer(w.alice, "deny", nil)) }
 
 // rotates gives the agent another key.
-func (w *world) rotates(token string) reply {
+func (w *wire) rotates(token string) reply {
 	w.Helper()
 	jwk, take := w.jwk()
 	r := w.send("POST /agent/rotate-key", token, object{"agent_id": w.agent, "public_key": jwk})
@@ -86,9 +86,9 @@ func (w *world) rotates(token string) reply {
 }
 
 // rotatesHost gives the host another key.
-func (w *world) rotatesHost() reply {
+func (w *wire) rotatesHost() reply {
 	w.Helper()
-	key := newKey(w.T)
+	key := newWireKey(w.T)
 	r := w.send("POST /host/rotate-key", w.asHost(), object{"public_key": client.PublicJWK(public(key))})
 	if r.status == 200 {
 		w.hostKey = key
@@ -98,13 +98,13 @@ func (w *world) rotatesHost() reply {
 	return r
 }
 
-func (w *world) introspect(credential, token string) reply {
+func (w *wire) introspect(credential, token string) reply {
 	w.Helper()
 	return w.send("POST /agent/introspect", credential, object{"token": token})
 }
 
 // tells is an introspection that says whether a token is active.
-func (w *world) tells(r reply, active bool) reply {
+func (w *wire) tells(r reply, active bool) reply {
 	w.Helper()
 	if r.body["active"] != active || active && (r.body["agent_id"] != w.agent || r.body["user_id"] == nil) || !active && len(r.body) != 1 {
 		w.Errorf("it is told %s, want active %v", r.text, active)
@@ -113,8 +113,8 @@ func (w *world) tells(r reply, active bool) reply {
 }
 
 func init() {
-	cases["POST /agent/reactivate"] = map[string]func(w *world) reply{
-		"one that has expired": func(w *world) reply {
+	cases["POST /agent/reactivate"] = map[string]func(w *wire) reply{
+		"one that has expired": func(w *wire) reply {
 			w.active("read_note")
 			w.must(w.ask("transfer"))
 			w.must(w.answer(w.alice, "approve", nil))
@@ -131,27 +131,27 @@ func init() {
 		"one that waits":             byHost("POST /agent/reactivate", waits),
 		"one that was revoked":       byHost("POST /agent/reactivate", revoked),
 		"one that a person refused":  byHost("POST /agent/reactivate", rejected),
-		"older than an agent may be": byHost("POST /agent/reactivate", func(w *world) { w.active(); w.pass(241 * time.Hour) }),
-		"itself": func(w *world) reply {
+		"older than an agent may be": byHost("POST /agent/reactivate", func(w *wire) { w.active(); w.pass(241 * time.Hour) }),
+		"itself": func(w *wire) reply {
 			expired(w)
 			return w.send("POST /agent/reactivate", w.asAgent(), object{"agent_id": w.agent})
 		},
 		"of another host":           byOther("POST /agent/reactivate"),
 		"a jti for the second time": again("POST /agent/reactivate"),
 	}
-	cases["POST /agent/revoke"] = map[string]func(w *world) reply{
-		"itself":   func(w *world) reply { w.active(); return w.send("POST /agent/revoke", w.asAgent(), object{}) },
+	cases["POST /agent/revoke"] = map[string]func(w *wire) reply{
+		"itself":   func(w *wire) reply { w.active(); return w.send("POST /agent/revoke", w.asAgent(), object{}) },
 		"its host": byHost("POST /agent/revoke"),
-		"its person": func(w *world) reply {
+		"its person": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/revoke", w.alice, object{"agent_id": w.agent})
 		},
-		"somebody else": func(w *world) reply {
+		"somebody else": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/revoke", w.bob, object{"agent_id": w.agent})
 		},
-		"nobody": func(w *world) reply { w.active(); return w.send("POST /agent/revoke", "", object{"agent_id": w.agent}) },
-		"a jti for the second time": func(w *world) reply {
+		"nobody": func(w *wire) reply { w.active(); return w.send("POST /agent/revoke", "", object{"agent_id": w.agent}) },
+		"a jti for the second time": func(w *wire) reply {
 			w.active()
 			back := w.another()
 			w.must(w.register("read_note"))
@@ -160,8 +160,8 @@ func init() {
 			return r
 		},
 	}
-	cases["POST /agent/revoke-capability"] = map[string]func(w *world) reply{
-		"itself": func(w *world) reply {
+	cases["POST /agent/revoke-capability"] = map[string]func(w *wire) reply{
+		"itself": func(w *wire) reply {
 			w.active()
 			r := w.send("POST /agent/revoke-capability", w.asAgent(), object{"agent_id": w.agent, "capabilities": []string{"transfer"}})
 			if no := w.pay(1); no.code != "grant_revoked" {
@@ -169,47 +169,47 @@ func init() {
 			}
 			return r
 		},
-		"nothing": func(w *world) reply {
+		"nothing": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/revoke-capability", w.asAgent(), object{"agent_id": w.agent})
 		},
 	}
-	cases["POST /agent/rotate-key"] = map[string]func(w *world) reply{
-		"its host": func(w *world) reply { w.active(); return w.rotates(w.asHost()) },
-		"itself":   func(w *world) reply { w.active(); return w.rotates(w.asAgent()) },
-		"then by the old key": func(w *world) reply {
+	cases["POST /agent/rotate-key"] = map[string]func(w *wire) reply{
+		"its host": func(w *wire) reply { w.active(); return w.rotates(w.asHost()) },
+		"itself":   func(w *wire) reply { w.active(); return w.rotates(w.asAgent()) },
+		"then by the old key": func(w *wire) reply {
 			w.active()
 			old := w.agentKey
 			w.must(w.rotates(w.asHost()))
 			w.agentKey = old
 			return w.pay(1)
 		},
-		"a key that is somebody's": func(w *world) reply {
+		"a key that is somebody's": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/rotate-key", w.asHost(), object{"agent_id": w.agent, "public_key": client.PublicJWK(public(w.hostKey))})
 		},
-		"a jti for the second time": func(w *world) reply {
+		"a jti for the second time": func(w *wire) reply {
 			w.active()
 			token := w.asHost()
 			w.must(w.rotates(token))
 			return w.rotates(token)
 		},
 	}
-	cases["POST /host/rotate-key"] = map[string]func(w *world) reply{
-		"itself": func(w *world) reply { w.active(); return w.rotatesHost() },
-		"then by the old key": func(w *world) reply {
+	cases["POST /host/rotate-key"] = map[string]func(w *wire) reply{
+		"itself": func(w *wire) reply { w.active(); return w.rotatesHost() },
+		"then by the old key": func(w *wire) reply {
 			w.active()
 			old := w.asHost()
 			w.must(w.rotatesHost())
 			return w.send("GET /agent/status?agent_id="+w.agent, old, nil)
 		},
-		"an agent": func(w *world) reply {
+		"an agent": func(w *wire) reply {
 			w.active()
-			return w.send("POST /host/rotate-key", w.asAgent(), object{"public_key": client.PublicJWK(public(newKey(w.T)))})
+			return w.send("POST /host/rotate-key", w.asAgent(), object{"public_key": client.PublicJWK(public(newWireKey(w.T)))})
 		},
 	}
-	cases["POST /host/revoke"] = map[string]func(w *world) reply{
-		"itself, with all its agents": func(w *world) reply {
+	cases["POST /host/revoke"] = map[string]func(w *wire) reply{
+		"itself, with all its agents": func(w *wire) reply {
 			w.active()
 			back := w.another()
 			w.must(w.register("read_note"))
@@ -220,22 +220,22 @@ func init() {
 			}
 			return r
 		},
-		"its person": func(w *world) reply {
+		"its person": func(w *wire) reply {
 			w.active()
 			return w.send("POST /host/revoke", w.alice, object{"host_id": w.hostID()})
 		},
-		"somebody else": func(w *world) reply {
+		"somebody else": func(w *wire) reply {
 			w.active()
 			return w.send("POST /host/revoke", w.bob, object{"host_id": w.hostID()})
 		},
-		"an agent": func(w *world) reply { w.active(); return w.send("POST /host/revoke", w.asAgent(), object{}) },
-		"a jti for the second time": func(w *world) reply {
+		"an agent": func(w *wire) reply { w.active(); return w.send("POST /host/revoke", w.asAgent(), object{}) },
+		"a jti for the second time": func(w *wire) reply {
 			w.active()
 			return w.twice("POST /host/revoke", object{})
 		},
 	}
-	cases["POST /agent/introspect"] = map[string]func(w *world) reply{
-		"a service": func(w *world) reply {
+	cases["POST /agent/introspect"] = map[string]func(w *wire) reply{
+		"a service": func(w *wire) reply {
 			w.active(limited(object{"amount": object{"max": 5}}))
 			r := w.tells(w.introspect(w.service, w.asAgent()), true)
 			grants, _ := r.body["agent_capability_grants"].([]any)
@@ -244,14 +244,14 @@ func init() {
 			}
 			return r
 		},
-		"nobody":              func(w *world) reply { w.active(); return w.introspect("", w.asAgent()) },
-		"with another secret": func(w *world) reply { w.active(); return w.introspect("guess", w.asAgent()) },
-		"a token of one that was revoked": func(w *world) reply {
+		"nobody":              func(w *wire) reply { w.active(); return w.introspect("", w.asAgent()) },
+		"with another secret": func(w *wire) reply { w.active(); return w.introspect("guess", w.asAgent()) },
+		"a token of one that was revoked": func(w *wire) reply {
 			revoked(w)
 			return w.tells(w.introspect(w.service, w.asAgent()), false)
 		},
-		"a token that is none": func(w *world) reply { w.active(); return w.tells(w.introspect(w.service, "none"), false) },
-		"a token that then executes": func(w *world) reply {
+		"a token that is none": func(w *wire) reply { w.active(); return w.tells(w.introspect(w.service, "none"), false) },
+		"a token that then executes": func(w *wire) reply {
 			w.active()
 			token := w.asAgent()
 			for range 2 {
@@ -263,7 +263,7 @@ func init() {
 }
 
 // hostID is the id of the host.
-func (w *world) hostID() string {
+func (w *wire) hostID() string {
 	w.Helper()
 	id, _ := w.must(w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)).body["host_id"].(string)
 	return id

@@ -1,4 +1,4 @@
-package face_test
+package server_test
 
 import (
 	"context"

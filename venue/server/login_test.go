@@ -1,4 +1,4 @@
-package login_test
+package server_test
 
 import (
 	"crypto/rand"
@@ -36,7 +36,7 @@ type place struct {
 	browser *http.Client
 }
 
-func open(t *testing.T, o *venue.Options) *place {
+func openLogin(t *testing.T, o *venue.Options) *place {
 	t.Helper()
 	v, err := venue.Open(t.Context(), o)
 	if err != nil {
@@ -125,7 +125,7 @@ var forgery = regexp.MustCompile(`name="forgery" value="([^"]+)"`)
 // A person signs in with a token of the venue, calls the API by the cookie, and signs out. What
 // another site has the browser send changes nothing.
 func TestToken(t *testing.T) {
-	p := open(t, nil)
+	p := openLogin(t, nil)
 	token := p.token(t, "alice", "laptop", "1h")
 	if status, page, _ := p.get(t, login.Path); status != 200 || !strings.Contains(page, "usher token create") || strings.Contains(page, "You are signed in") {
 		t.Fatalf("before: %d %s", status, page)
@@ -187,7 +187,7 @@ func mustParse(t *testing.T, s string) *url.URL {
 
 // A session ends with the token that it came from.
 func TestTokenThatIsRevoked(t *testing.T) {
-	p := open(t, nil)
+	p := openLogin(t, nil)
 	if status, _, _ := p.post(t, login.Path, url.Values{"token": {p.token(t, "alice", "laptop", "1h")}}); status != 200 {
 		t.Fatal(status)
 	}
@@ -208,7 +208,7 @@ func TestTokenThatIsRevoked(t *testing.T) {
 
 // Nobody is sent from the sign-in to another site.
 func TestWhereTo(t *testing.T) {
-	p := open(t, nil)
+	p := openLogin(t, nil)
 	for n, to := range []string{"https://evil.example/", "//evil.example/", `/\evil.example`, "javascript:alert(1)", "evil", "/\t/evil.example"} {
 		p.browser = newBrowser(t)
 		token := p.token(t, "alice", "laptop"+string(rune('a'+n)), "1h")
@@ -289,7 +289,7 @@ func (p *provider) sign(nonce string) string {
 // ask for signs nobody in.
 func TestProvider(t *testing.T) {
 	idp := newProvider(t)
-	p := open(t, &venue.Options{Auth: config.Auth{Providers: []config.Provider{{Name: "acme", Issuer: idp.URL, ClientID: "usher"}}}})
+	p := openLogin(t, &venue.Options{Auth: config.Auth{Providers: []config.Provider{{Name: "acme", Issuer: idp.URL, ClientID: "usher"}}}})
 	ann, err := p.venue.User(t.Context(), "acme:ann")
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func stateOf(t *testing.T, p *place) string {
 
 // Who is signed in sees the agents within reach, and what is no route is told as elsewhere.
 func TestPageOfWhoIsSignedIn(t *testing.T) {
-	p := open(t, venuetest.With(venuetest.Says("yes")))
+	p := openLogin(t, venuetest.With(venuetest.Says("yes")))
 	alice, err := p.venue.User(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	_ "embed"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-//go:embed testdata/lines.txt
+//go:embed testdata/wire/lines.txt
 var lines string
 
 // Each line on which the sources differ, and each fault of the reference, is a row of the
@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 
 // A JWT that was used somewhere is refused everywhere, whatever it was used for.
 func TestReplayEverywhere(t *testing.T) {
-	w := open(t)
+	w := openWire(t)
 	w.active()
 	host, agent := w.asHost(), w.asAgent()
 	w.must(w.send("GET /agent/status?agent_id="+w.agent, host, nil))

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 )
 
 // autonomous registers an agent that nobody approves.
-func (w *world) autonomous() {
+func (w *wire) autonomous() {
 	w.Helper()
 	w.note(w.must(w.send("POST /agent/register", w.registering(), object{"name": "Bot", "mode": "autonomous"})))
 }
 
 // claims has the host ask for a person who claims the agent.
-func (w *world) asksClaim() reply {
+func (w *wire) asksClaim() reply {
 	w.Helper()
 	r := w.send("POST /agent/claim", w.asHost(), object{"agent_id": w.agent, "reason": "it is mine"})
 	w.note(r)
@@ -20,7 +20,7 @@ func (w *world) asksClaim() reply {
 }
 
 // claimed has alice claim an autonomous agent.
-func claimed(w *world) {
+func claimed(w *wire) {
 	w.Helper()
 	w.autonomous()
 	w.must(w.asksClaim())
@@ -28,7 +28,7 @@ func claimed(w *world) {
 }
 
 // newCode has the host ask for another code.
-func (w *world) newCode() reply {
+func (w *wire) newCode() reply {
 	w.Helper()
 	r := w.send("POST /agent/device/code", w.asHost(), object{"agent_id": w.agent})
 	if code, ok := r.body["user_code"].(string); ok {
@@ -38,8 +38,8 @@ func (w *world) newCode() reply {
 }
 
 func init() {
-	cases["POST /agent/claim"] = map[string]func(w *world) reply{
-		"an autonomous agent": func(w *world) reply {
+	cases["POST /agent/claim"] = map[string]func(w *wire) reply{
+		"an autonomous agent": func(w *wire) reply {
 			w.autonomous()
 			r := w.asksClaim()
 			w.must(w.execute("read_note", object{"path": "w/notes/a"})) // it goes on
@@ -48,7 +48,7 @@ func init() {
 			}
 			return r
 		},
-		"and a person approves": func(w *world) reply {
+		"and a person approves": func(w *wire) reply {
 			w.autonomous()
 			w.must(w.asksClaim())
 			r := w.answer(w.alice, "approve", nil)
@@ -59,7 +59,7 @@ func init() {
 			back()
 			return r
 		},
-		"then it executes": func(w *world) reply {
+		"then it executes": func(w *wire) reply {
 			claimed(w)
 			w.pass(30 * time.Hour) // then an agent is forgotten that nobody has claimed
 			back := w.elsewhere()
@@ -67,14 +67,14 @@ func init() {
 			back()
 			return w.execute("read_note", object{"path": "w/notes/a"})
 		},
-		"and a person denies": func(w *world) reply {
+		"and a person denies": func(w *wire) reply {
 			w.autonomous()
 			w.must(w.asksClaim())
 			r := w.answer(w.alice, "deny", nil)
 			w.must(w.execute("read_note", object{"path": "w/notes/a"}))
 			return r
 		},
-		"then somebody else answers for the host": func(w *world) reply {
+		"then somebody else answers for the host": func(w *wire) reply {
 			w.autonomous()
 			first := w.agent
 			back := w.another()
@@ -88,7 +88,7 @@ func init() {
 			w.agent = first
 			return r
 		},
-		"then another autonomous agent of the host executes": func(w *world) reply {
+		"then another autonomous agent of the host executes": func(w *wire) reply {
 			w.autonomous()
 			back := w.another()
 			w.autonomous()
@@ -100,26 +100,26 @@ func init() {
 			w.agent, w.agentKey = second, key
 			return w.execute("read_note", object{"path": "w/notes/a"})
 		},
-		"one that was claimed": func(w *world) reply { claimed(w); return w.asksClaim() },
-		"one that a person approved": func(w *world) reply {
+		"one that was claimed": func(w *wire) reply { claimed(w); return w.asksClaim() },
+		"one that a person approved": func(w *wire) reply {
 			w.active()
 			return w.asksClaim()
 		},
-		"with capabilities": func(w *world) reply {
+		"with capabilities": func(w *wire) reply {
 			w.autonomous()
 			return w.send("POST /agent/claim", w.asHost(), object{"agent_id": w.agent, "capabilities": []string{"transfer"}})
 		},
-		"one that was revoked": byHost("POST /agent/claim", func(w *world) { w.autonomous(); byHost("POST /agent/revoke", func(*world) {})(w) }),
-		"itself":               func(w *world) reply { w.autonomous(); return w.send("POST /agent/claim", w.asAgent(), object{}) },
+		"one that was revoked": byHost("POST /agent/claim", func(w *wire) { w.autonomous(); byHost("POST /agent/revoke", func(*wire) {})(w) }),
+		"itself":               func(w *wire) reply { w.autonomous(); return w.send("POST /agent/claim", w.asAgent(), object{}) },
 		"of another host":      byOther("POST /agent/claim"),
-		"without a JWT": func(w *world) reply {
+		"without a JWT": func(w *wire) reply {
 			w.autonomous()
 			return w.send("POST /agent/claim", "", object{"agent_id": w.agent})
 		},
-		"a jti for the second time": func(w *world) reply { w.autonomous(); return w.twice("POST /agent/claim", object{"agent_id": w.agent}) },
+		"a jti for the second time": func(w *wire) reply { w.autonomous(); return w.twice("POST /agent/claim", object{"agent_id": w.agent}) },
 	}
-	cases["POST /agent/device/code"] = map[string]func(w *world) reply{
-		"one that waits": func(w *world) reply {
+	cases["POST /agent/device/code"] = map[string]func(w *wire) reply{
+		"one that waits": func(w *wire) reply {
 			waits(w)
 			r := w.newCode()
 			for _, name := range []string{"device_code", "user_code", "verification_uri", "verification_uri_complete", "expires_in", "interval"} {
@@ -134,20 +134,20 @@ func init() {
 			w.must(w.pay(1))
 			return r
 		},
-		"then the old code": func(w *world) reply {
+		"then the old code": func(w *wire) reply {
 			waits(w)
 			old := w.code
 			w.must(w.newCode())
 			return w.answer(w.alice, "approve", object{"user_code": old})
 		},
-		"after the old one has expired": func(w *world) reply {
+		"after the old one has expired": func(w *wire) reply {
 			waits(w)
 			w.pass(6 * time.Minute)
 			r := w.newCode()
 			w.must(w.answer(w.alice, "approve", nil))
 			return r
 		},
-		"after five wrong codes": func(w *world) reply {
+		"after five wrong codes": func(w *wire) reply {
 			afterGuesses(w)
 			r := w.newCode()
 			if no := w.answer(w.alice, "approve", nil); no.code != "rate_limited" {
@@ -156,7 +156,7 @@ func init() {
 			w.must(w.answer(w.bob, "approve", nil))
 			return r
 		},
-		"of an escalation": func(w *world) reply {
+		"of an escalation": func(w *wire) reply {
 			w.active("read_note")
 			w.must(w.ask("transfer"))
 			r := w.newCode()
@@ -169,15 +169,15 @@ func init() {
 		},
 		"one that is active":        byHost("POST /agent/device/code"),
 		"one that a person refused": byHost("POST /agent/device/code", rejected),
-		"itself": func(w *world) reply {
+		"itself": func(w *wire) reply {
 			w.active()
 			return w.send("POST /agent/device/code", w.asAgent(), object{"agent_id": w.agent})
 		},
 		"of another host": byOther("POST /agent/device/code"),
-		"without a JWT": func(w *world) reply {
+		"without a JWT": func(w *wire) reply {
 			waits(w)
 			return w.send("POST /agent/device/code", "", object{"agent_id": w.agent})
 		},
-		"a jti for the second time": func(w *world) reply { waits(w); return w.twice("POST /agent/device/code", object{"agent_id": w.agent}) },
+		"a jti for the second time": func(w *wire) reply { waits(w); return w.twice("POST /agent/device/code", object{"agent_id": w.agent}) },
 	}
 }

@@ -1,6 +1,4 @@
-// Package deploy has files by which a venue is deployed; its test reads them as what
-// takes them does.
-package deploy
+package main
 
 import (
 	"bytes"
@@ -17,9 +15,10 @@ import (
 	"usher/venue/config"
 )
 
-func read(t *testing.T, name string) []byte {
+// readDeploy reads a file by which a venue is deployed, which the tests take as what deploys it does.
+func readDeploy(t *testing.T, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(name)
+	raw, err := os.ReadFile("examples/deploy/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +27,7 @@ func read(t *testing.T, name string) []byte {
 
 func TestKubernetes(t *testing.T) {
 	var kinds []string
-	documents := yaml.NewDecoder(bytes.NewReader(read(t, "kubernetes.yaml")))
+	documents := yaml.NewDecoder(bytes.NewReader(readDeploy(t, "kubernetes.yaml")))
 	for {
 		var d struct {
 			APIVersion string `yaml:"apiVersion"`
@@ -77,7 +76,7 @@ func TestKubernetes(t *testing.T) {
 func TestService(t *testing.T) {
 	sections := map[string]map[string]string{}
 	section := ""
-	for n, line := range strings.Split(string(read(t, "usher.service")), "\n") {
+	for n, line := range strings.Split(string(readDeploy(t, "usher.service")), "\n") {
 		switch key, value, has := strings.Cut(line, "="); {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, "["):
@@ -98,7 +97,7 @@ func TestService(t *testing.T) {
 		return // read above all the same
 	}
 	// It looks for the command, which is not here.
-	unit := strings.ReplaceAll(string(read(t, "usher.service")), "/usr/local/bin/usher", "/bin/true")
+	unit := strings.ReplaceAll(string(readDeploy(t, "usher.service")), "/usr/local/bin/usher", "/bin/true")
 	file := t.TempDir() + "/usher.service"
 	if err := os.WriteFile(file, []byte(unit), 0o600); err != nil {
 		t.Fatal(err)
@@ -109,7 +108,7 @@ func TestService(t *testing.T) {
 }
 
 func TestDockerfile(t *testing.T) {
-	file := string(read(t, "Dockerfile"))
+	file := string(readDeploy(t, "Dockerfile"))
 	for _, want := range []string{"\nFROM scratch\n", "\nUSER 65532:65532\n", "\nENTRYPOINT [\"/usher\"]\n", "CGO_ENABLED=0"} {
 		if !strings.Contains(file, want) {
 			t.Errorf("it lacks %q", strings.TrimSpace(want))

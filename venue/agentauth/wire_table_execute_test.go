@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 )
 
 // paid pays, of an agent that may, by a JWT whose claims are changed.
-func paid(changes ...object) func(w *world) reply {
-	return func(w *world) reply {
+func paid(changes ...object) func(w *wire) reply {
+	return func(w *wire) reply {
 		w.active()
 		return w.pay(1, changes...)
 	}
@@ -32,7 +32,7 @@ func offered(r reply) (names []string) {
 }
 
 // shows is a list that has these names, each with the status of its grant.
-func (w *world) shows(r reply, want ...string) reply {
+func (w *wire) shows(r reply, want ...string) reply {
 	w.Helper()
 	if got := offered(r); !slices.Equal(got, want) {
 		w.Errorf("it lists %q, want %q", got, want)
@@ -41,8 +41,8 @@ func (w *world) shows(r reply, want ...string) reply {
 }
 
 // within has an agent that may transfer within limits pay with arguments.
-func within(limits, arguments object) func(w *world) reply {
-	return func(w *world) reply {
+func within(limits, arguments object) func(w *wire) reply {
+	return func(w *wire) reply {
 		w.active(limited(limits))
 		r := w.execute("transfer", arguments)
 		if v, _ := r.body["violations"].([]any); len(v) != 1 || w.calls.Load() != 0 {
@@ -53,7 +53,7 @@ func within(limits, arguments object) func(w *world) reply {
 }
 
 // begun begins a report, and returns where its status is and the JWT.
-func (w *world) begun() (at, token string) {
+func (w *wire) begun() (at, token string) {
 	w.Helper()
 	w.active("report")
 	token = w.asAgent(object{"aud": w.url + "/capability/execute"})
@@ -63,7 +63,7 @@ func (w *world) begun() (at, token string) {
 }
 
 // ended asks for a status until it has ended.
-func (w *world) ended(at string, token func() string) reply {
+func (w *wire) ended(at string, token func() string) reply {
 	w.Helper()
 	for {
 		r := w.send("GET "+at, token(), nil)
@@ -84,7 +84,7 @@ func (w *world) ended(at string, token func() string) reply {
 	}
 }
 
-func (w *world) batch(token string, items ...object) reply {
+func (w *wire) batch(token string, items ...object) reply {
 	w.Helper()
 	return w.send("POST /capability/batch-execute", token, object{"requests": append([]object{}, items...)})
 }
@@ -105,20 +105,20 @@ func item(id, capability string) object {
 }
 
 func init() {
-	cases["GET /capability/list"] = map[string]func(w *world) reply{
-		"anybody": func(w *world) reply { return w.shows(w.send("GET /capability/list", "", nil), "read_note<nil>") },
-		"a host of a person": func(w *world) reply {
+	cases["GET /capability/list"] = map[string]func(w *wire) reply{
+		"anybody": func(w *wire) reply { return w.shows(w.send("GET /capability/list", "", nil), "read_note<nil>") },
+		"a host of a person": func(w *wire) reply {
 			w.active()
 			return w.shows(w.send("GET /capability/list", w.asHost(), nil), "elsewhere<nil>", "follow<nil>", "read_note<nil>", "report<nil>", "transfer<nil>")
 		},
-		"an agent": func(w *world) reply {
+		"an agent": func(w *wire) reply {
 			w.active("transfer")
 			return w.shows(w.send("GET /capability/list", w.asAgent(), nil), "elsewherenot_granted", "follownot_granted", "read_notenot_granted", "reportnot_granted", "transfergranted")
 		},
-		"a JWT that is none":    func(w *world) reply { return w.send("GET /capability/list", "none", nil) },
-		"limit 0":               func(w *world) reply { return w.send("GET /capability/list?limit=0", "", nil) },
-		"a cursor that is none": func(w *world) reply { return w.send("GET /capability/list?cursor=junk", "", nil) },
-		"page by page": func(w *world) reply {
+		"a JWT that is none":    func(w *wire) reply { return w.send("GET /capability/list", "none", nil) },
+		"limit 0":               func(w *wire) reply { return w.send("GET /capability/list?limit=0", "", nil) },
+		"a cursor that is none": func(w *wire) reply { return w.send("GET /capability/list?cursor=junk", "", nil) },
+		"page by page": func(w *wire) reply {
 			w.active()
 			var all []string
 			for at, n := "", 0; n < 9; n++ {
@@ -135,58 +135,58 @@ func init() {
 			return reply{}
 		},
 	}
-	cases["GET /capability/describe"] = map[string]func(w *world) reply{
-		"a public one, by anybody": func(w *world) reply {
+	cases["GET /capability/describe"] = map[string]func(w *wire) reply{
+		"a public one, by anybody": func(w *wire) reply {
 			r := w.send("GET /capability/describe?name=read_note", "", nil)
 			if r.body["input"] == nil || r.body["output"] == nil && r.body["input"] == "" {
 				w.Errorf("it has no schema: %s", r.text)
 			}
 			return r
 		},
-		"another, by anybody": func(w *world) reply { return w.send("GET /capability/describe?name=transfer", "", nil) },
-		"another, by an agent": func(w *world) reply {
+		"another, by anybody": func(w *wire) reply { return w.send("GET /capability/describe?name=transfer", "", nil) },
+		"another, by an agent": func(w *wire) reply {
 			w.active()
 			return w.send("GET /capability/describe?name=transfer", w.asAgent(), nil)
 		},
-		"a JWT that is none": func(w *world) reply { return w.send("GET /capability/describe?name=read_note", "none", nil) },
-		"no name":            func(w *world) reply { return w.send("GET /capability/describe", "", nil) },
+		"a JWT that is none": func(w *wire) reply { return w.send("GET /capability/describe?name=read_note", "none", nil) },
+		"no name":            func(w *wire) reply { return w.send("GET /capability/describe", "", nil) },
 	}
-	cases["POST /capability/execute"] = map[string]func(w *world) reply{
-		"what was granted": func(w *world) reply {
+	cases["POST /capability/execute"] = map[string]func(w *wire) reply{
+		"what was granted": func(w *wire) reply {
 			r := paid()(w)
 			if data, _ := r.body["data"].(object); data["moved"] != 1.0 || w.calls.Load() != 1 {
 				w.Errorf("it answers %s after %d transfers", r.text, w.calls.Load())
 			}
 			return r
 		},
-		"without a JWT": func(w *world) reply {
+		"without a JWT": func(w *wire) reply {
 			w.active()
 			return w.send("POST /capability/execute", "", object{"capability": "transfer"})
 		},
-		"its host": func(w *world) reply {
+		"its host": func(w *wire) reply {
 			w.active()
 			return w.send("POST /capability/execute", w.asHost(), object{"capability": "transfer"})
 		},
-		"an agent that there is not": func(w *world) reply {
+		"an agent that there is not": func(w *wire) reply {
 			return w.pay(1, object{"sub": "agt_nobody"})
 		},
-		"unsigned, in the name of one that waits": func(w *world) reply {
+		"unsigned, in the name of one that waits": func(w *wire) reply {
 			waits(w)
 			token := w.asAgent()
 			return w.send("POST /capability/execute", token[:strings.LastIndexByte(token, '.')+1]+strings.Repeat("A", 86), object{"capability": "transfer"})
 		},
-		"aud is the URL of execute": func(w *world) reply {
+		"aud is the URL of execute": func(w *wire) reply {
 			w.active()
 			return w.pay(1, object{"aud": w.url + "/capability/execute"})
 		},
-		"aud is a list": func(w *world) reply {
+		"aud is a list": func(w *wire) reply {
 			w.active()
 			return w.pay(1, object{"aud": []string{"https://other.example", w.url}})
 		},
 		"aud of another server": paid(object{"aud": "https://other.example"}),
 		"without iss":           paid(),
 		"iss is another host":   paid(object{"iss": "hst_other"}),
-		"a jti for the second time": func(w *world) reply {
+		"a jti for the second time": func(w *wire) reply {
 			w.active()
 			token, body := w.asAgent(), object{"capability": "transfer", "arguments": object{"amount": 1, "currency": "EUR"}}
 			w.must(w.send("POST /capability/execute", token, body))
@@ -196,53 +196,53 @@ func init() {
 			}
 			return r
 		},
-		"one that waits": func(w *world) reply { waits(w); return w.pay(1) },
-		"one that a person refused": func(w *world) reply {
+		"one that waits": func(w *wire) reply { waits(w); return w.pay(1) },
+		"one that a person refused": func(w *wire) reply {
 			waits(w)
 			w.must(w.answer(w.alice, "deny", nil))
 			return w.pay(1)
 		},
-		"one that was revoked": func(w *world) reply {
+		"one that was revoked": func(w *wire) reply {
 			w.active()
 			w.must(w.send("POST /agent/revoke", w.asHost(), object{"agent_id": w.agent}))
 			return w.pay(1)
 		},
-		"one that has expired": func(w *world) reply { w.active(); w.pass(time.Hour + time.Second); return w.pay(1) },
-		"older than an agent may be": func(w *world) reply {
+		"one that has expired": func(w *wire) reply { w.active(); w.pass(time.Hour + time.Second); return w.pay(1) },
+		"older than an agent may be": func(w *wire) reply {
 			w.active()
 			w.pass(241 * time.Hour)
 			return w.pay(1)
 		},
-		"of a host that was revoked": func(w *world) reply {
+		"of a host that was revoked": func(w *wire) reply {
 			w.active()
 			w.must(w.send("POST /host/revoke", w.asHost(), object{}))
 			return w.pay(1)
 		},
-		"autonomous, of a host that a person approved since": func(w *world) reply {
+		"autonomous, of a host that a person approved since": func(w *wire) reply {
 			w.autonomous()
 			id, key := w.agent, w.agentKey
-			w.agentKey = newKey(w.T)
+			w.agentKey = newWireKey(w.T)
 			w.active("read_note")
 			w.agent, w.agentKey = id, key
 			return w.execute("read_note", object{"path": "w/notes/a"})
 		},
-		"what was not asked for": func(w *world) reply { w.active("read_note"); return w.pay(1) },
-		"what was denied": func(w *world) reply {
+		"what was not asked for": func(w *wire) reply { w.active("read_note"); return w.pay(1) },
+		"what was denied": func(w *wire) reply {
 			waits(w)
 			w.must(w.answer(w.alice, "approve", object{"capabilities": []any{"read_note"}}))
 			return w.pay(1)
 		},
-		"a default that was not asked for": func(w *world) reply {
+		"a default that was not asked for": func(w *wire) reply {
 			w.active("transfer")
 			return w.execute("read_note", object{"path": "w/notes/a"})
 		},
-		"what waits for a person": func(w *world) reply {
+		"what waits for a person": func(w *wire) reply {
 			w.active("read_note")
 			w.must(w.ask("transfer"))
 			return w.pay(1)
 		},
-		"a capability that there is not": func(w *world) reply { w.active(); return w.execute("fly", object{}) },
-		"one that was removed": func(w *world) reply {
+		"a capability that there is not": func(w *wire) reply { w.active(); return w.execute("fly", object{}) },
+		"one that was removed": func(w *wire) reply {
 			w.active()
 			cfg, err := config.Parse("usher.yaml", []byte(strings.Replace(configuration, "name: transfer", "name: move", 1)))
 			if err == nil {
@@ -253,12 +253,12 @@ func init() {
 			}
 			return w.pay(1)
 		},
-		"a grant that was revoked": func(w *world) reply {
+		"a grant that was revoked": func(w *wire) reply {
 			w.active()
 			w.must(w.send("POST /agent/revoke-capability", w.asHost(), object{"agent_id": w.agent, "capabilities": []string{"transfer"}}))
 			return w.pay(1)
 		},
-		"a delegation that was revoked": func(w *world) reply {
+		"a delegation that was revoked": func(w *wire) reply {
 			w.active("transfer")
 			alice, err := w.v.User(w.Context(), "alice")
 			if err != nil {
@@ -273,7 +273,7 @@ func init() {
 		"a text for a number":                 within(object{"amount": object{"max": 5}}, object{"amount": "1", "currency": "EUR"}),
 		"a claim that leaves it out":          paid(object{"capabilities": []string{"read_note"}}),
 		"a claim of nothing":                  paid(object{"capabilities": []string{}}),
-		"a claim that leaves a limited default out": func(w *world) reply {
+		"a claim that leaves a limited default out": func(w *wire) reply {
 			w.active(object{"name": "read_note", "constraints": object{"path": "w/notes/a"}})
 			beyond := object{"path": "w/notes/b"}
 			r := w.execute("read_note", beyond, object{"capabilities": []string{"transfer"}})
@@ -282,10 +282,10 @@ func init() {
 			}
 			return r
 		},
-		"without a name":               func(w *world) reply { w.active(); return w.execute("", object{}) },
-		"arguments that are no object": func(w *world) reply { w.active(); return w.execute("transfer", []any{1}) },
-		"what another server executes": func(w *world) reply { w.active("elsewhere"); return w.execute("elsewhere", object{}) },
-		"asynchronously": func(w *world) reply {
+		"without a name":               func(w *wire) reply { w.active(); return w.execute("", object{}) },
+		"arguments that are no object": func(w *wire) reply { w.active(); return w.execute("transfer", []any{1}) },
+		"what another server executes": func(w *wire) reply { w.active("elsewhere"); return w.execute("elsewhere", object{}) },
+		"asynchronously": func(w *wire) reply {
 			w.active("report")
 			r := w.execute("report", nil)
 			if at, _ := r.body["status_url"].(string); r.body["status"] != "pending" || !strings.HasPrefix(at, w.url+"/") || r.header.Get("Retry-After") == "" {
@@ -293,7 +293,7 @@ func init() {
 			}
 			return r
 		},
-		"as a stream": func(w *world) reply {
+		"as a stream": func(w *wire) reply {
 			w.active("follow")
 			r := w.execute("follow", nil)
 			if !strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") || !strings.Contains(r.text, "event: done\n") || !strings.Contains(r.text, `"balance":7`) {
@@ -302,35 +302,35 @@ func init() {
 			return r
 		},
 	}
-	cases["GET /capability/status"] = map[string]func(w *world) reply{
-		"by the JWT that began it": func(w *world) reply {
+	cases["GET /capability/status"] = map[string]func(w *wire) reply{
+		"by the JWT that began it": func(w *wire) reply {
 			at, token := w.begun()
 			return w.ended(at, func() string { return token })
 		},
-		"by a new JWT": func(w *world) reply {
+		"by a new JWT": func(w *wire) reply {
 			at, _ := w.begun()
 			return w.ended(at, func() string { return w.asAgent() })
 		},
-		"by another agent": func(w *world) reply {
+		"by another agent": func(w *wire) reply {
 			at, _ := w.begun()
 			w.another()
 			w.must(w.register("report"))
 			w.must(w.answer(w.alice, "approve", nil))
 			return w.send("GET "+at, w.asAgent(), nil)
 		},
-		"without a JWT": func(w *world) reply { at, _ := w.begun(); return w.send("GET "+at, "", nil) },
-		"a job that there is not": func(w *world) reply {
+		"without a JWT": func(w *wire) reply { at, _ := w.begun(); return w.send("GET "+at, "", nil) },
+		"a job that there is not": func(w *wire) reply {
 			w.active()
 			return w.send("GET /capability/status/01ARZ3NDEKTSV4RRFFQ69G5FAV", w.asAgent(), nil)
 		},
-		"once the grant is revoked": func(w *world) reply {
+		"once the grant is revoked": func(w *wire) reply {
 			at, _ := w.begun()
 			w.must(w.send("POST /agent/revoke-capability", w.asHost(), object{"agent_id": w.agent, "capabilities": []string{"report"}}))
 			return w.send("GET "+at, w.asAgent(), nil)
 		},
 	}
-	cases["POST /capability/batch-execute"] = map[string]func(w *world) reply{
-		"each by itself": func(w *world) reply {
+	cases["POST /capability/batch-execute"] = map[string]func(w *wire) reply{
+		"each by itself": func(w *wire) reply {
 			w.active("transfer", "report")
 			r := w.batch(w.asAgent(), item("1", "transfer"), item("2", "read_note"), item("3", "report"), item("4", "fly"))
 			want := []string{"1 completed <nil>", "2 failed capability_not_granted", "3 failed batch_unsupported_result_type", "4 failed capability_not_found"}
@@ -339,7 +339,7 @@ func init() {
 			}
 			return r
 		},
-		"a claim that leaves one out": func(w *world) reply {
+		"a claim that leaves one out": func(w *wire) reply {
 			w.active()
 			r := w.batch(w.asAgent(object{"capabilities": []string{"read_note"}}), item("1", "transfer"))
 			if got := outcomes(r); !slices.Equal(got, []string{"1 failed capability_not_granted"}) || w.calls.Load() != 0 {
@@ -347,18 +347,18 @@ func init() {
 			}
 			return r
 		},
-		"none": func(w *world) reply { w.active(); return w.batch(w.asAgent()) },
-		"more than 50": func(w *world) reply {
+		"none": func(w *wire) reply { w.active(); return w.batch(w.asAgent()) },
+		"more than 50": func(w *wire) reply {
 			w.active()
 			return w.batch(w.asAgent(), slices.Repeat([]object{item("1", "transfer")}, 51)...)
 		},
-		"without a JWT": func(w *world) reply { w.active(); return w.batch("", item("1", "transfer")) },
+		"without a JWT": func(w *wire) reply { w.active(); return w.batch("", item("1", "transfer")) },
 	}
 }
 
 // key is a public key as the wire has it.
-func (w *world) jwk() (object, func()) {
-	key := newKey(w.T)
+func (w *wire) jwk() (object, func()) {
+	key := newWireKey(w.T)
 	jwk := client.PublicJWK(public(key))
 	return object{"kty": jwk.Kty, "crv": jwk.Crv, "x": jwk.X}, func() { w.agentKey = key }
 }

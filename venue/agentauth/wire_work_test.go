@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"crypto/rand"
@@ -12,7 +12,7 @@ import (
 // An agent that came in is somebody in the venue by its key: what it was granted it may do by
 // REST too, and what a person delegates to it beside; nothing else, and nothing once it ends.
 func TestWorkForWhoCameIn(t *testing.T) {
-	w := open(t)
+	w := openWire(t)
 	w.active("read_note")
 	key, err := ucan.KeyFromSeed(w.agentKey.Seed())
 	if err != nil {

@@ -1,4 +1,4 @@
-package completions_test
+package server_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 )
 
 // keyed sends a request under a key, and returns what comes.
-func (p *port) keyed(ctx context.Context, t *testing.T, token, key, path, body string) *http.Response {
+func (p *chatPort) keyed(ctx context.Context, t *testing.T, token, key, path, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *port) keyed(ctx context.Context, t *testing.T, token, key, path, body s
 	return resp
 }
 
-func (p *port) whole(t *testing.T, token, key, path, body string) (status int, again bool, said string) {
+func (p *chatPort) whole(t *testing.T, token, key, path, body string) (status int, again bool, said string) {
 	t.Helper()
 	resp := p.keyed(t.Context(), t, token, key, path, body)
 	defer resp.Body.Close()
@@ -43,7 +43,7 @@ func (p *port) whole(t *testing.T, token, key, path, body string) (status int, a
 
 // What is said under a key is said once, and answered the same to whoever is the same principal.
 func TestIdempotencyKey(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	mine := p.token(t)
 	raw, err := p.alice.Invoke(t.Context(), "token:create", tokens.New{Name: "b"})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // Who leaves a stream that has a key finds it whole.
 func TestIdempotencyKeyOfAStreamThatIsLeft(t *testing.T) {
-	p := serve(t)
+	p := serveChat(t)
 	mine := p.token(t)
 	goOn := make(chan struct{})
 	p.model.answer(said("one ", "two ", "three")...)

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	"bytes"
@@ -25,8 +25,6 @@ import (
 	"usher/venue/server"
 )
 
-type object = map[string]any
-
 const configuration = `
 name: Bank
 agentauth:
@@ -49,8 +47,8 @@ type money struct {
 	To       any     `json:"to,omitempty"`
 }
 
-// world is a venue that lets agents in, and a host with one agent of it.
-type world struct {
+// wire is a venue that lets agents in by its endpoints, and a host with one agent of it.
+type wire struct {
 	*testing.T
 	v          *venue.Venue
 	url        string
@@ -63,7 +61,7 @@ type world struct {
 	agent, code       string
 }
 
-func newKey(t *testing.T) ed25519.PrivateKey {
+func newWireKey(t *testing.T) ed25519.PrivateKey {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -72,9 +70,9 @@ func newKey(t *testing.T) ed25519.PrivateKey {
 	return key
 }
 
-func open(t *testing.T) *world {
+func openWire(t *testing.T) *wire {
 	t.Helper()
-	w := &world{T: t, hostKey: newKey(t), agentKey: newKey(t), service: "the secret of the bank"}
+	w := &wire{T: t, hostKey: newWireKey(t), agentKey: newWireKey(t), service: "the secret of the bank"}
 	cfg, err := config.Parse("usher.yaml", []byte(configuration))
 	if err != nil {
 		t.Fatal(err)
@@ -115,12 +113,12 @@ func open(t *testing.T) *world {
 	return w
 }
 
-func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+func (w *wire) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+func (w *wire) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // person is a token of a user.
-func (w *world) person(name string) string {
+func (w *wire) person(name string) string {
 	w.Helper()
 	u, err := w.v.User(w.Context(), name)
 	if err != nil {
@@ -154,7 +152,7 @@ func public(key ed25519.PrivateKey) ed25519.PublicKey {
 }
 
 // claims are those of a JWT of now; nil in changes leaves one out.
-func (w *world) claims(more object, changes []object) object {
+func (w *wire) claims(more object, changes []object) object {
 	var id [12]byte
 	_, _ = rand.Read(id[:]) // never fails
 	now := w.now().Unix()
@@ -167,19 +165,19 @@ func (w *world) claims(more object, changes []object) object {
 }
 
 // asHost is a JWT of the host, with the claims changed.
-func (w *world) asHost(changes ...object) string {
+func (w *wire) asHost(changes ...object) string {
 	id := thumbprint(w.hostKey)
 	return sign(w.T, w.hostKey, object{"alg": "EdDSA", "typ": "host+jwt", "kid": id},
 		w.claims(object{"iss": id, "sub": id, "host_public_key": client.PublicJWK(public(w.hostKey))}, changes))
 }
 
 // registering is a JWT of the host that names the key of the agent.
-func (w *world) registering(changes ...object) string {
+func (w *wire) registering(changes ...object) string {
 	return w.asHost(append([]object{{"agent_public_key": client.PublicJWK(public(w.agentKey))}}, changes...)...)
 }
 
 // asAgent is a JWT of the agent, without iss, as the published client sends it.
-func (w *world) asAgent(changes ...object) string {
+func (w *wire) asAgent(changes ...object) string {
 	return sign(w.T, w.agentKey, object{"alg": "EdDSA", "typ": "agent+jwt", "kid": thumbprint(w.agentKey)},
 		w.claims(object{"sub": w.agent}, changes))
 }
@@ -194,7 +192,7 @@ type reply struct {
 }
 
 // send sends a request: "METHOD /path". A body that is a text goes as it is.
-func (w *world) send(request, token string, body any) reply {
+func (w *wire) send(request, token string, body any) reply {
 	w.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	var sent io.Reader = http.NoBody
@@ -240,7 +238,7 @@ func (w *world) send(request, token string, body any) reply {
 }
 
 // must has a step of the way succeed.
-func (w *world) must(r reply) reply {
+func (w *wire) must(r reply) reply {
 	w.Helper()
 	if r.status/100 != 2 {
 		w.Fatalf("on the way: %d %s", r.status, r.text)
@@ -249,7 +247,7 @@ func (w *world) must(r reply) reply {
 }
 
 // register registers the agent for capabilities.
-func (w *world) register(capabilities ...any) reply {
+func (w *wire) register(capabilities ...any) reply {
 	w.Helper()
 	r := w.send("POST /agent/register", w.registering(), object{"name": "Bot", "capabilities": capabilities})
 	w.note(r)
@@ -257,7 +255,7 @@ func (w *world) register(capabilities ...any) reply {
 }
 
 // note notes the id of the agent, and the code for a person.
-func (w *world) note(r reply) {
+func (w *wire) note(r reply) {
 	if id, ok := r.body["agent_id"].(string); ok {
 		w.agent = id
 	}
@@ -267,7 +265,7 @@ func (w *world) note(r reply) {
 }
 
 // answer has a person answer what waits: "approve" or "deny", with more of the body.
-func (w *world) answer(person, action string, more object) reply {
+func (w *wire) answer(person, action string, more object) reply {
 	w.Helper()
 	body := object{"agent_id": w.agent, "action": action, "user_code": w.code}
 	maps.Copy(body, more)
@@ -275,7 +273,7 @@ func (w *world) answer(person, action string, more object) reply {
 }
 
 // active registers the agent, and has alice approve all.
-func (w *world) active(capabilities ...any) {
+func (w *wire) active(capabilities ...any) {
 	w.Helper()
 	if len(capabilities) == 0 {
 		capabilities = []any{"read_note", "transfer"}
@@ -285,41 +283,41 @@ func (w *world) active(capabilities ...any) {
 }
 
 // another makes another agent of the host be the one that acts, and returns a way back.
-func (w *world) another() (back func()) {
+func (w *wire) another() (back func()) {
 	key, agent, code := w.agentKey, w.agent, w.code
-	w.agentKey = newKey(w.T)
+	w.agentKey = newWireKey(w.T)
 	return func() { w.agentKey, w.agent, w.code = key, agent, code }
 }
 
 // elsewhere makes another host be the one that acts.
-func (w *world) elsewhere() (back func()) {
+func (w *wire) elsewhere() (back func()) {
 	key := w.hostKey
-	w.hostKey = newKey(w.T)
+	w.hostKey = newWireKey(w.T)
 	agent := w.another()
 	return func() { w.hostKey = key; agent() }
 }
 
-func (w *world) ask(capabilities ...any) reply {
+func (w *wire) ask(capabilities ...any) reply {
 	w.Helper()
 	r := w.send("POST /agent/request-capability", w.asAgent(), object{"capabilities": capabilities})
 	w.note(r)
 	return r
 }
 
-func (w *world) execute(capability string, arguments any, changes ...object) reply {
+func (w *wire) execute(capability string, arguments any, changes ...object) reply {
 	w.Helper()
 	return w.send("POST /capability/execute", w.asAgent(changes...), object{"capability": capability, "arguments": arguments})
 }
 
 // pay executes transfer.
-func (w *world) pay(amount any, changes ...object) reply {
+func (w *wire) pay(amount any, changes ...object) reply {
 	w.Helper()
 	return w.execute("transfer", object{"amount": amount, "currency": "EUR"}, changes...)
 }
 
 // standing is the status of the agent as its host is told: its own, or that of the host
 // where that has ended.
-func (w *world) standing() string {
+func (w *wire) standing() string {
 	w.Helper()
 	w.pass(2 * time.Second)
 	r := w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)

@@ -1,4 +1,4 @@
-package wire_test
+package agentauth_test
 
 import (
 	_ "embed"
@@ -10,7 +10,7 @@ import (
 	"usher/tools/agentauth/client"
 )
 
-//go:embed testdata/published.json
+//go:embed testdata/wire/published.json
 var published string
 
 // exchange is a request of the published client, and what it needs of the answer.
@@ -29,7 +29,7 @@ type exchange struct {
 // The requests of the published client, in its order, as it sends them: it omits iss in the
 // JWT of an agent, names the URL of execute in aud, and polls a status_url with the same JWT.
 func TestPublishedClient(t *testing.T) {
-	w := open(t)
+	w := openWire(t)
 	fill := func(text string) string {
 		jwk := func(key client.JWK) string { return fmt.Sprintf(`{"kty":%q,"crv":%q,"x":%q}`, key.Kty, key.Crv, key.X) }
 		fresh := w.claims(nil, nil)

@@ -1,7 +1,7 @@
-package wire_test
+package agentauth_test
 
 // listed are the ids of a list, which a person reads to its end.
-func (w *world) listed(request, person, field, id string) (ids []string) {
+func (w *wire) listed(request, person, field, id string) (ids []string) {
 	w.Helper()
 	r := w.must(w.send(request, person, nil))
 	if r.body["has_more"] != false || r.body["next_cursor"] != nil {
@@ -14,7 +14,7 @@ func (w *world) listed(request, person, field, id string) (ids []string) {
 }
 
 // mine has alice have one agent, and bob two, and returns alice's host.
-func (w *world) mine() (host string) {
+func (w *wire) mine() (host string) {
 	w.Helper()
 	w.active()
 	host = w.must(w.send("GET /agent/status?agent_id="+w.agent, w.asHost(), nil)).body["host_id"].(string)
@@ -29,7 +29,7 @@ func (w *world) mine() (host string) {
 }
 
 // expect says that a list is not of the ids that it should be.
-func (w *world) expect(what string, got []string, want ...string) {
+func (w *wire) expect(what string, got []string, want ...string) {
 	w.Helper()
 	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
 		w.Errorf("%s: %v, want %v", what, got, want)
@@ -37,8 +37,8 @@ func (w *world) expect(what string, got []string, want ...string) {
 }
 
 func init() {
-	cases["GET /agent/list"] = map[string]func(w *world) reply{
-		"its person": func(w *world) reply {
+	cases["GET /agent/list"] = map[string]func(w *wire) reply{
+		"its person": func(w *wire) reply {
 			host := w.mine()
 			w.expect("alice's", w.listed("GET /agent/list", w.alice, "agents", "agent_id"), w.agent)
 			w.expect("of her host", w.listed("GET /agent/list?host_id="+host, w.alice, "agents", "agent_id"), w.agent)
@@ -51,24 +51,24 @@ func init() {
 			}
 			return r
 		},
-		"the owner of the configuration": func(w *world) reply {
+		"the owner of the configuration": func(w *wire) reply {
 			w.mine()
 			owner := w.person("owner")
 			w.expect("the owner's", w.listed("GET /agent/list", owner, "agents", "agent_id"), "all", "of", "them")
 			return w.send("GET /agent/list", owner, nil)
 		},
-		"somebody else": func(w *world) reply {
+		"somebody else": func(w *wire) reply {
 			host := w.mine()
 			w.expect("bob's", w.listed("GET /agent/list", w.bob, "agents", "agent_id"), "his", "two")
 			w.expect("bob's, of alice's host", w.listed("GET /agent/list?host_id="+host, w.bob, "agents", "agent_id"))
 			w.expect("carol's", w.listed("GET /agent/list", w.person("carol"), "agents", "agent_id"))
 			return w.send("GET /agent/list", w.person("carol"), nil)
 		},
-		"its host": func(w *world) reply { w.active(); return w.send("GET /agent/list", w.asHost(), nil) },
-		"nobody":   func(w *world) reply { w.active(); return w.send("GET /agent/list", "", nil) },
+		"its host": func(w *wire) reply { w.active(); return w.send("GET /agent/list", w.asHost(), nil) },
+		"nobody":   func(w *wire) reply { w.active(); return w.send("GET /agent/list", "", nil) },
 	}
-	cases["GET /host/list"] = map[string]func(w *world) reply{
-		"its person": func(w *world) reply {
+	cases["GET /host/list"] = map[string]func(w *wire) reply{
+		"its person": func(w *wire) reply {
 			host := w.mine()
 			w.expect("alice's", w.listed("GET /host/list", w.alice, "hosts", "host_id"), host)
 			w.must(w.send("POST /host/revoke", w.alice, object{"host_id": host}))
@@ -78,7 +78,7 @@ func init() {
 			}
 			return r
 		},
-		"somebody else": func(w *world) reply {
+		"somebody else": func(w *wire) reply {
 			host := w.mine()
 			if got := w.listed("GET /host/list", w.bob, "hosts", "host_id"); len(got) != 1 || got[0] == host {
 				w.Errorf("bob lists %v, and alice's is %s", got, host)
@@ -86,6 +86,6 @@ func init() {
 			w.expect("carol's", w.listed("GET /host/list", w.person("carol"), "hosts", "host_id"))
 			return w.send("GET /host/list", w.bob, nil)
 		},
-		"nobody": func(w *world) reply { w.active(); return w.send("GET /host/list", "", nil) },
+		"nobody": func(w *wire) reply { w.active(); return w.send("GET /host/list", "", nil) },
 	}
 }
