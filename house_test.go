@@ -40,7 +40,6 @@ var only = map[string]string{
 	"github.com/dgraph-io/badger":          "usher/venue/store/badger",
 	"go.etcd.io":                           "usher/venue/store/journal",
 	"github.com/sashabaranov/go-openai":    "usher/runtime/openai",
-	"github.com/anthropics":                "usher/runtime/anthropic",
 	"github.com/ipld":                      "usher/ucan",
 	"github.com/MetaMask":                  "usher/ucan",
 	"github.com/multiformats/go-multibase": "usher/ucan",

@@ -1,11 +1,8 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -29,7 +26,7 @@ type answer struct {
 	usage    runtime.Usage
 	who      string // answers, until the consumer knows
 	finished string // the stop reason
-	refusal  sdk.RefusalStopDetails
+	refusal  refusal
 }
 
 const maxCalls = 1024 // tool calls of one answer
@@ -62,14 +59,14 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 	if data[0] != '{' {
 		return false, nil // of a server that ends its streams as other formats do
 	}
-	var ev sdk.MessageStreamEventUnion
-	if err := json.Unmarshal(data, &ev); err != nil {
+	var ev event
+	if err := decode(data, &ev); err != nil {
 		return false, err
 	}
 	if ev.Type == "error" || mistake {
 		return false, a.Told(data)
 	}
-	err = a.event(&ev)
+	err = a.event(&ev, data)
 	if err == nil && a.gone {
 		err = endpoint.ErrLeft
 	}
@@ -78,8 +75,8 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 
 // Whole takes an answer that is one JSON value.
 func (a *answer) Whole(body []byte) error {
-	m := new(sdk.Message)
-	if err := json.Unmarshal(body, m); err != nil {
+	m := new(whole)
+	if err := decode(body, m); err != nil {
 		return err
 	}
 	if m.Type == "error" {
@@ -90,32 +87,27 @@ func (a *answer) Whole(body []byte) error {
 
 // event takes one event of a stream. Kinds that are not known are passed over,
 // as the API's versioning policy asks for.
-func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
+func (a *answer) event(ev *event, data []byte) error {
 	switch ev.Type {
 	case "message_start":
 		a.who = a.Clean(ev.Message.Model)
-		u := &ev.Message.Usage
-		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		a.count(&ev.Message.Usage)
 	case "content_block_start":
-		b := &ev.ContentBlock
-		return a.start(ev.Index, &block{
-			kind: b.Type, id: b.ID, name: b.Name, input: b.JSON.Input.Raw(), signature: b.Signature, data: b.Data,
-		}, b.Text+b.Thinking)
+		return a.start(ev.Index, &ev.ContentBlock)
 	case "content_block_delta":
-		return a.delta(ev.Index, &ev.Delta)
+		return a.delta(ev)
 	case "content_block_stop":
 		return a.stop(ev.Index)
 	case "message_delta":
-		u := &ev.Usage
-		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		a.count(&ev.Usage)
 		if ev.Delta.StopReason != "" {
-			a.finished, a.refusal = string(ev.Delta.StopReason), ev.Delta.StopDetails
+			a.finished, a.refusal = ev.Delta.StopReason, ev.Delta.StopDetails
 		}
 	case "message_stop":
 		a.complete = true
 	case "message": // an answer in one piece, although a stream was asked for
-		m := new(sdk.Message)
-		if err := json.Unmarshal([]byte(ev.RawJSON()), m); err != nil {
+		m := new(whole)
+		if err := decode(data, m); err != nil {
 			return err
 		}
 		return a.message(m)
@@ -124,36 +116,32 @@ func (a *answer) event(ev *sdk.MessageStreamEventUnion) error {
 }
 
 // message takes an answer in one piece.
-func (a *answer) message(m *sdk.Message) error {
+func (a *answer) message(m *whole) error {
 	if m.Type != "message" {
 		return a.Format("its answer is no message: check base_url, or try the other of stream: true and false")
 	}
 	a.who = a.Clean(m.Model)
-	a.count(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
+	a.count(&m.Usage)
 	for i := range m.Content {
-		b := &m.Content[i]
-		err := a.start(int64(i), &block{
-			kind: b.Type, id: b.ID, name: b.Name, input: string(b.Input), signature: b.Signature, data: b.Data,
-		}, b.Text+b.Thinking)
-		if err != nil {
+		if err := a.start(int64(i), &m.Content[i]); err != nil {
 			return err
 		}
 		if err := a.stop(int64(i)); err != nil {
 			return err
 		}
 	}
-	a.finished, a.refusal = string(m.StopReason), m.StopDetails
+	a.finished, a.refusal = m.StopReason, m.StopDetails
 	a.complete = true
 	return nil
 }
 
 // count takes a count of tokens. Counts are totals, and a later event may leave
 // out what an earlier one told. The API's input leaves the cache's part out.
-func (a *answer) count(input, read, written, out int64) {
-	cached, kept := endpoint.Tokens(int(read)), endpoint.Tokens(int(written))
+func (a *answer) count(told *usage) {
+	cached, kept := endpoint.Tokens(int(told.CacheRead)), endpoint.Tokens(int(told.CacheWrite))
 	u := runtime.Usage{
-		Input:     max(a.usage.Input, endpoint.Tokens(endpoint.Tokens(int(input))+cached+kept)),
-		Output:    max(a.usage.Output, endpoint.Tokens(int(out))),
+		Input:     max(a.usage.Input, endpoint.Tokens(endpoint.Tokens(int(told.Input))+cached+kept)),
+		Output:    max(a.usage.Output, endpoint.Tokens(int(told.Output))),
 		CacheRead: max(a.usage.CacheRead, cached), CacheWrite: max(a.usage.CacheWrite, kept),
 	}
 	if u != a.usage {
@@ -162,7 +150,8 @@ func (a *answer) count(input, read, written, out int64) {
 	}
 }
 
-func (a *answer) start(index int64, b *block, content string) error {
+func (a *answer) start(index int64, s *started) error {
+	b := &block{kind: s.Type, id: s.ID, name: s.Name, input: string(s.Input), signature: s.Signature, data: s.Data}
 	if a.open[index] != nil {
 		return a.Format("block %d starts twice", index)
 	}
@@ -190,14 +179,14 @@ func (a *answer) start(index int64, b *block, content string) error {
 		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
 		return nil
 	}
-	a.piece(b, content)
+	a.piece(b, s.Text+s.Thinking)
 	return nil
 }
 
-func (a *answer) delta(index int64, d *sdk.MessageStreamEventUnionDelta) error {
-	b := a.open[index]
+func (a *answer) delta(ev *event) error {
+	b, d := a.open[ev.Index], &ev.Delta
 	if b == nil {
-		return a.Format("a piece came for block %d, which is not open", index)
+		return a.Format("a piece came for block %d, which is not open", ev.Index)
 	}
 	switch {
 	case d.Type == "text_delta" && b.kind == "text":
@@ -274,10 +263,10 @@ func (a *answer) End() error {
 	return nil
 }
 
-func refused(d *sdk.RefusalStopDetails) error {
+func refused(d *refusal) error {
 	why := ""
 	if d.Category != "" {
-		why = " (" + string(d.Category) + ")"
+		why = " (" + d.Category + ")"
 	}
 	if d.Explanation != "" {
 		why += ": " + strings.Join(strings.Fields(d.Explanation), " ")
@@ -290,25 +279,25 @@ func (a *answer) remember() {
 	if a.calls == 0 || a.text != nil {
 		return
 	}
-	th := new(thought)
+	th := new(remembered)
 	var text strings.Builder
 	thinks := false
 	for _, b := range a.blocks {
-		content := b.content.String()
-		th.size += len(content) + len(b.signature) + len(b.data) + len(b.id) + len(b.name)
+		said := b.content.String()
+		th.size += len(said) + len(b.signature) + len(b.data) + len(b.id) + len(b.name)
 		switch b.kind {
 		case "thinking":
 			thinks = true
-			th.blocks = append(th.blocks, sdk.NewThinkingBlock(b.signature, content))
+			th.blocks = append(th.blocks, thought{Signature: b.signature, Thinking: said, Type: b.kind})
 		case "redacted_thinking":
 			thinks = true
-			th.blocks = append(th.blocks, sdk.NewRedactedThinkingBlock(b.data))
+			th.blocks = append(th.blocks, hiddenThought{Data: b.data, Type: b.kind})
 		case "text":
-			text.WriteString(content)
-			th.blocks = append(th.blocks, texts(content)...)
+			text.WriteString(said)
+			th.blocks = append(th.blocks, texts(said)...)
 		case "tool_use":
-			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: content})
-			th.blocks = append(th.blocks, sdk.NewToolUseBlock(b.id, endpoint.Arguments(content), endpoint.ToolName(b.name, maxToolName)))
+			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: said})
+			th.blocks = append(th.blocks, newToolUse(b.id, b.name, said))
 		}
 	}
 	if th.text = text.String(); thinks {

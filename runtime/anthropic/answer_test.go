@@ -68,9 +68,9 @@ func TestAnswers(t *testing.T) {
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":5,"cache_read_input_tokens":6,"output_tokens":7}}`, end,
 		}, got{Text: "a", Usage: runtime.Usage{Input: 11, Output: 7, CacheRead: 6}, Finish: "end_turn"}},
 		{"kinds of a later version", []string{
-			begin, `{"type":"weather","temperature":3}`, text0, delta0("a"),
+			begin, `{"type":"weather","temperature":3,"delta":"north","usage":[1],"index":"here"}`, text0, delta0("a"),
 			`{"type":"content_block_delta","index":0,"delta":{"type":"scent_delta","scent":"rose"}}`, stop0,
-			`{"type":"content_block_start","index":1,"content_block":{"type":"hologram","text":"x"}}`, tool1Stop, endTurn, end,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"hologram","text":{"x":1},"name":7}}`, tool1Stop, endTurn, end,
 		}, got{Text: "a", Usage: used(12), Finish: "end_turn"}},
 		{"no arguments at all", []string{
 			begin, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n"}}`, stop0, endTools, end,

@@ -1,5 +1,4 @@
-// Package anthropic asks models of Anthropic's Messages API, in the types of the
-// vendor's own Go SDK.
+// Package anthropic asks models of Anthropic's Messages API.
 //
 // Configurations name it "anthropic" and start at [Provider]; programs start at
 // [New]. One call of [Model.Generate] is one HTTP request. Nothing is tried
@@ -61,14 +60,12 @@ func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error 
 		return fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
 	a.tool = answerTool
+	params.Stream = !bool(m.opts.NoStream)
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
-	if !m.opts.NoStream {
-		body = append(body[:len(body)-1], `,"stream":true}`...)
-	}
-	return m.Ask(ctx, "", body, !bool(m.opts.NoStream), func(x *endpoint.Exchange) endpoint.Answer {
+	return m.Ask(ctx, "", body, params.Stream, func(x *endpoint.Exchange) endpoint.Answer {
 		a.Exchange = x
 		return a
 	})

@@ -26,7 +26,7 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // BenchmarkStream is the cost of a streamed chunk: from the bytes of the
-// response to runtime.Chunk, over the vendor's SDK; and the same events decoded
+// response to runtime.Chunk; and the same events decoded
 // by the standard library alone.
 func BenchmarkStream(b *testing.B) {
 	var stream bytes.Buffer

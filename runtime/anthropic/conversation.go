@@ -3,10 +3,9 @@ package anthropic
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
@@ -19,7 +18,7 @@ const maxToolName = 128 // as the API bounds it
 // no text is empty, and no two calls have one id.
 type conversation struct {
 	thoughts *thoughts
-	messages []sdk.MessageParam
+	messages []message
 	ids      map[string]string // of a call, as the conversation has it: as the API gets it
 	used     map[string]bool   // ids that the API gets
 }
@@ -27,21 +26,15 @@ type conversation struct {
 func (c *conversation) add(msg *runtime.Message) error {
 	switch msg.Role {
 	case runtime.RoleUser:
-		c.say(sdk.MessageParamRoleUser, texts(msg.Text)...)
+		c.say(user, texts(msg.Text)...)
 	case runtime.RoleAssistant:
-		c.say(sdk.MessageParamRoleAssistant, c.answered(msg)...)
+		c.say(assistant, c.answered(msg)...)
 	case runtime.RoleTool:
-		result := sdk.ToolResultBlockParam{ToolUseID: c.id(msg.CallID)}
-		for _, text := range texts(msg.Text) {
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfText: text.OfText})
+		result := toolResult{ToolUseID: c.id(msg.CallID), IsError: msg.Failed, Content: texts(msg.Text), Type: "tool_result"}
+		if msg.Failed && len(result.Content) == 0 { // which the API refuses beside is_error
+			result.Content = texts("failed")
 		}
-		if msg.Failed {
-			result.IsError = sdk.Bool(true)
-			if len(result.Content) == 0 { // which the API refuses beside is_error
-				result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: "failed"}}}
-			}
-		}
-		c.say(sdk.MessageParamRoleUser, sdk.ContentBlockParamUnion{OfToolResult: &result})
+		c.say(user, result)
 	default:
 		return fmt.Errorf("message has the unknown role %q", msg.Role)
 	}
@@ -49,7 +42,7 @@ func (c *conversation) add(msg *runtime.Message) error {
 }
 
 // say adds to the last message where that has the role, and else a new one.
-func (c *conversation) say(role sdk.MessageParamRole, blocks ...sdk.ContentBlockParamUnion) {
+func (c *conversation) say(role string, blocks ...content) {
 	if len(blocks) == 0 {
 		return
 	}
@@ -57,20 +50,20 @@ func (c *conversation) say(role sdk.MessageParamRole, blocks ...sdk.ContentBlock
 		c.messages[n-1].Content = append(c.messages[n-1].Content, blocks...)
 		return
 	}
-	c.messages = append(c.messages, sdk.MessageParam{Role: role, Content: blocks})
+	c.messages = append(c.messages, message{Role: role, Content: blocks})
 }
 
 // texts is the text as blocks: none where it is empty, which the API refuses.
-func texts(text string) []sdk.ContentBlockParamUnion {
+func texts(text string) []content {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return []sdk.ContentBlockParamUnion{sdk.NewTextBlock(text)}
+	return []content{newText(text)}
 }
 
 // answered is an answer of the model: as it came where it was thought over, and
 // else put together again.
-func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUnion {
+func (c *conversation) answered(msg *runtime.Message) []content {
 	same := true
 	ids := make([]string, len(msg.Calls))
 	for i, call := range msg.Calls {
@@ -84,7 +77,7 @@ func (c *conversation) answered(msg *runtime.Message) []sdk.ContentBlockParamUni
 	}
 	blocks := texts(msg.Text)
 	for i, call := range msg.Calls {
-		blocks = append(blocks, sdk.NewToolUseBlock(ids[i], endpoint.Arguments(call.Arguments), endpoint.ToolName(call.Name, maxToolName)))
+		blocks = append(blocks, newToolUse(ids[i], call.Name, call.Arguments))
 	}
 	return blocks
 }
@@ -115,22 +108,25 @@ func (c *conversation) id(id string) string {
 // thinking. After a restart, or another model's answer, it does not.
 func (c *conversation) thinksOn() bool {
 	for i := len(c.messages) - 1; i >= 0; i-- {
-		if c.messages[i].Role == sdk.MessageParamRoleUser && !hasResult(c.messages[i].Content) {
-			return i+1 == len(c.messages) || isThinking(&c.messages[i+1].Content[0])
+		if c.messages[i].Role == user && !hasResult(c.messages[i].Content) {
+			return i+1 == len(c.messages) || isThinking(c.messages[i+1].Content[0])
 		}
 	}
-	return len(c.messages) == 0 || c.messages[0].Role == sdk.MessageParamRoleAssistant && isThinking(&c.messages[0].Content[0])
+	return len(c.messages) == 0 || c.messages[0].Role == assistant && isThinking(c.messages[0].Content[0])
 }
 
-func hasResult(blocks []sdk.ContentBlockParamUnion) bool {
-	for i := range blocks {
-		if blocks[i].OfToolResult != nil {
-			return true
-		}
+func hasResult(blocks []content) bool {
+	return slices.ContainsFunc(blocks, func(c content) bool { _, is := c.(toolResult); return is })
+}
+
+func isThinking(c content) bool {
+	switch c.(type) {
+	case thought, hiddenThought:
+		return true
 	}
 	return false
 }
 
-func isThinking(b *sdk.ContentBlockParamUnion) bool {
-	return b.OfThinking != nil || b.OfRedactedThinking != nil
+func newToolUse(id, name, arguments string) toolUse {
+	return toolUse{ID: id, Input: endpoint.Arguments(arguments), Name: endpoint.ToolName(name, maxToolName), Type: "tool_use"}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"usher/runtime"
 	"usher/runtime/endpoint"
 )
@@ -19,7 +17,8 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 	if err != nil {
 		return 0, fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
-	body, err := json.Marshal(counted(&params))
+	params.MaxTokens, params.Temperature, params.TopP = 0, nil, nil
+	body, err := json.Marshal(params)
 	if err != nil {
 		return 0, fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
 	}
@@ -34,16 +33,4 @@ func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, err
 		return 0, err
 	}
 	return endpoint.Tokens(*said.InputTokens), nil
-}
-
-// counted is what of a request counts: all but how the answer is sampled.
-func counted(p *sdk.MessageNewParams) sdk.MessageCountTokensParams {
-	out := sdk.MessageCountTokensParams{
-		Model: p.Model, Messages: p.Messages, Thinking: p.Thinking, ToolChoice: p.ToolChoice,
-	}
-	out.System.OfTextBlockArray = p.System
-	for i := range p.Tools {
-		out.Tools = append(out.Tools, sdk.MessageCountTokensToolUnionParam{OfTool: p.Tools[i].OfTool})
-	}
-	return out
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"usher/runtime"
 )
 
@@ -17,7 +15,7 @@ const answerTool = "answer"
 // whose name it returns: a tool takes any schema of an object. Where it is of
 // something else, told is false, and the system message must say it. The runtime
 // checks every answer in any case.
-func output(params *sdk.MessageNewParams, req *runtime.Request, budgeted bool) (tool string, told bool) {
+func output(params *request, req *runtime.Request, budgeted bool) (name string, told bool) {
 	if req.Output == nil {
 		return "", true
 	}
@@ -29,21 +27,21 @@ func output(params *sdk.MessageNewParams, req *runtime.Request, budgeted bool) (
 	if err != nil {
 		return "", false
 	}
-	tool = answerTool
-	for slices.ContainsFunc(req.Tools, func(t runtime.Tool) bool { return t.Name == tool }) {
-		tool += "_"
+	name = answerTool
+	for slices.ContainsFunc(req.Tools, func(t runtime.Tool) bool { return t.Name == name }) {
+		name += "_"
 	}
-	params.Tools = append(params.Tools, sdk.ToolUnionParam{OfTool: &sdk.ToolParam{
-		Name:        tool,
-		Description: sdk.String("Give your final answer: the arguments are the answer. Call it once, when everything else is done."),
+	params.Tools = append(params.Tools, tool{
+		Name:        name,
+		Description: "Give your final answer: the arguments are the answer. Call it once, when everything else is done.",
 		InputSchema: input,
-	}})
+	})
 	switch {
 	case budgeted: // the API takes no forced tool beside a thinking budget
 	case len(req.Tools) == 0:
-		params.ToolChoice = sdk.ToolChoiceUnionParam{OfTool: &sdk.ToolChoiceToolParam{Name: tool, DisableParallelToolUse: sdk.Bool(true)}}
+		params.ToolChoice = &toolChoice{Name: name, DisableParallel: true, Type: "tool"}
 	default:
-		params.ToolChoice = sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+		params.ToolChoice = &toolChoice{Type: "any"}
 	}
-	return tool, true
+	return name, true
 }

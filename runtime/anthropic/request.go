@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"usher/caps"
 	"usher/prompt"
 	"usher/runtime"
@@ -18,17 +15,8 @@ import (
 
 // params writes the request as the API wants it. Where the answer is to come as
 // the arguments of a tool, it returns that tool's name.
-func (m *Model) params(req *runtime.Request) (params sdk.MessageNewParams, answerTool string, err error) {
-	params = sdk.MessageNewParams{
-		Model:     m.opts.Model,
-		MaxTokens: int64(m.opts.MaxTokens),
-	}
-	if t := m.opts.Temperature; t != nil {
-		params.Temperature = sdk.Float(*t)
-	}
-	if p := m.opts.TopP; p != nil {
-		params.TopP = sdk.Float(*p)
-	}
+func (m *Model) params(req *runtime.Request) (params request, answerTool string, err error) {
+	params = request{Model: m.opts.Model, MaxTokens: m.opts.MaxTokens, Temperature: m.opts.Temperature, TopP: m.opts.TopP}
 	c := conversation{thoughts: &m.thoughts, ids: make(map[string]string), used: make(map[string]bool)}
 	for i := range req.Messages {
 		if err := c.add(&req.Messages[i]); err != nil {
@@ -43,13 +31,14 @@ func (m *Model) params(req *runtime.Request) (params sdk.MessageNewParams, answe
 	if budget > 0 && !c.thinksOn() {
 		budget = 0
 	}
-	params.Thinking = thinking(budget)
+	params.Thinking = thinks(budget)
 	for i := range req.Tools {
-		tool, err := toolParam(&req.Tools[i])
+		t := &req.Tools[i]
+		schema, err := toolSchema(t.Input)
 		if err != nil {
-			return params, "", err
+			return params, "", fmt.Errorf("input schema of tool %s: %w", t.Name, err)
 		}
-		params.Tools = append(params.Tools, tool)
+		params.Tools = append(params.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema})
 	}
 	answerTool, told := output(&params, req, budget > 0)
 	system := req.System
@@ -58,7 +47,7 @@ func (m *Model) params(req *runtime.Request) (params sdk.MessageNewParams, answe
 	}
 	params.System = m.system(system)
 	if n := len(params.Tools); n > 0 && !m.opts.NoPromptCache {
-		params.Tools[n-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+		params.Tools[n-1].CacheControl = ephemeral
 	}
 	return params, answerTool, nil
 }
@@ -66,68 +55,53 @@ func (m *Model) params(req *runtime.Request) (params sdk.MessageNewParams, answe
 // disclosure is the line that opens the disclosure of capabilities.
 var disclosure, _, _ = strings.Cut(prompt.Disclosure(caps.Set{}), "\n")
 
+// ephemeral asks the API to keep what comes up to here.
+var ephemeral = &cacheControl{"ephemeral"}
+
 // system is the system message. The API keeps the part before the disclosure;
 // the disclosure, which changes with the capabilities, does not spoil it. The
 // blocks together are the message, byte for byte.
-func (m *Model) system(text string) []sdk.TextBlockParam {
-	if strings.TrimSpace(text) == "" {
+func (m *Model) system(all string) []text {
+	if strings.TrimSpace(all) == "" {
 		return nil
 	}
-	if m.opts.NoPromptCache {
-		return []sdk.TextBlockParam{{Text: text}}
-	}
-	stable, rest := text, ""
+	stable, rest := all, ""
 	// The last one is the prompt's own: it stands at the end.
-	if i := strings.LastIndex("\n"+text, "\n"+disclosure+"\n"); i >= 0 {
-		head := strings.TrimRight(text[:i], "\n")
-		stable, rest = head, text[len(head):]
+	if i := strings.LastIndex("\n"+all, "\n"+disclosure+"\n"); i >= 0 {
+		head := strings.TrimRight(all[:i], "\n")
+		stable, rest = head, all[len(head):]
 	}
-	var blocks []sdk.TextBlockParam
-	if strings.TrimSpace(stable) == "" {
-		return []sdk.TextBlockParam{{Text: text}}
+	if m.opts.NoPromptCache || strings.TrimSpace(stable) == "" {
+		return []text{newText(all)}
 	}
-	blocks = append(blocks, sdk.TextBlockParam{Text: stable, CacheControl: sdk.NewCacheControlEphemeralParam()})
-	if rest != "" {
-		blocks = append(blocks, sdk.TextBlockParam{Text: rest})
+	kept := newText(stable)
+	kept.CacheControl = ephemeral
+	if rest == "" {
+		return []text{kept}
 	}
-	return blocks
+	return []text{kept, newText(rest)}
 }
 
-// thinking is written as JSON: for some models the SDK answers its own type for
-// budgets with a warning on standard error.
-func thinking(budget thinkingBudget) sdk.ThinkingConfigParamUnion {
+func thinks(budget thinkingBudget) *thinking {
 	switch {
 	case budget == Adaptive:
-		// Some models leave their thinking out unless asked for it.
-		return sdk.ThinkingConfigParamUnion{OfAdaptive: &sdk.ThinkingConfigAdaptiveParam{Display: sdk.ThinkingConfigAdaptiveDisplaySummarized}}
+		return &thinking{Display: "summarized", Type: "adaptive"} // some models leave their thinking out unless asked for it
 	case budget > 0:
-		return param.Override[sdk.ThinkingConfigParamUnion](map[string]any{"type": "enabled", "budget_tokens": budget})
+		return &thinking{Budget: int(budget), Type: "enabled"}
 	}
-	return sdk.ThinkingConfigParamUnion{}
-}
-
-func toolParam(tool *runtime.Tool) (sdk.ToolUnionParam, error) {
-	schema, err := toolSchema(tool.Input)
-	if err != nil {
-		return sdk.ToolUnionParam{}, fmt.Errorf("input schema of tool %s: %w", tool.Name, err)
-	}
-	p := &sdk.ToolParam{Name: tool.Name, InputSchema: schema}
-	if tool.Description != "" {
-		p.Description = sdk.String(tool.Description)
-	}
-	return sdk.ToolUnionParam{OfTool: p}, nil
+	return nil
 }
 
 // toolSchema is the schema as it is, as far as the API takes it: it must be of
 // an object, and not be put together at the top. What is left out here, the
 // gate still checks.
-func toolSchema(raw json.RawMessage) (sdk.ToolInputSchemaParam, error) {
+func toolSchema(raw json.RawMessage) (json.RawMessage, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "true" || string(raw) == "null" {
 		raw = json.RawMessage(`{"type":"object"}`)
 	}
 	var schema map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return sdk.ToolInputSchemaParam{}, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is no JSON object: %w", err)
 	}
 	changed := string(schema["type"]) != `"object"`
 	schema["type"] = json.RawMessage(`"object"`)
@@ -138,7 +112,7 @@ func toolSchema(raw json.RawMessage) (sdk.ToolInputSchemaParam, error) {
 		}
 	}
 	if !changed {
-		return param.Override[sdk.ToolInputSchemaParam](raw), nil
+		return raw, nil
 	}
-	return param.Override[sdk.ToolInputSchemaParam](schema), nil
+	return json.Marshal(schema)
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"usher/runtime"
 )
 
@@ -18,27 +16,27 @@ const maxThoughts = 8 << 20
 // remember them for the length of a turn; the oldest are forgotten first.
 type thoughts struct {
 	mu     sync.Mutex
-	byCall map[string]*thought // by the id of the first call
-	order  []string            // oldest first
+	byCall map[string]*remembered // by the id of the first call
+	order  []string               // oldest first
 	size   int
 }
 
-type thought struct {
+type remembered struct {
 	text   string
 	calls  []runtime.ToolCall
-	blocks []sdk.ContentBlockParamUnion
+	blocks []content
 	size   int
 }
 
 // keep remembers an answer.
-func (t *thoughts) keep(th *thought) {
+func (t *thoughts) keep(th *remembered) {
 	if len(th.calls) == 0 || th.size > maxThoughts {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byCall == nil {
-		t.byCall = make(map[string]*thought)
+		t.byCall = make(map[string]*remembered)
 	}
 	id := th.calls[0].ID
 	if _, known := t.byCall[id]; known {
@@ -54,7 +52,7 @@ func (t *thoughts) keep(th *thought) {
 
 // recall returns the blocks of the answer that msg was made of; nil when it is
 // not remembered, or when msg is no longer that answer.
-func (t *thoughts) recall(msg *runtime.Message) []sdk.ContentBlockParamUnion {
+func (t *thoughts) recall(msg *runtime.Message) []content {
 	if len(msg.Calls) == 0 {
 		return nil
 	}

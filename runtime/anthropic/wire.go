@@ -1,0 +1,158 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// The types of the Messages API, as far as it is used here: what is sent, and what comes.
+// https://platform.claude.com/docs/en/api/messages
+
+// request is what is sent. Of one that asks for a count of its tokens the fields about the
+// answer are left out.
+type request struct {
+	MaxTokens   int         `json:"max_tokens,omitempty"`
+	Messages    []message   `json:"messages"`
+	Model       string      `json:"model"`
+	Temperature *float64    `json:"temperature,omitempty"`
+	TopP        *float64    `json:"top_p,omitempty"`
+	System      []text      `json:"system,omitempty"`
+	Thinking    *thinking   `json:"thinking,omitempty"`
+	ToolChoice  *toolChoice `json:"tool_choice,omitempty"`
+	Tools       []tool      `json:"tools,omitempty"`
+	Stream      bool        `json:"stream,omitempty"`
+}
+
+// Roles of messages.
+const (
+	user      = "user"
+	assistant = "assistant"
+)
+
+type message struct {
+	Content []content `json:"content"`
+	Role    string    `json:"role"`
+}
+
+// content is a block of a message: a text, toolUse, toolResult, thought or hiddenThought.
+type content any
+
+type text struct {
+	Text         string        `json:"text"`
+	CacheControl *cacheControl `json:"cache_control,omitempty"`
+	Type         string        `json:"type"`
+}
+
+func newText(s string) text { return text{Text: s, Type: "text"} }
+
+type toolUse struct {
+	ID    string          `json:"id"`
+	Input json.RawMessage `json:"input"`
+	Name  string          `json:"name"`
+	Type  string          `json:"type"` // tool_use
+}
+
+type toolResult struct {
+	ToolUseID string    `json:"tool_use_id"`
+	IsError   bool      `json:"is_error,omitempty"`
+	Content   []content `json:"content,omitempty"`
+	Type      string    `json:"type"` // tool_result
+}
+
+type thought struct {
+	Signature string `json:"signature"`
+	Thinking  string `json:"thinking"`
+	Type      string `json:"type"` // thinking
+}
+
+type hiddenThought struct {
+	Data string `json:"data"`
+	Type string `json:"type"` // redacted_thinking
+}
+
+// cacheControl marks the end of what the API keeps.
+type cacheControl struct {
+	Type string `json:"type"` // ephemeral
+}
+
+type thinking struct {
+	Budget  int    `json:"budget_tokens,omitempty"`
+	Display string `json:"display,omitempty"`
+	Type    string `json:"type"` // enabled or adaptive
+}
+
+type toolChoice struct {
+	Name            string `json:"name,omitempty"`
+	DisableParallel bool   `json:"disable_parallel_tool_use,omitempty"`
+	Type            string `json:"type"` // tool or any
+}
+
+type tool struct {
+	InputSchema  json.RawMessage `json:"input_schema"`
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	CacheControl *cacheControl   `json:"cache_control,omitempty"`
+}
+
+// event is one event of a stream.
+type event struct {
+	Type         string  `json:"type"`
+	Index        int64   `json:"index"`
+	Message      whole   `json:"message"`
+	ContentBlock started `json:"content_block"`
+	Delta        struct {
+		Type        string  `json:"type"`
+		Text        string  `json:"text"`
+		Thinking    string  `json:"thinking"`
+		Signature   string  `json:"signature"`
+		PartialJSON string  `json:"partial_json"`
+		StopReason  string  `json:"stop_reason"`
+		StopDetails refusal `json:"stop_details"`
+	} `json:"delta"`
+	Usage usage `json:"usage"`
+}
+
+// whole is an answer in one piece, and how a stream begins.
+type whole struct {
+	Type        string    `json:"type"`
+	Model       string    `json:"model"`
+	Content     []started `json:"content"`
+	StopReason  string    `json:"stop_reason"`
+	StopDetails refusal   `json:"stop_details"`
+	Usage       usage     `json:"usage"`
+}
+
+// started is a content block as it begins, or whole.
+type started struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Input     json.RawMessage `json:"input"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+}
+
+// usage counts tokens.
+type usage struct {
+	Input      int64 `json:"input_tokens"` // beside those of the cache
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+}
+
+type refusal struct {
+	Category    string `json:"category"`
+	Explanation string `json:"explanation"`
+}
+
+// decode reads what the API says. A field that is of another type than it is known to be is
+// left out: kinds of events and blocks that are not known may have such.
+func decode(data []byte, to any) error {
+	err := json.Unmarshal(data, to)
+	if _, odd := errors.AsType[*json.UnmarshalTypeError](err); odd {
+		return nil
+	}
+	return err
+}
