@@ -356,7 +356,7 @@ func TestAttackJobsThatCannotBeStoredStay(t *testing.T) {
 	input := map[string]any{"operation": "json:merge", "input": map[string]any{"values": []any{map[string]any{"a": strings.Repeat("x", 5<<18)}}}}
 	_, _ = alice.Invoke(t.Context(), "grid:run", input)
 	before := heap()
-	calls := rounds(30, 1) // of 1.25 MiB each
+	calls := rounds(10, 1) // of 1.25 MiB each
 	for range calls {
 		if _, err := alice.Invoke(t.Context(), "grid:run", input); err != nil {
 			t.Fatal(err)
@@ -609,7 +609,7 @@ func TestAttackSessionsStayInMemory(t *testing.T) {
 		ask()
 	}
 	before := heap()
-	requests := rounds(400, 15)
+	requests := rounds(150, 15)
 	for range requests {
 		ask()
 	}

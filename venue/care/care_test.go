@@ -54,7 +54,7 @@ func load(dir string) error {
 		return err
 	}
 	var out sync.Mutex
-	filler := strings.Repeat("x", 1<<10)
+	filler := strings.Repeat("x", 8<<10)
 	for w := range 8 {
 		go func() {
 			for n := 0; ; n++ {
@@ -132,7 +132,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	var mu sync.Mutex
 	var acknowledged []string
 	enough, ended := make(chan struct{}), make(chan struct{})
-	most, backups := 20_000, 2 // some segments
+	most, backups := 4000, 2 // some segments
 	if testing.Short() {
 		most, backups = 1000, 1
 	}

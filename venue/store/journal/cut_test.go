@@ -64,7 +64,7 @@ func TestCut(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "harmed")
-			copyFolder(t, base, dir)
+			copyFolder(t, base, dir, nil)
 			if err := errors.Join(tt.harm(dir), tt.forget(dir)); err != nil {
 				t.Fatal(err)
 			}
