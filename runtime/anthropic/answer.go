@@ -11,12 +11,10 @@ import (
 // answer turns the events of one answer into chunks.
 type answer struct {
 	*endpoint.Exchange
-	yield    func(runtime.Chunk, error) bool
 	thoughts *thoughts
 	tools    []runtime.Tool // that were offered
 	tool     string         // the tool whose arguments are the answer; may be empty
 
-	gone     bool // the consumer left
 	complete bool // the last event came
 	blocks   []*block
 	open     map[int64]*block
@@ -24,12 +22,9 @@ type answer struct {
 	text     *block          // the block whose arguments are the answer
 	held     strings.Builder // text that is none if the answer comes through the tool
 	usage    runtime.Usage
-	who      string // answers, until the consumer knows
 	finished string // the stop reason
 	refusal  refusal
 }
-
-const maxCalls = 1024 // tool calls of one answer
 
 // block is a content block while it comes.
 type block struct {
@@ -40,13 +35,6 @@ type block struct {
 	input     string          // arguments that came at once
 	signature string          // of thinking
 	data      string          // of redacted thinking
-}
-
-func (a *answer) emit(c runtime.Chunk) {
-	c.Model, a.who = a.who, ""
-	if !a.gone && !a.yield(c, nil) {
-		a.gone = true
-	}
 }
 
 var _ endpoint.Answer = (*answer)(nil)
@@ -67,9 +55,6 @@ func (a *answer) Event(data []byte, mistake bool) (done bool, err error) {
 		return false, a.Told(data)
 	}
 	err = a.event(&ev, data)
-	if err == nil && a.gone {
-		err = endpoint.ErrLeft
-	}
 	return a.complete, err
 }
 
@@ -90,8 +75,8 @@ func (a *answer) Whole(body []byte) error {
 func (a *answer) event(ev *event, data []byte) error {
 	switch ev.Type {
 	case "message_start":
-		a.who = a.Clean(ev.Message.Model)
-		a.count(&ev.Message.Usage)
+		a.Names(ev.Message.Model)
+		return a.count(&ev.Message.Usage)
 	case "content_block_start":
 		return a.start(ev.Index, &ev.ContentBlock)
 	case "content_block_delta":
@@ -99,10 +84,10 @@ func (a *answer) event(ev *event, data []byte) error {
 	case "content_block_stop":
 		return a.stop(ev.Index)
 	case "message_delta":
-		a.count(&ev.Usage)
 		if ev.Delta.StopReason != "" {
 			a.finished, a.refusal = ev.Delta.StopReason, ev.Delta.StopDetails
 		}
+		return a.count(&ev.Usage)
 	case "message_stop":
 		a.complete = true
 	case "message": // an answer in one piece, although a stream was asked for
@@ -120,8 +105,10 @@ func (a *answer) message(m *whole) error {
 	if m.Type != "message" {
 		return a.Format("its answer is no message: check base_url, or try the other of stream: true and false")
 	}
-	a.who = a.Clean(m.Model)
-	a.count(&m.Usage)
+	a.Names(m.Model)
+	if err := a.count(&m.Usage); err != nil {
+		return err
+	}
 	for i := range m.Content {
 		if err := a.start(int64(i), &m.Content[i]); err != nil {
 			return err
@@ -137,17 +124,18 @@ func (a *answer) message(m *whole) error {
 
 // count takes a count of tokens. Counts are totals, and a later event may leave
 // out what an earlier one told. The API's input leaves the cache's part out.
-func (a *answer) count(told *usage) {
+func (a *answer) count(told *usage) error {
 	cached, kept := endpoint.Tokens(int(told.CacheRead)), endpoint.Tokens(int(told.CacheWrite))
 	u := runtime.Usage{
 		Input:     max(a.usage.Input, endpoint.Tokens(endpoint.Tokens(int(told.Input))+cached+kept)),
 		Output:    max(a.usage.Output, endpoint.Tokens(int(told.Output))),
 		CacheRead: max(a.usage.CacheRead, cached), CacheWrite: max(a.usage.CacheWrite, kept),
 	}
-	if u != a.usage {
-		a.usage = u
-		a.emit(runtime.Chunk{Usage: &u})
+	if u == a.usage {
+		return nil
 	}
+	a.usage = u
+	return a.Send(runtime.Chunk{Usage: &u})
 }
 
 func (a *answer) start(index int64, s *started) error {
@@ -171,16 +159,14 @@ func (a *answer) start(index int64, s *started) error {
 			}
 			return nil
 		}
-		if a.calls == maxCalls {
-			return a.Format("its answer has more than %d tool calls", maxCalls)
-		}
 		b.call, b.name = a.calls, a.CalledName(b.name, a.tools)
 		a.calls++
-		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
-		return nil
+		if err := a.MayCall(a.calls); err != nil {
+			return err
+		}
+		return a.Send(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
 	}
-	a.piece(b, s.Text+s.Thinking)
-	return nil
+	return a.piece(b, s.Text+s.Thinking)
 }
 
 func (a *answer) delta(ev *event) error {
@@ -190,33 +176,34 @@ func (a *answer) delta(ev *event) error {
 	}
 	switch {
 	case d.Type == "text_delta" && b.kind == "text":
-		a.piece(b, d.Text)
+		return a.piece(b, d.Text)
 	case d.Type == "thinking_delta" && b.kind == "thinking":
-		a.piece(b, d.Thinking)
+		return a.piece(b, d.Thinking)
 	case d.Type == "signature_delta" && b.kind == "thinking":
 		b.signature += d.Signature
 	case d.Type == "input_json_delta" && b.kind == "tool_use":
-		a.piece(b, d.PartialJSON)
+		return a.piece(b, d.PartialJSON)
 	}
 	return nil
 }
 
 // piece adds to a block and shows it.
-func (a *answer) piece(b *block, text string) {
+func (a *answer) piece(b *block, text string) error {
 	if text == "" {
-		return
+		return nil
 	}
 	b.content.WriteString(text)
 	switch {
 	case b.kind == "thinking":
-		a.emit(runtime.Chunk{Reasoning: text})
+		return a.Send(runtime.Chunk{Reasoning: text})
 	case b.kind == "text" && a.tool != "":
 		a.held.WriteString(text)
 	case b.kind == "text", b == a.text:
-		a.emit(runtime.Chunk{Text: text})
+		return a.Send(runtime.Chunk{Text: text})
 	case b.kind == "tool_use" && b.name != a.tool:
-		a.emit(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, Arguments: text}})
+		return a.Send(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, Arguments: text}})
 	}
+	return nil
 }
 
 // stop ends a block. A call without arguments has no pieces, and still has an
@@ -231,7 +218,7 @@ func (a *answer) stop(index int64) error {
 		if b.input == "" || b.input == "null" {
 			b.input = "{}"
 		}
-		a.piece(b, b.input)
+		return a.piece(b, b.input)
 	}
 	return nil
 }
@@ -239,9 +226,6 @@ func (a *answer) stop(index int64) error {
 // End ends an answer that came completely, and says so if the model did not
 // complete it.
 func (a *answer) End() error {
-	if a.gone {
-		return nil
-	}
 	if len(a.open) > 0 {
 		return a.Format("the answer ends with a block open")
 	}
@@ -249,18 +233,19 @@ func (a *answer) End() error {
 	case "refusal":
 		return refused(&a.refusal)
 	case "max_tokens":
-		return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
+		return endpoint.ErrMaxTokens
 	case "model_context_window_exceeded":
-		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", endpoint.ErrCut, runtime.ErrWindow)
+		return endpoint.ErrFull
 	case "":
 		return a.Format("the answer has no stop reason")
 	}
 	if a.text == nil && a.held.Len() > 0 {
-		a.emit(runtime.Chunk{Text: a.held.String()})
+		if err := a.Send(runtime.Chunk{Text: a.held.String()}); err != nil {
+			return err
+		}
 	}
 	a.remember()
-	a.emit(runtime.Chunk{Finish: a.Word(a.finished)})
-	return nil
+	return a.Send(runtime.Chunk{Finish: a.Word(a.finished)})
 }
 
 func refused(d *refusal) error {

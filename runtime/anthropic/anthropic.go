@@ -15,7 +15,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -46,27 +45,26 @@ var (
 // [endpoint.ErrRefused], [endpoint.ErrCut], [endpoint.ErrFormat],
 // [endpoint.ErrTimeout], the cause of ctx, or a failure to reach the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
-		a := &answer{yield: yield, thoughts: &m.thoughts, tools: req.Tools}
-		if err := m.ask(ctx, req, a); err != nil && !errors.Is(err, endpoint.ErrLeft) {
-			yield(runtime.Chunk{}, err)
-		}
-	}
+	return m.Chunks(ctx, func(x *endpoint.Exchange) ([]byte, endpoint.Answer, error) {
+		body, answerTool, err := m.body(req, false)
+		return body, &answer{Exchange: x, thoughts: &m.thoughts, tools: req.Tools, tool: answerTool}, err
+	})
 }
 
-func (m *Model) ask(ctx context.Context, req *runtime.Request, a *answer) error {
+// body encodes req, as a request for an answer or for a count of its tokens. Where
+// the answer is to come as the arguments of a tool, it returns that tool's name.
+func (m *Model) body(req *runtime.Request, count bool) (body []byte, answerTool string, err error) {
 	params, answerTool, err := m.params(req)
 	if err != nil {
-		return fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
+		return nil, "", fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
 	}
-	a.tool = answerTool
-	params.Stream = !bool(m.opts.NoStream)
-	body, err := json.Marshal(params)
-	if err != nil {
-		return fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
+	if count {
+		params.MaxTokens, params.Temperature, params.TopP = 0, nil, nil
+	} else {
+		params.Stream = !bool(m.opts.NoStream)
 	}
-	return m.Ask(ctx, "", body, params.Stream, func(x *endpoint.Exchange) endpoint.Answer {
-		a.Exchange = x
-		return a
-	})
+	if body, err = json.Marshal(params); err != nil {
+		return nil, "", fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
+	}
+	return body, answerTool, nil
 }

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"usher/runtime"
@@ -13,14 +12,9 @@ import (
 // with the errors and the timeout of [Model.Generate]; it costs nothing, but has
 // a rate limit.
 func (m *Model) CountTokens(ctx context.Context, req *runtime.Request) (int, error) {
-	params, _, err := m.params(req)
+	body, _, err := m.body(req, true)
 	if err != nil {
-		return 0, fmt.Errorf("make the request to model %s: %w", m.opts.Model, err)
-	}
-	params.MaxTokens, params.Temperature, params.TopP = 0, nil, nil
-	body, err := json.Marshal(params)
-	if err != nil {
-		return 0, fmt.Errorf("encode request to model %s: %w", m.opts.Model, err)
+		return 0, err
 	}
 	var said struct {
 		InputTokens *int `json:"input_tokens"`

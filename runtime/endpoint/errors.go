@@ -23,6 +23,11 @@ var (
 	ErrFormat = fault.New(fault.Format, "the model's server does not speak the format")
 	// ErrTimeout: the request took longer than the timeout of the model's settings.
 	ErrTimeout = fault.New(fault.Timeout, "the model took too long")
+
+	// ErrMaxTokens: an [ErrCut] by the limit on tokens that the request set.
+	ErrMaxTokens = fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", ErrCut)
+	// ErrFull: an [ErrCut] as the conversation and its answer filled the model's window.
+	ErrFull = fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", ErrCut, runtime.ErrWindow)
 )
 
 // failure is an error of which only a clean text, and what it is, are left.
@@ -57,7 +62,7 @@ func timedOut(limit time.Duration) error {
 
 // shown is an error of an answer with nothing in its text that may not be shown.
 func (x *Exchange) shown(err error) error {
-	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, ErrLeft) {
+	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, errLeft) {
 		return err
 	}
 	out := &failure{text: x.Clean(err.Error())}
@@ -77,7 +82,7 @@ func (x *Exchange) shown(err error) error {
 
 // unread is err, and an [ErrFormat] where it is an error of reading data.
 func (x *Exchange) unread(err error, data []byte) error {
-	if _, coded := errors.AsType[fault.Coded](err); err == nil || coded || errors.Is(err, ErrLeft) {
+	if _, coded := errors.AsType[fault.Coded](err); err == nil || coded || errors.Is(err, errLeft) {
 		return err
 	}
 	return x.Format("check base_url: it sent %s", data)

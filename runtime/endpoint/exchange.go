@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"usher/runtime"
 )
 
 // MaxAnswer bounds an answer on the wire: bytes. The longest that is made today
@@ -18,6 +20,40 @@ type Exchange struct {
 	form *Form
 	now  func() time.Time
 	hide func(string) string
+
+	yield func(runtime.Chunk, error) bool
+	left  bool   // the consumer did
+	named bool   // it is known who answers,
+	who   string // and so is it to the consumer where this is empty
+}
+
+// Names takes the name of the model that answers, as the server has it; the first
+// counts.
+func (x *Exchange) Names(model string) {
+	if !x.named && model != "" {
+		x.named, x.who = true, x.Clean(model)
+	}
+}
+
+// Send passes a piece of the answer on, the first with who answers. An error is
+// the end: the consumer has left, and nothing more may be passed on.
+func (x *Exchange) Send(c runtime.Chunk) error {
+	c.Model, x.who = x.who, ""
+	if x.left = x.left || !x.yield(c, nil); x.left {
+		return errLeft
+	}
+	return nil
+}
+
+// maxCalls bounds the tool calls of one answer.
+const maxCalls = 1024
+
+// MayCall is an error where an answer has more tool calls than it may.
+func (x *Exchange) MayCall(calls int) error {
+	if calls > maxCalls {
+		return x.Format("its answer has more than %d tool calls", maxCalls)
+	}
+	return nil
 }
 
 // Answer takes one answer while it comes, in one of two ways. Errors of its

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -21,9 +22,9 @@ import (
 // drainTime is how long a server may take to end an answer that has come.
 const drainTime = 100 * time.Millisecond
 
-// ErrLeft says that the consumer of an answer left, so that nothing may be
+// errLeft says that the consumer of an answer left, so that nothing may be
 // yielded any more.
-var ErrLeft = errors.New("consumer left")
+var errLeft = errors.New("consumer left")
 
 // Server is the server of a model. It prints without its key.
 type Server struct {
@@ -32,6 +33,7 @@ type Server struct {
 	about   runtime.About
 	timeout time.Duration
 	now     func() time.Time
+	stream  bool // answers are asked for in pieces
 	client  *http.Client
 	header  func(ctx context.Context) (set http.Header, secrets []string, err error) // of a request
 }
@@ -41,8 +43,10 @@ type Server struct {
 // not reach for the server, and takes the secrets out of the options.
 func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h http.Header, key string), about runtime.About) *Server {
 	about.Model, about.Server = o.Model, Host(to)
-	s := &Server{form: f, url: to.String(), about: about, timeout: o.Timeout, now: o.Now, client: newClient(to, o.AllowHTTP, o.Transport)}
-	s.timeout = cmp.Or(s.timeout, defaultTimeout)
+	s := &Server{
+		form: f, url: to.String(), about: about, timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now,
+		stream: !bool(o.NoStream), client: newClient(to, o.AllowHTTP, o.Transport),
+	}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -94,28 +98,43 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Ask sends body, to a path below the server's address, and hands the answer to
-// what take makes, within the server's timeout. Stream asks for it in pieces;
-// whether it comes so is for the server to say. The keys are read anew. When ctx
-// has ended, its cause is the reason for whatever went wrong.
-func (s *Server) Ask(ctx context.Context, path string, body []byte, stream bool, take func(*Exchange) Answer) error {
+// Chunks asks for an answer with the body that begin makes, and yields it as it
+// comes: what begin makes beside takes it, and sends its pieces by the exchange.
+func (s *Server) Chunks(ctx context.Context, begin func(*Exchange) (body []byte, a Answer, err error)) iter.Seq2[runtime.Chunk, error] {
+	return func(yield func(runtime.Chunk, error) bool) {
+		x := &Exchange{form: s.form, now: s.now, yield: yield}
+		body, a, err := begin(x)
+		if err == nil {
+			err = s.ask(ctx, "", body, s.stream, x, a)
+		}
+		if err != nil && !x.left {
+			yield(runtime.Chunk{}, err)
+		}
+	}
+}
+
+// Fetch asks for an answer that is one JSON value, at a path below the server's
+// address, and reads it into what to points to.
+func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) error {
+	return s.ask(ctx, path, body, false, &Exchange{form: s.form, now: s.now}, one{to})
+}
+
+// ask sends body, and hands the answer to a, within the server's timeout. Stream
+// asks for it in pieces; whether it comes so is for the server to say. The keys
+// are read anew. When ctx has ended, its cause is the reason for whatever went
+// wrong.
+func (s *Server) ask(ctx context.Context, path string, body []byte, stream bool, x *Exchange, a Answer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, timedOut(s.timeout))
 	defer cancel()
 	header, secrets, err := s.header(ctx)
 	if err == nil {
-		x := &Exchange{s.form, s.now, Redactor(secrets...)}
-		err = s.exchange(ctx, cancel, path, body, stream, header, x, take(x))
+		x.hide = Redactor(secrets...)
+		err = s.exchange(ctx, cancel, path, body, stream, header, x, a)
 	}
-	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrLeft) {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, errLeft) {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// Fetch asks for an answer that is one JSON value, and reads it into what to points
-// to.
-func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) error {
-	return s.Ask(ctx, path, body, false, func(*Exchange) Answer { return one{to} })
 }
 
 // one is an answer that is one JSON value.

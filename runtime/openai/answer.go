@@ -17,14 +17,11 @@ import (
 // answer is one answer while it comes.
 type answer struct {
 	*endpoint.Exchange
-	yield func(runtime.Chunk, error) bool
 	tools []runtime.Tool // that were offered
 
 	refusal  strings.Builder
 	calls    calls
 	usage    runtime.Usage
-	named    bool   // the consumer knows who answers
-	who      string // answers
 	filtered string
 	finish   vendor.FinishReason
 	begun    bool     // there was a choice
@@ -76,7 +73,7 @@ func (a *answer) take(r *reply) error {
 	if endpoint.IsSaid(r.Error) {
 		return a.Told(r.Error)
 	}
-	a.who = cmp.Or(a.who, string(r.Model))
+	a.Names(string(r.Model))
 	for i := range r.Choices {
 		c := &r.Choices[i]
 		if c.Index != 0 {
@@ -105,7 +102,7 @@ func (a *answer) take(r *reply) error {
 	if u := r.Usage; u != nil {
 		if now := u.usage(); now != a.usage && now != (runtime.Usage{}) { // some end with an empty one
 			a.usage = now
-			return a.send(runtime.Chunk{Usage: &now})
+			return a.Send(runtime.Chunk{Usage: &now})
 		}
 	}
 	return nil
@@ -114,7 +111,7 @@ func (a *answer) take(r *reply) error {
 func (a *answer) takeMessage(m *message) error {
 	// Some send both kinds of reasoning, with the same text.
 	if c := (runtime.Chunk{Reasoning: string(cmp.Or(m.ReasoningContent, m.Reasoning)), Text: string(m.Content)}); c != (runtime.Chunk{}) {
-		if err := a.send(c); err != nil {
+		if err := a.Send(c); err != nil {
 			return err
 		}
 	}
@@ -123,8 +120,8 @@ func (a *answer) takeMessage(m *message) error {
 		m.Calls = append(m.Calls, call{Function: *m.Function})
 	}
 	for i := range m.Calls {
-		if len(a.calls) > maxCalls {
-			return a.Format("its answer has more than %d tool calls", maxCalls)
+		if err := a.MayCall(len(a.calls)); err != nil {
+			return err
 		}
 		if err := a.sendCalls(a.calls.add(&m.Calls[i])); err != nil {
 			return err
@@ -137,19 +134,9 @@ func (a *answer) sendCalls(pieces []runtime.CallDelta) error {
 	for i := range pieces {
 		d := &pieces[i]
 		d.ID, d.Name = a.CleanID(d.ID), a.CalledName(d.Name, a.tools)
-		if err := a.send(runtime.Chunk{Call: d}); err != nil {
+		if err := a.Send(runtime.Chunk{Call: d}); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (a *answer) send(c runtime.Chunk) error {
-	if !a.named && a.who != "" {
-		a.named, c.Model = true, a.Clean(a.who)
-	}
-	if !a.yield(c, nil) {
-		return endpoint.ErrLeft
 	}
 	return nil
 }
@@ -201,7 +188,7 @@ func (a *answer) End() error {
 	case "error", "abort", "cancelled", "insufficient_system_resource": // OpenRouter, Mistral, vLLM, DeepSeek
 		return endpoint.Cut(fmt.Errorf("the server gave up (%s)", a.finish))
 	case "model_length", "model_context_window_exceeded": // Mistral, Anthropic behind OpenRouter
-		return fmt.Errorf("%w: stopped at a limit: %w: give the agent less context, or start a new session", endpoint.ErrCut, runtime.ErrWindow)
+		return endpoint.ErrFull
 	default:
 		// At a limit on tokens a call is cut wherever it stands, and empty
 		// arguments would pass as none.
@@ -212,13 +199,13 @@ func (a *answer) End() error {
 		case half:
 			return fmt.Errorf("%w: it ended within a call of %s (finish reason %q): a higher max_tokens may help", endpoint.ErrCut, name, a.reason())
 		case finish == string(vendor.FinishReasonLength), finish == "max_tokens": // Gemini and Cohere
-			return fmt.Errorf("%w: stopped at a limit: max_tokens is used up: raise it", endpoint.ErrCut)
+			return endpoint.ErrMaxTokens
 		}
 	}
 	if a.finish == "" {
 		return nil
 	}
-	return a.send(runtime.Chunk{Finish: a.reason()})
+	return a.Send(runtime.Chunk{Finish: a.reason()})
 }
 
 // reason is why the answer ended, as it may be shown.

@@ -15,7 +15,6 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"usher/runtime"
@@ -24,8 +23,6 @@ import (
 
 // Name is the provider's name in configurations.
 const Name = "openai"
-
-const maxCalls = 1024 // tool calls of one answer
 
 // Model is a model behind one endpoint. It is safe for concurrent use. It
 // prints without its key, names OpenAI or Azure as its provider, as other servers
@@ -46,15 +43,8 @@ var (
 // [endpoint.ErrFormat], [endpoint.ErrTimeout], the cause of ctx, or a failure to
 // reach the server.
 func (m *Model) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+	return m.Chunks(ctx, func(x *endpoint.Exchange) ([]byte, endpoint.Answer, error) {
 		body, err := m.body(req)
-		if err == nil {
-			err = m.Ask(ctx, "", body, !bool(m.opts.NoStream), func(x *endpoint.Exchange) endpoint.Answer {
-				return &answer{Exchange: x, yield: yield, tools: req.Tools}
-			})
-		}
-		if err != nil && !errors.Is(err, endpoint.ErrLeft) {
-			yield(runtime.Chunk{}, err)
-		}
-	}
+		return body, &answer{Exchange: x, tools: req.Tools}, err
+	})
 }
