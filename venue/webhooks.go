@@ -3,6 +3,7 @@ package venue
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 
 	"usher/venue/config"
@@ -12,7 +13,7 @@ import (
 
 // Receive takes a signed request to a webhook of the configuration, and returns the run
 // that it starts: see [webhooks.Inbox.Receive].
-func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body []byte) (run string, err error) {
+func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body io.ReadCloser) (run string, err error) {
 	if v.readOnly {
 		return "", journal.ErrReadOnly
 	}

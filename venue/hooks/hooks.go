@@ -5,13 +5,12 @@ package hooks
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
+	"time"
 
 	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/face"
-	"usher/venue/webhooks"
 )
 
 // Path is where the face lies.
@@ -23,10 +22,10 @@ type accepted struct {
 	Location string `json:"location"` // where it is shown; its output names the run of an agent's task
 }
 
-var (
-	errLarge = fault.New(fault.TooLarge, "the body is too large: a webhook takes at most 1 MiB")
-	errPost  = fault.New(fault.InvalidInput, "a webhook takes POST")
-)
+var errPost = fault.New(fault.InvalidInput, "a webhook takes POST")
+
+// bodyTime bounds how long a sender, whom nobody knows before the end, takes for a body.
+const bodyTime = 15 * time.Second
 
 // New returns the face of a venue. jobs is the path below which runs are shown to whoever may
 // look at them.
@@ -37,13 +36,10 @@ func New(v *venue.Venue, jobs string) http.Handler {
 			face.As(http.StatusMethodNotAllowed, errPost).WriteTo(w)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhooks.MaxBody))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is a connection
+		run, err := v.Receive(r.Context(), r.PathValue("id"), r.Header, r.Body)
 		if err != nil {
-			face.Of(errLarge).WriteTo(w)
-			return
-		}
-		run, err := v.Receive(r.Context(), r.PathValue("id"), r.Header, body)
-		if err != nil {
+			w.Header().Set("Connection", "close") // nobody waits for what is left of the body
 			face.Of(err).WriteTo(w)
 			return
 		}

@@ -8,15 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"usher/caps"
 	"usher/caps/value"
@@ -43,7 +41,8 @@ type InboxOptions struct {
 // Inbox takes requests. It is safe for concurrent use.
 type Inbox struct {
 	InboxOptions
-	nobody *standardwebhooks.Webhook // of no entry: nobody knows what it signs
+	nobody []byte       // key of no entry: nobody knows what it signs
+	held   atomic.Int64 // bytes of bodies whose signature is not known to hold yet
 	hooks  atomic.Pointer[inHooks]
 }
 
@@ -55,8 +54,7 @@ type inHooks struct {
 
 // NewInbox returns an inbox without entries.
 func NewInbox(o InboxOptions) *Inbox {
-	r := &Inbox{InboxOptions: o}
-	r.nobody, _ = standardwebhooks.NewWebhookRaw([]byte(rand.Text())) // whose error is nil
+	r := &Inbox{InboxOptions: o, nobody: []byte(rand.Text())}
 	r.hooks.Store(new(inHooks))
 	return r
 }
@@ -72,15 +70,12 @@ func (r *Inbox) Set(owner ucan.DID, list []config.HookIn) {
 
 // Bounds of requests that come in.
 const (
-	MaxBody   = 1 << 20         // bytes
+	maxBody   = 1 << 20         // bytes
+	maxHeld   = 16 << 20        // bytes of all bodies that come in
 	maxID     = 256             // bytes of webhook-id
 	tolerance = 5 * time.Minute // between the time of a request and now
 	kept      = 24 * time.Hour  // that a webhook-id starts nothing again
 )
-
-// errRefused is the one answer to who cannot sign: it says neither which webhooks there
-// are, nor what was wrong.
-var errRefused = fault.New(fault.Unauthenticated, "the request is refused: either there is no such webhook, or its headers webhook-id, webhook-timestamp and webhook-signature do not hold")
 
 var errBody = fault.New(fault.InvalidInput, "the body is no JSON object, as the operation of the webhook takes one")
 
@@ -91,14 +86,19 @@ type started struct {
 }
 
 // Receive takes a request to a webhook, and returns the run that it starts, or has started.
-func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body []byte) (run string, err error) {
-	e := r.hooks.Load()
-	in, known := e.byID[id]
-	name, err := r.check(ctx, e.owner, &in, known, head, body)
+// Whose head cannot hold is refused before the body is read.
+func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body io.ReadCloser) (run string, err error) {
+	name, err := r.claim(head)
 	if err != nil {
 		return "", err
 	}
-	auth, ref, input, err := r.job(e.owner, &in, body)
+	e := r.hooks.Load()
+	in := e.byID[id]
+	raw, err := r.read(http.MaxBytesReader(nil, body, maxBody), head, r.signer(ctx, e.owner, &in))
+	if err != nil {
+		return "", err
+	}
+	auth, ref, input, err := r.job(e.owner, &in, raw)
 	if err != nil {
 		return "", err
 	}
@@ -128,28 +128,6 @@ func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body [
 		}
 	}
 	return run, err
-}
-
-// check says whether a request is signed for the webhook, now, and returns its id. What is
-// not known is checked as long.
-func (r *Inbox) check(ctx context.Context, owner ucan.DID, in *config.HookIn, known bool, head http.Header, body []byte) (id string, err error) {
-	signer := r.nobody
-	if known {
-		made, err := r.Secret.signer(ctx, owner, in.Secret)
-		if err != nil {
-			r.Logger.WarnContext(ctx, "a webhook cannot check who calls", "webhook", in.ID, "error", err)
-		} else {
-			signer = made
-		}
-	}
-	sent, err := strconv.ParseInt(head.Get(standardwebhooks.HeaderWebhookTimestamp), 10, 64)
-	holds := signer.VerifyIgnoringTimestamp(body, head)
-	id = head.Get(standardwebhooks.HeaderWebhookID)
-	off := r.Now().Unix() - sent
-	if err != nil || holds != nil || len(id) > maxID || off > int64(tolerance.Seconds()) || off < -int64(tolerance.Seconds()) || signer == r.nobody {
-		return "", errRefused
-	}
-	return id, nil
 }
 
 // job is what a request starts, and the authority that it has: that of the owner, within the
