@@ -127,7 +127,7 @@ func change[Out any](ctx context.Context, s *streams, c *onAgent, operation stri
 func changed[Out any](ctx context.Context, s *streams, c *onAgent, u *venue.User, operation string, input any, status func(Out) (string, error)) error {
 	out, err := ask[Out](ctx, u, operation, input)
 	if err != nil {
-		return asMisuse(c.unknownAgent(ctx, u, err))
+		return err
 	}
 	now, err := status(out)
 	if err != nil && !c.JSON {

@@ -18,6 +18,7 @@ import (
 	"usher/tools/approvals"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/runs"
 	"usher/venue/visitors"
 )
 
@@ -227,7 +228,7 @@ func (f *fromConfig) goOn(ctx context.Context, s *streams, u *venue.User, id str
 type runsResumeCmd struct{ onRun }
 
 func (c *runsResumeCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error { return c.goOn(ctx, s, u, c.ID) })
+	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error { return c.goOn(ctx, s, u, r.ID) })
 }
 
 // waiting says what a turn waits for that rests; false where it does not rest.

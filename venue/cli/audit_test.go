@@ -158,7 +158,7 @@ func TestPrunedRowsAreTold(t *testing.T) {
 	if got := command(t, cli.ExitOK, "audit", "list"); !strings.Contains(got, "rows pruned") || strings.Contains(got, "add --before") {
 		t.Errorf("audit list prints %s", got)
 	}
-	if got := command(t, cli.ExitFailed, "audit", "prove", "1"); !strings.Contains(got, told) {
+	if got := command(t, cli.ExitMisuse, "audit", "prove", "1"); !strings.Contains(got, told) {
 		t.Errorf("audit prove 1 prints %s", got)
 	}
 	command(t, cli.ExitOK, "audit", "prove", fmt.Sprint(pruned.To+1))

@@ -118,8 +118,22 @@ func (f *fromConfig) noteApplied(s *streams, applied apply.Outcome) {
 	}
 }
 
-// withVenue runs fn with the venue of the configuration, and closes it.
-func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
+// withVenue runs fn with the venue of the configuration, and closes it. Where what was
+// typed is no input, or names what is not there, the error is one of how the command was
+// called.
+func (f *fromConfig) withVenue(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) error {
+	return f.opened(ctx, s, func(v *venue.Venue, u *venue.User) error {
+		err := f.unknownAgent(ctx, u, fn(v, u))
+		switch fault.Of(err) {
+		case fault.InvalidInput, fault.NotFound:
+			return misuse{err}
+		}
+		return err
+	})
+}
+
+// opened is withVenue for a command whose errors are those of what it runs.
+func (f *fromConfig) opened(ctx context.Context, s *streams, fn func(*venue.Venue, *venue.User) error) (err error) {
 	defer func() { err = f.readable(err) }()
 	v, u, err := f.open(ctx, s)
 	if err != nil {
@@ -154,19 +168,10 @@ func (f *fromConfig) withAgent(ctx context.Context, s *streams, id string, fn fu
 	return f.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		agent, err := u.Agent(ctx, id)
 		if err != nil {
-			return f.unknownAgent(ctx, u, err)
+			return err
 		}
-		return asMisuse(fn(u, agent))
+		return fn(u, agent)
 	})
-}
-
-// asMisuse is err, as one of how the command was called where what was typed is
-// no input.
-func asMisuse(err error) error {
-	if fault.Of(err) == fault.InvalidInput {
-		return misuse{err}
-	}
-	return err
 }
 
 // command is a command for a person to type, on the same venue.

@@ -36,7 +36,7 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer s.observe(ctx)()
-	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+	return c.opened(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		out, err := u.Invoke(ctx, c.Operation, input)
 		if err == nil {
 			out, err = s.outcome(ctx, u, out)

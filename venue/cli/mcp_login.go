@@ -34,7 +34,7 @@ func (c *mcpLoginCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		at, err := ask[mcp.Login](ctx, u, "mcp:login", mcp.LoginQuery{Server: c.Server, Redirect: "http://" + l.Addr().String() + callback})
 		if err != nil {
-			return err
+			return c.absent(err, "mcp list")
 		}
 		s.note("Open this address in a browser on this machine, and sign in within " + mcp.LoginTime.String() + ":\n\n  " + s.paint.safe(at.Address) + "\n")
 		answer, err := cameBack(ctx, l, at.Address)
@@ -106,7 +106,7 @@ type mcpLogoutCmd struct{ onServer }
 
 // Run forgets the tokens for a server.
 func (c *mcpLogoutCmd) Run(ctx context.Context, s *streams) error {
-	return answer(ctx, s, &c.onVenue, "mcp:logout", mcp.Logout{Server: c.Server}, func(done mcp.Logout) error {
+	return c.absent(answer(ctx, s, &c.onVenue, "mcp:logout", mcp.Logout{Server: c.Server}, func(done mcp.Logout) error {
 		return s.print(s.paint.safe("signed out of "+done.Server) + "\n")
-	})
+	}), "mcp list")
 }

@@ -207,7 +207,7 @@ func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		err := c.call(ctx, s, u, json.RawMessage(text))
 		if err == nil || fault.Of(err) == fault.InvalidInput || fault.Of(err) == fault.Denied { // the server was asked nothing
-			return asMisuse(err)
+			return err
 		}
 		seen, failed := ask[mcp.Inspection](ctx, u, "mcp:inspect", mcp.Named{Server: c.Server})
 		if fault.Of(failed) == fault.NotFound {

@@ -54,7 +54,7 @@ func TestTheOutcomeOfACall(t *testing.T) {
 	}{
 		{[]string{"runs", "show", r.ID()}, cli.ExitOK, []string{"\nunknown effect  " + call + ": till_pay\n", "usher runs outcome " + r.ID() + " " + call + " happened|failed"}},
 		{[]string{"runs", "outcome", r.ID(), call, "perhaps"}, cli.ExitMisuse, []string{"perhaps"}},
-		{[]string{"runs", "outcome", r.ID(), "c9", "failed"}, cli.ExitFailed, []string{`has no call "c9" whose effect is unknown`}},
+		{[]string{"runs", "outcome", r.ID(), "c9", "failed"}, cli.ExitMisuse, []string{`has no call "c9" whose effect is unknown`}},
 		{[]string{"runs", "outcome", r.ID(), call, "failed", "--note", "the drawer is full"}, cli.ExitOK, []string{r.ID() + " " + call + " failed\n"}},
 		{[]string{"runs", "outcome", r.ID(), call, "happened"}, cli.ExitFailed, []string{"has said already of call " + call + ": failed"}},
 		{[]string{"runs", "show", r.ID()}, cli.ExitOK, []string{"; the owner said of " + call + " (till_pay) that it failed: the drawer is full"}},

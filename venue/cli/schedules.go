@@ -148,7 +148,7 @@ func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
 		made, err := ask[scheduler.Scheduled](ctx, u, "scheduler:schedule", in)
 		if err != nil {
-			return asMisuse(err)
+			return err
 		}
 		if err := s.answer(c.JSON, made, s.paint.safe(made.Handle)+" fires next at "+s.minute(time.UnixMilli(made.Time))+"\n"); err != nil || c.JSON {
 			return err
@@ -185,7 +185,7 @@ func act[Out any](ctx context.Context, s *streams, c *onSchedule, operation stri
 			return unknown("there is no schedule", c.Schedule, list, func(e scheduler.Event) string { return e.Handle })
 		}
 		if err != nil {
-			return asMisuse(err)
+			return err
 		}
 		if err := s.answer(c.JSON, out, s.paint.safe(c.Schedule)+" "+text(out)+"\n"); err != nil || then == nil {
 			return err

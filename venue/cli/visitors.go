@@ -141,7 +141,7 @@ func (c *visitorsShowCmd) Run(ctx context.Context, s *streams) error {
 func nobody(id string, err error) error {
 	of, refused := errors.AsType[*visitors.Refusal](err)
 	if refused && (of.Code == visitors.AgentNotFound || of.Code == visitors.HostNotFound) {
-		return fmt.Errorf("nobody from elsewhere is %s: usher visitors list --all shows who is", id)
+		return misusef("nobody from elsewhere is %s: usher visitors list --all shows who is", id)
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func (c *visitorsRevokeCmd) revoke(ctx context.Context, room *visitors.Room, who
 			return done, "", err
 		}
 		if n == 0 {
-			return done, "", fmt.Errorf("%s has no grant of %s: usher visitors show %s has those that it has", c.ID, strings.Join(c.Capability, ", "), c.ID)
+			return done, "", misusef("%s has no grant of %s: usher visitors show %s has those that it has", c.ID, strings.Join(c.Capability, ", "), c.ID)
 		}
 		return endedVisitors{Agent: a.ID, Grants: n}, fmt.Sprintf("revoked %s of %s\n", many(n, "grant"), a.ID), nil
 	}

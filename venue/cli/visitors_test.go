@@ -167,7 +167,7 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("of another agent are listed\n%s", got)
 	}
 	for _, args := range [][]string{{"show", "agt_none"}, {"revoke", "agt_none"}, {"revoke", "hst_none"}, {"revoke", reader.ID, "--capability", "none"}} {
-		if got := command(t, cli.ExitFailed, append([]string{"visitors"}, append(args, "-c", file)...)...); !strings.Contains(got, "usher visitors ") {
+		if got := command(t, cli.ExitMisuse, append([]string{"visitors"}, append(args, "-c", file)...)...); !strings.Contains(got, "usher visitors ") {
 			t.Errorf("visitors %q says %q, and not what to do", args, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"usher/tools/fault"
 )
 
 // Proof shows that a row is in the ledger, to whoever knows the venue's DID.
@@ -28,7 +30,7 @@ func (l *Ledger) Prove(ctx context.Context, seq uint64) (Proof, error) {
 		}
 	}
 	if seq == 0 || seq > c.Size {
-		return Proof{}, fmt.Errorf("there is no row %d: the ledger has %d, beginning with row 1", seq, c.Size)
+		return Proof{}, fault.New(fault.NotFound, fmt.Sprintf("there is no row %d: the ledger has %d, beginning with row 1", seq, c.Size))
 	}
 	if p, err := l.Pruned(ctx); err != nil {
 		return Proof{}, err
