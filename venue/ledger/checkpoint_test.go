@@ -102,7 +102,9 @@ func TestCheckpointEveryThousandRows(t *testing.T) {
 }
 
 // A group of rows ends where a checkpoint is due.
-func TestGroupsEndAtCheckpoints(t *testing.T) {
+func TestGroupsEndAtCheckpoints(t *testing.T) { synctest.Test(t, testGroupsEndAtCheckpoints) }
+
+func testGroupsEndAtCheckpoints(t *testing.T) {
 	l, store := fresh(t)
 	release := make(chan struct{})
 	var first sync.Once
@@ -116,11 +118,7 @@ func TestGroupsEndAtCheckpoints(t *testing.T) {
 			}
 		})
 	}
-	for waiting := 0; waiting < rows-1; {
-		l.mu.Lock()
-		waiting = len(l.queue)
-		l.mu.Unlock()
-	}
+	synctest.Wait()
 	close(release)
 	wg.Wait()
 	if err := l.Close(); err != nil {

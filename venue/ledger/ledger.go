@@ -12,6 +12,7 @@ import (
 
 	"usher/ucan"
 	"usher/venue/store"
+	"usher/venue/store/group"
 )
 
 // Store is what a ledger needs of the venue's store. Its keys begin with "l/".
@@ -61,8 +62,6 @@ type Ledger struct {
 	stopped  chan struct{} // closed when nothing runs in the background
 
 	mu      sync.Mutex // guards what follows; held for no longer than that
-	queue   []*pending // rows that wait to be written
-	leading bool       // somebody writes rows
 	written tree       // by whoever leads
 	marked  uint64     // rows that a checkpoint covers or is due for
 	due     []head     // trees whose checkpoint is due
@@ -72,8 +71,9 @@ type Ledger struct {
 	began   uint64     // rows that earlier processes wrote
 	pruning sync.Mutex // held while rows are pruned
 
-	writer writer    // of whoever leads
-	spare  sync.Pool // of *pending
+	queue  group.Queue[*pending] // rows that wait to be written
+	writer writer                // of whoever leads
+	spare  sync.Pool             // of *pending
 
 	signing sync.Mutex // held while a checkpoint is made
 	last    Checkpoint // the newest
@@ -103,6 +103,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Ledger, error) {
 		signer: signer, readOnly: opts.ReadOnly, now: opts.Now, log: opts.Logger,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(checkpointEvery), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	l.queue.Take, l.queue.Do = l.take, l.writeAll
 	if l.digests, err = newDigester(opts.Key); err != nil {
 		return nil, fmt.Errorf("open audit ledger: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,7 +247,9 @@ func TestDigestIsKeyed(t *testing.T) {
 }
 
 // Rows that come together are written together, each once, and verify.
-func TestRowsAreGrouped(t *testing.T) {
+func TestRowsAreGrouped(t *testing.T) { synctest.Test(t, testRowsAreGrouped) }
+
+func testRowsAreGrouped(t *testing.T) {
 	l, store := fresh(t)
 	release := make(chan struct{})
 	var first sync.Once
@@ -263,11 +266,7 @@ func TestRowsAreGrouped(t *testing.T) {
 			}
 		})
 	}
-	for waiting := 0; waiting < callers-1; {
-		l.mu.Lock()
-		waiting = len(l.queue)
-		l.mu.Unlock()
-	}
+	synctest.Wait()
 	close(release)
 	wg.Wait()
 	if store.calls != 2 {
@@ -289,7 +288,9 @@ func TestRowsAreGrouped(t *testing.T) {
 
 // A batch goes with its row or not at all, and keeps no other row from being
 // written.
-func TestBatchGoesWithItsRow(t *testing.T) {
+func TestBatchGoesWithItsRow(t *testing.T) { synctest.Test(t, testBatchGoesWithItsRow) }
+
+func testBatchGoesWithItsRow(t *testing.T) {
 	l, store := fresh(t)
 	ctx := t.Context()
 	if _, err := l.Decided(ctx, entry(1), Batch{Expect: map[string]uint64{"g/x": 0}, Put: map[string][]byte{"g/x": []byte("1")}}); err != nil {
@@ -326,11 +327,7 @@ func TestBatchGoesWithItsRow(t *testing.T) {
 			_, errs[i] = l.Decided(ctx, entry(i), with)
 		})
 	}
-	for waiting := 0; waiting < len(errs); {
-		l.mu.Lock()
-		waiting = len(l.queue)
-		l.mu.Unlock()
-	}
+	synctest.Wait()
 	close(release)
 	wg.Wait()
 	store.hook(nil, nil)
@@ -345,7 +342,9 @@ func TestBatchGoesWithItsRow(t *testing.T) {
 }
 
 // A batch that the store refuses fails its own row and no other.
-func TestRefusedBatchFailsAlone(t *testing.T) {
+func TestRefusedBatchFailsAlone(t *testing.T) { synctest.Test(t, testRefusedBatchFailsAlone) }
+
+func testRefusedBatchFailsAlone(t *testing.T) {
 	l, store := fresh(t)
 	refused := errors.New("too large")
 	release, entered := make(chan struct{}), make(chan struct{})
@@ -370,11 +369,7 @@ func TestRefusedBatchFailsAlone(t *testing.T) {
 			_, errs[i] = l.Decided(t.Context(), entry(i), with)
 		})
 	}
-	for waiting := 0; waiting < len(errs); {
-		l.mu.Lock()
-		waiting = len(l.queue)
-		l.mu.Unlock()
-	}
+	synctest.Wait()
 	close(release)
 	wg.Wait()
 	for i, err := range errs {

@@ -13,6 +13,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue/store"
+	"usher/venue/store/group"
 )
 
 // Batch is what else is written in one step with a row, under keys of the whole
@@ -90,20 +91,18 @@ func (l *Ledger) Note(ctx context.Context, note string, detail any, with Batch) 
 
 // pending is a row that waits to be written.
 type pending struct {
+	group.Turn
 	body []byte // an object of what follows its number and its time
 	with Batch
-
-	turn chan bool // true: lead; false: done
-	seq  uint64    // valid when done
-	err  error
+	seq  uint64 // valid when done
 }
 
 func (l *Ledger) begin(with Batch) *pending {
 	p, ok := l.spare.Get().(*pending)
 	if !ok {
-		p = &pending{turn: make(chan bool, 1)}
+		p = new(pending)
 	}
-	p.body, p.with, p.seq, p.err = p.body[:0], with, 0, nil
+	p.body, p.with, p.seq = p.body[:0], with, 0
 	return p
 }
 
@@ -114,40 +113,16 @@ func (l *Ledger) reuse(p *pending) {
 	}
 }
 
-// add has the row written. Rows that come while others are written wait, and
-// the first of them then writes all that wait.
+// add has the row written with those that come at the same time.
 func (l *Ledger) add(p *pending) (uint64, error) {
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
 		return 0, errClosed
 	}
-	l.queue = append(l.queue, p)
-	if l.leading {
-		l.mu.Unlock()
-		if lead := <-p.turn; !lead {
-			return p.seq, p.err
-		}
-		l.mu.Lock()
-	}
-	l.leading = true
-	group := l.take()
-	l.mu.Unlock()
-
-	l.write(context.Background(), group) // also when the caller has gone
-
-	for _, other := range group {
-		if other != p {
-			other.turn <- false
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mark()
-	if l.leading = len(l.queue) > 0; l.leading {
-		l.queue[0].turn <- true
-	}
-	return p.seq, p.err
+	err := l.queue.Join(p)
+	return p.seq, err
 }
 
 // The bounds of a group, well within those of one batch of the store.
@@ -156,14 +131,16 @@ const (
 	maxGroupBytes = 256 << 10
 )
 
-// take takes the rows that are written next: no more than until a checkpoint is
-// due, and none whose batch meets another's.
-func (l *Ledger) take() []*pending {
+// take says which rows are written next: no more than until a checkpoint is due, and
+// none whose batch meets another's.
+func (l *Ledger) take(waiting []*pending) (n int) {
 	w := &l.writer
 	clear(w.claims)
+	l.mu.Lock()
 	limit := min(maxGroupRows, checkpointRows-int(l.written.size-l.marked))
-	n, size := 0, 0
-	for _, p := range l.queue {
+	l.mu.Unlock()
+	size := 0
+	for _, p := range waiting {
 		size += len(p.body) + p.with.size()
 		if n > 0 && (n >= limit || size > maxGroupBytes || !w.claim(&p.with)) {
 			break
@@ -173,9 +150,7 @@ func (l *Ledger) take() []*pending {
 		}
 		n++
 	}
-	w.group = append(w.group[:0], l.queue[:n]...)
-	l.queue = append(l.queue[:0], l.queue[n:]...)
-	return w.group
+	return n
 }
 
 func (b *Batch) size() (n int) {
@@ -235,10 +210,18 @@ type writer struct {
 	next  tree // with the group
 	stale bool // whether the last group was written is not known
 
-	group  []*pending
 	claims map[string]claim
 	expect map[string]uint64
 	put    map[string][]byte
+}
+
+// writeAll writes a group, also when the callers have gone, and says that it needs a
+// checkpoint.
+func (l *Ledger) writeAll(group []*pending) {
+	l.write(context.Background(), group)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mark()
 }
 
 // write writes a group. Each of it has its number then, or an error.
@@ -257,49 +240,40 @@ func (l *Ledger) write(ctx context.Context, group []*pending) {
 			if isMoved && !p.with.expects(moved.Key) {
 				rest = append(rest, p)
 			} else {
-				p.err = err
+				p.Err = err
 			}
 		}
 		group = rest
 	}
 }
 
-func (l *Ledger) tryWrite(ctx context.Context, group []*pending) (err error) {
+func (l *Ledger) tryWrite(ctx context.Context, group []*pending) error {
 	w := &l.writer
-	defer func() {
-		if v := recover(); v != nil { // whoever waits would wait for ever
-			w.stale = true
-			err = fmt.Errorf("write audit row: the store failed inside: %v", v)
-		}
-	}()
 	for {
 		if w.stale {
 			t, err := l.reload(ctx)
 			if err != nil {
 				return fmt.Errorf("write audit row: %w", err)
 			}
-			w.tree, w.stale = *t, false
+			w.tree = *t
 		}
+		w.stale = true // should the store panic
 		first := rowKey(w.tree.size + 1)
 		del := w.lay(group, first, l.now().UTC())
 		moved, err := l.store.Apply(ctx, w.expect, w.put, del)
-		if err != nil {
-			w.stale = true
-			if !l.landed(ctx, first) {
-				return fmt.Errorf("write audit row: %w", err)
-			}
-			w.stale = false
+		if err != nil && !l.landed(ctx, first) {
+			return fmt.Errorf("write audit row: %w", err)
 		}
 		switch moved {
 		case "":
-			w.tree, w.next = w.next, w.tree
+			w.tree, w.next, w.stale = w.next, w.tree, false
 			l.mu.Lock()
 			l.written.set(&w.tree)
 			l.mu.Unlock()
 			return nil
 		case first: // another process writes this ledger: go on behind its rows
-			w.stale = true
 		default:
+			w.stale = false
 			return &movedError{moved}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"usher/venue/store"
+	"usher/venue/store/group"
 )
 
 // Index is what a journal writes its records to, and reads from.
@@ -69,13 +70,14 @@ type moment struct {
 type Journal struct {
 	*store.Store
 
-	dir    string
-	o      Options
-	lock   *lock // nil where it was opened for reading
-	log    *log  // nil where nothing can be written
-	queue  queue
-	writer writer
-	spare  spare
+	dir     string
+	o       Options
+	lock    *lock // nil where it was opened for reading
+	log     *log  // nil where nothing can be written
+	queue   group.Queue[*pending]
+	writer  writer    // of whoever leads the queue
+	batches sync.Pool // of *pending
+	spare   spare
 
 	// Where the disk had no room when it was opened, the rows are in memory until it has.
 	cramped atomic.Bool

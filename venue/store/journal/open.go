@@ -53,6 +53,7 @@ func Open(dir string, o *Options) (*Journal, error) {
 	if !j.o.ReadOnly {
 		j.spare.hold()
 	}
+	j.queue.Take, j.queue.Do = j.writer.take, engine{j}.write
 	j.Store = store.New(engine{j})
 	ctx, stop := context.WithCancel(context.Background())
 	j.stop, j.up = stop, true

@@ -6,13 +6,9 @@ import (
 	"usher/venue/store"
 )
 
-// Apply has the batch written with those of others. It is on disk when it returns.
-func (e engine) Apply(batch []store.Op) (moved string, err error) {
-	return e.queue.apply(batch, e.write)
-}
-
 // writer is what writing a group needs, used again and again by whoever leads.
 type writer struct {
+	keys    map[string]bool // that the group writes
 	rows    map[string]mark // that the group asks for, as they are before it
 	recent  recent
 	ops     []store.Op
@@ -40,7 +36,7 @@ func (e engine) write(group []*pending) {
 	}
 	for _, p := range group {
 		if p.moved == "" {
-			p.err = err
+			p.Err = err
 		}
 	}
 }
