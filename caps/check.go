@@ -25,12 +25,10 @@ func (c *compiled) decide(can Ability, on string, kind requestKind, more *fault)
 			return 1
 		}
 		return 0
-	case kind >= onResource && len(c.resources) == 1:
-		v = c.resources[0].lookup(on, c.chain(can).mask)
 	case kind >= onResource:
 		v = c.search(can, on)
 	case kind == onAbility:
-		v = c.chain(can).home
+		v = c.home.search(can)
 	}
 	if c.aside != nil {
 		v = c.weigh(v, &Request{can, Resource{on}, more, kind})

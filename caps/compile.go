@@ -2,40 +2,26 @@ package caps
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 )
 
-// maskBits is the number of abilities that one tree of resources can tell apart.
-const maskBits = 64
-
 // compiled is a set made ready for checking. It is never changed.
-//
-// The distinct abilities get ids in the order of their text; id/64 is the tree of
-// resources to look in, and id%64 the bit to look for. For a request the longest of
-// the abilities that cover the one required is found, whose chain has the bits of all
-// that do.
 type compiled struct {
-	list      []Capability
-	aside     *aside             // what has terms; the rest holds the plain ones
-	chains    []chain            // by id, so sorted
-	ids       map[Ability]uint32 // of them
-	resources []radix            // by id/64; the owner of a bit is an index of list
+	list    []Capability
+	aside   *aside            // what has terms; the rest holds the plain ones
+	on      map[string]grants // by the text of the resource
+	lengths []int             // of these texts, the shortest first
+	home    grants            // for what runs without a resource, at home
 }
 
-// chain is an ability of a set with those above it.
-type chain struct {
-	name  Ability
-	mask  uint64  // the first of masks
-	home  verdict // for what runs without a resource, at home
-	masks []treeMask
-}
+// grants are abilities at one place, in the order of their text, each once.
+type grants []granted
 
-// treeMask selects abilities of one tree of resources.
-type treeMask struct {
-	tree uint32
-	mask uint64
+// granted is an ability, and the first capability that grants it there.
+type granted struct {
+	can Ability
+	at  int // in the list of the set
 }
 
 // unrestricted stands for the set that allows everything. It is compared by
@@ -47,78 +33,81 @@ func compile(list []Capability) *compiled {
 	if len(list) == 0 {
 		return nil
 	}
-	c := &compiled{list: list, aside: setAside(list), ids: make(map[Ability]uint32)}
-	homes := make(map[Ability]verdict)
-	for i, capability := range slices.Backward(list) {
-		if !capability.IsPlain() {
-			continue
-		}
-		if homes[capability.can] += 0; capability.Resource().DID() == "" {
-			homes[capability.can] = verdict(i + 1)
-		}
-	}
-	for id, name := range slices.Sorted(maps.Keys(homes)) {
-		above := c.chain(name) // which has an id already: what begins a text stands before it
-		masks := addMask(slices.Clone(above.masks), treeMask{uint32(id / maskBits), 1 << (id % maskBits)})
-		c.chains = append(c.chains, chain{name, masks[0].mask, cmp.Or(above.home, homes[name]), masks})
-		c.ids[name] = uint32(id)
-	}
-	leaves := make([][]leaf, (len(c.chains)+maskBits-1)/maskBits)
+	c := &compiled{list: list, aside: setAside(list), on: make(map[string]grants, len(list))}
 	for i, capability := range list {
 		if !capability.IsPlain() {
 			continue
 		}
-		id := c.ids[capability.can]
-		leaves[id/maskBits] = append(leaves[id/maskBits], leaf{key: capability.Resource().text, bit: uint8(id % maskBits), owner: uint32(i)})
+		on, given := capability.Resource(), granted{capability.can, i}
+		c.on[on.text] = append(c.on[on.text], given)
+		if on.DID() == "" {
+			c.home = append(c.home, given)
+		}
 	}
-	for _, keys := range leaves {
-		c.resources = append(c.resources, newRadix(keys))
+	c.home = c.home.sorted()
+	for text, list := range c.on {
+		c.on[text] = list.sorted()
+		if at, known := slices.BinarySearch(c.lengths, len(text)); !known {
+			c.lengths = slices.Insert(c.lengths, at, len(text))
+		}
 	}
 	return c
 }
 
-// addMask adds a mask to those of the trees up to its own.
-func addMask(masks []treeMask, m treeMask) []treeMask {
-	if n := len(masks); n > 0 && masks[n-1].tree == m.tree {
-		masks[n-1].mask |= m.mask
-		return masks
-	}
-	return append(masks, m)
+// sorted takes over g, and keeps the first of equal abilities.
+func (g grants) sorted() grants {
+	slices.SortStableFunc(g, func(a, b granted) int { return cmp.Compare(a.can, b.can) })
+	return slices.CompactFunc(g, func(a, b granted) bool { return a.can == b.can })
 }
 
-// fewAbilities is how many comparisons cost less than looking ids up.
+// fewAbilities is how many comparisons cost less than a search.
 const fewAbilities = 6
 
-var noChain = new(chain)
-
-// chain returns that of the longest ability of c that covers can. Those that do begin
-// each other, so the last one in the order of text stands for all.
-func (c *compiled) chain(can Ability) *chain {
-	if len(c.chains) <= fewAbilities {
-		for id := len(c.chains) - 1; id >= 0; id-- {
-			if c.chains[id].name.Covers(can) {
-				return &c.chains[id]
+// search returns the widest ability that covers can. It and those below it that do
+// begin each other, so it is the first of them.
+func (g grants) search(can Ability) verdict {
+	if len(g) <= fewAbilities {
+		for _, given := range g {
+			if given.can.Covers(can) {
+				return verdict(given.at + 1)
 			}
 		}
-		return noChain
+		return 0
 	}
-	for name := can; name != ""; name = name[:max(0, strings.LastIndexByte(string(name), '/'))] {
-		if id, ok := c.ids[name]; ok {
-			return &c.chains[id]
+	if g[0].can == anyAbility && can != "" {
+		return verdict(g[0].at + 1)
+	}
+	for end := range len(can) + 1 {
+		if !endsSegment(string(can), end) {
+			continue
+		}
+		if i, ok := slices.BinarySearchFunc(g, can[:end], func(given granted, name Ability) int { return cmp.Compare(given.can, name) }); ok {
+			return verdict(g[i].at + 1)
 		}
 	}
-	if id, ok := c.ids[anyAbility]; ok && can != "" {
-		return &c.chains[id]
-	}
-	return noChain
+	return 0
 }
 
-// search finds a capability that covers can on the resource text.
+// search finds a capability that covers can on the resource text: that of the
+// shortest resource. The root covers every text but those that name a principal.
+//
+// This is the path of every decision, and does not allocate.
 func (c *compiled) search(can Ability, text string) verdict {
-	for _, m := range c.chain(can).masks {
-		if v := c.resources[m.tree].lookup(text, m.mask); v.allowed() {
+	for _, n := range c.lengths {
+		switch {
+		case n > len(text):
+			return 0
+		case n > 0 && !endsSegment(text, n), n == 0 && strings.HasPrefix(text, didPrefix):
+			continue
+		}
+		if v := c.on[text[:n]].search(can); v != 0 {
 			return v
 		}
 	}
 	return 0
+}
+
+// endsSegment reports whether a segment of text ends at byte at.
+func endsSegment(text string, at int) bool {
+	return at == len(text) || at < len(text) && text[at] == '/'
 }

@@ -48,3 +48,11 @@ func (s Set) nearest(can Ability, on Resource) (best Capability) {
 	}
 	return best
 }
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -150,7 +150,7 @@ func TestIntersectLaws(t *testing.T) {
 	})
 }
 
-// More abilities than one tree of resources tells apart.
+// More abilities than are looked through one by one.
 func TestIntersectOfManyAbilities(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 2))
 	some := func() Set {
