@@ -1,8 +1,10 @@
 package visitors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -34,8 +36,11 @@ type Question struct {
 	Describe func(capability string) *config.AgentCapability
 }
 
-// errCode does not say whether there is such an agent.
-var errCode = refuse(InvalidUserCode, "there is no request with this code: look at it again, as the program shows it")
+// errCode does not say whether there is such an agent. errGuess is the same of a code that is nobody's.
+var (
+	errCode  = refuse(InvalidUserCode, "there is no request with this code: look at it again, as the program shows it")
+	errGuess = refuse(errCode.Code, "%s", errCode.Message)
+)
 
 // errTooMany says that a person has guessed too often.
 var errTooMany = refuse(RateLimited, "too many wrong codes: wait for five minutes")
@@ -44,8 +49,14 @@ var errTooMany = refuse(RateLimited, "too many wrong codes: wait for five minute
 // stands in their approvals.
 type Which struct{ Agent, Code, Request string }
 
-// Find returns what a person is asked.
+// Find returns what a person is asked. A code that is nobody's counts.
 func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, error) {
+	q, err := r.find(ctx, who, which)
+	return q, r.guessed(ctx, who, which.Agent, err)
+}
+
+// find is [Room.Find] without counting, which is up to [Room.guessed].
+func (r *Room) find(ctx context.Context, who Person, which Which) (*Question, error) {
 	if which.Request != "" {
 		return r.requested(ctx, who, which)
 	}
@@ -58,10 +69,7 @@ func (r *Room) Find(ctx context.Context, who Person, which Which) (*Question, er
 		return nil, err
 	}
 	if id == "" || agent != "" && agent != id {
-		if err := r.wrong(ctx, who, agent); err != nil {
-			return nil, err
-		}
-		return nil, errCode
+		return nil, errGuess
 	}
 	return r.question(ctx, who, id, code)
 }
@@ -157,9 +165,13 @@ func (r *Room) mayGuess(ctx context.Context, who Person) error {
 	return nil
 }
 
-// wrong counts a wrong code, for the person and for the agent that was meant.
-func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
-	return again(func() error {
+// guessed counts a wrong code, where that is what failed, for the person and for the agent that was
+// meant.
+func (r *Room) guessed(ctx context.Context, who Person, agent string, failed error) error {
+	if !errors.Is(failed, errGuess) {
+		return failed
+	}
+	err := r.again(ctx, func() error {
 		var g guesses
 		rev, err := look(ctx, r, guessKey(who), &g)
 		if err != nil {
@@ -185,6 +197,7 @@ func (r *Room) wrong(ctx context.Context, who Person, agent string) error {
 		}
 		return r.write(ctx, &c, what)
 	})
+	return cmp.Or(err, failed)
 }
 
 // Answer is what a person says.
@@ -230,8 +243,8 @@ func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer)
 		}
 	}
 	linked := false // by this word
-	err = again(func() error {
-		q, err := r.Find(ctx, who, which)
+	err = r.again(ctx, func() error {
+		q, err := r.find(ctx, who, which)
 		if err != nil {
 			return err
 		}
@@ -241,6 +254,7 @@ func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer)
 		}
 		return err
 	})
+	err = r.guessed(ctx, who, which.Agent, err)
 	if err == nil && linked && said.Approve {
 		r.endLeft(ctx, who, out.Host)
 	}
@@ -316,7 +330,7 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 		added = append(added, g.Capability)
 	}
 	if r.set.Load() != set { // what was approved is what stood there
-		return out, nil, errMoved
+		return out, nil, &movedError{}
 	}
 	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
 	c.agent(a, now)

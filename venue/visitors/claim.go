@@ -18,7 +18,7 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err == nil {
 			err = r.active(a, h)
@@ -43,7 +43,7 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registe
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err != nil {
 			return err

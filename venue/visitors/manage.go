@@ -68,7 +68,7 @@ func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered,
 	if err := in.check(s); err != nil {
 		return nil, err
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, h, err := r.mine(ctx, by, "")
 		if err == nil {
 			err = r.active(a, h)
@@ -150,7 +150,7 @@ func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (out *Regi
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents go on")
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err != nil {
 			return err

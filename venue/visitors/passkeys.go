@@ -57,7 +57,7 @@ func (r *Room) Passkeys(ctx context.Context, who Person) ([]passkey.Key, error) 
 // ResetPasskeys forgets all passkeys of a person who has lost them, and what they were asked, and
 // returns how many there were. It asks nobody: it is for who owns the data folder.
 func (r *Room) ResetPasskeys(ctx context.Context, who ucan.DID) (n int, err error) {
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		p, err := r.passkeys(ctx, who)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (r *Room) askPasskey(ctx context.Context, who ucan.DID, of func(*passkeys) 
 	if !r.Keys.Hosts(who) {
 		return errNoUser
 	}
-	return again(func() error {
+	return r.again(ctx, func() error {
 		p, err := r.passkeys(ctx, who)
 		if err != nil {
 			return err
@@ -104,14 +104,14 @@ func (r *Room) askPasskey(ctx context.Context, who ucan.DID, of func(*passkeys) 
 func (r *Room) keepNonce(ctx context.Context, p *passkeys) error {
 	moved, err := r.Store.Apply(ctx, map[string]uint64{p.key: p.rev}, map[string][]byte{p.key: encode(p)}, nil)
 	if err == nil && moved != "" {
-		return errMoved
+		return &movedError{moved}
 	}
 	return err
 }
 
 // nonce is what a person's passkey was asked with. It is used up, whatever becomes of the answer.
 func (r *Room) nonce(ctx context.Context, who ucan.DID) (nonce []byte, err error) {
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		p, err := r.passkeys(ctx, who)
 		switch {
 		case err != nil:
@@ -246,7 +246,7 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 	if err != nil {
 		return err
 	}
-	return again(func() error {
+	return r.again(ctx, func() error {
 		p, err := r.passkeys(ctx, who.DID)
 		if err == nil {
 			err = p.check(&what)

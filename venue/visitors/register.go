@@ -38,7 +38,7 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 	if key == c.Host.Key {
 		return c, nil, refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		if err := r.asNow(ctx, c); err != nil {
 			return err
 		}

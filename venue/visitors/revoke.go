@@ -12,7 +12,7 @@ import (
 // Revoke ends an agent for good, for itself, its host, the person it acts for, or the owner of
 // the configuration. One that has ended stays as it is.
 func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 	named := func(g *Grant) bool {
 		return slices.Contains(capabilities, g.Capability)
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 	if len(id) > maxName {
 		return nil, 0, errNoHost
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		if h, err = r.host(ctx, id); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, wh
 		}
 		for _, key := range keys {
 			id := strings.TrimPrefix(key, ofHost(h.ID))
-			err := again(func() error {
+			err := r.again(ctx, func() error {
 				a, _, err := r.agent(ctx, id)
 				if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
 					return err

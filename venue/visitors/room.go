@@ -7,17 +7,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"usher/tools"
-	asking "usher/tools/approvals"
+	"usher/tools/keylock"
 	"usher/ucan"
 	"usher/venue/approvals"
 	"usher/venue/config"
@@ -60,7 +57,8 @@ type Room struct {
 	set   atomic.Pointer[settings]
 	epoch atomic.Uint64 // see Epoch
 	rates rates
-	asks  buckets // that a host has its person asked
+	asks  buckets        // that a host has its person asked
+	turns *keylock.Locks // of records: see again
 	keys  jwksCache
 
 	hosts  recall[Host]
@@ -88,7 +86,7 @@ const (
 
 // New returns a room that lets nobody in.
 func New(o Options) *Room {
-	r := &Room{Options: o}
+	r := &Room{Options: o, turns: keylock.New()}
 	r.set.Store(new(settings))
 	r.rates.start()
 	r.asks = newBuckets(askRate, askBurst)
@@ -199,117 +197,6 @@ func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
 		err = fmt.Errorf("the host %s of agent %s is not there", a.Host, id)
 	}
 	return a, h, err
-}
-
-// row is what the ledger is told of a request, or of a change.
-type row struct {
-	Call       string `json:"call"`
-	Host       string `json:"host,omitempty"`
-	Agent      string `json:"agent,omitempty"`
-	User       string `json:"user,omitempty"`
-	Capability string `json:"capability,omitempty"`
-	JTI        string `json:"jti,omitempty"`
-	Item       string `json:"item,omitempty"` // of a batch
-	Result     string `json:"result"`
-	Refused    bool   `json:"refused,omitempty"` // Result is a code, and Detail says why
-	Detail     string `json:"detail,omitempty"`
-	Count      int    `json:"count,omitempty"` // of requests, where the row is of several
-}
-
-// note is what the rows are called.
-const note = "agent-auth"
-
-// errMoved says that a record has changed in the meantime.
-var errMoved = errors.New("the record has changed in the meantime")
-
-// change is a batch of changes of records.
-type change struct {
-	expect map[string]uint64
-	put    map[string][]byte
-	del    []string
-	asks   bool // it has a person asked, and changes nothing of what somebody may do
-	told   []asking.Request
-}
-
-func (c *change) init() {
-	if c.expect == nil {
-		c.expect, c.put = map[string]uint64{}, map[string][]byte{}
-	}
-}
-
-func (c *change) host(h *Host, now time.Time) {
-	c.init()
-	h.Updated = now.UnixMilli()
-	c.expect[hostKey(h.ID)], c.put[hostKey(h.ID)] = h.rev, encode(h)
-	c.whose(h.User, ofHosts, h.ID)
-}
-
-// same has the change be made only while a host is as it was read.
-func (c *change) same(h *Host) {
-	c.init()
-	c.expect[hostKey(h.ID)] = h.rev
-}
-
-func (c *change) agent(a *Agent, now time.Time) {
-	c.init()
-	a.Updated = now.UnixMilli()
-	c.expect[agentKey(a.ID)], c.put[agentKey(a.ID)] = a.rev, encode(a)
-	c.whose(a.User, ofAgents, a.ID)
-}
-
-// Kinds of what a person lists.
-const (
-	ofHosts  = "host"
-	ofAgents = "agent"
-)
-
-// whose has a person find what acts for them. A mark stays where that becomes somebody else's: who
-// lists reads the record.
-func (c *change) whose(user ucan.DID, kind, id string) {
-	if !user.IsZero() {
-		c.put[personal(user, kind)+id] = nil
-	}
-}
-
-// write makes a change with its row; [errMoved] where somebody else was faster.
-func (r *Room) write(ctx context.Context, c *change, what row) error {
-	_, err := r.Ledger.Note(ctx, note, what, ledger.Batch{Expect: c.expect, Put: c.put, Del: c.del})
-	if _, moved := ledger.Moved(err); moved {
-		return errMoved
-	}
-	if err != nil {
-		return fmt.Errorf("write what %s changes: %w", what.Call, err)
-	}
-	if !c.asks && !c.adds() {
-		r.epoch.Add(1)
-	}
-	r.Approvals.Tell(c.told)
-	return nil
-}
-
-// adds reports whether a change makes records and leaves all others as they are. Nobody has
-// asked what a visitor may do whose id is new, so that strangers who register have no call of
-// anybody's decided again.
-func (c *change) adds() bool {
-	for key := range c.put {
-		if c.expect[key] != 0 && strings.HasPrefix(key, prefix) && !strings.HasPrefix(key, slotPrefix) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(c.del, func(key string) bool { return strings.HasPrefix(key, prefix) })
-}
-
-// tries bounds how often a change is begun again because others were faster.
-const tries = 64
-
-// again calls what changes records until nobody else was faster.
-func again(what func() error) error {
-	for range tries {
-		if err := what(); !errors.Is(err, errMoved) {
-			return err
-		}
-	}
-	return refuse(RateLimited, "others change the same records all the time: try again in a moment")
 }
 
 // thumbprint names a key (RFC 7638).

@@ -16,7 +16,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 	if err != nil {
 		return nil, err
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		a, h, err := r.mine(ctx, by, id)
 		if err == nil {
 			err = r.active(a, h)
@@ -78,7 +78,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 	if err != nil {
 		return nil, err
 	}
-	err = again(func() error {
+	err = r.again(ctx, func() error {
 		h, err := r.host(ctx, by.Host.ID)
 		if err != nil || h == nil {
 			return errUnverified

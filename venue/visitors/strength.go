@@ -65,7 +65,7 @@ func (r *Room) strong(ctx context.Context, c *change, who Person, q *Question, s
 // them confirms their word: exactly that, for what is asked now.
 func (r *Room) AskApproval(ctx context.Context, who Person, which Which, said Answer) (out json.RawMessage, err error) {
 	err = r.askPasskey(ctx, who.DID, func(p *passkeys) error {
-		q, err := r.Find(ctx, who, which)
+		q, err := r.find(ctx, who, which)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (r *Room) AskApproval(ctx context.Context, who Person, which Which, said An
 		}
 		return err
 	})
-	return out, err
+	return out, r.guessed(ctx, who, which.Agent, err)
 }
 
 // approval is all that a person approves: what a passkey confirms.

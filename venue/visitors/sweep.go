@@ -69,7 +69,8 @@ func (r *Room) sweep(ctx context.Context) error {
 			return nil
 		}
 		_, id, _ := strings.Cut(strings.TrimPrefix(key, duePrefix), "/")
-		if err := r.sweepOne(ctx, key, id); err != nil && !errors.Is(err, errMoved) {
+		err := r.sweepOne(ctx, key, id)
+		if _, moved := errors.AsType[*movedError](err); err != nil && !moved {
 			return err
 		}
 	}
@@ -109,7 +110,7 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	}
 	moved, err := r.Store.Apply(ctx, c.expect, c.put, c.del)
 	if err == nil && moved != "" {
-		return errMoved
+		return &movedError{moved}
 	}
 	if acted { // of all others nobody has asked what they may do
 		r.epoch.Add(1)
