@@ -11,11 +11,11 @@ import (
 	"usher/venue/webhooks"
 )
 
-// Receive takes a signed request to a webhook of the configuration, and returns the run
-// that it starts: see [webhooks.Inbox.Receive].
-func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body io.ReadCloser) (run string, err error) {
+// Receive takes a signed request to a webhook of the configuration, and returns what it
+// starts: see [webhooks.Inbox.Receive].
+func (v *Venue) Receive(ctx context.Context, hook string, head http.Header, body io.ReadCloser) (webhooks.Receipt, error) {
 	if v.readOnly {
-		return "", journal.ErrReadOnly
+		return webhooks.Receipt{}, journal.ErrReadOnly
 	}
 	return v.inbox.Receive(ctx, hook, head, body)
 }

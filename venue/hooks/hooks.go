@@ -11,6 +11,7 @@ import (
 	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/face"
+	"usher/venue/webhooks"
 )
 
 // Path is where the face lies.
@@ -18,8 +19,8 @@ const Path = "/hooks/{id}"
 
 // accepted is the answer to a request that started a run, or has before.
 type accepted struct {
-	Run      string `json:"run"`
-	Location string `json:"location"` // where it is shown; its output names the run of an agent's task
+	webhooks.Receipt
+	Location string `json:"location"` // where the run is shown
 }
 
 var errPost = fault.New(fault.InvalidInput, "a webhook takes POST")
@@ -37,14 +38,14 @@ func New(v *venue.Venue, jobs string) http.Handler {
 			return
 		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is a connection
-		run, err := v.Receive(r.Context(), r.PathValue("id"), r.Header, r.Body)
+		receipt, err := v.Receive(r.Context(), r.PathValue("id"), r.Header, r.Body)
 		if err != nil {
 			w.Header().Set("Connection", "close") // nobody waits for what is left of the body
 			face.Of(err).WriteTo(w)
 			return
 		}
-		at := jobs + run
-		raw, _ := json.Marshal(accepted{run, at}) // of texts
+		at := jobs + receipt.Run
+		raw, _ := json.Marshal(accepted{receipt, at}) // of texts
 		h := w.Header()
 		h.Set("Location", at)
 		h.Set("Content-Type", "application/json")

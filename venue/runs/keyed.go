@@ -16,7 +16,7 @@ func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Ru
 	if key == "" {
 		return nil, nil
 	}
-	rec, err := b.keyed(ctx, auth.Owner(), key)
+	rec, err := b.OfKey(ctx, auth.Owner(), key)
 	if rec == nil || err != nil {
 		return nil, err
 	}
@@ -29,8 +29,8 @@ func (b *Book) known(ctx context.Context, auth tools.Authority, key string) (*Ru
 	return b.ended(auth.Owner(), rec), nil
 }
 
-// keyed is the record of the run of a key; nil where there is none.
-func (b *Book) keyed(ctx context.Context, owner ucan.DID, key string) (*Record, error) {
+// OfKey is the record of the run of a key; nil where there is none.
+func (b *Book) OfKey(ctx context.Context, owner ucan.DID, key string) (*Record, error) {
 	id, _, err := b.opts.Store.Get(ctx, callKey(owner, key))
 	if err != nil || id == nil {
 		return nil, err
@@ -77,14 +77,14 @@ func (b *Book) here(ctx context.Context, auth tools.Authority, spec Spec) (*Run,
 	if spec.Key == "" {
 		return b.begin(ctx, auth, spec)
 	}
-	rec, err := b.keyed(ctx, auth.Owner(), spec.Key)
+	rec, err := b.OfKey(ctx, auth.Owner(), spec.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case rec == nil:
 		r, inner, err := b.begin(ctx, auth, spec)
 		if err != nil {
-			if rec, _ = b.keyed(ctx, auth.Owner(), spec.Key); rec != nil { // it was begun meanwhile
+			if rec, _ = b.OfKey(ctx, auth.Owner(), spec.Key); rec != nil { // it was begun meanwhile
 				return b.ended(auth.Owner(), rec), nil, nil
 			}
 		}

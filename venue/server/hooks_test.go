@@ -29,12 +29,14 @@ const entries = `
 models: {default: {provider: offline}}
 agents:
   - {id: clerk, caps: [{with: w/, can: crud}], tools: [covia:write, covia:read]}
+  - {id: loner, identity: own, caps: []}
 webhooks:
   in:
     - {id: tickets, secret: 'secret:HOOK', agent: clerk, input: {queue: new}}
     - {id: bounded, secret: 'secret:HOOK', agent: clerk, caps: [{with: w/open, can: crud}]}
     - {id: intake, secret: 'secret:HOOK', op: covia:write, caps: [{with: w/tickets, can: crud/write}]}
     - {id: wrapped, secret: 'secret:HOOK', op: covia:write, input: {path: w/tickets/b, value: 1}, caps: [{with: w/tickets, can: crud/write}]}
+    - {id: alone, secret: 'secret:HOOK', agent: loner}
     - {id: unset, secret: 'secret:OTHER', agent: clerk}
 `
 
@@ -328,6 +330,50 @@ func TestWhereItIsShown(t *testing.T) {
 		}
 		if bearer != "" {
 			p.ended(t, job.Output.ID)
+		}
+	}
+}
+
+// The answer names the run of an agent's task, also to who sends the request again, and
+// where the agent acts as itself.
+func TestTheTaskIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	p := serveHooks(t, dir)
+	task := func(hook string) (job, task string) {
+		t.Helper()
+		status, job, said := send(t, p.request(t, hook, "msg_1", time.Now(), `{"path":"w/tickets/a","value":1}`))
+		var out struct{ Task string }
+		if err := json.Unmarshal([]byte(said), &out); err != nil || status != 202 {
+			t.Fatalf("%s: %d %s, %v", hook, status, said, err)
+		}
+		return job, out.Task
+	}
+	named := make(map[string]string)
+	for _, hook := range []string{"tickets", "alone"} {
+		job, id := task(hook)
+		if _, again := task(hook); again != id {
+			t.Errorf("%s: sent again it names %q, and not %q", hook, again, id)
+		}
+		var out struct{ ID string }
+		rec := p.ended(t, job)
+		if err := json.Unmarshal(rec.Output, &out); err != nil || id == "" || out.ID != id {
+			t.Fatalf("%s names %q, and comes to %s %s %s, %v", hook, id, rec.Status, rec.Output, rec.Error, err)
+		}
+		if rec := p.ended(t, id); rec.Kind != runs.Task || rec.Parent != job {
+			t.Errorf("%s: %+v is no task of %s", hook, rec, job)
+		}
+		named[hook] = id
+	}
+	if _, id := task("intake"); id != "" {
+		t.Errorf("an operation has the task %s", id)
+	}
+	if err := p.venue.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = serveHooks(t, dir)
+	for hook, id := range named {
+		if _, again := task(hook); again != id {
+			t.Errorf("%s: after a restart it names %q, and not %q", hook, again, id)
 		}
 	}
 }

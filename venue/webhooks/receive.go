@@ -75,6 +75,7 @@ const (
 	maxID     = 256             // bytes of webhook-id
 	tolerance = 5 * time.Minute // between the time of a request and now
 	kept      = 24 * time.Hour  // that a webhook-id starts nothing again
+	taskTime  = 3 * time.Second // that an answer waits for a task to begin
 )
 
 var errBody = fault.New(fault.InvalidInput, "the body is no JSON object, as the operation of the webhook takes one")
@@ -85,30 +86,46 @@ type started struct {
 	At  int64  `json:"at"` // s
 }
 
-// Receive takes a request to a webhook, and returns the run that it starts, or has started.
-// Whose head cannot hold is refused before the body is read.
-func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body io.ReadCloser) (run string, err error) {
+// Receipt says what a request has started.
+type Receipt struct {
+	Run  string `json:"run"`            // id of the job
+	Task string `json:"task,omitempty"` // id of the run of an agent's task, which the job waits for; "" while there is none
+}
+
+// Receive takes a request to a webhook, and returns what it starts, or has started. Whose
+// head cannot hold is refused before the body is read.
+func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body io.ReadCloser) (Receipt, error) {
 	name, err := r.claim(head)
 	if err != nil {
-		return "", err
+		return Receipt{}, err
 	}
 	e := r.hooks.Load()
 	in := e.byID[id]
 	raw, err := r.read(http.MaxBytesReader(nil, body, maxBody), head, r.signer(ctx, e.owner, &in))
 	if err != nil {
-		return "", err
+		return Receipt{}, err
 	}
-	auth, ref, input, err := r.job(e.owner, &in, raw)
+	run, err := r.start(ctx, e.owner, &in, name, raw)
+	if err != nil || in.Agent == "" {
+		return Receipt{Run: run}, err
+	}
+	task, err := r.task(ctx, e.owner, run)
+	return Receipt{run, task}, err
+}
+
+// start starts the job of a request, unless one of its name has before.
+func (r *Inbox) start(ctx context.Context, owner ucan.DID, in *config.HookIn, name string, body []byte) (run string, err error) {
+	auth, ref, input, err := r.job(owner, in, body)
 	if err != nil {
 		return "", err
 	}
 	op, err := r.Gate.Resolve(ctx, auth, ref)
 	if err != nil {
-		return "", fmt.Errorf("webhook %s: %w", id, err)
+		return "", fmt.Errorf("webhook %s: %w", in.ID, err)
 	}
-	mark := digest(id, name)
-	if had, err := r.started(ctx, mark); had != nil || err != nil {
-		return had.run(), err
+	mark := digest(in.ID, name)
+	if had, err := r.started(ctx, mark); had != "" || err != nil {
+		return had, err
 	}
 	if run, err = r.NewID(); err != nil {
 		return "", err
@@ -123,11 +140,36 @@ func (r *Inbox) Receive(ctx context.Context, id string, head http.Header, body i
 		return res.Output, err
 	})
 	if errors.Is(err, runs.ErrMoved) { // another request of the id was faster
-		if had, err := r.started(ctx, mark); had != nil || err != nil {
-			return had.run(), err
+		if had, err := r.started(ctx, mark); had != "" || err != nil {
+			return had, err
 		}
 	}
 	return run, err
+}
+
+// task is the run of the task that a job gives to its agent. It waits for that to begin, as
+// long as the job can give it and a sender waits for the answer; "" where none has.
+func (r *Inbox) task(ctx context.Context, owner ucan.DID, job string) (id string, err error) {
+	ctx, begun := context.WithTimeout(ctx, taskTime)
+	defer begun()
+	defer r.Runs.Watch(owner, func(run *runs.Run) {
+		if run.Record().Parent == job {
+			begun()
+		}
+	})()
+	find := func() (string, error) {
+		rec, err := r.Runs.OfKey(context.WithoutCancel(ctx), owner, runs.OfJob.In(job))
+		if rec == nil || err != nil {
+			return "", err
+		}
+		return rec.ID, nil
+	}
+	run := r.Runs.Live(owner, job)
+	if id, err = find(); id != "" || err != nil || run == nil {
+		return id, err
+	}
+	_, _ = run.Wait(ctx) // what comes of the job its run tells
+	return find()
 }
 
 // job is what a request starts, and the authority that it has: that of the owner, within the
@@ -175,21 +217,15 @@ func digest(hook, id string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func (s *started) run() string {
-	if s == nil {
-		return ""
-	}
-	return s.Run
-}
-
-// started is what the request of a mark has started; nil is nothing.
-func (r *Inbox) started(ctx context.Context, mark string) (*started, error) {
+// started is the run that the request of a mark has started; "" where it has none.
+func (r *Inbox) started(ctx context.Context, mark string) (run string, err error) {
 	raw, _, err := r.Store.Get(ctx, inPrefix+mark)
 	if raw == nil || err != nil {
-		return nil, err
+		return "", err
 	}
-	s := new(started)
-	return s, json.Unmarshal(raw, s)
+	var s started
+	err = json.Unmarshal(raw, &s)
+	return s.Run, err
 }
 
 // sweepSize is how many marks that are over go with each new one: more than come.
