@@ -10,25 +10,18 @@ func (s *Space) CopyBelow(ctx context.Context, prefixes ...[2]string) error {
 		return err
 	}
 	defer snap.Close()
-	put, size := make(map[string][]byte), 0
+	w := NewWriter(s)
 	for _, p := range prefixes {
 		for row, err := range Rows(ctx, snap, p[0], "") {
 			if err != nil {
 				return err
 			}
-			key := p[1] + row.Key[len(p[0]):]
-			if size += len(key) + len(row.Value); size > MaxApplyBytes || len(put) == MaxApplyKeys {
-				if _, err := s.Apply(ctx, nil, put, nil); err != nil {
-					return err
-				}
-				clear(put)
-				size = len(key) + len(row.Value)
+			if err := w.Put(ctx, p[1]+row.Key[len(p[0]):], row.Value); err != nil {
+				return err
 			}
-			put[key] = row.Value
 		}
 	}
-	_, err = s.Apply(ctx, nil, put, nil)
-	return err
+	return w.Flush(ctx)
 }
 
 // RemoveBelow removes the rows below a prefix, page by page.

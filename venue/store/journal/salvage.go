@@ -148,25 +148,15 @@ func frame(raw []byte) (size, padded int) {
 
 // copyRows writes all rows of one store to another.
 func copyRows(ctx context.Context, from *memory.Index, to *Journal) (n uint64, err error) {
-	put, size := make(map[string][]byte), 0
-	flush := func() error {
-		_, err := to.Apply(ctx, nil, put, nil)
-		clear(put)
-		size = 0
-		return err
-	}
+	w := store.NewWriter(&to.Space)
 	for row, err := range all(from) {
+		if err == nil {
+			err = w.Put(ctx, row.Key, row.Value)
+		}
 		if err != nil {
 			return n, err
 		}
-		if size+len(row.Key)+len(row.Value) > store.MaxApplyBytes || len(put) == store.MaxApplyKeys {
-			if err := flush(); err != nil {
-				return n, err
-			}
-		}
-		put[row.Key] = row.Value
-		size += len(row.Key) + len(row.Value)
 		n++
 	}
-	return n, flush()
+	return n, w.Flush(ctx)
 }
