@@ -106,7 +106,7 @@ func (r *Restored) build(ctx context.Context, dir string, at time.Time, progress
 	if !at.IsZero() {
 		at = at.UTC()
 		r.At = &at
-		var later *later
+		var later later
 		if later, err = laterOf(ctx, j); err == nil {
 			err = j.Close()
 		}

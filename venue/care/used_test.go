@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"usher/caps"
 	"usher/tools/fault"
 	"usher/tools/lending"
@@ -12,6 +14,8 @@ import (
 	"usher/venue/auth"
 	"usher/venue/care"
 	"usher/venue/config"
+	"usher/venue/store"
+	"usher/venue/store/journal"
 	"usher/venue/venuetest"
 )
 
@@ -99,5 +103,56 @@ a2a:
 		if err == nil && want != "" || err != nil && fault.Of(err) != want {
 			t.Errorf("capability %d: %v, want %q", i, err, want)
 		}
+	}
+}
+
+// Where people have signed in at servers of MCP, and the addresses that are told of tasks, are as the
+// folder had them last: what was taken back after the moment stays so, and what was exchanged is of
+// use.
+func TestRestoreAtKeepsLoginsAndPushesOfTheCopy(t *testing.T) {
+	dir := small(t)
+	j, err := journal.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(put map[string][]byte, del ...string) {
+		t.Helper()
+		if _, err := j.Apply(t.Context(), nil, put, del); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rooms := []string{"mcp-login/did:key:x/mcp-login.", "h/push/did:key:x/run/"}
+	for _, room := range rooms {
+		apply(map[string][]byte{room + "gone": []byte("1"), room + "exchanged": []byte("1"), room + "same": []byte("1")})
+	}
+	moment := time.Now()
+	want := make(map[string]string)
+	for _, room := range rooms {
+		apply(map[string][]byte{room + "exchanged": []byte("2"), room + "new": []byte("2")}, room+"gone")
+		want[room+"exchanged"], want[room+"new"], want[room+"same"] = "2", "2", "1"
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, _ := backup(t, dir, plain)
+	restored, r := restore(t, file, care.Key{}, moment)
+	if r.Kept != 6 {
+		t.Errorf("%d records are as they were last, want 6", r.Kept)
+	}
+	if j, err = journal.Open(restored, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	got := make(map[string]string)
+	for _, room := range rooms {
+		for row, err := range store.Rows(t.Context(), j, room, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[row.Key] = string(row.Value)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
