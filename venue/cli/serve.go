@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -70,56 +69,109 @@ type served struct {
 }
 
 func (c *serveCmd) Run(ctx context.Context, s *streams) error {
-	c.beside = c.listen
+	c.prepare = c.port
 	return c.upCmd.Run(ctx, s)
 }
 
 // firstToken is the token that a user gets who has none.
 const firstToken = "first"
 
-func (c *serveCmd) listen(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error) {
-	at, err := c.asked(k.config.Load())
+// port is where a venue is to be served.
+type port struct {
+	*serveCmd
+	at     config.Server
+	opts   server.Options
+	log    *os.File     // of requests; nil is none, or standard error
+	main   net.Listener // nil until it is taken, so is the other
+	beside net.Listener // for the metrics; nil is none
+}
+
+var _ beside = (*port)(nil)
+
+// port takes the addresses and files that serving needs.
+func (c *serveCmd) port(ctx context.Context, s *streams, conf *config.Config) (beside, error) {
+	at, err := c.asked(conf)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	o := server.Options{Logger: slog.New(s.log()), CORS: at.CORS, Requests: at.Requests, Streams: at.Streams}
-	var access io.WriteCloser
-	switch c.Log {
-	case "":
-	case "-":
-		o.Access = slog.New(slog.NewJSONHandler(s.err, nil))
-	default:
-		if access, err = os.OpenFile(c.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
-			return nil, nil, misuse{err}
+	p := &port{serveCmd: c, at: at, opts: server.Options{Logger: slog.New(s.log()), CORS: at.CORS, Requests: at.Requests, Streams: at.Streams}}
+	if err := p.take(ctx, s, false); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// take takes what is not taken yet; where the venue is not open, without what lies in its
+// data folder, which may not be there.
+func (p *port) take(ctx context.Context, s *streams, open bool) (err error) {
+	switch {
+	case p.opts.TLS != nil:
+	case p.at.TLS.Cert != "":
+		if p.opts.TLS, err = server.Certificate(p.at.TLS.Cert, p.at.TLS.Key, p.opts.Logger); err != nil {
+			return err
 		}
-		o.Access = slog.New(slog.NewJSONHandler(access, nil))
+	case len(p.at.ACME.Hosts) > 0:
+		p.opts.TLS = server.ACME(p.at.ACME.Hosts, filepath.Join(p.dir, "acme"), p.at.ACME.Directory)
+	}
+	if p.beside == nil && p.at.Metrics != "" {
+		p.opts.Metrics = server.NewMetrics()
+		if p.beside, err = listenAt(ctx, p.at.Metrics, "--metrics"); err != nil {
+			return err
+		}
+	}
+	if path, isUnix := strings.CutPrefix(p.at.Listen, "unix:"); p.main == nil && (open || !isUnix || !inside(p.dir, path)) {
+		if p.main, err = listenAt(ctx, p.at.Listen, "--listen"); err != nil {
+			return err
+		}
 	}
 	switch {
-	case at.TLS.Cert != "":
-		if o.TLS, err = server.Certificate(at.TLS.Cert, at.TLS.Key, o.Logger); err != nil {
-			return nil, nil, err
+	case p.Log == "-":
+		p.opts.Access = slog.New(slog.NewJSONHandler(s.err, nil))
+	case p.Log != "" && p.log == nil && (open || !inside(p.dir, p.Log)):
+		if p.log, err = os.OpenFile(p.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+			return misuse{err}
 		}
-	case len(at.ACME.Hosts) > 0:
-		o.TLS = server.ACME(at.ACME.Hosts, filepath.Join(k.dir, "acme"), at.ACME.Directory)
+		p.opts.Access = slog.New(slog.NewJSONHandler(p.log, nil))
 	}
-	run = func(context.Context) error { return nil }
-	if at.Metrics != "" {
-		o.Metrics = server.NewMetrics()
-		l, err := server.Listen(ctx, at.Metrics)
-		if err != nil {
-			return nil, nil, fmt.Errorf("listen at %s: %w: choose another address with --metrics", at.Metrics, err)
+	return nil
+}
+
+// listenAt listens at an address, which a flag or the configuration names.
+func listenAt(ctx context.Context, address, flag string) (net.Listener, error) {
+	l, err := server.Listen(ctx, address)
+	if err == nil {
+		return l, nil
+	}
+	_, wrong := errors.AsType[*net.AddrError](err)
+	err = fmt.Errorf("listen at %s: %w: choose another address with %s", address, err, flag)
+	if wrong { // no machine has it
+		err = misuse{err}
+	}
+	return nil, err
+}
+
+// close gives back what was taken; what has served is closed already.
+func (p *port) close() {
+	for _, l := range []net.Listener{p.main, p.beside} {
+		if l != nil {
+			_ = l.Close()
 		}
-		run = func(ctx context.Context) error { return o.Metrics.Serve(ctx, l) }
 	}
-	srv, err := server.New(k.venue, &o)
+	if p.log != nil {
+		_ = p.log.Close()
+	}
+}
+
+func (p *port) begin(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error) {
+	if err := p.take(ctx, s, true); err != nil {
+		return nil, nil, err
+	}
+	srv, err := server.New(k.venue, &p.opts)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := server.Listen(ctx, at.Listen)
-	if err != nil {
-		return nil, nil, fmt.Errorf("listen at %s: %w: choose another address with --listen", at.Listen, err)
-	}
-	out := served{up: up{k.dir, k.file, os.Getpid()}, URL: address(l, &at), DID: k.venue.DID().String()}
+	out := served{up: up{k.dir, k.file, os.Getpid()}, URL: address(p.main, &p.at), DID: k.venue.DID().String()}
 	tell = func() error {
 		list, err := ask[tokens.Listing](ctx, k.user, "token:list", tokens.Query{})
 		if err == nil && len(list.Tokens) == 0 {
@@ -130,22 +182,23 @@ func (c *serveCmd) listen(ctx context.Context, s *streams, k *kept) (run func(co
 		if err != nil {
 			return err
 		}
-		if at, isTCP := l.Addr().(*net.TCPAddr); isTCP && !at.IP.IsLoopback() && strings.HasPrefix(out.URL, "http://") {
+		if at, isTCP := p.main.Addr().(*net.TCPAddr); isTCP && !at.IP.IsLoopback() && strings.HasPrefix(out.URL, "http://") {
 			s.warn("the venue speaks plain HTTP to other machines, tokens and all: give it a certificate (--tls-cert and --tls-key, or --acme), or let a proxy with TLS alone reach it")
 		}
-		if c.JSON {
+		if p.JSON {
 			return s.printLine(out)
 		}
-		return c.greeting(s, &out)
+		return s.greeting(&out)
 	}
-	beside := run
 	return func(ctx context.Context) error {
 		both, ctx := errgroup.WithContext(ctx)
-		both.Go(func() error { return beside(ctx) })
-		both.Go(func() error { return srv.Serve(ctx, l) })
+		if p.beside != nil {
+			both.Go(func() error { return p.opts.Metrics.Serve(ctx, p.beside) })
+		}
+		both.Go(func() error { return srv.Serve(ctx, p.main) })
 		err := both.Wait()
-		if access != nil {
-			err = errors.Join(err, access.Close())
+		if p.log != nil {
+			err = errors.Join(err, p.log.Close())
 		}
 		return err
 	}, tell, nil
@@ -169,7 +222,7 @@ func address(l net.Listener, at *config.Server) string {
 }
 
 // greeting says where the venue is, and how to call it.
-func (c *serveCmd) greeting(s *streams, out *served) error {
+func (s *streams) greeting(out *served) error {
 	token := out.Token
 	if token != "" {
 		s.note("The token is you, holds for 24 hours, and is not told again: usher token makes, lists and revokes them.")

@@ -17,12 +17,20 @@ import (
 type upCmd struct {
 	onVenue
 
-	beside beside // what else is done while the venue is up; nil is nothing
+	// prepare prepares what else is done while the venue is up, before anything is opened or
+	// written; nil is nothing.
+	prepare func(context.Context, *streams, *config.Config) (beside, error)
+	beside  beside
 }
 
-// beside begins something of a venue that is up. run does it until its context ends, and
-// tell says what others may know of it.
-type beside func(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error)
+// beside is what is done while a venue is up.
+type beside interface {
+	// begin begins it. run does it until its context ends, and tell says what others may
+	// know of it.
+	begin(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error)
+	// close gives back what it holds, whether it has begun or not.
+	close()
+}
 
 func (*upCmd) ofVenue() *fromConfig { return nil } // it is the one that opens it
 
@@ -51,6 +59,12 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	}
 	if c.dir == "" {
 		return misusef("%s keeps nothing on disk, so that no other command could reach it: name a data folder with --data, or under store in the configuration", c.Config)
+	}
+	if c.prepare != nil {
+		if c.beside, err = c.prepare(ctx, s, conf); err != nil {
+			return err
+		}
+		defer c.beside.close()
 	}
 	defer s.observe(ctx)()
 	c.works = true
@@ -119,7 +133,7 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 
 // begin begins what is done beside, and tells of it.
 func (c *upCmd) begin(ctx context.Context, s *streams, k *kept, work *sync.WaitGroup, cancel context.CancelCauseFunc) error {
-	run, tell, err := c.beside(ctx, s, k)
+	run, tell, err := c.beside.begin(ctx, s, k)
 	if err != nil {
 		return err
 	}
