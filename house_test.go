@@ -24,7 +24,7 @@ var rooms = []struct {
 	{3, []string{"usher/runtime"}},
 	{4, []string{"usher/venue/store"}},
 	{5, []string{"usher/venue/keys", "usher/venue/ledger", "usher/venue/accounts"}},
-	{6, []string{"usher/venue/config", "usher/venue/runs", "usher/venue/clock"}},
+	{6, []string{"usher/venue/config", "usher/venue/runs", "usher/venue/clock", "usher/venue/ratelimit"}},
 	{7, []string{"usher/venue/models", "usher/venue/agents", "usher/venue/apply", "usher/venue/retention", "usher/venue/schedules", "usher/venue/auth", "usher/venue/replies", "usher/venue/lending", "usher/venue/webhooks"}},
 	{8, []string{"usher/venue"}},
 	{9, []string{"usher/venue/face"}},

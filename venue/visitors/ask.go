@@ -95,7 +95,7 @@ func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask ask) (
 	said := &Approval{Method: ask.Method, ExpiresIn: int64(life / time.Second), Interval: int64(interval / time.Second), BindingMessage: ask.Says}
 	var filed *approvals.Filing
 	if !ask.Asked.IsZero() {
-		switch err := r.asks.take(h.ID, now); {
+		switch err := r.rates.ask(h.ID, now); {
 		case err == nil:
 			filed = r.filing(a, h, &ask)
 		case ask.Method != deviceMethod:

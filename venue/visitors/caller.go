@@ -74,7 +74,7 @@ func (r *Room) Signed(ctx context.Context, req *Request) error {
 // fresh counts a request of a caller, and lets its JWT through once.
 func (r *Room) fresh(ctx context.Context, c *Caller) error {
 	key := c.key()
-	if err := r.rates.take(key.String(), r.Now()); err != nil {
+	if err := r.rates.request(key.String(), r.Now()); err != nil {
 		return err
 	}
 	err := r.once(ctx, key, c.token)

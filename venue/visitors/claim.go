@@ -69,7 +69,7 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registe
 // strangers.
 func (r *Room) strange(by *Caller) error {
 	if by.Host.User.IsZero() {
-		return r.rates.take("", r.Now())
+		return r.rates.stranger(r.Now())
 	}
 	return nil
 }

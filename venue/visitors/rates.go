@@ -1,10 +1,11 @@
 package visitors
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"usher/venue/ratelimit"
 )
 
 // How often somebody comes: known keys each, and all others together.
@@ -12,59 +13,39 @@ const (
 	keyRate, keyBurst           = 200, 1000 // requests a second
 	strangerRate, strangerBurst = 5, 200
 	askRate, askBurst           = 0.1, 30 // times a second that a host has its person told
-	maxBuckets                  = 8192    // keys that are counted before those at rest are forgotten
 )
 
 // rates bounds how often keys come.
 type rates struct {
-	strangers *rate.Limiter
-	known     buckets
+	strangers   *rate.Limiter
+	known, asks *ratelimit.Table
 }
 
-func (r *rates) start() {
-	r.strangers, r.known = rate.NewLimiter(strangerRate, strangerBurst), newBuckets(keyRate, keyBurst)
+func newRates() rates {
+	return rates{rate.NewLimiter(strangerRate, strangerBurst), ratelimit.New(keyRate, keyBurst), ratelimit.New(askRate, askBurst)}
 }
 
-// take counts a request of a key that has signed; the empty one is a stranger's.
-func (r *rates) take(key string, now time.Time) error {
-	if key != "" {
-		return r.known.take(key, now)
+// request counts one of a key that has signed.
+func (r *rates) request(key string, now time.Time) error {
+	return tooMany(r.known.Take(key, now), keyRate)
+}
+
+// ask counts that a host has its person asked.
+func (r *rates) ask(host string, now time.Time) error {
+	return tooMany(r.asks.Take(host, now), askRate)
+}
+
+func tooMany(let bool, often float64) error {
+	if let {
+		return nil
 	}
-	if !r.strangers.AllowN(now, 1) {
-		return refuse(RateLimited, "too many hosts come that nobody here knows: try again in a minute")
-	}
-	return nil
+	return refuse(RateLimited, "more than %g a second come by this key or host: try again later", often)
 }
 
-// buckets count by keys.
-type buckets struct {
-	rate  rate.Limit
-	burst int
-	mu    *sync.Mutex
-	of    map[string]*rate.Limiter
-}
-
-func newBuckets(often rate.Limit, burst int) buckets {
-	return buckets{often, burst, new(sync.Mutex), make(map[string]*rate.Limiter)}
-}
-
-func (b *buckets) take(key string, now time.Time) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	bucket := b.of[key]
-	if bucket == nil {
-		if len(b.of) >= maxBuckets {
-			for other, o := range b.of {
-				if o.TokensAt(now) >= float64(b.burst) {
-					delete(b.of, other)
-				}
-			}
-		}
-		bucket = rate.NewLimiter(b.rate, b.burst)
-		b.of[key] = bucket
+// stranger counts a request of somebody for whom nobody answers.
+func (r *rates) stranger(now time.Time) error {
+	if r.strangers.AllowN(now, 1) {
+		return nil
 	}
-	if !bucket.AllowN(now, 1) {
-		return refuse(RateLimited, "more than %g a second come by this key or host: try again later", float64(b.rate))
-	}
-	return nil
+	return refuse(RateLimited, "too many hosts come that nobody here knows: try again in a minute")
 }

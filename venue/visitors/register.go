@@ -93,7 +93,7 @@ func (r *Room) registrar(ctx context.Context, req *Request, name string) (*Calle
 		return nil, err
 	}
 	if c.Host == nil || c.Host.User.IsZero() {
-		if err := r.rates.take("", r.Now()); err != nil {
+		if err := r.rates.stranger(r.Now()); err != nil {
 			return nil, err
 		}
 	}

@@ -57,7 +57,6 @@ type Room struct {
 	set   atomic.Pointer[settings]
 	epoch atomic.Uint64 // see Epoch
 	rates rates
-	asks  buckets        // that a host has its person asked
 	turns *keylock.Locks // of records: see again
 	keys  jwksCache
 
@@ -86,10 +85,8 @@ const (
 
 // New returns a room that lets nobody in.
 func New(o Options) *Room {
-	r := &Room{Options: o, turns: keylock.New()}
+	r := &Room{Options: o, rates: newRates(), turns: keylock.New()}
 	r.set.Store(new(settings))
-	r.rates.start()
-	r.asks = newBuckets(askRate, askBurst)
 	return r
 }
 
