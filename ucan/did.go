@@ -126,8 +126,15 @@ func (d DID) PublicKey() ed25519.PublicKey {
 	return key[2:]
 }
 
-// multikey is the key alone, "z6Mk…".
-func (d DID) multikey() string { return d.s[len(didKey):] }
+// Multikey is the key alone, "z6Mk…"; "" for the zero DID.
+func (d DID) Multikey() string { return strings.TrimPrefix(d.s, didKey) }
+
+// IsKeyID reports whether the kid of a JWT names the key: by the DID, the DID URL of the
+// key, or the bare multikey.
+func (d DID) IsKeyID(kid string) bool {
+	key := d.Multikey()
+	return kid == key || kid == d.s || kid == d.s+"#"+key
+}
 
 // String returns "did:key:z6Mk…", or "" for the zero DID.
 func (d DID) String() string { return d.s }

@@ -60,7 +60,7 @@ func (l Limits) decodeJWT(raw []byte, depth int) (*Link, error) {
 	if err := l.readPayload(link, decoded[1], headerVersion, depth); err != nil {
 		return nil, err
 	}
-	if key := link.Issuer.multikey(); kid != "" && kid != key && kid != link.Issuer.s && kid != link.Issuer.s+"#"+key {
+	if kid != "" && !link.Issuer.IsKeyID(kid) {
 		return nil, &VerifyError{Err: ErrKeyID, CID: link.CID, Detail: quoteShort(kid)}
 	}
 	return link, nil

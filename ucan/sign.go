@@ -28,7 +28,7 @@ type attenuation struct {
 // jwtHeader names the issuer's key and the version of UCAN, which other libraries
 // ask for.
 func jwtHeader(iss DID) string {
-	return `{"alg":"EdDSA","typ":"JWT","kid":"` + iss.multikey() + `","ucv":"0.10.0"}`
+	return `{"alg":"EdDSA","typ":"JWT","kid":"` + iss.Multikey() + `","ucv":"0.10.0"}`
 }
 
 func (is *Issuer) signJWT(d *Delegation, held []holding) (*Link, error) {

@@ -33,8 +33,7 @@ func (r *Room) open(token string, choose func(*jwt.Claims) (ucan.DID, error)) (*
 	if err != nil {
 		return nil, ucan.DID{}, err
 	}
-	key := signer.String()[len("did:key:"):]
-	if kid := parsed.Headers[0].KeyID; kid != "" && kid != key && kid != signer.String() && kid != signer.String()+"#"+key {
+	if kid := parsed.Headers[0].KeyID; kid != "" && !signer.IsKeyID(kid) {
 		return nil, ucan.DID{}, refused("its kid is not the key of %s: give its DID, the DID URL of its key, or the bare multikey", signer)
 	}
 	if err := parsed.Claims(signer.PublicKey(), &c); err != nil {

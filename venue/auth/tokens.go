@@ -129,7 +129,7 @@ func (r *Room) tidy(ctx context.Context, owner ucan.DID, list []tokens.Token) er
 func (r *Room) sign(owner ucan.DID, name string, rec *record) (string, error) {
 	venue := r.Keys.Venue()
 	did := venue.DID().String()
-	header, err := json.Marshal(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": did[len("did:key:"):]})
+	header, err := json.Marshal(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": venue.DID().Multikey()})
 	if err != nil {
 		return "", err
 	}

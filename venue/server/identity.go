@@ -26,12 +26,12 @@ func (s *Server) principal(w http.ResponseWriter, r *http.Request) {
 // document answers with a DID document (W3C DID Core; did:key method).
 func document(w http.ResponseWriter, of ucan.DID) {
 	did := of.String()
-	key := did + "#" + strings.TrimPrefix(did, "did:key:")
+	key := did + "#" + of.Multikey()
 	raw, err := json.Marshal(map[string]any{
 		"@context": []string{"https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"},
 		"id":       did,
 		"verificationMethod": []map[string]string{{
-			"id": key, "type": "Multikey", "controller": did, "publicKeyMultibase": strings.TrimPrefix(did, "did:key:"),
+			"id": key, "type": "Multikey", "controller": did, "publicKeyMultibase": of.Multikey(),
 		}},
 		"authentication":       []string{key},
 		"assertionMethod":      []string{key},
