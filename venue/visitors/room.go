@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"usher/tools"
+	"usher/tools/agentauth/client"
 	"usher/tools/keylock"
 	"usher/ucan"
 	"usher/venue/approvals"
@@ -197,19 +197,13 @@ func (r *Room) agent(ctx context.Context, id string) (*Agent, *Host, error) {
 }
 
 // thumbprint names a key (RFC 7638).
-func thumbprint(key ucan.DID) string {
-	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + b64.EncodeToString(key.PublicKey()) + `"}`))
-	return b64.EncodeToString(sum[:])
-}
+func thumbprint(key ucan.DID) string { return client.Thumbprint(key.PublicKey()) }
 
 var b64 = base64.RawURLEncoding
 
-// jwk is a public key as the protocol writes it (RFC 8037).
+// jwk is a key as others write it.
 type jwk struct {
-	Kty string `json:"kty"`
-	Crv string `json:"crv"`
-	X   string `json:"x"`
-	Kid string `json:"kid,omitempty"`
+	client.JWK
 	Alg string `json:"alg,omitempty"`
 	D   string `json:"d,omitempty"`
 }
