@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ucan-wg/go-ucan/pkg/policy"
-
 	"usher/caps"
 )
 
@@ -90,8 +88,8 @@ type holding struct {
 	proof *Link // the issuer's own token; nil for a root
 	sub   DID   // whom a native chain is about
 
-	limits []policy.Constructor // of a native token
-	until  time.Time            // zero for no end of its own
+	limits []any     // the statements of a native token
+	until  time.Time // zero for no end of its own
 }
 
 func (is *Issuer) delegate(ctx context.Context, d *Delegation) (links []*Link, err error) {

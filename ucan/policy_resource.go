@@ -10,12 +10,12 @@ import (
 // withSelector is the argument of an invocation that holds the resource.
 const withSelector = ".with"
 
-// The policy of a resource R, which is absolute, is
-//
-//	[["or", [["==", ".with", R], ["like", ".with", R + "/*"]]]]
-//
-// and that of a whole namespace is [], the subject saying whose. A venue that
-// issues for an owner is itself the subject, and R names the owner.
+// resourceStatement is the statement of a resource, which is absolute. That of a whole namespace is
+// none, the subject saying whose. A venue that issues for an owner is itself the subject,
+// and the resource names the owner.
+func resourceStatement(resource string) any {
+	return []any{"or", []any{[]any{"==", withSelector, resource}, []any{"like", withSelector, resource + "/*"}}}
+}
 
 // readPolicy finds the resource in the policy of a delegation about sub. Any
 // other statement is kept, to be matched at the call; a policy with none of the

@@ -3,6 +3,7 @@ package ucan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/MetaMask/go-did-it"
@@ -78,11 +79,15 @@ func (is *Issuer) signNative(d *Delegation, h *holding) (*Link, error) {
 		opts = append(opts, delegation.WithMeta(agentsKey, d.Agents))
 	}
 	raw, err := guarded(func() (raw []byte, _ cid.Cid, err error) {
-		statements := h.limits
+		statements := append([]any{}, h.limits...)
 		if !h.path.IsRoot() || h.owner != h.sub { // a whole namespace has none of its own, the subject saying whose
-			statements = append([]policy.Constructor{policy.Or(policy.Equal(withSelector, literal.String(resource)), policy.Like(withSelector, resource+"/*"))}, statements...)
+			statements = slices.Insert(statements, 0, resourceStatement(resource))
 		}
-		pol, err := policy.Construct(statements...)
+		node, err := literal.Any(statements)
+		if err != nil {
+			return nil, cid.Undef, err
+		}
+		pol, err := policy.FromIPLD(node)
 		if err != nil {
 			return nil, cid.Undef, err
 		}

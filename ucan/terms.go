@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/ipld/go-ipld-prime"
-	"github.com/ucan-wg/go-ucan/pkg/policy"
-	"github.com/ucan-wg/go-ucan/pkg/policy/literal"
-
 	"usher/caps"
+	"usher/caps/value"
 )
 
 // A token carries of the terms of a capability what the other venues understand in
@@ -27,9 +25,10 @@ func Carries(c caps.Capability, format Format) error {
 	return err
 }
 
-// carried returns the policy of a capability's limits.
-func carried(c caps.Capability, format Format) (pol []policy.Constructor, err error) {
-	refuse := func(why string) ([]policy.Constructor, error) {
+// carried returns the policy of a capability's limits, in the form in which
+// [parseStatement] reads it.
+func carried(c caps.Capability, format Format) (pol []any, err error) {
+	refuse := func(why string) ([]any, error) {
 		return nil, fmt.Errorf("%s: %w: %s", c, errTerms, why)
 	}
 	switch {
@@ -74,15 +73,15 @@ func selectorOf(l *caps.Limit) (string, error) {
 
 // statementsOf is a limit as statements of a policy, all of which have to hold. To a
 // policy a missing key is null, so null is no value to compare with.
-func statementsOf(l *caps.Limit) (list []policy.Constructor, err error) {
+func statementsOf(l *caps.Limit) (list []any, err error) {
 	at, err := selectorOf(l)
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range []struct {
+		op string
 		n  json.Number
-		op func(string, ipld.Node) policy.Constructor
-	}{{l.Max, policy.LessThanOrEqual}, {l.Min, policy.GreaterThanOrEqual}} {
+	}{{"<=", l.Max}, {">=", l.Min}} {
 		if b.n == "" {
 			continue
 		}
@@ -90,7 +89,7 @@ func statementsOf(l *caps.Limit) (list []policy.Constructor, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, b.op(at, n))
+		list = append(list, []any{b.op, at, n})
 	}
 	if l.In != nil {
 		equals, err := oneOf(at, l.In)
@@ -105,7 +104,7 @@ func statementsOf(l *caps.Limit) (list []policy.Constructor, err error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, policy.Or(policy.LessThan(at, n), policy.GreaterThan(at, n)))
+			list = append(list, []any{"or", []any{[]any{"<", at, n}, []any{">", at, n}}})
 		}
 	} else if l.NotIn != nil {
 		equals, err := oneOf(at, l.NotIn)
@@ -116,77 +115,68 @@ func statementsOf(l *caps.Limit) (list []policy.Constructor, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, policy.Not(equals), policy.Or(kinds...))
+		list = append(list, []any{"not", equals}, []any{"or", kinds})
 	}
 	return list, nil
 }
 
-func oneOf(at string, values []any) (policy.Constructor, error) {
-	equals := make([]policy.Constructor, len(values))
+func oneOf(at string, values []any) (any, error) {
+	equals := make([]any, len(values))
 	for i, v := range values {
 		n, err := literalOf(v)
 		if err != nil {
 			return nil, err
 		}
-		equals[i] = policy.Equal(at, n)
+		equals[i] = []any{"==", at, n}
 	}
 	if len(equals) == 1 {
 		return equals[0], nil
 	}
-	return policy.Or(equals...), nil
+	return []any{"or", equals}, nil
 }
 
 // allNumbers reports whether a list has numbers alone. Of these a policy says that the value
 // is less or more: readers differ in which numbers they take for equal, and where one cannot
 // compare, that denies.
 func allNumbers(list []any) bool {
-	for _, v := range list {
-		if _, ok := v.(json.Number); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(v any) bool { return value.Kind(v) != "number" })
 }
 
 // kindsOf tells of a value that it has the type of one of the list.
-func kindsOf(at string, values []any) (kinds []policy.Constructor, err error) {
-	seen := map[string]bool{}
+func kindsOf(at string, values []any) (kinds []any, err error) {
+	var texts, marks bool
 	for _, v := range values {
-		kind := fmt.Sprintf("%T", v)
 		switch v.(type) {
 		case string:
-			if !seen[kind] {
-				kinds = append(kinds, policy.Like(at, "*"))
+			if !texts {
+				kinds = append(kinds, []any{"like", at, "*"})
 			}
+			texts = true
 		case bool:
-			if !seen[kind] {
-				kinds = append(kinds, policy.Equal(at, literal.Bool(true)), policy.Equal(at, literal.Bool(false)))
+			if !marks {
+				kinds = append(kinds, []any{"==", at, true}, []any{"==", at, false})
 			}
+			marks = true
 		default:
 			return nil, errors.New("not_in of numbers beside other values has no exact form in a policy: use max and min, or in")
 		}
-		seen[kind] = true
 	}
 	return kinds, nil
 }
 
-// maxSafe is what a policy takes of whole numbers.
-const maxSafe = 1<<53 - 1
-
-func literalOf(v any) (ipld.Node, error) {
+// literalOf is a value as a policy compares it.
+func literalOf(v any) (any, error) {
 	switch v := v.(type) {
-	case string:
-		return literal.String(v), nil
-	case bool:
-		return literal.Bool(v), nil
+	case string, bool:
+		return v, nil
 	case json.Number:
 		switch n := numberArgument(v).(type) {
 		case int64:
-			if n >= -maxSafe && n <= maxSafe {
-				return literal.Int(n), nil
+			if n >= -maxInt53 && n <= maxInt53 {
+				return n, nil
 			}
 		case float64:
-			return literal.Float(n), nil
+			return n, nil
 		}
 		return nil, fmt.Errorf("the number %s has no exact form in a policy", v)
 	}
