@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -67,6 +68,9 @@ func ofKinds(list, other []any) []any {
 		return !slices.ContainsFunc(other, func(w any) bool { return value.Kind(v) == value.Kind(w) })
 	})
 }
+
+// sameWhen reports whether limits are written alike.
+func sameWhen(a, b []Limit) bool { return bytes.Equal(whenJSON(a), whenJSON(b)) }
 
 // implied reports whether every input that meets narrow meets wide, as far as the
 // limits tell.

@@ -25,7 +25,6 @@ type terms struct {
 	ask, deny bool
 	until     time.Time // UTC; zero for no end
 	when      []Limit
-	text      string // as JSON, for comparing
 }
 
 // On returns the capability with other terms. The error says what is wrong with
@@ -72,8 +71,6 @@ func (t terms) sealed() *terms {
 	if !t.ask && !t.deny && t.until.IsZero() && len(t.when) == 0 {
 		return nil
 	}
-	raw, _ := json.Marshal(t.wire()) // of what was read, it cannot fail
-	t.text = string(raw)
 	return &t
 }
 
@@ -134,7 +131,7 @@ func (t *terms) String() string {
 }
 
 func (t *terms) equal(u *terms) bool {
-	return t == u || t != nil && u != nil && t.text == u.text
+	return t == u || t != nil && u != nil && t.ask == u.ask && t.deny == u.deny && t.until.Equal(u.until) && sameWhen(t.when, u.when)
 }
 
 // within reports whether a grant on terms t allows nothing that one on terms u, of
@@ -175,5 +172,5 @@ func (t *terms) outlasts(u *terms) bool {
 	if !t.until.IsZero() && (u.until.IsZero() || u.until.After(t.until)) {
 		return false
 	}
-	return len(t.when) == 0 || string(whenJSON(t.when)) == string(whenJSON(u.when))
+	return len(t.when) == 0 || sameWhen(t.when, u.when)
 }
