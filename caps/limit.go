@@ -74,25 +74,20 @@ func bounded(list []Limit) error {
 }
 
 func parsePointer(text string) ([]string, error) {
-	rest, ok := strings.CutPrefix(text, "/")
 	switch {
 	case text == "":
 		return nil, nil
-	case !ok:
+	case text[0] != '/':
 		return nil, errors.New(`a JSON pointer begins with a slash: write for example "/amount"`)
 	case len(text) > maxPointer:
 		return nil, fmt.Errorf("%d bytes long: use at most %d", len(text), maxPointer)
 	}
-	segments := strings.Split(rest, "/")
+	segments := value.Keys(text)
 	if len(segments) > maxSegments {
 		return nil, fmt.Errorf("it has %d segments: use at most %d", len(segments), maxSegments)
 	}
-	for i, s := range segments {
-		plain := strings.NewReplacer("~0", "", "~1", "").Replace(s)
-		if strings.Contains(plain, "~") {
-			return nil, errors.New(`"~" stands before 0 or 1 only: write ~0 for a tilde and ~1 for a slash`)
-		}
-		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+	if value.Pointer(segments...) != text {
+		return nil, errors.New(`"~" stands before 0 or 1 only: write ~0 for a tilde and ~1 for a slash`)
 	}
 	return segments, nil
 }
@@ -158,14 +153,7 @@ func countable(list []any) error {
 }
 
 // Pointer is At as a JSON pointer.
-func (l *Limit) Pointer() string {
-	var b strings.Builder
-	for _, s := range l.At {
-		b.WriteByte('/')
-		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1"))
-	}
-	return b.String()
-}
+func (l *Limit) Pointer() string { return value.Pointer(l.At...) }
 
 // whenJSON writes limits as [parseWhen] reads them. The same limits give the
 // same bytes.

@@ -185,7 +185,7 @@ func (c *compiler) at(pointer string, base *url.URL) *part {
 	if known := c.parts[pointer]; known != nil {
 		return known
 	}
-	v, found := value.At(c.document, pointerNames(pointer)...)
+	v, found := value.At(c.document, value.Keys(pointer)...)
 	if !found {
 		c.err = fmt.Errorf("it refers to #%s, where nothing is", pointer)
 		return nil

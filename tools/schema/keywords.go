@@ -97,7 +97,7 @@ func (c *compiler) fill(p *part, at string, base *url.URL) {
 		p.pattern = c.pattern(text, at+"/pattern")
 	}
 	for name, sub := range p.named["patternProperties"] {
-		p.patterns = append(p.patterns, patternPart{c.pattern(name, at+"/patternProperties/"+escaper.Replace(name)), sub})
+		p.patterns = append(p.patterns, patternPart{c.pattern(name, at+"/patternProperties"+value.Pointer(name)), sub})
 	}
 	// The drafts spell the schemas of items by place in two ways.
 	p.first, p.items = p.lists["prefixItems"], p.subs["items"]
@@ -128,7 +128,7 @@ func (c *compiler) below(p *part, keyword, at string, base *url.URL) {
 		fields, _ := raw.(map[string]any)
 		parts := make(map[string]*part, len(fields))
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			parts[name] = c.part(fields[name], at+"/"+escaper.Replace(name), base)
+			parts[name] = c.part(fields[name], at+value.Pointer(name), base)
 		}
 		p.named[keyword] = parts
 	}

@@ -80,27 +80,10 @@ func place(at []step) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-var (
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaper = strings.NewReplacer("~0", "~", "~1", "/")
-)
-
-// pointerNames are the names in a JSON pointer.
-func pointerNames(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	names := strings.Split(pointer[1:], "/")
-	for i, name := range names {
-		names[i] = unescaper.Replace(name)
-	}
-	return names
-}
-
 // pointerPlace is the place that a pointer of the compiler leads to.
 func pointerPlace(pointer string) string {
 	var b strings.Builder
-	for _, name := range pointerNames(pointer) {
+	for _, name := range value.Keys(pointer) {
 		b.WriteString(value.Place(name))
 	}
 	return strings.TrimPrefix(b.String(), ".")

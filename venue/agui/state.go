@@ -130,7 +130,7 @@ func (m *mirror) put(path []string, v any, there bool) {
 func patch(from, to map[string]any, at string) (ops []any) {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if _, stays := to[name]; !stays {
-			ops = append(ops, map[string]any{"op": "remove", "path": at + pointer(name)})
+			ops = append(ops, map[string]any{"op": "remove", "path": at + value.Pointer(name)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
@@ -139,20 +139,15 @@ func patch(from, to map[string]any, at string) (ops []any) {
 		now1, is2 := to[name].(map[string]any)
 		switch {
 		case !was:
-			ops = append(ops, map[string]any{"op": "add", "path": at + pointer(name), "value": to[name]})
+			ops = append(ops, map[string]any{"op": "add", "path": at + value.Pointer(name), "value": to[name]})
 		case is1 && is2:
-			ops = append(ops, patch(was1, now1, at+pointer(name))...)
+			ops = append(ops, patch(was1, now1, at+value.Pointer(name))...)
 		case string(value.Append(nil, old)) != string(value.Append(nil, to[name])):
-			ops = append(ops, map[string]any{"op": "replace", "path": at + pointer(name), "value": to[name]})
+			ops = append(ops, map[string]any{"op": "replace", "path": at + value.Pointer(name), "value": to[name]})
 		}
 	}
 	return ops
 }
-
-var pointers = strings.NewReplacer("~", "~0", "/", "~1")
-
-// pointer is a name as a part of a JSON pointer (RFC 6901).
-func pointer(name string) string { return "/" + pointers.Replace(name) }
 
 // wrote tells what of the state is another by a call: all of it, where none was told yet.
 func (v *view) wrote(ctx context.Context, w *work) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"usher/caps"
@@ -231,7 +230,7 @@ func wantedBy(q *lending.Query) (caps.Limits, error) {
 		if err != nil {
 			return caps.Limits{}, refuse(lending.Params, "a value of filter is no JSON")
 		}
-		fields["/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name)] = map[string]any{"in": []any{is}}
+		fields[value.Pointer(name)] = map[string]any{"in": []any{is}}
 	}
 	wanted, err := caps.ParseLimits(value.Append(nil, fields))
 	if err != nil {
