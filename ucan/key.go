@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+
+	"usher/caps/value"
 )
 
 // Key is a private Ed25519 key. It never prints, and leaves the package sealed by
@@ -27,21 +29,19 @@ type private struct {
 // it.
 type secret struct{}
 
-const redacted = "[redacted]"
-
 var (
 	_ fmt.Formatter  = secret{}
 	_ slog.LogValuer = secret{}
 )
 
 // Format prints "[redacted]" for every verb, as LogValue and MarshalText do.
-func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, value.Redacted) }
 
 // LogValue is Format for logs.
-func (secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (secret) LogValue() slog.Value { return slog.StringValue(value.Redacted) }
 
 // MarshalText is Format for encoders, of JSON too.
-func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (secret) MarshalText() ([]byte, error) { return []byte(value.Redacted), nil }
 
 // NewKey makes a key from 32 bytes of rand, which is crypto/rand.Reader outside
 // tests.

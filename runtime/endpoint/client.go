@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"usher/tools/reach"
 )
 
 // newClient makes the HTTP client for requests to base. It follows no redirect: a
@@ -19,10 +21,7 @@ func newClient(base *url.URL, allowHTTP bool, transport http.RoundTripper) *http
 	if transport == nil {
 		transport = ownTransport(base.Scheme == "http" && !allowHTTP)
 	}
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return reach.Client(transport)
 }
 
 func ownTransport(hereOnly bool) *http.Transport {

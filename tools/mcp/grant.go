@@ -81,11 +81,8 @@ type bearer struct {
 var _ auth.OAuthHandler = (*bearer)(nil)
 
 func newBearer(s *Server, o *Options) *bearer {
-	b := &bearer{server: s, opts: o, client: &http.Client{
-		Timeout:       tokenTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	b.client.Transport = hinted{reach.Transport(tokenTime, s.OAuth.AllowPrivate || isHere(s.URL))}
+	b := &bearer{server: s, opts: o, client: reach.Client(hinted{reach.Transport(tokenTime, s.OAuth.AllowPrivate || isHere(s.URL))})}
+	b.client.Timeout = tokenTime
 	return b
 }
 

@@ -82,7 +82,7 @@ type Revoked struct {
 	Revoked bool   `json:"revoked"`
 }
 
-var names = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+var names = regexp.MustCompile("^" + tools.SecretName + "$")
 
 // Operations returns the operations.
 func Operations(s Service) []*tools.Operation {

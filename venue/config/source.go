@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"usher/caps/value"
 	"usher/tools/form"
 )
 
@@ -95,7 +96,7 @@ func hideSecret(line string) string {
 		if tokenCount().MatchString(s) || isReference(strings.Trim(m[2], `"'`)) {
 			return s
 		}
-		return m[1] + "[redacted]"
+		return m[1] + value.Redacted
 	})
 }
 

@@ -115,7 +115,7 @@ func fetch(ctx context.Context, at string, private bool) (map[string]ucan.DID, e
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/jwk-set+json, application/json")
-	client := &http.Client{Transport: reach.Transport(jwksTime, private), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := reach.Client(reach.Transport(jwksTime, private))
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
