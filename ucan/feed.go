@@ -34,14 +34,7 @@ func (s *Store) Feed(ctx context.Context, after uint64, limit int) (list []*Revo
 		if len(key) <= len(keyFeed)+8 {
 			return nil, 0, fmt.Errorf("read feed of revocations: a key of %d bytes", len(key))
 		}
-		raw, rev, err := s.kv.Get(ctx, keyRevocation+key[len(keyFeed)+8:])
-		if err == nil && rev == 0 {
-			err = errors.New("a revocation is missing")
-		}
-		var r *Revocation
-		if err == nil {
-			r, err = openRevocation(raw)
-		}
+		r, err := s.revocation(ctx, key[len(keyFeed)+8:])
 		if err != nil {
 			return nil, 0, fmt.Errorf("read feed of revocations: %w", err)
 		}

@@ -184,20 +184,29 @@ func revocationAt(key string) (target CID, revoker DID, ok bool) {
 func (s *Store) Revocations(ctx context.Context, c CID) ([]*Revocation, error) {
 	var list []*Revocation
 	for _, d := range s.revokersOf(c) {
-		raw, rev, err := s.kv.Get(ctx, keyRevocation+c.key()+d.key())
+		r, err := s.revocation(ctx, c.key()+d.key())
 		if err != nil {
-			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
-		}
-		if rev == 0 {
-			return nil, fmt.Errorf("the revocation of %s is missing", c)
-		}
-		r, err := openRevocation(raw)
-		if err != nil {
-			return nil, fmt.Errorf("read revocation of %s: %w", c, err)
+			return nil, err
 		}
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// revocation reads one by its key, without the prefix.
+func (s *Store) revocation(ctx context.Context, key string) (r *Revocation, err error) {
+	target, _, _ := revocationAt(keyRevocation + key)
+	raw, rev, err := s.kv.Get(ctx, keyRevocation+key)
+	if err == nil && rev == 0 {
+		return nil, fmt.Errorf("the revocation of %s is missing", target)
+	}
+	if err == nil {
+		r, err = openRevocation(raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read revocation of %s: %w", target, err)
+	}
+	return r, nil
 }
 
 // revokersOf lists who revoked a token. Whether that counts is for the chain to say.
