@@ -13,7 +13,7 @@ func (s *search) asks(n *node) grant {
 	if n.link == nil {
 		return grant{owner: s.need.owner, path: n.path, can: n.can}
 	}
-	g := n.link.resolved.Load().grants[n.grant]
+	g := *n.at()
 	if g.passes {
 		g.owner, g.path, g.passes = s.need.owner, n.path, false
 	}
@@ -157,7 +157,7 @@ func (s *search) try(ctx context.Context, p *Link, i, at int, n *node, child *gr
 	if !r.grants[i].covers(child) || !s.holds(p, n.depth) || !s.counts(ctx, p, n.depth) {
 		return false
 	}
-	next := node{link: p, grant: i, below: at, depth: n.depth + 1, path: child.path, can: child.can, sub: n.sub, revoked: n.revoked}
+	next := node{step: step{p, i}, below: at, depth: n.depth + 1, path: child.path, can: child.can, sub: n.sub, revoked: n.revoked}
 	root = s.v.mayRoot(s.need.owner, p.Issuer)
 	if p.Format == Native {
 		root = root && p.Subject == p.Issuer

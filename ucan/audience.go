@@ -32,12 +32,9 @@ type place struct {
 
 // ref is one capability of a token.
 type ref struct {
-	link  *Link
-	grant int
-	exp   int64
+	step
+	exp int64
 }
-
-func (r ref) at() *grant { return &r.link.resolved.Load().grants[r.grant] }
 
 func later(a, b ref) int {
 	return cmp.Or(cmp.Compare(b.exp, a.exp), slices.Compare(a.link.CID.hash[:], b.link.CID.hash[:]))
@@ -129,7 +126,7 @@ func (a *audience) add(l *Link) {
 		if g.passes {
 			p = place{}
 		}
-		a.by[p] = append(a.by[p], ref{l, i, l.exp})
+		a.by[p] = append(a.by[p], ref{step{l, i}, l.exp})
 	}
 }
 

@@ -70,8 +70,10 @@ func (g *grant) coversResource(c *grant) bool {
 // carries what rests on it. Nothing else about it is believed yet.
 func Open(raw []byte) (*Link, error) { return Limits{}.open(raw) }
 
-func (l Limits) open(raw []byte) (*Link, error) {
-	link, err := l.decode(raw)
+func (l Limits) open(raw []byte) (*Link, error) { return believed(l.decode(raw)) }
+
+// believed passes a token on that was read, unless something is wrong with it.
+func believed(link *Link, err error) (*Link, error) {
 	if err == nil {
 		err = link.Err()
 	}

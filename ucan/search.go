@@ -48,9 +48,8 @@ type search struct {
 
 // node is a token of a chain that is being built, from the caller's up.
 type node struct {
-	link    *Link
-	grant   int
-	below   int           // the node that rests on it; -1 is the request itself
+	step                  // without a link for the request itself
+	below   int           // the node that rests on it; -1 for that of the request
 	depth   int           // tokens from the caller's to this one
 	path    caps.Resource // what is needed of it
 	can     caps.Ability
@@ -196,7 +195,7 @@ func (s *search) chain(root int) Grant {
 	g := Grant{owner: s.need.owner, n: s.nodes[root].depth}
 	for at := root; at >= 0; at = s.nodes[at].below {
 		n := &s.nodes[at]
-		g.chain[n.depth-1] = step{n.link, n.grant}
+		g.chain[n.depth-1] = n.step
 	}
 	return g
 }

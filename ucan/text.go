@@ -31,16 +31,7 @@ func OpenInvocationText(text string) (*Invocation, error) {
 }
 
 // OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
-func OpenText(text string) (*Link, error) {
-	link, err := ReadText(text)
-	if err == nil {
-		err = link.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return link, nil
-}
+func OpenText(text string) (*Link, error) { return believed(ReadText(text)) }
 
 // ReadText is [OpenText] for a token that is to be shown, whatever is wrong with
 // it: [Link.Err] says what. Its form is right.

@@ -54,7 +54,7 @@ type Grant struct {
 	owner DID
 }
 
-// step is one token of a chain and the capability of it that counts.
+// step is a token, of a chain for example, and the capability of it that counts.
 type step struct {
 	link  *Link
 	grant int
