@@ -66,12 +66,8 @@ func (rec *record) jobID(at time.Time) string {
 	return id.String()
 }
 
-// fire fires a schedule that is due, or moves it on where it has fired for that time.
-func (r *Room) fire(ctx context.Context, rec *record) error {
-	return r.settle(ctx, rec, r.Now(), false)
-}
-
-// settle lets the times of a schedule pass that are due now: it fires, unless they are lost.
+// settle lets the times of a schedule pass that are due now: it fires, unless they are lost
+// or it has fired for that time.
 func (r *Room) settle(ctx context.Context, rec *record, now time.Time, lost bool) error {
 	f, err := rec.plan(now, lost)
 	if err != nil {
@@ -160,7 +156,7 @@ const maxDone = 100
 // moved is the batch that puts next in the place of rec. One that has fired for the
 // last time is kept beside the others, for a while.
 func (r *Room) moved(ctx context.Context, rec, next *record) (*runs.With, error) {
-	with := &runs.With{Expect: map[string]uint64{rec.key(): rec.rev}}
+	with := rec.batch()
 	if next.Next != 0 || next.Error != "" {
 		return with, next.put(with, rec)
 	}
@@ -173,7 +169,6 @@ func (r *Room) moved(ctx context.Context, rec, next *record) (*runs.With, error)
 		return nil, err
 	}
 	rec.drop(with)
-	with.Put = make(map[string][]byte, 2)
 	if next.Last != nil {
 		all := prefix + "done/" + rec.owner.String() + "/"
 		if n.Done >= maxDone {
@@ -197,7 +192,12 @@ func (r *Room) end(ctx context.Context, rec *record, why error) error {
 	r.Logger.ErrorContext(ctx, "a schedule can never fire again", "schedule", rec.of(), "error", why)
 	next := *rec
 	next.Next, next.Past, next.Floor, next.Error = 0, 0, 0, tools.Cut(why.Error())
-	with, err := r.moved(ctx, rec, &next)
+	return r.replace(ctx, rec, &next)
+}
+
+// replace puts next in the place of rec.
+func (r *Room) replace(ctx context.Context, rec, next *record) error {
+	with, err := r.moved(ctx, rec, next)
 	if err == nil {
 		_, err = r.Store.Apply(ctx, with.Expect, with.Put, with.Del)
 	}
@@ -220,7 +220,7 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in scheduler.Named)
 		if next.Last.Job, err = r.NewID(); err != nil {
 			return out, err
 		}
-		with := &runs.With{Expect: map[string]uint64{rec.key(): rec.rev}}
+		with := rec.batch()
 		if err := next.put(with, rec); err != nil {
 			return out, err
 		}

@@ -130,7 +130,6 @@ func (r *Room) Cancel(ctx context.Context, call tools.Call, in scheduler.Named) 
 		if err != nil {
 			return err
 		}
-		with.Put = make(map[string][]byte, 1)
 		n, err := r.count(ctx, rec.owner, with)
 		if err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"usher/venue/store"
 )
 
 var errRestored = errors.New("its time passed before the data folder was restored from a backup, so that nobody knows whether it fired: make it again if it is to")
@@ -12,31 +14,26 @@ var errRestored = errors.New("its time passed before the data folder was restore
 // backup, which knows nothing of what fired since it was made: each schedule says what it
 // missed, and one that has no other time fires no more.
 func (r *Room) Restored(ctx context.Context, at time.Time) error {
-	for from := ""; ; {
-		keys, next, err := r.Store.PageKeys(ctx, prefix+due, from, 256)
+	for key, err := range store.Keys(ctx, r.Store, prefix+due, "") {
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			when, owner, id, err := parseTimed(due, key)
-			if err != nil || when.After(at) {
-				return err
-			}
-			rec, err := r.read(ctx, owner, id)
-			switch {
-			case err != nil:
-			case rec == nil || rec.Next != when.UnixMilli():
-			case rec.Cron == "":
-				err = r.end(ctx, rec, errRestored)
-			default:
-				err = r.settle(ctx, rec, at, true)
-			}
-			if err != nil {
-				return err
-			}
+		when, owner, id, err := parseTimed(due, key)
+		if err != nil || when.After(at) {
+			return err
 		}
-		if from = next; next == "" {
-			return nil
+		rec, err := r.read(ctx, owner, id)
+		switch {
+		case err != nil:
+		case rec == nil || rec.Next != when.UnixMilli():
+		case rec.Cron == "":
+			err = r.end(ctx, rec, errRestored)
+		default:
+			err = r.settle(ctx, rec, at, true)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -135,44 +135,40 @@ func (rec *record) put(with *runs.With, old *record) error {
 	if len(raw) > maxRecord {
 		return fault.New(fault.TooLarge, fmt.Sprintf("schedule %s takes %d bytes with its input and authority, at most %d: put what is long into the workspace, and have it read from there", rec.ID, len(raw), maxRecord))
 	}
-	if with.Put == nil {
-		with.Put = make(map[string][]byte, 4)
+	for _, key := range rec.index() {
+		with.Put[key] = []byte{}
 	}
-	index := make(map[string]bool, 4) // the rows that are to be there
-	if old != nil {
-		if old.Next != 0 {
-			index[timed(due, old.Next, old.of())] = false
-		}
-		if old.Past != 0 {
-			index[timed(past, old.Past, old.of())] = false
-		}
+	with.Put[rec.key()] = raw
+	if old == nil {
+		return nil
 	}
-	if rec.Next != 0 {
-		index[timed(due, rec.Next, rec.of())] = true
-	}
-	if rec.Past != 0 {
-		index[timed(past, rec.Past, rec.of())] = true
-	}
-	for key, there := range index {
-		if there {
-			with.Put[key] = []byte{}
-		} else {
+	for _, key := range old.index() {
+		if with.Put[key] == nil {
 			with.Del = append(with.Del, key)
 		}
 	}
-	with.Put[rec.key()] = raw
 	return nil
 }
 
 // drop removes the schedule in a batch.
 func (rec *record) drop(with *runs.With) {
-	with.Del = append(with.Del, rec.key())
+	with.Del = append(append(with.Del, rec.key()), rec.index()...)
+}
+
+// index is the rows by which the schedule is found when its time comes.
+func (rec *record) index() (keys []string) {
 	if rec.Next != 0 {
-		with.Del = append(with.Del, timed(due, rec.Next, rec.of()))
+		keys = append(keys, timed(due, rec.Next, rec.of()))
 	}
 	if rec.Past != 0 {
-		with.Del = append(with.Del, timed(past, rec.Past, rec.of()))
+		keys = append(keys, timed(past, rec.Past, rec.of()))
 	}
+	return keys
+}
+
+// batch is an empty batch that is conditional on the schedule as it was read.
+func (rec *record) batch() *runs.With {
+	return &runs.With{Expect: map[string]uint64{rec.key(): rec.rev}, Put: make(map[string][]byte, 4)}
 }
 
 // read returns a schedule; nil where there is none of that name.
@@ -218,7 +214,7 @@ func (r *Room) change(ctx context.Context, call tools.Call, f func(with *runs.Wi
 	}
 	defer held.Unlock()
 	for range maxChanges {
-		with := &runs.With{Expect: make(map[string]uint64, 2)}
+		with := &runs.With{Expect: make(map[string]uint64, 2), Put: make(map[string][]byte, 4)}
 		if err := f(with); err != nil {
 			return err
 		}

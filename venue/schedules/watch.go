@@ -10,6 +10,7 @@ import (
 	"usher/tools/fault"
 	"usher/ucan"
 	"usher/venue/runs"
+	"usher/venue/store"
 )
 
 const (
@@ -53,32 +54,27 @@ func (r *Room) pass(ctx context.Context) time.Duration {
 		failed(err, past)
 	}
 	full := make(map[string]bool) // whose jobs are as many as may be
-	for from := ""; ; {
-		keys, next, err := r.Store.PageKeys(ctx, prefix+due, from, 256)
+	for key, err := range store.Keys(ctx, r.Store, prefix+due, "") {
 		if err != nil {
 			failed(err, due)
 			return wait
 		}
-		for _, key := range keys {
-			at, owner, id, err := parseTimed(due, key)
-			if err != nil {
-				failed(err, key)
-				continue
-			}
-			if left := at.Sub(r.Now()); left > 0 {
-				return min(wait, left)
-			}
-			if err := r.fireDue(ctx, owner, id, at, full); err != nil {
-				failed(err, key)
-			}
-			if ctx.Err() != nil {
-				return wait
-			}
+		at, owner, id, err := parseTimed(due, key)
+		if err != nil {
+			failed(err, key)
+			continue
 		}
-		if from = next; next == "" {
+		if left := at.Sub(r.Now()); left > 0 {
+			return min(wait, left)
+		}
+		if err := r.fireDue(ctx, owner, id, at, full); err != nil {
+			failed(err, key)
+		}
+		if ctx.Err() != nil {
 			return wait
 		}
 	}
+	return wait
 }
 
 // parseTimed reads a key of [timed].
@@ -106,7 +102,7 @@ func (r *Room) fireDue(ctx context.Context, owner ucan.DID, id string, at time.T
 	if full[of] {
 		return runs.ErrTooMany
 	}
-	err = r.fire(ctx, rec)
+	err = r.settle(ctx, rec, r.Now(), false)
 	full[of] = errors.Is(err, runs.ErrTooMany)
 	return err
 }
@@ -145,11 +141,7 @@ func (r *Room) recall(ctx context.Context) error {
 			from = now
 		}
 		next.Next = times.Next(from).UnixMilli()
-		with, err := r.moved(ctx, rec, &next)
-		if err == nil {
-			_, err = r.Store.Apply(ctx, with.Expect, with.Put, with.Del)
-		}
-		if err != nil {
+		if err := r.replace(ctx, rec, &next); err != nil {
 			return err
 		}
 	}
