@@ -32,22 +32,30 @@ func (r *Room) Answer(ctx context.Context, ruling *tools.Ruling, at tools.At) (*
 	if q.digest, err = r.digest(ruling, q.key, q.input); err != nil {
 		return nil, err
 	}
-	id, marked, err := r.Store.Get(ctx, callKey(q.digest))
-	if err != nil {
+	var rec *record
+	var rev uint64
+	rec, rev, q.marked, err = r.last(ctx, q.owner, q.digest)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	q.marked = marked
-	if id == nil {
+	case rec == nil:
 		return r.ask(ctx, q)
 	}
-	rec, rev, err := r.find(ctx, q.owner, string(id))
+	return r.answered(ctx, q, rec, rev)
+}
+
+// last returns the last request of a digest, nil where there is none, with its revision and
+// that of its mark.
+func (r *Room) last(ctx context.Context, owner, digest string) (rec *record, rev, marked uint64, err error) {
+	id, marked, err := r.Store.Get(ctx, callKey(digest))
+	if err != nil || id == nil {
+		return nil, 0, marked, err
+	}
+	found, rev, err := r.find(ctx, owner, string(id))
 	if fault.Of(err) == fault.NotFound {
-		return r.ask(ctx, q)
+		return nil, 0, marked, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r.answered(ctx, q, &rec, rev)
+	return &found, rev, marked, err
 }
 
 // answered is what comes of a request for exactly this call.

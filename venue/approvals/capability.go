@@ -28,7 +28,7 @@ func (r *Room) Granted(ctx context.Context, auth tools.Authority, need caps.Requ
 		if err != nil {
 			return false, err
 		}
-		rec, _, err := r.marked(ctx, auth, digest)
+		rec, _, _, err := r.last(ctx, r.person(auth.Owner()), digest)
 		if err != nil || rec == nil || rec.Status != approvals.Approved {
 			return false, err
 		}
@@ -104,19 +104,6 @@ func (r *Room) above(ctx context.Context, auth tools.Authority, look func(run st
 	return nil
 }
 
-// marked returns the request of a digest; nil where there is none.
-func (r *Room) marked(ctx context.Context, auth tools.Authority, digest string) (*record, uint64, error) {
-	id, rev, err := r.Store.Get(ctx, callKey(digest))
-	if err != nil || id == nil {
-		return nil, rev, err
-	}
-	rec, _, err := r.find(ctx, r.person(auth.Owner()), string(id))
-	if fault.Of(err) == fault.NotFound {
-		return nil, rev, nil
-	}
-	return &rec, rev, err
-}
-
 // gives says why an answer gives nothing any more.
 func (r *Room) gives(ctx context.Context, rec *record, digest string, need caps.Request) error {
 	if rec.Grants == "" || rec.Digest != digest || !verifies(rec) {
@@ -159,7 +146,7 @@ func (r *Room) Missing(ctx context.Context, ruling *tools.Ruling, need caps.Requ
 	if q.digest, err = r.digestOf(auth, auth.Run(), need); err != nil {
 		return "", err
 	}
-	rec, marked, err := r.marked(ctx, auth, q.digest)
+	rec, _, marked, err := r.last(ctx, q.owner, q.digest)
 	if err != nil {
 		return "", err
 	}

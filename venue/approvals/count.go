@@ -9,6 +9,7 @@ import (
 
 	"usher/tools/approvals"
 	"usher/tools/fault"
+	"usher/venue/store"
 )
 
 // counts says how many requests of a person are pending: those that have a mark.
@@ -106,25 +107,21 @@ func (r *Room) counts(ctx context.Context, key string) (c counts, rev uint64, er
 func (r *Room) recount(ctx context.Context, owner string, rev uint64) error {
 	c, del := counts{By: make(map[string]int)}, []string(nil)
 	below := openKey(owner, "")
-	for from, more := "", true; more; {
-		keys, next, err := r.Store.PageKeys(ctx, below, from, 256)
+	for key, err := range store.Keys(ctx, r.Store, below, "") {
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			rec, _, err := r.find(ctx, owner, key[len(below):])
-			switch {
-			case fault.Of(err) == fault.NotFound:
-				del = append(del, key)
-			case err != nil:
-				return err
-			case rec.Status == approvals.Ended:
-				del = append(del, key, dueKey(rec.Expires, rec.ID))
-			default:
-				c.add(&rec, 1)
-			}
+		rec, _, err := r.find(ctx, owner, key[len(below):])
+		switch {
+		case fault.Of(err) == fault.NotFound:
+			del = append(del, key)
+		case err != nil:
+			return err
+		case rec.Status == approvals.Ended:
+			del = append(del, key, dueKey(rec.Expires, rec.ID))
+		default:
+			c.add(&rec, 1)
 		}
-		from, more = next, next != ""
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {
