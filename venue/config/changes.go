@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -50,61 +51,48 @@ func Changes(a, b *Config) (list []Change) {
 			list = append(list, Change{part.what, Changed, part.late})
 		}
 	}
-	list = append(list, changes("", a.settings(), b.settings())...)
-	list = append(list, changes("MCP server ", each(a.MCP, ofServer), each(b.MCP, ofServer))...)
-	list = append(list, changes("data ", each(a.Data, Datum.subject), each(b.Data, Datum.subject))...)
-	list = append(list, changes("orchestration ", each(a.Orchestrations, Orchestration.subject), each(b.Orchestrations, Orchestration.subject))...)
-	list = append(list, changes("agent ", each(a.Agents, ofAgent), each(b.Agents, ofAgent))...)
-	return append(list, changes("schedule ", each(a.Schedules, ofSchedule), each(b.Schedules, ofSchedule))...)
+	list = changes(list, "model", a.models(), b.models(), func(m model) string { return m.Name })
+	list = changes(list, "MCP server", a.MCP, b.MCP, func(s mcp.Server) string { return s.ID })
+	list = changes(list, "data", a.Data, b.Data, func(d Datum) string { return d.Path })
+	list = changes(list, "orchestration", a.Orchestrations, b.Orchestrations, func(o Orchestration) string { return o.ID })
+	list = changes(list, "agent", a.Agents, b.Agents, func(spec agents.Spec) string { return spec.ID })
+	return changes(list, "schedule", a.Schedules, b.Schedules, func(s scheduler.Schedule) string { return s.Name })
 }
 
-// text is an entry by its name, as JSON.
-type text struct {
-	name string
-	json []byte
+// model is a model with its name.
+type model struct {
+	Name, Provider string
+	Settings       map[string]any
 }
 
-func (d Datum) subject() string { return d.Path }
-
-func (o Orchestration) subject() string { return o.ID }
-
-func ofServer(s mcp.Server) string { return s.ID }
-
-func ofSchedule(s scheduler.Schedule) string { return s.Name }
-
-func ofAgent(spec agents.Spec) string { return spec.ID }
-
-func (c *Config) settings() (list []text) {
-	for name, m := range c.Models {
-		raw, _ := json.Marshal(map[string]any{m.Provider: m.Settings}) // of text and JSON values
-		list = append(list, text{"model " + name, raw})
-	}
-	slices.SortFunc(list, func(a, b text) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
-	return list
-}
-
-func each[T any](entries []T, name func(T) string) (list []text) {
-	for _, e := range entries {
-		raw, _ := json.Marshal(e) // it was read from text
-		list = append(list, text{name(e), raw})
+// models are the models by their names.
+func (c *Config) models() (list []model) {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		list = append(list, model{name, c.Models[name].Provider, c.Models[name].Settings})
 	}
 	return list
 }
 
-func changes(kind string, a, b []text) (list []Change) {
-	find := func(in []text, name string) int {
-		return slices.IndexFunc(in, func(w text) bool { return w.name == name })
+// changes adds how the entries of a kind differ, as JSON.
+func changes[T any](list []Change, kind string, a, b []T, name func(T) string) []Change {
+	written := func(entries []T, id string) []byte {
+		i := slices.IndexFunc(entries, func(e T) bool { return name(e) == id })
+		if i < 0 {
+			return nil
+		}
+		raw, _ := json.Marshal(entries[i]) // it was read from text
+		return raw
 	}
-	for _, w := range b {
-		if i := find(a, w.name); i < 0 {
-			list = append(list, Change{What: kind + w.name, How: Added})
-		} else if !bytes.Equal(a[i].json, w.json) {
-			list = append(list, Change{What: kind + w.name, How: Changed})
+	for _, e := range b {
+		if was, is := written(a, name(e)), written(b, name(e)); was == nil {
+			list = append(list, Change{What: kind + " " + name(e), How: Added})
+		} else if !bytes.Equal(was, is) {
+			list = append(list, Change{What: kind + " " + name(e), How: Changed})
 		}
 	}
-	for _, w := range a {
-		if find(b, w.name) < 0 {
-			list = append(list, Change{What: kind + w.name, How: Removed})
+	for _, e := range a {
+		if written(b, name(e)) == nil {
+			list = append(list, Change{What: kind + " " + name(e), How: Removed})
 		}
 	}
 	return list

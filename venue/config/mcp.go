@@ -7,9 +7,9 @@ import (
 	"usher/tools/mcp"
 )
 
-func (r *reader) server(e entry, s mcp.Server) {
+func (r *reader) server(e entry, s *mcp.Server) {
 	if s.ID != "" && r.first("mcp "+s.ID, e) {
-		r.cfg.MCP = append(r.cfg.MCP, s)
+		r.cfg.MCP = append(r.cfg.MCP, *s)
 	}
 }
 

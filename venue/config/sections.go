@@ -20,10 +20,6 @@ func (r *reader) root(src *source, n *form.Node) {
 		}
 	}
 	for _, field := range n.Fields {
-		entries := make([]entry, len(field.Value.Items))
-		for i, item := range field.Value.Items {
-			entries[i] = entry{src, item, item.At}
-		}
 		switch key := field.Key; key {
 		case "models":
 			for _, m := range field.Value.Fields {
@@ -32,25 +28,15 @@ func (r *reader) root(src *source, n *form.Node) {
 				}
 			}
 		case "data":
-			for i := range f.Data {
-				r.datum(entries[i].named("path"), &f.Data[i])
-			}
+			take(src, field.Value, "path", f.Data, r.datum)
 		case "agents":
-			for i := range f.Agents {
-				r.agent(entries[i].named("id"), &f.Agents[i])
-			}
+			take(src, field.Value, "id", f.Agents, r.agent)
 		case "orchestrations":
-			for i := range f.Orchestrations {
-				r.orchestration(entries[i].named("id"), &f.Orchestrations[i])
-			}
+			take(src, field.Value, "id", f.Orchestrations, r.orchestration)
 		case "schedules":
-			for i := range f.Schedules {
-				r.schedule(entries[i].named("id"), &f.Schedules[i])
-			}
+			take(src, field.Value, "id", f.Schedules, r.schedule)
 		case "mcp":
-			for i := range f.MCP {
-				r.server(entries[i].named("id"), f.MCP[i])
-			}
+			take(src, field.Value, "id", f.MCP, r.server)
 		case "limits":
 			for _, l := range field.Value.Fields {
 				r.first("limits."+l.Key, entry{src, l.Value, l.At})
@@ -61,6 +47,14 @@ func (r *reader) root(src *source, n *form.Node) {
 				r.section(key, &f)
 			}
 		}
+	}
+}
+
+// take reads the entries of a list, of which each has its name under a key.
+func take[T any](src *source, list *form.Node, key string, entries []T, read func(entry, *T)) {
+	for i := range entries {
+		item := list.Items[i]
+		read(entry{src, item, item.At}.named(key), &entries[i])
 	}
 }
 
