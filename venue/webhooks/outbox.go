@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ func (o *Outbox) Set(owner ucan.DID, list []config.HookOut) {
 	before := o.hooks.Load()
 	hooks := &outHooks{owner, make(map[string]*outHook, len(list))}
 	for _, h := range list {
-		if old := before.byID[h.ID]; old != nil && old.owner == owner && same(&old.HookOut, &h) {
+		if old := before.byID[h.ID]; old != nil && old.owner == owner && reflect.DeepEqual(old.HookOut, h) {
 			hooks.byID[h.ID] = old
 			continue
 		}
@@ -79,10 +80,6 @@ func (o *Outbox) Set(owner ucan.DID, list []config.HookOut) {
 	}
 	o.hooks.Store(hooks)
 	signal(o.changed)
-}
-
-func same(a, b *config.HookOut) bool {
-	return a.URL == b.URL && a.Secret == b.Secret && a.AllowPrivate == b.AllowPrivate && slices.Equal(a.Events, b.Events) && slices.Equal(a.Agents, b.Agents)
 }
 
 func signal(c chan struct{}) {

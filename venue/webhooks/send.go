@@ -15,6 +15,7 @@ import (
 
 	"usher/caps/value"
 	"usher/tools/reach"
+	"usher/venue/store"
 )
 
 // Times of deliveries.
@@ -28,7 +29,9 @@ const (
 // send sends what waits for a webhook, as it is due.
 func (o *Outbox) send(ctx context.Context, h *outHook) {
 	client := client(o.Transport, h.AllowPrivate)
-	if err := o.count(ctx, h); err != nil && ctx.Err() == nil {
+	if n, err := o.stored(ctx, h.ID); err == nil {
+		h.waiting.Store(int64(n))
+	} else if ctx.Err() == nil {
 		o.Logger.ErrorContext(ctx, "what waits for a webhook cannot be counted", "webhook", h.ID, "error", err)
 	}
 	for {
@@ -47,24 +50,13 @@ func (o *Outbox) send(ctx context.Context, h *outHook) {
 	}
 }
 
-// count counts what waits.
-func (o *Outbox) count(ctx context.Context, h *outHook) error {
-	n, err := o.stored(ctx, h.ID)
-	if err == nil {
-		h.waiting.Store(int64(n))
-	}
-	return err
-}
-
 // stored is how many deliveries of a webhook are stored, at most maxWaiting.
 func (o *Outbox) stored(ctx context.Context, hook string) (n int, err error) {
-	for from := ""; n < maxWaiting; {
-		keys, next, err := o.Store.PageKeys(ctx, outOf(hook), from, 1000)
+	for _, err := range store.Keys(ctx, o.Store, outOf(hook), "") {
 		if err != nil {
 			return n, err
 		}
-		n += len(keys)
-		if from = next; next == "" {
+		if n++; n == maxWaiting {
 			break
 		}
 	}
