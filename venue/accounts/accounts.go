@@ -57,9 +57,9 @@ func New(space *store.Space, log *slog.Logger) *Book {
 // accountKey is where an account is stored.
 func accountKey(name string) string { return "b/" + name }
 
-// LongestWait is for room that other calls hold: an agent that has started work
+// longestWait is for room that other calls hold: an agent that has started work
 // in the background is not refused because that has a budget's rest in hand.
-const LongestWait = time.Minute
+const longestWait = time.Minute
 
 // Budget returns the budget of an account. limits is asked under the lock, by
 // which the newest counts, and counts for whoever has the budget already.
@@ -76,7 +76,7 @@ func (s *Book) Budget(ctx context.Context, name, called string, limits func() sp
 		return nil, fmt.Errorf("read what %s has spent: %w", called, err)
 	}
 	b := spend.NewAccount(name, called, limits(), past)
-	b.Wait(LongestWait)
+	b.Wait(longestWait)
 	a := &account{key: key, budget: weak.Make(b), total: past}
 	s.open[name] = a
 	goruntime.AddCleanup(b, func(a *account) { s.forget(name, a) }, a)

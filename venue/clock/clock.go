@@ -72,17 +72,35 @@ type Clock struct {
 
 // Open reads what the store knows of the clock.
 func Open(ctx context.Context, opts Options) (*Clock, error) {
-	c := &Clock{opts: opts, back: make(chan struct{}, 1)}
-	raw, _, err := opts.Store.Get(ctx, recordKey)
+	rec, err := read(ctx, opts.Store)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clock{opts: opts, back: make(chan struct{}, 1), rec: rec, stored: rec.Seen}
+	c.seen.Store(rec.Seen)
+	return c, nil
+}
+
+// read reads the record out of the whole store of a venue.
+func read(ctx context.Context, space *store.Space) (rec record, err error) {
+	raw, _, err := space.Get(ctx, recordKey)
 	if err == nil && raw != nil {
-		err = json.Unmarshal(raw, &c.rec)
+		err = json.Unmarshal(raw, &rec)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the highest time seen: %w", err)
+		return rec, fmt.Errorf("read the highest time seen: %w", err)
 	}
-	c.stored = c.rec.Seen
-	c.seen.Store(c.rec.Seen)
-	return c, nil
+	return rec, nil
+}
+
+// Highest reads the highest time that a venue has seen out of its store; zero where
+// nothing is known.
+func Highest(ctx context.Context, space *store.Space) (time.Time, error) {
+	rec, err := read(ctx, space)
+	if err != nil || rec.Highest == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(rec.Highest), nil
 }
 
 // Now is the time. It notices a clock that was set back.

@@ -43,14 +43,14 @@ var (
 	ErrUnderWay = fault.New(fault.Busy, "a request with this Idempotency-Key is under way: ask again in a moment")
 	// ErrOther: the key was sent with something else.
 	ErrOther = fault.New(fault.KeyReused, "this Idempotency-Key was sent with another request: a new request takes a new key")
-	// ErrShorter: the key was sent with a proof that holds longer.
-	ErrShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
 	// ErrUnknown: the venue stopped while it answered.
 	ErrUnknown = fault.New(fault.Unknown, "the venue stopped while it answered the request of this Idempotency-Key, so nobody can tell whether it took effect: look, and send it under a new key if it did not")
 	// ErrTooLong: the answer was too long to be kept.
 	ErrTooLong = fault.New(fault.InTheWay, fmt.Sprintf("the request of this Idempotency-Key was answered, with more than the %d bytes that are kept: it is not done again", MaxBody))
 
-	errMany = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
+	// errShorter: the key was sent with a proof that holds longer.
+	errShorter = fault.New(fault.KeyReused, "this Idempotency-Key was sent with a token that holds longer than yours: send it again with one that does, or a new request with a new key")
+	errMany    = fault.New(fault.LimitReached, fmt.Sprintf("you have used %d keys within a day, as many as are kept: leave Idempotency-Key out, or wait", MaxKeys))
 )
 
 // Options says what a room works with. All fields are needed.
@@ -185,7 +185,7 @@ func (t *Ticket) before(req *Request) (*Reply, error) {
 	case !hmac.Equal(t.rec.Digest, req.Digest[:]):
 		return nil, ErrOther
 	case !req.Until.IsZero() && (t.rec.Until == 0 || req.Until.Unix() < t.rec.Until):
-		return nil, ErrShorter
+		return nil, errShorter
 	case t.rec.Long:
 		return nil, ErrTooLong
 	case t.rec.Reply == nil:
