@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"usher/tools/form"
 )
 
 // Timetable are the times of a cron expression in a time zone. The zero value has none.
@@ -33,23 +35,23 @@ func ParseCron(text, zone string) (Timetable, error) {
 	if err != nil {
 		return Timetable{}, err
 	}
-	const form = "write five fields: minute, hour, day of the month, month and day of the week, for example 0 9 * * 1-5"
+	const advice = "write five fields: minute, hour, day of the month, month and day of the week, for example 0 9 * * 1-5"
 	if len(text) > maxCron {
-		return Timetable{}, fmt.Errorf("cron has %d bytes, at most %d: %s", len(text), maxCron, form)
+		return Timetable{}, form.In("cron", fmt.Errorf("cron has %d bytes, at most %d: %s", len(text), maxCron, advice))
 	}
 	if strings.ContainsAny(text, "=@") {
-		return Timetable{}, fmt.Errorf("cron %q: %s; a time zone belongs into zone", text, form)
+		return Timetable{}, form.In("cron", fmt.Errorf("cron %q: %s; a time zone belongs into zone", text, advice))
 	}
 	parsed, err := fields.Parse(text)
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if err != nil || !ok {
-		return Timetable{}, fmt.Errorf("cron %q: %w: %s", text, err, form)
+		return Timetable{}, form.In("cron", fmt.Errorf("cron %q: %w: %s", text, err, advice))
 	}
 	spec.Location = time.UTC
 	const hours = 1<<24 - 1
 	t := Timetable{spec: spec, zone: at, everyHour: spec.Hour&hours == hours}
 	if t.spec.Next(time.Unix(0, 0).UTC()).IsZero() {
-		return Timetable{}, fmt.Errorf("cron %q never comes: there is no such day", text)
+		return Timetable{}, form.In("cron", fmt.Errorf("cron %q never comes: there is no such day", text))
 	}
 	return t, nil
 }
@@ -57,7 +59,7 @@ func ParseCron(text, zone string) (Timetable, error) {
 func parseZone(name string) (*time.Location, error) {
 	at, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("zone %q is unknown here: write an IANA name, for example Europe/Berlin", name)
+		return nil, form.In("zone", fmt.Errorf("zone %q is unknown here: write an IANA name, for example Europe/Berlin", name))
 	}
 	return at, nil
 }

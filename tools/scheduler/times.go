@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"usher/tools/form"
 )
 
 // Times says when a schedule fires: by one of its fields.
@@ -33,7 +35,7 @@ func (t Times) First(now time.Time) time.Time {
 	return t.Cron.Next(now)
 }
 
-// Times reads when the schedule fires.
+// Times reads when the schedule fires. What is wrong with one field is said by [form.In].
 func (s *Schedule) Times() (t Times, err error) {
 	given := 0
 	for _, is := range []bool{s.has(s.At), s.has(s.After), s.Cron != ""} {
@@ -48,9 +50,9 @@ func (s *Schedule) Times() (t Times, err error) {
 		t.Cron, err = ParseCron(s.Cron, s.Zone)
 		return t, err
 	case s.Zone != "":
-		return t, errors.New("zone is for cron: write the offset into at, for example 2026-12-24T18:00:00+01:00")
+		return t, form.In("zone", errors.New("zone is for cron: write the offset into at, for example 2026-12-24T18:00:00+01:00"))
 	case s.Missed != "":
-		return t, errors.New("missed is for cron: a single time that passed while the venue was down fires when it is up")
+		return t, form.In("missed", errors.New("missed is for cron: a single time that passed while the venue was down fires when it is up"))
 	case s.has(s.At):
 		t.At, err = parseAt(s.At)
 	default:
@@ -76,10 +78,10 @@ func parseAt(raw json.RawMessage) (t time.Time, err error) {
 		err = errors.New("it is neither text nor number")
 	}
 	if err != nil {
-		return t, fmt.Errorf("at %s is no time: write one such as 2026-12-24T18:00:00+01:00", raw)
+		return t, form.In("at", fmt.Errorf("at %s is no time: write one such as 2026-12-24T18:00:00+01:00", raw))
 	}
 	if t.UnixMilli() <= 0 || !t.Before(lastTime) {
-		return t, fmt.Errorf("at %s lies outside the years 1970 to 9999", raw)
+		return t, form.In("at", fmt.Errorf("at %s lies outside the years 1970 to 9999", raw))
 	}
 	return t, nil
 }
@@ -124,7 +126,7 @@ func CheckName(name string) error {
 // maxNote bounds a note, in bytes.
 const maxNote = 1 << 10
 
-// Check says what is wrong with the schedule itself.
+// Check says what is wrong with the schedule itself, of one field by [form.In].
 func (s *Schedule) Check() error {
 	if s.Name != "" {
 		if err := CheckName(s.Name); err != nil {
@@ -135,7 +137,7 @@ func (s *Schedule) Check() error {
 		return errors.New("overwrite replaces the schedule of a name: give the name")
 	}
 	if len(s.Note) > maxNote {
-		return fmt.Errorf("note has %d bytes, at most %d", len(s.Note), maxNote)
+		return form.In("note", fmt.Errorf("note has %d bytes, at most %d", len(s.Note), maxNote))
 	}
 	switch s.Missed {
 	case "", MissedFire, MissedSkip:

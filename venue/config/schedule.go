@@ -47,10 +47,6 @@ func (s *schedule) Check() error {
 		return form.In("input", errors.New("input is for op: remove it"))
 	case (s.Cron == "") == (s.At == ""):
 		return errors.New("a schedule has either cron or at: write one of them")
-	case s.At != "" && s.Zone != "":
-		return form.In("zone", errors.New("zone is for cron: write the offset into at, for example 2026-12-24T18:00:00+01:00"))
-	case s.At != "" && s.Missed != "":
-		return form.In("missed", errors.New("missed is for cron: a single time that passed while the venue was down fires when it is up"))
 	}
 	if err := scheduler.CheckName(s.ID); s.ID != "" && err != nil {
 		return form.In("id", err)
@@ -61,17 +57,7 @@ func (s *schedule) Check() error {
 		}
 	}
 	all := s.schedule()
-	if err := all.Check(); err != nil {
-		key := "at"
-		if s.Cron != "" {
-			key = "zone"
-			if _, err := scheduler.ParseCron(s.Cron, ""); err != nil {
-				key = "cron"
-			}
-		}
-		return form.In(key, err)
-	}
-	return nil
+	return all.Check()
 }
 
 // Refine adds the rules of Check that a schema can say.
