@@ -140,7 +140,7 @@ func (a *A2A) checkLent() error {
 			return form.In("ambient_until", errors.New("this is no time as RFC 3339 has it, for example 2027-06-30T00:00:00Z"))
 		}
 	}
-	if a.Phase < 0 || a.Phase > 3 {
+	if a.Phase > 3 {
 		return form.In("phase", errors.New("phases are 1, 2 and 3"))
 	}
 	return nil

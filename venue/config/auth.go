@@ -29,9 +29,6 @@ type Auth struct {
 
 // Check says what is wrong, also that a user of one provider is one of another.
 func (a *Auth) Check() error {
-	if a.Requests < 0 {
-		return form.In("requests", errors.New("it is below 0: give how many a second, or leave it out for as many as they like"))
-	}
 	for i, did := range a.Known {
 		if _, err := ucan.ParseDID(did); err != nil {
 			return form.In("known", fmt.Errorf("number %d: %w", i+1, err))
@@ -51,14 +48,6 @@ type Guests struct {
 	Refused  bool     `json:"refused,omitempty" jsonschema:"Let none in. Default: a guest has a namespace, and what is delegated to the guest's key."`
 	Agents   bool     `json:"agents,omitempty" jsonschema:"Let them have agents, which ask the venue's models. Default: false."`
 	Requests int      `json:"requests,omitempty" example:"100" jsonschema:"Most requests a second of all guests and anonymous callers together. Default: 100."`
-}
-
-// Check says what is wrong with the bounds.
-func (g *Guests) Check() error {
-	if g.Requests < 0 {
-		return form.In("requests", errors.New("it is below 0: give how many a second"))
-	}
-	return nil
 }
 
 // AnonymousCaps bounds callers without a token.

@@ -154,9 +154,6 @@ func (h *Hook) Check() error {
 	if (len(h.Command) == 0) == (h.URL == "") {
 		return errors.New("a hook has either command or url: write one of them")
 	}
-	if len(h.Command) > 0 && h.Command[0] == "" {
-		return form.In("command", errors.New("the first is empty: write the program"))
-	}
 	if u, err := url.Parse(h.URL); h.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		return form.In("url", errors.New("this is no http or https URL"))
 	}

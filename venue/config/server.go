@@ -46,13 +46,8 @@ func (s *Server) Check() error {
 			return form.In("cors", err)
 		}
 	}
-	switch {
-	case s.TLS != TLS{} && len(s.ACME.Hosts) > 0:
+	if s.TLS != (TLS{}) && len(s.ACME.Hosts) > 0 {
 		return form.In("acme", errors.New("there is a certificate under tls, too: write one of them"))
-	case s.Requests < 0:
-		return form.In("requests", errors.New("it is negative"))
-	case s.Streams < 0:
-		return form.In("streams", errors.New("it is negative"))
 	}
 	if err := CheckMetrics(s.Metrics); err != nil {
 		return form.In("metrics", err)
