@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"usher/caps"
 	"usher/tools/fault"
@@ -59,11 +60,7 @@ func (r *Room) stands(ctx context.Context, q *question, rec *record) error {
 		return err
 	}
 	if err = r.mayAnswer(ctx, by, rec); err == nil {
-		var needs []caps.Request
-		for need := range q.Needs() {
-			needs = append(needs, need)
-		}
-		err = r.mayMake(ctx, by, rec, needs, q.Input())
+		err = r.mayMake(ctx, by, rec, slices.Collect(q.Needs()), q.Input())
 	}
 	if fault.Of(err) == fault.Refused {
 		return fault.New(fault.Refused, "the approval "+rec.ID+" does not hold any more: "+err.Error())

@@ -59,21 +59,19 @@ type Word struct {
 // written, and then it is made anew.
 func (r *Room) Swap(ctx context.Context, s Swap) (*Swapped, error) {
 	owner := s.Owner.String()
-	c, rev, err := r.counts(ctx, countKey(owner))
-	if err != nil {
-		return nil, err
+	for counted := false; ; counted = true {
+		c, rev, err := r.counts(ctx, countKey(owner))
+		if err != nil {
+			return nil, err
+		}
+		out, err := r.swap(ctx, &s, c, rev)
+		if s.File == nil || counted || fault.Of(err) != fault.Refused {
+			return out, err
+		}
+		if err := r.recount(ctx, owner, rev); err != nil { // it is full, of what nobody needs any more perhaps
+			return nil, err
+		}
 	}
-	out, err := r.swap(ctx, &s, c, rev)
-	if s.File == nil || fault.Of(err) != fault.Refused {
-		return out, err
-	}
-	if err := r.recount(ctx, owner, rev); err != nil { // it is full, of what nobody needs any more perhaps
-		return nil, err
-	}
-	if c, rev, err = r.counts(ctx, countKey(owner)); err != nil {
-		return nil, err
-	}
-	return r.swap(ctx, &s, c, rev)
 }
 
 // swap is Swap with the counts as they are.
