@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"usher/tools/approvals"
@@ -54,14 +53,12 @@ func tooMany(what string, n int) error {
 // counted meanwhile.
 const maxTries = 100
 
-// count writes a batch by which n more requests like rec are pending, or fewer.
+// count writes a batch by which n more requests like rec are pending, or fewer: it adds the
+// counts to expect and put.
 func (r *Room) count(ctx context.Context, rec *record, n int, expect map[string]uint64, put map[string][]byte, del []string) (moved string, err error) {
 	r.counting.Lock()
 	defer r.counting.Unlock()
 	key := countKey(rec.Owner)
-	if put = maps.Clone(put); put == nil {
-		put = make(map[string][]byte, 1)
-	}
 	for try := range maxTries {
 		c, rev, err := r.counts(ctx, key)
 		if err != nil {
@@ -140,6 +137,6 @@ func (r *Room) close(ctx context.Context, rec *record) (bool, error) {
 	if err != nil || rev == 0 {
 		return false, err
 	}
-	moved, err := r.count(ctx, rec, -1, map[string]uint64{open: rev}, nil, []string{open, dueKey(rec.Expires, rec.ID)})
+	moved, err := r.count(ctx, rec, -1, map[string]uint64{open: rev}, map[string][]byte{}, []string{open, dueKey(rec.Expires, rec.ID)})
 	return err == nil && moved == "", err
 }

@@ -1,12 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -105,19 +102,16 @@ func (l *linter) schedules() {
 
 // useless says why a schedule could do nothing, what helps, and where that stands.
 func (l *linter) useless(s scheduler.Schedule) (said, advice string, path []string) {
-	missing := func(id string) (string, bool) {
-		return cmp.Or(form.Meant(id, slices.Sorted(maps.Keys(l.agents))), "add it to agents"), l.agents[id] == nil
-	}
-	if advice, is := missing(s.Agent); is && s.Agent != "" {
-		return fmt.Sprintf("its agent %q is no agent of the configuration", s.Agent), advice, []string{"agent"}
+	if s.Agent != "" && l.agents[s.Agent] == nil {
+		return fmt.Sprintf("its agent %q is no agent of the configuration", s.Agent), l.meant(s.Agent), []string{"agent"}
 	}
 	what := []string{"op"}
 	if l.config.entries["schedule "+s.Name].node.Get("say") != nil {
 		what = []string{"say", "agent"}
 		var task struct{ AgentID string }
 		_ = json.Unmarshal(s.Input, &task) // it was made here
-		if advice, is := missing(task.AgentID); is {
-			return fmt.Sprintf("it speaks to %q, which is no agent of the configuration", task.AgentID), advice, what
+		if l.agents[task.AgentID] == nil {
+			return fmt.Sprintf("it speaks to %q, which is no agent of the configuration", task.AgentID), l.meant(task.AgentID), what
 		}
 	}
 	t, err := l.lookUp(s.Operation)

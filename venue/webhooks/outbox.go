@@ -156,15 +156,10 @@ func (o *Outbox) Draft(owner ucan.DID, rec *runs.Record, put map[string][]byte) 
 			continue
 		}
 		at := time.UnixMilli(rec.Updated).UTC()
-		raw, err := json.Marshal(body{event, at, told{
+		raw, _ := json.Marshal(body{event, at, told{ // of texts, and a time of now
 			rec.ID, rec.Kind, rec.Status, rec.Agent, rec.Caller, rec.Op, rec.Session, rec.Parent, string(rec.Code), rec.Waits,
 		}})
-		if err == nil {
-			raw, err = json.Marshal(delivery{At: rec.Updated, Body: raw})
-		}
-		if err != nil { // of texts
-			panic(err)
-		}
+		raw, _ = json.Marshal(delivery{At: rec.Updated, Body: raw}) // of that
 		put[outKey(h.ID, at, fmt.Sprintf("msg_%s_%s", rec.ID, strconv.FormatInt(rec.Updated, 36)))] = raw
 	}
 }
