@@ -1,9 +1,8 @@
 package wrap
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,10 +29,7 @@ type answer struct {
 
 // rewritten is the answer with f of each text in its place.
 func (a answer) rewritten(f func(string) string) (out answer, err error) {
-	raw, err := json.Marshal(a)
-	if err == nil {
-		raw, err = rewrite(raw, f)
-	}
+	raw, err := rewrite(a, f)
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
 	}
@@ -43,11 +39,7 @@ func (a answer) rewritten(f func(string) string) (out answer, err error) {
 // canonical is a request as JSON with its keys in order: equal for requests that
 // mean the same to a model.
 func canonical(req *runtime.Request) ([]byte, error) {
-	raw, err := json.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
-	return rewrite(raw, func(text string) string { return text })
+	return rewrite(req, func(text string) string { return text })
 }
 
 // comparable is a request as a cassette has it: without secrets, and without the
@@ -55,16 +47,16 @@ func canonical(req *runtime.Request) ([]byte, error) {
 func comparable(req *runtime.Request, scrub func(string) string) ([]byte, error) {
 	undated := *req
 	undated.System = prompt.Unset(req.System)
-	raw, err := json.Marshal(&undated)
+	return rewrite(&undated, scrub)
+}
+
+// rewrite is a value as JSON with f of each text in its place, and its keys in
+// order.
+func rewrite(of any, f func(string) string) ([]byte, error) {
+	raw, err := json.Marshal(of)
 	if err != nil {
 		return nil, err
 	}
-	return rewrite(raw, scrub)
-}
-
-// rewrite puts f of each text in its place, in JSON that comes back with its keys
-// in order.
-func rewrite(raw []byte, f func(string) string) ([]byte, error) {
 	v, err := value.Decode(raw, value.MaxDepth)
 	if err != nil {
 		return nil, err
@@ -93,7 +85,7 @@ var idForm = regexp.MustCompile(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
 
 // numbered puts the number of its first appearance in the place of each id, so
 // that requests which differ in ids alone are the same, and returns the ids.
-func numbered(request []byte) (text string, ids []string) {
+func numbered(request json.RawMessage) (text string, ids []string) {
 	out, _ := rewrite(request, func(text string) string { // it was JSON before
 		return idForm.ReplaceAllStringFunc(text, func(id string) string {
 			n := slices.Index(ids, id)
@@ -109,22 +101,16 @@ func numbered(request []byte) (text string, ids []string) {
 
 // readCassette reads the lines of a cassette.
 func readCassette(r io.Reader) (out []entry, err error) {
-	lines := bufio.NewReader(r)
-	for err == nil {
-		var line []byte
-		if line, err = lines.ReadBytes('\n'); len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
+	lines := json.NewDecoder(r)
+	lines.DisallowUnknownFields()
+	for {
 		var e entry
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&e); err != nil {
+		switch err := lines.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
 			return nil, fmt.Errorf("read cassette: line %d: %w", len(out)+1, err)
 		}
 		out = append(out, e)
 	}
-	if err != io.EOF {
-		return nil, fmt.Errorf("read cassette: %w", err)
-	}
-	return out, nil
 }

@@ -90,7 +90,7 @@ func (p *Settings) fallbacks(models map[string]runtime.Model) ([]runtime.Model, 
 		m, ok := models[name]
 		switch {
 		case !ok:
-			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown("model", name, slices.Sorted(maps.Keys(models))))}
+			return nil, &runtime.SettingError{Setting: settingFallback, Err: fmt.Errorf("fallback: %s", unknown(name, slices.Sorted(maps.Keys(models))))}
 		case p.Budget != nil && p.Budget.Money != 0 && !replays(m) && !priced(m):
 			return nil, &runtime.SettingError{Setting: settingBudget, Err: fmt.Errorf("budget: money needs a price of %s too, which fallback names: add price to that model", name)}
 		}
@@ -114,13 +114,14 @@ func replays(m runtime.Model) bool {
 	return ok
 }
 
-// unknown says what there is instead of a name that is not.
-func unknown(kind, name string, known []string) string {
+// unknown says what there is instead of a model that is not.
+func unknown(name string, known []string) string {
+	text := fmt.Sprintf("there is no model %q", name)
 	if near := form.Nearest(name, known); near != "" {
-		return fmt.Sprintf("there is no %s %q: did you mean %q?", kind, name, near)
+		return fmt.Sprintf("%s: did you mean %q?", text, near)
 	}
 	if len(known) == 0 {
-		return fmt.Sprintf("there is no %s %q", kind, name)
+		return text
 	}
-	return fmt.Sprintf("there is no %s %q; there are %s", kind, name, strings.Join(known, ", "))
+	return text + "; there are " + strings.Join(known, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"usher/runtime"
 )
@@ -18,42 +17,30 @@ import (
 // that one model has no room for may fit the next. When all fail, the error
 // holds every model's. A [runtime.Delay] tells the consumer when another model
 // is asked.
-func Fallback(models ...runtime.Model) runtime.Model { return fallback(models) }
-
-type fallback []runtime.Model
-
-var _ runtime.Wrapper = fallback(nil)
-
-// Unwrap returns the first model: nil where there are none.
-func (f fallback) Unwrap() runtime.Model {
-	if len(f) == 0 {
-		return nil
+func Fallback(models ...runtime.Model) runtime.Model {
+	f := new(over)
+	if len(models) > 0 {
+		f.Model = models[0]
 	}
-	return f[0]
-}
-
-func (f fallback) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[runtime.Chunk, error] {
-	return func(yield func(runtime.Chunk, error) bool) {
+	f.generate = func(ctx context.Context, req *runtime.Request, yield func(runtime.Chunk, error) bool) {
 		calls := tries{yield: yield}
 		var failures []error
-		for i, m := range f {
+		for i, m := range models {
 			err := calls.pass(ctx, m, req)
 			if err == nil {
 				return
 			}
 			failures = append(failures, err)
-			if ctx.Err() != nil || final(err) || i+1 == len(f) {
+			if ctx.Err() != nil || final(err) || i+1 == len(models) {
 				break
 			}
-			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: named(f[i+1])}}, nil) {
+			if !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: err.Error(), Next: named(models[i+1])}}, nil) {
 				return
 			}
 		}
-		if len(f) == 0 {
-			failures = append(failures, errors.New("fallback: there are no models to ask: give at least one"))
-		}
-		yield(runtime.Chunk{}, f.together(failures))
+		yield(runtime.Chunk{}, together(models, failures))
 	}
+	return f
 }
 
 // named is what a person calls the model: as the configuration does, if it can.
@@ -66,14 +53,17 @@ func named(m runtime.Model) string {
 }
 
 // together is the failures of the first models as one error, on one line.
-func (f fallback) together(failures []error) error {
-	if len(failures) == 1 {
+func together(models []runtime.Model, failures []error) error {
+	switch len(failures) {
+	case 0:
+		return errors.New("fallback: there are no models to ask: give at least one")
+	case 1:
 		return failures[0]
 	}
-	format, args := "%d of %d models failed", []any{len(failures), len(f)}
+	format, args := "%d of %d models failed", []any{len(failures), len(models)}
 	for i, err := range failures {
 		format += "; %s: %w"
-		args = append(args, named(f[i]), err)
+		args = append(args, named(models[i]), err)
 	}
 	return fmt.Errorf(format, args...)
 }

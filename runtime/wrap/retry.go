@@ -31,9 +31,9 @@ type RetryOptions struct {
 // outlast ctx's deadline the error comes at once, and so does one that wraps
 // [runtime.ErrWindow]. A [runtime.Delay] tells the consumer of each wait.
 func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
-	r := new(retrying)
+	var r RetryOptions
 	if opts != nil {
-		r.RetryOptions = *opts
+		r = *opts
 	}
 	r.Tries = cmp.Or(r.Tries, 4)
 	r.First = cmp.Or(r.First, 500*time.Millisecond)
@@ -71,11 +71,9 @@ func Retry(m runtime.Model, opts *RetryOptions) runtime.Model {
 	}}
 }
 
-type retrying struct{ RetryOptions }
-
 // wait says how long to wait before the next call, usually so long, and whether
 // there is one.
-func (r *retrying) wait(ctx context.Context, err error, try int, usual time.Duration) (time.Duration, bool) {
+func (r *RetryOptions) wait(ctx context.Context, err error, try int, usual time.Duration) (time.Duration, bool) {
 	// The same request never fits the window, however often it is made.
 	if ctx.Err() != nil || final(err) || errors.Is(err, runtime.ErrWindow) || try >= r.Tries {
 		return 0, false

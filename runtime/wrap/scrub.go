@@ -9,8 +9,6 @@ import (
 	"usher/runtime/endpoint"
 )
 
-const redacted = value.Redacted
-
 // secretForms find secrets by their form. Group 1 is what is secret. They
 // rather take too much: a cassette with a word too few is still exact, as
 // requests are scrubbed alike before they are compared.
@@ -42,7 +40,7 @@ func scrubber(ctx context.Context, secrets func(context.Context) []string) func(
 				var out strings.Builder
 				at := 0
 				for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
-					out.WriteString(text[at:m[2]] + redacted)
+					out.WriteString(text[at:m[2]] + value.Redacted)
 					at = m[3]
 				}
 				out.WriteString(text[at:])
