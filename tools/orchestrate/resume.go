@@ -3,7 +3,6 @@ package orchestrate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -81,19 +80,12 @@ func (r *run) same(past []Step) error {
 		if err != nil {
 			return &stepError{s, value.Within("input", err)}
 		}
-		if !bytes.Equal(compact(input), compact(was.Input)) {
+		// Whoever kept the record may have written the JSON in another way.
+		if before, err := decode(was.Input); err != nil || !bytes.Equal(input, value.Append(nil, before)) {
 			return fmt.Errorf("%s: %w", s, errChanged)
 		}
 	}
 	return nil
-}
-
-func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
 }
 
 // at is where in a run the step is called.

@@ -46,11 +46,7 @@ type outcome struct {
 
 // whole runs the plan.
 func (r *run) whole(ctx context.Context, past []Step) (output json.RawMessage, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			output, err = nil, &tools.PanicError{Operation: r.plan.path, Value: v}
-		}
-	}()
+	defer recovered(r.plan.path, &err)
 	if err := r.all(ctx, past); err != nil {
 		return nil, err
 	}
@@ -58,6 +54,13 @@ func (r *run) whole(ctx context.Context, past []Step) (output json.RawMessage, e
 		return nil, value.Within("result", err)
 	}
 	return output, nil
+}
+
+// recovered makes an error of a panic within an operation.
+func recovered(operation string, err *error) {
+	if v := recover(); v != nil {
+		*err = &tools.PanicError{Operation: operation, Value: v}
+	}
 }
 
 // all runs the steps. When it returns, none of them is running any more.

@@ -1,0 +1,39 @@
+package orchestrate
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// What goes on finds its steps as a store gives them back, which writes JSON in another
+// way: that is no change of the orchestration.
+func TestResumeReadsWhatWasStored(t *testing.T) {
+	for name, value := range map[string]string{
+		"signs that HTML has": `"<a> & <b>"`,
+		"line separators":     "\"a\u2028b\"",
+		"spaces and order":    `{"b": [1.50, null], "a": "x"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, plan(`[{"op":"test:echo","input":{"value":["input","v"]}}]`, `[0,"value"]`))
+			want, err := h.run(t.Context(), `{"v":`+value+`}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := h.book.steps[0]
+			left.Status, left.Output = waiting, nil
+			raw, err := json.Marshal([]Step{left})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(raw, &h.book.past); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := h.run(t.Context(), `{"v":`+value+`}`); err != nil || got != want {
+				t.Errorf("it goes on as %s, %v, want %s", got, err, want)
+			}
+			if _, err := h.run(t.Context(), `{"v":"another"}`); err == nil {
+				t.Error("it goes on with another input than it began with")
+			}
+		})
+	}
+}
