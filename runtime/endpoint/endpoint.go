@@ -30,7 +30,7 @@ type Form struct {
 	Variable string            // that commonly holds a key, for example "OPENAI_API_KEY"
 	Model    string            // shown where none is named
 	Hottest  float64           // the highest temperature
-	Taken    map[string]string // headers that may not be given: why, by name
+	Taken    map[string]string // headers that may not be given: why, by canonical name
 }
 
 // Base parses text, which is the setting base_url, and refuses what would send

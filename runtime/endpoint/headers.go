@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -60,22 +61,17 @@ var ownHeaders = []string{
 // check refuses headers that no request can hold, those that the request sets
 // itself, and those that are taken in this format: why, by name.
 func (h Headers) check(taken map[string]string) error {
-	refused := maps.Clone(taken)
-	if refused == nil {
-		refused = make(map[string]string)
-	}
-	for _, own := range ownHeaders {
-		refused[own] = "is set by the request itself: remove it"
-	}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		if name == "" || strings.Trim(name, token) != "" {
 			return badHeader("%q is not the name of a header: use letters, digits and -", name)
 		}
-		for other, why := range refused {
-			if strings.EqualFold(name, other) {
-				return badHeader("%s %s", other, why)
-			}
+		own := http.CanonicalHeaderKey(name)
+		if why := taken[own]; why != "" {
+			return badHeader("%s %s", own, why)
+		}
+		if slices.Contains(ownHeaders, own) {
+			return badHeader("%s is set by the request itself: remove it", own)
 		}
 		if err := CheckValue(HeadersSetting+": "+name, string(h[name])); err != nil {
 			return err
