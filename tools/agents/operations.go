@@ -29,7 +29,7 @@ type Service interface {
 	Message(ctx context.Context, call tools.Call, in Message) (Delivered, error)
 	Chat(ctx context.Context, call tools.Call, in Chat) (Said, error)
 	Trigger(ctx context.Context, call tools.Call, in Trigger) (Triggered, error)
-	Context(ctx context.Context, call tools.Call, in Look) (Context, error)
+	Context(ctx context.Context, call tools.Call, in Named) (Context, error)
 	CancelTask(ctx context.Context, call tools.Call, in TaskID) (TaskState, error)
 }
 

@@ -93,14 +93,7 @@ type Triggered struct {
 	Status    string `json:"status,omitempty"` // of the turn
 }
 
-// Look asks for what an agent's model would be told now.
-type Look struct {
-	AgentID string `json:"agentId"`
-}
-
-func (in Look) id() string { return in.AgentID }
-
-// Context answers [Look].
+// Context answers agent:context.
 type Context struct {
 	AgentID string    `json:"agentId"`
 	System  string    `json:"system"` // the system message
@@ -161,7 +154,7 @@ func tasks(s Service) []*tools.Operation {
 		tools.New("agent:trigger", "Have an agent take a turn on the messages that wait for it.",
 			Trigger.needs, s.Trigger, within("agent/manage"), tools.InLane(sessionLane), tools.Keyed()),
 		tools.New("agent:context", "Show what an agent's model would be told now for you: its system message and tools.",
-			one[Look]("agent/read"), s.Context, within("agent/read"), tools.ReadOnly()),
+			one[Named]("agent/read"), s.Context, within("agent/read"), tools.ReadOnly()),
 		tools.New("agent:cancelTask", "Cancel a task of an agent that has not ended.",
 			TaskID.needs, s.CancelTask, within("agent/manage"), tools.Idempotent(), tools.Exclusive()),
 		ending[completion](CompleteTask, "Complete the task that you were given, with its result. It ends your turn."),

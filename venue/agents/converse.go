@@ -117,7 +117,7 @@ func (r *Room) Trigger(ctx context.Context, call tools.Call, in agents.Trigger) 
 // Context is what the agent's model would be told now in a turn for the caller. What it
 // has before it is read within what the caller may do too, also of an agent that acts by
 // an authority of its own: looking at it gets nobody what they may not read.
-func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Look) (agents.Context, error) {
+func (r *Room) Context(ctx context.Context, call tools.Call, in agents.Named) (agents.Context, error) {
 	k := ownKey(call, in.AgentID)
 	e, rec, err := r.find(ctx, k)
 	if err != nil {
