@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -92,7 +91,7 @@ func served(ctx context.Context, v *venue.Venue, model *gullible) (steps []step,
 	if err != nil {
 		return nil, err
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := server.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -23,13 +23,13 @@ const (
 
 // attempt is something that an agent tries at the gate, and what came of it.
 type attempt struct {
-	Agent   string          `json:"agent"`
-	What    string          `json:"what"`
-	Tool    string          `json:"tool"`
-	Input   json.RawMessage `json:"input"`
-	Want    string          `json:"want"`
-	Outcome string          `json:"outcome"`
-	Words   string          `json:"words,omitempty"` // the denial, or what is wrong with the input
+	Agent   string `json:"agent"`
+	What    string `json:"what"`
+	Tool    string `json:"tool"`
+	Input   any    `json:"input"`
+	Want    string `json:"want"`
+	Outcome string `json:"outcome"`
+	Words   string `json:"words,omitempty"` // the denial, or what is wrong with the input
 }
 
 // attempts reads what is to be tried.
@@ -39,15 +39,8 @@ func (h *house) attempts() ([]attempt, error) {
 		Tries []attempt
 	}
 	raw, err := files.ReadFile("attempts.yaml")
-	var doc any
 	if err == nil {
-		err = yaml.Load([]byte(strings.ReplaceAll(string(raw), "OWNER", h.user.DID().String())), &doc)
-	}
-	if err == nil {
-		raw, err = json.Marshal(doc)
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &groups)
+		err = yaml.Load([]byte(strings.ReplaceAll(string(raw), "OWNER", h.user.DID().String())), &groups)
 	}
 	var list []attempt
 	for _, g := range groups {
@@ -93,7 +86,7 @@ func (h *house) probe(ctx context.Context) error {
 // try makes one attempt. Whether the gate denied it is read in the ledger: it may
 // be met further down, by a step, a child, a colleague who was asked.
 func (h *house) try(ctx context.Context, a *attempt) error {
-	input, err := json.Marshal(a.Input) // on one line
+	input, err := json.Marshal(a.Input)
 	if err != nil {
 		return err
 	}
