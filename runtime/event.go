@@ -8,6 +8,7 @@ import (
 
 	"usher/caps/value"
 	"usher/tools"
+	"usher/tools/orchestrate"
 )
 
 // Event is something that happened in a turn. Those that implement it here are all
@@ -183,15 +184,7 @@ type Received struct {
 
 // Step says how a step of an orchestration stands. It is logged whenever that
 // changes.
-type Step struct {
-	N      int             `json:"n"`
-	Name   string          `json:"name,omitempty"`
-	Op     string          `json:"op"`
-	Status string          `json:"status"` // PENDING, STARTED, COMPLETE, FAILED or CANCELLED
-	Input  json.RawMessage `json:"input,omitempty"`
-	Output json.RawMessage `json:"output,omitempty"`
-	Error  string          `json:"error,omitempty"`
-}
+type Step orchestrate.Step
 
 func (TurnStarted) kind() string    { return "turn_started" }
 func (ContextMissing) kind() string { return "context_missing" }

@@ -39,9 +39,10 @@ type Step struct {
 	N      int             `json:"n"`
 	Name   string          `json:"name,omitempty"`
 	Op     string          `json:"op"`
-	Status string          `json:"status"`
+	Status string          `json:"status"` // PENDING, STARTED, INPUT_REQUIRED, COMPLETE, FAILED or CANCELLED
 	Input  json.RawMessage `json:"input,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
+	Lost   bool            `json:"lost,omitempty"` // the output was too large to be kept: in its place stands its size
 	Error  string          `json:"error,omitempty"`
 }
 

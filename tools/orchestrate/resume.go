@@ -30,7 +30,9 @@ func (r *run) resume(ctx context.Context, past []Step) error {
 		var err error
 		switch was.Status {
 		case complete:
-			r.outputs[i], err = decodeFor(ctx, r.call, was.Output)
+			if r.outputs[i] = any(lost{}); !was.Lost {
+				r.outputs[i], err = decodeFor(ctx, r.call, was.Output)
+			}
 		case started:
 			if err = r.again(ctx, s); err != nil {
 				was.Status, was.Error = failed, err.Error()
@@ -54,6 +56,9 @@ func (r *run) resume(ctx context.Context, past []Step) error {
 	}
 	return r.same(past)
 }
+
+// lost stands for what a step returned that could not be kept.
+type lost struct{}
 
 // again says why a step that had begun must not be called again; nil where it may.
 func (r *run) again(ctx context.Context, s *step) error {

@@ -37,3 +37,29 @@ func TestResumeReadsWhatWasStored(t *testing.T) {
 		})
 	}
 }
+
+// An output that was too large to be kept is not mistaken for its size: what needs it
+// does not go on.
+func TestResumeKnowsWhatWasLost(t *testing.T) {
+	size := json.RawMessage(`{"truncated":true,"size":700000}`)
+	for name, tt := range map[string]struct {
+		steps, result, want string
+	}{
+		"a step needs it":   {`{"op":"test:echo"},{"op":"test:echo","input":{"value":[0,"size"]}}`, `[1]`, "step 1 failed: input.value: what step 0 returned was too large to be kept when the venue stopped: start the orchestration anew"},
+		"the result has it": {`{"op":"test:echo"},{"op":"test:echo"}`, `[0]`, "result: what step 0 returned was too large to be kept when the venue stopped: start the orchestration anew"},
+		"nothing needs it":  {`{"op":"test:echo"},{"op":"test:echo","input":{"value":1}}`, `[1,"value"]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, plan("["+tt.steps+"]", tt.result))
+			h.book.past = []Step{{Op: "test:echo", Status: complete, Output: size, Lost: true}}
+			got, err := h.run(t.Context(), `{}`)
+			if tt.want == "" {
+				if err != nil || got != "1" {
+					t.Errorf("it goes on as %s, %v", got, err)
+				}
+			} else if err == nil || err.Error() != tt.want {
+				t.Errorf("it goes on as %s, %v, want %s", got, err, tt.want)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +186,39 @@ func TestARunThatWasTakenOver(t *testing.T) {
 				t.Errorf("the run is %s, %v", rec.Status, err)
 			}
 		})
+	}
+}
+
+// Whoever goes on with a run is told which outputs were too large to be kept: what stands
+// in their place is none.
+func TestAStepTooLargeToKeep(t *testing.T) {
+	h := openHouse(t)
+	large, _ := json.Marshal(strings.Repeat("x", 600<<10)) // cannot fail
+	wrote := make(chan error)
+	first := h.start(t, h.mint.User(h.alice), func(ctx context.Context, r *runs.Run) (json.RawMessage, error) {
+		for i, s := range []runtime.Step{{Output: large}, {Input: large, Output: json.RawMessage(`{"written":true}`)}} {
+			s.N, s.Op, s.Status = i, "covia:read", runs.Complete
+			wrote <- r.Step(ctx, s)
+		}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	for range 2 {
+		if err := <-wrote; err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := h.second(t)
+	second, err := d.Book.Resume(t.Context(), h.alice, first.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps := second.Record().Steps; len(steps) != 2 || !steps[0].Lost || steps[1].Lost {
+		t.Errorf("the steps are %+v, want the first output alone to be lost", steps)
+	}
+	close(d.goOn)
+	if _, err := second.Wait(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -107,7 +107,7 @@ func (r Record) encode() ([]byte, error) {
 		case 0:
 			r.Steps = slices.Clone(r.Steps)
 			for i := range r.Steps {
-				r.Steps[i].Input, r.Steps[i].Output = tooLarge(r.Steps[i].Input), tooLarge(r.Steps[i].Output)
+				r.Steps[i] = small(r.Steps[i])
 			}
 		case 1:
 			r.Input = tooLarge(r.Input)
@@ -141,6 +141,14 @@ func (r *Record) turn() []byte {
 		w.Raw("authority", r.Authority)
 	}
 	return w.Object()
+}
+
+// small is a step with the sizes of large values in their place.
+func small(s runtime.Step) runtime.Step {
+	whole := len(s.Output)
+	s.Input, s.Output = tooLarge(s.Input), tooLarge(s.Output)
+	s.Lost = s.Lost || len(s.Output) != whole
+	return s
 }
 
 func tooLarge(value json.RawMessage) json.RawMessage {

@@ -41,8 +41,7 @@ func (r *Run) Step(ctx context.Context, s runtime.Step) error {
 	}
 	key := logKey(r.owner, r.rec.ID, fmt.Sprintf("%08x", e.Seq))
 	if len(raw) > maxRecord {
-		s.Input, s.Output = tooLarge(s.Input), tooLarge(s.Output)
-		e.Event = s
+		e.Event = small(s)
 		if raw, err = json.Marshal(e); err != nil {
 			return err
 		}
