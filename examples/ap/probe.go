@@ -58,9 +58,11 @@ func (h *house) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.worked, err = h.rows(ctx); err != nil {
+	newest, err := h.v.Ledger().Newest(ctx)
+	if err != nil {
 		return err
 	}
+	h.worked = newest.Seq
 	if err := h.usage(ctx); err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (h *house) try(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	from, err := h.rows(ctx)
+	newest, err := h.v.Ledger().Newest(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (h *house) try(ctx context.Context, a *attempt) error {
 	} else if a.Want != allowed {
 		a.Words = "It was answered: " + calls[0].Result
 	}
-	for row, err := range h.v.Audit(ctx, from+1) {
+	for row, err := range h.v.Audit(ctx, newest.Seq+1) {
 		if err != nil {
 			return err
 		}
@@ -130,12 +132,4 @@ func denial(row *ledger.Row) (why string, is bool) {
 		return row.Error, row.Outcome == ledger.OutcomeDenied
 	}
 	return row.Reason, row.Verdict == tools.Denied
-}
-
-// rows is how many rows the ledger has.
-func (h *house) rows(ctx context.Context) (uint64, error) {
-	for row, err := range h.v.Ledger().Last(ctx, 0) {
-		return row.Seq, err
-	}
-	return 0, nil
 }

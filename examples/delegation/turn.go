@@ -23,13 +23,11 @@ func (s *stage) turn(ctx context.Context, steps []step) error {
 		between := func() error { return s.turn(ctx, steps[i:i+1]) }
 		s.model.between.Store(&between)
 	}
-	from, done := uint64(0), 0
-	for row, err := range s.v.Ledger().Last(ctx, 0) {
-		if from = row.Seq; err != nil {
-			return err
-		}
-		break
+	newest, err := s.v.Ledger().Newest(ctx)
+	if err != nil {
+		return err
 	}
+	from, done := newest.Seq, 0
 	for ev, err := range s.agents[agent].ChatIn(ctx, "", say) {
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", agent, own[0].Does, err)

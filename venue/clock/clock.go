@@ -127,12 +127,12 @@ func (c *Clock) Start(ctx context.Context, l *ledger.Ledger) error {
 	defer c.mu.Unlock()
 	c.ledger = l
 	if c.rec.Seen == 0 {
-		for row, err := range l.Last(ctx, 0) {
-			if err != nil {
-				return fmt.Errorf("read the highest time seen: %w", err)
-			}
+		row, err := l.Newest(ctx)
+		if err != nil {
+			return fmt.Errorf("read the highest time seen: %w", err)
+		}
+		if row.Seq > 0 {
 			c.rec.Seen = row.Time.UnixMilli()
-			break
 		}
 	}
 	c.look(ctx)

@@ -121,6 +121,14 @@ func (t *tree) check(next store.Row) (row []byte, err error) {
 	return row, nil
 }
 
+// Newest returns the row that was written last; the zero Row where there is none.
+func (r *Reader) Newest(ctx context.Context) (Row, error) {
+	for row, err := range r.Last(ctx, 0) {
+		return row, err
+	}
+	return Row{}, nil
+}
+
 // Last yields the rows before a number from the last down; before 0 means all.
 // It checks no hashes, so that it reads no more than it yields. Rows that were
 // pruned are left out.

@@ -126,23 +126,22 @@ func keep(of config.Retained, now time.Time) runs.Keep {
 
 // rows prunes the ledger, where there is enough to prune.
 func (k *Keeper) rows(ctx context.Context, now time.Time, sure bool, rest runs.Rest) (gone uint64, err error) {
-	of, pruned := k.Keep.Rows, ledger.PrunedRows{}
+	of := k.Keep.Rows
 	if of == (config.Retained{}) {
 		return 0, nil
 	}
-	if pruned, err = k.Ledger.Pruned(ctx); err != nil {
+	pruned, err := k.Ledger.Pruned(ctx)
+	if err != nil {
 		return 0, err
 	}
 	var until ledger.Keep
 	number := uint64(of.Number)
-	for last, err := range k.Ledger.Last(ctx, 0) {
-		if err != nil {
-			return 0, err
-		}
-		if number > 0 && last.Seq-pruned.To > number+number/slack {
-			until.Rows = number
-		}
-		break
+	last, err := k.Ledger.Newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if number > 0 && last.Seq > pruned.To && last.Seq-pruned.To > number+number/slack {
+		until.Rows = number
 	}
 	for first, err := range k.Ledger.Rows(ctx, pruned.To+1) {
 		if err != nil {
