@@ -86,11 +86,13 @@ type Journal struct {
 	mu         sync.RWMutex // held for reading by whoever uses the index
 	index      Index        // nil where broken says why
 	broken     error
-	tried      time.Time // to make it anew
-	resting    bool      // it is in memory since it lost something
-	up         bool      // the journal is open
-	generation int
-	old        sync.WaitGroup // indexes that are being closed
+	tried      time.Time      // to make it anew
+	resting    bool           // it is in memory since it lost something
+	up         bool           // the journal is open
+	generation int            // counts the indexes
+	number     int            // of the folder of the last one on disk
+	old        sync.WaitGroup // indexes that were abandoned
+	left       error          // of the one that was in use at the end; read after old
 
 	state        sync.Mutex
 	now          moment // written by whoever leads the queue
@@ -301,6 +303,5 @@ func (e engine) Close() error {
 	}
 	errs = append(errs, e.closeIndex())
 	e.spare.free()
-	e.wait()
-	return errors.Join(append(errs, e.lock.free())...)
+	return errors.Join(append(errs, e.release())...)
 }

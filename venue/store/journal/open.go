@@ -72,7 +72,7 @@ func (j *Journal) open() (err error) {
 		}
 		defer func() {
 			if err != nil {
-				err = errors.Join(err, j.log.close(), j.closeIndex(), j.lock.free())
+				err = errors.Join(err, j.log.close(), j.closeIndex(), j.release())
 			}
 		}()
 	}
@@ -115,7 +115,7 @@ func (j *Journal) create() (err error) {
 	if j.log, err = createLog(j.logDir()); err != nil {
 		return err
 	}
-	j.generation = 1
+	j.number = 1
 	j.index, err = j.openIndex()
 	return err
 }
@@ -148,11 +148,11 @@ func (j *Journal) openOnDisk() (err error) {
 		return err
 	}
 	var doubt error
-	if j.generation, err = generations(j.dir); err != nil {
+	if j.number, err = generations(j.dir); err != nil {
 		return err
 	}
-	if j.generation == 0 {
-		j.generation, doubt = 1, errors.New("the index is missing")
+	if j.number == 0 {
+		j.number, doubt = 1, errors.New("the index is missing")
 	} else if j.index, doubt = j.openIndex(); doubt != nil {
 		j.index = nil
 	}

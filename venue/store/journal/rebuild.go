@@ -74,7 +74,7 @@ func (j *Journal) replace(why error) error {
 	j.doubt.Store(nil)
 	j.generation++
 	j.doubt.Store(nil)
-	open := j.openIndex
+	open := j.newIndex
 	if j.resting = !j.o.ReadOnly && j.mayRest(); j.resting || j.o.ReadOnly {
 		open = newMemory
 	}
@@ -92,30 +92,33 @@ func (j *Journal) replace(why error) error {
 	return nil
 }
 
-// discard sets the index aside, and has it closed and removed.
+// discard sets the index aside.
 func (j *Journal) discard() {
-	old, dir := j.index, j.indexPath()
+	old := j.index
 	j.index = nil
+	j.abandon(old)
+}
+
+// abandon has an index closed that is not used any more, and the folder of the last one removed;
+// whoever only reads removes nothing. Nobody waits for it but [Journal.release]: it may hang in a
+// disk that fails.
+func (j *Journal) abandon(index Index) {
+	path := j.indexPath()
 	j.old.Go(func() {
-		if old != nil {
-			_ = old.Abandon() // whatever it says, it is not needed any more
+		if index != nil {
+			_ = index.Abandon() // whatever it says, it is not needed any more
 		}
-		if err := j.remove(dir); err != nil {
+		if j.o.ReadOnly {
+			return
+		}
+		if err := os.RemoveAll(path); err != nil {
 			j.o.Logger.Warn("an index that is not needed any more could not be removed", slog.Any("error", err))
 		}
 	})
 }
 
-// remove removes what is left of an index; whoever only reads removes nothing.
-func (j *Journal) remove(index string) error {
-	if j.o.ReadOnly {
-		return nil
-	}
-	return os.RemoveAll(index)
-}
-
 func (j *Journal) indexPath() string {
-	return filepath.Join(j.dir, indexDir, strconv.Itoa(j.generation))
+	return filepath.Join(j.dir, indexDir, strconv.Itoa(j.number))
 }
 
 func (j *Journal) openIndex() (Index, error) {
@@ -124,6 +127,13 @@ func (j *Journal) openIndex() (Index, error) {
 		return nil, err
 	}
 	return i, nil
+}
+
+// newIndex opens an index in a folder that none has had: one that was abandoned may still write to its
+// own.
+func (j *Journal) newIndex() (Index, error) {
+	j.number++
+	return j.openIndex()
 }
 
 func newMemory() (Index, error) { return memory.OpenIndex(), nil }
@@ -167,14 +177,14 @@ func (j *Journal) buildFrom(from snapshot, all []segment, open func() (Index, er
 		return nil, fmt.Errorf("the journal does not reach back to record %d", from.position+1)
 	}
 	index, err := open()
+	defer func() {
+		if err != nil {
+			j.abandon(index)
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, index.Abandon(), j.remove(j.indexPath()))
-		}
-	}()
 	if err = j.replay(index, from, all[start:]); err != nil {
 		return nil, err
 	}
@@ -279,9 +289,10 @@ func (j *Journal) closeIndex() error {
 		return nil
 	}
 	if j.doubt.Load() != nil { // whoever opens it next checks it
-		err := j.index.Abandon()
+		index := j.index
+		j.old.Go(func() { j.left = index.Abandon() })
 		j.index, j.broken = nil, store.ErrClosed
-		return err
+		return nil
 	}
 	err := j.index.Close()
 	if j.doubt.Load() != nil && !j.o.ReadOnly { // which came up while it was closed
@@ -293,9 +304,12 @@ func (j *Journal) closeIndex() error {
 	return err
 }
 
-// wait waits for indexes that are being closed. One that hangs in a disk that fails ends with the
-// process.
-func (j *Journal) wait() {
+// closeTime is how long indexes that are not used any more may take until they are closed.
+const closeTime = 10 * time.Second
+
+// release gives the folder free once the indexes that were abandoned write to it no more. One that
+// hangs in a disk that fails has it until the process ends.
+func (j *Journal) release() error {
 	done := make(chan struct{})
 	go func() {
 		j.old.Wait()
@@ -303,7 +317,9 @@ func (j *Journal) wait() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+		return errors.Join(j.left, j.lock.free())
+	case <-time.After(closeTime):
+		return fmt.Errorf("an index in %s hangs while it is closed: the folder is free when this process has ended", j.dir)
 	}
 }
 

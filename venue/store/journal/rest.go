@@ -34,14 +34,12 @@ func (j *Journal) rise() error {
 	}
 	j.spare.free()
 	defer j.spare.hold()
-	was := j.generation
-	j.generation++
-	index, err := j.build(j.openIndex)
+	index, err := j.build(j.newIndex)
 	if err != nil {
-		j.generation = was
 		return err
 	}
 	j.index, j.resting = index, false
-	j.o.Logger.Info("the index is on disk again", slog.Int("generation", j.generation))
+	j.generation++
+	j.o.Logger.Info("the index is on disk again", slog.Int("generation", j.number))
 	return nil
 }

@@ -46,7 +46,7 @@ func (j *Journal) writable() error {
 	if err != nil {
 		return err
 	}
-	j.generation = n
+	j.number = n
 	if j.log == nil {
 		if j.log, err = openLog(j.logDir(), j.end); err != nil {
 			return err
