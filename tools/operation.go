@@ -167,10 +167,18 @@ func (o *Operation) decode(input json.RawMessage) (prepared, error) {
 // many small values takes many times its length.
 const maxInputWeight = 64 << 20
 
+// CheckWeight says that JSON would take more memory, once it is decoded, than an input may.
+func CheckWeight(raw []byte) error {
+	if len(raw) > maxInputWeight/value.MaxRatio && value.Weight(raw) > maxInputWeight {
+		return fmt.Errorf("%w: it would take more than %d MiB of memory: send larger values, or fewer of them", errTooLarge, maxInputWeight>>20)
+	}
+	return nil
+}
+
 // validate checks the input against its schema, at the expense of the meter.
 func (o *Operation) validate(ctx context.Context, input json.RawMessage, meter *Meter) error {
-	if len(input) > maxInputWeight/value.MaxRatio && value.Weight(input) > maxInputWeight {
-		return fmt.Errorf("%w: it would take more than %d MiB of memory: send larger values, or fewer of them", errTooLarge, maxInputWeight>>20)
+	if err := CheckWeight(input); err != nil {
+		return err
 	}
 	s, err := o.made()
 	if err != nil || s.input == nil {

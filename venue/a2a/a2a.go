@@ -2,9 +2,6 @@ package a2a
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -98,19 +95,21 @@ func (c *call) body() (json.RawMessage, error) {
 	if err != nil || kind != jsonType && kind != ownType {
 		return nil, errType.because("the body has to be " + jsonType + " or " + ownType)
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, tools.MaxInput+64<<10))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is too large: at most %d bytes are read", tools.MaxInput+64<<10))
-	}
-	if err != nil {
+	raw, err := face.Body(c.w, c.r)
+	switch {
+	case fault.Of(err) == fault.InvalidInput:
 		return nil, errParse.because("the body does not come whole")
+	case err != nil:
+		return nil, err
+	case !json.Valid(raw):
+		return nil, errParse
 	}
 	return raw, nil
 }
 
 // Media types of requests and answers.
 const (
-	jsonType = "application/json"
+	jsonType = face.JSON
 	ownType  = "application/a2a+json"
 )
 
@@ -147,13 +146,7 @@ func (c *call) unhurried() error {
 
 // write sends an answer.
 func write(w http.ResponseWriter, kind string, status int, answer any) {
-	raw, err := json.Marshal(answer)
-	if err != nil { // of types of this package
+	if err := face.Answer(w, kind, status, answer); err != nil { // of types of this package
 		panic(err)
 	}
-	h := w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Cache-Control", "private, no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(raw) // a caller who is gone is told nothing
 }

@@ -75,9 +75,6 @@ func (c *call) gather(m *method, vars map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if !json.Valid(raw) {
-			return errParse
-		}
 		if err := tools.CheckObject(raw); err != nil {
 			return errParams.because("the body is no JSON object: " + err.Error())
 		}

@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"usher/tools/lending"
 	"usher/venue"
 	"usher/venue/config"
+	"usher/venue/face"
 )
 
 // URI names the extension: see the table of the package doc.
@@ -269,9 +269,7 @@ func reread(v, to any) error {
 	if err != nil {
 		return err
 	}
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	return strict.Decode(to)
+	return face.Strictly(raw, to)
 }
 
 // withHandles is a message with the handles that go with it. What calls are bounded by is

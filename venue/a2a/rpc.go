@@ -3,6 +3,7 @@ package a2a
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"usher/venue/face"
 )
@@ -92,22 +93,15 @@ func (c *call) asked(answer *rpcAnswer) (*method, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !json.Valid(raw) {
-		return nil, errParse
-	}
 	var req rpcRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
 		return nil, errRequest
 	}
 	if len(req.ID) > 0 {
-		var id any
-		_ = json.Unmarshal(req.ID, &id) // it is valid
-		switch id.(type) {
-		case string, float64, nil:
-			answer.ID = req.ID
-		default:
+		if strings.IndexByte("{[tf", req.ID[0]) >= 0 {
 			return nil, errRequest.because("id is no text and no number")
 		}
+		answer.ID = req.ID
 	}
 	if req.Version != "2.0" || req.Method == "" {
 		return nil, errRequest

@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -253,9 +252,7 @@ func (c *call) answer(msg *a2a.Message, rec *runs.Record) (answered bool, err er
 		return false, err
 	}
 	var v verdict
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&v); err != nil || v.Approve == nil || v.Digest == "" {
+	if err := face.Strictly(raw, &v); err != nil || v.Approve == nil || v.Digest == "" {
 		return false, errParams.because(`an answer is {"approval", "digest", "approve", "reason"}, with the digest that the status shows`)
 	}
 	waiting, err := face.Pending(c.r.Context(), c.p, rec.ID)

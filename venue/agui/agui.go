@@ -2,7 +2,6 @@ package agui
 
 import (
 	"errors"
-	"io"
 	"net/http"
 
 	"usher/tools"
@@ -36,7 +35,6 @@ func New(door *face.Door) *Face {
 		{"/", func(http.ResponseWriter, *http.Request) error { return errNoRoute }},
 	} {
 		f.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
 			w.Header().Add("Vary", "Authorization, Cookie")
 			switch err := rt.serve(w, r); {
 			case errors.Is(err, errMethod):
@@ -66,17 +64,14 @@ func only(method string) func(http.ResponseWriter, *http.Request) error {
 }
 
 // read reads a request, and who makes it.
-func (f *Face) read(r *http.Request) (*venue.Principal, *input, error) {
+func (f *Face) read(w http.ResponseWriter, r *http.Request) (*venue.Principal, *input, error) {
 	p, err := f.door.Person(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, nil, fault.New(fault.TooLarge, "the body is too large")
-	}
+	raw, err := face.Body(w, r)
 	if err != nil {
-		return nil, nil, invalid("the body does not come whole: %v", err)
+		return nil, nil, err
 	}
 	if err := tools.CheckObject(raw); err != nil {
 		return nil, nil, invalid("the body is no JSON object: %v", err)

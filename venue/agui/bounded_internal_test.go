@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"usher/venue/face"
 )
 
 // However many entries a request packs into its bytes, reading it takes little memory, and
@@ -46,8 +48,8 @@ func TestLists(t *testing.T) {
 	}{
 		"none":        {`null`, true},
 		"empty":       {`[]`, true},
-		"as many":     {`[` + strings.Repeat(`{},`, maxFew-1) + `{}]`, true},
-		"one more":    {`[` + strings.Repeat(`{},`, maxFew) + `{}]`, false},
+		"as many":     {`[` + strings.Repeat(`{},`, face.MaxFew-1) + `{}]`, true},
+		"one more":    {`[` + strings.Repeat(`{},`, face.MaxFew) + `{}]`, false},
 		"no list":     {`{}`, false},
 		"of no entry": {`[1]`, false},
 	} {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools"
 	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/face"
 )
 
 // capabilities are what an agent can do for a caller now (AG-UI 1.0, "Capabilities"). What
@@ -159,15 +159,7 @@ func (f *Face) capabilities(w http.ResponseWriter, r *http.Request) error {
 	case fault.Of(err) != fault.Denied:
 		return err
 	}
-	raw, err := value.Encode(c)
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(raw) // a caller who is gone is told nothing
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, c)
 }
 
 // of says what the caller may know of the agent.

@@ -10,18 +10,19 @@ import (
 	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools/fault"
+	"usher/venue/face"
 )
 
 // input is what is read of a RunAgentInput (AG-UI 1.0, "RunAgentInput").
 type input struct {
-	ThreadID        string          `json:"threadId"`
-	RunID           string          `json:"runId"`
-	ParentRunID     string          `json:"parentRunId"`
-	ProtocolVersion string          `json:"protocolVersion"`
-	Messages        dialogue        `json:"messages"`
-	Tools           few[clientTool] `json:"tools"`
-	Context         few[told]       `json:"context"`
-	Resume          few[resumption] `json:"resume"`
+	ThreadID        string               `json:"threadId"`
+	RunID           string               `json:"runId"`
+	ParentRunID     string               `json:"parentRunId"`
+	ProtocolVersion string               `json:"protocolVersion"`
+	Messages        dialogue             `json:"messages"`
+	Tools           face.Few[clientTool] `json:"tools"`
+	Context         face.Few[told]       `json:"context"`
+	Resume          face.Few[resumption] `json:"resume"`
 	Forwarded       struct {
 		Detached bool `json:"detached"`
 	} `json:"-"`
@@ -166,23 +167,14 @@ func (in *input) beside() string {
 
 // textOf reads content: a text, or parts that are texts.
 func textOf(at string, raw json.RawMessage) (string, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text, nil
-	}
-	var parts []struct {
+	type part struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", invalid("%s is neither a text nor a list of parts", at)
-	}
-	texts := make([]string, len(parts))
-	for i, part := range parts {
-		if part.Type != "text" {
-			return "", invalid("%s[%d] is a part of type %.40q, which cannot be told: agents of this venue hear texts", at, i, part.Type)
+	return face.Texts(raw, invalid("%s is neither a text nor a list of parts", at), func(n int, p *part) (string, error) {
+		if p.Type != "text" {
+			return "", invalid("%s[%d] is a part of type %.40q, which cannot be told: agents of this venue hear texts", at, n, p.Type)
 		}
-		texts[i] = part.Text
-	}
-	return strings.Join(texts, "\n"), nil
+		return p.Text, nil
+	})
 }

@@ -227,7 +227,7 @@ func (v *view) goesOn(ctx context.Context, k *past, answered time.Time) {
 
 // connect tells what a thread is, and what comes of its run that has not ended.
 func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
-	p, in, err := f.read(r)
+	p, in, err := f.read(w, r)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 // run says something to an agent, or answers what it waits for, and tells what comes of it.
 func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
-	p, in, err := f.read(r)
+	p, in, err := f.read(w, r)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 
 // chatRequest is what is read of a request to /chat/completions.
 type chatRequest struct {
-	Model    string            `json:"model"`
-	Messages []message         `json:"messages"`
-	Stream   bool              `json:"stream"`
-	Metadata map[string]string `json:"metadata"`
+	Model    string          `json:"model"`
+	Messages json.RawMessage `json:"messages"`
+	Stream   bool            `json:"stream"`
+	Metadata metadata        `json:"metadata"`
 	Options  struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -75,11 +75,9 @@ func (c *chatRequest) said() (in agents.Chat, err error) {
 	if c.Model == "" {
 		return in, invalid("model", "model is missing: give the id of an agent, as "+Prefix+"/models lists them")
 	}
-	list := make([]told, len(c.Messages))
-	for i := range c.Messages {
-		if list[i], err = c.Messages[i].read(fmt.Sprintf("messages[%d]", i)); err != nil {
-			return in, err
-		}
+	list, err := messagesOf("messages", c.Messages, invalid("messages", "messages is no list of messages"), func(string, *message) (bool, error) { return true, nil })
+	if err != nil {
+		return in, err
 	}
 	if name, named := c.Metadata["conversation"]; named {
 		if in.SessionID, err = sessionOf("metadata.conversation", name); err != nil {
@@ -93,7 +91,7 @@ func (c *chatRequest) said() (in agents.Chat, err error) {
 
 func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	var req chatRequest
-	if err := read(r, &req); err != nil {
+	if err := read(w, r, &req); err != nil {
 		return err
 	}
 	in, err := req.said()
@@ -131,8 +129,7 @@ func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 	}
 	made.Object, made.Usage = "chat.completion", usageOf(c.usage)
 	made.Choices = []choice{{Message: &spoken{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
-	answer(w, http.StatusOK, made)
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, made)
 }
 
 // begin counts an answer among the streams that the caller follows, if it is one.

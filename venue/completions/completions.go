@@ -25,11 +25,10 @@ package completions
 import (
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"strconv"
 
-	"usher/caps/value"
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue"
@@ -61,7 +60,6 @@ func New(door *face.Door) *Face {
 		{"DELETE " + Prefix + "/responses/{id}", f.remove},
 	} {
 		f.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
 			if err := f.answer(rt.serve, w, r); err != nil {
 				refuse(w, r, err)
 			}
@@ -84,9 +82,9 @@ func (f *Face) answer(serve serve, w http.ResponseWriter, r *http.Request) error
 		}
 		return err
 	}
-	raw, err := io.ReadAll(r.Body)
+	raw, err := face.Body(w, r)
 	if err != nil {
-		return unread(err)
+		return err
 	}
 	o := &face.Once{Body: raw, Answer: serve, Refuse: func(w http.ResponseWriter, err error) { refuse(w, r, err) }}
 	return o.Serve(p, w, r)
@@ -156,28 +154,28 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if again {
 		h.Set("Retry-After", "1")
 	}
-	h.Set("X-Should-Retry", strconv.FormatBool(again)) // clients would say other things twice
-	answer(w, status, map[string]wrong{"error": out})
+	h.Set("X-Should-Retry", strconv.FormatBool(again))                    // clients would say other things twice
+	_ = face.Answer(w, face.JSON, status, map[string]wrong{"error": out}) // of texts: cannot fail
 }
 
-// answer sends a result.
-func answer(w http.ResponseWriter, status int, result any) {
-	raw, err := value.Encode(result)
-	if err != nil { // of types of this package
-		panic(err)
+// metadata is what a client notes with a request.
+type metadata map[string]string
+
+const maxMetadata = 64 << 10 // bytes
+
+// UnmarshalJSON reads the notes, as long as they are few.
+func (m *metadata) UnmarshalJSON(raw []byte) error {
+	if len(raw) > maxMetadata {
+		return fmt.Errorf("metadata has %d bytes, at most %d", len(raw), maxMetadata)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "private, no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(raw) // a caller who is gone is told nothing
+	return json.Unmarshal(raw, (*map[string]string)(m))
 }
 
 // read reads a request.
-func read(r *http.Request, req any) error {
-	raw, err := io.ReadAll(r.Body)
+func read(w http.ResponseWriter, r *http.Request, req any) error {
+	raw, err := face.Body(w, r)
 	if err != nil {
-		return unread(err)
+		return err
 	}
 	if err := tools.CheckObject(raw); err != nil {
 		return fault.New(fault.InvalidInput, "the body is no JSON object: "+err.Error())
@@ -186,12 +184,4 @@ func read(r *http.Request, req any) error {
 		return fault.New(fault.InvalidInput, "the body is no request: "+err.Error())
 	}
 	return honour(raw)
-}
-
-// unread says why a body was not read.
-func unread(err error) error {
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return fault.New(fault.TooLarge, "the body is too large: at most "+strconv.Itoa(tools.MaxInput)+" bytes are read")
-	}
-	return fault.New(fault.InvalidInput, "the body does not come whole: "+err.Error())
 }

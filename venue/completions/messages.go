@@ -5,15 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"usher/caps/value"
+	"usher/venue/face"
 )
 
-// message is one message as a request has it.
+// message is one message as a request has it, or another item of a list of some.
 type message struct {
+	Type    string          `json:"type"` // of the Responses API
 	Role    string          `json:"role"`
 	Name    string          `json:"name,omitempty"`
 	Content json.RawMessage `json:"content"`
@@ -48,30 +51,44 @@ func textOf(at string, raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" { // an assistant's with calls
 		return "", nil
 	}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text, nil
-	}
-	var parts []struct {
+	type part struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", invalid(at, "the content is neither a text nor a list of parts")
-	}
-	texts := make([]string, len(parts))
-	for i, part := range parts {
-		switch part.Type {
+	return face.Texts(raw, invalid(at, "the content is neither a text nor a list of parts"), func(n int, p *part) (string, error) {
+		switch p.Type {
 		case "text", "input_text", "output_text":
-			texts[i] = part.Text
+			return p.Text, nil
 		case "refusal":
-			texts[i] = part.Refusal
-		default:
-			return "", invalid(fmt.Sprintf("%s[%d].type", at, i), fmt.Sprintf("a part of type %.40q cannot be told: agents of this venue hear texts", part.Type))
+			return p.Refusal, nil
 		}
+		return "", invalid(fmt.Sprintf("%s[%d].type", at, n), fmt.Sprintf("a part of type %.40q cannot be told: agents of this venue hear texts", p.Type))
+	})
+}
+
+// maxMessages is how many messages a request tells.
+const maxMessages = 1 << 16
+
+// messagesOf are the messages of a list, which stands at a place of a request, but for those
+// entries that take leaves out. other is the error where it is no list of messages.
+func messagesOf(at string, raw json.RawMessage, other error, take func(at string, m *message) (bool, error)) (list []told, err error) {
+	err = face.Each(raw, func(n int, m *message) error {
+		at := fmt.Sprintf("%s[%d]", at, n)
+		if is, err := take(at, m); !is || err != nil {
+			return err
+		}
+		if len(list) == maxMessages {
+			return invalid(at, fmt.Sprintf("there are more than %d messages", maxMessages))
+		}
+		t, err := m.read(at)
+		list = append(list, t)
+		return err
+	})
+	if errors.Is(err, face.ErrList) {
+		return nil, other
 	}
-	return strings.Join(texts, "\n"), nil
+	return list, err
 }
 
 // before stands before what the caller tells of a conversation.

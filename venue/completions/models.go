@@ -11,6 +11,7 @@ import (
 	"usher/tools/agents"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/face"
 )
 
 // modelEntry is an agent as a client sees it.
@@ -70,8 +71,7 @@ func (f *Face) models(p *venue.Principal, w http.ResponseWriter, r *http.Request
 			list = append(list, entry(id, created[id]))
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"object": "list", "data": list})
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
 var errNoModel = fault.New(fault.NotFound, "there is no such model: "+Prefix+"/models lists those that you may talk with")
@@ -96,6 +96,5 @@ func (f *Face) model(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 		}
 		made.Created = info.Created / 1000
 	}
-	answer(w, http.StatusOK, made)
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, made)
 }

@@ -17,13 +17,13 @@ import (
 
 // responseRequest is what is read of a request to /responses.
 type responseRequest struct {
-	Model        string            `json:"model"`
-	Input        json.RawMessage   `json:"input"`
-	Instructions string            `json:"instructions"`
-	Stream       bool              `json:"stream"`
-	Previous     string            `json:"previous_response_id"`
-	Conversation json.RawMessage   `json:"conversation"`
-	Metadata     map[string]string `json:"metadata"`
+	Model        string          `json:"model"`
+	Input        json.RawMessage `json:"input"`
+	Instructions string          `json:"instructions"`
+	Stream       bool            `json:"stream"`
+	Previous     string          `json:"previous_response_id"`
+	Conversation json.RawMessage `json:"conversation"`
+	Metadata     metadata        `json:"metadata"`
 	Text         struct {
 		Format struct {
 			Type string `json:"type"`
@@ -33,21 +33,21 @@ type responseRequest struct {
 
 // response is a turn as clients read it.
 type response struct {
-	ID           string            `json:"id"`
-	Object       string            `json:"object"`
-	Created      int64             `json:"created_at"` // s
-	Status       string            `json:"status"`
-	Model        string            `json:"model"`
-	Output       []*item           `json:"output"`
-	Error        *responseError    `json:"error"`
-	Incomplete   *reason           `json:"incomplete_details"`
-	Conversation *named            `json:"conversation,omitempty"`
-	Previous     *string           `json:"previous_response_id"`
-	Metadata     map[string]string `json:"metadata"`
-	Parallel     bool              `json:"parallel_tool_calls"`
-	Choice       string            `json:"tool_choice"`
-	Tools        []any             `json:"tools"` // those of the agent are its own
-	Usage        *counted          `json:"usage"`
+	ID           string         `json:"id"`
+	Object       string         `json:"object"`
+	Created      int64          `json:"created_at"` // s
+	Status       string         `json:"status"`
+	Model        string         `json:"model"`
+	Output       []*item        `json:"output"`
+	Error        *responseError `json:"error"`
+	Incomplete   *reason        `json:"incomplete_details"`
+	Conversation *named         `json:"conversation,omitempty"`
+	Previous     *string        `json:"previous_response_id"`
+	Metadata     metadata       `json:"metadata"`
+	Parallel     bool           `json:"parallel_tool_calls"`
+	Choice       string         `json:"tool_choice"`
+	Tools        []any          `json:"tools"` // those of the agent are its own
+	Usage        *counted       `json:"usage"`
 }
 
 type named struct {
@@ -84,7 +84,7 @@ func countedOf(u runtime.Usage) *counted {
 func newResponse(run, model string, created time.Time) *response {
 	return &response{
 		ID: responseID(run), Object: "response", Created: created.Unix(), Status: inProgress, Model: model,
-		Output: []*item{}, Metadata: map[string]string{}, Parallel: true, Choice: "auto", Tools: []any{},
+		Output: []*item{}, Metadata: metadata{}, Parallel: true, Choice: "auto", Tools: []any{},
 	}
 }
 
@@ -111,27 +111,16 @@ func (q *responseRequest) messages() ([]told, error) {
 	if json.Unmarshal(q.Input, &text) == nil {
 		return append(list, told{Role: user, Text: text}), nil
 	}
-	var given []struct {
-		message
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(q.Input, &given); err != nil {
-		return nil, invalid("input", "input is neither a text nor a list of items")
-	}
-	for i, it := range given {
-		switch at := fmt.Sprintf("input[%d]", i); it.Type {
+	told, err := messagesOf("input", q.Input, invalid("input", "input is neither a text nor a list of items"), func(at string, m *message) (bool, error) {
+		switch m.Type {
 		case "", aMessage:
-			m, err := it.read(at)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, m)
+			return true, nil
 		case aCall, "reasoning", "mcp_list_tools":
-		default:
-			return nil, invalid(at+".type", fmt.Sprintf("an item of type %.40q cannot be told: agents of this venue hear messages", it.Type))
+			return false, nil
 		}
-	}
-	return list, nil
+		return false, invalid(at+".type", fmt.Sprintf("an item of type %.40q cannot be told: agents of this venue hear messages", m.Type))
+	})
+	return append(list, told...), err
 }
 
 // said is what the agent is told, and in which session.
@@ -193,7 +182,7 @@ func recordOf(ctx context.Context, p *venue.Principal, at, id string) (runs.Reco
 
 func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	var req responseRequest
-	if err := read(r, &req); err != nil {
+	if err := read(w, r, &req); err != nil {
 		return err
 	}
 	in, conversation, err := req.said(r.Context(), p)
@@ -241,8 +230,7 @@ func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Reques
 		return err
 	}
 	made.ends(o, text(out.Response), err)
-	answer(w, http.StatusOK, made)
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, made)
 }
 
 // streamResponse sends the response as it comes. A client that is gone is told nothing.
@@ -289,8 +277,7 @@ func (f *Face) response(p *venue.Principal, w http.ResponseWriter, r *http.Reque
 func show(ctx context.Context, w http.ResponseWriter, p *venue.Principal, rec *runs.Record) error {
 	made := newResponse(rec.ID, rec.Agent, time.UnixMilli(rec.Created))
 	if rec.Status == runs.Started { // what it says is not whole yet
-		answer(w, http.StatusOK, made)
-		return nil
+		return face.Answer(w, face.JSON, http.StatusOK, made)
 	}
 	o := newItems(rec.ID, func(event) error { return nil })
 	for e, err := range p.Events(ctx, rec.ID, 0) {
@@ -305,8 +292,7 @@ func show(ctx context.Context, w http.ResponseWriter, p *venue.Principal, rec *r
 	if rec.Status == runs.Cancelled {
 		made.Status, made.Error = cancelled, nil
 	}
-	answer(w, http.StatusOK, made)
-	return nil
+	return face.Answer(w, face.JSON, http.StatusOK, made)
 }
 
 // failureOf is why a run has no output.

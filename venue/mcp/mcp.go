@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,7 +21,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue/face"
 )
@@ -35,10 +33,9 @@ const modern = "2026-07-28"
 
 // Bounds of what a client sends and keeps.
 const (
-	maxBody  = tools.MaxInput + 64<<10 // bytes
-	maxFirst = 64 << 10                // bytes of one that begins a session, which keeps what the client says of itself
-	maxBatch = 32                      // messages in one body, which versions before 2025-06-18 allow
-	idleTime = 30 * time.Minute        // without a request, until a session ends
+	maxFirst = 64 << 10         // bytes of one that begins a session, which keeps what the client says of itself
+	maxBatch = 32               // messages in one body, which versions before 2025-06-18 allow
+	idleTime = 30 * time.Minute // without a request, until a session ends
 )
 
 // Options says how to serve. Nil and the zero value are valid.
@@ -75,8 +72,8 @@ func New(door *face.Door, o *Options) (*Face, error) {
 	}
 	f := &Face{desk: d, door: door, origins: http.NewCrossOriginProtection()}
 	known := auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
-	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody}))
-	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody}))
+	f.stateful = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: face.MaxBody}))
+	f.single = known(sdk.NewStreamableHTTPHandler(f.server, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: face.MaxBody}))
 	return f, nil
 }
 
@@ -128,19 +125,23 @@ func (f *Face) serve(w http.ResponseWriter, r *http.Request) error {
 	return f.follow(w, r, f.stateful)
 }
 
+var errBatch = fault.New(fault.TooLarge, fmt.Sprintf("the body is no list of at most %d messages: send them one by one", maxBatch))
+
 // body reads what a client sends.
 func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is too large: at most %d bytes are read", maxBody))
-	}
+	raw, err := face.Body(w, r)
 	if err != nil {
-		return nil, fault.New(fault.InvalidInput, "the body does not come whole")
+		return nil, err
 	}
-	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-		var batch []json.RawMessage
-		if err := json.Unmarshal(raw, &batch); err != nil || len(batch) > maxBatch {
-			return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is no list of at most %d messages: send them one by one", maxBatch))
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '[' {
+		err := face.Each(trimmed, func(n int, _ *json.RawMessage) error {
+			if n >= maxBatch {
+				return errBatch
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, errBatch
 		}
 	}
 	return raw, nil

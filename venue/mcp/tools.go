@@ -17,6 +17,7 @@ import (
 	"usher/tools/content"
 	"usher/tools/fault"
 	"usher/tools/grid"
+	"usher/venue/face"
 	"usher/venue/runs"
 )
 
@@ -124,9 +125,7 @@ func (d *desk) named(c *caller, name string, arguments json.RawMessage) (called,
 		Message   string `json:"message"`
 		SessionID string `json:"sessionId"`
 	}
-	strict := json.NewDecoder(bytes.NewReader(arguments))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&said); err != nil {
+	if err := face.Strictly(arguments, &said); err != nil {
 		return called{}, &tools.InputError{Operation: name, Err: err}
 	}
 	input, err := json.Marshal(agents.Chat{AgentID: id, Message: said.Message, SessionID: said.SessionID})

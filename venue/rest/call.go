@@ -2,9 +2,7 @@ package rest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"usher/tools"
 	"usher/tools/fault"
 	"usher/venue"
+	"usher/venue/face"
 )
 
 func invalid(format string, args ...any) error {
@@ -22,24 +21,12 @@ func invalid(format string, args ...any) error {
 
 // answer sends a result.
 func answer(w http.ResponseWriter, status int, result any) error {
-	raw, ok := result.(json.RawMessage)
-	if !ok {
-		var err error
-		if raw, err = json.Marshal(result); err != nil {
-			return err
-		}
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "private, no-store")
-	w.WriteHeader(max(status, http.StatusOK))
-	_, _ = w.Write(raw) // a caller who is gone is told nothing
-	return nil
+	return face.Answer(w, face.JSON, status, result)
 }
 
 // operate calls the operation that a route is.
 func (f *Face) operate(rt *route, p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
-	input, err := rt.input(f, r)
+	input, err := rt.input(f, w, r)
 	if err != nil {
 		return err
 	}
@@ -47,17 +34,14 @@ func (f *Face) operate(rt *route, p *venue.Principal, w http.ResponseWriter, r *
 	if err != nil {
 		return err
 	}
-	return answer(w, rt.status, out)
+	return answer(w, max(rt.status, http.StatusOK), out)
 }
 
 // body reads the body, which is left out or a JSON object.
-func body(r *http.Request) (json.RawMessage, error) {
-	raw, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, fault.New(fault.TooLarge, fmt.Sprintf("the body is too large: at most %d bytes are read", tools.MaxInput))
-	}
+func body(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	raw, err := face.Body(w, r)
 	if err != nil {
-		return nil, invalid("the body does not come whole: %v", err)
+		return nil, err
 	}
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
@@ -72,8 +56,8 @@ var inPath = regexp.MustCompile(`\{([A-Za-z]+)(?:\.\.\.)?\}`)
 
 // input is the input of the operation that a route is: its body, with the fields that the
 // path and the query have. A field stands in one of them.
-func (rt *route) input(f *Face, r *http.Request) (json.RawMessage, error) {
-	raw, err := body(r)
+func (rt *route) input(f *Face, w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	raw, err := body(w, r)
 	if err != nil {
 		return nil, err
 	}

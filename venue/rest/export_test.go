@@ -29,7 +29,7 @@ func InputOf(t *testing.T, of Route, path, body string) (input json.RawMessage) 
 	for i := range routes {
 		if rt := &routes[i]; rt.method == of.Method && rt.path == of.Path {
 			mux := http.NewServeMux()
-			mux.HandleFunc(rt.method+" "+rt.path, func(_ http.ResponseWriter, r *http.Request) { input, err = rt.input(f, r) })
+			mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { input, err = rt.input(f, w, r) })
 			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), of.Method, path, strings.NewReader(body)))
 		}
 	}

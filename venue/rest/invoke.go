@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -12,30 +11,29 @@ import (
 	"usher/tools"
 	"usher/tools/grid"
 	"usher/venue"
+	"usher/venue/face"
 	"usher/venue/runs"
 )
 
 // call is the body of /invoke and /decide.
 type call struct {
-	Operation string          `json:"operation"`
-	Input     json.RawMessage `json:"input"`
-	UCANs     []string        `json:"ucans"`
-	Wait      json.RawMessage `json:"wait"`
+	Operation string           `json:"operation"`
+	Input     json.RawMessage  `json:"input"`
+	UCANs     face.Few[string] `json:"ucans"`
+	Wait      json.RawMessage  `json:"wait"`
 }
 
 // maxWait is how long a caller may wait for a job.
 const maxWait = 120 * time.Second
 
 // read reads the body of a call, and returns who makes it with the proofs in that.
-func (f *Face) read(p *venue.Principal, r *http.Request) (*venue.Principal, *call, error) {
-	raw, err := body(r)
+func (f *Face) read(p *venue.Principal, w http.ResponseWriter, r *http.Request) (*venue.Principal, *call, error) {
+	raw, err := body(w, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	var c call
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&c); err != nil {
+	if err := face.Strictly(raw, &c); err != nil {
 		return nil, nil, invalid("the body is no call: %v", err)
 	}
 	if p, err = p.WithProofs(c.UCANs...); err != nil {
@@ -81,7 +79,7 @@ type done struct {
 // invoke runs a call. One that is waited for as long as it takes ends with the request;
 // any other is a job, which goes on.
 func (f *Face) invoke(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
-	p, c, err := f.read(p, r)
+	p, c, err := f.read(p, w, r)
 	if err != nil {
 		return err
 	}
@@ -161,7 +159,7 @@ type ruling struct {
 }
 
 func (f *Face) decide(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
-	p, c, err := f.read(p, r)
+	p, c, err := f.read(p, w, r)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -74,14 +73,12 @@ var errUnheard = fault.New(fault.InTheWay, "the job is no agent's, so that nobod
 
 // tell leaves a message for the agent whose turn or task a job is, in the session of that.
 func (f *Face) tell(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
-	raw, err := body(r)
+	raw, err := body(w, r)
 	if err != nil {
 		return err
 	}
 	var in said
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&in); err != nil || len(in.Message) == 0 {
+	if err := face.Strictly(raw, &in); err != nil || len(in.Message) == 0 {
 		return invalid(`the body is no message: give {"message": "..."}`)
 	}
 	rec, err := p.Run(r.Context(), r.PathValue("id"))

@@ -10,7 +10,7 @@ import (
 
 // once answers a request that carries a key: see [face.Once].
 func (f *Face) once(rt *route, p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
-	raw, err := body(r)
+	raw, err := body(w, r)
 	if err != nil {
 		return err
 	}

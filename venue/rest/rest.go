@@ -57,7 +57,6 @@ func New(door *face.Door) (*Face, error) {
 		}
 		f.listed = append(f.listed, f.list(rt))
 		f.mux.HandleFunc(rt.method+" "+Prefix+rt.path, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, tools.MaxInput+4096)
 			if err := rt.serve(f, w, r); err != nil {
 				face.Of(err).WriteTo(w, face.Challenge(r))
 			}
