@@ -12,13 +12,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"filippo.io/age"
 
 	"usher/venue"
+	"usher/venue/store/folder"
 	"usher/venue/store/journal"
 )
 
@@ -96,19 +96,7 @@ func appear(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(to))
-}
-
-// syncFolder makes the names of a folder's files survive a loss of power.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" { // where folders cannot be synced
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return folder.Sync(filepath.Dir(to))
 }
 
 // settle gives a folder that was made its name, in the place of an empty one.
@@ -119,7 +107,7 @@ func settle(made, dir string) error {
 	if err := os.Rename(made, dir); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(filepath.Clean(dir)))
+	return folder.Sync(filepath.Dir(filepath.Clean(dir)))
 }
 
 // Stream is [Backup] to a stream, which is not read back.

@@ -13,6 +13,7 @@ import (
 
 	"usher/venue"
 	"usher/venue/ledger"
+	"usher/venue/store/folder"
 	"usher/venue/store/journal"
 )
 
@@ -40,7 +41,7 @@ type Restored struct {
 // so, an agent that has ended stays ended, an invocation that was used is not taken
 // again, and the highest time seen stays.
 func Restore(ctx context.Context, in io.ReadSeeker, key Key, dir string, at time.Time, progress func(string)) (r Restored, err error) {
-	if empty, err := journal.IsEmpty(dir); err != nil || !empty {
+	if empty, err := folder.IsEmpty(dir); err != nil || !empty {
 		return r, cmp.Or(err, errNotNew(dir))
 	}
 	parent := filepath.Dir(filepath.Clean(dir))

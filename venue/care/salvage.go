@@ -10,6 +10,7 @@ import (
 
 	"usher/ucan"
 	"usher/venue/ledger"
+	"usher/venue/store/folder"
 	"usher/venue/store/journal"
 )
 
@@ -34,7 +35,7 @@ const ledgerFile = "ledger.salvaged.jsonl"
 // new folder, and another ledger is begun. The key file is copied. The checkpoints are
 // not, as they tell of what is lost.
 func Salvage(ctx context.Context, dir, out string, progress func(string)) (s journal.Salvaged, err error) {
-	if empty, err := journal.IsEmpty(out); err != nil || !empty {
+	if empty, err := folder.IsEmpty(out); err != nil || !empty {
 		return s, cmp.Or(err, errNotNew(out))
 	}
 	key, err := ucan.ReadKeyFile(filepath.Join(dir, keyFile))

@@ -11,9 +11,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+
+	"usher/venue/store/folder"
 )
 
 // place is where checkpoints go beside the store: a file, or a URL.
@@ -97,14 +98,10 @@ func appendFile(path, text string) (err error) {
 	if _, err := f.WriteString(text); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil || size > 0 || runtime.GOOS == "windows" { // which does not sync folders
+	if err := f.Sync(); err != nil || size > 0 {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(path)) // of a new file
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return folder.Sync(filepath.Dir(path)) // of a new file
 }
 
 // enough is the end of a file that has its newest checkpoint.

@@ -20,8 +20,12 @@ type Reader struct {
 
 // view is what reading needs: a store, or a snapshot of it.
 type view interface {
+	// Get returns a value and its revision; nil and 0 where there is none.
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
+	// Page returns rows in the order of their keys, which begin with prefix and
+	// are not below from; next is where the following page begins, or "".
 	Page(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
+	// PageBack is Page downwards, from the key from or the last one.
 	PageBack(ctx context.Context, prefix, from string, limit int) (rows []store.Row, next string, err error)
 }
 

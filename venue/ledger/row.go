@@ -35,8 +35,8 @@ const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
 	OutcomeDenied = "denied" // the handler found that the caller may not
-	// OutcomeWaiting: the call is made again when what it waits for has ended.
-	OutcomeWaiting = "waiting"
+	// The call is made again when what it waits for has ended.
+	outcomeWaiting = "waiting"
 	// OutcomeUnknown: nobody can tell whether it took effect.
 	OutcomeUnknown = "unknown"
 )
@@ -69,14 +69,10 @@ func numbered(prefix string, n uint64) string {
 }
 
 func seqOf(key string) (uint64, error) {
-	return numberOf(key, rowPrefix)
-}
-
-func numberOf(key, prefix string) (uint64, error) {
-	if len(key) != len(prefix)+8 {
+	if len(key) != len(rowPrefix)+8 {
 		return 0, fmt.Errorf("%w: there is a record under the key %q", ErrBroken, key)
 	}
-	return binary.BigEndian.Uint64([]byte(key[len(prefix):])), nil
+	return binary.BigEndian.Uint64([]byte(key[len(rowPrefix):])), nil
 }
 
 // decodeRow reads the JSON of the row that stands at seq.

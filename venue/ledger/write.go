@@ -68,7 +68,7 @@ func (l *Ledger) Finished(ctx context.Context, seq uint64, failure error, with B
 		case fault.Unknown:
 			outcome = OutcomeUnknown
 		case fault.Waiting:
-			outcome = OutcomeWaiting
+			outcome = outcomeWaiting
 		}
 	}
 	p.body = appendOutcome(p.body, seq, outcome, text)

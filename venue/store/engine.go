@@ -60,6 +60,12 @@ const (
 	OpDelete
 )
 
+// Versioned is a put or a delete at its version, of an index of a journal.
+type Versioned struct {
+	Op
+	Version uint64
+}
+
 // Row is a key, its value and its revision. Its type has no name of its own, and that of [Snapshot]
 // has none either, so that packages below venue can declare interfaces that a [Space] satisfies.
 type Row = struct {

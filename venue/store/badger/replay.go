@@ -17,11 +17,7 @@ const (
 
 // Replay writes what was written before, each put and delete at its version, in whatever order.
 // After an error the index must not be used any more.
-func (i *Index) Replay(all iter.Seq2[struct {
-	store.Op
-	Version uint64
-}, error],
-) (err error) {
+func (i *Index) Replay(all iter.Seq2[store.Versioned, error]) (err error) {
 	defer contain(&err)
 	batch := i.db.NewManagedWriteBatch()
 	defer func() { batch.Cancel() }()

@@ -31,17 +31,7 @@ func Files(ctx context.Context, dir string, put func(name string, size int64, co
 	if _, err := checkFolder(dir, true); err != nil {
 		return end, fmt.Errorf("read store %q: %w", dir, err)
 	}
-	var p parts
-	var last tail
-	err = again(func() (err error) {
-		if p, err = look(dir); err != nil {
-			return err
-		}
-		if last, err = walk(p.segments, func(*record) error { return ctx.Err() }); err != nil {
-			return err
-		}
-		return (&Journal{dir: dir}).reaches(p, last)
-	})
+	p, last, _, err := readAll(ctx, dir)
 	if err != nil {
 		return end, fmt.Errorf("read store %q: %w", dir, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"usher/venue/store/folder"
 )
 
 // When the journal is looked after.
@@ -219,5 +221,5 @@ func replaceFile(path string, write func(io.Writer) error) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return folder.Sync(filepath.Dir(path))
 }

@@ -26,20 +26,7 @@ func Examine(ctx context.Context, dir string) (found []Part) {
 	if _, err := checkFolder(dir, true); err != nil {
 		return []Part{{"folder", dir, err, ""}} // it says what to do
 	}
-	var p parts
-	var end tail
-	var records uint64
-	err := again(func() (err error) {
-		records = 0
-		if p, err = look(dir); err != nil {
-			return err
-		}
-		end, err = walk(p.segments, func(*record) error { records++; return ctx.Err() })
-		if err != nil {
-			return err
-		}
-		return (&Journal{dir: dir}).reaches(p, end)
-	})
+	p, end, records, err := readAll(ctx, dir)
 	part := Part{Name: "journal", Looked: fmt.Sprintf("%d records up to record %d, segments: %d", records, end.position, len(p.segments)), Fault: err}
 	if err != nil {
 		part.Advice = "restore the folder from a backup, or save what is sound with usher doctor --salvage OUT"

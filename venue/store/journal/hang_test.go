@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"usher/venue/store"
 )
 
 // hungIndex hangs where it is abandoned, until it is let go, and takes no rows.
@@ -18,7 +20,7 @@ type hungIndex struct {
 
 var errDisk = errors.New("the disk fails")
 
-func (*hungIndex) Replay(iter.Seq2[Versioned, error]) error { return errDisk }
+func (*hungIndex) Replay(iter.Seq2[store.Versioned, error]) error { return errDisk }
 
 func (h *hungIndex) Abandon() error {
 	<-h.let

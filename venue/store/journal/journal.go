@@ -19,7 +19,7 @@ type Index interface {
 	store.View
 	Snapshot() store.EngineSnapshot
 	// Replay writes what was written before, in whatever order.
-	Replay(iter.Seq2[Versioned, error]) error
+	Replay(iter.Seq2[store.Versioned, error]) error
 	// Write puts and deletes rows at a version, above all before, or again. After an error the index
 	// is used no more.
 	Write(version uint64, ops []store.Op) error

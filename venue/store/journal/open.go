@@ -227,7 +227,7 @@ func (j *Journal) catchUp(all []segment) (end tail, behind bool, err error) {
 		end, err = walk(all[start:], nothing)
 		return end, true, err
 	}
-	replay := func(yield func(Versioned, error) bool) {
+	replay := func(yield func(store.Versioned, error) bool) {
 		end, err = walk(all[start:], func(r *record) error {
 			if r.position >= flushed && !yieldRecord(r, yield) {
 				return errEnough

@@ -16,17 +16,11 @@ import (
 	"usher/venue/store/memory"
 )
 
-// Versioned is a put or a delete with its version.
-type Versioned = struct {
-	store.Op
-	Version uint64
-}
-
 var errEnough = errors.New("enough")
 
-func yieldRecord(r *record, yield func(Versioned, error) bool) bool {
+func yieldRecord(r *record, yield func(store.Versioned, error) bool) bool {
 	for _, op := range r.ops {
-		if !yield(Versioned{op, r.position}, nil) {
+		if !yield(store.Versioned{Op: op, Version: r.position}, nil) {
 			return false
 		}
 	}
@@ -219,10 +213,10 @@ func (j *Journal) confirm(sum Sum, from snapshot, all []segment) error {
 // replay writes a snapshot and the records after it, up to now, to an index.
 func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 	p := j.progress()
-	return index.Replay(func(yield func(Versioned, error) bool) {
+	return index.Replay(func(yield func(store.Versioned, error) bool) {
 		if from.position > 0 {
 			for row, err := range from.rows() {
-				if !yield(Versioned{store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, row.Rev}, err) || err != nil {
+				if !yield(store.Versioned{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev}, err) || err != nil {
 					return
 				}
 				p.step("snapshot", 1)
@@ -238,7 +232,7 @@ func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 			p.step("journal", len(r.ops))
 			return nil
 		}); err != nil && !errors.Is(err, errEnough) {
-			yield(Versioned{}, err)
+			yield(store.Versioned{}, err)
 		}
 	})
 }

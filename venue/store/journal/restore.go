@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,13 +93,4 @@ func (s segment) reopen(dir string, size int64) error {
 		err = os.Remove(s.path)
 	}
 	return err
-}
-
-// IsEmpty reports whether a folder is missing, or has nothing in it.
-func IsEmpty(dir string) (bool, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return len(entries) == 0 && err == nil, err
 }

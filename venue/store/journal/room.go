@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 )
 
 // reserve is the free space in bytes below which nothing is written: what the index may still write
@@ -80,17 +79,4 @@ func (s *spare) free() {
 		_ = f.Close() // of nothing that was written
 	}
 	*s = nil
-}
-
-// syncFolder makes the names of a folder's files survive too.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if runtime.GOOS == "windows" {
-		err = nil // folders cannot be synced there
-	}
-	return errors.Join(err, d.Close())
 }

@@ -3,8 +3,10 @@ package journal
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -111,39 +113,34 @@ func (s *Salvaged) lose(from, to uint64) {
 }
 
 // sound yields the records in bytes of a segment that can be read, in their order.
-func sound(raw []byte) func(yield func(*record) bool) {
+func sound(raw []byte) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for len(raw) >= 8 { // records begin at multiples of 8
-			size, padded := frame(raw)
-			var rec walpb.Record
-			if size == 0 || padded > len(raw)-8 || proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
-				raw = raw[8:]
-				continue
-			}
-			r, err := decodeEntry(rec.Data)
-			if err != nil {
-				raw = raw[8:]
-				continue
-			}
-			if !yield(&r) {
+			r, size, ok := recordAt(raw)
+			if ok && !yield(&r) {
 				return
 			}
-			raw = raw[8+padded:]
+			raw = raw[min(size, len(raw)):]
 		}
 	}
 }
 
-// frame reads how long the record is that raw begins with, and with what fills it up: the upper byte
-// of eight counts that, where its first bit is set.
-func frame(raw []byte) (size, padded int) {
-	size = int(uint32(raw[0]) | uint32(raw[1])<<8 | uint32(raw[2])<<16 | uint32(raw[3])<<24)
-	if size < 0 || size > len(raw)-8 {
-		return 0, 0
+// recordAt reads the record that raw begins with, and says how far it is to what may be another. The
+// upper byte of the eight before it counts what fills it up, where its first bit is set.
+func recordAt(raw []byte) (r record, size int, ok bool) {
+	size = int(binary.LittleEndian.Uint32(raw))
+	var rec walpb.Record
+	if size <= 0 || size > len(raw)-8 || proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
+		return r, 8, false
+	}
+	r, err := decodeEntry(rec.Data)
+	if err != nil {
+		return r, 8, false
 	}
 	if raw[7]&0x80 != 0 {
-		return size, size + int(raw[7]&0x7)
+		size += int(raw[7] & 0x7)
 	}
-	return size, size
+	return r, 8 + size, true
 }
 
 // copyRows writes all rows of one store to another.

@@ -193,16 +193,8 @@ func zeros(raw []byte) bool {
 
 // recordIn reports whether a record above a position stands anywhere in bytes of a segment.
 func recordIn(raw []byte, above uint64) bool {
-	for ; len(raw) >= 8; raw = raw[8:] { // records begin at multiples of 8
-		size := int(uint32(raw[0]) | uint32(raw[1])<<8 | uint32(raw[2])<<16 | uint32(raw[3])<<24)
-		if size == 0 || size > len(raw)-8 {
-			continue
-		}
-		var rec walpb.Record
-		if proto.Unmarshal(raw[8:8+size], &rec) != nil || rec.GetType() != wal.EntryType {
-			continue
-		}
-		if r, err := decodeEntry(rec.Data); err == nil && r.position > above {
+	for r := range sound(raw) {
+		if r.position > above {
 			return true
 		}
 	}

@@ -98,6 +98,11 @@ func (s snapshot) rows() iter.Seq2[store.Row, error] {
 // each is rows with a function that ends it by false. An error of a snapshot that was read to its
 // end says that it is damaged.
 func (s snapshot) each(row func(store.Row) bool) error {
+	return s.open(func(r *bufio.Reader, head record) error { return eachRow(r, head.sum, row) })
+}
+
+// open reads the head of a snapshot, and has its rows read.
+func (s snapshot) open(read func(r *bufio.Reader, head record) error) error {
 	f, err := os.Open(s.path)
 	if err != nil {
 		return err
@@ -113,6 +118,11 @@ func (s snapshot) each(row func(store.Row) bool) error {
 	if err != nil {
 		return err
 	}
+	return read(r, head)
+}
+
+// eachRow goes through rows until their end, at which they must come to a sum, or until row ends it.
+func eachRow(r *bufio.Reader, want Sum, row func(store.Row) bool) error {
 	var sum Sum
 	for {
 		switch more, err := r.ReadByte(); {
@@ -122,8 +132,8 @@ func (s snapshot) each(row func(store.Row) bool) error {
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 				return errors.New("it goes on behind its end")
 			}
-			if sum != head.sum {
-				return fmt.Errorf("it has %d rows that are not the %d it was made of", sum.Rows, head.sum.Rows)
+			if sum != want {
+				return fmt.Errorf("it has %d rows that are not the %d it was made of", sum.Rows, want.Rows)
 			}
 			return nil
 		}
@@ -176,19 +186,12 @@ func readPart(r *bufio.Reader, most uint64) ([]byte, error) {
 }
 
 // takenAt reads of which moment a snapshot is.
-func (s snapshot) takenAt() (time.Time, error) {
-	f, err := os.Open(s.path)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer f.Close()
-	z, err := unpacker(f)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer z.Close()
-	head, err := readHead(z, s.position)
-	return head.time, err
+func (s snapshot) takenAt() (at time.Time, err error) {
+	err = s.open(func(_ *bufio.Reader, head record) error {
+		at = head.time
+		return nil
+	})
+	return at, err
 }
 
 // under is a view that ends with a context.

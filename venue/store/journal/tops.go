@@ -26,20 +26,20 @@ const (
 	lookFrom = 4 // new keys, after which a folder is looked at; and again after twice as many
 )
 
-func folder(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
+func folderOf(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
 
 // isNew says that the index has no such key, where that is known.
 func (t *tops) isNew(i Index, key string) bool {
 	if t.of != i {
 		*t = tops{of: i}
 	}
-	k := t.find(folder(key))
+	k := t.find(folderOf(key))
 	return k != nil && k.last != "" && key > k.last
 }
 
 // missed notes that the index has no such key, and looks now and then whether anything is above it.
 func (t *tops) missed(i Index, key string) error {
-	in := folder(key)
+	in := folderOf(key)
 	k := t.find(in)
 	if k == nil {
 		k = &top{}
@@ -57,7 +57,7 @@ func (t *tops) missed(i Index, key string) error {
 
 // wrote notes that a key is there now.
 func (t *tops) wrote(key string) {
-	if k := t.find(folder(key)); k != nil && k.last != "" {
+	if k := t.find(folderOf(key)); k != nil && k.last != "" {
 		k.last = max(k.last, key)
 	}
 }

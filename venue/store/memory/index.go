@@ -26,11 +26,7 @@ func (i *Index) Write(version uint64, ops []store.Op) error {
 }
 
 // Replay writes what was written before.
-func (i *Index) Replay(all iter.Seq2[struct {
-	store.Op
-	Version uint64
-}, error],
-) error {
+func (i *Index) Replay(all iter.Seq2[store.Versioned, error]) error {
 	for op, err := range all {
 		if err != nil {
 			return err
