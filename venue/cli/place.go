@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -98,5 +99,5 @@ func (p place) create(name string, mode fs.FileMode) (*os.File, error) {
 // exists reports whether something of the name is there, or may be.
 func (p place) exists(name string) bool {
 	_, err := file(p, "lstat", name, os.Lstat)
-	return !errors.Is(err, fs.ErrNotExist)
+	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

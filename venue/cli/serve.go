@@ -109,7 +109,7 @@ func (p *port) take(ctx context.Context, s *streams, open bool) (err error) {
 	case p.opts.TLS != nil:
 	case p.at.TLS.Cert != "":
 		if p.opts.TLS, err = server.Certificate(p.at.TLS.Cert, p.at.TLS.Key, p.opts.Logger); err != nil {
-			return err
+			return misuse{err}
 		}
 	case len(p.at.ACME.Hosts) > 0:
 		p.opts.TLS = server.ACME(p.at.ACME.Hosts, filepath.Join(p.dir, "acme"), p.at.ACME.Directory)

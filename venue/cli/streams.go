@@ -95,7 +95,7 @@ func (s *streams) fail(err error) int {
 
 // tell prints an error, which may repeat what a model or a tool said.
 func (s *streams) tell(err error) {
-	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(err.Error()))
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.bad("usher:"), s.notes.safe(s.advised(err)))
 }
 
 // warn prints what a person should know of the venue.
