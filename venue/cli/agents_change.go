@@ -52,7 +52,7 @@ func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
 	if spec, ok := c.entry(c.Agent); ok {
 		return c.create(ctx, s, &spec)
 	}
-	meant := form.Meant(c.Agent, names(c.config.Agents, func(a agents.Spec) string { return a.ID }))
+	meant := form.Meant(c.Agent, names(c.config.Agents, ofSpec))
 	if meant != "" {
 		meant = "; " + meant
 	}

@@ -44,16 +44,12 @@ type approvalsListCmd struct {
 
 func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		list := []approvals.Request{}
-		for q := (approvals.Query{Of: c.of(), All: c.All, Limit: approvals.MaxPage}); ; {
-			page, err := ask[approvals.Listing](ctx, u, "approval:list", q)
-			if err != nil {
-				return err
-			}
-			list = append(list, page.Requests...)
-			if q.Cursor = page.Cursor; q.Cursor == "" {
-				break
-			}
+		list, err := every(func(cursor string) ([]approvals.Request, string, error) {
+			page, err := ask[approvals.Listing](ctx, u, "approval:list", approvals.Query{Of: c.of(), All: c.All, Limit: approvals.MaxPage, Cursor: cursor})
+			return page.Requests, page.Cursor, err
+		})
+		if err != nil {
+			return err
 		}
 		rows := [][]string{{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}}
 		for i := range list {

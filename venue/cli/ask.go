@@ -22,6 +22,21 @@ func ask[Out any](ctx context.Context, u *venue.User, operation string, input an
 	return out, json.Unmarshal(raw, &out)
 }
 
+// every reads all pages of a list, of which the first is after "".
+func every[T any](page func(after string) (list []T, next string, err error)) ([]T, error) {
+	all := []T{}
+	for after := ""; ; {
+		list, next, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+		if after = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
 // answer runs an operation for the user, and prints its output: as JSON, or as show does.
 func answer[Out any](ctx context.Context, s *streams, c *onVenue, operation string, input any, show func(Out) error) error {
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {

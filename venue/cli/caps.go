@@ -17,7 +17,6 @@ import (
 	"usher/caps"
 	"usher/prompt"
 	"usher/tools"
-	"usher/tools/agents"
 	"usher/tools/form"
 	"usher/ucan"
 	"usher/venue"
@@ -101,7 +100,7 @@ func (c *capsCheckCmd) held(s *streams) (string, error) {
 	}
 	set, ok := configured.Held(c.Agent)
 	if !ok {
-		return "", unknown("there is no agent", c.Agent, configured.Agents, func(a agents.Spec) string { return a.ID })
+		return "", unknown("there is no agent", c.Agent, configured.Agents, ofSpec)
 	}
 	text, err := json.Marshal(set)
 	return string(text), err

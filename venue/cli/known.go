@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"usher/caps"
+	"usher/tools/agents"
 	"usher/tools/form"
 	"usher/venue"
 	"usher/venue/config"
@@ -48,5 +49,7 @@ func names[T any](list []T, nameOf func(T) string) []string {
 	}
 	return all
 }
+
+func ofSpec(spec agents.Spec) string { return spec.ID }
 
 func itself(name string) string { return name }

@@ -49,18 +49,10 @@ func (c *schedulesListCmd) Run(ctx context.Context, s *streams) error {
 
 // schedules are all of the user's.
 func schedules(ctx context.Context, u *venue.User, done bool) ([]scheduler.Event, error) {
-	list := []scheduler.Event{}
-	q := scheduler.Query{Done: done, Limit: scheduler.MaxPage}
-	for {
-		page, err := ask[scheduler.Listing](ctx, u, "scheduler:list", q)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, page.Events...)
-		if q.Cursor = page.Cursor; q.Cursor == "" {
-			return list, nil
-		}
-	}
+	return every(func(cursor string) ([]scheduler.Event, string, error) {
+		page, err := ask[scheduler.Listing](ctx, u, "scheduler:list", scheduler.Query{Done: done, Limit: scheduler.MaxPage, Cursor: cursor})
+		return page.Events, page.Cursor, err
+	})
 }
 
 // by is who makes the call of a schedule.

@@ -31,16 +31,18 @@ func (c *visitorsListCmd) Run(ctx context.Context, s *streams) error {
 	return c.withVenue(ctx, s, func(v *venue.Venue, u *venue.User) error {
 		room, who := v.Visitors(), u.DID()
 		if c.Hosts {
-			list, err := every(func(after string) ([]visitors.Host, string, error) { return room.Hosts(ctx, who, after) }, func(h *visitors.Host) bool { return c.All || !h.Status.IsFinal() })
+			list, err := every(func(after string) ([]visitors.Host, string, error) { return room.Hosts(ctx, who, after) })
 			if err != nil {
 				return err
 			}
+			list = slices.DeleteFunc(list, func(h visitors.Host) bool { return !c.All && h.Status.IsFinal() })
 			return c.print(s, list, len(list), s.hosts(list))
 		}
-		list, err := every(func(after string) ([]visitors.Listed, string, error) { return room.Agents(ctx, who, c.Host, after) }, func(a *visitors.Listed) bool { return c.All || !a.Status.IsFinal() })
+		list, err := every(func(after string) ([]visitors.Listed, string, error) { return room.Agents(ctx, who, c.Host, after) })
 		if err != nil {
 			return err
 		}
+		list = slices.DeleteFunc(list, func(a visitors.Listed) bool { return !c.All && a.Status.IsFinal() })
 		return c.print(s, list, len(list), s.visitors(list, who))
 	})
 }
@@ -51,21 +53,6 @@ func (c *visitorsListCmd) print(s *streams, list any, n int, text string) error 
 		return nil
 	}
 	return s.answer(c.JSON, list, text)
-}
-
-// every reads all pages of a list, without what is not wanted.
-func every[T any](page func(after string) ([]T, string, error), wanted func(*T) bool) ([]T, error) {
-	all := []T{}
-	for after := ""; ; {
-		list, next, err := page(after)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, slices.DeleteFunc(list, func(one T) bool { return !wanted(&one) })...)
-		if after = next; next == "" {
-			return all, nil
-		}
-	}
 }
 
 // visitors is a table of agents.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"usher/tools/agents"
 	"usher/venue/config"
 )
 
@@ -92,5 +91,3 @@ func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.
 	w.from.noteApplied(w.streams, w.kept.venue.Applied())
 	return nil
 }
-
-func ofSpec(spec agents.Spec) string { return spec.ID }
