@@ -18,7 +18,9 @@ func TestAdvice(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := func(path string, why error) error { return fmt.Errorf("open store: %w", &fs.PathError{Op: "open", Path: path, Err: why}) }
+	at := func(path string, why error) error {
+		return fmt.Errorf("open store: %w", &fs.PathError{Op: "open", Path: path, Err: why})
+	}
 	for _, tc := range []struct {
 		name string
 		err  error

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -71,20 +71,12 @@ type auditExportCmd struct {
 }
 
 func (c *auditExportCmd) Run(ctx context.Context, s *streams) error {
-	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) (err error) {
-		out := s.out
-		if c.Out != "-" {
-			f, err := s.create(c.Out, 0o600)
-			if os.IsExist(err) {
-				return misusef("%s is there already: name a new file", c.Out)
-			}
-			if err != nil {
-				return misuse{err}
-			}
-			defer func() { err = cmp.Or(err, f.Close()) }()
-			out = f
-		}
-		report, err := v.Ledger().Export(ctx, out)
+	return c.withVenue(ctx, s, func(v *venue.Venue, _ *venue.User) error {
+		var report ledger.Report
+		err := s.output(c.Out, func(out io.Writer) (err error) {
+			report, err = v.Ledger().Export(ctx, out)
+			return err
+		})
 		if err != nil {
 			return err
 		}

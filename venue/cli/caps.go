@@ -256,13 +256,9 @@ type capsDiscloseCmd struct {
 }
 
 func (c *capsDiscloseCmd) Run(s *streams) error {
-	text, err := s.argument(c.Caps)
+	set, err := s.capabilities(c.Caps)
 	if err != nil {
 		return err
-	}
-	set, err := caps.ParseSet([]byte(text))
-	if err != nil {
-		return misuse{err}
 	}
 	section := prompt.Disclosure(set)
 	if section == "" && !c.JSON {

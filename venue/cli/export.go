@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -26,23 +23,11 @@ func (c *exportCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	out := s.out
-	if c.Out != "-" {
-		f, err := s.create(c.Out, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			return misusef("%s is there already: name a new file", c.Out)
-		}
-		if err != nil {
-			return misuse{err}
-		}
-		defer func() {
-			if err = cmp.Or(err, f.Close()); err != nil {
-				err = errors.Join(err, os.Remove(f.Name())) // half an export is none
-			}
-		}()
-		out = f
-	}
-	lines, err := care.Export(ctx, dir, out)
+	var lines map[string]int
+	err = s.output(c.Out, func(out io.Writer) (err error) {
+		lines, err = care.Export(ctx, dir, out)
+		return err
+	})
 	if err != nil {
 		return err
 	}

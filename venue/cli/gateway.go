@@ -117,12 +117,8 @@ func serverOf(id string, command []string, root string) (server tool.Server, err
 // and nothing else of a venue.
 func (c *gatewayCmd) bounds(s *streams, server *tool.Server, listed []tool.Tool) (set caps.Set, err error) {
 	if c.Caps != "" {
-		text, err := s.argument(c.Caps)
-		if err != nil {
+		if set, err = s.capabilities(c.Caps); err != nil {
 			return set, err
-		}
-		if set, err = caps.ParseSet([]byte(text)); err != nil {
-			return set, misuse{err}
 		}
 		if set.IsUnrestricted() {
 			return set, misusef("null is no bound: list what the client may do, or have --learn find out what it uses")

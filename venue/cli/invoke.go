@@ -20,19 +20,8 @@ type invokeCmd struct {
 // Run prints what the operation returned. A secret is printed too: its owner
 // asks for it in person.
 func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
-	if c.Input == "-" {
-		raw, err := s.piped(ctx, "input")
-		if err != nil {
-			return err
-		}
-		c.Input = string(raw)
-	} else if text, err := s.argument(c.Input); err != nil {
-		return err
-	} else {
-		c.Input = text
-	}
-	input := json.RawMessage(c.Input)
-	if err := checkObject(input); err != nil {
+	input, err := c.input(ctx, s)
+	if err != nil {
 		return err
 	}
 	defer s.observe(ctx)()
@@ -46,6 +35,18 @@ func (c *invokeCmd) Run(ctx context.Context, s *streams) error {
 		}
 		return s.printJSON(out)
 	})
+}
+
+// input is what was typed, or piped.
+func (c *invokeCmd) input(ctx context.Context, s *streams) (json.RawMessage, error) {
+	if c.Input != "-" {
+		return s.object(c.Input)
+	}
+	raw, err := s.piped(ctx, "input")
+	if err != nil {
+		return nil, err
+	}
+	return raw, checkObject(raw)
 }
 
 // outcome waits for the job that out says was started, which ends with the

@@ -58,14 +58,11 @@ func (c *mcpAnswerCmd) Run(ctx context.Context, s *streams) error {
 	case c.Decline:
 		in.Action = "decline"
 	case c.Content != "":
-		text, err := s.argument(c.Content)
+		filled, err := s.object(c.Content)
 		if err != nil {
 			return err
 		}
-		if err := checkObject([]byte(text)); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(text), &in.Content); err != nil {
+		if err := json.Unmarshal(filled, &in.Content); err != nil {
 			return misuse{err}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"usher/caps"
 	"usher/venue"
 	"usher/venue/mcp"
 )
@@ -33,13 +32,9 @@ type mcpServeCmd struct {
 func (c *mcpServeCmd) Run(ctx context.Context, s *streams) error {
 	bound := func(u *venue.User) *venue.User { return u }
 	if c.Caps != "" {
-		text, err := s.argument(c.Caps)
+		set, err := s.capabilities(c.Caps)
 		if err != nil {
 			return err
-		}
-		set, err := caps.ParseSet([]byte(text))
-		if err != nil {
-			return misuse{err}
 		}
 		s.noteAbilities(set)
 		bound = func(u *venue.User) *venue.User { return u.Narrow(set) }

@@ -197,15 +197,12 @@ type mcpTestCmd struct {
 
 // Run calls a tool through the gate, as the configuration's user.
 func (c *mcpTestCmd) Run(ctx context.Context, s *streams) error {
-	text, err := s.argument(c.Input)
+	input, err := s.object(c.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkObject([]byte(text)); err != nil {
-		return err
-	}
 	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
-		err := c.call(ctx, s, u, json.RawMessage(text))
+		err := c.call(ctx, s, u, input)
 		if err == nil || fault.Of(err) == fault.InvalidInput || fault.Of(err) == fault.Denied { // the server was asked nothing
 			return err
 		}

@@ -125,12 +125,8 @@ type schedulesAddCmd struct {
 }
 
 func (c *schedulesAddCmd) Run(ctx context.Context, s *streams) error {
-	text, err := s.argument(c.Input)
+	input, err := s.object(c.Input)
 	if err != nil {
-		return err
-	}
-	input := json.RawMessage(text)
-	if err := checkObject(input); err != nil {
 		return err
 	}
 	in := scheduler.Schedule{

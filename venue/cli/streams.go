@@ -2,13 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
+	"usher/caps"
 	"usher/caps/value"
 	"usher/runtime/telemetry"
 )
@@ -58,6 +61,26 @@ func (p place) argument(text string) (string, error) {
 	return string(raw), nil
 }
 
+// capabilities are those that were typed, or that stand in the file of "@FILE".
+func (p place) capabilities(text string) (set caps.Set, err error) {
+	if text, err = p.argument(text); err != nil {
+		return set, err
+	}
+	if set, err = caps.ParseSet([]byte(text)); err != nil {
+		return set, misuse{err}
+	}
+	return set, nil
+}
+
+// object is the JSON object that was typed, or that stands in the file of "@FILE".
+func (p place) object(text string) (json.RawMessage, error) {
+	text, err := p.argument(text)
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(text), checkObject([]byte(text))
+}
+
 // source opens a file to read, or standard input for "-".
 func (s *streams) source(name string) (io.ReadCloser, error) {
 	if name == "-" {
@@ -71,6 +94,25 @@ func (s *streams) source(name string) (io.ReadCloser, error) {
 		return nil, misuse{err}
 	}
 	return f, nil
+}
+
+// output has write write to a new file, which is its user's alone, or to standard output
+// for "-". Of what failed no half is left.
+func (s *streams) output(name string, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(s.out)
+	}
+	f, err := s.create(name, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return misusef("%s is there already: name a new file", name)
+	}
+	if err != nil {
+		return misuse{err}
+	}
+	if err := cmp.Or(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 // fail tells an error and returns the exit status that it means.
