@@ -45,7 +45,7 @@ func (o *DemoOptions) Scripted(name string) error {
 // Tell prints the report of a demonstration: as JSON, or as print does.
 func (o *DemoOptions) Tell(report any, print func(*Page) error) error {
 	if o.JSON {
-		return o.Page.JSON(report)
+		return o.Page.json(report)
 	}
 	return print(o.Page)
 }

@@ -57,8 +57,8 @@ func (p *Page) Table(rows [][]any) {
 	p.print(aligned(text))
 }
 
-// JSON prints a value as one readable document.
-func (p *Page) JSON(v any) error {
+// json prints a value as one readable document.
+func (p *Page) json(v any) error {
 	text, err := document(v)
 	if err != nil {
 		return err

@@ -145,6 +145,11 @@ func (s *streams) warn(text string) {
 	fmt.Fprintf(s.err, "%s %s\n", s.notes.warn("note:"), s.notes.safe(text))
 }
 
+// done prints what a command did that is not its answer.
+func (s *streams) done(format string, args ...any) {
+	fmt.Fprintf(s.err, "%s %s\n", s.notes.good("✓"), s.notes.safe(fmt.Sprintf(format, args...)))
+}
+
 // note prints a quiet line, over what a terminal may have echoed of keys that
 // were pressed meanwhile.
 func (s *streams) note(text string) {

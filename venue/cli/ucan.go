@@ -43,7 +43,7 @@ func (c *ucanKeygenCmd) Run(_ context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.err, "%s wrote %s, readable by you alone: whoever has it can sign as you, and nobody can make it again\n", s.notes.good("✓"), c.Out)
+	s.done("wrote %s, readable by you alone: whoever has it can sign as you, and nobody can make it again", c.Out)
 	return s.printKey(key, c.Out, c.JSON)
 }
 

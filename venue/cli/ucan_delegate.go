@@ -88,7 +88,7 @@ func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return fmt.Errorf("write tokens: %w", err)
 		}
-		fmt.Fprintf(s.err, "%s wrote %s\n", s.notes.good("✓"), c.Out)
+		s.done("wrote %s", c.Out)
 	}
 	switch {
 	case c.JSON:
@@ -103,7 +103,7 @@ func (c *ucanDelegateCmd) print(s *streams, made delegation.Tokens) error {
 		fmt.Fprintf(s.err, "%s\n  %s → %s: %s until %s\n", s.notes.dim(t.CID), short(t.Issuer), short(t.Audience), shorten(held), t.Expires)
 	}
 	if len(c.Proof) > 0 && !c.Inline {
-		fmt.Fprintln(s.err, s.notes.dim("  whoever receives it needs the proofs as well"))
+		s.note("  whoever receives it needs the proofs as well")
 	}
 	return nil
 }

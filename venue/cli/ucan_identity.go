@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"time"
 
 	"usher/ucan"
@@ -36,6 +35,6 @@ func (c *ucanIdentityCmd) Run(_ context.Context, s *streams) error {
 		return s.printJSON(map[string]any{"token": made.Text(), "issuer": made.Issuer, "audience": made.Audience, "expires": stamp(made.Expires())})
 	}
 	s.lines("", []string{made.Text()})
-	fmt.Fprintf(s.err, "%s whoever has it is %s at %s until %s\n", s.notes.good("✓"), short(made.Issuer.String()), short(made.Audience.String()), stamp(made.Expires()))
+	s.done("whoever has it is %s at %s until %s", short(made.Issuer.String()), short(made.Audience.String()), stamp(made.Expires()))
 	return nil
 }

@@ -34,8 +34,8 @@ func (c *ucanIssueCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"audience": d.Audience, "attenuations": d.Capabilities, "exp": d.Expires.Unix()}
 	return answer(ctx, s, &c.onVenue, "ucan:issue", input, func(made delegation.Issued) error {
 		s.lines("", []string{made.Token})
-		fmt.Fprintf(s.err, "%s %s until %s, signed by the venue, %s\n", s.notes.good("✓"), made.CID, made.Expires, made.Issuer)
-		fmt.Fprintln(s.err, s.notes.dim("  take it back with usher ucan revoke "+made.CID))
+		s.done("%s until %s, signed by the venue, %s", made.CID, made.Expires, made.Issuer)
+		s.note("  take it back with usher ucan revoke " + made.CID)
 		return nil
 	})
 }
@@ -63,11 +63,11 @@ func (c *ucanRevokeCmd) Run(ctx context.Context, s *streams) error {
 	return answer(ctx, s, &c.onVenue, "ucan:revoke", map[string]any{"cid": c.CID}, func(out delegation.Revoked) error {
 		if !out.Revoked {
 			s.lines("recorded the revocation of ", []string{out.CID.String()})
-			fmt.Fprintln(s.err, s.notes.dim(out.Note))
+			s.note(out.Note)
 			return nil
 		}
 		s.lines("revoked ", []string{out.CID.String()})
-		fmt.Fprintln(s.err, s.notes.dim("what was made from it is refused as well, and neither can be undone"))
+		s.note("what was made from it is refused as well, and neither can be undone")
 		return nil
 	})
 }
@@ -92,7 +92,7 @@ func (c *ucanRevokeCmd) offline(s *streams, cid ucan.CID) error {
 		return s.printJSON(map[string]any{"cid": cid, "issuer": r.Issuer, "revocation": r.Text()})
 	}
 	s.lines("", []string{r.Text()})
-	fmt.Fprintln(s.err, s.notes.dim("it counts where "+r.Issuer.String()+" issued the token or stands above it, once usher ucan import has taken it there"))
+	s.note("it counts where " + r.Issuer.String() + " issued the token or stands above it, once usher ucan import has taken it there")
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (c *ucanImportCmd) Run(ctx context.Context, s *streams) error {
 			return s.printJSON(out)
 		}
 		for _, a := range out.Aside {
-			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), items[a.Token].Source, a.Reason)
+			fmt.Fprintf(s.err, "%s %s was left out: %s\n", s.notes.warn("!"), items[a.Token].Source, s.notes.safe(a.Reason))
 		}
 		s.lines("stored ", out.CIDs)
 		s.lines("revoked ", out.Revoked)
@@ -160,7 +160,7 @@ func (c *ucanWhoamiCmd) Run(ctx context.Context, s *streams) error {
 	}
 	return answer(ctx, s, &c.onVenue, "ucan:whoami", struct{}{}, func(out delegation.Identity) error {
 		s.lines("", []string{out.DID.String()})
-		fmt.Fprintln(s.err, s.notes.dim("the venue is "+out.Venue.String()))
+		s.note("the venue is " + out.Venue.String())
 		return nil
 	})
 }
@@ -175,7 +175,7 @@ func (c *ucanListCmd) Run(ctx context.Context, s *streams) error {
 	input := map[string]any{"received": c.Received, "issued": c.Issued}
 	return answer(ctx, s, &c.onVenue, "ucan:list", input, func(list delegation.Tokens) error {
 		if len(list.Tokens) == 0 {
-			fmt.Fprintln(s.err, "there are no tokens; usher ucan issue makes one")
+			s.note("there are no tokens; usher ucan issue makes one")
 			return nil
 		}
 		rows := [][]string{{"DIRECTION", "STATE", "ISSUER", "AUDIENCE", "CAPABILITIES", "EXPIRES", "FORMAT", "CID"}}

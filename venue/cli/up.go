@@ -152,7 +152,7 @@ func (c *upCmd) begin(ctx context.Context, s *streams, k *kept, work *sync.WaitG
 func (c *upCmd) greet(s *streams, k *kept) {
 	conf := k.config.Load()
 	ids := names(conf.Agents, ofSpec)
-	fmt.Fprintf(s.err, "%s %s is up, as %s says: %s\n", s.notes.good("✓"), s.notes.safe(c.dir), s.notes.safe(c.Config), some(ids, "agent"))
+	s.done("%s is up, as %s says: %s", c.dir, c.Config, some(ids, "agent"))
 	if n := len(k.venue.Executing()); n > 0 {
 		s.note(many(n, "run") + " that had not ended: usher runs watch shows what goes on.")
 	}
