@@ -182,9 +182,8 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 			g = guesses{}
 		}
 		g.Wrong, g.Since = g.Wrong+1, now.UnixMilli()
-		var c change
-		c.init()
-		c.expect[guessKey(who)], c.put[guessKey(who)] = rev, encode(g)
+		c := newChange()
+		c.set(guessKey(who), rev, encode(g))
 		what := row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode, Refused: true, Detail: errCode.Message}
 		a, _, err := r.agent(ctx, agent)
 		if err != nil {
@@ -195,7 +194,7 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 			c.agent(a, now)
 			what.Agent, what.Host = a.ID, a.Host
 		}
-		return r.write(ctx, &c, what)
+		return r.write(ctx, c, what)
 	})
 	return cmp.Or(err, failed)
 }
@@ -275,12 +274,12 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	a, h, now := q.Agent, q.Host, r.Now()
 	set := r.set.Load()
 	kind := a.Ask.Kind
-	var c change
+	c := newChange()
 	as := asking.Denied
 	if said.Approve {
 		as = asking.Approved
 	}
-	if err := r.swap(ctx, &c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
+	if err := r.swap(ctx, c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
 		return nil, nil, err
 	}
 	out = &Registered{Agent: a, Host: h, Asked: len(q.Pending)}
@@ -293,12 +292,12 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 			a.Status = Rejected
 		}
 		c.agent(a, now)
-		return out, nil, r.write(ctx, &c, what)
+		return out, nil, r.write(ctx, c, what)
 	}
 	if q.leavesAll(said) {
 		return nil, nil, errNothing
 	}
-	if err := r.strong(ctx, &c, who, q, said, nonce); err != nil {
+	if err := r.strong(ctx, c, who, q, said, nonce); err != nil {
 		return nil, nil, err
 	}
 	if c.same(h); h.User.IsZero() {
@@ -306,7 +305,7 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 		c.host(h, now)
 	}
 	if kind == kindClaim {
-		return out, nil, r.claimed(ctx, &c, a, what)
+		return out, nil, r.claimed(ctx, c, a, what)
 	}
 	if a.Status == Pending {
 		a.User = who.DID
@@ -334,7 +333,7 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 	}
 	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
 	c.agent(a, now)
-	return out, added, r.write(ctx, &c, what)
+	return out, added, r.write(ctx, c, what)
 }
 
 var errNothing = refuse(InvalidRequest, "none of the capabilities that the agent asks for is approved: deny the request, name some, or leave the list out to approve all of them")

@@ -124,8 +124,7 @@ func (r *Room) ask(ctx context.Context, c *change, a *Agent, h *Host, ask ask) (
 		}
 		said.DeviceCode = b64.EncodeToString(raw)
 		ask.Code, ask.Device = r.digest("user", plainCode(said.UserCode)), r.digest("device", said.DeviceCode)
-		c.init()
-		c.expect[codeKey(ask.Code)], c.put[codeKey(ask.Code)] = 0, []byte(a.ID)
+		c.set(codeKey(ask.Code), 0, []byte(a.ID))
 	}
 	a.Ask = &ask
 	return said, nil

@@ -279,7 +279,8 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 	if a.Mode == Autonomous {
 		stored.Key = a.kept
 	}
-	expect, put := map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(&stored)}
+	c := newChange()
+	c.set(agentKey(a.ID), a.rev, encode(&stored))
 	if a.JWKS != "" && a.Mode != Autonomous {
 		mark := thumbKey(thumbprint(a.Key))
 		whose, rev, err := r.Store.Get(ctx, mark)
@@ -287,12 +288,12 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 			return err
 		}
 		if rev == 0 {
-			expect[mark], put[mark] = 0, []byte("agent "+a.ID)
+			c.set(mark, 0, []byte("agent "+a.ID))
 		} else if string(whose) != "agent "+a.ID {
 			return errUnverified
 		}
 	}
-	moved, err := r.Store.Apply(ctx, expect, put, nil)
+	moved, err := r.Store.Apply(ctx, c.expect, c.put, nil)
 	if err != nil {
 		return err
 	}

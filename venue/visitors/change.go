@@ -47,29 +47,27 @@ type change struct {
 	told   []asking.Request
 }
 
-func (c *change) init() {
-	if c.expect == nil {
-		c.expect, c.put = map[string]uint64{}, map[string][]byte{}
-	}
+func newChange() *change {
+	return &change{expect: make(map[string]uint64), put: make(map[string][]byte)}
+}
+
+// set writes a row in the place of its revision, 0 for none.
+func (c *change) set(key string, rev uint64, raw []byte) {
+	c.expect[key], c.put[key] = rev, raw
 }
 
 func (c *change) host(h *Host, now time.Time) {
-	c.init()
 	h.Updated = now.UnixMilli()
-	c.expect[hostKey(h.ID)], c.put[hostKey(h.ID)] = h.rev, encode(h)
+	c.set(hostKey(h.ID), h.rev, encode(h))
 	c.whose(h.User, ofHosts, h.ID)
 }
 
 // same has the change be made only while a host is as it was read.
-func (c *change) same(h *Host) {
-	c.init()
-	c.expect[hostKey(h.ID)] = h.rev
-}
+func (c *change) same(h *Host) { c.expect[hostKey(h.ID)] = h.rev }
 
 func (c *change) agent(a *Agent, now time.Time) {
-	c.init()
 	a.Updated = now.UnixMilli()
-	c.expect[agentKey(a.ID)], c.put[agentKey(a.ID)] = a.rev, encode(a)
+	c.set(agentKey(a.ID), a.rev, encode(a))
 	c.whose(a.User, ofAgents, a.ID)
 }
 
@@ -101,6 +99,15 @@ func (r *Room) write(ctx context.Context, c *change, what row) error {
 	}
 	r.Approvals.Tell(c.told)
 	return nil
+}
+
+// retract makes a change by which delegations of a user are grants no more, and then revokes these: what
+// is written first lets none of them count.
+func (r *Room) retract(ctx context.Context, c *change, what row, user ucan.DID, tokens []ucan.CID) error {
+	if err := r.write(ctx, c, what); err != nil {
+		return err
+	}
+	return r.withdraw(ctx, user, tokens)
 }
 
 // adds reports whether a change makes records and leaves all others as they are. Nobody has

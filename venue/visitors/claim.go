@@ -76,13 +76,14 @@ func (r *Room) strange(by *Caller) error {
 
 // askFor has a person asked, and writes so.
 func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask ask) (*Registered, error) {
-	c := change{asks: true}
+	c := newChange()
+	c.asks = true
 	if a.Status == Pending { // it may have counted no more
-		if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {
+		if err := r.slot(ctx, c, h.ID, a.ID); err != nil {
 			return nil, err
 		}
 	}
-	approval, err := r.ask(ctx, &c, a, h, ask)
+	approval, err := r.ask(ctx, c, a, h, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call s
 	c.same(h)
 	what := by.row(call)
 	what.Agent, what.Result, what.Detail = a.ID, string(Pending), ask.Kind
-	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, &c, what)
+	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, c, what)
 }
 
 // claimed adds to a change that a person has taken an agent over, and makes it: what the agent
@@ -100,8 +101,5 @@ func (r *Room) claimed(ctx context.Context, c *change, a *Agent, what row) error
 	a.Status, what.Result, what.Detail = Claimed, string(Claimed), kindClaim
 	c.agent(a, r.Now())
 	r.over(c, a)
-	if err := r.write(ctx, c, what); err != nil {
-		return err
-	}
-	return r.withdraw(ctx, a.User, tokens)
+	return r.retract(ctx, c, what, a.User, tokens)
 }

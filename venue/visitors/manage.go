@@ -119,8 +119,8 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 	if len(a.Grants) > maxGrants {
 		return nil, refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
 	}
-	var c change
-	approval, err := r.ask(ctx, &c, a, h, ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
+	c := newChange()
+	approval, err := r.ask(ctx, c, a, h, ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 	c.same(h)
 	what := by.row("request-capability")
 	what.Result, what.Detail = string(Pending), strings.Join(names(in.Capabilities), " ")
-	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, &c, what)
+	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, c, what)
 }
 
 // fewer drops the oldest grants that are over, where there are many.
@@ -170,8 +170,8 @@ func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (out *Regi
 func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) error {
 	a, h := out.Agent, out.Host
 	s, now := r.set.Load(), r.Now()
-	var c change
-	if err := r.forget(ctx, &c, a); err != nil {
+	c := newChange()
+	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
 	defaults := map[string]Constraints{}
@@ -203,7 +203,7 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 	c.same(h)
 	what := by.row("reactivate")
 	what.Agent, what.Result = a.ID, string(Active)
-	if err := r.write(ctx, &c, what); err != nil {
+	if err := r.write(ctx, c, what); err != nil {
 		return r.undone(ctx, a, err)
 	}
 	return r.withdraw(ctx, a.User, tokens)

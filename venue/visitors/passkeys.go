@@ -66,9 +66,9 @@ func (r *Room) ResetPasskeys(ctx context.Context, who ucan.DID) (n int, err erro
 			return nil
 		}
 		p.Keys, p.Nonce, p.Asked = nil, nil, 0
-		var c change
+		c := newChange()
 		c.passkeys(p)
-		return r.write(ctx, &c, row{Call: "passkey", User: who.String(), Result: "reset", Detail: fmt.Sprintf("%d forgotten", n)})
+		return r.write(ctx, c, row{Call: "passkey", User: who.String(), Result: "reset", Detail: fmt.Sprintf("%d forgotten", n)})
 	})
 	return n, err
 }
@@ -157,8 +157,7 @@ func (r *Room) confirm(ctx context.Context, who ucan.DID, p *passkeys, challenge
 
 // passkeys adds to a change the passkeys as they are now, where nobody has changed them since.
 func (c *change) passkeys(p *passkeys) {
-	c.init()
-	c.expect[p.key], c.put[p.key] = p.rev, encode(p)
+	c.set(p.key, p.rev, encode(p))
 }
 
 // PasskeyChange is what a person does to their passkeys: one of the two.
@@ -277,8 +276,8 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 			row.Result, row.Item, row.Detail = "removed", b64.EncodeToString(p.Keys[i].ID[:min(len(p.Keys[i].ID), 16)]), p.Keys[i].Name
 			p.Keys = slices.Delete(p.Keys, i, i+1)
 		}
-		var c change
+		c := newChange()
 		c.passkeys(p)
-		return r.write(ctx, &c, row)
+		return r.write(ctx, c, row)
 	})
 }

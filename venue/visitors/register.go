@@ -172,8 +172,7 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	if err != nil {
 		return nil, err
 	}
-	var c change
-	c.init()
+	c := newChange()
 	switch kind {
 	case "":
 	case "agent":
@@ -191,8 +190,7 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 			return nil, err
 		}
 		h.ID, h.Created = "hst_"+h.ID, now.UnixMilli()
-		mark := thumbKey(thumbprint(h.Key))
-		c.expect[mark], c.put[mark] = 0, []byte("host "+h.ID)
+		c.set(thumbKey(thumbprint(h.Key)), 0, []byte("host "+h.ID))
 	}
 	if a == nil {
 		a = &Agent{Host: h.ID, Key: key, JWKS: jwks, Created: now.UnixMilli()}
@@ -200,10 +198,9 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 			return nil, err
 		}
 		a.ID = "agt_" + a.ID
-		mark := thumbKey(thumbprint(key))
-		c.expect[mark], c.put[mark] = 0, []byte("agent "+a.ID)
+		c.set(thumbKey(thumbprint(key)), 0, []byte("agent "+a.ID))
 	}
-	if err := r.slot(ctx, &c, h.ID, a.ID); err != nil {
+	if err := r.slot(ctx, c, h.ID, a.ID); err != nil {
 		return nil, err
 	}
 	c.put[ofHost(h.ID)+a.ID] = nil
@@ -213,13 +210,13 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	if in.Mode == Autonomous {
 		err = r.autonomous(ctx, a, &h, in)
 	} else {
-		out.Approval, err = r.delegated(ctx, &c, a, &h, in)
+		out.Approval, err = r.delegated(ctx, c, a, &h, in)
 	}
 	if err != nil {
 		return nil, r.undone(ctx, a, err)
 	}
 	if isNew {
-		r.over(&c, a)
+		r.over(c, a)
 	}
 	if c.same(&h); h != *by.Host {
 		c.host(&h, now)
@@ -227,7 +224,7 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	c.agent(a, now)
 	what := (&Caller{Host: &h, Agent: a, token: by.token}).row("register")
 	what.Result, what.Detail = string(a.Status), strings.Join(names(in.Capabilities), " ")
-	if err := r.write(ctx, &c, what); err != nil {
+	if err := r.write(ctx, c, what); err != nil {
 		return nil, r.undone(ctx, a, err)
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 
 	"usher/caps/value"
 	"usher/ucan"
+	"usher/venue/store"
 )
 
 // Revoke ends an agent for good, for itself, its host, the person it acts for, or the owner of
@@ -57,21 +58,18 @@ func (r *Room) owned(ctx context.Context, who ucan.DID, id string) (*Agent, *Hos
 	return a, h, err
 }
 
-// finish revokes one agent, then its delegations: what is written first lets none of them count.
+// finish revokes one agent, then its delegations.
 func (r *Room) finish(ctx context.Context, a *Agent, what row) error {
-	var c change
-	if err := r.forget(ctx, &c, a); err != nil {
+	c := newChange()
+	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
 	tokens := tokensOf(a, Revoked, r.Now(), every)
 	a.Status = Revoked
 	c.agent(a, r.Now())
-	r.over(&c, a)
+	r.over(c, a)
 	what.Result = string(Revoked)
-	if err := r.write(ctx, &c, what); err != nil {
-		return err
-	}
-	return r.withdraw(ctx, a.User, tokens)
+	return r.retract(ctx, c, what, a.User, tokens)
 }
 
 // RevokeGrants ends the grants of some capabilities of an agent, and returns how many.
@@ -97,14 +95,11 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 			return nil
 		}
 		tokens := tokensOf(a, Revoked, r.Now(), named)
-		var c change
+		c := newChange()
 		c.agent(a, r.Now())
 		what := by.rowOr("revoke-capability", who, a)
 		what.Result, what.Detail = string(Revoked), value.Cut(strings.Join(capabilities, " "), maxText)
-		if err := r.write(ctx, &c, what); err != nil {
-			return err
-		}
-		return r.withdraw(ctx, a.User, tokens)
+		return r.retract(ctx, c, what, a.User, tokens)
 	})
 	return out, n, err
 }
@@ -135,9 +130,9 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		if h.Status = Revoked; h.User.IsZero() { // a record of nobody's is forgotten, and its key with it
 			h.User = who
 		}
-		var c change
+		c := newChange()
 		if by != nil && by.Host.Key != h.Key && !h.User.IsZero() { // of those at its URL
-			if err := r.claimKey(ctx, &c, by.Host.Key, "host "+h.ID); err != nil && codeOf(err) != InvalidKey {
+			if err := r.claimKey(ctx, c, by.Host.Key, "host "+h.ID); err != nil && codeOf(err) != InvalidKey {
 				return err
 			}
 		}
@@ -147,7 +142,7 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		if by == nil {
 			what.User = who.String()
 		}
-		return r.write(ctx, &c, what)
+		return r.write(ctx, c, what)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -159,30 +154,23 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 // endAll revokes agents of a host that count no more, as that was revoked or has become a
 // person's: now their records and delegations say so.
 func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, which func(*Agent) bool) (n int, err error) {
-	for from := ""; ; {
-		keys, next, err := r.Store.PageKeys(ctx, ofHost(h.ID), from, 256)
+	for key, err := range store.Keys(ctx, r.Store, ofHost(h.ID), "") {
 		if err != nil {
 			return n, err
 		}
-		for _, key := range keys {
-			id := strings.TrimPrefix(key, ofHost(h.ID))
-			err := r.again(ctx, func() error {
-				a, _, err := r.agent(ctx, id)
-				if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
-					return err
-				}
-				if err = r.finish(ctx, a, by.rowOr("revoke", who, a)); err == nil {
-					n++
-				}
+		err = r.again(ctx, func() error {
+			a, _, err := r.agent(ctx, strings.TrimPrefix(key, ofHost(h.ID)))
+			if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
 				return err
-			})
-			if err != nil {
-				return n, err
 			}
+			if err = r.finish(ctx, a, by.rowOr("revoke", who, a)); err == nil {
+				n++
+			}
+			return err
+		})
+		if err != nil {
+			return n, err
 		}
-		if next == "" {
-			return n, nil
-		}
-		from = next
 	}
+	return n, nil
 }

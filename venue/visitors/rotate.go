@@ -27,12 +27,12 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 		if key == h.Key {
 			return refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
 		}
-		var c change
-		if err := r.claimKey(ctx, &c, key, "agent "+a.ID); err != nil {
+		c := newChange()
+		if err := r.claimKey(ctx, c, key, "agent "+a.ID); err != nil {
 			return err
 		}
 		if a.Mode == Autonomous {
-			if err := r.release(ctx, &c, a.Key, "agent "+a.ID); err != nil {
+			if err := r.release(ctx, c, a.Key, "agent "+a.ID); err != nil {
 				return err
 			}
 		}
@@ -56,7 +56,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 		c.same(h)
 		what := by.row("rotate-key")
 		what.Agent, what.Result = a.ID, "ok"
-		if err := r.write(ctx, &c, what); err != nil {
+		if err := r.write(ctx, c, what); err != nil {
 			return r.undone(ctx, a, err)
 		}
 		out = &Registered{Agent: a, Host: h}
@@ -89,12 +89,12 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		if h.Status == Revoked {
 			return refuse(HostRevoked, "the host was revoked, for good")
 		}
-		var c change
-		if err := r.claimKey(ctx, &c, key, "host "+h.ID); err != nil {
+		c := newChange()
+		if err := r.claimKey(ctx, c, key, "host "+h.ID); err != nil {
 			return err
 		}
 		if h.User.IsZero() {
-			if err := r.release(ctx, &c, h.Key, "host "+h.ID); err != nil {
+			if err := r.release(ctx, c, h.Key, "host "+h.ID); err != nil {
 				return err
 			}
 		}
@@ -103,7 +103,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		what := by.row("rotate-host-key")
 		what.Result = "ok"
 		out = h
-		return r.write(ctx, &c, what)
+		return r.write(ctx, c, what)
 	})
 	return out, err
 }
@@ -118,8 +118,7 @@ func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose stri
 	if kind != "" {
 		return refuse(InvalidKey, "the key is or was somebody's: make a new one")
 	}
-	c.init()
-	c.expect[thumbKey(thumbprint)], c.put[thumbKey(thumbprint)] = 0, []byte(whose)
+	c.set(thumbKey(thumbprint), 0, []byte(whose))
 	return nil
 }
 
@@ -131,7 +130,6 @@ func (r *Room) release(ctx context.Context, c *change, key ucan.DID, whose strin
 	if err != nil || string(raw) != whose {
 		return err
 	}
-	c.init()
 	c.expect[mark] = rev
 	c.del = append(c.del, mark)
 	return nil

@@ -25,28 +25,21 @@ const maxSlots = 1000
 func (r *Room) slot(ctx context.Context, c *change, host, agent string) error {
 	most := cmp.Or(r.set.Load().Agents, defaultAgents)
 	taken := make(map[string]store.Row)
-	for from := ""; ; {
-		rows, next, err := r.Store.Page(ctx, slotsOf(host), from, most)
+	for row, err := range store.Rows(ctx, r.Store, slotsOf(host), "") {
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			if string(row.Value) == agent {
-				return nil
-			}
-			taken[row.Key] = row
+		if string(row.Value) == agent {
+			return nil
 		}
-		if from = next; next == "" {
-			break
-		}
+		taken[row.Key] = row
 	}
-	c.init()
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(agent)) // it cannot fail
 	begin := int(sum.Sum32() % uint32(most))
 	for i := 0; i < most && len(taken) < most; i++ {
 		if key := slotKey(host, (begin+i)%most); taken[key].Key == "" {
-			c.expect[key], c.put[key] = 0, []byte(agent)
+			c.set(key, 0, []byte(agent))
 			return nil
 		}
 	}
@@ -65,7 +58,7 @@ func (r *Room) slot(ctx context.Context, c *change, host, agent string) error {
 	if free == "" || counts >= most {
 		return refuse(AgentLimit, "the host has %d agents, as many as one may have: revoke some", counts)
 	}
-	c.expect[free], c.put[free] = taken[free].Rev, []byte(agent)
+	c.set(free, taken[free].Rev, []byte(agent))
 	return nil
 }
 

@@ -78,8 +78,7 @@ func (r *Room) sweep(ctx context.Context) error {
 }
 
 func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
-	var c change
-	c.init()
+	c := newChange()
 	c.del = []string{mark}
 	of := ""
 	if run, ok := strings.CutPrefix(id, jobMark); ok {
@@ -101,11 +100,11 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 		case due.IsZero(): // once it has ended, it has another mark
 		case due.Before(r.Now()):
 			acted = a.Activated != 0
-			if err := r.drop(ctx, &c, a, h); err != nil {
+			if err := r.drop(ctx, c, a, h); err != nil {
 				return err
 			}
 		default:
-			r.over(&c, a)
+			r.over(c, a)
 		}
 	}
 	moved, err := r.Store.Apply(ctx, c.expect, c.put, c.del)

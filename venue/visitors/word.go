@@ -102,7 +102,6 @@ func (g *Grant) String() string { return within(g.Capability, g.Constraints) }
 // swap ends what an agent waits for, also in the approvals of who is asked, and has the next
 // stand there where it is filed.
 func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, next *ask) error {
-	c.init()
 	was := a.Ask
 	if was != nil && was.Request != "" {
 		s.Owner, s.Close = was.Asked, was.Request
