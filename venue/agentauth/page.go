@@ -300,19 +300,18 @@ func listOf(of caps.Declared) string {
 }
 
 func (c *call) wanted(q *visitors.Question) (list []wanted) {
+	s := c.face.room.Settings()
 	for i := range q.Pending {
 		g := &q.Pending[i]
 		w := wanted{Name: g.Capability, Limits: g.Constraints.String(), Strength: "none"}
-		if one := q.Describe(g.Capability); one != nil {
+		if one := s.Capability(g.Capability); one != nil {
 			w.Description, w.Operation = one.Description, one.Operation
 			if one.Approval != "" {
 				w.Strength = one.Approval
 			}
 			w.Gives, w.Within = listOf(one.Caps), listOf(one.Within)
-			if imposed, err := visitors.ParseConstraints(one.Constraints); err == nil {
-				if both, err := g.Constraints.And(imposed); err == nil {
-					w.Limits = both.String()
-				}
+			if both, err := c.face.room.Imposed(g); err == nil {
+				w.Limits = both.String()
 			}
 		}
 		list = append(list, w)

@@ -12,10 +12,7 @@ import (
 	asking "usher/tools/approvals"
 	"usher/ucan"
 	"usher/venue/approvals"
-	"usher/venue/config"
 )
-
-var zeroTime time.Time
 
 // freshLife is how old a sign-in may be for the strength "session".
 const freshLife = 5 * time.Minute
@@ -28,12 +25,11 @@ type Person struct {
 
 // Question is what a person is asked.
 type Question struct {
-	Agent    *Agent
-	Host     *Host
-	Ask      *ask
-	Pending  []Grant // those that are asked for
-	IsClaim  bool    // the person takes over an autonomous agent, which ends
-	Describe func(capability string) *config.AgentCapability
+	Agent   *Agent
+	Host    *Host
+	Ask     *ask
+	Pending []Grant // those that are asked for
+	IsClaim bool    // the person takes over an autonomous agent, which ends
 }
 
 // errCode does not say whether there is such an agent. errGuess is the same of a code that is nobody's.
@@ -140,8 +136,6 @@ func (r *Room) asked(who Person, a *Agent, h *Host) (*Question, error) {
 			q.Pending = append(q.Pending, g)
 		}
 	}
-	s := r.set.Load()
-	q.Describe = s.Capability
 	return q, nil
 }
 

@@ -70,13 +70,14 @@ type Registered struct {
 	Asked    int       // capabilities that a person who answered was asked for
 }
 
-// by is how a person is asked, who is nobody where nobody answers for the host yet: then only
+// of is what a person is asked, who is nobody where nobody answers for the host yet: then only
 // who is shown the code knows of it.
-func (q *Asking) by(person ucan.DID) string {
+func (q *Asking) of(kind string, person ucan.DID) ask {
+	method := cmp.Or(q.Method, deviceMethod)
 	if person.IsZero() {
-		return deviceMethod
+		method = deviceMethod
 	}
-	return cmp.Or(q.Method, deviceMethod)
+	return ask{Kind: kind, Method: method, Asked: person, Says: q.BindingMessage, Reason: q.Reason}
 }
 
 // check reports what is wrong with what is asked for.
@@ -106,9 +107,7 @@ func (q *Asking) check(s *settings) error {
 		}
 	}
 	if len(unknown) > 0 {
-		e := refuse(InvalidCaps, "there are no such capabilities: GET /capability/list has those that there are")
-		e.Extra = map[string]any{"invalid_capabilities": unknown}
-		return e
+		return refuse(InvalidCaps, "there are no such capabilities: GET /capability/list has those that there are").with("invalid_capabilities", unknown)
 	}
 	return nil
 }

@@ -48,11 +48,3 @@ func (c *capability) gives(within Constraints, until time.Time) ([]caps.Capabili
 	}
 	return list, nil
 }
-
-// strength is how the person has to be known who approves.
-func (c *capability) strength() string {
-	if c.Approval == "" {
-		return config.ApprovalNone
-	}
-	return c.Approval
-}

@@ -71,7 +71,7 @@ func (r *Room) best(ctx context.Context, a *Agent, name string) (best Status) {
 		if g.Capability != name {
 			continue
 		}
-		switch status := r.shown(ctx, a, g); {
+		switch status := r.GrantStatus(ctx, a, g); {
 		case status == Active:
 			return Active
 		case status == Pending || best == "":
@@ -91,6 +91,3 @@ func (o *Offer) Matches(query string) bool {
 	}
 	return true
 }
-
-// GrantStatus is the status of a grant of an agent as it is told.
-func (r *Room) GrantStatus(ctx context.Context, a *Agent, g *Grant) Status { return r.shown(ctx, a, g) }

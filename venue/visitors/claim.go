@@ -19,17 +19,14 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out
 		return nil, err
 	}
 	err = r.again(ctx, func() error {
-		a, h, err := r.mine(ctx, by, id)
-		if err == nil {
-			err = r.active(a, h)
-		}
+		a, h, err := r.mineActive(ctx, by, id)
 		if err != nil {
 			return err
 		}
 		if a.Mode != Autonomous {
 			return refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
 		}
-		out, err = r.askFor(ctx, by, a, h, "claim", ask{Kind: kindClaim, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
+		out, err = r.askFor(ctx, by, a, h, "claim", in.of(kindClaim, h.User))
 		return err
 	})
 	return out, err

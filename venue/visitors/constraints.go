@@ -87,11 +87,16 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 
 // carried reports what a delegation cannot say of limits.
 func carried(l caps.Limits) error {
-	c, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: l.JSON()})
+	c, err := anything(l.JSON())
 	if err != nil {
 		return err
 	}
 	return ucan.Carries(c, ucan.Native)
+}
+
+// anything is a capability under terms, by which these are held against others.
+func anything(when json.RawMessage) (caps.Capability, error) {
+	return caps.MustCapability("w/any", "crud").On(caps.Terms{When: when})
 }
 
 // IsZero reports whether there are none.
@@ -146,7 +151,7 @@ func (c Constraints) And(d Constraints) (Constraints, error) {
 	}
 	set := caps.Unrestricted()
 	for _, one := range []Constraints{c, d} {
-		limited, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: one.when})
+		limited, err := anything(one.when)
 		if err != nil {
 			return Constraints{}, err
 		}
@@ -181,11 +186,11 @@ func (c Constraints) covers(d Constraints) bool {
 	if d.IsZero() {
 		return false
 	}
-	wide, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: c.when})
+	wide, err := anything(c.when)
 	if err != nil {
 		return false
 	}
-	narrow, err := caps.MustCapability("w/any", "crud").On(caps.Terms{When: d.when})
+	narrow, err := anything(d.when)
 	return err == nil && wide.Covers(narrow)
 }
 
@@ -237,9 +242,12 @@ func (c Constraints) exact(name string) (string, bool) {
 // is not fixed ends the resource before it.
 func (c Constraints) given(one caps.Capability) (caps.Capability, error) {
 	var segments []string
-	for _, s := range splitPath(one.With()) {
-		name, ok := placeOf(s)
-		if !ok {
+	for s := range strings.SplitSeq(strings.TrimSuffix(one.With(), "/"), "/") {
+		name, isPlace := strings.CutPrefix(s, "{")
+		if isPlace {
+			name, isPlace = strings.CutSuffix(name, "}")
+		}
+		if !isPlace {
 			segments = append(segments, s)
 			continue
 		}

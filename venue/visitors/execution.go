@@ -37,9 +37,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	case c == nil:
 		return nil, refuse(CapNotFound, "there is no such capability: GET /capability/list has those that there are")
 	case c.Location != "":
-		e := refuse(InvalidRequest, "%s is executed elsewhere", name)
-		e.Extra = map[string]any{"location": c.Location}
-		return nil, e
+		return nil, refuse(InvalidRequest, "%s is executed elsewhere", name).with("location", c.Location)
 	case len(grants) == 0 && r.best(ctx, a, name) == Revoked:
 		return nil, refuse(GrantRevoked, "the grant of %s was revoked: ask for it again (POST /agent/request-capability)", name)
 	case len(grants) == 0:
@@ -71,9 +69,7 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 		if violated == nil {
 			return nil, refuse(NotGranted, "the grant of %s gives nothing any more", name)
 		}
-		e := refuse(Violated, "the arguments do not keep to the constraints of the grant")
-		e.Extra = map[string]any{"violations": violated}
-		return nil, e
+		return nil, refuse(Violated, "the arguments do not keep to the constraints of the grant").with("violations", violated)
 	}
 	auth := r.Mint.Agent(a.User, lifeOf(a)).Relayed()
 	x := &Execution{c.AgentCapability, auth.Narrow(caps.Of(may...)), auth.Narrow(caps.Of(append(may, c.within...)...)), c.Operation, args}

@@ -137,17 +137,15 @@ func (r *Room) stands(ctx context.Context, a *Agent, g *Grant) bool {
 	return true
 }
 
-// shown is the status of a grant as the agent is told: a delegation that the person has
+// GrantStatus is the status of a grant as the agent is told: a delegation that the person has
 // revoked by itself is a revoked grant.
-func (r *Room) shown(ctx context.Context, a *Agent, g *Grant) Status {
+func (r *Room) GrantStatus(ctx context.Context, a *Agent, g *Grant) Status {
 	status := r.standing(g)
-	if status == Active && !r.set.Load().serves(g.Capability) || status == Active && !r.stands(ctx, a, g) {
+	if status == Active && (r.set.Load().grant[g.Capability] == nil || !r.stands(ctx, a, g)) {
 		return Revoked
 	}
 	return status
 }
-
-func (s *settings) serves(name string) bool { return s.grant[name] != nil }
 
 // issue signs the delegations of a grant with the key of the agent's user, and makes it active.
 func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until time.Time) error {

@@ -94,7 +94,7 @@ func (r *Room) listed(ctx context.Context, a *Agent, h *Host) Listed {
 	l := Listed{Agent: a, HostName: h.Name}
 	for i := range a.Grants {
 		g := &a.Grants[i]
-		g.Status = r.shown(ctx, a, g)
+		g.Status = r.GrantStatus(ctx, a, g)
 		if both, err := r.Imposed(g); err == nil { // of which one is left, no call is let through
 			g.Constraints = both
 		}

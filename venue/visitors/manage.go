@@ -28,6 +28,15 @@ func (r *Room) mine(ctx context.Context, by *Caller, id string) (*Agent, *Host, 
 	return a, h, err
 }
 
+// mineActive is [Room.mine] of an agent that is active.
+func (r *Room) mineActive(ctx context.Context, by *Caller, id string) (*Agent, *Host, error) {
+	a, h, err := r.mine(ctx, by, id)
+	if err == nil {
+		err = r.active(a, h)
+	}
+	return a, h, err
+}
+
 // Status is an agent as it is now, for its host and itself.
 func (r *Room) Status(ctx context.Context, by *Caller, id string) (*Registered, error) {
 	a, h, err := r.mine(ctx, by, id)
@@ -69,10 +78,7 @@ func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered,
 		return nil, err
 	}
 	err = r.again(ctx, func() error {
-		a, h, err := r.mine(ctx, by, "")
-		if err == nil {
-			err = r.active(a, h)
-		}
+		a, h, err := r.mineActive(ctx, by, "")
 		if err != nil {
 			return err
 		}
@@ -120,7 +126,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		return nil, refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
 	}
 	c := newChange()
-	approval, err := r.ask(ctx, c, a, h, ask{Kind: kindEscalate, Method: in.by(a.User), Asked: a.User, Says: in.BindingMessage, Reason: in.Reason})
+	approval, err := r.ask(ctx, c, a, h, in.of(kindEscalate, a.User))
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +197,9 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 		if a.Mode == Delegated && !one.Default || a.Mode == Autonomous && !had {
 			continue
 		}
-		g := r.newGrant(&Wanted{one.Name, limits}, a.Reason)
-		g.Default = true
-		if err := r.issue(ctx, a, &g, a.User, zeroTime); err != nil {
+		if err := r.giveDefault(ctx, a, &Wanted{one.Name, limits}, a.Reason); err != nil {
 			return r.undone(ctx, a, err)
 		}
-		a.Grants = append(a.Grants, g)
 	}
 	a.Grants = r.fewer(a.Grants)
 	c.agent(a, now)

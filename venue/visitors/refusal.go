@@ -68,6 +68,12 @@ func refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// with adds a member to the answer.
+func (e *Refusal) with(name string, member any) *Refusal {
+	e.Extra = map[string]any{name: member}
+	return e
+}
+
 // codeOf is the code of an error for the ledger.
 func codeOf(err error) string {
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"usher/caps/value"
 	"usher/ucan"
@@ -252,9 +253,7 @@ func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registrati
 	wanted := in.Capabilities
 	for i := range wanted {
 		if !slices.Contains(s.Autonomous.Capabilities, wanted[i].Name) {
-			e := refuse(BlockedCap, "autonomous agents do not get %s", wanted[i].Name)
-			e.Extra = map[string]any{"invalid_capabilities": []string{wanted[i].Name}}
-			return e
+			return refuse(BlockedCap, "autonomous agents do not get %s", wanted[i].Name).with("invalid_capabilities", []string{wanted[i].Name})
 		}
 	}
 	if wanted == nil {
@@ -270,13 +269,21 @@ func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registrati
 		h.Status = Active
 	}
 	for i := range wanted {
-		g := r.newGrant(&wanted[i], in.Reason)
-		g.Default = true
-		if err := r.issue(ctx, a, &g, a.User, zeroTime); err != nil {
+		if err := r.giveDefault(ctx, a, &wanted[i], in.Reason); err != nil {
 			return err
 		}
-		a.Grants = append(a.Grants, g)
 	}
+	return nil
+}
+
+// giveDefault signs another grant of an agent, which nobody is asked for.
+func (r *Room) giveDefault(ctx context.Context, a *Agent, w *Wanted, reason string) error {
+	g := r.newGrant(w, reason)
+	g.Default = true
+	if err := r.issue(ctx, a, &g, a.User, time.Time{}); err != nil {
+		return err
+	}
+	a.Grants = append(a.Grants, g)
 	return nil
 }
 
@@ -318,8 +325,7 @@ func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *
 		r.activate(a)
 		return nil, r.defaults(ctx, a)
 	}
-	approval, err := r.ask(ctx, c, a, h, ask{Kind: kindRegister, Method: in.by(h.User), Asked: h.User, Says: in.BindingMessage, Reason: in.Reason})
-	return approval, err
+	return r.ask(ctx, c, a, h, in.of(kindRegister, h.User))
 }
 
 // defaults signs the grants of an agent that a person need not be asked for.
@@ -331,7 +337,7 @@ func (r *Room) defaults(ctx context.Context, a *Agent) error {
 			continue
 		}
 		g.Default = true
-		if err := r.issue(ctx, a, g, a.User, zeroTime); err != nil {
+		if err := r.issue(ctx, a, g, a.User, time.Time{}); err != nil {
 			return fmt.Errorf("grant %s: %w", g.Capability, err)
 		}
 	}

@@ -17,10 +17,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 		return nil, err
 	}
 	err = r.again(ctx, func() error {
-		a, h, err := r.mine(ctx, by, id)
-		if err == nil {
-			err = r.active(a, h)
-		}
+		a, h, err := r.mineActive(ctx, by, id)
 		if err != nil {
 			return err
 		}
@@ -43,7 +40,7 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 			if !r.stands(ctx, a, g) {
 				continue
 			}
-			before, by, until := g.Tokens, g.By, zeroTime
+			before, by, until := g.Tokens, g.By, time.Time{}
 			if g.Expires > 0 {
 				until = time.Unix(g.Expires, 0)
 			}

@@ -27,8 +27,8 @@ func (r *Room) strong(ctx context.Context, c *change, who Person, q *Question, s
 		if of == nil { // which is not issued
 			continue
 		}
-		switch of.strength() {
-		case config.ApprovalNone:
+		switch of.Approval {
+		case "", config.ApprovalNone:
 		case config.ApprovalSession:
 			if !r.isFresh(who) {
 				return refuse(FreshSession, "%s takes a person who has signed in within 5 minutes: sign in again, then approve", of.Name)
