@@ -121,18 +121,22 @@ type guest struct {
 	record string // key of the record
 	rev    uint64
 	who    string // whose the keys are
-	life   tools.Life
+	call   tools.Call
 }
 
 // guest returns the caller as it is known at a server.
-func (c *Clients) guest(ctx context.Context, call tools.Call, p place) (*guest, error) {
+func (c *Clients) guest(ctx context.Context, call tools.Call, at string) (*guest, error) {
+	p, err := parsePlace(at)
+	if err != nil {
+		return nil, err
+	}
 	server, err := c.find(ctx, call.Owner(), p)
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{place: p, of: c, life: call.Authority().Life()}
+	g := &guest{place: p, of: c, call: call}
 	owner := call.Owner().String()
-	g.who = cmp.Or(string(g.life), owner) + " " + p.origin
+	g.who = cmp.Or(string(call.Authority().Life()), owner) + " " + p.origin
 	sum := sha256.Sum256([]byte(g.who))
 	g.record = owner + "/" + hex.EncodeToString(sum[:])
 	if g.Record, g.rev, err = c.opts.Keeper.Load(ctx, g.record); err != nil {
@@ -142,18 +146,18 @@ func (c *Clients) guest(ctx context.Context, call tools.Call, p place) (*guest, 
 	return g, nil
 }
 
-// at is [Clients.guest] for one that was registered at a server.
-func (c *Clients) at(ctx context.Context, call tools.Call, server string) (p place, g *guest, agent *client.Agent, err error) {
-	if p, err = parsePlace(server); err != nil {
-		return p, nil, nil, err
+// registered has a caller do something who was registered at the server.
+func registered[In interface{ server() string }, Out any](c *Clients, do func(*guest, context.Context, In) (Out, error)) func(context.Context, tools.Call, In) (Out, error) {
+	return func(ctx context.Context, call tools.Call, in In) (out Out, err error) {
+		g, err := c.guest(ctx, call, in.server())
+		if err != nil {
+			return out, err
+		}
+		if g.Agent == "" {
+			return out, fault.New(fault.NotFound, "you are not registered at "+g.place.host+": call agentauth:register first")
+		}
+		return do(g, ctx, in)
 	}
-	if g, err = c.guest(ctx, call, p); err != nil {
-		return p, nil, nil, err
-	}
-	if g.Agent == "" {
-		return p, nil, nil, fault.New(fault.NotFound, "you are not registered at "+p.host+": call agentauth:register first")
-	}
-	return p, g, g.agent(), nil
 }
 
 // key makes the private key for a purpose.
@@ -170,7 +174,7 @@ func (g *guest) agent() *client.Agent { return g.host.Agent(g.Agent, g.own(g.Non
 
 // save keeps a record in place of what was loaded.
 func (g *guest) save(ctx context.Context, r Record) error {
-	r.Life, r.Server = g.life, g.origin
+	r.Life, r.Server = g.call.Authority().Life(), g.origin
 	ok, err := g.of.opts.Keeper.Save(ctx, g.record, g.rev, r)
 	if err == nil && !ok {
 		err = fault.New(fault.Busy, "another call changes how you are known at "+g.place.host+": try again")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"usher/caps"
-	"usher/tools"
 	"usher/tools/agentauth/client"
 	"usher/tools/fault"
 )
@@ -33,21 +32,18 @@ const patience = 20 * time.Second
 
 // execute executes a capability where the server says that it is. The caller is asked
 // about, where that is another server: net/send there.
-func (c *Clients) execute(ctx context.Context, call tools.Call, in execution) (executed, error) {
-	p, g, agent, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return executed{}, err
-	}
+func (g *guest) execute(ctx context.Context, in execution) (executed, error) {
+	agent := g.agent()
 	offer, err := agent.Describe(ctx, in.Capability)
 	if err != nil {
-		return executed{}, told(p, err)
+		return executed{}, told(g.place, err)
 	}
 	if offer.Location != "" && !g.host.Has(offer.Location) {
 		need := caps.Need("net/send", offer.Location)
 		if err := need.Err(); err != nil {
 			return executed{}, fault.New(fault.Refused, "the location of the capability is none that can be allowed: "+err.Error())
 		}
-		if denial := call.Check(need); denial != nil {
+		if denial := g.call.Check(need); denial != nil {
 			return executed{}, denial
 		}
 	}
@@ -61,9 +57,9 @@ func (c *Clients) execute(ctx context.Context, call tools.Call, in execution) (e
 		}
 	}
 	if err != nil {
-		return executed{}, done(p, err)
+		return executed{}, done(g.place, err)
 	}
-	return outcome(p, answer), nil
+	return outcome(g.place, answer), nil
 }
 
 func outcome(p place, a *client.Answer) executed {
@@ -80,37 +76,29 @@ func done(p place, err error) error {
 	return told(p, err)
 }
 
-func (c *Clients) batch(ctx context.Context, call tools.Call, in batch) (batched, error) {
-	p, _, agent, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return batched{}, err
-	}
+func (g *guest) batch(ctx context.Context, in batch) (batched, error) {
 	calls := make([]client.Call, len(in.Requests))
 	for i, r := range in.Requests {
 		calls[i] = client.Call{ID: r.ID, Capability: r.Capability, Arguments: r.Arguments}
 	}
-	items, err := agent.Batch(ctx, calls)
+	items, err := g.agent().Batch(ctx, calls)
 	if err != nil {
-		return batched{}, done(p, err)
+		return batched{}, done(g.place, err)
 	}
-	return batched{words(p), append([]client.Item{}, items...)}, nil
+	return batched{words(g.place), append([]client.Item{}, items...)}, nil
 }
 
 // poll asks once. What it asks lies at the server, or the caller may send there.
-func (c *Clients) poll(ctx context.Context, call tools.Call, in poll) (executed, error) {
-	p, g, agent, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return executed{}, err
-	}
+func (g *guest) poll(ctx context.Context, in poll) (executed, error) {
 	if !g.host.Has(in.StatusURL) {
-		return executed{}, fault.New(fault.Refused, "statusUrl does not lie at "+p.host+": give the one that agentauth:execute gave you")
+		return executed{}, fault.New(fault.Refused, "statusUrl does not lie at "+g.place.host+": give the one that agentauth:execute gave you")
 	}
-	answer, err := agent.Poll(ctx, &client.Call{Capability: in.Capability}, in.StatusURL)
+	answer, err := g.agent().Poll(ctx, &client.Call{Capability: in.Capability}, in.StatusURL)
 	if err != nil {
-		return executed{}, told(p, err)
+		return executed{}, told(g.place, err)
 	}
 	if answer.Status == client.Pending {
 		answer.StatusURL = in.StatusURL
 	}
-	return outcome(p, answer), nil
+	return outcome(g.place, answer), nil
 }

@@ -13,6 +13,8 @@ type serverAt struct {
 	Server string `json:"server" jsonschema:"origin of the server, for example https://auth.example.com"`
 }
 
+func (s serverAt) server() string { return s.Server }
+
 // search selects capabilities of a server.
 type search struct {
 	serverAt
@@ -96,7 +98,7 @@ func Operations(c *Clients) []*tools.Operation {
 			c.describe, onCapability(canRead), tools.ReadOnly()),
 		tools.New("agentauth:status", "Ask an Agent-Auth server how you stand there, and what of what you asked for was granted.",
 			func(in serverAt) []caps.Request { return needs(canRead, in.Server) },
-			c.status, onServer(canRead), tools.ReadOnly()),
+			registered(c, (*guest).status), onServer(canRead), tools.ReadOnly()),
 		tools.New("agentauth:register", "Register yourself at an Agent-Auth server, with what you want to do there. Where a person has to approve, it says where and with which code: pass that on, and ask agentauth:status later.",
 			func(in registration) []caps.Request {
 				return needs(canRequest, in.Server, names(in.Capabilities)...)
@@ -106,10 +108,10 @@ func Operations(c *Clients) []*tools.Operation {
 			func(in escalation) []caps.Request {
 				return needsEach(canRequest, in.Server, names(in.Capabilities))
 			},
-			c.request, onCapability(canRequest)),
+			registered(c, (*guest).request), onCapability(canRequest)),
 		tools.New("agentauth:execute", "Execute a capability of an Agent-Auth server. One that takes long is pending: ask agentauth:poll what became of it.",
 			func(in execution) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
-			c.execute, onCapability(canInvoke)),
+			registered(c, (*guest).execute), onCapability(canInvoke)),
 		tools.New("agentauth:batch", "Execute several capabilities of an Agent-Auth server.",
 			func(in batch) []caps.Request {
 				var list []string
@@ -118,16 +120,16 @@ func Operations(c *Clients) []*tools.Operation {
 				}
 				return needsEach(canInvoke, in.Server, list)
 			},
-			c.batch, onCapability(canInvoke)),
+			registered(c, (*guest).batch), onCapability(canInvoke)),
 		tools.New("agentauth:poll", "Ask an Agent-Auth server what became of an execution that was pending.",
 			func(in poll) []caps.Request { return needs(canInvoke, in.Server, in.Capability) },
-			c.poll, onCapability(canInvoke), tools.ReadOnly()),
+			registered(c, (*guest).poll), onCapability(canInvoke), tools.ReadOnly()),
 		tools.New("agentauth:reactivate", "Come back to an Agent-Auth server where you have expired. What you got by agentauth:request is gone.",
 			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
-			c.reactivate, onServer(canManage)),
+			registered(c, (*guest).reactivate), onServer(canManage)),
 		tools.New("agentauth:rotate", "Change your key at an Agent-Auth server. The old one ends at once.",
 			func(in serverAt) []caps.Request { return needs(canManage, in.Server) },
-			c.rotate, onServer(canManage)),
+			registered(c, (*guest).rotate), onServer(canManage)),
 		tools.New("agentauth:revoke", "Give capabilities back to an Agent-Auth server, or end your registration there, for good.",
 			func(in ending) []caps.Request {
 				if in.Capabilities != nil && len(in.Capabilities) == 0 {
@@ -135,7 +137,7 @@ func Operations(c *Clients) []*tools.Operation {
 				}
 				return needs(canManage, in.Server)
 			},
-			c.revoke, onServer(canManage), tools.Idempotent()),
+			registered(c, (*guest).revoke), onServer(canManage), tools.Idempotent()),
 	}
 }
 

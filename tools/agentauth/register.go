@@ -57,19 +57,15 @@ type looker interface {
 
 // looks returns the caller as the server shows most to: as the agent it is there, or as
 // anybody. A host that nobody there knows is shown no more than anybody.
-func (c *Clients) looks(ctx context.Context, call tools.Call, server string) (place, looker, error) {
-	p, err := parsePlace(server)
-	if err != nil {
+func (c *Clients) looks(ctx context.Context, call tools.Call, server string) (p place, who looker, err error) {
+	g, err := c.guest(ctx, call, server)
+	switch {
+	case err != nil:
 		return p, nil, err
+	case g.Agent == "":
+		return g.place, g.host.Server, nil
 	}
-	g, err := c.guest(ctx, call, p)
-	if err != nil {
-		return p, nil, err
-	}
-	if g.Agent == "" {
-		return p, g.host.Server, nil
-	}
-	return p, g.agent(), nil
+	return g.place, g.agent(), nil
 }
 
 func (c *Clients) list(ctx context.Context, call tools.Call, in search) (listing, error) {
@@ -114,26 +110,14 @@ func stands(p place, st *client.Standing) standing {
 	return out
 }
 
-func (c *Clients) status(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
-	p, g, _, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return standing{}, err
-	}
-	st, err := g.host.Status(ctx, g.Agent)
-	if err != nil {
-		return standing{}, told(p, err)
-	}
-	return stands(p, st), nil
+func (g *guest) status(ctx context.Context, _ serverAt) (standing, error) {
+	return g.stood(g.host.Status(ctx, g.Agent))
 }
 
 // register registers the caller. One who is registered, and has not ended there, is told
 // how it stands; one who waits asks anew, by the same key, and gets another code.
 func (c *Clients) register(ctx context.Context, call tools.Call, in registration) (standing, error) {
-	p, err := parsePlace(in.Server)
-	if err != nil {
-		return standing{}, err
-	}
-	g, err := c.guest(ctx, call, p)
+	g, err := c.guest(ctx, call, in.Server)
 	if err != nil {
 		return standing{}, err
 	}
@@ -141,7 +125,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 	if g.Agent != "" {
 		st, err := g.again(ctx)
 		if err != nil || st != nil && st.Status != client.Pending {
-			return stood(p, st, err)
+			return g.stood(st, err)
 		}
 		waiting = st
 	}
@@ -160,25 +144,26 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 	}
 	st, err := g.host.Register(ctx, publicOf(g.own(g.Nonce)), r)
 	if _, refused := errors.AsType[*client.Refusal](err); refused && waiting != nil {
-		return stands(p, waiting), nil
+		return stands(g.place, waiting), nil
 	}
 	if err == nil && st.AgentID == "" {
 		err = fault.New(fault.Format, "the server gives the agent no id")
 	}
 	if err != nil {
-		return standing{}, told(p, err)
+		return standing{}, told(g.place, err)
 	}
 	if err := g.save(ctx, Record{Agent: st.AgentID, Nonce: g.Nonce}); err != nil {
 		return standing{}, err
 	}
-	return stands(p, st), nil
+	return stands(g.place, st), nil
 }
 
-func stood(p place, st *client.Standing, err error) (standing, error) {
+// stood is what an agent is told of an answer.
+func (g *guest) stood(st *client.Standing, err error) (standing, error) {
 	if err != nil {
-		return standing{}, told(p, err)
+		return standing{}, told(g.place, err)
 	}
-	return stands(p, st), nil
+	return stands(g.place, st), nil
 }
 
 // again is how an agent stands that was registered before; nil for one that has ended.
@@ -201,32 +186,18 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
 	return ed25519.PublicKey(key[len(key)-ed25519.PublicKeySize:])
 }
 
-func (c *Clients) request(ctx context.Context, call tools.Call, in escalation) (standing, error) {
-	p, _, agent, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return standing{}, err
-	}
-	st, err := agent.Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason})
-	return stood(p, st, err)
+func (g *guest) request(ctx context.Context, in escalation) (standing, error) {
+	return g.stood(g.agent().Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason}))
 }
 
-func (c *Clients) reactivate(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
-	p, g, _, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return standing{}, err
-	}
-	st, err := g.host.Reactivate(ctx, g.Agent)
-	return stood(p, st, err)
+func (g *guest) reactivate(ctx context.Context, _ serverAt) (standing, error) {
+	return g.stood(g.host.Reactivate(ctx, g.Agent))
 }
 
 // rotate changes the key. The new one is kept before the server has it: where its answer
 // is lost, the host, which signs for this, rotates once more.
-func (c *Clients) rotate(ctx context.Context, call tools.Call, in serverAt) (standing, error) {
-	p, g, _, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return standing{}, err
-	}
-	nonce, err := c.nonce()
+func (g *guest) rotate(ctx context.Context, _ serverAt) (standing, error) {
+	nonce, err := g.of.nonce()
 	if err != nil {
 		return standing{}, err
 	}
@@ -236,24 +207,18 @@ func (c *Clients) rotate(ctx context.Context, call tools.Call, in serverAt) (sta
 	}
 	st, err := g.host.RotateAgent(ctx, g.Agent, publicOf(g.own(nonce)))
 	if _, refused := errors.AsType[*client.Refusal](err); refused {
-		return standing{}, errors.Join(told(p, err), g.save(ctx, was))
+		return standing{}, errors.Join(told(g.place, err), g.save(ctx, was))
 	}
-	return stood(p, st, err)
+	return g.stood(st, err)
 }
 
 // revoke gives capabilities back, or ends the registration.
-func (c *Clients) revoke(ctx context.Context, call tools.Call, in ending) (standing, error) {
-	p, g, agent, err := c.at(ctx, call, in.Server)
-	if err != nil {
-		return standing{}, err
-	}
+func (g *guest) revoke(ctx context.Context, in ending) (standing, error) {
 	if in.Capabilities == nil {
-		st, err := g.host.Revoke(ctx, g.Agent)
-		return stood(p, st, err)
+		return g.stood(g.host.Revoke(ctx, g.Agent))
 	}
-	if err := agent.RevokeCapability(ctx, in.Capabilities...); err != nil {
-		return standing{}, told(p, err)
+	if err := g.agent().RevokeCapability(ctx, in.Capabilities...); err != nil {
+		return standing{}, told(g.place, err)
 	}
-	st, err := g.host.Status(ctx, g.Agent)
-	return stood(p, st, err)
+	return g.stood(g.host.Status(ctx, g.Agent))
 }
