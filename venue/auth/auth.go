@@ -191,7 +191,7 @@ func (r *Room) bearer(ctx context.Context, token string) (*Identity, error) {
 		return nil, refused("it has %d bytes, at most %d are read", len(token), MaxToken)
 	}
 	if !strings.Contains(token, ".") {
-		return r.invocation(token)
+		return r.invocation(ctx, token)
 	}
 	says, err := peek(token)
 	if err != nil {

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,13 +64,8 @@ func (r *Room) unrevoked(ctx context.Context, issuer ucan.DID, text string) erro
 		return err
 	}
 	list, err := r.Verifier.Store.Revocations(ctx, cid)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(list, func(rv *ucan.Revocation) bool { return rv.Issuer == issuer }) {
+		return refused("the identity token was revoked")
 	}
-	for _, rv := range list {
-		if rv.Issuer == issuer {
-			return refused("the identity token was revoked")
-		}
-	}
-	return nil
+	return err
 }

@@ -13,24 +13,10 @@ import (
 // invocation reads a UCAN invocation (UCAN 1.0): who signed it calls, once, and may do what it
 // invokes alone, of what is theirs and what was delegated to them. args.with is the resource; an
 // invocation without one is for all that the subject owns.
-func (r *Room) invocation(token string) (*Identity, error) {
+func (r *Room) invocation(ctx context.Context, token string) (*Identity, error) {
 	inv, err := ucan.OpenInvocationText(token)
 	if err != nil {
 		return nil, &Refused{"it is neither a JWT nor a UCAN invocation", err}
-	}
-	if err := r.Verifier.Current(inv); err != nil {
-		return nil, &Refused{"the invocation does not hold", err}
-	}
-	may, err := invoked(inv)
-	if err != nil {
-		return nil, &Refused{"its args.with is no resource", err}
-	}
-	once := func(ctx context.Context) error {
-		err := r.once(ctx, inv.Issuer, inv.CID.String(), inv.Expires())
-		if errors.Is(err, errUsed) {
-			err = refused("the invocation was used before: sign a new one for each request")
-		}
-		return err
 	}
 	valid := func(context.Context) error {
 		if err := r.Verifier.Current(inv); err != nil {
@@ -38,6 +24,14 @@ func (r *Room) invocation(token string) (*Identity, error) {
 		}
 		return nil
 	}
+	if err := valid(ctx); err != nil {
+		return nil, err
+	}
+	may, err := invoked(inv)
+	if err != nil {
+		return nil, &Refused{"its args.with is no resource", err}
+	}
+	once := r.once(inv.Issuer, inv.CID.String(), inv.Expires(), "the invocation was used before: sign a new one for each request")
 	auth := r.principal(inv.Issuer).Narrow(caps.Of(may).In(inv.Issuer.String()))
 	return r.admitted(&Identity{Authority: auth, Kind: invocation, Expires: inv.Expires(), Valid: valid, once: once})
 }

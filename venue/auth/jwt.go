@@ -102,13 +102,7 @@ func (r *Room) selfIssued(token string) (*Identity, error) {
 	}
 	var once func(context.Context) error
 	if c.ID != "" {
-		once = func(ctx context.Context) error {
-			err := r.once(ctx, did, c.ID, c.Expiry.Time())
-			if errors.Is(err, errUsed) {
-				err = refused("it was used before, and its jti says that it works once: sign a new one, or leave jti out")
-			}
-			return err
-		}
+		once = r.once(did, c.ID, c.Expiry.Time(), "it was used before, and its jti says that it works once: sign a new one, or leave jti out")
 	}
 	valid := func(context.Context) error { return r.unexpired(c) }
 	return r.admitted(&Identity{Authority: r.principal(did), Kind: selfIssued, Expires: c.Expiry.Time(), Valid: valid, once: once})

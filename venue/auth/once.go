@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,40 +19,36 @@ const oncePrefix, usedPrefix = "once/", "used/"
 // sweepSize is how many marks that are over go with each new one: more than come.
 const sweepSize = 4
 
-// errUsed says that a token came a second time that works once.
-var errUsed = errors.New("it was used before")
-
-// Once reports whether nothing of an id was seen of a signer before, and notes that it was, until
-// it ends.
-func (r *Room) Once(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error) {
-	err = r.once(ctx, signer, id, expires)
-	if errors.Is(err, errUsed) {
-		return false, nil
+// once lets a token through of whose signer that id was not seen before; used is what is said of one
+// where it was.
+func (r *Room) once(signer ucan.DID, id string, expires time.Time, used string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		fresh, err := r.Once(ctx, signer, id, expires)
+		if err == nil && !fresh {
+			err = refused("%s", used)
+		}
+		return err
 	}
-	return err == nil, err
 }
 
-// once lets a token through of whose signer that id was not seen; it is errUsed where it was.
-// The mark is stored before anybody is let in, so a token works once over a restart, too.
-func (r *Room) once(ctx context.Context, signer ucan.DID, id string, expires time.Time) error {
+// Once reports whether nothing of an id was seen of a signer before, and notes that it was, until
+// it ends. The mark is stored before anybody is let in, so a token works once over a restart, too.
+func (r *Room) Once(ctx context.Context, signer ucan.DID, id string, expires time.Time) (fresh bool, err error) {
 	sum := sha256.Sum256([]byte(signer.String() + "\x00" + id))
 	digest := b64.EncodeToString(sum[:])
 	mark, used := fmt.Sprintf("%s%012d/%s", oncePrefix, expires.Unix(), digest), usedPrefix+digest
 	over, err := r.over(ctx, oncePrefix)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, mark := range over {
 		over = append(over, usedPrefix+mark[strings.LastIndexByte(mark, '/')+1:])
 	}
 	moved, err := r.Store.Apply(ctx, map[string]uint64{mark: 0, used: 0}, map[string][]byte{mark: {}, used: {}}, slices.DeleteFunc(over, func(key string) bool { return key == used }))
 	if err != nil {
-		return fmt.Errorf("note that a bearer token is used: %w", err)
+		return false, fmt.Errorf("note that a bearer token is used: %w", err)
 	}
-	if moved != "" {
-		return errUsed
-	}
-	return nil
+	return moved == "", nil
 }
 
 // over lists some of what lies below a prefix by its end, and has ended by every clock.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 // the proposal.
 func (r *Room) Attenuate(ctx context.Context, call tools.Call, in lending.Attenuate) (out lending.Capabilities, err error) {
 	parent, err := r.find(ctx, call, in.CapabilityID)
-	if err == errUnknown { //nolint:errorlint // it is never wrapped
+	if errors.Is(err, errUnknown) {
 		err = refuse(lending.Params, "capabilityId is none of yours")
 	}
 	if err != nil {
@@ -92,13 +93,11 @@ func (r *Room) narrow(call tools.Call, parent *record, in *lending.Attenuate) (*
 		child.Things = append(child.Things, t)
 	}
 	if c.Expires != "" {
-		end, err := time.Parse(time.RFC3339, c.Expires)
-		switch {
-		case err != nil:
-			return nil, refuse(lending.Params, "expires is no time as RFC 3339 has it")
-		case !end.After(r.Now()):
-			return nil, refuse(lending.Params, "expires is over")
-		case end.UnixMilli() > parent.Expires:
+		end, err := ending(c.Expires, r.Now())
+		if err != nil {
+			return nil, err
+		}
+		if end.UnixMilli() > parent.Expires {
 			return nil, refuse(lending.Widens, "expires is after the capability's own end")
 		}
 		child.Expires = end.Truncate(time.Second).UnixMilli()
@@ -196,7 +195,7 @@ func (r *Room) held(ctx context.Context, call tools.Call) (list []*record, err e
 			return nil, err
 		}
 		rec, _, err := r.read(ctx, key[len(below):])
-		if err == errUnknown { //nolint:errorlint // it is never wrapped
+		if errors.Is(err, errUnknown) {
 			continue // it went meanwhile
 		}
 		if err != nil {

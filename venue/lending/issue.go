@@ -62,11 +62,8 @@ func (r *Room) end(call tools.Call, asked string, now time.Time) (time.Time, err
 	end := now.Add(defaultLife)
 	if asked != "" {
 		var err error
-		if end, err = time.Parse(time.RFC3339, asked); err != nil {
-			return end, refuse(lending.Params, "expires is no time as RFC 3339 has it")
-		}
-		if !end.After(now) {
-			return end, refuse(lending.Params, "expires is over")
+		if end, err = ending(asked, now); err != nil {
+			return end, err
 		}
 	}
 	if most := now.Add(maxLife); end.After(most) {
@@ -76,6 +73,18 @@ func (r *Room) end(call tools.Call, asked string, now time.Time) (time.Time, err
 		end = proved
 	}
 	return end.Truncate(time.Second), nil
+}
+
+// ending reads the end that is asked for.
+func ending(asked string, now time.Time) (time.Time, error) {
+	end, err := time.Parse(time.RFC3339, asked)
+	switch {
+	case err != nil:
+		return end, refuse(lending.Params, "expires is no time as RFC 3339 has it")
+	case !end.After(now):
+		return end, refuse(lending.Params, "expires is over")
+	}
+	return end, nil
 }
 
 // holds reports whether the caller has a capability of a grant.

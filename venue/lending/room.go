@@ -1,12 +1,15 @@
 package lending
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -195,12 +198,8 @@ func (r *Room) find(ctx context.Context, call tools.Call, id string) (*record, e
 	if err != nil {
 		return nil, err
 	}
-	mine, err := r.has(ctx, call.Authority(), rec)
-	if err != nil {
-		return nil, err
-	}
-	if !mine {
-		return nil, errUnknown
+	if mine, err := r.has(ctx, call.Authority(), rec); err != nil || !mine {
+		return nil, cmp.Or(err, errUnknown)
 	}
 	return rec, nil
 }
@@ -284,15 +283,20 @@ func (r *Room) stands(ctx context.Context, rec *record) (root *record, err error
 // tokenRevoked reports whether the token of a capability is revoked by its owner or holder.
 func (r *Room) tokenRevoked(ctx context.Context, rec *record) (bool, error) {
 	list, err := r.Verifier.Store.Revocations(ctx, rec.CID)
-	if err != nil {
-		return false, err
+	return slices.ContainsFunc(list, func(rv *ucan.Revocation) bool { return rv.Issuer == rec.Owner || rv.Issuer == rec.Holder }), err
+}
+
+// marks are the rows of a capability beside its own.
+func (rec *record) marks() map[string][]byte {
+	id := []byte(rec.ID)
+	marks := map[string][]byte{
+		ofKey(rec.Holder, rec.ID): {}, byKey(rec.Maker, rec.ID): {}, dueKey(rec.Expires, rec.ID): {},
+		"rev/" + rec.Revocation: id, "cid/" + rec.CID.String(): id,
 	}
-	for _, rv := range list {
-		if rv.Issuer == rec.Owner || rv.Issuer == rec.Holder {
-			return true, nil
-		}
+	for _, t := range rec.Things {
+		marks["handle/"+t.Handle] = id
 	}
-	return false, nil
+	return marks
 }
 
 // store stores new capabilities with their marks, and removes a few that have long ended.
@@ -303,12 +307,8 @@ func (r *Room) store(ctx context.Context, list []*record, expect map[string]uint
 		if err != nil {
 			return err
 		}
-		put[capKey(rec.ID)], put[ofKey(rec.Holder, rec.ID)] = raw, []byte{}
-		put["rev/"+rec.Revocation], put["cid/"+rec.CID.String()] = []byte(rec.ID), []byte(rec.ID)
-		put[dueKey(rec.Expires, rec.ID)], put[byKey(rec.Maker, rec.ID)] = []byte{}, []byte{}
-		for _, t := range rec.Things {
-			put["handle/"+t.Handle] = []byte(rec.ID)
-		}
+		put[capKey(rec.ID)] = raw
+		maps.Copy(put, rec.marks())
 	}
 	moved, err := r.Store.Apply(ctx, expect, put, nil)
 	if err == nil && moved != "" {
@@ -357,10 +357,7 @@ func (r *Room) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		del := []string{capKey(rec.ID), ofKey(rec.Holder, rec.ID), byKey(rec.Maker, rec.ID), "rev/" + rec.Revocation, "cid/" + rec.CID.String(), key}
-		for _, t := range rec.Things {
-			del = append(del, "handle/"+t.Handle)
-		}
+		del := append(slices.Collect(maps.Keys(rec.marks())), capKey(rec.ID))
 		if _, err := r.Store.Apply(ctx, map[string]uint64{capKey(rec.ID): rev}, nil, del); err != nil {
 			return err
 		}
