@@ -100,10 +100,7 @@ func (c *call) batch() error {
 		c.capability = one.Capability
 		said := map[string]any{"id": one.ID}
 		if err != nil {
-			e := refusal(err)
-			if e.Code == "internal_error" {
-				c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
-			}
+			e := c.refused(err)
 			failed := map[string]any{"code": e.Code, "message": e.Message}
 			maps.Copy(failed, e.Extra)
 			said["status"], said["error"] = "failed", failed

@@ -179,13 +179,19 @@ func (c *call) request() *visitors.Request {
 	sent := c.r.Header.Values("Authorization")
 	token := ""
 	if len(sent) == 1 {
-		if scheme, rest, _ := strings.Cut(sent[0], " "); strings.EqualFold(scheme, "Bearer") {
-			token = strings.TrimSpace(rest)
-		}
+		token = bearer(sent[0])
 	}
 	return &visitors.Request{
 		Token: token, Audiences: c.face.audiences(c.r), Method: c.r.Method, URL: c.issuer + c.r.URL.Path, Body: c.body,
 	}
+}
+
+// bearer is the token of a header Authorization; "" for none.
+func bearer(header string) string {
+	if scheme, token, _ := strings.Cut(header, " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return ""
 }
 
 // caller reads the JWT of a host or an agent.

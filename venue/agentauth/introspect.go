@@ -1,19 +1,11 @@
 package agentauth
 
-import (
-	"strings"
-
-	"usher/venue/visitors"
-)
+import "usher/venue/visitors"
 
 // introspect tells a service what an agent's JWT is worth. The service proves itself by its
 // own secret, and the JWT works afterwards as before.
 func (c *call) introspect() error {
-	secret := ""
-	if scheme, rest, _ := strings.Cut(c.r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
-		secret = strings.TrimSpace(rest)
-	}
-	if err := c.face.room.Service(c.ctx(), secret); err != nil {
+	if err := c.face.room.Service(c.ctx(), bearer(c.r.Header.Get("Authorization"))); err != nil {
 		return err
 	}
 	var in struct {

@@ -112,10 +112,7 @@ func denial(err error) *visitors.Refusal {
 
 // fail answers with an error, and has the refusal of a caller that is known recorded.
 func (c *call) fail(err error) {
-	e := refusal(err)
-	if e.Code == "internal_error" {
-		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
-	}
+	e := c.refused(err)
 	c.record("", e)
 	body := map[string]any{"error": e.Code, "message": e.Message}
 	maps.Copy(body, e.Extra)
@@ -128,6 +125,15 @@ func (c *call) fail(err error) {
 		h.Set("Retry-After", "1")
 	}
 	c.write(status, body)
+}
+
+// refused is [refusal], and what is none of the caller's doing is logged.
+func (c *call) refused(err error) *visitors.Refusal {
+	e := refusal(err)
+	if e.Code == "internal_error" {
+		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
+	}
+	return e
 }
 
 // challenge says where agents begin.

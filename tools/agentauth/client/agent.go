@@ -23,16 +23,12 @@ func (a *Agent) ask(ctx context.Context, endpoint string, body, into any) error 
 
 // Status asks how the agent itself stands.
 func (a *Agent) Status(ctx context.Context) (*Standing, error) {
-	at, err := a.host.endpoint("status")
-	if err != nil {
-		return nil, err
-	}
 	token, err := a.Token("")
 	if err != nil {
 		return nil, err
 	}
 	out := new(Standing)
-	return out, a.host.get(ctx, at, token, out)
+	return out, a.host.look(ctx, "status", token, nil, out)
 }
 
 // Capabilities lists what the agent may ask for, each with how its grant stands.

@@ -52,16 +52,12 @@ type byID struct {
 
 // Status asks how an agent of the host stands.
 func (h *Host) Status(ctx context.Context, agent string) (*Standing, error) {
-	at, err := h.endpoint("status")
-	if err != nil {
-		return nil, err
-	}
 	token, err := h.Token(nil)
 	if err != nil {
 		return nil, err
 	}
 	out := new(Standing)
-	return out, h.get(ctx, at+"?"+url.Values{"agent_id": {agent}}.Encode(), token, out)
+	return out, h.look(ctx, "status", token, url.Values{"agent_id": {agent}}, out)
 }
 
 // Await asks for the status of an agent, with every between, until the agent is not pending
