@@ -98,54 +98,53 @@ func (f *Face) chat(p *venue.Principal, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	done, err := f.begin(p, req.Stream)
-	if err != nil {
+	return f.turn(p, w, r, in, req.Stream, func(ctx context.Context, t *venue.Talk) error {
+		made := completion{ID: "chatcmpl-" + t.Run(), Created: time.Now().Unix(), Model: in.AgentID}
+		if req.Stream {
+			return streamChat(ctx, w, t, &made, req.Options.Usage)
+		}
+		var c recital
+		for e, err := range t.Events(ctx) {
+			if err != nil {
+				return err
+			}
+			c.take(e.Event)
+		}
+		out, err := t.Answer()
+		if _, err := c.end(text(out.Response), err, t.Run()); err != nil {
+			return err
+		}
+		made.Object, made.Usage = "chat.completion", usageOf(c.usage)
+		made.Choices = []choice{{Message: &spoken{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
+		return face.Answer(w, face.JSON, http.StatusOK, made)
+	})
+}
+
+// turn says something to an agent, and has answer tell what comes of it, which may take as long
+// as it takes. A stream is one of those that the caller follows.
+func (f *Face) turn(p *venue.Principal, w http.ResponseWriter, r *http.Request, in agents.Chat, stream bool, answer func(context.Context, *venue.Talk) error) error {
+	if stream {
+		done, err := f.door.Streams.Begin(p.DID(), p.Guest())
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
-	t, err := talk(ctx, w, p, in)
+	t, err := p.Talk(ctx, in)
 	if err != nil {
 		cancel()
 		return err
 	}
 	defer t.Answer() //nolint:errcheck // it is waited for
 	defer cancel()
-	made := completion{ID: "chatcmpl-" + t.Run(), Created: time.Now().Unix(), Model: in.AgentID}
-	if req.Stream {
-		streamChat(ctx, w, t, &made, req.Options.Usage)
-		return nil
+	if err := answer(ctx, t); err != nil {
+		return &face.LateError{Err: err, Told: stream}
 	}
-	var c recital
-	for e, err := range t.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		c.take(e.Event)
-	}
-	out, err := t.Answer()
-	if _, err := c.end(text(out.Response), err, t.Run()); err != nil {
-		return err
-	}
-	made.Object, made.Usage = "chat.completion", usageOf(c.usage)
-	made.Choices = []choice{{Message: &spoken{Role: assistant, Content: c.text.String()}, Finish: c.reason()}}
-	return face.Answer(w, face.JSON, http.StatusOK, made)
-}
-
-// begin counts an answer among the streams that the caller follows, if it is one.
-func (f *Face) begin(p *venue.Principal, stream bool) (done func(), err error) {
-	if !stream {
-		return func() {}, nil
-	}
-	return f.door.Streams.Begin(p.DID(), p.Guest())
-}
-
-// talk begins a turn, whose answer may take as long as it takes.
-func talk(ctx context.Context, w http.ResponseWriter, p *venue.Principal, in agents.Chat) (*venue.Talk, error) {
-	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-		return nil, err
-	}
-	return p.Talk(ctx, in)
+	return nil
 }
 
 // reason is why the text ends.
@@ -167,25 +166,27 @@ func text(response json.RawMessage) string {
 	return text
 }
 
-// streamChat sends the answer as it comes. A client that is gone is told nothing.
-func streamChat(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *completion, counts bool) {
+// streamChat sends the answer as it comes. The error is one that the client was told, or that
+// it is gone.
+func streamChat(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *completion, counts bool) (err error) {
 	s := face.NewStream(w)
 	made.Object = "chat.completion.chunk"
 	send := func(d delta, finish *string) error {
 		made.Choices = []choice{{Delta: &d, Finish: finish}}
 		return s.Send("", "", made)
 	}
-	fail := func(err error) {
-		out, _ := wrongOf(err)
-		_ = s.Send("", "", map[string]wrong{"error": out})
-	}
-	if send(delta{Role: assistant}, nil) != nil {
-		return
+	defer func() {
+		if err != nil {
+			out, _ := wrongOf(err)
+			_ = s.Send("", "", map[string]wrong{"error": out}) // or it is gone
+		}
+	}()
+	if err := send(delta{Role: assistant}, nil); err != nil {
+		return err
 	}
 	var c recital
-	err := face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
+	err = face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
 		if err != nil {
-			fail(err)
 			return err
 		}
 		if grown := c.take(e.Event); grown != "" {
@@ -194,15 +195,11 @@ func streamChat(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made 
 		return nil
 	})
 	if err != nil {
-		return
+		return err
 	}
 	out, err := t.Answer()
 	grown, err := c.end(text(out.Response), err, t.Run())
-	if err != nil {
-		fail(err)
-		return
-	}
-	if grown != "" {
+	if err == nil && grown != "" {
 		err = send(delta{Content: grown}, nil)
 	}
 	if err == nil {
@@ -213,8 +210,9 @@ func streamChat(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made 
 		err = s.Send("", "", made)
 	}
 	if err == nil {
-		_ = s.Text("[DONE]")
+		err = s.Text("[DONE]")
 	}
+	return err
 }
 
 // responseID is the id of a run as one of a response.

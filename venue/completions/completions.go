@@ -17,9 +17,11 @@
 // # Turns
 //
 // Tools are called inside the venue, and never handed to the client; Responses show them as
-// items of type mcp_call to callers who may look at the run. A turn ends with its request,
-// unless that carries an Idempotency-Key: who leaves stops it. One that waits for the approval of a person ends the answer with a
-// text that says so, and goes on by itself when that is there.
+// items of type mcp_call to callers who may look at the run. A turn ends with its request: who
+// leaves stops it. One whose request carries an Idempotency-Key is to be done once, whoever
+// hears it: it goes on when its client has left, an hour at most, and is told to who comes back.
+// One that waits for the approval of a person ends the answer with a text that says so, and goes
+// on by itself when that is there.
 package completions
 
 import (
@@ -143,8 +145,11 @@ func wrongOf(err error) (wrong, int) {
 	return out, p.Status
 }
 
-// refuse answers with an error.
+// refuse answers with an error, unless a stream has told it.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if late, is := errors.AsType[*face.LateError](err); is && late.Told {
+		return
+	}
 	out, status := wrongOf(err)
 	h := w.Header()
 	if status == http.StatusUnauthorized {

@@ -1,6 +1,7 @@
 package completions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -189,52 +190,41 @@ func (f *Face) respond(p *venue.Principal, w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	done, err := f.begin(p, req.Stream)
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithCancel(r.Context())
-	t, err := talk(ctx, w, p, in)
-	if err != nil {
-		cancel()
-		return err
-	}
-	defer t.Answer() //nolint:errcheck // it is waited for
-	defer cancel()
-	made := newResponse(t.Run(), in.AgentID, time.Now())
-	if req.Metadata != nil {
-		made.Metadata = req.Metadata
-	}
-	if conversation != "" {
-		made.Conversation = &named{conversation}
-	}
-	if req.Previous != "" {
-		made.Previous = &req.Previous
-	}
-	if req.Stream {
-		streamResponse(ctx, w, t, made)
-		return nil
-	}
-	o := newItems(t.Run(), func(event) error { return nil })
-	for e, err := range t.Events(ctx) {
-		if err == nil {
-			err = o.take(e.Event)
+	return f.turn(p, w, r, in, req.Stream, func(ctx context.Context, t *venue.Talk) error {
+		made := newResponse(t.Run(), in.AgentID, time.Now())
+		if req.Metadata != nil {
+			made.Metadata = req.Metadata
 		}
-		if err != nil {
+		if conversation != "" {
+			made.Conversation = &named{conversation}
+		}
+		if req.Previous != "" {
+			made.Previous = &req.Previous
+		}
+		if req.Stream {
+			return streamResponse(ctx, w, t, made)
+		}
+		o := newItems(t.Run(), func(event) error { return nil })
+		for e, err := range t.Events(ctx) {
+			if err == nil {
+				err = o.take(e.Event)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		out, err := t.Answer()
+		if err != nil && fault.Of(err) != fault.Waiting {
 			return err
 		}
-	}
-	out, err := t.Answer()
-	if err != nil && fault.Of(err) != fault.Waiting {
-		return err
-	}
-	made.ends(o, text(out.Response), err)
-	return face.Answer(w, face.JSON, http.StatusOK, made)
+		made.ends(o, text(out.Response), err)
+		return face.Answer(w, face.JSON, http.StatusOK, made)
+	})
 }
 
-// streamResponse sends the response as it comes. A client that is gone is told nothing.
-func streamResponse(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *response) {
+// streamResponse sends the response as it comes. The error is one that the client was told, or
+// that it is gone.
+func streamResponse(ctx context.Context, w http.ResponseWriter, t *venue.Talk, made *response) error {
 	s, number := face.NewStream(w), 0
 	send := func(ev event) error {
 		kind, _ := ev["type"].(string)
@@ -244,25 +234,29 @@ func streamResponse(ctx context.Context, w http.ResponseWriter, t *venue.Talk, m
 	}
 	o := newItems(t.Run(), send)
 	whole := func(kind string) error { return send(event{"type": kind, "response": made}) }
-	if whole("response.created") != nil || whole("response.in_progress") != nil {
-		return
+	err := cmp.Or(whole("response.created"), whole("response.in_progress"))
+	if err != nil {
+		return err
 	}
-	err := face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
+	err = face.Follow(ctx, s, t.Still, t.Events, func(e runtime.Entry, err error) error {
 		if err != nil {
-			out, _ := wrongOf(err)
-			_ = send(event{"type": "error", "code": out.Code, "message": out.Message, "param": nil})
 			return err
 		}
 		return o.take(e.Event)
 	})
 	if err != nil {
-		return
+		out, _ := wrongOf(err)
+		_ = send(event{"type": "error", "code": out.Code, "message": out.Message, "param": nil}) // or it is gone
+		return err
 	}
 	out, err := t.Answer()
-	made.ends(o, text(out.Response), err)
-	if o.err == nil {
-		_ = whole("response." + made.Status)
+	if made.ends(o, text(out.Response), err); o.err != nil {
+		return o.err
 	}
+	if fault.Of(err) == fault.Waiting {
+		err = nil
+	}
+	return cmp.Or(whole("response."+made.Status), err)
 }
 
 // response shows a response that was made, as far as it is.

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"strings"
 	"time"
 
+	"usher/runtime"
 	"usher/tools/fault"
 	"usher/venue"
 	"usher/venue/replies"
@@ -40,8 +42,9 @@ func IsKeyed(r *http.Request) bool {
 }
 
 // Serve answers a request of the principal's that carries a key as it was answered before, or
-// else answers it to the end, also when whoever sent it has gone. What did nothing, such as a
-// call that was denied, is forgotten: it may be sent again.
+// else answers it to the end, also when whoever sent it has gone: then an hour at most. What did
+// nothing, such as a call that was denied, is forgotten: it may be sent again. Of what was
+// stopped in the middle the answer is not kept either, however much a stream has told of it.
 func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request) error {
 	keys := r.Header.Values(OnceHeader)
 	if key := keys[0]; len(keys) > 1 || len(key) == 0 || len(key) > 255 || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
@@ -62,7 +65,8 @@ func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 		ticket.Leave()
 		return replies.ErrUnknown
 	}
-	whole := context.WithoutCancel(r.Context())
+	whole, end := goOn(r.Context())
+	defer end()
 	r = r.WithContext(whole)
 	r.Body = io.NopCloser(bytes.NewReader(o.Body))
 	kept := &keeper{to: w, header: make(http.Header)}
@@ -74,14 +78,20 @@ func (o *Once) Serve(p *venue.Principal, w http.ResponseWriter, r *http.Request)
 	}()
 	failed := o.Answer(p.Named(ticket.Name()), kept, r)
 	answered = true
+	if failed != nil && context.Cause(whole) == errAlone { //nolint:errorlint // that very value
+		failed = errAlone
+	}
+	whole = context.WithoutCancel(whole)
 	if failed != nil && !kept.live {
 		o.Refuse(kept, failed)
 	}
 	switch {
 	case failed == nil || didSomething(failed):
-		err = ticket.Keep(whole, &replies.Reply{Status: kept.status, Type: kept.header.Get("Content-Type"), Location: kept.header.Get("Location"), Body: kept.body.Bytes()})
+		err = ticket.Keep(whole, kept.reply())
 	case stopped(failed):
 		ticket.Leave()
+	case isLate(failed):
+		err = ticket.Keep(whole, kept.reply())
 	default:
 		err = ticket.Drop(whole)
 	}
@@ -103,6 +113,41 @@ func retell(w http.ResponseWriter, reply *replies.Reply) {
 	}
 	w.WriteHeader(reply.Status)
 	_, _ = w.Write(reply.Body)
+}
+
+// maxAlone is how long a request goes on that whoever sent it has left.
+const maxAlone = time.Hour
+
+var errAlone = fault.New(fault.Timeout, "who sent the request of this Idempotency-Key left, and it has gone on for an hour since without an end")
+
+// goOn is the context of a request that goes on when whoever sent it has left, for a while.
+func goOn(ctx context.Context) (whole context.Context, end func()) {
+	whole, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	alone := time.AfterFunc(math.MaxInt64, func() { cut(errAlone) })
+	here := context.AfterFunc(ctx, func() { alone.Reset(maxAlone) })
+	return whole, func() {
+		here()
+		alone.Stop()
+		cut(nil)
+	}
+}
+
+// LateError is why a request came to nothing that had begun to be done. Under a key it is told
+// again, and not done again.
+type LateError struct {
+	Err  error
+	Told bool // in the stream that is the answer
+}
+
+func (e *LateError) Error() string { return e.Err.Error() }
+
+// Unwrap is for [errors.Is].
+func (e *LateError) Unwrap() error { return e.Err }
+
+func isLate(err error) bool {
+	_, late := errors.AsType[*LateError](err)
+	_, asked := errors.AsType[*runtime.ModelError](err) // a turn of an agent failed
+	return late || asked || fault.Of(err) == fault.LimitReached
 }
 
 // didSomething reports whether a request that failed may have done something.
@@ -145,6 +190,11 @@ func (k *keeper) WriteHeader(status int) {
 	if k.live = k.header.Get("Content-Type") == streamType; k.live {
 		k.begin()
 	}
+}
+
+// reply is what is kept.
+func (k *keeper) reply() *replies.Reply {
+	return &replies.Reply{Status: k.status, Type: k.header.Get("Content-Type"), Location: k.header.Get("Location"), Body: k.body.Bytes()}
 }
 
 func (k *keeper) begin() {

@@ -1,9 +1,9 @@
 package face
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -103,13 +103,13 @@ func Follow[T any](ctx context.Context, s *Stream, still func(context.Context) e
 		case <-ticker.C:
 			if err := still(ctx); err != nil {
 				var none T
-				return errors.Join(err, send(none, err))
+				return cmp.Or(send(none, err), err)
 			}
 			if err := s.write(": nothing new\n\n"); err != nil {
 				return err
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

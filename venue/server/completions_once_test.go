@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,5 +122,50 @@ func TestIdempotencyKeyOfAStreamThatIsLeft(t *testing.T) {
 	}
 	if heard := p.model.heard(); len(heard) != 1 {
 		t.Errorf("the agent heard %q", heard)
+	}
+}
+
+// A turn that failed is told again as it was, and not had again. One that was stopped is
+// unknown, also where a stream told of its beginning.
+func TestIdempotencyKeyOfATurnThatFails(t *testing.T) {
+	for path, form := range map[string]string{
+		"/chat/completions": `{"model":"bob","messages":[{"role":"user","content":"go"}],"stream":%v}`,
+		"/responses":        `{"model":"bob","input":"go","stream":%v}`,
+	} {
+		for stream, status := range map[bool]int{false: 429, true: 200} {
+			t.Run(fmt.Sprint(path, stream), func(t *testing.T) {
+				p := serveChat(t)
+				mine, body := p.token(t), fmt.Sprintf(form, stream)
+				p.model.answer(said("Well, ", "limit")...)
+				got, again, first := p.whole(t, mine, "k1", path, body)
+				if got != status || again || !strings.Contains(first, "slow down") {
+					t.Errorf("it fails as %d %v %s", got, again, first)
+				}
+				if got, again, said := p.whole(t, mine, "k1", path, body); got != status || !again || said != first {
+					t.Errorf("again: %d %v %s, want %s", got, again, said, first)
+				}
+				if heard := p.model.heard(); len(heard) != 1 {
+					t.Errorf("the agent heard %q", heard)
+				}
+
+				p.model.answer(said("Well, ", "wait")...)
+				var asked sync.WaitGroup
+				asked.Go(func() { p.whole(t, mine, "k2", path, body) })
+				for {
+					run := begun(t, p)
+					if rec, err := p.alice.Run(t.Context(), run); err != nil || rec.Over() {
+						continue
+					}
+					if err := p.alice.Stop(t.Context(), run); err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				asked.Wait()
+				if got, again, said := p.whole(t, mine, "k2", path, body); got != 422 || again || !strings.Contains(said, "nobody can tell") {
+					t.Errorf("of one that was stopped: %d %v %s", got, again, said)
+				}
+			})
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"usher/caps"
 	"usher/runtime"
+	"usher/tools/fault"
 	"usher/tools/tokens"
 	"usher/venue"
 	"usher/venue/auth"
@@ -63,6 +64,10 @@ func (m *script) Generate(ctx context.Context, req *runtime.Request) iter.Seq2[r
 			<-pause
 		}
 		for _, c := range chunks {
+			if c.Text == "limit" {
+				yield(runtime.Chunk{}, fault.New(fault.RateLimited, "slow down"))
+				return
+			}
 			if c.Text == "wait" {
 				<-ctx.Done()
 				yield(runtime.Chunk{}, context.Cause(ctx))

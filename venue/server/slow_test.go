@@ -49,13 +49,13 @@ func (p *pipes) dial() net.Conn {
 	return here
 }
 
-// sleepy is a model that takes ten minutes.
-type sleepy struct{}
+// sleepy is a model that takes a while.
+type sleepy time.Duration
 
-func (sleepy) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
+func (s sleepy) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
 		select {
-		case <-time.After(10 * time.Minute):
+		case <-time.After(time.Duration(s)):
 			yield(runtime.Chunk{Text: "good morning"}, nil)
 		case <-ctx.Done():
 			yield(runtime.Chunk{}, context.Cause(ctx))
@@ -64,9 +64,9 @@ func (sleepy) Generate(ctx context.Context, _ *runtime.Request) iter.Seq2[runtim
 }
 
 // slowly runs a test with a venue that is served over pipes, in a bubble of time.
-func slowly(t *testing.T, test func(t *testing.T, p *pipes, token string)) {
+func slowly(t *testing.T, takes time.Duration, test func(t *testing.T, p *pipes, token string)) {
 	synctest.Test(t, func(t *testing.T) {
-		v, err := venue.Open(t.Context(), &venue.Options{Models: map[string]runtime.Model{"default": sleepy{}}})
+		v, err := venue.Open(t.Context(), &venue.Options{Models: map[string]runtime.Model{"default": sleepy(takes)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestATricklingBodyIsCut(t *testing.T) {
 		{"/api/v1/invoke", 59 * time.Second, 2 * time.Minute},
 		{"/hooks/tickets", 15 * time.Second, 20 * time.Second},
 	} {
-		slowly(t, func(t *testing.T, p *pipes, token string) {
+		slowly(t, 10*time.Minute, func(t *testing.T, p *pipes, token string) {
 			began, c := time.Now(), p.dial()
 			var sends sync.WaitGroup
 			defer sends.Wait()
@@ -151,7 +151,7 @@ func (p *pipes) request(t *testing.T, token, method, path, body string) net.Conn
 // What takes longer than a request may take to come, or an answer to be read, is answered
 // all the same; so is a stream that is followed meanwhile, and one that nobody reads is cut.
 func TestALongCallIsAnswered(t *testing.T) {
-	slowly(t, func(t *testing.T, p *pipes, token string) {
+	slowly(t, 10*time.Minute, func(t *testing.T, p *pipes, token string) {
 		began := time.Now()
 		chat := p.request(t, token, "POST", "/invoke", `{"operation":"agent:chat","input":{"agentId":"bob","message":"hi"},"wait":true}`)
 		defer chat.Close()
@@ -185,4 +185,29 @@ func TestALongCallIsAnswered(t *testing.T) {
 			t.Errorf("who reads nothing for ten minutes is then told %s, %v", said, err)
 		}
 	})
+}
+
+// What has a key goes on when whoever sent it has left, and not for ever.
+func TestWhatHasAKeyGoesOnForAWhile(t *testing.T) {
+	for takes, want := range map[time.Duration]string{50 * time.Minute: " 200 .*good morning", 3 * time.Hour: " 504 .*for an hour since"} {
+		slowly(t, takes, func(t *testing.T, p *pipes, token string) {
+			const body = `{"model":"bob","messages":[{"role":"user","content":"hi"}]}`
+			ask := func() net.Conn {
+				c := p.dial()
+				if _, err := fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: v\r\nConnection: close\r\nAuthorization: Bearer %s\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body); err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			left := ask()
+			synctest.Wait()
+			left.Close()
+			time.Sleep(2 * time.Hour) // the clock is the bubble's
+			back := ask()
+			defer back.Close()
+			if said, err := io.ReadAll(back); err != nil || !regexp.MustCompile("(?s)"+want).Match(said) || !strings.Contains(string(said), "Idempotent-Replayed: true") {
+				t.Errorf("of a turn of %s: %s, %v, want %s", takes, said, err, want)
+			}
+		})
+	}
 }
