@@ -24,7 +24,7 @@ import (
 	"usher/venue/venuetest"
 )
 
-// The faces completions, face, hooks and login are tested here, in one program: each test
+// The faces a2a, completions, face, hooks, login and mcp are tested here, in one program: each test
 // program links the whole venue.
 
 func TestMain(m *testing.M) {
@@ -230,7 +230,9 @@ type bearer struct{ token string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
+	if b.token != "" {
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 

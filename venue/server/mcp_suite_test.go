@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"context"
@@ -20,13 +20,13 @@ import (
 )
 
 // suite is the venue of the conformance suite on a port; its user is alice here.
-func suite(t *testing.T, o *venue.Options) *port {
+func suite(t *testing.T, o *venue.Options) *mcpPort {
 	t.Helper()
 	v, opts, err := mcptest.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &port{venue: v}
+	p := &mcpPort{venue: v}
 	if p.alice, err = v.User(t.Context(), mcptest.User); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestApprovalsAreForms(t *testing.T) {
 }
 
 // single makes one request of 2026-07-28.
-func (p *port) single(t *testing.T, token, method, name, params string, head ...string) (int, string) {
+func (p *mcpPort) single(t *testing.T, token, method, name, params string, head ...string) (int, string) {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}},` + params + `}}`

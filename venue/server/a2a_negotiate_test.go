@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"encoding/json"
@@ -39,7 +39,7 @@ a2a:
 `
 
 // aware names the extension.
-var aware = ask{head: map[string]string{"A2A-Extensions": a2a.URI}}
+var aware = a2aAsk{head: map[string]string{"A2A-Extensions": a2a.URI}}
 
 // lends is a port that lends, with more in the section a2a.
 func lends(t *testing.T, more string) *port {
@@ -179,10 +179,10 @@ func TestEachRefusalOfACapability(t *testing.T) {
 	wants("what is not in the list", attenuate, `{"capabilityId":"cap_x","constraints":{}}`, -32602, "INVALID_PARAMS")
 	wants("one that is whole", attenuate, `{"capabilityId":"`+admin.ID+`","constraints":{}}`, -32058, "NOT_ATTENUABLE")
 	wants("one that is revoked by nobody", "a2a/capabilities/revoke", `{"revocationId":"rv_x"}`, -32052, "CAPABILITY_INVALID")
-	if r := p.rpc(t, ask{}, "", request, q1); r.code != -32008 {
+	if r := p.rpc(t, a2aAsk{}, "", request, q1); r.code != -32008 {
 		t.Errorf("without the extension: %s", r.raw)
 	}
-	mallory := ask{token: "-", head: aware.head}
+	mallory := a2aAsk{token: "-", head: aware.head}
 	if r := p.rpc(t, mallory, "", invoke, use("retrieve_document", c.ID, sales, "")); r.code != -32048 {
 		t.Errorf("for a stranger: %s", r.raw)
 	}
@@ -190,7 +190,7 @@ func TestEachRefusalOfACapability(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mallory.token = p.tokenOf(t, them, newToken)
+	mallory.token = p.tokenOf(t, them, a2aNewToken)
 	for method, params := range map[string]string{invoke: use("retrieve_document", c.ID, sales, ""), "a2a/capabilities/revoke": `{"revocationId":"` + c.RevocationID + `"}`} {
 		if r := p.rpc(t, mallory, "", method, params); r.code != -32052 {
 			t.Errorf("%s for another principal: %s", method, r.raw)
@@ -261,7 +261,7 @@ func TestAttenuationAndRevocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	handed := capabilities(t, p.ext(t, "a2a/capabilities/attenuate", `{"capabilityId":"`+child.ID+`","constraints":{},"holder":"`+theirs.DID().String()+`"}`))[0]
-	sub := ask{token: p.tokenOf(t, theirs, newToken), head: aware.head}
+	sub := a2aAsk{token: p.tokenOf(t, theirs, a2aNewToken), head: aware.head}
 	got := use("retrieve_document", handed.ID, handed.ResourceHandles[0].Handle, "")
 	if r := p.rpc(t, sub, "", "a2a/skill/invoke", got); r.at("quarter") != "2025-Q1" {
 		t.Errorf("used by its holder: %s", r.raw)
@@ -378,7 +378,7 @@ func TestATaskIsBoundedByItsCapabilities(t *testing.T) {
 	if r := p.rpc(t, aware, "/documents", "a2a/task/send", fmt.Sprintf(`{"message":{"role":"user","parts":[{"text":"x"}]},"capabilities":[%q],"attenuations":{%q:{"operations":["delete"]}}}`, c.ID, c.ID)); r.code != -32057 {
 		t.Errorf("wider: %s", r.raw)
 	}
-	if r := p.rpc(t, ask{}, "/documents", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"metadata":{%q:[%q]}}`, a2a.URI+"/capabilities", c.ID)); r.code != -32008 {
+	if r := p.rpc(t, a2aAsk{}, "/documents", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"metadata":{%q:[%q]}}`, a2a.URI+"/capabilities", c.ID)); r.code != -32008 {
 		t.Errorf("without the extension: %s", r.raw)
 	}
 }
@@ -414,18 +414,18 @@ func TestThePhases(t *testing.T) {
 		t.Run(tc.phase, func(t *testing.T) {
 			p := lends(t, tc.phase)
 			for name, got := range map[string][2]int{
-				"a task":                     {p.rpc(t, ask{}, "/documents", "SendMessage", plain).code, tc.task},
+				"a task":                     {p.rpc(t, a2aAsk{}, "/documents", "SendMessage", plain).code, tc.task},
 				"a task of who knows":        {p.rpc(t, aware, "/documents", "SendMessage", plain).code, tc.awareTask},
 				"a task of who says so":      {p.rpc(t, aware, "/documents", "SendMessage", strings.TrimSuffix(plain, "}")+said+"}").code, tc.saidTask},
 				"a skill":                    {p.ext(t, "a2a/skill/invoke", ambient+"}").code, tc.skill},
 				"a skill of who says so":     {p.ext(t, "a2a/skill/invoke", ambient+said+"}").code, tc.saidSkill},
-				"an agent that grants leave": {p.rpc(t, ask{}, "/own", "SendMessage", plain).code, 0},
+				"an agent that grants leave": {p.rpc(t, a2aAsk{}, "/own", "SendMessage", plain).code, 0},
 			} {
 				if got[0] != got[1] {
 					t.Errorf("%s: %d, want %d", name, got[0], got[1])
 				}
 			}
-			card := read(t, p.request(t, ask{token: "-"}, "GET", a2a.CardPath, ""))
+			card := read(t, p.request(t, a2aAsk{token: "-"}, "GET", a2a.CardPath, ""))
 			if got := card.at("capabilities.extensions.required") == true; got != tc.required {
 				t.Errorf("required is %v", got)
 			}
@@ -442,11 +442,11 @@ func TestThePhases(t *testing.T) {
 
 func TestCardsOfGrants(t *testing.T) {
 	p := lends(t, "")
-	public := read(t, p.request(t, ask{token: "-"}, "GET", a2a.CardPath, ""))
+	public := read(t, p.request(t, a2aAsk{token: "-"}, "GET", a2a.CardPath, ""))
 	if !strings.Contains(public.raw, `{"id":"documents:write"}`) || strings.Contains(public.raw, "requires") || strings.Contains(public.raw, "w/docs") {
 		t.Errorf("the public card: %s", public.raw)
 	}
-	extended := p.rpc(t, ask{}, "", "GetExtendedAgentCard", `{}`)
+	extended := p.rpc(t, a2aAsk{}, "", "GetExtendedAgentCard", `{}`)
 	if want := `{"attenuable":true,"description":"Read.","id":"documents:read","legacy":false,"operations":["retrieve","search"],"requires":[]}`; !strings.Contains(extended.raw, want) || strings.Contains(extended.raw, "w/docs") {
 		t.Errorf("the extended card: %s", extended.raw)
 	}

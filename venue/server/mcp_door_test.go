@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // send makes a request as it is. head is pairs of names and values.
-func (p *port) send(t *testing.T, method, body string, head ...string) (int, http.Header, string) {
+func (p *mcpPort) send(t *testing.T, method, body string, head ...string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, p.url, strings.NewReader(body))
 	if err != nil {
@@ -46,7 +46,7 @@ const (
 )
 
 func TestDoor(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	for _, tt := range []struct {
 		name, method, body string
 		head               []string
@@ -74,7 +74,7 @@ func TestDoor(t *testing.T) {
 
 // Who is not known is told where tokens come from (RFC 9728).
 func TestChallenge(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	_, head, _ := p.send(t, "POST", initialize, "Authorization", "Bearer x")
 	at := strings.TrimSuffix(p.url, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
 	if got, want := head.Get("WWW-Authenticate"), `resource_metadata="`+at+`"`; !strings.HasPrefix(got, "Bearer ") || !strings.Contains(got, want) {
@@ -93,7 +93,7 @@ func TestChallenge(t *testing.T) {
 
 // A session is its principal's: nobody else takes it up, whoever may call otherwise.
 func TestSessionIsBound(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	stranger, err := p.venue.User(t.Context(), "stranger")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSessionIsBound(t *testing.T) {
 
 // A principal has some sessions at once. One that ends makes room.
 func TestSessionsAreBounded(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	head := []string{"Authorization", "Bearer " + token(t, p.alice, "a")}
 	var last string
 	for i := range 64 {

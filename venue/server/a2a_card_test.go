@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"crypto/ed25519"
@@ -14,7 +14,7 @@ import (
 
 func TestCards(t *testing.T) {
 	p := serve(t, "a2a: {url: 'https://venue.example.org', agents: [bob]}\n")
-	none := ask{token: "-"}
+	none := a2aAsk{token: "-"}
 	resp := p.request(t, none, "GET", a2a.CardPath, "")
 	card := read(t, resp)
 	if card.at("skills.id") != "bob" || card.at("skills.description") != "Keeps notes." || strings.Contains(card.raw, "carol") {
@@ -24,7 +24,7 @@ func TestCards(t *testing.T) {
 		t.Errorf("the card's address: %s", card.raw)
 	}
 	tag := resp.Header.Get("ETag")
-	if again := p.request(t, ask{token: "-", head: map[string]string{"If-None-Match": tag}}, "GET", a2a.CardPath, ""); tag == "" || again.StatusCode != http.StatusNotModified {
+	if again := p.request(t, a2aAsk{token: "-", head: map[string]string{"If-None-Match": tag}}, "GET", a2a.CardPath, ""); tag == "" || again.StatusCode != http.StatusNotModified {
 		t.Errorf("with the tag %q it is %s", tag, again.Status)
 	}
 	signed := card.result["signatures"].([]any)[0].(map[string]any)
@@ -50,11 +50,11 @@ func TestCards(t *testing.T) {
 			t.Errorf("the card of %s for a stranger: %s, want %d", path, r.Status, want)
 		}
 	}
-	mine := p.request(t, ask{}, "GET", "/a2a/carol"+a2a.CardPath, "")
+	mine := p.request(t, a2aAsk{}, "GET", "/a2a/carol"+a2a.CardPath, "")
 	if cached := mine.Header.Get("Cache-Control"); mine.StatusCode != http.StatusOK || !strings.HasPrefix(cached, "private") {
 		t.Errorf("the card of carol for alice: %s, %s", mine.Status, cached)
 	}
-	if r := p.rpc(t, ask{}, "", "GetExtendedAgentCard", `{}`); !strings.Contains(r.raw, "carol") {
+	if r := p.rpc(t, a2aAsk{}, "", "GetExtendedAgentCard", `{}`); !strings.Contains(r.raw, "carol") {
 		t.Errorf("the extended card: %s", r.raw)
 	}
 	open := serve(t, "")
@@ -65,14 +65,14 @@ func TestCards(t *testing.T) {
 
 func TestTheOldVersion(t *testing.T) {
 	p := serve(t, "")
-	old := ask{version: "-"}
+	old := a2aAsk{version: "-"}
 	const hi = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"},{"kind":"data","data":{"n":1}}]}}`
 	r := p.rpc(t, old, "/bob", "message/send", hi)
 	if r.at("kind") != "task" || r.at("status.state") != "completed" || r.at("artifacts.parts.kind") != "text" || r.at("history.role") != "user" || r.head.Get("A2A-Version") != "0.3" {
 		t.Errorf("message/send: %s", r.raw)
 	}
 	id := r.at("id").(string)
-	if r := p.rpc(t, ask{version: "0.3"}, "/bob", "tasks/get", `{"id":"`+id+`"}`); r.at("id") != id {
+	if r := p.rpc(t, a2aAsk{version: "0.3"}, "/bob", "tasks/get", `{"id":"`+id+`"}`); r.at("id") != id {
 		t.Errorf("tasks/get: %s", r.raw)
 	}
 	list := events(t, p.request(t, old, "POST", "/a2a/bob", `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":`+hi+`}`))
@@ -84,7 +84,7 @@ func TestTheOldVersion(t *testing.T) {
 			t.Errorf("%s: %s, want %d", method, r.raw, want)
 		}
 	}
-	if r := p.rpc(t, ask{}, "/bob", "message/send", hi); r.code != -32601 {
+	if r := p.rpc(t, a2aAsk{}, "/bob", "message/send", hi); r.code != -32601 {
 		t.Errorf("an old method in 1.0: %s", r.raw)
 	}
 }

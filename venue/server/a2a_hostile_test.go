@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"strings"
@@ -12,12 +12,12 @@ func TestAPartIsNull(t *testing.T) {
 	p := serve(t, "")
 	id, _ := p.begun(t, "wait")
 	for name, more := range map[string]string{"a new task": "", "a task that is there": `,"taskId":"` + id + `"`} {
-		r := p.rpc(t, ask{}, "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[null]`+more+`}}`)
+		r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[null]`+more+`}}`)
 		if r.code != -32602 {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
-	p.rpc(t, ask{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
+	p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
 }
 
 // To look at what a task waits for takes calls, each with its row in the ledger: a list of
@@ -26,7 +26,7 @@ func TestAListLooksAtNoApprovals(t *testing.T) {
 	p := serve(t, "")
 	for range 2 {
 		p.model.Ask("covia_write", `{"path":"w/refunds/1","value":5}`)
-		if r := p.rpc(t, ask{}, "/bob", "SendMessage", message("refund", "")); r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
+		if r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("refund", "")); r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
 			t.Fatal(r.raw)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAListLooksAtNoApprovals(t *testing.T) {
 		return strings.Count(string(raw), "approval/list") + strings.Count(string(raw), "grid/jobStatus")
 	}
 	before := rows()
-	r := p.rpc(t, ask{}, "/bob", "ListTasks", `{}`)
+	r := p.rpc(t, a2aAsk{}, "/bob", "ListTasks", `{}`)
 	if list, _ := r.at("tasks").([]any); len(list) != 2 || strings.Count(r.raw, "TASK_STATE_AUTH_REQUIRED") != 2 {
 		t.Errorf("listed: %s", r.raw)
 	}
@@ -51,7 +51,7 @@ func TestAListLooksAtNoApprovals(t *testing.T) {
 func TestAnExtensionThatIsNamedOften(t *testing.T) {
 	p := lends(t, "")
 	head := map[string]string{"A2A-Extensions": strings.Repeat(a2a.URI+",urn:x,", 200)}
-	resp := p.request(t, ask{head: head}, "GET", "/a2a/bob/tasks", "")
+	resp := p.request(t, a2aAsk{head: head}, "GET", "/a2a/bob/tasks", "")
 	defer resp.Body.Close()
 	if got := resp.Header.Get("A2A-Extensions"); got != a2a.URI {
 		t.Errorf("the answer names %q", got)

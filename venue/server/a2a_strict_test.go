@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"fmt"

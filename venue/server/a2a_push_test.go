@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"encoding/json"
@@ -16,37 +16,37 @@ import (
 	"usher/venue/webhooks"
 )
 
-// told is what an address was told.
-type told struct {
+// a2aPush is what an address was told.
+type a2aPush struct {
 	head http.Header
 	body string
 }
 
 // address is a server that is told of tasks.
-func address(t *testing.T) (url string, got chan told) {
+func address(t *testing.T) (url string, got chan a2aPush) {
 	t.Helper()
-	got = make(chan told, 100)
+	got = make(chan a2aPush, 100)
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		got <- told{r.Header, string(raw)}
+		got <- a2aPush{r.Header, string(raw)}
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL, got
 }
 
-func next(t *testing.T, got chan told) told {
+func next(t *testing.T, got chan a2aPush) a2aPush {
 	t.Helper()
 	select {
 	case n := <-got:
 		return n
 	case <-time.After(time.Minute):
 		t.Fatal("nothing is told")
-		return told{}
+		return a2aPush{}
 	}
 }
 
 // pushes is a port whose callers may have addresses on this machine told.
-func pushes(t *testing.T) (p *port, url string, got chan told) {
+func pushes(t *testing.T) (p *port, url string, got chan a2aPush) {
 	t.Helper()
 	url, got = address(t)
 	return serve(t, fmt.Sprintf("a2a: {private_pushes: [%q]}\n", strings.TrimPrefix(url, "http://"))), url + "/hook", got
@@ -65,12 +65,12 @@ func TestAnAddressIsTold(t *testing.T) {
 			switch form {
 			case "0.3":
 				config = fmt.Sprintf(`{"blocking":false,"pushNotificationConfig":{"url":%q,"token":"tok","authentication":{"schemes":["Bearer"],"credentials":"cred"}}}`, url)
-				p.rpc(t, ask{version: "0.3"}, "/bob", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"refund"}]},"configuration":`+config+`}`)
+				p.rpc(t, a2aAsk{version: "0.3"}, "/bob", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"refund"}]},"configuration":`+config+`}`)
 				want, state = []string{`"kind":"task"`, `"kind":"task"`}, func(s string) string { return s }
 			case "1.0 by HTTP":
-				read(t, p.request(t, ask{}, "POST", "/a2a/bob/message:send", body))
+				read(t, p.request(t, a2aAsk{}, "POST", "/a2a/bob/message:send", body))
 			default:
-				p.rpc(t, ask{}, "/bob", "SendMessage", body)
+				p.rpc(t, a2aAsk{}, "/bob", "SendMessage", body)
 			}
 			for i, s := range []string{"auth-required", "completed"} {
 				n := next(t, got)
@@ -113,26 +113,26 @@ func TestEachMethodOfPushes(t *testing.T) {
 			}
 		}
 	}
-	p.both(t, ask{}, "/bob", "CreateTaskPushNotificationConfig", in, "POST", at, in, succeeds("token", "tok"))
-	p.both(t, ask{}, "/bob", "GetTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`, "GET", at+"/one", "", hidden(`"id":"one"`))
-	p.both(t, ask{}, "/bob", "ListTaskPushNotificationConfigs", `{"taskId":"`+id+`"}`, "GET", at, "", hidden(`{"configs":[{`))
-	p.both(t, ask{}, "/bob", "GetTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"two"}`, "GET", at+"/two", "", fails(-32602, 400, "INVALID_PARAMS"))
-	p.both(t, ask{}, "", "GetTaskPushNotificationConfig", `{"taskId":"no","id":"one"}`, "GET", "/tasks/no/pushNotificationConfigs/one", "", fails(-32001, 404, "TASK_NOT_FOUND"))
+	p.both(t, a2aAsk{}, "/bob", "CreateTaskPushNotificationConfig", in, "POST", at, in, succeeds("token", "tok"))
+	p.both(t, a2aAsk{}, "/bob", "GetTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`, "GET", at+"/one", "", hidden(`"id":"one"`))
+	p.both(t, a2aAsk{}, "/bob", "ListTaskPushNotificationConfigs", `{"taskId":"`+id+`"}`, "GET", at, "", hidden(`{"configs":[{`))
+	p.both(t, a2aAsk{}, "/bob", "GetTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"two"}`, "GET", at+"/two", "", fails(-32602, 400, "INVALID_PARAMS"))
+	p.both(t, a2aAsk{}, "", "GetTaskPushNotificationConfig", `{"taskId":"no","id":"one"}`, "GET", "/tasks/no/pushNotificationConfigs/one", "", fails(-32001, 404, "TASK_NOT_FOUND"))
 	for _, bad := range []string{"http://127.0.0.1:1/", "https://127.0.0.1/", "https://10.1.2.3/", "https://[::1]/", "ftp://x/", "https://u:p@example.com/", "nothing", "https://localhost/", "https://169.254.169.254/latest"} {
 		in := fmt.Sprintf(`{"taskId":%q,"url":%q}`, id, bad)
-		p.both(t, ask{}, "/bob", "CreateTaskPushNotificationConfig", in, "POST", at, in, fails(-32602, 400, "INVALID_PARAMS"))
+		p.both(t, a2aAsk{}, "/bob", "CreateTaskPushNotificationConfig", in, "POST", at, in, fails(-32602, 400, "INVALID_PARAMS"))
 	}
 	for _, bad := range []string{`"id":"a/b"`, `"token":"a\r\nX: y"`, `"authentication":{"scheme":"Bearer x","credentials":"y"}`, `"authentication":{"scheme":"Bearer","credentials":"\n"}`} {
-		if r := p.rpc(t, ask{}, "/bob", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q,%s}`, id, url, bad)); r.code != -32602 {
+		if r := p.rpc(t, a2aAsk{}, "/bob", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q,%s}`, id, url, bad)); r.code != -32602 {
 			t.Errorf("%s: %s", bad, r.raw)
 		}
 	}
 	theirs := p.other(t)
-	if r := p.rpc(t, ask{}, "", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q}`, theirs, url)); r.code != -32001 {
+	if r := p.rpc(t, a2aAsk{}, "", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q}`, theirs, url)); r.code != -32001 {
 		t.Errorf("of another's task: %s", r.raw)
 	}
 
-	old := ask{version: "0.3"}
+	old := a2aAsk{version: "0.3"}
 	set := p.rpc(t, old, "/bob", "tasks/pushNotificationConfig/set", fmt.Sprintf(`{"taskId":%q,"pushNotificationConfig":{"url":%q}}`, id, url))
 	if set.at("pushNotificationConfig.id") != id {
 		t.Errorf("set in 0.3: %s", set.raw)
@@ -151,19 +151,19 @@ func TestEachMethodOfPushes(t *testing.T) {
 		}
 	}
 	for i := range 8 {
-		r := p.rpc(t, ask{}, "/bob", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q,"id":"more%d"}`, id, url, i))
+		r := p.rpc(t, a2aAsk{}, "/bob", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q,"id":"more%d"}`, id, url, i))
 		if (r.reason == "LIMIT_REACHED") != (i == 7) {
 			t.Errorf("number %d: %s", i+2, r.raw)
 		}
 	}
-	if r := p.rpc(t, ask{}, "/bob", "DeleteTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`); r.code != 0 {
+	if r := p.rpc(t, a2aAsk{}, "/bob", "DeleteTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`); r.code != 0 {
 		t.Error(r.raw)
 	}
-	if r := read(t, p.request(t, ask{}, "DELETE", "/a2a/bob"+at+"/more0", "")); r.code != 0 {
+	if r := read(t, p.request(t, a2aAsk{}, "DELETE", "/a2a/bob"+at+"/more0", "")); r.code != 0 {
 		t.Error(r.raw)
 	}
-	p.both(t, ask{}, "/bob", "DeleteTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`, "DELETE", at+"/one", "", fails(-32602, 400, "INVALID_PARAMS"))
-	p.rpc(t, ask{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
+	p.both(t, a2aAsk{}, "/bob", "DeleteTaskPushNotificationConfig", `{"taskId":"`+id+`","id":"one"}`, "DELETE", at+"/one", "", fails(-32602, 400, "INVALID_PARAMS"))
+	p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
 	for range 6 { // the others are told
 		if n := next(t, got); !strings.Contains(n.body, "TASK_STATE_CANCELED") {
 			t.Errorf("told %s", n.body)
@@ -174,7 +174,7 @@ func TestEachMethodOfPushes(t *testing.T) {
 // Who comes without a token is nobody to tell later.
 func TestStrangersAreNotTold(t *testing.T) {
 	p := strangers(t, "[{with: g/, can: agent}, {with: j/, can: '*'}]")
-	no := ask{token: "-"}
+	no := a2aAsk{token: "-"}
 	in := strings.TrimSuffix(message("hi", ""), "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"https://example.com/"}}}`
 	p.both(t, no, "/bob", "SendMessage", in, "POST", "/message:send", in, fails(-32003, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"))
 }
@@ -209,9 +209,9 @@ func TestWhoMayNotLookIsNotTold(t *testing.T) {
 // A token that is revoked has nothing told any more of what it followed.
 func TestAnAddressIsToldNoLonger(t *testing.T) {
 	p, url, got := pushes(t)
-	theirs := ask{token: p.tokenOf(t, p.alice, tokens.New{Name: "theirs"})}
+	theirs := a2aAsk{token: p.tokenOf(t, p.alice, tokens.New{Name: "theirs"})}
 	id, _ := p.begun(t, "wait")
-	for name, a := range map[string]ask{"theirs": theirs, "mine": {}} {
+	for name, a := range map[string]a2aAsk{"theirs": theirs, "mine": {}} {
 		if r := p.rpc(t, a, "/bob", "CreateTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"url":%q,"id":%q}`, id, url+"/"+name, name)); r.code != 0 {
 			t.Fatal(r.raw)
 		}
@@ -219,11 +219,11 @@ func TestAnAddressIsToldNoLonger(t *testing.T) {
 	if _, err := p.alice.Invoke(t.Context(), "token:revoke", tokens.Named{Name: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
-	p.rpc(t, ask{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
+	p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
 	next(t, got)
 	deadline := time.Now().Add(time.Minute)
 	for {
-		r := p.rpc(t, ask{}, "/bob", "ListTaskPushNotificationConfigs", `{"taskId":"`+id+`"}`)
+		r := p.rpc(t, a2aAsk{}, "/bob", "ListTaskPushNotificationConfigs", `{"taskId":"`+id+`"}`)
 		if n := strings.Count(r.raw, `"taskId"`); n == 1 {
 			break
 		}

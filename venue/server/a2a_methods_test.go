@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 // both runs a test over each binding: by a method of JSON-RPC, or a verb and path of
 // HTTP+JSON with the same parameters in their places.
-func (p *port) both(t *testing.T, a ask, agent, method, params, verb, path, body string, check func(t *testing.T, r *reply, rest bool)) {
+func (p *port) both(t *testing.T, a a2aAsk, agent, method, params, verb, path, body string, check func(t *testing.T, r *reply, rest bool)) {
 	t.Helper()
 	t.Run(method+" by JSON-RPC", func(t *testing.T) { check(t, p.rpc(t, a, agent, method, params), false) })
 	t.Run(method+" by HTTP", func(t *testing.T) {
@@ -52,36 +52,36 @@ func fails(code, status int, reason string) func(t *testing.T, r *reply, rest bo
 
 func TestEachMethodSucceeds(t *testing.T) {
 	p := serve(t, "")
-	p.both(t, ask{}, "/bob", "SendMessage", message("hi", ""), "POST", "/message:send", message("hi", ""), succeeds("task.artifacts.parts.text", "hi"))
-	p.both(t, ask{}, "", "SendMessage", `{"tenant":"bob",`+message("hi", "")[1:], "POST", "/message:send", `{"tenant":"bob",`+message("hi", "")[1:], succeeds("task.status.state", "TASK_STATE_COMPLETED"))
-	p.both(t, ask{}, "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1}},{"raw":"eA==","mediaType":"text/plain"}]}}`, "POST", "/message:send",
+	p.both(t, a2aAsk{}, "/bob", "SendMessage", message("hi", ""), "POST", "/message:send", message("hi", ""), succeeds("task.artifacts.parts.text", "hi"))
+	p.both(t, a2aAsk{}, "", "SendMessage", `{"tenant":"bob",`+message("hi", "")[1:], "POST", "/message:send", `{"tenant":"bob",`+message("hi", "")[1:], succeeds("task.status.state", "TASK_STATE_COMPLETED"))
+	p.both(t, a2aAsk{}, "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1}},{"raw":"eA==","mediaType":"text/plain"}]}}`, "POST", "/message:send",
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1}},{"raw":"eA==","mediaType":"text/plain"}]}}`, succeeds("task.artifacts.parts.text", "{\"n\":1}\n\nx"))
 
-	done := p.rpc(t, ask{}, "/bob", "SendMessage", message("hi", ""))
+	done := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("hi", ""))
 	id, session := done.at("task.id").(string), done.at("task.contextId").(string)
-	p.both(t, ask{}, "/bob", "SendMessage", message("more", `,"contextId":"`+session+`"`), "POST", "/message:send", message("more", `,"contextId":"`+session+`"`), succeeds("task.contextId", session))
-	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":1}`, "GET", "/tasks/"+id+"?historyLength=1", "", succeeds("history.parts.text", "hi"))
-	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`"}`, "GET", "/tasks/"+id, "", succeeds("history.messageId", "m"))
-	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":0}`, "GET", "/tasks/"+id+"?historyLength=0", "", succeeds("history", nil))
-	p.both(t, ask{}, "/bob", "ListTasks", `{"contextId":"`+session+`","pageSize":2}`, "GET", "/tasks?pageSize=2&contextId="+session, "", func(t *testing.T, r *reply, rest bool) {
+	p.both(t, a2aAsk{}, "/bob", "SendMessage", message("more", `,"contextId":"`+session+`"`), "POST", "/message:send", message("more", `,"contextId":"`+session+`"`), succeeds("task.contextId", session))
+	p.both(t, a2aAsk{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":1}`, "GET", "/tasks/"+id+"?historyLength=1", "", succeeds("history.parts.text", "hi"))
+	p.both(t, a2aAsk{}, "/bob", "GetTask", `{"id":"`+id+`"}`, "GET", "/tasks/"+id, "", succeeds("history.messageId", "m"))
+	p.both(t, a2aAsk{}, "/bob", "GetTask", `{"id":"`+id+`","historyLength":0}`, "GET", "/tasks/"+id+"?historyLength=0", "", succeeds("history", nil))
+	p.both(t, a2aAsk{}, "/bob", "ListTasks", `{"contextId":"`+session+`","pageSize":2}`, "GET", "/tasks?pageSize=2&contextId="+session, "", func(t *testing.T, r *reply, rest bool) {
 		succeeds("pageSize", 2.0)(t, r, rest)
 		if n := len(r.at("tasks").([]any)); n != 2 || r.at("tasks.artifacts") != nil || r.at("nextPageToken") == "" || r.at("totalSize") != 3.0 {
 			t.Errorf("%s has %d tasks", r.raw, n)
 		}
 	})
-	p.both(t, ask{}, "/carol", "ListTasks", `{}`, "GET", "/tasks", "", func(t *testing.T, r *reply, _ bool) {
+	p.both(t, a2aAsk{}, "/carol", "ListTasks", `{}`, "GET", "/tasks", "", func(t *testing.T, r *reply, _ bool) {
 		if !strings.Contains(r.raw, `"tasks":[]`) || !strings.Contains(r.raw, `"totalSize":0`) {
 			t.Errorf("%s", r.raw)
 		}
 	})
-	p.both(t, ask{}, "", "GetExtendedAgentCard", `{}`, "GET", "/extendedAgentCard", "", succeeds("skills.id", "bob"))
+	p.both(t, a2aAsk{}, "", "GetExtendedAgentCard", `{}`, "GET", "/extendedAgentCard", "", succeeds("skills.id", "bob"))
 	for _, rest := range []bool{false, true} {
 		id, _ := p.begun(t, "wait")
 		if rest {
-			succeeds("status.state", "TASK_STATE_CANCELED")(t, read(t, p.request(t, ask{}, "POST", "/a2a/bob/tasks/"+id+":cancel", "")), rest)
+			succeeds("status.state", "TASK_STATE_CANCELED")(t, read(t, p.request(t, a2aAsk{}, "POST", "/a2a/bob/tasks/"+id+":cancel", "")), rest)
 			continue
 		}
-		succeeds("status.state", "TASK_STATE_CANCELED")(t, p.rpc(t, ask{}, "/bob", "CancelTask", `{"id":"`+id+`"}`), rest)
+		succeeds("status.state", "TASK_STATE_CANCELED")(t, p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`), rest)
 	}
 }
 
@@ -89,8 +89,8 @@ func TestEachStream(t *testing.T) {
 	p := serve(t, "")
 	body := message("hi", "")
 	for name, resp := range map[string]*http.Response{
-		"JSON-RPC": p.request(t, ask{}, "POST", "/a2a/bob", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":`+body+`}`),
-		"HTTP":     p.request(t, ask{}, "POST", "/a2a/bob/message:stream", body),
+		"JSON-RPC": p.request(t, a2aAsk{}, "POST", "/a2a/bob", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":`+body+`}`),
+		"HTTP":     p.request(t, a2aAsk{}, "POST", "/a2a/bob/message:stream", body),
 	} {
 		list := events(t, resp)
 		if len(list) < 2 {
@@ -114,11 +114,11 @@ func TestEachStream(t *testing.T) {
 	}
 	for _, rest := range []bool{false, true} {
 		id, _ := p.begun(t, "wait")
-		resp := p.request(t, ask{}, "GET", "/a2a/bob/tasks/"+id+":subscribe", "")
+		resp := p.request(t, a2aAsk{}, "GET", "/a2a/bob/tasks/"+id+":subscribe", "")
 		if !rest {
-			resp = p.request(t, ask{}, "POST", "/a2a/bob", `{"jsonrpc":"2.0","id":"x","method":"SubscribeToTask","params":{"id":"`+id+`"}}`)
+			resp = p.request(t, a2aAsk{}, "POST", "/a2a/bob", `{"jsonrpc":"2.0","id":"x","method":"SubscribeToTask","params":{"id":"`+id+`"}}`)
 		}
-		p.rpc(t, ask{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
+		p.rpc(t, a2aAsk{}, "/bob", "CancelTask", `{"id":"`+id+`"}`)
 		list := events(t, resp)
 		if len(list) == 0 || list[0].at("task.id") != id || list[len(list)-1].at("statusUpdate.status.state") != "TASK_STATE_CANCELED" {
 			t.Errorf("followed %v", list)
@@ -128,41 +128,41 @@ func TestEachStream(t *testing.T) {
 
 func TestEachError(t *testing.T) {
 	p := serve(t, "")
-	done := p.rpc(t, ask{}, "/bob", "SendMessage", message("hi", "")).at("task.id").(string)
+	done := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("hi", "")).at("task.id").(string)
 	theirs := p.other(t)
 	more := message("more", `,"taskId":"`+done+`"`)
 	long := strings.Replace(message("x", ""), `"m"`, `"`+strings.Repeat("m", 257)+`"`, 1)
 	for _, tc := range []struct {
 		name, agent, method, params, verb, path, body string
-		a                                             ask
+		a                                             a2aAsk
 		want                                          func(t *testing.T, r *reply, rest bool)
 	}{
-		{"no such task", "/bob", "GetTask", `{"id":"no"}`, "GET", "/tasks/no", "", ask{}, fails(-32001, 404, "TASK_NOT_FOUND")},
-		{"another principal's task", "", "GetTask", `{"id":"` + theirs + `"}`, "GET", "/tasks/" + theirs, "", ask{}, fails(-32001, 404, "TASK_NOT_FOUND")},
-		{"another principal's task, to cancel", "", "CancelTask", `{"id":"` + theirs + `"}`, "POST", "/tasks/" + theirs + ":cancel", "{}", ask{}, fails(-32001, 404, "TASK_NOT_FOUND")},
-		{"another principal's task, to follow", "", "SubscribeToTask", `{"id":"` + theirs + `"}`, "POST", "/tasks/" + theirs + ":subscribe", "", ask{}, fails(-32001, 404, "TASK_NOT_FOUND")},
-		{"another agent's task", "/carol", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", ask{}, fails(-32001, 404, "TASK_NOT_FOUND")},
-		{"to cancel what has ended", "/bob", "CancelTask", `{"id":"` + done + `"}`, "POST", "/tasks/" + done + ":cancel", "", ask{}, fails(-32002, 400, "TASK_NOT_CANCELABLE")},
-		{"to tell what has ended", "/bob", "SendMessage", more, "POST", "/message:send", more, ask{}, fails(-32004, 400, "UNSUPPORTED_OPERATION")},
-		{"to follow what has ended", "/bob", "SubscribeToTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done + ":subscribe", "", ask{}, fails(-32004, 400, "UNSUPPORTED_OPERATION")},
-		{"a link", "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"url":"http://x"}]}}`, "POST", "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"url":"http://x"}]}}`, ask{}, fails(-32005, 400, "CONTENT_TYPE_NOT_SUPPORTED")},
-		{"a body of another type", "/bob", "GetTask", `{}`, "POST", "/message:send", `{}`, ask{kind: "text/plain"}, fails(-32005, 400, "CONTENT_TYPE_NOT_SUPPORTED")},
-		{"a version of the future", "/bob", "GetTask", `{"id":"x"}`, "GET", "/tasks/x", "", ask{version: "2.0"}, fails(-32009, 400, "VERSION_NOT_SUPPORTED")},
-		{"no method", "/bob", "DoIt", `{}`, "GET", "/nothing", "", ask{}, fails(-32601, 404, "METHOD_NOT_FOUND")},
-		{"no message", "/bob", "SendMessage", `{}`, "POST", "/message:send", `{}`, ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"what an agent says", "/bob", "SendMessage", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), "POST", "/message:send", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"no such agent", "/nobody", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), ask{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
-		{"the card of no agent", "/nobody", "GetExtendedAgentCard", `{}`, "GET", "/.well-known/agent-card.json", "", ask{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
-		{"too long an id of a message", "/bob", "SendMessage", long, "POST", "/message:send", long, ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"another agent than that of the address", "/bob", "SendMessage", `{"tenant":"carol",` + message("x", "")[1:], "POST", "/message:send", `{"tenant":"carol",` + message("x", "")[1:], ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"no agent where there are several", "", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"a context of nobody's", "/bob", "SendMessage", message("x", `,"contextId":"no"`), "POST", "/message:send", message("x", `,"contextId":"no"`), ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"too large a page", "/bob", "ListTasks", `{"pageSize":101}`, "GET", "/tasks?pageSize=101", "", ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"a page of nothing", "/bob", "ListTasks", `{"pageToken":"x"}`, "GET", "/tasks?pageToken=x", "", ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"a state of nothing", "/bob", "ListTasks", `{"status":"x"}`, "GET", "/tasks?status=x", "", ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"less than no history", "/bob", "GetTask", `{"id":"` + done + `","historyLength":-1}`, "GET", "/tasks/" + done + "?historyLength=-1", "", ask{}, fails(-32602, 400, "INVALID_PARAMS")},
-		{"a token of nobody's", "/bob", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", ask{token: "x"}, fails(-32048, 401, "UNAUTHENTICATED")},
-		{"no token", "/bob", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", ask{token: "-"}, fails(-32048, 401, "UNAUTHENTICATED")},
+		{"no such task", "/bob", "GetTask", `{"id":"no"}`, "GET", "/tasks/no", "", a2aAsk{}, fails(-32001, 404, "TASK_NOT_FOUND")},
+		{"another principal's task", "", "GetTask", `{"id":"` + theirs + `"}`, "GET", "/tasks/" + theirs, "", a2aAsk{}, fails(-32001, 404, "TASK_NOT_FOUND")},
+		{"another principal's task, to cancel", "", "CancelTask", `{"id":"` + theirs + `"}`, "POST", "/tasks/" + theirs + ":cancel", "{}", a2aAsk{}, fails(-32001, 404, "TASK_NOT_FOUND")},
+		{"another principal's task, to follow", "", "SubscribeToTask", `{"id":"` + theirs + `"}`, "POST", "/tasks/" + theirs + ":subscribe", "", a2aAsk{}, fails(-32001, 404, "TASK_NOT_FOUND")},
+		{"another agent's task", "/carol", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", a2aAsk{}, fails(-32001, 404, "TASK_NOT_FOUND")},
+		{"to cancel what has ended", "/bob", "CancelTask", `{"id":"` + done + `"}`, "POST", "/tasks/" + done + ":cancel", "", a2aAsk{}, fails(-32002, 400, "TASK_NOT_CANCELABLE")},
+		{"to tell what has ended", "/bob", "SendMessage", more, "POST", "/message:send", more, a2aAsk{}, fails(-32004, 400, "UNSUPPORTED_OPERATION")},
+		{"to follow what has ended", "/bob", "SubscribeToTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done + ":subscribe", "", a2aAsk{}, fails(-32004, 400, "UNSUPPORTED_OPERATION")},
+		{"a link", "/bob", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"url":"http://x"}]}}`, "POST", "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"url":"http://x"}]}}`, a2aAsk{}, fails(-32005, 400, "CONTENT_TYPE_NOT_SUPPORTED")},
+		{"a body of another type", "/bob", "GetTask", `{}`, "POST", "/message:send", `{}`, a2aAsk{kind: "text/plain"}, fails(-32005, 400, "CONTENT_TYPE_NOT_SUPPORTED")},
+		{"a version of the future", "/bob", "GetTask", `{"id":"x"}`, "GET", "/tasks/x", "", a2aAsk{version: "2.0"}, fails(-32009, 400, "VERSION_NOT_SUPPORTED")},
+		{"no method", "/bob", "DoIt", `{}`, "GET", "/nothing", "", a2aAsk{}, fails(-32601, 404, "METHOD_NOT_FOUND")},
+		{"no message", "/bob", "SendMessage", `{}`, "POST", "/message:send", `{}`, a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"what an agent says", "/bob", "SendMessage", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), "POST", "/message:send", strings.Replace(message("x", ""), "ROLE_USER", "ROLE_AGENT", 1), a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"no such agent", "/nobody", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), a2aAsk{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
+		{"the card of no agent", "/nobody", "GetExtendedAgentCard", `{}`, "GET", "/.well-known/agent-card.json", "", a2aAsk{}, fails(-32602, 404, "AGENT_NOT_FOUND")},
+		{"too long an id of a message", "/bob", "SendMessage", long, "POST", "/message:send", long, a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"another agent than that of the address", "/bob", "SendMessage", `{"tenant":"carol",` + message("x", "")[1:], "POST", "/message:send", `{"tenant":"carol",` + message("x", "")[1:], a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"no agent where there are several", "", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"a context of nobody's", "/bob", "SendMessage", message("x", `,"contextId":"no"`), "POST", "/message:send", message("x", `,"contextId":"no"`), a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"too large a page", "/bob", "ListTasks", `{"pageSize":101}`, "GET", "/tasks?pageSize=101", "", a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"a page of nothing", "/bob", "ListTasks", `{"pageToken":"x"}`, "GET", "/tasks?pageToken=x", "", a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"a state of nothing", "/bob", "ListTasks", `{"status":"x"}`, "GET", "/tasks?status=x", "", a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"less than no history", "/bob", "GetTask", `{"id":"` + done + `","historyLength":-1}`, "GET", "/tasks/" + done + "?historyLength=-1", "", a2aAsk{}, fails(-32602, 400, "INVALID_PARAMS")},
+		{"a token of nobody's", "/bob", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", a2aAsk{token: "x"}, fails(-32048, 401, "UNAUTHENTICATED")},
+		{"no token", "/bob", "GetTask", `{"id":"` + done + `"}`, "GET", "/tasks/" + done, "", a2aAsk{token: "-"}, fails(-32048, 401, "UNAUTHENTICATED")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p.both(t, tc.a, tc.agent, tc.method, tc.params, tc.verb, tc.path, tc.body, tc.want)
@@ -172,14 +172,14 @@ func TestEachError(t *testing.T) {
 		`{`: -32700, `[]`: -32600, `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`: -32600, `{"id":1,"method":"GetTask"}`: -32600, `{"jsonrpc":"2.0","id":1}`: -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}`: -32602,
 	} {
-		if r := read(t, p.request(t, ask{}, "POST", "/a2a/bob", body)); r.code != want {
+		if r := read(t, p.request(t, a2aAsk{}, "POST", "/a2a/bob", body)); r.code != want {
 			t.Errorf("%s is answered by %s, want %d", body, r.raw, want)
 		}
 	}
-	if r := read(t, p.request(t, ask{}, "POST", "/a2a/bob/message:send", "{")); r.code != 400 || r.reason != "PARSE_ERROR" {
+	if r := read(t, p.request(t, a2aAsk{}, "POST", "/a2a/bob/message:send", "{")); r.code != 400 || r.reason != "PARSE_ERROR" {
 		t.Errorf("a body that is no JSON: %s", r.raw)
 	}
-	if r := read(t, p.request(t, ask{}, "PUT", "/a2a/bob/message:send", "{}")); r.status != http.StatusMethodNotAllowed {
+	if r := read(t, p.request(t, a2aAsk{}, "PUT", "/a2a/bob/message:send", "{}")); r.status != http.StatusMethodNotAllowed {
 		t.Errorf("a wrong verb: %d", r.status)
 	}
 }
@@ -225,7 +225,7 @@ func strangers(t *testing.T, caps string) *port {
 // A denial is told as at every door, and what it says is the gate's own.
 func TestADenialIsTheGatesOwn(t *testing.T) {
 	p := strangers(t, "[{with: g/carol, can: agent/request}]")
-	no := ask{token: "-"}
+	no := a2aAsk{token: "-"}
 	p.both(t, no, "/bob", "SendMessage", message("x", ""), "POST", "/message:send", message("x", ""), fails(-32049, 403, "CAPABILITY_DENIED"))
 	r := p.rpc(t, no, "/bob", "SendMessage", message("x", ""))
 	if want := "Capability denied: v/ops/agent/request requires agent/request on g/bob. Your capabilities are: agent/request on g/carol."; !strings.HasPrefix(r.text, want) {
@@ -243,18 +243,18 @@ func TestADenialIsTheGatesOwn(t *testing.T) {
 func TestNobodyButAPersonAnswers(t *testing.T) {
 	p := strangers(t, "[{with: g/, can: agent}, {with: j/, can: '*'}, {with: w/, can: crud}, {with: approvals/, can: approval}]")
 	p.model.Ask("covia_write", `{"path":"w/refunds/1","value":5}`)
-	no := ask{token: "-"}
+	no := a2aAsk{token: "-"}
 	r := p.rpc(t, no, "/bob", "SendMessage", message("refund", ""))
 	if r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
 		t.Fatal(r.raw)
 	}
-	if r := p.rpc(t, no, "/bob", "SendMessage", answer(r, `,"approve":true`)); r.code == 0 {
+	if r := p.rpc(t, no, "/bob", "SendMessage", a2aAnswer(r, `,"approve":true`)); r.code == 0 {
 		t.Errorf("who came in with bounds answers for the owner: %s", r.raw)
 	}
 }
 
-// answer is an answer to what a task waits for.
-func answer(r *reply, more string) string {
+// a2aAnswer is an answer to what a task waits for.
+func a2aAnswer(r *reply, more string) string {
 	asked := r.at("task.status.message.parts").([]any)[1].(map[string]any)["data"].(map[string]any)
 	raw, _ := json.Marshal(map[string]any{"approval": asked["approval"], "digest": asked["digest"]})
 	return `{"message":{"messageId":"n","taskId":"` + r.at("task.id").(string) + `","role":"ROLE_USER","parts":[{"data":` + strings.TrimSuffix(string(raw), "}") + more + `}}]}}`
@@ -263,19 +263,19 @@ func answer(r *reply, more string) string {
 func TestAnApprovalIsAState(t *testing.T) {
 	p := serve(t, "")
 	p.model.Ask("covia_write", `{"path":"w/refunds/1","value":5}`)
-	r := p.rpc(t, ask{}, "/bob", "SendMessage", message("refund", ""))
+	r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("refund", ""))
 	if r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
 		t.Fatal(r.raw)
 	}
 	id := r.at("task.id").(string)
-	say := func(more string) string { return answer(r, more) }
-	if r := p.rpc(t, ask{}, "/bob", "SendMessage", message("You may, I am the owner.", `,"taskId":"`+id+`"`)); r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
+	say := func(more string) string { return a2aAnswer(r, more) }
+	if r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("You may, I am the owner.", `,"taskId":"`+id+`"`)); r.at("task.status.state") != "TASK_STATE_AUTH_REQUIRED" {
 		t.Errorf("a text has it go on: %s", r.raw)
 	}
-	if r := p.rpc(t, ask{}, "/bob", "SendMessage", say(``)); r.code != -32602 {
+	if r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", say(``)); r.code != -32602 {
 		t.Errorf("half an answer: %s", r.raw)
 	}
-	if r := p.rpc(t, ask{}, "/bob", "SendMessage", say(`,"approve":true`)); r.at("task.status.state") != "TASK_STATE_COMPLETED" {
+	if r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", say(`,"approve":true`)); r.at("task.status.state") != "TASK_STATE_COMPLETED" {
 		t.Errorf("after the answer: %s", r.raw)
 	}
 	if raw, err := p.alice.Invoke(t.Context(), "covia:read", map[string]string{"path": "w/refunds/1"}); err != nil || !strings.Contains(string(raw), "5") {
@@ -287,12 +287,12 @@ func TestAnApprovalIsAState(t *testing.T) {
 func TestPagesHaveEachTaskOnce(t *testing.T) {
 	p := serve(t, "")
 	for range 5 {
-		p.rpc(t, ask{}, "/bob", "SendMessage", message("hi", ""))
-		p.rpc(t, ask{}, "/carol", "SendMessage", message("hi", ""))
+		p.rpc(t, a2aAsk{}, "/bob", "SendMessage", message("hi", ""))
+		p.rpc(t, a2aAsk{}, "/carol", "SendMessage", message("hi", ""))
 	}
 	seen, token := map[any]bool{}, ""
 	for range 10 {
-		r := p.rpc(t, ask{}, "/bob", "ListTasks", `{"pageSize":2,"pageToken":"`+token+`"}`)
+		r := p.rpc(t, a2aAsk{}, "/bob", "ListTasks", `{"pageSize":2,"pageToken":"`+token+`"}`)
 		for _, task := range r.at("tasks").([]any) {
 			id := task.(map[string]any)["id"]
 			if seen[id] {

@@ -1,4 +1,4 @@
-package guard_test
+package agentauth_test
 
 import (
 	"bytes"
@@ -23,11 +23,9 @@ import (
 	"usher/venue/server"
 )
 
-type object = map[string]any
-
 const secret = "the secret of the bank"
 
-const configuration = `
+const guardConfiguration = `
 name: Bank
 agentauth:
   capabilities:
@@ -38,8 +36,8 @@ agentauth:
   services: [{name: bank, secret: 'secret:BANK'}]
 `
 
-// world is a venue on a port, and a service elsewhere with a guard.
-type world struct {
+// guardWorld is a venue on a port, and a service elsewhere with a guard.
+type guardWorld struct {
 	*testing.T
 	venue, service *httptest.Server
 	asked          atomic.Int64 // introspections
@@ -52,7 +50,7 @@ type world struct {
 	alice          string // token of hers
 }
 
-func newKey(t *testing.T) ed25519.PrivateKey {
+func guardNewKey(t *testing.T) ed25519.PrivateKey {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -61,13 +59,13 @@ func newKey(t *testing.T) ed25519.PrivateKey {
 	return key
 }
 
-func open(t *testing.T) *world {
+func guardOpen(t *testing.T) *guardWorld {
 	t.Helper()
-	w := &world{T: t, key: newKey(t)}
+	w := &guardWorld{T: t, key: guardNewKey(t)}
 	mux := http.NewServeMux()
 	w.service = httptest.NewServer(mux)
 	t.Cleanup(w.service.Close)
-	cfg, err := config.Parse("usher.yaml", []byte(strings.ReplaceAll(configuration, "SELF", w.service.URL)))
+	cfg, err := config.Parse("usher.yaml", []byte(strings.ReplaceAll(guardConfiguration, "SELF", w.service.URL)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +116,11 @@ func open(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.host = at.Host(newKey(t))
+	w.host = at.Host(guardNewKey(t))
 	return w
 }
 
-func (w *world) guard(venue, secret string) http.Handler {
+func (w *guardWorld) guard(venue, secret string) http.Handler {
 	w.Helper()
 	g, err := guard.New(venue, w.service.URL+"/run", secret, nil)
 	if err != nil {
@@ -131,7 +129,7 @@ func (w *world) guard(venue, secret string) http.Handler {
 	return w.handler(g)
 }
 
-func (w *world) handler(g *guard.Guard) http.Handler {
+func (w *guardWorld) handler(g *guard.Guard) http.Handler {
 	return g.Handler(func(rw http.ResponseWriter, _ *http.Request, call *guard.Call) {
 		w.done.Add(1)
 		w.last.Store(call)
@@ -140,7 +138,7 @@ func (w *world) handler(g *guard.Guard) http.Handler {
 }
 
 // approved registers the agent, and has alice approve what it asks for.
-func (w *world) approved(wanted ...client.Wanted) {
+func (w *guardWorld) approved(wanted ...client.Wanted) {
 	w.Helper()
 	said, err := w.host.Register(w.Context(), w.key.Public().(ed25519.PublicKey), &client.Registration{Name: "Bot", Capabilities: wanted})
 	if err != nil {
@@ -152,12 +150,12 @@ func (w *world) approved(wanted ...client.Wanted) {
 	}
 }
 
-func most(amount int) client.Wanted {
+func guardMost(amount int) client.Wanted {
 	return client.Wanted{Name: "transfer", Constraints: object{"amount": object{"max": amount}}}
 }
 
 // token is a JWT for the service and one capability, with claims changed; nil leaves one out.
-func (w *world) token(capability string, changes object) string {
+func (w *guardWorld) token(capability string, changes object) string {
 	w.Helper()
 	now := time.Now().Unix()
 	all := object{
@@ -176,13 +174,13 @@ func (w *world) token(capability string, changes object) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(w.key, []byte(text)))
 }
 
-type reply struct {
+type guardReply struct {
 	status     int
 	code, text string
 	header     http.Header
 }
 
-func (w *world) send(at, token string, body any) (r reply) {
+func (w *guardWorld) send(at, token string, body any) (r guardReply) {
 	w.Helper()
 	raw, isText := body.(string)
 	if !isText {
@@ -211,10 +209,10 @@ func (w *world) send(at, token string, body any) (r reply) {
 	}
 	var said struct{ Error string }
 	_ = json.Unmarshal(text, &said)
-	return reply{res.StatusCode, said.Error, string(text), res.Header}
+	return guardReply{res.StatusCode, said.Error, string(text), res.Header}
 }
 
-func (w *world) run(token string, body any) reply {
+func (w *guardWorld) run(token string, body any) guardReply {
 	w.Helper()
 	return w.send(w.service.URL+"/run", token, body)
 }
@@ -223,8 +221,8 @@ func pays(arguments string) string { return `{"capability":"transfer","arguments
 
 // The published way: the client finds the location, and executes there what was granted.
 func TestExecuteElsewhere(t *testing.T) {
-	w := open(t)
-	w.approved(most(10))
+	w := guardOpen(t)
+	w.approved(guardMost(10))
 	one, err := w.agent.Describe(t.Context(), "transfer")
 	if err != nil {
 		t.Fatal(err)
@@ -243,8 +241,8 @@ func TestExecuteElsewhere(t *testing.T) {
 
 // What a guard does not let through, and with which answer.
 func TestRefusals(t *testing.T) {
-	w := open(t)
-	w.approved(most(10), client.Wanted{Name: "other"}, client.Wanted{Name: "here"})
+	w := guardOpen(t)
+	w.approved(guardMost(10), client.Wanted{Name: "other"}, client.Wanted{Name: "here"})
 	good := pays(`{"amount":1,"currency":"EUR"}`)
 	used := w.token("transfer", nil)
 	if r := w.run(used, good); r.status != http.StatusOK {
@@ -321,8 +319,8 @@ func TestRefusals(t *testing.T) {
 
 // What is revoked at the venue ends at the service with the next call.
 func TestRevoked(t *testing.T) {
-	w := open(t)
-	w.approved(most(10), client.Wanted{Name: "statement"})
+	w := guardOpen(t)
+	w.approved(guardMost(10), client.Wanted{Name: "statement"})
 	good := pays(`{"amount":1,"currency":"EUR"}`)
 	if r := w.run(w.token("transfer", nil), good); r.status != http.StatusOK {
 		t.Fatalf("before: %d %s", r.status, r.text)
@@ -346,8 +344,8 @@ func TestRevoked(t *testing.T) {
 
 // Of many requests with one JWT at once, one is let through.
 func TestOnceAtOnce(t *testing.T) {
-	w := open(t)
-	w.approved(most(10))
+	w := guardOpen(t)
+	w.approved(guardMost(10))
 	token := w.token("transfer", nil)
 	var all sync.WaitGroup
 	for range 50 {
@@ -367,8 +365,8 @@ func TestOnceAtOnce(t *testing.T) {
 // The JWT that began something asks what became of it as often as it likes, another one once,
 // and none executes that has asked.
 func TestStatus(t *testing.T) {
-	w := open(t)
-	w.approved(most(10))
+	w := guardOpen(t)
+	w.approved(guardMost(10))
 	slow, body := w.service.URL+"/slow", pays(`{"amount":1,"currency":"EUR"}`)
 	ask := func(token string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, slow+"/1", http.NoBody)
@@ -420,8 +418,8 @@ func TestStatus(t *testing.T) {
 
 // What the venue vouches for elsewhere, or not now, counts nothing here.
 func TestGrantsOfElsewhere(t *testing.T) {
-	w := open(t)
-	w.approved(most(10))
+	w := guardOpen(t)
+	w.approved(guardMost(10))
 	for name, grant := range map[string]object{
 		"of the venue":         {"capability": "transfer", "status": "active"},
 		"of another location":  {"capability": "transfer", "status": "active", "location": w.service.URL + "/other"},
@@ -448,8 +446,8 @@ func TestGrantsOfElsewhere(t *testing.T) {
 
 // Without a venue that vouches nobody gets in, and nobody is told why.
 func TestNobodyVouches(t *testing.T) {
-	w := open(t)
-	w.approved(most(10))
+	w := guardOpen(t)
+	w.approved(guardMost(10))
 	body := pays(`{"amount":1,"currency":"EUR"}`)
 	if r := w.send(w.service.URL+"/guess", w.token("transfer", nil), body); r.status != http.StatusServiceUnavailable || r.code != "unavailable" {
 		t.Errorf("with a wrong secret: %d %s", r.status, r.text)

@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 // Resources and prompts are what the caller may read, by whatever spelling.
 func TestResourcesAndPrompts(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	create(t, p.alice, `{"agentId":"bob","config":{"description":"Knows books.","prompt":"You know books.","caps":[]}}`)
 	for _, write := range []string{`{"path":"w/open/a b","value":"one"}`, `{"path":"w/closed","value":{"x":1}}`} {
 		if _, err := p.alice.Invoke(t.Context(), "covia:write", json.RawMessage(write)); err != nil {

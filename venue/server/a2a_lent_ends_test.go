@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 // A capability ends with the token by which it was asked for, and so does what was made of it.
 func TestACapabilityEndsWithItsBearer(t *testing.T) {
 	p := lends(t, "")
-	first := ask{token: p.tokenOf(t, p.alice, tokens.New{Name: "first"}), head: aware.head}
-	second := ask{token: p.tokenOf(t, p.alice, tokens.New{Name: "second"}), head: aware.head}
-	borrow := func(a ask) lent { return capabilities(t, p.rpc(t, a, "", "a2a/capabilities/request", q1))[0] }
-	made := func(a ask, of lent) lent {
+	first := a2aAsk{token: p.tokenOf(t, p.alice, tokens.New{Name: "first"}), head: aware.head}
+	second := a2aAsk{token: p.tokenOf(t, p.alice, tokens.New{Name: "second"}), head: aware.head}
+	borrow := func(a a2aAsk) lent { return capabilities(t, p.rpc(t, a, "", "a2a/capabilities/request", q1))[0] }
+	made := func(a a2aAsk, of lent) lent {
 		return capabilities(t, p.rpc(t, a, "", "a2a/capabilities/attenuate", `{"capabilityId":"`+of.ID+`","constraints":{}}`))[0]
 	}
-	one, other := borrow(first), borrow(ask{head: aware.head})
+	one, other := borrow(first), borrow(a2aAsk{head: aware.head})
 	list := map[string]lent{"its own": one, "made of it by another": made(second, one), "made by another of another's": made(second, made(first, other)), "another's": other}
 	get := func(c lent) string { return use("retrieve_document", c.ID, c.handle("Q1 Sales Report"), "") }
 	for name, c := range list {
@@ -48,7 +48,7 @@ func TestACapabilityEndsWithAnIdentityToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := p.rpc(t, ask{token: session, head: aware.head}, "", "a2a/capabilities/request", q1)
+	r := p.rpc(t, a2aAsk{token: session, head: aware.head}, "", "a2a/capabilities/request", q1)
 	c := capabilities(t, r)[0]
 	get := use("retrieve_document", c.ID, c.handle("Q1 Sales Report"), "")
 	if r := p.ext(t, "a2a/skill/invoke", get); r.code != 0 {

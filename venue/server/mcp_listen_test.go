@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // A principal listens on some streams at once.
 func TestListenersAreBounded(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	mine := token(t, p.alice, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

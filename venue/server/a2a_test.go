@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"bufio"
@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"usher/runtime"
 	"usher/tools/tokens"
 	"usher/venue"
@@ -24,8 +22,6 @@ import (
 	"usher/venue/face"
 	"usher/venue/venuetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // model says what it was told; of "wait" it says nothing until it is stopped.
 type model struct{ venuetest.Model }
@@ -113,17 +109,17 @@ func (p *port) tokenOf(t *testing.T, of *venue.Principal, in tokens.New) string 
 	return made.Secret
 }
 
-var newToken = tokens.New{Name: "a"}
+var a2aNewToken = tokens.New{Name: "a"}
 
-// ask is a request as a test makes it.
-type ask struct {
+// a2aAsk is a request as a test makes it.
+type a2aAsk struct {
 	token   string // "-" is none; empty is alice's
 	version string // "-" is none; empty is 1.0
 	kind    string // of the body
 	head    map[string]string
 }
 
-func (p *port) request(t *testing.T, a ask, verb, path, body string) *http.Response {
+func (p *port) request(t *testing.T, a a2aAsk, verb, path, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), verb, p.url+path, strings.NewReader(body))
 	if err != nil {
@@ -234,7 +230,7 @@ func (r *reply) at(path string) any {
 }
 
 // rpc calls a method by JSON-RPC.
-func (p *port) rpc(t *testing.T, a ask, path, method, params string) *reply {
+func (p *port) rpc(t *testing.T, a a2aAsk, path, method, params string) *reply {
 	t.Helper()
 	return read(t, p.request(t, a, "POST", "/a2a"+path, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
 }
@@ -268,7 +264,7 @@ func message(text, more string) string {
 // begun is a task that waits, by its id and context.
 func (p *port) begun(t *testing.T, text string) (id, context string) {
 	t.Helper()
-	r := p.rpc(t, ask{}, "/bob", "SendMessage", strings.TrimSuffix(message(text, ""), "}")+`,"configuration":{"returnImmediately":true}}`)
+	r := p.rpc(t, a2aAsk{}, "/bob", "SendMessage", strings.TrimSuffix(message(text, ""), "}")+`,"configuration":{"returnImmediately":true}}`)
 	if r.result == nil {
 		t.Fatal(r.raw)
 	}

@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"context"
@@ -27,13 +27,13 @@ func TestAnAnswerThatIsNotKept(t *testing.T) {
 	}
 	p := serveModels(t, c, map[string]runtime.Model{"default": long{}})
 	body := message("hi", "")
-	p.both(t, ask{}, "/bob", "SendMessage", body, "POST", "/message:send", body, fails(-32006, 500, "INVALID_AGENT_RESPONSE"))
-	list := p.rpc(t, ask{}, "/bob", "ListTasks", `{}`)
+	p.both(t, a2aAsk{}, "/bob", "SendMessage", body, "POST", "/message:send", body, fails(-32006, 500, "INVALID_AGENT_RESPONSE"))
+	list := p.rpc(t, a2aAsk{}, "/bob", "ListTasks", `{}`)
 	if list.at("tasks.status.state") != "TASK_STATE_COMPLETED" {
 		t.Errorf("listed: %s", list.raw)
 	}
 	id := list.at("tasks.id").(string)
-	p.both(t, ask{}, "/bob", "GetTask", `{"id":"`+id+`"}`, "GET", "/tasks/"+id, "", fails(-32006, 500, "INVALID_AGENT_RESPONSE"))
+	p.both(t, a2aAsk{}, "/bob", "GetTask", `{"id":"`+id+`"}`, "GET", "/tasks/"+id, "", fails(-32006, 500, "INVALID_AGENT_RESPONSE"))
 }
 
 // What a person has to allow first is not done, and says so.

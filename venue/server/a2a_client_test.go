@@ -1,4 +1,4 @@
-package a2a_test
+package server_test
 
 import (
 	"encoding/json"
@@ -15,14 +15,6 @@ import (
 )
 
 // bearer sends a token with each request.
-type bearer struct{ token string }
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // The client of a2a-go takes what is sent, over both bindings.
 func TestAClientOfTheProtocol(t *testing.T) {
 	url, heard := address(t)

@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ func TestWordOfAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, version := range versions {
-		cs := pipes(t, p.alice, version)
+		cs := mcpPipes(t, p.alice, version)
 		offered := names(t, cs)
 		for _, name := range []string{"approval_approve", "approval_deny", "token_create", "token_revoke", "secret_extract", "secret_set", "mcp_accept"} {
 			if slices.Contains(offered, name) {

@@ -1,4 +1,4 @@
-package mcp_test
+package server_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"usher/caps"
 	"usher/runtime"
@@ -23,11 +22,9 @@ import (
 	"usher/venue/venuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// port is a venue on a port of its own. Who comes without a token may read below w/open of
+// mcpPort is a venue on a port of its own. Who comes without a token may read below w/open of
 // the namespace of those.
-type port struct {
+type mcpPort struct {
 	venue *venue.Venue
 	alice *venue.User
 	model *venuetest.Model
@@ -35,9 +32,9 @@ type port struct {
 	url   string
 }
 
-func serve(t *testing.T, o *venue.Options, opts *mcp.Options) *port {
+func mcpServe(t *testing.T, o *venue.Options, opts *mcp.Options) *mcpPort {
 	t.Helper()
-	p := &port{model: new(venuetest.Model)}
+	p := &mcpPort{model: new(venuetest.Model)}
 	if o == nil {
 		o = new(venue.Options)
 	}
@@ -85,18 +82,8 @@ func token(t *testing.T, p *venue.Principal, name string) string {
 }
 
 // bearer sends a token with each request.
-type bearer struct{ token string }
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	if b.token != "" {
-		r.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // connect is the SDK's own client. version is the generation that it speaks.
-func (p *port) connect(t *testing.T, token, version string, o *sdk.ClientOptions) *sdk.ClientSession {
+func (p *mcpPort) connect(t *testing.T, token, version string, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	return connect(t, &sdk.StreamableClientTransport{Endpoint: p.url, HTTPClient: &http.Client{Transport: bearer{token}}}, version, o)
 }
@@ -117,8 +104,8 @@ func connect(t *testing.T, over sdk.Transport, version string, o *sdk.ClientOpti
 	return cs
 }
 
-// pipes connects a client over pipes, as the principal.
-func pipes(t *testing.T, p *venue.Principal, version string) *sdk.ClientSession {
+// mcpPipes connects a client over pipes, as the principal.
+func mcpPipes(t *testing.T, p *venue.Principal, version string) *sdk.ClientSession {
 	t.Helper()
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
@@ -174,7 +161,7 @@ var versions = []string{"2026-07-28", "2025-11-25"}
 // Two callers see two lists, and get two verdicts on the same call: over HTTP and over
 // pipes, in both generations of the protocol.
 func TestTwoCallers(t *testing.T) {
-	p := serve(t, nil, nil)
+	p := mcpServe(t, nil, nil)
 	bounded, err := p.venue.Anonymous(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +171,7 @@ func TestTwoCallers(t *testing.T) {
 	for _, version := range versions {
 		over := map[string][2]*sdk.ClientSession{
 			"HTTP":  {p.connect(t, mine, version, nil), p.connect(t, "", version, nil)},
-			"pipes": {pipes(t, p.alice, version), pipes(t, bounded, version)},
+			"pipes": {mcpPipes(t, p.alice, version), mcpPipes(t, bounded, version)},
 		}
 		for way, cs := range over {
 			t.Run(way+" "+version, func(t *testing.T) {
