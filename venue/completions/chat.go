@@ -75,7 +75,7 @@ func (c *chatRequest) said() (in agents.Chat, err error) {
 	if c.Model == "" {
 		return in, invalid("model", "model is missing: give the id of an agent, as "+Prefix+"/models lists them")
 	}
-	list, err := messagesOf("messages", c.Messages, invalid("messages", "messages is no list of messages"), func(string, *message) (bool, error) { return true, nil })
+	list, err := appendMessages(nil, "messages", c.Messages, invalid("messages", "messages is no list of messages"), func(*message) (bool, error) { return true, nil })
 	if err != nil {
 		return in, err
 	}

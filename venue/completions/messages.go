@@ -37,17 +37,17 @@ const (
 
 var roles = []string{user, assistant, "system", "developer", "tool", "function"}
 
-// read is the message as it is told. at is where it stands.
-func (m *message) read(at string) (told, error) {
+// read is the message as it is told. An error names a parameter of the message.
+func (m *message) read() (told, error) {
 	if !slices.Contains(roles, m.Role) {
-		return told{}, invalid(at+".role", fmt.Sprintf("the role %.40q is none: give one of %s", m.Role, strings.Join(roles, ", ")))
+		return told{}, invalid("role", fmt.Sprintf("the role %.40q is none: give one of %s", m.Role, strings.Join(roles, ", ")))
 	}
-	text, err := textOf(at+".content", m.Content)
+	text, err := textOf(m.Content)
 	return told{m.Role, m.Name, text}, err
 }
 
 // textOf reads content: a text, or parts that are texts.
-func textOf(at string, raw json.RawMessage) (string, error) {
+func textOf(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" { // an assistant's with calls
 		return "", nil
 	}
@@ -56,34 +56,46 @@ func textOf(at string, raw json.RawMessage) (string, error) {
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	}
-	return face.Texts(raw, invalid(at, "the content is neither a text nor a list of parts"), func(n int, p *part) (string, error) {
+	return face.Texts(raw, invalid("content", "the content is neither a text nor a list of parts"), func(n int, p *part) (string, error) {
 		switch p.Type {
 		case "text", "input_text", "output_text":
 			return p.Text, nil
 		case "refusal":
 			return p.Refusal, nil
 		}
-		return "", invalid(fmt.Sprintf("%s[%d].type", at, n), fmt.Sprintf("a part of type %.40q cannot be told: agents of this venue hear texts", p.Type))
+		return "", invalid(fmt.Sprintf("content[%d].type", n), fmt.Sprintf("a part of type %.40q cannot be told: agents of this venue hear texts", p.Type))
 	})
 }
 
 // maxMessages is how many messages a request tells.
 const maxMessages = 1 << 16
 
-// messagesOf are the messages of a list, which stands at a place of a request, but for those
-// entries that take leaves out. other is the error where it is no list of messages.
-func messagesOf(at string, raw json.RawMessage, other error, take func(at string, m *message) (bool, error)) (list []told, err error) {
-	err = face.Each(raw, func(n int, m *message) error {
-		at := fmt.Sprintf("%s[%d]", at, n)
-		if is, err := take(at, m); !is || err != nil {
-			return err
+// within is an error of an entry of a list, which names the parameter of the entry, as one of
+// the request.
+func within(list string, n int, err error) error {
+	if wrong, ok := errors.AsType[*paramError](err); ok {
+		return &paramError{fmt.Sprintf("%s[%d].%s", list, n, wrong.param), wrong.error}
+	}
+	return err
+}
+
+// appendMessages appends the messages of a list, which stands at a place of a request, without
+// those entries that take leaves out. other is the error where it is no list of messages.
+func appendMessages(list []told, at string, raw json.RawMessage, other error, take func(m *message) (bool, error)) ([]told, error) {
+	most := len(list) + maxMessages
+	err := face.Each(raw, func(n int, m *message) error {
+		if is, err := take(m); !is || err != nil {
+			return within(at, n, err)
 		}
-		if len(list) == maxMessages {
-			return invalid(at, fmt.Sprintf("there are more than %d messages", maxMessages))
+		if len(list) == most {
+			return invalid(fmt.Sprintf("%s[%d]", at, n), fmt.Sprintf("there are more than %d messages", maxMessages))
 		}
-		t, err := m.read(at)
+		t, err := m.read()
+		if len(list) == cap(list) { // by twice: the many lists before it would be larger than this one
+			list = slices.Grow(list, len(list)+1)
+		}
 		list = append(list, t)
-		return err
+		return within(at, n, err)
 	})
 	if errors.Is(err, face.ErrList) {
 		return nil, other

@@ -112,16 +112,15 @@ func (q *responseRequest) messages() ([]told, error) {
 	if json.Unmarshal(q.Input, &text) == nil {
 		return append(list, told{Role: user, Text: text}), nil
 	}
-	told, err := messagesOf("input", q.Input, invalid("input", "input is neither a text nor a list of items"), func(at string, m *message) (bool, error) {
+	return appendMessages(list, "input", q.Input, invalid("input", "input is neither a text nor a list of items"), func(m *message) (bool, error) {
 		switch m.Type {
 		case "", aMessage:
 			return true, nil
 		case aCall, "reasoning", "mcp_list_tools":
 			return false, nil
 		}
-		return false, invalid(at+".type", fmt.Sprintf("an item of type %.40q cannot be told: agents of this venue hear messages", m.Type))
+		return false, invalid("type", fmt.Sprintf("an item of type %.40q cannot be told: agents of this venue hear messages", m.Type))
 	})
-	return append(list, told...), err
 }
 
 // said is what the agent is told, and in which session.

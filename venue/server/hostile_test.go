@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -112,29 +113,32 @@ func TestHostileBodies(t *testing.T) {
 			}
 			name := fmt.Sprintf("%s light %v %.90s", tt.path, light, strings.ReplaceAll(tt.form, "%s", tt.entry+",..."))
 			t.Run(name, func(t *testing.T) {
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, tt.path, strings.NewReader(body))
-				r.Header.Set("Authorization", "Bearer "+token)
-				r.Header.Set("Content-Type", "application/json")
-				r.Header.Set("A2A-Version", "1.0")
 				most := uint64(10 * tools.MaxInput)
-				if tt.path == "/mcp" {
-					r.Header.Set("Accept", "application/json, text/event-stream")
-					r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-					if said := regexp.MustCompile(`"method":"(.*?)".*"(?:name|taskId)":"(.*?)"`).FindStringSubmatch(tt.form); said != nil {
-						r.Header.Set("Mcp-Method", said[1])
-						r.Header.Set("Mcp-Name", said[2])
-					}
-				}
 				if !strings.Contains(chat+respond+run, tt.path) {
 					most = 64 * tools.MaxInput
 				}
-				w := deadlined{httptest.NewRecorder()}
-				var before, after goruntime.MemStats
-				goruntime.ReadMemStats(&before)
-				s.ServeHTTP(w, r)
-				goruntime.ReadMemStats(&after)
-				took := after.TotalAlloc - before.TotalAlloc
-				t.Logf("%d %dx %.150s", w.Code, took/tools.MaxInput, w.Body)
+				took := uint64(math.MaxUint64)
+				for try := 0; try < 3 && took > most; try++ { // what else the process did meanwhile counts too
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, tt.path, strings.NewReader(body))
+					r.Header.Set("Authorization", "Bearer "+token)
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("A2A-Version", "1.0")
+					if tt.path == "/mcp" {
+						r.Header.Set("Accept", "application/json, text/event-stream")
+						r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+						if said := regexp.MustCompile(`"method":"(.*?)".*"(?:name|taskId)":"(.*?)"`).FindStringSubmatch(tt.form); said != nil {
+							r.Header.Set("Mcp-Method", said[1])
+							r.Header.Set("Mcp-Name", said[2])
+						}
+					}
+					w := deadlined{httptest.NewRecorder()}
+					var before, after goruntime.MemStats
+					goruntime.ReadMemStats(&before)
+					s.ServeHTTP(w, r)
+					goruntime.ReadMemStats(&after)
+					took = min(took, after.TotalAlloc-before.TotalAlloc)
+					t.Logf("%d %dx %.150s", w.Code, took/tools.MaxInput, w.Body)
+				}
 				if took > most {
 					t.Errorf("%d bytes take %d of memory", len(body), took)
 				}
