@@ -176,7 +176,7 @@ func TestLossWhileRead(t *testing.T) {
 // what was read before is read again all the same.
 func TestDoubtSettledAtOnce(t *testing.T) {
 	j := open(t, t.TempDir(), nil)
-	v, _ := j.view(nil)
+	v, _ := j.view()
 	defer v.End()
 	for name, read := range map[string]func(once func()) error{
 		"get":  func(once func()) error { return j.read(func(Index) error { once(); return nil }) },

@@ -76,7 +76,7 @@ func slowly() func(context.Context) error {
 func (j *Journal) isSnapshotDue() bool {
 	j.state.Lock()
 	defer j.state.Unlock()
-	return j.since >= max(snapshotAfter, j.snapshotSize)
+	return j.now.written-j.taken >= max(snapshotAfter, j.snapshotSize)
 }
 
 // TakeSnapshot writes all rows of this moment to a file, reads them back, and moves the segments that
@@ -87,8 +87,7 @@ func (j *Journal) TakeSnapshot(ctx context.Context) (position uint64, err error)
 	if err := j.writable(); err != nil {
 		return 0, err
 	}
-	var since int64
-	v, at := j.view(func() { since = j.since })
+	v, at := j.view()
 	s := snapshot{filepath.Join(j.dir, snapshotsDir, fmt.Sprintf("%016x%s", at.position, snapshotExt)), at.position}
 	size, err := s.write(at, under(ctx, v))
 	v.End()
@@ -102,7 +101,7 @@ func (j *Journal) TakeSnapshot(ctx context.Context) (position uint64, err error)
 		return 0, errors.Join(fmt.Errorf("write snapshot: %w", err), os.Remove(s.path))
 	}
 	j.state.Lock()
-	j.since, j.snapshotSize = j.since-since, size
+	j.taken, j.snapshotSize = at.written, size
 	j.state.Unlock()
 	return at.position, j.archive()
 }

@@ -86,9 +86,8 @@ func writeFormat(dir string) error {
 	})
 }
 
-// lock is the right of one process to a folder.
-type lock struct{ file *fileutil.LockedFile }
-
+// lockFile is held by the process that has a folder open. It stays, as removing it could remove
+// another's.
 const lockFile = "LOCK"
 
 // A child process that is begun while a folder is closed has its lock, too, until the
@@ -99,7 +98,7 @@ const (
 )
 
 // takeLock takes the folder, or names the process that has it.
-func takeLock(dir string) (*lock, error) {
+func takeLock(dir string) (*fileutil.LockedFile, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	for try := 0; errors.Is(err, fileutil.ErrLocked); try++ {
@@ -119,7 +118,7 @@ func takeLock(dir string) (*lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &lock{f}, nil
+	return f, nil
 }
 
 // HeldError says that another process has a folder open. Opening it for reading only is possible.
@@ -132,10 +131,7 @@ func (e *HeldError) Error() string {
 const thisProcess = "this process"
 
 func holder(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "another process"
-	}
+	raw, _ := os.ReadFile(path)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
 	switch {
 	case err != nil:
@@ -144,12 +140,4 @@ func holder(path string) string {
 		return thisProcess
 	}
 	return fmt.Sprintf("process %d", pid)
-}
-
-// free gives the folder free. The file stays, as removing it could remove another's.
-func (l *lock) free() error {
-	if l == nil {
-		return nil
-	}
-	return l.file.Close()
 }

@@ -87,7 +87,7 @@ func TestHangWhileAbandoned(t *testing.T) {
 				}
 				close(hung.let)
 				j.old.Wait()
-				if err := j.lock.free(); err != nil {
+				if err := j.lock.Close(); err != nil {
 					t.Error(err)
 				}
 				again, err := Open(dir, nil)

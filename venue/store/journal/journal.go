@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"sync"
@@ -64,6 +65,7 @@ type moment struct {
 	position uint64
 	time     time.Time
 	sum      Sum
+	written  int64 // bytes of records, from some moment on
 }
 
 // Journal is an open folder, and the store in it. Its parts lock in this order: the queue, mu, state.
@@ -72,8 +74,8 @@ type Journal struct {
 
 	dir     string
 	o       Options
-	lock    *lock // nil where it was opened for reading
-	log     *log  // nil where nothing can be written
+	lock    io.Closer // nil where it was opened for reading
+	log     *log      // nil where nothing can be written
 	queue   group.Queue[*pending]
 	writer  writer    // of whoever leads the queue
 	batches sync.Pool // of *pending
@@ -96,9 +98,8 @@ type Journal struct {
 
 	state        sync.Mutex
 	now          moment // written by whoever leads the queue
-	since        int64  // bytes of records since the last snapshot
-	snapshotSize int64  // of that
-	scrub        scrub
+	taken        int64  // moment.written of the last snapshot
+	snapshotSize int64  // of that, in bytes
 	doubt        atomic.Pointer[error]
 
 	caring sync.Mutex // held by whoever makes a snapshot
@@ -176,13 +177,12 @@ var errAnew = errors.New("the store was repaired meanwhile: read again")
 // Snapshot opens a view of the index as it is.
 func (e engine) Snapshot() store.EngineSnapshot {
 	_ = e.settle() // the view tells
-	s, _ := e.view(nil)
+	s, _ := e.view()
 	return s
 }
 
-// view opens a view, and says of which moment it is. What is to be done at that moment too is done
-// under state.
-func (j *Journal) view(also func()) (*view, moment) {
+// view opens a view, and says of which moment it is.
+func (j *Journal) view() (*view, moment) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	j.state.Lock()
@@ -190,9 +190,6 @@ func (j *Journal) view(also func()) (*view, moment) {
 	v := &view{journal: j, at: j.now.position, generation: j.generation, err: j.broken}
 	if j.index != nil {
 		v.of = j.index.Snapshot()
-	}
-	if also != nil {
-		also()
 	}
 	return v, j.now
 }

@@ -163,11 +163,11 @@ func (j *Journal) openOnDisk() (err error) {
 	if err := j.reaches(p, end); err != nil {
 		return err
 	}
-	j.now = moment{end.position, end.time, end.sum}
+	j.now = end.moment
 	if j.log, err = openLog(j.logDir(), end); err != nil {
 		return err
 	}
-	if j.since, j.snapshotSize, err = p.growth(); err != nil {
+	if j.now.written, j.snapshotSize, err = p.growth(); err != nil {
 		return err
 	}
 	switch {
@@ -276,7 +276,7 @@ func (j *Journal) openAside() error {
 	if err := j.reaches(p, end); err != nil {
 		return err
 	}
-	j.now, j.end = moment{end.position, end.time, end.sum}, end
+	j.now, j.end = end.moment, end
 	if j.index = j.closedIndex(); j.index == nil {
 		j.index, err = j.build(newMemory)
 	}
@@ -321,10 +321,7 @@ func generations(dir string) (newest int, err error) {
 	if newest, err = newestIndex(dir); err != nil {
 		return 0, err
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, indexDir))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, err
-	}
+	entries, _ := os.ReadDir(filepath.Join(dir, indexDir)) // none where it is missing
 	for _, e := range entries {
 		if e.Name() != fmt.Sprint(newest) {
 			if err := os.RemoveAll(filepath.Join(dir, indexDir, e.Name())); err != nil {

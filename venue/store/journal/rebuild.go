@@ -60,12 +60,12 @@ func (j *Journal) settle() error {
 
 // replace makes the index anew. The caller holds mu.
 func (j *Journal) replace(why error) error {
-	j.discard()
+	j.abandon(j.index)
+	j.index = nil
 	j.spare.free()
 	defer j.spare.hold()
 	j.tried = time.Now()
 	began := j.tried
-	j.doubt.Store(nil)
 	j.generation++
 	j.doubt.Store(nil)
 	open := j.newIndex
@@ -79,18 +79,8 @@ func (j *Journal) replace(why error) error {
 		return j.broken
 	}
 	j.index, j.broken = index, nil
-	j.state.Lock()
-	j.scrub.again = true
-	j.state.Unlock()
 	j.tell("the index was in doubt (%v), and was made anew from the journal: %d rows in %s", why, j.now.sum.Rows, time.Since(began).Round(time.Millisecond))
 	return nil
-}
-
-// discard sets the index aside.
-func (j *Journal) discard() {
-	old := j.index
-	j.index = nil
-	j.abandon(old)
 }
 
 // abandon has an index closed that is not used any more, and the folder of the last one removed;
@@ -212,14 +202,14 @@ func (j *Journal) confirm(sum Sum, from snapshot, all []segment) error {
 
 // replay writes a snapshot and the records after it, up to now, to an index.
 func (j *Journal) replay(index Index, from snapshot, all []segment) error {
-	p := j.progress()
+	step := j.progress()
 	return index.Replay(func(yield func(store.Versioned, error) bool) {
 		if from.position > 0 {
 			for row, err := range from.rows() {
 				if !yield(store.Versioned{Op: store.Op{Kind: store.OpPut, Key: row.Key, Value: row.Value}, Version: row.Rev}, err) || err != nil {
 					return
 				}
-				p.step("snapshot", 1)
+				step("snapshot", 1)
 			}
 		}
 		if from.position == j.now.position {
@@ -229,7 +219,7 @@ func (j *Journal) replay(index Index, from snapshot, all []segment) error {
 			if r.position > from.position && !yieldRecord(r, yield) || r.position == j.now.position {
 				return errEnough // what is behind it may be half written
 			}
-			p.step("journal", len(r.ops))
+			step("journal", len(r.ops))
 			return nil
 		}); err != nil && !errors.Is(err, errEnough) {
 			yield(store.Versioned{}, err)
@@ -249,7 +239,7 @@ func sumOf(v store.View) (sum Sum, err error) {
 		if err != nil {
 			return sum, err
 		}
-		sum.addRow(row)
+		sum.add(hash(row))
 	}
 	return sum, nil
 }
@@ -311,33 +301,25 @@ func (j *Journal) release() error {
 	}()
 	select {
 	case <-done:
-		return errors.Join(j.left, j.lock.free())
+		if j.lock == nil {
+			return j.left
+		}
+		return errors.Join(j.left, j.lock.Close())
 	case <-time.After(closeTime):
 		return fmt.Errorf("an index in %s hangs while it is closed: the folder is free when this process has ended", j.dir)
 	}
 }
 
-// progress tells now and then how far a long work is.
-type progress struct {
-	tell func(string)
-	last time.Time
-	done map[string]int
-}
-
-func (j *Journal) progress() *progress {
-	tell := j.o.Progress
-	if tell == nil {
-		tell = func(string) {}
+// progress returns what tells now and then how far a long work is.
+func (j *Journal) progress() func(what string, rows int) {
+	last, done := time.Now(), make(map[string]int)
+	return func(what string, rows int) {
+		before := done[what]
+		done[what] += rows
+		if j.o.Progress == nil || before>>12 == done[what]>>12 || time.Since(last) < time.Second/2 {
+			return
+		}
+		last = time.Now()
+		j.o.Progress(fmt.Sprintf("making the index anew: %d rows of the %s", done[what], what))
 	}
-	return &progress{tell: tell, last: time.Now(), done: make(map[string]int)}
-}
-
-func (p *progress) step(what string, n int) {
-	before := p.done[what]
-	p.done[what] += n
-	if before>>12 == p.done[what]>>12 || time.Since(p.last) < time.Second/2 {
-		return
-	}
-	p.last = time.Now()
-	p.tell(fmt.Sprintf("making the index anew: %d rows of the %s", p.done[what], what))
 }

@@ -19,7 +19,7 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 	if err != nil {
 		return end, err
 	}
-	defer func() { err = errors.Join(err, l.free()) }()
+	defer func() { err = errors.Join(err, l.Close()) }()
 	p, err := look(dir)
 	if err != nil {
 		return end, err
@@ -37,7 +37,7 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 	if len(p.segments) == 0 || end.Position == 0 || p.segments[0].first > 1 && (len(p.snapshots) == 0 || p.snapshots[0].position > end.Position) {
 		return end, fmt.Errorf("there is no state of %s: what is kept begins later", at.UTC().Format(time.RFC3339))
 	}
-	if err := removeAll(filepath.Join(dir, indexDir), filepath.Join(dir, endsFile)); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, indexDir)), os.RemoveAll(filepath.Join(dir, endsFile))); err != nil {
 		return end, err
 	}
 	for _, s := range p.snapshots {
@@ -61,15 +61,6 @@ func Cut(ctx context.Context, dir string, at time.Time) (end Place, err error) {
 		}
 	}
 	return end, nil
-}
-
-func removeAll(paths ...string) error {
-	for _, path := range paths {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reopen puts a segment where the log looks for it, cut to a size unless that is below 0.

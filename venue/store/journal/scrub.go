@@ -4,113 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"usher/venue/store"
 )
 
-// scrub checks the index page by page while it is written. It keeps the sum of the rows below a
-// cursor: of those that it has read, and of what was done to them since. At the end that is the sum
-// of all rows, or rows are missing, false or too many. It holds no view longer than a page takes.
-type scrub struct {
-	mu      sync.Mutex // one scrub at a time
-	active  bool
-	sum     Sum
-	cursor  string   // all below was read
-	changes []change // at the cursor and above, since the page that is being read was begun
-	again   bool     // the index was made anew
-}
-
-// follow notes what a group did. The caller holds the journal's state.
-func (s *scrub) follow(changes []change) {
-	if !s.active {
-		return
-	}
-	for _, c := range changes {
-		if c.key < s.cursor {
-			s.sum.change(c.by)
-		} else {
-			s.changes = append(s.changes, c)
-		}
-	}
-}
-
 // errDiffers says that the index does not hold what it must.
 var errDiffers = errors.New("the index does not hold what the journal says")
 
-// Scrub reads the index through, waiting between two pages as pause says, and has it made anew where
-// it does not hold what it must. It returns how many rows it has checked.
+// Scrub reads the index through, as it is at one moment, waiting between two pages as pause says, and
+// has it made anew where it does not hold what it must. It returns how many rows it has checked.
 func (j *Journal) Scrub(ctx context.Context, pause func(context.Context) error) (rows uint64, err error) {
-	s := &j.scrub
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for {
-		rows, err = j.scrubOnce(ctx, pause)
+		if err := j.settle(); err != nil {
+			return 0, err
+		}
+		v, at := j.view()
+		sum, err := sumOf(paced{v, func() error { return pause(ctx) }})
+		v.End()
 		switch {
 		case errors.Is(err, errAnew):
 			continue
-		case errors.Is(err, errDiffers):
-			j.doubtful(err)
-			if settled := j.settle(); settled != nil {
-				return rows, settled
-			}
-			return rows, err
+		case err != nil || sum == at.sum:
+			return sum.Rows, err
 		}
-		return rows, err
+		err = fmt.Errorf("%w: %d rows in place of %d", errDiffers, sum.Rows, at.sum.Rows)
+		j.doubtful(err)
+		if settled := j.settle(); settled != nil {
+			return sum.Rows, settled
+		}
+		return sum.Rows, err
 	}
 }
 
-func (j *Journal) scrubOnce(ctx context.Context, pause func(context.Context) error) (rows uint64, err error) {
-	if err := j.settle(); err != nil {
-		return 0, err
-	}
-	s := &j.scrub
-	j.state.Lock()
-	s.active, s.sum, s.cursor, s.changes, s.again = true, Sum{}, "", s.changes[:0], false
-	j.state.Unlock()
-	defer func() {
-		j.state.Lock()
-		s.active = false
-		j.state.Unlock()
-	}()
-	for {
-		rows, end, err := j.scrubPage()
-		if err == nil && !end {
-			err = pause(ctx)
-		}
-		if end || err != nil {
-			return rows, err
-		}
-	}
+// paced is a view that waits before each page, and ends where waiting fails.
+type paced struct {
+	store.View
+	wait func() error
 }
 
-// scrubPage reads the page at the cursor, and returns how many rows were read with it.
-func (j *Journal) scrubPage() (read uint64, end bool, err error) {
-	s := &j.scrub
-	v, _ := j.view(func() { s.changes = s.changes[:0] })
-	defer v.End()
-	rows, next, err := v.Page(store.Walk{From: s.cursor, Limit: 1000})
-	if err != nil {
-		return 0, false, err
+func (p paced) Page(w store.Walk) ([]store.Row, string, error) {
+	if err := p.wait(); err != nil {
+		return nil, "", err
 	}
-	var sum Sum
-	for _, row := range rows {
-		sum.addRow(row)
-	}
-	j.state.Lock()
-	defer j.state.Unlock()
-	if s.again {
-		return 0, false, errAnew
-	}
-	s.sum.change(sum)
-	for _, c := range s.changes {
-		if next == "" || c.key < next {
-			s.sum.change(c.by)
-		}
-	}
-	s.cursor = next
-	if next == "" && s.sum != j.now.sum {
-		return s.sum.Rows, true, fmt.Errorf("%w: %d rows in place of %d", errDiffers, s.sum.Rows, j.now.sum.Rows)
-	}
-	return s.sum.Rows, next == "", nil
+	return p.View.Page(w)
 }
+
+// under is a view that ends with a context.
+func under(ctx context.Context, v store.View) store.View { return paced{v, ctx.Err} }

@@ -100,12 +100,10 @@ func damaged(file string, offset int64, err error) error { return &DamageError{f
 
 // tail is where a walk through the journal ended.
 type tail struct {
-	position uint64    // of the last record; 0: there is none
-	time     time.Time // of that
-	sum      Sum       // after it
-	last     segment
-	offset   int64 // behind it, in the last segment
-	torn     bool  // a record follows that was not written whole, and so not acknowledged
+	moment // after the last record; zero where there is none
+	last   segment
+	offset int64 // behind it, in the last segment
+	torn   bool  // a record follows that was not written whole, and so not acknowledged
 }
 
 // walk reads the records of segments that follow each other, in order. It takes a record at their

@@ -3,7 +3,6 @@ package journal
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"usher/venue/store"
 )
@@ -141,7 +142,7 @@ func eachRow(r *bufio.Reader, want Sum, row func(store.Row) bool) error {
 		if err != nil {
 			return err
 		}
-		sum.addRow(next)
+		sum.add(hash(next))
 		if !row(next) {
 			return nil
 		}
@@ -194,17 +195,12 @@ func (s snapshot) takenAt() (at time.Time, err error) {
 	return at, err
 }
 
-// under is a view that ends with a context.
-func under(ctx context.Context, v store.View) store.View { return cancelable{v, ctx} }
-
-type cancelable struct {
-	store.View
-	ctx context.Context
+// packer compresses what is written to it, in little memory, with a checksum.
+func packer(to io.Writer) (*zstd.Encoder, error) {
+	return zstd.NewWriter(to, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 }
 
-func (c cancelable) Page(w store.Walk) ([]store.Row, string, error) {
-	if err := c.ctx.Err(); err != nil {
-		return nil, "", err
-	}
-	return c.View.Page(w)
+// unpacker reads what a packer has made.
+func unpacker(from io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 }

@@ -19,9 +19,7 @@ type Sum struct {
 // sumSize is the length of a sum in records and snapshots.
 const sumSize = 5 * 8
 
-// addRow adds a row.
-func (s *Sum) addRow(row store.Row) { s.add(hash(row)) }
-
+// add adds the hash of a row.
 func (s *Sum) add(words [4]uint64) {
 	s.Rows++
 	for i, w := range words {
@@ -34,14 +32,6 @@ func (s *Sum) remove(words [4]uint64) {
 	s.Rows--
 	for i, w := range words {
 		s.Words[i] -= w
-	}
-}
-
-// change applies what another sum has come to from zero.
-func (s *Sum) change(by Sum) {
-	s.Rows += by.Rows
-	for i, w := range by.Words {
-		s.Words[i] += w
 	}
 }
 

@@ -4,22 +4,16 @@ import (
 	"fmt"
 
 	"usher/venue/store"
+	"usher/venue/store/group"
 )
 
 // writer is what writing a group needs, used again and again by whoever leads.
 type writer struct {
-	keys    map[string]bool // that the group writes
-	rows    map[string]mark // that the group asks for, as they are before it
-	recent  recent
-	ops     []store.Op
-	changes []change
-	data    []byte
-}
-
-// change is what a group does to a row.
-type change struct {
-	key string
-	by  Sum
+	keys   map[string]bool // that the group writes
+	rows   map[string]mark // that the group asks for, as they are before it
+	recent recent
+	ops    []store.Op
+	data   []byte
 }
 
 // write writes a group as one record, and then to the index.
@@ -80,20 +74,16 @@ func (e engine) check(i Index, group []*pending) error {
 func (e engine) record() error {
 	w := &e.writer
 	r := record{position: e.now.position + 1, time: e.o.Now(), sum: e.now.sum, ops: w.ops}
-	w.changes = w.changes[:0]
 	for _, op := range w.ops {
-		c := change{key: op.Key}
 		if old := w.rows[op.Key]; old.rev != 0 {
-			c.by.remove(old.hash)
+			r.sum.remove(old.hash)
 		}
 		var is mark
 		if op.Kind == store.OpPut {
 			is = mark{r.position, hash(store.Row{Key: op.Key, Value: op.Value, Rev: r.position})}
-			c.by.add(is.hash)
+			r.sum.add(is.hash)
 		}
 		w.rows[op.Key] = is
-		r.sum.change(c.by)
-		w.changes = append(w.changes, c)
 	}
 	w.data = r.append(w.data[:0])
 	if err := e.log.append(r.position, w.data); err != nil {
@@ -103,14 +93,12 @@ func (e engine) record() error {
 	defer e.mu.RUnlock()
 	e.state.Lock()
 	defer e.state.Unlock()
-	e.now = moment{r.position, r.time, r.sum}
-	e.since += int64(len(w.data))
+	e.now = moment{r.position, r.time, r.sum, e.now.written + int64(len(w.data))}
 	if e.index != nil { // it is in the journal, and so it is written
 		if err := e.index.Write(r.position, w.ops); err != nil {
 			e.doubtful(err)
 		}
 	}
-	e.scrub.follow(w.changes)
 	for _, op := range w.ops {
 		w.recent.note(op.Key, w.rows[op.Key])
 	}
@@ -121,8 +109,61 @@ func (e engine) record() error {
 func (w *writer) forget() {
 	clear(w.rows)
 	clear(w.ops)
-	clear(w.changes)
 	if cap(w.data) > 64<<10 {
 		w.data = nil
 	}
+}
+
+// pending is a batch that waits to be written. As nobody else writes than whoever writes its group,
+// what is expected cannot move while it is checked.
+type pending struct {
+	group.Turn
+	batch []store.Op
+	moved string
+}
+
+// Apply has the batch written with those of others. It is on disk when it returns.
+func (e engine) Apply(batch []store.Op) (moved string, err error) {
+	p, ok := e.batches.Get().(*pending)
+	if !ok {
+		p = new(pending)
+	}
+	p.batch, p.moved = batch, ""
+	err = e.queue.Join(p)
+	moved, p.batch = p.moved, nil
+	e.batches.Put(p)
+	return moved, err
+}
+
+// Bounds of a group, which is one record: a batch alone may be larger.
+const (
+	maxGroupOps   = 2000
+	maxGroupBytes = 512 << 10
+)
+
+// take says how many of the batches that wait are written next: up to one that touches what another
+// of them writes.
+func (w *writer) take(waiting []*pending) (n int) {
+	if w.keys == nil {
+		w.keys = make(map[string]bool)
+	}
+	clear(w.keys)
+	ops, size := 0, 0
+	for _, p := range waiting {
+		met := false
+		for _, op := range p.batch {
+			met = met || w.keys[op.Key]
+			size += len(op.Key) + len(op.Value)
+		}
+		if ops += len(p.batch); n > 0 && (met || ops > maxGroupOps || size > maxGroupBytes) {
+			break
+		}
+		for _, op := range p.batch {
+			if op.Kind != store.OpExpect {
+				w.keys[op.Key] = true
+			}
+		}
+		n++
+	}
+	return n
 }
