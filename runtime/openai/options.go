@@ -1,10 +1,17 @@
 package openai
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"usher/runtime"
 	"usher/runtime/endpoint"
+	"usher/runtime/wrap"
 )
 
 // Kinds of endpoint in [Options].
@@ -76,4 +83,90 @@ func New(o Options) (*Model, error) {
 	}
 	server := form.Serve(&o.Options, to, o.ownHeaders(), o.authorize, about)
 	return &Model{server, o}, nil
+}
+
+const azureV1 = "/openai/v1" // Azure's newer API, with paths like OpenAI's
+
+var form = endpoint.Form{
+	Name:     Name,
+	Speaks:   "the Chat Completions format",
+	Default:  "https://api.openai.com/v1",
+	Example:  "https://host/v1",
+	Endpoint: "/chat/completions",
+	Query:    "api_version or headers",
+	Variable: "OPENAI_API_KEY",
+	Model:    "gpt-5-mini",
+	Hottest:  2,
+}
+
+// address returns where requests go.
+func (o *Options) address() (*url.URL, error) {
+	if o.BaseURL == "" && o.APIType == apiAzure {
+		return nil, endpoint.Bad("base_url", "is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
+	}
+	u, err := form.Base(o.BaseURL, o.AllowHTTP)
+	if err != nil {
+		return nil, err
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	switch o.APIType {
+	case "", apiOpenAI:
+		if o.APIVersion != "" {
+			return nil, endpoint.Bad("api_version", "belongs to Azure: remove it, or set api_type: azure")
+		}
+		return u.JoinPath("chat", "completions"), nil
+	case apiAzure:
+	default:
+		return nil, endpoint.Bad("api_type", "is %q: use %s or %s", o.APIType, apiOpenAI, apiAzure)
+	}
+	if o.APIVersion != "" {
+		u.RawQuery = url.Values{"api-version": {o.APIVersion}}.Encode()
+	}
+	if strings.HasSuffix(u.Path, azureV1) {
+		return u.JoinPath("chat", "completions"), nil
+	}
+	if o.APIVersion == "" {
+		return nil, endpoint.Bad("api_version", "is missing: Azure needs one, for example 2024-10-21, unless base_url ends in %s", azureV1)
+	}
+	if o.Model == "." || o.Model == ".." {
+		return nil, endpoint.Bad("model", "is %q: of Azure, name the deployment", o.Model)
+	}
+	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
+}
+
+// ownHeaders are those of the format.
+func (o *Options) ownHeaders() http.Header {
+	own := make(http.Header)
+	if o.Organization != "" {
+		own.Set("OpenAI-Organization", o.Organization)
+	}
+	return own
+}
+
+// authorize adds the key to the headers.
+func (o *Options) authorize(own http.Header, key string) {
+	if o.APIType == apiAzure {
+		own.Set("Api-Key", key)
+	} else {
+		own.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// Provider makes a model from the settings of a configuration, which are the keys
+// of [Options]. The key, and headers that are keys, are env:NAME, file:PATH or
+// secret:NAME. OpenAI's own address wants one.
+func Provider(_ context.Context, cfg runtime.ModelConfig) (runtime.Model, error) {
+	var o Options
+	if err := endpoint.Read("provider "+Name, cfg.Settings, &o, wrap.Keys()...); err != nil {
+		return nil, err
+	}
+	o.Secrets = endpoint.SecretsOf(cfg)
+	m, err := New(o)
+	if o.APIType != apiAzure {
+		err = errors.Join(err, form.NeedsKey(&o.Options))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
