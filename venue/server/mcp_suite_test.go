@@ -16,18 +16,17 @@ import (
 	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/mcp"
-	"usher/venue/mcp/testdata/conformance/mcptest"
 )
 
 // suite is the venue of the conformance suite on a port; its user is alice here.
 func suite(t *testing.T, o *venue.Options) *mcpPort {
 	t.Helper()
-	v, opts, err := mcptest.Open(t.Context(), o)
+	v, opts, err := openSuite(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &mcpPort{venue: v}
-	if p.alice, err = v.User(t.Context(), mcptest.User); err != nil {
+	if p.alice, err = v.User(t.Context(), suiteUser); err != nil {
 		t.Fatal(err)
 	}
 	if p.face, err = mcp.New(&face.Door{Venue: v}, opts); err != nil {

@@ -28,6 +28,10 @@ import (
 // program links the whole venue.
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(suiteRole); role != "" {
+		suiteProgram(role)
+		return
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		os.Exit(serveChild(dir))
 	}

@@ -6,7 +6,8 @@ cd "$(dirname "$0")"
 npm install --silent --no-audit --no-fund
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-go build -o "$out/client" ./client
+go test -c -o "$out/client" ../../../server
+export MCP_CONFORMANCE_ROLE=client
 
 failed=0
 for version in 2025-11-25 2026-07-28; do

@@ -9,7 +9,8 @@ out=$(mktemp -d)
 pid=
 stop() { [ -z "$pid" ] || { kill -INT "$pid" && wait "$pid"; } 2>/dev/null || true; pid=; }
 trap 'stop; rm -rf "$out"' EXIT
-go build -o "$out/server" ./server
+go test -c -o "$out/server" ../../../server
+export MCP_CONFORMANCE_ROLE=server
 
 # serve ARGUMENTS... begins a server, and sets url.
 serve() {

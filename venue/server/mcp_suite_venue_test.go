@@ -1,7 +1,4 @@
-// Package mcptest is a venue for the conformance suite of the Model Context Protocol: what
-// the suite asks of a server are ordinary operations here, so that each of its calls goes
-// through the gate. [Open] returns one.
-package mcptest
+package server_test
 
 import (
 	"context"
@@ -19,25 +16,26 @@ import (
 	"usher/venue/mcp"
 )
 
-// User is whom the suite calls as.
-const User = "suite"
+// suiteUser is whom the conformance suite of MCP calls as.
+const suiteUser = "suite"
 
 // agent is an agent that asks before it deletes.
 const agent = "clerk"
 
-// Open opens the venue, and returns how its face serves it.
-func Open(ctx context.Context, o *venue.Options) (*venue.Venue, *mcp.Options, error) {
+// openSuite opens the venue of the suite, and returns how its face serves it. What the suite asks
+// of a server are ordinary operations here, so that each of its calls goes through the gate.
+func openSuite(ctx context.Context, o *venue.Options) (*venue.Venue, *mcp.Options, error) {
 	if o == nil {
 		o = new(venue.Options)
 	}
-	ops := slices.Concat(contents(), asks(), lasting(), changes())
+	ops := slices.Concat(contents(), questioning(), lasting(), changes())
 	o.Tools = append(o.Tools, ops...)
 	o.Models = map[string]runtime.Model{"default": deleter{}}
 	v, err := venue.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	u, err := v.User(ctx, User)
+	u, err := v.User(ctx, suiteUser)
 	if err == nil {
 		_, err = u.Invoke(ctx, "agent:create", map[string]any{"agentId": agent, "config": map[string]any{
 			"tools": []string{"covia:delete"}, "caps": json.RawMessage(`[{"with":"w/files","can":"crud/delete","ask":true}]`),

@@ -1,4 +1,4 @@
-package mcptest
+package server_test
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func lasting() []*tools.Operation {
 		tool("greet", anything, func(_ context.Context, _ tools.Call, in json.RawMessage) (any, error) {
 			return content.Of(content.Text("Hello, " + field(in, "name") + "!")), nil
 		}),
-		tool("slow_compute", anything, slow),
+		tool("slow_compute", anything, compute),
 		tool("failing_job", anything, func(context.Context, tools.Call, json.RawMessage) (any, error) {
 			return nil, errors.New("the job fails")
 		}),
@@ -61,8 +61,8 @@ func lasting() []*tools.Operation {
 	}
 }
 
-// slow takes as many seconds as it is told.
-func slow(ctx context.Context, _ tools.Call, in json.RawMessage) (any, error) {
+// compute takes as many seconds as it is told.
+func compute(ctx context.Context, _ tools.Call, in json.RawMessage) (any, error) {
 	var say struct {
 		Seconds float64 `json:"seconds"`
 		Label   string  `json:"label"`

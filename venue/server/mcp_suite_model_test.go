@@ -1,4 +1,4 @@
-package mcptest
+package server_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package mcptest
+package server_test
 
 import (
 	"context"
@@ -104,7 +104,7 @@ const enums = `{"untitledSingle":{"type":"string","enum":["option1","option2","o
 	"untitledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"type":"string","enum":["option1","option2","option3"]}},
 	"titledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"anyOf":[{"const":"value1","title":"First Choice"},{"const":"value2","title":"Second Choice"},{"const":"value3","title":"Third Choice"}]}}}`
 
-func asks() []*tools.Operation {
+func questioning() []*tools.Operation {
 	name := func(json.RawMessage) dialog.Question {
 		return form("What is your name?", `{"name":{"type":"string"}}`, "name")
 	}

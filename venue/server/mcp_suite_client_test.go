@@ -1,6 +1,4 @@
-// Command client is the client of the conformance suite: usage, client URL. It reaches the
-// server of a scenario (MCP_CONFORMANCE_SCENARIO) through a venue, as the venue's user does.
-package main
+package server_test
 
 import (
 	"context"
@@ -21,13 +19,6 @@ import (
 	"usher/venue/config"
 )
 
-func main() {
-	log.SetFlags(0)
-	if err := run(context.Background(), os.Args[1], os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT")); err != nil {
-		log.Fatal(err)
-	}
-}
-
 // given is what the suite tells of a scenario.
 type given struct {
 	ClientID     string `json:"client_id"`
@@ -45,16 +36,20 @@ type user struct {
 	ctx context.Context //nolint:containedctx // the program is one call
 }
 
-const server = "suite"
+// suiteServer is what the server of a scenario is called in the venue.
+const suiteServer = "suite"
 
-func run(ctx context.Context, at, scenario, about string) error {
+// reachSuite is the client of the suite: it reaches the server of a scenario, at a URL, through a
+// venue, as the venue's user does.
+func reachSuite(ctx context.Context, args []string) error {
+	at, scenario := args[0], os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	var g given
-	if about != "" {
+	if about := os.Getenv("MCP_CONFORMANCE_CONTEXT"); about != "" {
 		if err := json.Unmarshal([]byte(about), &g); err != nil {
 			return err
 		}
 	}
-	s := mcp.Server{ID: server, URL: at, Elicitation: mcp.AskPerson}
+	s := mcp.Server{ID: suiteServer, URL: at, Elicitation: mcp.AskPerson}
 	switch {
 	case g.ClientID != "" && g.ClientSecret != "":
 		u, err := url.Parse(at)
@@ -158,7 +153,7 @@ func (u user) play(scenario string, g given) error {
 		return nil
 	case "http-invalid-tool-headers", "http-standard-headers":
 		for _, d := range seen.Tools {
-			log.Print(u.tool(strings.TrimPrefix(d.Operation, "mcp/"+server+"/"), map[string]string{"region": "us-west1"}))
+			log.Print(u.tool(strings.TrimPrefix(d.Operation, "mcp/"+suiteServer+"/"), map[string]string{"region": "us-west1"}))
 		}
 		return nil
 	}
@@ -173,7 +168,7 @@ func (u user) tool(name string, input any) error {
 	if input == nil {
 		input = struct{}{}
 	}
-	return u.signedIn(func() error { return u.call("mcp/"+server+"/"+name, input, nil) })
+	return u.signedIn(func() error { return u.call("mcp/"+suiteServer+"/"+name, input, nil) })
 }
 
 // answering does f, and answers all that the server asks meanwhile.
@@ -191,7 +186,7 @@ func (u user) answering(content map[string]any, f func() error) error {
 			return err
 		}
 		for _, q := range list.Questions {
-			if err := u.call("mcp:answer", mcp.QuestionAnswer{Server: server, ID: q.ID, Action: "accept", Content: content}, nil); err != nil {
+			if err := u.call("mcp:answer", mcp.QuestionAnswer{Server: suiteServer, ID: q.ID, Action: "accept", Content: content}, nil); err != nil {
 				return err
 			}
 		}
@@ -202,7 +197,7 @@ func (u user) answering(content map[string]any, f func() error) error {
 func (u user) tools() (seen mcp.Inspection, err error) {
 	err = u.signedIn(func() error {
 		seen = mcp.Inspection{}
-		if err := u.call("mcp:inspect", mcp.Named{Server: server}, &seen); err != nil {
+		if err := u.call("mcp:inspect", mcp.Named{Server: suiteServer}, &seen); err != nil {
 			return err
 		}
 		if seen.Error != "" {
@@ -234,7 +229,7 @@ func (u user) signedIn(f func() error) error {
 // login signs in as a browser does: the suite's server sends it back at once.
 func (u user) login() error {
 	var at mcp.Login
-	if err := u.call("mcp:login", mcp.LoginQuery{Server: server, Redirect: "http://127.0.0.1:3000/callback"}, &at); err != nil {
+	if err := u.call("mcp:login", mcp.LoginQuery{Server: suiteServer, Redirect: "http://127.0.0.1:3000/callback"}, &at); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(u.ctx, http.MethodGet, at.Address, nil)
@@ -252,5 +247,5 @@ func (u user) login() error {
 		return err
 	}
 	q := back.Query()
-	return u.call("mcp:loginEnd", mcp.LoginAnswer{Server: server, ID: at.ID, Code: q.Get("code"), State: q.Get("state"), Issuer: q.Get("iss"), Error: q.Get("error")}, nil)
+	return u.call("mcp:loginEnd", mcp.LoginAnswer{Server: suiteServer, ID: at.ID, Code: q.Get("code"), State: q.Get("state"), Issuer: q.Get("iss"), Error: q.Get("error")}, nil)
 }

@@ -1,6 +1,4 @@
-// Command server serves the venue of the conformance suite: usage, server ADDRESS, and
-// server ADDRESS CAPS for a caller who is bounded.
-package main
+package server_test
 
 import (
 	"context"
@@ -17,17 +15,28 @@ import (
 	"usher/venue/config"
 	"usher/venue/face"
 	"usher/venue/mcp"
-	"usher/venue/mcp/testdata/conformance/mcptest"
 )
 
-func main() {
-	if err := serve(os.Args[1:]); err != nil {
+// suiteRole is the variable of the conformance suite's programs, which this program is then:
+// server or client.
+const suiteRole = "MCP_CONFORMANCE_ROLE"
+
+// suiteProgram is a program of the conformance suite.
+func suiteProgram(role string) {
+	log.SetFlags(0)
+	ctx, run := context.Background(), serveSuite
+	if role == "client" {
+		run = reachSuite
+	}
+	if err := run(ctx, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(args []string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+// serveSuite serves the venue of the suite at an address, to a caller who may do all, or, where
+// capabilities are named, to one whom they bound.
+func serveSuite(ctx context.Context, args []string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	bound := new(venue.Options)
 	if len(args) > 1 {
@@ -37,7 +46,7 @@ func serve(args []string) error {
 		}
 		bound.Auth = config.Auth{Anonymous: &config.AnonymousCaps{Caps: caps.Declare(set)}}
 	}
-	v, o, err := mcptest.Open(ctx, bound)
+	v, o, err := openSuite(ctx, bound)
 	if err != nil {
 		return err
 	}
@@ -47,7 +56,7 @@ func serve(args []string) error {
 		return err
 	}
 	defer f.Close()
-	u, err := v.User(ctx, mcptest.User)
+	u, err := v.User(ctx, suiteUser)
 	if err != nil {
 		return err
 	}
