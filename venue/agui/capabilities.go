@@ -17,31 +17,32 @@ import (
 // capabilities are what an agent can do for a caller now (AG-UI 1.0, "Capabilities"). What
 // is absent is not known, or not to be known to the caller.
 type capabilities struct {
-	Identity   identity   `json:"identity"`
-	Transport  transport  `json:"transport"`
-	Tools      toolBox    `json:"tools"`
-	Output     *output    `json:"output,omitempty"`
-	State      state      `json:"state"`
-	MultiAgent *agency    `json:"multiAgent,omitempty"`
-	Reasoning  *reasoning `json:"reasoning,omitempty"`
-	Execution  *execution `json:"execution,omitempty"`
-	Multimodal multimodal `json:"multimodal"`
-	Human      *human     `json:"humanInTheLoop,omitempty"`
-	Custom     *ours      `json:"custom,omitempty"`
+	Identity   identity        `json:"identity"`
+	Transport  json.RawMessage `json:"transport"`
+	Tools      toolBox         `json:"tools"`
+	Output     *output         `json:"output,omitempty"`
+	State      json.RawMessage `json:"state"`
+	MultiAgent *agency         `json:"multiAgent,omitempty"`
+	Reasoning  json.RawMessage `json:"reasoning,omitempty"`
+	Execution  *execution      `json:"execution,omitempty"`
+	Multimodal json.RawMessage `json:"multimodal"`
+	Human      *human          `json:"humanInTheLoop,omitempty"`
+	Custom     *ours           `json:"custom,omitempty"`
 }
+
+// What is the same of all agents, and of all that reason. Messages and answers are texts,
+// whatever the provider takes.
+var (
+	transport  = json.RawMessage(`{"streaming":true,"websocket":false,"httpBinary":false,"pushNotifications":false,"resumable":true}`)
+	state      = json.RawMessage(`{"snapshots":true,"deltas":true,"memory":true,"persistentState":true}`)
+	reasoning  = json.RawMessage(`{"supported":true,"streaming":true,"encrypted":false}`)
+	multimodal = json.RawMessage(`{"input":{"image":false,"audio":false,"video":false,"pdf":false,"file":false},"output":{"image":false,"audio":false}}`)
+)
 
 type identity struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
-}
-
-type transport struct {
-	Streaming bool `json:"streaming"`
-	Websocket bool `json:"websocket"`
-	Binary    bool `json:"httpBinary"`
-	Push      bool `json:"pushNotifications"`
-	Resumable bool `json:"resumable"`
 }
 
 type toolBox struct {
@@ -76,13 +77,6 @@ type output struct {
 	Types      []string `json:"supportedMimeTypes"`
 }
 
-type state struct {
-	Snapshots  bool `json:"snapshots"`
-	Deltas     bool `json:"deltas"`
-	Memory     bool `json:"memory"`
-	Persistent bool `json:"persistentState"`
-}
-
 type agency struct {
 	Supported  bool           `json:"supported"`
 	Delegation bool           `json:"delegation"`
@@ -93,27 +87,6 @@ type agency struct {
 type subagentInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-}
-
-type reasoning struct {
-	Supported bool `json:"supported"`
-	Streaming bool `json:"streaming"`
-	Encrypted bool `json:"encrypted"`
-}
-
-// multimodal is nothing of it, whatever the provider takes: messages and answers are texts.
-type multimodal struct {
-	Input struct {
-		Image bool `json:"image"`
-		Audio bool `json:"audio"`
-		Video bool `json:"video"`
-		PDF   bool `json:"pdf"`
-		File  bool `json:"file"`
-	} `json:"input"`
-	Output struct {
-		Image bool `json:"image"`
-		Audio bool `json:"audio"`
-	} `json:"output"`
 }
 
 type execution struct {
@@ -148,9 +121,7 @@ func (f *Face) capabilities(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := &capabilities{
 		Identity:  identity{Name: id, Type: "usher"},
-		Transport: transport{Streaming: true, Resumable: true},
-		Tools:     toolBox{Client: true},
-		State:     state{Snapshots: true, Deltas: true, Memory: true, Persistent: true},
+		Transport: transport, Tools: toolBox{Client: true}, State: state, Multimodal: multimodal,
 	}
 	offer, err := p.Offer(ctx, id)
 	switch {
@@ -185,7 +156,7 @@ func (c *capabilities) of(p *venue.Principal, o *venue.Offer) {
 		}
 	}
 	if runtime.Describe(o.Model).Reasons {
-		c.Reasoning = &reasoning{Supported: true, Streaming: true}
+		c.Reasoning = reasoning
 	}
 	c.Execution = &execution{
 		Code:          slices.ContainsFunc(o.Operations, func(op *tools.Operation) bool { return strings.HasPrefix(op.Name(), "command:") }),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools/fault"
 	"usher/venue"
@@ -57,9 +58,10 @@ func (d *demo) take(e *runtime.Entry) {
 
 func (d *demo) begin(run string) *view {
 	out := new(bytes.Buffer)
-	v := &view{emitter: begin(&input{ThreadID: "t", RunID: "r", ProtocolVersion: protocolVersion}, run, func(raw json.RawMessage) error {
+	v := &view{emitter: begin(&input{ThreadID: "t", RunID: "r", ProtocolVersion: protocolVersion}, run, func(ev *event) error {
+		raw, err := value.Encode(ev)
 		out.WriteString("data: " + string(raw) + "\n\n")
-		return nil
+		return err
 	})}
 	v.teller = &teller{lane: &v.lane, used: &v.used, calls: make(map[string]string), late: true}
 	d.views, d.out[v] = append(d.views, v), out

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"usher/caps/value"
 	"usher/runtime"
 	"usher/tools/fault"
 	"usher/venue/face"
@@ -34,48 +33,13 @@ type told struct {
 	Value       string `json:"value"`
 }
 
-// message is a message of a conversation (AG-UI 1.0, "Messages").
+// message is what is read of a message of a conversation (AG-UI 1.0, "Messages").
 type message struct {
-	ID      string
-	Role    string
-	Content json.RawMessage
-	CallID  string
-	Error   string
-	calls   []toolCall
-}
-
-// UnmarshalJSON reads what is read of a message.
-func (m *message) UnmarshalJSON(raw []byte) error {
-	var in struct {
-		ID      string          `json:"id"`
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-		CallID  string          `json:"toolCallId"`
-		Error   string          `json:"error"`
-	}
-	err := json.Unmarshal(raw, &in)
-	*m = message{ID: in.ID, Role: in.Role, Content: in.Content, CallID: in.CallID, Error: in.Error}
-	return err
-}
-
-// encode writes the message.
-func (m *message) encode() []byte {
-	w := value.NewWriter()
-	w.Text("id", m.ID)
-	w.Text("role", m.Role)
-	if len(m.Content) > 0 {
-		w.Raw("content", m.Content)
-	}
-	w.Some("toolCallId", m.CallID)
-	w.List("toolCalls", len(m.calls), func(i int) {
-		w.Text("id", m.calls[i].id)
-		w.Text("type", "function")
-		w.Begin("function")
-		w.Text("name", m.calls[i].name)
-		w.Text("arguments", m.calls[i].arguments)
-		w.End()
-	})
-	return w.Object()
+	ID      string          `json:"id"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content,omitempty"`
+	CallID  string          `json:"toolCallId,omitempty"`
+	Error   string          `json:"error,omitempty"`
 }
 
 // Roles of messages.

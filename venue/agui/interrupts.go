@@ -28,14 +28,16 @@ var responseSchema = json.RawMessage(`{"type":"object","required":["approved"],"
 	`"approved":{"type":"boolean","title":"Allow this call, once"},"reason":{"type":"string","title":"What to tell"},` +
 	`"when":{"type":"object","title":"Limits on the call, by JSON pointer: {\"/amount\": {\"max\": 50}}"}}}`)
 
-func (i *interrupt) write(w *value.Writer) {
+// MarshalJSON writes it.
+func (i interrupt) MarshalJSON() ([]byte, error) {
+	w := value.NewWriter()
 	w.Text("id", i.id)
 	w.Text("reason", "tool_call")
 	w.Some("message", i.message)
 	w.Some("toolCallId", i.call)
 	req := i.request
 	if req == nil {
-		return
+		return w.Object(), nil
 	}
 	w.Raw("responseSchema", responseSchema)
 	w.Text("expiresAt", time.UnixMilli(req.Expires).UTC().Format(time.RFC3339))
@@ -49,6 +51,7 @@ func (i *interrupt) write(w *value.Writer) {
 	w.Text("digest", req.Digest)
 	w.End()
 	w.End()
+	return w.Object(), nil
 }
 
 // Bounds of a look for what a run waits for.

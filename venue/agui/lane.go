@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"usher/caps/value"
 	"usher/runtime"
 )
 
@@ -28,9 +27,10 @@ type lane struct {
 }
 
 // put sends an event of the lane.
-func (l *lane) put(kind string, fill func(*value.Writer)) {
+func (l *lane) put(ev *event) {
 	if !l.ended {
-		l.out.write(kind, l.sub, fill)
+		ev.SubagentRun = l.sub
+		l.out.write(ev)
 	}
 }
 
@@ -57,12 +57,9 @@ func (l *lane) say(piece string) {
 	if l.open == "" || l.thinks {
 		l.hush()
 		l.open = l.id("-m")
-		l.put(textStart, func(w *value.Writer) {
-			w.Text("messageId", l.open)
-			w.Text("role", "assistant")
-		})
+		l.put(&event{Type: textStart, MessageID: l.open, Role: assistant})
 	}
-	l.piece(textContent, piece)
+	l.put(&event{Type: textContent, MessageID: l.open, Delta: piece})
 }
 
 // think goes on with the thought that comes, or begins one.
@@ -74,24 +71,14 @@ func (l *lane) think(piece string) {
 		l.hush()
 		l.open, l.thinks = l.id("-t"), true
 		l.message(reasoningStart)
-		l.put(reasoningMessageStart, func(w *value.Writer) {
-			w.Text("messageId", l.open)
-			w.Text("role", "reasoning")
-		})
+		l.put(&event{Type: reasoningMessageStart, MessageID: l.open, Role: "reasoning"})
 	}
-	l.piece(reasoningContent, piece)
-}
-
-func (l *lane) piece(kind, text string) {
-	l.put(kind, func(w *value.Writer) {
-		w.Text("messageId", l.open)
-		w.Text("delta", text)
-	})
+	l.put(&event{Type: reasoningContent, MessageID: l.open, Delta: piece})
 }
 
 // message sends an event that has nothing but the message that is open.
 func (l *lane) message(kind string) {
-	l.put(kind, func(w *value.Writer) { w.Text("messageId", l.open) })
+	l.put(&event{Type: kind, MessageID: l.open})
 }
 
 // hush closes what is said or thought.
@@ -116,27 +103,17 @@ func (l *lane) breaks() {
 	}
 }
 
-// toolCall is a call of a tool.
-type toolCall struct{ id, name, arguments string }
-
 // answered ends the answer that comes, with the calls that it wants.
-func (l *lane) answered(calls []toolCall) {
+func (l *lane) answered(calls []runtime.ToolCall) {
 	l.hush()
 	parent := l.id("-m")
 	for _, c := range calls {
-		id := l.call(c.id)
-		l.put(toolCallStart, func(w *value.Writer) {
-			w.Text("toolCallId", id)
-			w.Text("toolCallName", c.name)
-			w.Text("parentMessageId", parent)
-		})
-		if c.arguments != "" {
-			l.put(toolCallArgs, func(w *value.Writer) {
-				w.Text("toolCallId", id)
-				w.Text("delta", c.arguments)
-			})
+		id := l.call(c.ID)
+		l.put(&event{Type: toolCallStart, CallID: id, CallName: &c.Name, ParentMessage: parent})
+		if c.Arguments != "" {
+			l.put(&event{Type: toolCallArgs, CallID: id, Delta: c.Arguments})
 		}
-		l.put(toolCallEnd, func(w *value.Writer) { w.Text("toolCallId", id) })
+		l.put(&event{Type: toolCallEnd, CallID: id})
 	}
 	l.answers, l.broken = l.answers+1, 0
 }
@@ -144,12 +121,7 @@ func (l *lane) answered(calls []toolCall) {
 // result tells what came of a call.
 func (l *lane) result(call, content string) {
 	l.hush()
-	l.put(toolCallResult, func(w *value.Writer) {
-		w.Text("messageId", l.call(call)+resultMark)
-		w.Text("toolCallId", l.call(call))
-		w.Text("content", content)
-		w.Text("role", "tool")
-	})
+	l.put(&event{Type: toolCallResult, MessageID: l.call(call) + resultMark, CallID: l.call(call), Content: content, Role: tool})
 }
 
 // step tells that a step begins, or ends. One that did not begin does not end.
@@ -159,21 +131,17 @@ func (l *lane) step(name string, begins bool) {
 	switch {
 	case begins && open < 0:
 		l.steps = append(l.steps, name)
-		l.put(stepStarted, func(w *value.Writer) { w.Text("stepName", name) })
+		l.put(&event{Type: stepStarted, StepName: name})
 	case !begins && open >= 0:
 		l.steps = slices.Delete(l.steps, open, open+1)
-		l.put(stepFinished, func(w *value.Writer) { w.Text("stepName", name) })
+		l.put(&event{Type: stepFinished, StepName: name})
 	}
 }
 
 // activity tells what goes on that is no part of the conversation. A later one of the name
 // takes its place.
-func (l *lane) activity(name, kind string, content json.RawMessage) {
-	l.put(activitySnapshot, func(w *value.Writer) {
-		w.Text("messageId", l.of+"-a-"+name)
-		w.Text("activityType", kind)
-		w.Raw("content", content)
-	})
+func (l *lane) activity(name, kind string, content any) {
+	l.put(&event{Type: activitySnapshot, MessageID: l.of + "-a-" + name, ActivityType: kind, Content: content})
 }
 
 // subagent is who works for an agent in a run.
@@ -191,21 +159,14 @@ func (l *lane) begins(s *subagent) *lane {
 		return under
 	}
 	l.below = append(l.below, under)
-	under.put(subagentStarted, func(w *value.Writer) {
-		w.Text("name", s.name)
-		w.Some("description", s.description)
-		w.Some("parentSubagentRunId", l.sub)
-		if s.call != "" {
-			w.Text("parentToolCallId", l.call(s.call))
-		}
-		if s.caps != nil {
-			w.Begin("metadata")
-			w.Begin("cog13")
-			w.Raw("caps", s.caps)
-			w.End()
-			w.End()
-		}
-	})
+	ev := &event{Type: subagentStarted, Name: s.name, Description: s.description, ParentSubagent: l.sub}
+	if s.call != "" {
+		ev.ParentCall = l.call(s.call)
+	}
+	if s.caps != nil {
+		ev.Metadata = map[string]any{"cog13": map[string]any{"caps": s.caps}}
+	}
+	under.put(ev)
 	return under
 }
 
@@ -216,17 +177,13 @@ func (l *lane) ends(code, message string, waits bool) {
 		return
 	}
 	l.close(waits)
-	if code != "" {
-		l.put(subagentError, func(w *value.Writer) {
-			w.Text("message", message)
-			w.Text("code", code)
-		})
-	} else {
-		l.put(subagentFinished, func(w *value.Writer) {
-			w.Begin("outcome")
-			w.Text("type", map[bool]string{false: "success", true: "suspended"}[waits])
-			w.End()
-		})
+	switch {
+	case code != "":
+		l.put(&event{Type: subagentError, Message: &message, Code: code})
+	case waits:
+		l.put(&event{Type: subagentFinished, Outcome: &ending{Type: "suspended"}})
+	default:
+		l.put(&event{Type: subagentFinished, Outcome: &ending{Type: "success"}})
 	}
 	l.ended = true
 	l.up.below = slices.DeleteFunc(l.up.below, func(other *lane) bool { return other == l })

@@ -19,7 +19,7 @@ var errNothingWaits = fault.New(fault.InvalidInput, "no run of the thread waits:
 
 // past is what is known of a thread when a client comes to it.
 type past struct {
-	messages []message
+	messages []shown
 	run      string // that has not ended; empty where none is
 	seq      uint64 // of its last event
 	answers  int    // of that run
@@ -79,36 +79,53 @@ func look(ctx context.Context, th *venue.Thread) (*past, error) {
 	return k, nil
 }
 
+// shown is a message as a client is shown it.
+type shown struct {
+	message
+	Calls []shownCall `json:"toolCalls,omitempty"`
+}
+
+type shownCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
 // messagesOf is an event as messages, by the ids that they had when they were told. asked is
 // the lane of the run before, whose calls a client answers.
-func messagesOf(l, asked *lane, ev runtime.Event) (list []message) {
-	text := func(s string) json.RawMessage {
-		raw, _ := json.Marshal(s) // a text: cannot fail
-		return raw
+func messagesOf(l, asked *lane, ev runtime.Event) (list []shown) {
+	add := func(id, role, call, text string) {
+		raw, _ := json.Marshal(text) // cannot fail
+		list = append(list, shown{message: message{ID: id, Role: role, CallID: call, Content: raw}})
 	}
 	switch ev := ev.(type) {
 	case runtime.TurnStarted:
 		for _, a := range ev.Answers {
 			id := asked.call(a.CallID)
-			list = append(list, message{ID: id + resultMark, Role: tool, CallID: id, Content: text(a.Text)})
+			add(id+resultMark, tool, id, a.Text)
 		}
 		if ev.Text != "" {
-			list = append(list, message{ID: l.of + "-u", Role: user, Content: text(ev.Text)})
+			add(l.of+"-u", user, "", ev.Text)
 		}
-		return list
 	case runtime.Answered:
-		m := message{ID: l.id("-m"), Role: assistant}
-		if ev.Text != "" {
-			m.Content = text(ev.Text)
+		add(l.id("-m"), assistant, "", ev.Text)
+		m := &list[0]
+		if ev.Text == "" {
+			m.Content = nil
 		}
 		for _, c := range ev.Calls {
-			m.calls = append(m.calls, toolCall{l.call(c.ID), c.Name, c.Arguments})
+			call := shownCall{ID: l.call(c.ID), Type: "function"}
+			call.Function.Name, call.Function.Arguments = c.Name, c.Arguments
+			m.Calls = append(m.Calls, call)
 		}
-		return []message{m}
 	case runtime.ToolFinished:
-		return []message{{ID: l.call(ev.CallID) + resultMark, Role: tool, CallID: l.call(ev.CallID), Content: text(ev.Result)}}
+		id := l.call(ev.CallID)
+		add(id+resultMark, tool, id, ev.Result)
 	}
-	return nil
+	return list
 }
 
 // resume answers what the run of a thread waits for, and tells what comes of it.
@@ -160,7 +177,7 @@ func (f *Face) resume(w http.ResponseWriter, r *http.Request, p *venue.Principal
 
 // newView is a run that was begun before.
 func newView(p *venue.Principal, in *input, run string, s *face.Stream) *view {
-	v := &view{principal: p, stream: s, emitter: begin(in, run, stream(s))}
+	v := &view{principal: p, stream: s, emitter: begin(in, run, func(ev *event) error { return s.Send("", "", ev) })}
 	v.teller = &teller{lane: &v.lane, used: &v.used, calls: make(map[string]string)}
 	v.mirror = &mirror{principal: p}
 	v.still = func(ctx context.Context) error {

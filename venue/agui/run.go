@@ -78,11 +78,6 @@ func (f *Face) follows(w http.ResponseWriter, p *venue.Principal) (done func(), 
 	return f.door.Streams.Begin(p.DID(), p.Guest())
 }
 
-// stream sends events by a stream.
-func stream(s *face.Stream) func(json.RawMessage) error {
-	return func(raw json.RawMessage) error { return s.Send("", "", raw) }
-}
-
 // view is a run as a client sees it.
 type view struct {
 	*emitter

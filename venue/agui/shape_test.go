@@ -2,6 +2,7 @@ package agui
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -15,9 +16,10 @@ func TestNoRunIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []Event
 		in := &input{ThreadID: "t", RunID: "r", ProtocolVersion: rapid.SampledFrom([]string{"", "1.0"}).Draw(t, "version")}
-		e := begin(in, "R", func(raw json.RawMessage) error {
+		e := begin(in, "R", func(sent *event) error {
+			raw, err := json.Marshal(sent)
 			var ev Event
-			if err := json.Unmarshal(raw, &ev); err != nil {
+			if err := errors.Join(err, json.Unmarshal(raw, &ev)); err != nil {
 				return err
 			}
 			list = append(list, ev)

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"usher/caps/value"
 	"usher/runtime"
 )
 
@@ -46,14 +45,14 @@ func (t *teller) take(ev runtime.Event) {
 	case runtime.ModelDelayed:
 		t.breaks()
 		t.heard, t.late = "", false
-		t.note("delay", "usher.delayed", ev)
+		t.activity("delay", "usher.delayed", ev)
 	case runtime.OutputRejected:
-		t.note("rejected"+strconv.Itoa(ev.Try), "usher.output_rejected", ev)
+		t.activity("rejected"+strconv.Itoa(ev.Try), "usher.output_rejected", ev)
 	case runtime.ContextMissing:
-		t.note("missing-"+ev.Label, "usher.context_missing", ev)
+		t.activity("missing-"+ev.Label, "usher.context_missing", ev)
 	case runtime.Compacted:
 		t.used.add("", ev.Usage)
-		t.note("compacted"+strconv.FormatUint(ev.Through, 10), "usher.compacted", map[string]uint64{"through": ev.Through})
+		t.activity("compacted"+strconv.FormatUint(ev.Through, 10), "usher.compacted", map[string]uint64{"through": ev.Through})
 	case runtime.Step:
 		if !t.past && ev.Status != "PENDING" {
 			t.step(strconv.Itoa(ev.N)+" "+ev.Op, ev.Status == "STARTED")
@@ -84,22 +83,13 @@ func (t *teller) answer(ev runtime.Answered) {
 		t.breaks()
 	}
 	t.say(more)
-	calls := make([]toolCall, len(ev.Calls))
-	for i, c := range ev.Calls {
-		calls[i] = toolCall{c.ID, c.Name, c.Arguments}
+	for _, c := range ev.Calls {
 		t.calls[c.ID] = c.Arguments
 	}
-	t.answered(calls)
+	t.answered(ev.Calls)
 	t.heard, t.late = "", false
 	if ev.Text != "" {
 		t.last = ev.Text
-	}
-}
-
-// note tells what goes on beside the conversation.
-func (t *teller) note(name, kind string, what any) {
-	if raw, err := value.Encode(what); err == nil { // of the runtime's own types
-		t.activity(name, kind, raw)
 	}
 }
 
