@@ -17,13 +17,6 @@ const (
 	yes
 )
 
-func truthOf(ok bool) truth {
-	if ok {
-		return yes
-	}
-	return no
-}
-
 // not swaps yes and no.
 func (t truth) not() truth { return yes - t }
 
@@ -173,10 +166,13 @@ func same(want, v any) truth {
 		}
 		return sameObject(want, object)
 	}
-	if value.Kind(want) != value.Kind(v) {
+	switch {
+	case value.Kind(want) != value.Kind(v):
 		return unknown
+	case want == v:
+		return yes
 	}
-	return truthOf(want == v)
+	return no
 }
 
 // sameObject is unknown where one has a key that the other lacks: to many readers

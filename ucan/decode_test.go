@@ -347,7 +347,7 @@ func TestForeignPolicies(t *testing.T) {
 					t.Errorf("shown as %q; want %q", s.With(), tc.shown)
 				}
 			}
-			if !l.Conditional() {
+			if !l.isConditional() {
 				t.Error("it does not say that it is conditional")
 			}
 			for path, want := range map[string]bool{"w/x": tc.on, "w/x/y": tc.below, "s/k": tc.off} {

@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // ErrCursor says that a cursor of a feed is none of this store, as it is now.
 var ErrCursor = errors.New("there is no such place in the feed: begin anew, without a cursor")
 
 // Feed returns at most limit revocations in the order in which they came to the store,
-// those behind a place, and the place behind the last of them; 0 is before the first. Those
-// that came before there was a feed, or from a backup, come in the order of their names. Each
+// those behind a place, and the place behind the last of them; 0 is before the first. Each
 // is signed by whoever revoked, and counts for who can show that it stands in a chain.
 func (s *Store) Feed(ctx context.Context, after uint64, limit int) (list []*Revocation, next uint64, err error) {
 	s.changes.Lock()
@@ -31,14 +31,14 @@ func (s *Store) Feed(ctx context.Context, after uint64, limit int) (list []*Revo
 	}
 	next = after
 	for _, key := range keys {
-		if len(key) <= len(keyFeed)+8 {
-			return nil, 0, fmt.Errorf("read feed of revocations: a key of %d bytes", len(key))
+		r, err := (*Revocation)(nil), error(nil)
+		if next, err = turnOf(key); err == nil {
+			r, err = s.revocation(ctx, key[len(keyFeed)+8:])
 		}
-		r, err := s.revocation(ctx, key[len(keyFeed)+8:])
 		if err != nil {
 			return nil, 0, fmt.Errorf("read feed of revocations: %w", err)
 		}
-		list, next = append(list, r), binary.BigEndian.Uint64([]byte(key[len(keyFeed):]))
+		list = append(list, r)
 	}
 	return list, next, nil
 }
@@ -46,52 +46,32 @@ func (s *Store) Feed(ctx context.Context, after uint64, limit int) (list []*Revo
 // turnKey is a number of the feed, as it sorts.
 func turnKey(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
 
-// line brings the feed into line with the revocations, once: it finds its end, and adds
-// what stands in the store and not in it. The caller holds changes.
+// turnOf is the number in a key of the feed.
+func turnOf(key string) (uint64, error) {
+	if len(key) <= len(keyFeed)+8 {
+		return 0, fmt.Errorf("a key of %d bytes", len(key))
+	}
+	return binary.BigEndian.Uint64([]byte(key[len(keyFeed):])), nil
+}
+
+// line finds where the feed ends, once. The caller holds changes.
 func (s *Store) line(ctx context.Context) error {
 	if s.lined {
 		return nil
 	}
 	rows, err := s.keys(ctx, keyFeed)
-	if err != nil {
+	if n := len(rows); err == nil && n > 0 {
+		s.fed, err = turnOf(rows[n-1])
+	}
+	if s.lined = err == nil; err != nil {
 		return fmt.Errorf("read feed of revocations: %w", err)
 	}
-	in := make(map[string]struct{}, len(rows))
-	for _, key := range rows {
-		if len(key) > len(keyFeed)+8 {
-			s.fed = binary.BigEndian.Uint64([]byte(key[len(keyFeed):]))
-			in[key[len(keyFeed)+8:]] = struct{}{}
-		}
-	}
-	all, err := s.keys(ctx, keyRevocation)
-	if err != nil {
-		return fmt.Errorf("read feed of revocations: %w", err)
-	}
-	put := make(map[string][]byte)
-	flush := func() error {
-		if _, err := s.kv.Apply(ctx, nil, put, nil); err != nil {
-			return fmt.Errorf("complete feed of revocations: %w", err)
-		}
-		clear(put)
-		return nil
-	}
-	for _, key := range all {
-		name := key[len(keyRevocation):]
-		if _, ok := in[name]; ok {
-			continue
-		}
-		s.fed++
-		if put[keyFeed+turnKey(s.fed)+name] = nil; len(put) == 256 {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if len(put) > 0 {
-		if err := flush(); err != nil {
-			return err
-		}
-	}
-	s.lined = true
 	return nil
+}
+
+// AllRevocations yields all revocations, in the order of their names.
+func (s *Store) AllRevocations(ctx context.Context) iter.Seq2[*Revocation, error] {
+	return each(ctx, s, "revocations", keyRevocation, func(key string) (*Revocation, error) {
+		return s.revocation(ctx, key[len(keyRevocation):])
+	})
 }

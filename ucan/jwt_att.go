@@ -2,6 +2,7 @@ package ucan
 
 import (
 	"fmt"
+	"reflect"
 
 	"usher/caps"
 )
@@ -58,18 +59,12 @@ func readCapMap(f *fields, add func(with, can string)) {
 			f.fail(malformed("cap[%s] is not an object of abilities", quoteShort(with)))
 		}
 		for _, can := range sortedKeys(byAbility) {
-			caveats, _ := byAbility[can].([]any)
-			if len(caveats) != 1 || !isEmpty(caveats[0]) {
+			if !reflect.DeepEqual(byAbility[can], []any{map[string]any{}}) {
 				f.fail(malformed("cap[%s][%s] is not [{}]; no caveat is understood", quoteShort(with), quoteShort(can)))
 			}
 			add(with, can)
 		}
 	}
-}
-
-func isEmpty(v any) bool {
-	m, ok := v.(map[string]any)
-	return ok && len(m) == 0
 }
 
 // newGrant reads {with, can}; the owner stays zero where with names none.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/multiformats/go-multibase"
 
 	"usher/caps"
 )
@@ -129,7 +132,7 @@ func (l *Link) verify() bool {
 
 // Capabilities lists what the token claims to grant, as written: resources of a
 // native token are absolute, those of a JWT may be bare. A policy that is no
-// resource may narrow it further, see [Link.Conditional].
+// resource may narrow it further, see [Link.Policy].
 func (l *Link) Capabilities() []caps.Capability {
 	list := make([]caps.Capability, len(l.grants))
 	for i := range l.grants {
@@ -152,9 +155,9 @@ func (l *Link) Namespace() DID {
 // its proof gives, whatever that is.
 func (l *Link) Passes() bool { return l.Format == Native && l.grants[0].passes }
 
-// Conditional reports whether the token carries policy statements beyond its
+// isConditional reports whether the token carries policy statements beyond its
 // resource, so that it grants less than [Link.Capabilities] shows.
-func (l *Link) Conditional() bool { return len(l.policy) > 0 }
+func (l *Link) isConditional() bool { return len(l.policy) > 0 }
 
 // Expires returns the last second in which the token is valid, zero for a token
 // that never expires.
@@ -176,3 +179,56 @@ func (l *Link) NotBefore() time.Time {
 
 // Bytes returns a copy of the token: CBOR, or the text of the JWT.
 func (l *Link) Bytes() []byte { return bytes.Clone(l.raw) }
+
+// Text returns the token as text: a JWT as it is, a sealed UCAN 1.0 delegation in
+// base64url multibase, which begins with "u".
+func (l *Link) Text() string {
+	if l.Format == JWT {
+		return string(l.raw)
+	}
+	return inMultibase(multibase.Base64url, l.raw)
+}
+
+// Text returns the revocation in base64url multibase.
+func (r *Revocation) Text() string { return inMultibase(multibase.Base64url, r.raw) }
+
+// Text returns the invocation in base64url multibase.
+func (i *Invocation) Text() string { return inMultibase(multibase.Base64url, i.Raw) }
+
+// OpenInvocationText is [OpenInvocation] for the text that [Invocation.Text] makes, in any multibase.
+func OpenInvocationText(text string) (*Invocation, error) { return fromText(text, OpenInvocation) }
+
+// OpenText is [Open] for a token as text: a JWT, or a sealed one in any multibase.
+func OpenText(text string) (*Link, error) { return believed(ReadText(text)) }
+
+// ReadText is [OpenText] for a token that is to be shown, whatever is wrong with
+// it: [Link.Err] says what. Its form is right.
+func ReadText(text string) (*Link, error) { return fromText(text, Limits{}.decode) }
+
+// OpenRevocationText reads the text that [Revocation.Text] makes, and verifies its signature.
+func OpenRevocationText(text string) (*Revocation, error) { return fromText(text, openRevocation) }
+
+func fromText[T any](text string, open func(raw []byte) (*T, error)) (*T, error) {
+	raw, err := readText(text)
+	if err != nil {
+		return nil, err
+	}
+	return open(raw)
+}
+
+func readText(text string) ([]byte, error) {
+	if len(text) == 0 || text[0] == 'e' { // a JWT, which is no multibase
+		return []byte(text), nil
+	}
+	if most := 2*(Limits{}).tokenBytes() + 1; len(text) > most { // in hex
+		return nil, &VerifyError{Err: ErrTooLarge, Detail: fmt.Sprintf("%d characters, at most %d are taken", len(text), most)}
+	}
+	_, raw, err := multibase.Decode(text)
+	if err != nil || len(raw) == 0 || raw[0] != envelopeHead {
+		return nil, malformed("it is neither a JWT (eyJ…) nor a sealed token in multibase (u…, which is base64url)")
+	}
+	if _, err := fromMultibase(text); err != nil {
+		return nil, &VerifyError{Err: ErrNotCanonical, Detail: "the multibase text has another spelling"}
+	}
+	return raw, nil
+}

@@ -16,7 +16,7 @@ type Policy []any
 
 // Policy returns what the policy of the token says beyond its resource, nil for nothing.
 func (l *Link) Policy() (left Policy) {
-	if !l.Conditional() {
+	if !l.isConditional() {
 		return nil
 	}
 	env, err := Limits{TokenBytes: len(l.raw)}.openEnvelope(l.raw, tagDelegation, tagDelegation1)

@@ -40,8 +40,8 @@ func TestPolicyText(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			l := w.native(w.alice, w.bob.DID(), w.alice.DID(), "crud", "", map[string]any{"pol": tc.pol})
 			p := l.Policy()
-			if (len(p) > 0) != l.Conditional() || (tc.want == "") == l.Conditional() {
-				t.Fatalf("Policy() = %v of a token that is conditional: %v", p, l.Conditional())
+			if (len(p) > 0) != l.isConditional() || (tc.want == "") == l.isConditional() {
+				t.Fatalf("Policy() = %v of a token that is conditional: %v", p, l.isConditional())
 			}
 			if tc.want != "" && p.String() != tc.want {
 				t.Errorf("%s\nwant %s", p, tc.want)

@@ -2,9 +2,11 @@ package ucan
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -50,7 +52,7 @@ type Store struct {
 	// is taken before mu.
 	changes sync.Mutex
 	fed     uint64 // number of the last in the feed of revocations; guarded by changes
-	lined   bool   // the feed has all of them; guarded by changes
+	lined   bool   // fed is known; guarded by changes
 
 	// mu guards what follows. It is never held during a call to kv.
 	mu        sync.RWMutex
@@ -175,6 +177,9 @@ func (s *Store) finder(ctx context.Context) func(CID) (*Link, error) {
 	return func(c CID) (*Link, error) { return s.Get(ctx, c) }
 }
 
+// All yields all tokens that are stored.
+func (s *Store) All(ctx context.Context) iter.Seq2[*Link, error] { return s.list(ctx, keyIssuer) }
+
 // ByAudience lists the tokens made out to a principal, soonest expiry first.
 func (s *Store) ByAudience(ctx context.Context, aud DID) iter.Seq2[*Link, error] {
 	return s.list(ctx, keyAudience+aud.key())
@@ -185,28 +190,78 @@ func (s *Store) ByIssuer(ctx context.Context, iss DID) iter.Seq2[*Link, error] {
 	return s.list(ctx, keyIssuer+iss.key())
 }
 
-// list reads the tokens whose CIDs end the keys below prefix. The keys are read
-// first, so the loop's body may write to the store.
+// list reads the tokens whose CIDs end the keys below prefix.
 func (s *Store) list(ctx context.Context, prefix string) iter.Seq2[*Link, error] {
-	return func(yield func(*Link, error) bool) {
+	return each(ctx, s, "tokens", prefix, func(key string) (*Link, error) {
+		c, ok := cidFromBytes([]byte(key[max(0, len(key)-cidBytes):]))
+		if !ok {
+			return nil, fmt.Errorf("list tokens: a key of %d bytes", len(key))
+		}
+		return s.Get(ctx, c)
+	})
+}
+
+// each reads what the keys below prefix name. The keys are read first, so the loop's body may write to
+// the store.
+func each[T any](ctx context.Context, s *Store, what, prefix string, read func(key string) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		keys, err := s.keys(ctx, prefix)
 		if err != nil {
-			yield(nil, fmt.Errorf("list tokens: %w", err))
+			yield(*new(T), fmt.Errorf("list %s: %w", what, err))
 			return
 		}
 		for _, key := range keys {
-			c, ok := cidFromBytes([]byte(key[max(0, len(key)-cidBytes):]))
-			if !ok {
-				yield(nil, fmt.Errorf("list tokens: a key of %d bytes", len(key)))
-				return
-			}
-			link, err := s.Get(ctx, c)
+			found, err := read(key)
 			if errors.Is(err, ErrMissingProof) {
 				continue // swept since
 			}
-			if !yield(link, err) || err != nil {
+			if !yield(found, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// Keys of the store, below its prefix. DIDs stand as their 32-byte keys, CIDs in
+// binary, times as big-endian seconds, so that scans come in order of time.
+//
+//	t/<cid>                    the token
+//	a/<audience><expiry><cid>  tokens made out to somebody
+//	i/<issuer><cid>            tokens issued by somebody
+//	v/<cid><revoker>           a signed revocation
+//	f/<number><cid><revoker>   revocations in the order in which they came
+//	u/<revoker><cid>           those of tokens that were not known here
+//	n/<issuer><sha256 nonce>   an invocation that was used
+//	x/<expiry><key>            tokens by when they may go
+const (
+	keyToken      = "t/"
+	keyAudience   = "a/"
+	keyIssuer     = "i/"
+	keyRevocation = "v/"
+	keyFeed       = "f/"
+	keyUnknown    = "u/"
+	keyUsed       = "n/"
+	keyExpiry     = "x/"
+
+	keySize = 32
+)
+
+// never is the expiry of a token without one.
+const never = math.MaxInt64 - 1
+
+func (c CID) key() string { return string(c.Bytes()) }
+
+func (d DID) key() string { return string(d.PublicKey()) }
+
+func timeKey(seconds int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(seconds)))
+}
+
+// expiryKey is where the key of a token is listed that may go after a time.
+func expiryKey(expiry int64, key string) string { return keyExpiry + timeKey(expiry) + key }
+
+// indexed lists the keys below which a token can be found.
+func (l *Link) indexed() []string {
+	c := l.CID.key()
+	return []string{keyAudience + l.Audience.key() + timeKey(l.exp) + c, keyIssuer + l.Issuer.key() + c}
 }

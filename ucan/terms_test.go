@@ -105,7 +105,7 @@ func TestPolicyIsWhen(t *testing.T) {
 		if err != nil {
 			t.Fatal(when, err)
 		}
-		if tokens[when], err = Open(links[0].Bytes()); err != nil || !tokens[when].Conditional() {
+		if tokens[when], err = Open(links[0].Bytes()); err != nil || !tokens[when].isConditional() {
 			t.Fatal(when, err)
 		}
 	}

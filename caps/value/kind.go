@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Kind returns the name that JSON has for the type of a value, e.g. "array".
@@ -71,4 +72,31 @@ func child(v any, segment string) (any, bool) {
 func Index(segment string) (int, bool) {
 	i, err := strconv.Atoi(segment)
 	return i, err == nil && i >= 0 && strconv.Itoa(i) == segment
+}
+
+var (
+	escape   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescape = strings.NewReplacer("~0", "~", "~1", "/")
+)
+
+// Pointer is a path of keys as a JSON pointer (RFC 6901).
+func Pointer(path ...string) string {
+	var b strings.Builder
+	for _, key := range path {
+		b.WriteByte('/')
+		_, _ = escape.WriteString(&b, key)
+	}
+	return b.String()
+}
+
+// Keys is the path of a JSON pointer; none for that of the whole value.
+func Keys(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	path := strings.Split(pointer[1:], "/")
+	for i, key := range path {
+		path[i] = unescape.Replace(key)
+	}
+	return path
 }

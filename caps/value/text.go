@@ -1,8 +1,11 @@
 package value
 
 import (
+	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -38,4 +41,41 @@ func Show(v any) string {
 		return A(v)
 	}
 	return Cut(string(raw), most)
+}
+
+// Fold returns the same text for all that [strings.EqualFold] takes to be equal:
+// encoding/json reads two such keys into the same field.
+func Fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		if r >= utf8.RuneSelf {
+			for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+				least = min(least, other)
+			}
+		}
+		if least < utf8.RuneSelf {
+			return unicode.ToLower(least)
+		}
+		return least
+	}, s)
+}
+
+// Redacted stands wherever a secret would.
+const Redacted = "[redacted]"
+
+// Hide returns what puts [Redacted] into the place of each of some texts, as it
+// is and as JSON spells it. The longest go first: one may be a part of another.
+func Hide(texts ...string) func(string) string {
+	var spellings, pairs []string
+	for _, text := range texts {
+		if text != "" {
+			escaped, _ := json.Marshal(text) // a string cannot fail to encode
+			spellings = append(spellings, text, strings.Trim(string(escaped), `"`), strings.Trim(string(AppendString(nil, text)), `"`))
+		}
+	}
+	slices.SortStableFunc(spellings, func(a, b string) int { return len(b) - len(a) })
+	for _, s := range spellings {
+		pairs = append(pairs, s, Redacted)
+	}
+	return strings.NewReplacer(pairs...).Replace
 }

@@ -32,45 +32,40 @@ const NoteFile = "closed.json"
 func inspect(dir string) (found findings, err error) {
 	defer contain(&err)
 	defer faulty()()
-	entries, err := os.ReadDir(dir)
+	files, err := sizesOf(dir)
 	if err != nil {
 		return found, err
 	}
-	sizes := make(map[string]int64) // of files with rows
-	fresh, tables, logs := true, 0, 0
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return found, err
-		}
-		switch ext := filepath.Ext(e.Name()); {
+	tables, logs := 0, 0
+	for name, size := range files {
+		switch ext := filepath.Ext(name); {
 		case ext == ".sst":
 			tables++
-		case (ext == logExt || ext == ".vlog") && info.Size() == 0: // made, and not yet given a size
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+		case (ext == logExt || ext == ".vlog") && size == 0: // made, and not yet given a size
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
 				return found, err
 			}
-			continue
+			delete(files, name)
 		case ext == logExt:
 			logs++
 		}
-		fresh = false
-		if holdsRows(e.Name()) {
-			sizes[e.Name()] = info.Size()
-		}
 	}
-	if fresh {
+	if len(files) == 0 {
 		return found, nil
 	}
 	listed, err := list(dir)
 	if err != nil {
 		return found, err
 	}
-	closed, err := compare(dir, sizes)
-	if err != nil {
+	err = asNoted(dir, files)
+	closed := err == nil
+	if closed {
+		err = os.Remove(filepath.Join(dir, NoteFile))
+	}
+	if err != nil && !errors.Is(err, ErrNotClosed) {
 		return found, err
 	}
-	found.version, err = readTables(dir, listed, sizes, os.O_RDWR)
+	found.version, err = readTables(dir, listed, files, os.O_RDWR)
 	found.suspect = !closed || tables > len(listed.Tables) || logs > 0
 	return found, err
 }
@@ -109,36 +104,21 @@ func list(dir string) (m badger.Manifest, err error) {
 	return m, err
 }
 
-func holdsRows(name string) bool {
-	ext := filepath.Ext(name)
-	return ext == ".sst" || ext == ".vlog"
-}
-
-// compare holds the files against the note of whoever closed the folder last, if it was closed, and
-// removes that.
-func compare(dir string, sizes map[string]int64) (closed bool, err error) {
-	path := filepath.Join(dir, NoteFile)
-	raw, err := os.ReadFile(path)
+// asNoted holds the files with rows against the note of whoever closed the folder last, if it was closed.
+func asNoted(dir string, files map[string]int64) error {
+	raw, err := os.ReadFile(filepath.Join(dir, NoteFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err == nil {
-		err = asNoted(raw, sizes)
+		return ErrNotClosed
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, os.Remove(path)
-}
-
-// asNoted holds the sizes of files with rows against a note.
-func asNoted(raw []byte, sizes map[string]int64) error {
 	var was map[string]int64
 	if err := json.Unmarshal(raw, &was); err != nil {
 		return fmt.Errorf("the list of files in %s is damaged: %w", NoteFile, err)
 	}
-	if !maps.Equal(was, sizes) {
-		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, sizes))
+	if is := withRows(files); !maps.Equal(was, is) {
+		return fmt.Errorf("the files are not those that were there when the index was closed: %s", differing(was, is))
 	}
 	return nil
 }
@@ -167,18 +147,18 @@ func note(dir string) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := sizesOf(dir)
+	files, err := sizesOf(dir)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(sizes)
+	raw, err := json.Marshal(withRows(files))
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, NoteFile), raw, 0o600)
 }
 
-// sizesOf are the sizes of the files with rows, in bytes.
+// sizesOf are the sizes of the files in a folder, in bytes.
 func sizesOf(dir string) (map[string]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -190,11 +170,19 @@ func sizesOf(dir string) (map[string]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if holdsRows(e.Name()) {
-			sizes[e.Name()] = info.Size()
-		}
+		sizes[e.Name()] = info.Size()
 	}
 	return sizes, nil
+}
+
+// withRows are those of files that hold rows.
+func withRows(files map[string]int64) map[string]int64 {
+	files = maps.Clone(files)
+	maps.DeleteFunc(files, func(name string, _ int64) bool {
+		ext := filepath.Ext(name)
+		return ext != ".sst" && ext != ".vlog"
+	})
+	return files
 }
 
 // readTable reads a table through, checks each block's sum and the number of rows, and returns the

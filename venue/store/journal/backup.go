@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,42 +40,44 @@ func Files(ctx context.Context, dir string, put func(name string, size int64, co
 		return end, err
 	}
 	for _, s := range p.snapshots {
-		if err := putFile(ctx, s.path, path.Join(snapshotsDir, filepath.Base(s.path)), put); err != nil {
+		if err := putFile(ctx, s.path, whole, put); err != nil {
 			return end, err
 		}
 	}
-	for i, s := range p.segments {
-		if i < len(p.segments)-1 {
-			err = putSegment(ctx, dir, s, put)
-		} else {
-			err = putEnd(s, last.offset, put)
-		}
-		if err != nil {
+	for _, s := range p.segments[:len(p.segments)-1] {
+		if err := putSegment(ctx, dir, s, put); err != nil {
 			return end, err
 		}
 	}
-	return end, nil
+	// The last is in the journal yet: two more were begun before it could move.
+	return end, putFile(ctx, last.last.path, last.offset, put)
 }
 
-func putFile(ctx context.Context, from, name string, put func(string, int64, io.Reader) error) error {
+// whole is the size of a file that is put as long as it is.
+const whole = -1
+
+// putFile puts a file under the name that it has in the folder, or so many bytes of it that it begins with.
+func putFile(ctx context.Context, from string, size int64, put func(string, int64, io.Reader) error) error {
 	f, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	switch err = errors.Join(err, ctx.Err()); {
+	case err != nil:
 		return err
+	case size == whole:
+		size = info.Size()
+	case size > info.Size():
+		return fmt.Errorf("%s has become shorter", from)
 	}
-	return put(name, info.Size(), io.LimitReader(f, info.Size()))
+	return put(path.Join(filepath.Base(filepath.Dir(from)), filepath.Base(from)), size, io.LimitReader(f, size))
 }
 
 // putSegment puts a segment that is full, from wherever it is now.
 func putSegment(ctx context.Context, dir string, s segment, put func(string, int64, io.Reader) error) error {
-	name := func(s segment) string {
-		return path.Join(filepath.Base(filepath.Dir(s.path)), filepath.Base(s.path))
-	}
-	err := putFile(ctx, s.path, name(s), put)
+	err := putFile(ctx, s.path, whole, put)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -85,18 +86,5 @@ func putSegment(ctx context.Context, dir string, s segment, put func(string, int
 	if listed != nil || i < 0 {
 		return errors.Join(listed, err)
 	}
-	return putFile(ctx, all[i].path, name(all[i]), put)
-}
-
-// putEnd puts the last segment up to the end of its last record. It is in the journal yet: two
-// more were begun before it could move.
-func putEnd(s segment, size int64, put func(string, int64, io.Reader) error) error {
-	raw, err := s.load()
-	if err == nil && int64(len(raw)) < size {
-		err = fmt.Errorf("%s has become shorter", s.path)
-	}
-	if err != nil {
-		return err
-	}
-	return put(path.Join(journalDir, segmentName(s)+segmentExt), size, bytes.NewReader(raw[:size]))
+	return putFile(ctx, all[i].path, whole, put)
 }

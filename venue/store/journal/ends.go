@@ -87,6 +87,11 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 	if last := all[len(all)-1]; was.Last > segmentName(last) {
 		return damaged(filepath.Join(folder, was.Last+segmentExt), 0, errors.New("the segment is missing"))
 	}
+	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
+		if name > segmentName(all[0]) && !slices.ContainsFunc(all, func(s segment) bool { return segmentName(s) == name }) {
+			return damaged(filepath.Join(folder, name+segmentExt), 0, errors.New("the segment is missing"))
+		}
+	}
 	for _, s := range all {
 		if filepath.Dir(s.path) != folder {
 			continue // a snapshot has what it says
@@ -95,25 +100,11 @@ func complete(dir string, all []segment, kept []snapshot, was ends) error {
 		if err != nil {
 			return err
 		}
-		// A segment has its head before its name.
-		if info.Size() == 0 {
+		switch want, full := was.Segments[segmentName(s)]; {
+		case info.Size() == 0: // a segment has its head before its name
 			return damaged(s.path, 0, errors.New("the segment is empty"))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(was.Segments)) {
-		i := slices.IndexFunc(all, func(s segment) bool { return segmentName(s) == name })
-		if i < 0 && name > segmentName(all[0]) {
-			return damaged(filepath.Join(folder, name+segmentExt), 0, errors.New("the segment is missing"))
-		}
-		if i < 0 || filepath.Dir(all[i].path) != folder {
-			continue // pruned or archived
-		}
-		info, err := os.Stat(all[i].path)
-		if err != nil {
-			return err
-		}
-		if info.Size() != was.Segments[name] {
-			return damaged(all[i].path, min(info.Size(), was.Segments[name]), fmt.Errorf("it has %d bytes in place of %d", info.Size(), was.Segments[name]))
+		case full && info.Size() != want:
+			return damaged(s.path, min(info.Size(), want), fmt.Errorf("it has %d bytes in place of %d", info.Size(), want))
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,13 +76,6 @@ func IsNew(dir string) bool {
 	}
 	held, err := holds(dir)
 	return held == "" && err == nil
-}
-
-func writeFormat(dir string) error {
-	return replaceFile(filepath.Join(dir, formatFile), func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, formatText, folderFormat)
-		return err
-	})
 }
 
 // lockFile is held by the process that has a folder open. It stays, as removing it could remove

@@ -93,6 +93,7 @@ type Journal struct {
 	up         bool           // the journal is open
 	generation int            // counts the indexes
 	number     int            // of the folder of the last one on disk
+	gone       int            // of the one that was abandoned last
 	old        sync.WaitGroup // indexes that were abandoned
 	left       error          // of the one that was in use at the end; read after old
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -109,7 +110,11 @@ func (j *Journal) create() (err error) {
 	if err := j.room(); err != nil {
 		return err
 	}
-	if err := writeFormat(j.dir); err != nil {
+	err = replaceFile(filepath.Join(j.dir, formatFile), func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, formatText, folderFormat)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if j.log, err = createLog(j.logDir()); err != nil {

@@ -83,16 +83,17 @@ func (j *Journal) replace(why error) error {
 	return nil
 }
 
-// abandon has an index closed that is not used any more, and the folder of the last one removed;
-// whoever only reads removes nothing. Nobody waits for it but [Journal.release]: it may hang in a
-// disk that fails.
+// abandon has an index closed that is not used any more, and then the folder of the last one on disk
+// removed, once: what is still closed there would write to it for ever. Whoever only reads removes
+// nothing. Nobody waits for it but [Journal.release]: it may hang in a disk that fails.
 func (j *Journal) abandon(index Index) {
-	path := j.indexPath()
+	path, keep := j.indexPath(), j.o.ReadOnly || j.gone == j.number
+	j.gone = j.number
 	j.old.Go(func() {
 		if index != nil {
 			_ = index.Abandon() // whatever it says, it is not needed any more
 		}
-		if j.o.ReadOnly {
+		if keep {
 			return
 		}
 		if err := os.RemoveAll(path); err != nil {

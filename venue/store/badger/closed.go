@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
-
-	"usher/venue/store"
 )
 
 // ErrNotClosed says that an index cannot be looked at from outside.
@@ -28,16 +26,9 @@ const endTime = time.Second
 func OpenClosed(dir string, o *Options) (c Closed, err error) {
 	defer contain(&err)
 	defer faulty()()
-	noted, err := os.ReadFile(filepath.Join(dir, NoteFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return c, ErrNotClosed
-	}
-	if err != nil {
-		return c, err
-	}
-	sizes, err := sizesOf(dir)
+	files, err := sizesOf(dir)
 	if err == nil {
-		err = asNoted(noted, sizes)
+		err = asNoted(dir, files)
 	}
 	if err != nil {
 		return c, err
@@ -46,7 +37,7 @@ func OpenClosed(dir string, o *Options) (c Closed, err error) {
 	if err != nil {
 		return c, err
 	}
-	version, err := readTables(dir, listed, sizes, os.O_RDONLY)
+	version, err := readTables(dir, listed, files, os.O_RDONLY)
 	if err != nil {
 		return c, err
 	}
@@ -79,16 +70,3 @@ func (c Closed) Close() error {
 
 // Abandon is [Closed.Close].
 func (c Closed) Abandon() error { return c.Close() }
-
-// Check reads an index that was closed without writing to it.
-func Check(dir string, read func(store.View) error) (err error) {
-	c, err := OpenClosed(dir, &Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }() // only read
-	defer contain(&err)
-	v := c.view()
-	defer v.End()
-	return read(v)
-}
