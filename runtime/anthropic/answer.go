@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,25 +17,21 @@ type answer struct {
 	tool     string         // the tool whose arguments are the answer; may be empty
 
 	complete bool // the last event came
-	blocks   []*block
-	open     map[int64]*block
+	blocks   []*coming
+	open     map[int64]*coming
 	calls    int
-	text     *block          // the block whose arguments are the answer
+	text     *coming         // the block whose arguments are the answer
 	held     strings.Builder // text that is none if the answer comes through the tool
 	usage    runtime.Usage
 	finished string // the stop reason
 	refusal  refusal
 }
 
-// block is a content block while it comes.
-type block struct {
-	kind      string
-	call      int // number among the calls
-	id, name  string
-	content   strings.Builder // text, thinking or arguments
-	input     string          // arguments that came at once
-	signature string          // of thinking
-	data      string          // of redacted thinking
+// coming is a content block while it comes.
+type coming struct {
+	block
+	call int             // number among the calls
+	said strings.Builder // text, thinking or arguments
 }
 
 var _ endpoint.Answer = (*answer)(nil)
@@ -138,35 +135,35 @@ func (a *answer) count(told *usage) error {
 	return a.Send(runtime.Chunk{Usage: &u})
 }
 
-func (a *answer) start(index int64, s *started) error {
-	b := &block{kind: s.Type, id: s.ID, name: s.Name, input: string(s.Input), signature: s.Signature, data: s.Data}
+func (a *answer) start(index int64, begun *block) error {
+	b := &coming{block: *begun}
 	if a.open[index] != nil {
 		return a.Format("block %d starts twice", index)
 	}
 	if a.open == nil {
-		a.open = make(map[int64]*block)
+		a.open = make(map[int64]*coming)
 	}
 	a.open[index] = b
 	a.blocks = append(a.blocks, b)
-	if b.kind == "tool_use" {
-		if b.id == "" || b.name == "" {
-			return a.Format("a tool call has no id or no name")
-		}
-		b.id = a.CleanID(b.id)
-		if b.name == a.tool {
-			if a.text == nil {
-				a.text = b
-			}
-			return nil
-		}
-		b.call, b.name = a.calls, a.CalledName(b.name, a.tools)
-		a.calls++
-		if err := a.MayCall(a.calls); err != nil {
-			return err
-		}
-		return a.Send(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.id, Name: b.name}})
+	switch {
+	case b.Type != "tool_use" && b.Thinking != nil:
+		return a.piece(b, *b.Thinking)
+	case b.Type != "tool_use":
+		return a.piece(b, b.Text)
+	case b.ID == "" || b.Name == "":
+		return a.Format("a tool call has no id or no name")
 	}
-	return a.piece(b, s.Text+s.Thinking)
+	b.ID = a.CleanID(b.ID)
+	if b.Name == a.tool {
+		a.text = cmp.Or(a.text, b)
+		return nil
+	}
+	b.call, b.Name = a.calls, a.CalledName(b.Name, a.tools)
+	a.calls++
+	if err := a.MayCall(a.calls); err != nil {
+		return err
+	}
+	return a.Send(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, ID: b.ID, Name: b.Name}})
 }
 
 func (a *answer) delta(ev *event) error {
@@ -175,32 +172,32 @@ func (a *answer) delta(ev *event) error {
 		return a.Format("a piece came for block %d, which is not open", ev.Index)
 	}
 	switch {
-	case d.Type == "text_delta" && b.kind == "text":
+	case d.Type == "text_delta" && b.Type == "text":
 		return a.piece(b, d.Text)
-	case d.Type == "thinking_delta" && b.kind == "thinking":
+	case d.Type == "thinking_delta" && b.Type == "thinking":
 		return a.piece(b, d.Thinking)
-	case d.Type == "signature_delta" && b.kind == "thinking":
-		b.signature += d.Signature
-	case d.Type == "input_json_delta" && b.kind == "tool_use":
+	case d.Type == "signature_delta" && b.Type == "thinking":
+		b.Signature += d.Signature
+	case d.Type == "input_json_delta" && b.Type == "tool_use":
 		return a.piece(b, d.PartialJSON)
 	}
 	return nil
 }
 
 // piece adds to a block and shows it.
-func (a *answer) piece(b *block, text string) error {
+func (a *answer) piece(b *coming, text string) error {
 	if text == "" {
 		return nil
 	}
-	b.content.WriteString(text)
+	b.said.WriteString(text)
 	switch {
-	case b.kind == "thinking":
+	case b.Type == "thinking":
 		return a.Send(runtime.Chunk{Reasoning: text})
-	case b.kind == "text" && a.tool != "":
+	case b.Type == "text" && a.tool != "":
 		a.held.WriteString(text)
-	case b.kind == "text", b == a.text:
+	case b.Type == "text", b == a.text:
 		return a.Send(runtime.Chunk{Text: text})
-	case b.kind == "tool_use" && b.name != a.tool:
+	case b.Type == "tool_use" && b.Name != a.tool:
 		return a.Send(runtime.Chunk{Call: &runtime.CallDelta{Index: b.call, Arguments: text}})
 	}
 	return nil
@@ -214,11 +211,11 @@ func (a *answer) stop(index int64) error {
 		return a.Format("block %d ends, which is not open", index)
 	}
 	delete(a.open, index)
-	if b.kind == "tool_use" && b.content.Len() == 0 {
-		if b.input == "" || b.input == "null" {
-			b.input = "{}"
+	if b.Type == "tool_use" && b.said.Len() == 0 {
+		if len(b.Input) == 0 || string(b.Input) == "null" {
+			return a.piece(b, "{}")
 		}
-		return a.piece(b, b.input)
+		return a.piece(b, string(b.Input))
 	}
 	return nil
 }
@@ -268,21 +265,21 @@ func (a *answer) remember() {
 	var text strings.Builder
 	thinks := false
 	for _, b := range a.blocks {
-		said := b.content.String()
-		th.size += len(said) + len(b.signature) + len(b.data) + len(b.id) + len(b.name)
-		switch b.kind {
+		said := b.said.String()
+		th.size += len(said) + len(b.Signature) + len(b.Data) + len(b.ID) + len(b.Name)
+		switch b.Type {
 		case "thinking":
 			thinks = true
-			th.blocks = append(th.blocks, thought{Signature: b.signature, Thinking: said, Type: b.kind})
+			th.blocks = append(th.blocks, block{Signature: b.Signature, Thinking: &said, Type: b.Type})
 		case "redacted_thinking":
 			thinks = true
-			th.blocks = append(th.blocks, hiddenThought{Data: b.data, Type: b.kind})
+			th.blocks = append(th.blocks, block{Data: b.Data, Type: b.Type})
 		case "text":
 			text.WriteString(said)
 			th.blocks = append(th.blocks, texts(said)...)
 		case "tool_use":
-			th.calls = append(th.calls, runtime.ToolCall{ID: b.id, Name: b.name, Arguments: said})
-			th.blocks = append(th.blocks, newToolUse(b.id, b.name, said))
+			th.calls = append(th.calls, runtime.ToolCall{ID: b.ID, Name: b.Name, Arguments: said})
+			th.blocks = append(th.blocks, newToolUse(b.ID, b.Name, said))
 		}
 	}
 	if th.text = text.String(); thinks {

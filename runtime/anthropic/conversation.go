@@ -26,15 +26,15 @@ type conversation struct {
 func (c *conversation) add(msg *runtime.Message) error {
 	switch msg.Role {
 	case runtime.RoleUser:
-		c.say(user, texts(msg.Text)...)
+		c.say(runtime.RoleUser, texts(msg.Text)...)
 	case runtime.RoleAssistant:
-		c.say(assistant, c.answered(msg)...)
+		c.say(runtime.RoleAssistant, c.answered(msg)...)
 	case runtime.RoleTool:
-		result := toolResult{ToolUseID: c.id(msg.CallID), IsError: msg.Failed, Content: texts(msg.Text), Type: "tool_result"}
+		result := block{ToolUseID: c.id(msg.CallID), IsError: msg.Failed, Content: texts(msg.Text), Type: "tool_result"}
 		if msg.Failed && len(result.Content) == 0 { // which the API refuses beside is_error
 			result.Content = texts("failed")
 		}
-		c.say(user, result)
+		c.say(runtime.RoleUser, result)
 	default:
 		return fmt.Errorf("message has the unknown role %q", msg.Role)
 	}
@@ -42,7 +42,7 @@ func (c *conversation) add(msg *runtime.Message) error {
 }
 
 // say adds to the last message where that has the role, and else a new one.
-func (c *conversation) say(role string, blocks ...content) {
+func (c *conversation) say(role string, blocks ...block) {
 	if len(blocks) == 0 {
 		return
 	}
@@ -54,16 +54,16 @@ func (c *conversation) say(role string, blocks ...content) {
 }
 
 // texts is the text as blocks: none where it is empty, which the API refuses.
-func texts(text string) []content {
+func texts(text string) []block {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return []content{newText(text)}
+	return []block{newText(text)}
 }
 
 // answered is an answer of the model: as it came where it was thought over, and
 // else put together again.
-func (c *conversation) answered(msg *runtime.Message) []content {
+func (c *conversation) answered(msg *runtime.Message) []block {
 	same := true
 	ids := make([]string, len(msg.Calls))
 	for i, call := range msg.Calls {
@@ -108,25 +108,19 @@ func (c *conversation) id(id string) string {
 // thinking. After a restart, or another model's answer, it does not.
 func (c *conversation) thinksOn() bool {
 	for i := len(c.messages) - 1; i >= 0; i-- {
-		if c.messages[i].Role == user && !hasResult(c.messages[i].Content) {
+		if c.messages[i].Role == runtime.RoleUser && !hasResult(c.messages[i].Content) {
 			return i+1 == len(c.messages) || isThinking(c.messages[i+1].Content[0])
 		}
 	}
-	return len(c.messages) == 0 || c.messages[0].Role == assistant && isThinking(c.messages[0].Content[0])
+	return len(c.messages) == 0 || c.messages[0].Role == runtime.RoleAssistant && isThinking(c.messages[0].Content[0])
 }
 
-func hasResult(blocks []content) bool {
-	return slices.ContainsFunc(blocks, func(c content) bool { _, is := c.(toolResult); return is })
+func hasResult(blocks []block) bool {
+	return slices.ContainsFunc(blocks, func(b block) bool { return b.Type == "tool_result" })
 }
 
-func isThinking(c content) bool {
-	switch c.(type) {
-	case thought, hiddenThought:
-		return true
-	}
-	return false
-}
+func isThinking(b block) bool { return b.Type == "thinking" || b.Type == "redacted_thinking" }
 
-func newToolUse(id, name, arguments string) toolUse {
-	return toolUse{ID: id, Input: endpoint.Arguments(arguments), Name: endpoint.ToolName(name, maxToolName), Type: "tool_use"}
+func newToolUse(id, name, arguments string) block {
+	return block{ID: id, Input: endpoint.Arguments(arguments), Name: endpoint.ToolName(name, maxToolName), Type: "tool_use"}
 }

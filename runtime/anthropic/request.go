@@ -56,13 +56,10 @@ func (m *Model) params(req *runtime.Request) (params request, answerTool string,
 // disclosure is the line that opens the disclosure of capabilities.
 var disclosure, _, _ = strings.Cut(prompt.Disclosure(caps.Set{}), "\n")
 
-// ephemeral asks the API to keep what comes up to here.
-var ephemeral = &cacheControl{"ephemeral"}
-
 // system is the system message. The API keeps the part before the disclosure;
 // the disclosure, which changes with the capabilities, does not spoil it. The
 // blocks together are the message, byte for byte.
-func (m *Model) system(all string) []text {
+func (m *Model) system(all string) []block {
 	if strings.TrimSpace(all) == "" {
 		return nil
 	}
@@ -73,14 +70,14 @@ func (m *Model) system(all string) []text {
 		stable, rest = head, all[len(head):]
 	}
 	if m.opts.NoPromptCache || strings.TrimSpace(stable) == "" {
-		return []text{newText(all)}
+		return []block{newText(all)}
 	}
 	kept := newText(stable)
 	kept.CacheControl = ephemeral
 	if rest == "" {
-		return []text{kept}
+		return []block{kept}
 	}
-	return []text{kept, newText(rest)}
+	return []block{kept, newText(rest)}
 }
 
 func thinks(budget thinkingBudget) *thinking {

@@ -24,7 +24,7 @@ type thoughts struct {
 type remembered struct {
 	text   string
 	calls  []runtime.ToolCall
-	blocks []content
+	blocks []block
 	size   int
 }
 
@@ -52,7 +52,7 @@ func (t *thoughts) keep(th *remembered) {
 
 // recall returns the blocks of the answer that msg was made of; nil when it is
 // not remembered, or when msg is no longer that answer.
-func (t *thoughts) recall(msg *runtime.Message) []content {
+func (t *thoughts) recall(msg *runtime.Message) []block {
 	if len(msg.Calls) == 0 {
 		return nil
 	}

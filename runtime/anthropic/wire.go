@@ -16,64 +16,38 @@ type request struct {
 	Model       string      `json:"model"`
 	Temperature *float64    `json:"temperature,omitempty"`
 	TopP        *float64    `json:"top_p,omitempty"`
-	System      []text      `json:"system,omitempty"`
+	System      []block     `json:"system,omitempty"`
 	Thinking    *thinking   `json:"thinking,omitempty"`
 	ToolChoice  *toolChoice `json:"tool_choice,omitempty"`
 	Tools       []tool      `json:"tools,omitempty"`
 	Stream      bool        `json:"stream,omitempty"`
 }
 
-// Roles of messages.
-const (
-	user      = "user"
-	assistant = "assistant"
-)
-
 type message struct {
-	Content []content `json:"content"`
-	Role    string    `json:"role"`
+	Content []block `json:"content"`
+	Role    string  `json:"role"`
 }
 
-// content is a block of a message: a text, toolUse, toolResult, thought or hiddenThought.
-type content any
-
-type text struct {
-	Text         string        `json:"text"`
-	CacheControl *cacheControl `json:"cache_control,omitempty"`
-	Type         string        `json:"type"`
+// block is a content block, as it is sent, and as it comes: whole, or as it begins.
+type block struct {
+	ID           string          `json:"id,omitempty"` // of a tool_use, with its input and name
+	Input        json.RawMessage `json:"input,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // of a tool_result, with the two that follow
+	IsError      bool            `json:"is_error,omitempty"`
+	Content      []block         `json:"content,omitempty"`
+	Signature    string          `json:"signature,omitempty"` // of thinking
+	Thinking     *string         `json:"thinking,omitempty"`  // the same, which may be empty
+	Data         string          `json:"data,omitempty"`      // of redacted_thinking
+	Text         string          `json:"text,omitempty"`
+	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	Type         string          `json:"type"`
 }
 
-func newText(s string) text { return text{Text: s, Type: "text"} }
+func newText(s string) block { return block{Text: s, Type: "text"} }
 
-type toolUse struct {
-	ID    string          `json:"id"`
-	Input json.RawMessage `json:"input"`
-	Name  string          `json:"name"`
-	Type  string          `json:"type"` // tool_use
-}
-
-type toolResult struct {
-	ToolUseID string    `json:"tool_use_id"`
-	IsError   bool      `json:"is_error,omitempty"`
-	Content   []content `json:"content,omitempty"`
-	Type      string    `json:"type"` // tool_result
-}
-
-type thought struct {
-	Signature string `json:"signature"`
-	Thinking  string `json:"thinking"`
-	Type      string `json:"type"` // thinking
-}
-
-type hiddenThought struct {
-	Data string `json:"data"`
-	Type string `json:"type"` // redacted_thinking
-}
-
-// cacheControl marks the end of what the API keeps.
-type cacheControl struct {
-	Type string `json:"type"` // ephemeral
-}
+// ephemeral marks the end of what the API keeps.
+var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
 
 type thinking struct {
 	Budget  int    `json:"budget_tokens,omitempty"`
@@ -91,15 +65,15 @@ type tool struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	Name         string          `json:"name"`
 	Description  string          `json:"description,omitempty"`
-	CacheControl *cacheControl   `json:"cache_control,omitempty"`
+	CacheControl json.RawMessage `json:"cache_control,omitempty"`
 }
 
 // event is one event of a stream.
 type event struct {
-	Type         string  `json:"type"`
-	Index        int64   `json:"index"`
-	Message      whole   `json:"message"`
-	ContentBlock started `json:"content_block"`
+	Type         string `json:"type"`
+	Index        int64  `json:"index"`
+	Message      whole  `json:"message"`
+	ContentBlock block  `json:"content_block"`
 	Delta        struct {
 		Type        string  `json:"type"`
 		Text        string  `json:"text"`
@@ -114,24 +88,12 @@ type event struct {
 
 // whole is an answer in one piece, and how a stream begins.
 type whole struct {
-	Type        string    `json:"type"`
-	Model       string    `json:"model"`
-	Content     []started `json:"content"`
-	StopReason  string    `json:"stop_reason"`
-	StopDetails refusal   `json:"stop_details"`
-	Usage       usage     `json:"usage"`
-}
-
-// started is a content block as it begins, or whole.
-type started struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
-	Input     json.RawMessage `json:"input"`
-	Signature string          `json:"signature"`
-	Data      string          `json:"data"`
+	Type        string  `json:"type"`
+	Model       string  `json:"model"`
+	Content     []block `json:"content"`
+	StopReason  string  `json:"stop_reason"`
+	StopDetails refusal `json:"stop_details"`
+	Usage       usage   `json:"usage"`
 }
 
 // usage counts tokens.

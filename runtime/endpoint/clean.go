@@ -20,11 +20,11 @@ const (
 	maxWord    = 100
 )
 
-// Clean makes a server's text fit to be shown: one line of valid characters,
+// clean makes a server's text fit to be shown: one line of valid characters,
 // without the secrets, which servers do repeat in their errors, and not too long.
-func (x *Exchange) Clean(text string) string { return x.cleaned(unescaped(text), MaxMessage) }
+func (x *Exchange) clean(text string) string { return x.cleaned(unescaped(text), MaxMessage) }
 
-// CleanID is Clean of an id: it goes back to the server, and is long sometimes.
+// CleanID is clean of an id: it goes back to the server, and is long sometimes.
 func (x *Exchange) CleanID(id string) string { return x.cleaned(id, maxID) }
 
 // CalledName cleans the name of a tool that the server says is called. One that
@@ -38,7 +38,7 @@ func (x *Exchange) CalledName(name string, offered []runtime.Tool) string {
 
 // Word cleans what should be a word, such as why an answer ended.
 func (x *Exchange) Word(said string) string {
-	said = x.Clean(said)
+	said = x.clean(said)
 	return strings.ToValidUTF8(said[:min(len(said), maxWord)], "")
 }
 

@@ -65,7 +65,7 @@ func (x *Exchange) shown(err error) error {
 	if _, clean := errors.AsType[*Error](err); clean || err == nil || errors.Is(err, errLeft) {
 		return err
 	}
-	out := &failure{text: x.Clean(err.Error())}
+	out := &failure{text: x.clean(err.Error())}
 	if broken, ok := errors.AsType[*failure](err); ok {
 		out.passing = broken.passing
 	}

@@ -31,7 +31,7 @@ type Exchange struct {
 // counts.
 func (x *Exchange) Names(model string) {
 	if !x.named && model != "" {
-		x.named, x.who = true, x.Clean(model)
+		x.named, x.who = true, x.clean(model)
 	}
 }
 
@@ -68,7 +68,8 @@ type Answer interface {
 
 // receive reads an answer.
 func (x *Exchange) receive(body io.Reader, a Answer) error {
-	in := bufio.NewReaderSize(&bounded{body, MaxAnswer, x}, 16) // the smallest: larger reads pass it by
+	bounded := &io.LimitedReader{R: body, N: MaxAnswer + 1}
+	in := bufio.NewReaderSize(bounded, 16) // the smallest: larger reads pass it by
 	first, err := firstByte(in)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -82,7 +83,10 @@ func (x *Exchange) receive(body io.Reader, a Answer) error {
 	default:
 		err = x.stream(in, a)
 	}
-	if err != nil {
+	switch {
+	case bounded.N == 0 && !x.left:
+		return x.Format("its answer is longer than %d bytes", MaxAnswer)
+	case err != nil:
 		return err
 	}
 	return a.End()
@@ -134,19 +138,3 @@ func firstByte(in *bufio.Reader) (byte, error) {
 }
 
 const byteOrderMark = "\uFEFF"
-
-// bounded is an answer that may have so many bytes more.
-type bounded struct {
-	io.Reader
-	left int
-	x    *Exchange
-}
-
-func (b *bounded) Read(to []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, b.x.Format("its answer is longer than %d bytes", MaxAnswer)
-	}
-	n, err := b.Reader.Read(to[:min(len(to), b.left)])
-	b.left -= n
-	return n, err
-}

@@ -17,8 +17,6 @@ import (
 	"usher/runtime"
 )
 
-const redacted = value.Redacted
-
 // Secret is a value that prints as [redacted], however it is printed, or the
 // reference of a configuration to one.
 type Secret string
@@ -29,13 +27,13 @@ var (
 )
 
 // Format prints [redacted].
-func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(value.Redacted)) }
 
 // LogValue is [redacted].
-func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (Secret) LogValue() slog.Value { return slog.StringValue(value.Redacted) }
 
 // MarshalText writes [redacted].
-func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (Secret) MarshalText() ([]byte, error) { return []byte(value.Redacted), nil }
 
 // Settings of most providers that hold secrets.
 const (
@@ -47,7 +45,6 @@ const (
 const (
 	inEnvironment = "env:"
 	inFile        = "file:"
-	inVenue       = "secret:"
 
 	references = "env:NAME, file:PATH or secret:NAME"
 )

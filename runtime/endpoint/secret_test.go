@@ -209,12 +209,12 @@ func TestClean(t *testing.T) {
 		{strings.Repeat("x", MaxMessage-3) + "sk-one", strings.Repeat("x", MaxMessage-3) + "[re …"},
 		{strings.Repeat("x", MaxMessage-1) + "é", strings.Repeat("x", MaxMessage-1) + " …"},
 	} {
-		if got := x.Clean(tt.said); got != tt.want {
+		if got := x.clean(tt.said); got != tt.want {
 			t.Errorf("%q is shown as %q, want %q", tt.said, got, tt.want)
 		}
 	}
 	x.hide = Redactor()
-	if got := x.Clean("a  b"); got != "a b" {
+	if got := x.clean("a  b"); got != "a b" {
 		t.Errorf("without secrets, %q", got)
 	}
 }

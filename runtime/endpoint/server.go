@@ -31,9 +31,7 @@ type Server struct {
 	form    *Form
 	url     string
 	about   runtime.About
-	timeout time.Duration
-	now     func() time.Time
-	stream  bool // answers are asked for in pieces
+	options Options // without the key and the headers
 	client  *http.Client
 	header  func(ctx context.Context) (set http.Header, secrets []string, err error) // of a request
 }
@@ -43,13 +41,7 @@ type Server struct {
 // not reach for the server, and takes the secrets out of the options.
 func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h http.Header, key string), about runtime.About) *Server {
 	about.Model, about.Server = o.Model, Host(to)
-	s := &Server{
-		form: f, url: to.String(), about: about, timeout: cmp.Or(o.Timeout, defaultTimeout), now: o.Now,
-		stream: !bool(o.NoStream), client: newClient(to, o.AllowHTTP, o.Transport),
-	}
-	if s.now == nil {
-		s.now = time.Now
-	}
+	s := &Server{form: f, url: to.String(), about: about, client: newClient(to, o.AllowHTTP, o.Transport)}
 	// A function, so that nothing that prints or walks a Server finds a secret.
 	key, headers, secrets := o.Key, o.Headers, o.Secrets
 	s.header = func(ctx context.Context) (set http.Header, held []string, err error) {
@@ -77,6 +69,10 @@ func (f *Form) Serve(o *Options, to *url.URL, own http.Header, authorize func(h 
 		return set, held, err
 	}
 	o.Key, o.Headers, o.Secrets = "", nil, nil
+	if s.options = *o; o.Now == nil {
+		s.options.Now = time.Now
+	}
+	s.options.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	return s
 }
 
@@ -102,10 +98,10 @@ func (s *Server) Close() error {
 // comes: what begin makes beside takes it, and sends its pieces by the exchange.
 func (s *Server) Chunks(ctx context.Context, begin func(*Exchange) (body []byte, a Answer, err error)) iter.Seq2[runtime.Chunk, error] {
 	return func(yield func(runtime.Chunk, error) bool) {
-		x := &Exchange{form: s.form, now: s.now, yield: yield}
+		x := &Exchange{form: s.form, now: s.options.Now, yield: yield}
 		body, a, err := begin(x)
 		if err == nil {
-			err = s.ask(ctx, "", body, s.stream, x, a)
+			err = s.ask(ctx, "", body, !bool(s.options.NoStream), x, a)
 		}
 		if err != nil && !x.left {
 			yield(runtime.Chunk{}, err)
@@ -116,7 +112,7 @@ func (s *Server) Chunks(ctx context.Context, begin func(*Exchange) (body []byte,
 // Fetch asks for an answer that is one JSON value, at a path below the server's
 // address, and reads it into what to points to.
 func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) error {
-	return s.ask(ctx, path, body, false, &Exchange{form: s.form, now: s.now}, one{to})
+	return s.ask(ctx, path, body, false, &Exchange{form: s.form, now: s.options.Now}, one{to})
 }
 
 // ask sends body, and hands the answer to a, within the server's timeout. Stream
@@ -124,7 +120,7 @@ func (s *Server) Fetch(ctx context.Context, path string, body []byte, to any) er
 // are read anew. When ctx has ended, its cause is the reason for whatever went
 // wrong.
 func (s *Server) ask(ctx context.Context, path string, body []byte, stream bool, x *Exchange, a Answer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, timedOut(s.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, timedOut(s.options.Timeout))
 	defer cancel()
 	header, secrets, err := s.header(ctx)
 	if err == nil {
@@ -160,7 +156,7 @@ func (s *Server) exchange(ctx context.Context, cancel func(), path string, body 
 	maps.Copy(req.Header, header)
 	res, err := s.client.Do(req)
 	if err != nil {
-		return Passing("reach the model's server: "+x.Clean(err.Error()), nil)
+		return Passing("reach the model's server: "+x.clean(err.Error()), nil)
 	}
 	defer res.Body.Close()
 	from := io.Reader(res.Body)

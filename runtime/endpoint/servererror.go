@@ -15,10 +15,10 @@ import (
 func (x *Exchange) statusError(res *http.Response, body []byte) error {
 	e, h := x.Told(body), res.Header
 	e.Status, e.again = res.StatusCode, h.Get("X-Should-Retry")
-	e.RequestID = cmp.Or(x.Clean(cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id"), h.Get("Apim-Request-Id"))), e.RequestID)
+	e.RequestID = cmp.Or(x.clean(cmp.Or(h.Get("Request-Id"), h.Get("X-Request-Id"), h.Get("Apim-Request-Id"))), e.RequestID)
 	e.wait, e.waits = retryAfter(h, x.now())
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
-		e.Message = x.Clean("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
+		e.Message = x.clean("it redirects to " + to.Scheme + "://" + to.Host + to.Path + ", and redirects are not followed: set base_url to where the API is")
 	}
 	return e
 }
@@ -90,7 +90,7 @@ func (x *Exchange) Told(body []byte) *Error {
 			break
 		}
 	}
-	e := &Error{RequestID: x.Clean(string(outer.RequestID))}
+	e := &Error{RequestID: x.clean(string(outer.RequestID))}
 	var text string
 	switch {
 	case json.Unmarshal(inner, &text) == nil:
@@ -102,7 +102,7 @@ func (x *Exchange) Told(body []byte) *Error {
 		e.Message = string(inner)
 	}
 	for _, text := range []*string{&e.Reason, &e.Type, &e.Param, &e.Message} {
-		*text = x.Clean(*text)
+		*text = x.clean(*text)
 	}
 	if status, err := strconv.Atoi(e.Reason); err == nil && status >= 400 && status <= 599 {
 		e.Status, e.Reason = status, ""

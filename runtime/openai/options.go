@@ -78,11 +78,14 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	about := runtime.About{Provider: "openai", Reasons: o.ReasoningEffort != "" && o.ReasoningEffort != "none"}
+	own, authorize := make(http.Header), func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
 	if o.APIType == apiAzure {
-		about.Provider = "azure.ai.openai"
+		about.Provider, authorize = "azure.ai.openai", func(h http.Header, key string) { h.Set("Api-Key", key) }
 	}
-	server := form.Serve(&o.Options, to, o.ownHeaders(), o.authorize, about)
-	return &Model{server, o}, nil
+	if o.Organization != "" {
+		own.Set("OpenAI-Organization", o.Organization)
+	}
+	return &Model{form.Serve(&o.Options, to, own, authorize, about), o}, nil
 }
 
 const azureV1 = "/openai/v1" // Azure's newer API, with paths like OpenAI's
@@ -101,7 +104,8 @@ var form = endpoint.Form{
 
 // address returns where requests go.
 func (o *Options) address() (*url.URL, error) {
-	if o.BaseURL == "" && o.APIType == apiAzure {
+	azure := o.APIType == apiAzure
+	if azure && o.BaseURL == "" {
 		return nil, endpoint.Bad("base_url", "is missing: Azure needs the resource's own, for example https://NAME.openai.azure.com")
 	}
 	u, err := form.Base(o.BaseURL, o.AllowHTTP)
@@ -109,47 +113,23 @@ func (o *Options) address() (*url.URL, error) {
 		return nil, err
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
-	switch o.APIType {
-	case "", apiOpenAI:
-		if o.APIVersion != "" {
-			return nil, endpoint.Bad("api_version", "belongs to Azure: remove it, or set api_type: azure")
-		}
-		return u.JoinPath("chat", "completions"), nil
-	case apiAzure:
-	default:
+	deployed := azure && !strings.HasSuffix(u.Path, azureV1)
+	switch {
+	case !azure && o.APIType != "" && o.APIType != apiOpenAI:
 		return nil, endpoint.Bad("api_type", "is %q: use %s or %s", o.APIType, apiOpenAI, apiAzure)
+	case !azure && o.APIVersion != "":
+		return nil, endpoint.Bad("api_version", "belongs to Azure: remove it, or set api_type: azure")
+	case deployed && o.APIVersion == "":
+		return nil, endpoint.Bad("api_version", "is missing: Azure needs one, for example 2024-10-21, unless base_url ends in %s", azureV1)
+	case deployed && (o.Model == "." || o.Model == ".."):
+		return nil, endpoint.Bad("model", "is %q: of Azure, name the deployment", o.Model)
+	case deployed:
+		u = u.JoinPath("openai", "deployments", url.PathEscape(o.Model))
 	}
 	if o.APIVersion != "" {
 		u.RawQuery = url.Values{"api-version": {o.APIVersion}}.Encode()
 	}
-	if strings.HasSuffix(u.Path, azureV1) {
-		return u.JoinPath("chat", "completions"), nil
-	}
-	if o.APIVersion == "" {
-		return nil, endpoint.Bad("api_version", "is missing: Azure needs one, for example 2024-10-21, unless base_url ends in %s", azureV1)
-	}
-	if o.Model == "." || o.Model == ".." {
-		return nil, endpoint.Bad("model", "is %q: of Azure, name the deployment", o.Model)
-	}
-	return u.JoinPath("openai", "deployments", url.PathEscape(o.Model), "chat", "completions"), nil
-}
-
-// ownHeaders are those of the format.
-func (o *Options) ownHeaders() http.Header {
-	own := make(http.Header)
-	if o.Organization != "" {
-		own.Set("OpenAI-Organization", o.Organization)
-	}
-	return own
-}
-
-// authorize adds the key to the headers.
-func (o *Options) authorize(own http.Header, key string) {
-	if o.APIType == apiAzure {
-		own.Set("Api-Key", key)
-	} else {
-		own.Set("Authorization", "Bearer "+key)
-	}
+	return u.JoinPath("chat", "completions"), nil
 }
 
 // Provider makes a model from the settings of a configuration, which are the keys

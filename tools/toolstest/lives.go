@@ -1,5 +1,5 @@
-// Package toolstest helps to test what stands behind a gate. [Lives] lets a test
-// say what its agents may do, and [NewGate] asks them.
+// Package toolstest helps to test what stands behind a gate: [NewGate] makes one, and
+// its [Mint] lets a test say what its agents may do.
 package toolstest
 
 import (
@@ -11,11 +11,11 @@ import (
 	"usher/ucan"
 )
 
-// Lives are agents whose capabilities a test decides. The zero value is ready.
-type Lives struct {
-	mu    sync.Mutex
-	epoch uint64
-	lives map[tools.Life]*life
+// lives are agents whose capabilities a test decides.
+type lives struct {
+	mu     sync.Mutex
+	epoch  uint64
+	byLife map[tools.Life]*life
 }
 
 type life struct {
@@ -24,31 +24,13 @@ type life struct {
 	last      caps.Set
 }
 
-var _ tools.Lives = (*Lives)(nil)
-
-// Add lets the agent id of owner hold what caps returns, whenever it is asked.
-func (l *Lives) Add(owner ucan.DID, id string, caps func() caps.Set) tools.Life {
-	return l.AddAs(owner, owner, id, caps)
-}
-
-// AddAs is Add for an agent that acts as a principal of its own.
-func (l *Lives) AddAs(principal, owner ucan.DID, id string, held func() caps.Set) tools.Life {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lives == nil {
-		l.lives = make(map[tools.Life]*life)
-	}
-	name := tools.NewLife(owner, id, "1")
-	l.lives[name] = &life{principal, held, held()}
-	l.epoch++
-	return name
-}
+var _ tools.Lives = (*lives)(nil)
 
 // Epoch is another number after any set has changed.
-func (l *Lives) Epoch() uint64 {
+func (l *lives) Epoch() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range l.lives {
+	for _, a := range l.byLife {
 		if now := a.caps(); now != a.last {
 			a.last = now
 			l.epoch++
@@ -58,10 +40,10 @@ func (l *Lives) Epoch() uint64 {
 }
 
 // Live returns what the life holds now.
-func (l *Lives) Live(_ context.Context, name tools.Life) (caps.Set, ucan.DID) {
+func (l *lives) Live(_ context.Context, name tools.Life) (caps.Set, ucan.DID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a := l.lives[name]; a != nil {
+	if a := l.byLife[name]; a != nil {
 		return a.caps(), a.principal
 	}
 	return caps.Set{}, ucan.DID{}
@@ -70,7 +52,7 @@ func (l *Lives) Live(_ context.Context, name tools.Life) (caps.Set, ucan.DID) {
 // Mint makes authorities of users, and of agents that a test decides on.
 type Mint struct {
 	*tools.Mint
-	Lives *Lives
+	lives *lives
 }
 
 // NewGate returns a gate that asks the lives of the mint.
@@ -79,13 +61,19 @@ func NewGate(registry *tools.Registry, opts *tools.GateOptions) (*tools.Gate, *M
 	if opts != nil {
 		o = *opts
 	}
-	lives := new(Lives)
-	o.Lives = lives
+	agents := &lives{byLife: make(map[tools.Life]*life)}
+	o.Lives = agents
 	g, mint := tools.NewGate(registry, &o)
-	return g, &Mint{mint, lives}
+	return g, &Mint{mint, agents}
 }
 
-// Agent is the authority of the agent id of owner, who may do what held returns.
+// Agent is the authority of the agent id of owner, who may do what held returns,
+// whenever it is asked.
 func (m *Mint) Agent(owner ucan.DID, id string, held func() caps.Set) tools.Authority {
-	return m.Mint.Agent(owner, m.Lives.Add(owner, id, held))
+	m.lives.mu.Lock()
+	defer m.lives.mu.Unlock()
+	name := tools.NewLife(owner, id, "1")
+	m.lives.byLife[name] = &life{owner, held, held()}
+	m.lives.epoch++
+	return m.Mint.Agent(owner, name)
 }

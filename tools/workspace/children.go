@@ -93,15 +93,28 @@ func (v view) size(ctx context.Context, n node) (int, error) {
 
 func leafChildren(n node) (all []child, err error) {
 	v, err := parse(n)
-	switch c := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(c)) {
-			all = append(all, child{k, leafOf(c[k])})
-		}
-	case []any:
-		for _, e := range c {
-			all = append(all, child{"", leafOf(e)})
-		}
+	for key, part := range partsOf(v) {
+		all = append(all, child{key, leafOf(part)})
 	}
 	return all, err
+}
+
+// partsOf goes through a decoded map in the order of its keys, or through an array.
+func partsOf(v any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if !yield(key, v[key]) {
+					return
+				}
+			}
+		case []any:
+			for _, item := range v {
+				if !yield("", item) {
+					return
+				}
+			}
+		}
+	}
 }

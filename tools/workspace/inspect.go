@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"usher/caps/value"
@@ -93,7 +91,7 @@ func (r renderer) render(ctx context.Context, n node, budget int) (string, error
 	if !n.container() {
 		return value.Cut(string(n), budget), nil
 	}
-	count, err := r.length(ctx, v)
+	count, err := r.size(ctx, n)
 	return value.Cut(placeholder(count, n.isVector()), budget), err
 }
 
@@ -165,28 +163,22 @@ type printed struct {
 // parts goes through the parts of a branch, or of a decoded map or array.
 func (r renderer) parts(ctx context.Context, v any) iter.Seq2[printed, error] {
 	return func(yield func(printed, error) bool) {
-		switch v := v.(type) {
-		case node:
-			for c, err := range r.children(ctx, v, 0, firstPage) {
-				part := printed{key: c.key}
-				if err == nil {
-					part.v, err = opened(c.node)
-				}
-				if !yield(part, err) {
-					return
-				}
+		for key, part := range partsOf(v) {
+			if !yield(printed{key, part}, nil) {
+				return
 			}
-		case []any:
-			for _, item := range v {
-				if !yield(printed{v: item}, nil) {
-					return
-				}
+		}
+		n, isBranch := v.(node)
+		if !isBranch {
+			return
+		}
+		for c, err := range r.children(ctx, n, 0, firstPage) {
+			part := printed{key: c.key}
+			if err == nil {
+				part.v, err = opened(c.node)
 			}
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if !yield(printed{key, v[key]}, nil) {
-					return
-				}
+			if !yield(part, err) {
+				return
 			}
 		}
 	}
