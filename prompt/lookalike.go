@@ -173,29 +173,26 @@ func isEnclosed(r rune) bool {
 // lookalikes pairs letters with the Latin ones that they look like.
 var lookalikes = func() map[rune]byte {
 	table := map[rune]byte{}
-	for _, row := range [...]struct {
-		latin string
-		alike string
-	}{
-		{"a", "аαɑᴀ"},
-		{"b", "ьвʙβ"},
-		{"c", "сϲᴄ"},
-		{"d", "ԁɗᴅժ"},
-		{"e", "еєεҽᴇ"},
-		{"g", "ɡցԍɢ"},
-		{"i", "іıιɩɪӏʟլ"},
-		{"n", "пոɴη"},
-		{"o", "оοσօᴏ"},
-		{"p", "рρᴘ"},
-		{"r", "гᴦʀ"},
-		{"s", "ѕꜱʂ"},
-		{"t", "тτᴛ"},
-		{"u", "υսʋᴜ"},
-		{"x", "хχ"},
-		{"y", "уүγʏΥ"},
+	for latin, alike := range map[byte]string{
+		'a': "аαɑᴀ",
+		'b': "ьвʙβ",
+		'c': "сϲᴄ",
+		'd': "ԁɗᴅժ",
+		'e': "еєεҽᴇ",
+		'g': "ɡցԍɢ",
+		'i': "іıιɩɪӏʟլ",
+		'n': "пոɴη",
+		'o': "оοσօᴏ",
+		'p': "рρᴘ",
+		'r': "гᴦʀ",
+		's': "ѕꜱʂ",
+		't': "тτᴛ",
+		'u': "υսʋᴜ",
+		'x': "хχ",
+		'y': "уүγʏΥ",
 	} {
-		for _, r := range row.alike {
-			table[r] = row.latin[0]
+		for _, r := range alike {
+			table[r] = latin
 		}
 	}
 	return table

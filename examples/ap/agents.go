@@ -71,9 +71,8 @@ func enrich(t *turn) any {
 		out.Problems = append(out.Problems, `the task holds no extraction: send {"extraction": …} as the scanner makes it`)
 		return out
 	}
-	inv, problems := task.Extraction, [3]string{}
-	vendors, problem := all[vendor](t, "w/vendor-records")
-	problems[0] = problem
+	inv := task.Extraction
+	vendors, noVendors := all[vendor](t, "w/vendor-records")
 	name := fold(inv.Vendor)
 	if i := slices.IndexFunc(vendors, func(v entry[vendor]) bool {
 		return slices.ContainsFunc(append(v.Value.Aliases, v.Value.Name), func(known string) bool { return fold(known) == name })
@@ -81,14 +80,12 @@ func enrich(t *turn) any {
 		out.Vendor = &vendors[i].Value
 		inv.Vendor = out.Vendor.Name
 	}
-	orders, problem := all[order](t, "w/purchase-orders")
-	problems[1] = problem
+	orders, noOrders := all[order](t, "w/purchase-orders")
 	if i := slices.IndexFunc(orders, func(o entry[order]) bool { return inv.PurchaseOrder != "" && sameOrder(o.Key, inv.PurchaseOrder) }); i >= 0 {
 		out.Order = &orders[i].Value
 		out.Order.ID = orders[i].Key
 	}
-	problems[2] = out.search(t, recordID(inv.Vendor, inv.Number))
-	for _, problem := range problems {
+	for _, problem := range []string{noVendors, noOrders, out.search(t, recordID(inv.Vendor, inv.Number))} {
 		if problem != "" {
 			out.Problems = append(out.Problems, problem)
 		}

@@ -58,28 +58,16 @@ func (Model) Generate(_ context.Context, req *runtime.Request) iter.Seq2[runtime
 	return func(yield func(runtime.Chunk, error) bool) {
 		said, results := lastExchange(req.Messages)
 		calls, err := instructions(said)
-		if err != nil {
-			yieldText(yield, err.Error())
-			return
+		answer, finish := runtime.Chunk{Text: usage}, "stop"
+		switch {
+		case err != nil:
+			answer.Text = err.Error()
+		case len(results) < len(calls):
+			answer, finish = runtime.Chunk{Call: &calls[len(results)]}, "tool_calls"
+		case len(calls) > 0:
+			answer.Text = report(results)
 		}
-		if len(calls) == 0 {
-			yieldText(yield, usage)
-			return
-		}
-		if len(results) >= len(calls) {
-			yieldText(yield, report(results))
-			return
-		}
-		next := calls[len(results)]
-		if yield(runtime.Chunk{Call: &runtime.CallDelta{Name: next.tool, Arguments: next.arguments}}, nil) {
-			yield(runtime.Chunk{Finish: "tool_calls"}, nil)
-		}
-	}
-}
-
-func yieldText(yield func(runtime.Chunk, error) bool, text string) {
-	if yield(runtime.Chunk{Text: text}, nil) {
-		yield(runtime.Chunk{Finish: "stop"}, nil)
+		_ = yield(answer, nil) && yield(runtime.Chunk{Finish: finish}, nil)
 	}
 }
 
@@ -97,8 +85,6 @@ func lastExchange(messages []runtime.Message) (said string, results []runtime.Me
 	return said, results
 }
 
-type call struct{ tool, arguments string }
-
 // verbs are the instructions: the tool of each, and its arguments in order.
 // The last argument takes the rest of the line.
 var verbs = map[string]struct {
@@ -115,14 +101,13 @@ var verbs = map[string]struct {
 	"tell":   {"agent_message", []string{"agentId", "message"}},
 }
 
-func instructions(text string) ([]call, error) {
-	var calls []call
+func instructions(text string) (calls []runtime.CallDelta, err error) {
 	for line := range strings.Lines(text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimSpace(rest)
 		if strings.EqualFold(word, "call") {
 			tool, arguments, _ := strings.Cut(rest, " ")
-			calls = append(calls, call{tool, strings.TrimSpace(arguments)})
+			calls = append(calls, runtime.CallDelta{Name: tool, Arguments: strings.TrimSpace(arguments)})
 			continue
 		}
 		verb, known := verbs[strings.ToLower(word)]
@@ -145,7 +130,7 @@ func instructions(text string) ([]call, error) {
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, call{verb.tool, string(raw)})
+		calls = append(calls, runtime.CallDelta{Name: verb.tool, Arguments: string(raw)})
 	}
 	return calls, nil
 }
@@ -160,24 +145,16 @@ func jsonValue(field, s string) json.RawMessage {
 
 // report tells what came of the calls, a line each.
 func report(results []runtime.Message) string {
-	var b strings.Builder
+	var lines []string
 	for _, m := range results {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		var failed struct {
-			Error   string `json:"error"`
-			Message string `json:"message"`
-			Hint    string `json:"hint"`
-		}
-		if json.Unmarshal([]byte(m.Text), &failed) == nil && failed.Error != "" {
-			b.WriteString(failed.Message)
-			if failed.Hint != "" {
-				b.WriteString("\n" + failed.Hint)
-			}
+		var failed struct{ Error, Message, Hint string }
+		if json.Unmarshal([]byte(m.Text), &failed) != nil || failed.Error == "" {
+			lines = append(lines, m.Name+": "+m.Text)
 			continue
 		}
-		b.WriteString(m.Name + ": " + m.Text)
+		if lines = append(lines, failed.Message); failed.Hint != "" {
+			lines = append(lines, failed.Hint)
+		}
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

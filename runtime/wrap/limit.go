@@ -48,10 +48,7 @@ func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
 				return
 			}
 		}
-		gone, err := wait(ctx, turns, opts.PerMinute, yield)
-		if err != nil {
-			yield(runtime.Chunk{}, err)
-		} else if !gone {
+		if turns == nil || wait(ctx, turns, opts.PerMinute, yield) {
 			m.Generate(ctx, req)(yield)
 		}
 	}}
@@ -60,30 +57,29 @@ func Limit(m runtime.Model, opts LimitOptions) runtime.Model {
 // noticed is the shortest wait that the consumer is told of.
 const noticed = time.Second
 
-// wait is for the call's turn, of so many a minute. It reports whether the consumer
-// has left meanwhile.
-func wait(ctx context.Context, turns *rate.Limiter, perMinute int, yield func(runtime.Chunk, error) bool) (gone bool, err error) {
-	if turns == nil {
-		return false, nil
-	}
+// wait is for the call's turn, of so many a minute. It reports whether the call may
+// begin; where it may not, the consumer has left, or is told why.
+func wait(ctx context.Context, turns *rate.Limiter, perMinute int, yield func(runtime.Chunk, error) bool) bool {
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
+		yield(runtime.Chunk{}, context.Cause(ctx))
+		return false
 	}
 	now := time.Now()
 	turn := turns.ReserveN(now, 1)
 	wait := turn.DelayFrom(now)
 	limit := fmt.Errorf("%w: %d calls a minute", errLimit, perMinute)
+	var err error
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(now.Add(wait)) {
-		turn.CancelAt(now)
-		return false, fmt.Errorf("%w: the call would wait %s, longer than its deadline allows", limit, wait.Round(time.Millisecond))
-	}
-	if wait >= noticed && !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: limit.Error(), Wait: wait}}, nil) {
+		err = fmt.Errorf("%w: the call would wait %s, longer than its deadline allows", limit, wait.Round(time.Millisecond))
+	} else if wait >= noticed && !yield(runtime.Chunk{Delay: &runtime.Delay{Reason: limit.Error(), Wait: wait}}, nil) {
 		turn.Cancel()
-		return true, nil
+		return false
+	} else if stopped := pause.For(ctx, wait); stopped != nil {
+		err = fmt.Errorf("%w: %w", limit, stopped)
 	}
-	if err := pause.For(ctx, wait); err != nil {
+	if err != nil {
 		turn.Cancel()
-		return false, fmt.Errorf("%w: %w", limit, err)
+		yield(runtime.Chunk{}, err)
 	}
-	return false, nil
+	return err == nil
 }

@@ -79,22 +79,18 @@ func (a *account) pass(chunk runtime.Chunk, err error) bool {
 		priced.Cost = a.price.Cost(priced)
 		chunk.Usage = &priced
 	}
-	a.add(&chunk, err)
+	a.err = err
+	a.output += len(chunk.Text) + len(chunk.Reasoning)
+	if chunk.Call != nil {
+		a.output += len(chunk.Call.ID) + len(chunk.Call.Name) + len(chunk.Call.Arguments)
+	}
+	if chunk.Usage != nil {
+		a.known = *chunk.Usage
+	}
+	a.begun = a.begun || acted(&chunk) || chunk.Usage != nil
+	a.finished = a.finished || chunk.Finish != ""
 	a.over = !a.yield(chunk, err) || err != nil
 	return !a.over
-}
-
-func (a *account) add(c *runtime.Chunk, err error) {
-	a.err = err
-	a.output += len(c.Text) + len(c.Reasoning)
-	if c.Call != nil {
-		a.output += len(c.Call.ID) + len(c.Call.Name) + len(c.Call.Arguments)
-	}
-	if c.Usage != nil {
-		a.known = *c.Usage
-	}
-	a.begun = a.begun || acted(c) || c.Usage != nil
-	a.finished = a.finished || c.Finish != ""
 }
 
 // usage is what the call has used as far as can be known, at the model's price

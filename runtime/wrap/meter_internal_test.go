@@ -58,9 +58,9 @@ func TestAccountUsage(t *testing.T) {
 			if tc.stopped {
 				cancel()
 			}
-			a := account{input: 100, left: tc.left}
+			a := account{input: 100, left: tc.left, yield: func(runtime.Chunk, error) bool { return true }}
 			for _, p := range tc.pieces {
-				a.add(&p.chunk, p.err)
+				a.pass(p.chunk, p.err)
 			}
 			if got := a.usage(ctx, &spend.Price{Input: 1_000_000, Output: 10_000_000}); got != tc.want {
 				t.Errorf("usage = %+v, want %+v", got, tc.want)

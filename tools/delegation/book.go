@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -140,6 +141,13 @@ const maxFeed = 1000
 type feedQuery struct {
 	After string `json:"after,omitempty" jsonschema:"the cursor that the page before returned; left out, from the first on"`
 	Limit int    `json:"limit,omitempty" jsonschema:"the most revocations to return: 1 to 1000, left out 100"`
+}
+
+func (q feedQuery) needs() []caps.Request {
+	if q.Limit < 0 || q.Limit > maxFeed {
+		return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxFeed))}
+	}
+	return []caps.Request{caps.NeedAbility(canRead)}
 }
 
 // feed is a page of the feed. Each revocation is signed by who revoked: it can be believed

@@ -83,55 +83,35 @@ func Describe(l *ucan.Link, text bool) Token {
 
 // Operations returns the token operations over a desk.
 func Operations(d *Desk) []*tools.Operation {
-	within := func(ability string) tools.Option { return tools.Within(caps.ScopeAbility(ability)) }
 	return []*tools.Operation{
-		tools.New("ucan:issue", "Issue a token for authority in your own namespace, signed by the venue.",
-			func(in issueInput) []caps.Request { return handOn(in.Attenuations) },
-			d.issue, within(canDelegate), tools.Exclusive()),
-
-		tools.New("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.",
-			func(in delegateInput) []caps.Request { return handOn(in.Capabilities) },
-			d.delegate, within(canDelegate), tools.Exclusive()),
-
-		tools.New("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.",
-			able[tokenInput](canRevoke),
-			d.revoke, within(canRevoke), tools.Idempotent(), tools.Exclusive()),
-
-		tools.New("ucan:import", "Store tokens that came from elsewhere, so that calls can rest on them.",
-			able[importInput](canDelegate),
-			d.take, within(canDelegate), tools.Idempotent(), tools.Exclusive()),
-
-		tools.New("ucan:verify", "Say whether tokens carry an authority, and by which chain.",
-			able[verifyInput](canRead),
-			d.verify, within(canRead), tools.ReadOnly()),
-
-		tools.New("ucan:export", "Give out a token with the chain that carries it, and the revocations in it, for use elsewhere.",
-			able[tokenInput](canRead),
-			d.export, within(canRead), tools.ReadOnly()),
-
-		tools.New("ucan:whoami", "Say who you are: the DID that you act as, and that of the venue.",
-			able[struct{}](canRead),
-			d.whoami, within(canRead), tools.ReadOnly()),
-
-		tools.New("ucan:list", "List the tokens that you received and issued.",
-			able[listInput](canRead),
-			d.list, within(canRead), tools.ReadOnly()),
-
-		tools.New("ucan:revocations", "List the revocations that the venue knows, in the order in which they came, for whoever follows them.",
-			func(q feedQuery) []caps.Request {
-				if q.Limit < 0 || q.Limit > maxFeed {
-					return []caps.Request{caps.Invalid(fmt.Errorf("limit is %d: give 1 to %d, or leave it out", q.Limit, maxFeed))}
-				}
-				return []caps.Request{caps.NeedAbility(canRead)}
-			},
-			d.feed, within(canRead), tools.ReadOnly()),
+		op("ucan:issue", "Issue a token for authority in your own namespace, signed by the venue.", canDelegate,
+			d.issue, func(in issueInput) []caps.Request { return handOn(in.Attenuations) }, tools.Exclusive()),
+		op("ucan:delegate", "Hand on authority that you hold, as tokens signed by your own key.", canDelegate,
+			d.delegate, func(in delegateInput) []caps.Request { return handOn(in.Capabilities) }, tools.Exclusive()),
+		op("ucan:revoke", "Revoke a token that you issued or whose resources you own, and all that was delegated from it.", canRevoke,
+			d.revoke, nil, tools.Idempotent(), tools.Exclusive()),
+		op("ucan:import", "Store tokens that came from elsewhere, so that calls can rest on them.", canDelegate,
+			d.take, nil, tools.Idempotent(), tools.Exclusive()),
+		op("ucan:verify", "Say whether tokens carry an authority, and by which chain.", canRead,
+			d.verify, nil, tools.ReadOnly()),
+		op("ucan:export", "Give out a token with the chain that carries it, and the revocations in it, for use elsewhere.", canRead,
+			d.export, nil, tools.ReadOnly()),
+		op("ucan:whoami", "Say who you are: the DID that you act as, and that of the venue.", canRead,
+			d.whoami, nil, tools.ReadOnly()),
+		op("ucan:list", "List the tokens that you received and issued.", canRead,
+			d.list, nil, tools.ReadOnly()),
+		op("ucan:revocations", "List the revocations that the venue knows, in the order in which they came, for whoever follows them.", canRead,
+			d.feed, feedQuery.needs, tools.ReadOnly()),
 	}
 }
 
-// able requires an ability alone: what a token grants, which bounds the call, is
-// known when it is read.
-func able[In any](ability string) func(In) []caps.Request {
-	return func(In) []caps.Request { return []caps.Request{caps.NeedAbility(ability)} }
+// op is an operation that needs an ability: that alone where needs is nil, as what a
+// token grants, which bounds the call, is known when it is read.
+func op[In, Out any](name, description, can string, run func(context.Context, tools.Call, In) (Out, error), needs func(In) []caps.Request, opts ...tools.Option) *tools.Operation {
+	if needs == nil {
+		needs = func(In) []caps.Request { return []caps.Request{caps.NeedAbility(can)} }
+	}
+	return tools.New(name, description, needs, run, append(opts, tools.Within(caps.ScopeAbility(can)))...)
 }
 
 // handOn requires the caller to hold what it hands on.

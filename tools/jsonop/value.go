@@ -84,7 +84,7 @@ func assoc(v any, path []string, at int, set any) (any, error) {
 	case []any:
 		i, ok := value.Index(key)
 		if !ok || i > len(v) {
-			return nil, fmt.Errorf("%s is an array of %d: %q is no index of it; 0 to %d are, the last one to append", written(path[:at]), len(v), key, len(v))
+			return nil, fmt.Errorf("%s is an array of %d: %q is no index of it; 0 to %d are, the last one to append", strings.Join(path[:at], "/"), len(v), key, len(v))
 		}
 		if i == len(v) {
 			v = append(v, nil)
@@ -93,11 +93,9 @@ func assoc(v any, path []string, at int, set any) (any, error) {
 		v[i], err = assoc(v[i], path, at+1, set)
 		return v, err
 	default:
-		return nil, fmt.Errorf("%s is %s and holds no %q: set a value there first, or choose another path", written(path[:at]), value.A(v), key)
+		return nil, fmt.Errorf("%s is %s and holds no %q: set a value there first, or choose another path", strings.Join(path[:at], "/"), value.A(v), key)
 	}
 }
-
-func written(path []string) string { return strings.Join(path, "/") }
 
 // decode reads one JSON value; absent is null.
 func decode(raw json.RawMessage) (any, error) {

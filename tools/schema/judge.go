@@ -232,8 +232,5 @@ func (j *judge) isOf(v any, kind string) bool {
 	if !number || kind != "integer" {
 		return value.Kind(v) == kind
 	}
-	if _, err := n.Int64(); err == nil {
-		return true
-	}
-	return j.exact(n) && ratOf(n).IsInt()
+	return j.exact(n) && value.IsInteger(n)
 }
