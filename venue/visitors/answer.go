@@ -165,7 +165,7 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 	if !errors.Is(failed, errGuess) {
 		return failed
 	}
-	err := r.again(ctx, func() error {
+	err := r.again(ctx, func(c *change) error {
 		var g guesses
 		rev, err := look(ctx, r, guessKey(who), &g)
 		if err != nil {
@@ -176,9 +176,8 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 			g = guesses{}
 		}
 		g.Wrong, g.Since = g.Wrong+1, now.UnixMilli()
-		c := newChange()
 		c.set(guessKey(who), rev, encode(g))
-		what := row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode, Refused: true, Detail: errCode.Message}
+		c.row = row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode, Refused: true, Detail: errCode.Message}
 		a, _, err := r.agent(ctx, agent)
 		if err != nil {
 			return err
@@ -186,9 +185,9 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 		if a != nil && a.Ask != nil && (a.Ask.Asked.IsZero() || a.Ask.Asked == who.DID) {
 			a.Ask.Wrong++
 			c.agent(a, now)
-			what.Agent, what.Host = a.ID, a.Host
+			c.row.Agent, c.row.Host = a.ID, a.Host
 		}
-		return r.write(ctx, c, what)
+		return nil
 	})
 	return cmp.Or(err, failed)
 }
@@ -236,15 +235,14 @@ func (r *Room) Answer(ctx context.Context, who Person, which Which, said Answer)
 		}
 	}
 	linked := false // by this word
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(c *change) error {
 		q, err := r.find(ctx, who, which)
 		if err != nil {
 			return err
 		}
 		linked = q.Host.User.IsZero()
-		if out, added, err = r.answer(ctx, who, q, &said, nonce); err != nil && out != nil {
-			err = r.undone(ctx, out.Agent, err)
-		}
+		out = &Registered{Agent: q.Agent, Host: q.Host, Asked: len(q.Pending)}
+		added, err = r.answer(ctx, c, who, q, &said, nonce)
 		return err
 	})
 	err = r.guessed(ctx, who, which.Agent, err)
@@ -264,42 +262,41 @@ func (r *Room) endLeft(ctx context.Context, who Person, h *Host) {
 }
 
 // answer makes what a person says of a question.
-func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer, nonce []byte) (out *Registered, added []string, err error) {
+func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, said *Answer, nonce []byte) (added []string, err error) {
 	a, h, now := q.Agent, q.Host, r.Now()
 	set := r.set.Load()
 	kind := a.Ask.Kind
-	c := newChange()
 	as := asking.Denied
 	if said.Approve {
 		as = asking.Approved
 	}
 	if err := r.swap(ctx, c, a, approvals.Swap{As: as, By: who.DID, Reason: said.Reason}, nil); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	out = &Registered{Agent: a, Host: h, Asked: len(q.Pending)}
-	what := (&Caller{Host: h, Agent: a}).row("approve")
-	what.User = who.DID.String()
 	if !said.Approve {
-		what.Result = string(Denied)
-		tokensOf(a, Denied, now, func(g *Grant) bool { return g.Status == Pending })
+		c.says(nil, who.DID, "approve", a, string(Denied))
+		c.end(a, Denied, now, func(g *Grant) bool { return g.Status == Pending })
 		if a.Status == Pending {
 			a.Status = Rejected
 		}
 		c.agent(a, now)
-		return out, nil, r.write(ctx, c, what)
+		return nil, nil
 	}
 	if q.leavesAll(said) {
-		return nil, nil, errNothing
+		return nil, errNothing
 	}
 	if err := r.strong(ctx, c, who, q, said, nonce); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if c.same(h); h.User.IsZero() {
 		h.User, h.Status = who.DID, Active
 		c.host(h, now)
 	}
 	if kind == kindClaim {
-		return out, nil, r.claimed(ctx, c, a, what)
+		c.says(nil, who.DID, "approve", a, string(Claimed))
+		c.row.Detail = kindClaim
+		r.over(c, a, Claimed)
+		return nil, nil
 	}
 	if a.Status == Pending {
 		a.User = who.DID
@@ -315,19 +312,20 @@ func (r *Room) answer(ctx context.Context, who Person, q *Question, said *Answer
 			continue
 		}
 		if g.Constraints, err = g.Constraints.And(said.Capabilities[g.Capability]); err != nil {
-			return out, nil, err
+			return nil, err
 		}
-		if err := r.issue(ctx, a, g, who.DID, said.until(now)); err != nil {
-			return out, nil, err
+		if err := r.issue(ctx, c, a, g, who.DID, said.until(now)); err != nil {
+			return nil, err
 		}
 		added = append(added, g.Capability)
 	}
 	if r.set.Load() != set { // what was approved is what stood there
-		return out, nil, &movedError{}
+		return nil, &movedError{}
 	}
-	what.Result, what.Detail = "approved", kind+": "+strings.Join(added, " ")
+	c.says(nil, who.DID, "approve", a, "approved")
+	c.row.Detail = kind + ": " + strings.Join(added, " ")
 	c.agent(a, now)
-	return out, added, r.write(ctx, c, what)
+	return added, nil
 }
 
 var errNothing = refuse(InvalidRequest, "none of the capabilities that the agent asks for is approved: deny the request, name some, or leave the list out to approve all of them")

@@ -293,7 +293,7 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 			return errUnverified
 		}
 	}
-	moved, err := r.Store.Apply(ctx, c.expect, c.put, nil)
+	moved, err := r.Store.Apply(ctx, c.Expect, c.Put, nil)
 	if err != nil {
 		return err
 	}

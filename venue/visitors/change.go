@@ -38,22 +38,58 @@ type movedError struct{ key string }
 
 func (e *movedError) Error() string { return "the record has changed in the meantime" }
 
-// change is a batch of changes of records.
+// change is what one request changes: a batch of records with its row in the ledger, and what
+// becomes of delegations by it.
 type change struct {
-	expect map[string]uint64
-	put    map[string][]byte
-	del    []string
+	ledger.Batch
+	row    row  // has no Call where none is written
 	asks   bool // it has a person asked, and changes nothing of what somebody may do
 	told   []asking.Request
+	signed []delegation // for it: they end where it is not made
+	ended  []delegation // by it: what is written first lets none of them count
+}
+
+// delegation is a token that a user has issued.
+type delegation struct {
+	user  ucan.DID
+	token ucan.CID
 }
 
 func newChange() *change {
-	return &change{expect: make(map[string]uint64), put: make(map[string][]byte)}
+	return &change{Batch: ledger.Batch{Expect: make(map[string]uint64), Put: make(map[string][]byte)}}
 }
 
 // set writes a row in the place of its revision, 0 for none.
 func (c *change) set(key string, rev uint64, raw []byte) {
-	c.expect[key], c.put[key] = rev, raw
+	c.Expect[key], c.Put[key] = rev, raw
+}
+
+// end has grants of an agent be in another status that are active or pending, and their delegations
+// end; n is how many.
+func (c *change) end(a *Agent, status Status, now time.Time, which func(*Grant) bool) (n int) {
+	for i := range a.Grants {
+		g := &a.Grants[i]
+		if (g.Status != Active && g.Status != Pending) || !which(g) {
+			continue
+		}
+		for _, token := range g.Tokens {
+			c.ended = append(c.ended, delegation{a.User, token})
+		}
+		g.Status, g.Updated = status, now.UnixMilli()
+		n++
+	}
+	return n
+}
+
+func every(*Grant) bool { return true }
+
+// says is the row of a change of an agent, by a host or an agent, or else by a person.
+func (c *change) says(by *Caller, who ucan.DID, call string, a *Agent, result string) {
+	c.row = by.row(call)
+	c.row.Agent, c.row.Host, c.row.Result = a.ID, a.Host, result
+	if by == nil {
+		c.row.User = who.String()
+	}
 }
 
 func (c *change) host(h *Host, now time.Time) {
@@ -63,7 +99,7 @@ func (c *change) host(h *Host, now time.Time) {
 }
 
 // same has the change be made only while a host is as it was read.
-func (c *change) same(h *Host) { c.expect[hostKey(h.ID)] = h.rev }
+func (c *change) same(h *Host) { c.Expect[hostKey(h.ID)] = h.rev }
 
 func (c *change) agent(a *Agent, now time.Time) {
 	a.Updated = now.UnixMilli()
@@ -81,56 +117,76 @@ const (
 // lists reads the record.
 func (c *change) whose(user ucan.DID, kind, id string) {
 	if !user.IsZero() {
-		c.put[personal(user, kind)+id] = nil
+		c.Put[personal(user, kind)+id] = nil
 	}
 }
 
-// write makes a change with its row; a [movedError] where somebody else was faster.
-func (r *Room) write(ctx context.Context, c *change, what row) error {
-	_, err := r.Ledger.Note(ctx, note, what, ledger.Batch{Expect: c.expect, Put: c.put, Del: c.del})
-	if key, moved := ledger.Moved(err); moved {
-		return &movedError{key}
+// write makes a change; a [movedError] where somebody else was faster.
+func (r *Room) write(ctx context.Context, c *change) (err error) {
+	moved := ""
+	if c.row.Call == "" {
+		moved, err = r.Store.Apply(ctx, c.Expect, c.Put, c.Del)
+	} else if _, err = r.Ledger.Note(ctx, note, c.row, c.Batch); err != nil {
+		if moved, _ = ledger.Moved(err); moved == "" {
+			err = fmt.Errorf("write what %s changes: %w", c.row.Call, err)
+		}
+	}
+	if moved != "" {
+		return &movedError{moved}
 	}
 	if err != nil {
-		return fmt.Errorf("write what %s changes: %w", what.Call, err)
+		return err
 	}
 	if !c.asks && !c.adds() {
 		r.epoch.Add(1)
 	}
 	r.Approvals.Tell(c.told)
+	c.signed = nil
+	for _, d := range c.ended {
+		if err := r.Withdraw(ctx, d.user, d.token); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// retract makes a change by which delegations of a user are grants no more, and then revokes these: what
-// is written first lets none of them count.
-func (r *Room) retract(ctx context.Context, c *change, what row, user ucan.DID, tokens []ucan.CID) error {
-	if err := r.write(ctx, c, what); err != nil {
-		return err
+// undo revokes what was signed for a change that was not made.
+func (r *Room) undo(ctx context.Context, c *change) {
+	for _, d := range c.signed {
+		if err := r.Withdraw(context.WithoutCancel(ctx), d.user, d.token); err != nil {
+			r.Logger.ErrorContext(ctx, "a delegation stays that no grant has", "token", d.token, "error", err)
+		}
 	}
-	return r.withdraw(ctx, user, tokens)
 }
 
 // adds reports whether a change makes records and leaves all others as they are. Nobody has
 // asked what a visitor may do whose id is new, so that strangers who register have no call of
 // anybody's decided again.
 func (c *change) adds() bool {
-	for key := range c.put {
-		if c.expect[key] != 0 && strings.HasPrefix(key, prefix) && !strings.HasPrefix(key, slotPrefix) {
+	for key := range c.Put {
+		if c.Expect[key] != 0 && strings.HasPrefix(key, prefix) && !strings.HasPrefix(key, slotPrefix) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(c.del, func(key string) bool { return strings.HasPrefix(key, prefix) })
+	return !slices.ContainsFunc(c.Del, func(key string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// again calls what changes records until nobody else was faster. Who was not waits for all others who
-// were not, at the same record, as long as ctx lasts. What is called does not call it again: nobody
-// waits at two records.
-func (r *Room) again(ctx context.Context, what func() error) error {
+// again has what make a change, which may be none, and writes it, until nobody else was faster. Who
+// was not waits for all others who were not, at the same record, as long as ctx lasts. What is called
+// does not call it again: nobody waits at two records.
+func (r *Room) again(ctx context.Context, what func(c *change) error) error {
 	var turn keylock.Held
 	defer func() { turn.Unlock() }()
 	for at := ""; ; {
-		err := what()
+		c := newChange()
+		err := what(c)
+		if err == nil && len(c.Put)+len(c.Del) > 0 {
+			err = r.write(ctx, c)
+		}
 		moved, again := errors.AsType[*movedError](err)
+		if err != nil {
+			r.undo(ctx, c)
+		}
 		if !again {
 			return err
 		}

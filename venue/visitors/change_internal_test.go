@@ -21,7 +21,7 @@ func TestAgain(t *testing.T) {
 		const key, n = "one", 200
 		var begun atomic.Int64
 		one := func(ctx context.Context) error {
-			return r.again(ctx, func() error {
+			return r.again(ctx, func(*change) error {
 				begun.Add(1)
 				raw, rev, err := r.Store.Get(ctx, key)
 				if err != nil {
@@ -58,7 +58,7 @@ func TestAgain(t *testing.T) {
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
-		if err := r.again(ctx, func() error { return &movedError{key} }); !errors.Is(err, gone) {
+		if err := r.again(ctx, func(*change) error { return &movedError{key} }); !errors.Is(err, gone) {
 			t.Errorf("who has gone waits: %v", err)
 		}
 	})

@@ -1,11 +1,15 @@
 package visitors
 
-import "context"
+import (
+	"context"
+
+	"usher/ucan"
+)
 
 // Claim has a person asked to take over an autonomous agent of the host: once they approve,
 // the agent is claimed, for good, and its host is theirs, to register agents for them. Until
 // then the agent goes on.
-func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out *Registered, err error) {
+func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (*Registered, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents claimed")
 	}
@@ -18,48 +22,39 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (out
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	err = r.again(ctx, func() error {
-		a, h, err := r.mineActive(ctx, by, id)
-		if err != nil {
-			return err
+	return r.asking(ctx, by, id, "claim", func(a *Agent, h *Host) (ask, error) {
+		if err := r.active(a, h); err != nil {
+			return ask{}, err
 		}
 		if a.Mode != Autonomous {
-			return refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
+			return ask{}, refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
 		}
-		out, err = r.askFor(ctx, by, a, h, "claim", in.of(kindClaim, h.User))
-		return err
+		return in.of(kindClaim, h.User), nil
 	})
-	return out, err
 }
 
 // NewCode gives what an agent waits for another code. The one before is dead.
-func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (out *Registered, err error) {
+func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (*Registered, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host asks for another code")
 	}
 	if err := r.strange(by); err != nil {
 		return nil, err
 	}
-	err = r.again(ctx, func() error {
-		a, h, err := r.mine(ctx, by, id)
-		if err != nil {
-			return err
-		}
+	return r.asking(ctx, by, id, "device-code", func(a *Agent, h *Host) (next ask, err error) {
 		if err := r.active(a, h); err != nil && codeOf(err) != AgentPending {
-			return err
+			return next, err
 		}
 		if a.Ask == nil {
-			return refuse(InvalidRequest, "the agent waits for nobody: there is nothing to approve")
+			return next, refuse(InvalidRequest, "the agent waits for nobody: there is nothing to approve")
 		}
-		ask := *a.Ask
-		ask.Wrong, ask.Method = 0, deviceMethod
-		if ask.Asked.IsZero() {
-			ask.Asked = h.User
+		next = *a.Ask
+		next.Wrong, next.Method = 0, deviceMethod
+		if next.Asked.IsZero() {
+			next.Asked = h.User
 		}
-		out, err = r.askFor(ctx, by, a, h, "device-code", ask)
-		return err
+		return next, nil
 	})
-	return out, err
 }
 
 // strange counts what a host asks for that nobody answers for, with the registrations of all
@@ -71,32 +66,25 @@ func (r *Room) strange(by *Caller) error {
 	return nil
 }
 
-// askFor has a person asked, and writes so.
-func (r *Room) askFor(ctx context.Context, by *Caller, a *Agent, h *Host, call string, ask ask) (*Registered, error) {
-	c := newChange()
-	c.asks = true
-	if a.Status == Pending { // it may have counted no more
-		if err := r.slot(ctx, c, h.ID, a.ID); err != nil {
-			return nil, err
+// asking has a person asked what next says, and writes so.
+func (r *Room) asking(ctx context.Context, by *Caller, id, call string, next func(*Agent, *Host) (ask, error)) (*Registered, error) {
+	var said *Approval
+	out, err := r.edit(ctx, by, id, func(c *change, a *Agent, h *Host) error {
+		ask, err := next(a, h)
+		if err == nil && a.Status == Pending { // it may have counted no more
+			err = r.slot(ctx, c, h.ID, a.ID)
 		}
+		if err != nil {
+			return err
+		}
+		c.asks = true
+		c.says(by, ucan.DID{}, call, a, string(Pending))
+		c.row.Detail = ask.Kind
+		said, err = r.ask(ctx, c, a, h, ask)
+		return err
+	})
+	if err == nil {
+		out.Approval = said
 	}
-	approval, err := r.ask(ctx, c, a, h, ask)
-	if err != nil {
-		return nil, err
-	}
-	c.agent(a, r.Now())
-	c.same(h)
-	what := by.row(call)
-	what.Agent, what.Result, what.Detail = a.ID, string(Pending), ask.Kind
-	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, c, what)
-}
-
-// claimed adds to a change that a person has taken an agent over, and makes it: what the agent
-// was granted ends.
-func (r *Room) claimed(ctx context.Context, c *change, a *Agent, what row) error {
-	tokens := tokensOf(a, Revoked, r.Now(), every)
-	a.Status, what.Result, what.Detail = Claimed, string(Claimed), kindClaim
-	c.agent(a, r.Now())
-	r.over(c, a)
-	return r.retract(ctx, c, what, a.User, tokens)
+	return out, err
 }

@@ -148,16 +148,16 @@ func (r *Room) GrantStatus(ctx context.Context, a *Agent, g *Grant) Status {
 }
 
 // issue signs the delegations of a grant with the key of the agent's user, and makes it active.
-func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until time.Time) error {
-	c := r.set.Load().grant[g.Capability]
-	if c == nil {
+func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan.DID, until time.Time) error {
+	of := r.set.Load().grant[g.Capability]
+	if of == nil {
 		return refuse(InvalidCaps, "there is no capability %s any more", g.Capability)
 	}
-	limits, err := g.Constraints.And(c.imposed)
+	limits, err := g.Constraints.And(of.imposed)
 	if err != nil {
 		return err
 	}
-	list, err := c.gives(limits, time.Time{})
+	list, err := of.gives(limits, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -176,35 +176,12 @@ func (r *Room) issue(ctx context.Context, a *Agent, g *Grant, by ucan.DID, until
 	if err != nil {
 		return err
 	}
-	g.Tokens, g.signed, g.memo = nil, true, nil
+	g.Tokens, g.memo = nil, nil
 	for _, l := range links {
 		g.Tokens = append(g.Tokens, l.CID)
+		c.signed = append(c.signed, delegation{a.User, l.CID})
 	}
 	now := r.Now().UnixMilli()
 	g.Status, g.By, g.Constraints, g.Updated = Active, by, limits, now
 	return nil
 }
-
-// withdraw revokes the delegations of a user that are grants no more.
-func (r *Room) withdraw(ctx context.Context, user ucan.DID, tokens []ucan.CID) error {
-	for _, cid := range tokens {
-		if err := r.Withdraw(ctx, user, cid); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tokensOf lists the delegations of grants that are active, and has these be in another status.
-func tokensOf(a *Agent, status Status, now time.Time, which func(*Grant) bool) (tokens []ucan.CID) {
-	for i := range a.Grants {
-		g := &a.Grants[i]
-		if (g.Status == Active || g.Status == Pending) && which(g) {
-			tokens = append(tokens, g.Tokens...)
-			g.Status, g.Updated = status, now.UnixMilli()
-		}
-	}
-	return tokens
-}
-
-func every(*Grant) bool { return true }

@@ -3,6 +3,8 @@ package visitors
 import (
 	"context"
 	"strings"
+
+	"usher/ucan"
 )
 
 var errNoAgent = refuse(AgentNotFound, "the host has no such agent")
@@ -28,13 +30,23 @@ func (r *Room) mine(ctx context.Context, by *Caller, id string) (*Agent, *Host, 
 	return a, h, err
 }
 
-// mineActive is [Room.mine] of an agent that is active.
-func (r *Room) mineActive(ctx context.Context, by *Caller, id string) (*Agent, *Host, error) {
-	a, h, err := r.mine(ctx, by, id)
-	if err == nil {
-		err = r.active(a, h)
-	}
-	return a, h, err
+// edit has the agent that a caller means be changed, while its host is as it was read. Without a row
+// nothing is written.
+func (r *Room) edit(ctx context.Context, by *Caller, id string, what func(c *change, a *Agent, h *Host) error) (out *Registered, err error) {
+	err = r.again(ctx, func(c *change) error {
+		a, h, err := r.mine(ctx, by, id)
+		if err != nil {
+			return err
+		}
+		out = &Registered{Agent: a, Host: h}
+		if err := what(c, a, h); err != nil || c.row.Call == "" {
+			return err
+		}
+		c.agent(a, r.Now())
+		c.same(h)
+		return nil
+	})
+	return out, err
 }
 
 // Status is an agent as it is now, for its host and itself.
@@ -77,21 +89,30 @@ func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered,
 	if err := in.check(s); err != nil {
 		return nil, err
 	}
-	err = r.again(ctx, func() error {
-		a, h, err := r.mineActive(ctx, by, "")
-		if err != nil {
+	var approval *Approval
+	out, err = r.edit(ctx, by, "", func(c *change, a *Agent, h *Host) error {
+		if err := r.active(a, h); err != nil {
 			return err
 		}
 		if a.Mode == Autonomous {
 			return refuse(BlockedCap, "nobody approves what autonomous agents ask for: they have what the configuration gives them")
 		}
-		out, err = r.escalate(ctx, by, a, h, &in)
+		if err := r.escalate(ctx, a, &in); err != nil {
+			return err
+		}
+		c.says(by, ucan.DID{}, "request-capability", a, string(Pending))
+		c.row.Detail = strings.Join(names(in.Capabilities), " ")
+		approval, err = r.ask(ctx, c, a, h, in.of(kindEscalate, a.User))
 		return err
 	})
+	if err == nil {
+		out.Approval = approval
+	}
 	return out, err
 }
 
-func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *Asking) (*Registered, error) {
+// escalate has an agent want what it has not.
+func (r *Room) escalate(ctx context.Context, a *Agent, in *Asking) error {
 	s := r.set.Load()
 	var granted []string
 	kept := a.Grants[:0]
@@ -105,7 +126,7 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		w := &in.Capabilities[i]
 		asked, err := w.Constraints.And(s.grant[w.Name].imposed)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		covered := false
 		for j := range kept {
@@ -119,22 +140,13 @@ func (r *Room) escalate(ctx context.Context, by *Caller, a *Agent, h *Host, in *
 		a.Grants = append(a.Grants, r.newGrant(w, in.Reason))
 	}
 	if len(granted) == len(in.Capabilities) {
-		return nil, refuse(AlreadyGranted, "the agent has all of it already: %s", strings.Join(granted, ", "))
+		return refuse(AlreadyGranted, "the agent has all of it already: %s", strings.Join(granted, ", "))
 	}
 	a.Grants = r.fewer(a.Grants)
 	if len(a.Grants) > maxGrants {
-		return nil, refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
+		return refuse(LimitExceeded, "the agent has %d grants, as many as one may have", maxGrants)
 	}
-	c := newChange()
-	approval, err := r.ask(ctx, c, a, h, in.of(kindEscalate, a.User))
-	if err != nil {
-		return nil, err
-	}
-	c.agent(a, r.Now())
-	c.same(h)
-	what := by.row("request-capability")
-	what.Result, what.Detail = string(Pending), strings.Join(names(in.Capabilities), " ")
-	return &Registered{Agent: a, Host: h, Approval: approval}, r.write(ctx, c, what)
+	return nil
 }
 
 // fewer drops the oldest grants that are over, where there are many.
@@ -152,31 +164,21 @@ func (r *Room) fewer(list []Grant) (kept []Grant) {
 
 // Reactivate has an expired agent go on, with the defaults alone: what it was granted beyond
 // them, and what it asks for, is dropped.
-func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (out *Registered, err error) {
+func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (*Registered, error) {
 	if by.Agent != nil {
 		return nil, refuse(Unauthorized, "the host has its agents go on")
 	}
-	err = r.again(ctx, func() error {
-		a, h, err := r.mine(ctx, by, id)
-		if err != nil {
+	return r.edit(ctx, by, id, func(c *change, a *Agent, h *Host) error {
+		if err := r.active(a, h); codeOf(err) != AgentExpired {
 			return err
 		}
-		out = &Registered{Agent: a, Host: h}
-		switch err := r.active(a, h); {
-		case err == nil:
-			return nil
-		case codeOf(err) != AgentExpired:
-			return err
-		}
-		return r.reactivate(ctx, by, out)
+		c.says(by, ucan.DID{}, "reactivate", a, string(Active))
+		return r.reactivate(ctx, c, a)
 	})
-	return out, err
 }
 
-func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) error {
-	a, h := out.Agent, out.Host
-	s, now := r.set.Load(), r.Now()
-	c := newChange()
+func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
+	s := r.set.Load()
 	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
@@ -186,7 +188,7 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 			defaults[g.Capability] = g.Constraints
 		}
 	}
-	tokens := tokensOf(a, Revoked, now, every)
+	c.end(a, Revoked, r.Now(), every)
 	r.activate(a)
 	if a.Mode == Autonomous && s.Autonomous == nil {
 		return refuse(UnsupportedMode, "this venue lets no autonomous agents in any more")
@@ -197,17 +199,10 @@ func (r *Room) reactivate(ctx context.Context, by *Caller, out *Registered) erro
 		if a.Mode == Delegated && !one.Default || a.Mode == Autonomous && !had {
 			continue
 		}
-		if err := r.giveDefault(ctx, a, &Wanted{one.Name, limits}, a.Reason); err != nil {
-			return r.undone(ctx, a, err)
+		if err := r.giveDefault(ctx, c, a, &Wanted{one.Name, limits}, a.Reason); err != nil {
+			return err
 		}
 	}
 	a.Grants = r.fewer(a.Grants)
-	c.agent(a, now)
-	c.same(h)
-	what := by.row("reactivate")
-	what.Agent, what.Result = a.ID, string(Active)
-	if err := r.write(ctx, c, what); err != nil {
-		return r.undone(ctx, a, err)
-	}
-	return r.withdraw(ctx, a.User, tokens)
+	return nil
 }

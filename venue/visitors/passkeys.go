@@ -57,7 +57,7 @@ func (r *Room) Passkeys(ctx context.Context, who Person) ([]passkey.Key, error) 
 // ResetPasskeys forgets all passkeys of a person who has lost them, and what they were asked, and
 // returns how many there were. It asks nobody: it is for who owns the data folder.
 func (r *Room) ResetPasskeys(ctx context.Context, who ucan.DID) (n int, err error) {
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(c *change) error {
 		p, err := r.passkeys(ctx, who)
 		if err != nil {
 			return err
@@ -66,9 +66,9 @@ func (r *Room) ResetPasskeys(ctx context.Context, who ucan.DID) (n int, err erro
 			return nil
 		}
 		p.Keys, p.Nonce, p.Asked = nil, nil, 0
-		c := newChange()
 		c.passkeys(p)
-		return r.write(ctx, c, row{Call: "passkey", User: who.String(), Result: "reset", Detail: fmt.Sprintf("%d forgotten", n)})
+		c.row = row{Call: "passkey", User: who.String(), Result: "reset", Detail: fmt.Sprintf("%d forgotten", n)}
+		return nil
 	})
 	return n, err
 }
@@ -85,7 +85,7 @@ func (r *Room) askPasskey(ctx context.Context, who ucan.DID, of func(*passkeys) 
 	if !r.Keys.Hosts(who) {
 		return errNoUser
 	}
-	return r.again(ctx, func() error {
+	return r.again(ctx, func(c *change) error {
 		p, err := r.passkeys(ctx, who)
 		if err != nil {
 			return err
@@ -97,21 +97,16 @@ func (r *Room) askPasskey(ctx context.Context, who ucan.DID, of func(*passkeys) 
 		if err := of(p); err != nil {
 			return err
 		}
-		return r.keepNonce(ctx, p)
+		c.passkeys(p)
+		c.asks = true
+		return nil
 	})
-}
-
-func (r *Room) keepNonce(ctx context.Context, p *passkeys) error {
-	moved, err := r.Store.Apply(ctx, map[string]uint64{p.key: p.rev}, map[string][]byte{p.key: encode(p)}, nil)
-	if err == nil && moved != "" {
-		return &movedError{moved}
-	}
-	return err
 }
 
 // nonce is what a person's passkey was asked with. It is used up, whatever becomes of the answer.
 func (r *Room) nonce(ctx context.Context, who ucan.DID) (nonce []byte, err error) {
-	err = r.again(ctx, func() error {
+	var asked int64
+	err = r.again(ctx, func(c *change) error {
 		p, err := r.passkeys(ctx, who)
 		switch {
 		case err != nil:
@@ -119,17 +114,15 @@ func (r *Room) nonce(ctx context.Context, who ucan.DID) (nonce []byte, err error
 		case len(p.Nonce) == 0:
 			return refuse(WebauthnFailed, "your passkey was not asked for this, or has answered already: begin again")
 		}
-		nonce = p.Nonce
-		asked := p.Asked
+		nonce, asked = p.Nonce, p.Asked
 		p.Nonce, p.Asked = nil, 0
-		if err := r.keepNonce(ctx, p); err != nil {
-			return err
-		}
-		if age := r.Now().UnixMilli() - asked; age < 0 || age > passkey.Life.Milliseconds() {
-			return refuse(WebauthnFailed, "your passkey was asked more than 5 minutes ago: begin again")
-		}
+		c.passkeys(p)
+		c.asks = true
 		return nil
 	})
+	if age := r.Now().UnixMilli() - asked; err == nil && (age < 0 || age > passkey.Life.Milliseconds()) {
+		err = refuse(WebauthnFailed, "your passkey was asked more than 5 minutes ago: begin again")
+	}
 	return nonce, err
 }
 
@@ -156,9 +149,7 @@ func (r *Room) confirm(ctx context.Context, who ucan.DID, p *passkeys, challenge
 }
 
 // passkeys adds to a change the passkeys as they are now, where nobody has changed them since.
-func (c *change) passkeys(p *passkeys) {
-	c.set(p.key, p.rev, encode(p))
-}
+func (c *change) passkeys(p *passkeys) { c.set(p.key, p.rev, encode(p)) }
 
 // PasskeyChange is what a person does to their passkeys: one of the two.
 type PasskeyChange struct {
@@ -245,7 +236,7 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 	if err != nil {
 		return err
 	}
-	return r.again(ctx, func() error {
+	return r.again(ctx, func(c *change) error {
 		p, err := r.passkeys(ctx, who.DID)
 		if err == nil {
 			err = p.check(&what)
@@ -259,7 +250,7 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 				return err
 			}
 		}
-		row := row{Call: "passkey", User: who.DID.String(), Result: "added"}
+		c.row = row{Call: "passkey", User: who.DID.String(), Result: "added"}
 		if as.Purpose = purposeMake; what.Add != "" {
 			made, err := p.party.Made(userOf(who.DID), challenge(nonce, as), said.Create)
 			switch {
@@ -270,14 +261,13 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 			}
 			made.Name, made.Created = what.Add, r.Now().UnixMilli()
 			p.Keys = append(p.Keys, *made)
-			row.Item, row.Detail = b64.EncodeToString(made.ID[:min(len(made.ID), 16)]), made.Name
+			c.row.Item, c.row.Detail = b64.EncodeToString(made.ID[:min(len(made.ID), 16)]), made.Name
 		} else {
 			i := p.find(what.Remove)
-			row.Result, row.Item, row.Detail = "removed", b64.EncodeToString(p.Keys[i].ID[:min(len(p.Keys[i].ID), 16)]), p.Keys[i].Name
+			c.row.Result, c.row.Item, c.row.Detail = "removed", b64.EncodeToString(p.Keys[i].ID[:min(len(p.Keys[i].ID), 16)]), p.Keys[i].Name
 			p.Keys = slices.Delete(p.Keys, i, i+1)
 		}
-		c := newChange()
 		c.passkeys(p)
-		return r.write(ctx, c, row)
+		return nil
 	})
 }

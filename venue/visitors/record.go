@@ -82,8 +82,7 @@ type Grant struct {
 	Updated     int64       `json:"updated"`           // ms
 	Expires     int64       `json:"expires,omitempty"` // s; zero is that of the agent
 
-	signed bool  // its tokens were signed by the change that is being made
-	memo   *memo // nil where nothing is remembered
+	memo *memo // nil where nothing is remembered
 }
 
 // ask is what an agent waits for: the pending grants of it, and in the beginning itself.

@@ -37,17 +37,19 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 		return c, nil, err
 	}
 	if key == c.Host.Key {
-		return c, nil, refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
+		return c, nil, errHostKey
 	}
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(change *change) error {
 		if err := r.asNow(ctx, c); err != nil {
 			return err
 		}
-		out, err = r.register(ctx, c, key, jwks, &in)
+		out, err = r.register(ctx, change, c, key, jwks, &in)
 		return err
 	})
 	return c, out, err
 }
+
+var errHostKey = refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
 
 // asNow has the host of a caller be as it is now: another request may have changed it, or
 // registered it by the same key.
@@ -166,14 +168,13 @@ func (r *Room) agentKey(ctx context.Context, t *token) (key ucan.DID, jwks strin
 }
 
 // register makes the records, or asks anew for an agent that waits.
-func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks string, in *Registration) (*Registered, error) {
+func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID, jwks string, in *Registration) (*Registered, error) {
 	now := r.Now()
 	h, a := *by.Host, (*Agent)(nil)
 	kind, id, err := r.ownerOf(ctx, thumbprint(key))
 	if err != nil {
 		return nil, err
 	}
-	c := newChange()
 	switch kind {
 	case "":
 	case "agent":
@@ -204,48 +205,32 @@ func (r *Room) register(ctx context.Context, by *Caller, key ucan.DID, jwks stri
 	if err := r.slot(ctx, c, h.ID, a.ID); err != nil {
 		return nil, err
 	}
-	c.put[ofHost(h.ID)+a.ID] = nil
+	c.Put[ofHost(h.ID)+a.ID] = nil
 	isNew := a.rev == 0
 	a.Name, a.Mode, a.Reason, a.Grants = in.Name, in.Mode, in.Reason, nil
 	out := &Registered{Agent: a, Host: &h}
 	if in.Mode == Autonomous {
-		err = r.autonomous(ctx, a, &h, in)
+		err = r.autonomous(ctx, c, a, &h, in)
 	} else {
 		out.Approval, err = r.delegated(ctx, c, a, &h, in)
 	}
 	if err != nil {
-		return nil, r.undone(ctx, a, err)
+		return nil, err
 	}
 	if isNew {
-		r.over(c, a)
+		r.mark(c, a)
 	}
 	if c.same(&h); h != *by.Host {
 		c.host(&h, now)
 	}
 	c.agent(a, now)
-	what := (&Caller{Host: &h, Agent: a, token: by.token}).row("register")
-	what.Result, what.Detail = string(a.Status), strings.Join(names(in.Capabilities), " ")
-	if err := r.write(ctx, c, what); err != nil {
-		return nil, r.undone(ctx, a, err)
-	}
+	c.row = (&Caller{Host: &h, Agent: a, token: by.token}).row("register")
+	c.row.Result, c.row.Detail = string(a.Status), strings.Join(names(in.Capabilities), " ")
 	return out, nil
 }
 
-// undone revokes what was signed for a change that was not made.
-func (r *Room) undone(ctx context.Context, a *Agent, err error) error {
-	for i := range a.Grants {
-		g := &a.Grants[i]
-		if g.signed {
-			if err := r.withdraw(context.WithoutCancel(ctx), a.User, g.Tokens); err != nil {
-				r.Logger.ErrorContext(ctx, "a delegation stays that no grant has", "agent", a.ID, "error", err)
-			}
-		}
-	}
-	return err
-}
-
 // autonomous activates an agent that nobody approves, within what the configuration allows.
-func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registration) (err error) {
+func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (err error) {
 	s := r.set.Load()
 	if !h.User.IsZero() {
 		return refuse(UnsupportedMode, "the host acts for a person: its agents are delegated ones")
@@ -269,7 +254,7 @@ func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registrati
 		h.Status = Active
 	}
 	for i := range wanted {
-		if err := r.giveDefault(ctx, a, &wanted[i], in.Reason); err != nil {
+		if err := r.giveDefault(ctx, c, a, &wanted[i], in.Reason); err != nil {
 			return err
 		}
 	}
@@ -277,10 +262,10 @@ func (r *Room) autonomous(ctx context.Context, a *Agent, h *Host, in *Registrati
 }
 
 // giveDefault signs another grant of an agent, which nobody is asked for.
-func (r *Room) giveDefault(ctx context.Context, a *Agent, w *Wanted, reason string) error {
+func (r *Room) giveDefault(ctx context.Context, c *change, a *Agent, w *Wanted, reason string) error {
 	g := r.newGrant(w, reason)
 	g.Default = true
-	if err := r.issue(ctx, a, &g, a.User, time.Time{}); err != nil {
+	if err := r.issue(ctx, c, a, &g, a.User, time.Time{}); err != nil {
 		return err
 	}
 	a.Grants = append(a.Grants, g)
@@ -323,21 +308,21 @@ func (r *Room) delegated(ctx context.Context, c *change, a *Agent, h *Host, in *
 			return nil, err
 		}
 		r.activate(a)
-		return nil, r.defaults(ctx, a)
+		return nil, r.defaults(ctx, c, a)
 	}
 	return r.ask(ctx, c, a, h, in.of(kindRegister, h.User))
 }
 
 // defaults signs the grants of an agent that a person need not be asked for.
-func (r *Room) defaults(ctx context.Context, a *Agent) error {
+func (r *Room) defaults(ctx context.Context, c *change, a *Agent) error {
 	s := r.set.Load()
 	for i := range a.Grants {
 		g := &a.Grants[i]
-		if c := s.grant[g.Capability]; g.Status != Pending || c == nil || !c.Default {
+		if of := s.grant[g.Capability]; g.Status != Pending || of == nil || !of.Default {
 			continue
 		}
 		g.Default = true
-		if err := r.issue(ctx, a, g, a.User, time.Time{}); err != nil {
+		if err := r.issue(ctx, c, a, g, a.User, time.Time{}); err != nil {
 			return fmt.Errorf("grant %s: %w", g.Capability, err)
 		}
 	}

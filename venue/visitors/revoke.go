@@ -13,7 +13,7 @@ import (
 // Revoke ends an agent for good, for itself, its host, the person it acts for, or the owner of
 // the configuration. One that has ended stays as it is.
 func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) (out *Agent, err error) {
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(c *change) error {
 		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
@@ -21,19 +21,9 @@ func (r *Room) Revoke(ctx context.Context, by *Caller, who ucan.DID, id string) 
 		if out = a; a.Status == Revoked {
 			return nil
 		}
-		what := by.rowOr("revoke", who, a)
-		return r.finish(ctx, a, what)
+		return r.finish(ctx, c, by, who, a)
 	})
 	return out, err
-}
-
-func (c *Caller) rowOr(call string, who ucan.DID, a *Agent) row {
-	what := c.row(call)
-	what.Agent, what.Host = a.ID, a.Host
-	if c == nil {
-		what.User = who.String()
-	}
-	return what
 }
 
 // meant is the agent that a caller means, or a person who may revoke it.
@@ -58,18 +48,14 @@ func (r *Room) owned(ctx context.Context, who ucan.DID, id string) (*Agent, *Hos
 	return a, h, err
 }
 
-// finish revokes one agent, then its delegations.
-func (r *Room) finish(ctx context.Context, a *Agent, what row) error {
-	c := newChange()
+// finish adds to a change that an agent is revoked, and what it waits for over.
+func (r *Room) finish(ctx context.Context, c *change, by *Caller, who ucan.DID, a *Agent) error {
 	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
-	tokens := tokensOf(a, Revoked, r.Now(), every)
-	a.Status = Revoked
-	c.agent(a, r.Now())
-	r.over(c, a)
-	what.Result = string(Revoked)
-	return r.retract(ctx, c, what, a.User, tokens)
+	c.says(by, who, "revoke", a, string(Revoked))
+	r.over(c, a, Revoked)
+	return nil
 }
 
 // RevokeGrants ends the grants of some capabilities of an agent, and returns how many.
@@ -77,29 +63,19 @@ func (r *Room) RevokeGrants(ctx context.Context, by *Caller, who ucan.DID, id st
 	if len(capabilities) == 0 || len(capabilities) > maxAsked {
 		return nil, 0, refuse(InvalidRequest, "capabilities has 1 to %d names", maxAsked)
 	}
-	named := func(g *Grant) bool {
-		return slices.Contains(capabilities, g.Capability)
-	}
-	err = r.again(ctx, func() error {
+	named := func(g *Grant) bool { return slices.Contains(capabilities, g.Capability) }
+	err = r.again(ctx, func(c *change) error {
 		a, err := r.meant(ctx, by, who, id)
 		if err != nil {
 			return err
 		}
-		n = 0
-		for i := range a.Grants {
-			if g := &a.Grants[i]; (g.Status == Active || g.Status == Pending) && named(g) {
-				n++
-			}
+		out = a
+		if n = c.end(a, Revoked, r.Now(), named); n > 0 {
+			c.agent(a, r.Now())
+			c.says(by, who, "revoke-capability", a, string(Revoked))
+			c.row.Detail = value.Cut(strings.Join(capabilities, " "), maxText)
 		}
-		if out = a; n == 0 {
-			return nil
-		}
-		tokens := tokensOf(a, Revoked, r.Now(), named)
-		c := newChange()
-		c.agent(a, r.Now())
-		what := by.rowOr("revoke-capability", who, a)
-		what.Result, what.Detail = string(Revoked), value.Cut(strings.Join(capabilities, " "), maxText)
-		return r.retract(ctx, c, what, a.User, tokens)
+		return nil
 	})
 	return out, n, err
 }
@@ -117,7 +93,7 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 	if len(id) > maxName {
 		return nil, 0, errNoHost
 	}
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(c *change) error {
 		if h, err = r.host(ctx, id); err != nil {
 			return err
 		}
@@ -130,19 +106,18 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 		if h.Status = Revoked; h.User.IsZero() { // a record of nobody's is forgotten, and its key with it
 			h.User = who
 		}
-		c := newChange()
 		if by != nil && by.Host.Key != h.Key && !h.User.IsZero() { // of those at its URL
 			if err := r.claimKey(ctx, c, by.Host.Key, "host "+h.ID); err != nil && codeOf(err) != InvalidKey {
 				return err
 			}
 		}
 		c.host(h, r.Now())
-		what := by.row("revoke-host")
-		what.Host, what.Result = h.ID, string(Revoked)
+		c.row = by.row("revoke-host")
+		c.row.Host, c.row.Result = h.ID, string(Revoked)
 		if by == nil {
-			what.User = who.String()
+			c.row.User = who.String()
 		}
-		return r.write(ctx, c, what)
+		return nil
 	})
 	if err != nil {
 		return nil, 0, err
@@ -158,19 +133,19 @@ func (r *Room) endAll(ctx context.Context, by *Caller, who ucan.DID, h *Host, wh
 		if err != nil {
 			return n, err
 		}
-		err = r.again(ctx, func() error {
+		ended := 0
+		err = r.again(ctx, func(c *change) error {
 			a, _, err := r.agent(ctx, strings.TrimPrefix(key, ofHost(h.ID)))
-			if a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
+			if ended = 0; a == nil || err != nil || a.Status != Active && a.Status != Pending || !which(a) {
 				return err
 			}
-			if err = r.finish(ctx, a, by.rowOr("revoke", who, a)); err == nil {
-				n++
-			}
-			return err
+			ended = 1
+			return r.finish(ctx, c, by, who, a)
 		})
 		if err != nil {
 			return n, err
 		}
+		n += ended
 	}
 	return n, nil
 }

@@ -8,23 +8,21 @@ import (
 )
 
 // RotateAgent gives an agent another key. Its grants are signed anew for that one.
-func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byte) (out *Registered, err error) {
+func (r *Room) RotateAgent(ctx context.Context, caller *Caller, id string, raw []byte) (*Registered, error) {
 	key, err := readKey(raw)
 	if err == nil {
-		err = r.strange(by)
+		err = r.strange(caller)
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = r.again(ctx, func() error {
-		a, h, err := r.mineActive(ctx, by, id)
-		if err != nil {
+	return r.edit(ctx, caller, id, func(c *change, a *Agent, h *Host) error {
+		if err := r.active(a, h); err != nil {
 			return err
 		}
 		if key == h.Key {
-			return refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
+			return errHostKey
 		}
-		c := newChange()
 		if err := r.claimKey(ctx, c, key, "agent "+a.ID); err != nil {
 			return err
 		}
@@ -34,7 +32,6 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 			}
 		}
 		a.Key, a.JWKS = key, ""
-		var old []ucan.CID
 		for i := range a.Grants {
 			g := &a.Grants[i]
 			if !r.stands(ctx, a, g) {
@@ -44,22 +41,16 @@ func (r *Room) RotateAgent(ctx context.Context, by *Caller, id string, raw []byt
 			if g.Expires > 0 {
 				until = time.Unix(g.Expires, 0)
 			}
-			if err := r.issue(ctx, a, g, by, until); err != nil {
-				return r.undone(ctx, a, err)
+			if err := r.issue(ctx, c, a, g, by, until); err != nil {
+				return err
 			}
-			old = append(old, before...)
+			for _, token := range before {
+				c.ended = append(c.ended, delegation{a.User, token})
+			}
 		}
-		c.agent(a, r.Now())
-		c.same(h)
-		what := by.row("rotate-key")
-		what.Agent, what.Result = a.ID, "ok"
-		if err := r.write(ctx, c, what); err != nil {
-			return r.undone(ctx, a, err)
-		}
-		out = &Registered{Agent: a, Host: h}
-		return r.withdraw(ctx, a.User, old)
+		c.says(caller, ucan.DID{}, "rotate-key", a, "ok")
+		return nil
 	})
-	return out, err
 }
 
 // RotateHost gives a host another key. The old one is never a host's again, where a person
@@ -75,7 +66,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 	if err != nil {
 		return nil, err
 	}
-	err = r.again(ctx, func() error {
+	err = r.again(ctx, func(c *change) error {
 		h, err := r.host(ctx, by.Host.ID)
 		if err != nil || h == nil {
 			return errUnverified
@@ -86,7 +77,6 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		if h.Status == Revoked {
 			return refuse(HostRevoked, "the host was revoked, for good")
 		}
-		c := newChange()
 		if err := r.claimKey(ctx, c, key, "host "+h.ID); err != nil {
 			return err
 		}
@@ -97,10 +87,10 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 		}
 		h.Key, h.JWKS = key, ""
 		c.host(h, r.Now())
-		what := by.row("rotate-host-key")
-		what.Result = "ok"
+		c.row = by.row("rotate-host-key")
+		c.row.Result = "ok"
 		out = h
-		return r.write(ctx, c, what)
+		return nil
 	})
 	return out, err
 }
@@ -127,7 +117,7 @@ func (r *Room) release(ctx context.Context, c *change, key ucan.DID, whose strin
 	if err != nil || string(raw) != whose {
 		return err
 	}
-	c.expect[mark] = rev
-	c.del = append(c.del, mark)
+	c.Expect[mark] = rev
+	c.Del = append(c.Del, mark)
 	return nil
 }

@@ -49,10 +49,18 @@ func (r *Room) due(a *Agent) time.Time {
 	return time.UnixMilli(a.Updated).Add(overLife)
 }
 
-// over adds to a change the mark of when an agent is looked at that it has.
-func (r *Room) over(c *change, a *Agent) {
+// over adds to a change that an agent has ended, with all of its grants.
+func (r *Room) over(c *change, a *Agent, status Status) {
+	c.end(a, Revoked, r.Now(), every)
+	a.Status = status
+	c.agent(a, r.Now())
+	r.mark(c, a)
+}
+
+// mark adds to a change the mark of when an agent is looked at that it has.
+func (r *Room) mark(c *change, a *Agent) {
 	if due := r.due(a); !due.IsZero() {
-		c.put[dueKey(due, a.ID)] = nil
+		c.Put[dueKey(due, a.ID)] = nil
 	}
 }
 
@@ -79,7 +87,7 @@ func (r *Room) sweep(ctx context.Context) error {
 
 func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 	c := newChange()
-	c.del = []string{mark}
+	c.Del = []string{mark}
 	of := ""
 	if run, ok := strings.CutPrefix(id, jobMark); ok {
 		of = jobKey(run)
@@ -104,10 +112,10 @@ func (r *Room) sweepOne(ctx context.Context, mark, id string) error {
 				return err
 			}
 		default:
-			r.over(c, a)
+			r.mark(c, a)
 		}
 	}
-	moved, err := r.Store.Apply(ctx, c.expect, c.put, c.del)
+	moved, err := r.Store.Apply(ctx, c.Expect, c.Put, c.Del)
 	if err == nil && moved != "" {
 		return &movedError{moved}
 	}
@@ -123,10 +131,10 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	if err := r.forget(ctx, c, a); err != nil {
 		return err
 	}
-	c.expect[agentKey(a.ID)] = a.rev
-	c.del = append(c.del, agentKey(a.ID), ofHost(h.ID)+a.ID)
+	c.Expect[agentKey(a.ID)] = a.rev
+	c.Del = append(c.Del, agentKey(a.ID), ofHost(h.ID)+a.ID)
 	if !a.User.IsZero() {
-		c.del = append(c.del, personal(a.User, ofAgents)+a.ID)
+		c.Del = append(c.Del, personal(a.User, ofAgents)+a.ID)
 	}
 	if a.Mode == Autonomous || a.Activated == 0 {
 		if err := r.release(ctx, c, a.Key, "agent "+a.ID); err != nil {
@@ -139,8 +147,8 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 	}
 	last := len(marks) == 0 || len(marks) == 1 && marks[0] == ofHost(h.ID)+a.ID
 	if last && h.User.IsZero() {
-		c.expect[hostKey(h.ID)] = h.rev
-		c.del = append(c.del, hostKey(h.ID))
+		c.same(h)
+		c.Del = append(c.Del, hostKey(h.ID))
 		if err := r.release(ctx, c, h.Key, "host "+h.ID); err != nil {
 			return err
 		}
@@ -148,7 +156,7 @@ func (r *Room) drop(ctx context.Context, c *change, a *Agent, h *Host) error {
 		if err != nil {
 			return err
 		}
-		c.del = append(c.del, slots...)
+		c.Del = append(c.Del, slots...)
 	}
 	return nil
 }

@@ -116,15 +116,15 @@ func (r *Room) swap(ctx context.Context, c *change, a *Agent, s approvals.Swap, 
 	switch {
 	case was == nil || was.Code == "":
 	case s.By.IsZero():
-		c.del = append(c.del, codeKey(was.Code))
+		c.Del = append(c.Del, codeKey(was.Code))
 	default: // who has answered is told so once more, and has guessed nothing
-		c.put[codeKey(was.Code)] = []byte(usedMark + s.By.String())
-		c.put[dueKey(r.Now().Add(askLife), codeMark+was.Code)] = nil
+		c.Put[codeKey(was.Code)] = []byte(usedMark + s.By.String())
+		c.Put[dueKey(r.Now().Add(askLife), codeMark+was.Code)] = nil
 	}
 	a.Ask = nil
-	maps.Copy(c.expect, out.Expect)
-	maps.Copy(c.put, out.Put)
-	c.del = append(c.del, out.Del...)
+	maps.Copy(c.Expect, out.Expect)
+	maps.Copy(c.Put, out.Put)
+	c.Del = append(c.Del, out.Del...)
 	c.told = append(c.told, out.Told...)
 	if next != nil {
 		next.Request = out.Filed
