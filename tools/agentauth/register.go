@@ -2,7 +2,6 @@ package agentauth
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"net/http"
 
@@ -142,7 +141,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 	if r.Name == "" {
 		r.Name = c.opts.Name
 	}
-	st, err := g.host.Register(ctx, publicOf(g.own(g.Nonce)), r)
+	st, err := g.host.Register(ctx, client.Public(g.own(g.Nonce)), r)
 	if _, refused := errors.AsType[*client.Refusal](err); refused && waiting != nil {
 		return stands(g.place, waiting), nil
 	}
@@ -182,10 +181,6 @@ func (g *guest) again(ctx context.Context) (*client.Standing, error) {
 	return st, nil
 }
 
-func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
-	return ed25519.PublicKey(key[len(key)-ed25519.PublicKeySize:])
-}
-
 func (g *guest) request(ctx context.Context, in escalation) (standing, error) {
 	return g.stood(g.agent().Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason}))
 }
@@ -205,7 +200,7 @@ func (g *guest) rotate(ctx context.Context, _ serverAt) (standing, error) {
 	if err := g.save(ctx, Record{Agent: g.Agent, Nonce: nonce}); err != nil {
 		return standing{}, err
 	}
-	st, err := g.host.RotateAgent(ctx, g.Agent, publicOf(g.own(nonce)))
+	st, err := g.host.RotateAgent(ctx, g.Agent, client.Public(g.own(nonce)))
 	if _, refused := errors.AsType[*client.Refusal](err); refused {
 		return standing{}, errors.Join(told(g.place, err), g.save(ctx, was))
 	}

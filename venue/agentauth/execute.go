@@ -101,7 +101,7 @@ func (c *call) batch() error {
 		said := map[string]any{"id": one.ID}
 		if err != nil {
 			e := c.refused(err)
-			failed := map[string]any{"code": e.Code, "message": e.Message}
+			failed := map[string]any{"code": e.Code.Name, "message": e.Message}
 			maps.Copy(failed, e.Extra)
 			said["status"], said["error"] = "failed", failed
 			c.record(itemName(i, one), e)
@@ -177,7 +177,7 @@ func ended(rec *runs.Record) map[string]any {
 		return map[string]any{"status": "completed", "data": rec.Output, "result": rec.Output}
 	}
 	e := failure(rec)
-	return map[string]any{"status": "failed", "error": map[string]any{"code": e.Code, "message": e.Message}}
+	return map[string]any{"status": "failed", "error": map[string]any{"code": e.Code.Name, "message": e.Message}}
 }
 
 // failure is why a run gave nothing. What its operation says of itself is not told.
@@ -230,7 +230,7 @@ func (c *call) stream(p *venue.Principal, x *visitors.Execution) error {
 	case err != nil:
 		c.cut(s, err)
 	case !rec.Over():
-		c.cut(s, &visitors.Refusal{Code: "approval_required", Message: "it waits for a person"})
+		c.cut(s, &visitors.Refusal{Code: visitors.ApprovalRequired, Message: "it waits for a person"})
 	case rec.Status != runs.Complete:
 		c.cut(s, failure(&rec))
 	default:
@@ -264,7 +264,7 @@ func (c *call) cut(s *face.Stream, err error) {
 		return // the client has gone
 	}
 	e := refusal(err)
-	_ = s.Send("", "error", map[string]any{"error": e.Code, "message": e.Message})
+	_ = s.Send("", "error", map[string]any{"error": e.Code.Name, "message": e.Message})
 }
 
 // told is what a stream tells of an event: what happened, and when. What was read and said

@@ -60,8 +60,8 @@ func New(door *face.Door, log *slog.Logger) *Face {
 }
 
 var (
-	errNoRoute = &visitors.Refusal{Code: "not_found", Message: "there is nothing here: GET " + DiscoveryPath + " has all endpoints"}
-	errClosed  = &visitors.Refusal{Code: "not_found", Message: "this venue offers nothing by Agent-Auth: the section agentauth of its configuration would"}
+	errNoRoute = &visitors.Refusal{Code: visitors.NotFound, Message: "there is nothing here: GET " + DiscoveryPath + " has all endpoints"}
+	errClosed  = &visitors.Refusal{Code: visitors.NotFound, Message: "this venue offers nothing by Agent-Auth: the section agentauth of its configuration would"}
 )
 
 // route is one endpoint.
@@ -146,7 +146,7 @@ func (c *call) read() (err error) {
 		}
 		c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, most))
 		if over, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return &visitors.Refusal{Code: "too_large", Message: "the body has more than the bytes that are read: " + http.StatusText(http.StatusRequestEntityTooLarge), Extra: map[string]any{"limit": over.Limit}}
+			return &visitors.Refusal{Code: visitors.TooLarge, Message: "the body has more than the bytes that are read: " + http.StatusText(http.StatusRequestEntityTooLarge), Extra: map[string]any{"limit": over.Limit}}
 		}
 	}
 	return err

@@ -2,6 +2,9 @@ package agentauth
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"html/template"
@@ -163,50 +166,21 @@ func (s *shownPage) kept(form url.Values) {
 	}
 }
 
-var approvalPage = template.Must(template.New("approve").Funcs(template.FuncMap{"asker": asker}).Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{{.Venue}}: an agent asks</title>
-` + pageStyle + `<main>
-<h1>{{.Venue}}</h1>
-{{with .Error}}<p class="error" role="alert">{{.}}</p>{{end}}
-{{if .NoPasskey}}<p><a href="` + passkeysPath + `">Make a passkey</a>, then come back to this page.</p>{{end}}
-{{if .Done}}<p role="status">{{.Done}}</p><p>You may close this page.</p>
-{{else if not .Who}}<p>An agent asks for something here. <a href="{{.SignIn}}">Sign in</a> to see what.</p>
-{{else if not .Ask}}
-{{with .Waiting}}<h2>What waits for you</h2>
-<ul>{{range .}}<li><a href="` + pagePath + `?request={{.ID}}">{{.Operation}}</a> <span class="quiet">by {{asker .Operation .Input}}</span></li>
-{{end}}</ul>
-{{end}}<form method="post" action="` + pagePath + `">
-<input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="agent_id" value="{{.Agent}}">
-<label for="code">The code that the program shows</label>
-<input type="text" id="code" name="code" value="{{.Code}}" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus>
-<button name="action" value="look">Continue</button></form>
-{{else}}
-<p>You are <code>{{.Who}}</code>. Approve only what you have begun yourself{{with .Code}}: the code is <strong>{{.}}</strong>{{end}}.</p>
-<dl>
-<dt>Agent</dt><dd>{{.Ask.Agent.Name}} <span class="quiet">({{.Ask.Agent.ID}})</span></dd>
-<dt>Of the host</dt><dd>{{or .Ask.Host.Name "without a name"}} <span class="quiet">({{.Ask.Host.ID}}{{if .Ask.Host.User.IsZero}}, not approved before: it is yours from now on, and registers further agents with what is given without asking{{end}})</span></dd>
-{{with .Ask.Ask.Reason}}<dt>It says why</dt><dd>{{.}}</dd>{{end}}
-{{with .Ask.Ask.Says}}<dt>Its message</dt><dd>{{.}}</dd>{{end}}
-{{if .Ask.IsClaim}}<dt>You claim it</dt><dd>it has acted for nobody, and ends; its host is yours from now on, and registers other agents for you</dd>
-{{else}}<dt>It acts</dt><dd>on your behalf, until you revoke it; what it did not use for long it has to ask for again</dd>{{end}}
-</dl>
-<form method="post" action="` + pagePath + `"{{with .Asked}} data-press="approve" data-get="{{.}}"{{end}}>
-<button hidden name="action" value="look"></button>{{/* what Enter on a tick presses: it approves nothing */}}
-<input type="hidden" name="seen" value="1"><input type="hidden" name="forgery" value="{{.Forgery}}"><input type="hidden" name="code" value="{{.Code}}"><input type="hidden" name="agent_id" value="{{.Agent}}"><input type="hidden" name="request" value="{{.Request}}">
-{{range .Wanted}}<fieldset><legend><label><input type="checkbox" name="allow" value="{{.Name}}"{{if not .Off}} checked{{end}}> <strong>{{.Name}}</strong></label></legend>
-<p>{{.Description}}</p>
-<p class="quiet">It runs <code>{{.Operation}}</code>, and gives {{.Gives}}.{{with .Within}} While it runs it may {{.}}, too.{{end}}{{if eq .Strength "session"}} You must have signed in within 5 minutes.{{else if eq .Strength "webauthn"}} A passkey of yours has to confirm it (<a href="` + passkeysPath + `">your passkeys</a>).{{end}}</p>
-<p>{{if .Limits}}Only when {{.Limits}}.{{else}}Without limits on its arguments.{{end}}</p>
-<label for="limit-{{.Name}}">Further limits, as JSON, for example <code>{"amount": {"max": 100}}</code></label>
-<textarea id="limit-{{.Name}}" name="limit-{{.Name}}" rows="2" spellcheck="false">{{.Typed}}</textarea></fieldset>
-{{else}}<p>It asks for no capability now.</p>{{end}}
-<label for="ttl">For how long</label>
-<select id="ttl" name="ttl">{{range .Times}}<option value="{{.Seconds}}"{{if .Chosen}} selected{{end}}>{{.Text}}</option>{{end}}</select>
-{{if .Asked}}` + askPasskey + `{{end}}<p><button name="action" value="approve">Approve</button><button name="action" value="deny">Deny</button></p>
-</form>
-{{end}}</main>{{if .Asked}}<script>` + passkeyScript + `</script>{{end}}</html>
-`))
+//go:embed pages
+var files embed.FS
+
+var (
+	pages = template.Must(template.New("").Funcs(template.FuncMap{"asker": asker}).ParseFS(files, "pages/*"))
+
+	// scriptHash is what a page names the script of passkeys by, which asks the browser for what a
+	// form says in data-get and data-create, one press each, and sends the form with what came of
+	// it, as if the button of data-press was pressed.
+	scriptHash = func() string {
+		script, _ := files.ReadFile("pages/passkey.js") // it is there, or nothing is built
+		sum := sha256.Sum256(script)
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}()
+)
 
 func asker(operation string, input json.RawMessage) string {
 	who, _, _ := visitors.Filed(operation, input)
@@ -265,19 +239,19 @@ func (c *call) show(status int, which visitors.Which, done string, look url.Valu
 		c.record("", e)
 		s.Error, s.NoPasskey = e.Message, e.Code == visitors.WebauthnNone
 	}
-	c.html(status, approvalPage, s, s.Asked != "")
+	c.html(status, "approve.html", s, s.Asked != "")
 }
 
 // html writes a page, which runs the script of passkeys or none.
-func (c *call) html(status int, page *template.Template, shown any, script bool) {
+func (c *call) html(status int, page string, shown any, script bool) {
 	var b bytes.Buffer
-	if err := page.Execute(&b, shown); err != nil {
+	if err := pages.ExecuteTemplate(&b, page, shown); err != nil {
 		c.fail(err)
 		return
 	}
 	policy := "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 	if script {
-		policy += "; script-src " + passkeyScriptHash
+		policy += "; script-src " + scriptHash
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

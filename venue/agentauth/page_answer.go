@@ -65,7 +65,7 @@ func (c *call) owner(form url.Values) (visitors.Person, error) {
 	return who, nil
 }
 
-var errForged = &visitors.Refusal{Code: "forged", Message: face.ErrForged.Error()}
+var errForged = &visitors.Refusal{Code: visitors.Forged, Message: face.ErrForged.Error()}
 
 // answered takes the word of a person, and says what was done, or what their passkey is asked
 // before it is.

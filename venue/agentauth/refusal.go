@@ -11,53 +11,6 @@ import (
 	"usher/venue/visitors"
 )
 
-// statuses are those of codes; the others are 400.
-var statuses = map[string]int{
-	"not_found":               http.StatusNotFound,
-	"too_large":               http.StatusRequestEntityTooLarge,
-	"internal_error":          http.StatusInternalServerError,
-	"method_not_allowed":      http.StatusMethodNotAllowed,
-	visitors.InvalidJWT:       http.StatusUnauthorized,
-	visitors.Replay:           http.StatusUnauthorized,
-	visitors.BindingMismatch:  http.StatusUnauthorized,
-	visitors.RateLimited:      http.StatusTooManyRequests,
-	visitors.SlowDown:         http.StatusTooManyRequests,
-	visitors.LimitExceeded:    http.StatusTooManyRequests,
-	visitors.Unavailable:      http.StatusServiceUnavailable,
-	visitors.CapNotFound:      http.StatusNotFound,
-	visitors.AgentNotFound:    http.StatusNotFound,
-	visitors.HostNotFound:     http.StatusNotFound,
-	visitors.JobNotFound:      http.StatusNotFound,
-	visitors.RequestNotFound:  http.StatusNotFound,
-	visitors.NotGranted:       http.StatusForbidden,
-	visitors.GrantRevoked:     http.StatusForbidden,
-	visitors.CapDenied:        http.StatusForbidden,
-	visitors.Violated:         http.StatusForbidden,
-	visitors.AgentRevoked:     http.StatusForbidden,
-	visitors.AgentExpired:     http.StatusForbidden,
-	visitors.AgentPending:     http.StatusForbidden,
-	visitors.AgentRejected:    http.StatusForbidden,
-	visitors.AgentClaimed:     http.StatusForbidden,
-	visitors.LifetimeExceeded: http.StatusForbidden,
-	visitors.HostRevoked:      http.StatusForbidden,
-	visitors.HostPending:      http.StatusForbidden,
-	visitors.RequestOwner:     http.StatusForbidden,
-	visitors.FreshSession:     http.StatusForbidden,
-	visitors.WebauthnRequired: http.StatusForbidden,
-	visitors.WebauthnNone:     http.StatusForbidden,
-	visitors.WebauthnFailed:   http.StatusForbidden,
-	visitors.InvalidUserCode:  http.StatusForbidden,
-	visitors.ApprovalExpired:  http.StatusForbidden,
-	visitors.AgentExists:      http.StatusConflict,
-	visitors.AlreadyGranted:   http.StatusConflict,
-	visitors.HostLinked:       http.StatusConflict,
-	visitors.RequestResolved:  http.StatusPreconditionFailed,
-	"approval_required":       http.StatusForbidden,
-	"fault":                   http.StatusUnprocessableEntity,
-	"authentication_required": http.StatusUnauthorized,
-	"forged":                  http.StatusForbidden,
-}
-
 // statusOf is the status of a refusal. A caller that is somebody and may not is 403.
 func (c *call) statusOf(e *visitors.Refusal) int {
 	if e.Code == visitors.Unauthorized {
@@ -69,10 +22,7 @@ func (c *call) statusOf(e *visitors.Refusal) int {
 	if e.Code == visitors.AgentClaimed && c.name == "claim" {
 		return http.StatusConflict
 	}
-	if status := statuses[e.Code]; status != 0 {
-		return status
-	}
-	return http.StatusBadRequest
+	return e.Code.Status
 }
 
 // refusal is what a caller is told of an error. What a handler says of itself is not told.
@@ -90,7 +40,7 @@ func refusal(err error) *visitors.Refusal {
 	case fault.InvalidInput:
 		return &visitors.Refusal{Code: visitors.InvalidRequest, Message: err.Error()}
 	case fault.ApprovalRequired, fault.Waiting:
-		return &visitors.Refusal{Code: "approval_required", Message: "a person has to allow this call first, and nobody was asked"}
+		return &visitors.Refusal{Code: visitors.ApprovalRequired, Message: "a person has to allow this call first, and nobody was asked"}
 	case fault.RateLimited, fault.Busy, fault.TooManyRuns:
 		return &visitors.Refusal{Code: visitors.RateLimited, Message: "too much at once: try again in a moment"}
 	case fault.LimitReached, fault.BudgetSpent:
@@ -98,7 +48,7 @@ func refusal(err error) *visitors.Refusal {
 	case fault.Unavailable, fault.Stopped, fault.Interrupted:
 		return &visitors.Refusal{Code: visitors.Unavailable, Message: "not available now: try again later"}
 	}
-	return &visitors.Refusal{Code: "internal_error", Message: "the venue could not do this; its operator finds why in the log"}
+	return &visitors.Refusal{Code: visitors.Internal, Message: "the venue could not do this; its operator finds why in the log"}
 }
 
 // denial is what a caller is told of a denial: its text, and what that says for programs.
@@ -114,7 +64,7 @@ func denial(err error) *visitors.Refusal {
 func (c *call) fail(err error) {
 	e := c.refused(err)
 	c.record("", e)
-	body := map[string]any{"error": e.Code, "message": e.Message}
+	body := map[string]any{"error": e.Code.Name, "message": e.Message}
 	maps.Copy(body, e.Extra)
 	status := c.statusOf(e)
 	h := c.w.Header()
@@ -130,7 +80,7 @@ func (c *call) fail(err error) {
 // refused is [refusal], and what is none of the caller's doing is logged.
 func (c *call) refused(err error) *visitors.Refusal {
 	e := refusal(err)
-	if e.Code == "internal_error" {
+	if e.Code == visitors.Internal {
 		c.face.log.ErrorContext(c.ctx(), "a call by Agent-Auth failed", "call", c.name, "error", err)
 	}
 	return e

@@ -66,7 +66,7 @@ func (r *Room) answer(ctx context.Context, call tools.Call, of approvals.Of, id 
 	if put[requestKey(owner, id)], err = json.Marshal(rec); err != nil {
 		return approvals.Request{}, err
 	}
-	moved, err := r.count(ctx, &rec, -1, map[string]uint64{requestKey(owner, id): rev, openKey(owner, id): mark}, put, []string{openKey(owner, id), due})
+	moved, err := r.Store.Apply(ctx, map[string]uint64{requestKey(owner, id): rev, openKey(owner, id): mark}, put, []string{openKey(owner, id), due})
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the request was answered meanwhile")
 	}

@@ -186,6 +186,10 @@ func (r *Room) file(ctx context.Context, q *question) error {
 	return r.store(ctx, &rec, q.marked)
 }
 
+// maxTries bounds how often a request is filed again because another process has filed one
+// meanwhile.
+const maxTries = 100
+
 // store stores a new request with its marks, and says that its call waits.
 func (r *Room) store(ctx context.Context, rec *record, marked uint64) error {
 	raw, err := json.Marshal(rec)
@@ -194,12 +198,21 @@ func (r *Room) store(ctx context.Context, rec *record, marked uint64) error {
 	}
 	call := callKey(rec.Digest)
 	put := map[string][]byte{
-		call: []byte(rec.ID), requestKey(rec.Owner, rec.ID): raw, openKey(rec.Owner, rec.ID): {}, dueKey(rec.Expires, rec.ID): []byte(rec.Owner),
+		call: []byte(rec.ID), requestKey(rec.Owner, rec.ID): raw, openKey(rec.Owner, rec.ID): rec.mark(), dueKey(rec.Expires, rec.ID): []byte(rec.Owner),
+		countKey(rec.Owner): {},
 	}
 	if rec.Key != "" {
 		put[atKey(rec.Key)] = []byte(rec.ID)
 	}
-	moved, err := r.count(ctx, rec, 1, map[string]uint64{call: marked}, put, nil)
+	r.filing.Lock()
+	defer r.filing.Unlock()
+	moved := countKey(rec.Owner)
+	for try := 0; err == nil && moved == countKey(rec.Owner) && try < maxTries; try++ {
+		var rev uint64
+		if rev, err = r.admits(ctx, rec, ""); err == nil {
+			moved, err = r.Store.Apply(ctx, map[string]uint64{call: marked, countKey(rec.Owner): rev}, put, nil)
+		}
+	}
 	if err == nil && moved != "" {
 		err = fault.New(fault.Busy, "the same call was asked about meanwhile")
 	}

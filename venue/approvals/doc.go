@@ -18,7 +18,7 @@
 //	p/at/<run>/<place>     id of the last request of a call by its place
 //	p/cap/<run>/<id>       mark of a capability that was granted for a run
 //	p/near/<kind>/<id>     mark of an answer with limits that its call is beyond
-//	p/open/<owner>/<id>    mark of a request that nobody has answered
+//	p/open/<owner>/<id>    mark of a request that nobody has answered, with the agents that it counts for
 //	p/due/<ms>/<id>        mark of when it expires, with its owner
-//	p/count/<owner>        how many nobody has answered
+//	p/count/<owner>        is written with each new one
 package approvals

@@ -32,7 +32,7 @@ func (r *Room) Run(ctx context.Context) {
 	for n := 1; ; n++ {
 		err := r.Expire(ctx)
 		if n%int(seldom/often) == 0 {
-			err = errors.Join(err, r.closeEnded(ctx))
+			err = errors.Join(err, r.closeEnded(ctx, allOpen))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Logger.LogAttrs(ctx, slog.LevelWarn, "requests that are over are not told", slog.Any("error", err))
@@ -84,16 +84,20 @@ func (r *Room) over(ctx context.Context, rec *record) error {
 	return err
 }
 
-// closeEnded closes the requests of runs that are over.
-func (r *Room) closeEnded(ctx context.Context) (failed error) {
-	const open = prefix + "open/"
-	for key, err := range store.Keys(ctx, r.Store, open, "") {
+const allOpen = prefix + "open/"
+
+// closeEnded closes the requests of runs that are over, of those whose marks lie below a key.
+func (r *Room) closeEnded(ctx context.Context, below string) (failed error) {
+	for key, err := range store.Keys(ctx, r.Store, below, "") {
 		if err != nil {
 			return err
 		}
-		owner, id, _ := strings.Cut(key[len(open):], "/")
+		owner, id, _ := strings.Cut(key[len(allOpen):], "/")
 		rec, _, err := r.find(ctx, owner, id)
-		if err == nil && rec.Status == approvals.Ended {
+		switch {
+		case fault.Of(err) == fault.NotFound:
+			_, err = r.Store.Apply(ctx, nil, nil, []string{key})
+		case err == nil && rec.Status == approvals.Ended:
 			err = r.over(ctx, &rec)
 		}
 		failed = errors.Join(failed, err)

@@ -55,48 +55,46 @@ type Word struct {
 	Digest string // of what the person looked at; "" where they do not say
 }
 
-// Swap returns the batch of a swap. The counts that it changes may have changed when it is
-// written, and then it is made anew.
-func (r *Room) Swap(ctx context.Context, s Swap) (*Swapped, error) {
-	owner := s.Owner.String()
-	for counted := false; ; counted = true {
-		c, rev, err := r.counts(ctx, countKey(owner))
-		if err != nil {
-			return nil, err
-		}
-		out, err := r.swap(ctx, &s, c, rev)
-		if s.File == nil || counted || fault.Of(err) != fault.Refused {
-			return out, err
-		}
-		if err := r.recount(ctx, owner, rev); err != nil { // it is full, of what nobody needs any more perhaps
-			return nil, err
-		}
-	}
-}
-
-// swap is Swap with the counts as they are.
-func (r *Room) swap(ctx context.Context, s *Swap, c counts, rev uint64) (out *Swapped, err error) {
-	owner := s.Owner.String()
+// Swap returns the batch of a swap. What it counts may have changed when it is written, and then it
+// is made anew.
+func (r *Room) Swap(ctx context.Context, s Swap) (out *Swapped, err error) {
 	out = &Swapped{Expect: map[string]uint64{}, Put: map[string][]byte{}}
 	if s.Close != "" {
-		if err := r.closing(ctx, s, out, &c); err != nil {
+		if err := r.closing(ctx, &s, out); err != nil {
 			return nil, err
 		}
 	}
-	if s.File != nil {
-		if err := r.filing(s, out, &c); err != nil {
-			return nil, err
-		}
-	}
-	if len(out.Put) == 0 {
+	if s.File == nil {
 		return out, nil
 	}
-	out.Expect[countKey(owner)] = rev
-	out.Put[countKey(owner)], err = json.Marshal(c)
-	return out, err
+	id, err := r.NewID()
+	if err != nil {
+		return nil, err
+	}
+	owner, f := s.Owner.String(), s.File
+	rec := record{From: f.Agent, Host: f.Host, Runner: owner, Request: approvals.Request{
+		ID: id, Status: approvals.Pending, Owner: owner, Agent: f.Agent, Operation: f.Operation, Input: f.Input, Needs: f.Needs, Why: f.Why,
+		Created: r.Now().UnixMilli(), Expires: f.Expires.UnixMilli(),
+	}}
+	if rec.Digest, err = r.mac("usher visitor", id, owner, f.Agent, f.Operation, f.Input); err != nil {
+		return nil, err
+	}
+	rev, err := r.admits(ctx, &rec, s.Close)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(rec)
+	if err != nil {
+		return nil, err
+	}
+	out.Expect[requestKey(owner, id)], out.Expect[countKey(owner)] = 0, rev
+	out.Put[requestKey(owner, id)], out.Put[countKey(owner)] = raw, nil
+	out.Put[openKey(owner, id)], out.Put[dueKey(rec.Expires, id)] = rec.mark(), []byte(owner)
+	out.Filed, out.Told = id, append(out.Told, rec.Request)
+	return out, nil
 }
 
-func (r *Room) closing(ctx context.Context, s *Swap, out *Swapped, c *counts) error {
+func (r *Room) closing(ctx context.Context, s *Swap, out *Swapped) error {
 	owner := s.Owner.String()
 	rec, rev, err := r.find(ctx, owner, s.Close)
 	if fault.Of(err) == fault.NotFound || err == nil && rec.Status != approvals.Pending {
@@ -117,37 +115,10 @@ func (r *Room) closing(ctx context.Context, s *Swap, out *Swapped, c *counts) er
 	if err != nil {
 		return err
 	}
-	c.add(&rec, -1)
 	out.Expect[requestKey(owner, rec.ID)], out.Put[requestKey(owner, rec.ID)] = rev, raw
 	out.Expect[openKey(owner, rec.ID)] = mark
 	out.Del = append(out.Del, openKey(owner, rec.ID), dueKey(rec.Expires, rec.ID))
 	out.Told = append(out.Told, rec.Request)
-	return nil
-}
-
-func (r *Room) filing(s *Swap, out *Swapped, c *counts) error {
-	id, err := r.NewID()
-	if err != nil {
-		return err
-	}
-	owner, f := s.Owner.String(), s.File
-	rec := record{From: f.Agent, Host: f.Host, Runner: owner, Request: approvals.Request{
-		ID: id, Status: approvals.Pending, Owner: owner, Agent: f.Agent, Operation: f.Operation, Input: f.Input, Needs: f.Needs, Why: f.Why,
-		Created: r.Now().UnixMilli(), Expires: f.Expires.UnixMilli(),
-	}}
-	if rec.Digest, err = r.mac("usher visitor", id, owner, f.Agent, f.Operation, f.Input); err != nil {
-		return err
-	}
-	if c.add(&rec, 1); c.check(&rec, r.Most) != nil {
-		return c.check(&rec, r.Most)
-	}
-	raw, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
-	out.Expect[requestKey(owner, id)], out.Put[requestKey(owner, id)] = 0, raw
-	out.Put[openKey(owner, id)], out.Put[dueKey(rec.Expires, id)] = []byte{}, []byte(owner)
-	out.Filed, out.Told = id, append(out.Told, rec.Request)
 	return nil
 }
 

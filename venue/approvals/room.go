@@ -57,7 +57,7 @@ type chains interface {
 // Room keeps the requests. It is safe for concurrent use.
 type Room struct {
 	Options
-	counting sync.Mutex // held by whoever writes counts here: other processes are found by revisions
+	filing sync.Mutex // held by whoever files a request here: other processes are found by revisions
 }
 
 var (

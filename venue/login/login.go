@@ -2,6 +2,7 @@ package login
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -64,30 +65,10 @@ type shown struct {
 	Agents                               []agents.Summary // within reach of who is signed in
 }
 
-var page = template.Must(template.New("login").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{{.Name}}: sign in</title>
-<style>
-body{font:15px/1.5 system-ui,sans-serif;max-width:26rem;margin:4rem auto;padding:0 1rem;color:#222;background:#fff}
-input,button,a.way{font:inherit;display:block;width:100%;box-sizing:border-box;padding:.5rem;margin:.4rem 0;text-align:center}
-a.way{border:1px solid #999;border-radius:.3rem;color:inherit;text-decoration:none}input{text-align:left}
-code{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}.error{color:#a00}
-@media (prefers-color-scheme:dark){body{color:#ddd;background:#181818}.error{color:#f88}}
-</style>
-<h1>{{.Name}}</h1>
-{{with .Error}}<p class="error" role="alert">{{.}}</p>{{end}}
-{{if .Who}}<p>You are signed in as <code>{{.Who}}</code> since {{.Since}}.</p>
-{{if .Agents}}<p>You may talk with:</p>
-<ul>{{range .Agents}}<li><code>{{.AgentID}}</code>{{with .Description}}: {{.}}{{end}}</li>
-{{end}}</ul>{{else}}<p>No agent is within your reach.</p>{{end}}
-<form method="post" action="/logout"><input type="hidden" name="forgery" value="{{.Forgery}}"><button>Sign out</button></form>
-{{else}}{{$to := .To}}{{range .Providers}}<a class="way" href="/login/{{.Name}}?to={{$to}}">Sign in with {{.Name}}</a>
-{{end}}<form method="post" action="/login">
-<label>A token of this venue, as <code>usher token create NAME</code> prints it
-<input name="token" type="password" autocomplete="off" required></label>
-<input type="hidden" name="to" value="{{.To}}"><button>Sign in</button></form>
-{{end}}</html>
-`))
+//go:embed login.html
+var text string
+
+var page = template.Must(template.New("login").Parse(text))
 
 // page says who is signed in, or how to.
 func (f *Face) page(w http.ResponseWriter, r *http.Request) { f.show(w, r, http.StatusOK, nil) }

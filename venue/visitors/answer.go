@@ -122,13 +122,13 @@ func (r *Room) question(ctx context.Context, who Person, id, code string) (*Ques
 func (r *Room) asked(who Person, a *Agent, h *Host) (*Question, error) {
 	switch {
 	case r.isOver(a.Ask):
-		return nil, refuse(ApprovalExpired, "the request has expired: have the program ask again")
+		return nil, refuse(approvalExpired, "the request has expired: have the program ask again")
 	case h.Status == Revoked:
-		return nil, refuse(HostRevoked, "the host was revoked")
+		return nil, refuse(hostRevoked, "the host was revoked")
 	case !h.User.IsZero() && h.User != who.DID:
-		return nil, refuse(HostLinked, "the host acts for somebody else: it asks them")
+		return nil, refuse(hostLinked, "the host acts for somebody else: it asks them")
 	case !a.Ask.Asked.IsZero() && a.Ask.Asked != who.DID, !a.User.IsZero() && a.User != who.DID && a.Ask.Kind != kindClaim:
-		return nil, refuse(RequestOwner, "somebody else is asked")
+		return nil, refuse(requestOwner, "somebody else is asked")
 	}
 	q := &Question{Agent: a, Host: h, Ask: a.Ask, IsClaim: a.Ask.Kind == kindClaim}
 	for _, g := range a.Grants {
@@ -177,7 +177,7 @@ func (r *Room) guessed(ctx context.Context, who Person, agent string, failed err
 		}
 		g.Wrong, g.Since = g.Wrong+1, now.UnixMilli()
 		c.set(guessKey(who), rev, encode(g))
-		c.row = row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode, Refused: true, Detail: errCode.Message}
+		c.row = row{Call: "approve", User: who.DID.String(), Result: InvalidUserCode.Name, Refused: true, Detail: errCode.Message}
 		a, _, err := r.agent(ctx, agent)
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func (q *Asking) check(s *settings) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return refuse(InvalidCaps, "there are no such capabilities: GET /capability/list has those that there are").with("invalid_capabilities", unknown)
+		return refuse(invalidCaps, "there are no such capabilities: GET /capability/list has those that there are").with("invalid_capabilities", unknown)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (r *Room) Who(ctx context.Context, req *Request) (*Caller, error) {
 // Signed reports why a request whose body was not read yet is signed by nobody who is known. It
 // uses up nothing.
 func (r *Room) Signed(ctx context.Context, req *Request) error {
-	if _, err := r.known(ctx, req); codeOf(err) != BindingMismatch { // which is of the body
+	if _, err := r.known(ctx, req); codeOf(err) != bindingMismatch { // which is of the body
 		return err
 	}
 	return nil
@@ -91,7 +91,7 @@ func (c *Caller) key() ucan.DID {
 
 func (c *Caller) unrevoked() error {
 	if c.Host.Status == Revoked && c.Agent == nil {
-		return refuse(HostRevoked, "the host was revoked, for good")
+		return refuse(hostRevoked, "the host was revoked, for good")
 	}
 	return nil
 }
@@ -231,18 +231,18 @@ func (r *Room) active(a *Agent, h *Host) error {
 	case Active:
 		return nil
 	case Expired:
-		return refuse(AgentExpired, "the agent has expired: its host has it go on by POST /agent/reactivate")
+		return refuse(agentExpired, "the agent has expired: its host has it go on by POST /agent/reactivate")
 	case Pending:
-		return refuse(AgentPending, "a person has to approve the agent first")
+		return refuse(agentPending, "a person has to approve the agent first")
 	case Rejected:
-		return refuse(AgentRejected, "a person has refused the agent, for good")
+		return refuse(agentRejected, "a person has refused the agent, for good")
 	case Claimed:
 		return refuse(AgentClaimed, "a person has claimed the agent, for good: its host registers another, for them")
 	default:
 		if h.Status != Revoked && a.Status != Revoked && !a.isLeft(h) {
-			return refuse(LifetimeExceeded, "the agent is older than an agent may be: register another")
+			return refuse(lifetimeExceeded, "the agent is older than an agent may be: register another")
 		}
-		return refuse(AgentRevoked, "the agent was revoked, for good")
+		return refuse(agentRevoked, "the agent was revoked, for good")
 	}
 }
 

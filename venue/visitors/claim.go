@@ -27,7 +27,7 @@ func (r *Room) Claim(ctx context.Context, by *Caller, id string, in Asking) (*Re
 			return ask{}, err
 		}
 		if a.Mode != Autonomous {
-			return ask{}, refuse(UnsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
+			return ask{}, refuse(unsupportedMode, "the agent is %s: only %s ones are claimed", a.Mode, Autonomous)
 		}
 		return in.of(kindClaim, h.User), nil
 	})
@@ -42,7 +42,7 @@ func (r *Room) NewCode(ctx context.Context, by *Caller, id string) (*Registered,
 		return nil, err
 	}
 	return r.asking(ctx, by, id, "device-code", func(a *Agent, h *Host) (next ask, err error) {
-		if err := r.active(a, h); err != nil && codeOf(err) != AgentPending {
+		if err := r.active(a, h); err != nil && codeOf(err) != agentPending {
 			return next, err
 		}
 		if a.Ask == nil {

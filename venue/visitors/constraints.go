@@ -68,7 +68,7 @@ func ParseConstraints(raw json.RawMessage) (Constraints, error) {
 		when["/"+name] = v
 	}
 	if slices.Sort(unknown); len(unknown) > 0 {
-		e := refuse(UnknownOperator, "unknown operators in the constraints; those that are known are max, min, in and not_in")
+		e := refuse(unknownOperator, "unknown operators in the constraints; those that are known are max, min, in and not_in")
 		e.Extra = map[string]any{"operators": unknown, "unknown_operators": unknown}
 		return Constraints{}, e
 	}

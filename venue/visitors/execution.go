@@ -31,17 +31,17 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	grants := r.held(ctx, a, name)
 	switch {
 	case !by.claims(name):
-		return nil, refuse(NotGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(name))
+		return nil, refuse(notGranted, "the JWT does not let %s be used: its capabilities claim leaves it out", value.Quote(name))
 	case c == nil && len(a.Grants) > 0 && r.best(ctx, a, name) != "":
-		return nil, refuse(NotGranted, "there is no capability %s any more", name)
+		return nil, refuse(notGranted, "there is no capability %s any more", name)
 	case c == nil:
 		return nil, refuse(CapNotFound, "there is no such capability: GET /capability/list has those that there are")
 	case c.Location != "":
 		return nil, refuse(InvalidRequest, "%s is executed elsewhere", name).with("location", c.Location)
 	case len(grants) == 0 && r.best(ctx, a, name) == Revoked:
-		return nil, refuse(GrantRevoked, "the grant of %s was revoked: ask for it again (POST /agent/request-capability)", name)
+		return nil, refuse(grantRevoked, "the grant of %s was revoked: ask for it again (POST /agent/request-capability)", name)
 	case len(grants) == 0:
-		return nil, refuse(NotGranted, "%s was not granted to the agent: ask for it (POST /agent/request-capability)", name)
+		return nil, refuse(notGranted, "%s was not granted to the agent: ask for it (POST /agent/request-capability)", name)
 	}
 	input, err := value.Object(args, value.MaxDepth)
 	if err != nil {
@@ -67,9 +67,9 @@ func (r *Room) Execution(ctx context.Context, by *Caller, name string, args json
 	}
 	if len(may) == 0 {
 		if violated == nil {
-			return nil, refuse(NotGranted, "the grant of %s gives nothing any more", name)
+			return nil, refuse(notGranted, "the grant of %s gives nothing any more", name)
 		}
-		return nil, refuse(Violated, "the arguments do not keep to the constraints of the grant").with("violations", violated)
+		return nil, refuse(beyondLimits, "the arguments do not keep to the constraints of the grant").with("violations", violated)
 	}
 	auth := r.Mint.Agent(a.User, lifeOf(a)).Relayed()
 	x := &Execution{c.AgentCapability, auth.Narrow(caps.Of(may...)), auth.Narrow(caps.Of(append(may, c.within...)...)), c.Operation, args}
@@ -96,7 +96,7 @@ func (r *Room) Still(ctx context.Context, id, capability string) error {
 		return err
 	}
 	if len(r.held(ctx, a, capability)) == 0 {
-		return refuse(GrantRevoked, "the grant of %s was revoked", capability)
+		return refuse(grantRevoked, "the grant of %s was revoked", capability)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (r *Room) Job(ctx context.Context, req *Request, run string) (by *Caller, c
 		err = r.heard(ctx, by)
 	}
 	if err == nil && !mine {
-		err = refuse(JobNotFound, "the agent has begun no such job")
+		err = refuse(jobNotFound, "the agent has begun no such job")
 	}
 	return by, j.Capability, err
 }

@@ -151,7 +151,7 @@ func (r *Room) GrantStatus(ctx context.Context, a *Agent, g *Grant) Status {
 func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan.DID, until time.Time) error {
 	of := r.set.Load().grant[g.Capability]
 	if of == nil {
-		return refuse(InvalidCaps, "there is no capability %s any more", g.Capability)
+		return refuse(invalidCaps, "there is no capability %s any more", g.Capability)
 	}
 	limits, err := g.Constraints.And(of.imposed)
 	if err != nil {

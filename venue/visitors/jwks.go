@@ -69,10 +69,10 @@ func (r *Room) fetchKey(ctx context.Context, at, kid string) (ucan.DID, error) {
 	u, err := url.Parse(at)
 	private := r.set.Load().AllowPrivate
 	if err != nil || len(at) > maxURL || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !private) {
-		return ucan.DID{}, refuse(InvalidKey, "the URL of the keys is none of https")
+		return ucan.DID{}, refuse(invalidKey, "the URL of the keys is none of https")
 	}
 	if kid == "" {
-		return ucan.DID{}, refuse(InvalidKey, "which key is meant is missing: a JWT whose key is at a URL has kid")
+		return ucan.DID{}, refuse(invalidKey, "which key is meant is missing: a JWT whose key is at a URL has kid")
 	}
 	e := r.keys.get(at)
 	key, has := e.key(kid, r.Now())
@@ -82,7 +82,7 @@ func (r *Room) fetchKey(ctx context.Context, at, kid string) (ucan.DID, error) {
 		key, has = e.key(kid, r.Now())
 	}
 	if !has {
-		return ucan.DID{}, refuse(InvalidKey, "there is no Ed25519 key with the kid of the JWT at the URL of the keys")
+		return ucan.DID{}, refuse(invalidKey, "there is no Ed25519 key with the kid of the JWT at the URL of the keys")
 	}
 	return key, nil
 }

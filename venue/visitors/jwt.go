@@ -60,7 +60,7 @@ type token struct {
 	signed   *jwt.JSONWebToken
 }
 
-func badJWT(format string, args ...any) error { return refuse(InvalidJWT, format, args...) }
+func badJWT(format string, args ...any) error { return refuse(invalidJWT, format, args...) }
 
 // errUnverified is the one answer to who cannot sign: it does not say whether there is such a
 // host or agent.
@@ -130,7 +130,7 @@ func (t *token) holds(now time.Time, req *Request) error {
 	}
 	sum := sha256.Sum256(req.Body)
 	if t.Method != "" && t.Method != req.Method || t.URL != "" && t.URL != req.URL || t.Body != "" && t.Body != b64.EncodeToString(sum[:]) {
-		return refuse(BindingMismatch, "htm, htu or ath of the JWT are of another request")
+		return refuse(bindingMismatch, "htm, htu or ath of the JWT are of another request")
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (r *Room) once(ctx context.Context, key ucan.DID, t *token) error {
 		return err
 	}
 	if !fresh {
-		return refuse(Replay, "the jti was seen before: sign a new JWT for each request")
+		return refuse(replayed, "the jti was seen before: sign a new JWT for each request")
 	}
 	return nil
 }

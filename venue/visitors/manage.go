@@ -73,7 +73,7 @@ func (r *Room) Status(ctx context.Context, by *Caller, id string) (*Registered, 
 func (r *Room) polled(ctx context.Context, a *Agent) error {
 	now := r.Now().UnixMilli()
 	if now-a.Ask.Polled < interval.Milliseconds()/5 {
-		return &Refusal{SlowDown, "the status is asked for too often: wait for the interval of the approval", map[string]any{"interval": int64(interval.Seconds())}}
+		return &Refusal{slowDown, "the status is asked for too often: wait for the interval of the approval", map[string]any{"interval": int64(interval.Seconds())}}
 	}
 	a.Ask.Polled = now
 	_, err := r.Store.Apply(ctx, map[string]uint64{agentKey(a.ID): a.rev}, map[string][]byte{agentKey(a.ID): encode(a)}, nil)
@@ -95,7 +95,7 @@ func (r *Room) Ask(ctx context.Context, by *Caller, in Asking) (out *Registered,
 			return err
 		}
 		if a.Mode == Autonomous {
-			return refuse(BlockedCap, "nobody approves what autonomous agents ask for: they have what the configuration gives them")
+			return refuse(blockedCap, "nobody approves what autonomous agents ask for: they have what the configuration gives them")
 		}
 		if err := r.escalate(ctx, a, &in); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (r *Room) escalate(ctx context.Context, a *Agent, in *Asking) error {
 		a.Grants = append(a.Grants, r.newGrant(w, in.Reason))
 	}
 	if len(granted) == len(in.Capabilities) {
-		return refuse(AlreadyGranted, "the agent has all of it already: %s", strings.Join(granted, ", "))
+		return refuse(alreadyGranted, "the agent has all of it already: %s", strings.Join(granted, ", "))
 	}
 	a.Grants = r.fewer(a.Grants)
 	if len(a.Grants) > maxGrants {
@@ -169,7 +169,7 @@ func (r *Room) Reactivate(ctx context.Context, by *Caller, id string) (*Register
 		return nil, refuse(Unauthorized, "the host has its agents go on")
 	}
 	return r.edit(ctx, by, id, func(c *change, a *Agent, h *Host) error {
-		if err := r.active(a, h); codeOf(err) != AgentExpired {
+		if err := r.active(a, h); codeOf(err) != agentExpired {
 			return err
 		}
 		c.says(by, ucan.DID{}, "reactivate", a, string(Active))
@@ -191,7 +191,7 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 	c.end(a, Revoked, r.Now(), every)
 	r.activate(a)
 	if a.Mode == Autonomous && s.Autonomous == nil {
-		return refuse(UnsupportedMode, "this venue lets no autonomous agents in any more")
+		return refuse(unsupportedMode, "this venue lets no autonomous agents in any more")
 	}
 	for i := range s.Capabilities {
 		one := &s.Capabilities[i]

@@ -112,7 +112,7 @@ func (r *Room) nonce(ctx context.Context, who ucan.DID) (nonce []byte, err error
 		case err != nil:
 			return err
 		case len(p.Nonce) == 0:
-			return refuse(WebauthnFailed, "your passkey was not asked for this, or has answered already: begin again")
+			return refuse(webauthnFailed, "your passkey was not asked for this, or has answered already: begin again")
 		}
 		nonce, asked = p.Nonce, p.Asked
 		p.Nonce, p.Asked = nil, 0
@@ -121,7 +121,7 @@ func (r *Room) nonce(ctx context.Context, who ucan.DID) (nonce []byte, err error
 		return nil
 	})
 	if age := r.Now().UnixMilli() - asked; err == nil && (age < 0 || age > passkey.Life.Milliseconds()) {
-		err = refuse(WebauthnFailed, "your passkey was asked more than 5 minutes ago: begin again")
+		err = refuse(webauthnFailed, "your passkey was asked more than 5 minutes ago: begin again")
 	}
 	return nonce, err
 }
@@ -142,7 +142,7 @@ func (r *Room) confirm(ctx context.Context, who ucan.DID, p *passkeys, challenge
 		r.Logger.WarnContext(ctx, "the counter of a passkey went back: there may be a copy of it", "person", who)
 	}
 	if err != nil {
-		return refuse(WebauthnFailed, "your passkey has not confirmed exactly this: %v", err)
+		return refuse(webauthnFailed, "your passkey has not confirmed exactly this: %v", err)
 	}
 	p.Keys[i].Counter = counter
 	return nil
@@ -186,7 +186,7 @@ func (r *Room) mayChange(who Person, what *PasskeyChange) error {
 	case !r.Keys.Hosts(who.DID):
 		return errNoUser
 	case !r.isFresh(who):
-		return refuse(FreshSession, "passkeys take a person who has signed in within 5 minutes: sign out and in again")
+		return refuse(freshSession, "passkeys take a person who has signed in within 5 minutes: sign out and in again")
 	}
 	return nil
 }
@@ -255,9 +255,9 @@ func (r *Room) ChangePasskeys(ctx context.Context, who Person, what PasskeyChang
 			made, err := p.party.Made(userOf(who.DID), challenge(nonce, as), said.Create)
 			switch {
 			case err != nil:
-				return refuse(WebauthnFailed, "the passkey was not made: %v", err)
+				return refuse(webauthnFailed, "the passkey was not made: %v", err)
 			case p.find(made.ID) >= 0:
-				return refuse(WebauthnFailed, "you have this passkey already")
+				return refuse(webauthnFailed, "you have this passkey already")
 			}
 			made.Name, made.Created = what.Add, r.Now().UnixMilli()
 			p.Keys = append(p.Keys, *made)

@@ -32,7 +32,7 @@ type Call struct {
 // of a minute have one together: see [Room.Run].
 func (r *Room) Record(ctx context.Context, c Call) error {
 	what := c.By.row(c.Name)
-	what.Capability, what.Item, what.Result = value.Cut(c.Capability, maxName), c.Item, codeOf(c.Failed)
+	what.Capability, what.Item, what.Result = value.Cut(c.Capability, maxName), c.Item, codeOf(c.Failed).Name
 	if !c.Person.IsZero() {
 		what.User = c.Person.String()
 	}
@@ -116,10 +116,10 @@ type refusals struct {
 
 // hasRow counts a refusal, or reports that it has a row of its own.
 func (f *refusals) hasRow(c *Call, what *row) bool {
-	often := what.Result == RateLimited || what.Result == SlowDown
+	often := what.Result == RateLimited.Name || what.Result == slowDown.Name
 	switch {
 	case !c.Person.IsZero() && !often:
-		return what.Result != InvalidUserCode // which has one, with what it counts
+		return what.Result != InvalidUserCode.Name // which has one, with what it counts
 	case c.By.isSomebodys() && c.By.fresh && !often:
 		return true
 	}

@@ -24,7 +24,7 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 	}
 	in.Mode = cmp.Or(in.Mode, Delegated)
 	if in.Mode != Delegated && (in.Mode != Autonomous || s.Autonomous == nil) {
-		return c, nil, refuse(UnsupportedMode, "mode is %s: this venue takes %s", value.Quote(in.Mode), strings.Join(r.Modes(), ", "))
+		return c, nil, refuse(unsupportedMode, "mode is %s: this venue takes %s", value.Quote(in.Mode), strings.Join(r.Modes(), ", "))
 	}
 	if err := plainTexts(map[string]string{"name": in.Name, "host_name": in.HostName}, maxName); err != nil {
 		return c, nil, err
@@ -49,7 +49,7 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 	return c, out, err
 }
 
-var errHostKey = refuse(InvalidKey, "the agent has the key of its host: make it one of its own")
+var errHostKey = refuse(invalidKey, "the agent has the key of its host: make it one of its own")
 
 // asNow has the host of a caller be as it is now: another request may have changed it, or
 // registered it by the same key.
@@ -162,7 +162,7 @@ func (r *Room) agentKey(ctx context.Context, t *token) (key ucan.DID, jwks strin
 		jwks = t.AgentJWKS
 		key, err = r.fetchKey(ctx, t.AgentJWKS, t.AgentKID)
 	default:
-		err = refuse(InvalidKey, "the JWT names no key of the agent: put it into agent_public_key, or its URL into agent_jwks_url")
+		err = refuse(invalidKey, "the JWT names no key of the agent: put it into agent_public_key, or its URL into agent_jwks_url")
 	}
 	return key, jwks, err
 }
@@ -182,10 +182,10 @@ func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID
 			return nil, err
 		}
 		if a == nil || a.Host != h.ID || a.Key != key || a.Status != Pending {
-			return nil, refuse(AgentExists, "the key of the agent is or was an agent's: make it a new one")
+			return nil, refuse(agentExists, "the key of the agent is or was an agent's: make it a new one")
 		}
 	default:
-		return nil, refuse(AgentExists, "the key of the agent is or was a host's: make it a new one")
+		return nil, refuse(agentExists, "the key of the agent is or was a host's: make it a new one")
 	}
 	if h.ID == "" {
 		if h.ID, err = r.NewID(); err != nil {
@@ -233,12 +233,12 @@ func (r *Room) register(ctx context.Context, c *change, by *Caller, key ucan.DID
 func (r *Room) autonomous(ctx context.Context, c *change, a *Agent, h *Host, in *Registration) (err error) {
 	s := r.set.Load()
 	if !h.User.IsZero() {
-		return refuse(UnsupportedMode, "the host acts for a person: its agents are delegated ones")
+		return refuse(unsupportedMode, "the host acts for a person: its agents are delegated ones")
 	}
 	wanted := in.Capabilities
 	for i := range wanted {
 		if !slices.Contains(s.Autonomous.Capabilities, wanted[i].Name) {
-			return refuse(BlockedCap, "autonomous agents do not get %s", wanted[i].Name).with("invalid_capabilities", []string{wanted[i].Name})
+			return refuse(blockedCap, "autonomous agents do not get %s", wanted[i].Name).with("invalid_capabilities", []string{wanted[i].Name})
 		}
 	}
 	if wanted == nil {

@@ -211,18 +211,18 @@ type jwk struct {
 // did is the key that a JWK is of.
 func (k *jwk) did() (ucan.DID, error) {
 	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Alg != "" && k.Alg != "EdDSA" && k.Alg != "Ed25519" {
-		return ucan.DID{}, refuse(UnsupportedAlg, "the key is none of Ed25519: send a JWK with kty OKP and crv Ed25519")
+		return ucan.DID{}, refuse(unsupportedAlg, "the key is none of Ed25519: send a JWK with kty OKP and crv Ed25519")
 	}
 	if k.D != "" {
-		return ucan.DID{}, refuse(InvalidKey, "the key has its private half: make a new one, and send the public half alone")
+		return ucan.DID{}, refuse(invalidKey, "the key has its private half: make a new one, and send the public half alone")
 	}
 	raw, err := b64.Strict().DecodeString(k.X)
 	if err != nil {
-		return ucan.DID{}, refuse(InvalidKey, "x of the key is not base64url")
+		return ucan.DID{}, refuse(invalidKey, "x of the key is not base64url")
 	}
 	did, err := ucan.DIDOf(ed25519.PublicKey(raw))
 	if err != nil {
-		return ucan.DID{}, refuse(InvalidKey, "the key names nobody: %v", err)
+		return ucan.DID{}, refuse(invalidKey, "the key names nobody: %v", err)
 	}
 	return did, nil
 }
@@ -231,7 +231,7 @@ func (k *jwk) did() (ucan.DID, error) {
 func readKey(raw json.RawMessage) (ucan.DID, error) {
 	var k jwk
 	if err := json.Unmarshal(raw, &k); err != nil {
-		return ucan.DID{}, refuse(InvalidKey, "the key is no JWK: an object with kty, crv and x")
+		return ucan.DID{}, refuse(invalidKey, "the key is no JWK: an object with kty, crv and x")
 	}
 	return k.did()
 }

@@ -75,7 +75,7 @@ func (r *Room) RotateHost(ctx context.Context, by *Caller, raw []byte) (out *Hos
 			return errUnverified
 		}
 		if h.Status == Revoked {
-			return refuse(HostRevoked, "the host was revoked, for good")
+			return refuse(hostRevoked, "the host was revoked, for good")
 		}
 		if err := r.claimKey(ctx, c, key, "host "+h.ID); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (r *Room) claimKey(ctx context.Context, c *change, key ucan.DID, whose stri
 		return err
 	}
 	if kind != "" {
-		return refuse(InvalidKey, "the key is or was somebody's: make a new one")
+		return refuse(invalidKey, "the key is or was somebody's: make a new one")
 	}
 	c.set(thumbKey(thumbprint), 0, []byte(whose))
 	return nil

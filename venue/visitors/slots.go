@@ -56,7 +56,7 @@ func (r *Room) slot(ctx context.Context, c *change, host, agent string) error {
 		}
 	}
 	if free == "" || counts >= most {
-		return refuse(AgentLimit, "the host has %d agents, as many as one may have: revoke some", counts)
+		return refuse(agentLimit, "the host has %d agents, as many as one may have: revoke some", counts)
 	}
 	c.set(free, taken[free].Rev, []byte(agent))
 	return nil

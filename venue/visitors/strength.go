@@ -31,7 +31,7 @@ func (r *Room) strong(ctx context.Context, c *change, who Person, q *Question, s
 		case "", config.ApprovalNone:
 		case config.ApprovalSession:
 			if !r.isFresh(who) {
-				return refuse(FreshSession, "%s takes a person who has signed in within 5 minutes: sign in again, then approve", of.Name)
+				return refuse(freshSession, "%s takes a person who has signed in within 5 minutes: sign in again, then approve", of.Name)
 			}
 		default:
 			passkey = of.Name
@@ -126,7 +126,7 @@ func (r *Room) approval(who Person, q *Question, said *Answer) (*approval, error
 		}
 		of := s.grant[g.Capability]
 		if of == nil {
-			return nil, refuse(InvalidCaps, "there is no capability %s any more", g.Capability)
+			return nil, refuse(invalidCaps, "there is no capability %s any more", g.Capability)
 		}
 		limits, err := g.Constraints.And(said.Capabilities[g.Capability])
 		if err == nil {

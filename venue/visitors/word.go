@@ -140,9 +140,9 @@ func (r *Room) Word(ctx context.Context, w approvals.Word) error {
 	switch {
 	case !refused:
 		return err
-	case of.Code == InvalidRequest || of.Code == RequestResolved || of.Code == UnknownOperator:
+	case of.Code == InvalidRequest || of.Code == RequestResolved || of.Code == unknownOperator:
 		return fault.New(fault.InvalidInput, of.Message)
-	case of.Code == FreshSession:
+	case of.Code == freshSession:
 		return fault.New(fault.Refused, of.Message+" on the page of the venue, /agent/device")
 	}
 	return fault.New(fault.Refused, of.Message)

@@ -58,11 +58,6 @@ var fixed = map[string]string{
 
 var errElsewhere = errors.New("it does not lie where the server lies")
 
-// wellKnown is where the server at an URL says of itself what it is.
-func wellKnown(at string) string {
-	return strings.TrimSuffix(at, "/") + "/.well-known/agent-configuration"
-}
-
 // Discover asks a server what it is. at is its origin, such as https://auth.example.com.
 func Discover(ctx context.Context, at string, o *Options) (*Server, error) {
 	s := &Server{}
@@ -81,7 +76,7 @@ func Discover(ctx context.Context, at string, o *Options) (*Server, error) {
 	}
 	hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.opts.HTTP = &hc
-	if err := s.get(ctx, wellKnown(at), "", &s.Document); err != nil {
+	if err := s.exchange(ctx, http.MethodGet, strings.TrimSuffix(at, "/")+"/.well-known/agent-configuration", "", nil, &s.Document); err != nil {
 		return nil, fmt.Errorf("discover %s: %w", at, err)
 	}
 	if err := s.check(at); err != nil {
@@ -156,4 +151,19 @@ func port(u *url.URL) string {
 		return "443"
 	}
 	return "80"
+}
+
+// Capabilities lists what anybody may see.
+func (s *Server) Capabilities(ctx context.Context, q Query) (*Page, error) {
+	return look[Page](ctx, s, nobody, "capabilities", q.values())
+}
+
+// Describe returns one capability that anybody may see, with its schemas.
+func (s *Server) Describe(ctx context.Context, name string) (*Capability, error) {
+	return look[Capability](ctx, s, nobody, "describe_capability", named(name))
+}
+
+// Introspect asks, as a service with a credential of its own, whose a token is.
+func (s *Server) Introspect(ctx context.Context, credential, token string) (*Introspection, error) {
+	return send[Introspection](ctx, s, func() (string, error) { return credential, nil }, "introspect", map[string]string{"token": token})
 }

@@ -43,18 +43,37 @@ func (e *Refusal) Error() string {
 	return text
 }
 
-// get asks for an URL; a token may be empty.
-func (s *Server) get(ctx context.Context, at, token string, into any) error {
-	return s.exchange(ctx, http.MethodGet, at, token, nil, into)
+// signer makes the token of a request; nobody makes none.
+type signer func() (string, error)
+
+func nobody() (string, error) { return "", nil }
+
+// look asks an endpoint for what the values select.
+func look[T any](ctx context.Context, s *Server, sign signer, endpoint string, values url.Values) (*T, error) {
+	query := ""
+	if len(values) > 0 {
+		query = "?" + values.Encode()
+	}
+	out := new(T)
+	return out, s.request(ctx, sign, http.MethodGet, endpoint, query, nil, out)
 }
 
-// post sends a body to an endpoint.
-func (s *Server) post(ctx context.Context, name, token string, body, into any) error {
-	at, err := s.endpoint(name)
+// send sends a body to an endpoint.
+func send[T any](ctx context.Context, s *Server, sign signer, endpoint string, body any) (*T, error) {
+	out := new(T)
+	return out, s.request(ctx, sign, http.MethodPost, endpoint, "", body, out)
+}
+
+func (s *Server) request(ctx context.Context, sign signer, method, endpoint, query string, body, into any) error {
+	token, err := sign()
 	if err != nil {
 		return err
 	}
-	return s.exchange(ctx, http.MethodPost, at, token, body, into)
+	at, err := s.endpoint(endpoint)
+	if err != nil {
+		return err
+	}
+	return s.exchange(ctx, method, at+query, token, body, into)
 }
 
 func (s *Server) exchange(ctx context.Context, method, at, token string, body, into any) error {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,10 +96,7 @@ func failure(raw json.RawMessage) error {
 	if json.Unmarshal(raw, &said) != nil {
 		_ = json.Unmarshal(raw, &said.Code) // or nothing is known
 	}
-	e.Code, e.Message = said.Code, said.Message
-	if e.Code == "" {
-		e.Code = said.Error
-	}
+	e.Code, e.Message = cmp.Or(said.Code, said.Error), said.Message
 	return e
 }
 
@@ -106,12 +104,9 @@ func failure(raw json.RawMessage) error {
 // than the server gets a token that counts there alone, for the call's capability, so that
 // nobody there is the agent at the server.
 func (a *Agent) Poll(ctx context.Context, c *Call, at string) (*Answer, error) {
-	var token string
-	var err error
+	token, err := a.Token(c.Location, c.Capability)
 	if a.host.Has(at) {
 		token, err = a.Token("")
-	} else {
-		token, err = a.Token(c.Location, c.Capability)
 	}
 	if err != nil {
 		return nil, err
@@ -151,9 +146,7 @@ func (a *Agent) Wait(ctx context.Context, c *Call, pending *Answer) (*Answer, er
 		if err != nil {
 			return out, err
 		}
-		if next.StatusURL == "" {
-			next.StatusURL = out.StatusURL
-		}
+		next.StatusURL = cmp.Or(next.StatusURL, out.StatusURL)
 		out = next
 	}
 	return out, nil
@@ -169,23 +162,17 @@ type Item struct {
 
 // Batch executes several capabilities. Each has an outcome of its own.
 func (a *Agent) Batch(ctx context.Context, calls []Call) ([]Item, error) {
-	at, err := a.host.endpoint("batch_execute")
-	if err != nil {
-		return nil, err
-	}
 	var names []string
 	for _, c := range calls {
 		names = append(names, c.Capability)
 	}
-	token, err := a.Token("", names...)
+	out, err := send[struct {
+		Responses []Item `json:"responses"`
+	}](ctx, a.host.Server, func() (string, error) { return a.Token("", names...) }, "batch_execute", map[string]any{"requests": calls})
 	if err != nil {
 		return nil, err
 	}
-	var out struct {
-		Responses []Item `json:"responses"`
-	}
-	err = a.host.exchange(ctx, http.MethodPost, at, token, map[string]any{"requests": calls}, &out)
-	return out.Responses, err
+	return out.Responses, nil
 }
 
 // errOpenEnd: a stream ended without saying so.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -31,18 +30,10 @@ func (h *Host) Register(ctx context.Context, key ed25519.PublicKey, r *Registrat
 	if r.HostName != "" {
 		claims["host_name"] = r.HostName
 	}
-	return h.ask(ctx, "register", claims, r)
+	return send[Standing](ctx, h.Server, func() (string, error) { return h.Token(claims) }, "register", r)
 }
 
-// ask sends a body with a host JWT.
-func (h *Host) ask(ctx context.Context, endpoint string, claims map[string]any, body any) (*Standing, error) {
-	token, err := h.Token(claims)
-	if err != nil {
-		return nil, err
-	}
-	out := new(Standing)
-	return out, h.post(ctx, endpoint, token, body, out)
-}
+func (h *Host) token() (string, error) { return h.Token(nil) }
 
 // byID names an agent, and the key that it gets.
 type byID struct {
@@ -52,12 +43,7 @@ type byID struct {
 
 // Status asks how an agent of the host stands.
 func (h *Host) Status(ctx context.Context, agent string) (*Standing, error) {
-	token, err := h.Token(nil)
-	if err != nil {
-		return nil, err
-	}
-	out := new(Standing)
-	return out, h.look(ctx, "status", token, url.Values{"agent_id": {agent}}, out)
+	return look[Standing](ctx, h.Server, h.token, "status", url.Values{"agent_id": {agent}})
 }
 
 // Await asks for the status of an agent, with every between, until the agent is not pending
@@ -102,87 +88,25 @@ func (s *Standing) waits(capabilities []string) bool {
 
 // Reactivate brings an agent back that has expired, with what its host has by default.
 func (h *Host) Reactivate(ctx context.Context, agent string) (*Standing, error) {
-	return h.ask(ctx, "reactivate", nil, byID{AgentID: agent})
+	return send[Standing](ctx, h.Server, h.token, "reactivate", byID{AgentID: agent})
 }
 
 // Revoke ends an agent for good.
 func (h *Host) Revoke(ctx context.Context, agent string) (*Standing, error) {
-	return h.ask(ctx, "revoke", nil, byID{AgentID: agent})
+	return send[Standing](ctx, h.Server, h.token, "revoke", byID{AgentID: agent})
 }
 
 // RotateAgent gives an agent another key; the old one ends at once.
 func (h *Host) RotateAgent(ctx context.Context, agent string, key ed25519.PublicKey) (*Standing, error) {
 	jwk := PublicJWK(key)
-	return h.ask(ctx, "rotate_key", nil, byID{AgentID: agent, PublicKey: &jwk})
+	return send[Standing](ctx, h.Server, h.token, "rotate_key", byID{AgentID: agent, PublicKey: &jwk})
 }
 
 // Rotate gives the host another key, and returns the host as it is known by it.
 func (h *Host) Rotate(ctx context.Context, key ed25519.PrivateKey) (*Host, error) {
-	jwk := PublicJWK(public(key))
-	if _, err := h.ask(ctx, "rotate_host_key", nil, byID{PublicKey: &jwk}); err != nil {
+	jwk := PublicJWK(Public(key))
+	if _, err := send[Standing](ctx, h.Server, h.token, "rotate_host_key", byID{PublicKey: &jwk}); err != nil {
 		return nil, err
 	}
 	return h.Host(key), nil
-}
-
-// Capabilities lists what the host's linked user may have done.
-func (h *Host) Capabilities(ctx context.Context, q Query) (*Page, error) {
-	token, err := h.Token(nil)
-	if err != nil {
-		return nil, err
-	}
-	return h.list(ctx, token, q)
-}
-
-// Describe returns one capability with its schemas, as the host's linked user sees it.
-func (h *Host) Describe(ctx context.Context, name string) (*Capability, error) {
-	token, err := h.Token(nil)
-	if err != nil {
-		return nil, err
-	}
-	return h.describe(ctx, token, name)
-}
-
-// Capabilities lists what anybody may see.
-func (s *Server) Capabilities(ctx context.Context, q Query) (*Page, error) { return s.list(ctx, "", q) }
-
-// Describe returns one capability that anybody may see, with its schemas.
-func (s *Server) Describe(ctx context.Context, name string) (*Capability, error) {
-	return s.describe(ctx, "", name)
-}
-
-func (s *Server) list(ctx context.Context, token string, q Query) (*Page, error) {
-	values := url.Values{}
-	for key, text := range map[string]string{"query": q.Text, "cursor": q.Cursor} {
-		if text != "" {
-			values.Set(key, text)
-		}
-	}
-	if q.Limit > 0 {
-		values.Set("limit", strconv.Itoa(q.Limit))
-	}
-	out := new(Page)
-	return out, s.look(ctx, "capabilities", token, values, out)
-}
-
-func (s *Server) describe(ctx context.Context, token, name string) (*Capability, error) {
-	out := new(Capability)
-	return out, s.look(ctx, "describe_capability", token, url.Values{"name": {name}}, out)
-}
-
-func (s *Server) look(ctx context.Context, endpoint, token string, values url.Values, into any) error {
-	at, err := s.endpoint(endpoint)
-	if err != nil {
-		return err
-	}
-	if len(values) > 0 {
-		at += "?" + values.Encode()
-	}
-	return s.get(ctx, at, token, into)
-}
-
-// Introspect asks, as a service with a credential of its own, whose a token is.
-func (s *Server) Introspect(ctx context.Context, credential, token string) (*Introspection, error) {
-	out := new(Introspection)
-	return out, s.post(ctx, "introspect", credential, map[string]string{"token": token}, out)
 }

@@ -49,7 +49,7 @@ func (s *Server) sign(typ, aud string, key ed25519.PrivateKey, c claims) (string
 	now := s.opts.Now()
 	all := claims{"aud": aud, "iat": now.Unix(), "exp": now.Add(tokenLife).Unix(), "jti": hex.EncodeToString(id[:])}
 	maps.Copy(all, c)
-	head, err := json.Marshal(map[string]string{"alg": "EdDSA", "typ": typ, "kid": Thumbprint(public(key))})
+	head, err := json.Marshal(map[string]string{"alg": "EdDSA", "typ": typ, "kid": Thumbprint(Public(key))})
 	if err != nil {
 		return "", err
 	}
@@ -61,14 +61,15 @@ func (s *Server) sign(typ, aud string, key ed25519.PrivateKey, c claims) (string
 	return text + "." + b64.EncodeToString(ed25519.Sign(key, []byte(text))), nil
 }
 
-func public(key ed25519.PrivateKey) ed25519.PublicKey {
+// Public is the public half of a key.
+func Public(key ed25519.PrivateKey) ed25519.PublicKey {
 	return ed25519.PublicKey(key[len(key)-ed25519.PublicKeySize:])
 }
 
 // Token is a host JWT for the server, with claims beside its own.
 func (h *Host) Token(more map[string]any) (string, error) {
-	id := Thumbprint(public(h.key))
-	all := claims{"iss": id, "sub": id, "host_public_key": PublicJWK(public(h.key))}
+	id := Thumbprint(Public(h.key))
+	all := claims{"iss": id, "sub": id, "host_public_key": PublicJWK(Public(h.key))}
 	maps.Copy(all, more)
 	return h.sign("host+jwt", h.Issuer, h.key, all)
 }
@@ -79,7 +80,7 @@ func (a *Agent) Token(aud string, capabilities ...string) (string, error) {
 	if aud == "" {
 		aud = a.host.Issuer
 	}
-	c := claims{"iss": Thumbprint(public(a.host.key)), "sub": a.ID}
+	c := claims{"iss": Thumbprint(Public(a.host.key)), "sub": a.ID}
 	if len(capabilities) > 0 {
 		c["capabilities"] = capabilities
 	}

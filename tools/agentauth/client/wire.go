@@ -2,6 +2,8 @@ package client
 
 import (
 	"encoding/json"
+	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -13,7 +15,6 @@ const (
 	Revoked  = "revoked"
 	Rejected = "rejected"
 	Claimed  = "claimed"
-	Denied   = "denied"
 )
 
 // Wanted is a capability that an agent asks for, with the bounds that it proposes itself.
@@ -131,3 +132,18 @@ type Introspection struct {
 	ExpiresAt string  `json:"expires_at,omitempty"`
 	Grants    []Grant `json:"agent_capability_grants,omitempty"`
 }
+
+func (q Query) values() url.Values {
+	values := url.Values{}
+	for key, text := range map[string]string{"query": q.Text, "cursor": q.Cursor} {
+		if text != "" {
+			values.Set(key, text)
+		}
+	}
+	if q.Limit > 0 {
+		values.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return values
+}
+
+func named(name string) url.Values { return url.Values{"name": {name}} }
