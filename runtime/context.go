@@ -16,7 +16,7 @@ import (
 
 // ContextEntry is material in an agent's context: a text, what a path holds, or
 // what an operation answers, at the start of each turn. Path and operation pass
-// the gate with the agent's own authority.
+// the gate with the agent's own authority, and within that of whoever wrote them.
 type ContextEntry struct {
 	Label     string
 	Text      string
@@ -83,7 +83,7 @@ var errContextOfItself = fault.New(fault.WaitsForItself, "the agent is loading i
 
 // contextAuthority is what an agent's context is read with.
 func contextAuthority(a *Agent, session string) (tools.Authority, error) {
-	auth := a.Authority.InSession(session).AsInner()
+	auth := a.Authority.InSession(session).AsInner().WrittenBy(a.ContextBy)
 	if !slices.ContainsFunc(a.Context, func(c ContextEntry) bool { return c.Operation != "" }) {
 		return auth, nil
 	}

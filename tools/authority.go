@@ -96,9 +96,9 @@ func newLineage(m *Mint, owner ucan.DID, chain []actor, proofs []*ucan.Link) *li
 	l := &lineage{mint: m, owner: owner, chain: chain, proofs: proofs}
 	for i := len(chain) - 1; i >= 0; i-- {
 		if a := chain[i]; a.Agent != "" {
-			l.bound = l.bound.and(Bound{Lives: []Life{a.Agent}})
+			l.bound = l.bound.And(Bound{Lives: []Life{a.Agent}})
 		}
-		if l.bound = l.bound.and(chain[i].Bound); chain[i].Own {
+		if l.bound = l.bound.And(chain[i].Bound); chain[i].Own {
 			break
 		}
 	}
@@ -231,17 +231,17 @@ func (a Authority) Narrow(set caps.Set) Authority {
 		return a
 	}
 	return a.derive(func(last *actor) {
-		last.Bound = last.Bound.and(Bound{Within: []narrow{{set, a.owner}}})
+		last.Bound = last.Bound.And(Bound{Within: []narrow{{set, a.owner}}})
 	})
 }
 
-// writtenBy returns the authority reduced to what others may do too, such as the
+// WrittenBy returns the authority reduced to what others may do too, such as the
 // authors of a stored program.
-func (a Authority) writtenBy(authors Bound) Authority {
+func (a Authority) WrittenBy(authors Bound) Authority {
 	if authors.IsZero() {
 		return a
 	}
-	return a.derive(func(last *actor) { last.Bound = last.Bound.and(authors) })
+	return a.derive(func(last *actor) { last.Bound = last.Bound.And(authors) })
 }
 
 // WithProofs returns the authority with tokens that the caller brought along,
@@ -357,7 +357,7 @@ func (a Authority) Fired(schedule string, by Authority) Authority {
 	relayed := a.trail.Relayed || by.trail.Relayed // whoever had it scheduled was no person, and so is what fires
 	a.trail, a.meter = by.trail, by.meter
 	a.trail.Schedule, a.trail.Inner, a.trail.Relayed = schedule, true, relayed
-	return a.writtenBy(by.Bound()).metered()
+	return a.WrittenBy(by.Bound()).metered()
 }
 
 // Within reports whether the turn of the key waits for the authority's calls.

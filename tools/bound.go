@@ -26,8 +26,8 @@ type narrow struct {
 // IsZero reports whether b bounds nothing.
 func (b Bound) IsZero() bool { return len(b.Lives) == 0 && len(b.Within) == 0 }
 
-// and returns what is bounded by both.
-func (b Bound) and(other Bound) Bound {
+// And returns what is bounded by both.
+func (b Bound) And(other Bound) Bound {
 	if other.IsZero() {
 		return b
 	}
@@ -93,7 +93,7 @@ func (a Authority) Author() Author {
 }
 
 // And returns the authors of what both wrote.
-func (a Author) And(b Author) Author { return Author{a.and(b.Bound), union(a.As, b.As)} }
+func (a Author) And(b Author) Author { return Author{a.Bound.And(b.Bound), union(a.As, b.As)} }
 
 // In returns what bounds a program of the author in the namespace of owner. One
 // that was written as another principal may do nothing there, until its owner
@@ -101,7 +101,7 @@ func (a Author) And(b Author) Author { return Author{a.and(b.Bound), union(a.As,
 // agents hold.
 func (a Author) In(owner ucan.DID) Bound {
 	if slices.ContainsFunc(a.As, func(p ucan.DID) bool { return p != owner }) {
-		return a.and(Bound{Within: []narrow{{caps.Set{}, owner}}})
+		return a.Bound.And(Bound{Within: []narrow{{caps.Set{}, owner}}})
 	}
 	return a.Bound
 }

@@ -50,7 +50,7 @@ func (g *Gate) decide(ctx context.Context, auth Authority, inv Invocation, r *Ru
 		return err
 	}
 	if r.op.bounded {
-		r.auth = r.auth.writtenBy(r.op.authors)
+		r.auth = r.auth.WrittenBy(r.op.authors)
 		set, r.epoch = r.auth.live(ctx)
 	}
 	if r.op.sealed && auth.trail.Inner {

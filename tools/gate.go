@@ -100,7 +100,7 @@ func (g *Gate) Invoke(ctx context.Context, auth Authority, inv Invocation) (Resu
 	t.at, t.key = inv.At, inv.Key
 	t.auth.trail.Depth++
 	t.auth.trail.Inner = true
-	t.auth = t.auth.writtenBy(r.op.authors)
+	t.auth = t.auth.WrittenBy(r.op.authors)
 	if r.op.secrets {
 		t.opened = new(opened)
 	}

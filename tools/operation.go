@@ -130,7 +130,7 @@ func (o *Operation) Scopes() [][]caps.Scope { return o.groups }
 // word of authors: they bound each call of it as they bound the caller.
 func (o *Operation) Pinned(at string, authors Bound) *Operation {
 	mine := *o
-	mine.reference, mine.authors, mine.bounded = at, mine.authors.and(authors), true
+	mine.reference, mine.authors, mine.bounded = at, mine.authors.And(authors), true
 	return &mine
 }
 

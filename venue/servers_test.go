@@ -2,13 +2,16 @@ package venue_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -154,4 +157,34 @@ func TestServersOfAnIndependentAgent(t *testing.T) {
 	if got := read(other, "mcp_files_read_0"); !strings.Contains(got, "there is no tool") {
 		t.Errorf("an agent of another's: %s", got)
 	}
+}
+
+// Nobody who changes an agent waits for a server that another change of it asks for tools.
+func TestAServerThatDoesNotAnswerHoldsUpNoChange(t *testing.T) {
+	asked, end := make(chan struct{}, 64), make(chan struct{})
+	at := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(at.Close)
+	v := open(t, &venue.Options{Models: map[string]runtime.Model{"default": new(venuetest.Model)}, Config: parse(t, "user: alice\nmcp: [{id: slow, url: "+at.URL+"}]\n")})
+	alice := user(t, v, "alice")
+	create(t, alice, spec("kid", "", `null`))
+	ctx, cancel := context.WithCancel(t.Context())
+	var updating sync.WaitGroup
+	updating.Go(func() {
+		_, _ = alice.Invoke(ctx, "agent:update", json.RawMessage(`{"agentId":"kid","config":{"tools":["mcp/slow/a:b"]}}`))
+	})
+	<-asked
+	within, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	if _, err := alice.Invoke(within, "agent:suspend", json.RawMessage(`{"agentId":"kid"}`)); err != nil {
+		t.Errorf("suspend, while an update looks for tools: %v", err)
+	}
+	cancel()
+	close(end)
+	updating.Wait()
 }

@@ -3,7 +3,9 @@ package agents
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"usher/caps"
@@ -19,7 +21,10 @@ func (r *Room) Create(ctx context.Context, call tools.Call, in agents.Create) (a
 	if err := r.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}
-	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps())
+	if err := r.findTools(ctx, call, spec.ID, spec.Tools); err != nil {
+		return agents.Created{}, err
+	}
+	created, _, err := r.put(ctx, call, spec, in.Overwrite, call.Caps(), wrote(call, ownKey(call, spec.ID)))
 	return created, err
 }
 
@@ -41,6 +46,9 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 	if err := r.check(ctx, call, &spec); err != nil {
 		return agents.Created{}, err
 	}
+	if err := r.findTools(ctx, call, spec.ID, spec.Tools); err != nil {
+		return agents.Created{}, err
+	}
 	all, principal := r.Book.effective(from), src.principal(from.key)
 	inherits := all.SeenBy(call.Owner().String(), principal.String())
 	if in.IncludeTimeline {
@@ -49,7 +57,11 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 			return agents.Created{}, err
 		}
 	}
-	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits)
+	by := wrote(call, ownKey(call, spec.ID))
+	if in.Config.Context == nil {
+		by = by.And(src.Wrote)
+	}
+	created, rec, err := r.put(ctx, call, spec, in.Overwrite, inherits, by)
 	if err != nil {
 		return agents.Created{}, err
 	}
@@ -67,8 +79,8 @@ func (r *Room) Fork(ctx context.Context, call tools.Call, in agents.Fork) (agent
 }
 
 // put creates the agent's record, or replaces it where overwrite says so. What
-// the spec does not list it has from otherwise.
-func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set) (agents.Created, *record, error) {
+// the spec does not list it has from otherwise; wrote bounds its context.
+func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overwrite bool, otherwise caps.Set, wrote tools.Bound) (agents.Created, *record, error) {
 	out := agents.Created{AgentID: spec.ID}
 	k := ownKey(call, spec.ID)
 	if err := r.MayHave(k.owner); err != nil {
@@ -93,7 +105,7 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 			return old, nil
 		}
 		now := r.Now().UnixMilli()
-		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Created: now, Updated: now}
+		rec := &record{Status: agents.Sleeping, Life: life, Config: bare(spec), Wrote: wrote, Created: now, Updated: now}
 		if old != nil {
 			// Replacing an agent takes over its place, and its budgets.
 			if err := r.atMost(call, spec.ID, old.Caps, old.principal(k)); err != nil {
@@ -147,6 +159,9 @@ func (r *Room) put(ctx context.Context, call tools.Call, spec agents.Spec, overw
 	return out, rec, nil
 }
 
+// errUnfound ends a change of an agent whose tools nobody has looked for yet.
+var errUnfound = errors.New("the tools are to be found first") // never leaves the package
+
 // Update replaces fields of an agent's config.
 func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (agents.State, error) {
 	changes := in.Config
@@ -156,7 +171,8 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 	if err != nil {
 		return agents.State{}, err
 	}
-	rec, err := r.revise(ctx, call, k, func(old, next *record) (*record, error) {
+	var wanted, found []string // tools
+	update := func(old, next *record) (*record, error) {
 		if old.Status == agents.Terminated {
 			return nil, fmt.Errorf("agent %s is TERMINATED: create it again with overwrite", changes.ID)
 		}
@@ -164,6 +180,9 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 			return nil, fmt.Errorf("agent %s: who an agent acts as cannot change: create another one", changes.ID)
 		}
 		next.Config = bare(merge(old.Config, changes))
+		if changes.Context != nil {
+			next.Wrote = wrote(call, k)
+		}
 		principal := old.principal(k)
 		// Whoever writes an agent's prompt speaks through it: an agent cannot
 		// do so with one that may do more than itself. Of itself it changes
@@ -186,8 +205,27 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 		if err := r.addParent(ctx, next, k, changes.Parent); err != nil {
 			return nil, err
 		}
+		if err := next.Config.Check(); err != nil {
+			return nil, err
+		}
+		if wanted = next.Config.Tools; !slices.Equal(wanted, found) {
+			return nil, errUnfound
+		}
 		return next, r.check(ctx, call, &next.Config)
-	})
+	}
+	// To look for tools can mean to ask a server: nobody who changes the agent, such as to
+	// suspend it, waits for that.
+	rec, err := r.revise(ctx, call, k, update)
+	for try := 0; errors.Is(err, errUnfound); try++ {
+		if try == maxChanges {
+			return agents.State{}, errChanging
+		}
+		if err := r.findTools(ctx, call, changes.ID, wanted); err != nil {
+			return agents.State{}, err
+		}
+		found = wanted
+		rec, err = r.revise(ctx, call, k, update)
+	}
 	if err != nil {
 		return agents.State{}, err
 	}
@@ -199,7 +237,7 @@ func (r *Room) Update(ctx context.Context, call tools.Call, in agents.Update) (a
 // the product of their numbers in common.
 const maxCaps = 256
 
-// check says what is wrong with a spec in this venue.
+// check says what is wrong with a spec in this venue, its tools aside.
 func (r *Room) check(ctx context.Context, call tools.Call, spec *agents.Spec) error {
 	if err := spec.Check(); err != nil {
 		return err
@@ -215,14 +253,18 @@ func (r *Room) check(ctx context.Context, call tools.Call, spec *agents.Spec) er
 			return fmt.Errorf("output schema of agent %s: %w", spec.ID, err)
 		}
 	}
-	for _, ref := range spec.Tools {
+	return nil
+}
+
+// findTools says which tools of an agent there are none of.
+func (r *Room) findTools(ctx context.Context, call tools.Call, id string, refs []string) error {
+	for _, ref := range refs {
 		if !strings.Contains(ref, ":") {
 			// Below o/ things may be made later, and are not everybody's to know.
 			continue
 		}
-		_, err := r.toolsOf(ctx, call.Authority(), ref)
-		if err != nil {
-			return fmt.Errorf("tools of agent %s: %w", spec.ID, err)
+		if _, err := r.toolsOf(ctx, call.Authority(), ref); err != nil {
+			return fmt.Errorf("tools of agent %s: %w", id, err)
 		}
 	}
 	return nil

@@ -38,6 +38,14 @@ func addGivers(givers []tools.Life, call tools.Call, k key) []tools.Life {
 	return givers
 }
 
+// wrote is what bounds a context that the call writes. Its entries are stored and
+// asked later, as programs are, whatever the agent may do by then.
+func wrote(call tools.Call, k key) tools.Bound {
+	by := call.Authority().Bound()
+	by.Lives = slices.DeleteFunc(slices.Clone(by.Lives), func(life tools.Life) bool { return keyOf(life) == k })
+	return by
+}
+
 // addParent lets another agent bound the record, which only narrows it.
 func (r *Room) addParent(ctx context.Context, rec *record, k key, parent string) error {
 	if parent == "" || parent == k.id {

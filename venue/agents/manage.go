@@ -147,7 +147,7 @@ func (r *Room) Adopt(ctx context.Context, call tools.Call, in agents.Adopt) (age
 		return agents.Adopted{Path: program.String(), Adopted: err == nil}, err
 	}
 	_, err := r.revise(ctx, call, ownKey(call, in.AgentID), func(_, next *record) (*record, error) {
-		next.Givers, next.Config.Parent = nil, ""
+		next.Givers, next.Wrote, next.Config.Parent = nil, tools.Bound{}, ""
 		return next, nil
 	})
 	return agents.Adopted{AgentID: in.AgentID, Adopted: err == nil}, err
