@@ -426,6 +426,16 @@ func TestRevokingAndListingAreBoundedByWith(t *testing.T) {
 	if done := attempt(t, clerk, p, "ucan_export", `{"cid":"`+other+`"}`); done.Outcome != runtime.ToolDenied {
 		t.Errorf("exporting what lies elsewhere: %s %s", done.Outcome, done.Result)
 	}
+	verify := func(with string) (outcome, result string) {
+		done := attempt(t, clerk, p, "ucan_verify", `{"caller":"`+bob.DID().String()+`","can":"crud/read","with":"`+with+`"}`)
+		return done.Outcome, done.Result
+	}
+	if outcome, result := verify("w/payroll"); outcome != runtime.ToolDenied || strings.Contains(result, other) {
+		t.Errorf("asking who holds what lies elsewhere: %s %s", outcome, result)
+	}
+	if outcome, result := verify("w/clerk/notes"); outcome != runtime.ToolOK || !strings.Contains(result, mine) {
+		t.Errorf("asking who holds what lies below: %s %s", outcome, result)
+	}
 	if err := canRead(t, bob, alice.DID().String()+"/w/payroll/x"); err != nil {
 		t.Errorf("after the refusals: %v", err)
 	}

@@ -127,9 +127,14 @@ func (d *Desk) verify(ctx context.Context, call tools.Call, in verifyInput) (v V
 	if err != nil {
 		return v, err
 	}
-	elsewhere := q.Request.In(me.String()).Resource().DID() != ""
-	if q.Caller != me && elsewhere && len(Sort(items).Links) == 0 {
-		return Verdict{Decision: tools.Denied, Reason: notYours, Chain: []Token{}}, nil
+	if at := q.Request.In(me.String()).Resource(); len(Sort(items).Links) == 0 {
+		// What stands in the store is told as far as it is listed.
+		if denial := call.Check(caps.NeedOn(canRead, at)); denial != nil {
+			return v, denial
+		}
+		if q.Caller != me && at.DID() != "" {
+			return Verdict{Decision: tools.Denied, Reason: notYours, Chain: []Token{}}, nil
+		}
 	}
 	return Judge(ctx, &verifier, q, items), nil
 }
