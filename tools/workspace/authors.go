@@ -40,6 +40,23 @@ func (v view) authors(ctx context.Context, owner, name string) (author tools.Aut
 	return author, rev, nil
 }
 
+// signedBy is who wrote what nobody signed: the owner of the namespace.
+func signedBy(owner string) (author tools.Author) {
+	if did, err := ucan.ParseDID(owner); err == nil {
+		author.As = []ucan.DID{did}
+	}
+	return author
+}
+
+// writers is authors, by name also where nobody signed.
+func (v view) writers(ctx context.Context, owner, name string) (tools.Author, error) {
+	author, rev, err := v.authors(ctx, owner, name)
+	if err == nil && rev == 0 {
+		author = signedBy(owner)
+	}
+	return author, err
+}
+
 // sign adds to a batch who writes below o/. A name that is written whole has one
 // author; whoever writes a part of it, or takes a part away, is one more.
 func (e *edit) sign(ctx context.Context, how manner) error {
@@ -61,10 +78,8 @@ func (e *edit) sign(ctx context.Context, how manner) error {
 	}
 	after := *e.t.author
 	if !whole || how != replaces {
-		if rev == 0 && e.rev != 0 { // what nobody signed is the owner's
-			if owner, err := ucan.ParseDID(e.owner); err == nil {
-				before.As = append(before.As, owner)
-			}
+		if rev == 0 && e.rev != 0 {
+			before = signedBy(e.owner)
 		}
 		after = after.And(before)
 	}

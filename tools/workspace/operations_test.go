@@ -119,6 +119,10 @@ func TestOperations(t *testing.T) {
 			{"covia:copy", `{"from":"g/Carol","to":"w/carol"}`, "invalid input for v/ops/covia/copy: g/Carol is no workspace data: g/ holds agents: agent:list and agent:info show them"},
 			{"covia:copy", `{"from":"w/none","to":"w/b"}`, "source not found: there is nothing at w/none"},
 			{"covia:copy", `{"from":"w/a"}`, "invalid input for v/ops/covia/copy: to is missing"},
+			{"covia:copy", `{"from":"w","to":"w/all"}`, `{"copied":true}`},
+			{"covia:read", `{"path":"w/all"}`, `{"exists":true,"value":{"a":{"x":{"again":{"x":{"y":1}},"y":1}}}}`},
+			{"covia:write", `{"path":"o/p","value":{}}`, `{"written":true}`},
+			{"covia:copy", `{"from":"o","to":"o/all"}`, "o/ cannot be copied to o/ as a whole"},
 		}},
 		{"what others keep", []step{
 			{"covia:read", `{"path":"g/Carol"}`, "invalid input for v/ops/covia/read: g/Carol is no workspace data: g/ holds agents: agent:list and agent:info show them"},

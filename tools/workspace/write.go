@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"usher/caps"
 	"usher/caps/value"
@@ -31,7 +32,7 @@ func (t *Tree) write(ctx context.Context, owner string, r caps.Resource, raw jso
 // larger than one value may be is an error.
 func (t *Tree) copy(ctx context.Context, fromOwner string, from caps.Resource, toOwner string, to caps.Resource) error {
 	out := &sink{limit: batchBytes, short: true}
-	rev, author, err := t.source(ctx, fromOwner, from, out)
+	rev, author, err := t.source(ctx, fromOwner, from, strings.HasPrefix(to.In(toOwner).String(), "o/"), out)
 	switch {
 	case errors.Is(err, errOver):
 		return fmt.Errorf("%s is too large to be copied at once: one value may have at most %d bytes of JSON: copy its parts one by one", from, maxValue)
@@ -52,8 +53,11 @@ func (t *Tree) copy(ctx context.Context, fromOwner string, from caps.Resource, t
 	return writer.place(ctx, toOwner, to, value, replaces)
 }
 
-// source writes what lies at r to out, and returns who wrote it, as both are at one moment.
-func (t *Tree) source(ctx context.Context, owner string, r caps.Resource, out *sink) (rev uint64, author tools.Author, err error) {
+var errAllPrograms = errors.New("o/ cannot be copied to o/ as a whole: who wrote a program goes with it: copy them one by one")
+
+// source writes what lies at r to out, and returns, where the copy is to be a program, who wrote
+// it, as both are at one moment.
+func (t *Tree) source(ctx context.Context, owner string, r caps.Resource, program bool, out *sink) (rev uint64, author tools.Author, err error) {
 	v, err := t.look(ctx)
 	if err != nil {
 		return 0, author, err
@@ -63,12 +67,16 @@ func (t *Tree) source(ctx context.Context, owner string, r caps.Resource, out *s
 	if err == nil && rev != 0 {
 		err = v.stream(ctx, n, out)
 	}
-	if err != nil || t.author == nil {
+	if err != nil || t.author == nil || !program {
 		return rev, author, err
 	}
-	owner, segs, err := locateKey(owner, r)
-	if err == nil && segs[0] == "o" {
-		author, _, err = v.authors(ctx, owner, segs[1])
+	owner, segs, err := locate(owner, r)
+	switch {
+	case err != nil || segs[0] != "o":
+	case len(segs) == 1:
+		err = errAllPrograms
+	default:
+		author, err = v.writers(ctx, owner, segs[1])
 	}
 	return rev, author, err
 }
