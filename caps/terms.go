@@ -100,6 +100,9 @@ func (c Capability) Until() time.Time {
 	return c.terms.until
 }
 
+// Limits are those on the input of a call.
+func (c Capability) Limits() Limits { return Limits{c.When()} }
+
 // When returns the limits on the input of a call, by their pointers. Change nothing
 // in them.
 func (c Capability) When() []Limit {

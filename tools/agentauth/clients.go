@@ -89,6 +89,9 @@ func New(o Options) *Clients {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Clients{opts: o}
 }
 

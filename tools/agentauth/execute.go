@@ -77,11 +77,7 @@ func done(p place, err error) error {
 }
 
 func (g *guest) batch(ctx context.Context, in batch) (batched, error) {
-	calls := make([]client.Call, len(in.Requests))
-	for i, r := range in.Requests {
-		calls[i] = client.Call{ID: r.ID, Capability: r.Capability, Arguments: r.Arguments}
-	}
-	items, err := g.agent().Batch(ctx, calls)
+	items, err := g.agent().Batch(ctx, in.Requests)
 	if err != nil {
 		return batched{}, done(g.place, err)
 	}

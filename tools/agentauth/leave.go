@@ -53,7 +53,7 @@ func (c *Clients) Run(ctx context.Context) {
 	var seen uint64
 	var next time.Time
 	for {
-		if epoch := c.opts.Epoch(); epoch != seen || !c.now().Before(next) {
+		if epoch := c.opts.Epoch(); epoch != seen || !c.opts.Now().Before(next) {
 			if seen, next = epoch, c.Leave(ctx); ctx.Err() != nil {
 				return
 			}
@@ -66,17 +66,10 @@ func (c *Clients) Run(ctx context.Context) {
 	}
 }
 
-func (c *Clients) now() time.Time {
-	if c.opts.Now == nil {
-		return time.Now()
-	}
-	return c.opts.Now()
-}
-
 // Leave looks once which agents have ended, has the servers told where that is due, and returns
 // when to look again though nobody has ended since.
 func (c *Clients) Leave(ctx context.Context) (next time.Time) {
-	next = c.now().Add(time.Hour)
+	next = c.opts.Now().Add(time.Hour)
 	within, cancel := context.WithTimeout(ctx, lookEvery)
 	defer cancel()
 	for after := ""; ; {
@@ -116,14 +109,9 @@ func (c *Clients) leave(ctx, within context.Context, k *Kept) (next time.Time, e
 	if gone, err := c.opts.Gone(ctx, k.Life); err != nil || !gone {
 		return next, err
 	}
-	now := c.now()
+	now := c.opts.Now()
 	next = time.UnixMilli(k.Next)
-	select {
-	case <-within.Done():
-		return next, nil
-	default:
-	}
-	if now.Before(next) {
+	if within.Err() != nil || now.Before(next) {
 		return next, nil
 	}
 	pause := lastPause

@@ -29,25 +29,19 @@ type named struct {
 	Capability string `json:"capability" jsonschema:"its name there"`
 }
 
-// ask is a capability that is asked for.
-type ask struct {
-	Name        string         `json:"name" jsonschema:"name of the capability"`
-	Constraints map[string]any `json:"constraints,omitempty" jsonschema:"bounds of its arguments that you offer yourself: by field a value, or max, min, in, not_in. The less you ask for, the more likely you get it"`
-}
-
 // registration asks for an agent at a server.
 type registration struct {
 	serverAt
-	Capabilities []ask  `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
-	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
-	Mode         string `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
+	Capabilities []client.Wanted `json:"capabilities,omitzero" jsonschema:"what you want to do there; left out, what the server gives by default; an empty list is nothing yet"`
+	Reason       string          `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+	Mode         string          `json:"mode,omitempty" jsonschema:"delegated, for a person, or autonomous; left out, delegated"`
 }
 
 // escalation asks for more at a server.
 type escalation struct {
 	serverAt
-	Capabilities []ask  `json:"capabilities" jsonschema:"what you want to do beside what you may"`
-	Reason       string `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
+	Capabilities []client.Wanted `json:"capabilities" jsonschema:"what you want to do beside what you may"`
+	Reason       string          `json:"reason,omitempty" jsonschema:"what for: the person who approves reads it"`
 }
 
 // execution executes a capability.
@@ -59,14 +53,7 @@ type execution struct {
 // batch executes several capabilities.
 type batch struct {
 	serverAt
-	Requests []item `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
-}
-
-// item is one call of a batch.
-type item struct {
-	ID         string          `json:"id,omitempty" jsonschema:"to tell its outcome by"`
-	Capability string          `json:"capability" jsonschema:"its name there"`
-	Arguments  json.RawMessage `json:"arguments,omitempty" jsonschema:"an object"`
+	Requests []client.Call `json:"requests" jsonschema:"1 to 50 of them; each has an outcome of its own"`
 }
 
 // poll asks what became of an execution.
@@ -153,20 +140,9 @@ const (
 func onServer(can string) tools.Option     { return tools.Within(caps.ScopeUnder(can, root, 1, 1)) }
 func onCapability(can string) tools.Option { return tools.Within(caps.ScopeUnder(can, root, 2, 2)) }
 
-func names(list []ask) (out []string) {
+func names(list []client.Wanted) (out []string) {
 	for _, a := range list {
 		out = append(out, a.Name)
-	}
-	return out
-}
-
-func wanted(list []ask) []client.Wanted {
-	if list == nil {
-		return nil
-	}
-	out := make([]client.Wanted, 0, len(list))
-	for _, a := range list {
-		out = append(out, client.Wanted{Name: a.Name, Constraints: a.Constraints})
 	}
 	return out
 }

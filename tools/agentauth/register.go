@@ -1,6 +1,7 @@
 package agentauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -137,10 +138,7 @@ func (c *Clients) register(ctx context.Context, call tools.Call, in registration
 			return standing{}, err
 		}
 	}
-	r := &client.Registration{Name: call.Actor(), Capabilities: wanted(in.Capabilities), Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
-	if r.Name == "" {
-		r.Name = c.opts.Name
-	}
+	r := &client.Registration{Name: cmp.Or(call.Actor(), c.opts.Name), Capabilities: in.Capabilities, Mode: in.Mode, Reason: in.Reason, HostName: c.opts.Name}
 	st, err := g.host.Register(ctx, client.Public(g.own(g.Nonce)), r)
 	if _, refused := errors.AsType[*client.Refusal](err); refused && waiting != nil {
 		return stands(g.place, waiting), nil
@@ -182,7 +180,7 @@ func (g *guest) again(ctx context.Context) (*client.Standing, error) {
 }
 
 func (g *guest) request(ctx context.Context, in escalation) (standing, error) {
-	return g.stood(g.agent().Request(ctx, &client.Escalation{Capabilities: wanted(in.Capabilities), Reason: in.Reason}))
+	return g.stood(g.agent().Request(ctx, &client.Escalation{Capabilities: in.Capabilities, Reason: in.Reason}))
 }
 
 func (g *guest) reactivate(ctx context.Context, _ serverAt) (standing, error) {

@@ -2,12 +2,12 @@ package agentauth
 
 import (
 	"encoding/base64"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"usher/tools/agentauth/client"
 	"usher/venue/face"
 	"usher/venue/visitors"
 )
@@ -19,7 +19,7 @@ const (
 )
 
 // offers are what the caller may see, with or without a JWT.
-func (c *call) offers() ([]visitors.Offer, error) {
+func (c *call) offers() ([]client.Capability, error) {
 	if face.HasBearer(c.r) {
 		if err := c.caller(); err != nil {
 			return nil, err
@@ -36,25 +36,15 @@ func (c *call) offers() ([]visitors.Offer, error) {
 	return list, err
 }
 
-// shown is an offer without its schemas.
-func shown(o *visitors.Offer, agent bool) map[string]any {
-	out := map[string]any{"name": o.Name, "description": o.Description}
-	if o.Location != "" {
-		out["location"] = o.Location
-	}
-	if o.Approval != "" {
-		out["approval_strength"] = o.Approval
-	}
-	if agent {
-		out["grant_status"] = "not_granted"
-		switch o.Status {
-		case visitors.Active:
-			out["grant_status"] = "granted"
-		case visitors.Pending:
-			out["grant_status"] = "pending"
+// matches reports whether a capability has all words of a query in its name or description.
+func matches(o *client.Capability, query string) bool {
+	text := strings.ToLower(o.Name + " " + o.Description)
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(text, word) {
+			return false
 		}
 	}
-	return out
+	return true
 }
 
 func (c *call) list() error {
@@ -67,25 +57,19 @@ func (c *call) list() error {
 	if err != nil {
 		return err
 	}
-	out, next := []map[string]any{}, ""
-	for i := range all {
-		o := &all[i]
-		if o.Name <= after && after != "" || !o.Matches(q.Get("query")) {
-			continue
+	out := client.Page{Capabilities: []client.Capability{}}
+	for _, o := range all {
+		if o.Name > after && matches(&o, q.Get("query")) {
+			o.Input, o.Output = nil, nil
+			out.Capabilities = append(out.Capabilities, o)
 		}
-		out = append(out, shown(o, c.by != nil && c.by.Agent != nil))
 	}
-	slices.SortFunc(out, func(a, b map[string]any) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
-	more := len(out) > limit
-	if more {
-		out = out[:limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(cursorMark + out[limit-1]["name"].(string)))
+	slices.SortFunc(out.Capabilities, func(a, b client.Capability) int { return strings.Compare(a.Name, b.Name) })
+	if out.HasMore = len(out.Capabilities) > limit; out.HasMore {
+		out.Capabilities = out.Capabilities[:limit]
+		out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(cursorMark + out.Capabilities[limit-1].Name))
 	}
-	answer := map[string]any{"capabilities": out, "has_more": more}
-	if more {
-		answer["next_cursor"] = next
-	}
-	return c.ok(answer)
+	return c.ok(out)
 }
 
 // cursorMark begins a cursor: the name of the last capability of the page before.
@@ -120,19 +104,10 @@ func (c *call) describe() error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(o visitors.Offer) bool { return o.Name == name })
+	i := slices.IndexFunc(all, func(o client.Capability) bool { return o.Name == name })
 	if i < 0 {
 		c.w.Header().Del("Cache-Control")
 		return &visitors.Refusal{Code: visitors.CapNotFound, Message: "there is no such capability, or you may not see it"}
 	}
-	o := &all[i]
-	out := shown(o, c.by != nil && c.by.Agent != nil)
-	if len(o.Input) > 0 {
-		out["input"] = o.Input
-	}
-	if len(o.Output) > 0 {
-		out["output"] = o.Output
-	}
-	c.write(http.StatusOK, out)
-	return nil
+	return c.ok(all[i])
 }

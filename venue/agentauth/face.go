@@ -13,6 +13,7 @@ import (
 
 	"usher/tools"
 	"usher/ucan"
+	"usher/venue"
 	"usher/venue/face"
 	"usher/venue/visitors"
 )
@@ -121,7 +122,7 @@ type call struct {
 	body   []byte
 
 	by         *visitors.Caller // once the JWT was verified
-	who        ucan.DID         // who has signed in
+	person     *venue.Principal // who has signed in
 	capability string
 	recorded   bool
 }
@@ -212,7 +213,7 @@ func (c *call) whoOrPerson() (person ucan.DID, err error) {
 	if c.request().IsVisitors() {
 		return ucan.DID{}, c.caller()
 	}
-	who, err := c.person()
+	who, err := c.inPerson()
 	return who.DID, err
 }
 

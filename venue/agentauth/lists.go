@@ -32,7 +32,7 @@ func (c *call) listHosts() error {
 
 // listed answers with a page: of what the person may end, and nothing else.
 func listed[T any](c *call, name string, page func(who ucan.DID, after string) ([]T, string, error), shape func(*T) map[string]any) error {
-	who, err := c.person()
+	who, err := c.inPerson()
 	if err != nil {
 		return err
 	}

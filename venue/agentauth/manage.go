@@ -8,9 +8,11 @@ import (
 	"usher/venue/visitors"
 )
 
-// agentID names an agent.
-type agentID struct {
-	ID string `json:"agent_id"`
+// named is which agent or host a request is about, and its next key.
+type named struct {
+	Agent string          `json:"agent_id"`
+	Host  string          `json:"host_id"`
+	Key   json.RawMessage `json:"public_key"`
 }
 
 func stamp(ms int64) any {
@@ -141,23 +143,23 @@ func status(c *call, _ struct{}, _ ucan.DID) (any, error) {
 	return c.standing(out.Agent, out.Host), nil
 }
 
-func reactivate(c *call, in agentID, _ ucan.DID) (any, error) {
-	return c.registered(c.face.room.Reactivate(c.ctx(), c.by, in.ID))
+func reactivate(c *call, in named, _ ucan.DID) (any, error) {
+	return c.registered(c.face.room.Reactivate(c.ctx(), c.by, in.Agent))
 }
 
 // claiming is what a host asks that has a person take it over.
 type claiming struct {
-	agentID
+	Agent string `json:"agent_id"`
 	visitors.Asking
 }
 
 func claim(c *call, in claiming, _ ucan.DID) (any, error) {
-	return c.registered(c.face.room.Claim(c.ctx(), c.by, in.ID, in.Asking))
+	return c.registered(c.face.room.Claim(c.ctx(), c.by, in.Agent, in.Asking))
 }
 
 // newCode answers with another code alone (RFC 8628, 3.2).
-func newCode(c *call, in agentID, _ ucan.DID) (any, error) {
-	out, err := c.face.room.NewCode(c.ctx(), c.by, in.ID)
+func newCode(c *call, in named, _ ucan.DID) (any, error) {
+	out, err := c.face.room.NewCode(c.ctx(), c.by, in.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +167,8 @@ func newCode(c *call, in agentID, _ ucan.DID) (any, error) {
 	return out.Approval, nil
 }
 
-func revoke(c *call, in agentID, person ucan.DID) (any, error) {
-	a, err := c.face.room.Revoke(c.ctx(), c.by, person, in.ID)
+func revoke(c *call, in named, person ucan.DID) (any, error) {
+	a, err := c.face.room.Revoke(c.ctx(), c.by, person, in.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -175,33 +177,27 @@ func revoke(c *call, in agentID, person ucan.DID) (any, error) {
 
 // giving are grants of an agent that end.
 type giving struct {
-	agentID
+	named
 	Capabilities []string `json:"capabilities"`
 }
 
 func revokeGrants(c *call, in giving, person ucan.DID) (any, error) {
-	a, n, err := c.face.room.RevokeGrants(c.ctx(), c.by, person, in.ID, in.Capabilities)
+	a, n, err := c.face.room.RevokeGrants(c.ctx(), c.by, person, in.Agent, in.Capabilities)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"agent_id": a.ID, "revoked": n, "agent_capability_grants": c.grants(a, nil)}, nil
 }
 
-// keyInput is another key.
-type keyInput struct {
-	agentID
-	Key json.RawMessage `json:"public_key"`
-}
-
-func rotateAgent(c *call, in keyInput, _ ucan.DID) (any, error) {
-	out, err := c.face.room.RotateAgent(c.ctx(), c.by, in.ID, in.Key)
+func rotateAgent(c *call, in named, _ ucan.DID) (any, error) {
+	out, err := c.face.room.RotateAgent(c.ctx(), c.by, in.Agent, in.Key)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"agent_id": out.Agent.ID, "status": c.face.room.Standing(out.Agent, out.Host)}, nil
 }
 
-func rotateHost(c *call, in keyInput, _ ucan.DID) (any, error) {
+func rotateHost(c *call, in named, _ ucan.DID) (any, error) {
 	h, err := c.face.room.RotateHost(c.ctx(), c.by, in.Key)
 	if err != nil {
 		return nil, err
@@ -209,13 +205,8 @@ func rotateHost(c *call, in keyInput, _ ucan.DID) (any, error) {
 	return map[string]any{"host_id": h.ID, "status": h.Status}, nil
 }
 
-// hostID names a host.
-type hostID struct {
-	ID string `json:"host_id"`
-}
-
-func revokeHost(c *call, in hostID, person ucan.DID) (any, error) {
-	h, n, err := c.face.room.RevokeHost(c.ctx(), c.by, person, in.ID)
+func revokeHost(c *call, in named, person ucan.DID) (any, error) {
+	h, n, err := c.face.room.RevokeHost(c.ctx(), c.by, person, in.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -27,42 +27,38 @@ const pagePath = "/agent/device"
 // signInPath is where people sign in.
 const signInPath = "/login"
 
-// person is who has signed in, or bears a token of theirs: nobody but in person answers.
-func (c *call) person() (visitors.Person, error) {
-	who, _, err := c.signedIn()
-	if err == nil && c.r.Method != http.MethodGet && !face.HasBearer(c.r) {
-		_, in, e := c.face.door.SignedIn(c.r)
-		if e != nil || !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
-			return who, errForged
-		}
+// inPerson is who has signed in, or bears a token of theirs: nobody but in person answers.
+func (c *call) inPerson() (visitors.Person, error) {
+	who, in, err := c.signedIn()
+	if in != nil && c.r.Method != http.MethodGet && !in.MayChange(c.r.Header.Get(face.ForgeryHeader)) {
+		err = errForged
 	}
 	return who, err
 }
 
 var errPerson = &visitors.Refusal{Code: visitors.Unauthorized, Message: "this is for a person: sign in at " + signInPath + ", or send a JWT of the agent or its host"}
 
-// signedIn is the person who has signed in.
-func (c *call) signedIn() (visitors.Person, *auth.SignedIn, error) {
+// signedIn is the person who has signed in, with their session; nil for who bears a token.
+func (c *call) signedIn() (who visitors.Person, in *auth.SignedIn, err error) {
 	if face.HasBearer(c.r) {
-		p, err := c.face.door.Caller(c.r)
-		if err != nil || !p.InPerson() {
-			return visitors.Person{}, nil, errPerson
-		}
-		c.who = p.DID()
-		return visitors.Person{DID: p.DID()}, nil, nil
+		c.person, err = c.face.door.Caller(c.r)
+	} else {
+		c.person, in, err = c.face.door.SignedIn(c.r)
 	}
-	p, in, err := c.face.door.SignedIn(c.r)
-	if err != nil || !p.InPerson() {
-		return visitors.Person{}, nil, errPerson
+	if err != nil || !c.person.InPerson() {
+		c.person = nil
+		return who, nil, errPerson
 	}
-	c.who = p.DID()
-	return visitors.Person{DID: p.DID(), Since: in.Since}, in, nil
+	if who.DID = c.person.DID(); in != nil {
+		who.Since = in.Since
+	}
+	return who, in, nil
 }
 
 // approve is the answer of a person as JSON.
 func (c *call) approve() error {
 	var in struct {
-		agentID
+		Agent        string          `json:"agent_id"`
 		Approval     string          `json:"approval_id"`
 		Action       string          `json:"action"`
 		Code         string          `json:"user_code"`
@@ -73,7 +69,7 @@ func (c *call) approve() error {
 	if err := c.into(&in); err != nil {
 		return err
 	}
-	who, err := c.person()
+	who, err := c.inPerson()
 	if err != nil {
 		return err
 	}
@@ -100,7 +96,7 @@ func (c *call) approve() error {
 			said.Capabilities[w.Name] = w.Constraints
 		}
 	}
-	which, err := c.which(in.ID, in.Code, in.Approval)
+	which, err := c.which(in.Agent, in.Code, in.Approval)
 	if err != nil {
 		return err
 	}
@@ -197,17 +193,12 @@ func (c *call) page() error {
 	if which.Request != "" {
 		look = url.Values{}
 	}
-	c.showPage(http.StatusOK, which, "", look, nil)
+	c.show(http.StatusOK, which, "", look, "", nil)
 	return nil
 }
 
-// showPage writes the page: what was done, or else what is asked by a code, where that is to be
-// looked up for a form.
-func (c *call) showPage(status int, which visitors.Which, done string, look url.Values, failed error) {
-	c.show(status, which, done, look, "", failed)
-}
-
-// show is showPage, where a passkey may be asked for something.
+// show writes the page: what was done, or else what is asked by a code, where that is to be looked
+// up for a form, and what a passkey is asked for.
 func (c *call) show(status int, which visitors.Which, done string, look url.Values, asked string, failed error) {
 	s := shownPage{Venue: c.face.door.Venue.Name(), Done: done, Code: which.Code, Agent: which.Agent, Request: which.Request}
 	s.SignIn = signInPath + "?to=" + url.QueryEscape(c.r.URL.RequestURI())

@@ -26,28 +26,26 @@ func (c *call) answerPage() error {
 	which := visitors.Which{Agent: form.Get("agent_id"), Code: form.Get("code"), Request: form.Get("request")}
 	who, err := c.owner(form)
 	if err != nil {
-		c.showPage(c.statusOf(refusal(err)), which, "", nil, err)
+		c.show(c.statusOf(refusal(err)), which, "", nil, "", err)
 		return nil
 	}
 	if form.Get("action") == "look" {
-		c.showPage(http.StatusOK, which, "", form, nil)
+		c.show(http.StatusOK, which, "", form, "", nil)
 		return nil
 	}
 	done, asked, err := c.answered(form, who, which)
-	switch {
-	case asked != "":
-		c.show(http.StatusOK, which, "", form, asked, nil)
-		return nil
-	case err == nil:
-		c.showPage(http.StatusOK, which, done, nil, nil)
-		return nil
-	}
-	e := refusal(err)
-	switch e.Code {
-	case visitors.InvalidUserCode, visitors.RateLimited, visitors.RequestNotFound, visitors.RequestResolved: // a wrong code counts once
+	status := http.StatusOK
+	if err != nil {
+		e := refusal(err)
+		status = c.statusOf(e)
+		switch e.Code {
+		case visitors.InvalidUserCode, visitors.RateLimited, visitors.RequestNotFound, visitors.RequestResolved: // a wrong code counts once
+			form = nil
+		}
+	} else if asked == "" {
 		form = nil
 	}
-	c.showPage(c.statusOf(e), which, "", form, err)
+	c.show(status, which, done, form, asked, err)
 	return nil
 }
 

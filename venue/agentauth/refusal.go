@@ -99,7 +99,10 @@ func (c *call) record(item string, failed *visitors.Refusal) {
 		return
 	}
 	c.recorded = true
-	of := visitors.Call{Name: c.name, By: c.by, Person: c.who, Capability: c.capability, Item: item}
+	of := visitors.Call{Name: c.name, By: c.by, Capability: c.capability, Item: item}
+	if c.person != nil {
+		of.Person = c.person.DID()
+	}
 	if failed != nil {
 		of.Failed = failed
 	}

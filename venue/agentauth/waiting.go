@@ -6,23 +6,17 @@ import (
 
 	"usher/tools/approvals"
 	"usher/tools/fault"
-	"usher/venue"
-	"usher/venue/face"
 	"usher/venue/visitors"
 )
 
-// which is what a person answers. Whose a request of their approvals is, these say.
+// which is what a person who has signed in answers. Whose a request of their approvals is, these say.
 func (c *call) which(agent, code, request string) (which visitors.Which, err error) {
 	which = visitors.Which{Agent: agent, Code: code, Request: request}
 	if request == "" {
 		return which, nil
 	}
-	p, err := c.principal()
-	if err != nil {
-		return which, err
-	}
 	var req approvals.Request
-	raw, err := p.Invoke(c.ctx(), "approval:show", approvals.Named{ID: request})
+	raw, err := c.person.Invoke(c.ctx(), "approval:show", approvals.Named{ID: request})
 	if err == nil {
 		err = json.Unmarshal(raw, &req)
 	}
@@ -41,26 +35,13 @@ var (
 	errAnswered  = &visitors.Refusal{Code: visitors.RequestResolved, Message: "the request was answered already, or has expired"}
 )
 
-// principal is who has signed in, or bears a token of theirs.
-func (c *call) principal() (*venue.Principal, error) {
-	if face.HasBearer(c.r) {
-		return c.face.door.Caller(c.r)
-	}
-	p, _, err := c.face.door.SignedIn(c.r)
-	return p, err
-}
-
 // maxWaiting is how many requests are listed at once.
 const maxWaiting = 50
 
 // waiting lists what agents from elsewhere ask the person for.
 func (c *call) waiting() ([]approvals.Request, error) {
-	p, err := c.principal()
-	if err != nil {
-		return nil, err
-	}
 	var page approvals.Listing
-	raw, err := p.Invoke(c.ctx(), "approval:list", approvals.Query{Limit: approvals.MaxPage})
+	raw, err := c.person.Invoke(c.ctx(), "approval:list", approvals.Query{Limit: approvals.MaxPage})
 	if err == nil {
 		err = json.Unmarshal(raw, &page)
 	}
@@ -70,7 +51,7 @@ func (c *call) waiting() ([]approvals.Request, error) {
 
 // pending lists what agents ask the person for.
 func (c *call) pending() error {
-	if _, err := c.person(); err != nil {
+	if _, err := c.inPerson(); err != nil {
 		return err
 	}
 	list, err := c.waiting()

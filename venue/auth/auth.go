@@ -33,8 +33,8 @@ import (
 	"usher/venue/store"
 )
 
-// Keys are the principals of the venue. [keys.Ring] has them.
-type Keys interface {
+// keyring has the principals of the venue: it is [keys.Ring].
+type keyring interface {
 	Venue() ucan.Key
 	// User returns the DID of a user, whose key is made on first use.
 	User(ctx context.Context, name string) (ucan.DID, error)
@@ -47,7 +47,7 @@ type Keys interface {
 // Options says what a room works with. All fields but Auth are needed.
 type Options struct {
 	Store    *store.Space // of the room alone
-	Keys     Keys
+	Keys     keyring
 	Mint     *tools.Mint
 	Verifier *ucan.Verifier
 	Now      func() time.Time

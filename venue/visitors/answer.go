@@ -274,10 +274,10 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 		return nil, err
 	}
 	if !said.Approve {
-		c.says(nil, who.DID, "approve", a, string(Denied))
-		c.end(a, Denied, now, func(g *Grant) bool { return g.Status == Pending })
+		c.says(nil, who.DID, "approve", a, string(denied))
+		c.end(a, denied, now, func(g *Grant) bool { return g.Status == Pending })
 		if a.Status == Pending {
-			a.Status = Rejected
+			a.Status = rejected
 		}
 		c.agent(a, now)
 		return nil, nil
@@ -308,10 +308,10 @@ func (r *Room) answer(ctx context.Context, c *change, who Person, q *Question, s
 			continue
 		}
 		if !said.approves(g) {
-			g.Status, g.Updated = Denied, now.UnixMilli()
+			g.Status, g.Updated = denied, now.UnixMilli()
 			continue
 		}
-		if g.Constraints, err = g.Constraints.And(said.Capabilities[g.Capability]); err != nil {
+		if g.Constraints, err = g.Constraints.and(said.Capabilities[g.Capability]); err != nil {
 			return nil, err
 		}
 		if err := r.issue(ctx, c, a, g, who.DID, said.until(now)); err != nil {

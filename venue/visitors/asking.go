@@ -99,7 +99,7 @@ func (q *Asking) check(s *settings) error {
 			unknown = append(unknown, w.Name[:min(len(w.Name), 64)])
 			continue
 		}
-		if _, err := w.Constraints.And(c.imposed); err != nil {
+		if _, err := w.Constraints.and(c.imposed); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(q.Capabilities[:i], func(o Wanted) bool { return o.Name == w.Name }) {

@@ -19,10 +19,10 @@ type Caller struct {
 }
 
 func (c *Caller) row(call string) row {
-	if c == nil {
-		return row{Call: call}
-	}
 	what := row{Call: call}
+	if c == nil {
+		return what
+	}
 	if c.token != nil {
 		what.JTI = value.Cut(c.token.ID, maxJTI)
 	}
@@ -197,16 +197,25 @@ func (r *Room) verified(ctx context.Context, t *token, whose string, key *ucan.D
 // another notes that a host of a person has signed by another key than the one that is kept, so
 // that this is nobody else's once the host is revoked.
 func (r *Room) another(ctx context.Context, h *Host) error {
-	mark := thumbKey(thumbprint(h.Key))
-	_, rev, err := r.Store.Get(ctx, mark)
-	if err != nil || rev != 0 {
+	return r.again(ctx, func(c *change) error {
+		c.asks = true
+		return r.own(ctx, c, h.Key, "host "+h.ID)
+	})
+}
+
+// own adds to a change whose a key is, where nobody has or had it. Somebody else's proves nothing.
+func (r *Room) own(ctx context.Context, c *change, key ucan.DID, whose string) error {
+	mark := thumbKey(thumbprint(key))
+	raw, rev, err := r.Store.Get(ctx, mark)
+	switch {
+	case err != nil:
 		return err
+	case rev == 0:
+		c.set(mark, 0, []byte(whose))
+	case string(raw) != whose:
+		return errUnverified
 	}
-	moved, err := r.Store.Apply(ctx, map[string]uint64{mark: 0}, map[string][]byte{mark: []byte("host " + h.ID)}, nil)
-	if err == nil && moved != "" {
-		err = errUnverified
-	}
-	return err
+	return nil
 }
 
 // hostOfKey is the host whose key has or had a thumbprint; nil for none.
@@ -230,11 +239,11 @@ func (r *Room) active(a *Agent, h *Host) error {
 	switch status := r.Standing(a, h); status {
 	case Active:
 		return nil
-	case Expired:
+	case expired:
 		return refuse(agentExpired, "the agent has expired: its host has it go on by POST /agent/reactivate")
 	case Pending:
 		return refuse(agentPending, "a person has to approve the agent first")
-	case Rejected:
+	case rejected:
 		return refuse(agentRejected, "a person has refused the agent, for good")
 	case Claimed:
 		return refuse(AgentClaimed, "a person has claimed the agent, for good: its host registers another, for them")
@@ -282,15 +291,8 @@ func (r *Room) touch(ctx context.Context, a *Agent) error {
 	c := newChange()
 	c.set(agentKey(a.ID), a.rev, encode(&stored))
 	if a.JWKS != "" && a.Mode != Autonomous {
-		mark := thumbKey(thumbprint(a.Key))
-		whose, rev, err := r.Store.Get(ctx, mark)
-		if err != nil {
+		if err := r.own(ctx, c, a.Key, "agent "+a.ID); err != nil {
 			return err
-		}
-		if rev == 0 {
-			c.set(mark, 0, []byte("agent "+a.ID))
-		} else if string(whose) != "agent "+a.ID {
-			return errUnverified
 		}
 	}
 	moved, err := r.Store.Apply(ctx, c.Expect, c.Put, nil)

@@ -1,50 +1,49 @@
 package visitors
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"strings"
 
 	"usher/tools"
-	"usher/venue/config"
+	"usher/tools/agentauth/client"
 )
 
-// Offer is a capability as a caller is told of it.
-type Offer struct {
-	*config.AgentCapability
-	Description string
-	Input       json.RawMessage // JSON Schema; nil where it is executed elsewhere
-	Output      json.RawMessage
-	Status      Status // of the agent's best grant; "" where no agent asks
-}
-
 // Offers lists what a caller may see, nil being somebody without a JWT, in the order of the
-// configuration.
-func (r *Room) Offers(ctx context.Context, by *Caller) (list []Offer, err error) {
-	s := r.set.Load()
-	if by != nil && by.Agent != nil {
+// configuration. What is executed elsewhere has no schemas.
+func (r *Room) Offers(ctx context.Context, by *Caller) (list []client.Capability, err error) {
+	s, agent := r.set.Load(), by != nil && by.Agent != nil
+	if agent {
 		if err := r.heard(ctx, by); err != nil {
 			return nil, err
 		}
 	}
 	for i := range s.Capabilities {
 		c := &s.Capabilities[i]
-		if !c.Public && (by == nil || by.Agent == nil && (by.Host.Status != Active || by.Host.User.IsZero())) {
+		if !c.Public && (by == nil || !agent && (by.Host.Status != Active || by.Host.User.IsZero())) {
 			continue
 		}
-		o := Offer{AgentCapability: c, Description: c.Description}
+		o := client.Capability{Name: c.Name, Description: c.Description, Location: c.Location, Strength: c.Approval}
 		if op := r.operation(ctx, by, c.Operation); op != nil {
-			if o.Description == "" {
-				o.Description = op.Description()
-			}
+			o.Description = cmp.Or(o.Description, op.Description())
 			o.Input, o.Output = op.InputSchema(), op.OutputSchema()
 		}
-		if by != nil && by.Agent != nil {
-			o.Status = r.best(ctx, by.Agent, c.Name)
+		if agent {
+			o.GrantStatus = told(r.best(ctx, by.Agent, c.Name))
 		}
 		list = append(list, o)
 	}
 	return list, nil
+}
+
+// told is what an agent is told of the status of its best grant.
+func told(best Status) string {
+	switch best {
+	case Active:
+		return "granted"
+	case Pending:
+		return "pending"
+	}
+	return "not_granted"
 }
 
 // operation is what a capability's operation means to whom a caller acts for; nil where that
@@ -79,15 +78,4 @@ func (r *Room) best(ctx context.Context, a *Agent, name string) (best Status) {
 		}
 	}
 	return best
-}
-
-// Matches reports whether an offer has all words of a query in its name or description.
-func (o *Offer) Matches(query string) bool {
-	text := strings.ToLower(o.Name + " " + o.Description)
-	for _, word := range strings.Fields(strings.ToLower(query)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
 }

@@ -141,8 +141,8 @@ func (c Constraints) String() string {
 	return c.limits.String()
 }
 
-// And is what both allow. Constraints that no call could keep to are refused.
-func (c Constraints) And(d Constraints) (Constraints, error) {
+// and is what both allow. Constraints that no call could keep to are refused.
+func (c Constraints) and(d Constraints) (Constraints, error) {
 	switch {
 	case c.IsZero():
 		return d, nil
@@ -158,19 +158,8 @@ func (c Constraints) And(d Constraints) (Constraints, error) {
 		set = set.Intersect(caps.Of(limited))
 	}
 	for both := range set.All() {
-		raw, err := json.Marshal(both)
-		if err != nil {
-			return Constraints{}, err
-		}
-		var terms struct{ When json.RawMessage }
-		if err := json.Unmarshal(raw, &terms); err != nil {
-			return Constraints{}, err
-		}
-		limits, err := caps.ParseLimits(terms.When)
-		if err == nil {
-			err = carried(limits)
-		}
-		if err != nil {
+		limits := both.Limits()
+		if err := carried(limits); err != nil {
 			return Constraints{}, refuse(InvalidRequest, "the constraints are not taken together: %v", err)
 		}
 		return newConstraints(limits), nil

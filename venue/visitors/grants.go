@@ -100,7 +100,7 @@ func (r *Room) worth(ctx context.Context, a *Agent, g *Grant) (w worth, err erro
 		}
 	}
 	w = worth{of: c, user: a.User, until: end}
-	if w.limits, err = g.Constraints.And(c.imposed); err != nil {
+	if w.limits, err = g.Constraints.and(c.imposed); err != nil {
 		return worth{}, err
 	}
 	list, err := c.gives(w.limits, end)
@@ -153,7 +153,7 @@ func (r *Room) issue(ctx context.Context, c *change, a *Agent, g *Grant, by ucan
 	if of == nil {
 		return refuse(invalidCaps, "there is no capability %s any more", g.Capability)
 	}
-	limits, err := g.Constraints.And(of.imposed)
+	limits, err := g.Constraints.and(of.imposed)
 	if err != nil {
 		return err
 	}

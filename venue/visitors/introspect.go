@@ -50,7 +50,7 @@ func (r *Room) Introspect(ctx context.Context, req *Request) (*Agent, *Host, err
 // Imposed are the constraints of a grant with those of the configuration.
 func (r *Room) Imposed(g *Grant) (Constraints, error) {
 	if c := r.set.Load().grant[g.Capability]; c != nil {
-		return g.Constraints.And(c.imposed)
+		return g.Constraints.and(c.imposed)
 	}
 	return g.Constraints, nil
 }

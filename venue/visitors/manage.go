@@ -124,7 +124,7 @@ func (r *Room) escalate(ctx context.Context, a *Agent, in *Asking) error {
 	a.Grants = kept
 	for i := range in.Capabilities {
 		w := &in.Capabilities[i]
-		asked, err := w.Constraints.And(s.grant[w.Name].imposed)
+		asked, err := w.Constraints.and(s.grant[w.Name].imposed)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (r *Room) reactivate(ctx context.Context, c *change, a *Agent) error {
 	for i := range s.Capabilities {
 		one := &s.Capabilities[i]
 		limits, had := defaults[one.Name]
-		if a.Mode == Delegated && !one.Default || a.Mode == Autonomous && !had {
+		if a.Mode == delegated && !one.Default || a.Mode == Autonomous && !had {
 			continue
 		}
 		if err := r.giveDefault(ctx, c, a, &Wanted{one.Name, limits}, a.Reason); err != nil {

@@ -14,21 +14,21 @@ type Status string
 const (
 	Pending  Status = "pending"
 	Active   Status = "active"
-	Expired  Status = "expired"
+	expired  Status = "expired"
 	Revoked  Status = "revoked"
-	Rejected Status = "rejected"
+	rejected Status = "rejected"
 	Claimed  Status = "claimed"
-	Denied   Status = "denied"
+	denied   Status = "denied"
 )
 
 // IsFinal reports whether a status is for good.
 func (s Status) IsFinal() bool {
-	return s == Revoked || s == Rejected || s == Claimed || s == Denied
+	return s == Revoked || s == rejected || s == Claimed || s == denied
 }
 
 // Modes of agents.
 const (
-	Delegated  = "delegated"
+	delegated  = "delegated"
 	Autonomous = "autonomous"
 )
 
@@ -52,7 +52,7 @@ type Agent struct {
 	Host      string   `json:"host"`
 	Name      string   `json:"name"`
 	Mode      string   `json:"mode"`
-	Status    Status   `json:"status"` // Expired is never stored
+	Status    Status   `json:"status"` // expired is never stored
 	Reason    string   `json:"reason,omitempty"`
 	Key       ucan.DID `json:"key"`
 	JWKS      string   `json:"jwks,omitempty"` // URL of its keys
@@ -140,7 +140,7 @@ func (r *Room) Standing(a *Agent, h *Host) Status {
 	}
 	end := r.end(a)
 	if now.After(end) || now.After(time.UnixMilli(a.Seen).Add(r.times().session)) {
-		return Expired
+		return expired
 	}
 	return Active
 }
@@ -163,7 +163,7 @@ func (r *Room) Expires(a *Agent) time.Time {
 // standing is the status of a grant now.
 func (r *Room) standing(g *Grant) Status {
 	if g.Status == Active && g.Expires > 0 && r.Now().Unix() > g.Expires {
-		return Expired
+		return expired
 	}
 	return g.Status
 }

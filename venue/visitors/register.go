@@ -22,8 +22,8 @@ func (r *Room) Register(ctx context.Context, req *Request, in Registration) (c *
 	if c, err = r.registrar(ctx, req, in.HostName); err != nil {
 		return c, nil, err
 	}
-	in.Mode = cmp.Or(in.Mode, Delegated)
-	if in.Mode != Delegated && (in.Mode != Autonomous || s.Autonomous == nil) {
+	in.Mode = cmp.Or(in.Mode, delegated)
+	if in.Mode != delegated && (in.Mode != Autonomous || s.Autonomous == nil) {
 		return c, nil, refuse(unsupportedMode, "mode is %s: this venue takes %s", value.Quote(in.Mode), strings.Join(r.Modes(), ", "))
 	}
 	if err := plainTexts(map[string]string{"name": in.Name, "host_name": in.HostName}, maxName); err != nil {
@@ -74,9 +74,9 @@ func (r *Room) asNow(ctx context.Context, c *Caller) error {
 // Modes are those in which agents are let in.
 func (r *Room) Modes() []string {
 	if r.set.Load().Autonomous == nil {
-		return []string{Delegated}
+		return []string{delegated}
 	}
-	return []string{Delegated, Autonomous}
+	return []string{delegated, Autonomous}
 }
 
 // registrar is the host that registers: a known one, or a new one by the key that it brings.

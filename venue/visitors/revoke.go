@@ -107,7 +107,7 @@ func (r *Room) RevokeHost(ctx context.Context, by *Caller, who ucan.DID, id stri
 			h.User = who
 		}
 		if by != nil && by.Host.Key != h.Key && !h.User.IsZero() { // of those at its URL
-			if err := r.claimKey(ctx, c, by.Host.Key, "host "+h.ID); err != nil && codeOf(err) != invalidKey {
+			if err := r.own(ctx, c, by.Host.Key, "host "+h.ID); err != nil {
 				return err
 			}
 		}

@@ -22,8 +22,8 @@ import (
 	"usher/venue/store"
 )
 
-// Keys are the principals of the venue. [keys.Ring] has them.
-type Keys interface {
+// keyring has the principals of the venue: it is [keys.Ring].
+type keyring interface {
 	Of(ctx context.Context, did ucan.DID) (ucan.Key, error)
 	User(ctx context.Context, name string) (ucan.DID, error)
 	Hosts(did ucan.DID) bool
@@ -33,7 +33,7 @@ type Keys interface {
 type Options struct {
 	Store    *store.Space // of the whole venue
 	Ledger   *ledger.Ledger
-	Keys     Keys
+	Keys     keyring
 	Mint     *tools.Mint
 	Resolve  func(ctx context.Context, auth tools.Authority, ref string) (*tools.Operation, error)
 	Verifier *ucan.Verifier

@@ -69,7 +69,7 @@ func (r *Room) isOut(ctx context.Context, id string) (bool, error) {
 		return err == nil, err
 	}
 	switch r.Standing(a, h) {
-	case Active, Expired:
+	case Active, expired:
 		return false, nil
 	case Pending:
 		return a.Ask == nil || r.isOver(a.Ask), nil

@@ -128,9 +128,9 @@ func (r *Room) approval(who Person, q *Question, said *Answer) (*approval, error
 		if of == nil {
 			return nil, refuse(invalidCaps, "there is no capability %s any more", g.Capability)
 		}
-		limits, err := g.Constraints.And(said.Capabilities[g.Capability])
+		limits, err := g.Constraints.and(said.Capabilities[g.Capability])
 		if err == nil {
-			limits, err = limits.And(of.imposed)
+			limits, err = limits.and(of.imposed)
 		}
 		if err != nil {
 			return nil, err

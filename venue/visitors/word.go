@@ -30,7 +30,7 @@ func (r *Room) filing(a *Agent, h *Host, ask *ask) *approvals.Filing {
 			continue
 		}
 		wanted[g.Capability] = g.Constraints
-		if both, err := g.Constraints.And(c.imposed); err == nil {
+		if both, err := g.Constraints.and(c.imposed); err == nil {
 			wanted[g.Capability] = both
 		}
 		for _, one := range c.needs {

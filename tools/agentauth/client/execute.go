@@ -15,9 +15,9 @@ import (
 
 // Call asks for a capability to be executed.
 type Call struct {
-	ID         string          `json:"id,omitempty"` // of an item of a batch
-	Capability string          `json:"capability"`
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	ID         string          `json:"id,omitempty" jsonschema:"to tell its outcome by"` // of an item of a batch
+	Capability string          `json:"capability" jsonschema:"its name there"`
+	Arguments  json.RawMessage `json:"arguments,omitempty" jsonschema:"an object"`
 	Location   string          `json:"-"` // of the capability, where it has one of its own
 }
 
@@ -30,9 +30,9 @@ type Answer struct {
 	Pause     time.Duration     `json:"-"` // before the status is asked for
 }
 
-// Completed and Failed are the ends of a call.
+// completed and Failed are the ends of a call.
 const (
-	Completed = "completed"
+	completed = "completed"
 	Failed    = "failed"
 )
 
@@ -84,7 +84,7 @@ func answer(res *http.Response) (*Answer, error) {
 	case Failed:
 		return out, fmt.Errorf("the execution failed: %w", failure(said.Error))
 	default:
-		out.Status = Completed
+		out.Status = completed
 	}
 	return out, nil
 }
@@ -180,7 +180,7 @@ var errOpenEnd = errors.New("the stream ended before it was done")
 
 // follow reads a stream of server-sent events to its end: data, then done or error.
 func follow(body io.Reader, each func(json.RawMessage) error) (*Answer, error) {
-	out := &Answer{Status: Completed}
+	out := &Answer{Status: completed}
 	lines := bufio.NewScanner(io.LimitReader(body, maxAnswer))
 	lines.Buffer(nil, maxAnswer)
 	event, data := "", []string(nil)

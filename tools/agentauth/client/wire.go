@@ -19,8 +19,8 @@ const (
 
 // Wanted is a capability that an agent asks for, with the bounds that it proposes itself.
 type Wanted struct {
-	Name        string         `json:"name"`
-	Constraints map[string]any `json:"constraints,omitempty"`
+	Name        string         `json:"name" jsonschema:"name of the capability"`
+	Constraints map[string]any `json:"constraints,omitempty" jsonschema:"bounds of its arguments that you offer yourself: by field a value, or max, min, in, not_in. The less you ask for, the more likely you get it"`
 }
 
 // MarshalJSON writes the name alone where nothing is proposed, as older servers take it.
