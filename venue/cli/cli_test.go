@@ -58,12 +58,3 @@ func modelled(m runtime.Model, out, notes io.Writer) *cli.Program {
 		Stdin:     strings.NewReader("hello\n"), Stdout: out, Stderr: notes,
 	}
 }
-
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
-		RequireExplicitExec: true,
-		Cmds:                background,
-		Setup:               func(e *testscript.Env) error { return prepare(t, e) },
-	})
-}

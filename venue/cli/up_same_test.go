@@ -5,6 +5,7 @@ package cli_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
+
+	"usher/venue/cli"
 )
 
 const twoAgents = `name: test
@@ -69,6 +72,35 @@ func ran(t *testing.T, dir, in string, change func(*exec.Cmd), args ...string) o
 		t.Fatal(err)
 	}
 	return outcome{settled(out.String(), dir), settled(notes.String(), dir), cmd.ProcessState.String()}
+}
+
+// ranIn is what a command shows that this process runs, in the folder.
+func ranIn(t *testing.T, dir, in string, args []string) outcome {
+	t.Helper()
+	t.Chdir(dir)
+	t.Setenv("TZ", "Asia/Kathmandu")
+	var files [3]*os.File // files can be handed over
+	for i := range files {
+		f, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	if _, err := files[0].WriteAt([]byte(in), 0); err != nil {
+		t.Fatal(err)
+	}
+	status := (&cli.Program{Stdin: files[0], Stdout: files[1], Stderr: files[2]}).Run(t.Context(), args)
+	var shown [2]string
+	for i, f := range files[1:] {
+		raw, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[i] = settled(string(raw), dir)
+	}
+	return outcome{shown[0], shown[1], fmt.Sprintf("exit status %d", status)}
 }
 
 // A command shows the same whether it opens the venue itself or has it from the
@@ -132,7 +164,7 @@ func TestCommandsShowTheSameWhileTheVenueIsUp(t *testing.T) {
 			} else if strings.Contains(tt.args, "--spec") {
 				args = append(strings.Fields(tt.args)[:4], tt.args[strings.Index(tt.args, "{"):])
 			}
-			want, got := ran(t, alone, tt.in, nil, args...), ran(t, up, tt.in, nil, args...)
+			want, got := ranIn(t, alone, tt.in, args), ranIn(t, up, tt.in, args)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-alone +while it is up:\n%s", diff)
 			}
