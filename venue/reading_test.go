@@ -32,13 +32,13 @@ func files(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			return err
 		}
-		var raw []byte
+		var sum [sha256.Size]byte
 		if !d.IsDir() {
-			if raw, err = os.ReadFile(path); err != nil {
+			if sum, err = venuetest.Digest(path); err != nil {
 				return err
 			}
 		}
-		all[path] = fmt.Sprintf("%s %d %s %x", info.Mode(), info.Size(), info.ModTime(), sha256.Sum256(raw))
+		all[path] = fmt.Sprintf("%s %d %s %x", info.Mode(), info.Size(), info.ModTime(), sum)
 		return nil
 	})
 	if err != nil {
@@ -50,10 +50,7 @@ func files(t *testing.T, dir string) map[string]string {
 // copyFolder copies a data folder as another process could that reads it.
 func copyFolder(t *testing.T, dir, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(to, "venue.key"), 0o600); err != nil {
+	if err := venuetest.CopyFolder(dir, to); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,8 +3,6 @@
 package faults
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -50,13 +48,9 @@ func TestTheCheckBites(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "claims")
-			if err := os.WriteFile(file, append(mustJSON(tt.lie), '\n'), 0o600); err != nil {
+			f, err := checked(t.Context(), project, []claim{tt.lie})
+			if err != nil {
 				t.Fatal(err)
-			}
-			r, f := check(t.Context(), project, file)
-			if r.status != 0 || r.crash != "" {
-				t.Fatalf("the check ends with %d, %s %s", r.status, r.crash, r.err)
 			}
 			if got := strings.Join(f.Missing, "; "); (tt.want == "") != (f.Lost == 0) || !strings.Contains(got, tt.want) {
 				t.Errorf("the check finds %q, want %q", got, tt.want)

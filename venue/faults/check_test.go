@@ -52,19 +52,27 @@ func checkChild() int {
 	if err != nil {
 		panic(err)
 	}
-	ctx := context.Background()
-	v, err := venue.Open(ctx, &venue.Options{Dir: dataOf(os.Getenv(checkProject))})
+	found, err := checked(context.Background(), os.Getenv(checkProject), claims)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	_, _ = os.Stdout.Write(mustJSON(found))
+	return 0
+}
+
+// checked holds the project against the claims.
+func checked(ctx context.Context, project string, claims []claim) (finding, error) {
+	v, err := venue.Open(ctx, &venue.Options{Dir: dataOf(project)})
+	if err != nil {
+		return finding{}, err
 	}
 	c := checker{v: v, finding: finding{Claims: len(claims)}}
 	c.all(ctx, sorted(claims))
 	if err := v.Close(); err != nil {
 		c.told("close", err)
 	}
-	_, _ = os.Stdout.Write(mustJSON(c.finding))
-	return 0
+	return c.finding, nil
 }
 
 // sums is what claims come to.

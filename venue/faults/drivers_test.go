@@ -51,7 +51,7 @@ func TestDamage(t *testing.T) {
 // A driver that has seen enough kills, and so does each system call.
 func TestKill(t *testing.T) {
 	b := newTable(t)
-	runKills(t, b, points(40))
+	runKills(t, b, points(40), 3000)
 	for _, s := range traceables(t) {
 		s.inject(t, b, "kill", "signal=KILL", 4)
 	}

@@ -4,7 +4,6 @@ package faults
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"usher/venue/venuetest"
 )
 
 // Verdicts on a point.
@@ -129,11 +130,8 @@ func digests(dir string) map[string]string {
 			all[at] = "there"
 			return fs.SkipDir
 		case d.Type().IsRegular():
-			raw, err := os.ReadFile(name)
-			if err != nil {
-				raw = []byte(err.Error())
-			}
-			all[at] = fmt.Sprintf("%x", sha256.Sum256(raw))
+			sum, err := venuetest.Digest(name)
+			all[at] = fmt.Sprintf("%x %v", sum, err)
 		}
 		return nil
 	})

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"usher/venue/cli"
+	"usher/venue/venuetest"
 )
 
 // role is set in a child: what it is to be.
@@ -142,45 +143,10 @@ func dataOf(project string) string { return filepath.Join(project, ".usher") }
 // copyProject copies a project's folder, as `cp -r` does: a file that goes meanwhile is left out.
 func copyProject(t *testing.T, from, to string) string {
 	t.Helper()
-	if err := copyTree(from, to); err != nil {
+	if err := venuetest.CopyFolder(from, to); err != nil {
 		t.Fatal(err)
 	}
 	return to
-}
-
-func copyTree(from, to string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	for _, e := range entries {
-		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
-		switch {
-		case e.IsDir():
-			err = copyTree(source, target)
-		case e.Type().IsRegular():
-			err = copyFile(source, target)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyFile copies a file with its holes, since Badger's logs are mostly that.
-func copyFile(from, to string) error {
-	out, err := exec.Command("cp", "--sparse=always", "--preserve=mode", "--", from, to).CombinedOutput()
-	if err == nil {
-		return nil
-	}
-	if _, gone := os.Lstat(from); gone != nil {
-		return gone
-	}
-	return fmt.Errorf("copy %s: %w: %s", from, err, out)
 }
 
 // mustJSON encodes what always encodes.

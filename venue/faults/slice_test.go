@@ -9,9 +9,17 @@ import (
 
 // A slice of the drivers, for every run of the tests. They wait for children most of the time.
 
+// slice is so much, and less where the tests are to be short.
+func slice[T any](usual, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return usual
+}
+
 func TestKill(t *testing.T) {
 	t.Parallel()
-	runKills(t, newTable(t), points(1))
+	runKills(t, newTable(t), points(1), slice(3000, 300))
 }
 
 func TestClocks(t *testing.T) {
@@ -21,7 +29,7 @@ func TestClocks(t *testing.T) {
 
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
-	runDescriptors(t, newTable(t), points(1), 2*time.Second)
+	runDescriptors(t, newTable(t), points(1), slice(2*time.Second, time.Second/2))
 }
 
 func TestCopy(t *testing.T) {
@@ -31,10 +39,6 @@ func TestCopy(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	usual := 8
-	if testing.Short() {
-		usual = 3
-	}
 	project, claims := template(t, work{Name: "small", Lanes: 2, Steps: 6, Bulk: 4, Size: 2000}, true)
-	runDamage(t, newTable(t), "killed", project, claims, points(usual))
+	runDamage(t, newTable(t), "killed", project, claims, points(slice(8, 3)))
 }

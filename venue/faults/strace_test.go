@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"usher/venue/venuetest"
 )
 
 // strace is the program's path.
@@ -128,7 +130,7 @@ func command(ctx context.Context, t *testing.T, tr trial, killed bool, wrapped .
 func (s *traceable) once(t *testing.T, killed bool, args ...string) (tr trial, log string) {
 	t.Helper()
 	tr = trial{project: copyProject(t, s.project, filepath.Join(s.dir, "project")), claims: filepath.Join(s.dir, "claims")}
-	if err := copyFile(s.claims, tr.claims); err != nil {
+	if err := venuetest.CopyFile(s.claims, tr.claims); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

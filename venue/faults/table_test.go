@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"text/tabwriter"
+
+	"usher/venue/venuetest"
 )
 
 // table counts what came of a driver's points.
@@ -117,10 +119,10 @@ func (v verdict) keep(t *testing.T, point string, tr trial) verdict {
 		return r
 	}, point)
 	to := filepath.Join(dir, t.Name()+"_"+name)
-	if err := copyTree(tr.project, to); err != nil {
+	if err := venuetest.CopyFolder(tr.project, to); err != nil {
 		t.Log(err)
 	}
-	if err := copyFile(tr.claims, filepath.Join(to, "claims")); err != nil {
+	if err := venuetest.CopyFile(tr.claims, filepath.Join(to, "claims")); err != nil {
 		t.Log(err)
 	}
 	return v
