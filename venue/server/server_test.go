@@ -24,7 +24,7 @@ import (
 	"usher/venue/venuetest"
 )
 
-// The faces a2a, completions, face, hooks, login and mcp are tested here, in one program: each test
+// The faces a2a, agentauth, completions, face, hooks, login and mcp are tested here, in one program: each test
 // program links the whole venue.
 
 func TestMain(m *testing.M) {
