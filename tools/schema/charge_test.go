@@ -158,3 +158,25 @@ func TestMisfitsAreBounded(t *testing.T) {
 		t.Errorf("Validate = %.100v, want %d violations", err, maxTold)
 	}
 }
+
+// What is inferred of a value of many fields takes a hundred times its text.
+func TestInferringIsCharged(t *testing.T) {
+	var b strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&b, `"k%d":0,`, i)
+	}
+	doc := json.RawMessage(`{` + b.String() + `"z":0}`)
+	all := &purse{limit: 1 << 40}
+	if _, err := Infer(t.Context(), doc, all.pay); err != nil || all.steps < 10_000 {
+		t.Errorf("Infer = %v, and %d steps are paid for 10,000 fields", err, all.steps)
+	}
+	little := &purse{limit: 100}
+	if _, err := Infer(t.Context(), doc, little.pay); !errors.Is(err, errSpent) || little.steps > 200 {
+		t.Errorf("Infer = %v after %d steps, want an end at 100", err, little.steps)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Infer(ctx, doc, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Infer for nobody = %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,14 +11,17 @@ import (
 )
 
 // Infer returns a JSON Schema that a value fits: the fields of an object are all
-// required, the items of an array are described by one schema together.
-func Infer(raw json.RawMessage) (json.RawMessage, error) {
+// required, the items of an array are described by one schema together. charge is
+// asked as it is in [Schema.Validate]; each place that is described is a step.
+func Infer(ctx context.Context, raw json.RawMessage, charge Charge) (json.RawMessage, error) {
 	v, err := value.Decode(raw, maxValueDepth)
 	if err != nil {
 		return nil, err
 	}
-	s := newShape()
-	s.add(v)
+	s, by := new(shape), &inference{ctx: ctx, charge: charge}
+	if s.add(v, by); by.err != nil {
+		return nil, by.err
+	}
 	return value.Encode(s.document())
 }
 
@@ -29,9 +33,28 @@ type shape struct {
 	values int
 }
 
-func newShape() *shape { return &shape{kinds: make(map[string]int), fields: make(map[string]*shape)} }
+// inference counts the work of one call.
+type inference struct {
+	ctx    context.Context
+	charge Charge
+	spent  int
+	err    error
+}
 
-func (s *shape) add(v any) {
+// spend counts values that are looked at; a place that is described is as many as a unit.
+func (by *inference) spend(values int) bool {
+	before := by.spent / unit
+	by.spent += values
+	if steps := by.spent/unit - before; by.err == nil && steps > 0 {
+		by.err = paid(by.ctx, by.charge, steps, 0)
+	}
+	return by.err == nil
+}
+
+func (s *shape) add(v any, by *inference) {
+	if !by.spend(1) {
+		return
+	}
 	kind := value.Kind(v)
 	switch v := v.(type) {
 	case json.Number:
@@ -41,17 +64,25 @@ func (s *shape) add(v any) {
 	case []any:
 		for _, item := range v {
 			if s.items == nil {
-				s.items = newShape()
+				s.items = new(shape)
+				by.spend(unit)
 			}
-			s.items.add(item)
+			s.items.add(item, by)
 		}
 	case map[string]any:
 		for key, item := range v {
 			if s.fields[key] == nil {
-				s.fields[key] = newShape()
+				if s.fields == nil {
+					s.fields = make(map[string]*shape)
+				}
+				s.fields[key] = new(shape)
+				by.spend(unit)
 			}
-			s.fields[key].add(item)
+			s.fields[key].add(item, by)
 		}
+	}
+	if s.kinds == nil {
+		s.kinds = make(map[string]int)
 	}
 	s.kinds[kind]++
 	s.values++

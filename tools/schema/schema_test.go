@@ -238,7 +238,7 @@ func TestInfer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Infer(json.RawMessage(tt.value))
+			got, err := Infer(t.Context(), json.RawMessage(tt.value), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +256,7 @@ func TestInferredSchemaFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := Infer(value)
+		doc, err := Infer(t.Context(), value, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

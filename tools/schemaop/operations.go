@@ -98,8 +98,8 @@ func validateAll(ctx context.Context, call tools.Call, in against) (verdicts, er
 	return out, nil
 }
 
-func infer(_ context.Context, _ tools.Call, in inferInput) (inferred, error) {
-	doc, err := schema.Infer(against{Value: in.Value}.value())
+func infer(ctx context.Context, call tools.Call, in inferInput) (inferred, error) {
+	doc, err := schema.Infer(ctx, against{Value: in.Value}.value(), call.Meter().ChargeSchema)
 	return inferred{doc}, err
 }
 
