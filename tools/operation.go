@@ -227,6 +227,9 @@ func New[In, Out any](
 	o.schemas = sync.OnceValues(inferSchemas[In, Out])
 	o.prepare = func(raw json.RawMessage) (prepared, error) {
 		var in In
+		if err := countEntries[In](raw); err != nil {
+			return prepared{}, err
+		}
 		if err := json.Unmarshal(raw, &in); err != nil {
 			return prepared{}, decodeError(err)
 		}
