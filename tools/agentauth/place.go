@@ -23,8 +23,13 @@ var errServer = errors.New("server is no address: give its origin, for example h
 // of a resource.
 var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
 
+const maxServer = 1 << 10 // bytes, as of a resource
+
 // parsePlace reads the origin of a server. A host alone means https.
 func parsePlace(text string) (place, error) {
+	if len(text) > maxServer {
+		return place{}, errServer
+	}
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
 	}
@@ -62,7 +67,7 @@ func needs(can, server string, capabilities ...string) []caps.Request {
 	var list []caps.Request
 	for _, name := range capabilities {
 		if !capabilityForm.MatchString(name) {
-			return []caps.Request{caps.Invalid(fmt.Errorf("%q is no name of a capability: it has a-z, 0-9 and _ alone", name))}
+			return []caps.Request{caps.Invalid(fmt.Errorf("%.130q is no name of a capability: it has a-z, 0-9 and _ alone", name))}
 		}
 		list = append(list, caps.Need(can, "agentauth/"+p.host+"/"+name))
 	}

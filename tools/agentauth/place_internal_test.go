@@ -21,6 +21,8 @@ func TestRequirements(t *testing.T) {
 		"two dots":           {"agentauth:discover", `{"server":".."}`, "!server is no address"},
 		"a scheme":           {"agentauth:discover", `{"server":"file://etc"}`, "!server is no address"},
 		"nothing":            {"agentauth:discover", `{}`, "!server is no address"},
+		"a long one":         {"agentauth:discover", `{"server":"` + strings.Repeat("x", 1<<20) + `"}`, "!server is no address"},
+		"a long name":        {"agentauth:execute", `{"server":"b","capability":"` + strings.Repeat("X", 1<<20) + `"}`, "!" + strings.Repeat("X", 130) + `" is no name of a capability`},
 		"one capability":     {"agentauth:execute", `{"server":"b","capability":"pay"}`, "invoke on agentauth/b/pay"},
 		"a name that climbs": {"agentauth:execute", `{"server":"b","capability":"../c/pay"}`, "!no name of a capability"},
 		"no name":            {"agentauth:execute", `{"server":"b"}`, "!no name of a capability"},
