@@ -3,14 +3,17 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/sync/errgroup"
 
 	"usher/tools/agents"
+	"usher/tools/form"
 	"usher/tools/spend"
 	"usher/venue"
 )
@@ -39,12 +42,12 @@ func (c *agentsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"AGENT", "STATUS", "CAPABILITIES", "BELOW", "DESCRIPTION"}}
-		for i := range infos {
-			info := &infos[i]
-			rows = append(rows, []string{info.AgentID, info.Status, info.Caps.String(), orDash(strings.Join(info.Creators, ", ")), info.Config.Description})
-		}
-		if err := s.list(c.JSON, infos, rows, "there are no agents: the section agents of the configuration has them"); err != nil || c.JSON {
+		const none = "there are no agents: the section agents of the configuration has them"
+		header := []string{"AGENT", "STATUS", "CAPABILITIES", "BELOW", "DESCRIPTION"}
+		err = printList(s, c.JSON, infos, none, header, func(info *agents.Info) []string {
+			return []string{info.AgentID, info.Status, info.Caps.String(), orDash(strings.Join(info.Creators, ", ")), info.Config.Description}
+		})
+		if err != nil || c.JSON {
 			return err
 		}
 		for i := range infos {
@@ -188,4 +191,110 @@ func budgetRows(info agents.Info) (rows [][]string) {
 // amounts are calls, tokens and money, for people.
 func amounts(l spend.Limits) []string {
 	return []string{many(l.Calls, "call"), many(l.Tokens, "token"), l.Money.String() + " in money"}
+}
+
+type agentsCreateCmd struct {
+	onAgent
+	Spec string `name:"spec" placeholder:"JSON|@FILE" help:"The agent: prompt, model, tools, context, output and caps. Without it, the configuration's agent of that id."`
+
+	Overwrite bool `help:"Replace an agent of this id, even one that has ended."`
+}
+
+func (c *agentsCreateCmd) Run(ctx context.Context, s *streams) error {
+	if err := agents.CheckID(c.Agent); err != nil {
+		return misuse{err}
+	}
+	if c.Spec == "" {
+		return c.asConfigured(ctx, s)
+	}
+	written, err := s.argument(c.Spec)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(strings.TrimSpace(written), "{") {
+		return misusef("--spec is not a JSON object: write {\"prompt\": …, \"caps\": […]}")
+	}
+	var spec agents.Spec
+	if err := json.Unmarshal([]byte(written), &spec); err != nil {
+		return misusef("--spec: %w", err)
+	}
+	set, _ := spec.Caps.Set()
+	s.noteAbilities(set)
+	return c.create(ctx, s, &spec)
+}
+
+// asConfigured creates the agent that the configuration has under the id. An id
+// that it lacks makes none: that agent would have no bounds, by a slip of the hand.
+func (c *agentsCreateCmd) asConfigured(ctx context.Context, s *streams) error {
+	if _, err := c.load(s); err != nil {
+		return err
+	}
+	if spec, ok := c.entry(c.Agent); ok {
+		return c.create(ctx, s, &spec)
+	}
+	meant := form.Meant(c.Agent, names(c.config.Agents, ofSpec))
+	if meant != "" {
+		meant = "; " + meant
+	}
+	return misusef("%s has no agent %q: give the new one with --spec, its caps included%s", c.Config, c.Agent, meant)
+}
+
+func (c *agentsCreateCmd) create(ctx context.Context, s *streams, spec *agents.Spec) error {
+	if !spec.Caps.Present() && spec.Parent == "" {
+		s.warn(c.Agent + ` has no caps, and so no bounds: write "caps": [] for nothing, or what it may do`)
+	}
+	input := map[string]any{"agentId": c.Agent, "config": spec, "overwrite": c.Overwrite}
+	return answer(ctx, s, &c.onVenue, "agent:create", input, func(a agents.Created) error {
+		if !a.Created && !a.Updated {
+			return fmt.Errorf("agent %s exists already, %s: --overwrite replaces it", a.AgentID, a.Status)
+		}
+		return s.print(c.Agent + " is " + a.Status + "\n")
+	})
+}
+
+// agentsTurnCmd is suspend and resume: operations of the command's name.
+type agentsTurnCmd struct{ onAgent }
+
+func (c *agentsTurnCmd) Run(ctx context.Context, s *streams, called *kong.Context) error {
+	input := map[string]string{"agentId": c.Agent}
+	return answer(ctx, s, &c.onVenue, "agent:"+called.Selected().Name, input, func(a agents.State) error {
+		return s.print(c.Agent + " is " + a.Status + "\n")
+	})
+}
+
+type agentsDeleteCmd struct {
+	onAgent
+	Remove bool `help:"Remove the record and the sessions too."`
+}
+
+func (c *agentsDeleteCmd) Run(ctx context.Context, s *streams) error {
+	c.ends = c.Agent
+	input := map[string]any{"agentId": c.Agent, "remove": c.Remove}
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		gone, err := ask[agents.Deleted](ctx, u, "agent:delete", input)
+		if err != nil {
+			return err
+		}
+		now := gone.Status
+		if gone.Removed {
+			now = "removed"
+		}
+		if err := s.answer(c.JSON, gone, c.Agent+" is "+now+"\n"); err != nil {
+			return err
+		}
+		return c.noteSchedules(ctx, s, u, c.Agent)
+	})
+}
+
+type agentsAdoptCmd struct {
+	onVenue
+	Adopted string `arg:"" help:"The agent's id, or the path of a program such as o/report."`
+}
+
+func (c *agentsAdoptCmd) Run(ctx context.Context, s *streams) error {
+	input := map[string]string{"agentId": c.Adopted}
+	if strings.Contains(c.Adopted, "/") { // as no id does
+		input = map[string]string{"path": c.Adopted}
+	}
+	return answer(ctx, s, &c.onVenue, "agent:adopt", input, func(agents.Adopted) error { return s.print(c.Adopted + " is adopted\n") })
 }

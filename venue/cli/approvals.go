@@ -51,16 +51,14 @@ func (c *approvalsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}}
-		for i := range list {
-			r := &list[i]
+		header := []string{"REQUEST", "STATUS", "BY", "WHAT", "SINCE"}
+		return printList(s, c.JSON, list, "nothing waits for you", header, func(r *approvals.Request) []string {
 			_, what, ok := visitors.Filed(r.Operation, r.Input)
 			if !ok {
 				what = brief(string(r.Input))
 			}
-			rows = append(rows, []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+what, 60), s.minute(time.UnixMilli(r.Created))})
-		}
-		return s.list(c.JSON, list, rows, "nothing waits for you")
+			return []string{r.ID, r.Status, asker(r), s.paint.line(r.Operation+" "+what, 60), s.minute(time.UnixMilli(r.Created))}
+		})
 	})
 }
 

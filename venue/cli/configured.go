@@ -3,11 +3,17 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
 
 	"usher/tools/agents"
 	"usher/tools/fault"
@@ -15,6 +21,7 @@ import (
 	"usher/venue/apply"
 	"usher/venue/config"
 	"usher/venue/runs"
+	"usher/venue/store/journal"
 )
 
 // fromConfig is the flag of every command that works on a venue.
@@ -241,3 +248,84 @@ func (s *streams) became(rec *runs.Record, err error) {
 }
 
 func jobName(rec *runs.Record) string { return fmt.Sprintf("job %s (%s)", rec.ID, rec.Op) }
+
+// onVenue is what commands on a venue take.
+type onVenue struct {
+	fromConfig
+	JSON bool `name:"json" help:"Print as JSON."`
+}
+
+// ask runs an operation for the user and reads its output as Out.
+func ask[Out any](ctx context.Context, u *venue.User, operation string, input any) (out Out, err error) {
+	raw, err := u.Invoke(ctx, operation, input)
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(raw, &out)
+}
+
+// every reads all pages of a list, of which the first is after "".
+func every[T any](page func(after string) (list []T, next string, err error)) ([]T, error) {
+	all := []T{}
+	for after := ""; ; {
+		list, next, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+		if after = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// answer runs an operation for the user, and prints its output: as JSON, or as show does.
+func answer[Out any](ctx context.Context, s *streams, c *onVenue, operation string, input any, show func(Out) error) error {
+	return c.withVenue(ctx, s, func(_ *venue.Venue, u *venue.User) error {
+		out, err := ask[Out](ctx, u, operation, input)
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return s.printJSON(out)
+		}
+		return show(out)
+	})
+}
+
+// readOnly is the flag of commands that may open a data folder without writing to it.
+type readOnly struct {
+	ReadOnly bool `help:"Open the data folder without writing anything to it: on a full or read-only disk, another user's, or while another process has it open. Only for commands that read."`
+
+	reads bool // the command that was called
+}
+
+// readers are the commands on a venue that write nothing of their own.
+var readers = []string{
+	"agents list", "agents show", "audit list", "audit verify", "audit export", "audit prove", "runs list", "runs show", "runs follow", "schedules list",
+	"passkeys list", "secrets list", "sessions list", "sessions show", "ucan export", "ucan list", "ucan whoami",
+	"visitors list", "visitors show",
+}
+
+// AfterApply refuses the flag for a command that writes.
+func (r *readOnly) AfterApply(called *kong.Context) error {
+	node := called.Selected()
+	if node == nil {
+		return nil
+	}
+	_, name, _ := strings.Cut(node.FullPath(), " ")
+	r.reads = slices.Contains(readers, name)
+	if r.ReadOnly && !r.reads {
+		return fmt.Errorf("usher %s writes, and --read-only is for commands that only read, such as usher sessions list", name)
+	}
+	return nil
+}
+
+// readable adds to an error of a folder that cannot be written how to read it all the same.
+func (r *readOnly) readable(err error) error {
+	_, held := errors.AsType[*journal.HeldError](err)
+	if !r.reads || r.ReadOnly || !held && !errors.Is(err, journal.ErrFull) && !errors.Is(err, journal.ErrStopped) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	return fmt.Errorf("%w\n(add --read-only to read without writing)", err)
+}

@@ -23,15 +23,14 @@ func (c *mcpListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"SERVER", "STATE", "TOOLS", "REACHED BY"}}
-		for _, srv := range list.Servers {
+		header := []string{"SERVER", "STATE", "TOOLS", "REACHED BY"}
+		return printList(s, c.JSON, list.Servers, "there are no MCP servers; usher mcp add makes one", header, func(srv *mcp.Summary) []string {
 			state := srv.State
 			if srv.Error != "" {
 				state += ": " + srv.Error
 			}
-			rows = append(rows, []string{srv.Server, state, counted(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))})
-		}
-		return s.list(c.JSON, list.Servers, rows, "there are no MCP servers; usher mcp add makes one")
+			return []string{srv.Server, state, counted(srv.Tools, srv.Listed), cmp.Or(srv.URL, strings.Join(srv.Command, " "))}
+		})
 	})
 }
 

@@ -39,14 +39,14 @@ func (c *passkeysListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"PASSKEY", "MADE", "ID"}}
-		shown := []passkeyShown{}
-		for i := range list {
-			k := passkeyShown{list[i].Name, list[i].Created, base64.RawURLEncoding.EncodeToString(list[i].ID)}
-			shown = append(shown, k)
-			rows = append(rows, []string{k.Name, s.minute(time.UnixMilli(k.Created)), k.ID})
+		shown := make([]passkeyShown, len(list))
+		for i, k := range list {
+			shown[i] = passkeyShown{k.Name, k.Created, base64.RawURLEncoding.EncodeToString(k.ID)}
 		}
-		return s.list(c.JSON, shown, rows, "there are no passkeys: who has signed in makes one on /agent/passkeys")
+		const none = "there are no passkeys: who has signed in makes one on /agent/passkeys"
+		return printList(s, c.JSON, shown, none, []string{"PASSKEY", "MADE", "ID"}, func(k *passkeyShown) []string {
+			return []string{k.Name, s.minute(time.UnixMilli(k.Created)), k.ID}
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"usher/runtime"
 	"usher/tools/fault"
+	"usher/tools/grid"
+	"usher/tools/pause"
 	"usher/venue"
 	"usher/venue/runs"
 )
@@ -47,12 +50,11 @@ func (c *runsListCmd) list(ctx context.Context, s *streams, name string, wanted 
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"RUN", "KIND", "STATUS", "BEGAN", "WHAT"}}
-		for i := range list {
-			r := &list[i]
-			rows = append(rows, []string{r.ID, r.Kind, r.Status, s.minute(time.UnixMilli(r.Created)), subject(r)})
-		}
-		if err := s.list(c.JSON, append([]runs.Record{}, list...), rows, "there are no "+name); err != nil || c.JSON || more == "" {
+		header := []string{"RUN", "KIND", "STATUS", "BEGAN", "WHAT"}
+		err = printList(s, c.JSON, list, "there are no "+name, header, func(r *runs.Record) []string {
+			return []string{r.ID, r.Kind, r.Status, s.minute(time.UnixMilli(r.Created)), subject(r)}
+		})
+		if err != nil || c.JSON || more == "" {
 			return err
 		}
 		s.note("there are more: " + c.command(name+" list --before "+more))
@@ -63,7 +65,7 @@ func (c *runsListCmd) list(ctx context.Context, s *streams, name string, wanted 
 // someRuns is a page of those runs that are wanted, the latest first, and where the
 // next begins.
 func someRuns(ctx context.Context, u *venue.User, before string, limit int, wanted func(*runs.Record) bool) (list []runs.Record, more string, err error) {
-	for {
+	for list = []runs.Record{}; ; {
 		page, next, err := u.Runs(ctx, before, limit)
 		if err != nil {
 			return nil, "", err
@@ -246,5 +248,107 @@ func (c *runsStopCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		return s.answer(c.JSON, now, now.ID+" is "+now.Status+"\n")
+	})
+}
+
+// jobsCmd is [runsCmd] for the runs that are no turns.
+type jobsCmd struct {
+	List jobsListCmd `cmd:"" help:"List jobs, tasks and orchestrations, the latest first."`
+	Show runsShowCmd `cmd:"" help:"Show a job: what it is, how it ended, and what came of it."`
+	Wait jobsWaitCmd `cmd:"" help:"Wait until a job has ended, and show it; the status is 1 where it failed."`
+	Stop runsStopCmd `cmd:"" help:"Stop a job."`
+}
+
+type jobsListCmd struct{ runsListCmd }
+
+func (c *jobsListCmd) Run(ctx context.Context, s *streams) error {
+	return c.list(ctx, s, "jobs", func(r *runs.Record) bool { return r.Kind != runs.Turn })
+}
+
+type jobsWaitCmd struct{ runsShowCmd }
+
+// lookAgain is how soon one looks again at what cannot be followed.
+const lookAgain = 250 * time.Millisecond
+
+func (c *jobsWaitCmd) Run(ctx context.Context, s *streams) error {
+	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
+		for {
+			for _, err := range u.Events(ctx, r.ID, 0) { // until it ends, or rests
+				if err != nil {
+					return interrupted(ctx, err)
+				}
+			}
+			now, err := u.Run(ctx, r.ID)
+			switch {
+			case err != nil:
+				return err
+			case hasEnded(&now):
+				if err := c.show(ctx, s, u, &now); err != nil || now.Status == runs.Complete {
+					return err
+				}
+				return errQuiet
+			case s.kept() == nil:
+				return fmt.Errorf("run %s is %s, and nobody drives it: usher up, or usher serve, goes on with it", now.ID, now.Status)
+			}
+			if pause.For(ctx, lookAgain) != nil {
+				return errInterrupted
+			}
+		}
+	})
+}
+
+func hasEnded(r *runs.Record) bool {
+	switch r.Status {
+	case runs.Complete, runs.Failed, runs.Cancelled, runs.Rejected:
+		return true
+	}
+	return false
+}
+
+// openCall is a call of a run that never came to an outcome, as a row.
+func (s *streams) openCall(c *runs.OpenCall) []string {
+	label := "unknown effect"
+	if !c.IsUnknown() {
+		label = "never started"
+	}
+	text := s.paint.line(c.ID+": "+cmp.Or(c.Operation, c.Name)+" "+brief(c.Arguments), 200)
+	if c.Said != nil {
+		text += "; " + s.said(c.Said)
+	}
+	return []string{label, text}
+}
+
+// said is what a person said of a call, as one line.
+func (s *streams) said(ev *runtime.OutcomeSaid) string {
+	text := "the owner said of " + ev.CallID + " (" + cmp.Or(ev.Operation, ev.Name) + ") that it " + ev.Outcome
+	if ev.Note != "" {
+		text += ": " + ev.Note
+	}
+	return s.paint.line(text, 400)
+}
+
+// noteOpen says how a person says what came of calls.
+func (f *fromConfig) noteOpen(s *streams, run string, open []runs.OpenCall) {
+	for i := range open {
+		if c := &open[i]; c.IsUnknown() && c.Said == nil {
+			s.note("look whether " + cmp.Or(c.Operation, c.Name) + " took effect, and say so: " + f.command("runs outcome "+run+" "+c.ID+" happened|failed"))
+		}
+	}
+}
+
+type runsOutcomeCmd struct {
+	onRun
+	Call    string `arg:"" help:"The call's id, as runs show lists it."`
+	Outcome string `arg:"" enum:"happened,failed" help:"happened: the call took effect; failed: nothing of it happened."`
+	Note    string `placeholder:"TEXT" help:"What the agent is told of it."`
+}
+
+func (c *runsOutcomeCmd) Run(ctx context.Context, s *streams) error {
+	return c.withRun(ctx, s, func(u *venue.User, r *runs.Record) error {
+		said, err := ask[grid.Said](ctx, u, "grid:jobOutcome", grid.Outcome{ID: r.ID, Call: c.Call, Outcome: c.Outcome, Note: c.Note})
+		if err != nil {
+			return err
+		}
+		return s.answer(c.JSON, said, said.ID+" "+said.Call+" "+said.Outcome+"\n")
 	})
 }

@@ -34,12 +34,11 @@ func (c *schedulesListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"SCHEDULE", "NEXT", "WHAT", "BY", "LAST", "MISSED"}}
-		for i := range list {
-			e := &list[i]
-			rows = append(rows, []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missedOf(e)})
-		}
-		if err := s.list(c.JSON, list, rows, "there are no schedules; usher schedules add makes one"); err != nil || c.JSON || c.Done || len(list) == 0 {
+		header := []string{"SCHEDULE", "NEXT", "WHAT", "BY", "LAST", "MISSED"}
+		err = printList(s, c.JSON, list, "there are no schedules; usher schedules add makes one", header, func(e *scheduler.Event) []string {
+			return []string{e.Handle, s.next(e), s.paint.line(e.Op+" "+brief(string(e.Input)), 60), by(e), s.lastOf(e), s.missedOf(e)}
+		})
+		if err != nil || c.JSON || c.Done || len(list) == 0 {
 			return err
 		}
 		c.noteUp(s)

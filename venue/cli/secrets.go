@@ -117,11 +117,10 @@ func (c *secretsListCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		rows := [][]string{{"SECRET", "STORED"}}
-		for _, secret := range list {
-			rows = append(rows, []string{secret.Name, s.local(time.UnixMilli(secret.Updated)).Format(time.DateTime)})
-		}
-		return s.list(c.JSON, list, rows, "there are no secrets; usher secrets set stores one")
+		const none = "there are no secrets; usher secrets set stores one"
+		return printList(s, c.JSON, list, none, []string{"SECRET", "STORED"}, func(secret *secrets.Secret) []string {
+			return []string{secret.Name, s.local(time.UnixMilli(secret.Updated)).Format(time.DateTime)}
+		})
 	})
 }
 

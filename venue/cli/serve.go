@@ -69,27 +69,25 @@ type served struct {
 }
 
 func (c *serveCmd) Run(ctx context.Context, s *streams) error {
-	c.prepare = c.port
-	return c.upCmd.Run(ctx, s)
+	return c.run(ctx, s, func(conf *config.Config) (*port, error) { return c.port(ctx, s, conf) })
 }
 
 // firstToken is the token that a user gets who has none.
 const firstToken = "first"
 
-// port is where a venue is to be served.
+// port is where a venue is served.
 type port struct {
 	*serveCmd
-	at     config.Server
-	opts   server.Options
-	log    *os.File     // of requests; nil is none, or standard error
-	main   net.Listener // nil until it is taken, so is the other
-	beside net.Listener // for the metrics; nil is none
+	at      config.Server
+	opts    server.Options
+	log     *os.File     // of requests; nil is none, or standard error
+	main    net.Listener // nil until it is taken, so is the other
+	metrics net.Listener // nil is none
+	server  *server.Server
 }
 
-var _ beside = (*port)(nil)
-
 // port takes the addresses and files that serving needs.
-func (c *serveCmd) port(ctx context.Context, s *streams, conf *config.Config) (beside, error) {
+func (c *serveCmd) port(ctx context.Context, s *streams, conf *config.Config) (*port, error) {
 	at, err := c.asked(conf)
 	if err != nil {
 		return nil, err
@@ -114,9 +112,9 @@ func (p *port) take(ctx context.Context, s *streams, open bool) (err error) {
 	case len(p.at.ACME.Hosts) > 0:
 		p.opts.TLS = server.ACME(p.at.ACME.Hosts, filepath.Join(p.dir, "acme"), p.at.ACME.Directory)
 	}
-	if p.beside == nil && p.at.Metrics != "" {
+	if p.metrics == nil && p.at.Metrics != "" {
 		p.opts.Metrics = server.NewMetrics()
-		if p.beside, err = listenAt(ctx, p.at.Metrics, "--metrics"); err != nil {
+		if p.metrics, err = listenAt(ctx, p.at.Metrics, "--metrics"); err != nil {
 			return err
 		}
 	}
@@ -153,7 +151,7 @@ func listenAt(ctx context.Context, address, flag string) (net.Listener, error) {
 
 // close gives back what was taken; what has served is closed already.
 func (p *port) close() {
-	for _, l := range []net.Listener{p.main, p.beside} {
+	for _, l := range []net.Listener{p.main, p.metrics} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -163,45 +161,48 @@ func (p *port) close() {
 	}
 }
 
-func (p *port) begin(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error) {
+// begin takes what is left to take, and makes the server.
+func (p *port) begin(ctx context.Context, s *streams, k *kept) (err error) {
 	if err := p.take(ctx, s, true); err != nil {
-		return nil, nil, err
-	}
-	srv, err := server.New(k.venue, &p.opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := served{up: up{k.dir, k.file, os.Getpid()}, URL: address(p.main, &p.at), DID: k.venue.DID().String()}
-	tell = func() error {
-		list, err := ask[tokens.Listing](ctx, k.user, "token:list", tokens.Query{})
-		if err == nil && len(list.Tokens) == 0 {
-			var made tokens.Created
-			made, err = ask[tokens.Created](ctx, k.user, "token:create", tokens.New{Name: firstToken})
-			out.Token = made.Secret
-		}
-		if err != nil {
-			return err
-		}
-		if at, isTCP := p.main.Addr().(*net.TCPAddr); isTCP && !at.IP.IsLoopback() && strings.HasPrefix(out.URL, "http://") {
-			s.warn("the venue speaks plain HTTP to other machines, tokens and all: give it a certificate (--tls-cert and --tls-key, or --acme), or let a proxy with TLS alone reach it")
-		}
-		if p.JSON {
-			return s.printLine(out)
-		}
-		return s.greeting(&out)
-	}
-	return func(ctx context.Context) error {
-		both, ctx := errgroup.WithContext(ctx)
-		if p.beside != nil {
-			both.Go(func() error { return p.opts.Metrics.Serve(ctx, p.beside) })
-		}
-		both.Go(func() error { return srv.Serve(ctx, p.main) })
-		err := both.Wait()
-		if p.log != nil {
-			err = errors.Join(err, p.log.Close())
-		}
 		return err
-	}, tell, nil
+	}
+	p.server, err = server.New(k.venue, &p.opts)
+	return err
+}
+
+// serve serves the venue until ctx ends.
+func (p *port) serve(ctx context.Context) error {
+	both, ctx := errgroup.WithContext(ctx)
+	if p.metrics != nil {
+		both.Go(func() error { return p.opts.Metrics.Serve(ctx, p.metrics) })
+	}
+	both.Go(func() error { return p.server.Serve(ctx, p.main) })
+	err := both.Wait()
+	if p.log != nil {
+		err = errors.Join(err, p.log.Close())
+	}
+	return err
+}
+
+// tell says where the venue is, with a token for a user who has none.
+func (p *port) tell(ctx context.Context, s *streams, k *kept) error {
+	out := served{up: up{k.dir, k.file, os.Getpid()}, URL: address(p.main, &p.at), DID: k.venue.DID().String()}
+	list, err := ask[tokens.Listing](ctx, k.user, "token:list", tokens.Query{})
+	if err == nil && len(list.Tokens) == 0 {
+		var made tokens.Created
+		made, err = ask[tokens.Created](ctx, k.user, "token:create", tokens.New{Name: firstToken})
+		out.Token = made.Secret
+	}
+	if err != nil {
+		return err
+	}
+	if at, isTCP := p.main.Addr().(*net.TCPAddr); isTCP && !at.IP.IsLoopback() && strings.HasPrefix(out.URL, "http://") {
+		s.warn("the venue speaks plain HTTP to other machines, tokens and all: give it a certificate (--tls-cert and --tls-key, or --acme), or let a proxy with TLS alone reach it")
+	}
+	if p.JSON {
+		return s.printLine(out)
+	}
+	return s.greeting(&out)
 }
 
 // address is the URL of the venue.

@@ -23,11 +23,10 @@ func (c *sessionsListCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		const enough = 50 // columns of the first message
-		rows := [][]string{{"SESSION", "BEGAN", "LAST", "TURNS", "FIRST WORDS"}}
-		for _, ses := range list {
-			rows = append(rows, []string{ses.ID, s.minute(ses.Began), s.minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)})
-		}
-		return s.list(c.JSON, list, rows, fmt.Sprintf("%s has no sessions; usher chat %[1]s begins one", c.Agent))
+		none := fmt.Sprintf("%s has no sessions; usher chat %[1]s begins one", c.Agent)
+		return printList(s, c.JSON, list, none, []string{"SESSION", "BEGAN", "LAST", "TURNS", "FIRST WORDS"}, func(ses *runs.Head) []string {
+			return []string{ses.ID, s.minute(ses.Began), s.minute(ses.Last), fmt.Sprint(ses.Turns), s.paint.line(ses.First, enough)}
+		})
 	})
 }
 

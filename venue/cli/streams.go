@@ -3,13 +3,16 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"usher/caps"
 	"usher/caps/value"
@@ -168,13 +171,17 @@ func (s *streams) answer(asJSON bool, v any, text string) error {
 	return s.print(text)
 }
 
-// list prints a table below its header, or v as JSON; of a table without rows, a note says none.
-func (s *streams) list(asJSON bool, v any, rows [][]string, none string) error {
-	if len(rows) == 1 && !asJSON {
+// printList prints a table with a row for each of the entries, or these as JSON; of none, a note says so.
+func printList[T any](s *streams, asJSON bool, entries []T, none string, header []string, row func(*T) []string) error {
+	rows := [][]string{header}
+	for i := range entries {
+		rows = append(rows, row(&entries[i]))
+	}
+	if len(entries) == 0 && !asJSON {
 		s.note(none)
 		return nil
 	}
-	return s.answer(asJSON, v, s.columns(rows))
+	return s.answer(asJSON, entries, s.columns(rows))
 }
 
 // print writes a text, which is ours or safe already.
@@ -238,3 +245,40 @@ func (s *streams) progress() (tell func(text string), done func()) {
 			}
 		}
 }
+
+// trouble is what the venue says of itself in the background, such as that a
+// checkpoint cannot be delivered: a note for each thing, however often it is tried.
+type trouble struct {
+	*streams
+	told sync.Map
+}
+
+var _ slog.Handler = (*trouble)(nil)
+
+func (s *streams) log() *trouble { return &trouble{streams: s} }
+
+// Enabled leaves out what nobody needs to act on.
+func (*trouble) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle prints the record, unless it was told with other numbers or reasons. A
+// turn that fails has no error here: the command tells it.
+func (t *trouble) Handle(_ context.Context, r slog.Record) error {
+	what, why := r.Message, ""
+	for a := range r.Attrs {
+		switch {
+		case a.Key == "error":
+			why = ": " + strings.ReplaceAll(a.Value.String(), "\n", " ")
+		case a.Value.Kind() == slog.KindString && !strings.HasSuffix(a.Key, "_id"): // not of a trace
+			what += fmt.Sprintf(", %s %s", a.Key, a.Value)
+		}
+	}
+	if _, told := t.told.LoadOrStore(what, true); !told && (why != "" || r.Level >= slog.LevelError) {
+		t.warn(what + why)
+	}
+	return nil
+}
+
+// WithAttrs and WithGroup change nothing: nobody here uses them.
+func (t *trouble) WithAttrs([]slog.Attr) slog.Handler { return t }
+
+func (t *trouble) WithGroup(string) slog.Handler { return t }

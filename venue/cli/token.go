@@ -45,15 +45,14 @@ func (c *tokenListCmd) Run(ctx context.Context, s *streams) error {
 			}
 			return s.local(time.UnixMilli(ms)).Format(time.DateTime)
 		}
-		rows := [][]string{{"TOKEN", "MADE", "HOLDS UNTIL", "USED"}}
-		for _, t := range list.Tokens {
+		header := []string{"TOKEN", "MADE", "HOLDS UNTIL", "USED"}
+		return printList(s, c.JSON, list.Tokens, "there are no tokens; usher token create makes one", header, func(t *tokens.Token) []string {
 			until := stamp(t.Expires)
 			if time.UnixMilli(t.Expires).Before(time.Now()) {
 				until += " (expired: revoke it, or its name stays taken)"
 			}
-			rows = append(rows, []string{t.Name, stamp(t.Created), until, stamp(t.Used)})
-		}
-		return s.list(c.JSON, list.Tokens, rows, "there are no tokens; usher token create makes one")
+			return []string{t.Name, stamp(t.Created), until, stamp(t.Used)}
+		})
 	})
 }
 

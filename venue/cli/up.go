@@ -14,23 +14,7 @@ import (
 	"usher/venue/config"
 )
 
-type upCmd struct {
-	onVenue
-
-	// prepare prepares what else is done while the venue is up, before anything is opened or
-	// written; nil is nothing.
-	prepare func(context.Context, *streams, *config.Config) (beside, error)
-	beside  beside
-}
-
-// beside is what is done while a venue is up.
-type beside interface {
-	// begin begins it. run does it until its context ends, and tell says what others may
-	// know of it.
-	begin(ctx context.Context, s *streams, k *kept) (run func(context.Context) error, tell func() error, err error)
-	// close gives back what it holds, whether it has begun or not.
-	close()
-}
+type upCmd struct{ onVenue }
 
 func (*upCmd) ofVenue() *fromConfig { return nil } // it is the one that opens it
 
@@ -42,7 +26,11 @@ type up struct {
 }
 
 // Run keeps the venue until ctx ends, which is how it is stopped.
-func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
+func (c *upCmd) Run(ctx context.Context, s *streams) error { return c.run(ctx, s, nil) }
+
+// run keeps the venue, and serves it at a port, which is taken before anything is opened or
+// written; nil is none.
+func (c *upCmd) run(ctx context.Context, s *streams, at func(*config.Config) (*port, error)) (err error) {
 	conn, err := c.keeper()
 	if err == nil {
 		pid := conn.PID()
@@ -60,11 +48,12 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	if c.dir == "" {
 		return misusef("%s keeps nothing on disk, so that no other command could reach it: name a data folder with --data, or under store in the configuration", c.Config)
 	}
-	if c.prepare != nil {
-		if c.beside, err = c.prepare(ctx, s, conf); err != nil {
+	var p *port
+	if at != nil {
+		if p, err = at(conf); err != nil {
 			return err
 		}
-		defer c.beside.close()
+		defer p.close()
 	}
 	defer s.observe(ctx)()
 	c.works = true
@@ -81,11 +70,11 @@ func (c *upCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err := errors.Join(wrong[:]...); err != nil {
 		return err
 	}
-	return c.keep(ctx, s, k)
+	return c.keep(ctx, s, k, p)
 }
 
-// keep has the socket answered and the configuration watched, until ctx ends.
-func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
+// keep has the socket answered, the configuration watched and the port served, until ctx ends.
+func (c *upCmd) keep(ctx context.Context, s *streams, k *kept, p *port) error {
 	leaveTerminal()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -110,13 +99,24 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 			cancel(err)
 		}
 	})
+	if p != nil {
+		if err = p.begin(ctx, s, k); err == nil {
+			work.Go(func() {
+				if err := p.serve(ctx); err != nil {
+					cancel(err)
+				}
+			})
+		}
+	}
+	if err == nil && !c.JSON {
+		c.greet(s, k)
+	}
 	switch {
-	case c.beside != nil:
-		err = c.begin(ctx, s, k, &work, cancel)
+	case err != nil:
+	case p != nil:
+		err = p.tell(ctx, s, k)
 	case c.JSON:
 		err = s.printLine(up{k.dir, k.file, os.Getpid()})
-	default:
-		c.greet(s, k)
 	}
 	if err != nil {
 		cancel(err)
@@ -129,23 +129,6 @@ func (c *upCmd) keep(ctx context.Context, s *streams, k *kept) error {
 		return err
 	}
 	return nil
-}
-
-// begin begins what is done beside, and tells of it.
-func (c *upCmd) begin(ctx context.Context, s *streams, k *kept, work *sync.WaitGroup, cancel context.CancelCauseFunc) error {
-	run, tell, err := c.beside.begin(ctx, s, k)
-	if err != nil {
-		return err
-	}
-	work.Go(func() {
-		if err := run(ctx); err != nil {
-			cancel(err)
-		}
-	})
-	if !c.JSON {
-		c.greet(s, k)
-	}
-	return tell()
 }
 
 // greet says what is kept, and how to stop it.
@@ -171,4 +154,88 @@ func some(names []string, noun string) string {
 		names, more = names[:few], ", …"
 	}
 	return text + " (" + strings.Join(names, ", ") + more + ")"
+}
+
+// watched is the configuration of a venue that is up, while people change it.
+type watched struct {
+	*streams
+	kept *kept
+	from *fromConfig
+	seen *config.Config // that was applied last, as it was read
+	told string         // the last thing that was wrong, so that it is said once
+}
+
+// look applies the configuration where it has changed, and returns the files that it
+// was read from. One with a fault changes nothing.
+func (w *watched) look(ctx context.Context) (files []string) {
+	read := config.Read(w.from.Config)
+	err := read.Err
+	var changes []config.Change
+	if err == nil {
+		if changes = config.Changes(w.seen, read.Config); len(changes) == 0 {
+			w.mended()
+			return read.Files
+		}
+		err = w.check(ctx, read.Config)
+	}
+	if err == nil {
+		err = w.apply(ctx, read.Config, changes)
+	}
+	if err != nil && ctx.Err() == nil && err.Error() != w.told {
+		w.told = err.Error()
+		w.tell(fmt.Errorf("%s changed, and nothing of it takes effect: %w", w.from.Config, err))
+	}
+	return read.Files
+}
+
+// mended says that what was wrong is gone, where nothing else has changed.
+func (w *watched) mended() {
+	if w.told != "" {
+		w.note(w.from.Config + " is again as it is applied")
+	}
+	w.told = ""
+}
+
+// check refuses what lint calls an error.
+func (w *watched) check(ctx context.Context, c *config.Config) error {
+	findings, err := w.lint(ctx, c)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, f := range findings {
+		if f.Level == config.LevelError {
+			wrong = append(wrong, f.String())
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(wrong, "\n"))
+}
+
+// apply brings the venue to the configuration and says what has changed.
+func (w *watched) apply(ctx context.Context, c *config.Config, changes []config.Change) error {
+	if err := w.kept.venue.Configure(ctx, c); err != nil {
+		return err
+	}
+	w.told, w.seen = "", c
+	old, now := w.kept.config.Load(), *c
+	// What takes effect at the next start only is still as it was.
+	now.Name, now.User, now.Store, now.Dir = old.Name, old.User, old.Store, old.Dir
+	now.Limits, now.Ledger, now.Retention = old.Limits, old.Ledger, old.Retention
+	w.kept.config.Store(&now)
+	var late []string
+	for _, change := range changes {
+		if change.Late {
+			late = append(late, change.What)
+			continue
+		}
+		w.note(change.What + " " + change.How)
+	}
+	if len(late) > 0 {
+		w.warn(strings.Join(late, ", ") + " changed, which takes effect when the venue is started again")
+	}
+	w.from.noteApplied(w.streams, w.kept.venue.Applied())
+	return nil
 }

@@ -38,7 +38,11 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 			waits = waits || e.Waiting > 0
 			rows = append(rows, []string{e.ID, e.Host + " is told of " + told(e), s.paint.line(s.deliveries(e), 200)})
 		}
-		if err := s.list(c.JSON, list, rows, "there are no webhooks: the section webhooks of the configuration has them"); err != nil || c.JSON || !waits {
+		if len(rows) == 1 && !c.JSON {
+			s.note("there are no webhooks: the section webhooks of the configuration has them")
+			return nil
+		}
+		if err := s.answer(c.JSON, list, s.columns(rows)); err != nil || c.JSON || !waits {
 			return err
 		}
 		if s.kept() == nil {

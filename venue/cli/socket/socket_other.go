@@ -3,39 +3,17 @@
 package socket
 
 import (
+	"net"
 	"os"
-	"time"
 )
 
-// Listener is none.
-type Listener struct{}
+// rightsSize of 0 says that no files can be sent here, and the rest is never asked.
+const rightsSize = 0
 
-// Listen fails with [ErrUnsupported].
-func Listen(string) (*Listener, error) { return nil, ErrUnsupported }
+func private(string) error { return ErrUnsupported }
 
-// Accept fails with [ErrUnsupported].
-func (*Listener) Accept() (*Conn, error) { return nil, ErrUnsupported }
+func peer(*net.UnixConn) (user uint32, pid int, err error) { return 0, 0, ErrUnsupported }
 
-// Close does nothing.
-func (*Listener) Close() error { return nil }
+func rights([]*os.File) []byte { return nil }
 
-// Dial fails with [ErrNone].
-func Dial(string) (*Conn, error) { return nil, ErrNone }
-
-// Conn is none.
-type Conn struct{}
-
-// PID is 0.
-func (*Conn) PID() int { return 0 }
-
-// Close does nothing.
-func (*Conn) Close() {}
-
-// Within fails with [ErrUnsupported].
-func (*Conn) Within(time.Duration) error { return ErrUnsupported }
-
-// Send fails with [ErrUnsupported].
-func (*Conn) Send(any, ...*os.File) error { return ErrUnsupported }
-
-// Receive fails with [ErrUnsupported].
-func (*Conn) Receive(any) ([]*os.File, error) { return nil, ErrUnsupported }
+func received([]byte) ([]*os.File, error) { return nil, ErrUnsupported }
